@@ -1,0 +1,45 @@
+// Locks for code that runs in foreign processes (std::mutex needs libstdc++ at run time).
+#pragma once
+
+#include <pthread.h>
+
+namespace xsched {
+
+class Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void Lock() { pthread_mutex_lock(&mutex_); }
+  void Unlock() { pthread_mutex_unlock(&mutex_); }
+  // Makes the lock free in a forked child, where its owner may not exist any more.
+  void ResetAfterFork() { mutex_ = PTHREAD_MUTEX_INITIALIZER; }
+
+ private:
+  friend class Condition;
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+};
+
+class [[nodiscard]] MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) : mutex_(mutex) { mutex_.Lock(); }
+  ~MutexLock() { mutex_.Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+class Condition {
+ public:
+  // REQUIRES: the caller holds `mutex`.
+  void Wait(Mutex& mutex) { pthread_cond_wait(&condition_, &mutex.mutex_); }
+  void NotifyAll() { pthread_cond_broadcast(&condition_); }
+
+ private:
+  pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
+};
+
+}  // namespace xsched

@@ -1,0 +1,156 @@
+// A map from a driver's handle (a pointer's value) to a pointer, read without locks on every launch.
+//
+// Open addressing with linear probing. Readers only load; writers hold a lock. A removed key leaves a tombstone, which a
+// later insert takes, so that chains stay whole. When the table fills, a bigger one replaces it; old tables are kept until
+// the map goes (readers may still be in them): they add up to less than the newest one.
+//
+// A value found may be removed a moment later: what it points to must live on, or the caller must know that it does.
+#pragma once
+
+#include <stdlib.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/mutex.h"
+
+namespace xsched {
+
+template <typename Value>
+class PointerMap {
+ public:
+  PointerMap() = default;
+  PointerMap(const PointerMap&) = delete;
+  PointerMap& operator=(const PointerMap&) = delete;
+  ~PointerMap() {
+    for (Table* table = table_.load(std::memory_order_relaxed); table != nullptr;) {
+      Table* older = table->older;
+      free(table);
+      table = older;
+    }
+  }
+
+  // Null: no such key.
+  Value* Find(uint64_t key) const {
+    const Table* table = table_.load(std::memory_order_acquire);
+    if (table == nullptr) return nullptr;
+    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask; i = (i + 1) & table->mask, ++probes) {
+      uint64_t found = table->entries[i].key.load(std::memory_order_acquire);
+      if (found == key) return table->entries[i].value.load(std::memory_order_acquire);
+      if (found == kEmpty) return nullptr;
+    }
+    return nullptr;
+  }
+
+  // Adds or replaces. REQUIRES: key is neither 0 nor UINT64_MAX. False: out of memory.
+  bool Insert(uint64_t key, Value* value) {
+    MutexLock lock(mutex_);
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (table == nullptr || (used_ + 1) * 2 > table->mask + 1) {
+      table = Grow(table);
+      if (table == nullptr) return false;
+    }
+    Entry* tombstone = nullptr;
+    for (size_t i = Slot(key, table->mask);; i = (i + 1) & table->mask) {
+      Entry& entry = table->entries[i];
+      uint64_t found = entry.key.load(std::memory_order_relaxed);
+      if (found == key) {
+        entry.value.store(value, std::memory_order_release);
+        return true;
+      }
+      if (found == kTombstone && tombstone == nullptr) tombstone = &entry;
+      if (found != kEmpty) continue;
+      if (tombstone == nullptr) ++used_;
+      Publish(tombstone != nullptr ? *tombstone : entry, key, value);
+      return true;
+    }
+  }
+
+  // Returns what was there; null: nothing.
+  Value* Remove(uint64_t key) {
+    MutexLock lock(mutex_);
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (table == nullptr) return nullptr;
+    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask; i = (i + 1) & table->mask, ++probes) {
+      Entry& entry = table->entries[i];
+      uint64_t found = entry.key.load(std::memory_order_relaxed);
+      if (found == kEmpty) return nullptr;
+      if (found != key) continue;
+      Value* value = entry.value.load(std::memory_order_relaxed);
+      entry.value.store(nullptr, std::memory_order_release);
+      entry.key.store(kTombstone, std::memory_order_release);
+      return value;
+    }
+    return nullptr;
+  }
+
+  // Calls visit(key, value) for each entry, under the writers' lock: visit must not change the map.
+  template <typename Visit>
+  void ForEach(Visit&& visit) {
+    MutexLock lock(mutex_);
+    Table* table = table_.load(std::memory_order_relaxed);
+    if (table == nullptr) return;
+    for (size_t i = 0; i <= table->mask; ++i) {
+      uint64_t key = table->entries[i].key.load(std::memory_order_relaxed);
+      if (key == kEmpty || key == kTombstone) continue;
+      visit(key, table->entries[i].value.load(std::memory_order_relaxed));
+    }
+  }
+
+  void ResetAfterFork() { mutex_.ResetAfterFork(); }
+
+ private:
+  static constexpr uint64_t kEmpty = 0;
+  static constexpr uint64_t kTombstone = UINT64_MAX;
+
+  struct Entry {
+    std::atomic<uint64_t> key;
+    std::atomic<Value*> value;
+  };
+  struct Table {
+    Table* older;
+    size_t mask;
+    Entry entries[];
+  };
+
+  static size_t Slot(uint64_t key, size_t mask) {
+    return static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & mask;
+  }
+
+  static void Publish(Entry& entry, uint64_t key, Value* value) {
+    // Value first: a reader that sees the key must see its value.
+    entry.value.store(value, std::memory_order_release);
+    entry.key.store(key, std::memory_order_release);
+  }
+
+  Table* Grow(Table* old) {
+    size_t live = 0;
+    for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
+      uint64_t key = old->entries[i].key.load(std::memory_order_relaxed);
+      live += key != kEmpty && key != kTombstone;
+    }
+    size_t capacity = 64;
+    while (capacity < (live + 1) * 4) capacity *= 2;
+    auto* table = static_cast<Table*>(calloc(1, sizeof(Table) + capacity * sizeof(Entry)));
+    if (table == nullptr) return nullptr;
+    table->older = old;
+    table->mask = capacity - 1;
+    used_ = live;
+    for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
+      uint64_t key = old->entries[i].key.load(std::memory_order_relaxed);
+      if (key == kEmpty || key == kTombstone) continue;
+      size_t j = Slot(key, table->mask);
+      while (table->entries[j].key.load(std::memory_order_relaxed) != kEmpty) j = (j + 1) & table->mask;
+      Publish(table->entries[j], key, old->entries[i].value.load(std::memory_order_relaxed));
+    }
+    table_.store(table, std::memory_order_release);
+    return table;
+  }
+
+  std::atomic<Table*> table_{nullptr};
+  size_t used_ = 0;  // live keys and tombstones
+  Mutex mutex_;
+};
+
+}  // namespace xsched

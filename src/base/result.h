@@ -1,0 +1,67 @@
+// Errors are values: what failed, and why, in one line that a user can act on.
+//
+// Fit for foreign processes: no exceptions, no allocation, no libstdc++ at run time.
+#pragma once
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <utility>
+#include <variant>
+
+namespace xsched {
+
+class [[nodiscard]] Error {
+ public:
+  // `format` is printf's. Say what failed, where, and what to do about it.
+  [[gnu::format(printf, 1, 2)]] static Error Make(const char* format, ...) {
+    Error error;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error.text_, sizeof error.text_, format, args);
+    va_end(args);
+    return error;
+  }
+  // As Make, followed by ": " and the text of `errnum`.
+  [[gnu::format(printf, 2, 3)]] static Error FromErrno(int errnum, const char* format, ...) {
+    Error error;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(error.text_, sizeof error.text_, format, args);
+    va_end(args);
+    error.errnum_ = errnum;
+    size_t used = strlen(error.text_);
+    snprintf(error.text_ + used, sizeof error.text_ - used, ": %s", strerrordesc_np(errnum));
+    return error;
+  }
+
+  const char* text() const { return text_; }
+  int errnum() const { return errnum_; }  // 0 when no system call is to blame
+
+ private:
+  char text_[244] = "";
+  int errnum_ = 0;
+};
+
+struct Ok {};
+
+template <typename T = Ok>
+class [[nodiscard]] Result {
+ public:
+  Result() requires std::is_same_v<T, Ok> : value_(std::in_place_index<0>) {}
+  Result(T value) : value_(std::in_place_index<0>, std::move(value)) {}          // NOLINT: implicit
+  Result(Error error) : value_(std::in_place_index<1>, std::move(error)) {}      // NOLINT: implicit
+
+  explicit operator bool() const { return value_.index() == 0; }
+  // REQUIRES: the result holds a value.
+  T& operator*() { return *std::get_if<0>(&value_); }
+  T* operator->() { return std::get_if<0>(&value_); }
+  // REQUIRES: the result holds an error.
+  const Error& error() const { return *std::get_if<1>(&value_); }
+
+ private:
+  std::variant<T, Error> value_;
+};
+
+}  // namespace xsched

@@ -1,0 +1,73 @@
+// The client's end of the socket. Fit for foreign processes: no allocation, no exceptions, and no descriptor
+// that a child process inherits.
+#pragma once
+
+#include <string.h>
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "ipc/messages.h"
+
+namespace xsched::ipc {
+
+// The socket's path: XSCHED_SOCKET if set; else $XDG_RUNTIME_DIR/xsched/xserver.sock if it exists; else
+// /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is /tmp/xsched-<uid>/xserver.sock, used only if that
+// folder belongs to the user and nobody else may write there.
+struct SocketPath {
+  char text[108];
+};
+// Where a client finds a server now (the user's own first, then the system's); the user's path if there is none.
+SocketPath FindServerSocket();
+// Where a per-user server listens, and the system's.
+SocketPath UserServerSocket();
+SocketPath SystemServerSocket();
+
+// A non-blocking, close-on-exec SEQPACKET connection.
+Result<UniqueFd> ConnectToServer(const SocketPath& path);
+
+// Fills in type and size, so that senders write the payload only.
+template <typename T>
+void Prepare(T& message) {
+  message.header = Header{T::kType, 0, sizeof(T)};
+}
+
+// Sends one packet, with up to 4 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN when the
+// peer's buffer is full.
+bool SendPacket(int fd, const void* data, size_t size, const int* fds = nullptr, int fd_count = 0);
+
+template <typename T>
+bool Send(int fd, T message, const int* fds = nullptr, int fd_count = 0) {
+  Prepare(message);
+  return SendPacket(fd, &message, sizeof message, fds, fd_count);
+}
+
+struct Packet {
+  alignas(8) unsigned char bytes[kMaxMessage];
+  size_t size = 0;
+  UniqueFd fds[4];
+  int fd_count = 0;
+
+  // REQUIRES: ReceivePacket returned kMessage.
+  const Header& header() const { return *reinterpret_cast<const Header*>(bytes); }
+  // The message as a T, zero-filled where the sender's was shorter. REQUIRES: header().type == T::kType.
+  template <typename T>
+  T As() const {
+    T message{};
+    memcpy(static_cast<void*>(&message), bytes, size < sizeof(T) ? size : sizeof(T));
+    return message;
+  }
+};
+
+enum class Received {
+  kMessage,
+  kNothing,    // would block
+  kClosed,     // the peer is gone
+  kMalformed,  // too short, too long, truncated, or `size` is not the packet's: close the connection
+};
+// Takes one packet. Surplus descriptors are closed.
+Received ReceivePacket(int fd, Packet& packet);
+
+}  // namespace xsched::ipc

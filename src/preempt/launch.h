@@ -1,0 +1,91 @@
+// What a shim calls around each intercepted command. This is the hot path:
+//
+//   wrapper (shim) -> LaunchScope -> the driver, on the caller's thread -> ~LaunchScope
+//
+//     xsched::preempt::LaunchScope launch(FindXQueue(...));
+//     cl_int result = next->clEnqueueNDRangeKernel(...);
+//     launch.Finish(result == CL_SUCCESS);
+//
+// No lock is held while the driver is called, nothing is allocated, and a queue that is not scheduled costs a
+// null check.
+#pragma once
+
+#include <cstdint>
+
+#include "preempt/hal.h"
+
+namespace xsched::preempt {
+
+class XQueue;
+
+// True while this thread is inside XSched's own use of a driver: wrappers must then pass straight through.
+XSCHED_PRIVATE bool InsideXSched();
+
+class ReentrancyGuard {
+ public:
+  ReentrancyGuard() { Enter(); }
+  ~ReentrancyGuard() { Leave(); }
+  ReentrancyGuard(const ReentrancyGuard&) = delete;
+  ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
+
+ private:
+  XSCHED_PRIVATE static void Enter();
+  XSCHED_PRIVATE static void Leave();
+};
+
+// The XQueue over the driver's queue `key`; null when it has none. Lock-free.
+XSCHED_PRIVATE XQueue* FindXQueue(XPlatform platform, uint64_t key);
+
+// Should the shim make XQueues by itself (XSCHED_AUTO_XQUEUE), and may it in this process?
+XSCHED_PRIVATE bool AutoXQueueEnabled();
+// Makes an XQueue with level, launch config and hints from the environment (XSCHED_AUTO_XQUEUE_*).
+XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
+
+// A command is about to be enqueued: counts it, wakes the scheduler if the queue was idle, and puts a gate in front of
+// it if need be. Blocks only on platforms without gates. Returns the command's number.
+XSCHED_PRIVATE uint64_t LaunchBegin(XQueue* queue);
+// The driver took it, or not (then it counts as finished).
+XSCHED_PRIVATE void LaunchEnd(XQueue* queue, uint64_t number, bool launched);
+
+class LaunchScope {
+ public:
+  explicit LaunchScope(XQueue* queue) : queue_(queue) {
+    if (queue_ != nullptr) number_ = LaunchBegin(queue_);
+  }
+  ~LaunchScope() {
+    if (queue_ != nullptr) LaunchEnd(queue_, number_, false);
+  }
+  LaunchScope(const LaunchScope&) = delete;
+  LaunchScope& operator=(const LaunchScope&) = delete;
+
+  void Finish(bool launched) {
+    if (queue_ == nullptr) return;
+    LaunchEnd(queue_, number_, launched);
+    queue_ = nullptr;
+  }
+  // The call blocked until the command, and all before it on an in-order queue, had finished.
+  uint64_t number() const { return number_; }
+
+ private:
+  XQueue* queue_;
+  uint64_t number_ = 0;
+};
+
+// The newest command's number, to be passed to RetiredUpTo after a wait that began now.
+XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
+// The program's own synchronisation has shown that all commands up to `number` have finished.
+XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
+
+// Is it worth telling dependencies (is anybody scheduled against this queue)?
+XSCHED_PRIVATE bool TracksDependencies(XQueue* waiter);
+// Commands enqueued on `waiter` from now on wait for what was submitted to `owner` so far.
+XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner);
+
+// The program has let the driver's queue go. What is gated still runs under the scheduler; the XQueue and its HwQueue are
+// destroyed when it has drained (at once, if nothing is outstanding).
+XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
+
+// The process is about to lose its driver (exit, reset): opens every gate, for good.
+XSCHED_PRIVATE void OpenAllGatesForGood();
+
+}  // namespace xsched::preempt

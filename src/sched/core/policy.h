@@ -1,0 +1,50 @@
+// A policy decides who runs on one device. It is a pure function of what it is shown: no clock, no
+// threads, no I/O, no memory of its own beyond the word it keeps in each queue's view.
+#pragma once
+
+#include <span>
+
+#include "sched/core/types.h"
+
+namespace xsched::sched {
+
+// One ready queue, as a policy sees it.
+struct QueueView {
+  QueueId id;
+  ProcessId process;
+  Hints hints;
+  // hints.priority, raised to that of the most urgent ready queue that waits for this one.
+  Priority priority;
+  TimePoint ready_since;
+  bool running;             // the last decision let it run
+  TimePoint running_since;  // valid while `running`
+  Duration service;         // device time received since it was created
+  // The policy's own note on this queue; 0 for a new queue and after a change of policy. Written back.
+  double note;
+  // Out: may it run?
+  bool run;
+};
+
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  virtual XPolicyType type() const = 0;
+
+  // Sets `run` of every view. `ready` holds the ready queues of one device, in order of their ids.
+  // Returns when to be asked again if nothing happens until then; kNever: not at all.
+  virtual TimePoint Decide(TimePoint now, Duration timeslice, std::span<QueueView> ready) const = 0;
+
+  // May `victim` ever be held because of `rival`, both on one device, whatever they do? A queue that no
+  // other can hold costs nothing: it is not gated.
+  virtual bool CanHold(const Hints& victim, const Hints& rival) const = 0;
+};
+
+// The policy of that type, a constant with static life; null when it is not implemented.
+const Policy* FindPolicy(XPolicyType type);
+// By its short name, in any case ("HPF", "UP"); null when there is none.
+const Policy* FindPolicyByName(const char* name);
+// "HPF", …; "?" for an unknown type.
+const char* PolicyName(XPolicyType type);
+
+}  // namespace xsched::sched

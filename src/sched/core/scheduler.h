@@ -1,0 +1,102 @@
+// The scheduler: what is known of each queue, and who may run. Pure: events and time in, controls out. The
+// same code runs in xserver, in a process with the local scheduler, and in the simulator.
+//
+// A queue's life, as the scheduler sees it:
+//
+//            first unfinished command                 all retired
+//     idle ---------------------------> ready ----------------------------> lingering
+//      ^                                  ^                                     |
+//      |        grace period over         |          next command               |
+//      +----------------------------------|-------------------------------------+
+//                                         +-------------------------------------+
+//
+// A lingering queue still counts as ready for the policy: programs bound by launch cost have many small gaps.
+//
+// A queue is *stalled* when it may run, others of its device are held, and it retires nothing for a bounded
+// time. It loses its claim until it retires something; each such event is counted as an incident.
+//
+// Not thread-safe. Needs no libstdc++ at run time; if memory runs out, every queue runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "sched/core/policy.h"
+#include "sched/core/types.h"
+
+namespace xsched::sched {
+
+struct SchedulerConfig {
+  // How long a queue that has retired everything still counts as ready.
+  Duration grace = std::chrono::microseconds(200);
+  // A ready queue whose progress is unknown is asked for it after this long, if somebody waits for it.
+  Duration query_after = std::chrono::microseconds(200);
+  // The least time without progress after which a running queue that others wait for is stalled; a queue that
+  // has shown longer gaps between retirements is given twice its longest gap, up to `stall_max`.
+  Duration stall_min = std::chrono::milliseconds(80);
+  Duration stall_max = std::chrono::seconds(2);
+  Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);
+};
+
+// Where a scheduler's outputs go. Called from Scheduler::Decide only, and only for what has changed.
+class ControlSink {
+ public:
+  virtual ~ControlSink() = default;
+  virtual void SetControl(QueueId queue, const Control& control) = 0;
+  // Somebody waits for `queue`, and its progress is not known: find out.
+  virtual void Query(QueueId queue) = 0;
+};
+
+enum class QueueState : uint8_t { kIdle, kReady, kLingering };
+
+struct QueueStats {
+  QueueState state = QueueState::kIdle;
+  bool stalled = false;
+  Control control;
+  uint64_t submitted = 0;
+  uint64_t retired = 0;
+  Duration service{};  // device time received; queues that run side by side divide it
+  Duration waiting{};  // time spent ready and held
+  uint64_t holds = 0;  // how often it was held
+  uint64_t incidents = 0;
+};
+
+class Scheduler {
+ public:
+  explicit Scheduler(const SchedulerConfig& config);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
+  bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now);
+  void RemoveQueue(QueueId id, TimePoint now);
+  // Everything below ignores an unknown `id`.
+
+  // The queue's counters as read from its control block: may repeat itself, may be a liar's. `retired`
+  // counts up to `submitted`; more is taken as equal.
+  void Progress(QueueId id, uint64_t submitted, uint64_t retired, TimePoint now);
+  // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
+  void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);
+  // The program suspended the queue itself, or its process cannot run: it makes nobody wait.
+  void SetAbsent(QueueId id, bool absent, TimePoint now);
+  void SetHints(QueueId id, const Hints& hints);
+  std::optional<Hints> GetHints(QueueId id) const;
+
+  void SetPolicy(const Policy& policy);
+  const Policy& policy() const;
+  void SetTimeslice(Duration timeslice);  // clamped to TIMESLICE_MIN … TIMESLICE_MAX
+  Duration timeslice() const;
+
+  // Decides anew and reports what has changed. Returns when to be asked again (kNever: when something happens).
+  TimePoint Decide(TimePoint now, ControlSink& sink);
+
+  std::optional<QueueStats> Stats(QueueId id, TimePoint now) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace xsched::sched
