@@ -80,6 +80,13 @@ class PointerMap {
       Value* value = entry.value.load(std::memory_order_relaxed);
       entry.value.store(nullptr, std::memory_order_release);
       entry.key.store(kTombstone, std::memory_order_release);
+      // Tombstones at the end of a chain hold nothing together: without this, coming and going would fill the table.
+      for (; table->entries[i].key.load(std::memory_order_relaxed) == kTombstone &&
+             table->entries[(i + 1) & table->mask].key.load(std::memory_order_relaxed) == kEmpty;
+           i = (i - 1) & table->mask) {
+        table->entries[i].key.store(kEmpty, std::memory_order_release);
+        --used_;
+      }
       return value;
     }
     return nullptr;

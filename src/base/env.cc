@@ -1,0 +1,60 @@
+#include "base/env.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <atomic>
+
+#include "base/log.h"
+
+namespace xsched {
+namespace {
+
+// One warning per name and process; a few bits of the name's hash are enough to tell names apart.
+bool FirstWarning(const char* name) {
+  static std::atomic<uint64_t> warned{0};
+  uint64_t hash = 1469598103934665603u;
+  for (const char* c = name; *c != '\0'; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 1099511628211u;
+  uint64_t bit = uint64_t{1} << (hash >> 58);
+  return (warned.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
+}  // namespace
+
+const char* EnvText(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr && value[0] != '\0' ? value : nullptr;
+}
+
+std::optional<int64_t> EnvInt(const char* name, int64_t min, int64_t max) {
+  const char* value = EnvText(name);
+  if (value == nullptr) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  long long number = strtoll(value, &end, 10);
+  if (errno != 0 || end == value || *end != '\0' || number < min || number > max) {
+    if (FirstWarning(name)) {
+      XSCHED_WARN("%s=%s is not a whole number from %lld to %lld: using the default", name, value,
+                  static_cast<long long>(min), static_cast<long long>(max));
+    }
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<bool> EnvBool(const char* name) {
+  const char* value = EnvText(name);
+  if (value == nullptr) return std::nullopt;
+  for (const char* word : {"on", "1", "true", "yes"}) {
+    if (strcasecmp(value, word) == 0) return true;
+  }
+  for (const char* word : {"off", "0", "false", "no"}) {
+    if (strcasecmp(value, word) == 0) return false;
+  }
+  if (FirstWarning(name)) XSCHED_WARN("%s=%s is neither ON nor OFF: using the default", name, value);
+  return std::nullopt;
+}
+
+}  // namespace xsched
