@@ -62,6 +62,11 @@ class Array {
     for (size_t j = i + 1; j < size_; ++j) data_[j - 1] = data_[j];
     --size_;
   }
+  // Removes the first `count` elements; the order of the others stays.
+  void RemoveFront(size_t count) {
+    size_ -= count;
+    for (size_t j = 0; j < size_; ++j) data_[j] = data_[j + count];
+  }
 
  private:
   T* data_ = nullptr;

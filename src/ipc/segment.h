@@ -18,6 +18,8 @@ class MappedSegment {
   Segment* get() const { return segment_; }
   Segment* operator->() const { return segment_; }
   explicit operator bool() const { return segment_ != nullptr; }
+  // Leaves the mapping where it is.
+  void Forget() { segment_ = nullptr; }
 
  private:
   Segment* segment_ = nullptr;

@@ -1,0 +1,85 @@
+// The gates of one queue: they bound what is in flight, and hold the rest inside the driver.
+//
+//   driver's queue:   c1 c2 c3 c4 M  c5 c6 c7 c8 M [G] c9 … c12 M [G] c13 …
+//                     '---- in flight (≤ limit) -'     '-- behind gates: accepted, not started --'
+//
+// A marker M reports that all before it has retired; a gate G holds all after it. Markers come every batch; a gate comes
+// when the limit is reached, when the queue is told to hold (the tail gate), and every batch behind another gate.
+// Advance opens gates, front first, as commands retire, while the queue may run.
+//
+// Thread-safe. The driver is called with this chain's lock held: a driver's callback may call HwQueueRetired, which
+// takes no lock; program code that a driver runs inside such a call passes through unscheduled (ReentrancyGuard).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/fifo.h"
+#include "base/mutex.h"
+#include "preempt/hal.h"
+#include "preempt/pace.h"
+
+namespace xsched::preempt {
+
+// What the chain asks of the queue below it. Implemented over XHwQueueOps, and by tests.
+class GateDriver {
+ public:
+  virtual bool AppendGate(uint64_t* gate) = 0;
+  virtual void OpenGate(uint64_t gate) = 0;
+  // Progress up to command number `upto` is to be reported. False: it will not be.
+  virtual bool AppendMarker(uint64_t upto) = 0;
+
+ protected:
+  ~GateDriver() = default;
+};
+
+class GateChain {
+ public:
+  struct Limits {
+    int64_t threshold;
+    int64_t batch_size;
+    Duration latency;
+  };
+  struct Now {
+    uint64_t retired;
+    bool hold;     // nothing more may start
+    bool bounded;  // it may be told to hold at any time: keep what is in flight small
+    TimePoint time;
+  };
+
+  // Command `number` (1, 2, …) is about to be enqueued.
+  void BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
+
+  // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened.
+  int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver);
+
+  // Commands up to `retired` have finished.
+  void OnRetired(uint64_t retired, TimePoint now);
+
+  // Are there closed gates? Without a lock; exact for who has just been told of a retirement.
+  bool HasClosed() const { return closed_count_.load(std::memory_order_acquire) != 0; }
+  // The last command that is not behind a gate; `submitted` if no gate is closed.
+  uint64_t OpenEnd(uint64_t submitted);
+
+  // For a queue slot that is used again. REQUIRES: no gate is closed.
+  void Reset();
+  void ResetAfterFork();
+
+ private:
+  struct Gate {
+    uint64_t token;
+    uint64_t after;  // the last command before it
+  };
+
+  Mutex mutex_;
+  Fifo<Gate> closed_;
+  std::atomic<uint32_t> closed_count_{0};
+  uint64_t last_marker_ = 0;
+  uint64_t seen_retired_ = 0;
+  TimePoint busy_since_{};  // the device cannot have begun on what is in flight before this
+  Pace pace_;
+  bool gates_failed_ = false;
+};
+
+}  // namespace xsched::preempt

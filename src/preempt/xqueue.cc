@@ -1,0 +1,239 @@
+#include "preempt/xqueue.h"
+
+#include "preempt/agent.h"
+#include "preempt/xqueue_table.h"
+
+namespace xsched::preempt {
+namespace {
+
+// A ticket holds a slot and a command number: 2^48 commands are 8 years at one per microsecond.
+constexpr int kNumberBits = 48;
+
+constexpr uint64_t Ticket(uint32_t index, uint64_t number) { return uint64_t{index} << kNumberBits | number; }
+
+}  // namespace
+
+uint64_t XQueue::LaunchBegin() {
+  launching_.fetch_add(1, std::memory_order_seq_cst);
+  // seq_cst, against RetiredUpTo: either we see that the queue was idle, or it sees our command.
+  uint64_t number = block_->submitted.fetch_add(1, std::memory_order_seq_cst) + 1;
+  uint32_t flags = block_->flags.load(std::memory_order_acquire);
+  if (flags == 0 && !suspended() && !gates_.HasClosed()) [[likely]]
+    return number;
+  return LaunchBeginScheduled(number, flags);
+}
+
+uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
+  Agent& agent = Agent::Get();
+  if (agent.shut_down()) return number;
+  if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
+  if ((flags & ipc::kFlagGated) == 0 && !suspended() && !gates_.HasClosed()) return number;
+  if (hwq_->ops.append_gate == nullptr) {
+    WaitUntilMayLaunch(number);
+    return number;
+  }
+  GateChain::Now seen = Now();
+  gates_.BeforeLaunch(number, seen, Limits(), *this);
+  // What we saw may have changed before our gate was there to be opened by whoever changed it.
+  if (gates_.HasClosed() && (retired() != seen.retired || Held() != seen.hold)) Attend();
+  return number;
+}
+
+void XQueue::LaunchEnd(uint64_t number, bool launched) {
+  if (!launched && retired() + 1 == number) RetiredUpTo(number);
+  uint64_t newest = submitted();
+  if (launching_.fetch_sub(1, std::memory_order_seq_cst) == 1) settled_.store(newest, std::memory_order_release);
+}
+
+uint64_t XQueue::Settled() const {
+  uint64_t newest = submitted();
+  // A thread between LaunchBegin and LaunchEnd may have a number and not be in the driver yet.
+  return launching_.load(std::memory_order_seq_cst) == 0 ? newest : settled_.load(std::memory_order_acquire);
+}
+
+void XQueue::RetiredUpTo(uint64_t number) {
+  uint64_t seen = block_->retired.load(std::memory_order_relaxed);
+  do {
+    if (seen >= number) return;
+  } while (!block_->retired.compare_exchange_weak(seen, number, std::memory_order_seq_cst));
+  Agent& agent = Agent::Get();
+  if (block_->flags.load(std::memory_order_acquire) != 0 && number >= submitted()) agent.RingScheduler(index_);
+  if (gates_.HasClosed()) agent.Wake();
+  if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
+}
+
+void XQueue::MarkerReached(uint64_t number) {
+  retired_at_ns_.store(MonotonicClock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  RetiredUpTo(number);
+  // Last: the slot may be used again from here on.
+  markers_.fetch_sub(1, std::memory_order_release);
+}
+
+bool XQueue::Idle() const { return retired() >= submitted(); }
+
+void XQueue::RequestProgress() {
+  if (Idle() || markers_.load(std::memory_order_acquire) != 0) return;
+  AppendMarker(Settled());
+}
+
+bool XQueue::Held() const {
+  if (destroying_.load(std::memory_order_acquire) || Agent::Get().shut_down()) return false;
+  return suspended() || block_->gate.load(std::memory_order_acquire) == ipc::kGateHold;
+}
+
+void XQueue::Attend() {
+  uint32_t query = block_->query.load(std::memory_order_acquire);
+  if (answered_query_.exchange(query, std::memory_order_acq_rel) != query) {
+    if (Idle()) {
+      Agent::Get().RingScheduler(index_);
+    } else {
+      RequestProgress();
+    }
+  }
+  ApplyLevels(Held());
+  gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
+  if (gates_.Advance(submitted(), Now(), Limits(), *this) != 0 && hwq_->ops.flush != nullptr) {
+    hwq_->ops.flush(hwq_->impl);
+  }
+  if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
+}
+
+void XQueue::ApplyLevels(bool hold) {
+  const XHwQueueOps& ops = hwq_->ops;
+  if (ops.deactivate == nullptr) return;
+  MutexLock lock(level_mutex_);
+  if (hold && level() >= kPreemptLevelDeactivate && !deactivated_) {
+    deactivated_ = ops.deactivate(hwq_->impl) == kXSchedSuccess;
+  }
+  if (hold && level() >= kPreemptLevelInterrupt && deactivated_ && !interrupted_ && ops.interrupt != nullptr) {
+    interrupted_ = ops.interrupt(hwq_->impl) == kXSchedSuccess;
+  }
+  if (!hold && interrupted_) interrupted_ = ops.restore(hwq_->impl) != kXSchedSuccess;
+  if (!hold && deactivated_) deactivated_ = ops.reactivate(hwq_->impl) != kXSchedSuccess;
+}
+
+void XQueue::Suspend(bool suspended) {
+  suspended_.store(suspended, std::memory_order_seq_cst);
+  Attend();
+  Agent::Get().AbsentChanged(*this);
+}
+
+void XQueue::WaitUntilMayLaunch(uint64_t number) {
+  auto may_launch = [this, number] {
+    if (destroying_.load(std::memory_order_acquire)) return true;
+    uint64_t before = number - 1;
+    uint64_t done = retired();
+    int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
+    return !Held() && in_flight < threshold_.load(std::memory_order_relaxed);
+  };
+  if (may_launch()) return;
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  if (!Held()) AppendMarker(Settled());
+  wait_mutex_.Lock();
+  while (!may_launch()) wait_condition_.Wait(wait_mutex_);
+  wait_mutex_.Unlock();
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void XQueue::WaitRetired(uint64_t number) {
+  if (retired() >= number) return;
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  if (AppendMarker(number)) {
+    wait_mutex_.Lock();
+    while (retired() < number) wait_condition_.Wait(wait_mutex_);
+    wait_mutex_.Unlock();
+  } else {
+    hwq_->ops.synchronize(hwq_->impl);
+    RetiredUpTo(number);
+  }
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void XQueue::WaitInFlight() {
+  bool deactivated;
+  {
+    MutexLock lock(level_mutex_);
+    deactivated = deactivated_;
+  }
+  if (deactivated) {
+    hwq_->ops.synchronize(hwq_->impl);
+    return;
+  }
+  uint64_t newest = Settled();
+  uint64_t open_end = gates_.OpenEnd(newest);
+  if (open_end == newest) {
+    WaitRetired(newest);
+    return;
+  }
+  // A marker stands before every gate.
+  waiters_.fetch_add(1, std::memory_order_seq_cst);
+  wait_mutex_.Lock();
+  while (retired() < open_end) wait_condition_.Wait(wait_mutex_);
+  wait_mutex_.Unlock();
+  waiters_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+void XQueue::NotifyWaiters() {
+  MutexLock lock(wait_mutex_);
+  wait_condition_.NotifyAll();
+}
+
+LaunchConfig XQueue::config() const {
+  return {threshold_.load(std::memory_order_relaxed), batch_size_.load(std::memory_order_relaxed)};
+}
+
+void XQueue::SetLevel(XPreemptLevel level) {
+  level_.store(level, std::memory_order_relaxed);
+  Attend();
+}
+
+void XQueue::SetConfig(const LaunchConfig& config) {
+  threshold_.store(config.threshold, std::memory_order_relaxed);
+  batch_size_.store(config.batch_size, std::memory_order_relaxed);
+  Attend();
+}
+
+sched::Hints XQueue::hints() const {
+  MutexLock lock(config_mutex_);
+  return hints_;
+}
+
+void XQueue::SetHints(const sched::Hints& hints) {
+  MutexLock lock(config_mutex_);
+  hints_ = hints;
+}
+
+GateChain::Now XQueue::Now() const {
+  bool ours = !destroying_.load(std::memory_order_acquire) && !Agent::Get().shut_down();
+  bool gated = (block_->flags.load(std::memory_order_acquire) & ipc::kFlagGated) != 0;
+  return {retired(), Held(), ours && gated, MonotonicClock::now()};
+}
+
+GateChain::Limits XQueue::Limits() const {
+  LaunchConfig launch = config();
+  return {launch.threshold, launch.batch_size, GetSettings().latency};
+}
+
+bool XQueue::AppendGate(uint64_t* gate) { return hwq_->ops.append_gate(hwq_->impl, gate) == kXSchedSuccess; }
+
+void XQueue::OpenGate(uint64_t gate) { hwq_->ops.open_gate(hwq_->impl, gate); }
+
+bool XQueue::AppendMarker(uint64_t upto) {
+  if (hwq_->ops.append_marker == nullptr) return false;
+  markers_.fetch_add(1, std::memory_order_relaxed);
+  if (hwq_->ops.append_marker(hwq_->impl, Ticket(index_, upto)) != kXSchedSuccess) {
+    markers_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  if (hwq_->ops.flush != nullptr) hwq_->ops.flush(hwq_->impl);
+  return true;
+}
+
+}  // namespace xsched::preempt
+
+void HwQueueRetired(uint64_t ticket) {
+  using namespace xsched::preempt;
+  auto index = static_cast<uint32_t>(ticket >> kNumberBits);
+  if (index >= xsched::ipc::kMaxQueues) return;
+  XQueueTable::Slot(index).MarkerReached(ticket & ((uint64_t{1} << kNumberBits) - 1));
+}

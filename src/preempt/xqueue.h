@@ -1,0 +1,145 @@
+// The preemptible queue over one hardware queue.
+//
+// Commands go straight to the driver on the caller's thread; control comes from what is put around them: gates
+// (gate_chain.h), the control block that the scheduler writes (ipc/control_block.h), and, for commands submitted through
+// XQueueSubmit only, a worker that launches them later (submit_worker.h).
+//
+// XQueues live in a fixed array, one per control block of the process's segment, and are used again, never freed: a
+// stale pointer in a launching thread is at worst a wrong count. What needs a queue to stay holds a Pin.
+//
+//   free --Create--> live --Destroy, drained--> free
+//                      \--DestroyWhenDrained--> draining --drained--> free
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "ipc/control_block.h"
+#include "preempt/gate_chain.h"
+#include "preempt/hal.h"
+#include "preempt/hw_queue.h"
+#include "preempt/settings.h"
+#include "preempt/submit_worker.h"
+#include "sched/core/types.h"
+
+namespace xsched::preempt {
+
+struct LaunchConfig {
+  int64_t threshold = kDefaultThreshold;
+  int64_t batch_size = kDefaultBatchSize;
+};
+
+class XQueue final : GateDriver {
+ public:
+  constexpr XQueue() = default;
+
+  // ---- the hot path; see launch.h ----
+  uint64_t LaunchBegin();
+  void LaunchEnd(uint64_t number, bool launched);
+
+  // ---- progress ----
+  // The newest command that is in the driver's hands for sure.
+  uint64_t Settled() const;
+  // Commands up to `number` have finished. Lock-free; from any thread.
+  void RetiredUpTo(uint64_t number);
+  // A marker has been reached (HwQueueRetired).
+  void MarkerReached(uint64_t number);
+  bool Idle() const;
+  // Finds out how far the device is: puts a marker behind what is enqueued, unless one is there.
+  void RequestProgress();
+  bool HasClosedGates() const { return gates_.HasClosed(); }
+
+  // ---- control ----
+  bool Held() const;
+  // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the queue.
+  void Attend();
+  void Suspend(bool suspended);  // by the program itself
+  bool suspended() const { return suspended_.load(std::memory_order_acquire); }
+
+  // ---- waiting; each may block for as long as the device takes ----
+  void WaitUntilMayLaunch(uint64_t number);  // for platforms without gates, and for the submit worker
+  void WaitRetired(uint64_t number);
+  void WaitInFlight();  // what is not behind a gate has finished
+  void NotifyWaiters();
+
+  // ---- description ----
+  uint32_t index() const { return index_; }
+  XQueueHandle handle() const { return handle_.load(std::memory_order_acquire); }
+  XQueueHandle id() const { return id_; }
+  HwQueue& hwq() const { return *hwq_; }
+  XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
+  LaunchConfig config() const;
+  void SetLevel(XPreemptLevel level);
+  void SetConfig(const LaunchConfig& config);
+  sched::Hints hints() const;
+  void SetHints(const sched::Hints& hints);
+  ipc::ControlBlock& block() const { return *block_; }
+  uint64_t submitted() const { return block_->submitted.load(std::memory_order_seq_cst); }
+  uint64_t retired() const { return block_->retired.load(std::memory_order_seq_cst); }
+  bool blocking_submit() const { return blocking_submit_; }
+  SubmitWorker& worker() { return worker_; }
+
+ private:
+  friend class XQueueTable;
+
+  uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
+  void CatchUpPace();
+  void ApplyLevels(bool hold);
+  GateChain::Now Now() const;
+  GateChain::Limits Limits() const;
+
+  // GateDriver
+  bool AppendGate(uint64_t* gate) override;
+  void OpenGate(uint64_t gate) override;
+  bool AppendMarker(uint64_t upto) override;
+
+  // Read on every launch.
+  ipc::ControlBlock* block_ = nullptr;
+  std::atomic<bool> suspended_{false};
+  std::atomic<uint32_t> launching_{0};  // threads between LaunchBegin and LaunchEnd
+  std::atomic<uint64_t> settled_{0};
+
+  std::atomic<uint32_t> markers_{0};       // on their way
+  std::atomic<int64_t> retired_at_ns_{0};  // when `retired` last moved by a marker
+  std::atomic<uint32_t> answered_query_{0};
+  GateChain gates_;
+
+  Mutex level_mutex_;  // serialises ApplyLevels
+  bool deactivated_ = false;
+  bool interrupted_ = false;
+
+  Mutex wait_mutex_;
+  Condition wait_condition_;
+  std::atomic<uint32_t> waiters_{0};
+
+  // Set once per life of the slot.
+  Ref<HwQueue> hwq_;
+  uint32_t index_ = 0;
+  std::atomic<XQueueHandle> handle_{0};  // 0: not live
+  XQueueHandle id_ = 0;                  // the handle it has or had
+  bool blocking_submit_ = false;
+
+  mutable Mutex config_mutex_;
+  LaunchConfig config_;
+  sched::Hints hints_;
+  std::atomic<int64_t> threshold_{kDefaultThreshold};
+  std::atomic<int64_t> batch_size_{kDefaultBatchSize};
+  std::atomic<XPreemptLevel> level_{kPreemptLevelBlock};
+
+  SubmitWorker worker_;
+
+  // XQueueTable's, under its lock but for the atomics.
+  bool taken_ = false;
+  uint32_t pins_ = 0;
+  uint32_t generation_ = 0;
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> destroying_{false};
+};
+
+// The handle of the live queue in slot `index`; 0: none.
+XQueueHandle XQueueHandleAt(uint32_t index);
+// The slot that a handle names. REQUIRES: it once was a handle.
+inline uint32_t XQueueIndex(XQueueHandle handle) { return static_cast<uint32_t>(handle & 0xffffffu) - 1; }
+
+}  // namespace xsched::preempt

@@ -1,0 +1,183 @@
+#include "preempt/xqueue_table.h"
+
+#include "base/log.h"
+#include "base/no_destroy.h"
+#include "base/pointer_map.h"
+#include "preempt/agent.h"
+
+namespace xsched::preempt {
+namespace {
+
+constexpr uint8_t kHandleKind = 1;
+
+struct Slots {
+  XQueue queues[ipc::kMaxQueues];
+};
+// A union with an empty destructor: zero pages until used, never destroyed.
+constinit NoDestroy<Slots> slots;
+constinit NoDestroy<PointerMap<XQueue>> by_key;
+constinit Mutex mutex;
+constinit uint32_t next_slot = 0;  // in turn, so that a slot rests before it is used again
+
+uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
+
+}  // namespace
+
+XQueueHandle XQueueHandleAt(uint32_t index) { return slots->queues[index].handle(); }
+
+XQueue& XQueueTable::Slot(uint32_t index) { return slots->queues[index]; }
+
+XQueue* XQueueTable::Find(XPlatform platform, uint64_t key) { return by_key->Find(MapKey(platform, key)); }
+
+XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out) {
+  if (options.level > hwq->ops.max_level) return kXSchedErrorNotSupported;
+  if (!Agent::Get().Start()) return kXSchedErrorUnknown;
+
+  XQueue* queue = nullptr;
+  {
+    MutexLock lock(mutex);
+    if (hwq->xqueue.load(std::memory_order_relaxed) != nullptr) return kXSchedErrorNotAllowed;
+    for (uint32_t i = 0; i < ipc::kMaxQueues && queue == nullptr; ++i) {
+      XQueue& candidate = slots->queues[(next_slot + i) % ipc::kMaxQueues];
+      if (candidate.taken_ || candidate.markers_.load(std::memory_order_acquire) != 0) continue;
+      queue = &candidate;
+      queue->index_ = (next_slot + i) % ipc::kMaxQueues;
+    }
+    if (queue == nullptr) {
+      XSCHED_WARN("more than %u queues in one process: this one runs unscheduled", ipc::kMaxQueues);
+      return kXSchedErrorNotAllowed;
+    }
+    next_slot = queue->index_ + 1;
+    queue->taken_ = true;
+    ++queue->generation_;
+    hwq->xqueue.store(queue, std::memory_order_release);
+  }
+  queue->gates_.Reset();
+  queue->hwq_ = hwq;
+  queue->block_ = Agent::Get().ResetBlock(queue->index_);
+  queue->suspended_.store(false, std::memory_order_relaxed);
+  queue->settled_.store(0, std::memory_order_relaxed);
+  queue->answered_query_.store(0, std::memory_order_relaxed);
+  queue->deactivated_ = queue->interrupted_ = false;
+  queue->blocking_submit_ = options.blocking_submit;
+  queue->threshold_.store(options.config.threshold, std::memory_order_relaxed);
+  queue->batch_size_.store(options.config.batch_size, std::memory_order_relaxed);
+  queue->level_.store(options.level, std::memory_order_relaxed);
+  queue->hints_ = options.hints;
+  queue->draining_.store(false, std::memory_order_relaxed);
+  XQueueHandle handle = uint64_t{kHandleKind} << 56 | uint64_t{queue->generation_} << 24 | (queue->index_ + 1);
+  if (!by_key->Insert(MapKey(hwq->ops.platform, hwq->key), queue)) {
+    hwq->xqueue.store(nullptr, std::memory_order_release);
+    queue->hwq_ = Ref<HwQueue>();
+    MutexLock lock(mutex);
+    queue->taken_ = false;
+    return kXSchedErrorUnknown;
+  }
+  queue->id_ = handle;
+  queue->handle_.store(handle, std::memory_order_release);
+  *out = handle;
+  Agent::Get().QueueCreated(*queue);
+  return kXSchedSuccess;
+}
+
+bool XQueueTable::Destroy(XQueueHandle handle) {
+  XQueuePin pin = Pin(handle);
+  if (!pin) return false;
+  {
+    MutexLock lock(mutex);
+    if (pin->destroying_.exchange(true, std::memory_order_acq_rel)) return false;
+    by_key->Remove(MapKey(pin->hwq_->ops.platform, pin->hwq_->key));
+    pin->handle_.store(0, std::memory_order_release);
+  }
+  pin->NotifyWaiters();
+  return true;
+}
+
+void XQueueTable::DestroyWhenDrained(XQueue* queue) {
+  XQueuePin pin = Pin(queue->handle());
+  if (!pin) return;
+  const XHwQueueOps& ops = queue->hwq().ops;
+  if (queue->HasClosedGates() && ops.retain != nullptr) {
+    ops.retain(queue->hwq().impl);
+    queue->draining_.store(true, std::memory_order_release);
+    Agent::Get().Wake();
+    return;
+  }
+  UnregisterHwQueue(queue->hwq().handle);
+  Destroy(queue->handle());
+}
+
+void XQueueTable::FinishIfDrained(XQueue& queue) {
+  if (queue.HasClosedGates() || !queue.draining_.exchange(false, std::memory_order_acq_rel)) return;
+  const XHwQueueOps& ops = queue.hwq().ops;
+  void* impl = queue.hwq().impl;
+  UnregisterHwQueue(queue.hwq().handle);
+  Destroy(queue.handle());
+  if (ops.release != nullptr) ops.release(impl);
+}
+
+XQueuePin XQueueTable::Pin(XQueueHandle handle) {
+  uint32_t index = XQueueIndex(handle);
+  if (index >= ipc::kMaxQueues) return XQueuePin();
+  MutexLock lock(mutex);
+  XQueue& queue = slots->queues[index];
+  if (handle == 0 || queue.handle() != handle) return XQueuePin();
+  ++queue.pins_;
+  return XQueuePin(&queue);
+}
+
+XQueuePin XQueueTable::PinNext(uint32_t* next) {
+  MutexLock lock(mutex);
+  for (; *next < ipc::kMaxQueues; ++*next) {
+    XQueue& queue = slots->queues[*next];
+    if (queue.handle() == 0) continue;
+    ++*next;
+    ++queue.pins_;
+    return XQueuePin(&queue);
+  }
+  return XQueuePin();
+}
+
+void XQueueTable::Unpin(XQueue* queue) {
+  {
+    MutexLock lock(mutex);
+    if (--queue->pins_ != 0 || !queue->destroying_.load(std::memory_order_acquire)) return;
+    // The last one out. Nobody can pin it any more: its handle is gone.
+  }
+  Finish(*queue);
+}
+
+void XQueueTable::Finish(XQueue& queue) {
+  queue.worker_.Stop();
+  queue.Attend();  // not held any more: opens every gate
+  Agent::Get().QueueDestroyed(queue);
+  queue.hwq_->xqueue.store(nullptr, std::memory_order_release);
+  queue.hwq_ = Ref<HwQueue>();
+  MutexLock lock(mutex);
+  queue.destroying_.store(false, std::memory_order_release);
+  queue.taken_ = false;
+}
+
+XQueuePin::~XQueuePin() {
+  if (queue_ != nullptr) XQueueTable::Unpin(queue_);
+}
+
+void XQueueTable::ResetAfterFork() {
+  mutex.ResetAfterFork();
+  by_key->ResetAfterFork();
+  for (XQueue& queue : slots->queues) {
+    if (!queue.taken_) continue;
+    // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees them as
+    // queues that XSched does not know.
+    queue.handle_.store(0, std::memory_order_relaxed);
+    if (queue.hwq_) by_key->Remove(MapKey(queue.hwq_->ops.platform, queue.hwq_->key));
+    queue.suspended_.store(false, std::memory_order_relaxed);
+    queue.gates_.ResetAfterFork();
+    queue.wait_mutex_.ResetAfterFork();
+    queue.level_mutex_.ResetAfterFork();
+    queue.config_mutex_.ResetAfterFork();
+    queue.worker_.ResetAfterFork();
+  }
+}
+
+}  // namespace xsched::preempt

@@ -1,0 +1,61 @@
+// All XQueues of the process, and who may look at which when.
+#pragma once
+
+#include <cstdint>
+
+#include "preempt/xqueue.h"
+
+namespace xsched::preempt {
+
+// Keeps an XQueue from being destroyed while it is used.
+class XQueuePin {
+ public:
+  XQueuePin() = default;
+  explicit XQueuePin(XQueue* pinned) : queue_(pinned) {}
+  XQueuePin(XQueuePin&& other) noexcept : queue_(other.queue_) { other.queue_ = nullptr; }
+  XQueuePin& operator=(XQueuePin&&) = delete;
+  ~XQueuePin();
+
+  XQueue* operator->() const { return queue_; }
+  XQueue& operator*() const { return *queue_; }
+  explicit operator bool() const { return queue_ != nullptr; }
+
+ private:
+  XQueue* queue_ = nullptr;
+};
+
+struct XQueueOptions {
+  XPreemptLevel level = kPreemptLevelBlock;
+  LaunchConfig config;
+  sched::Hints hints;
+  bool blocking_submit = false;
+};
+
+class XQueueTable {
+ public:
+  // kXSchedErrorNotAllowed: the HwQueue has an XQueue already, or there are kMaxQueues.
+  static XResult Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out);
+  // Opens its gates and destroys it when nobody uses it any more. False: no such queue.
+  static bool Destroy(XQueueHandle handle);
+  // The program let the hardware queue go: destroys both when no gate is closed any more.
+  static void DestroyWhenDrained(XQueue* queue);
+  // Does what DestroyWhenDrained put off, once that is possible. The caller holds a pin.
+  static void FinishIfDrained(XQueue& queue);
+
+  static XQueuePin Pin(XQueueHandle handle);
+  // Live queues in turn: begin with 0; the next index is written to *next. Empty pin: no more.
+  static XQueuePin PinNext(uint32_t* next);
+
+  // Lock-free; for launches.
+  static XQueue* Find(XPlatform platform, uint64_t key);
+  // Slot of a marker's ticket. Its queue may be gone; the slot is not used again while markers are on their way.
+  static XQueue& Slot(uint32_t index);
+
+  static void Unpin(XQueue* queue);
+  static void ResetAfterFork();
+
+ private:
+  static void Finish(XQueue& queue);
+};
+
+}  // namespace xsched::preempt
