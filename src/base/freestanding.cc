@@ -1,5 +1,5 @@
-// The few symbols of libstdc++ that compiled C++ needs even without exceptions and RTTI. They are linked into the
-// libraries for foreign processes, and hidden there by their version scripts.
+// The few symbols of libstdc++ that compiled C++ needs even without exceptions and RTTI. They are linked into
+// the libraries for foreign processes, and hidden there by their version scripts.
 #include <stdlib.h>
 
 #include <cstddef>

@@ -14,10 +14,10 @@ bool LogEnabled(LogLevel level);
 
 #define XSCHED_ERROR(...) ::xsched::Log(::xsched::LogLevel::kError, __VA_ARGS__)
 #define XSCHED_WARN(...) ::xsched::Log(::xsched::LogLevel::kWarn, __VA_ARGS__)
-#define XSCHED_INFO(...)                                                               \
+#define XSCHED_INFO(...)                                                                                   \
   (::xsched::LogEnabled(::xsched::LogLevel::kInfo) ? ::xsched::Log(::xsched::LogLevel::kInfo, __VA_ARGS__) \
                                                    : (void)0)
-#define XSCHED_DEBUG(...)                                                                \
+#define XSCHED_DEBUG(...)                                                                                    \
   (::xsched::LogEnabled(::xsched::LogLevel::kDebug) ? ::xsched::Log(::xsched::LogLevel::kDebug, __VA_ARGS__) \
                                                     : (void)0)
 

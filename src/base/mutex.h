@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include "base/clock.h"
+
 namespace xsched {
 
 class Mutex {
@@ -36,6 +38,14 @@ class Condition {
  public:
   // REQUIRES: the caller holds `mutex`.
   void Wait(Mutex& mutex) { pthread_cond_wait(&condition_, &mutex.mutex_); }
+  // As Wait, but returns at `deadline` at the latest.
+  void WaitUntil(Mutex& mutex, TimePoint deadline) {
+    auto since = deadline.time_since_epoch();
+    timespec until{};
+    until.tv_sec = since / std::chrono::seconds(1);
+    until.tv_nsec = (since % std::chrono::seconds(1)).count();
+    pthread_cond_clockwait(&condition_, &mutex.mutex_, CLOCK_MONOTONIC, &until);
+  }
   void NotifyAll() { pthread_cond_broadcast(&condition_); }
 
  private:

@@ -1,4 +1,5 @@
-// A global that is never destroyed: other threads of the program may use it until the very end of the process.
+// A global that is never destroyed: other threads of the program may use it until the very end of the
+// process.
 #pragma once
 
 namespace xsched {

@@ -1,10 +1,12 @@
 // A map from a driver's handle (a pointer's value) to a pointer, read without locks on every launch.
 //
-// Open addressing with linear probing. Readers only load; writers hold a lock. A removed key leaves a tombstone, which a
-// later insert takes, so that chains stay whole. When the table fills, a bigger one replaces it; old tables are kept until
-// the map goes (readers may still be in them): they add up to less than the newest one.
+// Open addressing with linear probing. Readers only load; writers hold a lock. A removed key leaves a
+// tombstone, which a later insert takes, so that chains stay whole. When the table fills, a bigger one
+// replaces it; old tables are kept until the map goes (readers may still be in them): they add up to less
+// than the newest one.
 //
-// A value found may be removed a moment later: what it points to must live on, or the caller must know that it does.
+// A value found may be removed a moment later: what it points to must live on, or the caller must know that
+// it does.
 #pragma once
 
 #include <stdlib.h>
@@ -35,7 +37,8 @@ class PointerMap {
   Value* Find(uint64_t key) const {
     const Table* table = table_.load(std::memory_order_acquire);
     if (table == nullptr) return nullptr;
-    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask; i = (i + 1) & table->mask, ++probes) {
+    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask;
+         i = (i + 1) & table->mask, ++probes) {
       uint64_t found = table->entries[i].key.load(std::memory_order_acquire);
       if (found == key) return table->entries[i].value.load(std::memory_order_acquire);
       if (found == kEmpty) return nullptr;
@@ -72,7 +75,8 @@ class PointerMap {
     MutexLock lock(mutex_);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr) return nullptr;
-    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask; i = (i + 1) & table->mask, ++probes) {
+    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask;
+         i = (i + 1) & table->mask, ++probes) {
       Entry& entry = table->entries[i];
       uint64_t found = entry.key.load(std::memory_order_relaxed);
       if (found == kEmpty) return nullptr;
@@ -80,7 +84,8 @@ class PointerMap {
       Value* value = entry.value.load(std::memory_order_relaxed);
       entry.value.store(nullptr, std::memory_order_release);
       entry.key.store(kTombstone, std::memory_order_release);
-      // Tombstones at the end of a chain hold nothing together: without this, coming and going would fill the table.
+      // Tombstones at the end of a chain hold nothing together: without this, coming and going would fill the
+      // table.
       for (; table->entries[i].key.load(std::memory_order_relaxed) == kTombstone &&
              table->entries[(i + 1) & table->mask].key.load(std::memory_order_relaxed) == kEmpty;
            i = (i - 1) & table->mask) {

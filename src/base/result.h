@@ -50,8 +50,8 @@ template <typename T = Ok>
 class [[nodiscard]] Result {
  public:
   Result() requires std::is_same_v<T, Ok> : value_(std::in_place_index<0>) {}
-  Result(T value) : value_(std::in_place_index<0>, std::move(value)) {}          // NOLINT: implicit
-  Result(Error error) : value_(std::in_place_index<1>, std::move(error)) {}      // NOLINT: implicit
+  Result(T value) : value_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
+  Result(Error error) : value_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   explicit operator bool() const { return value_.index() == 0; }
   // REQUIRES: the result holds a value.

@@ -14,12 +14,13 @@
 namespace xsched::ipc {
 
 // The socket's path: XSCHED_SOCKET if set; else $XDG_RUNTIME_DIR/xsched/xserver.sock if it exists; else
-// /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is /tmp/xsched-<uid>/xserver.sock, used only if that
-// folder belongs to the user and nobody else may write there.
+// /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is /tmp/xsched-<uid>/xserver.sock, used
+// only if that folder belongs to the user and nobody else may write there.
 struct SocketPath {
   char text[108];
 };
-// Where a client finds a server now (the user's own first, then the system's); the user's path if there is none.
+// Where a client finds a server now (the user's own first, then the system's); the user's path if there is
+// none.
 SocketPath FindServerSocket();
 // Where a per-user server listens, and the system's.
 SocketPath UserServerSocket();
@@ -34,8 +35,8 @@ void Prepare(T& message) {
   message.header = Header{T::kType, 0, sizeof(T)};
 }
 
-// Sends one packet, with up to 4 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN when the
-// peer's buffer is full.
+// Sends one packet, with up to 4 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN
+// when the peer's buffer is full.
 bool SendPacket(int fd, const void* data, size_t size, const int* fds = nullptr, int fd_count = 0);
 
 template <typename T>

@@ -1,5 +1,6 @@
 // The memory that a client, its device and the scheduler share: one segment per client process, one control
-// block per queue in it. This file is the binary contract between processes; change it only by the rules below.
+// block per queue in it. This file is the binary contract between processes; change it only by the rules
+// below.
 //
 // The client makes the segment as a memfd, seals it against shrinking and growing, and hands it to the server
 // with its hello (messages.h). The server trusts nothing in it: it reads each word once, keeps copies of all
@@ -15,8 +16,9 @@
 //
 // Ordering. Counters are published with release and read with acquire. Who moves a queue between idle and
 // ready does: store the counter, then fence(seq_cst), then set the queue's bit in `dirty`, then ring. The
-// scheduler does: clear `dirty` with acq_rel, then read the counters. So no change is lost; one may be seen twice.
-// A gate word closed and reopened faster than a device polls it may not be seen as open: never pulse it.
+// scheduler does: clear `dirty` with acq_rel, then read the counters. So no change is lost; one may be seen
+// twice. A gate word closed and reopened faster than a device polls it may not be seen as open: never pulse
+// it.
 //
 // Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only.
 #pragma once

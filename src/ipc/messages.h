@@ -1,14 +1,14 @@
 // What travels over the socket: the rare things. Progress and gates go through shared memory instead
 // (control_block.h).
 //
-// The socket is a Unix SOCK_SEQPACKET: one packet is one message, so there are no partial messages. Each begins
-// with a Header; `size` is the length of the whole packet. All integers are in host byte order.
+// The socket is a Unix SOCK_SEQPACKET: one packet is one message, so there are no partial messages. Each
+// begins with a Header; `size` is the length of the whole packet. All integers are in host byte order.
 //
 // Compatibility. kMajor changes when old peers cannot work with new ones any more: the server then answers
 // kRejected. kMinor counts additions. A message may be longer or shorter than the receiver's struct: what is
 // missing reads as zero, what is too much is ignored, so fields are only ever appended, and zero means "as
-// before". A message of unknown type from an agreed peer is ignored, except by the server, which answers kReply
-// with kXSchedErrorNotSupported.
+// before". A message of unknown type from an agreed peer is ignored, except by the server, which answers
+// kReply with kXSchedErrorNotSupported.
 //
 // An agent's session:                           A tool's session:
 //   client -> kHello (+ 3 fds)                    client -> kHello (role kTool, no fds)
@@ -57,16 +57,17 @@ struct Header {
 
 enum class Role : uint32_t { kAgent = 1, kTool = 2 };
 
-// First message of a connection. An agent adds three descriptors (SCM_RIGHTS), in this order: the segment's memfd,
-// sealed with F_SEAL_SHRINK and F_SEAL_GROW; the eventfd that wakes the server; the eventfd that wakes the agent.
+// First message of a connection. An agent adds three descriptors (SCM_RIGHTS), in this order: the segment's
+// memfd, sealed with F_SEAL_SHRINK and F_SEAL_GROW; the eventfd that wakes the server; the eventfd that wakes
+// the agent.
 struct Hello {
   static constexpr MessageType kType = MessageType::kHello;
   Header header;
   uint16_t major;
   uint16_t minor;
   Role role;
-  int32_t pid;      // as the client sees itself; for display only
-  char name[64];    // program name; for display only
+  int32_t pid;    // as the client sees itself; for display only
+  char name[64];  // program name; for display only
 };
 
 struct Welcome {
@@ -102,7 +103,7 @@ struct QueueCreated {
   static constexpr MessageType kType = MessageType::kQueueCreated;
   Header header;
   uint32_t index;
-  uint32_t level;  // XPreemptLevel in use
+  uint32_t level;   // XPreemptLevel in use
   uint64_t device;  // XDevice
   WireHints hints;
   int64_t threshold;
@@ -174,7 +175,7 @@ struct List {
 struct QueueInfo {
   static constexpr MessageType kType = MessageType::kQueueInfo;
   Header header;
-  uint64_t queue_id;   // server-wide; what kSetHints names
+  uint64_t queue_id;  // server-wide; what kSetHints names
   uint64_t client_id;
   uint64_t handle;
   uint64_t device;

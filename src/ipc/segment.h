@@ -33,8 +33,8 @@ struct OwnedSegment {
 // The client's end. Every gate starts at run, every flag at 0. Pages are used only as queues are.
 Result<OwnedSegment> CreateSegment();
 
-// The server's end: refuses what is not a sealed memfd of exactly kSegmentSize with this version's header, so that no
-// later access can fault or leave it.
+// The server's end: refuses what is not a sealed memfd of exactly kSegmentSize with this version's header, so
+// that no later access can fault or leave it.
 Result<MappedSegment> MapSegment(int memfd);
 
 // Marks queue `index` and rings `doorbell` (an eventfd). Client's end; async-signal-safe.

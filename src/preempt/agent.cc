@@ -214,7 +214,8 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
 
 void Agent::RingScheduler(uint32_t index) {
   ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  if (segment != nullptr) ipc::RingScheduler(*segment, index, scheduler_bell_.load(std::memory_order_acquire));
+  if (segment != nullptr)
+    ipc::RingScheduler(*segment, index, scheduler_bell_.load(std::memory_order_acquire));
 }
 
 void Agent::Wake() {
@@ -320,8 +321,8 @@ void Agent::AfterForkInChild() {
   scheduler_bell_fd_.Reset();
   agent_bell_.store(-1, std::memory_order_relaxed);
   scheduler_bell_.store(-1, std::memory_order_relaxed);
-  // Launches of this process must not count in the parent's blocks: put private memory in their place. Zeroed flags make
-  // every queue unscheduled.
+  // Launches of this process must not count in the parent's blocks: put private memory in their place. Zeroed
+  // flags make every queue unscheduled.
   mmap(owned_.mapping.get(), ipc::kSegmentSize, PROT_READ | PROT_WRITE,
        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
   owned_.mapping.Forget();

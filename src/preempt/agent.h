@@ -1,8 +1,8 @@
 // The process's link to whoever schedules its queues: xserver (server_link.h), a policy in this process
 // (local_scheduler.h), or nobody (application-managed).
 //
-// Owns the shared-memory segment and one thread, which exists while a scheduler is in use: it opens gates, answers
-// queries, and connects anew when the server comes back. It never holds up a launch.
+// Owns the shared-memory segment and one thread, which exists while a scheduler is in use: it opens gates,
+// answers queries, and connects anew when the server comes back. It never holds up a launch.
 //
 // Fail open: without a scheduler every gate is open.
 #pragma once
@@ -25,7 +25,8 @@ class Agent {
  public:
   static Agent& Get();
 
-  // Makes the segment and, on first use, starts the scheduler that the environment asks for. False: no memory.
+  // Makes the segment and, on first use, starts the scheduler that the environment asks for. False: no
+  // memory.
   bool Start();
   // The control block of queue slot `index`, reset for a new queue. REQUIRES: Start succeeded.
   ipc::ControlBlock* ResetBlock(uint32_t index);

@@ -22,7 +22,8 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     uint64_t in_flight = before > now.retired ? before - now.retired : 0;
     gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
   }
-  bool marker_now = before > now.retired && before > last_marker_ && (gate_now || before >= last_marker_ + batch);
+  bool marker_now =
+      before > now.retired && before > last_marker_ && (gate_now || before >= last_marker_ + batch);
   if (marker_now && (gate_now || now.bounded) && driver.AppendMarker(before)) last_marker_ = before;
   if (!gate_now || gates_failed_) return;
 

@@ -3,12 +3,13 @@
 //   driver's queue:   c1 c2 c3 c4 M  c5 c6 c7 c8 M [G] c9 … c12 M [G] c13 …
 //                     '---- in flight (≤ limit) -'     '-- behind gates: accepted, not started --'
 //
-// A marker M reports that all before it has retired; a gate G holds all after it. Markers come every batch; a gate comes
-// when the limit is reached, when the queue is told to hold (the tail gate), and every batch behind another gate.
-// Advance opens gates, front first, as commands retire, while the queue may run.
+// A marker M reports that all before it has retired; a gate G holds all after it. Markers come every batch; a
+// gate comes when the limit is reached, when the queue is told to hold (the tail gate), and every batch
+// behind another gate. Advance opens gates, front first, as commands retire, while the queue may run.
 //
-// Thread-safe. The driver is called with this chain's lock held: a driver's callback may call HwQueueRetired, which
-// takes no lock; program code that a driver runs inside such a call passes through unscheduled (ReentrancyGuard).
+// Thread-safe. The driver is called with this chain's lock held: a driver's callback may call HwQueueRetired,
+// which takes no lock; program code that a driver runs inside such a call passes through unscheduled
+// (ReentrancyGuard).
 #pragma once
 
 #include <atomic>

@@ -33,7 +33,8 @@ class FakeQueue final : public GateDriver {
     uint64_t told = 0;
     while (next_ < items_.size()) {
       const Item& item = items_[next_];
-      if (item.kind == Item::kGate && std::find(opened.begin(), opened.end(), item.value) == opened.end()) break;
+      if (item.kind == Item::kGate && std::find(opened.begin(), opened.end(), item.value) == opened.end())
+        break;
       if (item.kind == Item::kCommand && commands-- == 0) break;
       if (item.kind == Item::kCommand) ran.push_back(item.value);
       if (item.kind == Item::kMarker) told = item.value;

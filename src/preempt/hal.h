@@ -1,5 +1,5 @@
-// What a platform's HAL implements for each hardware queue, and what it may call back. A C table, because HALs live
-// in libraries of their own (libhal<platform>.so) and no C++ crosses library borders here.
+// What a platform's HAL implements for each hardware queue, and what it may call back. A C table, because
+// HALs live in libraries of their own (libhal<platform>.so) and no C++ crosses library borders here.
 //
 // Rules for a HAL:
 //  - It calls the driver's real functions, of the instance of the runtime that made the queue.
@@ -16,21 +16,22 @@
 extern "C" {
 #endif
 
-#define XSCHED_PRIVATE __attribute__((visibility("default"))) /* exported as XSCHED_PRIVATE: between our libraries only */
+#define XSCHED_PRIVATE \
+  __attribute__((visibility("default"))) /* exported as XSCHED_PRIVATE: between our libraries only */
 
 typedef struct XHwQueueOps {
-  size_t size;             // sizeof(XHwQueueOps) of the HAL's build
+  size_t size;  // sizeof(XHwQueueOps) of the HAL's build
   XPlatform platform;
   XPreemptLevel max_level;  // of this kind of queue
 
   // ---- Level 1 ----
-  // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block. Null: the platform
-  // has no gates, and a held queue blocks its caller at the next launch instead.
+  // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block. Null: the
+  // platform has no gates, and a held queue blocks its caller at the next launch instead.
   XResult (*append_gate)(void* hwq, uint64_t* gate);
   // Called exactly once per gate, in order, from any thread. Also releases the gate.
   void (*open_gate)(void* hwq, uint64_t gate);
-  // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is called once,
-  // from any thread, a callback of the driver's included. Must not block. Failure: never called.
+  // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is
+  // called once, from any thread, a callback of the driver's included. Must not block. Failure: never called.
   XResult (*append_marker)(void* hwq, uint64_t ticket);
   // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
   void (*flush)(void* hwq);
@@ -43,7 +44,8 @@ typedef struct XHwQueueOps {
   XResult (*interrupt)(void* hwq);  // the running command stops
   XResult (*restore)(void* hwq);    // … and goes on where it stopped
 
-  // The queue keeps itself alive between these two while XSched still has work in it (the program let it go). Null: no need.
+  // The queue keeps itself alive between these two while XSched still has work in it (the program let it go).
+  // Null: no need.
   void (*retain)(void* hwq);
   void (*release)(void* hwq);
   // The HwQueue is being destroyed; frees `hwq`. All gates are open, no call is under way.
@@ -51,13 +53,15 @@ typedef struct XHwQueueOps {
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {
-  XDevice device;        // the same number in every process that uses this device
+  XDevice device;           // the same number in every process that uses this device
   const char* device_name;  // for people; copied
-  uint64_t key;          // the driver's handle (cl_command_queue, CUstream, …): one HwQueue per key and platform
+  uint64_t key;  // the driver's handle (cl_command_queue, CUstream, …): one HwQueue per key and platform
 } XHwQueueInfo;
 
-// Registers a hardware queue. kXSchedErrorNotAllowed: `key` is registered already; *out is then that queue's handle.
-XSCHED_PRIVATE XResult HwQueueRegister(const XHwQueueOps* ops, void* hwq, const XHwQueueInfo* info, HwQueueHandle* out);
+// Registers a hardware queue. kXSchedErrorNotAllowed: `key` is registered already; *out is then that queue's
+// handle.
+XSCHED_PRIVATE XResult HwQueueRegister(const XHwQueueOps* ops, void* hwq, const XHwQueueInfo* info,
+                                       HwQueueHandle* out);
 // The HAL's pointer for a handle; null if it is none, or another platform's.
 XSCHED_PRIVATE void* HwQueueImpl(HwQueueHandle handle, XPlatform platform);
 // A marker has been reached. Async-signal-unsafe, but never blocks on a driver and never calls one.

@@ -14,7 +14,8 @@ namespace {
 constinit NoDestroy<HwQueueTable> hw_queues;
 constinit NoDestroy<HwCommandTable> hw_commands;
 
-// Drivers' handles are addresses, so platforms cannot collide but for small made-up keys: mix the platform in.
+// Drivers' handles are addresses, so platforms cannot collide but for small made-up keys: mix the platform
+// in.
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
 constinit NoDestroy<PointerMap<HwQueue>> by_key;
 
@@ -82,7 +83,8 @@ XResult HwQueueRegister(const XHwQueueOps* ops, void* impl, const XHwQueueInfo* 
   queue->ops.platform = ops->platform;
   queue->handle = HwQueues().Add(queue);
   if (queue->handle == 0) return kXSchedErrorUnknown;
-  // From here on the queue owns `impl`: its destroy is set last, so that a failure above leaves `impl` to the caller.
+  // From here on the queue owns `impl`: its destroy is set last, so that a failure above leaves `impl` to the
+  // caller.
   queue->ops = CopyOps(ops);
   if (!by_key->Insert(MapKey(ops->platform, info->key), queue.get())) {
     queue->ops.destroy = nullptr;

@@ -27,7 +27,8 @@ struct HwCommand {
   std::atomic<uint32_t> references{1};
   XHwCommandOps ops{};
   void* command = nullptr;
-  // Where it was submitted, and as which number; 0: not launched yet. Written by the submit worker, read by XQueueWait.
+  // Where it was submitted, and as which number; 0: not launched yet. Written by the submit worker, read by
+  // XQueueWait.
   std::atomic<XQueueHandle> submitted_to{0};
   std::atomic<uint64_t> number{0};
   std::atomic<bool> dropped{false};

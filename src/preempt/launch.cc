@@ -24,7 +24,8 @@ XResult AutoXQueueCreate(HwQueueHandle handle) {
   if (!hwq) return kXSchedErrorNotFound;
   const Settings& settings = GetSettings();
   XQueueOptions options;
-  // A program asked for by name cannot be asked what its platform has: take the best there is up to the level.
+  // A program asked for by name cannot be asked what its platform has: take the best there is up to the
+  // level.
   options.level = settings.level < hwq->ops.max_level ? settings.level : hwq->ops.max_level;
   options.config = {settings.threshold, settings.batch_size};
   options.hints = settings.hints;

@@ -41,8 +41,8 @@ XSCHED_PRIVATE bool AutoXQueueEnabled();
 // Makes an XQueue with level, launch config and hints from the environment (XSCHED_AUTO_XQUEUE_*).
 XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
 
-// A command is about to be enqueued: counts it, wakes the scheduler if the queue was idle, and puts a gate in front of
-// it if need be. Blocks only on platforms without gates. Returns the command's number.
+// A command is about to be enqueued: counts it, wakes the scheduler if the queue was idle, and puts a gate in
+// front of it if need be. Blocks only on platforms without gates. Returns the command's number.
 XSCHED_PRIVATE uint64_t LaunchBegin(XQueue* queue);
 // The driver took it, or not (then it counts as finished).
 XSCHED_PRIVATE void LaunchEnd(XQueue* queue, uint64_t number, bool launched);
@@ -81,8 +81,8 @@ XSCHED_PRIVATE bool TracksDependencies(XQueue* waiter);
 // Commands enqueued on `waiter` from now on wait for what was submitted to `owner` so far.
 XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner);
 
-// The program has let the driver's queue go. What is gated still runs under the scheduler; the XQueue and its HwQueue are
-// destroyed when it has drained (at once, if nothing is outstanding).
+// The program has let the driver's queue go. What is gated still runs under the scheduler; the XQueue and its
+// HwQueue are destroyed when it has drained (at once, if nothing is outstanding).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
 // The process is about to lose its driver (exit, reset): opens every gate, for good.

@@ -25,7 +25,8 @@ void LocalScheduler::Stop() { scheduler_.reset(); }
 
 void LocalScheduler::QueueCreated(const XQueue& queue) {
   TimePoint now = MonotonicClock::now();
-  scheduler_->AddQueue(IdOf(queue), sched::ProcessId{1}, sched::DeviceId{queue.hwq().device}, queue.hints(), now);
+  scheduler_->AddQueue(IdOf(queue), sched::ProcessId{1}, sched::DeviceId{queue.hwq().device}, queue.hints(),
+                       now);
   Observe(queue.index(), now);
 }
 

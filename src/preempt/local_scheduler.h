@@ -1,4 +1,5 @@
-// The scheduler of design, run by the agent's thread for this process's queues alone. Not thread-safe: the agent locks.
+// The scheduler of design, run by the agent's thread for this process's queues alone. Not thread-safe: the
+// agent locks.
 #pragma once
 
 #include <memory>

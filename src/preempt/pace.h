@@ -1,8 +1,8 @@
 // How fast a queue retires commands, and how many it may therefore have in flight. Pure: time is passed in.
 //
-// XSched 1.2's launch config (threshold, batch size) bounds the count. Here the wanted preemption latency bounds it as
-// well: what is in flight when a queue is told to hold still runs, so long commands are let through one by one, and
-// short ones in batches that make the cost of a gate small.
+// XSched 1.2's launch config (threshold, batch size) bounds the count. Here the wanted preemption latency
+// bounds it as well: what is in flight when a queue is told to hold still runs, so long commands are let
+// through one by one, and short ones in batches that make the cost of a gate small.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ namespace xsched::preempt {
 
 class Pace {
  public:
-  // `retired` commands more have finished by `now`; the device has worked on them since `since` at the earliest.
+  // `retired` commands more have finished by `now`; the device has worked on them since `since` at the
+  // earliest.
   void OnRetired(uint64_t retired, TimePoint since, TimePoint now) {
     if (retired == 0 || now <= since) return;
     Duration each = (now - since) / static_cast<int64_t>(retired);
@@ -23,13 +24,15 @@ class Pace {
     if (mean_ <= Duration::zero()) mean_ = Duration(1);
   }
 
-  // How many commands may be in flight: at least one, at most `threshold`, and no more than finish within `latency`.
+  // How many commands may be in flight: at least one, at most `threshold`, and no more than finish within
+  // `latency`.
   int64_t Limit(int64_t threshold, Duration latency) const {
     if (mean_ == Duration::zero()) return std::min<int64_t>(threshold, kUnknownLimit);
     return std::clamp<int64_t>(latency / mean_, 1, threshold);
   }
 
-  // How many commands to let through at a time: half of what may be in flight, so that the device does not run dry.
+  // How many commands to let through at a time: half of what may be in flight, so that the device does not
+  // run dry.
   static int64_t Batch(int64_t limit, int64_t batch_size) {
     return std::clamp<int64_t>(limit / 2, 1, batch_size);
   }

@@ -35,7 +35,8 @@ class Ref {
   }
   ~Ref() {
     // acq_rel: who disposes of the object must see what all others did to it.
-    if (object_ != nullptr && object_->references.fetch_sub(1, std::memory_order_acq_rel) == 1) object_->Dispose();
+    if (object_ != nullptr && object_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      object_->Dispose();
   }
 
   T* get() const { return object_; }
@@ -47,8 +48,8 @@ class Ref {
   T* object_ = nullptr;
 };
 
-// Maps handles to objects. A handle is (kind << 56 | generation << 24 | index + 1): a stale one, one of another table, or a
-// made-up one finds nothing.
+// Maps handles to objects. A handle is (kind << 56 | generation << 24 | index + 1): a stale one, one of
+// another table, or a made-up one finds nothing.
 template <typename T, uint8_t kKind>
 class HandleTable {
  public:

@@ -1,5 +1,5 @@
-// The connection to xserver: hello, queues, hints; and connecting anew after it was lost. Not thread-safe: the agent
-// locks.
+// The connection to xserver: hello, queues, hints; and connecting anew after it was lost. Not thread-safe:
+// the agent locks.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ class XQueue;
 
 class ServerLink {
  public:
-  // Connects and introduces this process. False: no server, or it refused; the first time one warning says why.
+  // Connects and introduces this process. False: no server, or it refused; the first time one warning says
+  // why.
   bool Connect(const ipc::OwnedSegment& segment, int scheduler_bell, int agent_bell);
   bool connected() const { return static_cast<bool>(socket_); }
   int fd() const { return socket_.get(); }

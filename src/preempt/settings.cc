@@ -37,8 +37,9 @@ void ReadHints(Settings& settings) {
   sched::Hints& hints = settings.hints;
   hints.priority = static_cast<Priority>(
       EnvInt("XSCHED_AUTO_XQUEUE_PRIORITY", PRIORITY_NO_EXECUTE, PRIORITY_MAX).value_or(PRIORITY_DEFAULT));
-  hints.utilization = static_cast<Utilization>(
-      EnvInt("XSCHED_AUTO_XQUEUE_UTILIZATION", UTILIZATION_MIN, UTILIZATION_MAX).value_or(UTILIZATION_DEFAULT));
+  hints.utilization =
+      static_cast<Utilization>(EnvInt("XSCHED_AUTO_XQUEUE_UTILIZATION", UTILIZATION_MIN, UTILIZATION_MAX)
+                                   .value_or(UTILIZATION_DEFAULT));
   hints.deadline_us = EnvInt("XSCHED_AUTO_XQUEUE_DEADLINE", 1, INT64_MAX).value_or(NO_DEADLINE);
   hints.laxity_us = EnvInt("XSCHED_AUTO_XQUEUE_LAXITY", 1, INT64_MAX).value_or(NO_LAXITY);
   hints.critical_priority = hints.priority;
@@ -52,7 +53,8 @@ Settings ReadSettings() {
   ReadScheduler(settings);
   settings.auto_xqueue = EnvBool("XSCHED_AUTO_XQUEUE").value_or(false);
   settings.level = static_cast<XPreemptLevel>(
-      EnvInt("XSCHED_AUTO_XQUEUE_LEVEL", kPreemptLevelBlock, kPreemptLevelInterrupt).value_or(kPreemptLevelBlock));
+      EnvInt("XSCHED_AUTO_XQUEUE_LEVEL", kPreemptLevelBlock, kPreemptLevelInterrupt)
+          .value_or(kPreemptLevelBlock));
   settings.threshold = EnvInt("XSCHED_AUTO_XQUEUE_THRESHOLD", 1, INT64_MAX).value_or(kDefaultThreshold);
   int64_t batch = settings.threshold < kDefaultBatchSize ? settings.threshold : kDefaultBatchSize;
   settings.batch_size = EnvInt("XSCHED_AUTO_XQUEUE_BATCH_SIZE", 1, settings.threshold).value_or(batch);

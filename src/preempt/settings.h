@@ -1,4 +1,5 @@
-// What the environment asks for (names as in XSched 1.2). Read once; a bad value is one warning and the default.
+// What the environment asks for (names as in XSched 1.2). Read once; a bad value is one warning and the
+// default.
 #pragma once
 
 #include "base/clock.h"
@@ -23,8 +24,8 @@ struct Settings {
   sched::Hints hints;
   Timeslice timeslice_us = 0;  // 0: not given
 
-  // XSCHED_PREEMPT_LATENCY_US: a queue that may be told to hold has no more in flight than finishes within this
-  // (but at least one command). Where the host opens the gates, each costs some 20 µs.
+  // XSCHED_PREEMPT_LATENCY_US: a queue that may be told to hold has no more in flight than finishes within
+  // this (but at least one command). Where the host opens the gates, each costs some 20 µs.
   Duration latency = std::chrono::microseconds(2000);
 };
 

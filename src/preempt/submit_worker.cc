@@ -31,7 +31,8 @@ void SubmitWorker::WaitLaunched() {
 
 void SubmitWorker::WaitLaunched(const HwCommand& command) {
   MutexLock lock(mutex_);
-  while (command.number.load(std::memory_order_acquire) == 0 && !command.dropped.load(std::memory_order_acquire)) {
+  while (command.number.load(std::memory_order_acquire) == 0 &&
+         !command.dropped.load(std::memory_order_acquire)) {
     changed_.Wait(mutex_);
   }
 }
@@ -94,7 +95,8 @@ void SubmitWorker::Run(XQueue& queue) {
     changed_.NotifyAll();
     mutex_.Unlock();
     // Nobody but us may be looking at this queue's progress: learn when the batch is done.
-    if (last || queue.submitted() % static_cast<uint64_t>(queue.config().batch_size) == 0) queue.RequestProgress();
+    if (last || queue.submitted() % static_cast<uint64_t>(queue.config().batch_size) == 0)
+      queue.RequestProgress();
     mutex_.Lock();
   }
   mutex_.Unlock();

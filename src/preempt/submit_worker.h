@@ -1,5 +1,5 @@
-// Commands given to XQueueSubmit wait in host memory; a thread launches them when the queue may run and little enough is
-// in flight. The thread exists only while a queue is used in this way.
+// Commands given to XQueueSubmit wait in host memory; a thread launches them when the queue may run and
+// little enough is in flight. The thread exists only while a queue is used in this way.
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +17,8 @@ class XQueue;
 
 class SubmitWorker {
  public:
-  // Takes `command` (kept alive until it has been launched or dropped). `blocking`: returns when it has been launched.
+  // Takes `command` (kept alive until it has been launched or dropped). `blocking`: returns when it has been
+  // launched.
   XResult Submit(XQueue& queue, const Ref<HwCommand>& command, bool blocking);
   // Returns when all that was submitted before this call has been launched or dropped.
   void WaitLaunched();

@@ -42,7 +42,8 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
 void XQueue::LaunchEnd(uint64_t number, bool launched) {
   if (!launched && retired() + 1 == number) RetiredUpTo(number);
   uint64_t newest = submitted();
-  if (launching_.fetch_sub(1, std::memory_order_seq_cst) == 1) settled_.store(newest, std::memory_order_release);
+  if (launching_.fetch_sub(1, std::memory_order_seq_cst) == 1)
+    settled_.store(newest, std::memory_order_release);
 }
 
 uint64_t XQueue::Settled() const {
@@ -57,7 +58,8 @@ void XQueue::RetiredUpTo(uint64_t number) {
     if (seen >= number) return;
   } while (!block_->retired.compare_exchange_weak(seen, number, std::memory_order_seq_cst));
   Agent& agent = Agent::Get();
-  if (block_->flags.load(std::memory_order_acquire) != 0 && number >= submitted()) agent.RingScheduler(index_);
+  if (block_->flags.load(std::memory_order_acquire) != 0 && number >= submitted())
+    agent.RingScheduler(index_);
   if (gates_.HasClosed()) agent.Wake();
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
 }
@@ -105,7 +107,8 @@ void XQueue::ApplyLevels(bool hold) {
   if (hold && level() >= kPreemptLevelDeactivate && !deactivated_) {
     deactivated_ = ops.deactivate(hwq_->impl) == kXSchedSuccess;
   }
-  if (hold && level() >= kPreemptLevelInterrupt && deactivated_ && !interrupted_ && ops.interrupt != nullptr) {
+  if (hold && level() >= kPreemptLevelInterrupt && deactivated_ && !interrupted_ &&
+      ops.interrupt != nullptr) {
     interrupted_ = ops.interrupt(hwq_->impl) == kXSchedSuccess;
   }
   if (!hold && interrupted_) interrupted_ = ops.restore(hwq_->impl) != kXSchedSuccess;

@@ -1,11 +1,12 @@
 // The preemptible queue over one hardware queue.
 //
-// Commands go straight to the driver on the caller's thread; control comes from what is put around them: gates
-// (gate_chain.h), the control block that the scheduler writes (ipc/control_block.h), and, for commands submitted through
-// XQueueSubmit only, a worker that launches them later (submit_worker.h).
+// Commands go straight to the driver on the caller's thread; control comes from what is put around them:
+// gates (gate_chain.h), the control block that the scheduler writes (ipc/control_block.h), and, for commands
+// submitted through XQueueSubmit only, a worker that launches them later (submit_worker.h).
 //
-// XQueues live in a fixed array, one per control block of the process's segment, and are used again, never freed: a
-// stale pointer in a launching thread is at worst a wrong count. What needs a queue to stay holds a Pin.
+// XQueues live in a fixed array, one per control block of the process's segment, and are used again, never
+// freed: a stale pointer in a launching thread is at worst a wrong count. What needs a queue to stay holds a
+// Pin.
 //
 //   free --Create--> live --Destroy, drained--> free
 //                      \--DestroyWhenDrained--> draining --drained--> free
@@ -52,7 +53,8 @@ class XQueue final : GateDriver {
 
   // ---- control ----
   bool Held() const;
-  // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the queue.
+  // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the
+  // queue.
   void Attend();
   void Suspend(bool suspended);  // by the program itself
   bool suspended() const { return suspended_.load(std::memory_order_acquire); }

@@ -65,7 +65,8 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
   queue->draining_.store(false, std::memory_order_relaxed);
-  XQueueHandle handle = uint64_t{kHandleKind} << 56 | uint64_t{queue->generation_} << 24 | (queue->index_ + 1);
+  XQueueHandle handle =
+      uint64_t{kHandleKind} << 56 | uint64_t{queue->generation_} << 24 | (queue->index_ + 1);
   if (!by_key->Insert(MapKey(hwq->ops.platform, hwq->key), queue)) {
     hwq->xqueue.store(nullptr, std::memory_order_release);
     queue->hwq_ = Ref<HwQueue>();
@@ -167,8 +168,8 @@ void XQueueTable::ResetAfterFork() {
   by_key->ResetAfterFork();
   for (XQueue& queue : slots->queues) {
     if (!queue.taken_) continue;
-    // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees them as
-    // queues that XSched does not know.
+    // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees
+    // them as queues that XSched does not know.
     queue.handle_.store(0, std::memory_order_relaxed);
     if (queue.hwq_) by_key->Remove(MapKey(queue.hwq_->ops.platform, queue.hwq_->key));
     queue.suspended_.store(false, std::memory_order_relaxed);

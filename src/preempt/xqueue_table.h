@@ -48,7 +48,8 @@ class XQueueTable {
 
   // Lock-free; for launches.
   static XQueue* Find(XPlatform platform, uint64_t key);
-  // Slot of a marker's ticket. Its queue may be gone; the slot is not used again while markers are on their way.
+  // Slot of a marker's ticket. Its queue may be gone; the slot is not used again while markers are on their
+  // way.
   static XQueue& Slot(uint32_t index);
 
   static void Unpin(XQueue* queue);

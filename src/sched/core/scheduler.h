@@ -89,7 +89,8 @@ class Scheduler {
   void SetTimeslice(Duration timeslice);  // clamped to TIMESLICE_MIN … TIMESLICE_MAX
   Duration timeslice() const;
 
-  // Decides anew and reports what has changed. Returns when to be asked again (kNever: when something happens).
+  // Decides anew and reports what has changed. Returns when to be asked again (kNever: when something
+  // happens).
   TimePoint Decide(TimePoint now, ControlSink& sink);
 
   std::optional<QueueStats> Stats(QueueId id, TimePoint now) const;
