@@ -53,6 +53,12 @@ class Array {
     data_[size_++] = copy;
     return true;
   }
+  // Puts `value` before element `i`. REQUIRES: room has been reserved.
+  void Insert(size_t i, const T& value) {
+    for (size_t j = size_; j > i; --j) data_[j] = data_[j - 1];
+    data_[i] = value;
+    ++size_;
+  }
   void Pop() { --size_; }
   void Clear() { size_ = 0; }
   // Removes element `i`; the last one takes its place.

@@ -19,6 +19,7 @@ struct QueueView {
   bool running;             // the last decision let it run
   TimePoint running_since;  // valid while `running`
   Duration service;         // device time received since it was created
+  bool fresh;               // it was not here at the last decision
   // The policy's own note on this queue; 0 for a new queue and after a change of policy. Written back.
   double note;
   // Out: may it run?
@@ -27,8 +28,6 @@ struct QueueView {
 
 class Policy {
  public:
-  virtual ~Policy() = default;
-
   virtual XPolicyType type() const = 0;
 
   // Sets `run` of every view. `ready` holds the ready queues of one device, in order of their ids.
@@ -38,6 +37,9 @@ class Policy {
   // May `victim` ever be held because of `rival`, both on one device, whatever they do? A queue that no
   // other can hold costs nothing: it is not gated.
   virtual bool CanHold(const Hints& victim, const Hints& rival) const = 0;
+
+ protected:
+  ~Policy() = default;  // policies are constants: nobody destroys one
 };
 
 // The policy of that type, a constant with static life; null when it is not implemented.

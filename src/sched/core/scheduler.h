@@ -42,10 +42,12 @@ struct SchedulerConfig {
 // Where a scheduler's outputs go. Called from Scheduler::Decide only, and only for what has changed.
 class ControlSink {
  public:
-  virtual ~ControlSink() = default;
   virtual void SetControl(QueueId queue, const Control& control) = 0;
   // Somebody waits for `queue`, and its progress is not known: find out.
   virtual void Query(QueueId queue) = 0;
+
+ protected:
+  ~ControlSink() = default;
 };
 
 enum class QueueState : uint8_t { kIdle, kReady, kLingering };

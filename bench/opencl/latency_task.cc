@@ -1,0 +1,205 @@
+// A latency-critical OpenCL program, as unaware of XSched as any: a task of a few kernels arrives at a fixed
+// rate, and the time from its arrival to its end is recorded. Also, with --continuous, a batch job of the
+// same kernels.
+//
+//   xsched-latency-task --seconds 10 --json latencies.json
+//   xsched-latency-task --continuous --seconds 10
+//
+// JSON: {"kernel_ms": …, "kernels_per_task": …, "latency_ms": [...]}; with --continuous {"kernel_ms": …,
+// "kernels": …, "seconds": …}. Exit status 1 with one line on stderr if OpenCL cannot be used.
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <time.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::duration<double, std::milli>;
+
+struct Options {
+  double seconds = 10;
+  double kernel_ms = 2;
+  int kernels = 5;
+  double rate_hz = 20;
+  bool continuous = false;
+  int ahead = 64;
+  double iterations_per_ms = 0;
+  std::string json;
+};
+
+void Check(cl_int error, const char* what) {
+  if (error != CL_SUCCESS) {
+    throw std::runtime_error(std::string(what) + " failed with OpenCL error " + std::to_string(error));
+  }
+}
+
+// One queue, one kernel whose length is set by a loop count.
+class Work {
+ public:
+  Work() {
+    cl_platform_id platform;
+    Check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs (is an OpenCL driver installed?)");
+    Check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr), "clGetDeviceIDs");
+    cl_int error;
+    context_ = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
+    Check(error, "clCreateContext");
+    queue_ = clCreateCommandQueue(context_, device_, 0, &error);
+    Check(error, "clCreateCommandQueue");
+    const char* source =
+        "__kernel void work(__global float* data, int loops) {\n"
+        "  size_t i = get_global_id(0);\n"
+        "  float x = data[i];\n"
+        "  for (int k = 0; k < loops; ++k) x = x * 0.9999f + 0.5f;\n"
+        "  data[i] = x;\n"
+        "}\n";
+    program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &error);
+    Check(error, "clCreateProgramWithSource");
+    Check(clBuildProgram(program_, 1, &device_, "", nullptr, nullptr), "clBuildProgram");
+    kernel_ = clCreateKernel(program_, "work", &error);
+    Check(error, "clCreateKernel");
+    std::vector<float> zeros(kItems, 0.0f);
+    buffer_ = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, kItems * sizeof(float),
+                             zeros.data(), &error);
+    Check(error, "clCreateBuffer");
+    Check(clSetKernelArg(kernel_, 0, sizeof buffer_, &buffer_), "clSetKernelArg");
+    SetLoops(1000);
+  }
+  ~Work() {
+    clReleaseMemObject(buffer_);
+    clReleaseKernel(kernel_);
+    clReleaseProgram(program_);
+    clReleaseCommandQueue(queue_);
+    clReleaseContext(context_);
+  }
+
+  void SetLoops(int loops) { Check(clSetKernelArg(kernel_, 1, sizeof loops, &loops), "clSetKernelArg"); }
+  void Launch(cl_event* event = nullptr) {
+    Check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &kItems, &kGroup, 0, nullptr, event),
+          "clEnqueueNDRangeKernel");
+  }
+  void Finish() { Check(clFinish(queue_), "clFinish"); }
+  void Flush() { Check(clFlush(queue_), "clFlush"); }
+
+  // Loops of a kernel that takes one millisecond on this device, if it is otherwise idle: the best of several
+  // tries.
+  double CalibrateLoopsPerMs() {
+    constexpr int kLoops = 500;
+    SetLoops(kLoops);
+    double best = 1e9;
+    for (int i = 0; i < 12; ++i) {
+      auto begin = Clock::now();
+      Launch();
+      Finish();
+      best = std::min(best, Milliseconds(Clock::now() - begin).count());
+    }
+    return kLoops / best;
+  }
+
+ private:
+  // Enough work-groups to occupy every core of a CPU device.
+  static constexpr size_t kItems = 32768;
+  static constexpr size_t kGroup = 64;
+
+  cl_device_id device_{};
+  cl_context context_{};
+  cl_command_queue queue_{};
+  cl_program program_{};
+  cl_kernel kernel_{};
+  cl_mem buffer_{};
+};
+
+nlohmann::json RunTasks(Work& work, const Options& options) {
+  std::vector<double> latencies;
+  auto period =
+      std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(1 / options.rate_hz));
+  auto arrival = Clock::now() + period;
+  auto end = Clock::now() +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
+  while (arrival < end) {
+    std::this_thread::sleep_until(arrival);
+    auto begin = Clock::now();
+    for (int i = 0; i < options.kernels; ++i) work.Launch();
+    work.Finish();
+    latencies.push_back(Milliseconds(Clock::now() - begin).count());
+    // A task that comes late is not made up for: the next one comes at its time.
+    while (arrival < Clock::now()) arrival += period;
+  }
+  return {{"kernel_ms", options.kernel_ms}, {"kernels_per_task", options.kernels}, {"latency_ms", latencies}};
+}
+
+nlohmann::json RunContinuously(Work& work, const Options& options) {
+  auto begin = Clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  std::vector<cl_event> ring(static_cast<size_t>(options.ahead), nullptr);
+  uint64_t kernels = 0;
+  for (size_t slot = 0; seconds() < options.seconds; slot = (slot + 1) % ring.size()) {
+    if (ring[slot] != nullptr) {
+      Check(clWaitForEvents(1, &ring[slot]), "clWaitForEvents");
+      clReleaseEvent(ring[slot]);
+      ++kernels;
+    }
+    work.Launch(&ring[slot]);
+    work.Flush();
+  }
+  double measured = seconds();
+  work.Finish();
+  for (cl_event event : ring) {
+    if (event != nullptr) clReleaseEvent(event);
+  }
+  return {{"kernel_ms", options.kernel_ms}, {"kernels", kernels}, {"seconds", measured}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("A latency-critical OpenCL task, or a continuous one");
+  app.add_option("--seconds", options.seconds, "how long to run")->check(CLI::PositiveNumber);
+  app.add_option("--kernel-ms", options.kernel_ms, "length of a kernel on an idle device")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--kernels", options.kernels, "kernels of one task")->check(CLI::PositiveNumber);
+  app.add_option("--rate", options.rate_hz, "tasks per second")->check(CLI::PositiveNumber);
+  app.add_flag("--continuous", options.continuous, "launch kernels without a pause instead");
+  app.add_option("--ahead", options.ahead, "with --continuous: kernels enqueued ahead")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--loops-per-ms", options.iterations_per_ms,
+                 "kernel loops per millisecond (default: measured; give it when the device is busy)");
+  app.add_option("--json", options.json, "write the results here");
+  bool calibrate = false;
+  app.add_flag("--calibrate", calibrate, "print the loops per millisecond and exit");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    Work work;
+    if (options.iterations_per_ms <= 0) options.iterations_per_ms = work.CalibrateLoopsPerMs();
+    if (calibrate) {
+      std::printf("%.1f\n", options.iterations_per_ms);
+      return 0;
+    }
+    work.SetLoops(std::max(1, static_cast<int>(options.iterations_per_ms * options.kernel_ms)));
+    work.Launch();
+    work.Finish();
+    nlohmann::json result = options.continuous ? RunContinuously(work, options) : RunTasks(work, options);
+    if (options.json.empty()) {
+      std::printf("%s\n", result.dump().c_str());
+    } else {
+      std::ofstream file(options.json);
+      file << result.dump() << "\n";
+      if (!file) throw std::runtime_error("cannot write " + options.json);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "xsched-latency-task: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,65 @@
+// What the scheduler remembers of one queue and of one device.
+#pragma once
+
+#include "base/array.h"
+#include "sched/core/scheduler.h"
+
+namespace xsched::sched {
+
+inline constexpr int kMaxDependencies = 4;
+
+struct DeviceRecord;
+
+struct QueueRecord {
+  QueueId id;
+  ProcessId process;
+  DeviceRecord* device;
+  Hints hints;
+
+  QueueState state = QueueState::kIdle;
+  bool absent = false;
+  bool stalled = false;
+  bool fresh = false;          // became ready since the last decision
+  bool running = false;        // the last decision let it run, and it was ready
+  Control control;             // as last reported, but for flags_changed
+  bool flags_changed = false;  // control.tracked or .gated is not reported yet
+  uint64_t submitted = 0;
+  uint64_t retired = 0;
+
+  TimePoint ready_since{};
+  TimePoint idle_since{};     // valid while lingering
+  TimePoint running_since{};  // valid while running
+  TimePoint progress_at{};    // when it last retired something
+  Duration longest_gap{};     // between two retirements, while it ran
+  TimePoint query_at{};       // when to ask for its progress
+  Duration query_delay{};
+
+  double note = 0;
+  Priority priority = PRIORITY_DEFAULT;  // effective; valid during a decision
+  bool run = false;                      // likewise
+  Dependency dependencies[kMaxDependencies] = {};
+  int dependency_count = 0;
+
+  Duration service{};
+  Duration waiting{};
+  uint64_t holds = 0;
+  uint64_t incidents = 0;
+
+  // Does the policy see it?
+  bool Takes() const { return state != QueueState::kIdle && !absent && !stalled; }
+  bool Unfinished() const { return submitted > retired; }
+};
+
+struct DeviceRecord {
+  DeviceId id;
+  Array<QueueRecord*> queues;  // in order of their ids
+  Array<QueueView> views;      // of the decision under way; kept for its memory
+  bool dirty = true;           // something has changed that a decision may depend on
+  bool membership_changed = true;
+  bool anybody_held = false;
+  bool dependencies = false;  // some queue waits for another
+  TimePoint ask_at = kNever;
+  TimePoint accounted_at{};
+};
+
+}  // namespace xsched::sched
