@@ -1,0 +1,140 @@
+#include "ipc/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace xsched::ipc {
+namespace {
+
+constexpr int kMaxFds = 4;
+
+template <typename... Args>
+SocketPath Format(const char* format, Args... args) {
+  SocketPath path{};
+  int length = snprintf(path.text, sizeof path.text, format, args...);
+  if (length < 0 || static_cast<size_t>(length) >= sizeof path.text) path.text[0] = '\0';
+  return path;
+}
+
+// A folder in /tmp is trusted only if nobody else can put a socket there.
+bool IsPrivateFolder(const char* folder) {
+  struct stat status {};
+  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
+         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+bool IsSocket(const SocketPath& path) {
+  struct stat status {};
+  return stat(path.text, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+const char* RuntimeFolder() {
+  const char* folder = getenv("XDG_RUNTIME_DIR");
+  return folder != nullptr && folder[0] == '/' ? folder : nullptr;
+}
+
+}  // namespace
+
+SocketPath SystemServerSocket() { return Format("%s", "/run/xsched/xserver.sock"); }
+
+SocketPath UserServerSocket() {
+  if (const char* folder = RuntimeFolder()) return Format("%s/xsched/xserver.sock", folder);
+  return Format("/tmp/xsched-%u/xserver.sock", geteuid());
+}
+
+SocketPath FindServerSocket() {
+  const char* chosen = getenv("XSCHED_SOCKET");
+  if (chosen != nullptr && chosen[0] != '\0') return Format("%s", chosen);
+  SocketPath user = UserServerSocket();
+  bool trusted = RuntimeFolder() != nullptr || IsPrivateFolder(Format("/tmp/xsched-%u", geteuid()).text);
+  if (trusted && IsSocket(user)) return user;
+  SocketPath system = SystemServerSocket();
+  return IsSocket(system) ? system : user;
+}
+
+Result<UniqueFd> ConnectToServer(const SocketPath& path) {
+  if (path.text[0] == '\0') return Error::Make("the path of the server's socket is too long");
+  UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return Error::FromErrno(errno, "cannot make a socket");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path.text,
+         sizeof address.sun_path < sizeof path.text ? sizeof address.sun_path : sizeof path.text);
+  if (connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+    return Error::FromErrno(errno, "no XSched server at %s", path.text);
+  }
+  return fd;
+}
+
+bool SendPacket(int fd, const void* data, size_t size, const int* fds, int fd_count) {
+  iovec part{const_cast<void*>(data), size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd_count > 0) {
+    size_t bytes = sizeof(int) * static_cast<size_t>(fd_count);
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(header), fds, bytes);
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(fd, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(size);
+}
+
+namespace {
+
+void TakeFds(msghdr& message, Packet& packet) {
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd;
+      memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+      if (packet.fd_count < kMaxFds) {
+        packet.fds[packet.fd_count++].Reset(fd);
+      } else {
+        close(fd);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Received ReceivePacket(int fd, Packet& packet) {
+  iovec part{packet.bytes, sizeof packet.bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  packet.size = 0;
+  packet.fd_count = 0;
+  ssize_t received;
+  do {
+    received = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  } while (received < 0 && errno == EINTR);
+  if (received < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? Received::kNothing : Received::kClosed;
+  TakeFds(message, packet);
+  // An empty packet and the end of the connection look the same; neither is a message.
+  if (received == 0) return Received::kClosed;
+  packet.size = static_cast<size_t>(received);
+  if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return Received::kMalformed;
+  if (packet.size < sizeof(Header) || packet.header().size != packet.size) return Received::kMalformed;
+  return Received::kMessage;
+}
+
+}  // namespace xsched::ipc

@@ -1,0 +1,90 @@
+#include "ipc/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <new>
+#include <utility>
+
+namespace xsched::ipc {
+
+MappedSegment& MappedSegment::operator=(MappedSegment&& other) noexcept {
+  std::swap(segment_, other.segment_);
+  return *this;
+}
+
+MappedSegment::~MappedSegment() {
+  if (segment_ != nullptr) munmap(segment_, kSegmentSize);
+}
+
+namespace {
+
+Result<MappedSegment> Map(int memfd) {
+  void* memory = mmap(nullptr, kSegmentSize, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+  if (memory == MAP_FAILED) return Error::FromErrno(errno, "cannot map the queues' shared memory");
+  return MappedSegment(static_cast<Segment*>(memory));
+}
+
+}  // namespace
+
+Result<OwnedSegment> CreateSegment() {
+  OwnedSegment owned;
+  owned.memfd.Reset(memfd_create("xsched-queues", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!owned.memfd) return Error::FromErrno(errno, "cannot make shared memory for the queues");
+  if (ftruncate(owned.memfd.get(), kSegmentSize) != 0) {
+    return Error::FromErrno(errno, "cannot size the queues' shared memory");
+  }
+  if (fcntl(owned.memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    return Error::FromErrno(errno, "cannot seal the queues' shared memory");
+  }
+  Result<MappedSegment> mapping = Map(owned.memfd.get());
+  if (!mapping) return mapping.error();
+  owned.mapping = std::move(*mapping);
+  SegmentHeader& header = owned.mapping->header;
+  header.magic = kSegmentMagic;
+  header.version = kSegmentVersion;
+  header.max_queues = kMaxQueues;
+  return owned;
+}
+
+Result<MappedSegment> MapSegment(int memfd) {
+  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
+  int seals = fcntl(memfd, F_GET_SEALS);
+  if (seals < 0) return Error::FromErrno(errno, "the segment is not a memfd");
+  if ((seals & kNeeded) != kNeeded)
+    return Error::Make("the segment is not sealed against shrinking and growing");
+  if ((seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0)
+    return Error::Make("the segment is sealed against writing");
+  struct stat status {};
+  if (fstat(memfd, &status) != 0) return Error::FromErrno(errno, "cannot look at the segment");
+  if (status.st_size != static_cast<off_t>(kSegmentSize)) {
+    return Error::Make("the segment has %lld bytes instead of %zu", static_cast<long long>(status.st_size),
+                       kSegmentSize);
+  }
+  // Huge pages may be missing when they are first touched, which would kill who touches them.
+  if (status.st_blksize != static_cast<blksize_t>(sysconf(_SC_PAGESIZE))) {
+    return Error::Make("the segment is not made of ordinary pages");
+  }
+  Result<MappedSegment> mapping = Map(memfd);
+  if (!mapping) return mapping;
+  const SegmentHeader& header = (*mapping)->header;
+  if (header.magic != kSegmentMagic || header.version != kSegmentVersion || header.max_queues != kMaxQueues) {
+    return Error::Make("the segment is of another version");
+  }
+  return mapping;
+}
+
+void RingScheduler(Segment& segment, uint32_t index, int doorbell) {
+  // The counters must be visible before the mark: see control_block.h.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  std::atomic<uint64_t>& word = segment.header.dirty[index / 64];
+  word.fetch_or(uint64_t{1} << (index % 64), std::memory_order_acq_rel);
+  const uint64_t one = 1;
+  // A full counter (EAGAIN) has rung already.
+  [[maybe_unused]] ssize_t written = write(doorbell, &one, sizeof one);
+}
+
+}  // namespace xsched::ipc
