@@ -45,7 +45,9 @@ function(xsched_inproc_shared name map)
   xsched_options(${name})
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
   if(NOT XSCHED_SANITIZE)
-    target_link_options(${name} PRIVATE -nostdlib++)
+    # gcc has no -nostdlib++: name what remains.
+    target_link_options(${name} PRIVATE -nodefaultlibs)
+    target_link_libraries(${name} PRIVATE c gcc)
   endif()
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
                       -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)

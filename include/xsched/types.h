@@ -9,6 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Marks what the libraries export. */
+#define XSCHED_API __attribute__((visibility("default")))
+
 #ifdef __cplusplus
 extern "C" {
 #endif

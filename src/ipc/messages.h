@@ -11,10 +11,10 @@
 // kReply with kXSchedErrorNotSupported.
 //
 // An agent's session:                           A tool's session:
-//   client -> kHello (+ 3 fds)                    client -> kHello (role kTool, no fds)
+//   client -> kHello (+ 2 fds)                    client -> kHello (role kTool, no fds)
 //   server -> kWelcome or kRejected               server -> kWelcome or kRejected
 //   client -> kQueueCreated, kQueueHints, …       client -> kList | kSetHints | kSetPolicy | kGetStatus
-//   server -> kPong on kPing                      server -> kQueueInfo* kReply | kReply | kStatus
+//   server -> kPong on kPing, kWake               server -> kQueueInfo* kReply | kReply | kStatus
 //   either end closes                             (requests are answered in order)
 #pragma once
 
@@ -40,6 +40,7 @@ enum class MessageType : uint16_t {
   kTimeslice = 9,
   kPing = 10,
   kPong = 11,
+  kWake = 12,
   kList = 20,
   kQueueInfo = 21,
   kSetHints = 22,
@@ -162,6 +163,12 @@ struct Pong {
   static constexpr MessageType kType = MessageType::kPong;
   Header header;
   uint64_t cookie;
+};
+
+// The control blocks of this client have changed in a way that its agent must act on.
+struct Wake {
+  static constexpr MessageType kType = MessageType::kWake;
+  Header header;
 };
 
 // ---- tools ----

@@ -95,7 +95,7 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
 }
 
 void Agent::ConnectAndRegister() {
-  if (!server_.Connect(owned_, scheduler_bell_fd_.get(), agent_bell_fd_.get())) return;
+  if (!server_.Connect(owned_, scheduler_bell_fd_.get())) return;
   if (GetSettings().timeslice_us != 0) server_.Timeslice(GetSettings().timeslice_us);
   ForEachQueue([this](XQueue& queue) { AfterSend(server_.QueueCreated(queue)); });
 }

@@ -24,7 +24,7 @@ ipc::WireHints ToWire(const sched::Hints& hints) {
 
 }  // namespace
 
-bool ServerLink::Connect(const ipc::OwnedSegment& segment, int scheduler_bell, int agent_bell) {
+bool ServerLink::Connect(const ipc::OwnedSegment& segment, int scheduler_bell) {
   retry_at_ = MonotonicClock::now() + kRetryEvery;
   ipc::SocketPath path = ipc::FindServerSocket();
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
@@ -43,8 +43,8 @@ bool ServerLink::Connect(const ipc::OwnedSegment& segment, int scheduler_bell, i
   hello.role = ipc::Role::kAgent;
   hello.pid = getpid();
   snprintf(hello.name, sizeof hello.name, "%s", program_invocation_short_name);
-  const int fds[] = {segment.memfd.get(), scheduler_bell, agent_bell};
-  if (!ipc::Send(socket_.get(), hello, fds, 3) || !AwaitWelcome()) {
+  const int fds[] = {segment.memfd.get(), scheduler_bell};
+  if (!ipc::Send(socket_.get(), hello, fds, 2) || !AwaitWelcome()) {
     Disconnect();
     if (!warned_) XSCHED_WARN("the server at %s did not take this process: running unscheduled", path.text);
     warned_ = true;
@@ -84,7 +84,7 @@ bool ServerLink::Receive() {
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
       case ipc::Received::kMessage:
-        continue;  // nothing that a server of this version sends asks for an answer
+        continue;  // kWake has done its work by waking us; nothing else asks for an answer
       case ipc::Received::kNothing:
         return true;
       case ipc::Received::kClosed:

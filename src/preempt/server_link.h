@@ -18,7 +18,7 @@ class ServerLink {
  public:
   // Connects and introduces this process. False: no server, or it refused; the first time one warning says
   // why.
-  bool Connect(const ipc::OwnedSegment& segment, int scheduler_bell, int agent_bell);
+  bool Connect(const ipc::OwnedSegment& segment, int scheduler_bell);
   bool connected() const { return static_cast<bool>(socket_); }
   int fd() const { return socket_.get(); }
   void Disconnect();

@@ -13,6 +13,21 @@ constexpr uint64_t Ticket(uint32_t index, uint64_t number) { return uint64_t{ind
 
 }  // namespace
 
+// Not a base of XQueue: a pointer to a vtable in each slot would make the array of slots part of the
+// library's file.
+class XQueue::Driver final : public GateDriver {
+ public:
+  explicit Driver(XQueue& queue) : queue_(queue), ops_(queue.hwq_->ops), hwq_(queue.hwq_->impl) {}
+  bool AppendGate(uint64_t* gate) override { return ops_.append_gate(hwq_, gate) == kXSchedSuccess; }
+  void OpenGate(uint64_t gate) override { ops_.open_gate(hwq_, gate); }
+  bool AppendMarker(uint64_t upto) override { return queue_.AppendMarker(upto); }
+
+ private:
+  XQueue& queue_;
+  const XHwQueueOps& ops_;
+  void* hwq_;
+};
+
 uint64_t XQueue::LaunchBegin() {
   launching_.fetch_add(1, std::memory_order_seq_cst);
   // seq_cst, against RetiredUpTo: either we see that the queue was idle, or it sees our command.
@@ -33,7 +48,8 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
     return number;
   }
   GateChain::Now seen = Now();
-  gates_.BeforeLaunch(number, seen, Limits(), *this);
+  Driver driver(*this);
+  gates_.BeforeLaunch(number, seen, Limits(), driver);
   // What we saw may have changed before our gate was there to be opened by whoever changed it.
   if (gates_.HasClosed() && (retired() != seen.retired || Held() != seen.hold)) Attend();
   return number;
@@ -94,7 +110,8 @@ void XQueue::Attend() {
   }
   ApplyLevels(Held());
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
-  if (gates_.Advance(submitted(), Now(), Limits(), *this) != 0 && hwq_->ops.flush != nullptr) {
+  Driver driver(*this);
+  if (gates_.Advance(submitted(), Now(), Limits(), driver) != 0 && hwq_->ops.flush != nullptr) {
     hwq_->ops.flush(hwq_->impl);
   }
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
@@ -197,12 +214,12 @@ void XQueue::SetConfig(const LaunchConfig& config) {
 }
 
 sched::Hints XQueue::hints() const {
-  MutexLock lock(config_mutex_);
+  MutexLock lock(hints_mutex_);
   return hints_;
 }
 
 void XQueue::SetHints(const sched::Hints& hints) {
-  MutexLock lock(config_mutex_);
+  MutexLock lock(hints_mutex_);
   hints_ = hints;
 }
 
@@ -216,10 +233,6 @@ GateChain::Limits XQueue::Limits() const {
   LaunchConfig launch = config();
   return {launch.threshold, launch.batch_size, GetSettings().latency};
 }
-
-bool XQueue::AppendGate(uint64_t* gate) { return hwq_->ops.append_gate(hwq_->impl, gate) == kXSchedSuccess; }
-
-void XQueue::OpenGate(uint64_t gate) { hwq_->ops.open_gate(hwq_->impl, gate); }
 
 bool XQueue::AppendMarker(uint64_t upto) {
   if (hwq_->ops.append_marker == nullptr) return false;

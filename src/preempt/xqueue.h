@@ -31,7 +31,7 @@ struct LaunchConfig {
   int64_t batch_size = kDefaultBatchSize;
 };
 
-class XQueue final : GateDriver {
+class XQueue {
  public:
   constexpr XQueue() = default;
 
@@ -86,15 +86,12 @@ class XQueue final : GateDriver {
   friend class XQueueTable;
 
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
-  void CatchUpPace();
   void ApplyLevels(bool hold);
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
 
-  // GateDriver
-  bool AppendGate(uint64_t* gate) override;
-  void OpenGate(uint64_t gate) override;
-  bool AppendMarker(uint64_t upto) override;
+  class Driver;  // what gates_ drives
+  bool AppendMarker(uint64_t upto);
 
   // Read on every launch.
   ipc::ControlBlock* block_ = nullptr;
@@ -122,12 +119,12 @@ class XQueue final : GateDriver {
   XQueueHandle id_ = 0;                  // the handle it has or had
   bool blocking_submit_ = false;
 
-  mutable Mutex config_mutex_;
-  LaunchConfig config_;
-  sched::Hints hints_;
-  std::atomic<int64_t> threshold_{kDefaultThreshold};
-  std::atomic<int64_t> batch_size_{kDefaultBatchSize};
-  std::atomic<XPreemptLevel> level_{kPreemptLevelBlock};
+  // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
+  mutable Mutex hints_mutex_;
+  sched::Hints hints_{0, 0, 0, 0, 0, 0};
+  std::atomic<int64_t> threshold_{0};
+  std::atomic<int64_t> batch_size_{0};
+  std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};
 
   SubmitWorker worker_;
 

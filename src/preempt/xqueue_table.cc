@@ -176,7 +176,7 @@ void XQueueTable::ResetAfterFork() {
     queue.gates_.ResetAfterFork();
     queue.wait_mutex_.ResetAfterFork();
     queue.level_mutex_.ResetAfterFork();
-    queue.config_mutex_.ResetAfterFork();
+    queue.hints_mutex_.ResetAfterFork();
     queue.worker_.ResetAfterFork();
   }
 }

@@ -16,27 +16,25 @@
 extern "C" {
 #endif
 
-#define XSCHED_SOFT_API __attribute__((visibility("default")))
-
 /* Makes a queue on device `device` with preemption levels up to `max_level`. Destroyed by HwQueueDestroy, which waits
  * for what is enqueued.
  * Errors: kXSchedErrorInvalidValue; kXSchedErrorUnknown (no memory, no thread). */
-XSCHED_SOFT_API XResult SoftQueueCreate(HwQueueHandle *hwq, XDeviceId device, XPreemptLevel max_level);
+XSCHED_API XResult SoftQueueCreate(HwQueueHandle *hwq, XDeviceId device, XPreemptLevel max_level);
 
 /* Enqueues a command of `duration_us` microseconds, as a program does through a shim: the call never waits for the
  * device, and the XQueue over `hwq`, if there is one, schedules it. `done`, if not null, is called with `data` on the
  * device's thread when the command has finished; it must not block.
  * Errors: kXSchedErrorNotFound: `hwq` is no software queue. */
-XSCHED_SOFT_API XResult SoftLaunch(HwQueueHandle hwq, int64_t duration_us, void (*done)(void *data), void *data);
+XSCHED_API XResult SoftLaunch(HwQueueHandle hwq, int64_t duration_us, void (*done)(void *data), void *data);
 
 /* Returns when everything enqueued has finished, as a program's own synchronisation does. */
-XSCHED_SOFT_API XResult SoftSynchronize(HwQueueHandle hwq);
+XSCHED_API XResult SoftSynchronize(HwQueueHandle hwq);
 
 /* A command of `duration_us` microseconds for XQueueSubmit and HwQueueLaunch. Destroyed by HwCommandDestroy. */
-XSCHED_SOFT_API XResult SoftCommandCreate(HwCommandHandle *hw_cmd, int64_t duration_us);
+XSCHED_API XResult SoftCommandCreate(HwCommandHandle *hw_cmd, int64_t duration_us);
 
 /* How many commands of the queue have finished, and for how long the device has worked for it. */
-XSCHED_SOFT_API XResult SoftQueueReport(HwQueueHandle hwq, uint64_t *finished, uint64_t *busy_ns);
+XSCHED_API XResult SoftQueueReport(HwQueueHandle hwq, uint64_t *finished, uint64_t *busy_ns);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,40 @@
+// Who is at the other end of a connection, by the kernel's word, and what they may do.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace xsched::server {
+
+struct Peer {
+  pid_t pid = 0;  // 0: in another pid namespace
+  uid_t uid = 0;
+  std::vector<gid_t> groups;  // the primary one first
+};
+
+// Of a connected Unix socket.
+std::optional<Peer> PeerOf(int socket);
+
+// Empty name: none. Throws std::runtime_error if there is no such group.
+std::optional<gid_t> FindGroup(const std::string& name);
+
+class AccessRules {
+ public:
+  AccessRules(uid_t server_uid, std::optional<gid_t> admin_group)
+      : server_uid_(server_uid), admin_group_(admin_group) {}
+
+  // Root, the server's own user, and members of the admin group: they see and hint everybody's queues and set
+  // the policy.
+  bool IsAdmin(const Peer& peer) const;
+  // A user sees and hints their own queues.
+  bool MayTouch(const Peer& peer, uid_t owner) const { return peer.uid == owner || IsAdmin(peer); }
+
+ private:
+  uid_t server_uid_;
+  std::optional<gid_t> admin_group_;
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,212 @@
+// What agents say, and what they are told.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+namespace xsched::server {
+namespace {
+
+bool IsEventFd(int fd) {
+  char target[64];
+  ssize_t length = readlink(fmt::format("/proc/self/fd/{}", fd).c_str(), target, sizeof target);
+  return std::string_view(target, length < 0 ? 0 : static_cast<size_t>(length)) == "anon_inode:[eventfd]";
+}
+
+void Reject(Connection& connection, const std::string& reason) {
+  ipc::Rejected message{};
+  message.major = ipc::kMajor;
+  message.minor = ipc::kMinor;
+  reason.copy(message.reason, sizeof message.reason - 1);
+  connection.Send(message);
+}
+
+}  // namespace
+
+bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
+  if (packet.header().type != ipc::MessageType::kHello) return false;
+  auto hello = packet.As<ipc::Hello>();
+  if (hello.major != ipc::kMajor) {
+    Reject(connection,
+           fmt::format("this server speaks protocol {}.{}, the client {}.{}: update the older one",
+                       ipc::kMajor, ipc::kMinor, hello.major, hello.minor));
+    return false;
+  }
+  bool is_agent = hello.role == ipc::Role::kAgent;
+  if (!is_agent && hello.role != ipc::Role::kTool) return false;
+  if (packet.fd_count != (is_agent ? 2 : 0)) return false;
+  if (is_agent) {
+    Result<ipc::MappedSegment> segment = ipc::MapSegment(packet.fds[0].get());
+    if (!segment) {
+      Reject(connection, segment.error().text());
+      return false;
+    }
+    if (!IsEventFd(packet.fds[1].get())) return false;
+    connection.segment = std::move(*segment);
+    connection.bell = std::move(packet.fds[1]);
+  }
+  connection.role = hello.role;
+  connection.name = CleanText(hello.name, sizeof hello.name);
+  ipc::Welcome welcome{};
+  welcome.major = ipc::kMajor;
+  welcome.minor = ipc::kMinor;
+  welcome.client_id = connection.id;
+  return connection.Send(welcome);
+}
+
+bool Server::HandleAgentMessage(Connection& connection, const ipc::Packet& packet, TimePoint now) {
+  switch (packet.header().type) {
+    case ipc::MessageType::kQueueCreated:
+      return CreateQueue(connection, packet.As<ipc::QueueCreated>(), now);
+    case ipc::MessageType::kQueueDestroyed:
+      return DestroyQueue(connection, packet.As<ipc::QueueDestroyed>().index, now);
+    case ipc::MessageType::kQueueHints: {
+      auto message = packet.As<ipc::QueueHints>();
+      auto found = connection.queues.find(message.index);
+      if (found == connection.queues.end() || !IsValid(message.hints)) return false;
+      scheduler_.SetHints(found->second.id, FromWire(message.hints));
+      return true;
+    }
+    case ipc::MessageType::kQueueConfig: {
+      auto message = packet.As<ipc::QueueConfig>();
+      auto found = connection.queues.find(message.index);
+      if (found == connection.queues.end() || message.level >= kPreemptLevelMax) return false;
+      found->second.level = message.level;
+      found->second.threshold = message.threshold;
+      found->second.batch_size = message.batch_size;
+      return true;
+    }
+    case ipc::MessageType::kQueueAbsent: {
+      auto message = packet.As<ipc::QueueAbsent>();
+      auto found = connection.queues.find(message.index);
+      if (found == connection.queues.end()) return false;
+      found->second.absent = message.absent != 0;
+      RefreshAbsent(found->second, now);
+      return true;
+    }
+    case ipc::MessageType::kTimeslice: {
+      auto message = packet.As<ipc::TimesliceHint>();
+      if (message.timeslice_us < TIMESLICE_MIN || message.timeslice_us > TIMESLICE_MAX) return false;
+      // One figure for everybody: only who may set the policy may set it.
+      if (access_.IsAdmin(connection.peer))
+        scheduler_.SetTimeslice(std::chrono::microseconds(message.timeslice_us));
+      return true;
+    }
+    case ipc::MessageType::kPing: {
+      ipc::Pong pong{};
+      pong.cookie = packet.As<ipc::Ping>().cookie;
+      return connection.Send(pong);
+    }
+    default:
+      return SendReply(connection, kXSchedErrorNotSupported, 0, "unknown message");
+  }
+}
+
+bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& message, TimePoint now) {
+  if (message.index >= ipc::kMaxQueues || message.level == kPreemptLevelUnknown ||
+      message.level >= kPreemptLevelMax) {
+    return false;
+  }
+  if (!IsValid(message.hints) || connection.queues.contains(message.index)) return false;
+  Queue queue{};
+  queue.id = sched::QueueId{next_queue_++};
+  queue.index = message.index;
+  queue.level = message.level;
+  queue.platform = message.platform;
+  queue.device = message.device;
+  queue.handle = message.handle;
+  queue.threshold = message.threshold;
+  queue.batch_size = message.batch_size;
+  queue.device_name = CleanText(message.device_name, sizeof message.device_name);
+  queue.connection = &connection;
+  Queue& stored = connection.queues.emplace(message.index, std::move(queue)).first->second;
+  queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
+  // The block may have had another queue before: begin from what the scheduler takes for granted.
+  ipc::ControlBlock& block = connection.segment->blocks[message.index];
+  block.flags.store(0, std::memory_order_relaxed);
+  block.gate.store(ipc::kGateRun, std::memory_order_release);
+  scheduler_.AddQueue(stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device},
+                      FromWire(message.hints), now);
+  RefreshAbsent(stored, now);
+  Observe(connection, stored, now);
+  return true;
+}
+
+bool Server::DestroyQueue(Connection& connection, uint32_t index, TimePoint now) {
+  auto found = connection.queues.find(index);
+  if (found == connection.queues.end()) return false;
+  ForgetQueue(found->second, now);
+  connection.queues.erase(found);
+  return true;
+}
+
+void Server::ForgetQueue(const Queue& queue, TimePoint now) {
+  held_ -= queue.held;
+  scheduler_.RemoveQueue(queue.id, now);
+  queues_.erase(static_cast<uint64_t>(queue.id));
+}
+
+void Server::ReadDoorbell(Connection& connection, TimePoint now) {
+  ipc::ForEachDirty(*connection.segment.get(), [&](uint32_t index) {
+    auto found = connection.queues.find(index);
+    if (found == connection.queues.end()) return;
+    ++state_changes_;
+    Observe(connection, found->second, now);
+  });
+}
+
+void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
+  ipc::Segment& segment = *connection.segment.get();
+  ipc::ControlBlock& block = segment.blocks[queue.index];
+  // Each word is read once: it may change under our eyes.
+  uint64_t retired = block.retired.load(std::memory_order_acquire);
+  uint64_t submitted = block.submitted.load(std::memory_order_acquire);
+  scheduler_.Progress(queue.id, submitted, retired, now);
+
+  sched::Dependency dependencies[ipc::kMaxDependencies];
+  size_t count = 0;
+  for (const ipc::DependencySlot& slot : segment.depends[queue.index]) {
+    uint64_t until = slot.until.load(std::memory_order_acquire);
+    if (until == 0) continue;
+    auto owner = connection.queues.find(slot.queue.load(std::memory_order_relaxed));
+    if (owner != connection.queues.end()) dependencies[count++] = {owner->second.id, until};
+  }
+  if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
+  queue.has_dependencies = count != 0;
+}
+
+void Server::RefreshAbsent(const Queue& queue, TimePoint now) {
+  scheduler_.SetAbsent(queue.id, queue.absent || queue.connection->stopped, now);
+}
+
+void Server::SetControl(sched::QueueId id, const sched::Control& control) {
+  auto found = queues_.find(static_cast<uint64_t>(id));
+  if (found == queues_.end()) return;
+  Queue& queue = *found->second;
+  Connection& connection = *queue.connection;
+  ipc::ControlBlock& block = connection.segment->blocks[queue.index];
+  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0);
+  uint32_t gate = control.run ? ipc::kGateRun : ipc::kGateHold;
+  bool was_held = queue.held;
+  // The client may have written here; what it was told is what counts.
+  block.flags.store(flags, std::memory_order_release);
+  block.gate.store(gate, std::memory_order_release);
+  queue.held = !control.run;
+  held_ += queue.held;
+  held_ -= was_held;
+  // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
+  bool agent_acts = control.run || flags != queue.flags || queue.level >= kPreemptLevelDeactivate;
+  queue.flags = flags;
+  if (agent_acts) connection.Send(ipc::Wake{});
+}
+
+void Server::Query(sched::QueueId id) {
+  auto found = queues_.find(static_cast<uint64_t>(id));
+  if (found == queues_.end()) return;
+  Queue& queue = *found->second;
+  queue.connection->segment->blocks[queue.index].query.fetch_add(1, std::memory_order_release);
+  queue.connection->Send(ipc::Wake{});
+}
+
+}  // namespace xsched::server

@@ -1,0 +1,46 @@
+// xserver: parses its options, takes its socket, runs.
+#include <fmt/format.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "server/listener.h"
+#include "server/options.h"
+#include "server/server.h"
+
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitAlreadyRunning = 3;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace xsched::server;
+  try {
+    Options options = ParseOptions(argc, argv);
+    spdlog::set_default_logger(spdlog::stderr_logger_st("xserver"));
+    spdlog::set_pattern("xserver: %v");
+    spdlog::set_level(spdlog::level::from_str(options.log_level));
+    Listener listener(options.socket, options.mode, FindGroup(options.group));
+    Server server(options, listener);
+    spdlog::info("listening at {}, policy {}", listener.path(),
+                 xsched::sched::PolicyName(options.policy->type()));
+    if (options.ready_fd >= 0) {
+      [[maybe_unused]] ssize_t written = write(options.ready_fd, "\n", 1);
+      close(options.ready_fd);
+    }
+    server.Run();
+    spdlog::info("stopped");
+  } catch (const AlreadyRunning& error) {
+    fmt::print(stderr, "xserver: {}\n", error.what());
+    return kExitAlreadyRunning;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "xserver: {}\n", error.what());
+    return kExitFailed;
+  }
+  return 0;
+}

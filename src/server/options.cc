@@ -1,0 +1,155 @@
+#include "server/options.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "ipc/client.h"
+#include "server/version.h"
+
+namespace xsched::server {
+namespace {
+
+using nlohmann::json;
+
+const sched::Policy* PolicyOrThrow(const std::string& name) {
+  const sched::Policy* policy = sched::FindPolicyByName(name.c_str());
+  if (policy == nullptr)
+    throw std::runtime_error(fmt::format("there is no policy {} (there are HPF and UP)", name));
+  return policy;
+}
+
+mode_t ModeOrThrow(const std::string& text) {
+  size_t used = 0;
+  unsigned long mode = 0;
+  try {
+    mode = std::stoul(text, &used, 8);
+  } catch (const std::exception&) {
+  }
+  if (used != text.size() || mode > 0777)
+    throw std::runtime_error(fmt::format("{} is not an octal file mode", text));
+  return static_cast<mode_t>(mode);
+}
+
+Duration MicrosecondsOrThrow(const char* what, int64_t value, int64_t min, int64_t max) {
+  if (value < min || value > max)
+    throw std::runtime_error(fmt::format("{} must be from {} to {} µs", what, min, max));
+  return std::chrono::microseconds(value);
+}
+
+Duration Timeslice(int64_t value) {
+  return MicrosecondsOrThrow("timeslice_us", value, TIMESLICE_MIN, TIMESLICE_MAX);
+}
+Duration Grace(int64_t value) { return MicrosecondsOrThrow("grace_us", value, 0, 1'000'000); }
+
+void Apply(const json& config, Options& options) {
+  for (const auto& [key, value] : config.items()) {
+    if (key == "socket") {
+      options.socket = value.get<std::string>();
+    } else if (key == "mode") {
+      options.mode = ModeOrThrow(value.get<std::string>());
+    } else if (key == "group") {
+      options.group = value.get<std::string>();
+    } else if (key == "admin_group") {
+      options.admin_group = value.get<std::string>();
+    } else if (key == "policy") {
+      options.policy = PolicyOrThrow(value.get<std::string>());
+    } else if (key == "timeslice_us") {
+      options.timeslice = Timeslice(value.get<int64_t>());
+    } else if (key == "grace_us") {
+      options.grace = Grace(value.get<int64_t>());
+    } else {
+      throw std::runtime_error(fmt::format("there is no setting {}", key));
+    }
+  }
+}
+
+void ReadConfig(const std::string& path, bool must_exist, Options& options) {
+  std::ifstream file(path);
+  if (!file) {
+    if (must_exist) throw std::runtime_error(fmt::format("cannot read {}", path));
+    return;
+  }
+  try {
+    Apply(json::parse(file), options);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(fmt::format("{}: {}", path, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string ConfigPath(bool system) {
+  if (system) return "/etc/xsched/xserver.json";
+  if (const char* folder = std::getenv("XDG_CONFIG_HOME"); folder != nullptr && folder[0] == '/') {
+    return fmt::format("{}/xsched/xserver.json", folder);
+  }
+  const char* home = std::getenv("HOME");
+  return fmt::format("{}/.config/xsched/xserver.json", home == nullptr ? "" : home);
+}
+
+Options ParseOptions(int argc, char** argv) {
+  Options options;
+  bool user = false;
+  std::string config;
+  std::string policy;
+  std::string positional_policy;
+  std::string port;
+  std::string mode;
+  std::optional<int64_t> timeslice_us;
+  std::optional<int64_t> grace_us;
+  std::optional<int64_t> idle_exit_s;
+  std::string socket;
+  std::string group;
+  std::string admin_group;
+
+  CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
+  app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
+  app.add_option("POLICY", positional_policy, "HPF (highest priority first) or UP (utilisation partition)");
+  app.add_option("PORT", port, "accepted for compatibility with XSched 1.2, and not used");
+  auto* system_flag = app.add_flag("--system", options.system, "serve all users (default for root)");
+  app.add_flag("--user", user, "serve this user only")->excludes(system_flag);
+  app.add_option("--socket", socket, "listen here");
+  app.add_option("--mode", mode, "the socket's file mode, octal (default 0600; with --system 0666)");
+  app.add_option("--group", group, "the socket's group");
+  app.add_option("--admin-group", admin_group, "its members may set the policy and hint everybody's queues");
+  app.add_option("--policy", policy, "as POLICY");
+  app.add_option("--timeslice-us", timeslice_us, "timeslice of policies that have one");
+  app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
+  app.add_option("--config", config, "configuration file (JSON)");
+  app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
+  app.add_option("--log-level", options.log_level, "off, error, warn, info or debug")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error) == 0 ? 0 : 2);
+  }
+
+  options.policy = sched::FindPolicy(kPolicyHighestPriorityFirst);
+  if (!user && !options.system) options.system = geteuid() == 0;
+  if (options.system) options.mode = 0666;
+  ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
+  if (!positional_policy.empty()) options.policy = PolicyOrThrow(positional_policy);
+  if (!policy.empty()) options.policy = PolicyOrThrow(policy);
+  if (!socket.empty()) options.socket = socket;
+  if (!mode.empty()) options.mode = ModeOrThrow(mode);
+  if (!group.empty()) options.group = group;
+  if (!admin_group.empty()) options.admin_group = admin_group;
+  if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
+  if (grace_us) options.grace = Grace(*grace_us);
+  if (idle_exit_s) options.idle_exit = std::chrono::seconds(*idle_exit_s);
+  if (options.socket.empty()) {
+    options.socket = (options.system ? ipc::SystemServerSocket() : ipc::UserServerSocket()).text;
+  }
+  return options;
+}
+
+}  // namespace xsched::server

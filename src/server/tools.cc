@@ -1,0 +1,160 @@
+// What tools ask, and what they are answered.
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "server/server.h"
+#include "server/version.h"
+
+namespace xsched::server {
+
+bool Server::HandleToolMessage(Connection& connection, const ipc::Packet& packet, TimePoint now) {
+  switch (packet.header().type) {
+    case ipc::MessageType::kList:
+      return List(connection, now);
+    case ipc::MessageType::kSetHints:
+      return SetHints(connection, packet.As<ipc::SetHints>());
+    case ipc::MessageType::kSetPolicy:
+      return SetPolicy(connection, packet.As<ipc::SetPolicy>());
+    case ipc::MessageType::kGetStatus:
+      return SendStatus(connection, now);
+    case ipc::MessageType::kQueueCreated:
+    case ipc::MessageType::kQueueDestroyed:
+    case ipc::MessageType::kQueueHints:
+    case ipc::MessageType::kQueueConfig:
+    case ipc::MessageType::kQueueAbsent:
+      return false;  // an agent's words, without an agent's segment
+    default:
+      return SendReply(connection, kXSchedErrorNotSupported, 0, "unknown request");
+  }
+}
+
+bool Server::SendReply(Connection& connection, XResult result, uint32_t count, const std::string& text) {
+  ipc::Reply reply{};
+  reply.result = result;
+  reply.count = count;
+  text.copy(reply.text, sizeof reply.text - 1);
+  return connection.Send(reply);
+}
+
+bool Server::List(Connection& connection, TimePoint now) {
+  uint32_t count = 0;
+  for (auto& [id, agent] : connections_) {
+    if (agent->closed || !access_.MayTouch(connection.peer, agent->peer.uid)) continue;
+    for (auto& [index, queue] : agent->queues) {
+      // What the client has not rung for is as fresh here as its memory.
+      Observe(*agent, queue, now);
+      auto stats = scheduler_.Stats(queue.id, now);
+      auto hints = scheduler_.GetHints(queue.id);
+      if (!stats || !hints) continue;
+      ipc::QueueInfo info{};
+      info.queue_id = static_cast<uint64_t>(queue.id);
+      info.client_id = agent->id;
+      info.handle = queue.handle;
+      info.device = queue.device;
+      info.pid = agent->peer.pid;
+      info.uid = agent->peer.uid;
+      info.platform = queue.platform;
+      info.level = queue.level;
+      info.state = static_cast<uint32_t>(stats->state);
+      info.run = stats->control.run;
+      info.tracked = stats->control.tracked;
+      info.gated = stats->control.gated;
+      info.stalled = stats->stalled;
+      info.absent = queue.absent || agent->stopped;
+      info.hints = ToWire(*hints);
+      info.threshold = queue.threshold;
+      info.batch_size = queue.batch_size;
+      info.submitted = stats->submitted;
+      info.retired = stats->retired;
+      info.service_ns = static_cast<uint64_t>(stats->service.count());
+      info.waiting_ns = static_cast<uint64_t>(stats->waiting.count());
+      info.holds = stats->holds;
+      info.incidents = stats->incidents;
+      agent->name.copy(info.name, sizeof info.name - 1);
+      queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
+      // A tool that does not read its answer is dropped, rather than remembered.
+      if (!connection.Send(info)) return false;
+      ++count;
+    }
+  }
+  return SendReply(connection, kXSchedSuccess, count, "");
+}
+
+bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {
+  constexpr uint32_t kKnown =
+      ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity;
+  if (request.mask == 0 || (request.mask & ~kKnown) != 0) {
+    return SendReply(connection, kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
+  }
+  uint32_t count = 0;
+  for (auto& [id, agent] : connections_) {
+    for (auto& [index, queue] : agent->queues) {
+      bool meant = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
+                                         : agent->peer.pid == request.pid;
+      if (!meant) continue;
+      if (!access_.MayTouch(connection.peer, agent->peer.uid)) continue;
+      ipc::WireHints hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
+      if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
+      if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
+      if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
+      if ((request.mask & ipc::kHintLaxity) != 0) {
+        hints.laxity_us = request.hints.laxity_us;
+        hints.lax_priority = request.hints.lax_priority;
+        hints.critical_priority = request.hints.critical_priority;
+      }
+      if (!IsValid(hints))
+        return SendReply(connection, kXSchedErrorInvalidValue, count, "a hint is out of its range");
+      scheduler_.SetHints(queue.id, FromWire(hints));
+      ++count;
+    }
+  }
+  // Whether somebody else's queue exists is nobody's business.
+  if (count == 0) return SendReply(connection, kXSchedErrorNotFound, 0, "no such queue of yours");
+  return SendReply(connection, kXSchedSuccess, count, "");
+}
+
+bool Server::SetPolicy(Connection& connection, const ipc::SetPolicy& request) {
+  if (!access_.IsAdmin(connection.peer)) {
+    return SendReply(connection, kXSchedErrorNotAllowed, 0,
+                     "only root, the server's own user and its admin group may set the policy");
+  }
+  if (request.timeslice_us != 0 &&
+      (request.timeslice_us < TIMESLICE_MIN || request.timeslice_us > TIMESLICE_MAX)) {
+    return SendReply(connection, kXSchedErrorInvalidValue, 0, "the timeslice is out of its range");
+  }
+  if (request.policy != kPolicyUnknown) {
+    const sched::Policy* policy = sched::FindPolicy(static_cast<XPolicyType>(request.policy));
+    if (policy == nullptr)
+      return SendReply(connection, kXSchedErrorNotSupported, 0, "this server has no such policy");
+    scheduler_.SetPolicy(*policy);
+    spdlog::info("policy {} set by pid {} (user {})", sched::PolicyName(policy->type()), connection.peer.pid,
+                 connection.peer.uid);
+  }
+  if (request.timeslice_us != 0) scheduler_.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
+  return SendReply(connection, kXSchedSuccess, 0, "");
+}
+
+bool Server::SendStatus(Connection& connection, TimePoint now) {
+  ipc::Status status{};
+  status.major = ipc::kMajor;
+  status.minor = ipc::kMinor;
+  status.policy = scheduler_.policy().type();
+  status.timeslice_us = scheduler_.timeslice() / std::chrono::microseconds(1);
+  status.pid = getpid();
+  status.uid = geteuid();
+  status.uptime_ns = static_cast<uint64_t>((now - started_).count());
+  for (auto& [id, agent] : connections_) status.clients += agent->role == ipc::Role::kAgent;
+  status.queues = static_cast<uint32_t>(queues_.size());
+  status.decisions = decisions_;
+  status.state_changes = state_changes_;
+  for (auto& [id, queue] : queues_) {
+    if (auto stats = scheduler_.Stats(queue->id, now)) status.incidents += stats->incidents;
+  }
+  status.rejected = rejected_;
+  status.is_admin = access_.IsAdmin(connection.peer);
+  std::string(kVersion).copy(status.version, sizeof status.version - 1);
+  return connection.Send(status);
+}
+
+}  // namespace xsched::server
