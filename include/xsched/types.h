@@ -10,7 +10,9 @@
 #include <stdint.h>
 
 /* Marks what the libraries export. */
+#ifndef XSCHED_API
 #define XSCHED_API __attribute__((visibility("default")))
+#endif
 
 #ifdef __cplusplus
 extern "C" {
