@@ -1,4 +1,3 @@
-/* Every public header is C++17 and needs no other before it; twice, for its guard. CMakeLists.txt names the
- * header. */
+/* Every public header is C++17 and needs no other before it; twice, for its guard. */
 #include XSCHED_HEADER
 #include XSCHED_HEADER
