@@ -21,6 +21,7 @@ struct Scheduler::Impl {
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
   DeviceRecord* Device(DeviceId id, TimePoint now);
+  void Forget(DeviceRecord& device);
 
   void Account(DeviceRecord& device, TimePoint now);
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
@@ -101,6 +102,17 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   }
   delete queue;
   device.dirty = device.membership_changed = true;
+  if (device.queues.empty()) impl_->Forget(device);
+}
+
+// Clients name devices as they like: one without queues must not stay.
+void Scheduler::Impl::Forget(DeviceRecord& device) {
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i] != &device) continue;
+    devices.Remove(i);
+    delete &device;
+    return;
+  }
 }
 
 void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimePoint now) {
