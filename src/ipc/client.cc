@@ -1,6 +1,7 @@
 #include "ipc/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -91,6 +92,15 @@ bool SendPacket(int fd, const void* data, size_t size, const int* fds, int fd_co
     sent = sendmsg(fd, &message, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
   return sent == static_cast<ssize_t>(size);
+}
+
+bool WaitUntilSendable(int fd, int timeout_ms) {
+  for (;;) {
+    pollfd writable{fd, POLLOUT, 0};
+    int count = poll(&writable, 1, timeout_ms);
+    if (count < 0 && errno == EINTR) continue;
+    return count == 1 && (writable.revents & POLLOUT) != 0;
+  }
 }
 
 namespace {

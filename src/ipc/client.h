@@ -2,6 +2,7 @@
 // that a child process inherits.
 #pragma once
 
+#include <errno.h>
 #include <string.h>
 #include <sys/types.h>
 
@@ -43,6 +44,19 @@ template <typename T>
 bool Send(int fd, T message, const int* fds = nullptr, int fd_count = 0) {
   Prepare(message);
   return SendPacket(fd, &message, sizeof message, fds, fd_count);
+}
+
+// Waits until the peer takes a packet. Its buffer may hold no more than ten (net.unix.max_dgram_qlen), so who
+// has several things to say needs this. False: it did not within the time, or it is gone.
+bool WaitUntilSendable(int fd, int timeout_ms);
+
+// As Send, but a full buffer is waited for.
+template <typename T>
+bool SendWithin(int fd, int timeout_ms, const T& message) {
+  while (!Send(fd, message)) {
+    if ((errno != EAGAIN && errno != EWOULDBLOCK) || !WaitUntilSendable(fd, timeout_ms)) return false;
+  }
+  return true;
 }
 
 struct Packet {
