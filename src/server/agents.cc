@@ -3,6 +3,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "server/limits.h"
 #include "server/server.h"
 
 namespace xsched::server {
@@ -45,6 +48,7 @@ bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
     if (!IsEventFd(packet.fds[1].get())) return false;
     connection.segment = std::move(*segment);
     connection.bell = std::move(packet.fds[1]);
+    packet.fds[0].Reset();
   }
   connection.role = hello.role;
   connection.name = CleanText(hello.name, sizeof hello.name);
@@ -109,6 +113,9 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
     return false;
   }
   if (!IsValid(message.hints) || connection.queues.contains(message.index)) return false;
+  Usage& usage = usage_[connection.peer.uid];
+  if (usage.queues >= kMaxQueuesOfUser) return false;
+  ++usage.queues;
   Queue queue{};
   queue.id = sched::QueueId{next_queue_++};
   queue.index = message.index;
@@ -143,6 +150,7 @@ bool Server::DestroyQueue(Connection& connection, uint32_t index, TimePoint now)
 
 void Server::ForgetQueue(const Queue& queue, TimePoint now) {
   held_ -= queue.held;
+  --usage_[queue.connection->peer.uid].queues;
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
 }
@@ -189,6 +197,7 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0);
   uint32_t gate = control.run ? ipc::kGateRun : ipc::kGateHold;
   bool was_held = queue.held;
+  bool was_tracked = (queue.flags & ipc::kFlagTracked) != 0;
   // The client may have written here; what it was told is what counts.
   block.flags.store(flags, std::memory_order_release);
   block.gate.store(gate, std::memory_order_release);
@@ -198,7 +207,8 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
   bool agent_acts = control.run || flags != queue.flags || queue.level >= kPreemptLevelDeactivate;
   queue.flags = flags;
-  if (agent_acts) connection.Send(ipc::Wake{});
+  if (agent_acts) WakeLater(connection);
+  if (control.tracked && !was_tracked) newly_tracked_.push_back(id);
 }
 
 void Server::Query(sched::QueueId id) {
@@ -206,7 +216,43 @@ void Server::Query(sched::QueueId id) {
   if (found == queues_.end()) return;
   Queue& queue = *found->second;
   queue.connection->segment->blocks[queue.index].query.fetch_add(1, std::memory_order_release);
-  queue.connection->Send(ipc::Wake{});
+  WakeLater(*queue.connection);
+}
+
+void Server::WakeLater(Connection& connection) {
+  if (connection.wake_due) return;
+  connection.wake_due = true;
+  wakes_.push_back(connection.id);
+}
+
+// One per client and round. It may fail: who has not read what came before is awake already, and who has left
+// shows that soon.
+void Server::SendWakes() {
+  for (uint64_t id : wakes_) {
+    Connection& connection = *connections_.at(id);
+    connection.wake_due = false;
+    connection.Send(ipc::Wake{});
+  }
+  wakes_.clear();
+}
+
+// A queue that was ready before it was tracked did not say so.
+void Server::ObserveNewlyTracked(TimePoint now) {
+  // Either the client sees the flag that we have just set, or we see what it submitted before it looked.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (sched::QueueId id : std::exchange(newly_tracked_, {})) {
+    auto found = queues_.find(static_cast<uint64_t>(id));
+    if (found != queues_.end()) Observe(*found->second->connection, *found->second, now);
+  }
+}
+
+// The clients would do so themselves when they find us gone: this is sooner.
+void Server::OpenAllGates() {
+  for (auto& [id, queue] : queues_) {
+    ipc::ControlBlock& block = queue->connection->segment->blocks[queue->index];
+    block.flags.store(0, std::memory_order_release);
+    block.gate.store(ipc::kGateRun, std::memory_order_release);
+  }
 }
 
 }  // namespace xsched::server

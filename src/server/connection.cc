@@ -15,13 +15,16 @@ namespace {
 
 bool IsPriority(int32_t priority) { return priority >= PRIORITY_NO_EXECUTE && priority <= PRIORITY_MAX; }
 
+// −1 (none), or microseconds that can be added to any time.
+bool IsTime(int64_t us) { return us >= -1 && us <= std::chrono::microseconds(std::chrono::years(1)).count(); }
+static_assert(NO_DEADLINE == -1 && NO_LAXITY == -1);
+
 }  // namespace
 
 bool IsValid(const ipc::WireHints& hints) {
   return IsPriority(hints.priority) && hints.utilization >= UTILIZATION_MIN &&
-         hints.utilization <= UTILIZATION_MAX && hints.deadline_us >= NO_DEADLINE &&
-         hints.laxity_us >= NO_LAXITY && IsPriority(hints.lax_priority) &&
-         IsPriority(hints.critical_priority);
+         hints.utilization <= UTILIZATION_MAX && IsTime(hints.deadline_us) && IsTime(hints.laxity_us) &&
+         IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority);
 }
 
 sched::Hints FromWire(const ipc::WireHints& hints) {

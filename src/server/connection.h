@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -52,6 +53,17 @@ struct Connection {
   UniqueFd bell;
   std::map<uint32_t, Queue> queues;  // by index
   bool stopped = false;              // the process is stopped
+  TimePoint heard_at{};              // when it last rang or wrote
+  bool wake_due = false;             // its agent must be woken when this round is over
+
+  // Tools: the answer to kList that is not sent yet.
+  struct Listing {
+    std::vector<uint64_t> queues;  // their ids, in the order in which they are told
+    size_t next = 0;
+    uint32_t told = 0;
+    TimePoint blocked_since{};
+  };
+  std::optional<Listing> listing;
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }
 };

@@ -1,4 +1,4 @@
-// Bounds on what clients can make the server hold.
+// Bounds on what clients can make the server hold. A user cannot use up what the others need.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,16 @@ namespace xsched::server {
 
 inline constexpr size_t kMaxConnections = 16384;
 inline constexpr size_t kMaxConnectionsOfUser = 4096;
+// Connections that have not said hello yet.
+inline constexpr size_t kMaxStrangers = 1024;
+inline constexpr size_t kMaxStrangersOfUser = 256;
+// A decision takes time in proportion to the queues of a device.
+inline constexpr size_t kMaxQueuesOfUser = 8192;
+
 inline constexpr Duration kHelloTimeout = std::chrono::seconds(5);
+// How long a tool may leave its answer unread.
+inline constexpr Duration kUnreadTimeout = std::chrono::seconds(5);
+// A client's stream must not hold up the others: so many messages per round.
+inline constexpr int kMaxMessagesPerRound = 64;
 
 }  // namespace xsched::server

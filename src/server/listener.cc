@@ -38,6 +38,22 @@ UniqueFd TakeLock(const std::string& path) {
   throw AlreadyRunning(fmt::format("a server is running at {} already", path));
 }
 
+// The lock is ours, so what lies there should be left over from a server that was killed. But lock files get
+// cleaned away, and paths get mistyped.
+void RemoveStaleSocket(const sockaddr_un& address) {
+  struct stat status {};
+  if (lstat(address.sun_path, &status) != 0) return;
+  if (!S_ISSOCK(status.st_mode)) {
+    throw std::runtime_error(fmt::format("{} is there already and is not a socket", address.sun_path));
+  }
+  UniqueFd probe(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ||
+      errno == EAGAIN) {
+    throw AlreadyRunning(fmt::format("a server is running at {} already", address.sun_path));
+  }
+  unlink(address.sun_path);
+}
+
 }  // namespace
 
 Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> group) : path_(path) {
@@ -50,8 +66,7 @@ Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> gr
   memcpy(address.sun_path, path.c_str(), path.size());
   MakeFolder(path);
   lock_ = TakeLock(path);
-  // The lock is ours, so what lies there is left over from a server that was killed.
-  unlink(path.c_str());
+  RemoveStaleSocket(address);
   socket_.Reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) Fail("cannot make a socket");
   // Nobody may connect between bind and chmod.

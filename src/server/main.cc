@@ -1,7 +1,9 @@
 // xserver: parses its options, takes its socket, runs.
 #include <fmt/format.h>
+#include <signal.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -16,6 +18,13 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitAlreadyRunning = 3;
 
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -25,6 +34,10 @@ int main(int argc, char** argv) {
     spdlog::set_default_logger(spdlog::stderr_logger_st("xserver"));
     spdlog::set_pattern("xserver: %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
+    // What clients do must not end us, and each of them needs two descriptors.
+    signal(SIGPIPE, SIG_IGN);
+    RaiseDescriptorLimit();
+    if (options.port_given) spdlog::info("there is no TCP port any more: ignoring it");
     Listener listener(options.socket, options.mode, FindGroup(options.group));
     Server server(options, listener);
     spdlog::info("listening at {}, policy {}", listener.path(),

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,18 @@ Duration MicrosecondsOrThrow(const char* what, int64_t value, int64_t min, int64
 Duration Timeslice(int64_t value) {
   return MicrosecondsOrThrow("timeslice_us", value, TIMESLICE_MIN, TIMESLICE_MAX);
 }
+Duration IdleExit(int64_t seconds) {
+  if (seconds < 0 || seconds > 1'000'000) throw std::runtime_error("idle_exit must be from 0 to 1000000 s");
+  return std::chrono::seconds(seconds);
+}
+
+const std::string& LogLevelOrThrow(const std::string& name) {
+  static constexpr const char* kLevels[] = {"off", "error", "warn", "info", "debug"};
+  if (std::find(std::begin(kLevels), std::end(kLevels), name) == std::end(kLevels))
+    throw std::runtime_error(fmt::format("log_level must be off, error, warn, info or debug, not {}", name));
+  return name;
+}
+
 Duration Grace(int64_t value) { return MicrosecondsOrThrow("grace_us", value, 0, 1'000'000); }
 
 void Apply(const json& config, Options& options) {
@@ -63,6 +76,10 @@ void Apply(const json& config, Options& options) {
       options.timeslice = Timeslice(value.get<int64_t>());
     } else if (key == "grace_us") {
       options.grace = Grace(value.get<int64_t>());
+    } else if (key == "idle_exit") {
+      options.idle_exit = IdleExit(value.get<int64_t>());
+    } else if (key == "log_level") {
+      options.log_level = LogLevelOrThrow(value.get<std::string>());
     } else {
       throw std::runtime_error(fmt::format("there is no setting {}", key));
     }
@@ -76,7 +93,9 @@ void ReadConfig(const std::string& path, bool must_exist, Options& options) {
     return;
   }
   try {
-    Apply(json::parse(file), options);
+    json config = json::parse(file);
+    if (!config.is_object()) throw std::runtime_error("it must be one JSON object");
+    Apply(config, options);
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", path, error.what()));
   }
@@ -107,6 +126,7 @@ Options ParseOptions(int argc, char** argv) {
   std::string socket;
   std::string group;
   std::string admin_group;
+  std::string log_level;
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
@@ -122,11 +142,9 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--timeslice-us", timeslice_us, "timeslice of policies that have one");
   app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
   app.add_option("--config", config, "configuration file (JSON)");
-  app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
-  app.add_option("--log-level", options.log_level, "off, error, warn, info or debug")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}));
+  app.add_option("--log-level", log_level, "off, error, warn, info or debug");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -145,7 +163,12 @@ Options ParseOptions(int argc, char** argv) {
   if (!admin_group.empty()) options.admin_group = admin_group;
   if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
   if (grace_us) options.grace = Grace(*grace_us);
-  if (idle_exit_s) options.idle_exit = std::chrono::seconds(*idle_exit_s);
+  if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
+  if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
+  options.port_given = !port.empty();
+  if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
+    options.socket = chosen;  // where clients with the same environment look first
+  }
   if (options.socket.empty()) {
     options.socket = (options.system ? ipc::SystemServerSocket() : ipc::UserServerSocket()).text;
   }

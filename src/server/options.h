@@ -22,6 +22,7 @@ struct Options {
   Duration grace = std::chrono::microseconds(200);
   std::optional<Duration> idle_exit;
   int ready_fd = -1;
+  bool port_given = false;  // XSched 1.2 had one; ours is a Unix socket
   std::string log_level = "info";
 };
 

@@ -10,6 +10,7 @@
 #include <sys/timerfd.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "server/limits.h"
 #include "server/process_state.h"
@@ -24,6 +25,9 @@ constexpr uint64_t kTimerTag = 1 << 2 | kOwn;
 constexpr uint64_t kSignalTag = 2 << 2 | kOwn;
 
 constexpr Duration kCheckStoppedEvery = std::chrono::milliseconds(40);
+// Who has been heard of since was not stopped.
+constexpr Duration kPresumedAlive = std::chrono::milliseconds(20);
+constexpr Duration kLogRejectionsEvery = std::chrono::seconds(1);
 
 [[noreturn]] void Fail(const char* what) {
   throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
@@ -54,34 +58,48 @@ Server::Server(const Options& options, Listener& listener)
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
+  sigaddset(&ending, SIGHUP);
   sigprocmask(SIG_BLOCK, &ending, nullptr);
   signals_.Reset(signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals_) Fail("cannot take signals");
-  Watch(listener_.fd(), EPOLLIN, kListenerTag);
-  Watch(timer_.get(), EPOLLIN | EPOLLET, kTimerTag);
-  Watch(signals_.get(), EPOLLIN, kSignalTag);
+  if (!Watch(listener_.fd(), EPOLLIN, kListenerTag) || !Watch(timer_.get(), EPOLLIN | EPOLLET, kTimerTag) ||
+      !Watch(signals_.get(), EPOLLIN, kSignalTag)) {
+    Fail("cannot watch for events");
+  }
 }
 
-void Server::Watch(int fd, uint32_t events, uint64_t tag) {
+bool Server::Watch(int fd, uint32_t events, uint64_t tag) {
   epoll_event event{};
   event.events = events;
   event.data.u64 = tag;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) Fail("cannot watch a descriptor");
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return true;
+  return errno == EEXIST && epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event) == 0;
 }
 
+bool Server::WatchSocket(const Connection& connection, uint32_t events) {
+  return Watch(connection.socket.get(), events, connection.id << 2 | kSocket);
+}
+
+// ---- rounds ----
+
 void Server::Run() {
+  Round(0);
+  while (!stopping_) Round(-1);
+  OpenAllGates();
+}
+
+void Server::Round(int timeout_ms) {
   epoll_event events[256];
-  SleepUntil(Housekeeping(started_));
-  while (!stopping_) {
-    int count = epoll_wait(epoll_.get(), events, std::size(events), -1);
-    if (count < 0 && errno != EINTR) Fail("cannot wait for events");
-    TimePoint now = MonotonicClock::now();
-    for (int i = 0; i < count; ++i) HandleEvent(events[i].data.u64, now);
-    RemoveClosed(now);
-    TimePoint wake_at = scheduler_.Decide(now, *this);
-    ++decisions_;
-    SleepUntil(std::min(wake_at, Housekeeping(now)));
-  }
+  int count = epoll_wait(epoll_.get(), events, std::size(events), timeout_ms);
+  if (count < 0 && errno != EINTR) Fail("cannot wait for events");
+  TimePoint now = MonotonicClock::now();
+  for (int i = 0; i < count; ++i) HandleEvent(events[i].data.u64, now);
+  RemoveClosed(now);
+  TimePoint wake_at = Housekeeping(now);
+  RemoveClosed(now);
+  Decide(now);
+  wake_at = std::min({wake_at, decide_at_, WhenToCheckStopped(now)});
+  SleepUntil(wake_at);
 }
 
 void Server::HandleEvent(uint64_t tag, TimePoint now) {
@@ -97,63 +115,88 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   auto found = connections_.find(tag >> 2);
   if (found == connections_.end() || found->second->closed) return;
   Connection& connection = *found->second;
+  connection.heard_at = now;
   if ((tag & 3) == kBell) {
     ReadDoorbell(connection, now);
+  } else if (connection.listing) {
+    if (!ContinueListing(connection, now)) Close(connection, nullptr);
   } else {
     ReadMessages(connection, now);
   }
 }
 
+void Server::Decide(TimePoint now) {
+  decide_at_ = scheduler_.Decide(now, *this);
+  ++decisions_;
+  if (!newly_tracked_.empty()) {
+    ObserveNewlyTracked(now);
+    decide_at_ = scheduler_.Decide(now, *this);
+  }
+  SendWakes();
+}
+
+// ---- connections ----
+
 void Server::AcceptConnections(TimePoint now) {
   while (UniqueFd socket = listener_.Accept()) {
     std::optional<Peer> peer = PeerOf(socket.get());
     if (!peer) continue;
-    if (connections_of_[peer->uid] >= kMaxConnectionsOfUser || connections_.size() >= kMaxConnections) {
-      ++rejected_;
-      spdlog::warn("turned pid {} of user {} away: too many connections", peer->pid, peer->uid);
+    if (!MayConnect(*peer)) {
+      LogRejection(*peer, "too many connections");
       continue;
     }
+    uint64_t id = next_connection_++;
+    if (!Watch(socket.get(), EPOLLIN, id << 2 | kSocket)) {
+      LogRejection(*peer, "the system watches no more descriptors");
+      continue;
+    }
+    Usage& usage = usage_[peer->uid];
+    ++usage.connections;
+    ++usage.strangers;
+    ++stranger_count_;
+    strangers_.push_back(id);
     auto connection = std::make_unique<Connection>();
     connection->socket = std::move(socket);
     connection->peer = std::move(*peer);
-    connection->id = next_connection_++;
-    connection->since = now;
-    ++connections_of_[connection->peer.uid];
-    Watch(connection->socket.get(), EPOLLIN, connection->id << 2 | kSocket);
-    connections_.emplace(connection->id, std::move(connection));
+    connection->id = id;
+    connection->since = connection->heard_at = now;
+    connections_.emplace(id, std::move(connection));
   }
 }
 
+bool Server::MayConnect(const Peer& peer) {
+  if (connections_.size() >= kMaxConnections || stranger_count_ >= kMaxStrangers) return false;
+  auto usage = usage_.find(peer.uid);
+  return usage == usage_.end() ||
+         (usage->second.connections < kMaxConnectionsOfUser && usage->second.strangers < kMaxStrangersOfUser);
+}
+
 void Server::ReadMessages(Connection& connection, TimePoint now) {
-  // A bounded number per round: one client's stream must not hold up the others.
-  for (int i = 0; i < 64 && !connection.closed; ++i) {
+  for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !connection.listing; ++i) {
     ipc::Packet packet;
-    switch (ipc::ReceivePacket(connection.socket.get(), packet)) {
-      case ipc::Received::kNothing:
-        return;
-      case ipc::Received::kClosed:
-        Close(connection, nullptr);
-        return;
-      case ipc::Received::kMalformed:
-        Close(connection, "a malformed message");
-        return;
-      case ipc::Received::kMessage:
-        break;
+    ipc::Received received = ipc::ReceivePacket(connection.socket.get(), packet);
+    if (received == ipc::Received::kNothing) return;
+    if (received == ipc::Received::kClosed) {
+      Close(connection, nullptr);
+    } else if (received == ipc::Received::kMalformed) {
+      Close(connection, "a malformed message");
+    } else if (!HandleMessage(connection, packet, now)) {
+      Close(connection, "a message that breaks the protocol");
     }
-    bool accepted;
-    if (!connection.role) {
-      accepted = HandleHello(connection, packet);
-      if (accepted && connection.bell)
-        Watch(connection.bell.get(), EPOLLIN | EPOLLET, connection.id << 2 | kBell);
-    } else if (packet.fd_count != 0) {
-      accepted = false;
-    } else if (*connection.role == ipc::Role::kAgent) {
-      accepted = HandleAgentMessage(connection, packet, now);
-    } else {
-      accepted = HandleToolMessage(connection, packet, now);
-    }
-    if (!accepted && !connection.closed) Close(connection, "a message that breaks the protocol");
+    for (UniqueFd& fd : packet.fds) disposer_.Take(std::move(fd));
   }
+}
+
+bool Server::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now) {
+  if (!connection.role) {
+    if (!HandleHello(connection, packet)) return false;
+    --stranger_count_;
+    --usage_[connection.peer.uid].strangers;
+    return !connection.bell || Watch(connection.bell.get(), EPOLLIN | EPOLLET, connection.id << 2 | kBell);
+  }
+  if (packet.fd_count != 0) return false;
+  return *connection.role == ipc::Role::kAgent ? HandleAgentMessage(connection, packet, now)
+                                               : HandleToolMessage(connection, packet, now);
 }
 
 // `why`: what the client did wrong; null: it left.
@@ -161,10 +204,20 @@ void Server::Close(Connection& connection, const char* why) {
   if (connection.closed) return;
   connection.closed = true;
   removal_due_ = true;
-  if (why == nullptr) return;
+  if (why != nullptr) LogRejection(connection.peer, why);
+}
+
+void Server::LogRejection(const Peer& peer, const char* why) {
   ++rejected_;
-  spdlog::warn("closed the connection of pid {} (user {}): {}", connection.peer.pid, connection.peer.uid,
-               why);
+  ++unlogged_rejections_;
+  // Whoever reads our log may be slow, and would then slow us.
+  TimePoint now = MonotonicClock::now();
+  if (now < log_rejections_at_) return;
+  log_rejections_at_ = now + kLogRejectionsEvery;
+  spdlog::warn(
+      "closed the connection of pid {} (user {}): {}{}", peer.pid, peer.uid, why,
+      unlogged_rejections_ > 1 ? fmt::format(" ({} more closed before)", unlogged_rejections_ - 1) : "");
+  unlogged_rejections_ = 0;
 }
 
 void Server::RemoveClosed(TimePoint now) {
@@ -175,8 +228,14 @@ void Server::RemoveClosed(TimePoint now) {
     Connection& connection = *current->second;
     if (!connection.closed) continue;
     for (auto& [index, queue] : connection.queues) ForgetQueue(queue, now);
-    auto count = connections_of_.find(connection.peer.uid);
-    if (--count->second == 0) connections_of_.erase(count);
+    auto usage = usage_.find(connection.peer.uid);
+    if (!connection.role) {
+      --usage->second.strangers;
+      --stranger_count_;
+    }
+    if (--usage->second.connections == 0) usage_.erase(usage);
+    unreading_.erase(connection.id);
+    stopped_ -= connection.stopped;
     // Watches go with their descriptors, but others may hold copies of ours: end them here.
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
     if (connection.bell) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.bell.get(), nullptr);
@@ -184,6 +243,8 @@ void Server::RemoveClosed(TimePoint now) {
   }
   if (connections_.empty()) idle_since_ = now;
 }
+
+// ---- time ----
 
 void Server::SleepUntil(TimePoint wake_at) {
   // A timer that is due earlier than needed costs one idle round; setting it each time costs a system call
@@ -199,25 +260,8 @@ void Server::SleepUntil(TimePoint wake_at) {
 
 // What time alone makes due. Returns when to look again.
 TimePoint Server::Housekeeping(TimePoint now) {
-  TimePoint wake_at = kNever;
-  for (auto& [id, connection] : connections_) {
-    if (connection->role || connection->closed) continue;
-    TimePoint deadline = connection->since + kHelloTimeout;
-    if (now >= deadline) Close(*connection, "no hello");
-    wake_at = std::min(wake_at, std::max(deadline, now));
-  }
-  bool any_stopped = false;
-  for (auto& [id, connection] : connections_) any_stopped |= connection->stopped;
-  if (held_ == 0 && !any_stopped) {
-    check_stopped_at_ = kNever;
-  } else if (check_stopped_at_ == kNever) {
-    check_stopped_at_ = now + kCheckStoppedEvery;
-  } else if (now >= check_stopped_at_) {
-    CheckStopped(now);
-    check_stopped_at_ = now + kCheckStoppedEvery;
-    wake_at = now;  // decide with what was found
-  }
-  wake_at = std::min(wake_at, check_stopped_at_);
+  if (now >= check_stopped_at_) CheckStopped(now);
+  TimePoint wake_at = std::min(DropSilentStrangers(now), DropUnreadingTools(now));
   if (idle_exit_ && connections_.empty()) {
     if (now >= idle_since_ + *idle_exit_) stopping_ = true;
     wake_at = std::min(wake_at, idle_since_ + *idle_exit_);
@@ -225,14 +269,59 @@ TimePoint Server::Housekeeping(TimePoint now) {
   return wake_at;
 }
 
+TimePoint Server::DropSilentStrangers(TimePoint now) {
+  for (; !strangers_.empty(); strangers_.pop_front()) {
+    auto found = connections_.find(strangers_.front());
+    if (found == connections_.end() || found->second->role || found->second->closed) continue;
+    TimePoint deadline = found->second->since + kHelloTimeout;
+    if (now < deadline) return deadline;
+    Close(*found->second, "no hello");
+  }
+  return kNever;
+}
+
+TimePoint Server::DropUnreadingTools(TimePoint now) {
+  TimePoint wake_at = kNever;
+  for (uint64_t id : unreading_) {
+    Connection& connection = *connections_.at(id);
+    TimePoint deadline = connection.listing->blocked_since + kUnreadTimeout;
+    if (now >= deadline) Close(connection, "an answer left unread");
+    wake_at = std::min(wake_at, std::max(deadline, now));
+  }
+  return wake_at;
+}
+
+// ---- stopped processes ----
+
+TimePoint Server::WhenToCheckStopped(TimePoint now) {
+  if (held_ == 0 && stopped_ == 0) {
+    check_stopped_at_ = kNever;
+  } else if (check_stopped_at_ == kNever) {
+    check_stopped_at_ = now + kCheckStoppedEvery;
+  }
+  return check_stopped_at_;
+}
+
 void Server::CheckStopped(TimePoint now) {
+  check_stopped_at_ = kNever;
   for (auto& [id, connection] : connections_) {
-    if (connection->queues.empty()) continue;
+    if (!connection->stopped && !MakesOthersWait(*connection, now)) continue;
     bool stopped = IsStopped(connection->peer.pid);
     if (stopped == connection->stopped) continue;
     connection->stopped = stopped;
+    stopped_ += stopped ? 1 : -1;
     for (auto& [index, queue] : connection->queues) RefreshAbsent(queue, now);
   }
+}
+
+// Might somebody be held because of this client, whom nobody has heard of for a while?
+bool Server::MakesOthersWait(const Connection& connection, TimePoint now) const {
+  if (now < connection.heard_at + kPresumedAlive) return false;
+  for (auto& [index, queue] : connection.queues) {
+    auto stats = scheduler_.Stats(queue.id, now);
+    if (stats && stats->state != sched::QueueState::kIdle && stats->control.run) return true;
+  }
+  return false;
 }
 
 }  // namespace xsched::server

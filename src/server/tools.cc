@@ -1,7 +1,11 @@
 // What tools ask, and what they are answered.
+#include <errno.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/epoll.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "server/server.h"
 #include "server/version.h"
@@ -38,47 +42,69 @@ bool Server::SendReply(Connection& connection, XResult result, uint32_t count, c
 }
 
 bool Server::List(Connection& connection, TimePoint now) {
-  uint32_t count = 0;
+  Connection::Listing& listing = connection.listing.emplace();
   for (auto& [id, agent] : connections_) {
     if (agent->closed || !access_.MayTouch(connection.peer, agent->peer.uid)) continue;
-    for (auto& [index, queue] : agent->queues) {
-      // What the client has not rung for is as fresh here as its memory.
-      Observe(*agent, queue, now);
-      auto stats = scheduler_.Stats(queue.id, now);
-      auto hints = scheduler_.GetHints(queue.id);
-      if (!stats || !hints) continue;
-      ipc::QueueInfo info{};
-      info.queue_id = static_cast<uint64_t>(queue.id);
-      info.client_id = agent->id;
-      info.handle = queue.handle;
-      info.device = queue.device;
-      info.pid = agent->peer.pid;
-      info.uid = agent->peer.uid;
-      info.platform = queue.platform;
-      info.level = queue.level;
-      info.state = static_cast<uint32_t>(stats->state);
-      info.run = stats->control.run;
-      info.tracked = stats->control.tracked;
-      info.gated = stats->control.gated;
-      info.stalled = stats->stalled;
-      info.absent = queue.absent || agent->stopped;
-      info.hints = ToWire(*hints);
-      info.threshold = queue.threshold;
-      info.batch_size = queue.batch_size;
-      info.submitted = stats->submitted;
-      info.retired = stats->retired;
-      info.service_ns = static_cast<uint64_t>(stats->service.count());
-      info.waiting_ns = static_cast<uint64_t>(stats->waiting.count());
-      info.holds = stats->holds;
-      info.incidents = stats->incidents;
-      agent->name.copy(info.name, sizeof info.name - 1);
-      queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
-      // A tool that does not read its answer is dropped, rather than remembered.
-      if (!connection.Send(info)) return false;
-      ++count;
-    }
+    for (auto& [index, queue] : agent->queues) listing.queues.push_back(static_cast<uint64_t>(queue.id));
   }
-  return SendReply(connection, kXSchedSuccess, count, "");
+  std::sort(listing.queues.begin(), listing.queues.end());
+  return ContinueListing(connection, now);
+}
+
+// Tells as much as the tool's buffer takes, and goes on when it has been read; the answer is never kept as
+// text. False: the tool is gone.
+bool Server::ContinueListing(Connection& connection, TimePoint now) {
+  Connection::Listing& listing = *connection.listing;
+  for (; listing.next < listing.queues.size(); ++listing.next) {
+    auto found = queues_.find(listing.queues[listing.next]);
+    if (found == queues_.end()) continue;
+    if (!connection.Send(Describe(*found->second, now))) return WaitForReader(connection, now);
+    ++listing.told;
+  }
+  if (!SendReply(connection, kXSchedSuccess, listing.told, "")) return WaitForReader(connection, now);
+  connection.listing.reset();
+  return unreading_.erase(connection.id) == 0 || WatchSocket(connection, EPOLLIN);
+}
+
+bool Server::WaitForReader(Connection& connection, TimePoint now) {
+  if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+  connection.listing->blocked_since = now;
+  if (!unreading_.insert(connection.id).second) return true;
+  return WatchSocket(connection, EPOLLOUT);
+}
+
+ipc::QueueInfo Server::Describe(Queue& queue, TimePoint now) {
+  const Connection& agent = *queue.connection;
+  // What the client has not rung for is as fresh here as its memory.
+  Observe(*queue.connection, queue, now);
+  sched::QueueStats stats = scheduler_.Stats(queue.id, now).value_or(sched::QueueStats{});
+  ipc::QueueInfo info{};
+  info.queue_id = static_cast<uint64_t>(queue.id);
+  info.client_id = agent.id;
+  info.handle = queue.handle;
+  info.device = queue.device;
+  info.pid = agent.peer.pid;
+  info.uid = agent.peer.uid;
+  info.platform = queue.platform;
+  info.level = queue.level;
+  info.state = static_cast<uint32_t>(stats.state);
+  info.run = stats.control.run;
+  info.tracked = stats.control.tracked;
+  info.gated = stats.control.gated;
+  info.stalled = stats.stalled;
+  info.absent = queue.absent || agent.stopped;
+  info.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
+  info.threshold = queue.threshold;
+  info.batch_size = queue.batch_size;
+  info.submitted = stats.submitted;
+  info.retired = stats.retired;
+  info.service_ns = static_cast<uint64_t>(stats.service.count());
+  info.waiting_ns = static_cast<uint64_t>(stats.waiting.count());
+  info.holds = stats.holds;
+  info.incidents = stats.incidents;
+  agent.name.copy(info.name, sizeof info.name - 1);
+  queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
+  return info;
 }
 
 bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {

@@ -1,0 +1,23 @@
+// Closes descriptors that came from a client and are not what they should be. Closing one may take as long as
+// its maker likes (a FUSE file's daemon is told first), so it happens on a thread of its own, which is
+// started when it is first needed. The server's thread never waits here.
+#pragma once
+
+#include <memory>
+
+#include "base/fd.h"
+
+namespace xsched::server {
+
+class Disposer {
+ public:
+  void Take(UniqueFd fd);
+
+ private:
+  struct Queue;
+  static void Run(std::shared_ptr<Queue> queue);
+
+  std::shared_ptr<Queue> queue_;  // shared with the thread, which may be stuck when we go
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,171 @@
+// A server's start, end, options and neighbours.
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "server/testing/server_fixture.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Lifecycle : public ::testing::Test {
+ protected:
+  std::string path() const { return folder_.path() + "/sub/xserver.sock"; }
+  bool SocketExists() const {
+    struct stat status {};
+    return stat(path().c_str(), &status) == 0;
+  }
+  std::string WriteConfig(const std::string& text) const {
+    std::string file = folder_.path() + "/config.json";
+    std::ofstream(file) << text;
+    return file;
+  }
+  // Starts a server that is expected to refuse; returns what it says.
+  std::string Refusal(const std::vector<std::string>& arguments, int exit_code = 1) const {
+    mkdir((folder_.path() + "/sub").c_str(), 0700);
+    ServerProcess server(kServerProgram, path(), arguments);
+    EXPECT_FALSE(server.ready());
+    EXPECT_EQ(server.WaitForExit(), exit_code);
+    return server.errors();
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(Lifecycle, it_makes_the_sockets_folder_and_removes_the_socket_when_it_is_told_to_end) {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    mkdir((folder_.path() + "/sub").c_str(), 0755);
+    ServerProcess server(kServerProgram, path(), {"--user"});
+    ASSERT_TRUE(server.ready()) << server.errors();
+    EXPECT_TRUE(SocketExists());
+    server.Signal(signal);
+    EXPECT_EQ(server.WaitForExit(), 0);
+    EXPECT_FALSE(SocketExists());
+  }
+}
+
+TEST_F(Lifecycle, a_second_server_says_so_and_leaves_the_first_alone) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  ServerProcess first(kServerProgram, path(), {"--user"});
+  ASSERT_TRUE(first.ready()) << first.errors();
+  ServerProcess second(kServerProgram, path(), {"--user"});
+  EXPECT_FALSE(second.ready());
+  EXPECT_EQ(second.WaitForExit(), 3);
+  EXPECT_NE(second.errors().find("running at " + path() + " already"), std::string::npos) << second.errors();
+  EXPECT_TRUE(TestTool(first.socket()).Status());
+}
+
+TEST_F(Lifecycle, a_second_server_notices_the_first_even_when_the_lock_file_is_gone) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  ServerProcess first(kServerProgram, path(), {"--user"});
+  ASSERT_TRUE(first.ready()) << first.errors();
+  ASSERT_EQ(unlink((path() + ".lock").c_str()), 0);
+  ServerProcess second(kServerProgram, path(), {"--user"});
+  EXPECT_EQ(second.WaitForExit(), 3);
+  EXPECT_TRUE(TestTool(first.socket()).Status());
+}
+
+TEST_F(Lifecycle, a_server_takes_over_from_one_that_was_killed) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  {
+    ServerProcess first(kServerProgram, path(), {"--user"});
+    ASSERT_TRUE(first.ready());
+    first.Signal(SIGKILL);
+    EXPECT_EQ(first.WaitForExit(), -SIGKILL);
+    EXPECT_TRUE(SocketExists());
+  }
+  ServerProcess second(kServerProgram, path(), {"--user"});
+  ASSERT_TRUE(second.ready()) << second.errors();
+  EXPECT_TRUE(TestTool(second.socket()).Status());
+}
+
+TEST_F(Lifecycle, clients_register_anew_with_the_next_server_and_keep_their_segment) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  auto first = std::make_unique<ServerProcess>(kServerProgram, path(), std::vector<std::string>{"--user"});
+  ASSERT_TRUE(first->ready());
+  TestAgent agent(first->socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 0));
+  ASSERT_TRUE(agent.IsAlive());
+  first->Signal(SIGKILL);
+  ASSERT_EQ(first->WaitForExit(), -SIGKILL);
+  EXPECT_TRUE(agent.IsClosedByServer());
+  ServerProcess second(kServerProgram, path(), {"--user"});
+  ASSERT_TRUE(second.ready());
+  TestConnection again(second.socket());
+  ASSERT_TRUE(again.Send(HelloOf(ipc::Role::kAgent), {agent.memfd(), agent.bell()}));
+  EXPECT_TRUE(again.ReceiveA<ipc::Welcome>());
+}
+
+TEST_F(Lifecycle, what_lies_at_the_path_and_is_not_a_socket_stays) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  std::ofstream(path()) << "precious";
+  EXPECT_NE(Refusal({"--user"}).find("not a socket"), std::string::npos);
+  std::string text;
+  std::ifstream(path()) >> text;
+  EXPECT_EQ(text, "precious");
+}
+
+TEST_F(Lifecycle, it_leaves_when_it_has_been_idle_for_as_long_as_it_was_told) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  ServerProcess server(kServerProgram, path(), {"--user", "--idle-exit", "1"});
+  ASSERT_TRUE(server.ready());
+  {
+    TestAgent agent(server.socket());
+    EXPECT_EQ(server.WaitForExit(1500), -1000) << "it left while it had a client";
+    EXPECT_TRUE(agent.IsAlive());
+  }
+  EXPECT_EQ(server.WaitForExit(500), -1000);
+  EXPECT_EQ(server.WaitForExit(2000), 0);
+  EXPECT_FALSE(SocketExists());
+}
+
+TEST_F(Lifecycle, the_positional_arguments_of_older_versions_are_understood) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  ServerProcess server(kServerProgram, path(), {"UP", "50000", "--user"});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  EXPECT_EQ(TestTool(server.socket()).Status()->policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
+  EXPECT_NE(server.errors().find("port"), std::string::npos) << server.errors();
+}
+
+TEST_F(Lifecycle, the_command_line_goes_over_the_configuration_file) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  std::string config = WriteConfig(R"({"policy": "UP", "timeslice_us": 3000, "mode": "0640"})");
+  ServerProcess server(kServerProgram, path(), {"--user", "--config", config, "--timeslice-us", "7000"});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  auto status = TestTool(server.socket()).Status();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
+  EXPECT_EQ(status->timeslice_us, 7000);
+  struct stat file {};
+  ASSERT_EQ(stat(path().c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0640u);
+}
+
+TEST_F(Lifecycle, bad_settings_are_clear_errors) {
+  const char* bad[][2] = {
+      {R"({"policy": "XYZ"})", "XYZ"},       {R"({"timeslice_us": 1})", "timeslice_us"},
+      {R"({"colour": "red"})", "colour"},    {R"({"mode": "rw-r"})", "rw-r"},
+      {R"({"grace_us": "long"})", "config"}, {R"([1, 2])", "object"},
+      {R"({"policy": )", "config"},          {R"({"admin_group": "no-such-group-here"})", "no-such-group"},
+      {R"({"idle_exit": -1})", "idle_exit"}, {R"({"log_level": "loud"})", "log_level"},
+  };
+  for (auto& [text, clue] : bad) {
+    std::string said = Refusal({"--user", "--config", WriteConfig(text)});
+    EXPECT_NE(said.find(clue), std::string::npos) << text << " -> " << said;
+    unlink((path() + ".errors").c_str());
+  }
+  EXPECT_NE(Refusal({"--config", "/nowhere/at/all.json"}).find("/nowhere"), std::string::npos);
+  EXPECT_NE(Refusal({"--policy", "XYZ"}).find("XYZ"), std::string::npos);
+  EXPECT_NE(Refusal({"--mode", "999"}).find("999"), std::string::npos);
+  Refusal({"--no-such-option"}, 2);
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

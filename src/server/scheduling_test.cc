@@ -1,0 +1,273 @@
+// What clients get from a server: gates that follow the policy, whatever becomes of the other clients.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+
+#include "server/testing/server_fixture.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using Scheduling = ServerTest;
+using namespace std::chrono_literals;
+
+TEST_F(Scheduling, an_agent_is_welcomed_and_gets_an_id) {
+  TestAgent first(socket());
+  TestAgent second(socket());
+  ASSERT_TRUE(first.welcome() && second.welcome());
+  EXPECT_EQ(first.welcome()->major, ipc::kMajor);
+  EXPECT_NE(first.welcome()->client_id, second.welcome()->client_id);
+}
+
+TEST_F(Scheduling, a_lone_queue_is_neither_tracked_nor_gated) {
+  TestAgent agent(socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 0));
+  agent.Submit(0);
+  ASSERT_TRUE(agent.IsAlive());
+  EXPECT_EQ(agent.block(0).flags.load(), 0u);
+  EXPECT_FALSE(agent.IsHeld(0));
+}
+
+TEST_F(Scheduling, the_lower_queue_is_held_while_the_higher_one_of_another_process_has_work) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(3, 0));
+  low.Submit(3);
+  ASSERT_TRUE(low.IsAlive());
+  EXPECT_FALSE(low.IsHeld(3));
+  high.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return low.IsHeld(3); }));
+  high.RetireAll(0);
+  EXPECT_TRUE(Eventually([&] { return !low.IsHeld(3); }));
+  EXPECT_FALSE(high.IsHeld(0));
+}
+
+TEST_F(Scheduling, queues_of_different_devices_do_not_wait_for_each_other) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10, 1) && low.CreateQueue(0, 0, 2));
+  high.Submit(0);
+  low.Submit(0);
+  ASSERT_TRUE(high.IsAlive() && low.IsAlive());
+  EXPECT_FALSE(low.IsHeld(0));
+}
+
+TEST_F(Scheduling, an_agent_is_woken_when_its_queue_may_run_again) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  high.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  ASSERT_TRUE(low.IsAlive());
+  ipc::Packet packet;
+  while (ipc::ReceivePacket(low.fd(), packet) == ipc::Received::kMessage) {
+  }
+  high.RetireAll(0);
+  EXPECT_TRUE(Eventually([&] {
+    return ipc::ReceivePacket(low.fd(), packet) == ipc::Received::kMessage &&
+           packet.header().type == ipc::MessageType::kWake;
+  }));
+  EXPECT_FALSE(low.IsHeld(0));
+}
+
+TEST_F(Scheduling, a_queue_that_was_busy_before_anybody_tracked_it_counts_from_the_first_competitor) {
+  TestAgent high(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10));
+  ASSERT_TRUE(high.IsAlive());
+  high.block(0).submitted.store(5);  // untracked: it does not ring
+  TestAgent low(socket());
+  ASSERT_TRUE(low.CreateQueue(0, 0));
+  low.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+}
+
+TEST_F(Scheduling, a_waiter_lends_its_right_to_run_to_what_it_waits_for) {
+  TestAgent other(socket());
+  TestAgent agent(socket());
+  ASSERT_TRUE(other.CreateQueue(0, 5) && agent.CreateQueue(0, 10) && agent.CreateQueue(1, 0));
+  agent.Submit(1);
+  agent.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return agent.IsHeld(1); }));
+  ipc::DependencySlot& slot = agent.segment().depends[0][0];
+  slot.queue.store(1);
+  slot.until.store(1);
+  ipc::RingScheduler(agent.segment(), 0, agent.bell());
+  EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(1); }));
+}
+
+TEST_F(Scheduling, when_a_client_leaves_its_queues_hold_nobody) {
+  TestAgent low(socket());
+  ASSERT_TRUE(low.CreateQueue(0, 0));
+  low.Submit(0);
+  {
+    TestAgent high(socket());
+    ASSERT_TRUE(high.CreateQueue(0, 10));
+    high.Submit(0);
+    ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  }
+  EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 100ms));
+}
+
+TEST_F(Scheduling, a_suspended_queue_holds_nobody) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  high.Submit(0);
+  low.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  ipc::QueueAbsent absent{};
+  absent.absent = 1;
+  ASSERT_TRUE(high.Send(absent));
+  EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }));
+}
+
+TEST_F(Scheduling, a_stopped_process_holds_nobody_and_takes_its_place_again_when_it_goes_on) {
+  TestAgent low(socket());
+  ASSERT_TRUE(low.CreateQueue(0, 0));
+  low.Submit(0);
+  pid_t child = fork();
+  if (child == 0) {
+    TestAgent high(socket());
+    high.CreateQueue(0, 10);
+    high.Submit(0);
+    for (;;) {  // at work: its commands retire one by one
+      high.block(0).submitted.fetch_add(1);
+      high.block(0).retired.fetch_add(1);
+      ipc::RingScheduler(high.segment(), 0, high.bell());
+      usleep(5000);
+    }
+  }
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  for (int round = 0; round < 3; ++round) {
+    kill(child, SIGSTOP);
+    EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 100ms)) << round;
+    kill(child, SIGCONT);
+    EXPECT_TRUE(Eventually([&] { return low.IsHeld(0); }, 200ms)) << round;
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST_F(Scheduling, a_stuck_queue_holds_nobody_for_long) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  high.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 200ms));
+  TestTool tool(socket());
+  auto status = tool.Status();
+  ASSERT_TRUE(status);
+  EXPECT_GE(status->incidents, 1u);
+}
+
+TEST_F(Scheduling, the_progress_of_a_queue_that_others_wait_for_is_asked_for) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  high.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return high.block(0).query.load() != 0; }));
+}
+
+TEST_F(Scheduling, hints_and_a_change_of_policy_take_effect) {
+  TestAgent first(socket());
+  TestAgent second(socket());
+  ASSERT_TRUE(first.CreateQueue(0, 1) && first.IsAlive() && second.CreateQueue(0, 0));
+  ipc::QueueHints hints{};
+  hints.hints = {2, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
+  ASSERT_TRUE(second.Send(hints));
+  first.Submit(0);
+  second.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return first.IsHeld(0) && !second.IsHeld(0); }));
+  TestTool tool(socket());
+  auto reply = tool.SetPolicy(kPolicyUtilizationPartition, 20'000);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, kXSchedSuccess);
+  // Both partake now, in turns.
+  EXPECT_TRUE(Eventually([&] { return second.IsHeld(0) && !first.IsHeld(0); }));
+  auto status = tool.Status();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
+  EXPECT_EQ(status->timeslice_us, 20'000);
+  auto queues = tool.List();
+  ASSERT_TRUE(queues && queues->size() == 2);
+  EXPECT_EQ((*queues)[1].hints.priority, 2);
+}
+
+TEST_F(Scheduling, a_list_tells_what_clients_said_and_did) {
+  TestAgent agent(socket());
+  ASSERT_TRUE(agent.CreateQueue(7, -3, 42));
+  agent.block(7).submitted.store(9);
+  agent.block(7).retired.store(4);
+  TestTool tool(socket());
+  ASSERT_TRUE(agent.IsAlive());
+  auto queues = tool.List();
+  ASSERT_TRUE(queues && queues->size() == 1);
+  const ipc::QueueInfo& info = queues->front();
+  EXPECT_EQ(info.pid, getpid());
+  EXPECT_EQ(info.uid, getuid());
+  EXPECT_EQ(info.device, 42u);
+  EXPECT_EQ(info.handle, 8u);
+  EXPECT_EQ(info.hints.priority, -3);
+  EXPECT_EQ(info.submitted, 9u);
+  EXPECT_EQ(info.retired, 4u);
+  EXPECT_STREQ(info.name, "test-client");
+  EXPECT_STREQ(info.device_name, "device 42");
+}
+
+TEST_F(Scheduling, two_hundred_and_fifty_six_clients_are_served_with_little_memory) {
+  std::vector<std::unique_ptr<TestAgent>> agents;
+  for (int i = 0; i < 256; ++i) {
+    auto& agent = agents.emplace_back(std::make_unique<TestAgent>(socket()));
+    ASSERT_TRUE(agent->welcome()) << i << server_.errors();
+    for (uint32_t queue = 0; queue < 4; ++queue) ASSERT_TRUE(agent->CreateQueue(queue, i == 0 ? 1 : 0));
+  }
+  for (auto& agent : agents) agent->Submit(0);
+  EXPECT_TRUE(Eventually([&] {
+    for (int i = 1; i < 256; ++i) {
+      if (!agents[static_cast<size_t>(i)]->IsHeld(0)) return false;
+    }
+    return true;
+  }));
+  TestTool tool(socket());
+  auto queues = tool.List();
+  ASSERT_TRUE(queues);
+  EXPECT_EQ(queues->size(), 1024u);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(server_.resident_kb(), 64 * 1024);
+#endif
+}
+
+TEST_F(Scheduling, a_server_without_events_uses_no_processor_time) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  high.Submit(0);
+  high.RetireAll(0);
+  ASSERT_TRUE(high.IsAlive());
+  usleep(50'000);
+  long before = server_.cpu_ticks();
+  usleep(1'000'000);
+  EXPECT_LE(server_.cpu_ticks() - before, 1);
+}
+
+TEST_F(Scheduling, gates_are_open_when_the_server_has_stopped) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  high.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  server_.Signal(SIGTERM);
+  EXPECT_EQ(server_.WaitForExit(), 0);
+  EXPECT_FALSE(low.IsHeld(0));
+  EXPECT_EQ(low.block(0).flags.load(), 0u);
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

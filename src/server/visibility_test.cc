@@ -1,0 +1,111 @@
+// Who sees and hints whose queues. Needs root, to be other users.
+#include <grp.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <memory>
+
+#include "server/testing/server_fixture.h"
+
+namespace xsched::server::testing {
+namespace {
+
+constexpr uid_t kAlice = 54321;
+constexpr uid_t kBob = 54322;
+constexpr gid_t kAdminGroup = 0;  // root's: a group that is there everywhere
+
+class Visibility : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    ASSERT_TRUE(server_.ready()) << server_.errors();
+  }
+  // Runs `check` in a process of that user; true: it returned true.
+  static bool As(uid_t user, std::vector<gid_t> groups, const std::function<bool()>& check) {
+    pid_t child = fork();
+    if (child == 0) {
+      bool became = setgroups(groups.size(), groups.data()) == 0 && setgid(user) == 0 && setuid(user) == 0;
+      _exit(became && check() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+
+  TempFolder folder_;
+  ServerProcess server_{kServerProgram, folder_.path() + "/s", {"--system", "--admin-group", "root"}};
+};
+
+TEST_F(Visibility, users_see_and_hint_their_own_queues_only) {
+  TestAgent roots(server_.socket());
+  ASSERT_TRUE(roots.CreateQueue(0, 0));
+  ASSERT_TRUE(roots.IsAlive());
+  auto socket = server_.socket();
+  auto roots_queues = TestTool(socket).List();
+  ASSERT_TRUE(roots_queues && roots_queues->size() == 1);
+  uint64_t roots_queue = roots_queues->front().queue_id;
+  EXPECT_TRUE(As(kAlice, {}, [&] {
+    TestAgent agent(socket);
+    TestTool tool(socket);
+    if (!agent.CreateQueue(0, 0) || !agent.IsAlive()) return false;
+    auto queues = tool.List();
+    return queues && queues->size() == 1 && queues->front().uid == kAlice &&
+           tool.SetPriority(queues->front().queue_id, 7)->result == kXSchedSuccess &&
+           tool.List()->front().hints.priority == 7 &&
+           tool.SetPriority(roots_queue, 7)->result == kXSchedErrorNotFound;
+  }));
+  EXPECT_TRUE(As(kBob, {}, [&] { return TestTool(socket).List()->empty(); }));
+  EXPECT_EQ(TestTool(socket).List()->front().hints.priority, 0);
+}
+
+TEST_F(Visibility, only_administrators_set_the_policy_and_the_timeslice) {
+  auto socket = server_.socket();
+  EXPECT_TRUE(As(kAlice, {}, [&] {
+    TestTool tool(socket);
+    TestAgent agent(socket);
+    ipc::TimesliceHint hint{};
+    hint.timeslice_us = 9000;
+    return tool.Status()->is_admin == 0 &&
+           tool.SetPolicy(kPolicyUtilizationPartition)->result == kXSchedErrorNotAllowed &&
+           agent.Send(hint) && agent.IsAlive() && tool.Status()->timeslice_us == TIMESLICE_DEFAULT;
+  }));
+  EXPECT_EQ(TestTool(socket).SetPolicy(kPolicyUtilizationPartition, 9000)->result, kXSchedSuccess);
+  EXPECT_EQ(TestTool(socket).Status()->timeslice_us, 9000);
+}
+
+TEST_F(Visibility, members_of_the_admin_group_may_do_everything) {
+  TestAgent roots(server_.socket());
+  ASSERT_TRUE(roots.CreateQueue(0, 0));
+  ASSERT_TRUE(roots.IsAlive());
+  auto socket = server_.socket();
+  EXPECT_TRUE(As(kBob, {4242, kAdminGroup}, [&] {
+    TestTool tool(socket);
+    auto queues = tool.List();
+    return tool.Status()->is_admin == 1 && queues && queues->size() == 1 &&
+           tool.SetPriority(queues->front().queue_id, 3)->result == kXSchedSuccess &&
+           tool.SetPolicy(kPolicyUtilizationPartition)->result == kXSchedSuccess;
+  }));
+  EXPECT_EQ(TestTool(socket).List()->front().hints.priority, 3);
+}
+
+TEST_F(Visibility, one_user_cannot_use_up_what_the_others_need) {
+  auto socket = server_.socket();
+  EXPECT_TRUE(As(kAlice, {}, [&] {
+    std::vector<std::unique_ptr<TestAgent>> agents;
+    bool refused = false;
+    for (int i = 0; i < 9 && !refused; ++i) {
+      auto& agent = agents.emplace_back(std::make_unique<TestAgent>(socket));
+      for (uint32_t index = 0; index < ipc::kMaxQueues; ++index) agent->CreateQueue(index, 0);
+      refused = !agent->IsAlive();
+    }
+    return refused;
+  }));
+  EXPECT_TRUE(As(kBob, {}, [&] {
+    TestAgent agent(socket);
+    return agent.CreateQueue(0, 0) && agent.IsAlive();
+  }));
+}
+
+}  // namespace
+}  // namespace xsched::server::testing
