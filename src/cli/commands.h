@@ -1,0 +1,17 @@
+// The commands: each adds itself to the program, in a file of its own.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+namespace xsched::cli {
+
+void AddRun(CLI::App& app);
+void AddTop(CLI::App& app);
+void AddList(CLI::App& app);
+void AddHint(CLI::App& app);
+void AddPolicy(CLI::App& app);
+void AddConfig(CLI::App& app);
+void AddDoctor(CLI::App& app);
+void AddDemo(CLI::App& app);
+
+}  // namespace xsched::cli

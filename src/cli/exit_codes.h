@@ -1,0 +1,26 @@
+// What xsched's exit status means; `xsched run` becomes the program and so ends as it does.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace xsched::cli {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,
+  kExitUsage = 2,
+  kExitNoServer = 3,
+  kExitNotPermitted = 4,
+  kExitCannotRun = 126,
+  kExitNoProgram = 127,
+};
+
+// Ends a command with one line on stderr and this status.
+class CommandError : public std::runtime_error {
+ public:
+  CommandError(ExitCode exit_code, const std::string& text) : std::runtime_error(text), code(exit_code) {}
+  const ExitCode code;
+};
+
+}  // namespace xsched::cli

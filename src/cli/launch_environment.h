@@ -1,0 +1,56 @@
+// The environment that makes a program scheduled. Pure but for looking up our libraries.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace xsched::cli {
+
+struct LaunchOptions {
+  std::optional<int64_t> priority;
+  std::optional<int64_t> utilization;
+  std::optional<int64_t> deadline_us;
+  std::optional<int64_t> laxity_us;
+  std::optional<int64_t> timeslice_us;
+  std::optional<int64_t> level;
+  std::optional<int64_t> threshold;
+  std::optional<int64_t> batch_size;
+  std::string scheduler = "GLB";
+  std::string policy;  // with LCL: the process's own
+  std::string route = "layer";
+};
+
+struct Variable {
+  std::string name;
+  std::string value;
+};
+
+// `shim`: the path of libshimopencl.so. `current(name)`: the value a variable has now, or "".
+template <typename Current>
+std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std::string& shim,
+                                        Current&& current) {
+  std::vector<Variable> variables = {{"XSCHED_AUTO_XQUEUE", "ON"}, {"XSCHED_SCHEDULER", options.scheduler}};
+  auto number = [&](const char* name, const std::optional<int64_t>& value) {
+    if (value) variables.push_back({std::string("XSCHED_AUTO_XQUEUE_") + name, std::to_string(*value)});
+  };
+  number("PRIORITY", options.priority);
+  number("UTILIZATION", options.utilization);
+  number("DEADLINE", options.deadline_us);
+  number("LAXITY", options.laxity_us);
+  number("TIMESLICE", options.timeslice_us);
+  number("LEVEL", options.level);
+  number("THRESHOLD", options.threshold);
+  number("BATCH_SIZE", options.batch_size);
+  if (options.scheduler == "LCL")
+    variables.push_back({"XSCHED_POLICY", options.policy.empty() ? "HPF" : options.policy});
+  if (!shim.empty()) {
+    std::string name = options.route == "preload" ? "LD_PRELOAD" : "OPENCL_LAYERS";
+    std::string old = current(name);
+    variables.push_back({name, old.empty() ? shim : shim + ":" + old});
+  }
+  return variables;
+}
+
+}  // namespace xsched::cli

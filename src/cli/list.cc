@@ -1,0 +1,54 @@
+// xsched list: the queues that this user may see.
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/queue_text.h"
+#include "cli/server_session.h"
+
+namespace xsched::cli {
+namespace {
+
+struct ListOptions {
+  bool json = false;
+  std::optional<int32_t> pid;
+};
+
+void PrintTable(const std::vector<ipc::QueueInfo>& queues) {
+  fmt::print("{:>6} {:>8} {:<20} {:<10} {:<9} {:>5} {:>4} {:>3} {:>12} {:>10} {:>10}  {}\n", "QUEUE", "PID",
+             "PROCESS", "USER", "STATE", "PRIO", "UTIL", "LVL", "COMMANDS", "SERVICE s", "WAITING s",
+             "DEVICE");
+  for (const ipc::QueueInfo& queue : queues) {
+    fmt::print("{:>6} {:>8} {:<20.20} {:<10.10} {:<9} {:>5} {:>4} {:>3} {:>12} {:>10.3f} {:>10.3f}  {}: {}\n",
+               queue.queue_id, queue.pid, queue.name, UserText(queue.uid), StateText(queue),
+               queue.hints.priority, queue.hints.utilization, queue.level, queue.submitted,
+               static_cast<double>(queue.service_ns) / 1e9, static_cast<double>(queue.waiting_ns) / 1e9,
+               PlatformText(queue.platform), queue.device_name);
+  }
+}
+
+void List(const ListOptions& options) {
+  std::vector<ipc::QueueInfo> queues = ServerSession().List();
+  if (options.pid)
+    std::erase_if(queues, [&](const ipc::QueueInfo& queue) { return queue.pid != *options.pid; });
+  std::sort(queues.begin(), queues.end(),
+            [](const ipc::QueueInfo& a, const ipc::QueueInfo& b) { return a.queue_id < b.queue_id; });
+  if (!options.json) return PrintTable(queues);
+  nlohmann::json all = nlohmann::json::array();
+  for (const ipc::QueueInfo& queue : queues) all.push_back(ToJson(queue));
+  fmt::print("{}\n", all.dump(2));
+}
+
+}  // namespace
+
+void AddList(CLI::App& app) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* list = app.add_subcommand("list", "list the queues (yours; all of them for administrators)");
+  list->add_flag("--json", options->json, "as JSON");
+  list->add_option("--pid", options->pid, "only of this process");
+  list->callback([options] { List(*options); });
+}
+
+}  // namespace xsched::cli

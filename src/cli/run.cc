@@ -1,0 +1,140 @@
+// xsched run: starts a server if none is there, sets the environment, becomes the program.
+#include <errno.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <memory>
+
+#include "base/fd.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/launch_environment.h"
+#include "cli/locations.h"
+#include "cli/policy_names.h"
+#include "cli/server_session.h"
+#include "xsched/types.h"
+
+namespace xsched::cli {
+namespace {
+
+struct RunOptions {
+  LaunchOptions launch;
+  bool no_server = false;
+  std::vector<std::string> program;
+};
+
+constexpr int kServerStartMs = 3000;
+
+void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
+
+// A per-user server that ends when it has had no client for a minute. False: it did not come up.
+bool StartUserServer() {
+  std::optional<std::string> server = FindProgram("xserver");
+  if (!server) server = FindInPath("xserver");
+  if (!server) return false;
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  UniqueFd ready(ends[0]);
+  UniqueFd theirs(ends[1]);
+  pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    // A grandchild of its own session: it outlives the program and its terminal.
+    setsid();
+    if (fork() != 0) _exit(0);
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, 0);
+    dup2(null, 1);
+    fcntl(theirs.get(), F_SETFD, 0);
+    std::string fd = std::to_string(theirs.get());
+    execl(server->c_str(), "xserver", "--user", "--idle-exit", "60", "--log-level", "error", "--ready-fd",
+          fd.c_str(), nullptr);
+    _exit(127);
+  }
+  waitpid(child, nullptr, 0);
+  theirs.Reset();
+  pollfd poll_ready{ready.get(), POLLIN, 0};
+  char byte;
+  return poll(&poll_ready, 1, kServerStartMs) == 1 && read(ready.get(), &byte, 1) == 1;
+}
+
+void PrepareServer(const RunOptions& options) {
+  if (options.launch.scheduler != "GLB") return;
+  // Another run may have started one at the same moment: then ours has ended, and theirs answers.
+  if (!ServerAnswers() && !options.no_server && !StartUserServer() && !ServerAnswers()) {
+    Warn("cannot start a server: the program runs unscheduled until one is there");
+    return;
+  }
+  if (options.launch.policy.empty()) return;
+  try {
+    ipc::SetPolicy request{};
+    request.policy = PolicyByName(options.launch.policy);
+    ServerSession().SetPolicy(request);
+  } catch (const CommandError& error) {
+    Warn(fmt::format("policy not set: {}", error.what()));
+  }
+}
+
+[[noreturn]] void Become(const std::vector<std::string>& program) {
+  std::vector<char*> arguments;
+  for (const std::string& word : program) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments[0], arguments.data());
+  throw CommandError(errno == ENOENT ? kExitNoProgram : kExitCannotRun,
+                     fmt::format("cannot run {}: {}", program[0], strerror(errno)));
+}
+
+void Run(const RunOptions& options) {
+  PrepareServer(options);
+  std::optional<std::string> shim = FindLibrary("libshimopencl.so");
+  if (!shim) Warn("libshimopencl.so is not installed: OpenCL programs run unscheduled");
+  auto current = [](const std::string& name) {
+    const char* value = std::getenv(name.c_str());
+    return std::string(value == nullptr ? "" : value);
+  };
+  for (const Variable& variable : LaunchEnvironment(options.launch, shim.value_or(""), current)) {
+    setenv(variable.name.c_str(), variable.value.c_str(), 1);
+  }
+  Become(options.program);
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* run =
+      app.add_subcommand("run", "run a program under XSched: xsched run [options] -- program [arguments]");
+  LaunchOptions& launch = options->launch;
+  run->add_option("--priority,-p", launch.priority, "bigger is more urgent (policy HPF)")
+      ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
+  run->add_option("--utilization,-u", launch.utilization, "share in percent (policy UP)")
+      ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
+  run->add_option("--deadline-us", launch.deadline_us, "deadline from the moment work is there")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--laxity-us", launch.laxity_us, "by how much work may be delayed")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
+      ->check(CLI::Range(1, 3));
+  run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(CLI::PositiveNumber);
+  run->add_option("--batch-size", launch.batch_size, "commands let through at a time")
+      ->check(CLI::PositiveNumber);
+  run->add_option("--policy", launch.policy, "set the server's policy first; with LCL, the process's own")
+      ->check(PolicyValidator());
+  run->add_option("--scheduler", launch.scheduler,
+                  "GLB: the server; LCL: the process's own; APP: the program itself")
+      ->check(CLI::IsMember({"GLB", "LCL", "APP"}));
+  run->add_option("--route", launch.route,
+                  "layer: through the OpenCL loader; preload: for programs that go round the loader")
+      ->check(CLI::IsMember({"layer", "preload"}));
+  run->add_flag("--no-server", options->no_server, "do not start a server");
+  run->add_option("program", options->program, "the program and its arguments")->required();
+  run->positionals_at_end();
+  run->callback([options] { Run(*options); });
+}
+
+}  // namespace xsched::cli

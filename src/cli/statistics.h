@@ -1,0 +1,22 @@
+// Figures of a list of measurements. Pure.
+#pragma once
+
+#include <vector>
+
+namespace xsched::cli {
+
+// The smallest value that at least `fraction` (0 … 1) of the values do not exceed; 0 for an empty list.
+double Percentile(std::vector<double> values, double fraction);
+
+struct Summary {
+  double p50 = 0;
+  double p99 = 0;
+  double max = 0;
+};
+Summary Summarize(const std::vector<double>& values);
+
+// How many values fall into each of `bins` equal parts of [low, high]; what lies beyond counts in the
+// outermost.
+std::vector<int> Histogram(const std::vector<double>& values, double low, double high, int bins);
+
+}  // namespace xsched::cli
