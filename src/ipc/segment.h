@@ -30,7 +30,8 @@ struct OwnedSegment {
   MappedSegment mapping;
 };
 
-// The client's end. Every gate starts at run, every flag at 0. Pages are used only as queues are.
+// The client's end. All blocks are zero, so their gates are closed: who gives a block to a queue opens it
+// first. Pages are used only as queues are.
 Result<OwnedSegment> CreateSegment();
 
 // The server's end: refuses what is not a sealed memfd of exactly kSegmentSize with this version's header, so

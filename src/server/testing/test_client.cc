@@ -102,6 +102,7 @@ void TestAgent::Greet() {
 }
 
 bool TestAgent::CreateQueue(uint32_t index, int32_t priority, uint64_t device) {
+  if (index < ipc::kMaxQueues) block(index).gate.store(ipc::kGateRun, std::memory_order_relaxed);
   ipc::QueueCreated message{};
   message.index = index;
   message.level = kPreemptLevelBlock;

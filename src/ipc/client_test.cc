@@ -1,0 +1,198 @@
+#include "ipc/client.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace xsched::ipc {
+namespace {
+
+// ---- paths ----
+
+class Paths : public ::testing::Test {
+ protected:
+  Paths() {
+    char name[] = "/tmp/xsched-paths-XXXXXX";
+    folder_ = mkdtemp(name);
+    unsetenv("XSCHED_SOCKET");
+    setenv("XDG_RUNTIME_DIR", folder_.c_str(), 1);
+  }
+  ~Paths() override {
+    std::filesystem::remove_all(folder_);
+    unsetenv("XDG_RUNTIME_DIR");
+    unsetenv("XSCHED_SOCKET");
+  }
+  static UniqueFd ListenAt(const std::string& path) {
+    UniqueFd listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    EXPECT_EQ(bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener.get(), 4), 0);
+    return listener;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(Paths, the_environment_variable_comes_first) {
+  setenv("XSCHED_SOCKET", "/some/where.sock", 1);
+  EXPECT_STREQ(FindServerSocket().text, "/some/where.sock");
+}
+
+TEST_F(Paths, the_users_server_comes_before_the_systems) {
+  std::filesystem::create_directory(folder_ + "/xsched");
+  UniqueFd listener = ListenAt(folder_ + "/xsched/xserver.sock");
+  EXPECT_EQ(FindServerSocket().text, folder_ + "/xsched/xserver.sock");
+  EXPECT_STREQ(UserServerSocket().text, FindServerSocket().text);
+}
+
+TEST_F(Paths, without_a_runtime_folder_the_users_path_is_in_tmp) {
+  std::string expected = "/tmp/xsched-" + std::to_string(geteuid()) + "/xserver.sock";
+  unsetenv("XDG_RUNTIME_DIR");
+  EXPECT_EQ(UserServerSocket().text, expected);
+  setenv("XDG_RUNTIME_DIR", "not/absolute", 1);
+  EXPECT_EQ(UserServerSocket().text, expected);
+}
+
+TEST_F(Paths, a_path_that_is_too_long_is_an_error_and_not_a_shorter_path) {
+  setenv("XSCHED_SOCKET", std::string(200, 'x').c_str(), 1);
+  EXPECT_STREQ(FindServerSocket().text, "");
+  auto connection = ConnectToServer(FindServerSocket());
+  ASSERT_FALSE(connection);
+  EXPECT_NE(std::string(connection.error().text()).find("too long"), std::string::npos);
+}
+
+TEST_F(Paths, the_error_names_the_path_when_nobody_listens) {
+  setenv("XSCHED_SOCKET", (folder_ + "/none.sock").c_str(), 1);
+  auto connection = ConnectToServer(FindServerSocket());
+  ASSERT_FALSE(connection);
+  EXPECT_NE(std::string(connection.error().text()).find(folder_ + "/none.sock"), std::string::npos);
+}
+
+TEST_F(Paths, a_connection_neither_blocks_nor_is_inherited) {
+  UniqueFd listener = ListenAt(folder_ + "/s");
+  setenv("XSCHED_SOCKET", (folder_ + "/s").c_str(), 1);
+  auto connection = ConnectToServer(FindServerSocket());
+  ASSERT_TRUE(connection) << connection.error().text();
+  EXPECT_NE(fcntl(connection->get(), F_GETFD) & FD_CLOEXEC, 0);
+  EXPECT_NE(fcntl(connection->get(), F_GETFL) & O_NONBLOCK, 0);
+}
+
+// ---- packets ----
+
+class Packets : public ::testing::Test {
+ protected:
+  Packets() {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
+    here_.Reset(ends[0]);
+    there_.Reset(ends[1]);
+  }
+  Received Receive() { return ReceivePacket(there_.get(), packet_); }
+
+  UniqueFd here_;
+  UniqueFd there_;
+  Packet packet_;
+};
+
+int OpenDescriptors() {
+  int count = 0;
+  for ([[maybe_unused]] auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+TEST_F(Packets, a_message_arrives_as_it_was_sent) {
+  Ping ping{};
+  ping.cookie = 42;
+  ASSERT_TRUE(Send(here_.get(), ping));
+  ASSERT_EQ(Receive(), Received::kMessage);
+  EXPECT_EQ(packet_.header().type, MessageType::kPing);
+  EXPECT_EQ(packet_.As<Ping>().cookie, 42u);
+  EXPECT_EQ(Receive(), Received::kNothing);
+}
+
+TEST_F(Packets, what_a_shorter_message_lacks_reads_as_zero) {
+  SetHints full{};
+  Prepare(full);
+  full.queue_id = 7;
+  full.hints.priority = 9;
+  full.header.size = offsetof(SetHints, hints);
+  ASSERT_TRUE(SendPacket(here_.get(), &full, full.header.size));
+  ASSERT_EQ(Receive(), Received::kMessage);
+  EXPECT_EQ(packet_.As<SetHints>().queue_id, 7u);
+  EXPECT_EQ(packet_.As<SetHints>().hints.priority, 0);
+}
+
+TEST_F(Packets, descriptors_travel_and_are_not_inherited) {
+  int fds[] = {here_.get(), there_.get()};
+  ASSERT_TRUE(Send(here_.get(), Ping{}, fds, 2));
+  ASSERT_EQ(Receive(), Received::kMessage);
+  ASSERT_EQ(packet_.fd_count, 2);
+  for (int i = 0; i < 2; ++i) EXPECT_NE(fcntl(packet_.fds[i].get(), F_GETFD) & FD_CLOEXEC, 0);
+}
+
+TEST_F(Packets, more_descriptors_than_there_is_room_for_are_malformed_and_leak_nothing) {
+  int before = OpenDescriptors();
+  std::vector<int> fds(8, here_.get());
+  Ping ping{};
+  Prepare(ping);
+  iovec part{&ping, sizeof ping};
+  alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(8 * sizeof(int));
+  memcpy(CMSG_DATA(header), fds.data(), 8 * sizeof(int));
+  ASSERT_GT(sendmsg(here_.get(), &message, 0), 0);
+  EXPECT_EQ(Receive(), Received::kMalformed);
+  packet_ = Packet{};
+  EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(Packets, too_short_too_long_and_dishonest_ones_are_malformed) {
+  ASSERT_TRUE(SendPacket(here_.get(), "1234567", 7));
+  EXPECT_EQ(Receive(), Received::kMalformed);
+  std::vector<char> big(kMaxMessage + 1);
+  Header header{MessageType::kPing, 0, kMaxMessage + 1};
+  memcpy(big.data(), &header, sizeof header);
+  ASSERT_TRUE(SendPacket(here_.get(), big.data(), big.size()));
+  EXPECT_EQ(Receive(), Received::kMalformed);
+  header.size = 12;
+  ASSERT_TRUE(SendPacket(here_.get(), &header, sizeof header));
+  EXPECT_EQ(Receive(), Received::kMalformed);
+}
+
+TEST_F(Packets, the_end_of_the_other_end_is_seen_and_raises_no_signal) {
+  here_.Reset();
+  EXPECT_EQ(Receive(), Received::kClosed);
+  EXPECT_FALSE(Send(there_.get(), Ping{}));  // SIGPIPE would end the test
+}
+
+TEST_F(Packets, a_full_buffer_can_be_waited_for) {
+  while (Send(here_.get(), Ping{})) {
+  }
+  EXPECT_EQ(errno, EAGAIN);
+  EXPECT_FALSE(SendWithin(here_.get(), 20, Ping{}));
+  while (Receive() == Received::kMessage) {
+  }
+  EXPECT_TRUE(SendWithin(here_.get(), 20, Ping{}));
+  there_.Reset();
+  EXPECT_FALSE(SendWithin(here_.get(), 20, Ping{}));
+}
+
+}  // namespace
+}  // namespace xsched::ipc
