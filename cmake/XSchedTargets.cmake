@@ -51,7 +51,7 @@ function(xsched_inproc_shared name map)
   endif()
   target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
                       -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
-  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map} BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN")
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map} BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
   target_link_libraries(${name} PRIVATE xsched_freestanding)
 endfunction()
 

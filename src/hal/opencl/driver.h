@@ -8,7 +8,10 @@
 #define CL_USE_DEPRECATED_OPENCL_2_0_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_2_2_APIS
+// Where these are defined (the shim), they are exported.
+#pragma GCC visibility push(default)
 #include <CL/cl.h>
+#pragma GCC visibility pop
 
 #include "preempt/hal.h"
 

@@ -1,6 +1,7 @@
 // The generated wrappers, and how they find what they wrap.
 #include "shim/opencl/wrap.h"
 
+#pragma GCC visibility push(default)
 #include <CL/cl_icd.h>
 // After cl_icd.h: it includes what these need.
 #include <CL/cl_egl.h>
@@ -12,6 +13,7 @@
 #if __has_include(<va/va.h>)
 #include <CL/cl_va_api_media_sharing_intel.h>
 #endif
+#pragma GCC visibility pop
 #include <dlfcn.h>
 #include <string.h>
 
