@@ -16,6 +16,7 @@ namespace {
 // Long enough to cost nothing, short enough to be scheduled again soon after a server's return.
 constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
 constexpr int kWelcomeTimeoutMs = 1000;
+constexpr int kSendTimeoutMs = 200;
 
 ipc::WireHints ToWire(const sched::Hints& hints) {
   return {hints.priority,  hints.utilization,  hints.deadline_us,
@@ -99,7 +100,8 @@ bool ServerLink::Receive() {
 template <typename T>
 bool ServerLink::SendOrDrop(const T& message) {
   if (!connected()) return false;
-  if (ipc::Send(socket_.get(), message)) return true;
+  // Registering many queues fills the socket's buffer faster than the server empties it.
+  if (ipc::SendWithin(socket_.get(), kSendTimeoutMs, message)) return true;
   Disconnect();
   return false;
 }
