@@ -1,0 +1,205 @@
+// What xserver does per second, what it costs when nothing happens, and how soon a gate follows a doorbell. A
+// real xserver process on one core, simulated clients (no device) in this process on another.
+//
+//   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N]
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/clock.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
+
+namespace {
+
+using namespace xsched;
+using nlohmann::json;
+using server::testing::ServerProcess;
+using server::testing::TempFolder;
+using server::testing::TestAgent;
+using server::testing::TestTool;
+
+struct Setup {
+  int clients = 256;
+  uint32_t queues = 4;
+  int devices = 8;
+  double seconds = 5;
+  int transitions = 20'000;
+};
+
+void Pin(pid_t pid, int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  CPU_SET(core, &cores);
+  sched_setaffinity(pid, sizeof cores, &cores);
+}
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+std::vector<std::unique_ptr<TestAgent>> Connect(const ServerProcess& server, const Setup& setup) {
+  std::vector<std::unique_ptr<TestAgent>> agents;
+  for (int i = 0; i < setup.clients; ++i) {
+    auto agent = std::make_unique<TestAgent>(server.socket());
+    // A client works on one device; on each, half of the clients are more urgent than the other half.
+    auto device = static_cast<uint64_t>(1 + i % setup.devices);
+    for (uint32_t queue = 0; queue < setup.queues; ++queue) {
+      if (!agent->CreateQueue(queue, i / setup.devices % 2, device)) throw std::runtime_error("no queue");
+    }
+    if (!agent->IsAlive()) throw std::runtime_error("a client was not served");
+    agents.push_back(std::move(agent));
+  }
+  return agents;
+}
+
+// Agents that are woken take their messages, as real ones do.
+void ReadWakes(TestAgent& agent) {
+  ipc::Packet packet;
+  while (ipc::ReceivePacket(agent.fd(), packet) == ipc::Received::kMessage) {
+  }
+}
+
+// Every queue goes idle -> ready -> idle, all over, as fast as this core rings. The server's own count of
+// changes that it read tells what it kept up with: one that it saw no trace of does not count.
+json Throughput(const ServerProcess& server, const Setup& setup) {
+  auto agents = Connect(server, setup);
+  TestTool tool(server.socket());
+  uint64_t before = tool.Status()->state_changes;
+  double cpu_before = server.cpu_seconds();
+  TimePoint start = MonotonicClock::now();
+  uint64_t rung = 0;
+  uint64_t round = 0;
+  while (Seconds(MonotonicClock::now() - start) < setup.seconds) {
+    for (auto& agent : agents) {
+      for (uint32_t queue = 0; queue < setup.queues; ++queue) {
+        if (round % 2 == 0) {
+          agent->Submit(queue);
+        } else {
+          agent->RetireAll(queue);
+        }
+        ++rung;
+      }
+      if (round % 16 == 0) ReadWakes(*agent);
+    }
+    ++round;
+  }
+  double elapsed = Seconds(MonotonicClock::now() - start);
+  double cpu = server.cpu_seconds() - cpu_before;
+  for (auto& agent : agents) ReadWakes(*agent);
+  uint64_t seen = tool.Status()->state_changes - before;
+  long resident_kb = server.resident_kb();
+  for (auto& agent : agents) {
+    for (uint32_t queue = 0; queue < setup.queues; ++queue) agent->RetireAll(queue);
+  }
+  usleep(200'000);
+  double idle_before = server.cpu_seconds();
+  usleep(2'000'000);
+  double idle = (server.cpu_seconds() - idle_before) / 2;
+  return {{"clients", setup.clients},
+          {"queues", setup.clients * static_cast<int>(setup.queues)},
+          {"changes_rung_per_s", static_cast<double>(rung) / elapsed},
+          {"changes_handled_per_s", static_cast<double>(seen) / elapsed},
+          {"changes_handled_per_cpu_s", static_cast<double>(seen) / cpu},
+          {"cpu_busy", cpu / elapsed},
+          {"resident_mib", static_cast<double>(resident_kb) / 1024},
+          {"cpu_idle_percent", idle * 100}};
+}
+
+// From the store that makes client A's queue ready to the moment when client B sees its gate closed.
+json SignalLatency(const ServerProcess& server, const Setup& setup) {
+  TestAgent urgent(server.socket());
+  TestAgent other(server.socket());
+  if (!urgent.CreateQueue(0, 10, 99) || !other.CreateQueue(0, 0, 99)) throw std::runtime_error("no queue");
+  if (!urgent.IsAlive() || !other.IsAlive()) throw std::runtime_error("a client was not served");
+  other.Submit(0);
+  std::vector<double> close_us;
+  std::vector<double> open_us;
+  for (int i = 0; i < setup.transitions; ++i) {
+    // At work: a commmand of its retires now and then, so that it does not count as stalled.
+    other.block(0).submitted.fetch_add(1);
+    TimePoint start = MonotonicClock::now();
+    urgent.Submit(0);
+    while (!other.IsHeld(0)) {
+    }
+    close_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    start = MonotonicClock::now();
+    urgent.RetireAll(0);
+    while (other.IsHeld(0)) {
+    }
+    open_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    ReadWakes(urgent);
+    ReadWakes(other);
+    usleep(50);  // the server sleeps before each transition
+  }
+  auto quantiles = [](std::vector<double>& values) {
+    std::sort(values.begin(), values.end());
+    auto at = [&values](double q) {
+      return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
+    };
+    return json{{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"p999", at(0.999)}, {"max", at(1)}};
+  };
+  return {{"transitions", setup.transitions},
+          {"ready_to_hold_us", quantiles(close_us)},
+          {"idle_to_run_us", quantiles(open_us)}};
+}
+
+void PrintTable(const json& throughput, const json& latency) {
+  auto line = [](const char* what, double value, const char* unit, const char* target) {
+    fmt::print("{:<46} {:>12.1f} {:<6} {}\n", what, value, unit, target);
+  };
+  fmt::print("xserver on one core, {} clients, {} queues\n", throughput["clients"].get<int>(),
+             throughput["queues"].get<int>());
+  line("state changes handled per second", throughput["changes_handled_per_s"], "1/s", ">= 200000");
+  line("  per second of its processor time", throughput["changes_handled_per_cpu_s"], "1/s", "");
+  line("  rung per second by the clients", throughput["changes_rung_per_s"], "1/s", "");
+  line("resident memory", throughput["resident_mib"], "MiB", "<= 64");
+  line("processor time when nothing changes", throughput["cpu_idle_percent"], "%", "<= 1");
+  fmt::print("from one client's idle -> ready to another's closed gate, {} times\n",
+             latency["transitions"].get<int>());
+  const json& close = latency["ready_to_hold_us"];
+  line("p50", close["p50"], "us", "<= 15");
+  line("p99", close["p99"], "us", "<= 100");
+  line("p99.9", close["p999"], "us", "");
+  line("max", close["max"], "us", "");
+  fmt::print("from ready -> idle to the gate open again (the grace period included)\n");
+  line("p50", latency["idle_to_run_us"]["p50"], "us", "");
+  line("p99", latency["idle_to_run_us"]["p99"], "us", "");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Setup setup;
+  bool as_json = false;
+  CLI::App app("Figures of xserver");
+  app.add_flag("--json", as_json, "print JSON instead of a table");
+  app.add_option("--seconds", setup.seconds, "how long to measure the throughput");
+  app.add_option("--clients", setup.clients, "simulated clients")->check(CLI::Range(1, 4000));
+  app.add_option("--queues", setup.queues, "queues of each")->check(CLI::Range(1, 1024));
+  app.add_option("--devices", setup.devices, "devices that they share")->check(CLI::Range(1, 64));
+  app.add_option("--transitions", setup.transitions, "for the latency")->check(CLI::Range(100, 10'000'000));
+  CLI11_PARSE(app, argc, argv);
+
+  TempFolder folder;
+  ServerProcess server(XSERVER_PROGRAM, folder.path() + "/xserver.sock", {"--user", "--policy", "HPF"});
+  if (!server.ready()) {
+    fmt::print(stderr, "{}", server.errors());
+    return 1;
+  }
+  Pin(server.pid(), 0);
+  Pin(0, 1);
+  json latency = SignalLatency(server, setup);
+  json throughput = Throughput(server, setup);
+  if (as_json) {
+    fmt::print("{}\n", json{{"throughput", throughput}, {"latency", latency}}.dump(2));
+  } else {
+    PrintTable(throughput, latency);
+  }
+  return 0;
+}
