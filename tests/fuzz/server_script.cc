@@ -1,0 +1,251 @@
+#include "fuzz/server_script.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace xsched::server::testing {
+
+// What is left of the input; zeroes after its end.
+class ServerScript::Bytes {
+ public:
+  explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  bool empty() const { return bytes_.empty(); }
+  template <typename T>
+  T Next() {
+    T value{};
+    Fill(&value, sizeof value);
+    return value;
+  }
+  // A number below `limit`, from one byte.
+  uint32_t Below(uint32_t limit) { return Next<uint8_t>() % limit; }
+  void Fill(void* target, size_t size) {
+    size_t given = std::min(size, bytes_.size());
+    memcpy(target, bytes_.data(), given);
+    bytes_ = bytes_.subspan(given);
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+struct ServerScript::Client {
+  std::unique_ptr<TestConnection> connection;
+  ipc::OwnedSegment segment;  // made once: the same memory serves many connections
+  UniqueFd bell;
+};
+
+namespace {
+
+Options ScriptOptions() {
+  spdlog::set_level(spdlog::level::off);
+  Options options;
+  options.policy = sched::FindPolicy(kPolicyHighestPriorityFirst);
+  return options;
+}
+
+constexpr uint32_t kClients = 4;
+
+}  // namespace
+
+ServerScript::ServerScript()
+    : listener_(folder_.path() + "/s", 0600, std::nullopt), server_(ScriptOptions(), listener_) {
+  listener_.path().copy(socket_.text, sizeof socket_.text - 1);
+  null_.Reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (uint32_t i = 0; i < kClients; ++i) {
+    Client& client = clients_.emplace_back();
+    auto segment = ipc::CreateSegment();
+    if (!segment) abort();
+    client.segment = std::move(*segment);
+    client.bell.Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  }
+  bystander_ = std::make_unique<TestConnection>(socket_);
+  bystander_->Send(HelloOf(ipc::Role::kTool));
+}
+
+ServerScript::~ServerScript() = default;
+
+void ServerScript::RunSession(std::span<const uint8_t> input) {
+  Bytes bytes(input);
+  while (!bytes.empty()) {
+    uint32_t step = bytes.Below(12);
+    Client& client = clients_[bytes.Below(kClients)];
+    if (step == 0) {
+      client.connection.reset();
+    } else if (step == 1) {
+      server_.Round(0);
+    } else if (!client.connection) {
+      Connect(client);
+      SendHello(client, bytes);
+    } else if (step == 2) {
+      SendHello(client, bytes);
+    } else if (step <= 5) {
+      SendQueueCreated(client, bytes);
+    } else if (step <= 7) {
+      SendAnyMessage(client, bytes);
+    } else if (step == 8) {
+      SendGarbage(client, bytes);
+    } else if (step == 9) {
+      SendToolRequest(client, bytes);
+    } else {
+      WriteSegment(*client.segment.mapping.get(), bytes);
+      ipc::RingScheduler(*client.segment.mapping.get(), bytes.Next<uint16_t>() % ipc::kMaxQueues,
+                         client.bell.get());
+    }
+  }
+  server_.Round(0);
+  for (Client& client : clients_) client.connection.reset();
+  ExpectBystanderServed();
+}
+
+void ServerScript::RunSegment(std::span<const uint8_t> input) {
+  Bytes bytes(input);
+  for (uint32_t i = 0; i < 2; ++i) {
+    Client& client = clients_[i];
+    Connect(client);
+    client.connection->Send(HelloOf(ipc::Role::kAgent), {client.segment.memfd.get(), client.bell.get()});
+    for (uint32_t index = 0; index < 4; ++index) {
+      ipc::QueueCreated message{};
+      message.index = index;
+      message.level = kPreemptLevelBlock;
+      message.hints = {static_cast<int32_t>(bytes.Below(4)), 100, NO_DEADLINE, NO_LAXITY, 0, 0};
+      message.device = bytes.Below(2);
+      client.connection->Send(message);
+    }
+  }
+  while (!bytes.empty()) {
+    Client& client = clients_[bytes.Below(2)];
+    for (uint32_t words = bytes.Below(8); words > 0; --words) {
+      WriteSegment(*client.segment.mapping.get(), bytes);
+    }
+    ipc::RingScheduler(*client.segment.mapping.get(), bytes.Below(5), client.bell.get());
+    server_.Round(0);
+  }
+  for (Client& client : clients_) client.connection.reset();
+  ExpectBystanderServed();
+}
+
+void ServerScript::Connect(Client& client) { client.connection = std::make_unique<TestConnection>(socket_); }
+
+void ServerScript::SendHello(Client& client, Bytes& bytes) {
+  uint32_t kind = bytes.Below(8);
+  ipc::Hello hello = HelloOf(kind < 2 ? ipc::Role::kTool : ipc::Role::kAgent);
+  if (kind == 7) bytes.Fill(&hello.major, 8);
+  std::vector<int> fds;
+  if (kind >= 6) {
+    fds = AnyDescriptors(client, bytes);
+  } else if (kind >= 2) {
+    fds = {client.segment.memfd.get(), client.bell.get()};
+  }
+  client.connection->Send(hello, fds);
+}
+
+std::vector<int> ServerScript::AnyDescriptors(Client& client, Bytes& bytes) const {
+  const int choice[] = {client.segment.memfd.get(), client.bell.get(), null_.get()};
+  std::vector<int> fds;
+  for (uint32_t count = bytes.Below(5); count > 0; --count) fds.push_back(choice[bytes.Below(3)]);
+  return fds;
+}
+
+// Honest, but for a few bytes.
+void ServerScript::SendQueueCreated(Client& client, Bytes& bytes) {
+  ipc::QueueCreated message{};
+  message.index = bytes.Below(16);
+  message.level = kPreemptLevelBlock;
+  message.device = bytes.Below(3);
+  message.hints = {static_cast<int32_t>(bytes.Below(8)), 100, NO_DEADLINE, NO_LAXITY, 0, 0};
+  if (bytes.Below(8) == 0) {
+    size_t at = sizeof(ipc::Header) + bytes.Below(64);
+    bytes.Fill(reinterpret_cast<unsigned char*>(&message) + at, 4);
+  }
+  client.connection->Send(message);
+}
+
+// Any type, any length, any content; an honest header.
+void ServerScript::SendAnyMessage(Client& client, Bytes& bytes) {
+  alignas(8) unsigned char packet[ipc::kMaxMessage] = {};
+  ipc::Header header{};
+  header.type = static_cast<ipc::MessageType>(bytes.Below(32));
+  header.size = static_cast<uint32_t>(sizeof header) + bytes.Below(96);
+  memcpy(packet, &header, sizeof header);
+  // Small numbers first: an index that exists is met more often so.
+  packet[sizeof header] = static_cast<unsigned char>(bytes.Below(16));
+  if (bytes.Below(2) == 0) bytes.Fill(packet + sizeof header + 1, header.size - sizeof header);
+  client.connection->SendBytes(packet, header.size,
+                               bytes.Below(16) == 0 ? AnyDescriptors(client, bytes) : std::vector<int>{});
+}
+
+void ServerScript::SendGarbage(Client& client, Bytes& bytes) {
+  unsigned char packet[ipc::kMaxMessage + 64];
+  size_t size = bytes.Next<uint16_t>() % (sizeof packet + 1);
+  memset(packet, 0, sizeof packet);
+  bytes.Fill(packet, std::min<size_t>(size, 64));
+  client.connection->SendBytes(packet, size);
+}
+
+void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
+  switch (bytes.Below(4)) {
+    case 0:
+      client.connection->Send(ipc::List{});
+      break;
+    case 1:
+      client.connection->Send(ipc::GetStatus{});
+      break;
+    case 2: {
+      ipc::SetPolicy request{};
+      request.policy = bytes.Below(kPolicyMax + 1);
+      request.timeslice_us = bytes.Next<int32_t>();
+      client.connection->Send(request);
+      break;
+    }
+    default: {
+      ipc::SetHints request{};
+      request.queue_id = bytes.Next<uint16_t>();
+      request.pid = getpid();
+      request.mask = bytes.Below(32);
+      bytes.Fill(&request.hints, sizeof request.hints);
+      client.connection->Send(request);
+    }
+  }
+}
+
+void ServerScript::WriteSegment(ipc::Segment& segment, Bytes& bytes) {
+  auto* start = reinterpret_cast<unsigned char*>(&segment);
+  size_t at;
+  switch (bytes.Below(4)) {
+    case 0:  // anywhere
+      at = bytes.Next<uint32_t>() % (ipc::kSegmentSize - 8);
+      break;
+    case 1:  // a dependency of one of the first queues
+      at = offsetof(ipc::Segment, depends) + bytes.Below(16 * 16) * 4;
+      break;
+    default:  // a block of one of them
+      at = offsetof(ipc::Segment, blocks) + bytes.Below(16 * 16) * 8;
+  }
+  // The header stays what MapSegment checks: other values only end the connection.
+  if (at < offsetof(ipc::SegmentHeader, dirty)) return;
+  uint64_t value = bytes.Below(2) == 0 ? bytes.Below(8) : bytes.Next<uint64_t>();
+  memcpy(start + at, &value, sizeof value);
+}
+
+void ServerScript::ExpectBystanderServed() {
+  // It asks after all that the others sent, and is answered in a bounded number of rounds.
+  if (!bystander_->Send(ipc::GetStatus{})) abort();
+  for (int round = 0; round < 100; ++round) {
+    server_.Round(0);
+    ipc::Packet packet;
+    while (ipc::ReceivePacket(bystander_->fd(), packet) == ipc::Received::kMessage) {
+      if (packet.header().type != ipc::MessageType::kStatus) continue;
+      // Who has left holds nothing.
+      if (packet.As<ipc::Status>().queues == 0) return;
+      if (!bystander_->Send(ipc::GetStatus{})) abort();
+    }
+  }
+  abort();
+}
+
+}  // namespace xsched::server::testing

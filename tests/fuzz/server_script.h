@@ -1,0 +1,51 @@
+// Turns bytes into what hostile and honest clients do to a server in this process: connections, messages, any
+// descriptors, any words in their segments, doorbells. The same entry point serves the fuzzers and a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "server/server.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
+
+namespace xsched::server::testing {
+
+class ServerScript {
+ public:
+  ServerScript();
+  ~ServerScript();
+
+  // Messages in any order and shape, from up to four clients. Aborts if the server has stopped to serve an
+  // honest one.
+  void RunSession(std::span<const uint8_t> bytes);
+  // Two agents with four queues each; then words of their segments, and doorbells.
+  void RunSegment(std::span<const uint8_t> bytes);
+
+ private:
+  class Bytes;
+  struct Client;
+
+  void Connect(Client& client);
+  void SendHello(Client& client, Bytes& bytes);
+  void SendQueueCreated(Client& client, Bytes& bytes);
+  void SendAnyMessage(Client& client, Bytes& bytes);
+  void SendGarbage(Client& client, Bytes& bytes);
+  void SendToolRequest(Client& client, Bytes& bytes);
+  void WriteSegment(ipc::Segment& segment, Bytes& bytes);
+  std::vector<int> AnyDescriptors(Client& client, Bytes& bytes) const;
+  void ExpectBystanderServed();
+
+  TempFolder folder_;
+  Listener listener_;
+  Server server_;
+  ipc::SocketPath socket_{};
+  UniqueFd null_;
+  std::unique_ptr<TestConnection> bystander_;
+  std::vector<Client> clients_;
+};
+
+}  // namespace xsched::server::testing
