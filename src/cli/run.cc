@@ -47,11 +47,14 @@ bool StartUserServer() {
     // A grandchild of its own session: it outlives the program and its terminal.
     setsid();
     if (fork() != 0) _exit(0);
+    // It must keep nothing of ours open: who reads our output to its end would wait for the server's.
+    constexpr int kReadyFd = 3;
     int null = open("/dev/null", O_RDWR);
-    dup2(null, 0);
-    dup2(null, 1);
-    fcntl(theirs.get(), F_SETFD, 0);
-    std::string fd = std::to_string(theirs.get());
+    for (int fd : {0, 1, 2}) dup2(null, fd);
+    if (theirs.get() != kReadyFd) dup2(theirs.get(), kReadyFd);
+    fcntl(kReadyFd, F_SETFD, 0);
+    close_range(kReadyFd + 1, ~0u, 0);
+    std::string fd = std::to_string(kReadyFd);
     execl(server->c_str(), "xserver", "--user", "--idle-exit", "60", "--log-level", "error", "--ready-fd",
           fd.c_str(), nullptr);
     _exit(127);

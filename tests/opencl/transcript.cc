@@ -1,0 +1,301 @@
+// Uses OpenCL in many ways and writes down all that it sees: results, return codes, states of events,
+// reference counts. The transcript must be the same natively, under the layer and preloaded
+// (compare_transcripts.py).
+//
+//   transcript [--dlopen]     --dlopen: no function is linked, all are looked up
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_1_APIS
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+bool use_dlopen = false;
+
+void* Lookup(const char* name) {
+  static void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
+  return dlsym(library, name);
+}
+
+// Calls a function by link or by lookup.
+#define CL(name) (use_dlopen ? reinterpret_cast<decltype(&name)>(Lookup(#name)) : &name)
+
+void Say(const std::string& what) { std::printf("%s\n", what.c_str()); }
+void Say(const std::string& what, long value) { std::printf("%s: %ld\n", what.c_str(), value); }
+
+constexpr size_t kCount = 4096;
+constexpr size_t kBytes = kCount * sizeof(int);
+
+struct Setup {
+  cl_platform_id platform{};
+  cl_device_id device{};
+  cl_context context{};
+  cl_program program{};
+
+  Setup() {
+    CL(clGetPlatformIDs)(1, &platform, nullptr);
+    CL(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr);
+    cl_int error;
+    context = CL(clCreateContext)(nullptr, 1, &device, nullptr, nullptr, &error);
+    Say("context", error);
+    const char* source =
+        "__kernel void add(__global int* data, int n) { data[get_global_id(0)] += n; }\n"
+        "__kernel void twice(__global int* data) { data[get_global_id(0)] *= 2; }\n";
+    program = CL(clCreateProgramWithSource)(context, 1, &source, nullptr, &error);
+    Say("build", CL(clBuildProgram)(program, 1, &device, "", nullptr, nullptr));
+  }
+  ~Setup() {
+    Say("release program", CL(clReleaseProgram)(program));
+    Say("release context", CL(clReleaseContext)(context));
+  }
+
+  cl_command_queue Queue(cl_command_queue_properties properties) const {
+    cl_int error;
+    cl_queue_properties list[] = {CL_QUEUE_PROPERTIES, properties, 0};
+    cl_command_queue queue = CL(clCreateCommandQueueWithProperties)(context, device, list, &error);
+    Say("queue", error);
+    return queue;
+  }
+  cl_kernel Kernel(const char* name) const { return CL(clCreateKernel)(program, name, nullptr); }
+  cl_mem Buffer() const {
+    std::vector<int> data(kCount);
+    std::iota(data.begin(), data.end(), 0);
+    return CL(clCreateBuffer)(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, kBytes, data.data(),
+                              nullptr);
+  }
+};
+
+void SayReferences(const char* what, cl_command_queue queue) {
+  cl_uint count = 0;
+  CL(clGetCommandQueueInfo)(queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, nullptr);
+  Say(what, count);
+}
+
+void SaySum(cl_command_queue queue, cl_mem buffer) {
+  std::vector<int> data(kCount);
+  Say("read", CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, 0, kBytes, data.data(), 0, nullptr, nullptr));
+  Say("sum", std::accumulate(data.begin(), data.end(), 0L));
+}
+
+void KernelsCopiesFillsAndMaps(const Setup& cl) {
+  Say("== kernels, copies, fills, maps");
+  cl_command_queue queue = cl.Queue(0);
+  cl_mem a = cl.Buffer();
+  cl_mem b = cl.Buffer();
+  cl_kernel add = cl.Kernel("add");
+  int n = 3;
+  CL(clSetKernelArg)(add, 0, sizeof a, &a);
+  CL(clSetKernelArg)(add, 1, sizeof n, &n);
+  for (int i = 0; i < 50; ++i) {
+    cl_int error = CL(clEnqueueNDRangeKernel)(queue, add, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr);
+    if (error != CL_SUCCESS) Say("kernel", error);
+  }
+  SaySum(queue, a);
+  Say("copy", CL(clEnqueueCopyBuffer)(queue, a, b, 0, 0, kBytes, 0, nullptr, nullptr));
+  int pattern = 7;
+  Say("fill",
+      CL(clEnqueueFillBuffer)(queue, b, &pattern, sizeof pattern, 0, kBytes / 2, 0, nullptr, nullptr));
+  SaySum(queue, b);
+  cl_int error;
+  auto* mapped = static_cast<int*>(CL(clEnqueueMapBuffer)(queue, b, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                                          kBytes, 0, nullptr, nullptr, &error));
+  Say("map", error);
+  mapped[0] += 100;
+  Say("unmap", CL(clEnqueueUnmapMemObject)(queue, b, mapped, 0, nullptr, nullptr));
+  SaySum(queue, b);
+  cl_buffer_region region{kBytes / 2, kBytes / 4};
+  cl_mem sub = CL(clCreateSubBuffer)(b, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+  Say("sub-buffer", error);
+  cl_kernel twice = cl.Kernel("twice");
+  size_t quarter = kCount / 4;
+  CL(clSetKernelArg)(twice, 0, sizeof sub, &sub);
+  Say("twice", CL(clEnqueueNDRangeKernel)(queue, twice, 1, nullptr, &quarter, nullptr, 0, nullptr, nullptr));
+  SaySum(queue, b);
+  Say("finish", CL(clFinish)(queue));
+  SayReferences("references", queue);
+  CL(clReleaseMemObject)(sub);
+  CL(clReleaseKernel)(add);
+  CL(clReleaseKernel)(twice);
+  CL(clReleaseMemObject)(a);
+  CL(clReleaseMemObject)(b);
+  Say("release queue", CL(clReleaseCommandQueue)(queue));
+}
+
+std::atomic<int> callbacks{0};
+void CL_CALLBACK CountCallback(cl_event, cl_int status, void*) {
+  callbacks += status == CL_COMPLETE ? 1 : 1000;
+}
+
+void Events(const Setup& cl) {
+  Say("== events: user, across queues, callbacks, profiling");
+  cl_command_queue first = cl.Queue(CL_QUEUE_PROFILING_ENABLE);
+  cl_command_queue second = cl.Queue(CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  cl_mem buffer = cl.Buffer();
+  cl_kernel add = cl.Kernel("add");
+  int n = 1;
+  CL(clSetKernelArg)(add, 0, sizeof buffer, &buffer);
+  CL(clSetKernelArg)(add, 1, sizeof n, &n);
+  cl_int error;
+  cl_event go = CL(clCreateUserEvent)(cl.context, &error);
+  Say("user event", error);
+  cl_event events[4] = {};
+  CL(clEnqueueNDRangeKernel)(first, add, 1, nullptr, &kCount, nullptr, 1, &go, &events[0]);
+  CL(clEnqueueNDRangeKernel)(second, add, 1, nullptr, &kCount, nullptr, 1, &events[0], &events[1]);
+  CL(clEnqueueNDRangeKernel)(first, add, 1, nullptr, &kCount, nullptr, 1, &events[1], &events[2]);
+  Say("marker", CL(clEnqueueMarkerWithWaitList)(second, 1, &events[2], &events[3]));
+  for (cl_event event : events)
+    Say("callback", CL(clSetEventCallback)(event, CL_COMPLETE, CountCallback, nullptr));
+  CL(clFlush)(first);
+  CL(clFlush)(second);
+  cl_int status;
+  CL(clGetEventInfo)(events[3], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  Say("waits for the user event", status > CL_COMPLETE);
+  Say("set user event", CL(clSetUserEventStatus)(go, CL_COMPLETE));
+  Say("wait", CL(clWaitForEvents)(1, &events[3]));
+  for (cl_event event : events) {
+    CL(clGetEventInfo)(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+    Say("status", status);
+    cl_command_type type;
+    CL(clGetEventInfo)(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr);
+    Say("type", type);
+    cl_uint references;
+    CL(clGetEventInfo)(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, nullptr);
+    Say("references", references);
+  }
+  cl_ulong queued = 0, submitted = 0, started = 0, ended = 0;
+  Say("profiling", CL(clGetEventProfilingInfo)(events[0], CL_PROFILING_COMMAND_QUEUED, 8, &queued, nullptr));
+  CL(clGetEventProfilingInfo)(events[0], CL_PROFILING_COMMAND_SUBMIT, 8, &submitted, nullptr);
+  CL(clGetEventProfilingInfo)(events[0], CL_PROFILING_COMMAND_START, 8, &started, nullptr);
+  CL(clGetEventProfilingInfo)(events[0], CL_PROFILING_COMMAND_END, 8, &ended, nullptr);
+  Say("times are in order", queued <= submitted && submitted <= started && started < ended);
+  for (int i = 0; i < 2000 && callbacks != 4; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  Say("callbacks", callbacks);
+  SaySum(first, buffer);
+  for (cl_event event : events) CL(clReleaseEvent)(event);
+  CL(clReleaseEvent)(go);
+  CL(clReleaseKernel)(add);
+  CL(clReleaseMemObject)(buffer);
+  Say("retain", CL(clRetainCommandQueue)(first));
+  Say("release", CL(clReleaseCommandQueue)(first));
+  Say("release", CL(clReleaseCommandQueue)(first));
+  Say("release", CL(clReleaseCommandQueue)(second));
+}
+
+void CL_CALLBACK NativeKernel(void* arguments) {
+  int* data;
+  std::memcpy(&data, arguments, sizeof data);
+  data[0] = 42;
+}
+
+void NativeKernelsAndOldFunctions(const Setup& cl) {
+  Say("== native kernels, OpenCL 1.x functions");
+  cl_int error;
+  cl_command_queue queue = CL(clCreateCommandQueue)(cl.context, cl.device, 0, &error);
+  Say("queue", error);
+  cl_mem buffer = cl.Buffer();
+  struct {
+    cl_mem memory;
+  } arguments{buffer};
+  const void* location = &arguments.memory;
+  Say("native kernel", CL(clEnqueueNativeKernel)(queue, NativeKernel, &arguments, sizeof arguments, 1,
+                                                 &buffer, &location, 0, nullptr, nullptr));
+  SaySum(queue, buffer);
+  cl_event event = nullptr;
+  Say("old marker", CL(clEnqueueMarker)(queue, &event));
+  Say("old barrier", CL(clEnqueueBarrier)(queue));
+  Say("migrate", CL(clEnqueueMigrateMemObjects)(queue, 1, &buffer, 0, 0, nullptr, nullptr));
+  Say("finish", CL(clFinish)(queue));
+  CL(clReleaseEvent)(event);
+  CL(clReleaseMemObject)(buffer);
+  Say("release", CL(clReleaseCommandQueue)(queue));
+}
+
+void Mistakes(const Setup& cl) {
+  Say("== mistakes");
+  cl_command_queue queue = cl.Queue(0);
+  cl_mem buffer = cl.Buffer();
+  cl_kernel add = cl.Kernel("add");
+  int data[4];
+  Say("null queue", CL(clFinish)(nullptr));
+  Say("null queue",
+      CL(clEnqueueNDRangeKernel)(nullptr, add, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr));
+  Say("arguments not set",
+      CL(clEnqueueNDRangeKernel)(queue, add, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr));
+  Say("dimension 4",
+      CL(clEnqueueNDRangeKernel)(queue, add, 4, nullptr, &kCount, nullptr, 0, nullptr, nullptr));
+  Say("beyond the end",
+      CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, kBytes, 16, data, 0, nullptr, nullptr));
+  Say("no host pointer",
+      CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, 0, 16, nullptr, 0, nullptr, nullptr));
+  Say("no wait list", CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, 0, 16, data, 2, nullptr, nullptr));
+  cl_int error = 0;
+  CL(clEnqueueMapBuffer)(queue, buffer, CL_TRUE, CL_MAP_READ, kBytes, 16, 0, nullptr, nullptr, &error);
+  Say("map beyond the end", error);
+  Say("release nothing", CL(clReleaseCommandQueue)(nullptr));
+  CL(clCreateCommandQueueWithProperties)(nullptr, cl.device, nullptr, &error);
+  Say("no context", error);
+  Say("still works", CL(clFinish)(queue));
+  SaySum(queue, buffer);
+  CL(clReleaseKernel)(add);
+  CL(clReleaseMemObject)(buffer);
+  CL(clReleaseCommandQueue)(queue);
+}
+
+void ExtensionLookup(const Setup& cl) {
+  Say("== extension lookup");
+  auto found = CL(clGetExtensionFunctionAddressForPlatform)(cl.platform, "clNoSuchFunctionXYZ");
+  Say("unknown", found != nullptr);
+  auto icd = CL(clGetExtensionFunctionAddress)("clIcdGetPlatformIDsKHR");
+  Say("clIcdGetPlatformIDsKHR", icd != nullptr);
+}
+
+void ManyThreads(const Setup& cl) {
+  Say("== threads, each with a queue");
+  std::atomic<long> total{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&cl, &total] {
+      cl_queue_properties none[] = {0};
+      cl_command_queue queue = CL(clCreateCommandQueueWithProperties)(cl.context, cl.device, none, nullptr);
+      cl_mem buffer = cl.Buffer();
+      cl_kernel add = cl.Kernel("add");
+      int n = 1;
+      CL(clSetKernelArg)(add, 0, sizeof buffer, &buffer);
+      CL(clSetKernelArg)(add, 1, sizeof n, &n);
+      for (int i = 0; i < 100; ++i) {
+        CL(clEnqueueNDRangeKernel)(queue, add, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr);
+      }
+      std::vector<int> data(kCount);
+      CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, 0, kBytes, data.data(), 0, nullptr, nullptr);
+      total += std::accumulate(data.begin(), data.end(), 0L);
+      CL(clReleaseKernel)(add);
+      CL(clReleaseMemObject)(buffer);
+      CL(clReleaseCommandQueue)(queue);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Say("total", total);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  use_dlopen = argc > 1 && std::strcmp(argv[1], "--dlopen") == 0;
+  Setup cl;
+  KernelsCopiesFillsAndMaps(cl);
+  Events(cl);
+  NativeKernelsAndOldFunctions(cl);
+  Mistakes(cl);
+  ExtensionLookup(cl);
+  ManyThreads(cl);
+  return 0;
+}
