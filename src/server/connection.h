@@ -37,6 +37,14 @@ struct Queue {
   Connection* connection;
 };
 
+// A tool's answer to kList that it has not taken in full.
+struct Listing {
+  std::vector<uint64_t> queues;  // their ids, in the order in which they are told
+  size_t next = 0;
+  uint32_t told = 0;
+  TimePoint blocked_since{};
+};
+
 struct Connection {
   UniqueFd socket;
   Peer peer;
@@ -56,13 +64,7 @@ struct Connection {
   TimePoint heard_at{};              // when it last rang or wrote
   bool wake_due = false;             // its agent must be woken when this round is over
 
-  // Tools: the answer to kList that is not sent yet.
-  struct Listing {
-    std::vector<uint64_t> queues;  // their ids, in the order in which they are told
-    size_t next = 0;
-    uint32_t told = 0;
-    TimePoint blocked_since{};
-  };
+  // Tools.
   std::optional<Listing> listing;
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }

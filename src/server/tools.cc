@@ -42,7 +42,7 @@ bool Server::SendReply(Connection& connection, XResult result, uint32_t count, c
 }
 
 bool Server::List(Connection& connection, TimePoint now) {
-  Connection::Listing& listing = connection.listing.emplace();
+  Listing& listing = connection.listing.emplace();
   for (auto& [id, agent] : connections_) {
     if (agent->closed || !access_.MayTouch(connection.peer, agent->peer.uid)) continue;
     for (auto& [index, queue] : agent->queues) listing.queues.push_back(static_cast<uint64_t>(queue.id));
@@ -54,7 +54,7 @@ bool Server::List(Connection& connection, TimePoint now) {
 // Tells as much as the tool's buffer takes, and goes on when it has been read; the answer is never kept as
 // text. False: the tool is gone.
 bool Server::ContinueListing(Connection& connection, TimePoint now) {
-  Connection::Listing& listing = *connection.listing;
+  Listing& listing = *connection.listing;
   for (; listing.next < listing.queues.size(); ++listing.next) {
     auto found = queues_.find(listing.queues[listing.next]);
     if (found == queues_.end()) continue;
