@@ -12,14 +12,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Parameter:
-    type: str  # as in the header, with one space between words; for a pointer to function, all of it but the name
     name: str
-
-    def declared(self):
-        if "(*)" in self.type:
-            return self.type.replace("(*)", f"(*{self.name})", 1)
-        base, dimension = re.fullmatch(r"([^\[]*)(\[.*\])?", self.type).groups()
-        return f"{base} {self.name}{dimension or ''}"
+    type: str  # with one space between words, stars close to the word before; "callback" for a pointer to a function
+    declaration: str
 
 
 @dataclass(frozen=True)
@@ -106,17 +101,14 @@ class HeaderReader:
     def _parameters(text):
         if text.strip() in ("", "void"):
             return ()
-        parameters = []
-        for i, part in enumerate(_split_at_commas(text)):
-            part = " ".join(part.split())
-            pointer = re.match(r"(?P<result>.*?)\(\s*(?:\w+\s*)?\*\s*(?P<name>\w*)\s*\)\s*(?P<rest>\(.*\))$", part)
-            if pointer:
-                name, type_ = pointer["name"], f"{pointer['result'].strip()} (*){pointer['rest']}"
-            else:
-                plain = re.match(r"(?P<type>.*?[\s\*])(?P<name>\w+)\s*(?P<dimension>(\[[^\]]*\])?)$", part)
-                if plain and plain["name"] not in ("int", "long", "char", "void"):
-                    name, type_ = plain["name"], plain["type"].strip() + plain["dimension"]
-                else:
-                    name, type_ = "", part
-            parameters.append(Parameter(re.sub(r"\s*\*\s*", "* ", type_).strip().replace("* *", "**"), name or f"argument{i}"))
-        return tuple(parameters)
+        return tuple(HeaderReader._parameter(" ".join(part.split()), i) for i, part in enumerate(_split_at_commas(text)))
+
+    @staticmethod
+    def _parameter(text, index):
+        callback = re.match(r"[^()]*\(\s*\*\s*(\w+)\s*\)\s*\(", text)
+        if callback:
+            return Parameter(callback[1], "callback", text)
+        plain = re.match(r"(?P<type>.*?[\s\*])(?P<name>\w+)\s*(?P<dimension>(\[[^\]]*\])?)$", text)
+        if plain is None or plain["name"] in ("char", "int", "long", "short", "void"):
+            return Parameter(f"argument{index}", re.sub(r"\s+\*", "*", text), f"{text} argument{index}")
+        return Parameter(plain["name"], re.sub(r"\s+\*", "*", plain["type"].strip()) + plain["dimension"], text)

@@ -1,253 +1,376 @@
 #!/usr/bin/env python3
-"""Generates the OpenCL shim's plain part from registry/opencl.txt and the installed headers.
+"""Writes the OpenCL shim's wrappers and tables from registry/opencl/functions.toml and the installed CL headers.
 
-  opencl.py --registry FILE --headers DIR --out DIR    writes wrappers.h, functions.h, exports.map, coverage.txt
-  opencl.py --registry FILE --headers DIR --check      exits 1 if a function of the headers is not classified
+    opencl.py --registry FILE --headers DIR --out DIR     writes
+        functions.h, functions.cc   the table of the next functions, and their names
+        wrappers.h, wrappers.cc     one plain function per wrapped function, its ways in, and the table of them
+        shimopencl.map              what the shim exports
+        coverage.txt                the report, which is printed as well
+    opencl.py --registry FILE --headers DIR --check       exit status 1 if a function of the headers is not classified
 """
+
 import argparse
 import pathlib
 import re
 import sys
 
-WRAPPED = ["launch", "finish", "create-queue", "retain-queue", "release-queue", "lookup"]
-PASSED = ["wait", "flush", "query", "event", "object", "build"]
-HEADERS = ["cl.h", "cl_gl.h", "cl_gl_ext.h", "cl_egl.h", "cl_ext.h", "cl_ext_intel.h",
-           "cl_va_api_media_sharing_intel.h"]
+from c_headers import HeaderReader
+from registry import Registry, RegistryError
+
+# As many instances of OpenCL in one process as calls can be wrapped for: shim/opencl/routes.h.
+ROUTES = 8
+
+# Headers that compile everywhere; functions of the others (Direct3D, VA-API) are wrapped if they need no types of theirs.
+PORTABLE_HEADERS = ("cl.h", "cl_ext.h", "cl_gl.h", "cl_egl.h")
+NOT_FUNCTIONS = ("cl_icd.h", "cl_layer.h", "cl_platform.h", "cl_half.h", "cl_version.h", "opencl.h", "cl_function_types.h")
+PLAIN_TYPES = set("void char int long short unsigned signed const size_t intptr_t uintptr_t float double".split())
+
+GENERATED = "// Written by codegen/opencl.py from registry/opencl/functions.toml and the installed headers: edit those.\n"
 
 
-# Headers that need another library's headers: their functions are wrapped where those are installed.
-NEEDS = {"cl_va_api_media_sharing_intel.h": "va/va.h"}
+# ---- reading ----
 
-
-class Function:
-    def __init__(self, name, result, parameters, header):
-        self.name, self.result, self.parameters, self.header = name, result, parameters, header
-
-    def named(self, test):
-        return next((p for p in self.parameters if test(p)), None)
-
-    @property
-    def queue(self):
-        """The C++ expression of the queue that the function works on."""
-        one = self.named(lambda p: p.type == "cl_command_queue")
-        if one:
-            return one.name
-        # Command buffers: several queues, or none given (then those it was recorded for, which are not known here).
-        for count, queues in zip(self.parameters, self.parameters[1:]):
-            if re.fullmatch(r"cl_command_queue ?\*", queues.type):
-                return f"{count.name} > 0 ? {queues.name}[0] : nullptr"
-        return None
-
-    @property
-    def blocking(self):
-        return self.named(lambda p: p.type == "cl_bool" and p.name.startswith("blocking"))
-
-    @property
-    def waits(self):
-        """The (count, list) pair of the events that the command waits for."""
-        for count, events in zip(self.parameters, self.parameters[1:]):
-            if count.type == "cl_uint" and re.fullmatch(r"const cl_event ?\*", events.type):
-                return count, events
-        return None
-
-
-class Parameter:
-    def __init__(self, text):
-        text = " ".join(text.split())
-        self.text = text
-        callback = re.search(r"\(\s*(?:CL_CALLBACK)?\s*\*\s*(\w+)\s*\)", text)
-        if callback:
-            self.name, self.type = callback.group(1), "callback"
-            return
-        match = re.fullmatch(r"(.*?)(\w+)\s*((?:\[\w*\])?)", text)
-        self.name, self.type = match.group(2), (match.group(1) + ("*" if match.group(3) else "")).strip()
-
-
-def split_parameters(text):
-    parts, depth, current = [], 0, ""
-    for c in text:
-        depth += {"(": 1, ")": -1}.get(c, 0)
-        if c == "," and depth == 0:
-            parts.append(current)
-            current = ""
-        else:
-            current += c
-    parts.append(current)
-    parts = [p.strip() for p in parts]
-    return [] if parts in ([""], ["void"]) else [Parameter(p) for p in parts]
-
-
-def closing(text, start):
-    depth = 0
-    for i in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[i], 0)
-        if depth == 0:
-            return i
-    raise ValueError("unbalanced parentheses")
-
-
-def read_headers(folder):
+def read_headers(directory):
+    reader = HeaderReader(r"cl[A-Z]\w*", r"CL_API_ENTRY|CL_API_CALL|CL_CALLBACK|CL_(?:API|EXT)_(?:SUFFIX|PREFIX)_\w+")
     functions = {}
-    for header in HEADERS:
-        path = pathlib.Path(folder) / "CL" / header
-        if not path.exists():
-            continue
-        text = re.sub(r"/\*.*?\*/", " ", path.read_text(errors="replace"), flags=re.S)
-        text = re.sub(r"//[^\n]*", " ", text)
-        for match in re.finditer(r"extern\s+(?:CL_API_ENTRY\s+)?([\w\s\*]*?)\s*CL_API_CALL\s+(cl\w+)\s*\(", text):
-            end = closing(text, match.end() - 1)
-            result = re.sub(r"CL_API_ENTRY|CL_API_PREFIX\w*|CL_EXT_PREFIX\w*", "", match.group(1))
-            result = re.sub(r"CL_\w*DEPRECATED\w*", "", result)
-            function = Function(match.group(2), " ".join(result.split()), split_parameters(text[match.end():end]), header)
-            functions.setdefault(function.name, function)
+    for path in sorted(directory.glob("*.h")):
+        if path.name not in NOT_FUNCTIONS:
+            for name, function in reader.read(path.read_text(), path.name).items():
+                functions.setdefault(name, function)
     return functions
 
 
-def read_registry(path):
-    kinds = {}
-    for number, line in enumerate(pathlib.Path(path).read_text().splitlines(), 1):
-        words = line.split("#")[0].split()
-        if not words:
-            continue
-        if words[0] not in WRAPPED + PASSED:
-            sys.exit(f"{path}:{number}: {words[0]} is not a kind")
-        for name in words[1:]:
-            if name in kinds:
-                sys.exit(f"{path}:{number}: {name} is listed twice")
-            kinds[name] = words[0]
-    return kinds
+def read_dispatch_members(directory):
+    """The functions in the table that the ICD loader hands to layers."""
+    text = (directory / "cl_icd.h").read_text()
+    body = re.search(r"typedef struct _cl_icd_dispatch\s*\{(.*?)\}", text, re.S)[1]
+    return set(re.findall(r"(cl[A-Z]\w*)\s*;", body))
 
 
-def dispatch_members(folder):
-    text = (pathlib.Path(folder) / "CL" / "cl_icd.h").read_text()
-    body = text[text.index("typedef struct _cl_icd_dispatch"):]
-    return set(re.findall(r"(?:cl_api_)?\w+\s+\*?(cl\w+);", body))
+def read_known_types(directory):
+    words = set(PLAIN_TYPES)
+    for name in PORTABLE_HEADERS + ("cl_platform.h",):
+        words |= set(re.findall(r"\w+", (directory / name).read_text()))
+    return words
 
 
-def constant(name):
-    return "k" + name[0].upper() + name[1:]
+# ---- deciding ----
+
+class Coverage:
+    """What becomes of each function of the headers."""
+
+    def __init__(self, registry, functions, known_types):
+        self.functions = functions
+        self.wrapped = []  # (Function, Entry)
+        self.untouched = []
+        self.unclassified = []
+        self.untyped = []  # to be wrapped, but of types that are not here
+        self.absent = sorted(set(registry.entries) - set(functions))
+        for name in sorted(functions):
+            entry = registry.entries.get(name)
+            if entry is None:
+                self.unclassified.append(name)
+            elif not entry.wrapped:
+                self.untouched.append(name)
+            elif not self._types_of(functions[name]) <= known_types:
+                self.untyped.append(name)
+            else:
+                self.wrapped.append((functions[name], entry))
+
+    @staticmethod
+    def _types_of(function):
+        text = function.result + " " + " ".join(p.type for p in function.parameters if p.type != "callback")
+        return set(re.findall(r"[A-Za-z_]\w*", text))
+
+    def report(self):
+        launches = sum(entry.kind == "launch" for _, entry in self.wrapped)
+        lines = [f"OpenCL: {len(self.functions)} functions in the headers: {launches} launch commands, "
+                 f"{len(self.wrapped) - launches} more are wrapped, {len(self.untouched)} pass through, "
+                 f"{len(self.unclassified)} unclassified"]
+        if self.unclassified:
+            lines.append("  unclassified (they pass through): " + ", ".join(self.unclassified))
+        if self.untyped:
+            lines.append("  not wrapped for want of types: " + ", ".join(self.untyped))
+        if self.absent:
+            lines.append("  known, but not in these headers: " + ", ".join(self.absent))
+        return "\n".join(lines)
 
 
-def signature(function, name):
-    parameters = ", ".join(p.text for p in function.parameters) or "void"
-    return f"{function.result} CL_API_CALL {name}({parameters})"
+class Roles:
+    """Which parameter of a function is what."""
+
+    def __init__(self, registry, function, entry):
+        self._function, self._entry, self._roles = function, entry, registry.roles
+        self.queue = self._one("queue")
+        self.event = self._one("event")
+        self.blocking = self._one("blocking")
+        self.waits = self._pair("waits")
+        self.queues = entry.details.get("queues")
+        if entry.kind == "launch":
+            self._check_launch()
+
+    def _one(self, role):
+        names = [self._entry.details[role]] if role in self._entry.details else self._roles.get(role, [])
+        return next((name for name in names if self._function.parameter(name)), None)
+
+    def _pair(self, role):
+        names = self._entry.details.get(role, self._roles.get(role, []))
+        return names if all(self._function.parameter(name) for name in names) else None
+
+    def _check_launch(self):
+        """A launch whose queue, blocking flag or events were overlooked would be scheduled wrongly, silently."""
+        if self.queue is None and self.queues is None:
+            raise RegistryError(f"{self._function.name} is a launch, but which parameter is its queue?")
+        explained = {self.queue, self.event, self.blocking, *(self.waits or ()), *(self.queues or ())}
+        for parameter in self._function.parameters:
+            if parameter.type in ("cl_bool", "cl_event*", "const cl_event*") and parameter.name not in explained:
+                raise RegistryError(f"{self._function.name}: what is {parameter.declaration}?")
 
 
-def success(function):
-    return "result != nullptr" if function.result.endswith("*") else "result == CL_SUCCESS"
+# ---- writing ----
+
+def signature(function):
+    return ", ".join(p.declaration for p in function.parameters) or "void"
 
 
-def wrapper(function, kind):
-    arguments = ", ".join(p.name for p in function.parameters)
-    lines = ["template <int kInstance>", signature(function, f"Wrap_{function.name}") + " {",
-             f"  const auto next = Next<decltype(&{function.name})>({constant(function.name)}, kInstance);",
-             f"  if (preempt::InsideXSched()) return next({arguments});"]
-    if kind == "launch":
-        waits = ", ".join(p.name for p in function.waits) if function.waits else "0, nullptr"
-        blocking = function.blocking.name if function.blocking else "CL_FALSE"
-        lines += [f"  LaunchCall call({function.queue}, {waits});",
-                  f"  {function.result} result = next({arguments});",
-                  f"  call.Finish({success(function)}, {blocking});",
-                  "  return result;"]
-    elif kind == "finish":
-        lines += [f"  FinishCall call({function.queue});",
-                  f"  {function.result} result = next({arguments});",
-                  "  call.Finish(result == CL_SUCCESS);",
-                  "  return result;"]
-    elif kind == "create-queue":
-        lines += [f"  {function.result} result = next({arguments});",
-                  f"  if (result != nullptr) QueueCreated(result, DriverOf({constant(function.name)}, kInstance));",
-                  "  return result;"]
-    elif kind == "retain-queue":
-        lines += [f"  {function.result} result = next({arguments});",
-                  f"  if (result == CL_SUCCESS) QueueRetained({function.queue});",
-                  "  return result;"]
-    elif kind == "release-queue":
-        lines += [f"  QueueReleased({function.queue});",
-                  f"  return next({arguments});"]
-    elif kind == "lookup":
-        name = function.parameters[-1].name
-        lines += [f"  return LookedUp({name}, next({arguments}), DriverOf({constant(function.name)}, kInstance));"]
-    return "\n".join(lines + ["}"])
+def arguments(function):
+    return ", ".join(p.name for p in function.parameters)
 
 
-def exported(function):
-    arguments = ", ".join(p.name for p in function.parameters)
-    # The headers' own declaration gives the linkage.
-    return (signature(function, function.name) + " {\n"
-            f"  const auto wrapper = Exported<decltype(&{function.name})>({constant(function.name)});\n"
-            f"  if (wrapper != nullptr) return wrapper({arguments});\n"
-            f"  return Missing<{function.result}>(\"{function.name}\");\n"
-            "}")
+def with_first(first, rest):
+    return f"{first}, {rest}" if rest else first
 
 
-def generate(functions, kinds, folder, out):
-    members = dispatch_members(folder)
-    usable = [f for f in functions.values()
-              if f.header not in NEEDS or (pathlib.Path(folder) / NEEDS[f.header]).exists()]
-    wrapped = [f for f in usable if kinds.get(f.name) in WRAPPED]
-    core = [f for f in wrapped if f.name in members]
+def write_functions_h(functions):
+    members = "\n".join(f"  {f.result} (CL_API_CALL* {f.name})({signature(f)});" for f in functions)
+    return f"""{GENERATED}// The functions of one instance of OpenCL that XSched wraps or calls; null: it has none such.
+#pragma once
+
+#include <cstddef>
+
+#include "hal/opencl/cl.h"
+
+namespace xsched::opencl {{
+
+struct Functions {{
+{members}
+}};
+
+inline constexpr int kFunctionCount = {len(functions)};
+static_assert(sizeof(Functions) == kFunctionCount * sizeof(void*));
+
+// The functions' names, in the order of the members, which is alphabetical.
+extern const char* const kFunctionNames[kFunctionCount];
+
+}}  // namespace xsched::opencl
+"""
+
+
+def write_functions_cc(functions):
+    names = "\n".join(f'    "{f.name}",' for f in functions)
+    return f"""{GENERATED}#include "opencl/functions.h"
+
+namespace xsched::opencl {{
+
+const char* const kFunctionNames[kFunctionCount] = {{
+{names}
+}};
+
+}}  // namespace xsched::opencl
+"""
+
+
+def missing(function):
+    """What a wrapper returns where the instance does not have the function."""
+    if function.result == "cl_int":
+        return "return CL_INVALID_OPERATION;"
+    error = "*errcode_ret = CL_INVALID_OPERATION;" if function.parameter("errcode_ret") else ""
+    return f"{{\n    if (errcode_ret != nullptr) {error}\n    return nullptr;\n  }}" if error else "return nullptr;"
+
+
+def body_of(registry, function, entry):
+    roles = Roles(registry, function, entry)
+    call = f"route.next.{function.name}({arguments(function)})"
+    succeeded = "result == CL_SUCCESS" if function.result == "cl_int" else "result != nullptr"
+    result = f"  {function.result} result = {call};\n"
+    done = "  return result;\n"
+    waits = ", ".join(roles.waits) if roles.waits else "0, nullptr"
+    if entry.kind == "launch":
+        if roles.queues:
+            before = f"  RecordingLaunch launch(route.next, {', '.join(roles.queues)}, {entry.details['recording']}, {waits});\n"
+            after = f"  launch.Finish({succeeded});\n"
+        else:
+            before = f"  Launch launch(route.next, {roles.queue}, {waits});\n"
+            after = f"  launch.Finish({succeeded}, {f'{roles.blocking} != CL_FALSE' if roles.blocking else 'false'}, {roles.event or 'nullptr'});\n"
+        return before + result + after + done
+    if entry.kind == "create":
+        return "  QueueCreation creation;\n" + result + "  creation.Finish(route.next, result);\n" + done
+    if entry.kind == "retain":
+        return result + f"  if ({succeeded}) QueueRetained({roles.queue});\n" + done
+    if entry.kind == "release":
+        return f"  QueueReleasing({roles.queue});\n" + f"  return {call};\n"
+    if entry.kind == "reconfigure":
+        return result + f"  QueueReconfigured(route.next, {roles.queue});\n" + done
+    if entry.kind == "finish":
+        return f"  QueueWait wait({roles.queue});\n" + result + f"  wait.Finish({succeeded});\n" + done
+    if entry.kind == "await":
+        return f"  EventWait wait;\n" + result + f"  wait.Finish(route.next, {succeeded}, {waits});\n" + done
+    if entry.kind == "lookup":
+        name = entry.details["name"]
+        again = call.replace(name, "other")
+        return (result + f"  return WrapLookedUp(route, {name}, result, [&](const char* other) {{ return {again}; }});\n")
+    raise RegistryError(f"{function.name}: wrapped kind {entry.kind} has no wrapper")
+
+
+def write_wrapper(registry, function, entry):
+    parameters = with_first("Route& route", signature(function) if function.parameters else "")
+    return f"""// {entry.kind}
+{function.result} On_{function.name}({parameters}) {{
+  if (route.next.{function.name} == nullptr) {missing(function)}
+{body_of(registry, function, entry)}}}
+"""
+
+
+def write_way_in(function):
+    return (f"  static {function.result} CL_API_CALL {function.name}({signature(function)}) {{\n"
+            f"    return On_{function.name}({with_first('routes[kRoute]', arguments(function))});\n  }}\n")
+
+
+def write_export(function):
+    return (f'XSCHED_EXPORT {function.result} CL_API_CALL {function.name}({signature(function)}) {{\n'
+            f"  return On_{function.name}({with_first('RouteOfCaller(__builtin_return_address(0))', arguments(function))});\n}}\n")
+
+
+def address(function):
+    # No helper function, so that the table needs no code to run when the library is loaded.
+    return f"reinterpret_cast<void*>(&{function})"
+
+
+def write_row(function, is_wrapped, is_exported, in_dispatch):
+    dispatch = f"offsetof(cl_icd_dispatch, {function.name})" if in_dispatch else "kNotInDispatch"
+    exported = address(f"::{function.name}") if is_exported else "nullptr"
+    via = "".join(f"\n      {address(f'Via<{i}>::{function.name}')}," for i in range(ROUTES)) if is_wrapped else ""
+    return f"    // {function.name}\n    {{{dispatch}, {exported}, {{{via}}}}},\n"
+
+
+def write_wrappers_cc(registry, functions, wrapped, exported, dispatch):
+    by_name = {f.name for f, _ in wrapped}
+    exported_names = {f.name for f in exported}
+    wrappers = "\n".join(write_wrapper(registry, f, entry) for f, entry in wrapped)
+    ways_in = "\n".join(write_way_in(f) for f, _ in wrapped)
+    exports = "\n".join(write_export(f) for f in exported)
+    rows = "".join(write_row(f, f.name in by_name, f.name in exported_names, f.name in dispatch) for f in functions)
+    return f"""{GENERATED}#include "opencl/wrappers.h"
+
+#include "shim/opencl/commands.h"
+#include "shim/opencl/lookup.h"
+#include "shim/opencl/queues.h"
+
+namespace xsched::opencl {{
+
+static_assert(kMaxRoutes == {ROUTES});
+
+// ---- the wrappers ----
+
+{wrappers}
+// ---- the ways in: through a layer's table or a function pointer, one set per route … ----
+
+template <int kRoute>
+struct Via {{
+{ways_in}}};
+
+}}  // namespace xsched::opencl
+
+// ---- … and as exported functions, where the caller decides ----
+
+using namespace xsched::opencl;
+
+#define XSCHED_EXPORT __attribute__((visibility("default")))
+
+extern "C" {{
+
+{exports}
+}}  // extern "C"
+
+namespace xsched::opencl {{
+
+const Wrapper kWrappers[kFunctionCount] = {{
+{rows}}};
+
+}}  // namespace xsched::opencl
+"""
+
+
+def write_wrappers_h():
+    return f"""{GENERATED}#pragma once
+
+#include "opencl/functions.h"
+#include "shim/opencl/routes.h"
+
+namespace xsched::opencl {{
+
+inline constexpr size_t kNotInDispatch = ~size_t{{0}};
+
+struct Wrapper {{
+  size_t dispatch_offset;  // of the function in cl_icd_dispatch
+  void* exported;          // null: not exported
+  void* via[kMaxRoutes];   // null: not wrapped
+}};
+
+// In the order of kFunctionNames.
+extern const Wrapper kWrappers[kFunctionCount];
+
+}}  // namespace xsched::opencl
+"""
+
+
+def write_map():
+    return """/* Written by codegen/opencl.py.
+ *
+ * The wrappers have no version: they then stand for any that a program's own OpenCL library has (OPENCL_1.0 and so on).
+ * All else is compiled hidden, but for what the C++ language makes visible. dlsym has the versions under which programs look
+ * for it, whatever C library they were built with.
+ */
+GLIBC_2.2.5 { global: dlsym; dlclose; };
+GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
+"""
+
+
+def write_all(out, registry, coverage, dispatch):
+    wrapped = coverage.wrapped
+    own = [coverage.functions[name] for name in registry.own_calls if name in coverage.functions]
+    functions = sorted([f for f, _ in wrapped] + own, key=lambda f: f.name)
+    exported = [f for f, _ in wrapped if f.name in dispatch and f.header in PORTABLE_HEADERS]
+    files = {
+        "functions.h": write_functions_h(functions),
+        "functions.cc": write_functions_cc(functions),
+        "wrappers.h": write_wrappers_h(),
+        "wrappers.cc": write_wrappers_cc(registry, functions, wrapped, exported, dispatch),
+        "shimopencl.map": write_map(),
+        "coverage.txt": coverage.report() + "\n",
+    }
     out.mkdir(parents=True, exist_ok=True)
-    note = "// Generated by codegen/opencl.py from registry/opencl.txt and the installed headers.\n"
-
-    text = note + "#pragma once\n\nnamespace xsched::opencl {\n\nenum FunctionId : int {\n"
-    text += "".join(f"  {constant(f.name)},\n" for f in wrapped)
-    text += "  kFunctionCount\n};\n\ninline constexpr const char* kFunctionNames[] = {\n"
-    text += "".join(f'    "{f.name}",\n' for f in wrapped) + "};\n\n}  // namespace xsched::opencl\n"
-    (out / "functions.h").write_text(text)
-
-    text = note + "#pragma once\n\nnamespace xsched::opencl {\n\n"
-    text += "\n\n".join(wrapper(f, kinds[f.name]) for f in wrapped)
-    text += "\n\n// [function][instance]\nconstexpr void* (*kThunks[])(int) = {\n"
-    text += "".join(f"    Thunk<Wrappers_{f.name}>,\n" for f in wrapped) + "};\n"
-    before = "".join(
-        f"struct Wrappers_{f.name} {{\n  template <int kInstance>\n  static void* Get() {{\n"
-        f"    return reinterpret_cast<void*>(&Wrap_{f.name}<kInstance>);\n  }}\n}};\n" for f in wrapped)
-    text = text.replace("// [function][instance]", before + "\n// [function](instance)")
-    text += "\n// Replaces the entries of a loader's dispatch table that are wrapped.\n"
-    text += "void WrapDispatch(cl_icd_dispatch& table, const OclDriver* driver) {\n"
-    for f in core:
-        text += f"  WrapEntry(table.{f.name}, {constant(f.name)}, driver);\n"
-    text += "}\n\n}  // namespace xsched::opencl\n\n"
-    text += "using namespace xsched::opencl;\n\n"
-    text += "\n\n".join(exported(f) for f in core) + "\n"
-    (out / "wrappers.h").write_text(text)
-
-    names = "".join(f"    {f.name};\n" for f in core)
-    (out / "exports.map").write_text(
-        "XSCHED_OPENCL {\n  global:\n    clGetLayerInfo;\n    clInitLayer;\n" + names + "  local: *;\n};\n"
-        "/* Programs ask for dlsym by its version. */\n"
-        "GLIBC_2.2.5 {\n  global: dlsym;\n};\nGLIBC_2.34 {\n  global: dlsym;\n} GLIBC_2.2.5;\n")
-
-
-def coverage(functions, kinds):
-    counts = {kind: sum(kinds.get(name) == kind for name in functions) for kind in WRAPPED + PASSED}
-    missing = sorted(name for name in functions if name not in kinds)
-    parts = ", ".join(f"{count} {kind}" for kind, count in counts.items() if count)
-    return f"OpenCL: {len(functions)} functions in the installed headers: {parts}; {len(missing)} unclassified", missing
+    for name, text in files.items():
+        (out / name).write_text(text)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--registry", required=True)
-    parser.add_argument("--headers", required=True, help="the folder that holds CL/")
+    parser = argparse.ArgumentParser(description="Generates the OpenCL shim.")
+    parser.add_argument("--registry", type=pathlib.Path, required=True)
+    parser.add_argument("--headers", type=pathlib.Path, required=True, help="the folder CL of the installed headers")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
-    functions, kinds = read_headers(options.headers), read_registry(options.registry)
-    if not functions:
-        sys.exit(f"no OpenCL functions found in {options.headers}/CL")
-    summary, missing = coverage(functions, kinds)
-    print(summary)
-    for name in missing:
-        print(f"  unclassified, passes through unscheduled: {name}")
-    broken = [n for n, k in kinds.items() if k == "launch" and n in functions and functions[n].queue is None]
-    if broken:
-        sys.exit("launches without a queue: " + " ".join(broken))
-    if options.out:
-        generate(functions, kinds, options.headers, options.out)
-    if options.check and missing:
-        sys.exit("classify them in registry/opencl.txt")
+    try:
+        registry = Registry(options.registry)
+        coverage = Coverage(registry, read_headers(options.headers), read_known_types(options.headers))
+        if options.out:
+            write_all(options.out, registry, coverage, read_dispatch_members(options.headers))
+    except RegistryError as error:
+        sys.exit(f"codegen: {error}")
+    print(coverage.report())
+    if options.check and (coverage.unclassified or coverage.untyped):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
-/* XSched on OpenCL.
+/* OpenCL command queues as hardware queues, with preemption level 1.
  *
- * Preemption level 1: what is in flight is bounded, and behind that a gate (a user event) holds commands inside the driver,
- * so that a held queue still takes work without blocking its caller.
- *
- * Thread-safe. Needs libhalopencl and libpreempt. Include it with or without OpenCL's own headers.
+ * Under XSched's shim (xsched run, OPENCL_LAYERS or LD_PRELOAD) what a program enqueues on such a queue is scheduled;
+ * without one, what it gives to XQueueSubmit. Usable with and without the OpenCL headers. Thread-safe. Needs libhalopencl
+ * and libpreempt.
  */
 #ifndef XSCHED_OPENCL_HAL_H_
 #define XSCHED_OPENCL_HAL_H_
@@ -14,16 +13,14 @@
 extern "C" {
 #endif
 
+/* As in CL/cl.h. */
 typedef struct _cl_command_queue *cl_command_queue;
 
-/* Makes a HwQueue for an OpenCL command queue, in-order or out-of-order. XQueueDestroy and HwQueueDestroy come before the
- * program's last clReleaseCommandQueue; XSched holds no reference on the queue.
- *
- * The driver is the one that the shim saw making the queue; without a shim, the library named by XSCHED_OPENCL_LIB, or the
- * libOpenCL that this process has loaded.
- * Errors: kXSchedErrorInvalidValue: null, or no command queue of that driver; kXSchedErrorNotFound: no OpenCL library is
- * loaded; kXSchedErrorNotAllowed: the queue has a HwQueue (written to *hwq). */
-XSCHED_API XResult OclQueueCreate(HwQueueHandle *hwq, cl_command_queue cmdq);
+/* Makes a HwQueue over `queue`, which must live until HwQueueDestroy (under a shim it may be released before).
+ * XSCHED_OPENCL_LIB names the OpenCL library to use if it is not the one that is loaded as libOpenCL.so.1.
+ * Errors: kXSchedErrorInvalidValue: null, or no host queue of OpenCL's; kXSchedErrorNotAllowed: the queue has a HwQueue,
+ * which is then *hwq; kXSchedErrorNotFound: no OpenCL library; kXSchedErrorUnknown: out of memory. */
+XSCHED_API XResult OclQueueCreate(HwQueueHandle *hwq, cl_command_queue queue);
 
 #ifdef __cplusplus
 }

@@ -1,92 +1,121 @@
 #include "shim/opencl/queues.h"
 
-#include <atomic>
+#include <pthread.h>
+
 #include <new>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "preempt/launch.h"
+#include "hal/opencl/queue.h"
+#include "xsched/xqueue.h"
 
 namespace xsched::opencl {
 namespace {
 
-struct QueueRecord {
-  std::atomic<int64_t> references;  // the program's
-  bool in_order;
-  const OclDriver* driver;
-  QueueRecord* next_free;
-};
-
 constinit NoDestroy<PointerMap<QueueRecord>> records;
+
+// Records are used again and never freed: a reader of the map may hold one a moment longer than it is in
+// there.
 constinit Mutex free_mutex;
 constinit QueueRecord* free_records = nullptr;
 
-uint64_t KeyOf(cl_command_queue queue) { return reinterpret_cast<uint64_t>(queue); }
-
-// Records are used again and never given back: a racing reader never meets foreign memory.
 QueueRecord* NewRecord() {
   MutexLock lock(free_mutex);
-  if (free_records == nullptr) return new (std::nothrow) QueueRecord{};
   QueueRecord* record = free_records;
+  if (record == nullptr) return new (std::nothrow) QueueRecord;
   free_records = record->next_free;
+  record->references.store(1, std::memory_order_relaxed);
+  record->newest_event.Clear();
   return record;
 }
 
-void RecycleRecord(QueueRecord* record) {
+void FreeRecord(QueueRecord* record) {
   MutexLock lock(free_mutex);
   record->next_free = free_records;
   free_records = record;
 }
 
+void InstallForkHandler() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] {
+    pthread_atfork(nullptr, nullptr, [] {
+      free_mutex.ResetAfterFork();
+      records->ResetAfterFork();
+    });
+  });
+}
+
+cl_command_queue_properties PropertiesOf(const Functions& next, cl_command_queue queue) {
+  cl_command_queue_properties properties = 0;
+  next.clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr);
+  return properties;
+}
+
+bool IsInOrder(cl_command_queue_properties properties) {
+  return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+}
+
+// Forgets a queue of the same address that went without our seeing it (in a fork's parent, say).
+void ForgetStale(cl_command_queue queue) {
+  if (QueueRecord* record = records->Remove(KeyOf(queue))) {
+    preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
+    FreeRecord(record);
+  }
+}
+
+void MakeXQueue(const Functions& next, cl_command_queue queue) {
+  HwQueueHandle hwq = 0;
+  XResult result = OclQueueRegister(&next, queue, &hwq);
+  if (result == kXSchedSuccess) {
+    result = preempt::AutoXQueueCreate(hwq);
+    if (result == kXSchedSuccess) return;
+    HwQueueDestroy(hwq);
+  }
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true)) XSCHED_WARN("an OpenCL queue runs unscheduled (XSched error %d)", result);
+}
+
 }  // namespace
 
-void QueueCreated(cl_command_queue queue, const OclDriver* driver) {
-  if (!preempt::AutoXQueueEnabled() || driver == nullptr) return;
-  cl_command_queue_properties properties = 0;
-  {
-    preempt::ReentrancyGuard guard;
-    driver->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, nullptr);
-  }
-  // Kernels enqueue on these, on the device; the host has no part in it.
+QueueRecord* FindRecord(cl_command_queue queue) { return records->Find(KeyOf(queue)); }
+
+void QueueCreation::Register(const Functions& next, cl_command_queue queue) {
+  if (next.clGetCommandQueueInfo == nullptr) return;
+  const cl_command_queue_properties properties = PropertiesOf(next, queue);
+  // The device's own queues: the host enqueues nothing there.
   if ((properties & CL_QUEUE_ON_DEVICE) != 0) return;
+  InstallForkHandler();
+  ForgetStale(queue);
   QueueRecord* record = NewRecord();
   if (record == nullptr) return;
-  record->references.store(1, std::memory_order_relaxed);
-  record->in_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
-  record->driver = driver;
-  HwQueueHandle hwq = 0;
-  XResult result = OclQueueCreateOn(driver, queue, &hwq);
-  if (result == kXSchedSuccess) result = preempt::AutoXQueueCreate(hwq);
-  if (result != kXSchedSuccess) {
-    XSCHED_INFO("an OpenCL queue runs unscheduled (error %d)", result);
-    preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
-    RecycleRecord(record);
+  record->in_order.store(IsInOrder(properties), std::memory_order_relaxed);
+  if (!records->Insert(KeyOf(queue), record)) {
+    FreeRecord(record);
     return;
   }
-  if (!records->Insert(KeyOf(queue), record)) RecycleRecord(record);
+  if (preempt::AutoXQueueEnabled()) MakeXQueue(next, queue);
 }
 
 void QueueRetained(cl_command_queue queue) {
-  if (QueueRecord* record = records->Find(KeyOf(queue))) record->references.fetch_add(1, std::memory_order_relaxed);
+  if (preempt::InsideXSched()) return;
+  if (QueueRecord* record = FindRecord(queue)) record->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-void QueueReleased(cl_command_queue queue) {
-  QueueRecord* record = records->Find(KeyOf(queue));
+void QueueReleasing(cl_command_queue queue) {
+  if (preempt::InsideXSched()) return;
+  QueueRecord* record = FindRecord(queue);
   if (record == nullptr || record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   records->Remove(KeyOf(queue));
-  RecycleRecord(record);
+  FreeRecord(record);
   preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
 }
 
-bool IsInOrder(cl_command_queue queue) {
-  QueueRecord* record = records->Find(KeyOf(queue));
-  return record != nullptr && record->in_order;
-}
-
-const OclDriver* DriverOfQueue(cl_command_queue queue) {
-  QueueRecord* record = records->Find(KeyOf(queue));
-  return record == nullptr ? nullptr : record->driver;
+void QueueReconfigured(const Functions& next, cl_command_queue queue) {
+  QueueRecord* record = FindRecord(queue);
+  if (record == nullptr || next.clGetCommandQueueInfo == nullptr) return;
+  record->in_order.store(IsInOrder(PropertiesOf(next, queue)), std::memory_order_relaxed);
 }
 
 }  // namespace xsched::opencl

@@ -1,19 +1,69 @@
-// The program's command queues, as the shim sees them come and go.
+// The program's command queues, from their making to the program's last release.
+//
+// Counts the program's references, and holds none itself: a queue lives as long as it would natively.
 #pragma once
 
-#include "hal/opencl/driver.h"
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+#include "opencl/functions.h"
+#include "preempt/launch.h"
 
 namespace xsched::opencl {
 
-// A queue was made by the instance of the runtime that `driver` belongs to.
-void QueueCreated(cl_command_queue queue, const OclDriver* driver);
-void QueueRetained(cl_command_queue queue);
-// Is about to be released; the program's last reference ends the queue's scheduling, when what is held has run.
-void QueueReleased(cl_command_queue queue);
+inline uint64_t KeyOf(cl_command_queue queue) { return reinterpret_cast<uint64_t>(queue); }
 
-// False for queues not seen here.
-bool IsInOrder(cl_command_queue queue);
-// Null for queues not seen here.
-const OclDriver* DriverOfQueue(cl_command_queue queue);
+// The newest command of a queue whose event the program has, with that event. One word, so that both change
+// at once: the low halves of the command's number and of the event's address.
+class NewestEvent {
+ public:
+  void Set(cl_event event, uint64_t number) { word_.store(Pack(event, number), std::memory_order_relaxed); }
+  void Clear() { word_.store(0, std::memory_order_relaxed); }
+  // The command's number if it is `event`'s, given that the queue's newest is `submitted`; else 0.
+  uint64_t NumberOf(cl_event event, uint64_t submitted) const {
+    uint64_t word = word_.load(std::memory_order_relaxed);
+    if (word == 0 || (word ^ Pack(event, 0)) >> 32 != 0) return 0;
+    uint32_t behind = static_cast<uint32_t>(submitted) - static_cast<uint32_t>(word);
+    return behind < submitted ? submitted - behind : 0;
+  }
+
+ private:
+  // Objects are aligned: the lowest bits of their addresses tell nothing.
+  static uint64_t Pack(cl_event event, uint64_t number) {
+    return (reinterpret_cast<uint64_t>(event) >> 4) << 32 | static_cast<uint32_t>(number);
+  }
+  std::atomic<uint64_t> word_{0};
+};
+
+struct QueueRecord {
+  std::atomic<int64_t> references{1};  // the program's
+  std::atomic<bool> in_order{false};
+  NewestEvent newest_event;
+  QueueRecord* next_free = nullptr;
+};
+
+// Null: a queue whose making was not seen.
+QueueRecord* FindRecord(cl_command_queue queue);
+
+// Around a call that makes a queue.
+class QueueCreation {
+ public:
+  QueueCreation() {
+    if (!preempt::InsideXSched()) guard_.emplace();
+  }
+  void Finish(const Functions& next, cl_command_queue queue) {
+    if (guard_.has_value() && queue != nullptr) Register(next, queue);
+  }
+
+ private:
+  static void Register(const Functions& next, cl_command_queue queue);
+  std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+void QueueRetained(cl_command_queue queue);
+// Before the call: with the last release the queue may be gone, and its handle another's.
+void QueueReleasing(cl_command_queue queue);
+void QueueReconfigured(const Functions& next, cl_command_queue queue);
 
 }  // namespace xsched::opencl

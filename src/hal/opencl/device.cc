@@ -1,0 +1,153 @@
+#include "hal/opencl/device.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/array.h"
+
+namespace xsched::opencl {
+namespace {
+
+// PCI addresses use the bits below.
+constexpr XDeviceId kHashed = 0x80000000u;
+
+// cl_nv_device_attribute_query and cl_amd_device_attribute_query; not in every installed header.
+constexpr cl_device_info kPciBusNv = 0x4008;
+constexpr cl_device_info kPciSlotNv = 0x4009;
+constexpr cl_device_info kPciDomainNv = 0x400A;
+constexpr cl_device_info kTopologyAmd = 0x4037;
+constexpr cl_uint kTopologyTypePcieAmd = 1;
+// cl_khr_pci_bus_info
+constexpr cl_device_info kPciBusInfoKhr = 0x410F;
+
+struct PciBusInfoKhr {
+  cl_uint domain;
+  cl_uint bus;
+  cl_uint device;
+  cl_uint function;
+};
+
+struct TopologyAmd {
+  cl_uint type;
+  unsigned char unused[17];
+  unsigned char bus;
+  unsigned char device;
+  unsigned char function;
+};
+
+template <typename Value>
+bool Query(const Functions& next, cl_device_id device, cl_device_info what, Value* value) {
+  size_t size = 0;
+  return next.clGetDeviceInfo(device, what, sizeof *value, value, &size) == CL_SUCCESS &&
+         size == sizeof *value;
+}
+
+// A device's or platform's text; empty on failure. What does not fit is cut off.
+template <size_t kSize>
+void QueryText(const Functions& next, cl_device_id device, cl_device_info what, char (&text)[kSize]) {
+  text[0] = '\0';
+  size_t size = 0;
+  if (next.clGetDeviceInfo(device, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return;
+  Array<char> whole;
+  if (!whole.Reserve(size)) return;
+  if (next.clGetDeviceInfo(device, what, size, whole.data(), nullptr) != CL_SUCCESS) return;
+  snprintf(text, kSize, "%.*s", static_cast<int>(size), whole.data());
+}
+
+cl_device_id RootDevice(const Functions& next, cl_device_id device) {
+  cl_device_id parent = nullptr;
+  // Drivers of OpenCL 1.1 do not know the question.
+  while (Query(next, device, CL_DEVICE_PARENT_DEVICE, &parent) && parent != nullptr) device = parent;
+  return device;
+}
+
+constexpr XDeviceId PciAddress(cl_uint domain, cl_uint bus, cl_uint device, cl_uint function) {
+  return ((domain & 0x7fff) << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 0x7);
+}
+
+// 0: the driver does not tell.
+XDeviceId FindPciAddress(const Functions& next, cl_device_id device) {
+  if (PciBusInfoKhr pci{}; Query(next, device, kPciBusInfoKhr, &pci)) {
+    return PciAddress(pci.domain, pci.bus, pci.device, pci.function);
+  }
+  cl_uint bus = 0;
+  cl_uint slot = 0;
+  if (Query(next, device, kPciBusNv, &bus) && Query(next, device, kPciSlotNv, &slot)) {
+    cl_uint domain = 0;
+    Query(next, device, kPciDomainNv, &domain);
+    return PciAddress(domain, bus, slot >> 3, slot & 7);
+  }
+  if (TopologyAmd topology{};
+      Query(next, device, kTopologyAmd, &topology) && topology.type == kTopologyTypePcieAmd) {
+    return PciAddress(0, topology.bus, topology.device, topology.function);
+  }
+  return 0;
+}
+
+// FNV-1a over the text and its end.
+uint32_t Hash(uint32_t hash, const char* text) {
+  const size_t size = strlen(text) + 1;
+  for (size_t i = 0; i < size; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 16777619u;
+  return hash;
+}
+
+// The place of `device` among those of the same name on its platform.
+uint32_t PlaceAmongNamesakes(const Functions& next, cl_platform_id platform, cl_device_id device,
+                             const char* name) {
+  cl_uint count = 0;
+  if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return 0;
+  Array<cl_device_id> devices;
+  if (!devices.Reserve(count)) return 0;
+  if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS)
+    return 0;
+  uint32_t place = 0;
+  for (cl_uint i = 0; i < count && devices.data()[i] != device; ++i) {
+    char other[sizeof DeviceIdentity{}.name];
+    QueryText(next, devices.data()[i], CL_DEVICE_NAME, other);
+    place += strcmp(other, name) == 0;
+  }
+  return place;
+}
+
+XDeviceId HashedId(const Functions& next, cl_device_id device, const char* name) {
+  cl_platform_id platform = nullptr;
+  char platform_name[128] = "";
+  uint32_t place = 0;
+  if (Query(next, device, CL_DEVICE_PLATFORM, &platform)) {
+    next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, nullptr);
+    place = PlaceAmongNamesakes(next, platform, device, name);
+  }
+  uint32_t hash = Hash(Hash(2166136261u, platform_name), name);
+  return ((hash ^ place) * 16777619u) | kHashed;
+}
+
+XDeviceType TypeOf(cl_device_type type) {
+  if (type & CL_DEVICE_TYPE_GPU) return kDeviceTypeGPU;
+  if (type & CL_DEVICE_TYPE_CPU) return kDeviceTypeCPU;
+  if (type & (CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CUSTOM)) return kDeviceTypeASIC;
+  return kDeviceTypeUnknown;
+}
+
+}  // namespace
+
+DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device) {
+  DeviceIdentity identity;
+  cl_device_id device = RootDevice(next, any_device);
+  QueryText(next, device, CL_DEVICE_NAME, identity.name);
+  cl_device_type type = 0;
+  Query(next, device, CL_DEVICE_TYPE, &type);
+  XDeviceId id = FindPciAddress(next, device);
+  if (id == 0) id = HashedId(next, device, identity.name);
+  identity.device = uint64_t{TypeOf(type)} << 32 | id;
+  return identity;
+}
+
+int DeviceVersion(const Functions& next, cl_device_id device) {
+  char text[64];
+  QueryText(next, device, CL_DEVICE_VERSION, text);
+  int major = 0;
+  int minor = 0;
+  return sscanf(text, "OpenCL %d.%d", &major, &minor) == 2 ? major * 100 + minor : 0;
+}
+
+}  // namespace xsched::opencl

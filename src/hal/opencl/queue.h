@@ -1,0 +1,18 @@
+// A command queue below an XQueue: gates, markers, and the rest of preempt/hal.h.
+#pragma once
+
+#include "opencl/functions.h"
+#include "preempt/hal.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// OclQueueCreate for who knows the functions of the instance that made the queue; `next` must stay. For the
+// shim.
+XSCHED_PRIVATE XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue queue,
+                                        HwQueueHandle* out);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,83 @@
+#include "shim/opencl/commands.h"
+
+namespace xsched::opencl {
+namespace {
+
+// Null: a user event's, or none at all.
+cl_command_queue QueueOf(const Functions& next, cl_event event) {
+  cl_command_queue queue = nullptr;
+  if (event == nullptr || next.clGetEventInfo == nullptr) return nullptr;
+  cl_int error = next.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof queue, &queue, nullptr);
+  return error == CL_SUCCESS ? queue : nullptr;
+}
+
+// Failed commands count as done: nobody waits for them any more.
+bool IsPending(const Functions& next, cl_event event) {
+  cl_int status = CL_COMPLETE;
+  next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
+  return status > CL_COMPLETE;
+}
+
+}  // namespace
+
+void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events) {
+  if (!preempt::TracksDependencies(waiter)) return;
+  preempt::ReentrancyGuard guard;
+  for (cl_uint i = 0; i < count; ++i) {
+    preempt::XQueue* owner = nullptr;
+    if (cl_command_queue queue = QueueOf(next, events[i]))
+      owner = preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
+    if (owner != nullptr && owner != waiter && IsPending(next, events[i]))
+      preempt::AddDependency(waiter, owner);
+  }
+}
+
+void Launch::Note(bool blocking, const cl_event* event) {
+  QueueRecord* record = FindRecord(queue_);
+  if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return;
+  if (blocking) {
+    preempt::RetiredUpTo(xqueue_, scope_.number());
+  } else {
+    record->newest_event.Set(*event, scope_.number());
+  }
+}
+
+RecordingLaunch::RecordingLaunch(const Functions& next, cl_uint count, const cl_command_queue* queues,
+                                 cl_command_buffer_khr recording, cl_uint wait_count, const cl_event* waits) {
+  if (preempt::InsideXSched()) return;
+  guard_.emplace();
+  cl_command_queue recorded_for[kMaxQueues];
+  if (count == 0 && next.clGetCommandBufferInfoKHR != nullptr) {
+    size_t size = 0;
+    cl_int error = next.clGetCommandBufferInfoKHR(recording, CL_COMMAND_BUFFER_QUEUES_KHR,
+                                                  sizeof recorded_for, recorded_for, &size);
+    if (error == CL_SUCCESS) count = static_cast<cl_uint>(size / sizeof recorded_for[0]);
+    queues = recorded_for;
+  }
+  for (cl_uint i = 0; queues != nullptr && i < count && i < kMaxQueues; ++i) {
+    preempt::XQueue* xqueue = preempt::FindXQueue(kPlatformOpenCL, KeyOf(queues[i]));
+    if (xqueue == nullptr) continue;
+    if (wait_count != 0 && waits != nullptr) AddDependencies(next, xqueue, wait_count, waits);
+    scopes_[i].emplace(xqueue);
+  }
+}
+
+void RecordingLaunch::Finish(bool launched) {
+  guard_.reset();
+  for (std::optional<preempt::LaunchScope>& scope : scopes_) {
+    if (scope.has_value()) scope->Finish(launched);
+  }
+}
+
+void EventWait::NoteEvents(const Functions& next, cl_uint count, const cl_event* events) {
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_command_queue queue = QueueOf(next, events[i]);
+    preempt::XQueue* xqueue = queue == nullptr ? nullptr : preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
+    QueueRecord* record = xqueue == nullptr ? nullptr : FindRecord(queue);
+    if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) continue;
+    uint64_t number = record->newest_event.NumberOf(events[i], preempt::SubmittedNow(xqueue));
+    if (number != 0) preempt::RetiredUpTo(xqueue, number);
+  }
+}
+
+}  // namespace xsched::opencl

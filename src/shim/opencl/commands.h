@@ -1,0 +1,99 @@
+// What the generated wrappers do around a command or a wait. Nothing here changes what the program sees: its
+// call's arguments, result and side effects are the driver's.
+//
+// While the driver is being called, what it calls in turn (a layer below, its own entry points, the program's
+// callbacks) passes through: it belongs to the command that is counted already.
+#pragma once
+
+#include <optional>
+
+#include "preempt/launch.h"
+#include "shim/opencl/queues.h"
+
+namespace xsched::opencl {
+
+// Null: not scheduled, or a call from inside another that is counted.
+inline preempt::XQueue* ScheduledQueue(cl_command_queue queue) {
+  return preempt::InsideXSched() ? nullptr : preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
+}
+
+// Tells the scheduler which other queues the next command of `waiter` waits for.
+void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events);
+
+class Launch {
+ public:
+  Launch(const Functions& next, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
+      : queue_(queue), xqueue_(ScheduledQueue(queue)), scope_(Announce(next, xqueue_, wait_count, waits)) {
+    if (xqueue_ != nullptr) guard_.emplace();
+  }
+
+  // `blocking`: the call returned when the command had finished. `event`: where the command's event is, or
+  // null.
+  void Finish(bool launched, bool blocking, const cl_event* event) {
+    if (xqueue_ == nullptr) return;
+    guard_.reset();
+    scope_.Finish(launched);
+    if (launched && (blocking || event != nullptr)) Note(blocking, event);
+  }
+
+ private:
+  static preempt::XQueue* Announce(const Functions& next, preempt::XQueue* xqueue, cl_uint count,
+                                   const cl_event* events) {
+    if (xqueue != nullptr && count != 0 && events != nullptr) AddDependencies(next, xqueue, count, events);
+    return xqueue;
+  }
+  void Note(bool blocking, const cl_event* event);
+
+  cl_command_queue queue_;
+  preempt::XQueue* xqueue_;
+  preempt::LaunchScope scope_;
+  std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+// The launch of a command buffer, on the queues given or, without any, on those that it was recorded for.
+class RecordingLaunch {
+ public:
+  RecordingLaunch(const Functions& next, cl_uint count, const cl_command_queue* queues,
+                  cl_command_buffer_khr recording, cl_uint wait_count, const cl_event* waits);
+  void Finish(bool launched);
+
+ private:
+  static constexpr cl_uint kMaxQueues = 8;  // more are launched unscheduled
+  std::optional<preempt::LaunchScope> scopes_[kMaxQueues];
+  std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+// clFinish.
+class QueueWait {
+ public:
+  explicit QueueWait(cl_command_queue queue) : xqueue_(ScheduledQueue(queue)) {
+    if (xqueue_ == nullptr) return;
+    newest_ = preempt::SubmittedNow(xqueue_);
+    guard_.emplace();
+  }
+  void Finish(bool waited) {
+    if (xqueue_ != nullptr && waited) preempt::RetiredUpTo(xqueue_, newest_);
+  }
+
+ private:
+  preempt::XQueue* xqueue_;
+  uint64_t newest_ = 0;
+  std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+// clWaitForEvents. What it tells of out-of-order queues is left to markers.
+class EventWait {
+ public:
+  EventWait() {
+    if (!preempt::InsideXSched()) guard_.emplace();
+  }
+  void Finish(const Functions& next, bool waited, cl_uint count, const cl_event* events) {
+    if (guard_.has_value() && waited) NoteEvents(next, count, events);
+  }
+
+ private:
+  static void NoteEvents(const Functions& next, cl_uint count, const cl_event* events);
+  std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+}  // namespace xsched::opencl

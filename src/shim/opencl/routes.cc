@@ -1,0 +1,161 @@
+#include "shim/opencl/routes.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "opencl/wrappers.h"
+#include "shim/common/dl_hooks.h"
+#include "shim/common/libraries.h"
+
+namespace xsched::opencl {
+
+constinit Route routes[kMaxRoutes] = {};
+
+namespace {
+
+using shim::LibraryAt;
+using shim::OpenLibrary;
+using shim::RealDlsym;
+
+constinit Mutex
+    mutex;  // serialises adding; never held while the dynamic linker is called, which has locks of its own
+constinit std::atomic<int> route_count{0};
+constinit Route to_nowhere = {};
+
+// Every implementation of OpenCL has this.
+constexpr char kAnyFunction[] = "clGetPlatformIDs";
+
+// ---- which route a caller takes ----
+
+// One word per call site, so that it is read and written whole: its address, and its route's number in the
+// top byte.
+constexpr size_t kCallers = 512;
+constexpr int kRouteShift = 56;
+constinit std::atomic<uint64_t> callers[kCallers] = {};
+
+std::atomic<uint64_t>& CallerSlot(uint64_t address) { return callers[(address ^ address >> 9) % kCallers]; }
+
+// What ELF's rules give the library that holds `caller` for an undefined symbol: the global scope (here:
+// behind this shim), then what that library itself depends on.
+void* FunctionInScopeOf(const void* caller) {
+  if (void* function = RealDlsym(RTLD_NEXT, kAnyFunction)) return function;
+  OpenLibrary library(LibraryAt(caller));
+  return library.handle() == nullptr ? nullptr : RealDlsym(library.handle(), kAnyFunction);
+}
+
+// For code that is bound to no instance itself: it has a pointer to a function, or another library's call
+// ended in a jump.
+Route* AnyRoute() {
+  if (route_count.load(std::memory_order_acquire) != 0) return &routes[0];
+  void* library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* function = RealDlsym(library, kAnyFunction);
+  dlclose(library);
+  return function == nullptr ? nullptr : RouteOfLibrary(function);
+}
+
+// ---- adding routes ----
+
+void InstallForkHandler() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, [] { pthread_atfork(nullptr, nullptr, [] { mutex.ResetAfterFork(); }); });
+}
+
+// REQUIRES: mutex.
+Route* FindRoute(const link_map* library) {
+  for (int i = 0; i < route_count.load(std::memory_order_relaxed); ++i) {
+    if (routes[i].library == library) return &routes[i];
+  }
+  return nullptr;
+}
+
+// REQUIRES: mutex.
+Route* AddRouteLocked(const Functions& next, const link_map* library) {
+  int count = route_count.load(std::memory_order_relaxed);
+  if (count == kMaxRoutes) {
+    static bool warned = false;
+    if (!warned)
+      XSCHED_WARN("more than %d instances of OpenCL in one process: one runs unscheduled", kMaxRoutes);
+    warned = true;
+    return nullptr;
+  }
+  routes[count].next = next;
+  routes[count].library = library;
+  route_count.store(count + 1, std::memory_order_release);
+  return &routes[count];
+}
+
+}  // namespace
+
+Route* FindRouteOfCaller(const void* caller) {
+  void* function = FunctionInScopeOf(caller);
+  return function == nullptr ? AnyRoute() : RouteOfLibrary(function);
+}
+
+Route& RouteOfCaller(void* return_address) {
+  const auto address = reinterpret_cast<uint64_t>(return_address);
+  std::atomic<uint64_t>& slot = CallerSlot(address);
+  // acquire: the route was filled before its number got here.
+  uint64_t known = slot.load(std::memory_order_acquire);
+  if ((known & ((uint64_t{1} << kRouteShift) - 1)) == address) [[likely]]
+    return routes[known >> kRouteShift];
+  Route* route = FindRouteOfCaller(return_address);
+  if (route == nullptr) {
+    static std::atomic<bool> warned{false};
+    if (!warned.exchange(true)) XSCHED_WARN("OpenCL was called, but no OpenCL library is loaded");
+    return to_nowhere;
+  }
+  slot.store(uint64_t(IndexOf(*route)) << kRouteShift | address, std::memory_order_release);
+  return *route;
+}
+
+void ForgetCallers() {
+  if (route_count.load(std::memory_order_acquire) == 0) return;
+  for (std::atomic<uint64_t>& caller : callers) caller.store(0, std::memory_order_relaxed);
+}
+
+Route* RouteOfLibrary(const void* function) {
+  const link_map* library = LibraryAt(function);
+  if (library == nullptr) return nullptr;
+  {
+    MutexLock lock(mutex);
+    if (Route* route = FindRoute(library)) return route;
+  }
+  OpenLibrary open(library);
+  Functions next{};
+  for (int i = 0; i < kFunctionCount; ++i) {
+    void* found = open.handle() == nullptr ? nullptr : RealDlsym(open.handle(), kFunctionNames[i]);
+    if (found != kWrappers[i].exported) FunctionAt(next, i) = found;
+  }
+  InstallForkHandler();
+  MutexLock lock(mutex);
+  Route* route = FindRoute(library);
+  if (route == nullptr) route = AddRouteLocked(next, library);
+  if (route != nullptr) open.KeepForGood();
+  return route;
+}
+
+Route* AddRoute(const Functions& next, const link_map* library) {
+  InstallForkHandler();
+  MutexLock lock(mutex);
+  return AddRouteLocked(next, library);
+}
+
+Route* RouteWith(Route& first, int function, void* found) {
+  MutexLock lock(mutex);
+  for (Route* route = &first;; route = route->sibling) {
+    void*& known = FunctionAt(route->next, function);
+    // release, relaxed: whoever calls it got its address from here.
+    if (known == nullptr) __atomic_store_n(&known, found, __ATOMIC_RELEASE);
+    if (known == found) return route;
+    if (route->sibling != nullptr) continue;
+    Functions next = first.next;
+    FunctionAt(next, function) = found;
+    return route->sibling = AddRouteLocked(next, nullptr);
+  }
+}
+
+}  // namespace xsched::opencl
