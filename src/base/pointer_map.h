@@ -1,9 +1,12 @@
 // A map from a driver's handle (a pointer's value) to a pointer, read without locks on every launch.
 //
 // Open addressing with linear probing. Readers only load; writers hold a lock. A removed key leaves a
-// tombstone, which a later insert takes, so that chains stay whole. When the table fills, a bigger one
-// replaces it; old tables are kept until the map goes (readers may still be in them): they add up to less
-// than the newest one.
+// tombstone, which a later insert takes, so that chains stay whole. When the table fills, one of twice the
+// size replaces it; old tables are kept until the map goes (readers may still be in them): they add up to
+// less than the newest one. Never one of the same size: coming and going would then leave tables without end.
+//
+// An entry is used by one key after another. Its version tells a reader whether the value that it loaded is
+// that of the key it saw before (see Publish).
 //
 // A value found may be removed a moment later: what it points to must live on, or the caller must know that
 // it does.
@@ -37,11 +40,18 @@ class PointerMap {
   Value* Find(uint64_t key) const {
     const Table* table = table_.load(std::memory_order_acquire);
     if (table == nullptr) return nullptr;
-    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask;
-         i = (i + 1) & table->mask, ++probes) {
-      uint64_t found = table->entries[i].key.load(std::memory_order_acquire);
-      if (found == key) return table->entries[i].value.load(std::memory_order_acquire);
+    for (size_t i = Slot(key, table->mask), probes = 0; probes <= table->mask;) {
+      const Entry& entry = table->entries[i];
+      uint64_t version = entry.version.load(std::memory_order_acquire);
+      uint64_t found = entry.key.load(std::memory_order_acquire);
+      if (found == key) {
+        Value* value = entry.value.load(std::memory_order_acquire);
+        if (entry.version.load(std::memory_order_relaxed) == version) return value;
+        continue;  // another key has, or had, this entry: look again
+      }
       if (found == kEmpty) return nullptr;
+      i = (i + 1) & table->mask;
+      ++probes;
     }
     return nullptr;
   }
@@ -117,6 +127,7 @@ class PointerMap {
   static constexpr uint64_t kTombstone = UINT64_MAX;
 
   struct Entry {
+    std::atomic<uint64_t> version;  // how many keys it has had
     std::atomic<uint64_t> key;
     std::atomic<Value*> value;
   };
@@ -130,31 +141,30 @@ class PointerMap {
     return static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & mask;
   }
 
+  // Gives an empty or removed entry to `key`. What a reader can see, as each store releases those before it:
+  // this version → not the key before this one; this value → this version or a later one; this key → this
+  // value or a later one. So with the same version before the key and after the value, the two belong
+  // together.
   static void Publish(Entry& entry, uint64_t key, Value* value) {
-    // Value first: a reader that sees the key must see its value.
+    entry.version.store(entry.version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     entry.value.store(value, std::memory_order_release);
     entry.key.store(key, std::memory_order_release);
   }
 
   Table* Grow(Table* old) {
-    size_t live = 0;
-    for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
-      uint64_t key = old->entries[i].key.load(std::memory_order_relaxed);
-      live += key != kEmpty && key != kTombstone;
-    }
-    size_t capacity = 64;
-    while (capacity < (live + 1) * 4) capacity *= 2;
+    const size_t capacity = old == nullptr ? 64 : (old->mask + 1) * 2;
     auto* table = static_cast<Table*>(calloc(1, sizeof(Table) + capacity * sizeof(Entry)));
     if (table == nullptr) return nullptr;
     table->older = old;
     table->mask = capacity - 1;
-    used_ = live;
+    used_ = 0;
     for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
       uint64_t key = old->entries[i].key.load(std::memory_order_relaxed);
       if (key == kEmpty || key == kTombstone) continue;
       size_t j = Slot(key, table->mask);
       while (table->entries[j].key.load(std::memory_order_relaxed) != kEmpty) j = (j + 1) & table->mask;
       Publish(table->entries[j], key, old->entries[i].value.load(std::memory_order_relaxed));
+      ++used_;
     }
     table_.store(table, std::memory_order_release);
     return table;

@@ -1,7 +1,9 @@
 #include "base/pointer_map.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
+#include <chrono>
 #include <map>
 #include <random>
 #include <thread>
@@ -60,6 +62,80 @@ TEST(PointerMap, every_key_is_found_after_growing) {
   std::vector<int> values(10'000);
   for (size_t i = 0; i < values.size(); ++i) ASSERT_TRUE(map.Insert(8 * (i + 1), &values[i]));
   for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(map.Find(8 * (i + 1)), &values[i]);
+}
+
+size_t BytesInUse() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// A program that makes and releases queues all day: few at a time, each at an address of its own.
+TEST(PointerMap, a_million_keys_that_come_and_go_leave_memory_bounded) {
+  constexpr size_t kLive = 15;
+  int value = 0;
+  std::vector<uint64_t> live;
+  std::mt19937_64 random(1);
+  PointerMap<int> map;
+  const size_t before = BytesInUse();
+  if (before == 0) GTEST_SKIP() << "a sanitizer's allocator does not say what is in use";
+  for (int step = 0; step < 1'000'000; ++step) {
+    const uint64_t key = random() >> 1 | 1;
+    ASSERT_TRUE(map.Insert(key, &value));
+    if (live.size() < kLive) {
+      live.push_back(key);
+      continue;
+    }
+    uint64_t& leaving = live[random() % kLive];
+    ASSERT_EQ(map.Remove(leaving), &value);
+    leaving = key;
+  }
+  EXPECT_LT(BytesInUse() - before, 64u << 10);
+}
+
+// Of two keys that want the same entry, the first one gets it: which is visited first tells.
+bool WantTheSameEntry(uint64_t key, uint64_t other) {
+  uint64_t visited_first[2] = {0, 0};
+  for (int round = 0; round < 2; ++round) {
+    PointerMap<int> map;
+    int value = 0;
+    EXPECT_TRUE(map.Insert(round == 0 ? key : other, &value));
+    EXPECT_TRUE(map.Insert(round == 0 ? other : key, &value));
+    map.ForEach([&](uint64_t visited, int*) {
+      if (visited_first[round] == 0) visited_first[round] = visited;
+    });
+  }
+  return visited_first[0] != visited_first[1];
+}
+
+// Two keys take turns in one entry, as fast as can be, so that readers meet the moment of the change.
+TEST(PointerMap, a_reader_of_an_entry_that_changes_hands_never_gets_the_other_keys_value) {
+  const uint64_t keys[2] = {64, [] {
+                              uint64_t other = 128;
+                              while (!WantTheSameEntry(64, other)) other += 64;
+                              return other;
+                            }()};
+  int values[2] = {};
+  PointerMap<int> map;
+  std::atomic<bool> done{false};
+  std::atomic<int64_t> found{0};
+  std::atomic<int64_t> wrong{0};
+  std::thread reader([&] {
+    for (uint64_t i = 0; !done.load(std::memory_order_relaxed); i ^= 1) {
+      int* value = map.Find(keys[i]);
+      if (value == nullptr) continue;
+      found.fetch_add(1, std::memory_order_relaxed);
+      if (value != &values[i]) wrong.fetch_add(1, std::memory_order_relaxed);
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (uint64_t turn = 0; turn % 1000 != 0 || std::chrono::steady_clock::now() < end; ++turn) {
+    EXPECT_TRUE(map.Insert(keys[turn % 2], &values[turn % 2]));
+    EXPECT_EQ(map.Remove(keys[turn % 2]), &values[turn % 2]);
+  }
+  done = true;
+  reader.join();
+  EXPECT_GT(found, 0);
+  EXPECT_EQ(wrong, 0);
 }
 
 // Each key carries the value that belongs to it: a reader may miss a key that comes and goes, but never sees
