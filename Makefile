@@ -1,8 +1,13 @@
 # The project's commands; CMake does the work (CMakePresets.json).
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
+# The preset that test, tidy, bench and install use.
+PRESET ?= release
+# How long each fuzzer runs, and after how long clang-tidy begins no further file (never).
+FUZZ_SECONDS ?= 20
+TIDY_SECONDS ?=
 
-.PHONY: all deps test demo ci check-format test-asan test-tsan format tidy bench install clean
+.PHONY: all deps test demo ci check-format test-asan test-tsan fuzz format tidy bench install clean
 # Prerequisites in the order written; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -15,8 +20,8 @@ build-%:
 	cmake --preset $*
 	cmake --build --preset $* --parallel $(JOBS)
 
-test: deps build-release
-	ctest --preset release
+test: deps build-$(PRESET)
+	ctest --preset $(PRESET)
 
 test-asan test-tsan: test-%: build-%
 	ctest --preset $*
@@ -24,9 +29,9 @@ test-asan test-tsan: test-%: build-%
 demo: deps build-release
 	build/release/bin/xsched demo
 
-ci: deps check-format build-ci
-	ctest --preset ci
-	@$(MAKE) --no-print-directory test-asan test-tsan
+# Everything that a change must pass.
+ci:
+	@.ci/run
 
 check-format:
 	scripts/format.sh --check
@@ -34,14 +39,18 @@ check-format:
 format:
 	scripts/format.sh
 
-tidy: build-ci
-	git ls-files -z 'src/*.cc' | xargs -0 -n 1 -P $(JOBS) clang-tidy --quiet -p build/ci
+tidy: build-$(PRESET)
+	scripts/tidy.sh -p build/$(PRESET) -j $(JOBS) $(if $(TIDY_SECONDS),-l $(TIDY_SECONDS))
 
-bench: build-release
-	cmake --build --preset release --target bench
+fuzz: build-fuzz
+	build/fuzz/bin/fuzz_session -max_total_time=$(FUZZ_SECONDS)
+	build/fuzz/bin/fuzz_segment -max_total_time=$(FUZZ_SECONDS)
 
-install: build-release
-	cmake --install build/release --prefix $(PREFIX)
+bench: build-$(PRESET)
+	cmake --build --preset $(PRESET) --target bench
+
+install: build-$(PRESET)
+	cmake --install build/$(PRESET) --prefix $(PREFIX)
 
 clean:
-	rm -rf build/release build/debug build/asan build/tsan build/ci
+	rm -rf build/release build/debug build/asan build/tsan build/ci build/fuzz

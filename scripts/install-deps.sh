@@ -1,10 +1,18 @@
 #!/bin/bash
-# Installs what building and testing XSched needs on Debian 12, if anything is missing. Asks no questions.
+# Usage: install-deps.sh [--runtime | --dev]
+# Installs what is missing of the Debian 12 packages that XSched needs; asks no questions.
+#   --runtime  what an installed XSched needs, with PoCL (OpenCL on the CPU) and the programs of the demo
+#   --dev      what building and testing it needs; brings what it runs with
+#   (neither)  both
 set -euo pipefail
 
-packages=(
+runtime=(
+  libfmt9 libspdlog1.10 libncurses6
+  ocl-icd-libopencl1 pocl-opencl-icd clinfo clpeak hashcat
+)
+dev=(
   # build
-  build-essential cmake ninja-build ccache pkg-config
+  build-essential cmake ninja-build ccache pkg-config git
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
   ocl-icd-opencl-dev opencl-headers
   python3 python3-mako
@@ -16,10 +24,26 @@ packages=(
   clang clang-format clang-tidy libclang-rt-14-dev
 )
 
+case ${1:-} in
+  --runtime) wanted=("${runtime[@]}") ;;
+  --dev) wanted=("${dev[@]}") ;;
+  "") wanted=("${runtime[@]}" "${dev[@]}") ;;
+  *)
+    sed -n '2,6s/^# \?//p' "$0" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  echo "This is no Debian or Ubuntu (no apt-get). Please install what these packages of Debian 12 contain:" >&2
+  echo "  ${wanted[*]}" >&2
+  exit 1
+fi
+
 missing=()
-for package in "${packages[@]}"; do
+for package in "${wanted[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
-  [[ $status == installed ]] || missing+=("$package")
+  [[ $status == installed || " ${missing[*]} " == *" $package "* ]] || missing+=("$package")
 done
 if ((${#missing[@]} == 0)); then
   exit 0
@@ -27,6 +51,11 @@ fi
 
 as_root=()
 if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "Neither root nor sudo: please let an administrator run" >&2
+    echo "  apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
   as_root=(sudo)
 fi
 echo "installing ${missing[*]}"
