@@ -4,11 +4,17 @@
 //   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N]
 #include <fmt/format.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -63,6 +69,49 @@ void ReadWakes(TestAgent& agent) {
   ipc::Packet packet;
   while (ipc::ReceivePacket(agent.fd(), packet) == ipc::Received::kMessage) {
   }
+}
+
+json Quantiles(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  auto at = [&values](double q) {
+    return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
+  };
+  return {{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"p999", at(0.999)}, {"max", at(1)}};
+}
+
+// What the system itself takes from a write to an eventfd until a process on the server's core, which sleeps
+// in epoll_wait, has stored a word: no server can be faster than this.
+json BareWakeup(const Setup& setup) {
+  auto* word = static_cast<std::atomic<int>*>(
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  UniqueFd bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  pid_t child = fork();
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    Pin(0, 0);
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    epoll_event event{EPOLLIN | EPOLLET, {}};
+    epoll_ctl(epoll, EPOLL_CTL_ADD, bell.get(), &event);
+    for (;;) {
+      if (epoll_wait(epoll, &event, 1, -1) == 1) word->fetch_add(1);
+    }
+  }
+  usleep(10'000);
+  std::vector<double> wakeup_us;
+  for (int i = 0; i < setup.transitions / 4; ++i) {
+    int before = word->load();
+    const uint64_t one = 1;
+    TimePoint start = MonotonicClock::now();
+    if (write(bell.get(), &one, sizeof one) != sizeof one) break;
+    while (word->load() == before) {
+    }
+    wakeup_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    usleep(250);
+  }
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  munmap(word, 4096);
+  return Quantiles(wakeup_us);
 }
 
 // Every queue goes idle -> ready -> idle, all over, as fast as this core rings. The server's own count of
@@ -121,7 +170,7 @@ json SignalLatency(const ServerProcess& server, const Setup& setup) {
   std::vector<double> close_us;
   std::vector<double> open_us;
   for (int i = 0; i < setup.transitions; ++i) {
-    // At work: a commmand of its retires now and then, so that it does not count as stalled.
+    // At work: a command of its retires now and then, so that it does not count as stalled.
     other.block(0).submitted.fetch_add(1);
     TimePoint start = MonotonicClock::now();
     urgent.Submit(0);
@@ -137,16 +186,10 @@ json SignalLatency(const ServerProcess& server, const Setup& setup) {
     ReadWakes(other);
     usleep(50);  // the server sleeps before each transition
   }
-  auto quantiles = [](std::vector<double>& values) {
-    std::sort(values.begin(), values.end());
-    auto at = [&values](double q) {
-      return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
-    };
-    return json{{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"p999", at(0.999)}, {"max", at(1)}};
-  };
   return {{"transitions", setup.transitions},
-          {"ready_to_hold_us", quantiles(close_us)},
-          {"idle_to_run_us", quantiles(open_us)}};
+          {"ready_to_hold_us", Quantiles(close_us)},
+          {"idle_to_run_us", Quantiles(open_us)},
+          {"bare_wakeup_us", BareWakeup(setup)}};
 }
 
 void PrintTable(const json& throughput, const json& latency) {
@@ -167,6 +210,9 @@ void PrintTable(const json& throughput, const json& latency) {
   line("p99", close["p99"], "us", "<= 100");
   line("p99.9", close["p999"], "us", "");
   line("max", close["max"], "us", "");
+  fmt::print("the system's own time to wake a process on that core, for comparison\n");
+  line("p50", latency["bare_wakeup_us"]["p50"], "us", "");
+  line("p99", latency["bare_wakeup_us"]["p99"], "us", "");
   fmt::print("from ready -> idle to the gate open again (the grace period included)\n");
   line("p50", latency["idle_to_run_us"]["p50"], "us", "");
   line("p99", latency["idle_to_run_us"]["p99"], "us", "");
