@@ -34,6 +34,7 @@ struct Options {
   double rate_hz = 20;
   bool continuous = false;
   int ahead = 64;
+  uint64_t count = 0;
   double iterations_per_ms = 0;
   std::string json;
 };
@@ -138,6 +139,15 @@ nlohmann::json RunTasks(Work& work, const Options& options) {
   return {{"kernel_ms", options.kernel_ms}, {"kernels_per_task", options.kernels}, {"latency_ms", latencies}};
 }
 
+// So many kernels, enqueued at once: how long they take.
+nlohmann::json RunCount(Work& work, const Options& options) {
+  auto begin = Clock::now();
+  for (uint64_t i = 0; i < options.count; ++i) work.Launch();
+  work.Finish();
+  double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return {{"kernel_ms", options.kernel_ms}, {"kernels", options.count}, {"seconds", seconds}};
+}
+
 nlohmann::json RunContinuously(Work& work, const Options& options) {
   auto begin = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -171,6 +181,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernels", options.kernels, "kernels of one task")->check(CLI::PositiveNumber);
   app.add_option("--rate", options.rate_hz, "tasks per second")->check(CLI::PositiveNumber);
   app.add_flag("--continuous", options.continuous, "launch kernels without a pause instead");
+  app.add_option("--count", options.count, "launch so many kernels, all at once, and time them");
   app.add_option("--ahead", options.ahead, "with --continuous: kernels enqueued ahead")
       ->check(CLI::PositiveNumber);
   app.add_option("--loops-per-ms", options.iterations_per_ms,
@@ -189,7 +200,9 @@ int main(int argc, char** argv) {
     work.SetLoops(std::max(1, static_cast<int>(options.iterations_per_ms * options.kernel_ms)));
     work.Launch();
     work.Finish();
-    nlohmann::json result = options.continuous ? RunContinuously(work, options) : RunTasks(work, options);
+    nlohmann::json result = options.count != 0   ? RunCount(work, options)
+                            : options.continuous ? RunContinuously(work, options)
+                                                 : RunTasks(work, options);
     if (options.json.empty()) {
       std::printf("%s\n", result.dump().c_str());
     } else {
