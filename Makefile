@@ -47,7 +47,9 @@ fuzz: build-fuzz
 	build/fuzz/bin/fuzz_segment -max_total_time=$(FUZZ_SECONDS)
 
 bench: build-$(PRESET)
-	cmake --build --preset $(PRESET) --target bench
+	build/$(PRESET)/bin/server_bench
+	build/$(PRESET)/bin/intercept_bench
+	python3 bench/opencl/latency.py --bin build/$(PRESET)/bin
 
 install: build-$(PRESET)
 	cmake --install build/$(PRESET) --prefix $(PREFIX)
