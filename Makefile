@@ -43,8 +43,8 @@ tidy: build-$(PRESET)
 	scripts/tidy.sh -p build/$(PRESET) -j $(JOBS) $(if $(TIDY_SECONDS),-l $(TIDY_SECONDS))
 
 fuzz: build-fuzz
-	build/fuzz/bin/fuzz_session -max_total_time=$(FUZZ_SECONDS)
-	build/fuzz/bin/fuzz_segment -max_total_time=$(FUZZ_SECONDS)
+	build/fuzz/bin/fuzz_session -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
+	build/fuzz/bin/fuzz_segment -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
 
 bench: build-$(PRESET)
 	build/$(PRESET)/bin/server_bench
