@@ -206,6 +206,7 @@ class Demo {
 
   Round Together(const std::vector<std::string>& task_prefix, std::vector<std::string> busy_prefix) const {
     std::string output = place_.File("busy");
+    fs::remove(output);  // of the round before
     std::vector<std::string> command = busy_.Command();
     busy_prefix.insert(busy_prefix.end(), command.begin(), command.end());
     Program busy(busy_prefix, output);
