@@ -197,8 +197,9 @@ class Demo {
   std::vector<double> Latencies(std::vector<std::string> prefix) const {
     std::string result = place_.File("latencies.json");
     std::string output = place_.File("task");
-    prefix.insert(prefix.end(), {task_, "--seconds", fmt::format("{}", options_.seconds), "--loops-per-ms",
-                                 loops_per_ms_, "--json", result});
+    prefix.insert(prefix.end(),
+                  {task_, "--kernels", "10", "--rate", "10", "--seconds", fmt::format("{}", options_.seconds),
+                   "--loops-per-ms", loops_per_ms_, "--json", result});
     if (Program(prefix, output).Wait() != 0) Fail(output);
     std::ifstream file(result);
     return json::parse(file)["latency_ms"].get<std::vector<double>>();

@@ -24,8 +24,16 @@ struct LaunchOptions {
 
 struct Variable {
   std::string name;
-  std::string value;
+  std::optional<std::string> value;  // nullopt: taken out
 };
+
+// `list` with `entry` first; as it is if it has `entry` already (a program under `xsched run` may use it
+// again, and one shim is enough).
+inline std::string Prepended(const std::string& entry, const std::string& list) {
+  if (list.empty()) return entry;
+  if ((":" + list + ":").find(":" + entry + ":") != std::string::npos) return list;
+  return entry + ":" + list;
+}
 
 // `shim`: the path of libshimopencl.so. `current(name)`: the value a variable has now, or "".
 template <typename Current>
@@ -43,12 +51,15 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   number("LEVEL", options.level);
   number("THRESHOLD", options.threshold);
   number("BATCH_SIZE", options.batch_size);
-  if (options.scheduler == "LCL")
+  if (options.scheduler != "LCL") {
+    // Where it is set, the process schedules itself, whatever XSCHED_SCHEDULER says.
+    variables.push_back({"XSCHED_POLICY", std::nullopt});
+  } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
     variables.push_back({"XSCHED_POLICY", options.policy.empty() ? "HPF" : options.policy});
+  }
   if (!shim.empty()) {
     std::string name = options.route == "preload" ? "LD_PRELOAD" : "OPENCL_LAYERS";
-    std::string old = current(name);
-    variables.push_back({name, old.empty() ? shim : shim + ":" + old});
+    variables.push_back({name, Prepended(shim, current(name))});
   }
   return variables;
 }

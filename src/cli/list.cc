@@ -1,6 +1,8 @@
 // xsched list: the queues that this user may see.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -14,6 +16,7 @@ namespace {
 struct ListOptions {
   bool json = false;
   std::optional<int32_t> pid;
+  bool mine = false;
 };
 
 void PrintTable(const std::vector<ipc::QueueInfo>& queues) {
@@ -33,6 +36,7 @@ void List(const ListOptions& options) {
   std::vector<ipc::QueueInfo> queues = ServerSession().List();
   if (options.pid)
     std::erase_if(queues, [&](const ipc::QueueInfo& queue) { return queue.pid != *options.pid; });
+  if (options.mine) std::erase_if(queues, [](const ipc::QueueInfo& queue) { return queue.uid != getuid(); });
   std::sort(queues.begin(), queues.end(),
             [](const ipc::QueueInfo& a, const ipc::QueueInfo& b) { return a.queue_id < b.queue_id; });
   if (!options.json) return PrintTable(queues);
@@ -47,7 +51,8 @@ void AddList(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* list = app.add_subcommand("list", "list the queues (yours; all of them for administrators)");
   list->add_flag("--json", options->json, "as JSON");
-  list->add_option("--pid", options->pid, "only of this process");
+  list->add_option("--pid", options->pid, "only of this process")->check(CLI::PositiveNumber);
+  list->add_flag("--mine", options->mine, "only of this user");
   list->callback([options] { List(*options); });
 }
 

@@ -13,6 +13,15 @@ int main(int argc, char** argv) {
   app.name("xsched");
   app.set_version_flag("--version", fmt::format("xsched {}", xsched::kVersion));
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* at, const CLI::Error& error) {
+    // The one whose options were wrong: the innermost that was named.
+    while (!at->get_subcommands().empty()) at = at->get_subcommands().back();
+    std::string command = at->get_name();
+    for (at = at->get_parent(); at != nullptr; at = at->get_parent()) {
+      if (!at->get_name().empty()) command = at->get_name() + " " + command;
+    }
+    return fmt::format("xsched: {} (see {} --help)\n", error.what(), command);
+  });
   app.footer(
       "Exit status: 0 done; 1 failed; 2 wrong usage; 3 no server; 4 not permitted; run: the program's own.");
   AddRun(app);

@@ -88,6 +88,10 @@ OpenClProbe ProbeOpenCl(const std::string& shim) {
   UniqueFd from_child(ends[0]);
   UniqueFd to_parent(ends[1]);
   pid_t child = fork();
+  if (child < 0) {
+    result.error = "cannot start a process";
+    return result;
+  }
   if (child == 0) {
     if (!shim.empty()) {
       setenv("OPENCL_LAYERS", shim.c_str(), 1);

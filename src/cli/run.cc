@@ -93,6 +93,9 @@ void PrepareServer(const RunOptions& options) {
 }
 
 void Run(const RunOptions& options) {
+  if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
+    throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
+  }
   PrepareServer(options);
   std::optional<std::string> shim = FindLibrary("libshimopencl.so");
   if (!shim) Warn("libshimopencl.so is not installed: OpenCL programs run unscheduled");
@@ -101,7 +104,11 @@ void Run(const RunOptions& options) {
     return std::string(value == nullptr ? "" : value);
   };
   for (const Variable& variable : LaunchEnvironment(options.launch, shim.value_or(""), current)) {
-    setenv(variable.name.c_str(), variable.value.c_str(), 1);
+    if (variable.value) {
+      setenv(variable.name.c_str(), variable.value->c_str(), 1);
+    } else {
+      unsetenv(variable.name.c_str());
+    }
   }
   Become(options.program);
 }
