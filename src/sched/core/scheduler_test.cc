@@ -1,0 +1,360 @@
+#include "sched/core/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "sched/testing/recorder.h"
+
+namespace xsched::sched {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr QueueId kLow{1};
+constexpr QueueId kHigh{2};
+constexpr QueueId kOther{3};
+constexpr DeviceId kDevice{7};
+
+class SchedulerTest : public testing::Test {
+ protected:
+  void Add(QueueId id, Priority priority, DeviceId device = kDevice) {
+    Hints hints;
+    hints.priority = priority;
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, device, hints, now_));
+    Decide();
+  }
+  void Progress(QueueId id, uint64_t submitted, uint64_t retired) {
+    scheduler_.Progress(id, submitted, retired, now_);
+    Decide();
+  }
+  void Decide() { ask_at_ = scheduler_.Decide(now_, sink_); }
+  // Time goes on; the scheduler is asked whenever it wanted to be.
+  void Pass(Duration time) {
+    TimePoint end = now_ + time;
+    for (int rounds = 0; ask_at_ <= end; ++rounds) {
+      ASSERT_LT(rounds, 100000) << "the scheduler's timers do not come to rest";
+      now_ = std::max(now_, ask_at_);
+      Decide();
+    }
+    now_ = end;
+  }
+  bool Runs(QueueId id) const { return sink_.Of(id).run; }
+
+  Scheduler scheduler_{SchedulerConfig{}};
+  Recorder sink_;
+  TimePoint now_{milliseconds(1)};
+  TimePoint ask_at_ = kNever;
+};
+
+TEST_F(SchedulerTest, a_lower_queue_holds_while_a_higher_one_has_work) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  EXPECT_TRUE(Runs(kLow));
+  Progress(kHigh, 1, 0);
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(Runs(kHigh));
+}
+
+TEST_F(SchedulerTest, it_goes_on_when_the_higher_one_has_been_idle_for_the_grace_period) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  Progress(kHigh, 1, 0);
+  Progress(kHigh, 1, 1);
+  EXPECT_FALSE(Runs(kLow)) << "the urgent program is likely to launch again";
+  Pass(microseconds(199));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(microseconds(2));
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, work_within_the_grace_period_keeps_the_others_held) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  for (uint64_t i = 0; i < 50; ++i) {
+    Progress(kHigh, i + 1, i);
+    Pass(microseconds(100));
+    Progress(kHigh, i + 1, i + 1);
+    Pass(microseconds(100));
+    ASSERT_FALSE(Runs(kLow));
+  }
+  EXPECT_EQ(scheduler_.Stats(kLow, now_)->holds, 1u);
+}
+
+TEST_F(SchedulerTest, queues_that_nobody_can_hold_are_neither_gated_nor_tracked) {
+  Add(kLow, 0);
+  Add(kOther, 0);
+  Progress(kLow, 1, 0);
+  Progress(kOther, 1, 0);
+  EXPECT_TRUE(sink_.changes.empty());
+}
+
+TEST_F(SchedulerTest, a_rival_makes_the_lower_queue_gated_and_both_tracked_until_it_leaves) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  EXPECT_TRUE(sink_.Of(kLow).gated);
+  EXPECT_TRUE(sink_.Of(kLow).tracked);
+  EXPECT_FALSE(sink_.Of(kHigh).gated);
+  EXPECT_TRUE(sink_.Of(kHigh).tracked);
+  scheduler_.RemoveQueue(kHigh, now_);
+  Decide();
+  EXPECT_FALSE(sink_.Of(kLow).gated);
+  EXPECT_FALSE(sink_.Of(kLow).tracked);
+}
+
+TEST_F(SchedulerTest, devices_do_not_disturb_each_other) {
+  Add(kLow, 0, DeviceId{1});
+  Add(kHigh, 9, DeviceId{2});
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, 0);
+  EXPECT_TRUE(Runs(kLow));
+  EXPECT_FALSE(sink_.Of(kLow).gated);
+}
+
+TEST_F(SchedulerTest, an_absent_queue_makes_nobody_wait) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, 0);
+  scheduler_.SetAbsent(kHigh, true, now_);
+  Decide();
+  EXPECT_TRUE(Runs(kLow));
+  scheduler_.SetAbsent(kHigh, false, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_queue_that_retires_nothing_loses_its_claim_after_80_ms_and_regains_it_by_progress) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 2, 0);
+  Pass(milliseconds(79));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(2));
+  EXPECT_TRUE(Runs(kLow));
+  EXPECT_EQ(scheduler_.Stats(kHigh, now_)->incidents, 1u);
+  EXPECT_TRUE(scheduler_.Stats(kHigh, now_)->stalled);
+  Progress(kHigh, 2, 1);
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_queue_that_is_known_for_long_commands_is_given_twice_its_longest) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 2, 0);
+  Pass(milliseconds(70));
+  Progress(kHigh, 2, 1);
+  Pass(milliseconds(139));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(2));
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, nobody_is_stalled_while_nobody_waits) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kHigh, 1, 0);
+  Pass(std::chrono::seconds(5));
+  EXPECT_EQ(scheduler_.Stats(kHigh, now_)->incidents, 0u);
+}
+
+TEST_F(SchedulerTest, progress_is_asked_for_only_while_somebody_waits_and_ever_less_often) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kHigh, 1, 0);
+  Pass(milliseconds(10));
+  EXPECT_EQ(sink_.queries[kHigh], 0);
+  Progress(kLow, 1, 0);
+  Pass(milliseconds(20));
+  EXPECT_GE(sink_.queries[kHigh], 5);
+  EXPECT_LE(sink_.queries[kHigh], 20);
+  EXPECT_EQ(sink_.queries[kLow], 0);
+}
+
+TEST_F(SchedulerTest, a_held_queue_that_the_running_one_waits_for_runs_until_that_has_passed) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  Progress(kHigh, 1, 0);
+  ASSERT_FALSE(Runs(kLow));
+  Dependency dependency{kLow, 3};
+  scheduler_.SetDependencies(kHigh, {&dependency, 1});
+  Decide();
+  EXPECT_TRUE(Runs(kLow));
+  Progress(kLow, 5, 2);
+  EXPECT_TRUE(Runs(kLow));
+  Progress(kLow, 5, 3);
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, dependencies_reach_through_others_and_cycles_come_to_rest) {
+  Add(kLow, 0);
+  Add(kHigh, 2);
+  Add(kOther, 1);
+  for (QueueId id : {kLow, kHigh, kOther}) Progress(id, 9, 0);
+  Dependency on_other{kOther, 9};
+  Dependency on_low{kLow, 9};
+  Dependency on_high{kHigh, 9};
+  scheduler_.SetDependencies(kHigh, {&on_other, 1});
+  scheduler_.SetDependencies(kOther, {&on_low, 1});
+  scheduler_.SetDependencies(kLow, {&on_high, 1});
+  Decide();
+  EXPECT_TRUE(Runs(kLow) && Runs(kOther) && Runs(kHigh));
+}
+
+TEST_F(SchedulerTest, counters_that_lie_do_no_harm) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, UINT64_MAX);
+  Pass(milliseconds(1));
+  EXPECT_TRUE(Runs(kLow));
+  Progress(kHigh, UINT64_MAX, 0);
+  EXPECT_FALSE(Runs(kLow));
+  Progress(kHigh, 0, 0);
+  Pass(milliseconds(1));
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, hints_survive_a_change_of_policy) {
+  Add(kLow, 0);
+  Add(kHigh, 42);
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  Decide();
+  scheduler_.SetPolicy(*FindPolicy(kPolicyHighestPriorityFirst));
+  Decide();
+  EXPECT_EQ(scheduler_.GetHints(kHigh)->priority, 42);
+}
+
+TEST_F(SchedulerTest, changed_hints_take_effect_at_once) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, 0);
+  Hints hints;
+  hints.priority = 5;
+  scheduler_.SetHints(kLow, hints);
+  Decide();
+  EXPECT_TRUE(Runs(kLow));
+  EXPECT_FALSE(Runs(kHigh));
+}
+
+TEST_F(SchedulerTest, device_time_and_waiting_time_are_accounted) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 9, 0);
+  Pass(milliseconds(10));
+  Progress(kHigh, 1, 0);
+  Pass(milliseconds(5));
+  auto low = scheduler_.Stats(kLow, now_);
+  auto high = scheduler_.Stats(kHigh, now_);
+  EXPECT_EQ(low->service, milliseconds(10));
+  EXPECT_EQ(low->waiting, milliseconds(5));
+  EXPECT_EQ(high->service, milliseconds(5));
+}
+
+TEST_F(SchedulerTest, a_change_is_reported_once) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, 0);
+  sink_.changes.clear();
+  for (int i = 0; i < 10; ++i) Decide();
+  EXPECT_TRUE(sink_.changes.empty());
+}
+
+TEST_F(SchedulerTest, unknown_queues_are_ignored) {
+  scheduler_.Progress(QueueId{99}, 1, 0, now_);
+  scheduler_.RemoveQueue(QueueId{99}, now_);
+  scheduler_.SetAbsent(QueueId{99}, true, now_);
+  EXPECT_FALSE(scheduler_.Stats(QueueId{99}, now_).has_value());
+  Decide();
+  EXPECT_EQ(ask_at_, kNever);
+}
+
+// Random events under both policies: whatever happens, a device is never left with work and nobody to run,
+// only gated queues are held, the timers come to rest, and the same events give the same controls.
+class RandomEvents : public testing::TestWithParam<std::tuple<XPolicyType, int>> {};
+
+TEST_P(RandomEvents, keep_the_invariants) {
+  auto [policy, seed] = GetParam();
+  std::mt19937 random(static_cast<unsigned>(seed));
+  auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  Scheduler one{SchedulerConfig{}};
+  Scheduler two{SchedulerConfig{}};
+  Recorder sink_one;
+  Recorder sink_two;
+  constexpr int kQueues = 8;
+  uint64_t submitted[kQueues] = {};
+  uint64_t retired[kQueues] = {};
+  TimePoint now{milliseconds(1)};
+  auto both = [&](auto&& call) {
+    call(one);
+    call(two);
+  };
+  both([&](Scheduler& scheduler) { scheduler.SetPolicy(*FindPolicy(policy)); });
+  for (int i = 0; i < kQueues; ++i) {
+    Hints hints;
+    hints.priority = below(3);
+    hints.utilization = below(4) * 25;
+    both([&](Scheduler& scheduler) {
+      scheduler.AddQueue(QueueId{static_cast<uint64_t>(i) + 1}, ProcessId{1}, DeviceId{1}, hints, now);
+    });
+  }
+  for (int step = 0; step < 5000; ++step) {
+    int i = below(kQueues);
+    QueueId id{static_cast<uint64_t>(i) + 1};
+    now += microseconds(below(400));
+    switch (below(4)) {
+      case 0:
+        ++submitted[i];
+        break;
+      case 1:
+        retired[i] = std::min(submitted[i], retired[i] + 1);
+        break;
+      case 2:
+        retired[i] = submitted[i];
+        break;
+      default: {
+        Dependency dependency{QueueId{static_cast<uint64_t>(below(kQueues)) + 1},
+                              static_cast<uint64_t>(below(50))};
+        size_t count = static_cast<size_t>(below(2));
+        both([&](Scheduler& scheduler) { scheduler.SetDependencies(id, {&dependency, count}); });
+      }
+    }
+    both([&](Scheduler& scheduler) { scheduler.Progress(id, submitted[i], retired[i], now); });
+    TimePoint ask_one = one.Decide(now, sink_one);
+    TimePoint ask_two = two.Decide(now, sink_two);
+    ASSERT_EQ(ask_one, ask_two);
+    int ready = 0;
+    int running = 0;
+    for (int q = 0; q < kQueues; ++q) {
+      QueueId queue{static_cast<uint64_t>(q) + 1};
+      ASSERT_EQ(sink_one.Of(queue), sink_two.Of(queue));
+      ASSERT_TRUE(sink_one.Of(queue).run || sink_one.Of(queue).gated);
+      auto stats = one.Stats(queue, now);
+      two.Stats(queue, now);  // a look divides the time accounted: both are looked at
+      if (stats->state != QueueState::kReady || stats->stalled) continue;
+      ++ready;
+      running += stats->control.run;
+    }
+    // A lingering queue may keep the ready ones waiting, but not for long: that is what the grace timer is
+    // for.
+    Duration bound = std::max<Duration>(microseconds(200), one.timeslice() * kQueues);
+    ASSERT_TRUE(ready == 0 || running > 0 || ask_one <= now + bound);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, RandomEvents,
+                         testing::Combine(testing::Values(kPolicyHighestPriorityFirst,
+                                                          kPolicyUtilizationPartition),
+                                          testing::Range(1, 6)));
+
+}  // namespace
+}  // namespace xsched::sched
