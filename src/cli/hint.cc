@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -59,8 +60,8 @@ void AddHint(CLI::App& app) {
   hint->add_option("--priority,-p", options->priority)->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
   hint->add_option("--utilization,-u", options->utilization)
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
-  hint->add_option("--deadline-us", options->deadline_us)->check(CLI::PositiveNumber);
-  hint->add_option("--laxity-us", options->laxity_us)->check(CLI::PositiveNumber);
+  hint->add_option("--deadline-us", options->deadline_us)->check(AboveZero());
+  hint->add_option("--laxity-us", options->laxity_us)->check(AboveZero());
   hint->callback([options] { Hint(*options); });
 }
 

@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/queue_text.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 
 namespace xsched::cli {
 namespace {
@@ -51,7 +52,7 @@ void AddList(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* list = app.add_subcommand("list", "list the queues (yours; all of them for administrators)");
   list->add_flag("--json", options->json, "as JSON");
-  list->add_option("--pid", options->pid, "only of this process")->check(CLI::PositiveNumber);
+  list->add_option("--pid", options->pid, "only of this process")->check(AboveZero());
   list->add_flag("--mine", options->mine, "only of this user");
   list->callback([options] { List(*options); });
 }

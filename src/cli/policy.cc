@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/policy_names.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 
 namespace xsched::cli {
 namespace {

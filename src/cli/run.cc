@@ -15,8 +15,8 @@
 #include "cli/exit_codes.h"
 #include "cli/launch_environment.h"
 #include "cli/locations.h"
-#include "cli/policy_names.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -125,14 +125,12 @@ void AddRun(CLI::App& app) {
   run->add_option("--utilization,-u", launch.utilization, "share in percent (policy UP)")
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
   run->add_option("--deadline-us", launch.deadline_us, "deadline from the moment work is there")
-      ->check(CLI::PositiveNumber);
-  run->add_option("--laxity-us", launch.laxity_us, "by how much work may be delayed")
-      ->check(CLI::PositiveNumber);
+      ->check(AboveZero());
+  run->add_option("--laxity-us", launch.laxity_us, "by how much work may be delayed")->check(AboveZero());
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
-  run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(CLI::PositiveNumber);
-  run->add_option("--batch-size", launch.batch_size, "commands let through at a time")
-      ->check(CLI::PositiveNumber);
+  run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());
+  run->add_option("--batch-size", launch.batch_size, "commands let through at a time")->check(AboveZero());
   run->add_option("--policy", launch.policy, "set the server's policy first; with LCL, the process's own")
       ->check(PolicyValidator());
   run->add_option("--scheduler", launch.scheduler,

@@ -12,6 +12,7 @@
 #include "cli/queue_text.h"
 #include "cli/rates.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 #include "sched/core/policy.h"
 #include "xsched/types.h"
 
@@ -233,7 +234,7 @@ void AddTop(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   CLI::App* top = app.add_subcommand("top", "show the queues, live");
   top->add_option("--delay,-d", options->delay_s, "seconds between looks")->check(CLI::Range(0.1, 3600.0));
-  top->add_option("--count,-n", options->count, "end after so many looks")->check(CLI::PositiveNumber);
+  top->add_option("--count,-n", options->count, "end after so many looks")->check(AboveZero());
   top->add_flag("--batch,-b", options->batch, "plain text, for files and pipes");
   top->callback([options] {
     if (options->batch) {

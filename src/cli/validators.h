@@ -1,7 +1,8 @@
-// Policies by the names that people type.
+// What the command line checks before a command begins, with messages for people.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <string>
 
 #include "sched/core/policy.h"
@@ -21,6 +22,17 @@ inline CLI::Validator PolicyValidator() {
                                                     : "";
       },
       "HPF|UP");
+}
+
+inline CLI::Validator AboveZero() {
+  return CLI::Validator(
+      [](std::string& text) {
+        int64_t value = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        bool valid = error == std::errc() && end == text.data() + text.size() && value > 0;
+        return valid ? "" : text + " is not a whole number above 0";
+      },
+      "above 0");
 }
 
 }  // namespace xsched::cli
