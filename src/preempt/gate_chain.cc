@@ -3,6 +3,12 @@
 #include "base/log.h"
 
 namespace xsched::preempt {
+namespace {
+
+// How often a queue that others wait for tells where it is, at most, while it is being filled.
+constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
+
+}  // namespace
 
 void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   MutexLock lock(mutex_);
@@ -22,9 +28,13 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     uint64_t in_flight = before > now.retired ? before - now.retired : 0;
     gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
   }
-  bool marker_now =
-      before > now.retired && before > last_marker_ && (gate_now || before >= last_marker_ + batch);
-  if (marker_now && (gate_now || now.bounded) && driver.AppendMarker(before)) last_marker_ = before;
+  bool batch_full = now.bounded && before >= last_marker_ + batch;
+  bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
+  if (before > now.retired && before > last_marker_ && (gate_now || batch_full || progress_due) &&
+      driver.AppendMarker(before)) {
+    last_marker_ = before;
+    last_marker_at_ = now.time;
+  }
   if (!gate_now || gates_failed_) return;
 
   Gate gate{0, before};
@@ -74,6 +84,7 @@ uint64_t GateChain::OpenEnd(uint64_t submitted) {
 void GateChain::Reset() {
   MutexLock lock(mutex_);
   last_marker_ = seen_retired_ = 0;
+  last_marker_at_ = TimePoint{};
   busy_since_ = TimePoint{};
   pace_ = Pace{};
   gates_failed_ = false;

@@ -46,6 +46,7 @@ class GateChain {
     uint64_t retired;
     bool hold;     // nothing more may start
     bool bounded;  // it may be told to hold at any time: keep what is in flight small
+    bool tracked;  // others wait for it: its progress must be known now and then
     TimePoint time;
   };
 
@@ -77,6 +78,7 @@ class GateChain {
   Fifo<Gate> closed_;
   std::atomic<uint32_t> closed_count_{0};
   uint64_t last_marker_ = 0;
+  TimePoint last_marker_at_{};
   uint64_t seen_retired_ = 0;
   TimePoint busy_since_{};  // the device cannot have begun on what is in flight before this
   Pace pace_;

@@ -24,6 +24,7 @@ class FakeQueue final : public GateDriver {
   void OpenGate(uint64_t gate) override { opened.push_back(gate); }
   bool AppendMarker(uint64_t upto) override {
     items_.push_back({Item::kMarker, upto});
+    ++markers;
     return true;
   }
   void Append(uint64_t number) { items_.push_back({Item::kCommand, number}); }
@@ -46,6 +47,7 @@ class FakeQueue final : public GateDriver {
   std::vector<uint64_t> opened;
   std::vector<uint64_t> ran;
   bool refuse_gates = false;
+  int markers = 0;
 
  private:
   struct Item {
@@ -76,7 +78,7 @@ class GateChainTest : public testing::Test {
     chain_.OnRetired(retired_, time_);
     chain_.Advance(submitted_, Now(), limits_, queue_);
   }
-  GateChain::Now Now() const { return {retired_, hold_, bounded_, time_}; }
+  GateChain::Now Now() const { return {retired_, hold_, bounded_, tracked_, time_}; }
 
   FakeQueue queue_;
   GateChain chain_;
@@ -85,6 +87,7 @@ class GateChainTest : public testing::Test {
   uint64_t retired_ = 0;
   bool hold_ = false;
   bool bounded_ = true;
+  bool tracked_ = false;
   TimePoint time_{microseconds(1)};
 };
 
@@ -94,6 +97,20 @@ TEST_F(GateChainTest, an_unbounded_running_queue_gets_no_gates_and_no_markers) {
   EXPECT_FALSE(chain_.HasClosed());
   EXPECT_EQ(queue_.Run(1000), 0u);
   EXPECT_EQ(queue_.ran.size(), 100u);
+}
+
+TEST_F(GateChainTest, a_tracked_queue_gets_a_marker_once_a_millisecond_and_no_gates) {
+  bounded_ = false;
+  tracked_ = true;
+  time_ += std::chrono::seconds(1);
+  for (int i = 0; i < 100; ++i) {
+    Launch();
+    time_ += microseconds(100);
+  }
+  EXPECT_FALSE(chain_.HasClosed());
+  uint64_t told = queue_.Run(1000);
+  EXPECT_GE(told, 80u);
+  EXPECT_EQ(queue_.markers, 10);
 }
 
 TEST_F(GateChainTest, a_held_queue_takes_commands_and_starts_none) {

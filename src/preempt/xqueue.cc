@@ -42,9 +42,8 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Agent& agent = Agent::Get();
   if (agent.shut_down()) return number;
   if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
-  if ((flags & ipc::kFlagGated) == 0 && !suspended() && !gates_.HasClosed()) return number;
   if (hwq_->ops.append_gate == nullptr) {
-    WaitUntilMayLaunch(number);
+    if ((flags & ipc::kFlagGated) != 0 || suspended()) WaitUntilMayLaunch(number);
     return number;
   }
   GateChain::Now seen = Now();
@@ -102,11 +101,10 @@ bool XQueue::Held() const {
 void XQueue::Attend() {
   uint32_t query = block_->query.load(std::memory_order_acquire);
   if (answered_query_.exchange(query, std::memory_order_acq_rel) != query) {
-    if (Idle()) {
-      Agent::Get().RingScheduler(index_);
-    } else {
-      RequestProgress();
-    }
+    // What is known is told at once; what is not, when the next marker is reached.
+    report_progress_.store(!Idle(), std::memory_order_seq_cst);
+    Agent::Get().RingScheduler(index_);
+    RequestProgress();
   }
   ApplyLevels(Held());
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
@@ -225,8 +223,9 @@ void XQueue::SetHints(const sched::Hints& hints) {
 
 GateChain::Now XQueue::Now() const {
   bool ours = !destroying_.load(std::memory_order_acquire) && !Agent::Get().shut_down();
-  bool gated = (block_->flags.load(std::memory_order_acquire) & ipc::kFlagGated) != 0;
-  return {retired(), Held(), ours && gated, MonotonicClock::now()};
+  uint32_t flags = block_->flags.load(std::memory_order_acquire);
+  bool gated = (flags & ipc::kFlagGated) != 0;
+  return {retired(), Held(), ours && gated, flags != 0, MonotonicClock::now()};
 }
 
 GateChain::Limits XQueue::Limits() const {

@@ -102,6 +102,7 @@ class XQueue {
   std::atomic<uint32_t> markers_{0};       // on their way
   std::atomic<int64_t> retired_at_ns_{0};  // when `retired` last moved by a marker
   std::atomic<uint32_t> answered_query_{0};
+  std::atomic<bool> report_progress_{false};  // the scheduler asked, and has not been told anything new yet
   GateChain gates_;
 
   Mutex level_mutex_;  // serialises ApplyLevels

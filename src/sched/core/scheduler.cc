@@ -154,7 +154,8 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
   queue.retired = retired;
-  if (queue.running) {
+  // A stalled queue that comes back was just slow: it will be given more time.
+  if (queue.running || queue.stalled) {
     Duration gap = now - std::max(queue.progress_at, queue.running_since);
     queue.longest_gap = std::max(queue.longest_gap, gap);
   }

@@ -1,0 +1,113 @@
+// A client over the software device, for the tests in robustness.py.
+//
+//   soft_client PRIORITY continuous|task|stuck|idle SECONDS [fork|exec|queues|exit-thread]
+//
+// Writes a line "<milliseconds> <commands finished>" every 10 ms.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "xsched/soft/hal.h"
+#include "xsched/xsched.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Queue {
+  HwQueueHandle hwq = 0;
+  XQueueHandle xqueue = 0;
+
+  explicit Queue(int priority) {
+    SoftQueueCreate(&hwq, 1, kPreemptLevelBlock);
+    if (XResult result = XQueueCreate(&xqueue, hwq, kPreemptLevelBlock, kQueueCreateFlagNone)) {
+      printf("XQueueCreate %d\n", result);
+    }
+    XHintPriority(xqueue, priority);
+  }
+  ~Queue() {
+    XQueueDestroy(xqueue);
+    HwQueueDestroy(hwq);
+  }
+};
+
+int CountFiles(const char* folder) {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+
+void ManyQueues(int priority) {
+  { Queue warm(priority); }
+  int fds = CountFiles("/proc/self/fd");
+  int threads = CountFiles("/proc/self/task");
+  for (int i = 0; i < 500; ++i) {
+    Queue queue(priority);
+    SoftLaunch(queue.hwq, 1, nullptr, nullptr);
+    SoftSynchronize(queue.hwq);
+  }
+  printf("queues fds %d threads %d\n", CountFiles("/proc/self/fd") - fds,
+         CountFiles("/proc/self/task") - threads);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);
+  int priority = atoi(argv[1]);
+  std::string mode = argv[2];
+  double seconds = atof(argv[3]);
+  std::string extra = argc > 4 ? argv[4] : "";
+  if (extra == "queues") {
+    ManyQueues(priority);
+    return 0;
+  }
+  Queue queue(priority);
+  if (extra == "exec") {
+    SoftLaunch(queue.hwq, 1000, nullptr, nullptr);
+    execl(argv[0], argv[0], argv[1], argv[2], argv[3], static_cast<char*>(nullptr));
+  }
+  if (extra == "fork" && fork() == 0) {
+    // Uses a device of its own; holds nothing of its parent's.
+    Queue own(priority);
+    SoftLaunch(own.hwq, 1000, nullptr, nullptr);
+    printf("child %d\n", CountFiles("/proc/self/fd") > 0 ? 1 : 0);
+    sleep(static_cast<unsigned>(seconds));
+    _exit(0);
+  }
+  auto begin = Clock::now();
+  auto elapsed = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  uint64_t launched = 0;
+  double next_line = 0;
+  double next_task = 0;
+  while (elapsed() < seconds) {
+    uint64_t finished = 0;
+    SoftQueueReport(queue.hwq, &finished, nullptr);
+    if (mode == "continuous") {
+      for (; launched - finished < 64; ++launched) SoftLaunch(queue.hwq, 1000, nullptr, nullptr);
+    } else if (mode == "task" && elapsed() >= next_task) {
+      next_task = elapsed() + 0.1;
+      for (int i = 0; i < 30; ++i, ++launched) SoftLaunch(queue.hwq, 1000, nullptr, nullptr);
+    } else if (mode == "stuck" && launched == 0) {
+      SoftLaunch(queue.hwq, 3600'000'000, nullptr, nullptr);
+      ++launched;
+    }
+    if (elapsed() >= next_line) {
+      timespec now;
+      clock_gettime(CLOCK_MONOTONIC, &now);
+      printf("%.3f %llu\n", static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6,
+             static_cast<unsigned long long>(finished));
+      next_line = elapsed() + 0.01;
+    }
+    if (extra == "exit-thread" && elapsed() > 0.5) std::thread([] { exit(7); }).join();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  _exit(0);  // what is stuck stays so
+}
