@@ -1,48 +1,34 @@
 // xsched config: where settings come from, and what they are; changes the server's configuration file.
+#include <errno.h>
 #include <fmt/format.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
-#include "ipc/client.h"
+#include "cli/json_text.h"
+#include "cli/server_session.h"
+#include "cli/variables.h"
+#include "sched/core/policy.h"
 #include "server/options.h"
 
 namespace xsched::cli {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr struct {
-  const char* name;
-  const char* meaning;
-} kVariables[] = {
-    {"XSCHED_SCHEDULER",
-     "who schedules: GLB (the server), LCL (the process), APP (the program itself; default)"},
-    {"XSCHED_POLICY", "HPF or UP: schedule in the process with this policy"},
-    {"XSCHED_SOCKET", "the server's socket"},
-    {"XSCHED_AUTO_XQUEUE", "ON: shims make an XQueue for every queue"},
-    {"XSCHED_AUTO_XQUEUE_LEVEL", "1 … 3: preemption level"},
-    {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)"},
-    {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)"},
-    {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 … 255 (0)"},
-    {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 … 100 % (100)"},
-    {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 … 10000000"},
-    {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs"},
-    {"XSCHED_AUTO_XQUEUE_LAXITY", "µs"},
-    {"XSCHED_PREEMPT_LATENCY_US", "what is in flight should finish within this (2000)"},
-    {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw"},
-    {"XSCHED_LOG", "off, error, warn (default), info, debug"},
-    {"OPENCL_LAYERS", "OpenCL layers, the shim among them"},
-    {"LD_PRELOAD", "preloaded libraries"},
-};
-
-constexpr const char* kKeys[] = {"socket", "mode",         "group",   "admin_group",
-                                 "policy", "timeslice_us", "grace_us"};
+constexpr const char* kKeys[] = {"socket",       "mode",     "group",     "admin_group", "policy",
+                                 "timeslice_us", "grace_us", "idle_exit", "log_level"};
 
 struct ConfigOptions {
   bool as_json = false;
@@ -55,73 +41,161 @@ json ReadFile(const std::string& path) {
   std::ifstream file(path);
   if (!file) return json::object();
   json config = json::parse(file, nullptr, false);
-  if (!config.is_object()) throw CommandError(kExitFailed, fmt::format("{} is not a JSON object", path));
+  if (!config.is_object())
+    throw CommandError(kExitFailed, fmt::format("{} is not a JSON object: correct or remove it", path));
   return config;
 }
 
 void CheckKey(const std::string& key) {
+  std::string all;
   for (const char* known : kKeys) {
     if (key == known) return;
+    all += fmt::format(" {}", known);
   }
-  throw CommandError(kExitUsage, fmt::format("there is no setting {}", key));
+  throw CommandError(kExitUsage, fmt::format("there is no setting {} (there are{})", key, all));
+}
+
+// What is running, or why nothing can be said of it.
+json ServerState() {
+  try {
+    ServerSession server;
+    ipc::Status status = server.Status();
+    return {{"running", true},
+            {"version", status.version},
+            {"pid", status.pid},
+            {"policy", sched::PolicyName(static_cast<XPolicyType>(status.policy))},
+            {"timeslice_us", status.timeslice_us},
+            {"you_may_set_the_policy", status.is_admin != 0}};
+  } catch (const CommandError& error) {
+    return {{"running", false}, {"reason", error.what()}};
+  }
+}
+
+json Collect() {
+  json all = {{"socket", ipc::FindServerSocket().text}, {"server", ServerState()}};
+  for (bool system : {true, false}) {
+    std::string path = server::ConfigPath(system);
+    all["files"][path] = ReadFile(path);
+  }
+  for (const EnvironmentVariable& variable : EnvironmentVariables()) {
+    const char* value = std::getenv(variable.name);
+    json& entry = all["environment"][variable.name];
+    entry["meaning"] = variable.meaning;
+    entry["value"] = value == nullptr ? json() : json(value);
+    std::string problem = value == nullptr ? "" : ProblemOf(variable, value);
+    entry["valid"] = problem.empty();
+    if (!problem.empty()) entry["problem"] = problem;
+  }
+  all["problems"] = EnvironmentProblems(environ);
+  return all;
 }
 
 void Show(const ConfigOptions& options) {
-  json shown;
-  shown["socket"] = ipc::FindServerSocket().text;
-  for (bool system : {true, false}) {
-    std::string path = server::ConfigPath(system);
-    shown["files"][path] = ReadFile(path);
-  }
-  shown["environment"] = json::object();
-  for (const auto& variable : kVariables) {
-    if (const char* value = std::getenv(variable.name)) shown["environment"][variable.name] = value;
-  }
+  json all = Collect();
   if (options.as_json) {
-    fmt::print("{}\n", shown.dump(2));
+    fmt::print("{}\n", JsonText(all));
     return;
   }
-  fmt::print("server's socket: {}\n", shown["socket"].get<std::string>());
-  for (const auto& [path, config] : shown["files"].items()) {
-    fmt::print("{}: {}\n", path, config.empty() ? "nothing set" : config.dump());
+  const json& server = all["server"];
+  fmt::print("socket  {}\n", all["socket"].get<std::string>());
+  if (server["running"].get<bool>()) {
+    fmt::print("server  {} (pid {}), policy {}, timeslice {} µs\n", server["version"].get<std::string>(),
+               server["pid"].get<int>(), server["policy"].get<std::string>(),
+               server["timeslice_us"].get<int64_t>());
+  } else {
+    fmt::print("server  {}\n", server["reason"].get<std::string>());
   }
-  fmt::print("environment:\n");
-  for (const auto& variable : kVariables) {
+  for (const auto& [path, config] : all["files"].items()) {
+    fmt::print("file    {}: {}\n", path, config.empty() ? "nothing set" : JsonText(config, -1));
+  }
+  fmt::print("environment\n");
+  for (const EnvironmentVariable& variable : EnvironmentVariables()) {
     const char* value = std::getenv(variable.name);
-    fmt::print("  {:<32} {:<10} {}\n", variable.name, value == nullptr ? "-" : value, variable.meaning);
+    fmt::print("  {:<31} {:<8} {}\n", variable.name, value == nullptr ? "-" : value, variable.meaning);
   }
+  for (const json& problem : all["problems"]) fmt::print("problem: {}\n", problem.get<std::string>());
 }
 
 void Get(const ConfigOptions& options) {
   CheckKey(options.key);
-  json config = ReadFile(server::ConfigPath(options.system));
+  std::string path = server::ConfigPath(options.system);
+  json config = ReadFile(path);
   if (!config.contains(options.key))
-    throw CommandError(kExitFailed, fmt::format("{} is not set", options.key));
+    throw CommandError(kExitFailed, fmt::format("{} is not set in {}", options.key, path));
   const json& value = config[options.key];
-  fmt::print("{}\n", value.is_string() ? value.get<std::string>() : value.dump());
+  fmt::print("{}\n", value.is_string() ? value.get<std::string>() : JsonText(value, -1));
+}
+
+json ValueOf(const std::string& key, const std::string& text) {
+  if (key != "timeslice_us" && key != "grace_us" && key != "idle_exit") return text;
+  int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw CommandError(kExitUsage, fmt::format("{} must be a whole number, not {}", key, text));
+  return number;
+}
+
+// A file that comes into its place whole, or not at all.
+class NewFile {
+ public:
+  NewFile(const std::string& path, const std::string& text) : path_(path), new_path_(path + ".XXXXXX") {
+    std::error_code ignored;
+    fs::create_directories(fs::path(path).parent_path(), ignored);
+    int fd = mkstemp(new_path_.data());
+    if (fd < 0) Fail();
+    bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    written &= fchmod(fd, 0644) == 0;
+    written &= close(fd) == 0;
+    if (!written) {
+      unlink(new_path_.c_str());
+      Fail();
+    }
+  }
+  ~NewFile() {
+    if (!in_place_) unlink(new_path_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  const std::string& path() const { return new_path_; }
+  void PutInPlace() {
+    if (rename(new_path_.c_str(), path_.c_str()) != 0) Fail();
+    in_place_ = true;
+  }
+
+ private:
+  [[noreturn]] void Fail() const {
+    ExitCode code = errno == EACCES || errno == EROFS || errno == EPERM ? kExitNotPermitted : kExitFailed;
+    throw CommandError(code, fmt::format("cannot write {}: {}", path_, strerror(errno)));
+  }
+
+  std::string path_;
+  std::string new_path_;
+  bool in_place_ = false;
+};
+
+// Would a server start with this file? It is asked as the server itself would read it.
+void CheckAsServer(std::string file) {
+  std::string program = "xserver";
+  std::string option = "--config";
+  char* arguments[] = {program.data(), option.data(), file.data(), nullptr};
+  try {
+    server::ParseOptions(3, arguments);
+  } catch (const std::exception& error) {
+    std::string text = error.what();
+    if (text.starts_with(file + ": ")) text.erase(0, file.size() + 2);
+    throw CommandError(kExitUsage, fmt::format("{}; nothing was changed", text));
+  }
 }
 
 void Set(const ConfigOptions& options) {
   CheckKey(options.key);
   std::string path = server::ConfigPath(options.system);
   json config = ReadFile(path);
-  bool number = options.key == "timeslice_us" || options.key == "grace_us";
-  if (number) {
-    char* end = nullptr;
-    long long value = std::strtoll(options.value.c_str(), &end, 10);
-    if (options.value.empty() || *end != '\0') {
-      throw CommandError(kExitUsage, fmt::format("{} must be a whole number", options.key));
-    }
-    config[options.key] = value;
-  } else {
-    config[options.key] = options.value;
-  }
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
-  std::ofstream file(path);
-  file << config.dump(2) << "\n";
-  file.close();
-  if (!file) throw CommandError(kExitNotPermitted, fmt::format("cannot write {}", path));
+  config[options.key] = ValueOf(options.key, options.value);
+  NewFile file(path, JsonText(config) + "\n");
+  CheckAsServer(file.path());
+  file.PutInPlace();
   fmt::print("{}: {} = {} (read when the server starts)\n", path, options.key, options.value);
 }
 

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/json_text.h"
 #include "cli/locations.h"
 #include "cli/opencl_probe.h"
 #include "cli/server_session.h"
@@ -42,7 +43,7 @@ class Report {
       for (const Finding& finding : findings_) {
         all["findings"].push_back({{"about", finding.about}, {"good", finding.good}, {"text", finding.text}});
       }
-      fmt::print("{}\n", all.dump(2));
+      fmt::print("{}\n", JsonText(all));
       return;
     }
     for (const Finding& finding : findings_) {

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/json_text.h"
 #include "cli/queue_text.h"
 #include "cli/server_session.h"
 #include "cli/validators.h"
@@ -43,7 +44,7 @@ void List(const ListOptions& options) {
   if (!options.json) return PrintTable(queues);
   nlohmann::json all = nlohmann::json::array();
   for (const ipc::QueueInfo& queue : queues) all.push_back(ToJson(queue));
-  fmt::print("{}\n", all.dump(2));
+  fmt::print("{}\n", JsonText(all));
 }
 
 }  // namespace

@@ -1,0 +1,119 @@
+#include "cli/variables.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <sstream>
+
+#include "ipc/client.h"
+#include "xsched/types.h"
+
+namespace xsched::cli {
+namespace {
+
+using Kind = EnvironmentVariable::Kind;
+
+constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
+
+constexpr EnvironmentVariable kVariables[] = {
+    {"XSCHED_SCHEDULER",
+     "who schedules: GLB (the server), LCL (the process), APP (the program itself; default)", Kind::kWord, 0,
+     0, " GLB LCL APP "},
+    {"XSCHED_POLICY", "HPF or UP: schedule in the process, with this policy", Kind::kWord, 0, 0, " HPF UP "},
+    {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
+    {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
+    {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: preemption level (1)", Kind::kNumber, 1, 3},
+    {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)", Kind::kNumber, 1, INT64_MAX},
+    {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)", Kind::kNumber, 1, INT64_MAX},
+    {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 to 255; bigger is more urgent (0)", Kind::kNumber,
+     PRIORITY_NO_EXECUTE, PRIORITY_MAX},
+    {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
+     UTILIZATION_MAX},
+    {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
+    {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the moment work is there", Kind::kNumber, 1, INT64_MAX},
+    {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},
+    {"XSCHED_PREEMPT_LATENCY_US", "what is in flight should end within so many µs (2000)", Kind::kNumber, 1,
+     10'000'000},
+    {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
+    {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0,
+     " OFF ERROR WARN INFO DEBUG "},
+    {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},
+    {"LD_PRELOAD", "preloaded libraries", Kind::kFiles},
+};
+
+std::string NumberProblem(const EnvironmentVariable& variable, const std::string& value) {
+  char* end = nullptr;
+  errno = 0;
+  long long number = std::strtoll(value.c_str(), &end, 10);
+  if (errno == 0 && *end == '\0' && number >= variable.min && number <= variable.max) return "";
+  return variable.max == INT64_MAX
+             ? fmt::format("is not a whole number from {}", variable.min)
+             : fmt::format("is not a whole number from {} to {}", variable.min, variable.max);
+}
+
+std::string WordProblem(const EnvironmentVariable& variable, std::string value) {
+  std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::toupper(c); });
+  std::string words = variable.words;
+  if (value.find(' ') == std::string::npos && words.find(" " + value + " ") != std::string::npos) return "";
+  return fmt::format("is none of{}", words.substr(0, words.size() - 1));
+}
+
+// A name without a slash is looked up where libraries are; only a path can be known to be wrong.
+std::string FileProblem(const std::string& path) {
+  if (path.find('/') == std::string::npos || access(path.c_str(), R_OK) == 0) return "";
+  return fmt::format("names {}, which cannot be read", path);
+}
+
+std::string FilesProblem(std::string list) {
+  std::replace(list.begin(), list.end(), ':', ' ');
+  std::istringstream paths(list);
+  for (std::string path; paths >> path;) {
+    if (std::string problem = FileProblem(path); !problem.empty()) return problem;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const EnvironmentVariable> EnvironmentVariables() { return kVariables; }
+
+std::string ProblemOf(const EnvironmentVariable& variable, const std::string& value) {
+  if (value.empty()) return "";
+  switch (variable.kind) {
+    case Kind::kNumber:
+      return NumberProblem(variable, value);
+    case Kind::kWord:
+      return WordProblem(variable, value);
+    case Kind::kFile:
+      return FileProblem(value);
+    case Kind::kFiles:
+      return FilesProblem(value);
+    case Kind::kSocket:
+      return value.size() < sizeof(ipc::SocketPath::text) ? "" : "is too long for a socket's path";
+  }
+  return "";
+}
+
+std::vector<std::string> EnvironmentProblems(const char* const* environment) {
+  std::vector<std::string> problems;
+  for (; *environment != nullptr; ++environment) {
+    std::string entry = *environment;
+    std::string name = entry.substr(0, entry.find('='));
+    std::string value = name.size() < entry.size() ? entry.substr(name.size() + 1) : "";
+    auto known = std::find_if(std::begin(kVariables), std::end(kVariables),
+                              [&](const EnvironmentVariable& variable) { return variable.name == name; });
+    if (known == std::end(kVariables)) {
+      if (name.starts_with("XSCHED_")) problems.push_back(fmt::format("{} is not read by anything", name));
+    } else if (std::string problem = ProblemOf(*known, value); !problem.empty()) {
+      problems.push_back(fmt::format("{}={} {}", name, value, problem));
+    }
+  }
+  std::sort(problems.begin(), problems.end());
+  return problems;
+}
+
+}  // namespace xsched::cli

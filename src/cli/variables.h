@@ -1,0 +1,31 @@
+// The environment variables that programs under XSched read: what each means, and whether a value is one that
+// it takes. Looks at the files that values name; changes nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace xsched::cli {
+
+struct EnvironmentVariable {
+  enum class Kind { kNumber, kWord, kFile, kFiles, kSocket };
+  const char* name;
+  const char* meaning;
+  Kind kind;
+  int64_t min = 0;
+  int64_t max = 0;
+  const char* words = "";  // the words it takes, in capitals, with spaces around each
+};
+
+std::span<const EnvironmentVariable> EnvironmentVariables();
+
+// Why `value` is not one that the variable takes; empty: it is (or it is empty, which is as unset).
+std::string ProblemOf(const EnvironmentVariable& variable, const std::string& value);
+
+// One sentence for each variable in `environment` ("NAME=value", to a null) that XSched will not take as it
+// is, those included that begin with XSCHED_ and that nothing reads.
+std::vector<std::string> EnvironmentProblems(const char* const* environment);
+
+}  // namespace xsched::cli
