@@ -3,25 +3,18 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <dlfcn.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/fd.h"
+#include "cli/child_process.h"
+#include "cli/json_text.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kTimeoutMs = 20000;
 
 // Does the queue have an XQueue? Asked of the shim's own libraries, which the layer has loaded.
 bool HasXQueue(void* library, cl_platform_id platform, cl_device_id device) {
@@ -80,44 +73,20 @@ json Probe(bool with_layer) {
 
 OpenClProbe ProbeOpenCl(const std::string& shim) {
   OpenClProbe result;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    result.error = "cannot make a pipe";
-    return result;
-  }
-  UniqueFd from_child(ends[0]);
-  UniqueFd to_parent(ends[1]);
-  pid_t child = fork();
-  if (child < 0) {
-    result.error = "cannot start a process";
-    return result;
-  }
-  if (child == 0) {
+  std::optional<std::string> text = InChild([&] {
     if (!shim.empty()) {
       setenv("OPENCL_LAYERS", shim.c_str(), 1);
       setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
       setenv("XSCHED_SCHEDULER", "APP", 1);
+      unsetenv("XSCHED_POLICY");
     }
-    std::string text = Probe(!shim.empty()).dump();
-    [[maybe_unused]] ssize_t written = write(to_parent.get(), text.data(), text.size());
-    _exit(0);
-  }
-  to_parent.Reset();
-  std::string text;
-  char buffer[4096];
-  pollfd ready{from_child.get(), POLLIN, 0};
-  while (poll(&ready, 1, kTimeoutMs) == 1) {
-    ssize_t bytes = read(from_child.get(), buffer, sizeof buffer);
-    if (bytes <= 0) break;
-    text.append(buffer, static_cast<size_t>(bytes));
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  json answer = json::parse(text, nullptr, false);
-  if (!answer.is_object()) {
+    return JsonText(Probe(!shim.empty()), -1);
+  });
+  if (!text) {
     result.error = "OpenCL crashed or hung while it was asked for its devices";
     return result;
   }
+  json answer = json::parse(*text);
   result.loader = answer["loader"];
   result.layer_works = answer["layer"];
   for (const json& device : answer["devices"]) result.devices.push_back({device[0], device[1]});

@@ -1,0 +1,101 @@
+#include "cli/examine_program.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "cli/elf_file.h"
+#include "cli/locations.h"
+
+namespace xsched::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kAbout = "program";
+constexpr int kMostInterpreters = 4;  // as the kernel
+
+bool IsOpenClLoader(const std::string& library) { return library.starts_with("libOpenCL.so"); }
+
+// Does running it change whose rights the process has?
+bool ChangesRights(const std::string& path) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return false;
+  return ((status.st_mode & S_ISUID) != 0 && status.st_uid != getuid()) ||
+         ((status.st_mode & S_ISGID) != 0 && status.st_gid != getgid());
+}
+
+// A loader of its own goes before the system's; it takes layers only if it knows them.
+void ExamineOwnLoader(Report& report, const ElfFile& elf, const std::string& path) {
+  std::vector<std::string> folders = elf.run_path;
+  folders.push_back(fs::path(path).parent_path().string());
+  for (const std::string& folder : folders) {
+    std::string loader = folder + "/libOpenCL.so.1";
+    // The system's own folder is no folder of the program's.
+    if (!fs::exists(loader) || folder.starts_with("/usr/lib") || folder.starts_with("/lib")) continue;
+    if (FileContains(loader, "OPENCL_LAYERS")) {
+      report.Ok(kAbout, fmt::format("brings its own OpenCL loader, {}, which takes layers", loader));
+    } else {
+      report.Problem(kAbout,
+                     fmt::format("brings its own OpenCL loader, {}, which takes no layers: use xsched "
+                                 "run --route preload",
+                                 loader));
+    }
+    return;
+  }
+}
+
+void ExamineElf(Report& report, const ElfFile& elf, const std::string& path) {
+  if (!elf.is_64_bit) {
+    report.Obstacle(kAbout, fmt::format("{} is a 32-bit program; XSched's libraries are not", path));
+    return;
+  }
+  if (!elf.has_loader) {
+    report.Obstacle(kAbout,
+                    fmt::format("{} is statically linked: nothing can be put before its calls", path));
+    return;
+  }
+  bool links = std::any_of(elf.needed.begin(), elf.needed.end(), IsOpenClLoader);
+  report.Ok(kAbout, links
+                        ? fmt::format("{} links the OpenCL loader: both routes reach it", path)
+                        : fmt::format("{} does not link the OpenCL loader itself; if it or a library of its "
+                                      "own opens it, both routes reach it",
+                                      path));
+  ExamineOwnLoader(report, elf, path);
+}
+
+}  // namespace
+
+void ExamineProgram(Report& report, const std::string& name) {
+  std::string wanted = name;
+  for (int depth = 0; depth <= kMostInterpreters; ++depth) {
+    std::optional<std::string> path = FindInPath(wanted);
+    if (!path) {
+      report.Obstacle(kAbout, fmt::format("{} is not there, or not executable", wanted));
+      return;
+    }
+    std::optional<ElfFile> elf = ReadElf(*path);
+    if (elf) {
+      if (ChangesRights(*path)) {
+        report.Problem(kAbout, fmt::format("{} runs with another's rights (setuid or setgid): preloading is "
+                                           "ignored, and only that user's server is used",
+                                           *path));
+      }
+      ExamineElf(report, *elf, *path);
+      return;
+    }
+    std::optional<std::string> interpreter = InterpreterOf(*path);
+    if (!interpreter) {
+      report.Obstacle(kAbout, fmt::format("{} is neither a program nor a script with an interpreter", *path));
+      return;
+    }
+    report.Note(kAbout, fmt::format("{} is a script, run by {}", *path, *interpreter));
+    wanted = *interpreter;
+  }
+  report.Obstacle(kAbout, fmt::format("{}: scripts that run scripts, without end", name));
+}
+
+}  // namespace xsched::cli

@@ -1,0 +1,42 @@
+// What doctor has found: lines of a report, and whether a program would be scheduled by them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace xsched::cli {
+
+class Report {
+ public:
+  enum class Kind { kOk, kNote, kProblem };
+
+  void Ok(const std::string& about, const std::string& text) { Add(about, Kind::kOk, text); }
+  // True, and no reason to expect anything else.
+  void Note(const std::string& about, const std::string& text) { Add(about, Kind::kNote, text); }
+  // Something is not as it should be, but a program is scheduled all the same.
+  void Problem(const std::string& about, const std::string& text) { Add(about, Kind::kProblem, text); }
+  // A program is not scheduled because of this.
+  void Obstacle(const std::string& about, const std::string& text);
+
+  bool scheduled() const { return obstacle_.empty(); }
+  // The first obstacle; empty: there is none.
+  const std::string& obstacle() const { return obstacle_; }
+
+  std::string Text() const;
+  std::string Json() const;
+
+ private:
+  struct Finding {
+    std::string about;
+    Kind kind;
+    std::string text;
+  };
+  void Add(const std::string& about, Kind kind, const std::string& text) {
+    findings_.push_back({about, kind, text});
+  }
+
+  std::vector<Finding> findings_;
+  std::string obstacle_;
+};
+
+}  // namespace xsched::cli
