@@ -54,7 +54,7 @@ std::vector<std::unique_ptr<TestAgent>> Connect(const ServerProcess& server, con
   for (int i = 0; i < setup.clients; ++i) {
     auto agent = std::make_unique<TestAgent>(server.socket());
     // A client works on one device; on each, half of the clients are more urgent than the other half.
-    auto device = static_cast<uint64_t>(1 + i % setup.devices);
+    uint64_t device = 1 + static_cast<uint64_t>(i) % static_cast<uint64_t>(setup.devices);
     for (uint32_t queue = 0; queue < setup.queues; ++queue) {
       if (!agent->CreateQueue(queue, i / setup.devices % 2, device)) throw std::runtime_error("no queue");
     }

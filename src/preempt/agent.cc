@@ -323,8 +323,9 @@ void Agent::AfterForkInChild() {
   scheduler_bell_.store(-1, std::memory_order_relaxed);
   // Launches of this process must not count in the parent's blocks: put private memory in their place. Zeroed
   // flags make every queue unscheduled.
-  mmap(owned_.mapping.get(), ipc::kSegmentSize, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  void* own = mmap(owned_.mapping.get(), ipc::kSegmentSize, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (own == MAP_FAILED) XSCHED_WARN("a forked process still counts its launches with its parent's");
   owned_.mapping.Forget();
   segment_.store(nullptr, std::memory_order_relaxed);
   started_ = false;

@@ -7,6 +7,7 @@
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <dlfcn.h>
 
 #include <atomic>
@@ -74,10 +75,11 @@ struct Setup {
   }
 };
 
-void SayReferences(const char* what, cl_command_queue queue) {
+// Of a queue without work: commands in flight count as users, until a moment of the runtime's own choosing.
+void SayReferences(cl_command_queue queue) {
   cl_uint count = 0;
   CL(clGetCommandQueueInfo)(queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, nullptr);
-  Say(what, count);
+  Say("references", count);
 }
 
 void SaySum(cl_command_queue queue, cl_mem buffer) {
@@ -121,7 +123,6 @@ void KernelsCopiesFillsAndMaps(const Setup& cl) {
   Say("twice", CL(clEnqueueNDRangeKernel)(queue, twice, 1, nullptr, &quarter, nullptr, 0, nullptr, nullptr));
   SaySum(queue, b);
   Say("finish", CL(clFinish)(queue));
-  SayReferences("references", queue);
   CL(clReleaseMemObject)(sub);
   CL(clReleaseKernel)(add);
   CL(clReleaseKernel)(twice);
@@ -167,9 +168,6 @@ void Events(const Setup& cl) {
     cl_command_type type;
     CL(clGetEventInfo)(event, CL_EVENT_COMMAND_TYPE, sizeof type, &type, nullptr);
     Say("type", type);
-    cl_uint references;
-    CL(clGetEventInfo)(event, CL_EVENT_REFERENCE_COUNT, sizeof references, &references, nullptr);
-    Say("references", references);
   }
   cl_ulong queued = 0, submitted = 0, started = 0, ended = 0;
   Say("profiling", CL(clGetEventProfilingInfo)(events[0], CL_PROFILING_COMMAND_QUEUED, 8, &queued, nullptr));
@@ -258,6 +256,191 @@ void ExtensionLookup(const Setup& cl) {
   Say("clIcdGetPlatformIDsKHR", icd != nullptr);
 }
 
+void QueuesComeAndGo(const Setup& cl) {
+  Say("== queues come and go");
+  cl_command_queue queue = cl.Queue(0);
+  SayReferences(queue);
+  Say("retain", CL(clRetainCommandQueue)(queue));
+  SayReferences(queue);
+  Say("release", CL(clReleaseCommandQueue)(queue));
+  SayReferences(queue);
+  cl_mem buffer = cl.Buffer();
+  std::vector<int> data(kCount, 3);
+  cl_event written;
+  Say("write",
+      CL(clEnqueueWriteBuffer)(queue, buffer, CL_FALSE, 0, kBytes, data.data(), 0, nullptr, &written));
+  Say("release with work", CL(clReleaseCommandQueue)(queue));
+  Say("wait", CL(clWaitForEvents)(1, &written));
+  CL(clReleaseEvent)(written);
+  cl_command_queue other = cl.Queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+  SaySum(other, buffer);
+  Say("release", CL(clReleaseCommandQueue)(other));
+  CL(clReleaseMemObject)(buffer);
+}
+
+// A ring of queues, each waiting for the one before.
+void EventsAcrossManyQueues(const Setup& cl) {
+  Say("== events across many queues");
+  constexpr size_t kQueues = 4;
+  cl_command_queue queues[kQueues];
+  for (size_t i = 0; i < kQueues; ++i)
+    queues[i] = cl.Queue(i % 2 ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0);
+  cl_mem buffer = cl.Buffer();
+  cl_kernel add = cl.Kernel("add");
+  CL(clSetKernelArg)(add, 0, sizeof buffer, &buffer);
+  cl_event last = nullptr;
+  for (int i = 0; i < 200; ++i) {
+    cl_command_queue queue = queues[static_cast<size_t>(i) % kQueues];
+    cl_event next;
+    CL(clSetKernelArg)(add, 1, sizeof i, &i);
+    bool by_barrier = i % 3 == 0 && last != nullptr;
+    if (by_barrier) CL(clEnqueueBarrierWithWaitList)(queue, 1, &last, nullptr);
+    cl_uint waits = last == nullptr || by_barrier ? 0 : 1;
+    CL(clEnqueueNDRangeKernel)
+    (queue, add, 1, nullptr, &kCount, nullptr, waits, waits ? &last : nullptr, &next);
+    CL(clFlush)(queue);
+    if (last != nullptr) CL(clReleaseEvent)(last);
+    last = next;
+  }
+  Say("wait", CL(clWaitForEvents)(1, &last));
+  SaySum(queues[0], buffer);
+  CL(clReleaseEvent)(last);
+  CL(clReleaseKernel)(add);
+  CL(clReleaseMemObject)(buffer);
+  for (cl_command_queue queue : queues) Say("release", CL(clReleaseCommandQueue)(queue));
+}
+
+void SubDevicesAndContexts(const Setup& cl) {
+  Say("== sub-devices, each with a context");
+  const cl_device_partition_property equally[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
+  cl_device_id parts[64];
+  cl_uint count = 0;
+  Say("partition", CL(clCreateSubDevices)(cl.device, equally, 64, parts, &count));
+  for (cl_uint i = 0; i < count; ++i) {
+    cl_int error;
+    cl_context context = CL(clCreateContext)(nullptr, 1, &parts[i], nullptr, nullptr, &error);
+    Say("context", error);
+    cl_command_queue queue = CL(clCreateCommandQueue)(context, parts[i], 0, &error);
+    Say("queue", error);
+    cl_mem buffer = CL(clCreateBuffer)(context, CL_MEM_READ_WRITE, kBytes, nullptr, &error);
+    const int nine = 9;
+    Say("fill", CL(clEnqueueFillBuffer)(queue, buffer, &nine, sizeof nine, 0, kBytes, 0, nullptr, nullptr));
+    SaySum(queue, buffer);
+    CL(clReleaseMemObject)(buffer);
+    Say("release", CL(clReleaseCommandQueue)(queue));
+    Say("release", CL(clReleaseContext)(context));
+    Say("release", CL(clReleaseDevice)(parts[i]));
+  }
+}
+
+void RectanglesAndImages(const Setup& cl) {
+  Say("== rectangles, images");
+  cl_command_queue queue = cl.Queue(0);
+  cl_mem buffer = cl.Buffer();
+  const size_t origin[] = {0, 0, 0};
+  const size_t corner[] = {64, 4, 0};
+  const size_t part[] = {32, 4, 1};
+  std::vector<int> data(kCount, -1);
+  Say("copy", CL(clEnqueueCopyBufferRect)(queue, buffer, buffer, origin, corner, part, 128, 0, 128, 0, 0,
+                                          nullptr, nullptr));
+  Say("read", CL(clEnqueueReadBufferRect)(queue, buffer, CL_TRUE, corner, origin, part, 128, 0, 64, 0,
+                                          data.data(), 0, nullptr, nullptr));
+  Say("write", CL(clEnqueueWriteBufferRect)(queue, buffer, CL_TRUE, origin, corner, part, 64, 0, 256, 0,
+                                            data.data(), 0, nullptr, nullptr));
+  SaySum(queue, buffer);
+  const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+  cl_image_desc description{};
+  description.image_type = CL_MEM_OBJECT_IMAGE2D;
+  description.image_width = description.image_height = 64;
+  cl_int error;
+  cl_mem image = CL(clCreateImage)(cl.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  Say("image", error);
+  cl_mem other = CL(clCreateImage)(cl.context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+  const size_t all[] = {64, 64, 1};
+  const size_t tile[] = {8, 8, 1};
+  const cl_uint color[] = {1, 2, 3, 4};
+  Say("write",
+      CL(clEnqueueWriteImage)(queue, image, CL_TRUE, origin, all, 0, 0, data.data(), 0, nullptr, nullptr));
+  Say("fill", CL(clEnqueueFillImage)(queue, other, color, origin, all, 0, nullptr, nullptr));
+  Say("copy", CL(clEnqueueCopyImage)(queue, image, other, origin, tile, tile, 0, nullptr, nullptr));
+  Say("to buffer", CL(clEnqueueCopyImageToBuffer)(queue, other, buffer, origin, all, 0, 0, nullptr, nullptr));
+  SaySum(queue, buffer);
+  Say("to image", CL(clEnqueueCopyBufferToImage)(queue, buffer, image, 0, origin, all, 0, nullptr, nullptr));
+  Say("read",
+      CL(clEnqueueReadImage)(queue, image, CL_TRUE, origin, all, 0, 0, data.data(), 0, nullptr, nullptr));
+  Say("sum", std::accumulate(data.begin(), data.end(), 0L));
+  size_t pitch = 0;
+  void* mapped = CL(clEnqueueMapImage)(queue, image, CL_TRUE, CL_MAP_READ, origin, tile, &pitch, nullptr, 0,
+                                       nullptr, nullptr, &error);
+  Say("map", error);
+  Say("pitch", static_cast<long>(pitch));
+  Say("unmap", CL(clEnqueueUnmapMemObject)(queue, image, mapped, 0, nullptr, nullptr));
+  Say("finish", CL(clFinish)(queue));
+  for (cl_mem memory : {buffer, image, other}) CL(clReleaseMemObject)(memory);
+  Say("release", CL(clReleaseCommandQueue)(queue));
+}
+
+void SharedVirtualMemory(const Setup& cl) {
+  Say("== shared virtual memory");
+  cl_command_queue queue = cl.Queue(0);
+  auto* a = static_cast<int*>(CL(clSVMAlloc)(cl.context, CL_MEM_READ_WRITE, kBytes, 0));
+  auto* b = static_cast<int*>(CL(clSVMAlloc)(cl.context, CL_MEM_READ_WRITE, kBytes, 0));
+  Say("allocated", a != nullptr && b != nullptr);
+  if (a != nullptr && b != nullptr) {
+    const int nine = 9;
+    Say("fill", CL(clEnqueueSVMMemFill)(queue, a, &nine, sizeof nine, kBytes, 0, nullptr, nullptr));
+    Say("copy", CL(clEnqueueSVMMemcpy)(queue, CL_TRUE, b, a, kBytes, 0, nullptr, nullptr));
+    Say("map", CL(clEnqueueSVMMap)(queue, CL_TRUE, CL_MAP_READ, b, kBytes, 0, nullptr, nullptr));
+    Say("sum", std::accumulate(b, b + kCount, 0L));
+    Say("unmap", CL(clEnqueueSVMUnmap)(queue, b, 0, nullptr, nullptr));
+    void* both[] = {a, b};
+    Say("free", CL(clEnqueueSVMFree)(queue, 2, both, nullptr, nullptr, 0, nullptr, nullptr));
+  }
+  Say("finish", CL(clFinish)(queue));
+  Say("release", CL(clReleaseCommandQueue)(queue));
+}
+
+template <typename Function>
+bool LookUpExtension(const Setup& cl, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(CL(clGetExtensionFunctionAddressForPlatform)(cl.platform, name));
+  Say(name, *function != nullptr);
+  return *function != nullptr;
+}
+
+// Extensions' functions come by lookup only. The second and third launch name no queue.
+void CommandBuffers(const Setup& cl) {
+  Say("== command buffers");
+  clCreateCommandBufferKHR_fn create;
+  clCommandFillBufferKHR_fn fill;
+  clFinalizeCommandBufferKHR_fn finalize;
+  clEnqueueCommandBufferKHR_fn enqueue;
+  clReleaseCommandBufferKHR_fn release;
+  if (!LookUpExtension(cl, "clCreateCommandBufferKHR", &create) ||
+      !LookUpExtension(cl, "clCommandFillBufferKHR", &fill) ||
+      !LookUpExtension(cl, "clFinalizeCommandBufferKHR", &finalize) ||
+      !LookUpExtension(cl, "clEnqueueCommandBufferKHR", &enqueue) ||
+      !LookUpExtension(cl, "clReleaseCommandBufferKHR", &release)) {
+    return;
+  }
+  cl_command_queue queue = cl.Queue(0);
+  cl_mem buffer = cl.Buffer();
+  cl_int error;
+  cl_command_buffer_khr commands = create(1, &queue, nullptr, &error);
+  Say("made", error);
+  const int eleven = 11;
+  cl_sync_point_khr filled;
+  Say("fill",
+      fill(commands, nullptr, buffer, &eleven, sizeof eleven, 0, kBytes, 0, nullptr, &filled, nullptr));
+  Say("finalize", finalize(commands));
+  for (cl_uint queues : {1u, 0u, 0u}) {
+    Say("enqueue", enqueue(queues, queues ? &queue : nullptr, commands, 0, nullptr, nullptr));
+    SaySum(queue, buffer);
+  }
+  Say("release", release(commands));
+  CL(clReleaseMemObject)(buffer);
+  Say("release", CL(clReleaseCommandQueue)(queue));
+}
+
 void ManyThreads(const Setup& cl) {
   Say("== threads, each with a queue");
   std::atomic<long> total{0};
@@ -296,6 +479,12 @@ int main(int argc, char** argv) {
   NativeKernelsAndOldFunctions(cl);
   Mistakes(cl);
   ExtensionLookup(cl);
+  QueuesComeAndGo(cl);
+  EventsAcrossManyQueues(cl);
+  SubDevicesAndContexts(cl);
+  RectanglesAndImages(cl);
+  SharedVirtualMemory(cl);
+  CommandBuffers(cl);
   ManyThreads(cl);
   return 0;
 }

@@ -283,7 +283,8 @@ TEST_F(SchedulerTest, unknown_queues_are_ignored) {
 class RandomEvents : public testing::TestWithParam<std::tuple<XPolicyType, int>> {};
 
 TEST_P(RandomEvents, keep_the_invariants) {
-  auto [policy, seed] = GetParam();
+  const XPolicyType policy = std::get<0>(GetParam());
+  const int seed = std::get<1>(GetParam());
   std::mt19937 random(static_cast<unsigned>(seed));
   auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   Scheduler one{SchedulerConfig{}};
