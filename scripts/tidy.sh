@@ -45,13 +45,13 @@ if ((${#files[@]} == 0)); then
 fi
 ((${#files[@]} > 0)) || exit 0
 
-# Line by line: one file's findings do not mix with another's.
+# One file's findings at a time. What is an error is .clang-tidy's to say, not the -Werror of the build.
 check() {
   if [[ -n $deadline ]] && (($(date +%s) >= deadline)); then
     echo "$1" >>"$left_out"
     return 0
   fi
-  if ! found=$(clang-tidy --quiet -p "$build" "$1" 2>/dev/null); then
+  if ! found=$(clang-tidy --quiet --extra-arg=-Wno-error -p "$build" "$1" 2>/dev/null); then
     printf '%s\n' "$found"
     return 1
   fi
