@@ -12,13 +12,15 @@
 namespace xsched {
 namespace {
 
-// One warning per name and process; a few bits of the name's hash are enough to tell names apart.
+// One warning per name and process. Names are few, and literals.
 bool FirstWarning(const char* name) {
-  static std::atomic<uint64_t> warned{0};
-  uint64_t hash = 1469598103934665603u;
-  for (const char* c = name; *c != '\0'; ++c) hash = (hash ^ static_cast<unsigned char>(*c)) * 1099511628211u;
-  uint64_t bit = uint64_t{1} << (hash >> 58);
-  return (warned.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+  static std::atomic<const char*> warned[32];
+  for (std::atomic<const char*>& slot : warned) {
+    const char* known = nullptr;
+    if (slot.compare_exchange_strong(known, name, std::memory_order_relaxed)) return true;
+    if (strcmp(known, name) == 0) return false;
+  }
+  return false;
 }
 
 }  // namespace
