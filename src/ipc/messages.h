@@ -58,9 +58,9 @@ struct Header {
 
 enum class Role : uint32_t { kAgent = 1, kTool = 2 };
 
-// First message of a connection. An agent adds three descriptors (SCM_RIGHTS), in this order: the segment's
-// memfd, sealed with F_SEAL_SHRINK and F_SEAL_GROW; the eventfd that wakes the server; the eventfd that wakes
-// the agent.
+// First message of a connection. An agent adds two descriptors (SCM_RIGHTS), in this order: the segment's
+// memfd, sealed with F_SEAL_SHRINK and F_SEAL_GROW; the eventfd that wakes the server. The server never reads
+// that eventfd and writes none of a client's: either could block it. It wakes an agent by kWake.
 struct Hello {
   static constexpr MessageType kType = MessageType::kHello;
   Header header;
