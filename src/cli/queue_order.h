@@ -56,10 +56,11 @@ class Selection {
   }
 
  private:
+  // REQUIRES: there are queues.
   int Select(const std::vector<QueueRates>& queues, int row) {
-    row_ = std::clamp(row, 0, static_cast<int>(queues.size()) - 1);
-    queue_id_ = queues[static_cast<size_t>(row_)].queue.queue_id;
-    return row_;
+    size_t index = std::min(static_cast<size_t>(std::max(row, 0)), queues.size() - 1);
+    queue_id_ = queues[index].queue.queue_id;
+    return row_ = static_cast<int>(index);
   }
 
   uint64_t queue_id_ = 0;

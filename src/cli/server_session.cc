@@ -15,9 +15,14 @@ ServerSession::ServerSession() {
   path_ = path.text;
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
   if (!connection) {
-    throw CommandError(
-        connection.error().errnum() == EACCES ? kExitNotPermitted : kExitNoServer,
-        fmt::format("{} (start one with xserver, or a program with xsched run)", connection.error().text()));
+    if (connection.error().errnum() == EACCES) {
+      throw CommandError(kExitNotPermitted,
+                         fmt::format("the server at {} is not for this user (its socket's mode and group say "
+                                     "for whom it is)",
+                                     path_));
+    }
+    throw CommandError(kExitNoServer, fmt::format("{} (start one with xserver, or a program with xsched run)",
+                                                  connection.error().text()));
   }
   socket_ = std::move(*connection);
   ipc::Hello hello{};

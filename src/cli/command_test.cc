@@ -1,0 +1,280 @@
+// xsched from the outside: what it says, how it ends, and what a program that it runs is given.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/exit_codes.h"
+#include "cli/testing/tool.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
+
+namespace xsched::cli::testing {
+namespace {
+
+using nlohmann::json;
+using server::testing::TempFolder;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// No server, no configuration, and nothing of the user's who runs the tests.
+class Command : public ::testing::Test {
+ protected:
+  Outcome Run(const std::vector<std::string>& arguments, Environment more = {}) {
+    more.merge(Environment{{"XSCHED_SOCKET", socket()}, {"XDG_CONFIG_HOME", folder_.path()}});
+    return RunXsched(arguments, more);
+  }
+  std::string socket() const { return folder_.path() + "/xserver.sock"; }
+  std::string config_path() const { return folder_.path() + "/xsched/xserver.json"; }
+
+  // A shell script.
+  std::string Script(const std::string& text) {
+    std::string path = folder_.path() + "/script";
+    std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
+    chmod(path.c_str(), 0755);
+    return path;
+  }
+  static void ExpectOneLine(const std::string& errors) {
+    EXPECT_THAT(errors, StartsWith("xsched: "));
+    EXPECT_EQ(std::count(errors.begin(), errors.end(), '\n'), 1) << errors;
+  }
+
+  TempFolder folder_;
+};
+
+const std::vector<std::vector<std::string>> kCommands = {{},
+                                                         {"run"},
+                                                         {"top"},
+                                                         {"list"},
+                                                         {"hint"},
+                                                         {"policy"},
+                                                         {"policy", "show"},
+                                                         {"config"},
+                                                         {"policy", "set"},
+                                                         {"policy", "list"},
+                                                         {"doctor"},
+                                                         {"config", "get"},
+                                                         {"config", "set"},
+                                                         {"demo"}};
+
+TEST_F(Command, each_explains_itself_on_stdout) {
+  for (std::vector<std::string> command : kCommands) {
+    command.push_back("--help");
+    Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.status, kExitOk) << command.front();
+    EXPECT_THAT(outcome.out, HasSubstr("Usage: ")) << command.front();
+    EXPECT_THAT(outcome.errors, IsEmpty());
+  }
+}
+
+TEST_F(Command, help_and_version_tell_exit_codes_and_version) {
+  EXPECT_THAT(Run({"--help"}).out, AllOf(HasSubstr("3 no server"), HasSubstr("4 not permitted")));
+  EXPECT_EQ(Run({"--version"}).out, "xsched " XSCHED_VERSION "\n");
+}
+
+TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
+      {{}, "xsched --help"},
+      {{"fly"}, "there is no command fly"},
+      {{"run"}, "xsched run --help"},
+      {{"run", "--priority", "256", "--", "true"}, "xsched run --help"},
+      {{"run", "--priority", "-257", "--", "true"}, "--priority"},
+      {{"run", "--utilization", "101", "--", "true"}, "--utilization"},
+      {{"run", "--level", "4", "--", "true"}, "--level"},
+      {{"run", "--threshold", "0", "--", "true"}, "above 0"},
+      {{"run", "--deadline-us", "1.5", "--", "true"}, "--deadline-us"},
+      {{"run", "--threshold", "4", "--batch-size", "5", "--", "true"}, "--batch-size"},
+      {{"run", "--policy", "FIFO", "--", "true"}, "FIFO"},
+      {{"run", "--scheduler", "XYZ", "--", "true"}, "--scheduler"},
+      {{"run", "--route", "sea", "--", "true"}, "--route"},
+      {{"list", "--pid", "x"}, "xsched list --help"},
+      {{"list", "surplus"}, "surplus"},
+      {{"hint", "--priority", "1"}, "xsched hint --help"},
+      {{"hint", "--queue", "1", "--pid", "2", "--priority", "1"}, "xsched hint --help"},
+      {{"hint", "--queue", "1"}, "nothing to set"},
+      {{"policy"}, "xsched policy --help"},
+      {{"policy", "set"}, "xsched policy set --help"},
+      {{"policy", "set", "HPF", "--timeslice-us", "99"}, "--timeslice-us"},
+      {{"top", "--delay", "0"}, "xsched top --help"},
+      {{"config", "get", "colour"}, "there is no setting colour"},
+      {{"demo", "--seconds", "0"}, "xsched demo --help"},
+  };
+  for (const auto& [arguments, part] : wrong) {
+    Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitUsage) << part;
+    EXPECT_THAT(outcome.errors, HasSubstr(part));
+    EXPECT_THAT(outcome.out, IsEmpty());
+    ExpectOneLine(outcome.errors);
+  }
+}
+
+TEST_F(Command, without_a_server_is_one_line_that_names_the_socket) {
+  const std::vector<std::vector<std::string>> asking = {{"list"},
+                                                        {"list", "--json"},
+                                                        {"hint", "--queue", "1", "--priority", "1"},
+                                                        {"policy", "show"},
+                                                        {"policy", "set", "UP"},
+                                                        {"top"},
+                                                        {"top", "--batch", "--count", "1"}};
+  for (const auto& arguments : asking) {
+    Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitNoServer) << arguments[0];
+    EXPECT_THAT(outcome.errors, HasSubstr(socket()));
+    ExpectOneLine(outcome.errors);
+  }
+}
+
+// ---- run ----
+
+TEST_F(Command, run_ends_as_the_program_does) {
+  EXPECT_EQ(Run({"run", "--no-server", "--", "/bin/sh", "-c", "exit 7"}).status, 7);
+  EXPECT_EQ(Run({"run", "--no-server", "--", "/bin/sh", "-c", "kill -TERM $$"}).status, -SIGTERM);
+  Outcome missing = Run({"run", "--no-server", "--", folder_.path() + "/missing"});
+  EXPECT_EQ(missing.status, kExitNoProgram);
+  ExpectOneLine(missing.errors);
+  EXPECT_EQ(Run({"run", "--no-server", "--", folder_.path()}).status, kExitCannotRun);
+}
+
+TEST_F(Command, run_gives_the_program_its_arguments_untouched) {
+  std::string script = Script(R"(for word in "$@"; do echo "<$word>"; done)");
+  std::string expected = "<--help>\n<-p>\n<>\n<a b>\n<-->\n<*>\n";
+  EXPECT_EQ(Run({"run", "--no-server", "--", script, "--help", "-p", "", "a b", "--", "*"}).out, expected);
+  // The first word that is no option begins the program.
+  EXPECT_EQ(Run({"run", "--no-server", script, "--priority", "3"}).out, "<--priority>\n<3>\n");
+}
+
+TEST_F(Command, run_gives_the_program_the_environment_that_was_asked_for) {
+  std::string script = Script("env | grep -E '^(XSCHED_[AP]|XSCHED_SCH|OPENCL_LAYERS)' | sort");
+  Outcome outcome =
+      Run({"run", "--no-server", "--priority", "5", "--utilization", "40", "--level", "1", "--threshold", "8",
+           "--batch-size", "2", "--deadline-us", "1000", "--laxity-us", "200", "--", script},
+          {{"OPENCL_LAYERS", "/other.so"}, {"XSCHED_POLICY", "UP"}});
+  EXPECT_EQ(outcome.out, "OPENCL_LAYERS=" XSCHED_SHIM
+                         ":/other.so\n"
+                         "XSCHED_AUTO_XQUEUE=ON\n"
+                         "XSCHED_AUTO_XQUEUE_BATCH_SIZE=2\n"
+                         "XSCHED_AUTO_XQUEUE_DEADLINE=1000\n"
+                         "XSCHED_AUTO_XQUEUE_LAXITY=200\n"
+                         "XSCHED_AUTO_XQUEUE_LEVEL=1\n"
+                         "XSCHED_AUTO_XQUEUE_PRIORITY=5\n"
+                         "XSCHED_AUTO_XQUEUE_THRESHOLD=8\n"
+                         "XSCHED_AUTO_XQUEUE_UTILIZATION=40\n"
+                         "XSCHED_SCHEDULER=GLB\n")
+      << outcome.errors;
+}
+
+TEST_F(Command, run_with_a_local_scheduler_sets_its_policy_and_starts_no_server) {
+  std::string script = Script("echo $XSCHED_SCHEDULER $XSCHED_POLICY");
+  EXPECT_EQ(Run({"run", "--scheduler", "LCL", "--policy", "up", "--", script}).out, "LCL up\n");
+  EXPECT_FALSE(std::filesystem::exists(socket()));
+}
+
+TEST_F(Command, run_starts_a_server_that_outlives_the_program) {
+  Outcome outcome = Run({"run", "--policy", "UP", "--", XSCHED_PROGRAM, "policy", "show"});
+  EXPECT_EQ(outcome.status, kExitOk);
+  EXPECT_THAT(outcome.out, StartsWith("policy UP"));
+  EXPECT_THAT(outcome.errors, IsEmpty());
+  ipc::SocketPath path{};
+  socket().copy(path.text, sizeof path.text - 1);
+  server::testing::TestTool tool(path);
+  std::optional<ipc::Status> status = tool.Status();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(kill(status->pid, SIGTERM), 0);
+}
+
+TEST_F(Command, run_without_a_server_that_could_start_warns_once_and_runs_the_program) {
+  // Too long for a socket.
+  Outcome outcome = Run({"run", "--", "/bin/echo", "done"}, {{"XSCHED_SOCKET", std::string(200, 's')}});
+  EXPECT_EQ(outcome.status, kExitOk);
+  EXPECT_EQ(outcome.out, "done\n");
+  ExpectOneLine(outcome.errors);
+}
+
+// ---- config ----
+
+TEST_F(Command, config_says_in_JSON_what_is_wrong_even_if_it_is_not_text) {
+  Outcome outcome =
+      Run({"config", "--json"},
+          {{"XSCHED_AUTO_XQUEUE_LEVEL", "9"}, {"XSCHED_TYPO", "1"}, {"OPENCL_LAYERS", "\xff\xfe"}});
+  EXPECT_EQ(outcome.status, kExitOk);
+  json shown = json::parse(outcome.out);
+  EXPECT_EQ(shown["socket"], socket());
+  EXPECT_EQ(shown["server"]["running"], false);
+  EXPECT_EQ(shown["environment"]["XSCHED_AUTO_XQUEUE_LEVEL"]["valid"], false);
+  EXPECT_EQ(shown["environment"]["XSCHED_POLICY"]["value"], nullptr);
+  EXPECT_EQ(shown["problems"].size(), 2u);
+}
+
+TEST_F(Command, config_sets_what_a_server_takes_and_gets_it_back) {
+  EXPECT_EQ(Run({"config", "set", "policy", "UP"}).status, kExitOk);
+  EXPECT_EQ(Run({"config", "set", "timeslice_us", "2000"}).status, kExitOk);
+  EXPECT_EQ(Run({"config", "get", "policy"}).out, "UP\n");
+  EXPECT_EQ(Run({"config", "get", "timeslice_us"}).out, "2000\n");
+  EXPECT_EQ(Run({"config", "get", "group"}).status, kExitFailed);
+  std::ifstream file(config_path());
+  EXPECT_EQ(json::parse(file), json({{"policy", "UP"}, {"timeslice_us", 2000}}));
+}
+
+TEST_F(Command, config_leaves_the_file_alone_when_a_server_would_not_take_it) {
+  ASSERT_EQ(Run({"config", "set", "policy", "UP"}).status, kExitOk);
+  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"mode", "999"},
+                                                                                   {"policy", "FIFO"},
+                                                                                   {"timeslice_us", "1"},
+                                                                                   {"grace_us", "soon"},
+                                                                                   {"colour", "red"}}) {
+    Outcome outcome = Run({"config", "set", key, value});
+    EXPECT_EQ(outcome.status, kExitUsage) << key;
+    ExpectOneLine(outcome.errors);
+  }
+  std::ifstream file(config_path());
+  EXPECT_EQ(json::parse(file), json({{"policy", "UP"}}));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_.path() + "/xsched"), {}), 1);
+}
+
+TEST_F(Command, config_does_not_write_over_a_file_that_is_not_JSON) {
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  std::ofstream(config_path()) << "policy = UP\n";
+  EXPECT_EQ(Run({"config", "set", "policy", "HPF"}).status, kExitFailed);
+  std::ifstream file(config_path());
+  std::string line;
+  std::getline(file, line);
+  EXPECT_EQ(line, "policy = UP");
+}
+
+// ---- doctor, top, demo ----
+
+TEST_F(Command, doctor_ends_with_0_if_and_only_if_a_program_would_be_scheduled) {
+  Outcome outcome = Run({"doctor", "--json", "--", "/bin/sh"});
+  json report = json::parse(outcome.out);
+  EXPECT_EQ(outcome.status, report["scheduled"].get<bool>() ? kExitOk : kExitFailed) << outcome.out;
+  EXPECT_EQ(report.contains("obstacle"), !report["scheduled"].get<bool>());
+  for (const json& finding : report["findings"]) {
+    EXPECT_THAT(finding["kind"].get<std::string>(), ::testing::AnyOf("ok", "note", "problem"));
+    EXPECT_THAT(finding["text"].get<std::string>(), Not(IsEmpty()));
+  }
+}
+
+TEST_F(Command, doctor_says_why_a_program_would_not_be_scheduled) {
+  Outcome outcome = Run({"doctor", "--json", "--", folder_.path() + "/missing"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_EQ(json::parse(outcome.out)["scheduled"], false);
+  ExpectOneLine(outcome.errors);
+}
+
+TEST_F(Command, demo_says_what_to_install) {
+  Outcome outcome = Run({"demo"}, {{"PATH", folder_.path()}});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("apt-get install hashcat"));
+  ExpectOneLine(outcome.errors);
+}
+
+}  // namespace
+}  // namespace xsched::cli::testing

@@ -1,0 +1,76 @@
+#include "cli/launch_environment.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace xsched::cli {
+namespace {
+
+constexpr char kShim[] = "/lib/libshimopencl.so";
+
+// The environment of a program that is launched from one with `before`.
+std::map<std::string, std::string> After(std::map<std::string, std::string> environment,
+                                         const LaunchOptions& options) {
+  auto before = environment;
+  for (const Variable& variable :
+       LaunchEnvironment(options, kShim, [&](const std::string& name) { return before[name]; })) {
+    if (variable.value) {
+      environment[variable.name] = *variable.value;
+    } else {
+      environment.erase(variable.name);
+    }
+  }
+  return environment;
+}
+
+using Environment = std::map<std::string, std::string>;
+
+TEST(LaunchEnvironment, sets_what_was_asked_for_and_no_other_hint) {
+  LaunchOptions options;
+  options.priority = -3;
+  options.batch_size = 4;
+  EXPECT_EQ(After({}, options), (Environment{{"XSCHED_AUTO_XQUEUE", "ON"},
+                                             {"XSCHED_SCHEDULER", "GLB"},
+                                             {"XSCHED_AUTO_XQUEUE_PRIORITY", "-3"},
+                                             {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "4"},
+                                             {"OPENCL_LAYERS", kShim}}));
+}
+
+TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
+  LaunchOptions options;
+  EXPECT_EQ(After({{"OPENCL_LAYERS", "/other.so"}}, options)["OPENCL_LAYERS"],
+            "/lib/libshimopencl.so:/other.so");
+  options.route = "preload";
+  Environment after = After({{"LD_PRELOAD", "/x.so:/y.so"}, {"OPENCL_LAYERS", "/other.so"}}, options);
+  EXPECT_EQ(after["LD_PRELOAD"], "/lib/libshimopencl.so:/x.so:/y.so");
+  EXPECT_EQ(after["OPENCL_LAYERS"], "/other.so");
+}
+
+TEST(LaunchEnvironment, of_a_run_within_a_run_has_one_shim) {
+  LaunchOptions options;
+  Environment once = After({{"OPENCL_LAYERS", "/other.so"}}, options);
+  EXPECT_EQ(After(once, options), once);
+  // Another file whose name only begins alike is another library.
+  EXPECT_EQ(After({{"OPENCL_LAYERS", "/lib/libshimopencl.so.2"}}, options)["OPENCL_LAYERS"],
+            "/lib/libshimopencl.so:/lib/libshimopencl.so.2");
+}
+
+TEST(LaunchEnvironment, an_inherited_policy_does_not_take_the_program_from_the_server) {
+  LaunchOptions options;
+  EXPECT_EQ(After({{"XSCHED_POLICY", "UP"}}, options).count("XSCHED_POLICY"), 0u);
+  options.scheduler = "APP";
+  EXPECT_EQ(After({{"XSCHED_POLICY", "UP"}}, options).count("XSCHED_POLICY"), 0u);
+}
+
+TEST(LaunchEnvironment, a_local_scheduler_has_the_policy_given_or_inherited_or_HPF) {
+  LaunchOptions options;
+  options.scheduler = "LCL";
+  EXPECT_EQ(After({}, options)["XSCHED_POLICY"], "HPF");
+  EXPECT_EQ(After({{"XSCHED_POLICY", "UP"}}, options)["XSCHED_POLICY"], "UP");
+  options.policy = "HPF";
+  EXPECT_EQ(After({{"XSCHED_POLICY", "UP"}}, options)["XSCHED_POLICY"], "HPF");
+}
+
+}  // namespace
+}  // namespace xsched::cli

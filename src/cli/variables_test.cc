@@ -1,0 +1,57 @@
+#include "cli/variables.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace xsched::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> Problems(std::vector<const char*> environment) {
+  environment.push_back(nullptr);
+  return EnvironmentProblems(environment.data());
+}
+
+TEST(Variables, that_are_right_or_not_ours_or_empty_are_no_problem) {
+  EXPECT_THAT(Problems({"XSCHED_SCHEDULER=glb", "XSCHED_AUTO_XQUEUE=on", "XSCHED_AUTO_XQUEUE_PRIORITY=-256",
+                        "XSCHED_AUTO_XQUEUE_LEVEL=", "XSCHED_POLICY=UP", "HOME=/", "PATH", "XSCHED_LOG=warn",
+                        "LD_PRELOAD=libname.so"}),
+              IsEmpty());
+}
+
+TEST(Variables, out_of_their_range_are_named_with_it) {
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_PRIORITY=256"}),
+              ElementsAre("XSCHED_AUTO_XQUEUE_PRIORITY=256 is not a whole number from -256 to 255"));
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_THRESHOLD=4x"}),
+              ElementsAre("XSCHED_AUTO_XQUEUE_THRESHOLD=4x is not a whole number from 1"));
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQUEUE_DEADLINE=99999999999999999999"}).size(), 1);
+}
+
+TEST(Variables, with_a_word_that_they_do_not_take_are_named_with_those_they_do) {
+  EXPECT_THAT(Problems({"XSCHED_SCHEDULER=GLOBAL"}),
+              ElementsAre("XSCHED_SCHEDULER=GLOBAL is none of GLB LCL APP"));
+  EXPECT_THAT(Problems({"XSCHED_SCHEDULER=GLB LCL"}).size(), 1);
+}
+
+TEST(Variables, that_nothing_reads_are_named_because_they_may_be_misspelt) {
+  EXPECT_THAT(Problems({"XSCHED_AUTO_XQEUE=ON"}), ElementsAre("XSCHED_AUTO_XQEUE is not read by anything"));
+}
+
+TEST(Variables, name_files_that_can_be_read) {
+  EXPECT_THAT(Problems({"OPENCL_LAYERS=/proc/self/exe:/nowhere/layer.so"}),
+              ElementsAre(HasSubstr("/nowhere/layer.so")));
+  EXPECT_THAT(Problems({"XSCHED_OPENCL_LIB=/proc/self/exe"}), IsEmpty());
+}
+
+TEST(Variables, a_path_that_is_too_long_for_a_socket_is_known_before_it_is_tried) {
+  std::string longest = "XSCHED_SOCKET=/" + std::string(106, 's');
+  EXPECT_THAT(Problems({longest.c_str()}), IsEmpty());
+  longest += "s";
+  EXPECT_THAT(Problems({longest.c_str()}).size(), 1);
+}
+
+}  // namespace
+}  // namespace xsched::cli
