@@ -441,37 +441,50 @@ void CommandBuffers(const Setup& cl) {
   Say("release", CL(clReleaseCommandQueue)(queue));
 }
 
+// PoCL 3.1 crashes, natively, when threads make and release kernels of one program at the same time: they
+// only launch here.
 void ManyThreads(const Setup& cl) {
   Say("== threads, each with a queue");
+  constexpr int kThreads = 4;
+  struct Work {
+    cl_command_queue queue;
+    cl_mem buffer;
+    cl_kernel kernel;
+  };
+  std::vector<Work> works;
+  int n = 1;
+  for (int t = 0; t < kThreads; ++t) {
+    Work work{cl.Queue(0), cl.Buffer(), cl.Kernel("add")};
+    CL(clSetKernelArg)(work.kernel, 0, sizeof work.buffer, &work.buffer);
+    CL(clSetKernelArg)(work.kernel, 1, sizeof n, &n);
+    works.push_back(work);
+  }
   std::atomic<long> total{0};
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&cl, &total] {
-      cl_queue_properties none[] = {0};
-      cl_command_queue queue = CL(clCreateCommandQueueWithProperties)(cl.context, cl.device, none, nullptr);
-      cl_mem buffer = cl.Buffer();
-      cl_kernel add = cl.Kernel("add");
-      int n = 1;
-      CL(clSetKernelArg)(add, 0, sizeof buffer, &buffer);
-      CL(clSetKernelArg)(add, 1, sizeof n, &n);
+  for (const Work& work : works) {
+    threads.emplace_back([&work, &total] {
       for (int i = 0; i < 100; ++i) {
-        CL(clEnqueueNDRangeKernel)(queue, add, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr);
+        CL(clEnqueueNDRangeKernel)
+        (work.queue, work.kernel, 1, nullptr, &kCount, nullptr, 0, nullptr, nullptr);
       }
       std::vector<int> data(kCount);
-      CL(clEnqueueReadBuffer)(queue, buffer, CL_TRUE, 0, kBytes, data.data(), 0, nullptr, nullptr);
+      CL(clEnqueueReadBuffer)(work.queue, work.buffer, CL_TRUE, 0, kBytes, data.data(), 0, nullptr, nullptr);
       total += std::accumulate(data.begin(), data.end(), 0L);
-      CL(clReleaseKernel)(add);
-      CL(clReleaseMemObject)(buffer);
-      CL(clReleaseCommandQueue)(queue);
     });
   }
   for (std::thread& thread : threads) thread.join();
   Say("total", total);
+  for (const Work& work : works) {
+    CL(clReleaseKernel)(work.kernel);
+    CL(clReleaseMemObject)(work.buffer);
+    Say("release", CL(clReleaseCommandQueue)(work.queue));
+  }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // what was seen before a crash counts
   use_dlopen = argc > 1 && std::strcmp(argv[1], "--dlopen") == 0;
   Setup cl;
   KernelsCopiesFillsAndMaps(cl);
