@@ -1,5 +1,7 @@
 #include "preempt/xqueue_table.h"
 
+#include <unistd.h>
+
 #include "base/log.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
@@ -105,7 +107,16 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     return;
   }
   UnregisterHwQueue(queue->hwq().handle);
-  Destroy(queue->handle());
+  if (!Destroy(queue->handle())) return;
+  // The program releases the driver's queue next: whoever is still at it (the agent, opening gates) must be
+  // done.
+  for (int i = 0; i < 10000; ++i) {
+    {
+      MutexLock lock(mutex);
+      if (queue->pins_ == 1) return;  // ours
+    }
+    usleep(100);
+  }
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
