@@ -47,7 +47,7 @@ fuzz: build-fuzz
 	build/fuzz/bin/fuzz_segment -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
 
 bench: build-$(PRESET)
-	build/$(PRESET)/bin/server_bench
+	python3 bench/keep_awake.py build/$(PRESET)/bin/server_bench
 	build/$(PRESET)/bin/intercept_bench
 	python3 bench/opencl/latency.py --bin build/$(PRESET)/bin
 
