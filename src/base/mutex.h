@@ -14,6 +14,7 @@ class Mutex {
   Mutex& operator=(const Mutex&) = delete;
 
   void Lock() { pthread_mutex_lock(&mutex_); }
+  bool TryLock() { return pthread_mutex_trylock(&mutex_) == 0; }
   void Unlock() { pthread_mutex_unlock(&mutex_); }
   // Makes the lock free in a forked child, where its owner may not exist any more.
   void ResetAfterFork() { mutex_ = PTHREAD_MUTEX_INITIALIZER; }

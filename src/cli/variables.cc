@@ -26,7 +26,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"XSCHED_POLICY", "HPF or UP: schedule in the process, with this policy", Kind::kWord, 0, 0, " HPF UP "},
     {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
     {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
-    {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: preemption level (1)", Kind::kNumber, 1, 3},
+    {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
     {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)", Kind::kNumber, 1, INT64_MAX},
     {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)", Kind::kNumber, 1, INT64_MAX},
     {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 to 255; bigger is more urgent (0)", Kind::kNumber,

@@ -11,8 +11,13 @@
 //   then           DependencySlot[kMaxQueues][4]       16 bytes each, all [client]
 //
 //   ControlBlock:
-//     line 0   [scheduler]  gate  flags  query
-//     line 1   [client]     submitted  retired
+//     line 0   [scheduler]  gate     flags  query
+//              [client]        open
+//     line 1   [client]     submitted  retired  passed  pause
+//
+// Devices that read host memory wait at a gate by themselves: gate and open are the halves of one word, and
+// the device goes on while either is set (kDeviceGateMask); then, where the program suspends the queue by
+// itself, until pause is 0. They report what they have done in retired and passed.
 //
 // Ordering. Counters are published with release and read with acquire. Who moves a queue between idle and
 // ready does: store the counter, then fence(seq_cst), then set the queue's bit in `dirty`, then ring. The
@@ -34,8 +39,10 @@ inline constexpr uint32_t kSegmentVersion = 1;
 inline constexpr uint32_t kMaxQueues = 1024;  // per process; further queues run unscheduled
 
 // ControlBlock::gate
-inline constexpr uint32_t kGateHold = 0;
-inline constexpr uint32_t kGateRun = 1;
+inline constexpr uint16_t kGateHold = 0;
+inline constexpr uint16_t kGateRun = 1;
+// What a device looks at in the word that holds gate and open.
+inline constexpr uint32_t kDeviceGateMask = 0x00010001;
 
 // ControlBlock::flags
 inline constexpr uint32_t kFlagTracked = 1u << 0;  // report ready <-> idle and dependencies at once
@@ -51,14 +58,17 @@ struct DependencySlot {
 };
 
 struct alignas(128) ControlBlock {
-  // Written by the scheduler.
-  alignas(64) std::atomic<uint32_t> gate;
+  // Written by the scheduler, but for `open`.
+  alignas(64) std::atomic<uint16_t> gate;
+  std::atomic<uint16_t> open;  // [client] 1: gates are open whatever the scheduler says
   std::atomic<uint32_t> flags;
   std::atomic<uint32_t> query;  // counts up: the scheduler wants `retired` to be brought up to date
 
   // Written by the client, the HAL or the device.
   alignas(64) std::atomic<uint64_t> submitted;  // commands handed to the driver
   std::atomic<uint64_t> retired;                // of these, known to have finished, in order
+  std::atomic<uint64_t> passed;  // the last gate that the device went through stood behind these
+  std::atomic<uint32_t> pause;   // 1: the program suspended the queue
 };
 
 // Dependencies are rare: they live beside the blocks, so that a block stays two lines.
@@ -80,6 +90,7 @@ inline constexpr size_t kSegmentSize = (sizeof(Segment) + 4095) / 4096 * 4096;
 
 static_assert(sizeof(ControlBlock) == 128);
 static_assert(offsetof(ControlBlock, submitted) == 64);
+static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);

@@ -71,9 +71,17 @@ ipc::ControlBlock* Agent::ResetBlock(uint32_t index) {
   OpenControl(block);
   block.query.store(0, std::memory_order_relaxed);
   block.submitted.store(0, std::memory_order_relaxed);
+  block.open.store(0, std::memory_order_relaxed);
+  block.pause.store(0, std::memory_order_relaxed);
+  block.passed.store(0, std::memory_order_relaxed);
   block.retired.store(0, std::memory_order_release);
   for (ipc::DependencySlot& slot : segment->depends[index]) slot.until.store(0, std::memory_order_relaxed);
   return &block;
+}
+
+void Agent::SharedMemory(void** memory, size_t* size) const {
+  *memory = segment_.load(std::memory_order_acquire);
+  *size = ipc::kSegmentSize;
 }
 
 void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
@@ -85,8 +93,7 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
     if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen)) return;
     if (timeslice_us != 0) local_.Timeslice(std::chrono::microseconds(timeslice_us));
     ForEachQueue([this](XQueue& queue) { local_.QueueCreated(queue); });
-    StartThread();
-    Ring(agent_bell_fd_.get());
+    if (StartThread()) DecideLocally();
   } else if (type == kSchedulerGlobal) {
     scheduler_bell_.store(scheduler_bell_fd_.get(), std::memory_order_release);
     ConnectAndRegister();
@@ -136,6 +143,13 @@ void Agent::OpenControls() {
   }
 }
 
+// On the caller's thread: who may be held from now on has bounds on what is in flight before its next launch.
+// The agent's thread acts on the rest.
+void Agent::DecideLocally() {
+  local_.Decide(MonotonicClock::now());
+  Ring(agent_bell_fd_.get());
+}
+
 // ---- what queues tell ----
 
 void Agent::AfterSend(bool sent) {
@@ -148,7 +162,7 @@ void Agent::QueueCreated(XQueue& queue) {
   MutexLock lock(mutex_);
   if (local_.running()) {
     local_.QueueCreated(queue);
-    Ring(agent_bell_fd_.get());
+    DecideLocally();
   } else if (server_.connected()) {
     AfterSend(server_.QueueCreated(queue));
   }
@@ -158,7 +172,7 @@ void Agent::QueueDestroyed(XQueue& queue) {
   MutexLock lock(mutex_);
   if (local_.running()) {
     local_.QueueDestroyed(queue);
-    Ring(agent_bell_fd_.get());
+    DecideLocally();
   } else if (server_.connected()) {
     AfterSend(server_.QueueDestroyed(queue.index()));
   }
@@ -168,7 +182,7 @@ void Agent::HintsChanged(XQueue& queue) {
   MutexLock lock(mutex_);
   if (local_.running()) {
     local_.Hints(queue);
-    Ring(agent_bell_fd_.get());
+    DecideLocally();
   } else if (server_.connected()) {
     AfterSend(server_.Hints(queue));
   }
@@ -183,7 +197,7 @@ void Agent::AbsentChanged(XQueue& queue) {
   MutexLock lock(mutex_);
   if (local_.running()) {
     local_.Absent(queue);
-    Ring(agent_bell_fd_.get());
+    DecideLocally();
   } else if (server_.connected()) {
     AfterSend(server_.Absent(queue));
   }
@@ -193,7 +207,7 @@ XResult Agent::SetTimeslice(Timeslice timeslice_us) {
   MutexLock lock(mutex_);
   if (local_.running()) {
     local_.Timeslice(std::chrono::microseconds(timeslice_us));
-    Ring(agent_bell_fd_.get());
+    DecideLocally();
     return kXSchedSuccess;
   }
   if (!server_.connected()) return kXSchedErrorNotFound;

@@ -39,6 +39,9 @@ class Agent {
   XResult SetTimeslice(Timeslice timeslice_us);
   XResult SetScheduler(XSchedulerType type, XPolicyType policy);
 
+  // The mapping that holds the control blocks. REQUIRES: Start succeeded.
+  void SharedMemory(void** memory, size_t* size) const;
+
   // Tells the scheduler to look at queue `index`. Lock-free, async-signal-safe.
   void RingScheduler(uint32_t index);
   // Tells the agent's thread to look at the queues. Lock-free, async-signal-safe.
@@ -63,6 +66,7 @@ class Agent {
   void StopScheduler();
   void ConnectAndRegister();
   void OpenControls();
+  void DecideLocally();
   void AfterSend(bool sent);
   TimePoint Tick(TimePoint now);
   template <typename Visit>

@@ -28,7 +28,11 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     uint64_t in_flight = before > now.retired ? before - now.retired : 0;
     gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
   }
-  bool batch_full = now.bounded && before >= last_marker_ + batch;
+  // However many a queue that others wait for is filled with at once, its progress shows: by batches, of the
+  // launch config while its pace is not known.
+  const uint64_t marker_every =
+      now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
+  bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
   bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
   if (before > now.retired && before > last_marker_ && (gate_now || batch_full || progress_due) &&
       driver.AppendMarker(before)) {

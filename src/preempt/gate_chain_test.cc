@@ -99,18 +99,35 @@ TEST_F(GateChainTest, an_unbounded_running_queue_gets_no_gates_and_no_markers) {
   EXPECT_EQ(queue_.ran.size(), 100u);
 }
 
-TEST_F(GateChainTest, a_tracked_queue_gets_a_marker_once_a_millisecond_and_no_gates) {
+TEST_F(GateChainTest, a_tracked_queue_that_fills_slowly_gets_a_marker_once_a_millisecond_and_no_gates) {
   bounded_ = false;
   tracked_ = true;
   time_ += std::chrono::seconds(1);
   for (int i = 0; i < 100; ++i) {
     Launch();
-    time_ += microseconds(100);
+    time_ += microseconds(500);
   }
   EXPECT_FALSE(chain_.HasClosed());
-  uint64_t told = queue_.Run(1000);
-  EXPECT_GE(told, 80u);
-  EXPECT_EQ(queue_.markers, 10);
+  EXPECT_EQ(queue_.markers, 50);
+  EXPECT_GE(queue_.Run(1000), 98u);
+}
+
+TEST_F(GateChainTest, a_tracked_queue_that_is_filled_at_once_tells_its_progress_by_batches) {
+  bounded_ = false;
+  tracked_ = true;
+  for (int i = 0; i < 100; ++i) Launch();
+  EXPECT_FALSE(chain_.HasClosed());
+  EXPECT_EQ(queue_.Run(20), 16u);
+  EXPECT_EQ(queue_.markers, 12);
+}
+
+TEST_F(GateChainTest, a_tracked_queue_of_long_commands_tells_of_each) {
+  bounded_ = false;
+  tracked_ = true;
+  for (int i = 0; i < 9; ++i) Launch();
+  Run(9, std::chrono::milliseconds(20));
+  for (int i = 0; i < 50; ++i) Launch();
+  EXPECT_EQ(queue_.Run(6), 15u);
 }
 
 TEST_F(GateChainTest, a_held_queue_takes_commands_and_starts_none) {

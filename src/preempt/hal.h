@@ -19,6 +19,17 @@ extern "C" {
 #define XSCHED_PRIVATE \
   __attribute__((visibility("default"))) /* exported as XSCHED_PRIVATE: between our libraries only */
 
+// The words of a queue's control block (ipc/control_block.h) that a device reads and writes by itself.
+typedef struct XControlWords {
+  void* memory;  // the mapping that holds them, page-aligned: what a driver must be told of
+  size_t memory_size;
+  uint32_t* gate;  // the device goes on while (*gate & gate_mask) != 0 …
+  uint32_t gate_mask;
+  uint32_t* pause;   // … and then, unless null, while *pause == 0;
+  uint64_t* passed;  // null with it: and then reports here that it went through
+  uint64_t* retired;
+} XControlWords;
+
 typedef struct XHwQueueOps {
   size_t size;  // sizeof(XHwQueueOps) of the HAL's build
   XPlatform platform;
@@ -33,6 +44,16 @@ typedef struct XHwQueueOps {
   // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is
   // called once, from any thread, a callback of the driver's included. Must not block. Failure: never called.
   XResult (*append_marker)(void* hwq, uint64_t ticket);
+  // ---- Gates in line, for devices that read host memory; used instead of all the above where not null ----
+  // Enqueues: `number` is written to words->retired when all before has finished; then the device waits, as
+  // the words say, before what comes next. Called by who launches. Must not block.
+  XResult (*append_inline_gate)(void* hwq, const XControlWords* words, uint64_t number);
+  // Enqueues the report alone.
+  XResult (*append_progress)(void* hwq, const XControlWords* words, uint64_t number);
+  // Has all that is enqueued finished? Must not block. Null: only who launches may ask the driver, so that
+  // every command of a tracked queue reports.
+  bool (*finished)(void* hwq);
+
   // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
   void (*flush)(void* hwq);
   // Blocks until everything enqueued has finished.

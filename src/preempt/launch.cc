@@ -27,6 +27,7 @@ XResult AutoXQueueCreate(HwQueueHandle handle) {
   // A program asked for by name cannot be asked what its platform has: take the best there is up to the
   // level.
   options.level = settings.level < hwq->ops.max_level ? settings.level : hwq->ops.max_level;
+  options.pausable = false;
   options.config = {settings.threshold, settings.batch_size};
   options.hints = settings.hints;
   XQueueHandle xqueue = 0;

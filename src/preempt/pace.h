@@ -27,7 +27,7 @@ class Pace {
   // How many commands may be in flight: at least one, at most `threshold`, and no more than finish within
   // `latency`.
   int64_t Limit(int64_t threshold, Duration latency) const {
-    if (mean_ == Duration::zero()) return std::min<int64_t>(threshold, kUnknownLimit);
+    if (!known()) return std::min<int64_t>(threshold, kUnknownLimit);
     return std::clamp<int64_t>(latency / mean_, 1, threshold);
   }
 
@@ -37,7 +37,8 @@ class Pace {
     return std::clamp<int64_t>(limit / 2, 1, batch_size);
   }
 
-  Duration mean() const { return mean_; }  // zero: not known yet
+  bool known() const { return mean_ != Duration::zero(); }
+  Duration mean() const { return mean_; }
 
  private:
   // Until the first retirement is seen, commands may be of any length.

@@ -54,13 +54,13 @@ Settings ReadSettings() {
   settings.auto_xqueue = EnvBool("XSCHED_AUTO_XQUEUE").value_or(false);
   settings.level = static_cast<XPreemptLevel>(
       EnvInt("XSCHED_AUTO_XQUEUE_LEVEL", kPreemptLevelBlock, kPreemptLevelInterrupt)
-          .value_or(kPreemptLevelBlock));
+          .value_or(kPreemptLevelInterrupt));
   settings.threshold = EnvInt("XSCHED_AUTO_XQUEUE_THRESHOLD", 1, INT64_MAX).value_or(kDefaultThreshold);
   int64_t batch = settings.threshold < kDefaultBatchSize ? settings.threshold : kDefaultBatchSize;
   settings.batch_size = EnvInt("XSCHED_AUTO_XQUEUE_BATCH_SIZE", 1, settings.threshold).value_or(batch);
   ReadHints(settings);
   if (auto latency = EnvInt("XSCHED_PREEMPT_LATENCY_US", 1, 10'000'000)) {
-    settings.latency = std::chrono::microseconds(*latency);
+    settings.latency = settings.gate_latency = std::chrono::microseconds(*latency);
   }
   return settings;
 }

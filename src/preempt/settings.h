@@ -18,7 +18,7 @@ struct Settings {
 
   // XSCHED_AUTO_XQUEUE and XSCHED_AUTO_XQUEUE_*: the queues that shims make by themselves.
   bool auto_xqueue = false;
-  XPreemptLevel level = kPreemptLevelBlock;
+  XPreemptLevel level = kPreemptLevelInterrupt;  // the best that the queue has up to this
   int64_t threshold = kDefaultThreshold;
   int64_t batch_size = kDefaultBatchSize;
   sched::Hints hints;
@@ -27,6 +27,8 @@ struct Settings {
   // XSCHED_PREEMPT_LATENCY_US: a queue that may be told to hold has no more in flight than finishes within
   // this (but at least one command). Where the host opens the gates, each costs some 20 µs.
   Duration latency = std::chrono::microseconds(2000);
+  // The same for devices that open their gates themselves, at some 3 µs each; set by the same variable.
+  Duration gate_latency = std::chrono::microseconds(200);
 };
 
 const Settings& GetSettings();

@@ -42,6 +42,10 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Agent& agent = Agent::Get();
   if (agent.shut_down()) return number;
   if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
+  if (GatesInLine()) {
+    InlineGateBefore(number, flags);
+    return number;
+  }
   if (hwq_->ops.append_gate == nullptr) {
     if ((flags & ipc::kFlagGated) != 0 || suspended()) WaitUntilMayLaunch(number);
     return number;
@@ -56,6 +60,7 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
 
 void XQueue::LaunchEnd(uint64_t number, bool launched) {
   if (!launched && retired() + 1 == number) RetiredUpTo(number);
+  if (launched && GatesInLine()) InlineReportAfter(number);
   uint64_t newest = submitted();
   if (launching_.fetch_sub(1, std::memory_order_seq_cst) == 1)
     settled_.store(newest, std::memory_order_release);
@@ -73,8 +78,10 @@ void XQueue::RetiredUpTo(uint64_t number) {
     if (seen >= number) return;
   } while (!block_->retired.compare_exchange_weak(seen, number, std::memory_order_seq_cst));
   Agent& agent = Agent::Get();
-  if (block_->flags.load(std::memory_order_acquire) != 0 && number >= submitted())
+  if (block_->flags.load(std::memory_order_acquire) != 0 &&
+      (number >= submitted() || report_progress_.exchange(false, std::memory_order_seq_cst))) {
     agent.RingScheduler(index_);
+  }
   if (gates_.HasClosed()) agent.Wake();
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
 }
@@ -90,7 +97,11 @@ bool XQueue::Idle() const { return retired() >= submitted(); }
 
 void XQueue::RequestProgress() {
   if (Idle() || markers_.load(std::memory_order_acquire) != 0) return;
-  AppendMarker(Settled());
+  if (GatesInLine()) {
+    AskDevice();
+  } else {
+    AppendMarker(Settled());
+  }
 }
 
 bool XQueue::Held() const {
@@ -106,6 +117,7 @@ void XQueue::Attend() {
     Agent::Get().RingScheduler(index_);
     RequestProgress();
   }
+  if (GatesInLine()) SetPause();
   ApplyLevels(Held());
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
   Driver driver(*this);
@@ -139,6 +151,8 @@ void XQueue::Suspend(bool suspended) {
 void XQueue::WaitUntilMayLaunch(uint64_t number) {
   auto may_launch = [this, number] {
     if (destroying_.load(std::memory_order_acquire)) return true;
+    // The device waits for the scheduler by itself; what the program suspended can still be dropped.
+    if (GatesInLine()) return !suspended();
     uint64_t before = number - 1;
     uint64_t done = retired();
     int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
@@ -175,6 +189,10 @@ void XQueue::WaitInFlight() {
   }
   if (deactivated) {
     hwq_->ops.synchronize(hwq_->impl);
+    return;
+  }
+  if (GatesInLine()) {
+    WaitStopped();
     return;
   }
   uint64_t newest = Settled();

@@ -20,6 +20,7 @@
 #include "preempt/gate_chain.h"
 #include "preempt/hal.h"
 #include "preempt/hw_queue.h"
+#include "preempt/inline_gates.h"
 #include "preempt/settings.h"
 #include "preempt/submit_worker.h"
 #include "sched/core/types.h"
@@ -50,9 +51,18 @@ class XQueue {
   // Finds out how far the device is: puts a marker behind what is enqueued, unless one is there.
   void RequestProgress();
   bool HasClosedGates() const { return gates_.HasClosed(); }
+  // Will the device still look at the control block, or write to it? Then the slot is not free, even when the
+  // queue is gone.
+  bool DeviceAtWork() const;
+  // Enqueues a last report, after which the device has nothing to do with the control block any more. Called
+  // by who may launch.
+  void AppendLastReport();
 
   // ---- control ----
   bool Held() const;
+  // Opens the queue's gates in line, whatever the scheduler says and the program has suspended, until as many
+  // calls with false have come: the program is in a call of the driver that waits for this queue.
+  void ForceOpen(bool open);
   // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the
   // queue.
   void Attend();
@@ -79,6 +89,7 @@ class XQueue {
   ipc::ControlBlock& block() const { return *block_; }
   uint64_t submitted() const { return block_->submitted.load(std::memory_order_seq_cst); }
   uint64_t retired() const { return block_->retired.load(std::memory_order_seq_cst); }
+  void MakePausable() { pausable_.store(true, std::memory_order_relaxed); }
   bool blocking_submit() const { return blocking_submit_; }
   SubmitWorker& worker() { return worker_; }
 
@@ -86,6 +97,16 @@ class XQueue {
   friend class XQueueTable;
 
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
+
+  // Gates in line: xqueue_inline.cc.
+  bool GatesInLine() const { return hwq_->ops.append_inline_gate != nullptr; }
+  void InlineGateBefore(uint64_t number, uint32_t flags);
+  void InlineReportAfter(uint64_t number);
+  void AskDevice();
+  void WaitStopped();
+  void SetPause();
+  XControlWords Words() const;
+
   void ApplyLevels(bool hold);
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
@@ -104,6 +125,9 @@ class XQueue {
   std::atomic<uint32_t> answered_query_{0};
   std::atomic<bool> report_progress_{false};  // the scheduler asked, and has not been told anything new yet
   GateChain gates_;
+  InlineGates inline_gates_;
+  std::atomic<bool> gates_failed_{false};
+  std::atomic<bool> pausable_{false};  // the program has it by its handle: gates in line heed `pause`, too
 
   Mutex level_mutex_;  // serialises ApplyLevels
   bool deactivated_ = false;
@@ -112,6 +136,7 @@ class XQueue {
   Mutex wait_mutex_;
   Condition wait_condition_;
   std::atomic<uint32_t> waiters_{0};
+  std::atomic<int32_t> forced_open_{0};
 
   // Set once per life of the slot.
   Ref<HwQueue> hwq_;
@@ -131,6 +156,7 @@ class XQueue {
 
   // XQueueTable's, under its lock but for the atomics.
   bool taken_ = false;
+  bool nameless_ = false;  // the driver's handle is another queue's by now
   uint32_t pins_ = 0;
   uint32_t generation_ = 0;
   std::atomic<bool> draining_{false};

@@ -51,6 +51,7 @@ XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
   XQueue* xqueue = queue->xqueue.load(std::memory_order_acquire);
   XQueueHandle handle = xqueue == nullptr ? 0 : xqueue->handle();
   if (handle == 0) return kXSchedErrorNotFound;
+  xqueue->MakePausable();
   *xq = handle;
   return kXSchedSuccess;
 }

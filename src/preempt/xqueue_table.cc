@@ -42,6 +42,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
     for (uint32_t i = 0; i < ipc::kMaxQueues && queue == nullptr; ++i) {
       XQueue& candidate = slots->queues[(next_slot + i) % ipc::kMaxQueues];
       if (candidate.taken_ || candidate.markers_.load(std::memory_order_acquire) != 0) continue;
+      if (candidate.DeviceAtWork()) continue;
       queue = &candidate;
       queue->index_ = (next_slot + i) % ipc::kMaxQueues;
     }
@@ -55,6 +56,10 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
     hwq->xqueue.store(queue, std::memory_order_release);
   }
   queue->gates_.Reset();
+  queue->inline_gates_.Reset();
+  queue->gates_failed_.store(false, std::memory_order_relaxed);
+  queue->pausable_.store(options.pausable, std::memory_order_relaxed);
+  queue->forced_open_.store(0, std::memory_order_relaxed);
   queue->hwq_ = hwq;
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);
@@ -67,6 +72,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
   queue->draining_.store(false, std::memory_order_relaxed);
+  queue->nameless_ = false;
   XQueueHandle handle =
       uint64_t{kHandleKind} << 56 | uint64_t{queue->generation_} << 24 | (queue->index_ + 1);
   if (!by_key->Insert(MapKey(hwq->ops.platform, hwq->key), queue)) {
@@ -89,7 +95,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   {
     MutexLock lock(mutex);
     if (pin->destroying_.exchange(true, std::memory_order_acq_rel)) return false;
-    by_key->Remove(MapKey(pin->hwq_->ops.platform, pin->hwq_->key));
+    if (!pin->nameless_) by_key->Remove(MapKey(pin->hwq_->ops.platform, pin->hwq_->key));
     pin->handle_.store(0, std::memory_order_release);
   }
   pin->NotifyWaiters();
@@ -100,6 +106,19 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
   const XHwQueueOps& ops = queue->hwq().ops;
+  queue->AppendLastReport();
+  if (queue->DeviceAtWork()) {
+    // The driver may give the next queue the same handle.
+    {
+      MutexLock lock(mutex);
+      by_key->Remove(MapKey(ops.platform, queue->hwq_->key));
+      queue->nameless_ = true;
+    }
+    UnregisterHwQueue(queue->hwq().handle);
+    queue->draining_.store(true, std::memory_order_release);
+    Agent::Get().Wake();
+    return;
+  }
   if (queue->HasClosedGates() && ops.retain != nullptr) {
     ops.retain(queue->hwq().impl);
     queue->draining_.store(true, std::memory_order_release);
@@ -120,7 +139,9 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
-  if (queue.HasClosedGates() || !queue.draining_.exchange(false, std::memory_order_acq_rel)) return;
+  if (queue.HasClosedGates() || queue.DeviceAtWork() ||
+      !queue.draining_.exchange(false, std::memory_order_acq_rel))
+    return;
   const XHwQueueOps& ops = queue.hwq().ops;
   void* impl = queue.hwq().impl;
   UnregisterHwQueue(queue.hwq().handle);
@@ -182,9 +203,10 @@ void XQueueTable::ResetAfterFork() {
     // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees
     // them as queues that XSched does not know.
     queue.handle_.store(0, std::memory_order_relaxed);
-    if (queue.hwq_) by_key->Remove(MapKey(queue.hwq_->ops.platform, queue.hwq_->key));
+    if (queue.hwq_ && !queue.nameless_) by_key->Remove(MapKey(queue.hwq_->ops.platform, queue.hwq_->key));
     queue.suspended_.store(false, std::memory_order_relaxed);
     queue.gates_.ResetAfterFork();
+    queue.inline_gates_.ResetAfterFork();
     queue.wait_mutex_.ResetAfterFork();
     queue.level_mutex_.ResetAfterFork();
     queue.hints_mutex_.ResetAfterFork();

@@ -29,6 +29,7 @@ struct XQueueOptions {
   LaunchConfig config;
   sched::Hints hints;
   bool blocking_submit = false;
+  bool pausable = true;  // the program may suspend it
 };
 
 class XQueueTable {

@@ -1,0 +1,99 @@
+// The part of XQueue for devices that open their gates themselves (inline_gates.h).
+#include <unistd.h>
+
+#include "base/log.h"
+#include "preempt/agent.h"
+#include "preempt/xqueue.h"
+
+namespace xsched::preempt {
+namespace {
+
+// Longer than a device takes from looking at a gate's words to reporting that it went through.
+constexpr useconds_t kStoppedPollUs = 10;
+
+}  // namespace
+
+void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
+  if (gates_failed_.load(std::memory_order_relaxed)) return;
+  InlineGates::Now now{};
+  now.retired = retired();
+  now.hold = Held();
+  now.gated = (flags & ipc::kFlagGated) != 0;
+  // At level 1 no more is in flight than the launch config says.
+  now.at_most = level() == kPreemptLevelBlock ? config().threshold : INT64_MAX;
+  now.latency = GetSettings().gate_latency;
+  now.time = MonotonicClock::now();
+  if (!inline_gates_.GateBefore(number, now)) return;
+  const XControlWords words = Words();
+  if (hwq_->ops.append_inline_gate(hwq_->impl, &words, number - 1) == kXSchedSuccess) {
+    inline_gates_.Reported(number - 1);
+  } else if (!gates_failed_.exchange(true)) {
+    XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
+  }
+}
+
+void XQueue::InlineReportAfter(uint64_t number) {
+  if ((block_->flags.load(std::memory_order_relaxed) & ipc::kFlagTracked) == 0) return;
+  const XHwQueueOps& ops = hwq_->ops;
+  if (!inline_gates_.ReportAfter(number, ops.finished == nullptr, MonotonicClock::now())) return;
+  const XControlWords words = Words();
+  if (ops.append_progress(hwq_->impl, &words, number) == kXSchedSuccess) inline_gates_.Reported(number);
+}
+
+void XQueue::AppendLastReport() {
+  if (!DeviceAtWork()) return;
+  const XControlWords words = Words();
+  const uint64_t newest = Settled();
+  if (hwq_->ops.append_progress(hwq_->impl, &words, newest) == kXSchedSuccess) inline_gates_.Reported(newest);
+}
+
+bool XQueue::DeviceAtWork() const {
+  const uint64_t last = inline_gates_.last_report();
+  return last != 0 && retired() < last;
+}
+
+void XQueue::AskDevice() {
+  const XHwQueueOps& ops = hwq_->ops;
+  if (ops.finished == nullptr || draining_.load(std::memory_order_acquire)) return;
+  const uint64_t newest = Settled();
+  if (ops.finished(hwq_->impl)) RetiredUpTo(newest);
+}
+
+void XQueue::WaitStopped() {
+  const uint64_t newest = Settled();
+  // Seen twice: a device that was just going through a gate has reported it by then.
+  for (int seen = 0; seen < 2 && !destroying_.load(std::memory_order_acquire); usleep(kStoppedPollUs)) {
+    AskDevice();
+    uint64_t passed = block_->passed.load(std::memory_order_acquire);
+    seen = inline_gates_.Stopped(passed, retired(), newest) ? seen + 1 : 0;
+  }
+}
+
+void XQueue::ForceOpen(bool open) {
+  forced_open_.fetch_add(open ? 1 : -1, std::memory_order_seq_cst);
+  SetPause();
+}
+
+void XQueue::SetPause() {
+  MutexLock lock(level_mutex_);
+  const bool forced = forced_open_.load(std::memory_order_seq_cst) > 0 ||
+                      destroying_.load(std::memory_order_acquire) || Agent::Get().shut_down();
+  block_->open.store(forced ? 1 : 0, std::memory_order_seq_cst);
+  block_->pause.store(suspended() && !forced ? 1 : 0, std::memory_order_seq_cst);
+}
+
+XControlWords XQueue::Words() const {
+  XControlWords words{};
+  Agent::Get().SharedMemory(&words.memory, &words.memory_size);
+  // The device reads `gate` and `open` at once.
+  words.gate = reinterpret_cast<uint32_t*>(&block_->gate);
+  words.gate_mask = ipc::kDeviceGateMask;
+  words.retired = reinterpret_cast<uint64_t*>(&block_->retired);
+  if (pausable_.load(std::memory_order_relaxed)) {
+    words.pause = reinterpret_cast<uint32_t*>(&block_->pause);
+    words.passed = reinterpret_cast<uint64_t*>(&block_->passed);
+  }
+  return words;
+}
+
+}  // namespace xsched::preempt
