@@ -1,0 +1,21 @@
+// XSched's queues over this process's streams, if XSched is in the process: a program that has not been
+// started under it runs the same code natively.
+#pragma once
+
+#include <cuda.h>
+
+#include "xsched/types.h"
+
+namespace xsched::bench {
+
+bool UnderXSched();
+
+// The XQueue over a stream that work has been launched on. Throws if there is none.
+XQueueHandle QueueOf(CUstream stream);
+
+void SetPriority(XQueueHandle queue, Priority priority);
+void SetLevel(XQueueHandle queue, int level);
+void Suspend(XQueueHandle queue);
+void Resume(XQueueHandle queue);
+
+}  // namespace xsched::bench
