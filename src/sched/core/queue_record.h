@@ -29,10 +29,12 @@ struct QueueRecord {
   TimePoint ready_since{};
   TimePoint idle_since{};     // valid while lingering
   TimePoint running_since{};  // valid while running
-  TimePoint progress_at{};    // when it last retired something
-  Duration longest_gap{};     // between two retirements, while it ran
-  TimePoint query_at{};       // when to ask for its progress
-  Duration query_delay{};
+
+  // Questions for its progress, while somebody waits for it.
+  TimePoint ask_at{};          // the next one
+  Duration ask_delay{};        // from that to the one after it
+  TimePoint asked_at{kNever};  // the first that is not answered by progress; kNever: none
+  Duration slowest_answer{};
 
   double note = 0;
   Priority priority = PRIORITY_DEFAULT;  // effective; valid during a decision

@@ -9,7 +9,9 @@
 namespace xsched::sched {
 namespace {
 
-constexpr Duration kLongestQueryDelay = std::chrono::milliseconds(2);
+// How far apart questions for the progress of a queue get that shows none.
+constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
+constexpr Duration kLongestAskDelayOfStalled = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -25,8 +27,8 @@ struct Scheduler::Impl {
 
   void Account(DeviceRecord& device, TimePoint now);
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
+  void AskFrom(QueueRecord& queue, TimePoint now) const;
   void Age(QueueRecord& queue, TimePoint now);
-  Duration StallLimit(const QueueRecord& queue) const;
   TimePoint StallAt(const QueueRecord& queue) const;
 
   TimePoint DecideDevice(DeviceRecord& device, TimePoint now, ControlSink& sink);
@@ -35,7 +37,7 @@ struct Scheduler::Impl {
   void InheritRuns(DeviceRecord& device);
   TimePoint AskPolicy(DeviceRecord& device, TimePoint now);
   void Apply(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  TimePoint QueryProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  TimePoint AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
   template <typename Visit>
   void ForEachDependency(DeviceRecord& device, Visit&& visit);
 };
@@ -130,9 +132,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
     if (before == QueueState::kReady) return;
     impl_->Account(*queue->device, now);
     queue->state = QueueState::kReady;
-    queue->query_delay = impl_->config.query_after;
-    queue->query_at = now + queue->query_delay;
-    queue->progress_at = now;
+    impl_->AskFrom(*queue, now);
     // From lingering, it goes on as if it had never paused.
     if (before == QueueState::kIdle) {
       queue->ready_since = now;
@@ -154,14 +154,9 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
   queue.retired = retired;
-  // A stalled queue that comes back was just slow: it will be given more time.
-  if (queue.running || queue.stalled) {
-    Duration gap = now - std::max(queue.progress_at, queue.running_since);
-    queue.longest_gap = std::max(queue.longest_gap, gap);
-  }
-  queue.progress_at = now;
-  queue.query_delay = config.query_after;
-  queue.query_at = now + queue.query_delay;
+  // Only the time since it was asked says how slow it is: before that, nobody may have cared to look.
+  if (queue.asked_at != kNever) queue.slowest_answer = std::max(queue.slowest_answer, now - queue.asked_at);
+  AskFrom(queue, now);
   if (queue.stalled) {
     Account(*queue.device, now);
     queue.stalled = false;
@@ -191,8 +186,8 @@ void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
   if (queue == nullptr || queue->absent == absent) return;
   impl_->Account(*queue->device, now);
   queue->absent = absent;
+  queue->stalled = false;
   queue->fresh = true;
-  queue->progress_at = now;
   queue->device->dirty = true;
 }
 
@@ -254,13 +249,18 @@ void Scheduler::Impl::Account(DeviceRecord& device, TimePoint now) {
   }
 }
 
-Duration Scheduler::Impl::StallLimit(const QueueRecord& queue) const {
-  return std::clamp(queue.longest_gap * 2, config.stall_min, std::max(config.stall_min, config.stall_max));
+// Nobody has asked yet; do so when nothing has been heard for a while.
+void Scheduler::Impl::AskFrom(QueueRecord& queue, TimePoint now) const {
+  queue.ask_delay = config.query_after;
+  queue.ask_at = now + queue.ask_delay;
+  queue.asked_at = kNever;
 }
 
-// When a running queue counts as stalled, if it shows no progress.
+// When a running queue that others wait for counts as stalled, if it shows no progress.
 TimePoint Scheduler::Impl::StallAt(const QueueRecord& queue) const {
-  return std::max({queue.ready_since, queue.running_since, queue.progress_at}) + StallLimit(queue);
+  if (queue.asked_at == kNever) return kNever;
+  return queue.asked_at +
+         std::clamp(queue.slowest_answer * 2, config.stall_min, std::max(config.stall_min, config.stall_max));
 }
 
 // What time alone changes.
@@ -269,9 +269,7 @@ void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
     queue.state = QueueState::kIdle;
     queue.running = false;
   }
-  bool others_wait = queue.device->anybody_held;
-  if (queue.state == QueueState::kReady && queue.running && !queue.stalled && others_wait &&
-      now >= StallAt(queue)) {
+  if (queue.running && now >= StallAt(queue)) {
     queue.stalled = true;
     queue.running = false;
     ++queue.incidents;
@@ -300,12 +298,10 @@ TimePoint Scheduler::Impl::DecideDevice(DeviceRecord& device, TimePoint now, Con
   InheritRuns(device);
   Apply(device, now, sink);
 
-  ask_at = std::min(ask_at, QueryProgress(device, now, sink));
+  ask_at = std::min(ask_at, AskProgress(device, now, sink));
   for (const QueueRecord* queue : device.queues) {
     if (queue->state == QueueState::kLingering) ask_at = std::min(ask_at, queue->idle_since + config.grace);
-    if (queue->state == QueueState::kReady && queue->running && device.anybody_held) {
-      ask_at = std::min(ask_at, StallAt(*queue));
-    }
+    if (queue->running) ask_at = std::min(ask_at, StallAt(*queue));
   }
   return ask_at;
 }
@@ -428,24 +424,33 @@ void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& si
         sink.SetControl(queue->id, queue->control);
       }
       bool running = run && queue->Takes();
-      if (running && !queue->running) queue->running_since = now;
+      if (running && !queue->running) {
+        queue->running_since = now;
+        AskFrom(*queue, now);
+      }
       queue->running = running;
     }
   }
 }
 
-// Asks for the progress of queues that others wait for, when nothing was heard of them for a while.
-TimePoint Scheduler::Impl::QueryProgress(DeviceRecord& device, TimePoint now, ControlSink& sink) {
+// Asks queues for their progress, ever less often while there is none: those that others are held for, and
+// stalled ones, which regain their claim by it. Returns when to ask again.
+TimePoint Scheduler::Impl::AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink) {
   TimePoint next = kNever;
-  if (!device.anybody_held) return next;
   for (QueueRecord* queue : device.queues) {
-    if (queue->state != QueueState::kReady || !queue->running || !queue->control.tracked) continue;
-    if (now >= queue->query_at) {
-      sink.Query(queue->id);
-      queue->query_at = now + queue->query_delay;
-      queue->query_delay = std::min(queue->query_delay * 2, kLongestQueryDelay);
+    bool matters = queue->stalled ? !queue->absent : queue->running && device.anybody_held;
+    if (!matters || queue->state != QueueState::kReady || !queue->control.tracked) {
+      queue->asked_at = kNever;
+      continue;
     }
-    next = std::min(next, queue->query_at);
+    if (now >= queue->ask_at) {
+      sink.Query(queue->id);
+      queue->asked_at = std::min(queue->asked_at, now);
+      queue->ask_at = now + queue->ask_delay;
+      queue->ask_delay =
+          std::min(queue->ask_delay * 2, queue->stalled ? kLongestAskDelayOfStalled : kLongestAskDelay);
+    }
+    next = std::min(next, queue->ask_at);
   }
   return next;
 }

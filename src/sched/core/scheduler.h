@@ -12,8 +12,9 @@
 //
 // A lingering queue still counts as ready for the policy: programs bound by launch cost have many small gaps.
 //
-// A queue is *stalled* when it may run, others of its device are held, and it retires nothing for a bounded
-// time. It loses its claim until it retires something; each such event is counted as an incident.
+// A queue that may run while others of its device are held is asked for its progress when nothing was heard
+// of it. If it shows none for a bounded time after that, it is *stalled*: it loses its claim until it retires
+// something (it is still asked, but seldom). Each such event is counted as an incident.
 //
 // Not thread-safe. Needs no libstdc++ at run time; if memory runs out, every queue runs.
 #pragma once
@@ -30,10 +31,10 @@ namespace xsched::sched {
 struct SchedulerConfig {
   // How long a queue that has retired everything still counts as ready.
   Duration grace = std::chrono::microseconds(200);
-  // A ready queue whose progress is unknown is asked for it after this long, if somebody waits for it.
+  // A ready queue of which nothing was heard for so long is asked for its progress, if somebody waits for it.
   Duration query_after = std::chrono::microseconds(200);
-  // The least time without progress after which a running queue that others wait for is stalled; a queue that
-  // has shown longer gaps between retirements is given twice its longest gap, up to `stall_max`.
+  // A queue that shows no progress for so long after it was first asked is stalled; one that has taken longer
+  // before is given twice its longest, up to `stall_max`.
   Duration stall_min = std::chrono::milliseconds(80);
   Duration stall_max = std::chrono::seconds(2);
   Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);

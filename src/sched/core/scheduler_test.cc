@@ -208,6 +208,105 @@ TEST_F(SchedulerTest, dependencies_reach_through_others_and_cycles_come_to_rest)
   EXPECT_TRUE(Runs(kLow) && Runs(kOther) && Runs(kHigh));
 }
 
+// ---- questions and stalls ----
+
+TEST_F(SchedulerTest, a_queue_that_nobody_asked_is_asked_before_it_is_called_stalled) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kHigh, 1000, 0);
+  Pass(std::chrono::seconds(5));
+  Progress(kLow, 1, 0);
+  Pass(microseconds(10));
+  EXPECT_EQ(scheduler_.Stats(kHigh, now_)->incidents, 0u);
+  EXPECT_EQ(sink_.queries[kHigh], 1);
+  EXPECT_FALSE(Runs(kLow));
+  Progress(kHigh, 1000, 500);
+  Pass(milliseconds(79));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(2));
+  EXPECT_TRUE(Runs(kLow)) << "the time in which nobody asked says nothing about how long its commands take";
+}
+
+TEST_F(SchedulerTest, the_time_in_which_a_queue_was_held_counts_for_nothing) {
+  constexpr QueueId kHighest = kOther;
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Add(kHighest, 2);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 9, 1);
+  Pass(milliseconds(10));
+  for (uint64_t i = 1; i <= 100; ++i) {
+    Progress(kHighest, i + 1, i);
+    Pass(milliseconds(10));
+  }
+  ASSERT_FALSE(Runs(kHigh));
+  Progress(kHighest, 101, 101);
+  Pass(milliseconds(1));
+  ASSERT_TRUE(Runs(kHigh));
+  Pass(milliseconds(78));
+  EXPECT_FALSE(scheduler_.Stats(kHigh, now_)->stalled);
+  Progress(kHigh, 9, 2);
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(157));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(3));
+  EXPECT_TRUE(Runs(kLow)) << "twice the 79 ms that it needed, not twice the second in which it was held";
+}
+
+TEST_F(SchedulerTest, a_stalled_queue_is_asked_still_but_seldom_and_regains_its_claim_by_the_answer) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1000, 0);
+  Pass(milliseconds(100));
+  ASSERT_TRUE(scheduler_.Stats(kHigh, now_)->stalled);
+  int before = sink_.queries[kHigh];
+  Pass(std::chrono::seconds(1));
+  EXPECT_GE(sink_.queries[kHigh] - before, 5);
+  EXPECT_LE(sink_.queries[kHigh] - before, 50);
+  Progress(kHigh, 1000, 1);
+  EXPECT_FALSE(scheduler_.Stats(kHigh, now_)->stalled);
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_stalled_queue_that_was_suspended_and_goes_on_has_its_claim_again) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 2, 0);
+  Pass(milliseconds(100));
+  ASSERT_TRUE(scheduler_.Stats(kHigh, now_)->stalled);
+  scheduler_.SetAbsent(kHigh, true, now_);
+  Pass(std::chrono::seconds(10));
+  scheduler_.SetAbsent(kHigh, false, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(79));
+  EXPECT_FALSE(Runs(kLow));
+  Pass(milliseconds(2));
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_held_queue_that_is_done_and_has_not_said_so_holds_nobody_for_long_afterwards) {
+  constexpr QueueId kLowest = kOther;
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Add(kLowest, -1);
+  Progress(kLowest, 1, 0);
+  Progress(kLow, 1, 0);
+  Progress(kHigh, 1, 0);
+  ASSERT_FALSE(Runs(kLow));
+  Progress(kHigh, 1, 1);
+  Pass(microseconds(300));
+  ASSERT_TRUE(Runs(kLow) && !Runs(kLowest));
+  EXPECT_EQ(sink_.queries[kLow], 0);
+  Pass(microseconds(200));
+  EXPECT_EQ(sink_.queries[kLow], 1);
+  Progress(kLow, 1, 1);
+  Pass(microseconds(300));
+  EXPECT_TRUE(Runs(kLowest));
+}
+
 TEST_F(SchedulerTest, counters_that_lie_do_no_harm) {
   Add(kLow, 0);
   Add(kHigh, 1);
