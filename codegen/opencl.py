@@ -9,12 +9,11 @@
     opencl.py --registry FILE --headers DIR --check       exit status 1 if a function of the headers is not classified
 """
 
-import argparse
-import pathlib
 import re
-import sys
 
 from c_headers import HeaderReader
+from c_text import address, arguments, generated_by, run, signature, with_first, write_names
+from coverage import Coverage
 from registry import Registry, RegistryError
 
 # As many instances of OpenCL in one process as calls can be wrapped for: shim/opencl/routes.h.
@@ -25,7 +24,7 @@ PORTABLE_HEADERS = ("cl.h", "cl_ext.h", "cl_gl.h", "cl_egl.h")
 NOT_FUNCTIONS = ("cl_icd.h", "cl_layer.h", "cl_platform.h", "cl_half.h", "cl_version.h", "opencl.h", "cl_function_types.h")
 PLAIN_TYPES = set("void char int long short unsigned signed const size_t intptr_t uintptr_t float double".split())
 
-GENERATED = "// Written by codegen/opencl.py from registry/opencl/functions.toml and the installed headers: edit those.\n"
+GENERATED = generated_by("opencl")
 
 
 # ---- reading ----
@@ -56,44 +55,26 @@ def read_known_types(directory):
 
 # ---- deciding ----
 
-class Coverage:
-    """What becomes of each function of the headers."""
-
+class OpenCLCoverage(Coverage):
     def __init__(self, registry, functions, known_types):
-        self.functions = functions
-        self.wrapped = []  # (Function, Entry)
-        self.untouched = []
-        self.unclassified = []
-        self.untyped = []  # to be wrapped, but of types that are not here
-        self.absent = sorted(set(registry.entries) - set(functions))
-        for name in sorted(functions):
-            entry = registry.entries.get(name)
-            if entry is None:
-                self.unclassified.append(name)
-            elif not entry.wrapped:
-                self.untouched.append(name)
-            elif not self._types_of(functions[name]) <= known_types:
-                self.untyped.append(name)
-            else:
-                self.wrapped.append((functions[name], entry))
+        super().__init__("OpenCL", registry, functions)
+        # To be wrapped, but of types that are not here.
+        self.untyped = [name for name, _ in self.wrapped if not self._types_of(functions[name]) <= known_types]
+        self.wrapped = [(functions[name], entry) for name, entry in self.wrapped if name not in self.untyped]
 
     @staticmethod
     def _types_of(function):
         text = function.result + " " + " ".join(p.type for p in function.parameters if p.type != "callback")
         return set(re.findall(r"[A-Za-z_]\w*", text))
 
+    def is_complete(self):
+        return super().is_complete() and not self.untyped
+
     def report(self):
-        launches = sum(entry.kind == "launch" for _, entry in self.wrapped)
-        lines = [f"OpenCL: {len(self.functions)} functions in the headers: {launches} launch commands, "
-                 f"{len(self.wrapped) - launches} more are wrapped, {len(self.untouched)} pass through, "
-                 f"{len(self.unclassified)} unclassified"]
-        if self.unclassified:
-            lines.append("  unclassified (they pass through): " + ", ".join(self.unclassified))
+        lines = super().report()
         if self.untyped:
             lines.append("  not wrapped for want of types: " + ", ".join(self.untyped))
-        if self.absent:
-            lines.append("  known, but not in these headers: " + ", ".join(self.absent))
-        return "\n".join(lines)
+        return lines
 
 
 class Roles:
@@ -129,18 +110,6 @@ class Roles:
 
 # ---- writing ----
 
-def signature(function):
-    return ", ".join(p.declaration for p in function.parameters) or "void"
-
-
-def arguments(function):
-    return ", ".join(p.name for p in function.parameters)
-
-
-def with_first(first, rest):
-    return f"{first}, {rest}" if rest else first
-
-
 def write_functions_h(functions):
     members = "\n".join(f"  {f.result} (CL_API_CALL* {f.name})({signature(f)});" for f in functions)
     return f"""{GENERATED}// The functions of one instance of OpenCL that XSched wraps or calls; null: it has none such.
@@ -167,17 +136,9 @@ extern const char* const kFunctionNames[kFunctionCount];
 
 
 def write_functions_cc(functions):
-    names = "\n".join(f'    "{f.name}",' for f in functions)
     return f"""{GENERATED}#include "opencl/functions.h"
 
-namespace xsched::opencl {{
-
-const char* const kFunctionNames[kFunctionCount] = {{
-{names}
-}};
-
-}}  // namespace xsched::opencl
-"""
+{write_names("opencl", functions)}"""
 
 
 def missing(function):
@@ -239,11 +200,6 @@ def write_way_in(function):
 def write_export(function):
     return (f'XSCHED_EXPORT {function.result} CL_API_CALL {function.name}({signature(function)}) {{\n'
             f"  return On_{function.name}({with_first('RouteOfCaller(__builtin_return_address(0))', arguments(function))});\n}}\n")
-
-
-def address(function):
-    # No helper function, so that the table needs no code to run when the library is loaded.
-    return f"reinterpret_cast<void*>(&{function})"
 
 
 def write_row(function, is_wrapped, is_exported, in_dispatch):
@@ -336,42 +292,26 @@ GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
 """
 
 
-def write_all(out, registry, coverage, dispatch):
+def files(registry, coverage, dispatch):
     wrapped = coverage.wrapped
     own = [coverage.functions[name] for name in registry.own_calls if name in coverage.functions]
     functions = sorted([f for f, _ in wrapped] + own, key=lambda f: f.name)
     exported = [f for f, _ in wrapped if f.name in dispatch and f.header in PORTABLE_HEADERS]
-    files = {
+    return {
         "functions.h": write_functions_h(functions),
         "functions.cc": write_functions_cc(functions),
         "wrappers.h": write_wrappers_h(),
         "wrappers.cc": write_wrappers_cc(registry, functions, wrapped, exported, dispatch),
         "shimopencl.map": write_map(),
-        "coverage.txt": coverage.report() + "\n",
+        "coverage.txt": "\n".join(coverage.report()) + "\n",
     }
-    out.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (out / name).write_text(text)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Generates the OpenCL shim.")
-    parser.add_argument("--registry", type=pathlib.Path, required=True)
-    parser.add_argument("--headers", type=pathlib.Path, required=True, help="the folder CL of the installed headers")
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    try:
-        registry = Registry(options.registry)
-        coverage = Coverage(registry, read_headers(options.headers), read_known_types(options.headers))
-        if options.out:
-            write_all(options.out, registry, coverage, read_dispatch_members(options.headers))
-    except RegistryError as error:
-        sys.exit(f"codegen: {error}")
-    print(coverage.report())
-    if options.check and (coverage.unclassified or coverage.untyped):
-        sys.exit(1)
+def generate(options):
+    registry = Registry(options.registry)
+    coverage = OpenCLCoverage(registry, read_headers(options.headers), read_known_types(options.headers))
+    return coverage, lambda: files(registry, coverage, read_dispatch_members(options.headers))
 
 
 if __name__ == "__main__":
-    main()
+    run("Generates the OpenCL shim.", "the folder CL of the installed headers", generate)
