@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/pci_address.h"
 
 namespace xsched::opencl {
 namespace {
@@ -59,10 +60,6 @@ cl_device_id RootDevice(const Functions& next, cl_device_id device) {
   // Drivers of OpenCL 1.1 do not know the question.
   while (Query(next, device, CL_DEVICE_PARENT_DEVICE, &parent) && parent != nullptr) device = parent;
   return device;
-}
-
-constexpr XDeviceId PciAddress(cl_uint domain, cl_uint bus, cl_uint device, cl_uint function) {
-  return ((domain & 0x7fff) << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 0x7);
 }
 
 // 0: the driver does not tell.
@@ -138,7 +135,7 @@ DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device) {
   Query(next, device, CL_DEVICE_TYPE, &type);
   XDeviceId id = FindPciAddress(next, device);
   if (id == 0) id = HashedId(next, device, identity.name);
-  identity.device = uint64_t{TypeOf(type)} << 32 | id;
+  identity.device = MakeDevice(TypeOf(type), id);
   return identity;
 }
 

@@ -1,0 +1,283 @@
+#include "hal/cuda/channel_groups/channel_groups.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "base/no_destroy.h"
+#include "base/pci_address.h"
+#include "hal/cuda/channel_groups/mps.h"
+
+namespace xsched::cuda {
+namespace {
+
+// NVA06C_CTRL_CMD_…
+constexpr uint32_t kScheduleGroup = 0xA06C0101;
+constexpr uint32_t kSetTimeslice = 0xA06C0103;
+constexpr uint32_t kGetTimeslice = 0xA06C0104;
+constexpr uint32_t kPreempt = 0xA06C0105;
+// NV2080_CTRL_CMD_GPU_GET_ID, NV0000_CTRL_CMD_GPU_GET_PCI_INFO
+constexpr uint32_t kGetGpuId = 0x20800142;
+constexpr uint32_t kGetPciInfo = 0x21B;
+
+struct PreemptParams {
+  uint8_t wait;
+  uint8_t manual_timeout;
+  uint32_t timeout_us;
+};
+static_assert(sizeof(PreemptParams) == 8);
+
+struct PciInfoParams {
+  uint32_t gpu_id;
+  uint32_t domain;
+  uint16_t bus;
+  uint16_t slot;
+};
+static_assert(sizeof(PciInfoParams) == 12);
+
+const Object* FindIn(std::span<const Object> objects, rm::Handle client, rm::Handle handle) {
+  for (const Object& object : objects) {
+    if (object.client == client && object.handle == handle) return &object;
+  }
+  return nullptr;
+}
+
+bool IsChild(const Object& object, const Object& parent) {
+  return object.client == parent.client && object.parent == parent.handle;
+}
+
+bool HasCompute(std::span<const Object> objects, const Object& channel) {
+  return std::any_of(objects.begin(), objects.end(), [&](const Object& object) {
+    return IsChild(object, channel) && rm::IsCompute(object.object_class);
+  });
+}
+
+// The nearest device above; null: none was seen.
+const Object* DeviceOf(std::span<const Object> objects, const Object& group) {
+  const Object* object = &group;
+  // No deeper than the table is long, whatever it was told about parents.
+  for (size_t i = 0; i < objects.size(); ++i) {
+    object = FindIn(objects, object->client, object->parent);
+    if (object == nullptr || object->object_class == rm::kDeviceClass) return object;
+  }
+  return nullptr;
+}
+
+const Object* SubdeviceOf(std::span<const Object> objects, const Object& device) {
+  for (const Object& object : objects) {
+    if (IsChild(object, device) && object.object_class == rm::kSubdeviceClass) return &object;
+  }
+  return nullptr;
+}
+
+constinit NoDestroy<ChannelGroups> own_groups;
+
+void KnowAboutFork() {
+  pthread_atfork([] { own_groups->BeforeFork(); }, [] { own_groups->AfterForkInParent(); },
+                 [] { own_groups->AfterForkInChild(); });
+}
+
+}  // namespace
+
+struct ChannelGroups::Placed {
+  ChannelGroup group;
+  rm::Handle device = 0;     // 0: not seen
+  rm::Handle subdevice = 0;  // 0: not seen
+  XDevice address = 0;       // 0: not asked yet
+};
+
+void ChannelGroups::Observe(int fd, unsigned long request, const void* arg, int result) {
+  if (result < 0) return;
+  const rm::Event event = rm::ReadRequest(request, arg);
+  if (event.kind == rm::Event::Kind::kNone) return;
+  const int saved = errno;
+  // Relaxed: only this thread could have put this thread there.
+  const bool locked = forking_.load(std::memory_order_relaxed) == pthread_self();
+  if (!locked) mutex_.Lock();
+  if (table_.Apply(event, fd)) Changed();
+  if (!locked) mutex_.Unlock();
+  errno = saved;
+}
+
+// Release: who sees the new number finds the table as it is now (under the lock).
+void ChannelGroups::Changed() { changes_.fetch_add(1, std::memory_order_release); }
+
+bool ChannelGroups::FindGroups(Array<Placed>* out) {
+  MutexLock lock(mutex_);
+  const std::span<const Object> objects = table_.objects();
+  for (const Object& group : objects) {
+    if (group.object_class != rm::kChannelGroupClass) continue;
+    bool compute = false;
+    bool scheduled = group.scheduled;
+    for (const Object& channel : objects) {
+      if (!IsChild(channel, group) || !rm::IsChannel(channel.object_class)) continue;
+      compute = compute || HasCompute(objects, channel);
+      scheduled = scheduled || channel.scheduled;
+    }
+    if (!compute) continue;
+    Placed placed{.group = {.client = group.client, .handle = group.handle, .scheduled = scheduled}};
+    if (const Object* device = DeviceOf(objects, group)) {
+      placed.device = device->handle;
+      placed.address = device->address;
+      if (const Object* subdevice = SubdeviceOf(objects, *device)) placed.subdevice = subdevice->handle;
+    }
+    if (!out->Push(placed)) return false;
+  }
+  return true;
+}
+
+Result<XDevice> ChannelGroups::AskAddress(const Placed& placed) {
+  if (placed.subdevice == 0) {
+    return Error::Make("which GPU a channel group is on: its subdevice was made before XSched could see it");
+  }
+  const rm::Handle client = placed.group.client;
+  uint32_t gpu_id = 0;
+  rm::Reply reply = Control(client, placed.subdevice, kGetGpuId, &gpu_id, sizeof gpu_id);
+  if (!reply.ok()) return rm::Explain("asking for the GPU's id", reply);
+  PciInfoParams pci{.gpu_id = gpu_id};
+  reply = Control(client, client, kGetPciInfo, &pci, sizeof pci);
+  if (!reply.ok()) return rm::Explain("asking for the GPU's PCI address", reply);
+  const XDevice address = MakeDevice(kDeviceTypeGPU, PciAddress(pci.domain, pci.bus, pci.slot, 0));
+  MutexLock lock(mutex_);
+  if (Object* device = table_.Find(client, placed.device)) device->address = address;
+  return address;
+}
+
+// All devices of the table are one GPU, by RM's number for it.
+bool ChannelGroups::HasOneGpu() {
+  MutexLock lock(mutex_);
+  uint32_t instance = UINT32_MAX;
+  for (const Object& object : table_.objects()) {
+    if (object.object_class != rm::kDeviceClass) continue;
+    if (object.instance == UINT32_MAX) return false;
+    if (instance != UINT32_MAX && object.instance != instance) return false;
+    instance = object.instance;
+  }
+  return instance != UINT32_MAX;
+}
+
+Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice device) {
+  Array<Placed> all;
+  Array<ChannelGroup> found;
+  if (!FindGroups(&all) || !found.Reserve(all.size())) return Error::Make("out of memory");
+  for (Placed& placed : all) {
+    if (placed.address == 0) {
+      Result<XDevice> address = AskAddress(placed);
+      if (address) {
+        placed.address = *address;
+      } else if (HasOneGpu()) {
+        placed.address = device;
+      } else {
+        // A guess could stop the work of another GPU.
+        return address.error();
+      }
+    }
+    if (placed.address == device && !found.Push(placed.group)) return Error::Make("out of memory");
+  }
+  return found;
+}
+
+rm::Reply ChannelGroups::Control(rm::Handle client, rm::Handle object, uint32_t command, void* params,
+                                 size_t size) {
+  // One duplicate per call: the client may be freed, and its file closed, while the call is under way.
+  UniqueFd file;
+  {
+    MutexLock lock(mutex_);
+    file = table_.OpenFile(client);
+  }
+  if (!file) return {.errnum = EBADF};
+  return rm::Control(control_call_.load(std::memory_order_acquire), file.get(), client, object, command,
+                     params, size);
+}
+
+Result<> ChannelGroups::SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice) {
+  uint64_t wanted = static_cast<uint64_t>(timeslice.count());
+  rm::Reply reply = Control(group.client, group.handle, kSetTimeslice, &wanted, sizeof wanted);
+  if (!reply.ok()) return rm::Explain("setting the timeslice", reply);
+  Result<std::chrono::microseconds> now = GetTimeslice(group);
+  if (!now) return now.error();
+  if (*now != timeslice) {
+    return Error::Make("setting the timeslice: %lld us were accepted, but it reads back as %lld us",
+                       static_cast<long long>(timeslice.count()), static_cast<long long>(now->count()));
+  }
+  return {};
+}
+
+Result<std::chrono::microseconds> ChannelGroups::GetTimeslice(const ChannelGroup& group) {
+  uint64_t timeslice = 0;
+  rm::Reply reply = Control(group.client, group.handle, kGetTimeslice, &timeslice, sizeof timeslice);
+  if (!reply.ok()) return rm::Explain("reading the timeslice", reply);
+  return std::chrono::microseconds(timeslice);
+}
+
+Result<> ChannelGroups::Schedule(const ChannelGroup& group, bool on) {
+  uint8_t params[3] = {on};  // enable, skip submit, skip enable
+  rm::Reply reply = Control(group.client, group.handle, kScheduleGroup, params, sizeof params);
+  // RM checks the size; releases up to 570 do not know the third.
+  if (reply.errnum == 0 && reply.status == rm::kInvalidArgument) {
+    reply = Control(group.client, group.handle, kScheduleGroup, params, 2);
+  }
+  if (!reply.ok())
+    return rm::Explain(on ? "scheduling the channel group" : "unscheduling the channel group", reply);
+  return {};
+}
+
+Result<> ChannelGroups::Preempt(const ChannelGroup& group, bool wait, std::chrono::microseconds timeout) {
+  PreemptParams params{.wait = wait,
+                       .manual_timeout = 1,
+                       .timeout_us = static_cast<uint32_t>(
+                           std::clamp(timeout, std::chrono::microseconds(0), kMaxPreemptTimeout).count())};
+  rm::Reply reply = Control(group.client, group.handle, kPreempt, &params, sizeof params);
+  if (!reply.ok()) return rm::Explain("preempting the channel group", reply);
+  return {};
+}
+
+Result<> ChannelGroups::Level3Support(XDevice device) {
+  if (MpsSocket mps = FindMpsSocket(); mps.found) {
+    return Error::Make(
+        "under MPS (%.120s) all programs share one context, and stopping it would stop them all", mps.path);
+  }
+  Result<Array<ChannelGroup>> groups = OfDevice(device);
+  if (!groups) return groups.error();
+  if (groups->empty()) {
+    bool complete = true;
+    {
+      MutexLock lock(mutex_);
+      complete = table_.complete();
+    }
+    if (!complete) return Error::Make("too many objects of the resource manager to follow them all");
+    return Error::Make(
+        "no channel group seen yet: there is no CUDA context on this GPU, or XSched came after it");
+  }
+  Result<std::chrono::microseconds> timeslice = GetTimeslice((*groups)[0]);
+  if (!timeslice) return timeslice.error();
+  return {};
+}
+
+void ChannelGroups::BeforeFork() {
+  mutex_.Lock();
+  forking_.store(pthread_self(), std::memory_order_relaxed);
+}
+
+void ChannelGroups::AfterForkInParent() {
+  forking_.store(0, std::memory_order_relaxed);
+  mutex_.Unlock();
+}
+
+void ChannelGroups::AfterForkInChild() {
+  table_.Clear();
+  Changed();
+  forking_.store(0, std::memory_order_relaxed);
+  mutex_.ResetAfterFork();
+}
+
+ChannelGroups& OwnChannelGroups() { return *own_groups; }
+
+void ObserveRequest(int fd, unsigned long request, const void* arg, int result) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, KnowAboutFork);
+  own_groups->Observe(fd, request, arg, result);
+}
+
+}  // namespace xsched::cuda
