@@ -53,6 +53,8 @@ void DestroyWhenDrained(XPlatform platform, uint64_t key) {
   }
 }
 
+void Barrier::ForceAllOpen(bool open) { XQueueTable::ForceAllOpen(open); }
+
 void OpenAllGatesForGood() { Agent::Get().Shutdown(); }
 
 }  // namespace xsched::preempt

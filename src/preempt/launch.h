@@ -85,6 +85,19 @@ XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner);
 // HwQueue are destroyed when it has drained (at once, if nothing is outstanding).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
+// The program is in a call of the driver's that may wait for any of its queues: none is held meanwhile. Only
+// for platforms with gates in line. Nests.
+class Barrier {
+ public:
+  Barrier() { ForceAllOpen(true); }
+  ~Barrier() { ForceAllOpen(false); }
+  Barrier(const Barrier&) = delete;
+  Barrier& operator=(const Barrier&) = delete;
+
+ private:
+  XSCHED_PRIVATE static void ForceAllOpen(bool open);
+};
+
 // The process is about to lose its driver (exit, reset): opens every gate, for good.
 XSCHED_PRIVATE void OpenAllGatesForGood();
 

@@ -117,7 +117,7 @@ void XQueue::Attend() {
     Agent::Get().RingScheduler(index_);
     RequestProgress();
   }
-  if (GatesInLine()) SetPause();
+  if (GatesInLine()) TellDevice();
   ApplyLevels(Held());
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
   Driver driver(*this);

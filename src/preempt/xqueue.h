@@ -60,9 +60,10 @@ class XQueue {
 
   // ---- control ----
   bool Held() const;
-  // Opens the queue's gates in line, whatever the scheduler says and the program has suspended, until as many
-  // calls with false have come: the program is in a call of the driver that waits for this queue.
-  void ForceOpen(bool open);
+  // Whatever the scheduler says and the program has suspended: are gates in line to be open?
+  bool ForcedOpen() const;
+  // Has ForcedOpen or suspended() changed? Then this tells the device.
+  void TellDevice();
   // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the
   // queue.
   void Attend();
@@ -104,7 +105,6 @@ class XQueue {
   void InlineReportAfter(uint64_t number);
   void AskDevice();
   void WaitStopped();
-  void SetPause();
   XControlWords Words() const;
 
   void ApplyLevels(bool hold);
@@ -136,7 +136,6 @@ class XQueue {
   Mutex wait_mutex_;
   Condition wait_condition_;
   std::atomic<uint32_t> waiters_{0};
-  std::atomic<int32_t> forced_open_{0};
 
   // Set once per life of the slot.
   Ref<HwQueue> hwq_;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "preempt/agent.h"
 #include "preempt/xqueue.h"
+#include "preempt/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
@@ -69,17 +70,22 @@ void XQueue::WaitStopped() {
   }
 }
 
-void XQueue::ForceOpen(bool open) {
-  forced_open_.fetch_add(open ? 1 : -1, std::memory_order_seq_cst);
-  SetPause();
+bool XQueue::ForcedOpen() const {
+  return XQueueTable::all_forced_open() || destroying_.load(std::memory_order_acquire) ||
+         Agent::Get().shut_down();
 }
 
-void XQueue::SetPause() {
+void XQueue::TellDevice() {
   MutexLock lock(level_mutex_);
-  const bool forced = forced_open_.load(std::memory_order_seq_cst) > 0 ||
-                      destroying_.load(std::memory_order_acquire) || Agent::Get().shut_down();
+  const bool forced = ForcedOpen();
   block_->open.store(forced ? 1 : 0, std::memory_order_seq_cst);
   block_->pause.store(suspended() && !forced ? 1 : 0, std::memory_order_seq_cst);
+  const XHwQueueOps& ops = hwq_->ops;
+  if (ops.interrupt == nullptr || level() < kPreemptLevelInterrupt) return;
+  // A hard stop is the program's own doing: the scheduler stops such queues by gates and time slices.
+  const bool interrupt = suspended() && !forced;
+  if (interrupt && !interrupted_) interrupted_ = ops.interrupt(hwq_->impl) == kXSchedSuccess;
+  if (!interrupt && interrupted_) interrupted_ = ops.restore(hwq_->impl) != kXSchedSuccess;
 }
 
 XControlWords XQueue::Words() const {

@@ -19,6 +19,7 @@ struct Slots {
 constinit NoDestroy<Slots> slots;
 constinit NoDestroy<PointerMap<XQueue>> by_key;
 constinit Mutex mutex;
+constinit std::atomic<int> forced_open{0};
 constinit uint32_t next_slot = 0;  // in turn, so that a slot rests before it is used again
 
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
@@ -59,7 +60,6 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->inline_gates_.Reset();
   queue->gates_failed_.store(false, std::memory_order_relaxed);
   queue->pausable_.store(options.pausable, std::memory_order_relaxed);
-  queue->forced_open_.store(0, std::memory_order_relaxed);
   queue->hwq_ = hwq;
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);
@@ -85,6 +85,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->id_ = handle;
   queue->handle_.store(handle, std::memory_order_release);
   *out = handle;
+  queue->TellDevice();
   Agent::Get().QueueCreated(*queue);
   return kXSchedSuccess;
 }
@@ -149,6 +150,14 @@ void XQueueTable::FinishIfDrained(XQueue& queue) {
   if (ops.release != nullptr) ops.release(impl);
 }
 
+void XQueueTable::ForceAllOpen(bool open) {
+  int before = forced_open.fetch_add(open ? 1 : -1, std::memory_order_seq_cst);
+  if (before + (open ? 1 : 0) != 1) return;  // was open, or stays so
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) queue->TellDevice();
+}
+
+bool XQueueTable::all_forced_open() { return forced_open.load(std::memory_order_seq_cst) > 0; }
+
 XQueuePin XQueueTable::Pin(XQueueHandle handle) {
   uint32_t index = XQueueIndex(handle);
   if (index >= ipc::kMaxQueues) return XQueuePin();
@@ -198,6 +207,7 @@ XQueuePin::~XQueuePin() {
 void XQueueTable::ResetAfterFork() {
   mutex.ResetAfterFork();
   by_key->ResetAfterFork();
+  forced_open.store(0, std::memory_order_relaxed);
   for (XQueue& queue : slots->queues) {
     if (!queue.taken_) continue;
     // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees

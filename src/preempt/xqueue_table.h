@@ -47,6 +47,11 @@ class XQueueTable {
   // Live queues in turn: begin with 0; the next index is written to *next. Empty pin: no more.
   static XQueuePin PinNext(uint32_t* next);
 
+  // Opens all gates in line, whatever the scheduler says and the program has suspended, until as many calls
+  // with false have come as with true.
+  static void ForceAllOpen(bool open);
+  static bool all_forced_open();
+
   // Lock-free; for launches.
   static XQueue* Find(XPlatform platform, uint64_t key);
   // Slot of a marker's ticket. Its queue may be gone; the slot is not used again while markers are on their
