@@ -98,6 +98,24 @@ TEST_F(Scheduling, a_waiter_lends_its_right_to_run_to_what_it_waits_for) {
   EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(1); }));
 }
 
+TEST_F(Scheduling, it_does_so_for_a_queue_of_another_device) {
+  TestAgent other(socket());
+  TestAgent agent(socket());
+  ASSERT_TRUE(other.CreateQueue(0, 5, 1) && agent.CreateQueue(0, 10, 2) && agent.CreateQueue(1, 0, 1));
+  agent.Submit(1);
+  other.Submit(0);
+  ASSERT_TRUE(Eventually([&] { return agent.IsHeld(1); }));
+  ipc::DependencySlot& slot = agent.segment().depends[0][0];
+  slot.queue.store(1);
+  slot.until.store(1);
+  ipc::RingScheduler(agent.segment(), 0, agent.bell());
+  EXPECT_TRUE(Eventually([&] { return (agent.block(0).flags.load() & ipc::kFlagTracked) != 0; }));
+  agent.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(1) && other.IsHeld(0); }));
+  agent.RetireAll(1);
+  EXPECT_TRUE(Eventually([&] { return !other.IsHeld(0); }));
+}
+
 TEST_F(Scheduling, when_a_client_leaves_its_queues_hold_nobody) {
   TestAgent low(socket());
   ASSERT_TRUE(low.CreateQueue(0, 0));

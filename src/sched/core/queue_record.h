@@ -9,6 +9,12 @@ namespace xsched::sched {
 inline constexpr int kMaxDependencies = 4;
 
 struct DeviceRecord;
+struct QueueRecord;
+
+struct WaitRecord {
+  Dependency dependency;
+  QueueRecord* owner;  // valid during a decision
+};
 
 struct QueueRecord {
   QueueId id;
@@ -19,10 +25,11 @@ struct QueueRecord {
   QueueState state = QueueState::kIdle;
   bool absent = false;
   bool stalled = false;
-  bool fresh = false;          // became ready since the last decision
-  bool running = false;        // the last decision let it run, and it was ready
-  Control control;             // as last reported, but for flags_changed
-  bool flags_changed = false;  // control.tracked or .gated is not reported yet
+  bool fresh = false;        // became ready since the last decision
+  bool running = false;      // the last decision let it run, and it was ready
+  bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
+  bool can_be_held = false;  // … or be held by another
+  Control control;           // as last reported
   uint64_t submitted = 0;
   uint64_t retired = 0;
 
@@ -37,10 +44,11 @@ struct QueueRecord {
   Duration slowest_answer{};
 
   double note = 0;
-  Priority priority = PRIORITY_DEFAULT;  // effective; valid during a decision
-  bool run = false;                      // likewise
-  Dependency dependencies[kMaxDependencies] = {};
-  int dependency_count = 0;
+  Priority priority = PRIORITY_DEFAULT;     // effective; valid during a decision
+  bool run = false;                         // likewise
+  WaitRecord waits[kMaxDependencies] = {};  // for other queues, of any device; as far as they have not passed
+  int wait_count = 0;
+  bool awaited = false;  // another queue waits for this one
 
   Duration service{};
   Duration waiting{};
@@ -57,10 +65,10 @@ struct DeviceRecord {
   Array<QueueRecord*> queues;  // in order of their ids
   Array<QueueView> views;      // of the decision under way; kept for its memory
   bool dirty = true;           // something has changed that a decision may depend on
-  bool membership_changed = true;
+  bool rivals_changed = true;  // … can_hold and can_be_held, too
+  bool due = false;            // it takes part in the decision under way
   bool anybody_held = false;
-  bool dependencies = false;  // some queue waits for another
-  TimePoint ask_at = kNever;
+  TimePoint decide_at = kNever;
   TimePoint accounted_at{};
 };
 

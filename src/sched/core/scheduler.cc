@@ -13,6 +13,12 @@ namespace {
 constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
 constexpr Duration kLongestAskDelayOfStalled = std::chrono::milliseconds(100);
 
+// Inheritance reaches through so many waits. Whoever builds a longer chain waits for the watchdog, and does
+// not make everybody's decisions slow.
+constexpr int kLongestChain = 16;
+
+bool operator==(const Dependency& a, const Dependency& b) { return a.queue == b.queue && a.until == b.until; }
+
 }  // namespace
 
 struct Scheduler::Impl {
@@ -20,10 +26,12 @@ struct Scheduler::Impl {
   const Policy* policy = FindPolicy(kPolicyHighestPriorityFirst);
   PointerMap<QueueRecord> queues;
   Array<DeviceRecord*> devices;
+  bool waits = false;  // some queue waits for another
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
   DeviceRecord* Device(DeviceId id, TimePoint now);
   void Forget(DeviceRecord& device);
+  void DirtyAll();
 
   void Account(DeviceRecord& device, TimePoint now);
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
@@ -31,15 +39,17 @@ struct Scheduler::Impl {
   void Age(QueueRecord& queue, TimePoint now);
   TimePoint StallAt(const QueueRecord& queue) const;
 
-  TimePoint DecideDevice(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  void RefreshFlags(DeviceRecord& device);
-  void InheritPriorities(DeviceRecord& device);
-  void InheritRuns(DeviceRecord& device);
-  TimePoint AskPolicy(DeviceRecord& device, TimePoint now);
-  void Apply(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  TimePoint AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  bool ChooseDevices(TimePoint now);
+  void RefreshRivals(DeviceRecord& device) const;
+  void RefreshWaits();
+  void InheritPriorities();
+  void InheritRuns();
   template <typename Visit>
-  void ForEachDependency(DeviceRecord& device, Visit&& visit);
+  void PassOnAlongWaits(Visit&& visit);
+  TimePoint AskPolicy(DeviceRecord& device, TimePoint now);
+  void Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
+  TimePoint AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  TimePoint WhenToAge(const DeviceRecord& device) const;
 };
 
 Scheduler::Scheduler(const SchedulerConfig& config) : impl_(new (std::nothrow) Impl) {
@@ -89,7 +99,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, cons
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
-  device->dirty = device->membership_changed = true;
+  device->dirty = device->rivals_changed = true;
   return true;
 }
 
@@ -103,8 +113,13 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
     if (device.queues[i] == queue) device.queues.Remove(i);
   }
   delete queue;
-  device.dirty = device.membership_changed = true;
+  device.dirty = device.rivals_changed = true;
+  if (impl_->waits) impl_->DirtyAll();  // what it waited for may be elsewhere
   if (device.queues.empty()) impl_->Forget(device);
+}
+
+void Scheduler::Impl::DirtyAll() {
+  for (DeviceRecord* device : devices) device->dirty = true;
 }
 
 // Clients name devices as they like: one without queues must not stay.
@@ -163,21 +178,28 @@ void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now
     queue.fresh = true;
     queue.device->dirty = true;
   }
-  if (queue.device->dependencies) queue.device->dirty = true;
+  if (queue.awaited) queue.device->dirty = true;
 }
 
 void Scheduler::SetDependencies(QueueId waiter, std::span<const Dependency> dependencies) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(waiter);
   if (queue == nullptr) return;
-  if (dependencies.empty() && queue->dependency_count == 0) return;
-  queue->dependency_count = 0;
+  int count = 0;
+  bool changed = false;
   for (const Dependency& dependency : dependencies) {
-    if (queue->dependency_count == kMaxDependencies) break;
-    queue->dependencies[queue->dependency_count++] = dependency;
+    QueueRecord* owner = impl_->Find(dependency.queue);
+    if (owner == nullptr || owner->retired >= dependency.until || count == kMaxDependencies) continue;
+    WaitRecord& wait = queue->waits[count];
+    changed |= count >= queue->wait_count || !(wait.dependency == dependency);
+    wait.dependency = dependency;
+    ++count;
   }
+  // The same again, as a rule: clients repeat themselves.
+  if (!changed && count == queue->wait_count) return;
+  queue->wait_count = count;
   queue->device->dirty = true;
-  queue->device->dependencies = true;
+  impl_->waits = true;
 }
 
 void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
@@ -196,7 +218,7 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
-  queue->device->dirty = queue->device->membership_changed = true;
+  queue->device->dirty = queue->device->rivals_changed = true;
 }
 
 std::optional<Hints> Scheduler::GetHints(QueueId id) const {
@@ -209,7 +231,7 @@ void Scheduler::SetPolicy(const Policy& policy) {
   if (impl_ == nullptr || impl_->policy == &policy) return;
   impl_->policy = &policy;
   for (DeviceRecord* device : impl_->devices) {
-    device->dirty = device->membership_changed = true;
+    device->dirty = device->rivals_changed = true;
     for (QueueRecord* queue : device->queues) {
       queue->note = 0;
       queue->fresh = true;
@@ -225,7 +247,7 @@ void Scheduler::SetTimeslice(Duration timeslice) {
   if (impl_ == nullptr) return;
   impl_->config.timeslice = std::clamp<Duration>(timeslice, std::chrono::microseconds(TIMESLICE_MIN),
                                                  std::chrono::microseconds(TIMESLICE_MAX));
-  for (DeviceRecord* device : impl_->devices) device->dirty = true;
+  impl_->DirtyAll();
 }
 
 Duration Scheduler::timeslice() const { return impl_ == nullptr ? Duration{} : impl_->config.timeslice; }
@@ -280,40 +302,53 @@ void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
 
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
-  TimePoint ask_at = kNever;
-  for (DeviceRecord* device : impl_->devices) {
-    if (device->dirty || now >= device->ask_at) device->ask_at = impl_->DecideDevice(*device, now, sink);
-    ask_at = std::min(ask_at, device->ask_at);
+  if (impl_->ChooseDevices(now)) {
+    auto for_each_due = [this](auto&& step) {
+      for (DeviceRecord* device : impl_->devices) {
+        if (device->due) step(*device);
+      }
+    };
+    for_each_due([&](DeviceRecord& device) {
+      impl_->Account(device, now);
+      for (QueueRecord* queue : device.queues) impl_->Age(*queue, now);
+      if (device.rivals_changed) impl_->RefreshRivals(device);
+      for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
+    });
+    if (impl_->waits) impl_->RefreshWaits();
+    impl_->InheritPriorities();
+    for_each_due([&](DeviceRecord& device) { device.decide_at = impl_->AskPolicy(device, now); });
+    impl_->InheritRuns();
+    for_each_due([&](DeviceRecord& device) {
+      impl_->Apply(device, now, sink);
+      device.decide_at =
+          std::min({device.decide_at, impl_->AskProgress(device, now, sink), impl_->WhenToAge(device)});
+      device.dirty = false;
+    });
   }
-  return ask_at;
+  TimePoint decide_at = kNever;
+  for (const DeviceRecord* device : impl_->devices) decide_at = std::min(decide_at, device->decide_at);
+  return decide_at;
 }
 
-TimePoint Scheduler::Impl::DecideDevice(DeviceRecord& device, TimePoint now, ControlSink& sink) {
-  Account(device, now);
-  device.dirty = false;
-  for (QueueRecord* queue : device.queues) Age(*queue, now);
-  if (device.membership_changed) RefreshFlags(device);
-  InheritPriorities(device);
-  TimePoint ask_at = AskPolicy(device, now);
-  InheritRuns(device);
-  Apply(device, now, sink);
-
-  ask_at = std::min(ask_at, AskProgress(device, now, sink));
-  for (const QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) ask_at = std::min(ask_at, queue->idle_since + config.grace);
-    if (queue->running) ask_at = std::min(ask_at, StallAt(*queue));
+// False: none is due. While a queue waits for another, which may be of another device, all are decided
+// together.
+bool Scheduler::Impl::ChooseDevices(TimePoint now) {
+  bool any = false;
+  for (DeviceRecord* device : devices) any |= device->due = device->dirty || now >= device->decide_at;
+  if (any && waits) {
+    for (DeviceRecord* device : devices) device->due = true;
   }
-  return ask_at;
+  return any;
 }
 
 // Who may be held by whom depends on hints alone, and few of them differ: ask once per distinct pair.
-void Scheduler::Impl::RefreshFlags(DeviceRecord& device) {
-  device.membership_changed = false;
+void Scheduler::Impl::RefreshRivals(DeviceRecord& device) const {
+  device.rivals_changed = false;
   struct Group {
     Hints hints;
     size_t count;
-    bool gated;
-    bool tracked;
+    bool can_hold;
+    bool can_be_held;
   };
   Array<Group> groups;
   for (const QueueRecord* queue : device.queues) {
@@ -322,71 +357,79 @@ void Scheduler::Impl::RefreshFlags(DeviceRecord& device) {
     if (group != groups.end()) {
       ++group->count;
     } else if (!groups.Push(Group{queue->hints, 1, false, false})) {
-      return;  // out of memory: flags stay as they are
+      return;  // out of memory: what they were is good enough
     }
   }
   for (Group& victim : groups) {
     for (Group& rival : groups) {
       if (&victim == &rival && victim.count == 1) continue;
       if (!policy->CanHold(victim.hints, rival.hints)) continue;
-      victim.gated = victim.tracked = true;
-      rival.tracked = true;
+      victim.can_be_held = rival.can_hold = true;
     }
   }
   for (QueueRecord* queue : device.queues) {
     const Group* group = std::find_if(groups.begin(), groups.end(),
                                       [queue](const Group& other) { return other.hints == queue->hints; });
-    if (queue->control.gated != group->gated || queue->control.tracked != group->tracked)
-      queue->flags_changed = true;
-    queue->control.gated = group->gated;
-    queue->control.tracked = group->tracked;
+    queue->can_hold = group->can_hold;
+    queue->can_be_held = group->can_be_held;
   }
 }
 
-// Calls visit(waiter, owner) for each wait that has not passed.
-template <typename Visit>
-void Scheduler::Impl::ForEachDependency(DeviceRecord& device, Visit&& visit) {
-  for (QueueRecord* waiter : device.queues) {
-    if (!waiter->Takes()) continue;
-    for (int i = 0; i < waiter->dependency_count; ++i) {
-      const Dependency& dependency = waiter->dependencies[i];
-      QueueRecord* owner = Find(dependency.queue);
-      if (owner != nullptr && owner->retired < dependency.until) visit(*waiter, *owner);
+// Forgets the waits that have passed.
+void Scheduler::Impl::RefreshWaits() {
+  waits = false;
+  for (DeviceRecord* device : devices) {
+    for (QueueRecord* queue : device->queues) queue->awaited = false;
+  }
+  for (DeviceRecord* device : devices) {
+    for (QueueRecord* waiter : device->queues) {
+      int kept = 0;
+      for (int i = 0; i < waiter->wait_count; ++i) {
+        const Dependency dependency = waiter->waits[i].dependency;
+        QueueRecord* owner = Find(dependency.queue);
+        if (owner == nullptr || owner->retired >= dependency.until) continue;
+        waiter->waits[kept++] = {dependency, owner};
+        owner->awaited = true;
+      }
+      waiter->wait_count = kept;
+      waits |= kept != 0;
     }
   }
 }
 
-// A queue is as urgent as the most urgent one that waits for it. Priorities only rise, so cycles come to
-// rest.
-void Scheduler::Impl::InheritPriorities(DeviceRecord& device) {
-  for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
-  bool any = device.dependencies;
-  bool changed = any;
-  while (changed) {
-    any = changed = false;
-    ForEachDependency(device, [&](QueueRecord& waiter, QueueRecord& owner) {
-      any = true;
-      if (owner.priority >= waiter.priority) return;
-      owner.priority = waiter.priority;
-      // On another device it competes there.
-      if (owner.device != &device) owner.device->dirty = true;
-      changed = true;
-    });
-    if (!any) device.dependencies = false;
+// Calls visit(waiter, owner), which passes something on from a waiter with work to what it waits for and says
+// whether it did, until nothing is passed on any more. That a waiter is stalled does not matter: waiting
+// makes it so.
+template <typename Visit>
+void Scheduler::Impl::PassOnAlongWaits(Visit&& visit) {
+  bool changed = waits;
+  for (int length = 0; changed && length < kLongestChain; ++length) {
+    changed = false;
+    for (DeviceRecord* device : devices) {
+      for (const QueueRecord* waiter : device->queues) {
+        if (waiter->state == QueueState::kIdle || waiter->absent) continue;
+        for (int i = 0; i < waiter->wait_count; ++i) changed |= visit(*waiter, *waiter->waits[i].owner);
+      }
+    }
   }
 }
 
+// A queue is as urgent as the most urgent one that waits for it.
+void Scheduler::Impl::InheritPriorities() {
+  PassOnAlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
+    if (owner.priority >= waiter.priority) return false;
+    owner.priority = waiter.priority;
+    return true;
+  });
+}
+
 // Holding a queue must never hold what a running one needs, whatever the policy says.
-void Scheduler::Impl::InheritRuns(DeviceRecord& device) {
-  bool changed = device.dependencies;
-  while (changed) {
-    changed = false;
-    ForEachDependency(device, [&](QueueRecord& waiter, QueueRecord& owner) {
-      if (!waiter.run || owner.run) return;
-      owner.run = true;
-      changed = true;
-    });
-  }
+void Scheduler::Impl::InheritRuns() {
+  PassOnAlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
+    if (!waiter.run || owner.run) return false;
+    owner.run = true;
+    return true;
+  });
 }
 
 TimePoint Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) {
@@ -411,17 +454,21 @@ TimePoint Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) {
 }
 
 // Reports what has changed: holds first, so that who is let run finds the device free.
-void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) {
+void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
   device.anybody_held = false;
   for (bool run : {false, true}) {
     for (QueueRecord* queue : device.queues) {
       if (queue->run != run) continue;
       if (!run) device.anybody_held = true;
-      if (queue->control.run != run || queue->flags_changed) {
+      Control control;
+      control.run = run;
+      // Inherited urgency may hold a queue that the policy by itself would not.
+      control.gated = queue->can_be_held || !run;
+      control.tracked = control.gated || queue->can_hold || queue->awaited || queue->wait_count != 0;
+      if (control != queue->control) {
         queue->holds += queue->control.run && !run;
-        queue->control.run = run;
-        queue->flags_changed = false;
-        sink.SetControl(queue->id, queue->control);
+        queue->control = control;
+        sink.SetControl(queue->id, control);
       }
       bool running = run && queue->Takes();
       if (running && !queue->running) {
@@ -453,6 +500,16 @@ TimePoint Scheduler::Impl::AskProgress(DeviceRecord& device, TimePoint now, Cont
     next = std::min(next, queue->ask_at);
   }
   return next;
+}
+
+// When time alone will have changed something.
+TimePoint Scheduler::Impl::WhenToAge(const DeviceRecord& device) const {
+  TimePoint at = kNever;
+  for (const QueueRecord* queue : device.queues) {
+    if (queue->state == QueueState::kLingering) at = std::min(at, queue->idle_since + config.grace);
+    if (queue->running) at = std::min(at, StallAt(*queue));
+  }
+  return at;
 }
 
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {

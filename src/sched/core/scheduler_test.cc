@@ -208,6 +208,109 @@ TEST_F(SchedulerTest, dependencies_reach_through_others_and_cycles_come_to_rest)
   EXPECT_TRUE(Runs(kLow) && Runs(kOther) && Runs(kHigh));
 }
 
+// ---- waits between devices ----
+
+constexpr DeviceId kHere{1};
+constexpr DeviceId kElsewhere{2};
+
+class WaitsAcrossDevices : public SchedulerTest, public testing::WithParamInterface<bool> {
+ protected:
+  // A low and a middle queue compete on one device; the high one is alone on another, which is known first or
+  // last.
+  void SetUp() override {
+    if (GetParam()) Add(kHigh, 10, kElsewhere);
+    Add(kLow, 0, kHere);
+    Add(kMiddle, 5, kHere);
+    if (!GetParam()) Add(kHigh, 10, kElsewhere);
+    Progress(kLow, 5, 0);
+    Progress(kMiddle, 1, 0);
+    ASSERT_FALSE(Runs(kLow));
+  }
+  void HighWaitsForLow(uint64_t until) {
+    Dependency dependency{kLow, until};
+    scheduler_.SetDependencies(kHigh, {&dependency, 1});
+    Decide();
+  }
+
+  static constexpr QueueId kMiddle = kOther;
+};
+
+TEST_P(WaitsAcrossDevices, what_an_urgent_queue_waits_for_is_as_urgent_on_its_own_device) {
+  Progress(kHigh, 1, 0);
+  HighWaitsForLow(3);
+  EXPECT_TRUE(Runs(kLow));
+  EXPECT_FALSE(Runs(kMiddle));
+  EXPECT_TRUE(sink_.Of(kMiddle).gated) << "nobody is held without a gate";
+  EXPECT_TRUE(sink_.Of(kLow).tracked && sink_.Of(kHigh).tracked);
+  Progress(kLow, 5, 2);
+  EXPECT_FALSE(Runs(kMiddle));
+  Progress(kLow, 5, 3);
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(Runs(kMiddle));
+  EXPECT_FALSE(sink_.Of(kMiddle).gated);
+  EXPECT_EQ(sink_.Of(kHigh), Control{});
+}
+
+TEST_P(WaitsAcrossDevices, a_wait_counts_from_when_the_waiter_has_work) {
+  HighWaitsForLow(3);
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(sink_.Of(kHigh).tracked) << "it must tell when it has work";
+  Progress(kHigh, 1, 0);
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_P(WaitsAcrossDevices, a_waiter_that_leaves_takes_its_urgency_with_it) {
+  Progress(kHigh, 1, 0);
+  HighWaitsForLow(3);
+  ASSERT_TRUE(Runs(kLow));
+  scheduler_.RemoveQueue(kHigh, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(Runs(kMiddle));
+}
+
+TEST_P(WaitsAcrossDevices, a_waiter_that_is_suspended_lends_nothing) {
+  Progress(kHigh, 1, 0);
+  HighWaitsForLow(3);
+  scheduler_.SetAbsent(kHigh, true, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_P(WaitsAcrossDevices, a_waiter_that_counts_as_stalled_because_it_waits_lends_its_urgency_still) {
+  constexpr QueueId kRival{9};
+  Add(kRival, 0, kElsewhere);
+  Progress(kRival, 1, 0);
+  Progress(kHigh, 1, 0);
+  HighWaitsForLow(3);
+  ASSERT_FALSE(Runs(kRival));
+  for (int i = 0; i < 100; ++i) {
+    Pass(milliseconds(1));
+    Progress(kLow, 5 + static_cast<uint64_t>(i), 2);
+  }
+  ASSERT_TRUE(Runs(kRival)) << "whoever waits elsewhere does not use the device";
+  EXPECT_TRUE(Runs(kLow));
+}
+
+INSTANTIATE_TEST_SUITE_P(DeviceOrder, WaitsAcrossDevices, testing::Bool());
+
+TEST_F(SchedulerTest, waits_that_repeat_themselves_cost_no_decision) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  Progress(kHigh, 1, 0);
+  Dependency dependency{kLow, 3};
+  scheduler_.SetDependencies(kHigh, {&dependency, 1});
+  Decide();
+  TimePoint ask_at = ask_at_;
+  now_ += microseconds(1);
+  scheduler_.SetDependencies(kHigh, {&dependency, 1});
+  Dependency passed{kLow, 0};
+  scheduler_.SetDependencies(kOther, {&passed, 1});
+  Decide();
+  EXPECT_EQ(ask_at_, ask_at);
+}
+
 // ---- questions and stalls ----
 
 TEST_F(SchedulerTest, a_queue_that_nobody_asked_is_asked_before_it_is_called_stalled) {
@@ -377,8 +480,9 @@ TEST_F(SchedulerTest, unknown_queues_are_ignored) {
   EXPECT_EQ(ask_at_, kNever);
 }
 
-// Random events under both policies: whatever happens, a device is never left with work and nobody to run,
-// only gated queues are held, the timers come to rest, and the same events give the same controls.
+// Random events on two devices under both policies: whatever happens, a device is never left with work and
+// nobody to run, only gated queues are held, the timers come to rest, and the same events give the same
+// controls.
 class RandomEvents : public testing::TestWithParam<std::tuple<XPolicyType, int>> {};
 
 TEST_P(RandomEvents, keep_the_invariants) {
@@ -393,6 +497,9 @@ TEST_P(RandomEvents, keep_the_invariants) {
   constexpr int kQueues = 8;
   uint64_t submitted[kQueues] = {};
   uint64_t retired[kQueues] = {};
+  bool absent[kQueues] = {};
+  constexpr int kDevices = 2;
+  auto device_of = [](int queue) { return queue % kDevices; };
   TimePoint now{milliseconds(1)};
   auto both = [&](auto&& call) {
     call(one);
@@ -404,14 +511,15 @@ TEST_P(RandomEvents, keep_the_invariants) {
     hints.priority = below(3);
     hints.utilization = below(4) * 25;
     both([&](Scheduler& scheduler) {
-      scheduler.AddQueue(QueueId{static_cast<uint64_t>(i) + 1}, ProcessId{1}, DeviceId{1}, hints, now);
+      scheduler.AddQueue(QueueId{static_cast<uint64_t>(i) + 1}, ProcessId{1},
+                         DeviceId{static_cast<uint64_t>(device_of(i))}, hints, now);
     });
   }
   for (int step = 0; step < 5000; ++step) {
     int i = below(kQueues);
     QueueId id{static_cast<uint64_t>(i) + 1};
     now += microseconds(below(400));
-    switch (below(4)) {
+    switch (below(5)) {
       case 0:
         ++submitted[i];
         break;
@@ -420,6 +528,10 @@ TEST_P(RandomEvents, keep_the_invariants) {
         break;
       case 2:
         retired[i] = submitted[i];
+        break;
+      case 3:
+        absent[i] = below(4) == 0;
+        both([&](Scheduler& scheduler) { scheduler.SetAbsent(id, absent[i], now); });
         break;
       default: {
         Dependency dependency{QueueId{static_cast<uint64_t>(below(kQueues)) + 1},
@@ -432,22 +544,24 @@ TEST_P(RandomEvents, keep_the_invariants) {
     TimePoint ask_one = one.Decide(now, sink_one);
     TimePoint ask_two = two.Decide(now, sink_two);
     ASSERT_EQ(ask_one, ask_two);
-    int ready = 0;
-    int running = 0;
+    int ready[kDevices] = {};
+    int running[kDevices] = {};
     for (int q = 0; q < kQueues; ++q) {
       QueueId queue{static_cast<uint64_t>(q) + 1};
       ASSERT_EQ(sink_one.Of(queue), sink_two.Of(queue));
       ASSERT_TRUE(sink_one.Of(queue).run || sink_one.Of(queue).gated);
       auto stats = one.Stats(queue, now);
       two.Stats(queue, now);  // a look divides the time accounted: both are looked at
-      if (stats->state != QueueState::kReady || stats->stalled) continue;
-      ++ready;
-      running += stats->control.run;
+      if (stats->state != QueueState::kReady || stats->stalled || absent[q]) continue;
+      ++ready[device_of(q)];
+      running[device_of(q)] += stats->control.run;
     }
     // A lingering queue may keep the ready ones waiting, but not for long: that is what the grace timer is
     // for.
     Duration bound = std::max<Duration>(microseconds(200), one.timeslice() * kQueues);
-    ASSERT_TRUE(ready == 0 || running > 0 || ask_one <= now + bound);
+    for (int device = 0; device < kDevices; ++device) {
+      ASSERT_TRUE(ready[device] == 0 || running[device] > 0 || ask_one <= now + bound);
+    }
   }
 }
 
