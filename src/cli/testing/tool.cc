@@ -54,7 +54,9 @@ Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& 
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    if (BecomeUser(user)) execv(XSCHED_PROGRAM, argv.data());
+    // That user may not be let into the folder that it was built in.
+    int program = open(XSCHED_PROGRAM, O_PATH | O_CLOEXEC);
+    if (BecomeUser(user)) fexecve(program, argv.data(), environ);
     _exit(125);
   }
   Outcome outcome;
