@@ -19,7 +19,7 @@ dev=(
   # test
   libgtest-dev libgmock-dev libbenchmark-dev
   pocl-opencl-icd clinfo clpeak hashcat
-  python3-pyopencl python3-pytest python3-numpy
+  python3-pyopencl python3-pytest python3-numpy python3-pip
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev
 )
