@@ -19,7 +19,7 @@ struct QueueView {
   bool running;             // the last decision let it run
   TimePoint running_since;  // valid while `running`
   Duration service;         // device time received since it was created
-  bool fresh;               // it was not here at the last decision
+  bool fresh;               // it was not here at the last decision, or had other hints
   // The policy's own note on this queue; 0 for a new queue and after a change of policy. Written back.
   double note;
   // Out: may it run?

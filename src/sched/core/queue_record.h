@@ -25,7 +25,7 @@ struct QueueRecord {
   QueueState state = QueueState::kIdle;
   bool absent = false;
   bool stalled = false;
-  bool fresh = false;        // became ready since the last decision
+  bool fresh = false;        // became ready, or got other hints, since the last decision
   bool running = false;      // the last decision let it run, and it was ready
   bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
   bool can_be_held = false;  // … or be held by another

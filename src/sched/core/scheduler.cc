@@ -218,6 +218,7 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
+  queue->fresh = true;
   queue->device->dirty = queue->device->rivals_changed = true;
 }
 

@@ -447,6 +447,43 @@ TEST_F(SchedulerTest, changed_hints_take_effect_at_once) {
   EXPECT_FALSE(Runs(kHigh));
 }
 
+TEST_F(SchedulerTest, a_changed_utilization_counts_from_now_on) {
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  Add(kLow, 0);
+  Add(kOther, 0);
+  Progress(kLow, 1'000'000, 0);
+  Progress(kOther, 1'000'000, 0);
+  uint64_t done = 0;
+  auto work = [&](int ms) {
+    for (int i = 0; i < ms; ++i) {
+      Pass(milliseconds(1));
+      ++done;
+      Progress(kLow, 1'000'000, done);
+      Progress(kOther, 1'000'000, done);
+    }
+  };
+  work(2000);
+  Hints hints;
+  hints.utilization = 1;
+  scheduler_.SetHints(kLow, hints);
+  hints.utilization = 2;
+  scheduler_.SetHints(kOther, hints);
+  auto before = scheduler_.Stats(kLow, now_)->service;
+  work(300);
+  double share =
+      static_cast<double>((scheduler_.Stats(kLow, now_)->service - before) / milliseconds(1)) / 300;
+  EXPECT_NEAR(share, 1.0 / 3, 0.05);
+  hints.utilization = 100;
+  scheduler_.SetHints(kOther, hints);
+  work(1000);
+  hints.utilization = 1;
+  scheduler_.SetHints(kOther, hints);
+  before = scheduler_.Stats(kOther, now_)->service;
+  work(300);
+  share = static_cast<double>((scheduler_.Stats(kOther, now_)->service - before) / milliseconds(1)) / 300;
+  EXPECT_NEAR(share, 0.5, 0.05) << "what it had as a larger partner is no debt";
+}
+
 TEST_F(SchedulerTest, device_time_and_waiting_time_are_accounted) {
   Add(kLow, 0);
   Add(kHigh, 1);

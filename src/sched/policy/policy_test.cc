@@ -80,6 +80,49 @@ TEST(UtilizationPartition, idle_time_is_no_credit) {
   EXPECT_TRUE(ready[0].run) << "six milliseconds later it is the old queue's turn, not five seconds later";
 }
 
+// Who used the device while the others were away owes them one timeslice at most.
+TEST(UtilizationPartition, time_used_alone_is_no_debt) {
+  std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
+  ready[0].service = std::chrono::seconds(100);  // long ago, alone; now it is back
+  ready[0].fresh = true;
+  ready[1].service = milliseconds(100);
+  Duration used[2] = {};
+  TimePoint now = kNow;
+  for (int i = 0; i < 1000; ++i) {
+    UtilizationPartitionPolicy().Decide(now, kTimeslice, ready);
+    now += milliseconds(1);
+    for (size_t q = 0; q < 2; ++q) {
+      ready[q].fresh = false;
+      if (ready[q].run && !ready[q].running) ready[q].running_since = now - milliseconds(1);
+      ready[q].running = ready[q].run;
+      if (!ready[q].run) continue;
+      ready[q].service += milliseconds(1);
+      used[q] += milliseconds(1);
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(used[0] / milliseconds(1)), 500, 10);
+}
+
+TEST(UtilizationPartition, a_newcomer_starts_level_however_long_the_others_have_been_there) {
+  std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
+  ready[0].service = std::chrono::seconds(100);
+  ready[1].fresh = true;
+  UtilizationPartitionPolicy().Decide(kNow, kTimeslice, ready);
+  ready[1].fresh = false;
+  ready[1].service += milliseconds(1);
+  UtilizationPartitionPolicy().Decide(kNow + milliseconds(6), kTimeslice, ready);
+  EXPECT_TRUE(ready[0].run) << "a millisecond's credit is used up";
+}
+
+TEST(UtilizationPartition, going_idle_is_no_way_out_of_a_debt) {
+  std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
+  ready[0].service = milliseconds(104);
+  ready[1].service = milliseconds(100);
+  ready[0].fresh = true;
+  UtilizationPartitionPolicy().Decide(kNow, kTimeslice, ready);
+  EXPECT_FALSE(ready[0].run);
+}
+
 TEST(Policies, are_found_by_type_and_by_name_in_any_case) {
   EXPECT_EQ(FindPolicyByName("hpf"), &HighestPriorityFirstPolicy());
   EXPECT_EQ(FindPolicyByName("UP"), &UtilizationPartitionPolicy());

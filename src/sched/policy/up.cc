@@ -1,8 +1,11 @@
 // Utilisation partition: one queue at a time, each ready one in proportion to its utilisation.
 //
 // Stride scheduling. A queue's pass is the service it has received per unit of utilisation; the one with the
-// lowest pass runs for a slice. A queue that comes back from idle starts at the lowest pass of the others:
-// idle time is no credit. The note of a queue is the service that its pass does not count.
+// lowest pass runs for a slice. The note of a queue is the service that its pass does not count.
+//
+// A newcomer starts at the lowest pass of the others, or up to a timeslice's worth behind, if it had used
+// more: idle time is no credit, the time that it had the device to itself is no debt, and going idle for a
+// moment is no way out of one.
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +37,7 @@ class UtilizationPartition final : public Policy {
       for (QueueView& queue : ready) queue.run = true;
       return kNever;
     }
-    LevelNewcomers(ready);
+    LevelNewcomers(timeslice, ready);
     auto slice = [&](const QueueView& queue) {
       double rounds = static_cast<double>(queue.hints.utilization) * partners / total;
       return std::max(Duration(1),
@@ -62,17 +65,18 @@ class UtilizationPartition final : public Policy {
     return lowest;
   }
 
-  static void LevelNewcomers(std::span<QueueView> ready) {
-    double lowest = INFINITY;
+  static void LevelNewcomers(Duration timeslice, std::span<QueueView> ready) {
+    double lowest = INFINITY;  // of who was here
     for (const QueueView& queue : ready) {
       if (!queue.fresh && queue.hints.utilization > 0) lowest = std::min(lowest, Pass(queue));
     }
     for (QueueView& queue : ready) {
       if (!queue.fresh || queue.hints.utilization == 0) continue;
-      double level = std::isinf(lowest) ? 0 : lowest;
-      if (Pass(queue) < level || std::isinf(lowest)) {
-        queue.note = Seconds(queue.service) - level * queue.hints.utilization;
+      double pass = 0;
+      if (!std::isinf(lowest)) {
+        pass = std::clamp(Pass(queue), lowest, lowest + Seconds(timeslice) / queue.hints.utilization);
       }
+      queue.note = Seconds(queue.service) - pass * queue.hints.utilization;
     }
   }
 };
