@@ -35,10 +35,15 @@ inline std::string Prepended(const std::string& entry, const std::string& list) 
   return entry + ":" + list;
 }
 
-// `shim`: the path of libshimopencl.so. `current(name)`: the value a variable has now, or "".
+// Paths of the shims to use; empty: not that one.
+struct Shims {
+  std::string opencl;
+  std::string cuda;
+};
+
+// `current(name)`: the value a variable has now, or "".
 template <typename Current>
-std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std::string& shim,
-                                        Current&& current) {
+std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shims& shims, Current&& current) {
   std::vector<Variable> variables = {{"XSCHED_AUTO_XQUEUE", "ON"}, {"XSCHED_SCHEDULER", options.scheduler}};
   auto number = [&](const char* name, const std::optional<int64_t>& value) {
     if (value) variables.push_back({std::string("XSCHED_AUTO_XQUEUE_") + name, std::to_string(*value)});
@@ -57,10 +62,14 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
     variables.push_back({"XSCHED_POLICY", options.policy.empty() ? "HPF" : options.policy});
   }
-  if (!shim.empty()) {
-    std::string name = options.route == "preload" ? "LD_PRELOAD" : "OPENCL_LAYERS";
-    variables.push_back({name, Prepended(shim, current(name))});
+  std::string preloaded = current("LD_PRELOAD");
+  const bool opencl_as_layer = options.route != "preload";
+  if (!shims.opencl.empty() && opencl_as_layer) {
+    variables.push_back({"OPENCL_LAYERS", Prepended(shims.opencl, current("OPENCL_LAYERS"))});
   }
+  if (!shims.opencl.empty() && !opencl_as_layer) preloaded = Prepended(shims.opencl, preloaded);
+  if (!shims.cuda.empty()) preloaded = Prepended(shims.cuda, preloaded);
+  if (preloaded != current("LD_PRELOAD")) variables.push_back({"LD_PRELOAD", preloaded});
   return variables;
 }
 

@@ -11,10 +11,10 @@ constexpr char kShim[] = "/lib/libshimopencl.so";
 
 // The environment of a program that is launched from one with `before`.
 std::map<std::string, std::string> After(std::map<std::string, std::string> environment,
-                                         const LaunchOptions& options) {
+                                         const LaunchOptions& options, const Shims& shims = {kShim, ""}) {
   auto before = environment;
   for (const Variable& variable :
-       LaunchEnvironment(options, kShim, [&](const std::string& name) { return before[name]; })) {
+       LaunchEnvironment(options, shims, [&](const std::string& name) { return before[name]; })) {
     if (variable.value) {
       environment[variable.name] = *variable.value;
     } else {
@@ -45,6 +45,16 @@ TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
   Environment after = After({{"LD_PRELOAD", "/x.so:/y.so"}, {"OPENCL_LAYERS", "/other.so"}}, options);
   EXPECT_EQ(after["LD_PRELOAD"], "/lib/libshimopencl.so:/x.so:/y.so");
   EXPECT_EQ(after["OPENCL_LAYERS"], "/other.so");
+}
+
+TEST(LaunchEnvironment, cuda_is_always_preloaded) {
+  const Shims both{kShim, "/lib/libshimcuda.so"};
+  LaunchOptions options;
+  EXPECT_EQ(After({{"LD_PRELOAD", "/x.so"}}, options, both)["LD_PRELOAD"], "/lib/libshimcuda.so:/x.so");
+  options.route = "preload";
+  Environment once = After({}, options, both);
+  EXPECT_EQ(once["LD_PRELOAD"], "/lib/libshimcuda.so:/lib/libshimopencl.so");
+  EXPECT_EQ(After(once, options, both), once);
 }
 
 TEST(LaunchEnvironment, of_a_run_within_a_run_has_one_shim) {

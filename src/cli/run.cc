@@ -1,4 +1,5 @@
 // xsched run: starts a server if none is there, sets the environment, becomes the program.
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -92,18 +93,34 @@ void PrepareServer(const RunOptions& options) {
                      fmt::format("cannot run {}: {}", program[0], strerror(errno)));
 }
 
+Shims FindShims() {
+  Shims shims;
+  if (std::optional<std::string> opencl = FindLibrary("libshimopencl.so")) {
+    shims.opencl = *opencl;
+  } else {
+    Warn("libshimopencl.so is not installed: OpenCL programs run unscheduled");
+  }
+  // Every program below would load it: only where there is a driver.
+  if (dlopen("libcuda.so.1", RTLD_LAZY) == nullptr) return shims;
+  if (std::optional<std::string> cuda = FindLibrary("libshimcuda.so")) {
+    shims.cuda = *cuda;
+  } else {
+    Warn("libshimcuda.so is not installed: CUDA programs run unscheduled");
+  }
+  return shims;
+}
+
 void Run(const RunOptions& options) {
   if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
   }
   PrepareServer(options);
-  std::optional<std::string> shim = FindLibrary("libshimopencl.so");
-  if (!shim) Warn("libshimopencl.so is not installed: OpenCL programs run unscheduled");
+  const Shims shims = FindShims();
   auto current = [](const std::string& name) {
     const char* value = std::getenv(name.c_str());
     return std::string(value == nullptr ? "" : value);
   };
-  for (const Variable& variable : LaunchEnvironment(options.launch, shim.value_or(""), current)) {
+  for (const Variable& variable : LaunchEnvironment(options.launch, shims, current)) {
     if (variable.value) {
       setenv(variable.name.c_str(), variable.value->c_str(), 1);
     } else {
