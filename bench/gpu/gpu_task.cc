@@ -14,13 +14,12 @@
 //       with "watch_start": true also "start_us": […], from the launch until the GPU is at work on it
 //   {"do": "continuous", "kernel_us"[, "seconds"]}                            → {"progress": [[time,
 //   kernels], …]}
-//       without "seconds": until the next line
+//       without "seconds": until the next line, e.g. {"do": "stop"}, which does nothing itself
 //   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"}        → {"task": …, "continuous": …}
 //   {"do": "suspend", "kernel_us", "tries", "level"}                          → {"stopped_us", "call_us",
 //   "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
 #include <atomic>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <random>
@@ -277,15 +276,16 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
     if (what == "task") {
       result = RunTask(device, stream, command);
     } else {
-      double end = Seconds() + command.value("seconds", HUGE_VAL);
+      double end = command.contains("seconds") ? Seconds() + command["seconds"].get<double>() : 0;
       result = RunContinuously(device, stream, command.at("kernel_us"),
-                               [&] { return Seconds() >= end || commands.Interrupted(); });
+                               [&] { return end == 0 ? commands.Interrupted() : Seconds() >= end; });
     }
     device.driver().cuStreamDestroy(stream);
     return result;
   }
   if (what == "two_streams") return RunTwoStreams(device, command);
   if (what == "suspend") return RunSuspend(device, command);
+  if (what == "stop") return Json::object();
   throw std::runtime_error("unknown command " + what);
 }
 

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""From samples to figures, and from figures to a table. Pure, but for reading and writing results.
+
+  figures.py RESULTS.json…      prints the table of one or several runs, later ones replacing earlier ones' rows
+"""
+import json
+import os
+import sys
+
+
+def percentile(values, fraction):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * fraction))]
+
+
+def summary(values):
+    """p50, p99, the worst and the number of samples."""
+    if not values:
+        return None
+    return {"p50": percentile(values, 0.5), "p99": percentile(values, 0.99), "max": max(values), "n": len(values)}
+
+
+def rate(progress, begin, end):
+    """Units per second between two times, from [[time, units so far], …], interpolated at the window's edges."""
+    if not progress or begin < progress[0][0] or end > progress[-1][0] or end <= begin:
+        raise ValueError("the window is not covered")
+
+    def at(when):
+        for (t0, n0), (t1, n1) in zip(progress, progress[1:]):
+            if t0 <= when <= t1:
+                return n0 + (n1 - n0) * (when - t0) / (t1 - t0) if t1 > t0 else n1
+        return progress[-1][1]
+
+    return (at(end) - at(begin)) / (end - begin)
+
+
+def within(value, goal):
+    low, high = goal
+    return (low is None or value >= low) and (high is None or value <= high)
+
+
+def goal_text(goal):
+    low, high = goal
+    if low is None:
+        return f"≤ {high:g}"
+    if high is None:
+        return f"≥ {low:g}"
+    return f"{low:g} … {high:g}"
+
+
+class Report:
+    """Rows, written as they come: a run that is cut short keeps what it has."""
+
+    def __init__(self, path, machine=None):
+        self.path = path
+        self.machine = machine or {}
+        self.rows = []
+
+    def add(self, figure, case, what, value, goal=None, *, alone=None, native=None, xsched=None, details=None):
+        """One criterion. `value` is held against `goal` (lowest, highest); alone, native and xsched are shown beside it, each
+        a number or a summary()."""
+        row = {"figure": figure, "case": case, "what": what, "value": value, "goal": goal,
+               "met": None if goal is None else within(value, goal),
+               "alone": alone, "native": native, "xsched": xsched}
+        if details is not None:
+            row["details"] = details
+        self._append(row)
+
+    def note(self, figure, case, text):
+        """Something that did not come to a figure: skipped, or failed, and why."""
+        self._append({"figure": figure, "case": case, "note": text})
+
+    def _append(self, row):
+        self.rows.append(row)
+        print(line(row), flush=True)
+        self.write()
+
+    def write(self):
+        if self.path is None:
+            return
+        text = json.dumps({"machine": self.machine, "rows": self.rows}, indent=1)
+        with open(f"{self.path}.new", "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        os.replace(f"{self.path}.new", self.path)
+
+
+def number(value):
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        return f"{number(value['p50'])} / {number(value['p99'])} / {number(value['max'])}"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 100 else f"{value:.3f}"
+
+
+def verdict(row):
+    return {None: "", True: "yes", False: "**no**"}[row["met"]]
+
+
+def line(row):
+    if "note" in row:
+        return f"[{row['figure']}] {row['case']}: {row['note']}"
+    parts = [f"{name} {number(row[name])}" for name in ("alone", "native", "xsched") if row[name] is not None]
+    goal = f" (goal {goal_text(row['goal'])}: {'met' if row['met'] else 'MISSED'})" if row["goal"] else ""
+    return f"[{row['figure']}] {row['case']}: {row['what']} {number(row['value'])}{goal}; {'; '.join(parts)}"
+
+
+def table(rows):
+    lines = ["| figure | case | alone | native | XSched | measured | | goal | met |",
+             "|---|---|---|---|---|---|---|---|---|"]
+    notes = []
+    for row in rows:
+        if "note" in row:
+            notes.append(f"- {row['figure']}, {row['case']}: {row['note']}")
+            continue
+        cells = [row["figure"], row["case"], *(number(row[name]) for name in ("alone", "native", "xsched")), row["what"],
+                 number(row["value"]), goal_text(row["goal"]) if row["goal"] else "", verdict(row)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines + ([""] + notes if notes else [])) + "\n"
+
+
+def merged(results):
+    """Rows of several runs; a later run's rows for a figure and case replace an earlier one's."""
+    rows = []
+    for result in results:
+        new = {(row["figure"], row["case"]) for row in result["rows"]}
+        rows = [row for row in rows if (row["figure"], row["case"]) not in new] + result["rows"]
+    return rows
+
+
+def page(results):
+    """The text between docs/benchmarks/h200.md's introduction and its discussion."""
+    machine = results[-1]["machine"]
+    told = "".join(f"- {name}: {value}\n" for name, value in machine.items() if isinstance(value, (str, int, float)))
+    return f"{told}\nWhere three numbers stand together they are p50 / p99 / maximum.\n\n{table(merged(results))}"
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    loaded = []
+    for name in sys.argv[1:]:
+        with open(name, encoding="utf-8") as source:
+            loaded.append(json.load(source))
+    print(page(loaded), end="")
