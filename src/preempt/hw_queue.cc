@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include <new>
+#include <utility>
 
+#include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 
@@ -17,6 +19,8 @@ constinit NoDestroy<HwCommandTable> hw_commands;
 // Drivers' handles are addresses, so platforms cannot collide but for small made-up keys: mix the platform
 // in.
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
+// What is in `by_key` is in `hw_queues`, and so alive, while this is held.
+constinit Mutex registry;
 constinit NoDestroy<PointerMap<HwQueue>> by_key;
 
 // Copies what this build and the HAL's both know.
@@ -43,19 +47,22 @@ void HwCommand::Dispose() {
 }
 
 HwQueueHandle FindHwQueue(XPlatform platform, uint64_t key) {
+  MutexLock lock(registry);
   HwQueue* queue = by_key->Find(MapKey(platform, key));
   return queue == nullptr ? 0 : queue->handle;
 }
 
 XResult UnregisterHwQueue(HwQueueHandle handle) {
-  Ref<HwQueue> queue = hw_queues->Get(handle);
+  Ref<HwQueue> queue;  // let go after the lock: its end may call the driver
+  MutexLock lock(registry);
+  queue = hw_queues->Remove(handle);
   if (!queue) return kXSchedErrorNotFound;
   by_key->Remove(MapKey(queue->ops.platform, queue->key));
-  Ref<HwQueue> table_reference = hw_queues->Remove(handle);
-  return table_reference ? kXSchedSuccess : kXSchedErrorNotFound;
+  return kXSchedSuccess;
 }
 
 void ResetHwQueuesAfterFork() {
+  registry.ResetAfterFork();
   hw_queues->ResetAfterFork();
   hw_commands->ResetAfterFork();
   by_key->ResetAfterFork();
@@ -70,27 +77,28 @@ using xsched::preempt::Ref;
 XResult HwQueueRegister(const XHwQueueOps* ops, void* impl, const XHwQueueInfo* info, HwQueueHandle* out) {
   using namespace xsched::preempt;
   if (ops == nullptr || info == nullptr || out == nullptr || info->key == 0) return kXSchedErrorInvalidValue;
-  if (HwQueueHandle existing = FindHwQueue(ops->platform, info->key)) {
-    *out = existing;
-    return kXSchedErrorNotAllowed;
-  }
+  const uint64_t map_key = MapKey(ops->platform, info->key);
   Ref<HwQueue> queue = Ref<HwQueue>::Adopt(new (std::nothrow) HwQueue);
   if (!queue) return kXSchedErrorUnknown;
   queue->impl = impl;
   queue->device = info->device;
   queue->key = info->key;
   snprintf(queue->device_name, sizeof queue->device_name, "%s", info->device_name ? info->device_name : "");
-  queue->ops.platform = ops->platform;
+  queue->ops = CopyOps(ops);
+  // Until it is registered, `impl` is the caller's.
+  auto destroy = std::exchange(queue->ops.destroy, nullptr);
+  xsched::MutexLock lock(registry);
+  if (const HwQueue* existing = by_key->Find(map_key)) {
+    *out = existing->handle;
+    return kXSchedErrorNotAllowed;
+  }
   queue->handle = HwQueues().Add(queue);
   if (queue->handle == 0) return kXSchedErrorUnknown;
-  // From here on the queue owns `impl`: its destroy is set last, so that a failure above leaves `impl` to the
-  // caller.
-  queue->ops = CopyOps(ops);
-  if (!by_key->Insert(MapKey(ops->platform, info->key), queue.get())) {
-    queue->ops.destroy = nullptr;
+  if (!by_key->Insert(map_key, queue.get())) {
     HwQueues().Remove(queue->handle);
     return kXSchedErrorUnknown;
   }
+  queue->ops.destroy = destroy;
   *out = queue->handle;
   return kXSchedSuccess;
 }
