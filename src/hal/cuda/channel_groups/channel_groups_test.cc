@@ -336,6 +336,8 @@ TEST_F(ChannelGroupsTest, what_is_freed_takes_all_below_it_along) {
   Free(0x100);
   Allocate(0x10, 0x100, kGroupClass);  // the handle again, now without channels
   EXPECT_THAT(GroupsOn(Gpu(7)), IsEmpty());
+  Allocate(0x100, 0x101, 0xC86F);  // and without a compute object
+  EXPECT_THAT(GroupsOn(Gpu(7)), IsEmpty());
 
   MakeContext(0x10, 0x200);
   EXPECT_THAT(GroupsOn(Gpu(7)), ElementsAre(0x200));
