@@ -591,9 +591,11 @@ TEST_F(ChannelGroupsTest, the_table_is_bounded) {
 
 TEST_F(ChannelGroupsTest, freed_objects_make_room) {
   MakeGpu(0x10, 7);
-  for (uint32_t i = 0; i < 3 * ObjectTable::kMaxObjects; ++i) {
-    Allocate(0x10, 0x1000 + i, 0xCBC0);
-    Free(0x1000 + i);
+  for (uint32_t i = 0; i < ObjectTable::kMaxObjects; ++i) {
+    const uint32_t group = 0x1000 + 8 * i;
+    MakeContext(0x10, group);
+    Free(group);  // and with it the compute objects two levels below
+    Free(group + 5);
   }
   MakeContext(0x10, 0x100);
   EXPECT_EQ(WhyNot(Gpu(7)), "");
