@@ -1,0 +1,12 @@
+# The headers of CUDA's driver API: CudaHeaders_FOUND, CudaHeaders_INCLUDE_DIR. Looked for in CUDA_HOME, the toolkit's usual
+# place, and where Python's nvidia-cuda-runtime packages put them. Nothing of CUDA is linked.
+find_package(Python3 3.11 QUIET COMPONENTS Interpreter)
+if(Python3_SITELIB)
+  file(GLOB _python_packages ${Python3_SITELIB}/nvidia/cu*/include)
+endif()
+find_path(CudaHeaders_INCLUDE_DIR cudaTypedefs.h
+          HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include ${_python_packages})
+mark_as_advanced(CudaHeaders_INCLUDE_DIR)
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(CudaHeaders REQUIRED_VARS CudaHeaders_INCLUDE_DIR
+                                  REASON_FAILURE_MESSAGE "the CUDA platform is left out")
