@@ -134,6 +134,13 @@ TEST_F(Lifecycle, the_positional_arguments_of_older_versions_are_understood) {
   EXPECT_NE(server.errors().find("port"), std::string::npos) << server.errors();
 }
 
+TEST_F(Lifecycle, a_port_is_a_number_even_if_nobody_uses_it) {
+  for (const char* port : {"port", "0", "65536", "80x", "6.5", ""}) {
+    EXPECT_NE(Refusal({"HPF", port, "--user"}, 2).find("PORT"), std::string::npos) << port;
+    unlink((path() + ".errors").c_str());
+  }
+}
+
 TEST_F(Lifecycle, the_command_line_goes_over_the_configuration_file) {
   mkdir((folder_.path() + "/sub").c_str(), 0755);
   std::string config = WriteConfig(R"({"policy": "UP", "timeslice_us": 3000, "mode": "0640"})");

@@ -118,7 +118,7 @@ Options ParseOptions(int argc, char** argv) {
   std::string config;
   std::string policy;
   std::string positional_policy;
-  std::string port;
+  std::optional<int> port;
   std::string mode;
   std::optional<int64_t> timeslice_us;
   std::optional<int64_t> grace_us;
@@ -131,7 +131,8 @@ Options ParseOptions(int argc, char** argv) {
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
   app.add_option("POLICY", positional_policy, "HPF (highest priority first) or UP (utilisation partition)");
-  app.add_option("PORT", port, "accepted for compatibility with XSched 1.2, and not used");
+  app.add_option("PORT", port, "accepted for compatibility with XSched 1.2, and not used")
+      ->check(CLI::Range(1, 65535));
   auto* system_flag = app.add_flag("--system", options.system, "serve all users (default for root)");
   app.add_flag("--user", user, "serve this user only")->excludes(system_flag);
   app.add_option("--socket", socket, "listen here");
@@ -165,7 +166,7 @@ Options ParseOptions(int argc, char** argv) {
   if (grace_us) options.grace = Grace(*grace_us);
   if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
   if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
-  options.port_given = !port.empty();
+  options.port_given = port.has_value();
   if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
     options.socket = chosen;  // where clients with the same environment look first
   }
