@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "ipc/messages.h"
-#include "preempt/process_slices.h"
 #include "preempt/xqueue.h"
 
 namespace xsched::preempt {
@@ -86,12 +85,7 @@ bool ServerLink::Receive() {
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
       case ipc::Received::kMessage:
-        // kWake has done its work by waking us.
-        if (packet.header().type == ipc::MessageType::kProcessSlice) {
-          auto slice = packet.As<ipc::ProcessSlice>();
-          ProcessSlices::Get().Want(slice.device, slice.slice_us);
-        }
-        continue;
+        continue;  // kWake has done its work by waking us; nothing else asks for an answer
       case ipc::Received::kNothing:
         return true;
       case ipc::Received::kClosed:

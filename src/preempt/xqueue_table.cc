@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
@@ -20,7 +22,12 @@ constinit NoDestroy<Slots> slots;
 constinit NoDestroy<PointerMap<XQueue>> by_key;
 constinit Mutex mutex;
 constinit std::atomic<int> forced_open{0};
-constinit uint32_t next_slot = 0;  // in turn, so that a slot rests before it is used again
+// Slots are used in turn, so that each rests before it is used again. As many take part as that needs: slots
+// that were never used are no memory.
+constexpr uint32_t kResting = 64;
+constinit uint32_t next_slot = 0;
+constinit uint32_t slots_in_turn = 0;
+constinit uint32_t taken_slots = 0;
 
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
 
@@ -40,18 +47,21 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   {
     MutexLock lock(mutex);
     if (hwq->xqueue.load(std::memory_order_relaxed) != nullptr) return kXSchedErrorNotAllowed;
+    slots_in_turn = std::clamp(taken_slots + kResting, slots_in_turn, ipc::kMaxQueues);
     for (uint32_t i = 0; i < ipc::kMaxQueues && queue == nullptr; ++i) {
-      XQueue& candidate = slots->queues[(next_slot + i) % ipc::kMaxQueues];
+      const uint32_t index = i < slots_in_turn ? (next_slot + i) % slots_in_turn : i;
+      XQueue& candidate = slots->queues[index];
       if (candidate.taken_ || candidate.markers_.load(std::memory_order_acquire) != 0) continue;
       if (candidate.DeviceAtWork()) continue;
       queue = &candidate;
-      queue->index_ = (next_slot + i) % ipc::kMaxQueues;
+      queue->index_ = index;
     }
     if (queue == nullptr) {
       XSCHED_WARN("more than %u queues in one process: this one runs unscheduled", ipc::kMaxQueues);
       return kXSchedErrorNotAllowed;
     }
     next_slot = queue->index_ + 1;
+    ++taken_slots;
     queue->taken_ = true;
     ++queue->generation_;
     hwq->xqueue.store(queue, std::memory_order_release);
@@ -80,6 +90,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
     queue->hwq_ = Ref<HwQueue>();
     MutexLock lock(mutex);
     queue->taken_ = false;
+    --taken_slots;
     return kXSchedErrorUnknown;
   }
   queue->id_ = handle;
@@ -198,6 +209,7 @@ void XQueueTable::Finish(XQueue& queue) {
   MutexLock lock(mutex);
   queue.destroying_.store(false, std::memory_order_release);
   queue.taken_ = false;
+  --taken_slots;
 }
 
 XQueuePin::~XQueuePin() {

@@ -1,146 +1,12 @@
 #!/usr/bin/env python3
-"""It keeps working: real processes, killed, stopped and stuck at the wrong moment.
-
-  robustness.py --bin FOLDER --client PROGRAM [TEST…]     --list: the tests' names
-"""
-import argparse
-import json
+"""It keeps working: real processes, killed, stopped and stuck at the wrong moment."""
 import os
-import pathlib
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import threading
 import time
 
-TESTS = {}
-
-
-def test(function):
-    TESTS[function.__name__] = function
-    return function
-
-
-def now_ms():
-    return time.clock_gettime(time.CLOCK_MONOTONIC) * 1e3
-
-
-class Client:
-    """A soft_client and the lines that it has written."""
-
-    def __init__(self, place, priority, mode, seconds=20, extra=None, env=None, prefix=()):
-        self.lines = []
-        command = [*prefix, place.client, str(priority), mode, str(seconds), *([extra] if extra else [])]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env={**os.environ, **place.env, **(env or {})})
-        self.reader = threading.Thread(target=self._read, daemon=True)
-        self.reader.start()
-        place.clients.append(self)
-
-    def _read(self):
-        for line in self.process.stdout:
-            self.lines.append(line.strip())
-
-    def samples(self):
-        return [(float(a), int(b)) for a, b in (line.split() for line in list(self.lines) if line[:1].isdigit())]
-
-    def progress(self):
-        samples = self.samples()
-        return samples[-1][1] if samples else 0
-
-    def resumed_after(self, moment, still=0):
-        """Milliseconds from `moment` to the first progress beyond what was in flight."""
-        at = None
-        samples = self.samples()
-        before = [count for time_ms, count in samples if time_ms <= moment]
-        base = (before[-1] if before else 0) + still
-        for time_ms, count in samples:
-            if time_ms > moment and count > base:
-                at = time_ms - moment
-                break
-        return at
-
-    def kill(self, how=signal.SIGKILL):
-        self.process.send_signal(how)
-
-    def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
-            self.process.kill()
-        self.process.wait()
-        return self.process.stderr.read()
-
-
-class Place:
-    def __init__(self, options):
-        self.folder = tempfile.mkdtemp(prefix="xsched-test-")
-        self.socket = os.path.join(self.folder, "s")
-        self.bin = options.bin
-        self.client = str(options.client)
-        self.env = {"XSCHED_SOCKET": self.socket, "XSCHED_SCHEDULER": "GLB"}
-        self.clients = []
-        self.server = None
-
-    def start_server(self, *arguments):
-        self.server = subprocess.Popen([str(self.bin / "xserver"), "--socket", self.socket, "--log-level", "error", *arguments])
-        wait_until(lambda: os.path.exists(self.socket) and self.tool("policy", "show").returncode == 0, "the server answers")
-        return self.server
-
-    def tool(self, *arguments):
-        return subprocess.run([str(self.bin / "xsched"), *arguments], env={**os.environ, **self.env}, capture_output=True,
-                              text=True, timeout=20)
-
-    def queues(self):
-        return json.loads(self.tool("list", "--json").stdout or "[]")
-
-    def close(self):
-        for client in self.clients:
-            client.end()
-        if self.server and self.server.poll() is None:
-            self.server.kill()
-            self.server.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def wait_until(condition, what, seconds=10):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            sys.exit(f"did not happen within {seconds} s: {what}")
-        time.sleep(0.01)
-
-
-def check(condition, what):
-    if not condition:
-        sys.exit(f"failed: {what}")
-
-
-# A loaded machine may take longer to run anything at all: the bound of 100 ms is on top of what a sleeper of 10 ms sees.
-def slack():
-    worst = 0.0
-    for _ in range(20):
-        begin = now_ms()
-        time.sleep(0.01)
-        worst = max(worst, now_ms() - begin - 10)
-    return 100 + 20 + 2 * worst  # 20 ms: two lines of the client
-
-
-def held_client(place):
-    """A low client held by a high one."""
-    low = Client(place, 0, "continuous")
-    wait_until(lambda: low.progress() > 20, "the low client runs")
-    high = Client(place, 5, "continuous")
-    wait_until(lambda: any(q["priority"] == 0 and q["state"] == "held" for q in place.queues()), "the low client is held")
-
-    def stands_still():
-        before = low.progress()
-        time.sleep(0.2)
-        return low.progress() - before <= 2
-
-    wait_until(stands_still, "a held client makes no progress")
-    return low, high
+from harness import (Client, check, held_client, in_private_dev_shm, left_nothing, main, now_ms, slack, test, wait_until)
 
 
 @test
@@ -252,7 +118,7 @@ def five_hundred_queues_leave_no_descriptor_and_no_thread(place):
     client = Client(place, 0, "idle", 1, "queues")
     check(client.process.wait(30) == 0, "it ends well")
     client.reader.join()
-    check(client.lines[-1:] == ["queues fds 0 threads 0"], f"nothing is left: {client.lines[-1:]}")
+    left_nothing(client.lines[-1], "queues", 1024)
     wait_until(lambda: place.queues() == [], "the server has forgotten them")
 
 
@@ -285,14 +151,22 @@ def a_missing_runtime_folder_is_a_clear_message_and_the_program_runs(place):
 
 @test
 def a_read_only_dev_shm_changes_nothing(place):
-    command = 'mount -t tmpfs -o ro,size=4k none /dev/shm && exec "$0" "$@"'
-    probe = subprocess.run(["unshare", "-m", "sh", "-c", "mount -t tmpfs -o ro none /dev/shm"], capture_output=True)
-    if probe.returncode != 0:
-        print("skipped: no private mounts here")
-        sys.exit(77)
+    prefix = in_private_dev_shm("ro,size=4k")
     place.start_server()
-    client = Client(place, 0, "continuous", 3, prefix=("unshare", "-m", "sh", "-c", command))
+    Client(place, 0, "continuous", 3, prefix=prefix)
     wait_until(lambda: len(place.queues()) == 1, "it is scheduled")
+
+
+@test
+def a_full_dev_shm_changes_nothing(place):
+    # The last byte is gone, and the last inode.
+    prefix = in_private_dev_shm("size=4k,nr_inodes=2", "head -c 4096 /dev/zero > /dev/shm/full && ! touch /dev/shm/more 2>&- && ")
+    place.start_server()
+    low = Client(place, 0, "continuous", prefix=prefix)
+    wait_until(lambda: low.progress() > 20, "it runs")
+    Client(place, 5, "continuous", prefix=prefix)
+    wait_until(lambda: any(q["priority"] == 0 and q["state"] == "held" for q in place.queues()), "it is scheduled")
+    check(low.end() == "", "without a word")
 
 
 @test
@@ -321,27 +195,16 @@ def shares_of_75_and_25_are_kept(place):
     check(abs(share - 0.75) <= 0.05, f"75 : 25 within 5 points: {share:.3f}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path)
-    parser.add_argument("--client", type=pathlib.Path)
-    parser.add_argument("--list", action="store_true")
-    parser.add_argument("tests", nargs="*")
-    options = parser.parse_args()
-    if options.list:
-        print("\n".join(TESTS))
-        return
-    for name in list(os.environ):
-        if name.startswith("XSCHED_"):
-            del os.environ[name]
-    for name in options.tests or TESTS:
-        place = Place(options)
-        try:
-            TESTS[name](place)
-        finally:
-            place.close()
-        print(f"passed: {name}")
+@test
+def threads_that_come_and_go_leave_nothing(place):
+    place.start_server()
+    Client(place, 5, "task")
+    client = Client(place, 0, "idle", 1, "threads")
+    check(client.process.wait(30) == 0, "it ends well")
+    client.reader.join()
+    left_nothing(client.lines[-1], "threads", 1024)
+    check(client.process.stderr.read() == "", "without a word")
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__)

@@ -1,6 +1,6 @@
 // A client over the software device, for the tests in robustness.py.
 //
-//   soft_client PRIORITY continuous|task|stuck|idle SECONDS [fork|exec|queues|exit-thread]
+//   soft_client PRIORITY continuous|task|stuck|idle SECONDS [fork|exec|queues|threads|exit-thread]
 //
 // Writes a line "<milliseconds> <commands finished>" every 10 ms.
 #include <stdio.h>
@@ -10,10 +10,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "process_usage.h"
 #include "xsched/soft/hal.h"
 #include "xsched/xsched.h"
 
@@ -38,23 +40,39 @@ struct Queue {
   }
 };
 
-int CountFiles(const char* folder) {
-  int count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
-  return count;
-}
-
 void ManyQueues(int priority) {
   { Queue warm(priority); }
-  int fds = CountFiles("/proc/self/fd");
-  int threads = CountFiles("/proc/self/task");
+  ProcessUsage before = ProcessUsage::Now();
   for (int i = 0; i < 500; ++i) {
     Queue queue(priority);
     SoftLaunch(queue.hwq, 1, nullptr, nullptr);
     SoftSynchronize(queue.hwq);
   }
-  printf("queues fds %d threads %d\n", CountFiles("/proc/self/fd") - fds,
-         CountFiles("/proc/self/task") - threads);
+  before.PrintGrowth("queues");
+}
+
+// Threads that launch on a common queue and make one of their own, and end with their commands under way.
+void ManyThreads(int priority) {
+  Queue common(priority);
+  auto round = [&] {
+    std::vector<std::unique_ptr<Queue>> own(16);
+    std::vector<std::thread> threads;
+    for (auto& queue : own) {
+      threads.emplace_back([&] {
+        queue = std::make_unique<Queue>(priority);
+        for (int i = 0; i < 5; ++i) {
+          SoftLaunch(common.hwq, 1, nullptr, nullptr);
+          SoftLaunch(queue->hwq, 1, nullptr, nullptr);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  };
+  for (int i = 0; i < 20; ++i) round();
+  ProcessUsage before = ProcessUsage::Now();
+  for (int i = 0; i < 80; ++i) round();
+  SoftSynchronize(common.hwq);
+  before.PrintGrowth("threads");
 }
 
 }  // namespace
@@ -69,6 +87,10 @@ int main(int argc, char** argv) {
     ManyQueues(priority);
     return 0;
   }
+  if (extra == "threads") {
+    ManyThreads(priority);
+    return 0;
+  }
   Queue queue(priority);
   if (extra == "exec") {
     SoftLaunch(queue.hwq, 1000, nullptr, nullptr);
@@ -78,7 +100,6 @@ int main(int argc, char** argv) {
     // Uses a device of its own; holds nothing of its parent's.
     Queue own(priority);
     SoftLaunch(own.hwq, 1000, nullptr, nullptr);
-    printf("child %d\n", CountFiles("/proc/self/fd") > 0 ? 1 : 0);
     sleep(static_cast<unsigned>(seconds));
     _exit(0);
   }
