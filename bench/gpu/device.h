@@ -14,7 +14,8 @@ namespace xsched::bench {
 #define XSCHED_BENCH_DRIVER(F)                                                                               \
   F(cuInit)                                                                                                  \
   F(cuGetErrorName)                                                                                          \
-  F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent)   \
+  F(cuDeviceGet)                                                                                             \
+  F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent)                  \
       F(cuModuleLoadData) F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) \
           F(cuLaunchKernel) F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy)        \
               F(cuMemHostAlloc) F(cuMemHostGetDevicePointer)
