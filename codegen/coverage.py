@@ -24,7 +24,7 @@ class Coverage:
         return not self.unclassified
 
     def report(self):
-        launches = sum(entry.kind == "launch" for _, entry in self.wrapped)
+        launches = sum(entry.is_launch for _, entry in self.wrapped)
         lines = [f"{self._platform}: {len(self.functions)} functions in the headers: {launches} launch commands, "
                  f"{len(self.wrapped) - launches} more are wrapped, {len(self.untouched)} pass through, "
                  f"{len(self.unclassified)} unclassified"]

@@ -177,17 +177,19 @@ XSCHED_EXPORT {function.result} {function.name}({signature(function)}) {{
 """
 
 
-def write_wrappers_cc(registry, functions, wrapped):
+def write_wrappers_cc(registry, functions, wrapped, untouched):
     roles = Roles(registry)
     index = {e.name: i for i, e in enumerate(functions)}
     entries = {e.name: entry for e, entry in wrapped}
     wrappers = "\n".join(write_wrapper(registry, roles, e, entry) for e, entry in wrapped)
     rows = "\n".join(f"    {address(f'::{e.name}') if e.name in entries else 'nullptr'}," for e in functions)
+    passing = "\n".join(f'    "{symbol}",' for symbol in untouched)
     by_version = sorted((e for e, _ in wrapped), key=lambda e: (e.symbol, e.per_thread, e.version))
     versions = "\n".join(f'    {{"{e.symbol}", {e.version}, {str(e.per_thread).lower()}, {index[e.name]}}},'
                          for e in by_version)
     return f"""{GENERATED}#include "cuda/wrappers.h"
 
+#include "shim/cuda/code.h"
 #include "shim/cuda/commands.h"
 #include "shim/cuda/contexts.h"
 #include "shim/cuda/driver.h"
@@ -212,11 +214,15 @@ const Version kVersions[kVersionCount] = {{
 {versions}
 }};
 
+const char* const kUntouched[kUntouchedCount] = {{
+{passing}
+}};
+
 }}  // namespace xsched::cuda
 """
 
 
-def write_wrappers_h(wrapped):
+def write_wrappers_h(wrapped, untouched):
     return f"""{GENERATED}#pragma once
 
 #include "cuda/functions.h"
@@ -237,6 +243,10 @@ struct Version {{
 // By symbol, then per_thread, then version.
 inline constexpr int kVersionCount = {len(wrapped)};
 extern const Version kVersions[kVersionCount];
+
+// Symbols of functions that are known to pass, in alphabetical order.
+inline constexpr int kUntouchedCount = {len(untouched)};
+extern const char* const kUntouched[kUntouchedCount];
 
 }}  // namespace xsched::cuda
 """
@@ -265,8 +275,8 @@ def files(registry, coverage):
     return {
         "functions.h": write_functions_h(functions),
         "functions.cc": write_functions_cc(functions),
-        "wrappers.h": write_wrappers_h(wrapped),
-        "wrappers.cc": write_wrappers_cc(registry, functions, wrapped),
+        "wrappers.h": write_wrappers_h(wrapped, coverage.untouched),
+        "wrappers.cc": write_wrappers_cc(registry, functions, wrapped, coverage.untouched),
         "shimcuda.map": write_map(),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
     }

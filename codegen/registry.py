@@ -13,6 +13,7 @@ class Entry:
     name: str
     kind: str
     wrapped: bool
+    is_launch: bool
     details: dict  # what the function says about itself
 
 
@@ -28,7 +29,8 @@ class Registry:
             for name, details in data.get(kind, {}).items():
                 if name in self.entries:
                     raise RegistryError(f"{path}: {name} is both {self.entries[name].kind} and {kind}")
-                self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties), details)
+                self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties),
+                                           properties.get("launch", False), details)
         unknown = set(data) - set(self.kinds) - {"kinds", "roles", "own"}
         if unknown:
             raise RegistryError(f"{path}: no such kind: {', '.join(sorted(unknown))}")

@@ -21,7 +21,7 @@ dev=(
   pocl-opencl-icd clinfo clpeak hashcat
   python3-pyopencl python3-pytest python3-numpy python3-pip
   # format, tidy, fuzz
-  clang clang-format clang-tidy libclang-rt-14-dev
+  clang clang-format clang-tidy libclang-rt-14-dev llvm
 )
 
 case ${1:-} in

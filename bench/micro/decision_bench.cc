@@ -29,6 +29,7 @@ class Ignore final : public ControlSink {
  public:
   void SetControl(QueueId, const Control&) override {}
   void Query(QueueId) override {}
+  void SetSlice(ProcessId, DeviceId, Duration) override {}
 };
 
 void Decision(benchmark::State& state, XPolicyType policy) {

@@ -14,7 +14,7 @@
 //   client -> kHello (+ 2 fds)                    client -> kHello (role kTool, no fds)
 //   server -> kWelcome or kRejected               server -> kWelcome or kRejected
 //   client -> kQueueCreated, kQueueHints, …       client -> kList | kSetHints | kSetPolicy | kGetStatus
-//   server -> kPong on kPing, kWake               server -> kQueueInfo* kReply | kReply | kStatus
+//   server -> kPong, kWake, kProcessSlice         server -> kQueueInfo* kReply | kReply | kStatus
 //   either end closes                             (requests are answered in order)
 #pragma once
 
@@ -41,6 +41,7 @@ enum class MessageType : uint16_t {
   kPing = 10,
   kPong = 11,
   kWake = 12,
+  kProcessSlice = 13,
   kList = 20,
   kQueueInfo = 21,
   kSetHints = 22,
@@ -169,6 +170,14 @@ struct Pong {
 struct Wake {
   static constexpr MessageType kType = MessageType::kWake;
   Header header;
+};
+
+// Level 3: how long the client's process may keep a device at a stretch while others want it.
+struct ProcessSlice {
+  static constexpr MessageType kType = MessageType::kProcessSlice;
+  Header header;
+  uint64_t device;    // XDevice
+  uint64_t slice_us;  // 0: as the device's driver has it
 };
 
 // ---- tools ----

@@ -11,6 +11,7 @@
 #include "base/no_destroy.h"
 #include "base/thread.h"
 #include "preempt/hw_queue.h"
+#include "preempt/process_slices.h"
 #include "preempt/settings.h"
 #include "preempt/xqueue_table.h"
 
@@ -134,6 +135,7 @@ void Agent::StopScheduler() {
 }
 
 void Agent::OpenControls() {
+  ProcessSlices::Get().WantDrivers();
   for (ipc::ControlBlock& block : owned_.mapping->blocks) {
     // Untouched blocks stay untouched: no page is used for them.
     if (block.flags.load(std::memory_order_relaxed) != 0 ||
@@ -290,7 +292,9 @@ void Agent::Run() {
       wake_at = Tick(MonotonicClock::now());
     }
     AttendQueues();
+    ProcessSlices::Get().Apply();
   }
+  ProcessSlices::Get().Apply();
   AttendQueues();  // what was held when the scheduler was stopped
 }
 
@@ -325,6 +329,7 @@ void Agent::Shutdown() {
 void Agent::AfterForkInChild() {
   mutex_.ResetAfterFork();
   local_.ForgetAfterFork();
+  ProcessSlices::Get().ResetAfterFork();
   XQueueTable::ResetAfterFork();
   ResetHwQueuesAfterFork();
   if (!started_) return;

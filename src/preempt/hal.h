@@ -88,6 +88,17 @@ XSCHED_PRIVATE void* HwQueueImpl(HwQueueHandle handle, XPlatform platform);
 // A marker has been reached. Async-signal-unsafe, but never blocks on a driver and never calls one.
 XSCHED_PRIVATE void HwQueueRetired(uint64_t ticket);
 
+// Level 3 for a whole process, where a device's own scheduler divides its time between processes.
+typedef struct XProcessOps {
+  size_t size;
+  // The process keeps `device` for `slice_us` at a stretch while others want it; 0: for as long as its driver
+  // has it by default. May take a millisecond. The HAL says why, should it fail.
+  XResult (*set_slice)(XDevice device, uint64_t slice_us);
+  // Does again what a driver has undone. Called now and then; costs nothing when there is nothing to do.
+  void (*refresh)(void);
+} XProcessOps;
+XSCHED_PRIVATE void ProcessOpsRegister(const XProcessOps* ops);
+
 // A command that a HAL makes for XQueueSubmit and HwQueueLaunch.
 typedef struct XHwCommandOps {
   size_t size;

@@ -34,6 +34,8 @@ class LocalScheduler final : sched::ControlSink {
  private:
   void SetControl(sched::QueueId queue, const sched::Control& control) override;
   void Query(sched::QueueId queue) override;
+  // Slices divide a device between processes; here is but one.
+  void SetSlice(sched::ProcessId, sched::DeviceId, Duration) override {}
   void Observe(uint32_t index, TimePoint now);
 
   std::unique_ptr<sched::Scheduler> scheduler_;

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "ipc/messages.h"
+#include "preempt/process_slices.h"
 #include "preempt/xqueue.h"
 
 namespace xsched::preempt {
@@ -85,7 +86,12 @@ bool ServerLink::Receive() {
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
       case ipc::Received::kMessage:
-        continue;  // kWake has done its work by waking us; nothing else asks for an answer
+        // kWake has done its work by waking us.
+        if (packet.header().type == ipc::MessageType::kProcessSlice) {
+          auto slice = packet.As<ipc::ProcessSlice>();
+          ProcessSlices::Get().Want(slice.device, slice.slice_us);
+        }
+        continue;
       case ipc::Received::kNothing:
         return true;
       case ipc::Received::kClosed:

@@ -134,7 +134,7 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   block.flags.store(0, std::memory_order_relaxed);
   block.gate.store(ipc::kGateRun, std::memory_order_release);
   scheduler_.AddQueue(stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device},
-                      FromWire(message.hints), now);
+                      FromWire(message.hints), now, message.level == kPreemptLevelInterrupt);
   RefreshAbsent(stored, now);
   Observe(connection, stored, now);
   return true;
@@ -217,6 +217,16 @@ void Server::Query(sched::QueueId id) {
   Queue& queue = *found->second;
   queue.connection->segment->blocks[queue.index].query.fetch_add(1, std::memory_order_release);
   WakeLater(*queue.connection);
+}
+
+void Server::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) {
+  auto found = connections_.find(static_cast<uint64_t>(process));
+  if (found == connections_.end()) return;
+  ipc::ProcessSlice message{};
+  message.device = static_cast<uint64_t>(device);
+  message.slice_us = static_cast<uint64_t>(slice / std::chrono::microseconds(1));
+  // Who does not read its messages keeps the slice that it has; its queues are held all the same.
+  found->second->Send(message);
 }
 
 void Server::WakeLater(Connection& connection) {

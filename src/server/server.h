@@ -76,6 +76,7 @@ class Server final : sched::ControlSink {
   void RefreshAbsent(const Queue& queue, TimePoint now);
   void SetControl(sched::QueueId id, const sched::Control& control) override;
   void Query(sched::QueueId id) override;
+  void SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) override;
   void WakeLater(Connection& connection);
   void SendWakes();
   void ObserveNewlyTracked(TimePoint now);

@@ -26,6 +26,27 @@ struct QueueView {
   bool run;
 };
 
+// One process on a device that divides its time between processes, as a policy sees it.
+struct ProcessView {
+  ProcessId id;
+  Priority priority;        // the highest of its queues'
+  Utilization utilization;  // likewise
+  // Out: how long it may keep the device at a stretch while other processes want it.
+  Duration slice;
+};
+
+inline constexpr Duration kDriversSlice{0};
+// So short that whoever else has work has the device at once. Two ready processes with it make no progress
+// (measured on H200), so they take turns.
+inline constexpr Duration kShortestSlice = std::chrono::microseconds(1);
+
+// What slices are for.
+enum class Division {
+  kNone,           // everybody keeps the driver's
+  kBesideHolding,  // they serve who is let run sooner; the policy holds queues all the same
+  kAlone,          // they alone divide the device: nobody is held
+};
+
 class Policy {
  public:
   virtual XPolicyType type() const = 0;
@@ -37,6 +58,9 @@ class Policy {
   // May `victim` ever be held because of `rival`, both on one device, whatever they do? A queue that no
   // other can hold costs nothing: it is not gated.
   virtual bool CanHold(const Hints& victim, const Hints& rival) const = 0;
+
+  // Sets `slice` of every view, of the two or more processes of one device.
+  virtual Division Divide(std::span<ProcessView>) const { return Division::kNone; }
 
  protected:
   ~Policy() = default;  // policies are constants: nobody destroys one

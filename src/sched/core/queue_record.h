@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/array.h"
+#include "sched/core/process_slices.h"
 #include "sched/core/scheduler.h"
 
 namespace xsched::sched {
@@ -21,6 +22,8 @@ struct QueueRecord {
   ProcessId process;
   DeviceRecord* device;
   Hints hints;
+  bool sliceable = false;
+  bool has_shortest_slice = false;  // its process, beside others
 
   QueueState state = QueueState::kIdle;
   bool absent = false;
@@ -64,6 +67,7 @@ struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
   Array<QueueView> views;      // of the decision under way; kept for its memory
+  ProcessSlices slices;
   bool dirty = true;           // something has changed that a decision may depend on
   bool rivals_changed = true;  // … can_hold and can_be_held, too
   bool due = false;            // it takes part in the decision under way

@@ -79,8 +79,8 @@ DeviceRecord* Scheduler::Impl::Device(DeviceId id, TimePoint now) {
   return nullptr;
 }
 
-bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, const Hints& hints,
-                         TimePoint now) {
+bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, const Hints& hints, TimePoint now,
+                         bool sliceable) {
   if (impl_ == nullptr) return false;
   DeviceRecord* device = impl_->Device(device_id, now);
   if (device == nullptr || !device->queues.Reserve(device->queues.size() + 1)) return false;
@@ -91,6 +91,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, cons
   queue->process = process;
   queue->device = device;
   queue->hints = hints;
+  queue->sliceable = sliceable;
   if (!impl_->queues.Insert(static_cast<uint64_t>(id), queue)) {
     delete queue;
     return false;
@@ -312,7 +313,10 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     for_each_due([&](DeviceRecord& device) {
       impl_->Account(device, now);
       for (QueueRecord* queue : device.queues) impl_->Age(*queue, now);
-      if (device.rivals_changed) impl_->RefreshRivals(device);
+      if (device.rivals_changed) {
+        impl_->RefreshRivals(device);
+        device.slices.Refresh(*impl_->policy, device.id, device.queues, sink);
+      }
       for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
     });
     if (impl_->waits) impl_->RefreshWaits();
@@ -320,6 +324,8 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     for_each_due([&](DeviceRecord& device) { device.decide_at = impl_->AskPolicy(device, now); });
     impl_->InheritRuns();
     for_each_due([&](DeviceRecord& device) {
+      TimePoint next_turn = device.slices.TakeTurns(device.queues, now, impl_->config.timeslice);
+      device.decide_at = std::min(device.decide_at, next_turn);
       impl_->Apply(device, now, sink);
       device.decide_at =
           std::min({device.decide_at, impl_->AskProgress(device, now, sink), impl_->WhenToAge(device)});
@@ -442,7 +448,8 @@ TimePoint Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) {
         queue->id, queue->process, queue->hints, queue->priority, queue->ready_since, queue->running,
         queue->running_since, queue->service, queue->fresh, queue->note, true});  // reserved by AddQueue
   }
-  TimePoint ask_at = device.views.empty() ? kNever : policy->Decide(now, config.timeslice, device.views);
+  if (device.views.empty() || device.slices.replace_holding()) return kNever;
+  TimePoint ask_at = policy->Decide(now, config.timeslice, device.views);
   size_t next = 0;
   for (QueueRecord* queue : device.queues) {
     if (!queue->Takes()) continue;
@@ -464,8 +471,9 @@ void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& si
       Control control;
       control.run = run;
       // Inherited urgency may hold a queue that the policy by itself would not.
-      control.gated = queue->can_be_held || !run;
-      control.tracked = control.gated || queue->can_hold || queue->awaited || queue->wait_count != 0;
+      control.gated = !run || (queue->can_be_held && !device.slices.replace_holding());
+      control.tracked = control.gated || (queue->can_hold && !device.slices.replace_holding()) ||
+                        queue->awaited || queue->wait_count != 0;
       if (control != queue->control) {
         queue->holds += queue->control.run && !run;
         queue->control = control;

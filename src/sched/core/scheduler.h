@@ -46,6 +46,8 @@ class ControlSink {
   virtual void SetControl(QueueId queue, const Control& control) = 0;
   // Somebody waits for `queue`, and its progress is not known: find out.
   virtual void Query(QueueId queue) = 0;
+  // How long `process` may keep `device` at a stretch; kDriversSlice: as its driver has it.
+  virtual void SetSlice(ProcessId process, DeviceId device, Duration slice) = 0;
 
  protected:
   ~ControlSink() = default;
@@ -72,8 +74,10 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
+  // `sliceable`: the device divides its time between this process and others (level 3).
   // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
-  bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now);
+  bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now,
+                bool sliceable = false);
   void RemoveQueue(QueueId id, TimePoint now);
   // Everything below ignores an unknown `id`.
 

@@ -56,7 +56,27 @@ class UtilizationPartition final : public Policy {
 
   bool CanHold(const Hints&, const Hints&) const override { return true; }
 
+  // Slices in proportion: the device does the rest. Not where a process has no share, for the shortest slice
+  // is one as well.
+  Division Divide(std::span<ProcessView> processes) const override {
+    double total = 0;
+    for (const ProcessView& process : processes) {
+      if (process.utilization <= 0) return Division::kNone;
+      total += process.utilization;
+    }
+    const auto count = static_cast<double>(processes.size());
+    for (ProcessView& process : processes) {
+      double rounds = process.utilization * count / total;
+      process.slice = std::max(kShortestShare, Duration(static_cast<int64_t>(kMeanSlice.count() * rounds)));
+    }
+    return Division::kAlone;
+  }
+
  private:
+  // 3000 to 1000 µs gave 75.3 to 24.7 % at 98.4 % of the native total (H200); 50 µs cost 90 % of it.
+  static constexpr Duration kMeanSlice = std::chrono::microseconds(2000);
+  static constexpr Duration kShortestShare = std::chrono::microseconds(200);
+
   static QueueView* Lowest(std::span<QueueView> ready) {
     QueueView* lowest = nullptr;
     for (QueueView& queue : ready) {

@@ -16,6 +16,10 @@ class Recorder final : public ControlSink {
     changes.push_back(queue);
   }
   void Query(QueueId queue) override { ++queries[queue]; }
+  void SetSlice(ProcessId process, DeviceId, Duration slice) override {
+    slices[process] = slice;
+    ++slice_changes;
+  }
 
   // What the scheduler last said of the queue; the defaults if nothing.
   Control Of(QueueId queue) const {
@@ -25,6 +29,8 @@ class Recorder final : public ControlSink {
 
   std::vector<QueueId> changes;
   std::map<QueueId, int> queries;
+  std::map<ProcessId, Duration> slices;
+  int slice_changes = 0;
 
  private:
   std::map<QueueId, Control> controls_;

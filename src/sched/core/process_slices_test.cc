@@ -1,0 +1,172 @@
+// Level 3 in virtual time: who has which slice, and who has its turn.
+#include <gtest/gtest.h>
+
+#include "sched/core/scheduler.h"
+#include "sched/testing/recorder.h"
+
+namespace xsched::sched {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class ProcessSlicesTest : public testing::Test {
+ protected:
+  // Queue and process have the same number.
+  void Add(uint64_t id, Priority priority, Utilization utilization = 100, bool sliceable = true) {
+    Hints hints;
+    hints.priority = priority;
+    hints.utilization = utilization;
+    scheduler_.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{7}, hints, now_, sliceable);
+  }
+  void Work(uint64_t id) {
+    ++submitted_;
+    scheduler_.Progress(QueueId{id}, submitted_, submitted_ - 1, now_);
+  }
+  TimePoint Decide() { return scheduler_.Decide(now_, sink_); }
+  Duration SliceOf(uint64_t id) { return sink_.slices[ProcessId{id}]; }
+  bool Runs(uint64_t id) { return sink_.Of(QueueId{id}).run; }
+
+  TimePoint now_{milliseconds(100)};
+  uint64_t submitted_ = 0;
+  Recorder sink_;
+  Scheduler scheduler_{SchedulerConfig{}};
+};
+
+TEST_F(ProcessSlicesTest, the_most_urgent_process_has_a_long_one_and_the_others_the_shortest) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(2), milliseconds(100));
+}
+
+TEST_F(ProcessSlicesTest, equals_keep_the_drivers) {
+  Add(1, 3);
+  Add(2, 3);
+  Decide();
+  EXPECT_EQ(sink_.slice_changes, 0);
+  Add(3, 9);
+  Add(4, 9);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(3), kDriversSlice) << "two urgent ones share";
+}
+
+TEST_F(ProcessSlicesTest, tasks_that_come_and_go_change_none) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  int changes = sink_.slice_changes;
+  for (int task = 0; task < 10; ++task) {
+    Work(2);
+    Decide();
+    scheduler_.Progress(QueueId{2}, submitted_, submitted_, now_);
+    now_ += milliseconds(1);
+    Decide();
+  }
+  EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(ProcessSlicesTest, who_is_left_alone_has_the_drivers_again) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  scheduler_.RemoveQueue(QueueId{2}, now_);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+}
+
+TEST_F(ProcessSlicesTest, hints_change_them) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  scheduler_.SetHints(QueueId{1}, Hints{.priority = 9});
+  Decide();
+  EXPECT_EQ(SliceOf(1), milliseconds(100));
+  EXPECT_EQ(SliceOf(2), kShortestSlice);
+}
+
+TEST_F(ProcessSlicesTest, where_one_process_cannot_be_sliced_nobody_is) {
+  Add(1, 0);
+  Add(2, 5, 100, false);
+  Decide();
+  EXPECT_EQ(sink_.slice_changes, 0);
+}
+
+TEST_F(ProcessSlicesTest, of_those_with_the_shortest_one_at_a_time_runs) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(3, 0);
+  Add(9, 5);
+  for (uint64_t id : {1, 2, 3}) Work(id);
+  int turns[4] = {};
+  for (int turn = 0; turn < 9; ++turn) {
+    TimePoint next = Decide();
+    int running = 0;
+    for (uint64_t id : {1, 2, 3}) {
+      running += Runs(id);
+      turns[id] += Runs(id);
+    }
+    EXPECT_EQ(running, 1);
+    ASSERT_NE(next, kNever);
+    now_ += microseconds(TIMESLICE_DEFAULT);
+  }
+  EXPECT_EQ(turns[1], 3);
+  EXPECT_EQ(turns[2], 3);
+  EXPECT_EQ(turns[3], 3);
+}
+
+TEST_F(ProcessSlicesTest, who_has_no_work_has_no_turn) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Decide();
+  EXPECT_TRUE(Runs(1));
+  now_ += microseconds(TIMESLICE_DEFAULT) * 2;
+  Decide();
+  EXPECT_TRUE(Runs(1)) << "nobody else wants it";
+}
+
+TEST_F(ProcessSlicesTest, the_urgent_one_holds_all_the_others) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  for (uint64_t id : {1, 2, 9}) Work(id);
+  Decide();
+  EXPECT_FALSE(Runs(1));
+  EXPECT_FALSE(Runs(2));
+  EXPECT_TRUE(Runs(9));
+}
+
+TEST_F(ProcessSlicesTest, shares_are_slices_in_proportion_and_nobody_is_held) {
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  Add(1, 0, 75);
+  Add(2, 0, 25);
+  Work(1);
+  Work(2);
+  Decide();
+  EXPECT_EQ(SliceOf(1), microseconds(3000));
+  EXPECT_EQ(SliceOf(2), microseconds(1000));
+  EXPECT_TRUE(Runs(1));
+  EXPECT_TRUE(Runs(2));
+  EXPECT_FALSE(sink_.Of(QueueId{1}).gated);
+  scheduler_.SetPolicy(*FindPolicy(kPolicyHighestPriorityFirst));
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice) << "equal priorities";
+}
+
+TEST_F(ProcessSlicesTest, a_process_without_a_share_is_held_by_gates_as_ever) {
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  Add(1, 0, 75);
+  Add(2, 0, 0);
+  Work(1);
+  Work(2);
+  Decide();
+  EXPECT_EQ(sink_.slice_changes, 0);
+  EXPECT_FALSE(Runs(2));
+}
+
+}  // namespace
+}  // namespace xsched::sched

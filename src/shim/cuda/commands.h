@@ -1,0 +1,91 @@
+// What the generated wrappers do around a command or a wait. Nothing here changes what the program sees: its
+// call's arguments, result and side effects are the driver's.
+#pragma once
+
+#include <optional>
+
+#include "preempt/launch.h"
+#include "shim/cuda/callers.h"
+#include "shim/cuda/capture.h"
+#include "shim/cuda/code.h"
+#include "shim/cuda/events.h"
+#include "shim/cuda/streams.h"
+
+namespace xsched::cuda {
+
+// One command on one stream. `caller`: where the call returns to.
+class Launch {
+ public:
+  Launch(CUstream stream, const void* caller) : queue_(Announce(stream, caller)), scope_(queue_) {}
+
+  // `finishes`: the call returned when the command, and so all before it, had finished.
+  void Finish(CUresult result, bool finishes) {
+    if (queue_ == nullptr) return;
+    scope_.Finish(result == CUDA_SUCCESS);
+    if (finishes && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, scope_.number());
+  }
+
+ private:
+  static preempt::XQueue* Announce(CUstream stream, const void* caller) {
+    if (PassesThrough(caller)) [[unlikely]]
+      return nullptr;
+    preempt::XQueue* queue = QueueForCommand(stream);
+    if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
+      AddImplicitDependencies(queue, stream);
+    return queue;
+  }
+
+  preempt::XQueue* queue_;
+  preempt::LaunchScope scope_;
+};
+
+// A kernel's launch. The first one of a function may load its code, which waits for all that is on the
+// context (CUDA_MODULE_LOADING=LAZY, the default): nothing is held meanwhile.
+class KernelLaunch {
+ public:
+  KernelLaunch(CUstream stream, const void* caller, CUfunction function)
+      : loading_(IsFirstLaunch(function)), launch_(stream, caller) {}
+  void Finish(CUresult result) { launch_.Finish(result, false); }
+
+ private:
+  class Loading {
+   public:
+    explicit Loading(bool loads) {
+      if (loads) [[unlikely]]
+        barrier_.emplace();
+    }
+
+   private:
+    std::optional<preempt::Barrier> barrier_;
+  };
+  Loading loading_;
+  Launch launch_;
+};
+
+// One kernel on each of several streams, by their contexts' default streams if need be.
+class MultiLaunch {
+ public:
+  MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, const void* caller);
+  void Finish(CUresult result);
+
+ private:
+  static constexpr unsigned kMaxStreams = 16;  // more are launched unscheduled
+  std::optional<Launch> launches_[kMaxStreams];
+};
+
+// Around cuStreamSynchronize and cuStreamQuery.
+class StreamWait {
+ public:
+  explicit StreamWait(CUstream stream)
+      : queue_(preempt::InsideXSched() ? nullptr : FindQueue(KeyOf(stream))),
+        newest_(queue_ == nullptr ? 0 : preempt::SubmittedNow(queue_)) {}
+  void Finish(CUresult result) const {
+    if (queue_ != nullptr && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, newest_);
+  }
+
+ private:
+  preempt::XQueue* queue_;
+  uint64_t newest_;
+};
+
+}  // namespace xsched::cuda

@@ -1,0 +1,17 @@
+#include "shim/cuda/driver.h"
+
+#include "hal/cuda/runtime.h"
+
+namespace xsched::cuda {
+
+constinit std::atomic<const Functions*> driver{nullptr};
+
+const Functions& FindDriver() {
+  static constinit const Functions kNowhere{};
+  const Functions* found = FindRuntime();
+  if (found == nullptr) return kNowhere;
+  driver.store(found, std::memory_order_release);
+  return *found;
+}
+
+}  // namespace xsched::cuda

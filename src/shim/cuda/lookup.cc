@@ -1,0 +1,121 @@
+#include "shim/cuda/lookup.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "cuda/wrappers.h"
+#include "preempt/launch.h"
+#include "shim/common/dl_hooks.h"
+#include "shim/cuda/callers.h"
+#include "shim/cuda/driver.h"
+
+namespace xsched::cuda {
+
+constinit std::atomic<uint64_t> unknown_functions{0};
+
+namespace {
+
+// The first of `count` items that is not before `name`, by name_of(item).
+template <typename Item, typename NameOf>
+int LowerBound(const Item* items, int count, const char* name, NameOf&& name_of) {
+  int low = 0;
+  for (int high = count; low < high;) {
+    int middle = (low + high) / 2;
+    if (strcmp(name_of(items[middle]), name) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+const char* Itself(const char* name) { return name; }
+const char* SymbolOf(const Version& version) { return version.symbol; }
+
+bool IsKnownToPass(const char* symbol) {
+  int i = LowerBound(kUntouched, kUntouchedCount, symbol, Itself);
+  return i < kUntouchedCount && strcmp(kUntouched[i], symbol) == 0;
+}
+
+void CountUnknown(const char* symbol, int version) {
+  unknown_functions.fetch_add(1, std::memory_order_relaxed);
+  XSCHED_INFO("%s of CUDA %d is not known to XSched and passes untouched", symbol, version);
+}
+
+// What the driver itself answers.
+void* AskDriver(const char* symbol, int version, cuuint64_t flags) {
+  const Functions& next = Driver();
+  void* found = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  CUresult result = CUDA_ERROR_NOT_FOUND;
+  if (next.cuGetProcAddress_v2 != nullptr) {
+    result = next.cuGetProcAddress_v2(symbol, &found, version, flags, &status);
+  } else if (next.cuGetProcAddress != nullptr) {
+    result = next.cuGetProcAddress(symbol, &found, version, flags);
+  }
+  return result == CUDA_SUCCESS ? found : nullptr;
+}
+
+// Does `found` have the ABI of that version? A driver that is newer than our headers may have a newer one,
+// and then answers differently for ours.
+bool IsSame(const KnownVersion& known, const char* symbol, cuuint64_t flags, const void* found) {
+  if (DriverFunction(known.function) == nullptr) return false;
+  return found == DriverFunction(known.function) || found == AskDriver(symbol, known.version, flags);
+}
+
+}  // namespace
+
+int WrappedFunction(const char* name) {
+  int i = LowerBound(kFunctionNames, kFunctionCount, name, Itself);
+  return i < kFunctionCount && strcmp(kFunctionNames[i], name) == 0 && kWrappers[i] != nullptr ? i : -1;
+}
+
+KnownVersion FindVersion(const char* symbol, int version, bool per_thread) {
+  KnownVersion newest;
+  for (int i = LowerBound(kVersions, kVersionCount, symbol, SymbolOf); i < kVersionCount; ++i) {
+    const Version& known = kVersions[i];
+    if (strcmp(known.symbol, symbol) != 0) break;
+    // Those with a per-thread default stream come last. Without one there is one function for both.
+    if ((known.per_thread && !per_thread) || known.version > version) continue;
+    newest = {known.function, known.version};
+  }
+  return newest;
+}
+
+void AddressLookup::Finish(CUresult result, const char* symbol, void** address, int version,
+                           cuuint64_t flags) {
+  if (result != CUDA_SUCCESS || symbol == nullptr || address == nullptr || *address == nullptr) return;
+  if (preempt::InsideXSched() || IsKnownToPass(symbol)) return;
+  const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
+  const KnownVersion known = FindVersion(symbol, version, per_thread);
+  if (known.function >= 0 && IsSame(known, symbol, flags, *address)) {
+    *address = kWrappers[known.function];
+  } else {
+    CountUnknown(symbol, version);
+  }
+}
+
+}  // namespace xsched::cuda
+
+namespace xsched::shim {
+
+using namespace xsched::cuda;
+
+Lookup LookUp(void* handle, const char* name, void*) {
+  constexpr Lookup kNotOurs{};
+  if (handle == RTLD_NEXT || name == nullptr || name[0] != 'c' || name[1] != 'u') return kNotOurs;
+  const int function = WrappedFunction(name);
+  if (function < 0 || preempt::InsideXSched()) return kNotOurs;
+  void* found = handle == RTLD_DEFAULT ? kWrappers[function] : RealDlsym(handle, name);
+  // In the global scope this library comes first: what is behind it?
+  if (found == kWrappers[function]) found = RealDlsym(RTLD_NEXT, name);
+  // Another library's function of that name is not ours to replace.
+  const bool drivers = found != nullptr && found == DriverFunction(function);
+  return {drivers ? kWrappers[function] : found, 1};
+}
+
+void LibraryClosed() { ForgetCallers(); }
+
+}  // namespace xsched::shim

@@ -1,0 +1,31 @@
+// Programs that look functions up at run time get the wrappers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "cuda/functions.h"
+
+namespace xsched::cuda {
+
+// The index of an exported function that is wrapped; -1: it is not.
+int WrappedFunction(const char* name);
+
+// The index of the wrapper with the ABI that cuGetProcAddress gives who asks for `symbol` of CUDA `version`,
+// as far as our headers know; -1: none.
+struct KnownVersion {
+  int function = -1;
+  int version = 0;
+};
+KnownVersion FindVersion(const char* symbol, int version, bool per_thread);
+
+// Looked-up functions that XSched has no wrapper for and does not know as harmless.
+extern std::atomic<uint64_t> unknown_functions;
+
+// Around cuGetProcAddress.
+class AddressLookup {
+ public:
+  void Finish(CUresult result, const char* symbol, void** address, int version, cuuint64_t flags);
+};
+
+}  // namespace xsched::cuda
