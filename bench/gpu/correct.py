@@ -398,9 +398,9 @@ def _children(kind):
     children = [context.Process(target=_child, args=(index, results)) for index in range(3)]
     for child in children:
         child.start()
-    answers = dict(results.get(timeout=120) for _ in children)
+    answers = dict(results.get(timeout=60) for _ in children)
     for child in children:
-        child.join(60)
+        child.join(20)
         if child.exitcode != 0:
             raise RuntimeError(f"a child ended with {child.exitcode}")
     return [number for index in sorted(answers) for number in answers[index]]
@@ -449,9 +449,9 @@ def nccl_all_reduce():
     ranks = [context.Process(target=_rank, args=(rank, 2, port, results)) for rank in range(2)]
     for rank in ranks:
         rank.start()
-    answers = dict(results.get(timeout=120) for _ in ranks)
+    answers = dict(results.get(timeout=60) for _ in ranks)
     for rank in ranks:
-        rank.join(60)
+        rank.join(20)
     return answers[0] + answers[1]
 
 

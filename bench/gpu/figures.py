@@ -41,6 +41,8 @@ def within(value, goal):
 
 def goal_text(goal):
     low, high = goal
+    if low == high:
+        return f"{low:g}"
     if low is None:
         return f"≤ {high:g}"
     if high is None:
@@ -91,6 +93,8 @@ def number(value):
         return f"{number(value['p50'])} / {number(value['p99'])} / {number(value['max'])}"
     if isinstance(value, str):
         return value
+    if isinstance(value, int):
+        return str(value)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 100 else f"{value:.3f}"
 
 

@@ -113,7 +113,8 @@ Json RunContinuously(const Device& device, CUstream stream, double kernel_us,
   double last = Seconds();
   uint64_t kernels = 0;
   Json progress = Json::array({Json::array({last, kernels})});
-  for (uint64_t turn = 0; !stop(); ++turn) {
+  uint64_t turn = 0;
+  for (; !stop(); ++turn) {
     CUevent event = ring[turn % ring.size()];
     if (turn >= ring.size()) {
       driver.Check(driver.cuEventSynchronize(event), "cuEventSynchronize");
@@ -127,6 +128,7 @@ Json RunContinuously(const Device& device, CUstream stream, double kernel_us,
     driver.Check(driver.cuEventRecord(event, stream), "cuEventRecord");
   }
   device.Synchronize(stream);
+  progress.push_back(Json::array({Seconds(), turn * static_cast<uint64_t>(batch)}));
   for (CUevent event : ring) driver.cuEventDestroy(event);
   return {{"progress", progress}};
 }

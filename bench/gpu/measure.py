@@ -1,0 +1,53 @@
+"""How two programs are measured beside each other."""
+import statistics
+import time
+
+from figures import percentile, rate
+
+LEAD = 2.0  # seconds that a continuous program runs alone before the task begins
+
+
+class Together:
+    """Latencies of a task and the rates of continuous programs in the same time, over several rounds."""
+
+    def __init__(self):
+        self.latencies = []
+        self.starts = []
+        self.rates = []  # of each round: one per continuous program
+        self.rates_before = []  # the same in the time before the task
+
+    def add(self, task, progresses):
+        self.latencies += task["latency_ms"]
+        self.starts += task.get("start_us", [])
+        self.rates.append([rate(progress, task["begin"], task["end"]) for progress in progresses])
+        self.rates_before.append([rate(progress, task["begin"] - LEAD * 0.75, task["begin"]) for progress in progresses])
+
+    def total_rate(self):
+        return statistics.mean(sum(rates) for rates in self.rates)
+
+    def total_before(self):
+        return statistics.mean(sum(rates) for rates in self.rates_before)
+
+
+def together(result, high, lows, task, continuous):
+    """One round: the `lows` continuously, `high` the task. Commands are dictionaries."""
+    for low in lows:
+        low.send(do="continuous", **continuous)
+    time.sleep(LEAD)
+    latency = high.ask(do="task", **task)
+    result.add(latency, [low.stop()["progress"] for low in lows])
+
+
+def two_in_one(result, worker, command):
+    """One round of a program that has both within itself."""
+    answer = worker.ask(lead_seconds=LEAD, **command)
+    result.add(answer["task"], [answer["continuous"]["progress"]])
+
+
+def left_by(alone_latencies_ms, rate_hz):
+    """The part of the device's time that the task leaves, by its latency alone."""
+    return 1 - statistics.median(alone_latencies_ms) / 1000 * rate_hz
+
+
+def p99(values):
+    return percentile(values, 0.99)

@@ -1,0 +1,110 @@
+"""The figures with PyTorch (torch_task.py)."""
+import statistics
+
+from figures import summary
+from kernel_stages import HIGH, LOW, report_kept, report_latency, turns
+from measure import LEAD, Together, left_by, p99, together, two_in_one
+
+STARTING = 90  # seconds that importing frameworks and building networks may take
+
+
+def together_rounds(session, native, scheduled, task, continuous, rounds=2):
+    """(latencies alone, native, XSched), as measure_beside has them; the first of each is the urgent one."""
+    for workers in (native, scheduled):
+        for worker, job in zip(workers, [task["job"]] + [continuous["job"]] * (len(workers) - 1)):
+            worker.send(do="prepare", job=job)
+    for worker in native + scheduled:
+        worker.receive()
+    task = dict(task, seconds=session.seconds * 1.5 / rounds)
+    alone_ms, beside, ours = [], Together(), Together()
+    for _ in range(rounds):
+        alone_ms += native[0].ask(do="task", **task)["latency_ms"]
+        together(beside, native[0], native[1:], task, continuous)
+        together(ours, scheduled[0], scheduled[1:], task, continuous)
+    return alone_ms, beside, ours
+
+
+def limit(session, steps):
+    return STARTING + steps * (session.seconds * 1.5 + 4 * LEAD) * 1.5
+
+
+def torch_alone(session):
+    """Figure 1, networks: throughput under XSched without and with an idle competitor."""
+    jobs = {f"{model} {'training' if train else 'inference'}, {'graph' if graph else 'eager'}":
+            {"model": model, "batch": 32, "train": train, "graph": graph}
+            for model in ("resnet50", "bert") for train in (False, True) for graph in (False, True)}
+    seconds = session.seconds * 0.12
+    with session.step("1", "networks", STARTING + 16 * 10 * seconds + 60), session.server():
+        native, scheduled = session.torch(), session.torch(*LOW, scheduled=True)
+        for job in jobs.values():
+            for worker in (native, scheduled):
+                worker.send(do="prepare", job=job)
+        for _ in jobs:
+            native.receive()
+            scheduled.receive()
+        for competitor in (False, True):
+            if competitor:
+                session.kernels(*HIGH, scheduled=True).ask(do="count", kernel_us=100, kernels=1)
+            for case, job in jobs.items():
+                theirs, ours = turns(session, (native, scheduled), {"do": "rate", "job": job, "seconds": seconds}, "per_second", 4)
+                session.report.add("1", case + (", idle competitor" if competitor else ""), "time : native",
+                                   statistics.median(b / a for a, b in zip(ours, theirs)), (None, 1.01),
+                                   native=statistics.median(theirs), xsched=statistics.median(ours),
+                                   details={"native_per_s": theirs, "xsched_per_s": ours})
+
+
+def torch_pair(session):
+    """Figure 2, networks: ResNet-152 at 20 Hz beside ResNet-50 continuously, in two processes."""
+    case = "ResNet-152 graph at 20 Hz beside ResNet-50"
+    task = {"job": {"model": "resnet152", "batch": 8, "graph": True}, "rate_hz": 20}
+    continuous = {"job": {"model": "resnet50", "batch": 1024}}
+    with session.step("2", case, limit(session, 3)), session.server():
+        alone_ms, native, ours = together_rounds(session, [session.torch(), session.torch()],
+                                                 [session.torch(*HIGH, scheduled=True), session.torch(*LOW, scheduled=True)],
+                                                 task, continuous)
+        session.report.add("2", case, "p99, ms", p99(ours.latencies), (None, 4.9), alone=summary(alone_ms),
+                           native=summary(native.latencies), xsched=summary(ours.latencies),
+                           details={"alone_ms": alone_ms, "native_ms": native.latencies, "xsched_ms": ours.latencies})
+        report_kept(session.report, "2", case, alone_ms, task["rate_hz"], native, ours, 0.97)
+
+
+def torch_threads(session):
+    """Figure 3, networks: ResNet-18 as a graph beside ResNet-50 in another thread of the process."""
+    case = "ResNet-18 graph at 20 Hz beside ResNet-50, threads"
+    high = {"model": "resnet18", "batch": 1, "dtype": "fp32", "graph": True}
+    low = {"model": "resnet50", "batch": 1024, "dtype": "fp32"}
+    rounds = 2
+    with session.step("3", case, limit(session, 3)), session.server():
+        native, scheduled = session.torch(), session.torch(scheduled=True)
+        for job in (high, low):
+            for worker in (native, scheduled):
+                worker.send(do="prepare", job=job)
+        for worker in (native, scheduled) * 2:
+            worker.receive()
+        task = {"rate_hz": 20, "seconds": session.seconds * 1.5 / rounds}
+        command = {"do": "two_threads", "high": high, "low": low, **task}
+        alone_ms, beside, ours = [], Together(), Together()
+        for _ in range(rounds):
+            alone_ms += native.ask(do="task", job=high, **task)["latency_ms"]
+            two_in_one(beside, native, command)
+            two_in_one(ours, scheduled, command)
+        session.report.add("3", case, "p99, ms", p99(ours.latencies), (None, 3), alone=summary(alone_ms),
+                           native=summary(beside.latencies), xsched=summary(ours.latencies),
+                           details={"alone_ms": alone_ms, "native_ms": beside.latencies, "xsched_ms": ours.latencies})
+        # Held against what it did natively beside the same task.
+        kept = ours.total_rate() / beside.total_rate()
+        session.report.add("3", case, "the other : native", kept, (0.98, None), alone=beside.total_before(),
+                           native=beside.total_rate(), xsched=ours.total_rate(),
+                           details={"left_by_task": left_by(alone_ms, 20)})
+
+
+def bert_six(session):
+    """Figure 7: six processes with BERT-base, one of them urgent."""
+    case = "six BERT-base processes"
+    job = {"model": "bert", "batch": 8}
+    with session.step("7", case, limit(session, 3) + STARTING), session.server():
+        native = [session.torch() for _ in range(6)]
+        scheduled = [session.torch(*(LOW if index else HIGH), scheduled=True) for index in range(6)]
+        alone_ms, beside, ours = together_rounds(session, native, scheduled, {"job": job, "rate_hz": 20}, {"job": job})
+        report_latency(session.report, "7", case, alone_ms, beside, ours, 1.3)
+        report_kept(session.report, "7", case, alone_ms, 20, beside, ours)
