@@ -83,6 +83,8 @@ typedef struct XHwQueueInfo {
 // handle.
 XSCHED_PRIVATE XResult HwQueueRegister(const XHwQueueOps* ops, void* hwq, const XHwQueueInfo* info,
                                        HwQueueHandle* out);
+// The handle of the queue registered for `key`; 0: none.
+XSCHED_PRIVATE HwQueueHandle HwQueueFind(XPlatform platform, uint64_t key);
 // The HAL's pointer for a handle; null if it is none, or another platform's.
 XSCHED_PRIVATE void* HwQueueImpl(HwQueueHandle handle, XPlatform platform);
 // A marker has been reached. Async-signal-unsafe, but never blocks on a driver and never calls one.

@@ -119,3 +119,7 @@ XResult HwCommandRegister(const XHwCommandOps* ops, void* command, HwCommandHand
   entry->ops = CopyOps(ops);
   return kXSchedSuccess;
 }
+
+HwQueueHandle HwQueueFind(XPlatform platform, uint64_t key) {
+  return xsched::preempt::FindHwQueue(platform, key);
+}
