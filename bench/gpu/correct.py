@@ -17,6 +17,7 @@ import time
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from xsched_api import present  # noqa: E402
 
 GROUPS = {}
 
@@ -515,7 +516,7 @@ def run(function):
         result = {"skipped": str(reason)}
     except Exception as error:  # whatever a framework raises is the check's result
         result = {"error": f"{type(error).__name__}: {error}"[:500]}
-    return {"check": function.__name__, **result, "seconds": round(time.monotonic() - begin, 2)}
+    return {"check": function.__name__, **result, "under_xsched": present(), "seconds": round(time.monotonic() - begin, 2)}
 
 
 if __name__ == "__main__":

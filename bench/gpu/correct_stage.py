@@ -38,6 +38,8 @@ def comparison(native, ours):
         return f"skipped: {native['skipped']}"
     if ours is None or "sums" not in ours:
         return f"FAILS: {(ours or {}).get('error', 'no answer')}"
+    if native["under_xsched"] or not ours["under_xsched"]:
+        return "FAILS: XSched is in the wrong one of the two"
     if native["sums"] == ours["sums"]:
         return "same"
     if len(native["sums"]) == len(ours["sums"]) and all(
@@ -50,6 +52,7 @@ def correct(session):
     names = groups()
     with session.step("correct", "all groups", 300), session.server():
         competitor = session.kernels(*HIGH, scheduled=True)
+        session.ready([competitor])
         competitor.send(do="task", **TASK, seconds=session.left())
         seconds = session.left() - 10
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:

@@ -9,6 +9,8 @@ import sys
 
 
 def percentile(values, fraction):
+    if not values:
+        raise ValueError("no samples")
     values = sorted(values)
     return values[min(len(values) - 1, int(len(values) * fraction))]
 

@@ -235,6 +235,9 @@ Json RunSuspend(const Device& device, const Json& command) {
   std::uniform_real_distribution<double> pause(0.010, 0.025);
   for (int i = 0; i < command.at("tries").get<int>(); ++i) {
     std::this_thread::sleep_for(std::chrono::duration<double>(pause(random)));
+    if (!WaitUntil([&] { return Seconds() - watcher.last() < BeatWatcher::kQuiet / 3; })) {
+      throw std::runtime_error("the GPU is not seen at work");
+    }
     double suspend = Seconds();
     Suspend(queue);
     call_us.push_back((Seconds() - suspend) * 1e6);

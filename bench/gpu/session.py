@@ -1,5 +1,6 @@
 """What the stages of the GPU benchmarks share: programs native and under XSched, a server of their own, steps that may fail."""
 import contextlib
+import itertools
 import os
 import pathlib
 import select
@@ -75,21 +76,29 @@ class Session:
     def prefix(self, *options):
         return [str(self.binaries / "xsched"), "run", "--no-server", *options, "--"]
 
-    def kernels(self, *options, scheduled=False, wait=True):
+    def kernels(self, *options, scheduled=False):
         """gpu_task, natively or, with `scheduled`, under `xsched run` with these options."""
         worker = self._start([str(self.binaries / "gpu_task")], options, scheduled)
         if self.calibration is not None:
             worker.send(do="use", **self.calibration)
-            if wait:
-                worker.receive()
         return worker
 
-    def torch(self, *options, scheduled=False):
-        return self._start([sys.executable, str(HERE / "torch_task.py")], options, scheduled)
+    def torch(self, *options, jobs, scheduled=False):
+        """torch_task.py with these jobs built."""
+        worker = self._start([sys.executable, str(HERE / "torch_task.py")], options, scheduled)
+        worker.send(do="prepare", jobs=jobs)
+        return worker
+
+    def ready(self, *groups):
+        """Waits for programs that were started together, and sees to it that each is what it was started as."""
+        for worker in itertools.chain(*groups):
+            if worker.receive()["under_xsched"] != worker.scheduled:
+                raise WorkerError(f"{worker.name}: XSched is {'not ' if worker.scheduled else ''}in the process")
 
     def _start(self, command, options, scheduled):
         worker = Worker((self.prefix(*map(str, options)) if scheduled else []) + command, self.environment(scheduled), self.log,
                         lambda: self._deadline)
+        worker.scheduled = scheduled
         self._workers.append(worker)
         return worker
 

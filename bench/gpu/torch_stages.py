@@ -2,7 +2,7 @@
 import statistics
 
 from figures import summary
-from kernel_stages import HIGH, LOW, report_kept, report_latency, turns
+from kernel_stages import HIGH, LOW, idle_competitor, report_kept, report_latency, turns
 from measure import LEAD, Together, left_by, p99, together, two_in_one
 
 STARTING = 90  # seconds that importing frameworks and building networks may take
@@ -10,11 +10,7 @@ STARTING = 90  # seconds that importing frameworks and building networks may tak
 
 def together_rounds(session, native, scheduled, task, continuous, rounds=2):
     """(latencies alone, native, XSched), as measure_beside has them; the first of each is the urgent one."""
-    for workers in (native, scheduled):
-        for worker, job in zip(workers, [task["job"]] + [continuous["job"]] * (len(workers) - 1)):
-            worker.send(do="prepare", job=job)
-    for worker in native + scheduled:
-        worker.receive()
+    session.ready(native, scheduled)
     task = dict(task, seconds=session.seconds * 1.5 / rounds)
     alone_ms, beside, ours = [], Together(), Together()
     for _ in range(rounds):
@@ -35,16 +31,12 @@ def torch_alone(session):
             for model in ("resnet50", "bert") for train in (False, True) for graph in (False, True)}
     seconds = session.seconds * 0.12
     with session.step("1", "networks", STARTING + 16 * 10 * seconds + 60), session.server():
-        native, scheduled = session.torch(), session.torch(*LOW, scheduled=True)
-        for job in jobs.values():
-            for worker in (native, scheduled):
-                worker.send(do="prepare", job=job)
-        for _ in jobs:
-            native.receive()
-            scheduled.receive()
+        every = list(jobs.values())
+        native, scheduled = session.torch(jobs=every), session.torch(*LOW, jobs=every, scheduled=True)
+        session.ready([native, scheduled])
         for competitor in (False, True):
             if competitor:
-                session.kernels(*HIGH, scheduled=True).ask(do="count", kernel_us=100, kernels=1)
+                idle_competitor(session)
             for case, job in jobs.items():
                 theirs, ours = turns(session, (native, scheduled), {"do": "rate", "job": job, "seconds": seconds}, "per_second", 4)
                 session.report.add("1", case + (", idle competitor" if competitor else ""), "time : native",
@@ -59,9 +51,10 @@ def torch_pair(session):
     task = {"job": {"model": "resnet152", "batch": 8, "graph": True}, "rate_hz": 20}
     continuous = {"job": {"model": "resnet50", "batch": 1024}}
     with session.step("2", case, limit(session, 3)), session.server():
-        alone_ms, native, ours = together_rounds(session, [session.torch(), session.torch()],
-                                                 [session.torch(*HIGH, scheduled=True), session.torch(*LOW, scheduled=True)],
-                                                 task, continuous)
+        native = [session.torch(jobs=[program["job"]]) for program in (task, continuous)]
+        scheduled = [session.torch(*options, jobs=[program["job"]], scheduled=True)
+                     for program, options in ((task, HIGH), (continuous, LOW))]
+        alone_ms, native, ours = together_rounds(session, native, scheduled, task, continuous)
         session.report.add("2", case, "p99, ms", p99(ours.latencies), (None, 4.9), alone=summary(alone_ms),
                            native=summary(native.latencies), xsched=summary(ours.latencies),
                            details={"alone_ms": alone_ms, "native_ms": native.latencies, "xsched_ms": ours.latencies})
@@ -75,12 +68,8 @@ def torch_threads(session):
     low = {"model": "resnet50", "batch": 1024, "dtype": "fp32"}
     rounds = 2
     with session.step("3", case, limit(session, 3)), session.server():
-        native, scheduled = session.torch(), session.torch(scheduled=True)
-        for job in (high, low):
-            for worker in (native, scheduled):
-                worker.send(do="prepare", job=job)
-        for worker in (native, scheduled) * 2:
-            worker.receive()
+        native, scheduled = session.torch(jobs=[high, low]), session.torch(jobs=[high, low], scheduled=True)
+        session.ready([native, scheduled])
         task = {"rate_hz": 20, "seconds": session.seconds * 1.5 / rounds}
         command = {"do": "two_threads", "high": high, "low": low, **task}
         alone_ms, beside, ours = [], Together(), Together()
@@ -103,8 +92,8 @@ def bert_six(session):
     case = "six BERT-base processes"
     job = {"model": "bert", "batch": 8}
     with session.step("7", case, limit(session, 3) + STARTING), session.server():
-        native = [session.torch() for _ in range(6)]
-        scheduled = [session.torch(*(LOW if index else HIGH), scheduled=True) for index in range(6)]
+        native = [session.torch(jobs=[job]) for _ in range(6)]
+        scheduled = [session.torch(*(LOW if index else HIGH), jobs=[job], scheduled=True) for index in range(6)]
         alone_ms, beside, ours = together_rounds(session, native, scheduled, {"job": job, "rate_hz": 20}, {"job": job})
         report_latency(session.report, "7", case, alone_ms, beside, ours, 1.3)
         report_kept(session.report, "7", case, alone_ms, 20, beside, ours)

@@ -5,7 +5,7 @@
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}
   {"do": "continuous", "job"}, until the next line            → {"progress": [[time, samples], …]}
   {"do": "two_threads", "high", "low", "rate_hz", "seconds", "lead_seconds"}  → {"task": …, "continuous": …}
-  {"do": "prepare", "job"}                                    → {}: so that nothing is built in a measured time
+  {"do": "prepare", "jobs"}                                   → {"under_xsched"}; so that nothing is built in a measured time
 """
 import json
 import pathlib
@@ -18,7 +18,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from torch_job import Job  # noqa: E402
 from worker import Commands  # noqa: E402
-from xsched_api import set_priority  # noqa: E402
+from xsched_api import present, set_priority  # noqa: E402
 
 AHEAD = 2  # steps enqueued ahead by a continuous job
 
@@ -84,7 +84,8 @@ def run_task(job, rate_hz, seconds):
 
 
 def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
-    scheduled = set_priority(high.stream, 10)
+    if present():
+        set_priority(high.stream, 10)
     done = threading.Event()
     result, errors = {}, []
 
@@ -104,7 +105,7 @@ def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
         thread.join()
     if errors:
         raise errors[0]
-    return {"task": task, "continuous": result, "under_xsched": scheduled}
+    return {"task": task, "continuous": result}
 
 
 def run(command):
@@ -114,9 +115,11 @@ def run(command):
     if what == "two_threads":
         return run_two_threads(job_of(command["high"]), job_of(command["low"]), command["rate_hz"], command["seconds"],
                                command["lead_seconds"])
-    job = job_of(command["job"])
     if what == "prepare":
-        return {}
+        for job in command["jobs"]:
+            job_of(job)
+        return {"under_xsched": present()}
+    job = job_of(command["job"])
     if what == "rate":
         return run_rate(job, command["seconds"])
     if what == "task":

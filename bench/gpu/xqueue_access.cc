@@ -27,7 +27,7 @@ void Check(XResult result, const char* what) {
 
 }  // namespace
 
-bool UnderXSched() { return dlsym(RTLD_DEFAULT, "XQueueGet") != nullptr; }
+bool UnderXSched() { return dlsym(RTLD_DEFAULT, "CudaQueueGet") != nullptr; }
 
 XQueueHandle QueueOf(CUstream stream) {
   HwQueueHandle hwq = 0;
