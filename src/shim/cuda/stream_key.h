@@ -1,10 +1,9 @@
 // What a stream's handle means, as a number that is one stream's alone while it lives.
 //
-//   handle                                   stream                                        key
-//   what cuStreamCreate returned             that one                                      the handle
-//   1, or 0                                  the current context's default stream          the context, bit
-//   48 2, or 0 where the function is _ptsz      … the calling thread's own                    a hash of both,
-//   bit 55
+//   handle                       stream                               key
+//   of cuStreamCreate            that one                             the handle
+//   1, or 0                      the current context's default one    the context, bit 48
+//   2, or 0 where it is _ptsz    … of the calling thread              a hash of both, bit 55
 //
 // Handles are addresses: user space ends below bit 48.
 #pragma once
@@ -12,6 +11,7 @@
 #include <cstdint>
 
 #include "cuda/functions.h"
+#include "hal/cuda/default_stream.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -21,8 +21,6 @@ template <bool kPerThread>
 CUstream ActualStream(CUstream stream) {
   return stream != nullptr ? stream : kPerThread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
 }
-
-constexpr uint64_t LegacyStreamKey(uint64_t context) { return context | uint64_t{1} << 48; }
 
 constexpr uint64_t PerThreadStreamKey(uint64_t context, uint64_t thread) {
   // Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators; one to one in each argument.
