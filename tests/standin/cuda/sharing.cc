@@ -1,0 +1,116 @@
+#include "sharing.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+
+namespace standin {
+
+// A new file is all zero, which is: nobody here, nobody's turn. Changed under an flock of the file alone.
+struct Turns::File {
+  static constexpr int kSlots = 64;
+  struct Slot {
+    std::atomic<int32_t> pid;  // 0: free
+    std::atomic<uint32_t> wants;
+  } slots[kSlots];
+  std::atomic<int32_t> turn;       // slot + 1; 0: nobody's
+  std::atomic<int64_t> turn_ends;  // steady clock, ns; the same clock in all processes
+};
+
+namespace {
+
+class FileLock {
+ public:
+  explicit FileLock(int fd) : fd_(fd) { flock(fd_, LOCK_EX); }
+  ~FileLock() { flock(fd_, LOCK_UN); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int fd_;
+};
+
+int64_t Nanoseconds(Clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+bool IsAlive(int pid) { return pid != 0 && (kill(pid, 0) == 0 || errno == EPERM); }
+
+}  // namespace
+
+Turns::Turns(int ordinal) {
+  if (const char* us = std::getenv("STANDIN_CUDA_TIMESLICE_US"))
+    slice_ = std::chrono::microseconds(std::atoll(us));
+  const char* folder = std::getenv("STANDIN_CUDA_SHARED");
+  if (folder == nullptr) return;
+  const std::string path = std::string(folder) + "/device" + std::to_string(ordinal);
+  fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (fd_ < 0) return;
+  FileLock lock(fd_);
+  if (ftruncate(fd_, sizeof(File)) != 0) return;
+  void* map = mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  if (map == MAP_FAILED) return;
+  auto* file = static_cast<File*>(map);
+  for (int i = 0; i < File::kSlots; ++i) {
+    if (IsAlive(file->slots[i].pid)) continue;
+    file->slots[i].wants = 0;
+    file->slots[i].pid = getpid();
+    slot_ = i;
+    file_ = file;
+    return;
+  }
+}
+
+bool Turns::Want(Clock::time_point now) {
+  if (!scheduled_) {
+    Leave();
+    return false;
+  }
+  if (file_ == nullptr) return true;
+  if (!wanting_) {
+    wanting_ = true;
+    file_->slots[slot_].wants = 1;
+  }
+  if (file_->turn == slot_ + 1) {
+    if (file_->turn_ends == 0) file_->turn_ends = Nanoseconds(now + slice_);
+    if (Nanoseconds(now) < file_->turn_ends) return true;
+  }
+  FileLock lock(fd_);
+  return PassOn(now, true);
+}
+
+void Turns::Leave() {
+  if (file_ == nullptr || !wanting_) return;
+  wanting_ = false;
+  file_->slots[slot_].wants = 0;
+  FileLock lock(fd_);
+  if (file_->turn == slot_ + 1) PassOn(Clock::now(), false);
+}
+
+// REQUIRES: the file's lock. The turn goes to the next process that wants it, if it is over, ours to give, or
+// its owner's no more; returns whether it is ours afterwards.
+bool Turns::PassOn(Clock::time_point now, bool still_wanted) {
+  const int owner = file_->turn - 1;
+  const bool ours = owner == slot_;
+  if (owner >= 0 && !ours && file_->slots[owner].wants && IsAlive(file_->slots[owner].pid)) return false;
+  const int first = owner >= 0 ? owner + 1 : slot_;
+  for (int i = 0; i < File::kSlots; ++i) {
+    const int slot = (first + i) % File::kSlots;
+    if (slot == slot_ ? !still_wanted : !(file_->slots[slot].wants && IsAlive(file_->slots[slot].pid)))
+      continue;
+    file_->turn = slot + 1;
+    // Another process starts its slice when it takes notice (its own length, which only it knows).
+    file_->turn_ends = slot == slot_ ? Nanoseconds(now + slice_) : 0;
+    return slot == slot_;
+  }
+  file_->turn = 0;
+  return false;
+}
+
+}  // namespace standin

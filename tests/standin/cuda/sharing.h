@@ -1,0 +1,41 @@
+// Whose turn it is on a device that several processes share: round robin of time slices, through a file in a
+// common folder. Never knows what runs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+namespace standin {
+
+using Clock = std::chrono::steady_clock;
+
+class Turns {
+ public:
+  // Without a folder in the environment the device is this process's alone.
+  explicit Turns(int ordinal);
+
+  // This process wants the device: whether it is its turn now.
+  bool Want(Clock::time_point now);
+  // It has nothing to run any more.
+  void Leave();
+
+  bool shared() const { return file_ != nullptr; }
+  void SetTimeslice(std::chrono::microseconds slice) { slice_ = slice; }
+  std::chrono::microseconds timeslice() const { return slice_; }
+  void SetScheduled(bool scheduled) { scheduled_ = scheduled; }
+  bool scheduled() const { return scheduled_; }
+
+ private:
+  struct File;
+  bool PassOn(Clock::time_point now, bool still_wanted);
+
+  File* file_ = nullptr;
+  int fd_ = -1;
+  int slot_ = -1;
+  bool wanting_ = false;
+  bool scheduled_ = true;
+  std::chrono::microseconds slice_{2000};
+};
+
+}  // namespace standin
