@@ -1,0 +1,124 @@
+// Stream captures pass untouched, and nothing that XSched does invalidates one.
+#include <thread>
+
+#include "fixture.h"
+
+namespace xsched::cuda {
+namespace {
+
+class Capture : public CudaProgram {
+ protected:
+  void SetUp() override {
+    CudaProgram::SetUp();
+    stream_ = NewStream();
+  }
+
+  void Begin(CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) const {
+    ASSERT_EQ(cuStreamBeginCapture_v2(stream_, mode), CUDA_SUCCESS);
+  }
+  CUgraph End() const {
+    CUgraph graph = nullptr;
+    EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
+    EXPECT_NE(graph, nullptr);
+    return graph;
+  }
+  static size_t Nodes(CUgraph graph) {
+    size_t count = 0;
+    EXPECT_EQ(cuGraphGetNodes(graph, nullptr, &count), CUDA_SUCCESS);
+    return count;
+  }
+
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(Capture, a_captured_command_is_no_command_of_the_stream) {
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Nodes(End()), 2u);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+TEST_F(Capture, after_it_the_stream_is_scheduled_again) {
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  End();
+  EXPECT_FALSE(HasQueue(KeyOf(stream_)));
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+TEST_F(Capture, a_graphs_launch_is_one_command) {
+  Begin();
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuGraphInstantiateWithFlags(&executable, End(), 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphLaunch(executable, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+TEST_F(Capture, a_stream_that_joins_by_an_event_is_captured_as_well) {
+  CUstream other = NewStream();
+  CUevent fork = nullptr;
+  CUevent join = nullptr;
+  ASSERT_EQ(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(other), CUDA_SUCCESS);
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(fork, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(other, fork, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(join, other), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(stream_, join, 0), CUDA_SUCCESS);
+  EXPECT_EQ(Nodes(End()), 2u);
+  EXPECT_EQ(Commands(KeyOf(other)), 1u) << "the one before the capture";
+}
+
+TEST_F(Capture, other_streams_are_scheduled_meanwhile_and_their_first_commands_do_not_invalidate_it) {
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  CUstream other = nullptr;
+  std::thread([&] {
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    EXPECT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+    other = NewStream();
+    EXPECT_EQ(Launch(other), CUDA_SUCCESS);
+  }).join();
+  EXPECT_EQ(Commands(KeyOf(other)), 1u);
+  EXPECT_EQ(Nodes(End()), 1u);
+}
+
+TEST_F(Capture, this_threads_capture_mode_is_the_programs_own_again_after_a_stream_was_met) {
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+  ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(NewStream()), CUDA_SUCCESS);
+  mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  ASSERT_EQ(cuThreadExchangeStreamCaptureMode(&mode), CUDA_SUCCESS);
+  EXPECT_EQ(mode, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+}
+
+TEST_F(Capture, an_invalidated_capture_ends_as_it_would_natively) {
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_NE(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  EXPECT_NE(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+TEST_F(Capture, modules_and_memory_may_be_used_in_relaxed_mode) {
+  Begin(CU_STREAM_CAPTURE_MODE_RELAXED);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAlloc_v2(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Nodes(End()), 1u);
+}
+
+}  // namespace
+}  // namespace xsched::cuda

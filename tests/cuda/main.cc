@@ -1,0 +1,10 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+int main(int argc, char** argv) {
+  // Before the shim looks: it does so at the first command.
+  setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
+  setenv("XSCHED_SCHEDULER", "APP", 1);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

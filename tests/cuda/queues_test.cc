@@ -1,0 +1,88 @@
+// Which XQueue a command is counted on.
+#include <array>
+#include <thread>
+
+#include "fixture.h"
+
+namespace xsched::cuda {
+namespace {
+
+using Queues = CudaProgram;
+
+TEST_F(Queues, a_stream_gets_its_queue_with_its_first_command) {
+  CUstream stream = NewStream();
+  EXPECT_FALSE(HasQueue(KeyOf(stream)));
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  EXPECT_TRUE(HasQueue(KeyOf(stream)));
+}
+
+TEST_F(Queues, the_null_stream_is_the_legacy_default_stream) {
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(CU_STREAM_LEGACY), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 2u);
+}
+
+TEST_F(Queues, a_copy_without_a_stream_is_on_the_default_stream) {
+  int value = 7;
+  ASSERT_EQ(cuMemcpyHtoD_v2(memory_, &value, sizeof value), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemcpyDtoH_v2(&value, memory_, sizeof value), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 2u);
+}
+
+TEST_F(Queues, in_per_thread_variants_the_null_stream_is_the_threads_own) {
+  ASSERT_EQ(cuMemsetD32Async_ptsz(memory_, 1, kCount, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  int value = 7;
+  ASSERT_EQ(cuMemcpyHtoD_v2_ptds(memory_, &value, sizeof value), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(PerThreadKey()), 3u);
+  EXPECT_FALSE(HasQueue(LegacyKey()));
+}
+
+TEST_F(Queues, each_thread_has_a_default_stream_of_its_own_which_goes_with_it) {
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  const uint64_t ours = PerThreadKey();
+  uint64_t theirs = 0;
+  std::thread([&] {
+    ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+    theirs = PerThreadKey(ours);
+    EXPECT_EQ(Commands(theirs), 1u);
+    ASSERT_EQ(cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  }).join();
+  EXPECT_EQ(Commands(ours), 1u);
+  EXPECT_NE(theirs, 0u);
+  EXPECT_FALSE(HasQueue(theirs));
+}
+
+TEST_F(Queues, contexts_have_default_streams_of_their_own) {
+  CUcontext other = nullptr;
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);  // it is current now
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAlloc_v2(&memory, 64), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemsetD8Async(memory, 0, 64, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 1u);
+  EXPECT_EQ(Commands(LegacyStreamKey(reinterpret_cast<uint64_t>(other))), 1u);
+}
+
+TEST_F(Queues, waits_and_events_are_no_commands) {
+  CUstream stream = NewStream();
+  CUevent event = nullptr;
+  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(stream, event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+}
+
+TEST_F(Queues, a_command_that_the_driver_refuses_leaves_the_queue_idle) {
+  CUstream stream = NewStream();
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+  ASSERT_NE(cuMemsetD32Async(1, 1, kCount, stream), CUDA_SUCCESS);
+  EXPECT_EQ(StateOf(stream), kQueueStateIdle);
+}
+
+}  // namespace
+}  // namespace xsched::cuda
