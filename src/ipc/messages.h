@@ -14,8 +14,11 @@
 //   client -> kHello (+ 2 fds)                    client -> kHello (role kTool, no fds)
 //   server -> kWelcome or kRejected               server -> kWelcome or kRejected
 //   client -> kQueueCreated, kQueueHints, …       client -> kList | kSetHints | kSetPolicy | kGetStatus
-//   server -> kPong, kWake, kProcessSlice         server -> kQueueInfo* kReply | kReply | kStatus
+//   server -> kPong, kWake, kProcessSlice, kReply server -> kQueueInfo* kReply | kReply | kStatus
 //   either end closes                             (requests are answered in order)
+//
+// An agent is told with kReply what the server did not do: kXSchedErrorNotAllowed, it schedules no more
+// queues of this user (the queue runs unscheduled, and the client speaks of it as of any other).
 #pragma once
 
 #include <cstdint>

@@ -86,11 +86,7 @@ bool ServerLink::Receive() {
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
       case ipc::Received::kMessage:
-        // kWake has done its work by waking us.
-        if (packet.header().type == ipc::MessageType::kProcessSlice) {
-          auto slice = packet.As<ipc::ProcessSlice>();
-          ProcessSlices::Get().Want(slice.device, slice.slice_us);
-        }
+        Handle(packet);
         continue;
       case ipc::Received::kNothing:
         return true;
@@ -100,6 +96,26 @@ bool ServerLink::Receive() {
         Disconnect();
         return false;
     }
+  }
+}
+
+void ServerLink::Handle(const ipc::Packet& packet) {
+  switch (packet.header().type) {
+    case ipc::MessageType::kProcessSlice: {
+      auto slice = packet.As<ipc::ProcessSlice>();
+      ProcessSlices::Get().Want(slice.device, slice.slice_us);
+      break;
+    }
+    case ipc::MessageType::kReply: {
+      auto reply = packet.As<ipc::Reply>();
+      reply.text[sizeof reply.text - 1] = '\0';
+      if (reply.result != kXSchedErrorNotAllowed || warned_of_refusal_) break;
+      XSCHED_WARN("the server: %s", reply.text);
+      warned_of_refusal_ = true;
+      break;
+    }
+    default:
+      break;  // kWake has done its work by waking us; what a newer server says beyond this is ignored
   }
 }
 

@@ -42,10 +42,12 @@ class ServerLink {
   template <typename T>
   bool SendOrDrop(const T& message);
   bool AwaitWelcome();
+  void Handle(const ipc::Packet& packet);
 
   UniqueFd socket_;
   TimePoint retry_at_{};
-  bool warned_ = false;
+  bool warned_ = false;             // that there is no server, since the last one
+  bool warned_of_refusal_ = false;  // that the server does not schedule some queue
 };
 
 }  // namespace xsched::preempt

@@ -25,6 +25,17 @@ void Reject(Connection& connection, const std::string& reason) {
   connection.Send(message);
 }
 
+// Hands a message about one of its sender's queues to `handle`; false: it has no such queue. One that was
+// refused it has, but there is nothing to be done about it.
+template <typename Message, typename Handle>
+bool ForQueue(Connection& connection, const ipc::Packet& packet, Handle&& handle) {
+  auto message = packet.As<Message>();
+  if (message.index >= ipc::kMaxQueues) return false;
+  if (connection.refused[message.index]) return true;
+  auto found = connection.queues.find(message.index);
+  return found != connection.queues.end() && handle(found->second, message);
+}
+
 }  // namespace
 
 bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
@@ -65,30 +76,28 @@ bool Server::HandleAgentMessage(Connection& connection, const ipc::Packet& packe
       return CreateQueue(connection, packet.As<ipc::QueueCreated>(), now);
     case ipc::MessageType::kQueueDestroyed:
       return DestroyQueue(connection, packet.As<ipc::QueueDestroyed>().index, now);
-    case ipc::MessageType::kQueueHints: {
-      auto message = packet.As<ipc::QueueHints>();
-      auto found = connection.queues.find(message.index);
-      if (found == connection.queues.end() || !IsValid(message.hints)) return false;
-      scheduler_.SetHints(found->second.id, FromWire(message.hints));
-      return true;
-    }
-    case ipc::MessageType::kQueueConfig: {
-      auto message = packet.As<ipc::QueueConfig>();
-      auto found = connection.queues.find(message.index);
-      if (found == connection.queues.end() || message.level >= kPreemptLevelMax) return false;
-      found->second.level = message.level;
-      found->second.threshold = message.threshold;
-      found->second.batch_size = message.batch_size;
-      return true;
-    }
-    case ipc::MessageType::kQueueAbsent: {
-      auto message = packet.As<ipc::QueueAbsent>();
-      auto found = connection.queues.find(message.index);
-      if (found == connection.queues.end()) return false;
-      found->second.absent = message.absent != 0;
-      RefreshAbsent(found->second, now);
-      return true;
-    }
+    case ipc::MessageType::kQueueHints:
+      return ForQueue<ipc::QueueHints>(connection, packet, [&](Queue& queue, const ipc::QueueHints& message) {
+        if (!IsValid(message.hints)) return false;
+        scheduler_.SetHints(queue.id, FromWire(message.hints));
+        return true;
+      });
+    case ipc::MessageType::kQueueConfig:
+      return ForQueue<ipc::QueueConfig>(connection, packet,
+                                        [](Queue& queue, const ipc::QueueConfig& message) {
+                                          if (message.level >= kPreemptLevelMax) return false;
+                                          queue.level = message.level;
+                                          queue.threshold = message.threshold;
+                                          queue.batch_size = message.batch_size;
+                                          return true;
+                                        });
+    case ipc::MessageType::kQueueAbsent:
+      return ForQueue<ipc::QueueAbsent>(connection, packet,
+                                        [&](Queue& queue, const ipc::QueueAbsent& message) {
+                                          queue.absent = message.absent != 0;
+                                          RefreshAbsent(queue, now);
+                                          return true;
+                                        });
     case ipc::MessageType::kTimeslice: {
       auto message = packet.As<ipc::TimesliceHint>();
       if (message.timeslice_us < TIMESLICE_MIN || message.timeslice_us > TIMESLICE_MAX) return false;
@@ -113,8 +122,13 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
     return false;
   }
   if (!IsValid(message.hints) || connection.queues.contains(message.index)) return false;
+  if (connection.refused[message.index]) return false;
+  // The block may have had another queue before: begin from what is taken for granted.
+  ipc::ControlBlock& block = connection.segment->blocks[message.index];
+  block.flags.store(0, std::memory_order_relaxed);
+  block.gate.store(ipc::kGateRun, std::memory_order_release);
   Usage& usage = usage_[connection.peer.uid];
-  if (usage.queues >= kMaxQueuesOfUser) return false;
+  if (usage.queues >= kMaxQueuesOfUser) return RefuseQueue(connection, message.index, usage);
   ++usage.queues;
   Queue queue{};
   queue.id = sched::QueueId{next_queue_++};
@@ -129,10 +143,6 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   queue.connection = &connection;
   Queue& stored = connection.queues.emplace(message.index, std::move(queue)).first->second;
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
-  // The block may have had another queue before: begin from what the scheduler takes for granted.
-  ipc::ControlBlock& block = connection.segment->blocks[message.index];
-  block.flags.store(0, std::memory_order_relaxed);
-  block.gate.store(ipc::kGateRun, std::memory_order_release);
   scheduler_.AddQueue(stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device},
                       FromWire(message.hints), now, message.level == kPreemptLevelInterrupt);
   RefreshAbsent(stored, now);
@@ -140,7 +150,23 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   return true;
 }
 
+// It runs unscheduled, and its client is told once why. It may be the fault of others, so nobody is thrown
+// out.
+bool Server::RefuseQueue(Connection& connection, uint32_t index, Usage& usage) {
+  std::string why = fmt::format("user {} has {} queues already: further ones run unscheduled",
+                                connection.peer.uid, kMaxQueuesOfUser);
+  if (!std::exchange(usage.refusal_logged, true)) spdlog::warn("{}", why);
+  bool told = connection.refused.any();
+  connection.refused.set(index);
+  return told || SendReply(connection, kXSchedErrorNotAllowed, 0, why);
+}
+
 bool Server::DestroyQueue(Connection& connection, uint32_t index, TimePoint now) {
+  if (index >= ipc::kMaxQueues) return false;
+  if (connection.refused[index]) {
+    connection.refused.reset(index);
+    return true;
+  }
   auto found = connection.queues.find(index);
   if (found == connection.queues.end()) return false;
   ForgetQueue(found->second, now);

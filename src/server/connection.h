@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <map>
 #include <optional>
 #include <string>
@@ -59,10 +60,11 @@ struct Connection {
   // Agents.
   ipc::MappedSegment segment;
   UniqueFd bell;
-  std::map<uint32_t, Queue> queues;  // by index
-  bool stopped = false;              // the process is stopped
-  TimePoint heard_at{};              // when it last rang or wrote
-  bool wake_due = false;             // its agent must be woken when this round is over
+  std::map<uint32_t, Queue> queues;      // by index
+  std::bitset<ipc::kMaxQueues> refused;  // indices of queues that nobody schedules
+  bool stopped = false;                  // the process is stopped
+  TimePoint heard_at{};                  // when it last rang or wrote
+  bool wake_due = false;                 // its agent must be woken when this round is over
 
   // Tools.
   std::optional<Listing> listing;

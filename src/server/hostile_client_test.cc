@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 
+#include "server/limits.h"
 #include "server/testing/server_fixture.h"
 
 namespace xsched::server::testing {
@@ -349,6 +350,48 @@ TEST_F(HostileAgent, coming_and_going_queues_leave_nothing_behind) {
 #else
   static_cast<void>(before);
 #endif
+}
+
+TEST_F(HostileAgent, queues_beyond_the_users_limit_run_unscheduled_and_their_client_stays) {
+  std::vector<std::unique_ptr<TestAgent>> agents;
+  // Together with the bystander's, as many as there may be.
+  for (size_t agent = 0; agent < kMaxQueuesOfUser / ipc::kMaxQueues; ++agent) {
+    auto& added = agents.emplace_back(std::make_unique<TestAgent>(socket()));
+    ASSERT_TRUE(added->welcome());
+    bool last = agent + 1 == kMaxQueuesOfUser / ipc::kMaxQueues;
+    for (uint32_t index = 0; index < ipc::kMaxQueues - last; ++index) {
+      ASSERT_TRUE(added->CreateQueue(index, 0, 100 + index));
+    }
+    ASSERT_TRUE(added->IsAlive());
+  }
+  ASSERT_TRUE(agent_->CreateQueue(3, 0));
+  auto reply = agent_->ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, kXSchedErrorNotAllowed);
+  EXPECT_NE(strstr(reply->text, "8192"), nullptr) << reply->text;
+  EXPECT_NE(server_.errors().find("8192"), std::string::npos) << server_.errors();
+
+  // What is said of it is heard, and changes nothing.
+  ipc::QueueHints hints{};
+  hints.index = 3;
+  hints.hints = GoodQueue().hints;
+  ipc::QueueConfig config{};
+  config.index = 3;
+  ipc::QueueAbsent absent{};
+  absent.index = 3;
+  EXPECT_TRUE(agent_->Send(hints) && agent_->Send(config) && agent_->Send(absent));
+  agent_->Submit(3);
+  EXPECT_TRUE(agent_->DestroyQueue(3));
+  EXPECT_TRUE(agent_->IsAlive());
+  EXPECT_EQ(Counted(), before_) << "nobody was thrown out";
+
+  // When there is room again, there is room.
+  agents.erase(agents.begin());
+  ASSERT_TRUE(
+      Eventually([&] { return TestTool(socket()).Status()->queues <= kMaxQueuesOfUser - ipc::kMaxQueues; }));
+  ASSERT_TRUE(agent_->CreateQueue(3, 0));
+  EXPECT_TRUE(agent_->IsAlive());
+  EXPECT_EQ(TestTool(socket()).List()->size(), kMaxQueuesOfUser - ipc::kMaxQueues + 1);
 }
 
 // ---- tools ----

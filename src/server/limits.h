@@ -12,7 +12,7 @@ inline constexpr size_t kMaxConnectionsOfUser = 4096;
 // Connections that have not said hello yet.
 inline constexpr size_t kMaxStrangers = 1024;
 inline constexpr size_t kMaxStrangersOfUser = 256;
-// A decision takes time in proportion to the queues of a device.
+// A decision takes time in proportion to the queues of a device. Further ones run unscheduled.
 inline constexpr size_t kMaxQueuesOfUser = 8192;
 
 inline constexpr Duration kHelloTimeout = std::chrono::seconds(5);

@@ -43,6 +43,7 @@ class Server final : sched::ControlSink {
     size_t connections = 0;
     size_t strangers = 0;  // of these, without hello
     size_t queues = 0;
+    bool refusal_logged = false;  // that they have too many
   };
 
   // ---- rounds (server.cc) ----
@@ -69,6 +70,7 @@ class Server final : sched::ControlSink {
   bool HandleAgentMessage(Connection& connection, const ipc::Packet& packet, TimePoint now);
   bool HandleHello(Connection& connection, ipc::Packet& packet);
   bool CreateQueue(Connection& connection, const ipc::QueueCreated& message, TimePoint now);
+  static bool RefuseQueue(Connection& connection, uint32_t index, Usage& usage);
   bool DestroyQueue(Connection& connection, uint32_t index, TimePoint now);
   void ForgetQueue(const Queue& queue, TimePoint now);
   void ReadDoorbell(Connection& connection, TimePoint now);
