@@ -14,8 +14,9 @@
 //   client -> kHello (+ 2 fds)                    client -> kHello (role kTool, no fds)
 //   server -> kWelcome or kRejected               server -> kWelcome or kRejected
 //   client -> kQueueCreated, kQueueHints, …       client -> kList | kSetHints | kSetPolicy | kGetStatus
-//   server -> kPong, kWake, kProcessSlice, kReply server -> kQueueInfo* kReply | kReply | kStatus
-//   either end closes                             (requests are answered in order)
+//   server -> kPong on kPing, kWake               server -> kQueueInfo* kReply | kReply | kStatus
+//   server -> kProcessSlice, kQueueHints, kReply  (requests are answered in order)
+//   either end closes
 //
 // An agent is told with kReply what the server did not do: kXSchedErrorNotAllowed, it schedules no more
 // queues of this user (the queue runs unscheduled, and the client speaks of it as of any other).
@@ -28,7 +29,8 @@
 namespace xsched::ipc {
 
 inline constexpr uint16_t kMajor = 1;
-inline constexpr uint16_t kMinor = 0;
+// 1: kProcessSlice; kQueueHints from the server; kReply to agents.
+inline constexpr uint16_t kMinor = 1;
 inline constexpr uint32_t kMaxMessage = 1024;  // bytes; a longer packet is an error
 
 enum class MessageType : uint16_t {
@@ -115,7 +117,7 @@ struct QueueCreated {
   int64_t batch_size;
   uint32_t platform;  // XPlatform
   uint32_t reserved;
-  uint64_t handle;       // the client's XQueueHandle; for display only
+  uint64_t handle;       // the client's XQueueHandle; for display, and for kQueueHints
   char device_name[96];  // for display only
 };
 
@@ -126,12 +128,15 @@ struct QueueDestroyed {
   uint32_t reserved;
 };
 
+// From an agent: what its program hints. From the server: what others did (kSetHints); the agent keeps it, so
+// that it outlives the server.
 struct QueueHints {
   static constexpr MessageType kType = MessageType::kQueueHints;
   Header header;
   uint32_t index;
   uint32_t reserved;
   WireHints hints;
+  uint64_t handle;  // from the server: as in kQueueCreated, since `index` may have another queue by now
 };
 
 struct QueueConfig {

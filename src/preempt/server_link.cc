@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "ipc/messages.h"
 #include "preempt/process_slices.h"
-#include "preempt/xqueue.h"
+#include "preempt/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
@@ -20,6 +20,11 @@ constexpr int kWelcomeTimeoutMs = 1000;
 constexpr int kSendTimeoutMs = 200;
 
 ipc::WireHints ToWire(const sched::Hints& hints) {
+  return {hints.priority,  hints.utilization,  hints.deadline_us,
+          hints.laxity_us, hints.lax_priority, hints.critical_priority};
+}
+
+sched::Hints FromWire(const ipc::WireHints& hints) {
   return {hints.priority,  hints.utilization,  hints.deadline_us,
           hints.laxity_us, hints.lax_priority, hints.critical_priority};
 }
@@ -106,6 +111,9 @@ void ServerLink::Handle(const ipc::Packet& packet) {
       ProcessSlices::Get().Want(slice.device, slice.slice_us);
       break;
     }
+    case ipc::MessageType::kQueueHints:
+      KeepHints(packet.As<ipc::QueueHints>());
+      break;
     case ipc::MessageType::kReply: {
       auto reply = packet.As<ipc::Reply>();
       reply.text[sizeof reply.text - 1] = '\0';
@@ -117,6 +125,14 @@ void ServerLink::Handle(const ipc::Packet& packet) {
     default:
       break;  // kWake has done its work by waking us; what a newer server says beyond this is ignored
   }
+}
+
+// The server schedules by them already; the next one will learn them from us.
+void ServerLink::KeepHints(const ipc::QueueHints& message) {
+  uint32_t index = XQueueIndex(message.handle);
+  if (index >= ipc::kMaxQueues || XQueueHandleAt(index) != message.handle) return;
+  // Its slot is not used again before the agent, under whose lock we are, has heard of its end.
+  XQueueTable::Slot(index).SetHints(FromWire(message.hints));
 }
 
 template <typename T>

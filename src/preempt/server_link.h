@@ -43,6 +43,7 @@ class ServerLink {
   bool SendOrDrop(const T& message);
   bool AwaitWelcome();
   void Handle(const ipc::Packet& packet);
+  static void KeepHints(const ipc::QueueHints& message);
 
   UniqueFd socket_;
   TimePoint retry_at_{};

@@ -35,6 +35,7 @@ struct Queue {
   bool has_dependencies = false;
   bool held = false;  // what its client was last told
   uint32_t flags = 0;
+  bool hints_untold = false;  // others have hinted it, and its client does not know yet
   Connection* connection;
 };
 
@@ -65,6 +66,7 @@ struct Connection {
   bool stopped = false;                  // the process is stopped
   TimePoint heard_at{};                  // when it last rang or wrote
   bool wake_due = false;                 // its agent must be woken when this round is over
+  bool hints_untold = false;             // of some queue; its buffer was full
 
   // Tools.
   std::optional<Listing> listing;

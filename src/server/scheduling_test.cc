@@ -217,6 +217,33 @@ TEST_F(Scheduling, hints_and_a_change_of_policy_take_effect) {
   EXPECT_EQ((*queues)[1].hints.priority, 2);
 }
 
+TEST_F(Scheduling, an_agent_is_told_what_others_hint) {
+  TestAgent agent(socket());
+  constexpr uint32_t kQueues = 1000;  // more than its buffer takes
+  for (uint32_t index = 0; index < kQueues; ++index) ASSERT_TRUE(agent.CreateQueue(index, 0, 1 + index));
+  ASSERT_TRUE(agent.IsAlive());
+  TestTool tool(socket());
+  ipc::SetHints request{};
+  request.pid = getpid();
+  request.mask = ipc::kHintPriority;
+  request.hints.priority = 9;
+  auto reply = tool.SetHints(request);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, kQueues);
+  for (uint32_t index = 0; index < kQueues; ++index) {
+    auto told = agent.ReceiveA<ipc::QueueHints>();
+    ASSERT_TRUE(told) << index;
+    EXPECT_EQ(told->index, index);
+    EXPECT_EQ(told->handle, index + 1);
+    EXPECT_EQ(told->hints.priority, 9);
+    EXPECT_EQ(told->hints.utilization, UTILIZATION_DEFAULT);
+  }
+  EXPECT_TRUE(agent.IsAlive());
+  long before = server_.cpu_ticks();
+  usleep(200'000);
+  EXPECT_LE(server_.cpu_ticks() - before, 1) << "it does not go on waiting for the buffer";
+}
+
 TEST_F(Scheduling, a_list_tells_what_clients_said_and_did) {
   TestAgent agent(socket());
   ASSERT_TRUE(agent.CreateQueue(7, -3, 42));

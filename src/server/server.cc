@@ -116,6 +116,7 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   if (found == connections_.end() || found->second->closed) return;
   Connection& connection = *found->second;
   connection.heard_at = now;
+  if (connection.hints_untold && !TellHints(connection)) return Close(connection, "it cannot be watched");
   if ((tag & 3) == kBell) {
     ReadDoorbell(connection, now);
   } else if (connection.listing) {

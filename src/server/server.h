@@ -91,6 +91,7 @@ class Server final : sched::ControlSink {
   bool WaitForReader(Connection& connection, TimePoint now);
   ipc::QueueInfo Describe(Queue& queue, TimePoint now);
   bool SetHints(Connection& connection, const ipc::SetHints& request);
+  [[nodiscard]] bool TellHints(Connection& agent);
   bool SetPolicy(Connection& connection, const ipc::SetPolicy& request);
   bool SendStatus(Connection& connection, TimePoint now);
   static bool SendReply(Connection& connection, XResult result, uint32_t count, const std::string& text);

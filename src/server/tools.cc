@@ -132,12 +132,30 @@ bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {
       if (!IsValid(hints))
         return SendReply(connection, kXSchedErrorInvalidValue, count, "a hint is out of its range");
       scheduler_.SetHints(queue.id, FromWire(hints));
+      queue.hints_untold = agent->hints_untold = true;
       ++count;
     }
+    if (agent->hints_untold && !TellHints(*agent)) Close(*agent, "it cannot be watched");
   }
   // Whether somebody else's queue exists is nobody's business.
   if (count == 0) return SendReply(connection, kXSchedErrorNotFound, 0, "no such queue of yours");
   return SendReply(connection, kXSchedSuccess, count, "");
+}
+
+// The agent keeps them: it will register its queues so with the next server. What its buffer does not take
+// now it is told when it has read.
+bool Server::TellHints(Connection& agent) {
+  for (auto& [index, queue] : agent.queues) {
+    if (!queue.hints_untold) continue;
+    ipc::QueueHints message{};
+    message.index = index;
+    message.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
+    message.handle = queue.handle;
+    if (!agent.Send(message)) return WatchSocket(agent, EPOLLIN | EPOLLOUT);
+    queue.hints_untold = false;
+  }
+  agent.hints_untold = false;
+  return WatchSocket(agent, EPOLLIN);
 }
 
 bool Server::SetPolicy(Connection& connection, const ipc::SetPolicy& request) {
