@@ -1,0 +1,82 @@
+// A held stream: what a program meets.
+#include <chrono>
+#include <thread>
+
+#include "fixture.h"
+
+namespace xsched::cuda {
+namespace {
+
+using std::chrono::milliseconds;
+
+class HeldQueue : public CudaProgram {
+ protected:
+  void SetUp() override {
+    CudaProgram::SetUp();
+    ASSERT_EQ(cuMemHostAlloc(&word_, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemHostGetDevicePointer_v2(&word_on_device_, word_, 0), CUDA_SUCCESS);
+    stream_ = NewStream();
+    ASSERT_EQ(Write(0), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+    queue_ = QueueOf(stream_, KeyOf(stream_));
+    ASSERT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagNone), kXSchedSuccess);
+    // A call that the driver refuses to finish before what is held runs would never return.
+    ASSERT_EQ(Write(1), CUDA_SUCCESS);
+  }
+  void TearDown() override {
+    XQueueResume(queue_, kQueueResumeFlagNone);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  }
+
+  CUresult Write(uint32_t value) const { return cuStreamWriteValue32_v2(stream_, word_on_device_, value, 0); }
+  uint32_t Word() const { return *static_cast<volatile uint32_t*>(word_); }
+
+  CUstream stream_ = nullptr;
+  XQueueHandle queue_ = 0;
+  void* word_ = nullptr;
+  CUdeviceptr word_on_device_ = 0;
+};
+
+TEST_F(HeldQueue, accepts_work_and_runs_it_when_resumed) {
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_EQ(Word(), 0u);
+  ASSERT_EQ(XQueueResume(queue_, kQueueResumeFlagNone), kXSchedSuccess);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 1u);
+}
+
+TEST_F(HeldQueue, holds_no_other_stream) {
+  CUstream other = NewStream();
+  ASSERT_EQ(Launch(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(other), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 0u);
+}
+
+TEST_F(HeldQueue, freeing_memory_does_not_wait_for_it_for_ever) {
+  EXPECT_EQ(cuMemFree_v2(memory_), CUDA_SUCCESS);
+}
+
+TEST_F(HeldQueue, synchronising_the_context_does_not_wait_for_it_for_ever) {
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 1u);
+}
+
+TEST_F(HeldQueue, what_is_launched_while_another_thread_waits_for_everything_runs) {
+  CUstream other = NewStream();
+  ASSERT_EQ(Launch(other), CUDA_SUCCESS);
+  std::thread waiter([this] {
+    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  });
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Write(1), CUDA_SUCCESS);
+  waiter.join();
+}
+
+TEST_F(HeldQueue, can_be_destroyed_and_still_finishes_its_work) {
+  ASSERT_EQ(cuStreamDestroy_v2(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 1u);
+}
+
+}  // namespace
+}  // namespace xsched::cuda
