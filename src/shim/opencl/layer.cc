@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "opencl/wrappers.h"
+#include "shim/common/libraries.h"
 #include "shim/opencl/routes.h"
 
 using namespace xsched::opencl;
+namespace shim = xsched::shim;
 
 namespace {
 
@@ -53,6 +55,9 @@ cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, c
     if (void** entry = Entry(table, size, kWrappers[i].dispatch_offset)) FunctionAt(next, i) = *entry;
   }
   if (Route* route = AddRoute(next, nullptr)) {
+    // Gates are opened after the program has closed its OpenCL library, and one that is loaded again would
+    // need a route again.
+    shim::OpenLibrary(shim::LibraryAt(__builtin_return_address(0))).KeepForGood();
     for (int i = 0; i < kFunctionCount; ++i) {
       void** entry = Entry(table, size, kWrappers[i].dispatch_offset);
       void* wrapper = kWrappers[i].via[IndexOf(*route)];

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""OpenCL programs with queues, threads, forks and libraries that come and go, by both routes into them."""
+import os
+import subprocess
+
+from harness import Client, check, left_nothing, main, skip, test, wait_until
+
+ROUTES = {"layer": "OPENCL_LAYERS", "preload": "LD_PRELOAD"}
+
+
+class OpenClClient(Client):
+    def __init__(self, place, what, route, device="pthread", priority=0):
+        shim = str(place.lib / "libshimopencl.so")
+        self.start(place, [str(place.bin / "opencl_client"), what],
+                   {"POCL_DEVICES": device, ROUTES[route]: shim, "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_PRIORITY": str(priority)})
+
+    def lines_at_end(self, seconds=30):
+        code = self.process.wait(seconds)
+        self.reader.join()
+        text = self.process.stderr.read()
+        check(code == 0, f"it ends well: {code} {self.lines} {text}")
+        check("xsched:" not in text, f"without a word: {text}")
+        return self.lines
+
+
+def natively(place, what, device):
+    """What the program writes without XSched; skips the test if the driver itself cannot do it."""
+    try:
+        done = subprocess.run([str(place.bin / "opencl_client"), what], env={**os.environ, "POCL_DEVICES": device},
+                              capture_output=True, text=True, timeout=20)
+    except subprocess.TimeoutExpired:
+        skip("the driver hangs here by itself")
+    if done.returncode != 0:
+        skip(f"the driver cannot do this by itself: {done.returncode} {done.stdout}")
+    return done.stdout.splitlines()
+
+
+def for_each_route(what, device="pthread", contended=False):
+    """Calls the test, with a server running and, if wanted, a more urgent program on the device, for each route."""
+    def decorate(function):
+        for route in ROUTES:
+            def run(place, route=route):
+                native = natively(place, what, device)
+                place.start_server()
+                if contended:
+                    rival = OpenClClient(place, "work", route, device, 9)
+                    wait_until(lambda: len(place.queues()) == 1, "the more urgent program works")
+                    check(rival.process.poll() is None, "and goes on")
+                function(place, OpenClClient(place, what, route, device), native)
+            run.__name__ = f"{function.__name__}_by_{route}"
+            test(run)
+        return function
+    return decorate
+
+
+def grew(lines):
+    return int(lines[0].split()[-1])
+
+
+@for_each_route("queues", contended=True)
+def five_hundred_queues_leave_nothing(place, client, native):
+    left_nothing(client.lines_at_end()[0], "queues", max(0, grew(native)) + 1024)
+
+
+@for_each_route("threads", contended=True)
+def threads_that_come_and_go_leave_nothing(place, client, native):
+    left_nothing(client.lines_at_end()[0], "threads", max(0, grew(native)) + 1024)
+
+
+@for_each_route("unload")
+def opening_and_closing_opencl_again_and_again_leaves_nothing_and_is_scheduled_still(place, client, native):
+    wait_until(lambda: "working" in client.lines, "it works", 20)
+    wait_until(lambda: [q["pid"] for q in place.queues()] == [client.process.pid], "it is scheduled", 1)
+    left_nothing(client.lines_at_end()[0], "closed", max(0, grew(native)) + 1024)
+
+
+@for_each_route("unload-busy", contended=True)
+def closing_opencl_over_a_busy_queue_harms_nothing(place, client, native):
+    # Gates are closed, and opened when the program has let the library go.
+    check(client.lines_at_end() == native, f"as natively: {client.lines}")
+
+
+def two_clients(place, client):
+    wait_until(lambda: len({q["pid"] for q in place.queues()}) == 2, "two processes are scheduled", 2)
+    check(client.process.pid in {q["pid"] for q in place.queues()}, "one is the parent")
+
+
+@for_each_route("fork-first")
+def a_child_forked_before_opencl_was_used_is_a_client_of_its_own(place, client, native):
+    two_clients(place, client)
+    check(sorted(client.lines_at_end()) == sorted(native), f"as natively: {client.lines}")
+
+
+@for_each_route("fork-idle")
+def a_child_that_does_not_use_opencl_exits_and_disturbs_nothing(place, client, native):
+    check(client.lines_at_end() == native, f"as natively: {client.lines}")
+
+
+# The driver's threads do not outlive a fork; this device has none.
+@for_each_route("fork-later", device="basic")
+def a_child_goes_on_with_its_parents_queue_and_is_scheduled_with_its_own(place, client, native):
+    two_clients(place, client)
+    check(sorted(client.lines_at_end()) == sorted(native), f"as natively: {client.lines}")
+
+
+if __name__ == "__main__":
+    main(__doc__)
