@@ -7,6 +7,7 @@
   {"do": "two_threads", "high", "low", "rate_hz", "seconds", "lead_seconds"}  → {"task": …, "continuous": …}
   {"do": "prepare", "jobs"}                                   → {"under_xsched"}; so that nothing is built in a measured time
 """
+import contextlib
 import json
 import pathlib
 import sys
@@ -27,9 +28,15 @@ jobs = {}
 
 
 def job_of(description):
+    """Built once. One that cannot be built fails each command that needs it, and no other."""
     key = json.dumps(description, sort_keys=True)
     if key not in jobs:
-        jobs[key] = Job(**description)
+        try:
+            jobs[key] = Job(**description)
+        except Exception as error:
+            jobs[key] = error
+    if isinstance(jobs[key], Exception):
+        raise jobs[key]
     return jobs[key]
 
 
@@ -117,7 +124,8 @@ def run(command):
                                command["lead_seconds"])
     if what == "prepare":
         for job in command["jobs"]:
-            job_of(job)
+            with contextlib.suppress(Exception):
+                job_of(job)
         return {"under_xsched": present()}
     job = job_of(command["job"])
     if what == "rate":
