@@ -103,7 +103,7 @@ class ContextOfStream {
 };
 
 // REQUIRES: meeting; capture mode is relaxed.
-Stream* AddRecord(const Functions& next, CUstream stream, CUcontext context, uint64_t key) {
+Stream* FillRecord(const Functions& next, CUstream stream, CUcontext context, uint64_t key) {
   Stream* record = NewRecord();
   if (record == nullptr) return nullptr;
   unsigned flags = 0;
@@ -116,9 +116,7 @@ Stream* AddRecord(const Functions& next, CUstream stream, CUcontext context, uin
   record->thread.store(per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
   if (per_thread) pthread_setspecific(ThreadEnd(), reinterpret_cast<void*>(ThreadNumber()));
   record->key.store(key, std::memory_order_release);
-  if (streams->Insert(key, record)) return record;
-  FreeRecord(record);
-  return nullptr;
+  return record;
 }
 
 void MakeXQueue(const Functions& next, CUcontext context, CUstream stream, uint64_t key) {
@@ -143,9 +141,14 @@ Stream* Meet(CUstream stream, uint64_t key, bool make_queue) {
   if (context.get() == nullptr) return nullptr;
   MutexLock lock(meeting);
   if (Stream* known = streams->Find(key)) return known;
-  Stream* record = AddRecord(next, stream, context.get(), key);
-  if (record != nullptr && make_queue) MakeXQueue(next, context.get(), stream, key);
-  return record;
+  Stream* record = FillRecord(next, stream, context.get(), key);
+  if (record == nullptr) return nullptr;
+  if (make_queue) MakeXQueue(next, context.get(), stream, key);
+  // Last: who finds a record and no XQueue knows that there will be none.
+  if (streams->Insert(key, record)) return record;
+  FreeRecord(record);
+  preempt::DestroyWhenDrained(kPlatformCUDA, key);
+  return nullptr;
 }
 
 }  // namespace
