@@ -52,20 +52,24 @@ void Retire(Context& context) {
   context.streams.clear();
   context.per_thread.clear();
   TheState().contexts.erase(&context);
-  rm::ContextDestroyed(context.id);
 }
 
 Context*& PrimaryOf(CUdevice device) { return TheState().primaries[device]; }
 
 CUresult ResetPrimary(CUdevice device) {
-  Lock lock;
-  if (DeviceAt(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
-  Context*& primary = PrimaryOf(device);
-  if (primary == nullptr) return CUDA_SUCCESS;
-  Context* const old = primary;
-  AwaitContext(lock, *old);
-  if (primary == old) primary = nullptr;
-  Retire(*old);
+  uint64_t id = 0;
+  {
+    Lock lock;
+    if (DeviceAt(device) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
+    Context* const primary = PrimaryOf(device);
+    if (primary == nullptr) return CUDA_SUCCESS;
+    AwaitContext(lock, *primary);
+    if (primary->destroyed) return CUDA_SUCCESS;  // somebody else was faster
+    PrimaryOf(device) = nullptr;
+    Retire(*primary);
+    id = primary->id;
+  }
+  rm::ContextDestroyed(id);
   return CUDA_SUCCESS;
 }
 
@@ -85,7 +89,7 @@ CUresult MakeContext(CUcontext* out, unsigned flags, CUdevice device) {
     *out = HandleOf(context);
     id = context->id;
   }
-  rm::ContextCreated(id);
+  rm::ContextCreated(id, device);
   return CUDA_SUCCESS;
 }
 
@@ -155,7 +159,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* out, CUdevice device) {
     ++primary->retained;
     *out = HandleOf(primary);
   }
-  if (created != 0) rm::ContextCreated(created);
+  if (created != 0) rm::ContextCreated(created, device);
   return CUDA_SUCCESS;
 }
 
@@ -203,12 +207,18 @@ CUresult cuCtxCreate_v4(CUcontext* out, CUctxCreateParams*, unsigned int flags, 
 }
 
 CUresult cuCtxDestroy_v2(CUcontext handle) {
-  Lock lock;
-  Context* context = FindContext(handle);
-  if (context == nullptr || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
-  AwaitContext(lock, *context);
-  if (!stack.empty() && stack.back() == context) stack.pop_back();
-  Retire(*context);
+  uint64_t id = 0;
+  {
+    Lock lock;
+    Context* context = FindContext(handle);
+    if (context == nullptr || context->primary) return CUDA_ERROR_INVALID_CONTEXT;
+    AwaitContext(lock, *context);
+    if (context->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    if (!stack.empty() && stack.back() == context) stack.pop_back();
+    Retire(*context);
+    id = context->id;
+  }
+  rm::ContextDestroyed(id);
   return CUDA_SUCCESS;
 }
 

@@ -7,7 +7,7 @@
 namespace standin::rm {
 
 // Both are called without the lock: they make system calls that somebody may watch.
-void ContextCreated(uint64_t id);
-void ContextDestroyed(uint64_t id);
+void ContextCreated(uint64_t context, int device);
+void ContextDestroyed(uint64_t context);
 
 }  // namespace standin::rm

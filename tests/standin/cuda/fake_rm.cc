@@ -1,0 +1,160 @@
+#include "fake_rm.h"
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include "rm_abi.h"
+#include "standin.h"
+
+namespace {
+
+using namespace standin::rm;
+
+struct Object {
+  uint32_t parent, object_class;
+  int device = 0;                // of a device object
+  uint64_t timeslice_us = 1024;  // of a group
+};
+
+struct Manager {
+  std::mutex mutex;
+  std::map<uint32_t, Object> objects;
+  std::map<uint32_t, uint32_t> answers;
+  std::map<uint32_t, uint64_t> controls;
+  uint32_t next_client = 0xc1d00001;
+
+  uint32_t Allocate(uint32_t parent, uint32_t* handle, uint32_t object_class, uint64_t parameters) {
+    if (object_class == kClassRootClient) {
+      *handle = next_client++;
+    } else if (objects.count(parent) == 0 || objects.count(*handle) != 0) {
+      return kInvalidObject;
+    }
+    Object object{parent, object_class};
+    if (object_class == kClassDevice && parameters != 0) {
+      object.device = static_cast<int>(reinterpret_cast<const DeviceParameters*>(parameters)->device);
+    }
+    if (object_class == kClassCompute) objects[objects[parent].parent].timeslice_us = 2048;
+    objects[*handle] = object;
+    return kOk;
+  }
+
+  // With everything below it.
+  void Remove(uint32_t handle) {
+    for (auto i = objects.begin(); i != objects.end();) {
+      if (i->second.parent == handle && i->first != handle) {
+        const uint32_t child = i->first;
+        Remove(child);
+        i = objects.begin();
+      } else {
+        ++i;
+      }
+    }
+    objects.erase(handle);
+  }
+
+  bool IsComputeGroup(uint32_t group) const {
+    return std::any_of(objects.begin(), objects.end(), [&](const auto& entry) {
+      if (entry.second.object_class != kClassCompute) return false;
+      const auto channel = objects.find(entry.second.parent);
+      return channel != objects.end() && channel->second.parent == group;
+    });
+  }
+
+  uint32_t Act(const Control& control) {
+    ++controls[control.command];
+    if (const auto answer = answers.find(control.command); answer != answers.end()) return answer->second;
+    const auto found = objects.find(control.object);
+    if (found == objects.end()) return kInvalidObject;
+    Object& group = found->second;
+    if (group.object_class != kClassGroup) return kNotSupported;
+    const bool compute = IsComputeGroup(control.object);
+    const int device = objects[group.parent].device;
+    switch (control.command) {
+      case kGroupSetTimeslice: {
+        if (control.parameters_size != sizeof(uint64_t)) return kInvalidArgument;
+        group.timeslice_us = *reinterpret_cast<const uint64_t*>(control.parameters);
+        if (compute) standin_set_timeslice(device, group.timeslice_us);
+        return kOk;
+      }
+      case kGroupGetTimeslice:
+        if (control.parameters_size != sizeof(uint64_t)) return kInvalidArgument;
+        *reinterpret_cast<uint64_t*>(control.parameters) = group.timeslice_us;
+        return kOk;
+      case kGroupSchedule:
+        if (control.parameters_size < 3) return kInvalidArgument;
+        if (compute) standin_set_scheduled(device, *reinterpret_cast<const uint8_t*>(control.parameters));
+        return kOk;
+      case kGroupPreempt:
+      case kGroupGetInfo:
+        return kOk;
+      default:
+        return kNotSupported;
+    }
+  }
+};
+
+Manager& TheManager() {
+  static auto* const manager = new Manager;
+  return *manager;
+}
+
+template <typename T>
+bool AllocateFor(unsigned long request, void* argument) {
+  if (request != Request<T>(kAlloc)) return false;
+  auto& a = *static_cast<T*>(argument);
+  a.status = TheManager().Allocate(a.parent, &a.object, a.object_class, a.parameters);
+  return true;
+}
+
+}  // namespace
+
+extern "C" {
+
+__attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (_IOC_TYPE(request) != kMagic) return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+  std::lock_guard lock(TheManager().mutex);
+  if (AllocateFor<Alloc21>(request, argument) || AllocateFor<Alloc64>(request, argument)) return 0;
+  if (request == Request<Free>(kFree)) {
+    auto& f = *static_cast<Free*>(argument);
+    f.status = TheManager().objects.count(f.object) ? kOk : kInvalidObject;
+    TheManager().Remove(f.object);
+    return 0;
+  }
+  if (request == Request<Control>(kControl)) {
+    auto& control = *static_cast<Control*>(argument);
+    control.status = TheManager().Act(control);
+    return 0;
+  }
+  return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+}
+
+void fake_rm_answer(uint32_t command, uint32_t status) {
+  std::lock_guard lock(TheManager().mutex);
+  if (status == kOk) {
+    TheManager().answers.erase(command);
+  } else {
+    TheManager().answers[command] = status;
+  }
+}
+
+uint64_t fake_rm_controls(uint32_t command) {
+  std::lock_guard lock(TheManager().mutex);
+  return TheManager().controls[command];
+}
+
+uint64_t fake_rm_objects(uint32_t object_class) {
+  std::lock_guard lock(TheManager().mutex);
+  return std::count_if(TheManager().objects.begin(), TheManager().objects.end(),
+                       [&](const auto& entry) { return entry.second.object_class == object_class; });
+}
+}
