@@ -5,6 +5,7 @@
 
 #include "base/pointer_map.h"
 #include "sched/core/queue_record.h"
+#include "sched/core/waits.h"
 
 namespace xsched::sched {
 namespace {
@@ -13,12 +14,6 @@ namespace {
 constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
 constexpr Duration kLongestAskDelayOfStalled = std::chrono::milliseconds(100);
 
-// Inheritance reaches through so many waits. Whoever builds a longer chain waits for the watchdog, and does
-// not make everybody's decisions slow.
-constexpr int kLongestChain = 16;
-
-bool operator==(const Dependency& a, const Dependency& b) { return a.queue == b.queue && a.until == b.until; }
-
 }  // namespace
 
 struct Scheduler::Impl {
@@ -26,7 +21,7 @@ struct Scheduler::Impl {
   const Policy* policy = FindPolicy(kPolicyHighestPriorityFirst);
   PointerMap<QueueRecord> queues;
   Array<DeviceRecord*> devices;
-  bool waits = false;  // some queue waits for another
+  Waits waits{queues, devices};
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
   DeviceRecord* Device(DeviceId id, TimePoint now);
@@ -41,11 +36,6 @@ struct Scheduler::Impl {
 
   bool ChooseDevices(TimePoint now);
   void RefreshRivals(DeviceRecord& device) const;
-  void RefreshWaits();
-  void InheritPriorities();
-  void InheritRuns();
-  template <typename Visit>
-  void PassOnAlongWaits(Visit&& visit);
   TimePoint AskPolicy(DeviceRecord& device, TimePoint now);
   void Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
   TimePoint AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
@@ -115,7 +105,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   }
   delete queue;
   device.dirty = device.rivals_changed = true;
-  if (impl_->waits) impl_->DirtyAll();  // what it waited for may be elsewhere
+  if (impl_->waits.any()) impl_->DirtyAll();  // what it waited for may be elsewhere
   if (device.queues.empty()) impl_->Forget(device);
 }
 
@@ -185,22 +175,7 @@ void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now
 void Scheduler::SetDependencies(QueueId waiter, std::span<const Dependency> dependencies) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(waiter);
-  if (queue == nullptr) return;
-  int count = 0;
-  bool changed = false;
-  for (const Dependency& dependency : dependencies) {
-    QueueRecord* owner = impl_->Find(dependency.queue);
-    if (owner == nullptr || owner->retired >= dependency.until || count == kMaxDependencies) continue;
-    WaitRecord& wait = queue->waits[count];
-    changed |= count >= queue->wait_count || !(wait.dependency == dependency);
-    wait.dependency = dependency;
-    ++count;
-  }
-  // The same again, as a rule: clients repeat themselves.
-  if (!changed && count == queue->wait_count) return;
-  queue->wait_count = count;
-  queue->device->dirty = true;
-  impl_->waits = true;
+  if (queue != nullptr && impl_->waits.Set(*queue, dependencies)) queue->device->dirty = true;
 }
 
 void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
@@ -302,6 +277,8 @@ void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
 
 // ---- decisions ----
 
+// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy
+// lets run; who must run besides; what is new to the clients, and when to look again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
   if (impl_->ChooseDevices(now)) {
@@ -319,10 +296,10 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
       }
       for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
     });
-    if (impl_->waits) impl_->RefreshWaits();
-    impl_->InheritPriorities();
+    impl_->waits.ForgetPassed();
+    impl_->waits.LendPriorities();
     for_each_due([&](DeviceRecord& device) { device.decide_at = impl_->AskPolicy(device, now); });
-    impl_->InheritRuns();
+    impl_->waits.LendRuns();
     for_each_due([&](DeviceRecord& device) {
       TimePoint next_turn = device.slices.TakeTurns(device.queues, now, impl_->config.timeslice);
       device.decide_at = std::min(device.decide_at, next_turn);
@@ -342,7 +319,7 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
   for (DeviceRecord* device : devices) any |= device->due = device->dirty || now >= device->decide_at;
-  if (any && waits) {
+  if (any && waits.any()) {
     for (DeviceRecord* device : devices) device->due = true;
   }
   return any;
@@ -380,63 +357,6 @@ void Scheduler::Impl::RefreshRivals(DeviceRecord& device) const {
     queue->can_hold = group->can_hold;
     queue->can_be_held = group->can_be_held;
   }
-}
-
-// Forgets the waits that have passed.
-void Scheduler::Impl::RefreshWaits() {
-  waits = false;
-  for (DeviceRecord* device : devices) {
-    for (QueueRecord* queue : device->queues) queue->awaited = false;
-  }
-  for (DeviceRecord* device : devices) {
-    for (QueueRecord* waiter : device->queues) {
-      int kept = 0;
-      for (int i = 0; i < waiter->wait_count; ++i) {
-        const Dependency dependency = waiter->waits[i].dependency;
-        QueueRecord* owner = Find(dependency.queue);
-        if (owner == nullptr || owner->retired >= dependency.until) continue;
-        waiter->waits[kept++] = {dependency, owner};
-        owner->awaited = true;
-      }
-      waiter->wait_count = kept;
-      waits |= kept != 0;
-    }
-  }
-}
-
-// Calls visit(waiter, owner), which passes something on from a waiter with work to what it waits for and says
-// whether it did, until nothing is passed on any more. That a waiter is stalled does not matter: waiting
-// makes it so.
-template <typename Visit>
-void Scheduler::Impl::PassOnAlongWaits(Visit&& visit) {
-  bool changed = waits;
-  for (int length = 0; changed && length < kLongestChain; ++length) {
-    changed = false;
-    for (DeviceRecord* device : devices) {
-      for (const QueueRecord* waiter : device->queues) {
-        if (waiter->state == QueueState::kIdle || waiter->absent) continue;
-        for (int i = 0; i < waiter->wait_count; ++i) changed |= visit(*waiter, *waiter->waits[i].owner);
-      }
-    }
-  }
-}
-
-// A queue is as urgent as the most urgent one that waits for it.
-void Scheduler::Impl::InheritPriorities() {
-  PassOnAlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
-    if (owner.priority >= waiter.priority) return false;
-    owner.priority = waiter.priority;
-    return true;
-  });
-}
-
-// Holding a queue must never hold what a running one needs, whatever the policy says.
-void Scheduler::Impl::InheritRuns() {
-  PassOnAlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
-    if (!waiter.run || owner.run) return false;
-    owner.run = true;
-    return true;
-  });
 }
 
 TimePoint Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) {

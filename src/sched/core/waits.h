@@ -1,0 +1,38 @@
+// Queues that wait for other queues, of any device, and what a waiter lends to those: its urgency, and its
+// right to run. Whoever is waited for must not be held by what is less urgent than the waiter.
+#pragma once
+
+#include <span>
+
+#include "base/array.h"
+#include "base/pointer_map.h"
+#include "sched/core/queue_record.h"
+
+namespace xsched::sched {
+
+class Waits {
+ public:
+  Waits(const PointerMap<QueueRecord>& queues, const Array<DeviceRecord*>& devices)
+      : queues_(queues), devices_(devices) {}
+
+  // Does any queue wait for another? Then devices cannot be decided one by one.
+  bool any() const { return any_; }
+  // Replaces what `waiter` waits for. False: it is the same as before.
+  bool Set(QueueRecord& waiter, std::span<const Dependency> dependencies);
+
+  // In this order, in every decision on all devices:
+  void ForgetPassed();
+  void LendPriorities() const;  // before the policy is asked
+  void LendRuns() const;        // after that
+
+ private:
+  bool HasPassed(const Dependency& dependency) const;
+  template <typename Lend>
+  void AlongWaits(Lend&& lend) const;
+
+  const PointerMap<QueueRecord>& queues_;
+  const Array<DeviceRecord*>& devices_;
+  bool any_ = false;
+};
+
+}  // namespace xsched::sched
