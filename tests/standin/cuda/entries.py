@@ -1,6 +1,6 @@
 """Writes the outer shell of the stand-in: every function that the installed cuda.h declares, exported by its real name.
 
-    entries.py --header PREPROCESSED --typedefs cudaTypedefs.h --out-dir DIR
+    entries.py --header PREPROCESSED --typedefs cudaTypedefs.h cudaProfilerTypedefs.h --out-dir DIR
 
 PREPROCESSED is cuda.h after the preprocessor with __CUDA_API_VERSION_INTERNAL, which makes it declare every version by
 the name in the library. Written are
@@ -36,14 +36,8 @@ def read_versions(text):
     return {key: sorted(values) for key, values in versions.items()}
 
 
-# Where the nth version of a function is not called NAME_vn.
-IRREGULAR = {("cuGraphInstantiate", 12000): "cuGraphInstantiateWithFlags"}
-
-
 def symbol_of(name, version, plain_versions, functions):
     """The symbol that has carried `name` since `version`."""
-    if (name, version) in IRREGULAR:
-        return IRREGULAR[name, version]
     place = plain_versions.index(version) + 1
     for candidate in ([name] if place == 1 else []) + [f"{name}_v{place}", name]:
         if candidate in functions:
@@ -97,11 +91,11 @@ def entries_source(functions, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--header", required=True, type=pathlib.Path)
-    parser.add_argument("--typedefs", required=True, type=pathlib.Path)
+    parser.add_argument("--typedefs", required=True, type=pathlib.Path, nargs="+")
     parser.add_argument("--out-dir", required=True, type=pathlib.Path)
     arguments = parser.parse_args()
     functions = read_functions(arguments.header.read_text())
-    rows = lookup_table(functions, read_versions(arguments.typedefs.read_text()))
+    rows = lookup_table(functions, read_versions("\n".join(file.read_text() for file in arguments.typedefs)))
     arguments.out_dir.mkdir(parents=True, exist_ok=True)
     (arguments.out_dir / "driver.h").write_text(driver_header(functions))
     (arguments.out_dir / "entries.cc").write_text(entries_source(functions, rows))
