@@ -143,11 +143,9 @@ struct FakeDevice {
         uint32_t gpu = 0;
         memcpy(&gpu, params, 4);
         uint32_t domain = 1;
-        uint16_t bus = gpu >> 8;
-        uint16_t slot = 2;
+        const uint16_t bus_and_slot[2] = {static_cast<uint16_t>(gpu >> 8), 2};
         memcpy(params + 4, &domain, 4);
-        memcpy(params + 8, &bus, 2);
-        memcpy(params + 10, &slot, 2);
+        memcpy(params + 8, bus_and_slot, 4);
         return kOk;
       }
       default:
