@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -456,7 +457,22 @@ def nccl_all_reduce():
     return answers[0] + answers[1]
 
 
-# ---- other frameworks ----
+# ---- other languages and frameworks ----
+
+@check("cpp")
+def cublas_and_cudnn_from_cpp():
+    program = pathlib.Path(os.environ.get("XSCHED_BENCH_BIN", ""), "library_check")
+    if not program.is_file():
+        raise Skipped("library_check is not built")
+    folders = [os.environ.get("LD_LIBRARY_PATH", "")]
+    for package in getattr(need("nvidia"), "__path__"):  # the libraries as wheels have them
+        folders += sorted({str(library.parent) for library in pathlib.Path(package).glob("*/lib/lib*.so*")})
+    done = subprocess.run([str(program)], env=dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, folders))),
+                          capture_output=True, text=True, timeout=100, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"status {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)["sums"]
+
 
 @check("cupy")
 def cupy_arrays():

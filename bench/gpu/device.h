@@ -11,14 +11,15 @@
 namespace xsched::bench {
 
 // The driver's functions, each in the version that this cuda.h declares.
-#define XSCHED_BENCH_DRIVER(F)                                                                               \
-  F(cuInit)                                                                                                  \
-  F(cuGetErrorName)                                                                                          \
-  F(cuDeviceGet)                                                                                             \
-  F(cuDeviceGetName) F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent)                  \
-      F(cuModuleLoadData) F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) \
-          F(cuLaunchKernel) F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy)        \
-              F(cuMemHostAlloc) F(cuMemHostGetDevicePointer)
+#define XSCHED_BENCH_DRIVER(F)                                                                             \
+  F(cuInit)                                                                                                \
+  F(cuGetErrorName)                                                                                        \
+  F(cuDeviceGet)                                                                                           \
+  F(cuDeviceGetName)                                                                                       \
+  F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData)               \
+      F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) F(cuLaunchKernel) \
+          F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy) F(cuMemHostAlloc)      \
+              F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
 
 struct Driver {
   Driver();

@@ -66,7 +66,7 @@ class Session:
     def environment(self, scheduled):
         environment = {name: value for name, value in os.environ.items()
                        if not name.startswith("XSCHED_") and name != "LD_PRELOAD"}
-        environment.update(PYTHONUNBUFFERED="1", **self.extra_environment)
+        environment.update(PYTHONUNBUFFERED="1", XSCHED_BENCH_BIN=str(self.binaries), **self.extra_environment)
         if scheduled:
             if self._socket is None:
                 raise WorkerError("no server")
