@@ -11,15 +11,14 @@
 namespace xsched::bench {
 
 // The driver's functions, each in the version that this cuda.h declares.
-#define XSCHED_BENCH_DRIVER(F)                                                                             \
-  F(cuInit)                                                                                                \
-  F(cuGetErrorName)                                                                                        \
-  F(cuDeviceGet)                                                                                           \
-  F(cuDeviceGetName)                                                                                       \
-  F(cuDeviceGetAttribute) F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData)               \
-      F(cuModuleGetFunction) F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) F(cuLaunchKernel) \
-          F(cuEventCreate) F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy) F(cuMemHostAlloc)      \
-              F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
+// clang-format off
+#define XSCHED_BENCH_DRIVER(F) \
+  F(cuInit) F(cuGetErrorName) F(cuDeviceGet) F(cuDeviceGetName) F(cuDeviceGetAttribute) \
+  F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) \
+  F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) F(cuLaunchKernel) F(cuEventCreate) \
+  F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy) F(cuMemHostAlloc) \
+  F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
+// clang-format on
 
 struct Driver {
   Driver();
