@@ -47,6 +47,7 @@ inline constexpr uint32_t kDeviceGateMask = 0x00010001;
 // ControlBlock::flags
 inline constexpr uint32_t kFlagTracked = 1u << 0;  // report ready <-> idle and dependencies at once
 inline constexpr uint32_t kFlagGated = 1u << 1;    // keep what is in flight bounded; it may be held
+inline constexpr uint32_t kFlagSliced = 1u << 2;  // … by other processes only, which time slices serve first
 
 inline constexpr int kMaxDependencies = 4;
 

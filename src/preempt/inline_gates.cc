@@ -41,15 +41,15 @@ bool InlineGates::GateBefore(uint64_t number, const Now& now) {
   if (!mutex_.TryLock()) return false;
   const uint64_t before = number - 1;
   Observe(now, before);
+  const bool far = !any_gate_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now));
+  // The first command of a burst needs none: what comes later is held by its own.
+  const bool idle = now.retired >= before;
   bool gate;
   if (now.hold) {
-    gate = !tail_gated_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now));
-    tail_gated_ = true;
+    // Once all before the last gate has retired, the device may be through it.
+    gate = far || now.retired >= last_gate_;
   } else {
-    tail_gated_ = false;
-    // The first of a burst needs none: what is not there yet is held by the tail gate.
-    bool idle = now.retired >= before;
-    gate = now.gated && !idle && (!any_gate_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now)));
+    gate = now.gated && !idle && far;
     if (idle) last_gate_ = std::max(last_gate_, before);
   }
   if (gate) {
@@ -94,7 +94,7 @@ bool InlineGates::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
 void InlineGates::Reset() {
   last_gate_ = last_report_ = 0;
   last_report_at_ = TimePoint{};
-  any_gate_ = tail_gated_ = observed_ = false;
+  any_gate_ = observed_ = false;
   mean_ = Duration{};
   gates_ = 0;
 }

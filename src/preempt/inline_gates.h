@@ -62,7 +62,6 @@ class InlineGates {
   uint64_t last_report_ = 0;
   TimePoint last_report_at_{};
   bool any_gate_ = false;
-  bool tail_gated_ = false;  // a gate has been put since the queue is held
 
   // Pace.
   Duration mean_{};  // of a command; zero: not known yet

@@ -69,7 +69,8 @@ void LocalScheduler::Observe(uint32_t index, TimePoint now) {
 
 void LocalScheduler::SetControl(sched::QueueId queue, const sched::Control& control) {
   ipc::ControlBlock& block = segment_->blocks[IndexOf(queue)];
-  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0);
+  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0) |
+                   (control.sliced ? ipc::kFlagSliced : 0);
   block.flags.store(flags, std::memory_order_release);
   block.gate.store(control.run ? ipc::kGateRun : ipc::kGateHold, std::memory_order_release);
 }

@@ -12,6 +12,8 @@ namespace {
 // Longer than a device takes from looking at a gate's words to reporting that it went through.
 constexpr useconds_t kStoppedPollUs = 10;
 
+constexpr int kSlicedFactor = 10;
+
 }  // namespace
 
 void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
@@ -22,7 +24,9 @@ void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
   now.gated = (flags & ipc::kFlagGated) != 0;
   // At level 1 no more is in flight than the launch config says.
   now.at_most = level() == kPreemptLevelBlock ? config().threshold : INT64_MAX;
-  now.latency = GetSettings().gate_latency;
+  // Where time slices have served the rival before any gate could, gates only keep the queue from coming
+  // back.
+  now.latency = GetSettings().gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
   now.time = MonotonicClock::now();
   if (!inline_gates_.GateBefore(number, now)) return;
   const XControlWords words = Words();

@@ -220,7 +220,8 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   Queue& queue = *found->second;
   Connection& connection = *queue.connection;
   ipc::ControlBlock& block = connection.segment->blocks[queue.index];
-  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0);
+  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0) |
+                   (control.sliced ? ipc::kFlagSliced : 0);
   uint32_t gate = control.run ? ipc::kGateRun : ipc::kGateHold;
   bool was_held = queue.held;
   bool was_tracked = (queue.flags & ipc::kFlagTracked) != 0;

@@ -5,9 +5,21 @@
 #include "sched/core/queue_record.h"
 
 namespace xsched::sched {
+namespace {
+
+// How long a process without queues is still counted in.
+constexpr Duration kKeep = std::chrono::seconds(1);
+
+}  // namespace
+
+void ProcessSlices::QueueGone(TimePoint now) {
+  // Where everybody has the driver's slice, nobody gets another by one queue less.
+  if (!none()) refresh_at_ = std::min(refresh_at_, now + kKeep);
+}
 
 void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<QueueRecord* const> queues,
                             ControlSink& sink) {
+  refresh_at_ = kNever;
   views_.Clear();
   bool all_sliceable = true;
   for (const QueueRecord* queue : queues) {
@@ -31,11 +43,22 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
   for (const ProcessView& view : views_) {
     if (view.slice != SliceOf(view.id)) sink.SetSlice(view.id, device, view.slice);
   }
+  for (const Set& set : slices_) {
+    auto is_its = [&set](const ProcessView& view) { return view.id == set.process; };
+    bool gone = std::none_of(views_.begin(), views_.end(), is_its);
+    if (gone && set.slice != kDriversSlice) sink.SetSlice(set.process, device, kDriversSlice);
+  }
   slices_.Clear();
   for (const ProcessView& view : views_) {
     if (!slices_.Push(Set{view.id, view.slice})) return;
   }
-  for (QueueRecord* queue : queues) queue->has_shortest_slice = SliceOf(queue->process) == kShortestSlice;
+  for (QueueRecord* queue : queues) {
+    queue->has_shortest_slice = SliceOf(queue->process) == kShortestSlice;
+    auto holds_it = [&](const QueueRecord* other) {
+      return other != queue && other->process == queue->process && policy.CanHold(queue->hints, other->hints);
+    };
+    queue->held_by_own = !none() && std::any_of(queues.begin(), queues.end(), holds_it);
+  }
 }
 
 Duration ProcessSlices::SliceOf(ProcessId process) const {

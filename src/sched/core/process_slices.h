@@ -17,10 +17,17 @@ struct QueueRecord;
 
 class ProcessSlices {
  public:
+  // A queue has come, or hints or the policy have changed: Refresh is due.
+  void Changed() { refresh_at_ = TimePoint{}; }
+  // A queue has gone. Programs make and release streams by the second: Refresh is due in a while.
+  void QueueGone(TimePoint now);
+  TimePoint refresh_at() const { return refresh_at_; }
   // Decides the slices anew; `queues` are all of the device's. Reports what has changed.
   void Refresh(const Policy& policy, DeviceId device, std::span<QueueRecord* const> queues,
                ControlSink& sink);
 
+  // Does nobody have another slice than the driver's?
+  bool none() const { return division_ == Division::kNone; }
   // Do the slices alone say who runs?
   bool replace_holding() const { return division_ == Division::kAlone; }
 
@@ -38,6 +45,7 @@ class ProcessSlices {
   Array<Set> slices_;  // as reported, in order of the ids; empty: everybody has the driver's
   Array<ProcessView> views_;
   Division division_ = Division::kNone;
+  TimePoint refresh_at_ = kNever;
   ProcessId turn_{};
   TimePoint turn_until_{};
 };

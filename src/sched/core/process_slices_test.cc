@@ -73,8 +73,51 @@ TEST_F(ProcessSlicesTest, who_is_left_alone_has_the_drivers_again) {
   Add(2, 5);
   Decide();
   scheduler_.RemoveQueue(QueueId{2}, now_);
+  now_ = Decide();
+  ASSERT_NE(now_, kNever);
   Decide();
   EXPECT_EQ(SliceOf(1), kDriversSlice);
+}
+
+TEST_F(ProcessSlicesTest, streams_that_come_and_go_change_none) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  int changes = sink_.slice_changes;
+  for (uint64_t id = 3; id < 20; ++id) {
+    scheduler_.RemoveQueue(QueueId{id - 1}, now_);
+    Decide();
+    now_ += milliseconds(100);
+    Hints hints;
+    hints.priority = 5;
+    scheduler_.AddQueue(QueueId{id}, ProcessId{2}, DeviceId{7}, hints, now_, true);
+    Decide();
+  }
+  EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(ProcessSlicesTest, are_given_back_by_processes_that_have_no_queues_left) {
+  Add(1, 0);
+  Add(2, 5);
+  Decide();
+  for (uint64_t id : {1, 2}) scheduler_.RemoveQueue(QueueId{id}, now_);
+  now_ = Decide();
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
+}
+
+TEST_F(ProcessSlicesTest, gates_are_fine_only_where_a_queue_of_its_own_process_may_hold_one) {
+  Add(1, 0);
+  Add(9, 5);
+  Decide();
+  EXPECT_TRUE(sink_.Of(QueueId{1}).sliced);
+  Hints hints;
+  hints.priority = 3;
+  scheduler_.AddQueue(QueueId{2}, ProcessId{1}, DeviceId{7}, hints, now_, true);
+  Decide();
+  EXPECT_TRUE(sink_.Of(QueueId{1}).gated);
+  EXPECT_FALSE(sink_.Of(QueueId{1}).sliced);
 }
 
 TEST_F(ProcessSlicesTest, hints_change_them) {

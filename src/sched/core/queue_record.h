@@ -31,7 +31,8 @@ struct QueueRecord {
   bool fresh = false;        // became ready, or got other hints, since the last decision
   bool running = false;      // the last decision let it run, and it was ready
   bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
-  bool can_be_held = false;  // … or be held by another
+  bool can_be_held = false;  // … or be held by another,
+  bool held_by_own = false;  // … even by one of its own process
   Control control;           // as last reported
   uint64_t submitted = 0;
   uint64_t retired = 0;
@@ -74,6 +75,11 @@ struct DeviceRecord {
   bool anybody_held = false;
   TimePoint decide_at = kNever;
   TimePoint accounted_at{};
+
+  void RivalsChanged() {
+    dirty = rivals_changed = true;
+    slices.Changed();
+  }
 };
 
 }  // namespace xsched::sched

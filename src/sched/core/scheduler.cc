@@ -25,7 +25,7 @@ struct Scheduler::Impl {
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
   DeviceRecord* Device(DeviceId id, TimePoint now);
-  void Forget(DeviceRecord& device);
+  void ForgetEmptyDevices();
   void DirtyAll();
 
   void Account(DeviceRecord& device, TimePoint now);
@@ -90,7 +90,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, cons
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
-  device->dirty = device->rivals_changed = true;
+  device->RivalsChanged();
   return true;
 }
 
@@ -105,21 +105,20 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   }
   delete queue;
   device.dirty = device.rivals_changed = true;
+  device.slices.QueueGone(now);
   if (impl_->waits.any()) impl_->DirtyAll();  // what it waited for may be elsewhere
-  if (device.queues.empty()) impl_->Forget(device);
 }
 
 void Scheduler::Impl::DirtyAll() {
   for (DeviceRecord* device : devices) device->dirty = true;
 }
 
-// Clients name devices as they like: one without queues must not stay.
-void Scheduler::Impl::Forget(DeviceRecord& device) {
-  for (size_t i = 0; i < devices.size(); ++i) {
-    if (devices[i] != &device) continue;
+// Clients name devices as they like: one without queues must not stay, once its slices are given back.
+void Scheduler::Impl::ForgetEmptyDevices() {
+  for (size_t i = devices.size(); i-- > 0;) {
+    if (!devices[i]->queues.empty() || !devices[i]->slices.none()) continue;
+    delete devices[i];
     devices.Remove(i);
-    delete &device;
-    return;
   }
 }
 
@@ -195,7 +194,7 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
   queue->fresh = true;
-  queue->device->dirty = queue->device->rivals_changed = true;
+  queue->device->RivalsChanged();
 }
 
 std::optional<Hints> Scheduler::GetHints(QueueId id) const {
@@ -208,7 +207,7 @@ void Scheduler::SetPolicy(const Policy& policy) {
   if (impl_ == nullptr || impl_->policy == &policy) return;
   impl_->policy = &policy;
   for (DeviceRecord* device : impl_->devices) {
-    device->dirty = device->rivals_changed = true;
+    device->RivalsChanged();
     for (QueueRecord* queue : device->queues) {
       queue->note = 0;
       queue->fresh = true;
@@ -277,8 +276,8 @@ void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
 
 // ---- decisions ----
 
-// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy
-// lets run; who must run besides; what is new to the clients, and when to look again.
+// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy lets
+// run; who must run besides; what is new to the clients, and when to look again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
   if (impl_->ChooseDevices(now)) {
@@ -290,10 +289,9 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     for_each_due([&](DeviceRecord& device) {
       impl_->Account(device, now);
       for (QueueRecord* queue : device.queues) impl_->Age(*queue, now);
-      if (device.rivals_changed) {
-        impl_->RefreshRivals(device);
+      if (device.rivals_changed) impl_->RefreshRivals(device);
+      if (now >= device.slices.refresh_at())
         device.slices.Refresh(*impl_->policy, device.id, device.queues, sink);
-      }
       for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
     });
     impl_->waits.ForgetPassed();
@@ -304,10 +302,11 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
       TimePoint next_turn = device.slices.TakeTurns(device.queues, now, impl_->config.timeslice);
       device.decide_at = std::min(device.decide_at, next_turn);
       impl_->Apply(device, now, sink);
-      device.decide_at =
-          std::min({device.decide_at, impl_->AskProgress(device, now, sink), impl_->WhenToAge(device)});
+      device.decide_at = std::min({device.decide_at, impl_->AskProgress(device, now, sink),
+                                   impl_->WhenToAge(device), device.slices.refresh_at()});
       device.dirty = false;
     });
+    impl_->ForgetEmptyDevices();
   }
   TimePoint decide_at = kNever;
   for (const DeviceRecord* device : impl_->devices) decide_at = std::min(decide_at, device->decide_at);
@@ -392,6 +391,7 @@ void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& si
       control.run = run;
       // Inherited urgency may hold a queue that the policy by itself would not.
       control.gated = !run || (queue->can_be_held && !device.slices.replace_holding());
+      control.sliced = control.gated && !device.slices.none() && !queue->held_by_own;
       control.tracked = control.gated || (queue->can_hold && !device.slices.replace_holding()) ||
                         queue->awaited || queue->wait_count != 0;
       if (control != queue->control) {

@@ -36,6 +36,7 @@ struct Control {
   bool run = true;       // false: hold
   bool tracked = false;  // somebody waits because of this queue: report its progress at once
   bool gated = false;    // somebody may make this queue wait: keep what is in flight bounded
+  bool sliced = false;   // … only other processes may, and time slices serve those before any gate does
 
   bool operator==(const Control&) const = default;
 };
