@@ -9,10 +9,12 @@ namespace {
 // What a child does, as its exit status: 0 if its stream is scheduled.
 class Fork : public CudaProgram {
  protected:
+  // Each test says where CUDA is first used.
   void SetUp() override {}
+  void UseCuda() { CudaProgram::SetUp(); }
 
   int InChild() {
-    CudaProgram::SetUp();
+    UseCuda();
     if (HasFailure()) return 1;
     CUstream stream = NewStream();
     if (Launch(stream) != CUDA_SUCCESS) return 2;
@@ -34,7 +36,7 @@ TEST_F(Fork, a_child_of_a_program_that_has_not_used_cuda_is_scheduled) {
 
 // The driver does not work in such a child; the shim must not make it worse.
 TEST_F(Fork, a_child_of_a_program_that_uses_cuda_gets_the_drivers_errors) {
-  CudaProgram::SetUp();
+  UseCuda();
   CUstream stream = NewStream();
   ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
   pid_t child = fork();

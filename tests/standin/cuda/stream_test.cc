@@ -5,7 +5,6 @@ namespace standin_test {
 namespace {
 
 using StreamTest = Cuda;
-using testing::Test;
 
 TEST_F(StreamTest, work_of_one_stream_runs_in_order) {
   for (int i = 0; i < 20; ++i) SUCCEEDS(Append(a, i));
