@@ -111,6 +111,8 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     pin->handle_.store(0, std::memory_order_release);
   }
   pin->NotifyWaiters();
+  // Not by who lets go last: that may be the agent itself.
+  Agent::Get().QueueDestroyed(*pin);
   return true;
 }
 
@@ -203,7 +205,6 @@ void XQueueTable::Unpin(XQueue* queue) {
 void XQueueTable::Finish(XQueue& queue) {
   queue.worker_.Stop();
   queue.Attend();  // not held any more: opens every gate
-  Agent::Get().QueueDestroyed(queue);
   queue.hwq_->xqueue.store(nullptr, std::memory_order_release);
   queue.hwq_ = Ref<HwQueue>();
   MutexLock lock(mutex);

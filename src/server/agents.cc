@@ -168,7 +168,8 @@ bool Server::DestroyQueue(Connection& connection, uint32_t index, TimePoint now)
     return true;
   }
   auto found = connection.queues.find(index);
-  if (found == connection.queues.end()) return false;
+  // It went while its client was connecting anew.
+  if (found == connection.queues.end()) return true;
   ForgetQueue(found->second, now);
   connection.queues.erase(found);
   return true;

@@ -61,6 +61,13 @@ TEST_F(HeldQueue, synchronising_the_context_does_not_wait_for_it_for_ever) {
   EXPECT_EQ(Word(), 1u);
 }
 
+TEST_F(HeldQueue, is_held_again_after_a_call_that_waited_for_everything) {
+  ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  ASSERT_EQ(Write(2), CUDA_SUCCESS);
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_EQ(Word(), 1u);
+}
+
 TEST_F(HeldQueue, what_is_launched_while_another_thread_waits_for_everything_runs) {
   CUstream other = NewStream();
   ASSERT_EQ(Launch(other), CUDA_SUCCESS);

@@ -31,8 +31,8 @@ class ProcessSlices {
   // Do the slices alone say who runs?
   bool replace_holding() const { return division_ == Division::kAlone; }
 
-  // Of the processes with the shortest slice, holds the queues (QueueRecord::run) of all but one. Returns
-  // when the next one has its turn.
+  // After the policy: of the processes with the shortest slice, holds the queues (QueueRecord::run) of all
+  // but one. Returns when the next one has its turn.
   TimePoint TakeTurns(std::span<QueueRecord* const> queues, TimePoint now, Duration turn);
 
  private:

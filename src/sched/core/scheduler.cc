@@ -276,8 +276,8 @@ void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
 
 // ---- decisions ----
 
-// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy lets
-// run; who must run besides; what is new to the clients, and when to look again.
+// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy
+// lets run; who must run besides; what is new to the clients, and when to look again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
   if (impl_->ChooseDevices(now)) {
@@ -296,11 +296,13 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     });
     impl_->waits.ForgetPassed();
     impl_->waits.LendPriorities();
-    for_each_due([&](DeviceRecord& device) { device.decide_at = impl_->AskPolicy(device, now); });
+    for_each_due([&](DeviceRecord& device) {
+      TimePoint ask_at = impl_->AskPolicy(device, now);
+      device.decide_at =
+          std::min(ask_at, device.slices.TakeTurns(device.queues, now, impl_->config.timeslice));
+    });
     impl_->waits.LendRuns();
     for_each_due([&](DeviceRecord& device) {
-      TimePoint next_turn = device.slices.TakeTurns(device.queues, now, impl_->config.timeslice);
-      device.decide_at = std::min(device.decide_at, next_turn);
       impl_->Apply(device, now, sink);
       device.decide_at = std::min({device.decide_at, impl_->AskProgress(device, now, sink),
                                    impl_->WhenToAge(device), device.slices.refresh_at()});
