@@ -1,9 +1,9 @@
 // xsched/cuda/hal.h. The types of cuda.h and of that header are the same.
+#include "xsched/cuda/hal.h"
 #include "hal/cuda/default_stream.h"
 #include "hal/cuda/queue.h"
 #include "hal/cuda/runtime.h"
 #include "preempt/launch.h"
-#include "xsched/cuda/hal.h"
 
 using xsched::cuda::Functions;
 
