@@ -185,7 +185,7 @@ struct ProcessSlice {
   static constexpr MessageType kType = MessageType::kProcessSlice;
   Header header;
   uint64_t device;    // XDevice
-  uint64_t slice_us;  // 0: as the device's driver has it
+  uint64_t slice_us;  // 0: as the device's driver has it; all ones: not at all, another process has its turn
 };
 
 // ---- tools ----

@@ -90,6 +90,9 @@ XSCHED_PRIVATE void* HwQueueImpl(HwQueueHandle handle, XPlatform platform);
 // A marker has been reached. Async-signal-unsafe, but never blocks on a driver and never calls one.
 XSCHED_PRIVATE void HwQueueRetired(uint64_t ticket);
 
+// XProcessOps::set_slice: not at all, until it is set anew.
+#define kSliceNone UINT64_MAX
+
 // Level 3 for a whole process, where a device's own scheduler divides its time between processes.
 typedef struct XProcessOps {
   size_t size;

@@ -28,7 +28,7 @@ struct Settings {
   // this (but at least one command). Where the host opens the gates, each costs some 20 µs.
   Duration latency = std::chrono::microseconds(2000);
   // The same for devices that open their gates themselves, at some 3 µs each; set by the same variable.
-  Duration gate_latency = std::chrono::microseconds(100);
+  Duration gate_latency = std::chrono::microseconds(50);
 };
 
 const Settings& GetSettings();

@@ -51,6 +51,11 @@ void SubmitWorker::Drop() {
   changed_.NotifyAll();
 }
 
+void SubmitWorker::WaitBetweenLaunches() {
+  MutexLock lock(mutex_);
+  while (launching_) changed_.Wait(mutex_);
+}
+
 bool SubmitWorker::Empty() {
   MutexLock lock(mutex_);
   return taken_out_ == taken_in_;
@@ -83,7 +88,9 @@ void SubmitWorker::Run(XQueue& queue) {
     mutex_.Unlock();
     queue.WaitUntilMayLaunch(queue.submitted() + 1);
     mutex_.Lock();
-    if (waiting_.empty()) continue;
+    // It may have been suspended, or its commands dropped, meanwhile.
+    if (waiting_.empty() || !queue.MayLaunch(queue.submitted() + 1)) continue;
+    launching_ = true;
     Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
     waiting_.Pop();
     mutex_.Unlock();
@@ -91,6 +98,7 @@ void SubmitWorker::Run(XQueue& queue) {
     bool last;
     mutex_.Lock();
     ++taken_out_;
+    launching_ = false;
     last = waiting_.empty();
     changed_.NotifyAll();
     mutex_.Unlock();
@@ -115,7 +123,7 @@ void SubmitWorker::Launch(XQueue& queue, HwCommand& command) {
 
 void SubmitWorker::ResetAfterFork() {
   mutex_.ResetAfterFork();
-  started_ = false;
+  started_ = launching_ = false;
 }
 
 }  // namespace xsched::preempt

@@ -26,6 +26,8 @@ class SubmitWorker {
   void WaitLaunched(const HwCommand& command);
   // Forgets what was not launched yet.
   void Drop();
+  // Returns when no launch that began before the queue was suspended is under way.
+  void WaitBetweenLaunches();
   bool Empty();
   int64_t waiting();
   // Launches the rest and ends the thread. The owner makes sure that the queue may run.
@@ -42,6 +44,7 @@ class SubmitWorker {
   Fifo<HwCommand*> waiting_;  // each holds a reference
   bool stop_ = false;
   bool started_ = false;
+  bool launching_ = false;
   pthread_t thread_{};
   uint64_t taken_in_ = 0;   // under mutex_: commands ever put in …
   uint64_t taken_out_ = 0;  // … and launched or dropped

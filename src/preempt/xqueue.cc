@@ -33,8 +33,10 @@ uint64_t XQueue::LaunchBegin() {
   // seq_cst, against RetiredUpTo: either we see that the queue was idle, or it sees our command.
   uint64_t number = block_->submitted.fetch_add(1, std::memory_order_seq_cst) + 1;
   uint32_t flags = block_->flags.load(std::memory_order_acquire);
-  if (flags == 0 && !suspended() && !gates_.HasClosed()) [[likely]]
+  if (flags == 0 && !suspended() && !gates_.HasClosed() && !self_gated_.load(std::memory_order_relaxed) &&
+      XQueueTable::hard_stops() == 0) [[likely]] {
     return number;
+  }
   return LaunchBeginScheduled(number, flags);
 }
 
@@ -42,6 +44,7 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Agent& agent = Agent::Get();
   if (agent.shut_down()) return number;
   if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
+  if (XQueueTable::hard_stops() != 0 && !suspended()) XQueueTable::LiftHardStops(*this);
   if (GatesInLine()) {
     InlineGateBefore(number, flags);
     return number;
@@ -148,21 +151,22 @@ void XQueue::Suspend(bool suspended) {
   Agent::Get().AbsentChanged(*this);
 }
 
+bool XQueue::MayLaunch(uint64_t number) const {
+  if (destroying_.load(std::memory_order_acquire)) return true;
+  // The device waits for the scheduler by itself; what the program suspended can still be dropped.
+  if (GatesInLine()) return !suspended();
+  uint64_t before = number - 1;
+  uint64_t done = retired();
+  int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
+  return !Held() && in_flight < threshold_.load(std::memory_order_relaxed);
+}
+
 void XQueue::WaitUntilMayLaunch(uint64_t number) {
-  auto may_launch = [this, number] {
-    if (destroying_.load(std::memory_order_acquire)) return true;
-    // The device waits for the scheduler by itself; what the program suspended can still be dropped.
-    if (GatesInLine()) return !suspended();
-    uint64_t before = number - 1;
-    uint64_t done = retired();
-    int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
-    return !Held() && in_flight < threshold_.load(std::memory_order_relaxed);
-  };
-  if (may_launch()) return;
+  if (MayLaunch(number)) return;
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   if (!Held()) AppendMarker(Settled());
   wait_mutex_.Lock();
-  while (!may_launch()) wait_condition_.Wait(wait_mutex_);
+  while (!MayLaunch(number)) wait_condition_.Wait(wait_mutex_);
   wait_mutex_.Unlock();
   waiters_.fetch_sub(1, std::memory_order_seq_cst);
 }

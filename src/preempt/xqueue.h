@@ -71,6 +71,7 @@ class XQueue {
   bool suspended() const { return suspended_.load(std::memory_order_acquire); }
 
   // ---- waiting; each may block for as long as the device takes ----
+  bool MayLaunch(uint64_t number) const;
   void WaitUntilMayLaunch(uint64_t number);  // for platforms without gates, and for the submit worker
   void WaitRetired(uint64_t number);
   void WaitInFlight();  // what is not behind a gate has finished
@@ -90,7 +91,13 @@ class XQueue {
   ipc::ControlBlock& block() const { return *block_; }
   uint64_t submitted() const { return block_->submitted.load(std::memory_order_seq_cst); }
   uint64_t retired() const { return block_->retired.load(std::memory_order_seq_cst); }
-  void MakePausable() { pausable_.store(true, std::memory_order_relaxed); }
+  // The program may suspend it by itself, at any time.
+  void MakePausable() {
+    pausable_.store(true, std::memory_order_relaxed);
+    self_gated_.store(GatesInLine(), std::memory_order_relaxed);
+  }
+  // Stops the running command no longer; gates hold the queue as before.
+  void LiftHardStop();
   bool blocking_submit() const { return blocking_submit_; }
   SubmitWorker& worker() { return worker_; }
 
@@ -105,6 +112,8 @@ class XQueue {
   void InlineReportAfter(uint64_t number);
   void AskDevice();
   void WaitStopped();
+  void HardStop();
+  void EndHardStop();
   XControlWords Words() const;
 
   void ApplyLevels(bool hold);
@@ -117,7 +126,8 @@ class XQueue {
   // Read on every launch.
   ipc::ControlBlock* block_ = nullptr;
   std::atomic<bool> suspended_{false};
-  std::atomic<uint32_t> launching_{0};  // threads between LaunchBegin and LaunchEnd
+  std::atomic<bool> self_gated_{false};  // gates in line are there though no scheduler asked for them
+  std::atomic<uint32_t> launching_{0};   // threads between LaunchBegin and LaunchEnd
   std::atomic<uint64_t> settled_{0};
 
   std::atomic<uint32_t> markers_{0};       // on their way

@@ -51,7 +51,6 @@ XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
   XQueue* xqueue = queue->xqueue.load(std::memory_order_acquire);
   XQueueHandle handle = xqueue == nullptr ? 0 : xqueue->handle();
   if (handle == 0) return kXSchedErrorNotFound;
-  xqueue->MakePausable();
   *xq = handle;
   return kXSchedSuccess;
 }
@@ -61,6 +60,7 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, int64_t level) {
   XQueuePin queue = XQueueTable::Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (level > queue->hwq().ops.max_level) return kXSchedErrorNotSupported;
+  queue->MakePausable();
   queue->SetLevel(static_cast<XPreemptLevel>(level));
   Agent::Get().ConfigChanged(*queue);
   return kXSchedSuccess;
@@ -122,11 +122,13 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   XQueuePin queue = XQueueTable::Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (queue->suspended()) return kXSchedSuccess;
+  queue->MakePausable();
   if ((flags & kQueueSuspendFlagWaitAll) != 0) WaitAll(*queue);
   if ((flags & kQueueSuspendFlagWaitIdle) != 0) {
     while (!queue->Idle() || !queue->worker().Empty()) WaitAll(*queue);
   }
   queue->Suspend(true);
+  queue->worker().WaitBetweenLaunches();
   if ((flags & kQueueSuspendFlagSyncHwQueue) != 0) queue->WaitInFlight();
   return kXSchedSuccess;
 }

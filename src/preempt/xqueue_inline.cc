@@ -12,7 +12,7 @@ namespace {
 // Longer than a device takes from looking at a gate's words to reporting that it went through.
 constexpr useconds_t kStoppedPollUs = 10;
 
-constexpr int kSlicedFactor = 10;
+constexpr int kSlicedFactor = 20;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
   InlineGates::Now now{};
   now.retired = retired();
   now.hold = Held();
-  now.gated = (flags & ipc::kFlagGated) != 0;
+  now.gated = (flags & ipc::kFlagGated) != 0 || self_gated_.load(std::memory_order_relaxed);
   // At level 1 no more is in flight than the launch config says.
   now.at_most = level() == kPreemptLevelBlock ? config().threshold : INT64_MAX;
   // Where time slices have served the rival before any gate could, gates only keep the queue from coming
@@ -84,12 +84,32 @@ void XQueue::TellDevice() {
   const bool forced = ForcedOpen();
   block_->open.store(forced ? 1 : 0, std::memory_order_seq_cst);
   block_->pause.store(suspended() && !forced ? 1 : 0, std::memory_order_seq_cst);
-  const XHwQueueOps& ops = hwq_->ops;
-  if (ops.interrupt == nullptr || level() < kPreemptLevelInterrupt) return;
+  if (hwq_->ops.interrupt == nullptr) return;
   // A hard stop is the program's own doing: the scheduler stops such queues by gates and time slices.
-  const bool interrupt = suspended() && !forced;
-  if (interrupt && !interrupted_) interrupted_ = ops.interrupt(hwq_->impl) == kXSchedSuccess;
-  if (!interrupt && interrupted_) interrupted_ = ops.restore(hwq_->impl) != kXSchedSuccess;
+  const bool stop = suspended() && !forced && level() >= kPreemptLevelInterrupt;
+  if (stop && !interrupted_) HardStop();
+  if (!stop && interrupted_) EndHardStop();
+}
+
+// REQUIRES: level_mutex_.
+void XQueue::HardStop() {
+  // Before looking at the others: whoever launches from now on sees it, and lifts it.
+  XQueueTable::CountHardStop(1);
+  // It stops everything of the process on the device.
+  interrupted_ = XQueueTable::OthersAreQuiet(*this) && hwq_->ops.interrupt(hwq_->impl) == kXSchedSuccess;
+  if (!interrupted_) XQueueTable::CountHardStop(-1);
+}
+
+// REQUIRES: level_mutex_.
+void XQueue::EndHardStop() {
+  hwq_->ops.restore(hwq_->impl);
+  interrupted_ = false;
+  XQueueTable::CountHardStop(-1);
+}
+
+void XQueue::LiftHardStop() {
+  MutexLock lock(level_mutex_);
+  if (interrupted_ && GatesInLine()) EndHardStop();
 }
 
 XControlWords XQueue::Words() const {

@@ -69,7 +69,8 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->gates_.Reset();
   queue->inline_gates_.Reset();
   queue->gates_failed_.store(false, std::memory_order_relaxed);
-  queue->pausable_.store(options.pausable, std::memory_order_relaxed);
+  queue->pausable_.store(false, std::memory_order_relaxed);
+  queue->self_gated_.store(false, std::memory_order_relaxed);
   queue->hwq_ = hwq;
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);
@@ -81,6 +82,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->batch_size_.store(options.config.batch_size, std::memory_order_relaxed);
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
+  if (options.pausable) queue->MakePausable();
   queue->draining_.store(false, std::memory_order_relaxed);
   queue->nameless_ = false;
   XQueueHandle handle =
@@ -171,6 +173,23 @@ void XQueueTable::ForceAllOpen(bool open) {
 
 bool XQueueTable::all_forced_open() { return forced_open.load(std::memory_order_seq_cst) > 0; }
 
+constinit std::atomic<int> XQueueTable::hard_stops_{0};
+
+bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
+  bool quiet = true;
+  for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
+    if (&*other == &queue || other->hwq().device != queue.hwq().device) continue;
+    quiet &= other->suspended() || other->Idle();
+  }
+  return quiet;
+}
+
+void XQueueTable::LiftHardStops(const XQueue& queue) {
+  for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
+    if (other->hwq().device == queue.hwq().device) other->LiftHardStop();
+  }
+}
+
 XQueuePin XQueueTable::Pin(XQueueHandle handle) {
   uint32_t index = XQueueIndex(handle);
   if (index >= ipc::kMaxQueues) return XQueuePin();
@@ -221,6 +240,7 @@ void XQueueTable::ResetAfterFork() {
   mutex.ResetAfterFork();
   by_key->ResetAfterFork();
   forced_open.store(0, std::memory_order_relaxed);
+  hard_stops_.store(0, std::memory_order_relaxed);
   for (XQueue& queue : slots->queues) {
     if (!queue.taken_) continue;
     // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees

@@ -52,6 +52,14 @@ class XQueueTable {
   static void ForceAllOpen(bool open);
   static bool all_forced_open();
 
+  // Queues whose process is stopped on their device as a whole. It is only while nothing else of it is at
+  // work there.
+  static int hard_stops() { return hard_stops_.load(std::memory_order_seq_cst); }
+  static void CountHardStop(int change) { hard_stops_.fetch_add(change, std::memory_order_seq_cst); }
+  static bool OthersAreQuiet(const XQueue& queue);
+  // `queue` is about to launch: nothing stops its device.
+  static void LiftHardStops(const XQueue& queue);
+
   // Lock-free; for launches.
   static XQueue* Find(XPlatform platform, uint64_t key);
   // Slot of a marker's ticket. Its queue may be gone; the slot is not used again while markers are on their
@@ -63,6 +71,8 @@ class XQueueTable {
 
  private:
   static void Finish(XQueue& queue);
+
+  static std::atomic<int> hard_stops_;
 };
 
 }  // namespace xsched::preempt

@@ -252,7 +252,8 @@ void Server::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
   if (found == connections_.end()) return;
   ipc::ProcessSlice message{};
   message.device = static_cast<uint64_t>(device);
-  message.slice_us = static_cast<uint64_t>(slice / std::chrono::microseconds(1));
+  message.slice_us =
+      slice == sched::kNoSlice ? ~uint64_t{0} : static_cast<uint64_t>(slice / std::chrono::microseconds(1));
   // Who does not read its messages keeps the slice that it has; its queues are held all the same.
   found->second->Send(message);
 }

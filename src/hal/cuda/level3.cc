@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <utility>
+
 #include "base/log.h"
 #include "base/mutex.h"
 #include "hal/cuda/channel_groups/channel_groups.h"
@@ -19,9 +21,8 @@ constexpr microseconds kDriversSlice{2048};
 
 struct DeviceState {
   XDevice device;
-  int queues;       // of this process
-  int interrupted;  // of these
-  bool stopped;     // its groups are off
+  int interrupted;  // queues of this process that want it stopped
+  bool taken_off;   // by the scheduler: another process has its turn
   uint64_t slice_us;
   microseconds drivers_slice;
   uint64_t seen_changes;
@@ -83,15 +84,32 @@ bool Stop(DeviceState& state) {
 }
 
 // REQUIRES: mutex.
-bool GoOn(DeviceState& state) {
+bool GoOn(const DeviceState& state) {
+  // Whoever else wants it stopped has the last word.
+  if (state.interrupted != 0 || state.taken_off) return true;
   return ForEachGroup(state.device, "cannot let the GPU go on",
                       [](const ChannelGroup& group) { return OwnChannelGroups().Schedule(group, true); });
+}
+
+// What runs goes on to the end of its turn, which others' work ends soon.
+XResult TakeOff(DeviceState& state) {
+  if (state.taken_off) return kXSchedSuccess;
+  state.taken_off =
+      ForEachGroup(state.device, "cannot take the process off the GPU",
+                   [](const ChannelGroup& group) { return OwnChannelGroups().Schedule(group, false); });
+  return state.taken_off ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
 XResult SetSlice(XDevice device, uint64_t slice_us) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
+  if (slice_us == kSliceNone) return TakeOff(*state);
+  if (std::exchange(state->taken_off, false)) {
+    GoOn(*state);
+    // Off and on again is what happens often; the slice is still there.
+    if (slice_us == state->slice_us) return kXSchedSuccess;
+  }
   if (state->slice_us == 0) {
     // To be able to give it back.
     Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(device);
@@ -136,7 +154,6 @@ bool QueueMade(XDevice device) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return false;
-  ++state->queues;
   if (!support && !state->told) {
     XSCHED_INFO("CUDA runs with preemption level 2 at most: %s", support.error().text());
     state->told = true;
@@ -144,23 +161,13 @@ bool QueueMade(XDevice device) {
   return static_cast<bool>(support);
 }
 
-void QueueGone(XDevice device) {
-  MutexLock lock(mutex);
-  if (DeviceState* state = Of(device)) --state->queues;
-}
-
 XResult InterruptQueue(XDevice device) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
-  ++state->interrupted;
-  // The others go on; this one's gates hold what has not started.
-  if (state->interrupted < state->queues || state->stopped) return kXSchedSuccess;
-  state->stopped = true;
-  if (Stop(*state)) return kXSchedSuccess;
-  GoOn(*state);
-  state->stopped = false;
+  if (++state->interrupted > 1 || Stop(*state)) return kXSchedSuccess;
   --state->interrupted;
+  GoOn(*state);
   return kXSchedErrorHardware;
 }
 
@@ -168,10 +175,8 @@ XResult RestoreQueue(XDevice device) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
-  --state->interrupted;
-  if (!state->stopped) return kXSchedSuccess;
-  state->stopped = false;
-  return GoOn(*state) ? kXSchedSuccess : kXSchedErrorHardware;
+  if (--state->interrupted > 0 || GoOn(*state)) return kXSchedSuccess;
+  return kXSchedErrorHardware;
 }
 
 }  // namespace xsched::cuda

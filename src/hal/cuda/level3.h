@@ -9,10 +9,9 @@ namespace xsched::cuda {
 
 // A queue is being made on `device`: does it have level 3? The reason why not is logged once.
 bool QueueMade(XDevice device);
-void QueueGone(XDevice device);
 
-// The program wants this one's running command stopped, or to go on. Some 0.6 ms for the last one to stop,
-// and the first to go on.
+// Stops all of the process on the device, or lets it go on when as many have asked for that. Some 0.3 ms
+// each.
 XResult InterruptQueue(XDevice device);
 XResult RestoreQueue(XDevice device);
 

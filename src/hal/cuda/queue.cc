@@ -115,10 +115,7 @@ XResult Synchronize(void* hwq) {
 XResult Interrupt(void* hwq) { return InterruptQueue(Of(hwq).device); }
 XResult Restore(void* hwq) { return RestoreQueue(Of(hwq).device); }
 
-void Destroy(void* hwq) {
-  QueueGone(Of(hwq).device);
-  delete &Of(hwq);
-}
+void Destroy(void* hwq) { delete &Of(hwq); }
 
 XHwQueueOps OpsFor(CUstream stream, bool level3) {
   XHwQueueOps ops{};

@@ -36,6 +36,8 @@ struct ProcessView {
 };
 
 inline constexpr Duration kDriversSlice{0};
+// None: the process is off the device, for another has its turn.
+inline constexpr Duration kNoSlice{-1};
 // So short that whoever else has work has the device at once. Two ready processes with it make no progress
 // (measured on H200), so they take turns.
 inline constexpr Duration kShortestSlice = std::chrono::microseconds(1);

@@ -37,23 +37,23 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
   }
   // Who cannot be sliced would have the driver's slice beside the others' shortest.
   division_ = views_.size() > 1 && all_sliceable ? policy.Divide(views_) : Division::kNone;
-  if (division_ == Division::kNone) {
-    for (ProcessView& view : views_) view.slice = kDriversSlice;
+
+  for (size_t i = members_.size(); i-- > 0;) {
+    Member& member = members_[i];
+    auto is_its = [&member](const ProcessView& view) { return view.id == member.process; };
+    if (std::any_of(views_.begin(), views_.end(), is_its)) continue;
+    Report(device, member, kDriversSlice, sink);
+    members_.Remove(i);
   }
   for (const ProcessView& view : views_) {
-    if (view.slice != SliceOf(view.id)) sink.SetSlice(view.id, device, view.slice);
-  }
-  for (const Set& set : slices_) {
-    auto is_its = [&set](const ProcessView& view) { return view.id == set.process; };
-    bool gone = std::none_of(views_.begin(), views_.end(), is_its);
-    if (gone && set.slice != kDriversSlice) sink.SetSlice(set.process, device, kDriversSlice);
-  }
-  slices_.Clear();
-  for (const ProcessView& view : views_) {
-    if (!slices_.Push(Set{view.id, view.slice})) return;
+    if (Find(view.id) == nullptr && !members_.Push(Member{view.id, kDriversSlice, kDriversSlice})) continue;
+    Member& member = *Find(view.id);
+    member.slice = none() ? kDriversSlice : view.slice;
+    // Who is off has its turn to come.
+    if (member.slice != kShortestSlice || member.reported != kNoSlice)
+      Report(device, member, member.slice, sink);
   }
   for (QueueRecord* queue : queues) {
-    queue->has_shortest_slice = SliceOf(queue->process) == kShortestSlice;
     auto holds_it = [&](const QueueRecord* other) {
       return other != queue && other->process == queue->process && policy.CanHold(queue->hints, other->hints);
     };
@@ -61,46 +61,61 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
   }
 }
 
-Duration ProcessSlices::SliceOf(ProcessId process) const {
-  for (const Set& set : slices_) {
-    if (set.process == process) return set.slice;
-  }
-  return kDriversSlice;
-}
-
-TimePoint ProcessSlices::TakeTurns(std::span<QueueRecord* const> queues, TimePoint now, Duration turn) {
+TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now,
+                                   Duration turn, ControlSink& sink) {
   if (division_ != Division::kBesideHolding) return kNever;
-  auto competes = [](const QueueRecord& queue) {
-    return queue.run && queue.has_shortest_slice && queue.Takes();
-  };
-  // The lowest id, and the lowest above that of whose turn it is.
-  bool any = false;
-  bool keeps = false;
-  bool others = false;
-  ProcessId first{};
-  ProcessId next{};
-  bool has_next = false;
-  for (const QueueRecord* queue : queues) {
-    if (!competes(*queue)) continue;
-    ProcessId process = queue->process;
-    if (!any || process < first) first = process;
-    if (process > turn_ && (!has_next || process < next)) {
-      next = process;
-      has_next = true;
-    }
-    any = true;
-    keeps |= process == turn_;
-    others |= process != turn_;
-  }
-  if (!any) return kNever;
-  if (!keeps || (others && now >= turn_until_)) {
-    turn_ = has_next ? next : first;
+  CountQueues(queues);
+  const Member* next = After(turn_);
+  if (next == nullptr) return kNever;  // a more urgent process is at work: who is off stays so
+  const Member* current = Find(turn_);
+  const bool others = next->process != turn_;
+  if (current == nullptr || !current->competes || (others && now >= turn_until_)) {
+    turn_ = next->process;
     turn_until_ = now + turn;
   }
-  for (QueueRecord* queue : queues) {
-    if (competes(*queue) && queue->process != turn_) queue->run = false;
+  for (Member& member : members_) {
+    if (member.slice != kShortestSlice) continue;
+    // Who has nothing to do disturbs nobody, and shall find the device at once.
+    bool off = member.ready && member.process != turn_;
+    Report(device, member, off ? kNoSlice : kShortestSlice, sink);
   }
   return others ? turn_until_ : kNever;
+}
+
+void ProcessSlices::CountQueues(std::span<QueueRecord* const> queues) {
+  for (Member& member : members_) member.ready = member.competes = false;
+  for (const QueueRecord* queue : queues) {
+    Member* member = queue->Takes() ? Find(queue->process) : nullptr;
+    if (member == nullptr || member->slice != kShortestSlice) continue;
+    member->ready = true;
+    member->competes |= queue->run;
+  }
+}
+
+const ProcessSlices::Member* ProcessSlices::After(ProcessId process) const {
+  const size_t count = members_.size();
+  size_t start = 0;
+  for (size_t i = 0; i < count; ++i) {
+    if (members_[i].process == process) start = i + 1;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const Member& member = members_[(start + i) % count];
+    if (member.competes) return &member;
+  }
+  return nullptr;
+}
+
+ProcessSlices::Member* ProcessSlices::Find(ProcessId process) {
+  for (Member& member : members_) {
+    if (member.process == process) return &member;
+  }
+  return nullptr;
+}
+
+void ProcessSlices::Report(DeviceId device, Member& member, Duration slice, ControlSink& sink) {
+  if (member.reported == slice) return;
+  member.reported = slice;
+  sink.SetSlice(member.process, device, slice);
 }
 
 }  // namespace xsched::sched

@@ -1,9 +1,10 @@
 // Time slices of whole processes, where a device's own scheduler divides its time between them (level 3).
 //
-// They are set when processes or hints change, never per task: a call takes the driver half a millisecond.
-// The policy says how long each process may keep the device (Policy::Divide). Two processes with the shortest
-// slice cannot both run, for the device would do nothing but change between them: so of those that are ready
-// one has its turn at a time, and the others' queues are held.
+// They are set when processes or hints change, never per task: a call takes the driver a fraction of a
+// millisecond. The policy says how long each process may keep the device (Policy::Divide). Two processes with
+// the shortest slice cannot both want the device, for it would do nothing but change between them; one that
+// waits at a gate wants it as well. So of those that are ready one has its turn at a time, and the others are
+// taken off.
 //
 // Pure; of one device.
 #pragma once
@@ -31,18 +32,27 @@ class ProcessSlices {
   // Do the slices alone say who runs?
   bool replace_holding() const { return division_ == Division::kAlone; }
 
-  // After the policy: of the processes with the shortest slice, holds the queues (QueueRecord::run) of all
-  // but one. Returns when the next one has its turn.
-  TimePoint TakeTurns(std::span<QueueRecord* const> queues, TimePoint now, Duration turn);
+  // After the policy: of the processes with the shortest slice that may run, takes all but one off the
+  // device. Returns when the next one has its turn.
+  TimePoint TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now, Duration turn,
+                      ControlSink& sink);
 
  private:
-  Duration SliceOf(ProcessId process) const;
-
-  struct Set {
+  struct Member {
     ProcessId process;
-    Duration slice;
+    Duration slice;     // by the policy
+    Duration reported;  // that, or kNoSlice
+    bool ready = false;
+    bool competes = false;  // … and may run
   };
-  Array<Set> slices_;  // as reported, in order of the ids; empty: everybody has the driver's
+
+  Member* Find(ProcessId process);
+  void CountQueues(std::span<QueueRecord* const> queues);
+  // The competing member after `process`, around the circle. Null: nobody competes.
+  const Member* After(ProcessId process) const;
+  static void Report(DeviceId device, Member& member, Duration slice, ControlSink& sink);
+
+  Array<Member> members_;  // in the order in which they came
   Array<ProcessView> views_;
   Division division_ = Division::kNone;
   TimePoint refresh_at_ = kNever;

@@ -146,12 +146,13 @@ TEST_F(ProcessSlicesTest, of_those_with_the_shortest_one_at_a_time_runs) {
   int turns[4] = {};
   for (int turn = 0; turn < 9; ++turn) {
     TimePoint next = Decide();
-    int running = 0;
+    int on = 0;
     for (uint64_t id : {1, 2, 3}) {
-      running += Runs(id);
-      turns[id] += Runs(id);
+      EXPECT_TRUE(Runs(id)) << "who waits at a gate would want the device as well";
+      on += SliceOf(id) != kNoSlice;
+      turns[id] += SliceOf(id) != kNoSlice;
     }
-    EXPECT_EQ(running, 1);
+    EXPECT_EQ(on, 1);
     ASSERT_NE(next, kNever);
     now_ += microseconds(TIMESLICE_DEFAULT);
   }
@@ -166,21 +167,56 @@ TEST_F(ProcessSlicesTest, who_has_no_work_has_no_turn) {
   Add(9, 5);
   Work(1);
   Decide();
-  EXPECT_TRUE(Runs(1));
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(2), kShortestSlice) << "it shall find the device at once";
   now_ += microseconds(TIMESLICE_DEFAULT) * 2;
   Decide();
-  EXPECT_TRUE(Runs(1)) << "nobody else wants it";
+  EXPECT_EQ(SliceOf(1), kShortestSlice) << "nobody else wants it";
 }
 
 TEST_F(ProcessSlicesTest, the_urgent_one_holds_all_the_others) {
   Add(1, 0);
   Add(2, 0);
   Add(9, 5);
-  for (uint64_t id : {1, 2, 9}) Work(id);
+  for (uint64_t id : {1, 2}) Work(id);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kNoSlice);
+  int changes = sink_.slice_changes;
+  Work(9);
   Decide();
   EXPECT_FALSE(Runs(1));
   EXPECT_FALSE(Runs(2));
   EXPECT_TRUE(Runs(9));
+  EXPECT_EQ(sink_.slice_changes, changes) << "whose turn it is stays";
+}
+
+TEST_F(ProcessSlicesTest, who_is_off_is_on_again_when_the_one_with_the_turn_has_finished) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Work(2);
+  Decide();
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  scheduler_.Progress(QueueId{1}, 1, 1, now_);
+  now_ += milliseconds(1);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kShortestSlice);
+}
+
+TEST_F(ProcessSlicesTest, who_is_off_is_on_again_without_a_more_urgent_process) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Work(2);
+  Decide();
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  scheduler_.RemoveQueue(QueueId{9}, now_);
+  Decide();
+  now_ += milliseconds(1001);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
 }
 
 TEST_F(ProcessSlicesTest, shares_are_slices_in_proportion_and_nobody_is_held) {

@@ -23,7 +23,6 @@ struct QueueRecord {
   DeviceRecord* device;
   Hints hints;
   bool sliceable = false;
-  bool has_shortest_slice = false;  // its process, beside others
 
   QueueState state = QueueState::kIdle;
   bool absent = false;

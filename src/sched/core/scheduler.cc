@@ -298,8 +298,8 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     impl_->waits.LendPriorities();
     for_each_due([&](DeviceRecord& device) {
       TimePoint ask_at = impl_->AskPolicy(device, now);
-      device.decide_at =
-          std::min(ask_at, device.slices.TakeTurns(device.queues, now, impl_->config.timeslice));
+      device.decide_at = std::min(
+          ask_at, device.slices.TakeTurns(device.id, device.queues, now, impl_->config.timeslice, sink));
     });
     impl_->waits.LendRuns();
     for_each_due([&](DeviceRecord& device) {
