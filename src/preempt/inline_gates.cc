@@ -9,8 +9,9 @@ namespace {
 constexpr int64_t kUnknownSpacing = 4;
 // Even the shortest commands are stopped within so many.
 constexpr int64_t kMaxSpacing = 512;
-// How often a queue that others wait for tells where it is, at most.
-constexpr Duration kReportEvery = std::chrono::microseconds(50);
+// How often a queue that others wait for tells where it is, at most. Whether it has finished, the driver is
+// asked; this is for those that are long at work.
+constexpr Duration kReportEvery = std::chrono::milliseconds(5);
 
 }  // namespace
 
@@ -18,7 +19,8 @@ void InlineGates::Observe(const Now& now, uint64_t before) {
   const bool idle = now.retired >= before;
   if (observed_ && !now.hold && now.retired > observed_retired_ && now.time > observed_at_) {
     Duration each = (now.time - observed_at_) / static_cast<int64_t>(now.retired - observed_retired_);
-    mean_ = mean_ == Duration::zero() ? each : mean_ + (each - mean_) / 4;
+    // Rises at once, for a gate too few costs latency; falls slowly.
+    mean_ = each > mean_ ? each : mean_ - (mean_ - each) / 8;
     mean_ = std::max(mean_, Duration(1));
   }
   if (idle || now.hold) {
