@@ -9,7 +9,10 @@ extern "C" {
 #endif
 
 // To be called after each ioctl(2) that may concern it (rm::MayConcern), with what it returned. Keeps errno.
-XSCHED_PRIVATE void CudaObserveRequest(int fd, unsigned long request, const void* arg, int result);
+// `next`: where the request went to. Our own go there as well: whoever stands in between knows the objects by
+// the same names as the program's driver.
+XSCHED_PRIVATE void CudaObserveRequest(int fd, unsigned long request, const void* arg, int result,
+                                       xsched::cuda::rm::ControlCall next);
 
 #ifdef __cplusplus
 }

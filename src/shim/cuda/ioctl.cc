@@ -22,6 +22,8 @@ Ioctl* RealIoctl() {
   return known;
 }
 
+int NextIoctl(int fd, unsigned long request, void* argument) { return RealIoctl()(fd, request, argument); }
+
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, ...) noexcept {
@@ -29,8 +31,8 @@ extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned lon
   va_start(list, request);
   void* argument = va_arg(list, void*);
   va_end(list);
-  int result = RealIoctl()(fd, request, argument);
+  int result = NextIoctl(fd, request, argument);
   if (xsched::cuda::rm::MayConcern(request)) [[unlikely]]
-    CudaObserveRequest(fd, request, argument, result);
+    CudaObserveRequest(fd, request, argument, result, NextIoctl);
   return result;
 }

@@ -30,6 +30,9 @@ void Fill(Context&, const Arguments& a) {
   for (int i = 0; i < Get<int>(a, 8); ++i) Pointer(a)[i] = Get<int>(a, 12);
 }
 void Copy(Context&, const Arguments& a) { *Pointer(a) = *Pointer(a, 8); }
+void Work(Context&, const Arguments& a) {
+  if (auto* beat = Get<uint64_t*>(a, 0)) __atomic_fetch_add(beat, 1, __ATOMIC_RELEASE);
+}
 void Fault(Context& context, const Arguments&) { context.lost = CUDA_ERROR_ILLEGAL_ADDRESS; }
 
 // "spin_us" of "_Z7spin_usi".
@@ -44,10 +47,15 @@ std::string_view Unmangled(std::string_view name) {
 
 const std::vector<Kernel>& Kernels() {
   static const auto* const kernels =
-      new std::vector<Kernel>{{"nop", {}, Nothing},       {"spin_us", {4}, Nothing, 0},
-                              {"store", {8, 4}, Store},   {"add", {8, 4}, Add},
-                              {"fill", {8, 4, 4}, Fill},  {"copy", {8, 8}, Copy},
-                              {"append", {8, 4}, Append}, {"append_after", {8, 4, 4}, Append, 2},
+      new std::vector<Kernel>{{"nop", {}, Nothing},
+                              {"spin_us", {4}, Nothing, 0},
+                              {"store", {8, 4}, Store},
+                              {"add", {8, 4}, Add},
+                              {"fill", {8, 4, 4}, Fill},
+                              {"copy", {8, 8}, Copy},
+                              {"append", {8, 4}, Append},
+                              {"append_after", {8, 4, 4}, Append, 2},
+                              {"work", {8, 4}, Work, 1, std::chrono::nanoseconds(10)},
                               {"fault", {}, Fault}};
   return *kernels;
 }
@@ -71,9 +79,8 @@ size_t OffsetOf(const Kernel& kernel, size_t index) {
 
 Step KernelStep(Context& context, const Kernel& kernel, Arguments arguments) {
   std::chrono::nanoseconds duration(kernel_time_ns.load(std::memory_order_relaxed));
-  if (kernel.microseconds_parameter >= 0) {
-    duration =
-        std::chrono::microseconds(Get<int>(arguments, OffsetOf(kernel, kernel.microseconds_parameter)));
+  if (kernel.duration_parameter >= 0) {
+    duration = kernel.duration_unit * Get<uint32_t>(arguments, OffsetOf(kernel, kernel.duration_parameter));
   }
   Step step{Step::Kind::kKernel, [&context, &kernel, a = std::move(arguments)] { kernel.run(context, a); }};
   step.duration = duration;

@@ -8,9 +8,11 @@
 //   copy(int* to, const int* from)           *to = *from
 //   append(int* log, int v)                  log[1 + log[0]++] = v: the order in which things ran
 //   append_after(int* log, int v, int us)    the same, at the end of so long a run
+//   work(uint64_t* beat, unsigned loops)     runs for so many times 10 ns, then changes *beat, unless null
 //   fault()                                  the context is lost: CUDA_ERROR_ILLEGAL_ADDRESS
 #pragma once
 
+#include <chrono>
 #include <string_view>
 #include <vector>
 
@@ -26,7 +28,8 @@ struct Kernel {
   const char* name;
   std::vector<size_t> parameter_sizes;
   void (*run)(Context&, const Arguments&);
-  int microseconds_parameter = -1;  // which parameter says how long it runs; -1: the test does
+  int duration_parameter = -1;  // which parameter says how long it runs; -1: the test does
+  std::chrono::nanoseconds duration_unit = std::chrono::microseconds(1);
 };
 
 const std::vector<Kernel>& Kernels();
