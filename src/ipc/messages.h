@@ -105,6 +105,10 @@ struct WireHints {
   int32_t critical_priority;
 };
 
+// QueueCreated::traits: the device opens and closes the queue's gates by itself, so that its agent need not
+// be woken for them.
+inline constexpr uint32_t kTraitGatesInLine = 1u << 0;
+
 // `index` names the queue's control block. It may be used again after kQueueDestroyed.
 struct QueueCreated {
   static constexpr MessageType kType = MessageType::kQueueCreated;
@@ -116,7 +120,7 @@ struct QueueCreated {
   int64_t threshold;
   int64_t batch_size;
   uint32_t platform;  // XPlatform
-  uint32_t reserved;
+  uint32_t traits;
   uint64_t handle;       // the client's XQueueHandle; for display, and for kQueueHints
   char device_name[96];  // for display only
 };

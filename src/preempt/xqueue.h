@@ -82,6 +82,8 @@ class XQueue {
   XQueueHandle handle() const { return handle_.load(std::memory_order_acquire); }
   XQueueHandle id() const { return id_; }
   HwQueue& hwq() const { return *hwq_; }
+  // The device opens them by itself (inline_gates.h).
+  bool GatesInLine() const { return hwq_->ops.append_inline_gate != nullptr; }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
   LaunchConfig config() const;
   void SetLevel(XPreemptLevel level);
@@ -107,7 +109,6 @@ class XQueue {
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
 
   // Gates in line: xqueue_inline.cc.
-  bool GatesInLine() const { return hwq_->ops.append_inline_gate != nullptr; }
   void InlineGateBefore(uint64_t number, uint32_t flags);
   void InlineReportAfter(uint64_t number);
   void AskDevice();

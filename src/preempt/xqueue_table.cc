@@ -22,6 +22,7 @@ constinit NoDestroy<Slots> slots;
 constinit NoDestroy<PointerMap<XQueue>> by_key;
 constinit Mutex mutex;
 constinit std::atomic<int> forced_open{0};
+constinit std::atomic<int> draining{0};
 // Slots are used in turn, so that each rests before it is used again. As many take part as that needs: slots
 // that were never used are no memory.
 constexpr uint32_t kResting = 64;
@@ -42,6 +43,7 @@ XQueue* XQueueTable::Find(XPlatform platform, uint64_t key) { return by_key->Fin
 XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out) {
   if (options.level > hwq->ops.max_level) return kXSchedErrorNotSupported;
   if (!Agent::Get().Start()) return kXSchedErrorUnknown;
+  if (draining.load(std::memory_order_relaxed) != 0) FinishDrained();
 
   XQueue* queue = nullptr;
   {
@@ -132,12 +134,13 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     }
     UnregisterHwQueue(queue->hwq().handle);
     queue->draining_.store(true, std::memory_order_release);
-    Agent::Get().Wake();
+    draining.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   if (queue->HasClosedGates() && ops.retain != nullptr) {
     ops.retain(queue->hwq().impl);
     queue->draining_.store(true, std::memory_order_release);
+    draining.fetch_add(1, std::memory_order_relaxed);
     Agent::Get().Wake();
     return;
   }
@@ -158,6 +161,7 @@ void XQueueTable::FinishIfDrained(XQueue& queue) {
   if (queue.HasClosedGates() || queue.DeviceAtWork() ||
       !queue.draining_.exchange(false, std::memory_order_acq_rel))
     return;
+  draining.fetch_sub(1, std::memory_order_relaxed);
   const XHwQueueOps& ops = queue.hwq().ops;
   void* impl = queue.hwq().impl;
   UnregisterHwQueue(queue.hwq().handle);
@@ -188,6 +192,10 @@ void XQueueTable::LiftHardStops(const XQueue& queue) {
   for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
     if (other->hwq().device == queue.hwq().device) other->LiftHardStop();
   }
+}
+
+void XQueueTable::FinishDrained() {
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) FinishIfDrained(*queue);
 }
 
 XQueuePin XQueueTable::Pin(XQueueHandle handle) {
@@ -240,6 +248,7 @@ void XQueueTable::ResetAfterFork() {
   mutex.ResetAfterFork();
   by_key->ResetAfterFork();
   forced_open.store(0, std::memory_order_relaxed);
+  draining.store(0, std::memory_order_relaxed);
   hard_stops_.store(0, std::memory_order_relaxed);
   for (XQueue& queue : slots->queues) {
     if (!queue.taken_) continue;

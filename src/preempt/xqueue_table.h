@@ -71,6 +71,8 @@ class XQueueTable {
 
  private:
   static void Finish(XQueue& queue);
+  // Devices report by themselves, and wake nobody for it: looks for who has drained meanwhile.
+  static void FinishDrained();
 
   static std::atomic<int> hard_stops_;
 };

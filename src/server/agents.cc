@@ -135,6 +135,7 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   queue.index = message.index;
   queue.level = message.level;
   queue.platform = message.platform;
+  queue.traits = message.traits;
   queue.device = message.device;
   queue.handle = message.handle;
   queue.threshold = message.threshold;
@@ -233,7 +234,8 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   held_ += queue.held;
   held_ -= was_held;
   // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
-  bool agent_acts = control.run || flags != queue.flags || queue.level >= kPreemptLevelDeactivate;
+  bool agent_acts = (queue.traits & ipc::kTraitGatesInLine) == 0 &&
+                    (control.run || flags != queue.flags || queue.level >= kPreemptLevelDeactivate);
   queue.flags = flags;
   if (agent_acts) WakeLater(connection);
   if (control.tracked && !was_tracked) newly_tracked_.push_back(id);

@@ -26,6 +26,7 @@ struct Queue {
   uint32_t index;
   uint32_t level;
   uint32_t platform;
+  uint32_t traits;
   uint64_t device;
   uint64_t handle;
   int64_t threshold;
