@@ -25,6 +25,7 @@ struct State {
   std::vector<Device*> devices;     // those that CUDA_VISIBLE_DEVICES shows, in its order
   std::vector<Context*> primaries;  // by place in `devices`
   std::set<Context*> contexts;
+  std::vector<Context*> retired;
   uint64_t contexts_made = 0;
 };
 State& TheState() {
@@ -52,6 +53,7 @@ void Retire(Context& context) {
   context.streams.clear();
   context.per_thread.clear();
   TheState().contexts.erase(&context);
+  TheState().retired.push_back(&context);
 }
 
 Context*& PrimaryOf(CUdevice device) { return TheState().primaries[device]; }
