@@ -39,10 +39,10 @@ void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd
 uint64_t SubmittedNow(XQueue* queue) { return queue->Settled(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
-bool TracksDependencies(XQueue* waiter) { return waiter->block().flags.load(std::memory_order_acquire) != 0; }
+bool TracksDependencies(XQueue* queue) { return queue->block().flags.load(std::memory_order_acquire) != 0; }
 
-void AddDependency(XQueue* waiter, XQueue* owner) {
-  if (waiter != owner) Agent::Get().AddDependency(*waiter, *owner, owner->Settled());
+void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
+  if (waiter != owner) Agent::Get().AddDependency(*waiter, *owner, until);
 }
 
 void DestroyWhenDrained(XPlatform platform, uint64_t key) {

@@ -76,10 +76,11 @@ XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
 // The program's own synchronisation has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
-// Is it worth telling dependencies (is anybody scheduled against this queue)?
-XSCHED_PRIVATE bool TracksDependencies(XQueue* waiter);
-// Commands enqueued on `waiter` from now on wait for what was submitted to `owner` so far.
-XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner);
+// Is anybody scheduled against this queue? A wait is worth telling where that is so of either of the two:
+// they may be of different devices.
+XSCHED_PRIVATE bool TracksDependencies(XQueue* queue);
+// Commands enqueued on `waiter` from now on wait until `owner` has finished its command `until`.
+XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until);
 
 // The program has let the driver's queue go. What is gated still runs under the scheduler; the XQueue and its
 // HwQueue are destroyed when it has drained (at once, if nothing is outstanding).

@@ -73,11 +73,12 @@ bool HasHappened(CUevent event) {
   return next.cuEventQuery != nullptr && next.cuEventQuery(event) == CUDA_SUCCESS;
 }
 
-// The queue that a wait for `event` waits for. Null: none that is known, or it has happened.
-preempt::XQueue* AwaitedQueue(CUevent event) {
-  const EventPoint point = PointOf(event);
+// Whom a wait of `waiter` for `event`, which stands at `point`, is to be told of. Null: that has happened, or
+// nobody cares.
+preempt::XQueue* AwaitedQueue(preempt::XQueue* waiter, CUevent event, const EventPoint& point) {
   preempt::XQueue* owner = point.Queue();
-  if (owner == nullptr) return nullptr;
+  if (owner == nullptr || owner == waiter) return nullptr;
+  if (!preempt::TracksDependencies(waiter) && !preempt::TracksDependencies(owner)) return nullptr;
   if (!HasHappened(event)) return owner;
   point.HasHappened();
   return nullptr;
@@ -145,19 +146,24 @@ EventWait::EventWait(CUevent event) {
 
 EventOrder::EventOrder(CUstream stream, CUevent event) {
   preempt::XQueue* waiter = QueueForCommand(stream);
-  if (waiter == nullptr || !preempt::TracksDependencies(waiter)) return;
-  if (preempt::XQueue* owner = AwaitedQueue(event)) preempt::AddDependency(waiter, owner);
+  if (waiter == nullptr) return;
+  const EventPoint point = PointOf(event);
+  preempt::XQueue* owner = AwaitedQueue(waiter, event, point);
+  if (owner == nullptr) return;
+  wait_.emplace(waiter);
+  preempt::AddDependency(waiter, owner, point.number);
 }
 
 ContextOrder::ContextOrder(CUcontext context, CUevent event) {
   if (preempt::InsideXSched()) return;
-  preempt::XQueue* owner = AwaitedQueue(event);
-  if (owner == nullptr) return;
+  const EventPoint point = PointOf(event);
   if (context == nullptr) context = CurrentContext();
   ForEachStream([&](const Stream& stream) {
     if (stream.context.load(std::memory_order_relaxed) != context) return;
     preempt::XQueue* waiter = FindQueue(stream.key.load(std::memory_order_acquire));
-    if (waiter != nullptr && preempt::TracksDependencies(waiter)) preempt::AddDependency(waiter, owner);
+    if (waiter == nullptr) return;
+    if (preempt::XQueue* owner = AwaitedQueue(waiter, event, point))
+      preempt::AddDependency(waiter, owner, point.number);
   });
 }
 

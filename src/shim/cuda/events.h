@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
@@ -90,11 +91,17 @@ class EventWait {
   EventPoint point_;  // of the recording that is waited for: there may be a later one by the end of the wait
 };
 
-// Around cuStreamWaitEvent.
+// Around cuStreamWaitEvent. A wait for what has not happened yet is a command, where others are scheduled
+// against one of the two: the waiter has work to do, be it nothing else, and so may lend its right to run.
 class EventOrder {
  public:
   EventOrder(CUstream stream, CUevent event);
-  void Finish(CUresult) {}
+  void Finish(CUresult result) {
+    if (wait_.has_value()) wait_->Finish(result == CUDA_SUCCESS);
+  }
+
+ private:
+  std::optional<preempt::LaunchScope> wait_;
 };
 
 // Around cuCtxWaitEvent. A null context is the current one.

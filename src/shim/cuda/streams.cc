@@ -179,14 +179,14 @@ void AddImplicitDependencies(preempt::XQueue* waiter, CUstream stream) {
   CUcontext context = record->context.load(std::memory_order_relaxed);
   if (record->blocking.load(std::memory_order_relaxed)) {
     preempt::XQueue* legacy = FindQueue(LegacyStreamKey(reinterpret_cast<uint64_t>(context)));
-    if (legacy != nullptr) preempt::AddDependency(waiter, legacy);
+    if (legacy != nullptr) preempt::AddDependency(waiter, legacy, preempt::SubmittedNow(legacy));
   }
   if (!record->legacy.load(std::memory_order_relaxed)) return;
   ForEachStream([&](const Stream& other) {
     if (other.context.load(std::memory_order_relaxed) != context) return;
     if (!other.blocking.load(std::memory_order_relaxed)) return;
     if (preempt::XQueue* owner = FindQueue(other.key.load(std::memory_order_relaxed)))
-      preempt::AddDependency(waiter, owner);
+      preempt::AddDependency(waiter, owner, preempt::SubmittedNow(owner));
   });
 }
 

@@ -28,7 +28,7 @@ void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint cou
     if (cl_command_queue queue = QueueOf(next, events[i]))
       owner = preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
     if (owner != nullptr && owner != waiter && IsPending(next, events[i]))
-      preempt::AddDependency(waiter, owner);
+      preempt::AddDependency(waiter, owner, preempt::SubmittedNow(owner));
   }
 }
 

@@ -231,6 +231,12 @@ void standin_set_scheduled(int ordinal, int on) {
   }
 }
 
+int standin_scheduled(int ordinal) {
+  standin::Lock lock;
+  standin::Device* device = standin::DeviceAt(ordinal);
+  return device && device->turns().scheduled() ? 1 : 0;
+}
+
 uint64_t standin_busy_ns(int ordinal) {
   standin::Lock lock;
   const standin::Device* device = standin::DeviceAt(ordinal);

@@ -26,7 +26,8 @@ struct Manager {
   std::mutex mutex;
   std::map<uint32_t, Object> objects;
   std::map<uint32_t, uint32_t> answers;
-  std::map<uint32_t, uint64_t> controls;
+  std::map<uint32_t, uint64_t> controls, last;
+  uint64_t all_controls = 0;
   uint32_t next_client = 0xc1d00001;
 
   uint32_t Allocate(uint32_t parent, uint32_t* handle, uint32_t object_class, uint64_t parameters) {
@@ -68,6 +69,7 @@ struct Manager {
 
   uint32_t Act(const Control& control) {
     ++controls[control.command];
+    last[control.command] = ++all_controls;
     if (const auto answer = answers.find(control.command); answer != answers.end()) return answer->second;
     const auto found = objects.find(control.object);
     if (found == objects.end()) return kInvalidObject;
@@ -150,6 +152,11 @@ void fake_rm_answer(uint32_t command, uint32_t status) {
 uint64_t fake_rm_controls(uint32_t command) {
   std::lock_guard lock(TheManager().mutex);
   return TheManager().controls[command];
+}
+
+uint64_t fake_rm_last(uint32_t command) {
+  std::lock_guard lock(TheManager().mutex);
+  return TheManager().last[command];
 }
 
 uint64_t fake_rm_objects(uint32_t object_class) {

@@ -44,6 +44,7 @@ void standin_set_immediate(int on);
 void standin_set_timeslice(int ordinal, uint64_t us);
 uint64_t standin_timeslice(int ordinal);
 void standin_set_scheduled(int ordinal, int on);
+int standin_scheduled(int ordinal);
 // Time that kernels of this process have run on the device.
 uint64_t standin_busy_ns(int ordinal);
 // Commands that the device has not finished yet, over all streams.
