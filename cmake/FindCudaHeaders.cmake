@@ -1,11 +1,15 @@
 # The headers of CUDA's driver API: CudaHeaders_FOUND, CudaHeaders_INCLUDE_DIR. Looked for in CUDA_HOME, the toolkit's usual
-# place, and where Python's nvidia-cuda-runtime packages put them. Nothing of CUDA is linked.
-find_package(Python3 3.11 QUIET COMPONENTS Interpreter)
+# place, where Python's nvidia-cuda-runtime packages put them, and where scripts/fetch-cuda-headers.sh does. Nothing of CUDA
+# is linked. Works by itself, too (cmake -P): that script asks it.
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+  find_package(Python3 3.11 QUIET COMPONENTS Interpreter)
+endif()
 if(Python3_SITELIB)
   file(GLOB _python_packages ${Python3_SITELIB}/nvidia/cu*/include)
 endif()
 find_path(CudaHeaders_INCLUDE_DIR cudaTypedefs.h
-          HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include ${_python_packages})
+          HINTS $ENV{CUDA_HOME}/include $ENV{CUDA_PATH}/include /usr/local/cuda/include ${_python_packages}
+                ${CMAKE_CURRENT_LIST_DIR}/../build/cuda-headers/include)
 mark_as_advanced(CudaHeaders_INCLUDE_DIR)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(CudaHeaders REQUIRED_VARS CudaHeaders_INCLUDE_DIR

@@ -2,7 +2,7 @@
 # Usage: install-deps.sh [--runtime | --dev]
 # Installs what is missing of the Debian 12 packages that XSched needs; asks no questions.
 #   --runtime  what an installed XSched needs, with PoCL (OpenCL on the CPU) and the programs of the demo
-#   --dev      what building and testing it needs; brings what it runs with
+#   --dev      what building and testing it needs; brings what it runs with. CUDA's headers, too (fetch-cuda-headers.sh)
 #   (neither)  both
 set -euo pipefail
 
@@ -45,19 +45,20 @@ for package in "${wanted[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [[ $status == installed || " ${missing[*]} " == *" $package "* ]] || missing+=("$package")
 done
-if ((${#missing[@]} == 0)); then
-  exit 0
+
+if ((${#missing[@]} != 0)); then
+  as_root=()
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      echo "Neither root nor sudo: please let an administrator run" >&2
+      echo "  apt-get install ${missing[*]}" >&2
+      exit 1
+    fi
+    as_root=(sudo)
+  fi
+  echo "installing ${missing[*]}"
+  "${as_root[@]}" apt-get update -q
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-as_root=()
-if ((EUID != 0)); then
-  if ! command -v sudo >/dev/null; then
-    echo "Neither root nor sudo: please let an administrator run" >&2
-    echo "  apt-get install ${missing[*]}" >&2
-    exit 1
-  fi
-  as_root=(sudo)
-fi
-echo "installing ${missing[*]}"
-"${as_root[@]}" apt-get update -q
-"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+[[ ${1:-} == --runtime ]] || "$(dirname "$0")/fetch-cuda-headers.sh"
