@@ -34,7 +34,7 @@ class Client:
 
     def start(self, place, command, env=None):
         self.lines = []
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                         env={**os.environ, **place.env, **(env or {})})
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
@@ -62,6 +62,10 @@ class Client:
                 at = time_ms - moment
                 break
         return at
+
+    def say(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
 
     def kill(self, how=signal.SIGKILL):
         self.process.send_signal(how)
