@@ -1,0 +1,46 @@
+// XSCHED_PASSTHROUGH_LIBS.
+#include "fixture.h"
+#include "launching_library.h"
+
+namespace xsched::cuda {
+namespace {
+
+class PassThroughLibraries : public CudaProgram {
+ protected:
+  // Is read at the first command.
+  void SetUp() override {}
+  void Prepare(const char* libraries) {
+    if (libraries != nullptr) setenv("XSCHED_PASSTHROUGH_LIBS", libraries, 1);
+    CudaProgram::SetUp();
+    stream_ = NewStream();
+  }
+  CUresult LaunchThere() const { return LaunchFromLibrary(stream_, memory_, kCount); }
+
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(PassThroughLibraries, by_default_a_librarys_commands_are_scheduled) {
+  Prepare(nullptr);
+  ASSERT_EQ(LaunchThere(), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+TEST_F(PassThroughLibraries, a_named_librarys_commands_pass_and_the_programs_are_scheduled) {
+  Prepare("libother,liblaunching");
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(LaunchThere(), CUDA_SUCCESS);
+  EXPECT_FALSE(HasQueue(KeyOf(stream_)));
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(LaunchThere(), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(StateOf(stream_), kQueueStateIdle);
+}
+
+TEST_F(PassThroughLibraries, another_librarys_name_changes_nothing) {
+  Prepare("libother");
+  ASSERT_EQ(LaunchThere(), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
+}  // namespace
+}  // namespace xsched::cuda
