@@ -7,7 +7,7 @@
 //   group <time slice, µs> <on the device: 1, or off: 0> <times that the slice was set>
 //
 // A line of input is a command: "mode MODE", "streams N" (makes, uses and destroys as many), "refuse CONTROL"
-// (the resource manager, from now on).
+// (the resource manager, from now on), "exit". As with a driver, its end waits for the device.
 #include <cuda.h>
 #include <poll.h>
 #include <stdio.h>
@@ -112,6 +112,10 @@ int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   if (argc != 4) return 2;
   std::string mode = argv[1];
+  // Registered first, and so last to run.
+  atexit([] {
+    while (standin_pending(0) != 0) usleep(1000);
+  });
   Program program(atoi(argv[2]));
   const double end = NowMs() + atof(argv[3]) * 1000;
   double next_line = 0;
@@ -125,6 +129,7 @@ int main(int argc, char** argv) {
       std::string command;
       words >> command;
       if (command == "mode") words >> mode;
+      if (command == "exit") return 0;
       int count = 0;
       if (command == "streams" && words >> count) program.Streams(count);
       uint32_t control = 0;

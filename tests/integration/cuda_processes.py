@@ -122,22 +122,39 @@ def without_the_server_slices_are_the_drivers_and_gates_are_open(place):
     high.wait_for_slice(LONG)
 
 
-@test
-def who_is_off_the_device_is_on_it_again_without_the_server(place):
+def low_ones_in_turns(place):
+    """Two low programs, of which one at a time is on the device, and a high one that has paused."""
     place.start_server()
     low = [CudaClient(place), CudaClient(place)]
-    CudaClient(place, "idle", priority=5)
-    rival = CudaClient(place, "task", priority=5)
+    high = CudaClient(place, "task", priority=5)
     for client in low:
         client.wait_for_slice(SHORTEST)
-    rival.end()
+    high.say("mode idle")
     wait_until(lambda: all(any(line.startswith("group 1 0") for line in client.lines) for client in low), "they take turns", 10)
+    return low, high
+
+
+@test
+def who_is_off_the_device_is_on_it_again_without_the_server(place):
+    low, _ = low_ones_in_turns(place)
     place.server.kill()
     place.server.wait()
     for client in low:
         client.wait_for_slice(DRIVERS)
         wait_until(lambda: client.group()[1] == 1, f"it is on: {client.group()}")  # noqa: B023
         wait_until(lambda: gains(client) > 20, "it works")  # noqa: B023
+
+
+@test
+def who_is_off_the_device_can_end(place):
+    low, high = low_ones_in_turns(place)
+    high.say("mode continuous")
+    wait_until(lambda: all(is_held(place, client) for client in low), "the low ones are held")
+    time.sleep(0.2)
+    off = [client for client in low if client.group()[1] == 0]
+    check(len(off) == 1, f"one of them is off the device: {[client.group() for client in low]}")
+    off[0].say("exit")
+    check(off[0].process.wait(15) == 0, "it ends")
 
 
 @test
