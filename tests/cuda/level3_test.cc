@@ -62,21 +62,18 @@ class HardStop : public CudaProgram {
   XQueueHandle queue_ = 0;
 };
 
-TEST_F(HardStop, takes_the_group_off_and_then_preempts_it) {
+TEST_F(HardStop, disables_the_channels_and_a_resume_enables_them) {
   Begin(stream_, 100'000);
   ASSERT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagNone), kXSchedSuccess);
   EXPECT_FALSE(Runs());
-  EXPECT_EQ(fake_rm_controls(kGroupSchedule), 1u);
-  EXPECT_EQ(fake_rm_controls(kGroupPreempt), 1u);
-  EXPECT_LT(fake_rm_last(kGroupSchedule), fake_rm_last(kGroupPreempt));
+  EXPECT_EQ(fake_rm_controls(kSubdeviceDisableChannels), 1u);
   const uint64_t busy = standin_busy_ns(0);
   std::this_thread::sleep_for(milliseconds(30));
   EXPECT_EQ(standin_busy_ns(0), busy);
 
   ASSERT_EQ(XQueueResume(queue_, kQueueResumeFlagNone), kXSchedSuccess);
   EXPECT_TRUE(Runs());
-  EXPECT_EQ(fake_rm_controls(kGroupSchedule), 2u);
-  EXPECT_EQ(fake_rm_controls(kGroupPreempt), 1u);
+  EXPECT_EQ(fake_rm_controls(kSubdeviceDisableChannels), 2u);
   ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
   EXPECT_GE(standin_busy_ns(0), 100'000'000u);
 }
@@ -86,7 +83,7 @@ TEST_F(HardStop, below_level_3_asks_nothing_of_the_resource_manager) {
   Begin(stream_, 10'000);
   ASSERT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagNone), kXSchedSuccess);
   EXPECT_TRUE(Runs());
-  EXPECT_EQ(fake_rm_controls(kGroupSchedule), 0u);
+  EXPECT_EQ(fake_rm_controls(kSubdeviceDisableChannels), 0u);
   ASSERT_EQ(XQueueResume(queue_, kQueueResumeFlagNone), kXSchedSuccess);
 }
 
@@ -137,7 +134,7 @@ TEST_F(HardStop, ends_with_its_queue) {
 }
 
 TEST_F(HardStop, that_the_resource_manager_refuses_is_a_stop_at_the_next_gate) {
-  fake_rm_answer(kGroupSchedule, kNotSupported);
+  fake_rm_answer(kSubdeviceDisableChannels, kNotSupported);
   Begin(stream_, 10'000);
   EXPECT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagNone), kXSchedSuccess);
   EXPECT_TRUE(Runs());

@@ -1,13 +1,16 @@
 #include "hal/cuda/level3.h"
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include <utility>
 
 #include "base/log.h"
 #include "base/mutex.h"
 #include "hal/cuda/channel_groups/channel_groups.h"
-#include "preempt/hal.h"
+#include "hal/cuda/device.h"
+#include "hal/cuda/runtime.h"
+#include "preempt/launch.h"
 
 namespace xsched::cuda {
 namespace {
@@ -15,7 +18,6 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr int kMaxDevices = 64;
-constexpr microseconds kPreemptTimeout{100'000};
 // What drivers have of themselves, should it not be known (H200, driver 580).
 constexpr microseconds kDriversSlice{2048};
 
@@ -75,12 +77,9 @@ bool SetSlices(DeviceState& state) {
 }
 
 // REQUIRES: mutex.
-bool Stop(DeviceState& state) {
+bool Stop(const DeviceState& state) {
   return ForEachGroup(state.device, "cannot stop what runs on the GPU",
-                      [](const ChannelGroup& group) -> Result<> {
-                        if (Result<> off = OwnChannelGroups().Schedule(group, false); !off) return off;
-                        return OwnChannelGroups().Preempt(group, true, kPreemptTimeout);
-                      });
+                      [](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, false); });
 }
 
 // REQUIRES: mutex.
@@ -88,15 +87,11 @@ bool GoOn(const DeviceState& state) {
   // Whoever else wants it stopped has the last word.
   if (state.interrupted != 0 || state.taken_off) return true;
   return ForEachGroup(state.device, "cannot let the GPU go on",
-                      [](const ChannelGroup& group) { return OwnChannelGroups().Schedule(group, true); });
+                      [](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, true); });
 }
 
-// What runs goes on to the end of its turn, which others' work ends soon.
 XResult TakeOff(DeviceState& state) {
-  if (state.taken_off) return kXSchedSuccess;
-  state.taken_off =
-      ForEachGroup(state.device, "cannot take the process off the GPU",
-                   [](const ChannelGroup& group) { return OwnChannelGroups().Schedule(group, false); });
+  if (!state.taken_off) state.taken_off = Stop(state);
   return state.taken_off ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
@@ -180,3 +175,16 @@ XResult RestoreQueue(XDevice device) {
 }
 
 }  // namespace xsched::cuda
+
+void CudaExplainLevel3(char* text, size_t size) {
+  using namespace xsched::cuda;
+  xsched::preempt::ReentrancyGuard guard;
+  const Functions* next = FindRuntime();
+  DeviceIdentity identity;
+  if (next == nullptr || !IdentifyCurrentDevice(*next, &identity)) {
+    snprintf(text, size, "no CUDA context is current");
+    return;
+  }
+  xsched::Result<> support = OwnChannelGroups().Level3Support(identity.device);
+  snprintf(text, size, "%s", support ? "" : support.error().text());
+}

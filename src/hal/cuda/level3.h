@@ -3,6 +3,7 @@
 // and a hard stop, when the program has suspended all of its queues there.
 #pragma once
 
+#include "preempt/hal.h"
 #include "xsched/types.h"
 
 namespace xsched::cuda {
@@ -16,3 +17,14 @@ XResult InterruptQueue(XDevice device);
 XResult RestoreQueue(XDevice device);
 
 }  // namespace xsched::cuda
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Why streams on the current context's GPU have no level 3; empty: they have it. For xsched doctor.
+XSCHED_PRIVATE void CudaExplainLevel3(char* text, size_t size);
+
+#ifdef __cplusplus
+}
+#endif

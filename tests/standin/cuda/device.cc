@@ -227,6 +227,7 @@ void standin_set_scheduled(int ordinal, int on) {
   standin::Lock lock;
   if (standin::Device* device = standin::DeviceAt(ordinal)) {
     device->turns().SetScheduled(on != 0);
+    device->LookAtTurns();
     device->Wake();
   }
 }

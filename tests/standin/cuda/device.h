@@ -63,6 +63,8 @@ class Device {
   // The last command of each stream of `context` that has any left, destroyed streams included.
   std::vector<CommandPtr> LastCommandsOf(const Context& context) const;
   void Wake() { changed_.notify_one(); }
+  // What turns() has been told holds from now on, not only when the device looks next.
+  void LookAtTurns() { DriveEngine(Clock::now()); }
   Turns& turns() { return turns_; }
   std::chrono::nanoseconds busy() const { return busy_; }
   size_t pending() const;

@@ -26,8 +26,7 @@ struct Manager {
   std::mutex mutex;
   std::map<uint32_t, Object> objects;
   std::map<uint32_t, uint32_t> answers;
-  std::map<uint32_t, uint64_t> controls, last;
-  uint64_t all_controls = 0;
+  std::map<uint32_t, uint64_t> controls;
   uint32_t next_client = 0xc1d00001;
 
   uint32_t Allocate(uint32_t parent, uint32_t* handle, uint32_t object_class, uint64_t parameters) {
@@ -67,12 +66,29 @@ struct Manager {
     });
   }
 
+  // The stand-in has one compute group per device: stopped are all of its channels, or none.
+  uint32_t DisableChannels(const Object& subdevice, const Control& control) {
+    if (subdevice.object_class != kClassSubdevice) return kNotSupported;
+    if (control.parameters_size != sizeof(standin::rm::DisableChannels)) return kInvalidArgument;
+    const auto& wanted = *reinterpret_cast<const standin::rm::DisableChannels*>(control.parameters);
+    if (wanted.count > std::size(wanted.channels) || wanted.only_scheduling != 0) return kInvalidArgument;
+    const int device = objects[subdevice.parent].device;
+    bool compute = false;
+    for (uint32_t i = 0; i < wanted.count; ++i) {
+      const auto channel = objects.find(wanted.channels[i]);
+      if (channel == objects.end() || channel->second.object_class != kClassChannel) return kInvalidObject;
+      compute |= IsComputeGroup(channel->second.parent);
+    }
+    if (compute) standin_set_scheduled(device, wanted.disable == 0);
+    return kOk;
+  }
+
   uint32_t Act(const Control& control) {
     ++controls[control.command];
-    last[control.command] = ++all_controls;
     if (const auto answer = answers.find(control.command); answer != answers.end()) return answer->second;
     const auto found = objects.find(control.object);
     if (found == objects.end()) return kInvalidObject;
+    if (control.command == kSubdeviceDisableChannels) return DisableChannels(found->second, control);
     Object& group = found->second;
     if (group.object_class != kClassGroup) return kNotSupported;
     const bool compute = IsComputeGroup(control.object);
@@ -88,11 +104,9 @@ struct Manager {
         if (control.parameters_size != sizeof(uint64_t)) return kInvalidArgument;
         *reinterpret_cast<uint64_t*>(control.parameters) = group.timeslice_us;
         return kOk;
+      // Taken, and without effect, as a real one does.
       case kGroupSchedule:
-        if (control.parameters_size < 3) return kInvalidArgument;
-        if (compute) standin_set_scheduled(device, *reinterpret_cast<const uint8_t*>(control.parameters));
-        return kOk;
-      case kGroupPreempt:
+        return control.parameters_size < 3 ? kInvalidArgument : kOk;
       case kGroupGetInfo:
         return kOk;
       default:
@@ -152,11 +166,6 @@ void fake_rm_answer(uint32_t command, uint32_t status) {
 uint64_t fake_rm_controls(uint32_t command) {
   std::lock_guard lock(TheManager().mutex);
   return TheManager().controls[command];
-}
-
-uint64_t fake_rm_last(uint32_t command) {
-  std::lock_guard lock(TheManager().mutex);
-  return TheManager().last[command];
 }
 
 uint64_t fake_rm_objects(uint32_t object_class) {

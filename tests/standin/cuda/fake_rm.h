@@ -15,7 +15,6 @@ void fake_rm_answer(uint32_t command, uint32_t status);
 // How often `command` was asked; its last time, as a number that grows with every control (0: never); and how
 // many objects of `object_class` there are.
 uint64_t fake_rm_controls(uint32_t command);
-uint64_t fake_rm_last(uint32_t command);
 uint64_t fake_rm_objects(uint32_t object_class);
 
 #pragma GCC visibility pop

@@ -15,7 +15,8 @@ constexpr uint32_t kClassRootClient = 0x41, kClassDevice = 0x80, kClassSubdevice
                    kClassGroup = 0xa06c, kClassChannel = 0xc86f, kClassCompute = 0xcbc0, kClassCopy = 0xc8b5;
 
 constexpr uint32_t kGroupSchedule = 0xa06c0101, kGroupSetTimeslice = 0xa06c0103,
-                   kGroupGetTimeslice = 0xa06c0104, kGroupPreempt = 0xa06c0105, kGroupGetInfo = 0xa06c0106;
+                   kGroupGetTimeslice = 0xa06c0104, kGroupGetInfo = 0xa06c0106;
+constexpr uint32_t kSubdeviceDisableChannels = 0x2080110b;
 
 constexpr uint32_t kOk = 0, kInvalidArgument = 0x1f, kInvalidObject = 0x33, kNotSupported = 0x56;
 
@@ -42,6 +43,14 @@ struct DeviceParameters {
   uint32_t device;
   uint32_t rest[13];
 };
+struct DisableChannels {
+  uint8_t disable;
+  uint32_t count;
+  uint8_t only_scheduling, rewind;
+  alignas(8) uint64_t event;
+  uint32_t clients[64], channels[64];
+};
+static_assert(sizeof(DisableChannels) == 536);
 static_assert(sizeof(Alloc21) == 32 && sizeof(Alloc64) == 48 && sizeof(Free) == 16 && sizeof(Control) == 32);
 
 template <typename T>

@@ -13,20 +13,26 @@ namespace xsched::cuda {
 namespace {
 
 // NVA06C_CTRL_CMD_…
-constexpr uint32_t kScheduleGroup = 0xA06C0101;
 constexpr uint32_t kSetTimeslice = 0xA06C0103;
 constexpr uint32_t kGetTimeslice = 0xA06C0104;
-constexpr uint32_t kPreempt = 0xA06C0105;
+// NV2080_CTRL_CMD_FIFO_DISABLE_CHANNELS
+constexpr uint32_t kDisableChannels = 0x2080110B;
 // NV2080_CTRL_CMD_GPU_GET_ID, NV0000_CTRL_CMD_GPU_GET_PCI_INFO
 constexpr uint32_t kGetGpuId = 0x20800142;
 constexpr uint32_t kGetPciInfo = 0x21B;
 
-struct PreemptParams {
-  uint8_t wait;
-  uint8_t manual_timeout;
-  uint32_t timeout_us;
+struct DisableChannelsParams {
+  static constexpr uint32_t kMaxChannels = 64;
+
+  uint8_t disable;
+  uint32_t count;
+  uint8_t only_scheduling;
+  uint8_t rewind_put;
+  alignas(8) uint64_t preempt_event;
+  rm::Handle clients[kMaxChannels];
+  rm::Handle channels[kMaxChannels];
 };
-static_assert(sizeof(PreemptParams) == 8);
+static_assert(sizeof(DisableChannelsParams) == 536);
 
 struct PciInfoParams {
   uint32_t gpu_id;
@@ -76,6 +82,28 @@ constinit NoDestroy<ChannelGroups> own_groups;
 void KnowAboutFork() {
   pthread_atfork([] { own_groups->BeforeFork(); }, [] { own_groups->AfterForkInParent(); },
                  [] { own_groups->AfterForkInChild(); });
+}
+
+// One request's worth of the group's channels, past the first `skip`; the subdevice's handle, 0 where one of
+// them is not known.
+rm::Handle ReadChannels(std::span<const Object> objects, const ChannelGroup& group, size_t skip,
+                        DisableChannelsParams* params) {
+  const Object* itself = FindIn(objects, group.client, group.handle);
+  const Object* device = itself == nullptr ? nullptr : DeviceOf(objects, *itself);
+  const Object* subdevice = device == nullptr ? nullptr : SubdeviceOf(objects, *device);
+  if (subdevice == nullptr) return 0;
+  params->count = 0;
+  for (const Object& channel : objects) {
+    if (!IsChild(channel, *itself) || !rm::IsChannel(channel.object_class)) continue;
+    if (skip != 0) {
+      --skip;
+      continue;
+    }
+    params->clients[params->count] = channel.client;
+    params->channels[params->count++] = channel.handle;
+    if (params->count == DisableChannelsParams::kMaxChannels) break;
+  }
+  return subdevice->handle;
 }
 
 }  // namespace
@@ -211,25 +239,24 @@ Result<std::chrono::microseconds> ChannelGroups::GetTimeslice(const ChannelGroup
   return std::chrono::microseconds(timeslice);
 }
 
-Result<> ChannelGroups::Schedule(const ChannelGroup& group, bool on) {
-  uint8_t params[3] = {on};  // enable, skip submit, skip enable
-  rm::Reply reply = Control(group.client, group.handle, kScheduleGroup, params, sizeof params);
-  // RM checks the size; releases up to 570 do not know the third.
-  if (reply.errnum == 0 && reply.status == rm::kInvalidArgument) {
-    reply = Control(group.client, group.handle, kScheduleGroup, params, 2);
-  }
-  if (!reply.ok())
-    return rm::Explain(on ? "scheduling the channel group" : "unscheduling the channel group", reply);
-  return {};
-}
-
-Result<> ChannelGroups::Preempt(const ChannelGroup& group, bool wait, std::chrono::microseconds timeout) {
-  PreemptParams params{.wait = wait,
-                       .manual_timeout = 1,
-                       .timeout_us = static_cast<uint32_t>(
-                           std::clamp(timeout, std::chrono::microseconds(0), kMaxPreemptTimeout).count())};
-  rm::Reply reply = Control(group.client, group.handle, kPreempt, &params, sizeof params);
-  if (!reply.ok()) return rm::Explain("preempting the channel group", reply);
+Result<> ChannelGroups::SetRunning(const ChannelGroup& group, bool run) {
+  const char* what = run ? "enabling the channels" : "disabling the channels";
+  size_t done = 0;
+  do {
+    DisableChannelsParams params{};
+    params.disable = !run;
+    rm::Handle subdevice = 0;
+    {
+      MutexLock lock(mutex_);
+      subdevice = ReadChannels(table_.objects(), group, done, &params);
+    }
+    if (subdevice == 0) return Error::Make("%s: their group or its device is not known", what);
+    if (done == 0 && params.count == 0) return Error::Make("%s: the group has none", what);
+    if (params.count == 0) break;
+    rm::Reply reply = Control(group.client, subdevice, kDisableChannels, &params, sizeof params);
+    if (!reply.ok()) return rm::Explain(what, reply);
+    done += params.count;
+  } while (done % DisableChannelsParams::kMaxChannels == 0);
   return {};
 }
 

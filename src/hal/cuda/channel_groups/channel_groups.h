@@ -32,9 +32,6 @@ struct ChannelGroup {
 
 class ChannelGroups {
  public:
-  // RM takes no longer one.
-  static constexpr std::chrono::microseconds kMaxPreemptTimeout{1000000};
-
   constexpr ChannelGroups() = default;
 
   // A request of the program's own, after it was made. Keeps errno.
@@ -49,10 +46,9 @@ class ChannelGroups {
   // Takes effect at once, and reads back. The hardware may round it down.
   Result<> SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice);
   Result<std::chrono::microseconds> GetTimeslice(const ChannelGroup& group);
-  // Off: it gets no further turn; what runs goes on to the end of its turn (Preempt ends it).
-  Result<> Schedule(const ChannelGroup& group, bool on);
-  // Takes it off the GPU now. wait: returns when that is done. Without, do not call again before it is.
-  Result<> Preempt(const ChannelGroup& group, bool wait, std::chrono::microseconds timeout);
+  // Not: what runs is stopped where it is, and nothing of the group runs until this is called again. (Taking
+  // the group off its schedule is accepted as well, and has no effect: H200, driver 580.)
+  Result<> SetRunning(const ChannelGroup& group, bool run);
 
   // Ok: level 3 works on `device` for this process, as far as asking tells. An error says why not; it may
   // change with changes().

@@ -99,7 +99,6 @@ struct FakeDevice {
   std::map<uint32_t, uint32_t> status_of;  // by command
   std::map<uint32_t, int> errno_of;
   std::map<uint32_t, uint32_t> gpu_of;  // subdevice → GPU id, which here is bus << 8
-  uint32_t schedule_size = 3;
   uint64_t holds_at_most = UINT64_MAX;
 
   static FakeDevice* current;
@@ -125,8 +124,6 @@ struct FakeDevice {
 
   uint32_t Do(const Nvos54& request, uint8_t* params) {
     switch (request.command) {
-      case 0xA06C0101:
-        return request.params_size == schedule_size ? kOk : rm::kInvalidArgument;
       case 0xA06C0103: {
         uint64_t timeslice = 0;
         memcpy(&timeslice, params, 8);
@@ -405,40 +402,58 @@ TEST_F(ChannelGroupsTest, the_calls_are_exactly_these) {
   ASSERT_TRUE(found);
   ChannelGroup group = (*found)[0];
   ASSERT_TRUE(groups_.SetTimeslice(group, microseconds(1)));
-  ASSERT_TRUE(groups_.Schedule(group, false));
-  ASSERT_TRUE(groups_.Preempt(group, true, microseconds(0x12345)));
-  ASSERT_TRUE(groups_.Schedule(group, true));
+  ASSERT_TRUE(groups_.SetRunning(group, false));
+  ASSERT_TRUE(groups_.SetRunning(group, true));
   struct stat file {};
   ASSERT_EQ(fstat(fd_, &file), 0);
   using Bytes = std::vector<uint8_t>;
   const Bytes gpu_id = {0, 0, 0, 0};
   const Bytes pci = {0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   const Bytes one = {1, 0, 0, 0, 0, 0, 0, 0};
-  const Bytes preempt = {1, 1, 0, 0, 0x45, 0x23, 0x01, 0};
+  // Disable or not, two channels, and at 24 and 280 their clients and handles.
+  Bytes channels(536);
+  channels[4] = 2;
+  for (size_t i = 0; i < 2; ++i) {
+    const uint32_t handle = i == 0 ? 0x101 : 0x103;
+    memcpy(&channels[24 + 4 * i], &kClient, 4);
+    memcpy(&channels[280 + 4 * i], &handle, 4);
+  }
+  Bytes disable = channels;
+  disable[0] = 1;
   EXPECT_THAT(device_.calls,
               ElementsAre(FakeDevice::Call{kClient, 0x11, 0x20800142, gpu_id, file.st_ino},
                           FakeDevice::Call{kClient, kClient, 0x21B, pci, file.st_ino},
                           FakeDevice::Call{kClient, 0x100, 0xA06C0103, one, file.st_ino},
                           FakeDevice::Call{kClient, 0x100, 0xA06C0104, Bytes(8, 0), file.st_ino},
-                          FakeDevice::Call{kClient, 0x100, 0xA06C0101, Bytes{0, 0, 0}, file.st_ino},
-                          FakeDevice::Call{kClient, 0x100, 0xA06C0105, preempt, file.st_ino},
-                          FakeDevice::Call{kClient, 0x100, 0xA06C0101, Bytes{1, 0, 0}, file.st_ino}));
+                          FakeDevice::Call{kClient, 0x11, 0x2080110B, disable, file.st_ino},
+                          FakeDevice::Call{kClient, 0x11, 0x2080110B, channels, file.st_ino}));
 }
 
-TEST_F(ChannelGroupsTest, a_preemption_waits_no_longer_than_the_resource_manager_takes) {
+TEST_F(ChannelGroupsTest, a_group_with_more_channels_than_a_request_takes_is_stopped_in_several) {
   MakeGpu(0x10, 7);
-  ASSERT_TRUE(groups_.Preempt({kClient, 0x100}, true, std::chrono::hours(1)));
-  ASSERT_TRUE(groups_.Preempt({kClient, 0x100}, false, microseconds(-1)));
-  EXPECT_THAT(device_.calls[0].params, ElementsAre(1, 1, 0, 0, 0x40, 0x42, 0x0F, 0));
-  EXPECT_THAT(device_.calls[1].params, ElementsAre(0, 1, 0, 0, 0, 0, 0, 0));
+  Allocate(0x10, 0x1000, kGroupClass);
+  for (uint32_t i = 1; i <= 130; ++i) Allocate(0x1000, 0x1000 + i, 0xC86F);
+  ASSERT_TRUE(groups_.SetRunning({kClient, 0x1000}, false));
+  std::set<uint32_t> stopped;
+  for (const FakeDevice::Call& call : device_.calls) {
+    uint32_t count = 0;
+    memcpy(&count, &call.params[4], 4);
+    for (uint32_t i = 0; i < count; ++i) {
+      uint32_t channel = 0;
+      memcpy(&channel, &call.params[280 + 4 * size_t{i}], 4);
+      EXPECT_TRUE(stopped.insert(channel).second);
+    }
+  }
+  EXPECT_EQ(device_.calls.size(), 3u);
+  EXPECT_EQ(stopped.size(), 130u);
 }
 
-TEST_F(ChannelGroupsTest, a_driver_that_knows_two_scheduling_flags_is_asked_with_two) {
+TEST_F(ChannelGroupsTest, a_group_that_is_not_known_or_has_no_channels_cannot_be_stopped) {
   MakeGpu(0x10, 7);
-  device_.schedule_size = 2;
-  EXPECT_TRUE(groups_.Schedule({kClient, 0x100}, false));
-  ASSERT_EQ(device_.calls.size(), 2u);
-  EXPECT_THAT(device_.calls[1].params, ElementsAre(0, 0));
+  EXPECT_THAT(groups_.SetRunning({kClient, 0x100}, false).error().text(), HasSubstr("is not known"));
+  Allocate(0x10, 0x100, kGroupClass);
+  EXPECT_THAT(groups_.SetRunning({kClient, 0x100}, false).error().text(), HasSubstr("has none"));
+  EXPECT_THAT(device_.calls, IsEmpty());
 }
 
 TEST_F(ChannelGroupsTest, a_timeslice_that_does_not_hold_is_an_error) {
@@ -452,22 +467,24 @@ TEST_F(ChannelGroupsTest, a_timeslice_that_does_not_hold_is_an_error) {
 
 TEST_F(ChannelGroupsTest, a_refusal_says_what_was_refused_and_why) {
   MakeGpu(0x10, 7);
+  MakeContext(0x10, 0x100);
   ChannelGroup group{kClient, 0x100};
-  device_.status_of = {{0xA06C0103, kNotPermitted}, {0xA06C0101, kNotSupported}, {0xA06C0105, 0x7777}};
+  device_.status_of = {{0xA06C0103, kNotPermitted}, {0x2080110B, kNotSupported}};
   device_.errno_of = {{0xA06C0104, EPERM}};
   EXPECT_STREQ(groups_.SetTimeslice(group, microseconds(1)).error().text(),
                "setting the timeslice: the resource manager answered 0x1b: not permitted to this process");
   EXPECT_STREQ(
-      groups_.Schedule(group, false).error().text(),
-      "unscheduling the channel group: the resource manager answered 0x56: not supported by this driver "
-      "or GPU");
-  EXPECT_THAT(groups_.Preempt(group, true, microseconds(1)).error().text(), HasSubstr("answered 0x7777"));
+      groups_.SetRunning(group, false).error().text(),
+      "disabling the channels: the resource manager answered 0x56: not supported by this driver or GPU");
+  device_.status_of[0x2080110B] = 0x7777;
+  EXPECT_THAT(groups_.SetRunning(group, true).error().text(),
+              HasSubstr("enabling the channels: the resource manager answered 0x7777"));
   Result<microseconds> timeslice = groups_.GetTimeslice(group);
   EXPECT_EQ(timeslice.error().errnum(), EPERM);
   EXPECT_STREQ(
       timeslice.error().text(),
       "reading the timeslice: the resource manager's device refused the call: Operation not permitted");
-  EXPECT_THAT(device_.Commands(), ElementsAre(0xA06C0103, 0xA06C0101, 0xA06C0105, 0xA06C0104));
+  EXPECT_THAT(device_.Commands(), ElementsAre(0xA06C0103, 0x2080110B, 0x2080110B, 0xA06C0104));
 }
 
 TEST_F(ChannelGroupsTest, level_3_is_missing_for_the_reason_that_the_resource_manager_gives) {
