@@ -1,6 +1,7 @@
 #include "sched/core/process_slices.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/core/queue_record.h"
 
@@ -9,6 +10,10 @@ namespace {
 
 // How long a process without queues is still counted in.
 constexpr Duration kKeep = std::chrono::seconds(1);
+// How long a change of turns that is due waits for a more urgent process to come and finish. A change takes
+// the device from everybody for most of a millisecond, which an urgent process that comes just then feels
+// (H200: p99 1.5 times alone, with changes every 5 ms); right after one has finished, none is about to come.
+constexpr Duration kPatience = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -66,10 +71,15 @@ TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const
   if (division_ != Division::kBesideHolding) return kNever;
   CountQueues(queues);
   const Member* next = After(turn_);
-  if (next == nullptr) return kNever;  // a more urgent process is at work: who is off stays so
+  if (next == nullptr) {
+    // A more urgent process is at work: who is off stays so.
+    urgent_came_ |= std::any_of(members_.begin(), members_.end(), [](const Member& m) { return m.ready; });
+    return kNever;
+  }
+  const Duration patience = std::exchange(urgent_came_, false) ? Duration::zero() : kPatience;
   const Member* current = Find(turn_);
   const bool others = next->process != turn_;
-  if (current == nullptr || !current->competes || (others && now >= turn_until_)) {
+  if (current == nullptr || !current->competes || (others && now >= turn_until_ + patience)) {
     turn_ = next->process;
     turn_until_ = now + turn;
   }
@@ -79,7 +89,7 @@ TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const
     bool off = member.ready && member.process != turn_;
     Report(device, member, off ? kNoSlice : kShortestSlice, sink);
   }
-  return others ? turn_until_ : kNever;
+  return others ? turn_until_ + kPatience : kNever;
 }
 
 void ProcessSlices::CountQueues(std::span<QueueRecord* const> queues) {

@@ -33,7 +33,8 @@ class ProcessSlices {
   bool replace_holding() const { return division_ == Division::kAlone; }
 
   // After the policy: of the processes with the shortest slice that may run, takes all but one off the
-  // device. Returns when the next one has its turn.
+  // device. A turn is over after `turn`, as soon as a more urgent process has come and finished. Returns when
+  // the next one has its turn at the latest.
   TimePoint TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now, Duration turn,
                       ControlSink& sink);
 
@@ -58,6 +59,7 @@ class ProcessSlices {
   TimePoint refresh_at_ = kNever;
   ProcessId turn_{};
   TimePoint turn_until_{};
+  bool urgent_came_ = false;  // and has nobody else run since
 };
 
 }  // namespace xsched::sched

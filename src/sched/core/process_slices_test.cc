@@ -154,11 +154,42 @@ TEST_F(ProcessSlicesTest, of_those_with_the_shortest_one_at_a_time_runs) {
     }
     EXPECT_EQ(on, 1);
     ASSERT_NE(next, kNever);
-    now_ += microseconds(TIMESLICE_DEFAULT);
+    now_ = next;
   }
   EXPECT_EQ(turns[1], 3);
   EXPECT_EQ(turns[2], 3);
   EXPECT_EQ(turns[3], 3);
+}
+
+TEST_F(ProcessSlicesTest, turns_change_right_after_a_more_urgent_process_and_otherwise_seldom) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Work(2);
+  Decide();
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  uint64_t submitted = 0;
+  // In the middle of a turn, that is too early.
+  for (microseconds run : {microseconds(TIMESLICE_DEFAULT) / 2, microseconds(TIMESLICE_DEFAULT)}) {
+    now_ += run;
+    scheduler_.Progress(QueueId{9}, ++submitted, 0, now_);
+    Decide();
+    EXPECT_EQ(SliceOf(2), kNoSlice);
+    now_ += milliseconds(1);
+    scheduler_.Progress(QueueId{9}, submitted, submitted, now_);
+    Decide();
+    now_ += milliseconds(1);
+    Decide();
+    EXPECT_EQ(SliceOf(2) == kNoSlice, submitted == 1);
+  }
+  EXPECT_EQ(SliceOf(1), kNoSlice);
+  now_ += microseconds(TIMESLICE_DEFAULT);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kNoSlice) << "an urgent process would feel it";
+  now_ += milliseconds(100);
+  Decide();
+  EXPECT_EQ(SliceOf(2), kNoSlice);
 }
 
 TEST_F(ProcessSlicesTest, who_has_no_work_has_no_turn) {
