@@ -95,10 +95,10 @@ class HeaderReader:
         body = re.sub(r"^(typedef|extern)\s+", "", statement)
         opening = match.end() - 1
         parameters = body[opening + 1:_balanced(body, opening) - 1]
-        return Function(match["pointer"] or match["plain"], match["result"].strip(), self._parameters(parameters), header)
+        return Function(match["pointer"] or match["plain"], match["result"].strip(), self.parameters(parameters), header)
 
     @staticmethod
-    def _parameters(text):
+    def parameters(text):
         if text.strip() in ("", "void"):
             return ()
         return tuple(HeaderReader._parameter(" ".join(part.split()), i) for i, part in enumerate(_split_at_commas(text)))

@@ -25,6 +25,7 @@ from c_headers import Function, HeaderReader
 from c_text import address, arguments, generated_by, run, signature, write_names
 from coverage import Coverage
 from registry import Registry, RegistryError
+from roles import Roles, check_streams
 
 GENERATED = generated_by("cuda")
 
@@ -83,43 +84,6 @@ def read_symbols(compiler, directory):
         for function, (version, type_name) in zip(functions, of_symbol):
             symbols[symbol].append(Export(symbol, version, per_thread, type_name, function))
     return symbols
-
-
-# ---- deciding ----
-
-class Roles:
-    """What a wrapper hands to its scope."""
-
-    def __init__(self, registry):
-        self._roles = registry.roles
-
-    def of(self, role, export, entry):
-        """The expression that is `role` in this function."""
-        expression = self._expression(role, export, entry)
-        if role == "stream":
-            return f"ActualStream<{'true' if export.per_thread else 'false'}>({expression})"
-        return expression
-
-    def _expression(self, role, export, entry):
-        if role in entry.details:
-            return entry.details[role]
-        rules = self._roles[role]
-        for parameter in export.function.parameters:
-            if parameter.name in rules.get("names", []) and rules.get("type", parameter.type) == parameter.type:
-                return parameter.name
-        if "else" not in rules:
-            raise RegistryError(f"{export.name} is a {entry.kind}, but which parameter is its {role}?")
-        return rules["else"]
-
-
-def check_streams(registry, symbols):
-    """A function that takes a stream, in a kind that knows of none, would be scheduled wrongly, silently."""
-    for symbol, entry in registry.entries.items():
-        kind = registry.kinds[entry.kind]
-        knows = kind.get("takes_streams", False) or "stream" in kind.get("takes", [])
-        for export in symbols.get(symbol, []):
-            if not knows and any(p.type == "CUstream" for p in export.function.parameters):
-                raise RegistryError(f"{export.name} takes a stream: it can be no {entry.kind}")
 
 
 # ---- writing ----
@@ -285,7 +249,7 @@ def files(registry, coverage):
 def generate(options):
     registry = Registry(options.registry)
     symbols = read_symbols(options.compiler, options.headers)
-    check_streams(registry, symbols)
+    check_streams(registry, symbols, "CUstream")
     coverage = Coverage("CUDA", registry, symbols)
     return coverage, lambda: files(registry, coverage)
 

@@ -23,6 +23,7 @@ class Registry:
             data = tomllib.load(file)
         self.kinds = data["kinds"]
         self.roles = data.get("roles", {})
+        self.types = data.get("types", {})
         self.own_calls = data.get("own", {}).get("calls", [])
         self.entries = {}
         for kind, properties in self.kinds.items():
@@ -31,6 +32,6 @@ class Registry:
                     raise RegistryError(f"{path}: {name} is both {self.entries[name].kind} and {kind}")
                 self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties),
                                            properties.get("launch", False), details)
-        unknown = set(data) - set(self.kinds) - {"kinds", "roles", "own"}
+        unknown = set(data) - set(self.kinds) - {"kinds", "roles", "types", "own"}
         if unknown:
             raise RegistryError(f"{path}: no such kind: {', '.join(sorted(unknown))}")
