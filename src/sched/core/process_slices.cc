@@ -14,6 +14,10 @@ constexpr Duration kKeep = std::chrono::seconds(1);
 // the device from everybody for most of a millisecond, which an urgent process that comes just then feels
 // (H200: p99 1.5 times alone, with changes every 5 ms); right after one has finished, none is about to come.
 constexpr Duration kPatience = std::chrono::milliseconds(100);
+// Commands up to this length count as short: as far apart as gates are where nothing else stops a queue.
+constexpr Duration kBrief = std::chrono::microseconds(50);
+// So much of the device's time tells how long a process's commands are.
+constexpr Duration kWeighAfter = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -42,6 +46,9 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
   }
   // Who cannot be sliced would have the driver's slice beside the others' shortest.
   division_ = views_.size() > 1 && all_sliceable ? policy.Divide(views_) : Division::kNone;
+  const auto is_shortest = [](const ProcessView& view) { return view.slice == kShortestSlice; };
+  sharing_ = sharing_ && division_ == Division::kBesideHolding &&
+             std::count_if(views_.begin(), views_.end(), is_shortest) > 1;
 
   for (size_t i = members_.size(); i-- > 0;) {
     Member& member = members_[i];
@@ -55,8 +62,8 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
     Member& member = *Find(view.id);
     member.slice = none() ? kDriversSlice : view.slice;
     // Who is off has its turn to come.
-    if (member.slice != kShortestSlice || member.reported != kNoSlice)
-      Report(device, member, member.slice, sink);
+    const bool waits = member.slice == kShortestSlice && (sharing_ || member.reported == kNoSlice);
+    if (!waits) Report(device, member, member.slice, sink);
   }
   for (QueueRecord* queue : queues) {
     auto holds_it = [&](const QueueRecord* other) {
@@ -68,6 +75,7 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
 
 TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now,
                                    Duration turn, ControlSink& sink) {
+  Account(now);
   if (division_ != Division::kBesideHolding) return kNever;
   CountQueues(queues);
   const Member* next = After(turn_);
@@ -76,29 +84,71 @@ TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const
     urgent_came_ |= std::any_of(members_.begin(), members_.end(), [](const Member& m) { return m.ready; });
     return kNever;
   }
-  const Duration patience = std::exchange(urgent_came_, false) ? Duration::zero() : kPatience;
-  const Member* current = Find(turn_);
   const bool others = next->process != turn_;
-  if (current == nullptr || !current->competes || (others && now >= turn_until_ + patience)) {
-    turn_ = next->process;
-    turn_until_ = now + turn;
-  }
+  Weigh(queues, sink);
+  // Once begun, it goes on while one of them has a pause.
+  sharing_ = (sharing_ || others) && std::all_of(members_.begin(), members_.end(),
+                                                 [](const Member& m) { return !m.ready || m.brief; });
+  ChooseTurn(now, turn, *next);
   for (Member& member : members_) {
     if (member.slice != kShortestSlice) continue;
-    // Who has nothing to do disturbs nobody, and shall find the device at once.
-    bool off = member.ready && member.process != turn_;
-    Report(device, member, off ? kNoSlice : kShortestSlice, sink);
+    if (sharing_) {
+      Report(device, member, kDriversSlice, sink);
+    } else {
+      // Who has nothing to do disturbs nobody, and shall find the device at once.
+      bool off = member.ready && member.process != turn_;
+      Report(device, member, off ? kNoSlice : kShortestSlice, sink);
+    }
   }
-  return others ? turn_until_ + kPatience : kNever;
+  return others ? (sharing_ ? now : turn_until_) + kPatience : kNever;
+}
+
+void ProcessSlices::ChooseTurn(TimePoint now, Duration turn, const Member& next) {
+  const Duration patience = std::exchange(urgent_came_, false) ? Duration::zero() : kPatience;
+  const Member* current = Find(turn_);
+  if (current != nullptr && current->competes && (next.process == turn_ || now < turn_until_ + patience))
+    return;
+  turn_ = next.process;
+  turn_until_ = now + turn;
+}
+
+// Gives out the device's time since the last call, by who was on it until now.
+void ProcessSlices::Account(TimePoint now) {
+  const Duration elapsed = now - std::exchange(accounted_at_, now);
+  const auto count =
+      std::count_if(members_.begin(), members_.end(), [this](const Member& m) { return IsOn(m); });
+  for (Member& member : members_) {
+    if (IsOn(member)) member.on_device += elapsed / count;
+  }
+}
+
+// How long its commands take, of whom has been on the device for long enough to tell.
+void ProcessSlices::Weigh(std::span<QueueRecord* const> queues, ControlSink& sink) {
+  for (Member& member : members_) {
+    if (member.on_device < kWeighAfter) continue;
+    const uint64_t before = std::exchange(member.seen_retired, member.retired);
+    const Duration time = std::exchange(member.on_device, Duration::zero());
+    // A queue may have gone.
+    const auto commands = static_cast<int64_t>(member.retired > before ? member.retired - before : 0);
+    member.brief = time <= (member.brief ? 2 * kBrief : kBrief) * commands;
+    // For the next time.
+    for (const QueueRecord* queue : queues) {
+      if (queue->process == member.process && queue->control.tracked) sink.Query(queue->id);
+    }
+  }
 }
 
 void ProcessSlices::CountQueues(std::span<QueueRecord* const> queues) {
-  for (Member& member : members_) member.ready = member.competes = false;
+  for (Member& member : members_) {
+    member.ready = member.competes = false;
+    member.retired = 0;
+  }
   for (const QueueRecord* queue : queues) {
-    Member* member = queue->Takes() ? Find(queue->process) : nullptr;
+    Member* member = Find(queue->process);
     if (member == nullptr || member->slice != kShortestSlice) continue;
-    member->ready = true;
-    member->competes |= queue->run;
+    member->retired += queue->retired;
+    member->ready |= queue->Takes();
+    member->competes |= queue->Takes() && queue->run;
   }
 }
 

@@ -1,6 +1,8 @@
 // Level 3 in virtual time: who has which slice, and who has its turn.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "sched/core/scheduler.h"
 #include "sched/testing/recorder.h"
 
@@ -190,6 +192,85 @@ TEST_F(ProcessSlicesTest, turns_change_right_after_a_more_urgent_process_and_oth
   now_ += milliseconds(100);
   Decide();
   EXPECT_EQ(SliceOf(2), kNoSlice);
+}
+
+// Several continuous processes and an idle urgent one.
+class TogetherTest : public ProcessSlicesTest {
+ protected:
+  // For `time`: who is on the device retires a command of its length, one after the other in small pieces.
+  void Run(Duration time, const std::map<uint64_t, Duration>& lengths) {
+    for (TimePoint end = now_ + time; now_ < end; now_ += milliseconds(1)) {
+      int64_t on = 0;
+      for (auto [id, length] : lengths) on += SliceOf(id) != kNoSlice;
+      for (auto [id, length] : lengths) {
+        if (SliceOf(id) == kNoSlice) continue;
+        due_[id] += Duration(milliseconds(1)) / on;
+        retired_[id] += static_cast<uint64_t>(due_[id] / length);
+        due_[id] %= length;
+        scheduler_.Progress(QueueId{id}, retired_[id] + 1000, retired_[id], now_);
+      }
+      Decide();
+    }
+  }
+  void Begin(std::initializer_list<uint64_t> ids) {
+    Add(9, 5);
+    for (uint64_t id : ids) {
+      Add(id, 0);
+      scheduler_.Progress(QueueId{id}, 1000, 0, now_);
+    }
+    Decide();
+  }
+
+  std::map<uint64_t, Duration> due_;
+  std::map<uint64_t, uint64_t> retired_;
+};
+
+TEST_F(TogetherTest, those_whose_commands_are_short_share_the_device_and_their_gates_are_fine) {
+  Begin({1, 2, 3});
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  EXPECT_TRUE(sink_.Of(QueueId{1}).sliced);
+  const std::map<uint64_t, Duration> lengths = {
+      {1, microseconds(10)}, {2, microseconds(20)}, {3, microseconds(40)}};
+  Run(milliseconds(500), lengths);
+  for (uint64_t id : {1, 2, 3}) {
+    EXPECT_EQ(SliceOf(id), kDriversSlice);
+    EXPECT_FALSE(sink_.Of(QueueId{id}).sliced);
+  }
+  const int changes = sink_.slice_changes;
+  Run(milliseconds(1000), lengths);
+  EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(TogetherTest, one_whose_commands_are_long_makes_all_take_turns) {
+  Begin({1, 2});
+  Run(milliseconds(500), {{1, microseconds(10)}, {2, milliseconds(1)}});
+  EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+}
+
+TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
+  Begin({1, 2});
+  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  ASSERT_EQ(SliceOf(1), kDriversSlice);
+  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(300)}});
+  EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+}
+
+TEST_F(TogetherTest, a_pause_of_one_changes_nothing) {
+  Begin({1, 2});
+  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  const int changes = sink_.slice_changes;
+  scheduler_.Progress(QueueId{2}, retired_[2] + 1000, retired_[2] + 1000, now_);
+  Run(milliseconds(50), {{1, microseconds(10)}});
+  EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(TogetherTest, sharing_ends_with_the_second_process) {
+  Begin({1, 2});
+  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  ASSERT_EQ(SliceOf(1), kDriversSlice);
+  scheduler_.RemoveQueue(QueueId{2}, now_);
+  Run(milliseconds(1100), {{1, microseconds(10)}});
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
 }
 
 TEST_F(ProcessSlicesTest, who_has_no_work_has_no_turn) {

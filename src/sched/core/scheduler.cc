@@ -393,7 +393,7 @@ void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& si
       control.run = run;
       // Inherited urgency may hold a queue that the policy by itself would not.
       control.gated = !run || (queue->can_be_held && !device.slices.replace_holding());
-      control.sliced = control.gated && !device.slices.none() && !queue->held_by_own;
+      control.sliced = control.gated && device.slices.cut_short() && !queue->held_by_own;
       control.tracked = control.gated || (queue->can_hold && !device.slices.replace_holding()) ||
                         queue->awaited || queue->wait_count != 0;
       if (control != queue->control) {
