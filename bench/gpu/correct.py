@@ -49,6 +49,14 @@ def torch_here():
     return torch
 
 
+def cuda_driver():
+    """For what PyTorch itself has no call for."""
+    if torch_here().version.hip is not None:
+        raise Skipped("of CUDA's driver")
+    import ctypes
+    return ctypes.CDLL("libcuda.so.1")
+
+
 def sums(*tensors):
     """Two numbers of each: its sum, and its sum weighted by place."""
     import torch
@@ -296,7 +304,7 @@ def default_stream_and_blocking_streams():
     """The legacy default stream waits for blocking streams and they for it: made with the driver, for PyTorch's do not."""
     torch = torch_here()
     import ctypes
-    driver = ctypes.CDLL("libcuda.so.1")
+    driver = cuda_driver()
     x = torch.ones(1 << 22, device="cuda")
     torch.cuda.synchronize()
     handle = ctypes.c_void_p()
@@ -331,7 +339,7 @@ def pinned_async_copies():
 def memory_pool_of_the_driver():
     torch = torch_here()
     import ctypes
-    driver = ctypes.CDLL("libcuda.so.1")
+    driver = cuda_driver()
     torch.zeros(1, device="cuda")
     stream = torch.cuda.Stream()
     value = ctypes.c_uint32(0)

@@ -17,10 +17,10 @@ def groups():
     return subprocess.run([sys.executable, CHECKS, "--list"], capture_output=True, text=True, check=True).stdout.split()
 
 
-def answers(session, prefix, scheduled, group, seconds):
-    """{check: its line} of a group; what a group that was ended early did not come to is missing."""
+def answers(session, prefix, scheduled, group, seconds, checks=()):
+    """{check: its line} of a group, or of these checks of it; what a group that was ended early did not come to is missing."""
     seconds = min(seconds, session.left())
-    command = [*prefix, sys.executable, CHECKS, group]
+    command = [*prefix, sys.executable, CHECKS, group, *checks]
     try:
         output = subprocess.run(command, env=session.environment(scheduled), stdout=subprocess.PIPE, stderr=session.log,
                                 timeout=seconds, check=False).stdout

@@ -35,11 +35,15 @@ class Session:
 
     # ---- steps ----
 
+    def give(self, seconds):
+        """So many seconds from now for all waits."""
+        self._deadline = time.monotonic() + seconds
+
     @contextlib.contextmanager
     def step(self, figure, case, seconds):
         """Has so many seconds for all its waits. What fails in it is recorded, and the next step goes on."""
         begin = time.monotonic()
-        self._deadline = begin + seconds
+        self.give(seconds)
         print(f"== {figure}: {case}", flush=True)
         try:
             yield

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""What the benchmarks with PyTorch run. Commands and answers as with gpu_task; a job is described in torch_job.py:
+"""What the benchmarks with PyTorch run. Commands and answers as with gpu_task; a job is described in torch_job.py, or, with
+"kernel_us", in kernel_job.py:
 
   {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}
   {"do": "continuous", "job"}, until the next line            → {"progress": [[time, samples], …]}
   {"do": "two_threads", "high", "low", "rate_hz", "seconds", "lead_seconds"}  → {"task": …, "continuous": …}
+  {"do": "suspend", "job", "tries", "pause_seconds"}          → {"stopped_ms": […], "ran_while_suspended"}, by XSched's API
   {"do": "prepare", "jobs"}                                   → {"under_xsched"}; so that nothing is built in a measured time
+  {"do": "calibrate"}                                         → {"elements_per_us"}, of kernel_job.py
 """
 import contextlib
 import json
@@ -17,9 +20,10 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import kernel_job  # noqa: E402
+import xsched_api  # noqa: E402
 from torch_job import Job  # noqa: E402
 from worker import Commands  # noqa: E402
-from xsched_api import present, set_priority  # noqa: E402
 
 AHEAD = 2  # steps enqueued ahead by a continuous job
 
@@ -32,7 +36,7 @@ def job_of(description):
     key = json.dumps(description, sort_keys=True)
     if key not in jobs:
         try:
-            jobs[key] = Job(**description)
+            jobs[key] = (kernel_job.KernelJob if "kernel_us" in description else Job)(**description)
         except Exception as error:
             jobs[key] = error
     if isinstance(jobs[key], Exception):
@@ -40,10 +44,15 @@ def job_of(description):
     return jobs[key]
 
 
-def run_continuously(job, stop):
-    """Steps without a pause until stop(); [[time, samples], …]."""
-    events = [torch.cuda.Event(blocking=True) for _ in range(AHEAD)]
+def run_continuously(job, stop, every=0.01):
+    """Steps without a pause until stop(); [[time, samples], …], so many seconds apart."""
     progress = [[time.monotonic(), 0]]
+    extend_continuously(progress, job, stop, every)
+    return {"progress": progress}
+
+
+def extend_continuously(progress, job, stop, every):
+    events = [torch.cuda.Event(blocking=True) for _ in range(AHEAD)]
     samples = turn = 0
     with torch.cuda.stream(job.stream):
         while not stop():
@@ -51,14 +60,13 @@ def run_continuously(job, stop):
             if turn >= AHEAD:
                 event.synchronize()
                 samples += job.batch
-                if time.monotonic() - progress[-1][0] >= 0.01:
+                if time.monotonic() - progress[-1][0] >= every:
                     progress.append([time.monotonic(), samples])
             job.run()
             event.record(job.stream)
             turn += 1
         job.stream.synchronize()
     progress.append([time.monotonic(), turn * job.batch])
-    return {"progress": progress}
 
 
 def run_rate(job, seconds):
@@ -90,29 +98,64 @@ def run_task(job, rate_hz, seconds):
     return {"begin": first, "end": time.monotonic(), "latency_ms": latencies}
 
 
-def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
-    if present():
-        set_priority(high.stream, 10)
-    done = threading.Event()
-    result, errors = {}, []
+class Continuously(threading.Thread):
+    """A job that runs in a thread of its own for as long as the block lasts."""
 
-    def continuous():
+    def __init__(self, job, every=0.01):
+        super().__init__()
+        self.job = job
+        self.every = every
+        self.progress = [[time.monotonic(), 0]]
+        self._done = threading.Event()
+        self._error = None
+
+    def run(self):
         try:
-            result.update(run_continuously(low, done.is_set))
+            extend_continuously(self.progress, self.job, self._done.is_set, self.every)
         except Exception as error:  # told by the thread that answers
-            errors.append(error)
+            self._error = error
 
-    thread = threading.Thread(target=continuous)
-    thread.start()
-    try:
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self._done.set()
+        self.join()
+        if self._error is not None:
+            raise self._error
+
+
+def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
+    if xsched_api.present():
+        xsched_api.set_priority(high.stream, 10)
+    with Continuously(low) as continuous:
         time.sleep(lead_seconds)
         task = run_task(high, rate_hz, seconds)
-    finally:
-        done.set()
-        thread.join()
-    if errors:
-        raise errors[0]
-    return {"task": task, "continuous": result}
+    return {"task": task, "continuous": {"progress": continuous.progress}}
+
+
+def run_suspend(job, tries, pause_seconds):
+    """How long it takes until a stream that is kept full stands still, and whether it does so until it is resumed."""
+    with torch.cuda.stream(job.stream):
+        job.run()
+        job.stream.synchronize()
+    queue = xsched_api.queue_of(job.stream)
+    stopped, ran = [], 0
+    with Continuously(job, every=0) as continuous:
+        for index in range(tries):
+            time.sleep(pause_seconds * (1 + index % 7 / 7))
+            begin = time.monotonic()
+            xsched_api.suspend(queue)
+            stopped.append((time.monotonic() - begin) * 1e3)
+            try:
+                time.sleep(0.005)  # in which the thread hears of what finished meanwhile
+                before = len(continuous.progress)
+                time.sleep(pause_seconds)
+                ran += len(continuous.progress) - before
+            finally:
+                xsched_api.resume(queue)
+    return {"stopped_ms": stopped, "ran_while_suspended": ran}
 
 
 def run(command):
@@ -123,10 +166,13 @@ def run(command):
         return run_two_threads(job_of(command["high"]), job_of(command["low"]), command["rate_hz"], command["seconds"],
                                command["lead_seconds"])
     if what == "prepare":
+        torch.cuda.init()
         for job in command["jobs"]:
             with contextlib.suppress(Exception):
                 job_of(job)
-        return {"under_xsched": present()}
+        return {"under_xsched": xsched_api.present()}
+    if what == "calibrate":
+        return {"elements_per_us": kernel_job.calibrate()}
     job = job_of(command["job"])
     if what == "rate":
         return run_rate(job, command["seconds"])
@@ -134,6 +180,8 @@ def run(command):
         return run_task(job, command["rate_hz"], command["seconds"])
     if what == "continuous":
         return run_continuously(job, commands.interrupted)
+    if what == "suspend":
+        return run_suspend(job, command["tries"], command["pause_seconds"])
     raise ValueError(f"unknown command {what}")
 
 

@@ -1,18 +1,53 @@
-"""XSched's C API where XSched is in the process: priorities of streams within a program."""
+"""XSched's C API where XSched is in the process: what a program does with the queues of its streams, on CUDA and on HIP."""
 import ctypes
+import functools
+import re
 
-_process = ctypes.CDLL(None)
+SUSPEND_AND_WAIT = 1  # kQueueSuspendFlagSyncHwQueue
+
+
+def _loaded(name):
+    """The path of a library of ours that this process has loaded, however that came about; the platform is in its name."""
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        found = re.search(rf"(/.*/lib{name}(cuda|hip)\.so\S*)", maps.read())
+    return found and (found[1], found[2])
 
 
 def present():
-    return hasattr(_process, "CudaQueueGet")
+    return _loaded("shim") is not None
+
+
+@functools.cache
+def _hal():
+    """Its platform, and itself: what it depends on is found through it, too."""
+    found = _loaded("hal")
+    if found is None:
+        raise RuntimeError("XSched is not in the process")
+    return found[1], ctypes.CDLL(found[0])
+
+
+def _call(name, *arguments):
+    if (result := getattr(_hal()[1], name)(*arguments)) != 0:
+        raise RuntimeError(f"{name}: XResult {result}")
+
+
+def queue_of(stream):
+    """`stream`: a torch.cuda.Stream that work has been launched on."""
+    platform = _hal()[0].capitalize()
+    hardware_queue, queue = ctypes.c_uint64(), ctypes.c_uint64()
+    _call(f"{platform}QueueGet", ctypes.byref(hardware_queue), ctypes.c_void_p(stream.cuda_stream))
+    _call("XQueueGet", ctypes.byref(queue), hardware_queue)
+    return queue
 
 
 def set_priority(stream, priority):
-    """`stream`: a torch.cuda.Stream that work has been launched on."""
-    hardware_queue, queue = ctypes.c_uint64(), ctypes.c_uint64()
-    for call, *arguments in ((_process.CudaQueueGet, ctypes.byref(hardware_queue), ctypes.c_void_p(stream.cuda_stream)),
-                             (_process.XQueueGet, ctypes.byref(queue), hardware_queue),
-                             (_process.XHintPriority, queue, ctypes.c_int32(priority))):
-        if (result := call(*arguments)) != 0:
-            raise RuntimeError(f"{call.__name__}: XResult {result}")
+    _call("XHintPriority", queue_of(stream), ctypes.c_int32(priority))
+
+
+def suspend(queue):
+    """Returns when what was in flight has finished."""
+    _call("XQueueSuspend", queue, ctypes.c_int64(SUSPEND_AND_WAIT))
+
+
+def resume(queue):
+    _call("XQueueResume", queue, ctypes.c_int64(0))
