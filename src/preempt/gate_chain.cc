@@ -1,5 +1,7 @@
 #include "preempt/gate_chain.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace xsched::preempt {
@@ -10,8 +12,8 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
-void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
-  MutexLock lock(mutex_);
+// Puts a marker if one is due; tells whether a gate is. REQUIRES: the lock.
+bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   uint64_t before = number - 1;
   if (now.retired >= before) {
     // The queue was idle: the program's own waits may have retired commands that no marker told of.
@@ -34,14 +36,25 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
       now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
   bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
   bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
-  if (before > now.retired && before > last_marker_ && (gate_now || batch_full || progress_due) &&
-      driver.AppendMarker(before)) {
-    last_marker_ = before;
+  const uint64_t launched = std::min(before, now.launched);
+  if (launched > now.retired && launched > last_marker_ && (gate_now || batch_full || progress_due) &&
+      driver.AppendMarker(launched)) {
+    last_marker_ = launched;
     last_marker_at_ = now.time;
   }
-  if (!gate_now || gates_failed_) return;
+  return gate_now;
+}
 
-  Gate gate{0, before};
+bool GateChain::MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  MutexLock lock(mutex_);
+  return Mark(number, now, limits, driver);
+}
+
+void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  MutexLock lock(mutex_);
+  if (!Mark(number, now, limits, driver) || gates_failed_) return;
+
+  Gate gate{0, number - 1};
   if (closed_.Reserve() && driver.AppendGate(&gate.token)) {
     [[maybe_unused]] bool pushed = closed_.Push(gate);
     closed_count_.fetch_add(1, std::memory_order_release);

@@ -48,10 +48,15 @@ class GateChain {
     bool bounded;  // it may be told to hold at any time: keep what is in flight small
     bool tracked;  // others wait for it: its progress must be known now and then
     TimePoint time;
+    uint64_t launched = UINT64_MAX;  // commands that are in the driver's hands for sure, where some wait
   };
 
   // Command `number` (1, 2, …) is about to be enqueued.
   void BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
+
+  // For queues without gates: puts markers as BeforeLaunch does. True: the command has to wait, until this
+  // says otherwise.
+  bool MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
 
   // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened.
   int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver);
@@ -73,6 +78,8 @@ class GateChain {
     uint64_t token;
     uint64_t after;  // the last command before it
   };
+
+  bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
 
   Mutex mutex_;
   Fifo<Gate> closed_;

@@ -44,14 +44,18 @@ typedef struct XHwQueueOps {
   // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is
   // called once, from any thread, a callback of the driver's included. Must not block. Failure: never called.
   XResult (*append_marker)(void* hwq, uint64_t ticket);
+  // Where a driver does not report by itself: looks for markers that have been reached, and calls
+  // HwQueueRetired for each, in order. append_marker is then called by who launches only. From any thread;
+  // must not block. Null: it reports.
+  void (*poll_markers)(void* hwq);
   // ---- Gates in line, for devices that read host memory; used instead of all the above where not null ----
   // Enqueues: `number` is written to words->retired when all before has finished; then the device waits, as
   // the words say, before what comes next. Called by who launches. Must not block.
   XResult (*append_inline_gate)(void* hwq, const XControlWords* words, uint64_t number);
   // Enqueues the report alone.
   XResult (*append_progress)(void* hwq, const XControlWords* words, uint64_t number);
-  // Has all that is enqueued finished? Must not block. Null: only who launches may ask the driver, so that
-  // every command of a tracked queue reports.
+  // Has all that is enqueued finished? Must not block. For gates in line and polled markers. Null: only who
+  // launches may ask the driver, so that every command of a tracked queue reports.
   bool (*finished)(void* hwq);
 
   // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
@@ -62,8 +66,10 @@ typedef struct XHwQueueOps {
   // ---- Levels 2 and 3; null where max_level is lower ----
   XResult (*deactivate)(void* hwq);  // launched commands that have not started do not start
   XResult (*reactivate)(void* hwq);
-  XResult (*interrupt)(void* hwq);  // the running command stops
-  XResult (*restore)(void* hwq);    // … and goes on where it stopped
+  // The running command stops; without a deactivate: all of the process stops on the queue's device.
+  XResult (*interrupt)(void* hwq);
+  XResult (*restore)(void* hwq);  // … and goes on where it stopped
+  bool deactivate_interrupts;     // deactivate stops the running command as well
 
   // The queue keeps itself alive between these two while XSched still has work in it (the program let it go).
   // Null: no need.

@@ -104,7 +104,7 @@ void SubmitWorker::Run(XQueue& queue) {
     mutex_.Unlock();
     // Nobody but us may be looking at this queue's progress: learn when the batch is done.
     if (last || queue.submitted() % static_cast<uint64_t>(queue.config().batch_size) == 0)
-      queue.RequestProgress();
+      queue.MarkProgress();
     mutex_.Lock();
   }
   mutex_.Unlock();

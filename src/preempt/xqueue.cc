@@ -1,5 +1,7 @@
 #include "preempt/xqueue.h"
 
+#include <algorithm>
+
 #include "preempt/agent.h"
 #include "preempt/xqueue_table.h"
 
@@ -29,7 +31,6 @@ class XQueue::Driver final : public GateDriver {
 };
 
 uint64_t XQueue::LaunchBegin() {
-  launching_.fetch_add(1, std::memory_order_seq_cst);
   // seq_cst, against RetiredUpTo: either we see that the queue was idle, or it sees our command.
   uint64_t number = block_->submitted.fetch_add(1, std::memory_order_seq_cst) + 1;
   uint32_t flags = block_->flags.load(std::memory_order_acquire);
@@ -44,9 +45,13 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Agent& agent = Agent::Get();
   if (agent.shut_down()) return number;
   if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
-  if (XQueueTable::hard_stops() != 0 && !suspended()) XQueueTable::LiftHardStops(*this);
+  if (XQueueTable::hard_stops() != 0 && !KeepsStill()) XQueueTable::LiftHardStops(*this);
   if (GatesInLine()) {
     InlineGateBefore(number, flags);
+    return number;
+  }
+  if (PollsMarkers()) {
+    WaitBefore(number);
     return number;
   }
   if (hwq_->ops.append_gate == nullptr) {
@@ -64,15 +69,13 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
 void XQueue::LaunchEnd(uint64_t number, bool launched) {
   if (!launched && retired() + 1 == number) RetiredUpTo(number);
   if (launched && GatesInLine()) InlineReportAfter(number);
-  uint64_t newest = submitted();
-  if (launching_.fetch_sub(1, std::memory_order_seq_cst) == 1)
-    settled_.store(newest, std::memory_order_release);
+  // Release: what the driver has taken comes before it.
+  settled_.fetch_add(1, std::memory_order_release);
 }
 
 uint64_t XQueue::Settled() const {
-  uint64_t newest = submitted();
-  // A thread between LaunchBegin and LaunchEnd may have a number and not be in the driver yet.
-  return launching_.load(std::memory_order_seq_cst) == 0 ? newest : settled_.load(std::memory_order_acquire);
+  // Never more than there are: a launch that began on the queue which this slot had before ends here.
+  return std::min(settled_.load(std::memory_order_acquire), submitted());
 }
 
 void XQueue::RetiredUpTo(uint64_t number) {
@@ -99,10 +102,19 @@ void XQueue::MarkerReached(uint64_t number) {
 bool XQueue::Idle() const { return retired() >= submitted(); }
 
 void XQueue::RequestProgress() {
+  if (PollsMarkers()) PollMarkers();
   if (Idle() || markers_.load(std::memory_order_acquire) != 0) return;
-  if (GatesInLine()) {
+  if (GatesInLine() || PollsMarkers()) {
     AskDevice();
   } else {
+    AppendMarker(Settled());
+  }
+}
+
+void XQueue::MarkProgress() {
+  if (!PollsMarkers()) {
+    RequestProgress();
+  } else if (!Idle() && markers_.load(std::memory_order_acquire) == 0) {
     AppendMarker(Settled());
   }
 }
@@ -120,7 +132,8 @@ void XQueue::Attend() {
     Agent::Get().RingScheduler(index_);
     RequestProgress();
   }
-  if (GatesInLine()) TellDevice();
+  if (XQueueTable::hard_stops() != 0 && !KeepsStill() && !Idle()) XQueueTable::LiftHardStops(*this);
+  if (GatesInLine() || StopsProcess()) TellDevice();
   ApplyLevels(Held());
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
   Driver driver(*this);
@@ -163,6 +176,10 @@ bool XQueue::MayLaunch(uint64_t number) const {
 
 void XQueue::WaitUntilMayLaunch(uint64_t number) {
   if (MayLaunch(number)) return;
+  if (PollsMarkers()) {
+    WaitUntilMayLaunchPolling(number);
+    return;
+  }
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   if (!Held()) AppendMarker(Settled());
   wait_mutex_.Lock();
@@ -174,7 +191,7 @@ void XQueue::WaitUntilMayLaunch(uint64_t number) {
 void XQueue::WaitRetired(uint64_t number) {
   if (retired() >= number) return;
   waiters_.fetch_add(1, std::memory_order_seq_cst);
-  if (AppendMarker(number)) {
+  if (!PollsMarkers() && AppendMarker(number)) {
     wait_mutex_.Lock();
     while (retired() < number) wait_condition_.Wait(wait_mutex_);
     wait_mutex_.Unlock();
@@ -187,10 +204,13 @@ void XQueue::WaitRetired(uint64_t number) {
 
 void XQueue::WaitInFlight() {
   bool deactivated;
+  bool stopped;
   {
     MutexLock lock(level_mutex_);
     deactivated = deactivated_;
+    stopped = deactivated_ ? hwq_->ops.deactivate_interrupts : interrupted_ && !GatesInLine();
   }
+  if (stopped) return;
   if (deactivated) {
     hwq_->ops.synchronize(hwq_->impl);
     return;
@@ -247,7 +267,13 @@ GateChain::Now XQueue::Now() const {
   bool ours = !destroying_.load(std::memory_order_acquire) && !Agent::Get().shut_down();
   uint32_t flags = block_->flags.load(std::memory_order_acquire);
   bool gated = (flags & ipc::kFlagGated) != 0;
-  return {retired(), Held(), ours && gated, flags != 0, MonotonicClock::now()};
+  const uint64_t launched = PollsMarkers() ? Settled() : UINT64_MAX;
+  return {retired(), Held(), ours && gated, flags != 0, MonotonicClock::now(), launched};
+}
+
+bool XQueue::MustWaitBefore(uint64_t number) {
+  Driver driver(*this);
+  return gates_.MarkBefore(number, Now(), Limits(), driver);
 }
 
 GateChain::Limits XQueue::Limits() const {

@@ -41,15 +41,18 @@ class XQueue {
   void LaunchEnd(uint64_t number, bool launched);
 
   // ---- progress ----
-  // The newest command that is in the driver's hands for sure.
+  // How many commands are in the driver's hands for sure. (They may be others than the first: commands are
+  // counted, not told apart.)
   uint64_t Settled() const;
   // Commands up to `number` have finished. Lock-free; from any thread.
   void RetiredUpTo(uint64_t number);
   // A marker has been reached (HwQueueRetired).
   void MarkerReached(uint64_t number);
   bool Idle() const;
-  // Finds out how far the device is: puts a marker behind what is enqueued, unless one is there.
+  // Finds out how far the device is, at once or when a marker is reached.
   void RequestProgress();
+  // Puts a marker behind what is enqueued, unless one is there. Called by who launches.
+  void MarkProgress();
   bool HasClosedGates() const { return gates_.HasClosed(); }
   // Will the device still look at the control block, or write to it? Then the slot is not free, even when the
   // queue is gone.
@@ -83,7 +86,9 @@ class XQueue {
   XQueueHandle id() const { return id_; }
   HwQueue& hwq() const { return *hwq_; }
   // The device opens them by itself (inline_gates.h).
-  bool GatesInLine() const { return hwq_->ops.append_inline_gate != nullptr; }
+  bool GatesInLine() const { return gates_in_line_.load(std::memory_order_relaxed); }
+  // Nothing more of it starts for now, and nobody makes it start without telling this process.
+  bool KeepsStill() const { return GatesInLine() ? suspended() : Held(); }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
   LaunchConfig config() const;
   void SetLevel(XPreemptLevel level);
@@ -108,11 +113,22 @@ class XQueue {
 
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
 
+  // Markers that have to be looked at: xqueue_polled.cc.
+  bool PollsMarkers() const { return hwq_->ops.poll_markers != nullptr; }
+  void PollMarkers() { hwq_->ops.poll_markers(hwq_->impl); }
+  bool MustWaitBefore(uint64_t number);
+  void WaitBefore(uint64_t number);
+  template <typename Done>
+  void WaitPolling(Done&& done);
+  void WaitUntilMayLaunchPolling(uint64_t number);
+
   // Gates in line: xqueue_inline.cc.
   void InlineGateBefore(uint64_t number, uint32_t flags);
   void InlineReportAfter(uint64_t number);
   void AskDevice();
   void WaitStopped();
+  bool StopsProcess() const;
+  bool WantsHardStop() const;
   void HardStop();
   void EndHardStop();
   XControlWords Words() const;
@@ -128,8 +144,8 @@ class XQueue {
   ipc::ControlBlock* block_ = nullptr;
   std::atomic<bool> suspended_{false};
   std::atomic<bool> self_gated_{false};  // gates in line are there though no scheduler asked for them
-  std::atomic<uint32_t> launching_{0};   // threads between LaunchBegin and LaunchEnd
-  std::atomic<uint64_t> settled_{0};
+  std::atomic<bool> gates_in_line_{false};
+  std::atomic<uint64_t> settled_{0};  // launches that have ended
 
   std::atomic<uint32_t> markers_{0};       // on their way
   std::atomic<int64_t> retired_at_ns_{0};  // when `retired` last moved by a marker
@@ -147,6 +163,8 @@ class XQueue {
   Mutex wait_mutex_;
   Condition wait_condition_;
   std::atomic<uint32_t> waiters_{0};
+  std::atomic<uint64_t> let_go_at_{UINT64_MAX};  // who launches does not wait for what is in flight, while as
+                                                 // many commands have retired
 
   // Set once per life of the slot.
   Ref<HwQueue> hwq_;

@@ -84,11 +84,21 @@ void XQueue::TellDevice() {
   const bool forced = ForcedOpen();
   block_->open.store(forced ? 1 : 0, std::memory_order_seq_cst);
   block_->pause.store(suspended() && !forced ? 1 : 0, std::memory_order_seq_cst);
-  if (hwq_->ops.interrupt == nullptr) return;
-  // A hard stop is the program's own doing: the scheduler stops such queues by gates and time slices.
-  const bool stop = suspended() && !forced && level() >= kPreemptLevelInterrupt;
+  if (!StopsProcess()) return;
+  const bool stop = !forced && WantsHardStop();
   if (stop && !interrupted_) HardStop();
   if (!stop && interrupted_) EndHardStop();
+}
+
+bool XQueue::StopsProcess() const {
+  return hwq_->ops.interrupt != nullptr && hwq_->ops.deactivate == nullptr;
+}
+
+bool XQueue::WantsHardStop() const {
+  // With gates in line it is the program's own doing: the scheduler stops such queues by gates and time
+  // slices.
+  if (GatesInLine()) return suspended() && level() >= kPreemptLevelInterrupt;
+  return Held() && level() >= kPreemptLevelDeactivate && retired() < Settled();
 }
 
 // REQUIRES: level_mutex_.
@@ -109,7 +119,7 @@ void XQueue::EndHardStop() {
 
 void XQueue::LiftHardStop() {
   MutexLock lock(level_mutex_);
-  if (interrupted_ && GatesInLine()) EndHardStop();
+  if (interrupted_ && StopsProcess()) EndHardStop();
 }
 
 XControlWords XQueue::Words() const {

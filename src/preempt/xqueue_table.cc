@@ -74,6 +74,8 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->pausable_.store(false, std::memory_order_relaxed);
   queue->self_gated_.store(false, std::memory_order_relaxed);
   queue->hwq_ = hwq;
+  queue->gates_in_line_.store(hwq->ops.append_inline_gate != nullptr, std::memory_order_relaxed);
+  queue->let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);
   queue->settled_.store(0, std::memory_order_relaxed);
@@ -183,7 +185,7 @@ bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
   bool quiet = true;
   for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
     if (&*other == &queue || other->hwq().device != queue.hwq().device) continue;
-    quiet &= other->suspended() || other->Idle();
+    quiet &= other->KeepsStill() || other->Idle();
   }
   return quiet;
 }

@@ -50,28 +50,27 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   // Counted from 0, below kMaxRuntimes: for tables of the shim's own.
-  int index() const { return index_; }
+  XSCHED_PRIVATE int index() const;
   const Functions& next() const { return functions_; }
   // The real function of this copy, past every wrapper of ours; null: it has none of that name.
   XSCHED_PRIVATE void* Find(const char* name) const;
   // Its file, as the dynamic linker knows it.
   const char* path() const { return path_; }
   // Where the library is loaded: what tells copies apart.
-  const void* base() const { return base_; }
+  const void* base() const { return base_.load(std::memory_order_acquire); }
   // Its calls come to the shim through its dispatch table, whoever makes them and however it is linked.
   bool has_table() const { return original_.load(std::memory_order_acquire) != nullptr; }
 
  private:
-  friend class Runtimes;
+  friend class RuntimeTable;
 
-  // Written before the copy is published, but for the table, which may come later.
+  std::atomic<const void*> base_{nullptr};  // null: no copy's; set first, once
+  std::atomic<bool> ready_{false};          // what follows has been written, but for what is atomic
   Functions functions_{};
-  const void* base_ = nullptr;
-  void* library_ = nullptr;  // dlopen's handle; null: met inside the dynamic linker, and not opened since
   char path_[512] = "";
-  int index_ = 0;
+  mutable std::atomic<void*> library_{nullptr};  // dlopen's handle; null: not opened so far
   std::atomic<OriginalFunction> original_{nullptr};
-  const void* original_data_ = nullptr;
+  std::atomic<const void*> original_data_{nullptr};  // written before it
 };
 
 // All of these return null when there is no such copy. Runtimes are never freed.

@@ -1,0 +1,45 @@
+// Which GPU a copy of the runtime means by a device's number, as a number that is the same in every process,
+// for every copy, and under HIP_VISIBLE_DEVICES; and whose device is current.
+#pragma once
+
+#include "hal/hip/runtime.h"
+#include "xsched/types.h"
+
+namespace xsched::hip {
+
+struct DeviceIdentity {
+  XDevice device = 0;  // by its PCI address
+  char name[96] = "";
+};
+
+// False: the runtime does not tell.
+bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out);
+
+// Makes `device` the thread's current one for a while: the default streams are the current device's, and so
+// is an event that is made.
+class CurrentDevice {
+ public:
+  CurrentDevice(const Functions& next, int device) : next_(next) {
+    if (next_.hipGetDevice(&before_) != hipSuccess) return;
+    if (before_ == device) {
+      current_ = true;
+    } else if (next_.hipSetDevice != nullptr && next_.hipSetDevice(device) == hipSuccess) {
+      current_ = changed_ = true;
+    }
+  }
+  ~CurrentDevice() {
+    if (changed_) next_.hipSetDevice(before_);
+  }
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+  explicit operator bool() const { return current_; }
+
+ private:
+  const Functions& next_;
+  int before_ = 0;
+  bool current_ = false;
+  bool changed_ = false;
+};
+
+}  // namespace xsched::hip

@@ -1,0 +1,78 @@
+#include "xsched/hip/hal.h"
+
+#include "hal/hip/last_error.h"
+#include "hal/hip/queue.h"
+#include "hal/hip/runtime.h"
+#include "hal/hip/stream_key.h"
+#include "preempt/launch.h"
+
+using namespace xsched::hip;
+
+namespace {
+
+// What a handle means to the calling thread.
+struct Identity {
+  Runtime* runtime = nullptr;  // null: there is none, or none knows the stream
+  int device = 0;
+  hipStream_t stream = nullptr;
+  uint64_t key = 0;  // 0: the runtime does not say which device
+};
+
+Identity Identify(hipStream_t stream, const void* caller) {
+  Identity is;
+  Runtime* callers = RuntimeOfCaller(caller);
+  is.runtime = IsNullStream(stream) || callers == nullptr ? callers : RuntimeOfStream(stream, callers);
+  if (is.runtime == nullptr) return is;
+  const Functions& next = is.runtime->next();
+  KeepLastError keep(next);
+  bool known = next.hipGetDevice(&is.device) == hipSuccess;
+  if (IsNullStream(stream)) {
+    is.stream = kHipStreamNull;
+    if (known) is.key = NullStreamKey(is.runtime->index(), is.device);
+    return is;
+  }
+  is.stream = stream;
+  // Runtimes without it let a stream be used where its device is current only.
+  if (next.hipGetStreamDeviceId != nullptr) {
+    is.device = next.hipGetStreamDeviceId(stream);
+    known = is.device >= 0;
+  }
+  if (known) is.key = reinterpret_cast<uint64_t>(stream);
+  return is;
+}
+
+XResult Explain(hipStream_t stream, const void* caller) {
+  // Which of the two is missing: a runtime, or one that knows the stream?
+  return IsNullStream(stream) || RuntimeOfCaller(caller) == nullptr ? kXSchedErrorNotFound
+                                                                    : kXSchedErrorInvalidValue;
+}
+
+}  // namespace
+
+XResult HipQueueCreate(HwQueueHandle* hwq, hipStream_t stream) {
+  if (hwq == nullptr || stream == kHipStreamPerThread) return kXSchedErrorInvalidValue;
+  xsched::preempt::ReentrancyGuard guard;
+  const void* caller = __builtin_return_address(0);
+  const Identity is = Identify(stream, caller);
+  if (is.runtime == nullptr) return Explain(stream, caller);
+  if (is.key == 0) return kXSchedErrorHardware;
+  return HipQueueRegister(is.runtime, is.device, is.stream, is.key, hwq);
+}
+
+XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream) {
+  if (hwq == nullptr || stream == kHipStreamPerThread) return kXSchedErrorInvalidValue;
+  xsched::preempt::ReentrancyGuard guard;
+  const void* caller = __builtin_return_address(0);
+  // A real handle's key is the handle: the runtime need not be asked.
+  uint64_t key = reinterpret_cast<uint64_t>(stream);
+  if (IsNullStream(stream)) {
+    const Identity is = Identify(stream, caller);
+    if (is.runtime == nullptr) return Explain(stream, caller);
+    if (is.key == 0) return kXSchedErrorHardware;
+    key = is.key;
+  }
+  HwQueueHandle found = HwQueueFind(kPlatformHIP, key);
+  if (found == 0) return kXSchedErrorNotFound;
+  *hwq = found;
+  return kXSchedSuccess;
+}

@@ -1,0 +1,22 @@
+// Which libraries of HIP's this process has loaded, without opening any.
+#pragma once
+
+#include <link.h>
+
+#include "base/array.h"
+
+namespace xsched::hip {
+
+struct LoadedLibrary {
+  const void* base;
+  char path[512];  // as dlopen knows it
+};
+
+// The loaded libraries that are copies of libamdhip64, by file name or SONAME, in the order in which they
+// were loaded. Allocates; calls nothing of theirs. False: out of memory.
+bool FindLoadedCopies(Array<LoadedLibrary>* out);
+
+// Counts up with each library that the process loads: while it stays the same, no copy is new.
+uint64_t LoadCount();
+
+}  // namespace xsched::hip

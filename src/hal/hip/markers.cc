@@ -1,0 +1,48 @@
+#include "hal/hip/markers.h"
+
+#include "preempt/hal.h"
+
+namespace xsched::hip {
+
+bool Markers::Append(const Functions& next, hipStream_t stream, uint64_t ticket) {
+  MutexLock lock(mutex_);
+  // Room for the event's return as well, so that none is lost.
+  if (!waiting_.Reserve() || !spare_.Reserve(spare_.size() + waiting_.size() + 1)) return false;
+  hipEvent_t event = nullptr;
+  if (!spare_.empty()) {
+    event = spare_.back();
+    spare_.Pop();
+  } else if (next.hipEventCreateWithFlags(&event, kHipEventDisableTiming) != hipSuccess) {
+    return false;
+  }
+  // Under the lock: the order of the list is that of the stream.
+  const bool recorded = next.hipEventRecord(event, stream) == hipSuccess;
+  const bool kept = recorded ? waiting_.Push(Marker{event, ticket}) : spare_.Push(event);
+  return recorded && kept;
+}
+
+bool Markers::PopReached(const Functions& next, uint64_t* ticket) {
+  MutexLock lock(mutex_);
+  if (waiting_.empty() || next.hipEventQuery(waiting_.front().event) == hipErrorNotReady) return false;
+  const Marker marker = waiting_.front();
+  waiting_.Pop();
+  *ticket = marker.ticket;
+  return spare_.Push(marker.event) || true;
+}
+
+void Markers::Poll(const Functions& next) {
+  // The lock is not held while telling: who is told may take other locks.
+  for (uint64_t ticket; PopReached(next, &ticket);) HwQueueRetired(ticket);
+}
+
+void Markers::Drop(const Functions& next) {
+  MutexLock lock(mutex_);
+  for (; !waiting_.empty(); waiting_.Pop()) {
+    HwQueueRetired(waiting_.front().ticket);
+    next.hipEventDestroy(waiting_.front().event);
+  }
+  for (hipEvent_t event : spare_) next.hipEventDestroy(event);
+  spare_.Clear();
+}
+
+}  // namespace xsched::hip

@@ -1,0 +1,123 @@
+#include "hal/hip/queue.h"
+
+#include <new>
+
+#include "hal/hip/capture_mode.h"
+#include "hal/hip/device.h"
+#include "hal/hip/last_error.h"
+#include "hal/hip/markers.h"
+#include "hal/hip/query_lock.h"
+#include "preempt/launch.h"
+
+namespace xsched::hip {
+namespace {
+
+using preempt::ReentrancyGuard;
+
+struct Queue {
+  const Functions& next;
+  const int device;
+  const hipStream_t stream;
+  Markers markers;
+};
+
+Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
+
+// What our own calls need, on whatever thread.
+class OwnCalls {
+ public:
+  explicit OwnCalls(const Queue& queue)
+      : keep_(queue.next), relaxed_(queue.next), current_(queue.next, queue.device) {}
+
+  bool ok() const { return static_cast<bool>(current_); }
+
+ private:
+  ReentrancyGuard guard_;
+  KeepLastError keep_;
+  RelaxedCaptureMode relaxed_;
+  CurrentDevice current_;
+};
+
+// REQUIRES: QueryLock. When in doubt, it is.
+bool IsCapturing(const Queue& queue) {
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  if (queue.next.hipStreamIsCapturing == nullptr) return false;
+  if (queue.next.hipStreamIsCapturing(queue.stream, &status) != hipSuccess) return true;
+  return status != hipStreamCaptureStatusNone;
+}
+
+XResult AppendMarker(void* hwq, uint64_t ticket) {
+  Queue& queue = Of(hwq);
+  OwnCalls ours(queue);
+  QueryLock no_capture_begins;
+  if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
+  return queue.markers.Append(queue.next, queue.stream, ticket) ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+void PollMarkers(void* hwq) {
+  Queue& queue = Of(hwq);
+  ReentrancyGuard guard;
+  KeepLastError keep(queue.next);
+  RelaxedCaptureMode relaxed(queue.next);
+  queue.markers.Poll(queue.next);
+}
+
+bool Finished(void* hwq) {
+  const Queue& queue = Of(hwq);
+  OwnCalls ours(queue);
+  QueryLock no_capture_begins;
+  if (!ours.ok() || IsCapturing(queue)) return false;
+  // An error is for the program to find: nothing of such a queue will run any more.
+  return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;
+}
+
+XResult Synchronize(void* hwq) {
+  const Queue& queue = Of(hwq);
+  OwnCalls ours(queue);
+  if (!ours.ok()) return kXSchedErrorHardware;
+  return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+void Destroy(void* hwq) {
+  Queue& queue = Of(hwq);
+  {
+    ReentrancyGuard guard;
+    KeepLastError keep(queue.next);
+    queue.markers.Drop(queue.next);
+  }
+  delete &queue;
+}
+
+XHwQueueOps OpsFor(const Functions& next, hipStream_t stream) {
+  XHwQueueOps ops{};
+  ops.size = sizeof ops;
+  ops.platform = kPlatformHIP;
+  ops.max_level = kPreemptLevelBlock;
+  ops.append_marker = AppendMarker;
+  ops.poll_markers = PollMarkers;
+  // "Per thread" means another stream on another thread.
+  if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
+  ops.synchronize = Synchronize;
+  ops.destroy = Destroy;
+  return ops;
+}
+
+}  // namespace
+}  // namespace xsched::hip
+
+XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStream_t stream, uint64_t key,
+                         HwQueueHandle* out) {
+  using namespace xsched::hip;
+  ReentrancyGuard guard;
+  const Functions& next = runtime->next();
+  KeepLastError keep(next);
+  DeviceIdentity identity;
+  if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
+  auto* hwq = new (std::nothrow) Queue{next, device, stream, {}};
+  if (hwq == nullptr) return kXSchedErrorUnknown;
+  const XHwQueueOps ops = OpsFor(next, stream);
+  const XHwQueueInfo info{identity.device, identity.name, key};
+  XResult result = HwQueueRegister(&ops, hwq, &info, out);
+  if (result != kXSchedSuccess) Destroy(hwq);
+  return result;
+}

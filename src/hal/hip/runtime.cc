@@ -1,0 +1,288 @@
+#include "hal/hip/runtime.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/env.h"
+#include "base/log.h"
+#include "base/no_destroy.h"
+#include "hal/hip/last_error.h"
+#include "hal/hip/loaded_libraries.h"
+#include "preempt/launch.h"
+
+namespace xsched::hip {
+namespace {
+
+using preempt::ReentrancyGuard;
+
+constexpr const char* kFunctionNames[] = {
+    "hipGetDevice",
+    "hipSetDevice",
+    "hipGetDeviceCount",
+    "hipDeviceGetPCIBusId",
+    "hipDeviceGetName",
+    "hipGetLastError",
+    "hipPeekAtLastError",
+    "hipGetStreamDeviceId",
+    "hipStreamGetFlags",
+    "hipStreamQuery",
+    "hipStreamSynchronize",
+    "hipStreamIsCapturing",
+    "hipThreadExchangeStreamCaptureMode",
+    "hipEventCreateWithFlags",
+    "hipEventDestroy",
+    "hipEventRecord",
+    "hipEventQuery",
+};
+static_assert(sizeof(Functions) == sizeof kFunctionNames, "each function has its name, in order");
+
+// What every runtime has, and programs link to.
+constexpr char kProbe[] = "hipGetDeviceCount";
+// Wrappers have the names of what they wrap.
+constexpr char kShim[] = "libshimhip.";
+
+// Its path and base, of whatever is loaded at `address`. False: nothing.
+bool LibraryAt(const void* address, LoadedLibrary* out) {
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
+  const char* slash = strrchr(info.dli_fname, '/');
+  const char* file = slash == nullptr ? info.dli_fname : slash + 1;
+  if (strncmp(file, kShim, sizeof kShim - 1) == 0) return false;
+  out->base = info.dli_fbase;
+  snprintf(out->path, sizeof out->path, "%s", info.dli_fname);
+  return true;
+}
+
+// Calls find(name) for each function; false: one that nothing works without is missing.
+template <typename Find>
+bool FillFunctions(Functions* out, Find&& find) {
+  size_t i = 0;
+  for (const char* name : kFunctionNames) {
+    void* function = find(name);
+    memcpy(reinterpret_cast<char*>(out) + i++ * sizeof function, &function, sizeof function);
+  }
+  return out->hipGetDevice != nullptr && out->hipStreamSynchronize != nullptr &&
+         out->hipEventCreateWithFlags != nullptr && out->hipEventRecord != nullptr &&
+         out->hipEventQuery != nullptr;
+}
+
+}  // namespace
+
+// Without locks: it is used inside the dynamic linker (constructors call the runtime), whose lock another
+// thread would wait for with ours held. Entries are only ever added.
+class RuntimeTable {
+ public:
+  constexpr RuntimeTable() = default;
+
+  // Null: none, or one that is being added by another thread just now.
+  Runtime* Find(const void* base) {
+    for (Runtime& runtime : runtimes_) {
+      if (runtime.base() == base) return Ready(runtime);
+    }
+    return nullptr;
+  }
+
+  Runtime* Add(const LoadedLibrary& library, const Functions& functions, void* handle) {
+    for (Runtime& runtime : runtimes_) {
+      const void* base = nullptr;
+      // Release: whoever counts it sees those before it.
+      if (!runtime.base_.compare_exchange_strong(base, library.base, std::memory_order_acq_rel)) {
+        if (base == library.base) return Ready(runtime);
+        continue;
+      }
+      runtime.functions_ = functions;
+      memcpy(runtime.path_, library.path, sizeof runtime.path_);
+      runtime.library_.store(handle, std::memory_order_relaxed);
+      runtime.ready_.store(true, std::memory_order_release);
+      return &runtime;
+    }
+    static std::atomic<bool> warned{false};
+    if (!warned.exchange(true)) {
+      XSCHED_WARN("more than %d copies of the HIP runtime: %s runs unscheduled", kMaxRuntimes, library.path);
+    }
+    return nullptr;
+  }
+
+  int Count() const {
+    int count = 0;
+    while (count < kMaxRuntimes && runtimes_[count].ready_.load(std::memory_order_acquire)) ++count;
+    return count;
+  }
+
+  Runtime& operator[](int index) { return runtimes_[index]; }
+  int IndexOf(const Runtime& runtime) const { return static_cast<int>(&runtime - runtimes_); }
+
+  static void SetOriginal(Runtime& runtime, OriginalFunction original, const void* data) {
+    runtime.original_data_.store(data, std::memory_order_relaxed);
+    runtime.original_.store(original, std::memory_order_release);
+  }
+
+ private:
+  static Runtime* Ready(Runtime& runtime) {
+    return runtime.ready_.load(std::memory_order_acquire) ? &runtime : nullptr;
+  }
+
+  Runtime runtimes_[kMaxRuntimes];
+};
+
+namespace {
+
+constinit NoDestroy<RuntimeTable> table;
+
+// REQUIRES: guard. Null: it is no HIP runtime.
+Runtime* Meet(const LoadedLibrary& library) {
+  if (Runtime* known = table->Find(library.base)) return known;
+  void* handle = dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  Functions functions;
+  const bool complete = FillFunctions(&functions, [handle](const char* name) { return dlsym(handle, name); });
+  // Of something that only depends on a runtime, dlsym finds that runtime's.
+  LoadedLibrary found{};
+  if (complete && LibraryAt(reinterpret_cast<void*>(functions.hipStreamSynchronize), &found) &&
+      found.base == library.base) {
+    return table->Add(library, functions, handle);
+  }
+  dlclose(handle);
+  return nullptr;
+}
+
+// REQUIRES: guard.
+void MeetAll() {
+  static std::atomic<uint64_t> seen_loads{0};
+  const uint64_t loads = LoadCount();
+  if (seen_loads.load(std::memory_order_acquire) == loads) return;
+  Array<LoadedLibrary> libraries;
+  if (!FindLoadedCopies(&libraries)) return;
+  for (const LoadedLibrary& library : libraries) Meet(library);
+  seen_loads.store(loads, std::memory_order_release);
+}
+
+bool SameFile(const char* a, const char* b) {
+  struct stat of_a, of_b;
+  return stat(a, &of_a) == 0 && stat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
+}
+
+// Of XSCHED_HIP_LIB; null: it is not set, or does not say.
+Runtime* NamedRuntime() {
+  const char* named = EnvText("XSCHED_HIP_LIB");
+  if (named == nullptr) return nullptr;
+  const int count = table->Count();
+  for (int i = 0; i < count; ++i) {
+    if (SameFile((*table)[i].path(), named)) return &(*table)[i];
+  }
+  static std::atomic<bool> told{false};
+  if (count != 0) {
+    if (!told.exchange(true)) {
+      XSCHED_INFO("XSCHED_HIP_LIB=%s is not loaded, but %s is: using that", named, (*table)[0].path());
+    }
+    return nullptr;
+  }
+  // It stays open.
+  void* library = dlopen(named, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) {
+    if (!told.exchange(true)) XSCHED_WARN("XSCHED_HIP_LIB: %s", dlerror());
+    return nullptr;
+  }
+  void* probe = dlsym(library, kProbe);
+  LoadedLibrary found{};
+  return probe != nullptr && LibraryAt(probe, &found) ? Meet(found) : nullptr;
+}
+
+bool Knows(const Runtime& runtime, hipStream_t stream) {
+  const Functions& next = runtime.next();
+  if (next.hipStreamGetFlags == nullptr) return false;
+  KeepLastError keep(next);
+  unsigned flags = 0;
+  return next.hipStreamGetFlags(stream, &flags) == hipSuccess;
+}
+
+}  // namespace
+
+int Runtime::index() const { return table->IndexOf(*this); }
+
+void* Runtime::Find(const char* name) const {
+  if (OriginalFunction original = original_.load(std::memory_order_acquire)) {
+    if (void* function = original(original_data_.load(std::memory_order_relaxed), name)) return function;
+  }
+  ReentrancyGuard guard;
+  void* library = library_.load(std::memory_order_acquire);
+  if (library == nullptr) {
+    // Two threads may open it: it stays loaded anyway.
+    library = dlopen(path_, RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return nullptr;
+    library_.store(library, std::memory_order_release);
+  }
+  return dlsym(library, name);
+}
+
+Runtime* RuntimeAt(const void* address) {
+  ReentrancyGuard guard;
+  LoadedLibrary library{};
+  return LibraryAt(address, &library) ? Meet(library) : nullptr;
+}
+
+Runtime* RuntimeOfCaller(const void* address) {
+  ReentrancyGuard guard;
+  MeetAll();
+  Dl_info info;
+  link_map* caller = nullptr;
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&caller), RTLD_DL_LINKMAP) == 0 || caller == nullptr ||
+      caller->l_name == nullptr || caller->l_name[0] == '\0') {
+    // The program itself: its scope begins with whatever is preloaded.
+    return DefaultRuntime();
+  }
+  void* library = dlopen(caller->l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return DefaultRuntime();
+  void* probe = dlsym(library, kProbe);
+  Runtime* runtime = probe == nullptr ? nullptr : RuntimeAt(probe);
+  dlclose(library);
+  return runtime != nullptr ? runtime : DefaultRuntime();
+}
+
+Runtime* DefaultRuntime() {
+  ReentrancyGuard guard;
+  MeetAll();
+  if (Runtime* named = NamedRuntime()) return named;
+  return table->Count() == 0 ? nullptr : &(*table)[0];
+}
+
+Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess) {
+  ReentrancyGuard guard;
+  MeetAll();
+  if (guess != nullptr && Knows(*guess, stream)) return guess;
+  const int count = table->Count();
+  for (int i = 0; i < count; ++i) {
+    Runtime& runtime = (*table)[i];
+    if (&runtime != guess && Knows(runtime, stream)) return &runtime;
+  }
+  return nullptr;
+}
+
+Runtime* RegisterDispatchTable(const void* function, OriginalFunction original, const void* data) {
+  LoadedLibrary library{};
+  if (!LibraryAt(function, &library)) return nullptr;
+  Runtime* runtime = table->Find(library.base);
+  if (runtime == nullptr) {
+    Functions functions;
+    if (!FillFunctions(&functions, [&](const char* name) { return original(data, name); })) return nullptr;
+    runtime = table->Add(library, functions, nullptr);
+  }
+  if (runtime != nullptr) RuntimeTable::SetOriginal(*runtime, original, data);
+  return runtime;
+}
+
+int RuntimeCount() {
+  ReentrancyGuard guard;
+  MeetAll();
+  return table->Count();
+}
+
+Runtime* RuntimeByIndex(int index) {
+  return index >= 0 && index < table->Count() ? &(*table)[index] : nullptr;
+}
+
+}  // namespace xsched::hip
