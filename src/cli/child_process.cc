@@ -19,18 +19,12 @@ constexpr std::chrono::seconds kTimeLimit{20};
 // A first character for "it came to its end", so that a child that dies early is told from an empty answer.
 constexpr char kDone = '!';
 
-[[noreturn]] void Work(int answer, const std::function<std::string()>& work) {
-  // What a driver prints is not part of our report.
-  int null = open("/dev/null", O_RDWR);
-  dup2(null, STDOUT_FILENO);
-  dup2(null, STDERR_FILENO);
-  std::string text = work() + kDone;
+void WriteAll(int fd, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
-    ssize_t written = write(answer, text.data() + done, text.size() - done);
+    ssize_t written = write(fd, text.data() + done, text.size() - done);
     if (written <= 0) break;
     done += static_cast<size_t>(written);
   }
-  _exit(0);
 }
 
 std::string ReadToEnd(int fd) {
@@ -47,23 +41,47 @@ std::string ReadToEnd(int fd) {
   }
 }
 
-}  // namespace
-
-std::optional<std::string> InChild(const std::function<std::string()>& work) {
+// What `work` writes to the descriptor that it is given, in a child.
+std::string AnswerOf(const std::function<void(int answer)>& work) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  if (pipe2(ends, O_CLOEXEC) != 0) return "";
   UniqueFd from_child(ends[0]);
   UniqueFd to_parent(ends[1]);
   pid_t child = fork();
-  if (child < 0) return std::nullopt;
-  if (child == 0) Work(to_parent.get(), work);
+  if (child < 0) return "";
+  if (child == 0) {
+    // What a driver prints is not part of our report.
+    int null = open("/dev/null", O_RDWR);
+    dup2(null, STDOUT_FILENO);
+    dup2(null, STDERR_FILENO);
+    work(to_parent.get());
+    _exit(0);
+  }
   to_parent.Reset();
   std::string text = ReadToEnd(from_child.get());
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> InChild(const std::function<std::string()>& work) {
+  std::string text = AnswerOf([&work](int answer) { WriteAll(answer, work() + kDone); });
   if (text.empty() || text.back() != kDone) return std::nullopt;
   text.pop_back();
   return text;
+}
+
+std::string OutputOf(const std::vector<std::string>& command, const std::vector<Variable>& environment) {
+  return AnswerOf([&](int answer) {
+    SetEnvironment(environment);
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    dup2(answer, STDOUT_FILENO);
+    execv(arguments[0], arguments.data());
+  });
 }
 
 std::string LoadProblem(const std::string& library) {

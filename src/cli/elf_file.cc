@@ -2,6 +2,7 @@
 
 #include <elf.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -129,9 +130,19 @@ std::optional<std::string> InterpreterOf(const std::string& path) {
 }
 
 bool FileContains(const std::string& path, const std::string& text) {
+  constexpr size_t kPart = 1 << 20;
   std::ifstream file(path, std::ios::binary);
-  std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  return content.find(text) != std::string::npos;
+  std::string seen;
+  while (file) {
+    // It may begin in one part and end in the next.
+    seen.erase(0, seen.size() - std::min(seen.size(), text.size()));
+    const size_t kept = seen.size();
+    seen.resize(kept + kPart);
+    file.read(seen.data() + kept, kPart);
+    seen.resize(kept + static_cast<size_t>(file.gcount()));
+    if (seen.find(text) != std::string::npos) return true;
+  }
+  return false;
 }
 
 }  // namespace xsched::cli

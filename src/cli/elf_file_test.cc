@@ -32,9 +32,9 @@ class Files : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  static Report Examine(const std::string& program) {
+  static Report Examine(const std::string& program, std::span<const Platform> platforms = {}) {
     Report report;
-    ExamineProgram(report, program);
+    ExamineProgram(report, program, platforms);
     return report;
   }
 
@@ -115,6 +115,17 @@ TEST_F(Files, a_program_that_is_not_there_or_not_executable_cannot_be_scheduled)
   EXPECT_THAT(Examine(path).obstacle(), HasSubstr("neither a program nor a script"));
   chmod(path.c_str(), 0644);
   EXPECT_FALSE(Examine(path).scheduled());
+}
+
+TEST_F(Files, a_program_whose_platform_does_not_work_here_is_not_scheduled) {
+  // As if a runtime were linked into it, which opens the driver.
+  std::string program = Make("program", Content("/bin/sh") + std::string(3 << 20, '.') + "libcuda.so.1");
+  const Platform opencl_works[] = {{"OpenCL", ""}, {"CUDA", "there is no GPU"}};
+  Report report = Examine(program, opencl_works);
+  EXPECT_THAT(report.obstacle(), HasSubstr("CUDA: there is no GPU"));
+  EXPECT_THAT(report.Text(), HasSubstr("names CUDA's driver"));
+  const Platform cuda_works[] = {{"OpenCL", "there is no device"}, {"CUDA", ""}};
+  EXPECT_TRUE(Examine(program, cuda_works).scheduled());
 }
 
 TEST_F(Files, a_loader_beside_the_program_is_judged_by_whether_it_knows_layers) {

@@ -18,7 +18,18 @@ namespace fs = std::filesystem;
 constexpr const char* kAbout = "program";
 constexpr int kMostInterpreters = 4;  // as the kernel
 
-bool IsOpenClLoader(const std::string& library) { return library.starts_with("libOpenCL.so"); }
+// What a program may use of the platforms, and how it is reached.
+struct Library {
+  const char* platform;
+  const char* name;  // or its beginning
+  const char* about;
+  const char* how;
+};
+constexpr Library kLibraries[] = {
+    {"OpenCL", "libOpenCL.so", "the OpenCL loader", "both routes reach it"},
+    {"CUDA", "libcuda.so", "CUDA's driver", "preloading reaches it"},
+    {"CUDA", "libcudart.so", "CUDA's runtime", "preloading reaches it"},
+};
 
 // Does running it change whose rights the process has?
 bool ChangesRights(const std::string& path) {
@@ -48,7 +59,41 @@ void ExamineOwnLoader(Report& report, const ElfFile& elf, const std::string& pat
   }
 }
 
-void ExamineElf(Report& report, const ElfFile& elf, const std::string& path) {
+// The platforms that the program is known to use. Which ones its libraries use, or a script, is not asked.
+std::vector<std::string> ExamineUse(Report& report, const ElfFile& elf, const std::string& path) {
+  std::vector<std::string> used;
+  for (const Library& library : kLibraries) {
+    auto is_it = [&](const std::string& needed) { return needed.starts_with(library.name); };
+    const bool links = std::any_of(elf.needed.begin(), elf.needed.end(), is_it);
+    // Statically linked runtimes do.
+    if (!links && !FileContains(path, library.name)) continue;
+    report.Ok(kAbout,
+              fmt::format("{} {} {}: {}", path, links ? "links" : "names", library.about, library.how));
+    used.push_back(library.platform);
+  }
+  if (used.empty()) {
+    report.Ok(kAbout, fmt::format("{} itself names neither OpenCL nor CUDA; if it or a library of its own "
+                                  "opens them, they are reached all the same",
+                                  path));
+  }
+  return used;
+}
+
+// An obstacle if none of the platforms that it uses works here.
+void JudgeUse(Report& report, const std::string& path, const std::vector<std::string>& used,
+              std::span<const Platform> platforms) {
+  std::string problems;
+  for (const Platform& platform : platforms) {
+    if (std::find(used.begin(), used.end(), platform.name) == used.end()) continue;
+    if (platform.problem.empty()) return;
+    problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", platform.name, platform.problem);
+  }
+  if (!problems.empty())
+    report.Obstacle(kAbout, fmt::format("{} uses what is not scheduled here: {}", path, problems));
+}
+
+void ExamineElf(Report& report, const ElfFile& elf, const std::string& path,
+                std::span<const Platform> platforms) {
   if (!elf.is_64_bit) {
     report.Obstacle(kAbout, fmt::format("{} is a 32-bit program; XSched's libraries are not", path));
     return;
@@ -58,18 +103,13 @@ void ExamineElf(Report& report, const ElfFile& elf, const std::string& path) {
                     fmt::format("{} is statically linked: nothing can be put before its calls", path));
     return;
   }
-  bool links = std::any_of(elf.needed.begin(), elf.needed.end(), IsOpenClLoader);
-  report.Ok(kAbout, links
-                        ? fmt::format("{} links the OpenCL loader: both routes reach it", path)
-                        : fmt::format("{} does not link the OpenCL loader itself; if it or a library of its "
-                                      "own opens it, both routes reach it",
-                                      path));
+  JudgeUse(report, path, ExamineUse(report, elf, path), platforms);
   ExamineOwnLoader(report, elf, path);
 }
 
 }  // namespace
 
-void ExamineProgram(Report& report, const std::string& name) {
+void ExamineProgram(Report& report, const std::string& name, std::span<const Platform> platforms) {
   std::string wanted = name;
   for (int depth = 0; depth <= kMostInterpreters; ++depth) {
     std::optional<std::string> path = FindInPath(wanted);
@@ -84,7 +124,7 @@ void ExamineProgram(Report& report, const std::string& name) {
                                            "ignored, and only that user's server is used",
                                            *path));
       }
-      ExamineElf(report, *elf, *path);
+      ExamineElf(report, *elf, *path, platforms);
       return;
     }
     std::optional<std::string> interpreter = InterpreterOf(*path);

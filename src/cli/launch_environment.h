@@ -1,7 +1,8 @@
-// The environment that makes a program scheduled. Pure but for looking up our libraries.
+// The environment that makes a program scheduled.
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -71,6 +72,22 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
   if (!shims.cuda.empty()) preloaded = Prepended(shims.cuda, preloaded);
   if (preloaded != current("LD_PRELOAD")) variables.push_back({"LD_PRELOAD", preloaded});
   return variables;
+}
+
+// Of this process; "": not set.
+inline std::string CurrentVariable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? "" : value;
+}
+
+inline void SetEnvironment(const std::vector<Variable>& variables) {
+  for (const Variable& variable : variables) {
+    if (variable.value) {
+      setenv(variable.name.c_str(), variable.value->c_str(), 1);
+    } else {
+      unsetenv(variable.name.c_str());
+    }
+  }
 }
 
 }  // namespace xsched::cli

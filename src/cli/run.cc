@@ -116,17 +116,7 @@ void Run(const RunOptions& options) {
   }
   PrepareServer(options);
   const Shims shims = FindShims();
-  auto current = [](const std::string& name) {
-    const char* value = std::getenv(name.c_str());
-    return std::string(value == nullptr ? "" : value);
-  };
-  for (const Variable& variable : LaunchEnvironment(options.launch, shims, current)) {
-    if (variable.value) {
-      setenv(variable.name.c_str(), variable.value->c_str(), 1);
-    } else {
-      unsetenv(variable.name.c_str());
-    }
-  }
+  SetEnvironment(LaunchEnvironment(options.launch, shims, CurrentVariable));
   Become(options.program);
 }
 

@@ -18,6 +18,7 @@ namespace {
 using Kind = EnvironmentVariable::Kind;
 
 constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
+constexpr const char* kLogLevels = " OFF ERROR WARN INFO DEBUG ERRO DEBG ";
 
 constexpr EnvironmentVariable kVariables[] = {
     {"XSCHED_SCHEDULER",
@@ -36,11 +37,15 @@ constexpr EnvironmentVariable kVariables[] = {
     {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
     {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the moment work is there", Kind::kNumber, 1, INT64_MAX},
     {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},
-    {"XSCHED_PREEMPT_LATENCY_US", "what is in flight should end within so many µs (2000)", Kind::kNumber, 1,
-     10'000'000},
+    {"XSCHED_PREEMPT_LATENCY_US",
+     "a held queue stops within so many µs (2000; 50 where the device opens its gates itself)", Kind::kNumber,
+     1, 10'000'000},
+    {"XSCHED_PASSTHROUGH_LIBS", "libraries whose calls pass unscheduled, by the beginning of their names",
+     Kind::kText},
+    {"XSCHED_CUDA_LIB", "CUDA's driver library, if it is not the one loaded as libcuda.so.1", Kind::kFile},
     {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
-    {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0,
-     " OFF ERROR WARN INFO DEBUG "},
+    {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},
+    {"XLOG_LEVEL", "the same, by its name in XSched 1.2", Kind::kWord, 0, 0, kLogLevels},
     {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},
     {"LD_PRELOAD", "preloaded libraries", Kind::kFiles},
 };
@@ -88,6 +93,8 @@ std::string ProblemOf(const EnvironmentVariable& variable, const std::string& va
       return NumberProblem(variable, value);
     case Kind::kWord:
       return WordProblem(variable, value);
+    case Kind::kText:
+      return "";
     case Kind::kFile:
       return FileProblem(value);
     case Kind::kFiles:

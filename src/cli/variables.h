@@ -10,7 +10,7 @@
 namespace xsched::cli {
 
 struct EnvironmentVariable {
-  enum class Kind { kNumber, kWord, kFile, kFiles, kSocket };
+  enum class Kind { kNumber, kWord, kText, kFile, kFiles, kSocket };
   const char* name;
   const char* meaning;
   Kind kind;

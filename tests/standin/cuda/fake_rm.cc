@@ -83,12 +83,32 @@ struct Manager {
     return kOk;
   }
 
+  // Ids are such that the driver's PCI addresses (properties.cc) come out.
+  static constexpr uint32_t kFirstGpuId = 0x1000;
+  uint32_t GetGpuId(const Object& subdevice, const Control& control) {
+    if (subdevice.object_class != kClassSubdevice) return kNotSupported;
+    if (control.parameters_size != sizeof(uint32_t)) return kInvalidArgument;
+    *reinterpret_cast<uint32_t*>(control.parameters) =
+        kFirstGpuId + static_cast<uint32_t>(objects[subdevice.parent].device);
+    return kOk;
+  }
+  static uint32_t GetPciInfo(const Control& control) {
+    if (control.parameters_size != sizeof(PciInfo)) return kInvalidArgument;
+    auto& info = *reinterpret_cast<PciInfo*>(control.parameters);
+    info.domain = 0;
+    info.bus = static_cast<uint16_t>(0x10 + info.gpu_id - kFirstGpuId);
+    info.slot = 0;
+    return kOk;
+  }
+
   uint32_t Act(const Control& control) {
     ++controls[control.command];
     if (const auto answer = answers.find(control.command); answer != answers.end()) return answer->second;
     const auto found = objects.find(control.object);
     if (found == objects.end()) return kInvalidObject;
     if (control.command == kSubdeviceDisableChannels) return DisableChannels(found->second, control);
+    if (control.command == kSubdeviceGetGpuId) return GetGpuId(found->second, control);
+    if (control.command == kClientGetPciInfo) return GetPciInfo(control);
     Object& group = found->second;
     if (group.object_class != kClassGroup) return kNotSupported;
     const bool compute = IsComputeGroup(control.object);

@@ -17,6 +17,7 @@ constexpr uint32_t kClassRootClient = 0x41, kClassDevice = 0x80, kClassSubdevice
 constexpr uint32_t kGroupSchedule = 0xa06c0101, kGroupSetTimeslice = 0xa06c0103,
                    kGroupGetTimeslice = 0xa06c0104, kGroupGetInfo = 0xa06c0106;
 constexpr uint32_t kSubdeviceDisableChannels = 0x2080110b;
+constexpr uint32_t kSubdeviceGetGpuId = 0x20800142, kClientGetPciInfo = 0x21b;
 
 constexpr uint32_t kOk = 0, kInvalidArgument = 0x1f, kInvalidObject = 0x33, kNotSupported = 0x56;
 
@@ -50,7 +51,11 @@ struct DisableChannels {
   alignas(8) uint64_t event;
   uint32_t clients[64], channels[64];
 };
-static_assert(sizeof(DisableChannels) == 536);
+struct PciInfo {
+  uint32_t gpu_id, domain;
+  uint16_t bus, slot;
+};
+static_assert(sizeof(DisableChannels) == 536 && sizeof(PciInfo) == 12);
 static_assert(sizeof(Alloc21) == 32 && sizeof(Alloc64) == 48 && sizeof(Free) == 16 && sizeof(Control) == 32);
 
 template <typename T>

@@ -1,0 +1,92 @@
+// What xsched doctor says of CUDA, over the stand-in driver.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/testing/tool.h"
+#include "server/testing/server_process.h"
+
+namespace xsched::cli::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Doctor : public ::testing::Test {
+ protected:
+  // Of a driver with two devices and a resource manager, but for what `more` says.
+  json Ask(Environment more, const std::vector<std::string>& program = {}) {
+    more.merge(Environment{{"XSCHED_SOCKET", folder_.path() + "/xserver.sock"},
+                           {"LD_LIBRARY_PATH", STANDIN_FOLDER},
+                           {"LD_PRELOAD", STANDIN_FOLDER "/libfake_rm.so"},
+                           {"STANDIN_CUDA_CONTROL", "/dev/null"},
+                           {"STANDIN_CUDA_DEVICES", "2"},
+                           {"CUDA_MPS_PIPE_DIRECTORY", folder_.path()}});
+    std::vector<std::string> arguments = {"doctor", "--json"};
+    if (!program.empty()) arguments.push_back("--");
+    arguments.insert(arguments.end(), program.begin(), program.end());
+    return json::parse(RunXsched(arguments, more).out);
+  }
+  // "ok …", "problem …"
+  static std::vector<std::string> Of(const std::string& about, const json& report) {
+    std::vector<std::string> lines;
+    for (const json& finding : report["findings"]) {
+      if (finding["about"] != about) continue;
+      lines.push_back(finding["kind"].get<std::string>() + " " + finding["text"].get<std::string>());
+    }
+    return lines;
+  }
+  std::vector<std::string> AskOfCuda(const Environment& more) { return Of("CUDA", Ask(more)); }
+
+  server::testing::TempFolder folder_;
+};
+
+TEST_F(Doctor, names_each_gpu_its_levels_and_the_route) {
+  const std::vector<std::string> lines = AskOfCuda({});
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("ok shim"), HasSubstr("route: LD_PRELOAD"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("ok driver of CUDA 13")));
+  EXPECT_THAT(lines, Contains(HasSubstr("preemption levels 1, 2 and 3")).Times(2));
+}
+
+TEST_F(Doctor, says_that_a_driver_without_a_resource_manager_has_no_level_3) {
+  EXPECT_THAT(
+      AskOfCuda({{"STANDIN_CUDA_CONTROL", "/nowhere"}}),
+      Contains(AllOf(HasSubstr("levels 1 and 2; not 3: "), HasSubstr("no channel group seen"))).Times(2));
+}
+
+TEST_F(Doctor, says_that_there_is_no_level_3_under_mps) {
+  std::ofstream(folder_.path() + "/control") << "";
+  EXPECT_THAT(AskOfCuda({}), Contains(AllOf(HasSubstr("levels 1 and 2; not 3: "), HasSubstr("under MPS"))));
+}
+
+TEST_F(Doctor, tries_whether_a_gate_holds_a_stream) {
+  EXPECT_THAT(
+      AskOfCuda({{"STANDIN_CUDA_DEVICES", "1"}, {"STANDIN_CUDA_FAIL", "cuStreamBatchMemOp_v2:1:801"}}),
+      Contains(AllOf(HasSubstr("problem "), HasSubstr("a gate did not hold a stream"))));
+}
+
+TEST_F(Doctor, says_what_a_driver_that_finds_no_gpu_lacks) {
+  const std::vector<std::string> lines = AskOfCuda({{"CUDA_VISIBLE_DEVICES", "-1"}});
+  EXPECT_THAT(lines, Contains(HasSubstr("problem cuInit: CUDA_ERROR_NO_DEVICE")));
+  if (access("/dev/nvidiactl", F_OK) != 0) {
+    EXPECT_THAT(lines, Contains(HasSubstr("/dev/nvidiactl is not there")));
+  }
+}
+
+TEST_F(Doctor, judges_a_program_by_the_platform_that_it_uses) {
+  const json works = Ask({}, {CUDA_PROGRAM});
+  EXPECT_THAT(Of("program", works), Contains(HasSubstr("links CUDA's driver")));
+  const json fails = Ask({{"CUDA_VISIBLE_DEVICES", "-1"}}, {CUDA_PROGRAM});
+  EXPECT_EQ(fails["scheduled"], false);
+  EXPECT_THAT(Of("program", fails), Contains(HasSubstr("uses what is not scheduled here: CUDA: cuInit")));
+  EXPECT_THAT(Of("program", works), Not(Contains(HasSubstr("not scheduled here"))));
+}
+
+}  // namespace
+}  // namespace xsched::cli::testing
