@@ -1,0 +1,326 @@
+#!/usr/bin/env python3
+"""Writes the HIP shim's wrappers and tables from registry/hip/. No header of AMD's is needed.
+
+    hip.py --registry DIR --out DIR     writes
+        functions.h, functions.cc   the table of a runtime's functions, and their names
+        wrappers.h, wrappers.cc     one plain function per wrapped function, its ways in, and the tables of them
+        shimhip.map                 what the shim exports
+        coverage.txt                the report, which is printed as well
+    hip.py --registry DIR --headers DIR --out DIR     also writes
+        declared.inc                the wrapped functions that these headers declare, for a test of the signatures
+    hip.py --registry DIR --check       exit status 1 if a function that AMD's libraries export is not classified
+
+A function has a name (what programs write, and the registry lists) and exports:
+    hipLaunchKernel         itself
+    hipLaunchKernel_spt     the same, where the null stream is the calling thread's own
+    _Z24hipExtModule…       the same as hipExtModuleLaunchKernel, as C++ names it
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+
+from c_headers import Function, HeaderReader
+from c_text import address, arguments, signature, write_names
+from coverage import Coverage
+from registry import Registry, RegistryError
+from roles import Roles, check_streams
+
+GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
+
+# As many copies of the runtime have ways in of their own: shim/hip/copies.h.
+COPIES = 8
+
+# Handles of these types are known by the copy of the runtime that made them.
+USED_WHERE_MADE = ("hipStream_t", "hipEvent_t")
+
+
+# ---- reading ----
+
+@dataclass(frozen=True)
+class Export:
+    symbol: str  # as the library exports it
+    since: str  # the version of HIP that brought it, as the symbol's version
+    per_thread: bool  # the default stream is the calling thread's own
+    function: Function
+
+    @property
+    def name(self):
+        """A name for C++: the symbol, unless that is a mangled one."""
+        return self.function.name
+
+
+def read_exports(directory):
+    """symbol -> version, of all libraries that are known."""
+    exports = {}
+    for path in sorted(directory.glob("exports-*.txt")):
+        for line in path.read_text().splitlines():
+            if not line.startswith("#"):
+                symbol, version = line.split()
+                exports.setdefault(symbol, version)
+    if not exports:
+        raise RegistryError(f"{directory}: no exports-*.txt")
+    return exports
+
+
+def read_dispatch_table(directory):
+    lines = (directory / "dispatch_table.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith(("#", "step "))]
+
+
+def name_of(symbol, exports):
+    """The name by which the registry lists an export."""
+    mangled = re.match(r"_Z(\d+)", symbol)
+    if mangled:
+        return symbol[mangled.end():mangled.end() + int(mangled[1])]
+    twin = symbol.removesuffix("_spt")
+    return twin if twin in exports else symbol
+
+
+def read_functions(registry, exports):
+    """name -> [Export]"""
+    functions = defaultdict(list)
+    for symbol, since in sorted(exports.items()):
+        name = name_of(symbol, exports)
+        entry = registry.entries.get(name)
+        text = entry.details.get("c") if entry else None
+        if entry and entry.wrapped and text is None:
+            raise RegistryError(f"{name} is wrapped, but has no parameters (c)")
+        unique = name + "_cxx" if symbol.startswith("_Z") else symbol
+        function = Function(unique, "hipError_t", HeaderReader.parameters(text or ""), "libamdhip64")
+        functions[name].append(Export(symbol, since, symbol.endswith("_spt"), function))
+    return functions
+
+
+# ---- writing ----
+
+def write_types(types):
+    enums = "\n".join(f"using {name} = unsigned;" for name in types["enums"])
+    handles = "\n".join(f"using {name} = void*;" for name in types["handles"])
+    structures = "\n".join(f"struct {name};" for name in types["structures"])
+    return f"{enums}\n{handles}\n{structures}"
+
+
+def write_functions_h(registry, exports):
+    members = "\n".join(f"  hipError_t (*{e.name})({signature(e.function)});" for e in exports)
+    return f"""{GENERATED}// The functions of one copy of the HIP runtime that XSched wraps; null: it has none such.
+#pragma once
+
+#include "hal/hip/hip_abi.h"
+
+namespace xsched::hip {{
+
+// What is only passed on.
+{write_types(registry.types)}
+
+struct WrappedFunctions {{
+{members}
+}};
+
+inline constexpr int kFunctionCount = {len(exports)};
+static_assert(sizeof(WrappedFunctions) == kFunctionCount * sizeof(void*));
+
+// The symbols that they are exported as, in the order of the members.
+extern const char* const kFunctionNames[kFunctionCount];
+
+}}  // namespace xsched::hip
+"""
+
+
+def write_functions_cc(exports):
+    return f"""{GENERATED}#include "hip/functions.h"
+
+{write_names("hip", [Function(e.symbol, "", (), "") for e in exports])}"""
+
+
+def write_wrapper(registry, roles, export, entry):
+    kind = registry.kinds[entry.kind]
+    function = export.function
+    takes = "".join(", " + roles.of(role, export, entry) for role in kind.get("takes", []))
+    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
+    parameters = ", ".join(["Call& call"] + [p.declaration for p in function.parameters])
+    used = next((f"  call.Uses({p.name});\n" for p in function.parameters if p.type in USED_WHERE_MADE), "")
+    return f"""// {entry.kind}, since {export.since}
+hipError_t On_{export.name}({parameters}) {{
+{used}  auto next = call.next().{export.name};
+  if (next == nullptr) [[unlikely]] next = call.exported().{export.name};
+  if (next == nullptr) return kNoSuchFunction;
+  if (!call.is_the_programs()) return next({arguments(function)});
+  {kind['scope']} scope(call{takes});
+  hipError_t result = next({arguments(function)});
+  scope.Finish(result{gives});
+  return result;
+}}
+"""
+
+
+def write_way(export, index, copy, static):
+    passed = "".join(", " + p.name for p in export.function.parameters)
+    return f"""{static}hipError_t {export.name}({signature(export.function)}) {{
+  Call call({copy}, {index}, __builtin_return_address(0));
+  return On_{export.name}(call{passed});
+}}"""
+
+
+def write_export(export, index):
+    symbol = f' __asm__("{export.symbol}")' if export.symbol != export.name else ""
+    declared = f"hipError_t {export.name}({signature(export.function)}){symbol};\n" if symbol else ""
+    return f"{declared}XSCHED_EXPORT {write_way(export, index, 'ByLinking(__builtin_return_address(0))', '')}\n"
+
+
+def write_row(export):
+    ways = "".join(f"\n      {address(f'Way<{i}>::{export.name}')}," for i in range(COPIES))
+    return f"    {{{address(f'::{export.name}')}, {{{ways}}}}},"
+
+
+def write_wrappers_cc(registry, wrapped, table):
+    roles = Roles(registry)
+    index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
+    wrappers = "\n".join(write_wrapper(registry, roles, e, entry) for e, entry in wrapped)
+    ways = "\n".join(write_way(e, i, "ByPointer(copies[kCopy])", "static ") for i, (e, _) in enumerate(wrapped))
+    exports = "\n".join(write_export(e, i) for i, (e, _) in enumerate(wrapped))
+    rows = "\n".join(write_row(e) for e, _ in wrapped)
+    patched = {e.symbol for e, entry in wrapped if entry.kind != "lookup"}
+    entries = "\n".join(f'    {{"{name}", {index[name] if name in patched else -1}}},' for name in table)
+    return f"""{GENERATED}#include "hip/wrappers.h"
+
+#include "shim/hip/commands.h"
+#include "shim/hip/devices.h"
+#include "shim/hip/events.h"
+#include "shim/hip/lookup.h"
+
+namespace xsched::hip {{
+
+static_assert(kMaxCopies == {COPIES});
+
+// ---- the wrappers ----
+
+{wrappers}
+// ---- the ways in: by a pointer, one set per copy of the runtime … ----
+
+template <int kCopy>
+struct Way {{
+{ways}
+}};
+
+}}  // namespace xsched::hip
+
+// ---- … and as exported functions, where the caller decides ----
+
+using namespace xsched::hip;
+
+#define XSCHED_EXPORT __attribute__((visibility("default")))
+
+extern "C" {{
+
+{exports}
+}}  // extern "C"
+
+namespace xsched::hip {{
+
+const Wrapper kWrappers[kFunctionCount] = {{
+{rows}
+}};
+
+const TableEntry kTable[kTableLength] = {{
+{entries}
+}};
+
+}}  // namespace xsched::hip
+"""
+
+
+def write_wrappers_h(table):
+    return f"""{GENERATED}#pragma once
+
+#include "hip/functions.h"
+#include "shim/hip/copies.h"
+
+namespace xsched::hip {{
+
+struct Wrapper {{
+  void* exported;
+  void* by_pointer[kMaxCopies];
+}};
+
+// In the order of kFunctionNames.
+extern const Wrapper kWrappers[kFunctionCount];
+
+// The runtime's dispatch table as it offers it to tools, behind its size.
+struct TableEntry {{
+  const char* name;
+  int function;  // index in kWrappers; -1: its entry stays as it is
+}};
+inline constexpr int kTableLength = {len(table)};
+extern const TableEntry kTable[kTableLength];
+
+}}  // namespace xsched::hip
+"""
+
+
+def write_map():
+    return """/* Written by codegen/hip.py.
+ *
+ * The wrappers have no version: they then stand for any that a program asks for (hip_4.2 and so on). All else is compiled
+ * hidden, but for what the C++ language makes visible. dlsym has the versions under which programs look for it, whatever C
+ * library they were built with.
+ */
+GLIBC_2.2.5 { global: dlsym; dlclose; };
+GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-Za-z]*; __cxa_*; xsched_*; XSched*; };
+"""
+
+
+def write_declared(wrapped, directory):
+    """What the headers in `directory` declare by a wrapped function's name."""
+    text = "".join(path.read_text(errors="replace") for path in sorted(directory.glob("*.h")))
+    declared = set(re.findall(r"\b(hip\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)))
+    return "".join(f"XSCHED_DECLARED({e.name})\n" for e, _ in wrapped if e.name in declared)
+
+
+def files(registry, coverage, table, headers):
+    wrapped = [(e, entry) for name, entry in coverage.wrapped for e in coverage.functions[name]]
+    wrapped.sort(key=lambda pair: pair[0].symbol)
+    exports = [e for e, _ in wrapped]
+    texts = {
+        "functions.h": write_functions_h(registry, exports),
+        "functions.cc": write_functions_cc(exports),
+        "wrappers.h": write_wrappers_h(table),
+        "wrappers.cc": write_wrappers_cc(registry, wrapped, table),
+        "shimhip.map": write_map(),
+        "coverage.txt": "\n".join(coverage.report()) + "\n",
+    }
+    if headers:
+        texts["declared.inc"] = write_declared(wrapped, headers)
+    return texts
+
+
+# ---- the command line ----
+
+def main():
+    parser = argparse.ArgumentParser(description="Generates the HIP shim.")
+    parser.add_argument("--registry", type=pathlib.Path, required=True, help="the folder registry/hip")
+    parser.add_argument("--headers", type=pathlib.Path, help="the folder hip of installed headers")
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    try:
+        registry = Registry(options.registry / "functions.toml")
+        functions = read_functions(registry, read_exports(options.registry))
+        check_streams(registry, functions, "hipStream_t")
+        coverage = Coverage("HIP", registry, functions)
+        if options.out:
+            options.out.mkdir(parents=True, exist_ok=True)
+            for name, text in files(registry, coverage, read_dispatch_table(options.registry), options.headers).items():
+                (options.out / name).write_text(text)
+    except RegistryError as error:
+        sys.exit(f"codegen: {error}")
+    print("\n".join(coverage.report()))
+    if options.check and not (coverage.is_complete() and not coverage.absent):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+#include "shim/common/streams.h"
+
+#include <pthread.h>
+
+#include <new>
+
+#include "base/mutex.h"
+#include "base/no_destroy.h"
+#include "base/pointer_map.h"
+#include "shim/common/fork.h"
+
+namespace xsched::shim {
+
+constinit std::atomic<Stream*> all_streams{nullptr};
+
+namespace {
+
+constinit NoDestroy<PointerMap<Stream>> streams;
+constinit Mutex meeting;       // one stream is met at a time
+constinit Mutex record_mutex;  // guards free_records; taken last
+constinit Stream* free_records = nullptr;
+
+void InstallForkHandler() {
+  static constinit ForkHandler handler = {[] {
+    meeting.ResetAfterFork();
+    record_mutex.ResetAfterFork();
+    streams->ResetAfterFork();
+  }};
+  handler.Install();
+}
+
+Stream* NewRecord() {
+  MutexLock lock(record_mutex);
+  Stream* record = free_records;
+  if (record != nullptr) {
+    free_records = record->next_free;
+    return record;
+  }
+  record = new (std::nothrow) Stream;
+  if (record == nullptr) return nullptr;
+  record->next = all_streams.load(std::memory_order_relaxed);
+  all_streams.store(record, std::memory_order_release);
+  return record;
+}
+
+void FreeRecord(Stream* record) {
+  record->key.store(0, std::memory_order_release);
+  record->life.fetch_add(1, std::memory_order_release);
+  MutexLock lock(record_mutex);
+  record->next_free = free_records;
+  free_records = record;
+}
+
+template <typename Match>
+void ForgetWhere(Match&& match) {
+  ForEachStream([&](const Stream& stream) {
+    if (match(stream)) ForgetStream(stream.key.load(std::memory_order_acquire));
+  });
+}
+
+// A thread's own default streams go with it.
+void ForgetThread(void* thread) {
+  ForgetWhere([thread](const Stream& stream) {
+    return stream.thread.load(std::memory_order_relaxed) == reinterpret_cast<uint64_t>(thread);
+  });
+}
+
+pthread_key_t ThreadEnd() {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  static pthread_key_t key;
+  pthread_once(&once, [] { pthread_key_create(&key, ForgetThread); });
+  return key;
+}
+
+}  // namespace
+
+uint64_t ThreadNumber() {
+  static constinit std::atomic<uint64_t> count{0};
+  thread_local uint64_t number = 0;
+  if (number == 0) number = count.fetch_add(1, std::memory_order_relaxed) + 1;
+  return number;
+}
+
+Stream* FindStream(uint64_t key) { return streams->Find(key); }
+
+Meeting::Meeting(uint64_t key) : key_(key) {
+  InstallForkHandler();
+  meeting.Lock();
+  known_ = streams->Find(key);
+}
+
+Meeting::~Meeting() { meeting.Unlock(); }
+
+bool Meeting::Begin(const StreamFacts& facts) {
+  record_ = NewRecord();
+  if (record_ == nullptr) return false;
+  record_->home.store(facts.home, std::memory_order_relaxed);
+  record_->blocking.store(facts.blocking, std::memory_order_relaxed);
+  record_->thread.store(facts.per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
+  if (facts.per_thread) pthread_setspecific(ThreadEnd(), reinterpret_cast<void*>(ThreadNumber()));
+  record_->key.store(key_, std::memory_order_release);
+  return true;
+}
+
+Stream* Meeting::Publish() {
+  if (streams->Insert(key_, record_)) return record_;
+  FreeRecord(record_);
+  preempt::DestroyWhenDrained(kPlatform, key_);
+  return nullptr;
+}
+
+void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key) {
+  const Stream* record = FindStream(key);
+  if (record == nullptr) return;
+  const uint64_t home = record->home.load(std::memory_order_relaxed);
+  if (record->blocking.load(std::memory_order_relaxed)) {
+    preempt::XQueue* queue = FindQueue(home);
+    if (queue != nullptr) preempt::AddDependency(waiter, queue, preempt::SubmittedNow(queue));
+  }
+  if (!record->IsHome()) return;
+  ForEachStream([&](const Stream& other) {
+    if (other.home.load(std::memory_order_relaxed) != home) return;
+    if (!other.blocking.load(std::memory_order_relaxed)) return;
+    if (preempt::XQueue* owner = FindQueue(other.key.load(std::memory_order_relaxed)))
+      preempt::AddDependency(waiter, owner, preempt::SubmittedNow(owner));
+  });
+}
+
+void ForgetStream(uint64_t key) {
+  if (key == 0) return;
+  if (Stream* record = streams->Remove(key)) FreeRecord(record);
+  preempt::DestroyWhenDrained(kPlatform, key);
+}
+
+void ForgetStreamsOf(uint64_t home) {
+  ForgetWhere([home](const Stream& stream) { return stream.home.load(std::memory_order_relaxed) == home; });
+}
+
+void ForgetAllStreams() {
+  ForgetWhere([](const Stream&) { return true; });
+}
+
+HomeWait::HomeWait(uint64_t home) {
+  ForEachStream([&](const Stream& stream) {
+    if (stream.home.load(std::memory_order_relaxed) != home || count_ == kMaxQueues) return;
+    const uint64_t key = stream.key.load(std::memory_order_acquire);
+    preempt::XQueue* queue = FindQueue(key);
+    if (queue == nullptr) return;
+    newest_[count_++] = {key, stream.life.load(std::memory_order_acquire), preempt::SubmittedNow(queue)};
+  });
+}
+
+void HomeWait::Succeeded() const {
+  for (int i = 0; i < count_; ++i) {
+    const Stream* stream = FindStream(newest_[i].key);
+    preempt::XQueue* queue = FindQueue(newest_[i].key);
+    if (stream == nullptr || queue == nullptr) continue;
+    if (stream->life.load(std::memory_order_acquire) == newest_[i].life)
+      preempt::RetiredUpTo(queue, newest_[i].number);
+  }
+}
+
+}  // namespace xsched::shim

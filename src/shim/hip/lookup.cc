@@ -1,0 +1,99 @@
+#include "shim/hip/lookup.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+#include <cstddef>
+
+#include "hip/wrappers.h"
+#include "shim/common/dl_hooks.h"
+#include "shim/common/pass_through.h"
+
+namespace xsched::hip {
+namespace {
+
+// The wrapper for `found`, the function as the copy exports it.
+void* WrapperFor(const Copy& copy, int function, void* found) {
+  const ptrdiff_t index = &copy - copies;
+  // Its dispatch table catches the call; and more copies have no ways in by pointer.
+  if (index >= kMaxCopies || copy.runtime->has_table()) return found;
+  return kWrappers[function].by_pointer[index];
+}
+
+bool IsThe(const Copy& copy, int function, const void* found) {
+  const WrappedFunctions* exported = copy.exported.load(std::memory_order_acquire);
+  return function >= 0 && exported != nullptr && reinterpret_cast<void* const*>(exported)[function] == found;
+}
+
+// Of its function with that name or, where the program asked for the calling thread's own default stream, of
+// that one's variant.
+int FunctionOf(const Copy& copy, const char* symbol, const void* found) {
+  int function = WrappedFunction(symbol);
+  if (IsThe(copy, function, found)) return function;
+  char variant[128];
+  const size_t size = strlen(symbol);
+  if (size + sizeof "_spt" > sizeof variant) return -1;
+  memcpy(variant, symbol, size);
+  memcpy(variant + size, "_spt", sizeof "_spt");
+  function = WrappedFunction(variant);
+  return IsThe(copy, function, found) ? function : -1;
+}
+
+}  // namespace
+
+int WrappedFunction(const char* symbol) {
+  int low = 0;
+  for (int high = kFunctionCount; low < high;) {
+    const int middle = (low + high) / 2;
+    const int order = strcmp(symbol, kFunctionNames[middle]);
+    if (order == 0) return middle;
+    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
+  }
+  return -1;
+}
+
+void AddressLookup::Finish(hipError_t result, const char* symbol, void** address) const {
+  if (result != hipSuccess || symbol == nullptr || address == nullptr || *address == nullptr) return;
+  if (CopyOf(copy_.runtime) == nullptr) return;
+  const int function = FunctionOf(copy_, symbol, *address);
+  if (function >= 0) *address = WrapperFor(copy_, function, *address);
+}
+
+}  // namespace xsched::hip
+
+namespace xsched::shim {
+
+using namespace xsched::hip;
+
+Lookup LookUp(void* handle, const char* name, void* caller) {
+  constexpr Lookup kNotOurs{};
+  if (handle == RTLD_NEXT || name == nullptr ||
+      (strncmp(name, "hip", 3) != 0 && strncmp(name, "_Z2", 3) != 0))
+    return kNotOurs;
+  const int function = WrappedFunction(name);
+  // The runtime's own, in passing: it is to find its own.
+  if (function < 0 || call_depth != 0 || preempt::InsideXSched()) return kNotOurs;
+  if (handle == RTLD_DEFAULT) {
+    // Behind this library, where it comes first; else what the caller is bound to.
+    void* next = RealDlsym(RTLD_NEXT, name);
+    Copy* copy = CopyOf(next != nullptr ? RuntimeAt(next) : RuntimeOfCaller(caller));
+    if (copy == nullptr) return {next, 1};
+    void* found = reinterpret_cast<void* const*>(&copy->exported_functions)[function];
+    return {found == nullptr ? next : WrapperFor(*copy, function, found), 1};
+  }
+  void* found = RealDlsym(handle, name);
+  // The handle of the program: its scope begins with this library, and goes on behind it.
+  if (found != nullptr && found == kWrappers[function].exported) found = RealDlsym(RTLD_NEXT, name);
+  if (found == nullptr) return {nullptr, 1};
+  // Another library's function of that name is not ours to replace.
+  Copy* copy = CopyOf(RuntimeAt(found));
+  if (copy == nullptr || !IsThe(*copy, function, found)) return {found, 1};
+  return {WrapperFor(*copy, function, found), 1};
+}
+
+void LibraryClosed() {
+  ForgetPassThrough();
+  ForgetCallers();
+}
+
+}  // namespace xsched::shim

@@ -1,0 +1,22 @@
+// Programs that look functions up at run time get wrappers that go to the copy of the runtime that they
+// asked.
+#pragma once
+
+#include "shim/hip/copies.h"
+
+namespace xsched::hip {
+
+// The index of an exported function that is wrapped; -1: it is not.
+int WrappedFunction(const char* symbol);
+
+// Around hipGetProcAddress and hipGetDriverEntryPoint.
+class AddressLookup {
+ public:
+  explicit AddressLookup(const Call& call) : copy_(call.copy()) {}
+  void Finish(hipError_t result, const char* symbol, void** address) const;
+
+ private:
+  const Copy& copy_;
+};
+
+}  // namespace xsched::hip
