@@ -1,11 +1,12 @@
 #!/bin/bash
-# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs
+# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs|examples
 # Installs BUILD, moves the installed tree elsewhere, and builds and runs programs against it; or runs its own.
 set -euo pipefail
 shopt -s nullglob
 build=$1
 way=$2
 consumer=$(dirname "$(realpath "$0")")/consumer
+examples=$(realpath "$consumer/../../../examples")
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,17 +19,24 @@ unset XSCHED_SCHEDULER XSCHED_POLICY LD_PRELOAD OPENCL_LAYERS
 preempt=$(find "$prefix" -name libpreempt.so)
 libdir=${preempt%/*}
 
+# Those that were built, and for which there is a program.
+platforms=()
+for source in "$consumer"/*_program.c; do
+  platform=$(basename "$source" _program.c)
+  [[ ! -e $libdir/libhal$platform.so ]] || platforms+=("$platform")
+done
+
 build_with_cmake() {
   cmake -S "$consumer" -B "$work/build" -DCMAKE_BUILD_TYPE=Release "$@" >/dev/null
   cmake --build "$work/build" >/dev/null
-  "$work/build/program"
-  if [[ -e $libdir/libhalopencl.so ]]; then
-    "$work/build/opencl_program"
-  fi
+  for program in "$work"/build/*program; do
+    "$program"
+  done
 }
 
+# build_with_cc SOURCE flags…
 build_with_cc() {
-  cc -std=c11 -Wall -Wextra -Werror "$consumer/program.c" -o "$work/program" "$@"
+  cc -std=c11 -Wall -Wextra -Werror "$consumer/$1" -o "$work/program" "${@:2}"
   LD_LIBRARY_PATH=$libdir "$work/program"
 }
 
@@ -42,22 +50,51 @@ case $way in
   pkg-config)
     export PKG_CONFIG_PATH=$libdir/pkgconfig
     # shellcheck disable=SC2046  # flags are words
-    build_with_cc $(pkg-config --cflags --libs xsched-soft)
+    build_with_cc program.c $(pkg-config --cflags --libs xsched-soft)
+    for platform in "${platforms[@]}"; do
+      # shellcheck disable=SC2046
+      build_with_cc "${platform}_program.c" $(pkg-config --cflags --libs "xsched-$platform")
+    done
     ;;
   cc)
-    build_with_cc -I"$prefix/include" -L"$libdir" -lhalsoft -lpreempt
+    build_with_cc program.c -I"$prefix/include" -L"$libdir" -lhalsoft -lpreempt
     ;;
   programs)
     for program in xserver xsched xcli; do
       "$prefix/bin/$program" --version
     done
+    for platform in "${platforms[@]}"; do
+      [[ -e $libdir/libshim$platform.so && -e $prefix/include/xsched/$platform/hal.h ]]
+    done
     # Each platform's shim is found beside the program, not where it was built or first installed.
-    "$prefix/bin/xsched" doctor >"$work/doctor" || true
+    LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" doctor >"$work/doctor" || true
     for shim in "$libdir"/libshim*.so; do
       grep -F "$shim" "$work/doctor"
     done
+    if [[ -e $build/standin/libcuda.so.1 ]]; then
+      grep "CUDA .*: preemption levels 1 and 2; not 3" "$work/doctor"
+    fi
     for unit in "$prefix"/lib/systemd/*/xserver.service; do
       grep "^ExecStart=$work/first/bin/xserver " "$unit"
+    done
+    ;;
+  examples)
+    # Where there are CUDA's headers, over the stand-in driver.
+    cuda=()
+    if [[ -e $build/standin/libcuda.so ]]; then
+      cuda=("-DCUDA_DRIVER=$build/standin/libcuda.so")
+    fi
+    cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \
+      -DCUDA_HEADERS="${CUDA_HEADERS:-}" "${cuda[@]}" >/dev/null
+    cmake --build "$work/build" >/dev/null
+    "$work/build/local"
+    if [[ -e $build/standin/libcuda.so ]]; then
+      "$work/build/explicit"
+      "$work/build/hints" | grep "^unscheduled: "
+      LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" run --scheduler LCL -- "$work/build/hints" | grep "^scheduled: "
+    fi
+    for script in "$examples"/pytorch/*.py; do
+      python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script"
     done
     ;;
   *)
