@@ -1,0 +1,73 @@
+// What kernels do: host code in the place of the GPU's instructions, with the arguments where the runtime has
+// put them. A kernel's name says what it does, whatever code object it is in; C++ names (_Z7spin_usi) find it
+// as well. Pointers and numbers lie in the kernarg segment as the compiler lays them out: each at a multiple
+// of its size.
+//
+//   nop()                                    nothing
+//   spin_us(int us)                          runs for so long
+//   await(const int* p, int v)               runs until *p >= v
+//   store(int* p, int v)   add(int* p, int v)   *p = v, *p += v
+//   append(int* log, int v)                  log[1 + log[0]++] = v: the order in which things ran
+//   fill(int* p, int n, int v)               n times v
+//   random_fill(float* p, int n, unsigned seed)   n numbers of [0, 1), the same for a seed
+//   vector_add(float* c, const float* a, const float* b, int n)
+//   matmul(float* c, const float* a, const float* b, int m, int n, int k)   c[m][n] = a[m][k] b[k][n]
+//   convolve(float* y, const float* x, const float* w, int n, int taps)      y[i] = sum of x[i + j] w[j]
+//
+// Further: the runtime's own kernels (blit_kernels.cc), rocBLAS's (gemm_kernels.cc), and what a test brings
+// (standin_hsa.h). Others do nothing, in the time that the test has set.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "metadata.h"
+
+namespace standin_hsa {
+
+class Arguments {
+ public:
+  Arguments(const void* segment, const std::vector<Argument>* described)
+      : segment_(segment), described_(described) {}
+
+  template <typename T>
+  T At(size_t offset) const {
+    T value;
+    std::memcpy(&value, static_cast<const char*>(segment_) + offset, sizeof(T));
+    return value;
+  }
+  // By its place in the source.
+  template <typename T>
+  T Nth(size_t index) const {
+    return At<T>((*described_)[index].offset);
+  }
+  bool Has(std::string_view name) const { return Find(name) != nullptr; }
+  // REQUIRES Has(name).
+  template <typename T>
+  T Named(std::string_view name) const {
+    return At<T>(Find(name)->offset);
+  }
+  // How many the source has: without those that the compiler adds.
+  size_t count() const;
+  const void* segment() const { return segment_; }
+
+ private:
+  const Argument* Find(std::string_view name) const;
+
+  const void* segment_;
+  const std::vector<Argument>* described_;
+};
+
+using KernelFunction = void (*)(const Arguments& arguments);
+
+// Null: not one of these.
+KernelFunction FindBlitKernel(std::string_view name);
+KernelFunction FindGemmKernel(std::string_view name);
+
+void RunKernel(const hsa_kernel_dispatch_packet_t& packet, uint32_t gpu, uint64_t queue);
+
+}  // namespace standin_hsa

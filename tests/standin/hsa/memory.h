@@ -1,0 +1,16 @@
+// Memory: pages of this process, whoever they are said to belong to, with a record of who.
+#pragma once
+
+#include <hsa/hsa.h>
+
+#include <cstddef>
+
+namespace standin_hsa {
+
+// What is left of an agent's memory.
+size_t AvailableMemory(hsa_agent_t agent);
+// Memory of a GPU; null: none is left.
+void* AllocateOnGpu(hsa_agent_t gpu, size_t size);
+void Free(void* memory);
+
+}  // namespace standin_hsa
