@@ -29,6 +29,7 @@ class Worker:
         self._log = log
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                          env=environment, start_new_session=True)
+        self.pid = self._process.pid  # the program's own: xsched run becomes it
 
     def send(self, **command):
         try:

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""One test of the plan, in a process of its own: run.py starts it.
+
+  one_test.py ORDER      a file of JSON: the catalogue, the test, where XSched is, and where the outcome goes
+"""
+import json
+import sys
+import time
+import traceback
+
+import catalogue
+from catalogue import Failed, Skipped
+from machine import Machine
+from testbed import TestBed
+
+
+def outcome(test, bed, limit):
+    """(status, why, the figures)."""
+    bed.give(max(5.0, limit - 10))  # to end what it has started itself, within the limit
+    try:
+        test.function(bed)
+    except Skipped as reason:
+        return "skipped", str(reason)
+    except Failed as reason:
+        bed.problems.append(str(reason))
+    except Exception as error:  # whatever a framework or a driver raises fails the test
+        traceback.print_exc()
+        bed.problems.append(f"{type(error).__name__}: {error}"[:1000])
+    finally:
+        bed.close_workers()
+    return ("failed" if bed.problems else "passed"), "\n".join(bed.problems + bed.notes)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        order = json.load(file)
+    test = catalogue.load(order["catalogue"]).tests[order["test"]]
+    bed = TestBed(order["binaries"], order["seconds"], sys.stdout, Machine(**order["machine"]), order["quick"])
+    begin = time.monotonic()
+    status, notes = outcome(test, bed, order["limit"])
+    result = {"status": status, "notes": notes, "metrics": bed.metrics, "criteria": bed.criteria,
+              "seconds": time.monotonic() - begin}
+    with open(order["result"], "w", encoding="utf-8") as file:
+        json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

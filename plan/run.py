@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""The test plan: XSched on this machine's GPU, from the build to PyTorch, native beside XSched wherever figures are compared.
+
+Each test is a process of its own with a limit to its time, and leaves OUT/<test>.json and OUT/<test>.log; OUT/summary.txt and
+OUT/summary.md have the table. A test that cannot be done here is skipped and says what is missing; without a device each is.
+
+Exit status: 0 no test failed, and some passed; 1 some failed; 2 wrong usage; 77 all were skipped; 130 interrupted.
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import time
+
+import catalogue
+import machine as machines
+import record
+from supervisor import TIMED_OUT, Supervisor
+
+HERE = pathlib.Path(__file__).resolve().parent
+AT_A_TIME = 4  # tests that measure nothing
+QUICK_SECONDS = 1.5
+SECONDS = 8
+QUICK_WITHIN = 210
+NOTES_OF_LOG = 3000  # characters
+
+
+def arguments(argv):
+    parser = argparse.ArgumentParser(prog="xsched plan" if os.environ.get("XSCHED_PLAN_COMMAND") else None, description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--bin", type=pathlib.Path, help="the folder with xsched and xserver (libraries in ../lib)")
+    where.add_argument("--prefix", type=pathlib.Path, help="an installed tree")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("xsched-plan"), help="(default ./xsched-plan)")
+    parser.add_argument("--stage", help=f"stages, with commas: {', '.join(f'{n} {name}' for n, name in catalogue.STAGES.items())}")
+    parser.add_argument("--only", help="tests, with commas: 3.2, or the beginning of a number with a dot at its end")
+    parser.add_argument("--list", action="store_true", help="list the tests")
+    parser.add_argument("--quick", action="store_true", help="shorter measurements, fewer tests: some four minutes")
+    parser.add_argument("--seconds", type=float, help=f"of one measurement (default {SECONDS}; quick: {QUICK_SECONDS})")
+    parser.add_argument("--within", type=float, help=f"begin no test after so many seconds (default: any time; quick: {QUICK_WITHIN})")
+    parser.add_argument("--platform", choices=["cuda", "hip"], help="(default: PyTorch's, where there is one)")
+    parser.add_argument("--catalogue", type=pathlib.Path, default=HERE / "stages.py", help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.seconds is None:
+        options.seconds = QUICK_SECONDS if options.quick else SECONDS
+    if options.within is None and options.quick:
+        options.within = QUICK_WITHIN
+    try:
+        options.tests = chosen(catalogue.load(options.catalogue).in_order(), options)
+    except ValueError as error:
+        parser.error(str(error))
+    if not options.list:
+        options.bin = find_binaries(options)
+        if options.bin is None:
+            parser.error("no xsched there (--bin or --prefix says where; make builds it)")
+    return options
+
+
+def find_binaries(options):
+    """Where xsched is: where it was said to be, else beside an installed plan, in the source tree's build, or in PATH."""
+    found = shutil.which("xsched")
+    places = ([options.bin] if options.bin else [options.prefix / "bin"] if options.prefix else
+              [HERE.parents[2] / "bin", HERE.parent / "build" / "release" / "bin",
+               *([pathlib.Path(found).resolve().parent] if found else [])])
+    return next((place.resolve() for place in places if (place / "xsched").is_file()), None)
+
+
+def chosen(tests, options):
+    """The tests that the options name, in order."""
+    if options.stage:
+        stages = set(options.stage.split(","))
+        if unknown := stages - set(map(str, catalogue.STAGES)):
+            raise ValueError(f"no such stage: {', '.join(sorted(unknown))}")
+        tests = [test for test in tests if str(test.stage) in stages]
+    if options.only:
+        names = options.only.split(",")
+        for name in names:
+            if not any(matches(test, name) for test in tests):
+                raise ValueError(f"no such test: {name}")
+        tests = [test for test in tests if any(matches(test, name) for name in names)]
+    elif options.quick:
+        tests = [test for test in tests if test.quick]
+    return tests
+
+
+def matches(test, name):
+    return test.id == name or (name.endswith(".") and test.id.startswith(name))
+
+
+class Plan:
+    def __init__(self, options, machine):
+        self.options = options
+        self.machine = machine
+        self.records = {}
+        self._supervisor = Supervisor()
+        self._end = time.monotonic() + options.within if options.within else None
+
+    def run(self):
+        """All tests: those that measure one by one, the others several at a time."""
+        try:
+            for measures, group in itertools.groupby(self.options.tests, lambda test: test.measures):
+                with concurrent.futures.ThreadPoolExecutor(1 if measures else AT_A_TIME) as pool:
+                    try:
+                        for _ in pool.map(self._one, group):
+                            pass
+                    except KeyboardInterrupt:
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        self._supervisor.stop_all()
+                        raise
+                self._supervisor.sweep()
+        finally:
+            self._supervisor.sweep()
+            self.write_summary()
+
+    def write_summary(self):
+        records = [self.records[test.id] for test in self.options.tests if test.id in self.records]
+        record.write(self.options.out / "summary.txt", record.text_table(records, self.machine))
+        record.write(self.options.out / "summary.md", record.markdown_table(records, self.machine))
+
+    def status(self):
+        totals = record.totals(self.records.values())
+        return 1 if totals[record.FAILED] else 0 if totals[record.PASSED] else 77
+
+    def _one(self, test):
+        date = record.now()
+        missing = self.machine.missing(test)
+        if missing is None and self._end is not None and time.monotonic() > self._end:
+            missing = "no time left"
+        result = {"status": record.SKIPPED, "notes": f"skipped: {missing}"} if missing else self._in_process(test)
+        one = record.record(test, self.machine, date=date, **result)
+        self.records[test.id] = one
+        record.write(self.options.out / f"{test.id}.json", one)
+        print(f"{one['status']:<8} {test.id:<5} {one['seconds']:5.0f} s  {test.name}: {record.result_text(one)}", flush=True)
+
+    def _in_process(self, test):
+        """What became of it, in the words of record(): its own account, or that it crashed or hung."""
+        log_path = self.options.out / f"{test.id}.log"
+        begin = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="xsched-plan-") as folder, open(log_path, "w", encoding="utf-8") as log:
+            order, outcome = pathlib.Path(folder, "order.json"), pathlib.Path(folder, "outcome.json")
+            order.write_text(json.dumps({
+                "catalogue": str(self.options.catalogue.resolve()), "test": test.id, "binaries": str(self.options.bin),
+                "seconds": self.options.seconds, "quick": self.options.quick, "limit": test.seconds, "result": str(outcome),
+                "machine": dataclasses.asdict(self.machine)}), encoding="utf-8")
+            status = self._supervisor.run([sys.executable, "-u", str(HERE / "one_test.py"), str(order)], log, test.seconds)
+            if status == 0 and outcome.is_file():
+                result = json.loads(outcome.read_text(encoding="utf-8"))
+            else:
+                why = f"did not end within {test.seconds:g} s" if status == TIMED_OUT else f"crashed: status {status}"
+                result = {"status": record.FAILED, "notes": why, "seconds": time.monotonic() - begin}
+        if result["status"] == record.SKIPPED:
+            result["notes"] = f"skipped: {result['notes']}"
+        if result["status"] == record.FAILED:
+            end = log_path.read_text(encoding="utf-8", errors="replace")[-NOTES_OF_LOG:]
+            result["notes"] += f"\n--- the end of {log_path.name}:\n{end}"
+        return result
+
+
+def main(argv=None):
+    options = arguments(argv)
+    if options.list:
+        for test in options.tests:
+            print(f"{test.id:<5} {test.name}{'' if test.quick else ' (not in a quick run)'}")
+        return 0
+    begin = time.monotonic()
+    options.out.mkdir(parents=True, exist_ok=True)
+    plan = Plan(options, machines.examine(options.bin, options.platform))
+    print("\n".join(plan.machine.lines()) + "\n", flush=True)
+    try:
+        plan.run()
+    except KeyboardInterrupt:
+        print("interrupted")
+        return 130
+    print(f"\n{record.totals_text(plan.records.values())}, in {time.monotonic() - begin:.0f} s; see {options.out}/summary.txt")
+    return plan.status()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Stage 3: the figures with kernels of known length: who runs, what it costs, and how soon an urgent program has the device."""
+import statistics
+import time
+
+from catalogue import CATALOGUE
+from figures import rate, summary
+from kernel_stages import turns
+from measure import Together, p99, together
+
+OVERHEAD_GOAL, OVERHEAD_LIMIT = 3.4, 10  # percent
+THRESHOLD = 8
+LEAD = 1.0  # seconds for two continuous programs to come to their pace
+LEEWAY_MS = 2  # for whatever else a latency has: the task's own kernel, waking, a busy machine
+
+
+def told(values):
+    """Of a list of milliseconds, for the metrics."""
+    return {name: round(value, 3) for name, value in summary(values).items()}
+
+
+def side_by_side(bed, workers, job):
+    """The rates of two continuous programs in the same time."""
+    for worker in workers:
+        worker.send(do="continuous", job=job)
+    time.sleep(2 * LEAD + bed.seconds)
+    progresses = [worker.stop()["progress"] for worker in workers]
+    begin = max(progress[0][0] for progress in progresses) + LEAD
+    return [rate(progress, begin, begin + bed.seconds) for progress in progresses]
+
+
+@CATALOGUE.test("3.1", "fixed priority: of two busy programs the urgent one has the device, also after a change of priorities",
+                measures=True, seconds=180)
+def fixed_priority(bed):
+    with bed.server():
+        natives, ours = bed.kernel_workers(2, [("-p", 10), ("-p", 0)])
+        job = bed.kernel_job(500, 4)
+        alone = natives[0].ask(do="rate", job=job, seconds=bed.seconds / 2)["per_second"]
+        native = side_by_side(bed, natives, job)
+        first = side_by_side(bed, ours, job)
+        bed.xsched("hint", "--pid", ours[1].pid, "--priority", 20)
+        second = side_by_side(bed, ours, job)
+    bed.metrics |= {"kernels per second, alone": alone, "native": native, "XSched, priorities 10 and 0": first,
+                    "XSched, priorities 10 and 20": second}
+    bed.judge("of its rate alone, native", native[0] / alone)
+    bed.judge("of its rate alone, urgent", first[0] / alone, at_least=0.8, goal=0.95)
+    bed.judge("of its rate alone, urgent after the change", second[1] / alone, at_least=0.8, goal=0.95)
+
+
+def cost(native, scheduled):
+    """Percent of time that the same work takes longer under XSched, by the rates of both by turns."""
+    return (statistics.median(theirs / ours for theirs, ours in zip(native, scheduled)) - 1) * 100
+
+
+@CATALOGUE.test("3.2", "runtime overhead: kernels of 20, 100 and 500 µs", measures=True, seconds=240)
+def overhead(bed):
+    with bed.server():
+        workers = [worker for group in bed.kernel_workers(1, [("-p", 0)]) for worker in group]
+        for kernel_us in (20, 100, 500):
+            command = {"do": "rate", "job": bed.kernel_job(kernel_us, max(4, 2000 // kernel_us)), "seconds": bed.seconds * 0.12}
+            turns(bed, workers, command, "per_second", 1)
+            native, ours = turns(bed, workers, command, "per_second", 7)
+            bed.metrics[f"kernels of {kernel_us} µs, per second"] = {"native": native, "XSched": ours}
+            bed.judge(f"{kernel_us} µs, %", cost(native, ours), at_most=OVERHEAD_LIMIT, goal=OVERHEAD_GOAL)
+
+
+def preemption_latency(bed, kernel_ms):
+    with bed.server():
+        natives, (high, low, own) = bed.kernel_workers(
+            2, [("-p", 10), ("-p", 0, "--threshold", THRESHOLD),
+                ("--scheduler", "APP", "--level", bed.gate_level(), "--threshold", THRESHOLD)])
+        task = {"job": bed.kernel_job(100), "rate_hz": 50, "seconds": bed.seconds}
+        busy = {"job": bed.kernel_job(kernel_ms * 1000, THRESHOLD)}
+        alone = natives[0].ask(do="task", **task)["latency_ms"]
+        beside, ours = Together(), Together()
+        together(beside, natives[0], natives[1:], task, busy)
+        together(ours, high, [low], task, busy)
+        bed.metrics |= {"task of 0.1 ms, alone, ms": told(alone), "native, ms": told(beside.latencies),
+                        "XSched, ms": told(ours.latencies), "busy program, kernels per second alone": ours.total_before(),
+                        "native": beside.total_rate(), "XSched": ours.total_rate()}
+        bound = THRESHOLD * kernel_ms + LEEWAY_MS
+        bed.judge("p99 later than alone, native, ms", p99(beside.latencies) - p99(alone))
+        bed.judge("p99 later than alone, XSched, ms", p99(ours.latencies) - p99(alone), at_most=bound)
+        # What the scheduler does to a stream, seen from within the program.
+        stopping = own.ask(do="suspend", job=busy["job"], tries=20 if bed.quick else 100,
+                           pause_seconds=3 * THRESHOLD * kernel_ms / 1000)
+        bed.metrics["from the call to suspend until the stream stands still, ms"] = told(stopping["stopped_ms"])
+        bed.judge("p99 until a stream stands still, ms", p99(stopping["stopped_ms"]), at_most=bound)
+        bed.expect(stopping["ran_while_suspended"] == 0, "work ended on a suspended stream")
+
+
+def register_latencies():
+    for index, kernel_ms in enumerate((0.5, 1, 2)):
+        def latency(bed, kernel_ms=kernel_ms):
+            preemption_latency(bed, kernel_ms)
+        name = f"preemption latency: kernels of {kernel_ms:g} ms, threshold {THRESHOLD}"
+        CATALOGUE.test(f"3.{3 + index}", name, measures=True, seconds=180)(latency)
+
+
+register_latencies()

@@ -1,0 +1,110 @@
+"""What a test is given: programs native and under XSched with a server of their own, and a place to state what is expected."""
+import contextlib
+import json
+import os
+import pathlib
+import subprocess
+
+from catalogue import Failed
+from session import Session
+
+ANSWERS_WITHIN = 20  # seconds, of XSched's own commands
+
+
+class TestBed(Session):
+    """`log`: the test's file, which all of its programs write to."""
+
+    def __init__(self, binaries, seconds, log, machine, quick):
+        super().__init__(pathlib.Path(binaries), seconds, None, log)
+        self.machine = machine
+        self.platform = machine.platform
+        self.quick = quick
+        # A user's choices for a platform (XSCHED_HIP_LEVEL): the rest of the environment's XSCHED_… is the test's own.
+        self.extra_environment = {name: value for name, value in os.environ.items()
+                                  if name.startswith(("XSCHED_HIP_", "XSCHED_CUDA_"))}
+        self.metrics = dict(self.extra_environment)
+        self.criteria = []
+        self.notes = []
+        self.problems = []
+
+    # ---- what is expected ----
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def expect(self, condition, text):
+        """A condition that must hold; the test goes on, and will have failed if it does not."""
+        if not condition:
+            self.problems.append(text)
+
+    def judge(self, what, value, *, at_most=None, at_least=None, goal=None):
+        """A figure: it fails the test beyond `at_most` or `at_least`; the `goal`, in the same sense, is only reported."""
+        sense = "at least" if at_least is not None else "at most"
+        limit = at_least if at_least is not None else at_most
+        self.metrics[what] = value
+        self.criteria.append({"what": what, "value": value, "sense": sense, "goal": goal, "limit": limit})
+        if limit is not None and (value < limit if sense == "at least" else value > limit):
+            self.problems.append(f"{what}: {value:.4g}, and {sense} {limit:g} is asked for")
+        elif goal is not None and (value < goal if sense == "at least" else value > goal):
+            self.note(f"{what}: {value:.4g} misses the goal of {sense} {goal:g}")
+
+    # ---- programs ----
+
+    def output(self, words, *, scheduled=False, options=(), seconds=None, environment=None):
+        """(exit status, what it printed on both) of a program, under `xsched run` if `scheduled`. One that hangs fails the test."""
+        prefix = self.prefix(*map(str, options)) if scheduled else []
+        command = [*prefix, *map(str, words)]
+        self.log.write(f"--- {' '.join(command)}\n")
+        self.log.flush()
+        try:
+            done = subprocess.run(command, env=self.environment(scheduled) | (environment or {}), stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                                  timeout=min(seconds or ANSWERS_WITHIN, self.left()))
+        except subprocess.TimeoutExpired as late:
+            raise Failed(f"{words[0]} did not end within {late.timeout:.0f} s") from late
+        self.log.write(done.stdout)
+        return done.returncode, done.stdout
+
+    def xsched(self, *words):
+        """What xsched prints, spoken to through this test's server if there is one."""
+        status, text = self.output([self.binaries / "xsched", *words],
+                                   environment={"XSCHED_SOCKET": self._socket} if self._socket else None)
+        if status != 0:
+            raise Failed(f"xsched {' '.join(map(str, words))}: status {status}: {text.strip()[-300:]}")
+        return text
+
+    def queues(self, pid):
+        return json.loads(self.xsched("list", "--json", "--pid", pid))
+
+    def library(self, name):
+        """A library of ours: where the programs look for it."""
+        found = sorted((self.binaries.parent).glob(f"lib*/lib{name}.so")) + sorted(
+            (self.binaries.parent).glob(f"lib/*/lib{name}.so"))
+        if not found:
+            raise Failed(f"lib{name}.so is not in {self.binaries.parent}/lib")
+        return found[0]
+
+    def kernel_workers(self, native=0, scheduled=()):
+        """(native programs, programs under XSched, each with its options): ready for kernels, which need `calibration`."""
+        ours = [self.torch(*options, jobs=[], scheduled=True) for options in scheduled]
+        natives = [self.torch(jobs=[]) for _ in range(native)]
+        self.ready(natives, ours)
+        self.calibration = natives[0].ask(do="calibrate")
+        return natives, ours
+
+    def kernel_job(self, kernel_us, kernels=1):
+        """The description of a job."""
+        return {"kernel_us": kernel_us, "kernels": kernels, **self.calibration}
+
+    def gate_level(self):
+        """The level at which what is in flight when a queue is suspended runs to its end: a platform's best short of 3."""
+        return {"cuda": 2, "hip": 1}[self.platform]
+
+    @contextlib.contextmanager
+    def competitor(self):
+        """An urgent program that wants the device now and then, so that whoever is measured or checked meanwhile is held."""
+        worker = self.torch("-p", 10, jobs=[], scheduled=True)
+        self.ready([worker])
+        job = {"kernel_us": 200, "kernels": 5, **worker.ask(do="calibrate")}
+        worker.send(do="task", job=job, rate_hz=20, seconds=self.left())
+        yield

@@ -1,0 +1,85 @@
+"""Stage 4: PyTorch, from a tensor on the device to networks that share it."""
+from catalogue import CATALOGUE
+from coverage_stage import compare
+from kernel_stages import HIGH, LOW, turns
+from measure import LEAD, Together, left_by, p99, together
+from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, told
+
+# What the field reports' baselines were measured with.
+BATCH, BATCH_NEEDS_GIB = 1024, 64
+
+STEPS = (("basics", ("tensor_on_device", "small_allocations_and_frees"), "step 1: a tensor on the device"),
+         ("basics", ("randn_on_device",), "step 2: random numbers made on the device"),
+         ("basics", ("matmul",), "step 3: matrix products"),
+         ("basics", ("conv2d",), "step 4: a convolution"),
+         ("basics", ("small_mlp", "small_cnn", "small_transformer"), "step 5: small networks, trained"),
+         ("networks", ("resnet18",), "ResNet-18, forward and trained"),
+         ("networks", ("resnet50",), "ResNet-50, forward and trained"),
+         ("networks", ("mobilenet",), "MobileNet, forward and trained"),
+         ("networks", ("bert_base",), "BERT-base, forward and trained"))
+
+
+def register_steps():
+    for index, (group, checks, name) in enumerate(STEPS):
+        def step(bed, group=group, checks=checks):
+            compare(bed, group, *checks)
+        CATALOGUE.test(f"4.{1 + index}", f"{name}: results are those without XSched", seconds=300)(step)
+
+
+register_steps()
+
+
+@CATALOGUE.test("4.10", "networks alone: what being under XSched costs", measures=True, seconds=420)
+def networks_alone(bed):
+    jobs = {"ResNet-50 inference": {"model": "resnet50", "batch": 32}, "ResNet-50 training": {"model": "resnet50", "batch": 32, "train": True},
+            "BERT-base inference": {"model": "bert", "batch": 32}}
+    with bed.server():
+        every = list(jobs.values())
+        workers = [bed.torch(jobs=every), bed.torch(*LOW, jobs=every, scheduled=True)]
+        bed.ready(workers)
+        for case, job in jobs.items():
+            native, ours = turns(bed, workers, {"do": "rate", "job": job, "seconds": bed.seconds * 0.2}, "per_second", 5)
+            bed.metrics[f"{case}, samples per second"] = {"native": native, "XSched": ours}
+            bed.judge(f"{case}, %", cost(native, ours), at_most=OVERHEAD_LIMIT, goal=OVERHEAD_GOAL)
+
+
+def beside(bed, task, busy, others=1):
+    """An urgent network at a fixed rate beside others that never pause: alone, natively and under XSched."""
+    with bed.server():
+        natives = [bed.torch(jobs=[job["job"]]) for job in [task] + [busy] * others]
+        ours = [bed.torch(*(LOW if index else HIGH), jobs=[job["job"]], scheduled=True)
+                for index, job in enumerate([task] + [busy] * others)]
+        bed.ready(natives, ours)
+        timed = dict(task, seconds=max(bed.seconds, 3.0))
+        alone = natives[0].ask(do="task", **timed)["latency_ms"]
+        native, scheduled = Together(), Together()
+        together(native, natives[0], natives[1:], timed, busy)
+        together(scheduled, ours[0], ours[1:], timed, busy)
+    left = left_by(alone, task["rate_hz"])
+    bed.metrics |= {"alone, ms": told(alone), "native, ms": told(native.latencies), "XSched, ms": told(scheduled.latencies),
+                    "others, samples per second alone": native.total_before(), "others, native": native.total_rate(),
+                    "others, XSched": scheduled.total_rate(), "seconds before the task begins": LEAD}
+    # Beside others that do not disturb it there is nothing to gain; noise is not to fail it then.
+    floor = max(p99(native.latencies), 1.2 * p99(alone))
+    bed.judge("p99 alone, ms", p99(alone))
+    bed.judge("p99 native, ms", p99(native.latencies))
+    bed.judge("p99 XSched, ms", p99(scheduled.latencies), at_most=floor, goal=1.5 * p99(alone))
+    bed.judge("others keep, of what the task leaves", scheduled.total_rate() / (native.total_before() * left), at_least=0.5, goal=0.9)
+
+
+
+@CATALOGUE.test("4.11", "two processes: ResNet-18 at 20 requests a second beside ResNet-50", measures=True, seconds=420)
+def resnets(bed):
+    memory = bed.machine.answers["torch"].get("memory_gib", 0)
+    batch = BATCH
+    while batch > 32 and memory < BATCH_NEEDS_GIB * batch / BATCH:
+        batch //= 2
+    bed.metrics["batch of ResNet-50"] = batch
+    beside(bed, {"job": {"model": "resnet18", "batch": 1, "dtype": "fp32"}, "rate_hz": 20},
+           {"job": {"model": "resnet50", "batch": batch, "dtype": "fp32"}})
+
+
+@CATALOGUE.test("4.12", "six processes with BERT-base, one of them urgent", measures=True, seconds=420)
+def bert_in_six(bed):
+    job = {"model": "bert", "batch": 8}
+    beside(bed, {"job": job, "rate_hz": 20}, {"job": job}, others=5)
