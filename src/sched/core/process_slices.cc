@@ -18,6 +18,8 @@ constexpr Duration kPatience = std::chrono::milliseconds(100);
 constexpr Duration kBrief = std::chrono::microseconds(50);
 // So much of the device's time tells how long a process's commands are.
 constexpr Duration kWeighAfter = std::chrono::milliseconds(20);
+// How long a process takes to say what it has retired, when asked.
+constexpr Duration kAnswerTime = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -85,7 +87,7 @@ TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const
     return kNever;
   }
   const bool others = next->process != turn_;
-  Weigh(queues, sink);
+  const TimePoint weigh_at = Weigh(now, queues, sink);
   // Once begun, it goes on while one of them has a pause.
   sharing_ = (sharing_ || others) && std::all_of(members_.begin(), members_.end(),
                                                  [](const Member& m) { return !m.ready || m.brief; });
@@ -100,7 +102,7 @@ TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const
       Report(device, member, off ? kNoSlice : kShortestSlice, sink);
     }
   }
-  return others ? (sharing_ ? now : turn_until_) + kPatience : kNever;
+  return others ? std::min(weigh_at, (sharing_ ? now : turn_until_) + kPatience) : kNever;
 }
 
 void ProcessSlices::ChooseTurn(TimePoint now, Duration turn, const Member& next) {
@@ -122,20 +124,28 @@ void ProcessSlices::Account(TimePoint now) {
   }
 }
 
-// How long its commands take, of whom has been on the device for long enough to tell.
-void ProcessSlices::Weigh(std::span<QueueRecord* const> queues, ControlSink& sink) {
+// How long its commands take, of whom has been on the device for long enough to tell. Returns when to be
+// called again at the latest.
+TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink) {
+  TimePoint next = kNever;
   for (Member& member : members_) {
-    if (member.on_device < kWeighAfter) continue;
-    const uint64_t before = std::exchange(member.seen_retired, member.retired);
-    const Duration time = std::exchange(member.on_device, Duration::zero());
-    // A queue may have gone.
-    const auto commands = static_cast<int64_t>(member.retired > before ? member.retired - before : 0);
-    member.brief = time <= (member.brief ? 2 * kBrief : kBrief) * commands;
-    // For the next time.
-    for (const QueueRecord* queue : queues) {
-      if (queue->process == member.process && queue->control.tracked) sink.Query(queue->id);
+    if (member.weigh_at == kNever) {
+      if (member.on_device < kWeighAfter) continue;
+      for (const QueueRecord* queue : queues) {
+        if (queue->process == member.process && queue->control.tracked) sink.Query(queue->id);
+      }
+      member.weigh_at = now + kAnswerTime;
+    } else if (now >= member.weigh_at) {
+      member.weigh_at = kNever;
+      const uint64_t before = std::exchange(member.seen_retired, member.retired);
+      const Duration time = std::exchange(member.on_device, Duration::zero());
+      // A queue may have gone.
+      const auto commands = static_cast<int64_t>(member.retired > before ? member.retired - before : 0);
+      member.brief = time <= (member.brief ? 2 * kBrief : kBrief) * commands;
     }
+    next = std::min(next, member.weigh_at);
   }
+  return next;
 }
 
 void ProcessSlices::CountQueues(std::span<QueueRecord* const> queues) {

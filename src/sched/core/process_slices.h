@@ -55,14 +55,15 @@ class ProcessSlices {
     uint64_t retired = 0;  // of all of its queues
     uint64_t seen_retired = 0;
     Duration on_device{};
-    bool brief = false;  // so short that gates alone stop it soon enough
+    TimePoint weigh_at = kNever;  // it has been asked what it has retired
+    bool brief = false;           // so short that gates alone stop it soon enough
   };
 
   Member* Find(ProcessId process);
   void CountQueues(std::span<QueueRecord* const> queues);
   bool IsOn(const Member& member) const { return member.competes && (sharing_ || member.process == turn_); }
   void Account(TimePoint now);
-  void Weigh(std::span<QueueRecord* const> queues, ControlSink& sink);
+  TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink);
   void ChooseTurn(TimePoint now, Duration turn, const Member& next);
   // The competing member after `process`, around the circle. Null: nobody competes.
   const Member* After(ProcessId process) const;

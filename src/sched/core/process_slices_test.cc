@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "sched/core/scheduler.h"
 #include "sched/testing/recorder.h"
@@ -156,7 +157,7 @@ TEST_F(ProcessSlicesTest, of_those_with_the_shortest_one_at_a_time_runs) {
     }
     EXPECT_EQ(on, 1);
     ASSERT_NE(next, kNever);
-    now_ = next;
+    now_ += microseconds(TIMESLICE_DEFAULT) + milliseconds(100);
   }
   EXPECT_EQ(turns[1], 3);
   EXPECT_EQ(turns[2], 3);
@@ -207,9 +208,13 @@ class TogetherTest : public ProcessSlicesTest {
         due_[id] += Duration(milliseconds(1)) / on;
         retired_[id] += static_cast<uint64_t>(due_[id] / length);
         due_[id] %= length;
-        scheduler_.Progress(QueueId{id}, retired_[id] + 1000, retired_[id], now_);
       }
       Decide();
+      // Who is busy says what it has retired only when asked.
+      for (auto [id, length] : lengths) {
+        if (std::exchange(sink_.queries[QueueId{id}], 0) != 0)
+          scheduler_.Progress(QueueId{id}, retired_[id] + 1000, retired_[id], now_);
+      }
     }
   }
   void Begin(std::initializer_list<uint64_t> ids) {
@@ -245,6 +250,17 @@ TEST_F(TogetherTest, one_whose_commands_are_long_makes_all_take_turns) {
   Begin({1, 2});
   Run(milliseconds(500), {{1, microseconds(10)}, {2, milliseconds(1)}});
   EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+}
+
+TEST_F(TogetherTest, long_commands_are_told_from_short_ones_however_often_is_looked) {
+  Begin({1, 2});
+  const std::map<uint64_t, Duration> lengths = {{1, microseconds(200)}, {2, microseconds(200)}};
+  Run(milliseconds(500), lengths);
+  for (int task = 1; task <= 100; ++task) {
+    scheduler_.Progress(QueueId{9}, static_cast<uint64_t>(task), static_cast<uint64_t>(task), now_);
+    Run(milliseconds(1 + task % 40), lengths);
+    EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+  }
 }
 
 TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
