@@ -20,9 +20,6 @@ class Job:
             stored = torch.float32 if self.autocast else kind
             self.module = models.MODELS[model]().to(device=device, dtype=stored).train(train)
             self.input = models.inputs(model, batch, stored, device)
-            if self.input.dim() == 4:
-                self.module = self.module.to(memory_format=torch.channels_last)
-                self.input = self.input.contiguous(memory_format=torch.channels_last)
             self.optimizer = torch.optim.SGD(self.module.parameters(), lr=1e-3) if train else None
             for _ in range(4):
                 self.step()
