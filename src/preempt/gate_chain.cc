@@ -12,6 +12,13 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
+// REQUIRES: the lock.
+void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
+  if (upto <= now.retired || upto <= last_marker_ || !driver.AppendMarker(upto)) return;
+  last_marker_ = upto;
+  last_marker_at_ = now.time;
+}
+
 // Puts a marker if one is due; tells whether a gate is. REQUIRES: the lock.
 bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   uint64_t before = number - 1;
@@ -36,18 +43,18 @@ bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, Gate
       now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
   bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
   bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
-  const uint64_t launched = std::min(before, now.launched);
-  if (launched > now.retired && launched > last_marker_ && (gate_now || batch_full || progress_due) &&
-      driver.AppendMarker(launched)) {
-    last_marker_ = launched;
-    last_marker_at_ = now.time;
-  }
+  if (gate_now || batch_full || progress_due) PutMarker(std::min(before, now.launched), now, driver);
   return gate_now;
 }
 
 bool GateChain::MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   MutexLock lock(mutex_);
   return Mark(number, now, limits, driver);
+}
+
+void GateChain::MarkLaunched(const Now& now, GateDriver& driver) {
+  MutexLock lock(mutex_);
+  PutMarker(now.launched, now, driver);
 }
 
 void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {

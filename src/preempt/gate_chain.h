@@ -58,6 +58,9 @@ class GateChain {
   // says otherwise.
   bool MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
 
+  // For queues without gates: puts a marker behind what has been launched, unless one is there.
+  void MarkLaunched(const Now& now, GateDriver& driver);
+
   // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened.
   int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver);
 
@@ -79,6 +82,7 @@ class GateChain {
     uint64_t after;  // the last command before it
   };
 
+  void PutMarker(uint64_t upto, const Now& now, GateDriver& driver);
   bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
 
   Mutex mutex_;

@@ -114,8 +114,9 @@ void XQueue::RequestProgress() {
 void XQueue::MarkProgress() {
   if (!PollsMarkers()) {
     RequestProgress();
-  } else if (!Idle() && markers_.load(std::memory_order_acquire) == 0) {
-    AppendMarker(Settled());
+  } else {
+    Driver driver(*this);
+    gates_.MarkLaunched(Now(), driver);
   }
 }
 

@@ -115,7 +115,7 @@ class XQueue {
 
   // Markers that have to be looked at: xqueue_polled.cc.
   bool PollsMarkers() const { return hwq_->ops.poll_markers != nullptr; }
-  void PollMarkers() { hwq_->ops.poll_markers(hwq_->impl); }
+  void PollMarkers();
   bool MustWaitBefore(uint64_t number);
   void WaitBefore(uint64_t number);
   template <typename Done>

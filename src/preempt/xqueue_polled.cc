@@ -15,6 +15,11 @@ constexpr Duration kLetGoAfter = std::chrono::seconds(1);
 
 }  // namespace
 
+void XQueue::PollMarkers() {
+  hwq_->ops.poll_markers(hwq_->impl);
+  gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
+}
+
 // Returns when done(), or the queue is going.
 template <typename Done>
 void XQueue::WaitPolling(Done&& done) {

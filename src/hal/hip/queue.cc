@@ -51,6 +51,8 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
   OwnCalls ours(queue);
   QueryLock no_capture_begins;
   if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
+  // Nobody else may be looking: their events are used again.
+  queue.markers.Poll(queue.next);
   return queue.markers.Append(queue.next, queue.stream, ticket) ? kXSchedSuccess : kXSchedErrorHardware;
 }
 

@@ -1,0 +1,328 @@
+// Level 1: who launches on a queue that is full or held waits, and nobody's stream is disturbed by our
+// looking.
+#include "hal/hip/queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "hal/hip/testing/copies.h"
+#include "preempt/launch.h"
+#include "xsched/hip/hal.h"
+#include "xsched/xsched.h"
+
+namespace xsched::hip {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int64_t kThreshold = 4;
+constexpr int64_t kBatch = 2;
+
+// A stream of the fake runtime's with an XQueue, and launches as the shim makes them.
+class Stream {
+ public:
+  Stream(const Copy& copy, Priority priority) : copy_(copy), stream_(copy.MakeStream()) {
+    EXPECT_EQ(HipQueueCreate(&hwq_, stream_), kXSchedSuccess);
+    EXPECT_EQ(XQueueCreate(&xqueue_, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
+    EXPECT_EQ(XQueueSetLaunchConfig(xqueue_, kThreshold, kBatch), kXSchedSuccess);
+    EXPECT_EQ(XHintPriority(xqueue_, priority), kXSchedSuccess);
+  }
+  ~Stream() {
+    copy_.Finish(stream_, copy_.Launched(stream_));
+    if (xqueue_ != 0) Destroy();
+    if (launcher_.joinable()) launcher_.join();
+    EXPECT_EQ(HwQueueDestroy(hwq_), kXSchedSuccess);
+  }
+
+  void Launch(int count) {
+    for (int i = 0; i < count; ++i) {
+      preempt::LaunchScope launch(preempt::FindXQueue(kPlatformHIP, reinterpret_cast<uint64_t>(stream_)));
+      launch.Finish(copy_.Launch(stream_) == hipSuccess);
+    }
+  }
+  void LaunchOnAnotherThread(int count) {
+    launcher_ = std::thread([this, count] {
+      Launch(count);
+      done_ = true;
+    });
+  }
+  void Join() { launcher_.join(); }
+  bool done() const { return done_; }
+  void Finish(uint64_t count) const { copy_.Finish(stream_, count); }
+  uint64_t Launched() const { return copy_.Launched(stream_); }
+  // It comes to this, and stays: what may not happen is given a moment to.
+  void ExpectLaunched(uint64_t count) const {
+    for (int i = 0; i < 2000 && Launched() < count; ++i) std::this_thread::sleep_for(milliseconds(5));
+    std::this_thread::sleep_for(milliseconds(20));
+    EXPECT_EQ(Launched(), count);
+  }
+  void Suspend(int64_t flags = 0) { EXPECT_EQ(XQueueSuspend(xqueue_, flags), kXSchedSuccess); }
+  void Resume() { EXPECT_EQ(XQueueResume(xqueue_, 0), kXSchedSuccess); }
+  void Destroy() { EXPECT_EQ(XQueueDestroy(std::exchange(xqueue_, 0)), kXSchedSuccess); }
+  XQueueState State() const {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(xqueue_, &state), kXSchedSuccess);
+    return state;
+  }
+
+  const Copy& copy() const { return copy_; }
+  hipStream_t stream() const { return stream_; }
+  HwQueueHandle hwq() const { return hwq_; }
+  XQueueHandle xqueue() const { return xqueue_; }
+
+ private:
+  const Copy& copy_;
+  hipStream_t stream_;
+  HwQueueHandle hwq_ = 0;
+  XQueueHandle xqueue_ = 0;
+  std::thread launcher_;
+  std::atomic<bool> done_{false};
+};
+
+class HipLevel1 : public testing::Test {
+ protected:
+  void UseLocalScheduler() {
+    // The count alone bounds what is in flight, however long a command takes.
+    setenv("XSCHED_PREEMPT_LATENCY_US", "10000000", 1);
+    ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  }
+  void TearDown() override { XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown); }
+
+  Copy copy_{kCopyA};
+};
+
+TEST_F(HipLevel1, is_the_only_one_unless_more_is_asked_for) {
+  Stream stream(copy_, 0);
+  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelDeactivate), kXSchedErrorNotSupported);
+  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelInterrupt), kXSchedErrorNotSupported);
+}
+
+TEST_F(HipLevel1, a_queue_that_nobody_schedules_is_not_bounded_and_asks_nothing) {
+  Stream stream(copy_, 0);
+  stream.Launch(1);
+  const uint64_t calls = copy_.Calls();
+  stream.Launch(100);
+  EXPECT_EQ(copy_.Calls(), calls + 100) << "the launches themselves";
+  EXPECT_EQ(copy_.Events(), 0);
+}
+
+TEST_F(HipLevel1, a_suspended_queue_holds_who_launches_until_it_is_resumed) {
+  Stream stream(copy_, 0);
+  stream.Launch(1);
+  stream.Suspend();
+  stream.LaunchOnAnotherThread(3);
+  stream.ExpectLaunched(1);
+  EXPECT_FALSE(stream.done());
+  stream.Resume();
+  stream.Join();
+  EXPECT_EQ(stream.Launched(), 4u);
+}
+
+TEST_F(HipLevel1, suspending_waits_for_what_is_in_flight_where_that_is_asked_for) {
+  Stream stream(copy_, 0);
+  stream.Launch(3);
+  std::thread device([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    stream.Finish(3);
+  });
+  stream.Suspend(kQueueSuspendFlagSyncHwQueue);
+  EXPECT_EQ(stream.State(), kQueueStateIdle);
+  device.join();
+}
+
+TEST_F(HipLevel1, taking_the_queue_away_lets_who_waits_go_on) {
+  Stream stream(copy_, 0);
+  stream.Suspend();
+  stream.LaunchOnAnotherThread(5);
+  stream.ExpectLaunched(0);
+  stream.Destroy();
+  stream.Join();
+  EXPECT_EQ(stream.Launched(), 5u);
+}
+
+TEST_F(HipLevel1, several_threads_that_wait_on_one_queue_all_go_on) {
+  Stream stream(copy_, 0);
+  stream.Suspend();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { stream.Launch(3); });
+  stream.ExpectLaunched(0);
+  stream.Resume();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(stream.Launched(), 12u);
+}
+
+TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_may_be_held_is_bounded) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  stream.LaunchOnAnotherThread(12);
+  stream.ExpectLaunched(2);  // nothing is known of its commands so far
+  stream.Finish(1);
+  stream.ExpectLaunched(1 + kThreshold);
+  stream.Finish(kThreshold);
+  stream.ExpectLaunched(1 + 2 * kThreshold);
+  stream.Finish(kThreshold);
+  stream.ExpectLaunched(12);
+  stream.Join();
+}
+
+TEST_F(HipLevel1, threads_that_launch_on_one_queue_share_the_bound) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) threads.emplace_back([&] { stream.Launch(8); });
+  uint64_t finished = 0;
+  while (finished < 24) {
+    const uint64_t launched = stream.Launched();
+    ASSERT_LE(launched - finished, static_cast<uint64_t>(kThreshold));
+    if (launched > finished) {
+      stream.Finish(1);
+      ++finished;
+    }
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(stream.Launched(), 24u);
+}
+
+TEST_F(HipLevel1, a_more_urgent_queue_holds_the_others_until_it_is_done) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  urgent.Launch(1);
+  stream.LaunchOnAnotherThread(100'000);
+  // It is told to hold a moment later, and then has nothing in flight that could go on.
+  uint64_t seen = UINT64_MAX;
+  for (uint64_t finished = 0; seen != finished; std::this_thread::sleep_for(milliseconds(20))) {
+    seen = finished;
+    const uint64_t launched = stream.Launched();
+    stream.Finish(launched - finished);
+    finished = launched;
+  }
+  ASSERT_FALSE(stream.done());
+  urgent.Finish(1);
+  while (stream.Launched() == seen) std::this_thread::yield();
+  stream.Destroy();
+  stream.Join();
+  EXPECT_EQ(stream.Launched(), 100'000u);
+}
+
+TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_programs_help) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  urgent.Launch(5);  // more than a batch: some are behind the last marker
+  stream.LaunchOnAnotherThread(1);
+  urgent.Finish(5);
+  stream.ExpectLaunched(1);
+  stream.Join();
+}
+
+// Else the two would wait for each other for ever.
+TEST_F(HipLevel1, a_full_queue_that_makes_no_progress_lets_its_thread_go) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  stream.LaunchOnAnotherThread(kThreshold + 3);
+  stream.Join();
+  EXPECT_EQ(stream.Launched(), static_cast<uint64_t>(kThreshold + 3));
+}
+
+TEST_F(HipLevel1, events_are_used_again_and_given_back) {
+  UseLocalScheduler();
+  {
+    Stream urgent(copy_, 1);
+    Stream stream(copy_, 0);
+    for (int i = 0; i < 50; ++i) {
+      stream.Launch(1);
+      stream.Finish(1);
+    }
+    EXPECT_GT(copy_.Events(), 0);
+    EXPECT_LE(copy_.Events(), 4);
+  }
+  EXPECT_EQ(copy_.Events(), 0);
+}
+
+TEST_F(HipLevel1, the_programs_device_and_last_error_stay_as_they_are) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);  // of device 0
+  copy_.SetDevice(1);
+  stream.Launch(2);
+  stream.Finish(1);
+  EXPECT_EQ(stream.State(), kQueueStateReady);
+  int device = 0;
+  EXPECT_EQ(copy_.Get<hipError_t(int*)>("hipGetDevice")(&device), hipSuccess);
+  EXPECT_EQ(device, 1);
+  EXPECT_EQ(stream.State(), kQueueStateReady) << "some of our calls return hipErrorNotReady";
+  EXPECT_EQ(copy_.PeekAtLastError(), hipSuccess);
+}
+
+TEST_F(HipLevel1, a_capture_is_not_spoiled_by_our_looking) {
+  UseLocalScheduler();
+  Stream urgent(copy_, 1);
+  Stream stream(copy_, 0);
+  urgent.Launch(1);
+  copy_.Capture(urgent.stream(), true);
+  EXPECT_EQ(urgent.State(), kQueueStateReady);
+  std::this_thread::sleep_for(milliseconds(20));  // the agent asks as well
+  EXPECT_FALSE(copy_.Spoiled());
+  copy_.Capture(urgent.stream(), false);
+  urgent.Finish(1);
+  EXPECT_EQ(urgent.State(), kQueueStateIdle);
+}
+
+// ---- commands that are submitted ----
+
+struct Submission {
+  const Stream& stream;
+};
+
+XResult LaunchSubmitted(HwQueueHandle, void* data) {
+  const Stream& stream = static_cast<Submission*>(data)->stream;
+  return stream.copy().Launch(stream.stream()) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
+}
+
+TEST_F(HipLevel1, submitted_commands_are_launched_as_room_is) {
+  Stream stream(copy_, 0);
+  Submission submission{stream};
+  std::vector<HwCommandHandle> commands(10);
+  for (HwCommandHandle& command : commands) {
+    ASSERT_EQ(HwCommandCreateCallback(&command, LaunchSubmitted, &submission), kXSchedSuccess);
+    ASSERT_EQ(XQueueSubmit(stream.xqueue(), command), kXSchedSuccess);
+  }
+  stream.ExpectLaunched(kThreshold);
+  stream.Finish(kThreshold);
+  stream.ExpectLaunched(2 * kThreshold);
+  stream.Finish(kThreshold);
+  stream.ExpectLaunched(10);
+  stream.Finish(2);
+  EXPECT_EQ(XQueueWait(stream.xqueue(), commands.back()), kXSchedSuccess);
+  EXPECT_EQ(XQueueWaitAll(stream.xqueue()), kXSchedSuccess);
+  EXPECT_EQ(stream.State(), kQueueStateIdle);
+  for (HwCommandHandle command : commands) EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+}
+
+TEST_F(HipLevel1, a_suspended_queue_takes_what_is_submitted_without_blocking) {
+  Stream stream(copy_, 0);
+  Submission submission{stream};
+  stream.Suspend();
+  HwCommandHandle command = 0;
+  ASSERT_EQ(HwCommandCreateCallback(&command, LaunchSubmitted, &submission), kXSchedSuccess);
+  ASSERT_EQ(XQueueSubmit(stream.xqueue(), command), kXSchedSuccess);
+  stream.ExpectLaunched(0);
+  stream.Resume();
+  stream.ExpectLaunched(1);
+  stream.Finish(1);
+  EXPECT_EQ(XQueueWait(stream.xqueue(), command), kXSchedSuccess);
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+}
+
+}  // namespace
+}  // namespace xsched::hip

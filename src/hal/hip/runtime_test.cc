@@ -1,0 +1,221 @@
+#include "hal/hip/runtime.h"
+
+#include <stdlib.h>
+
+#include "hal/hip/stream_key.h"
+#include "hal/hip/testing/copies.h"
+#include "xsched/hip/hal.h"
+#include "xsched/xqueue.h"
+
+namespace xsched::hip {
+namespace {
+
+// The library of a file name, as dladdr tells it.
+std::string FileOf(const Runtime* runtime) {
+  char* real = runtime == nullptr ? nullptr : realpath(runtime->path(), nullptr);
+  std::string file = real == nullptr ? "" : real;
+  free(real);
+  return file;
+}
+
+std::string FileOf(const char* path) {
+  char* real = realpath(path, nullptr);
+  std::string file = real == nullptr ? "" : real;
+  free(real);
+  return file;
+}
+
+const void* AddressInLibrary(const char* path) {
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(library, nullptr) << dlerror();
+  return reinterpret_cast<const void* (*)()>(dlsym(library, "AddressInside"))();
+}
+
+TEST(HipRuntime, without_one_there_is_none) {
+  EXPECT_EQ(RuntimeCount(), 0);
+  EXPECT_EQ(DefaultRuntime(), nullptr);
+  EXPECT_EQ(RuntimeOfCaller(__builtin_return_address(0)), nullptr);
+  HwQueueHandle hwq = 0;
+  EXPECT_EQ(HipQueueCreate(&hwq, nullptr), kXSchedErrorNotFound);
+  int not_a_stream = 0;
+  EXPECT_EQ(HipQueueCreate(&hwq, reinterpret_cast<hipStream_t>(&not_a_stream)), kXSchedErrorNotFound);
+}
+
+TEST(HipRuntime, copies_that_are_loaded_locally_are_found_in_the_order_of_their_loading) {
+  Copy b(kCopyB);
+  EXPECT_EQ(RuntimeCount(), 1);
+  Copy a(kCopyA);
+  ASSERT_EQ(RuntimeCount(), 2);
+  EXPECT_EQ(FileOf(RuntimeByIndex(0)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kCopyA));
+  EXPECT_EQ(RuntimeByIndex(1)->index(), 1);
+  EXPECT_EQ(RuntimeByIndex(2), nullptr);
+  EXPECT_EQ(DefaultRuntime(), RuntimeByIndex(0));
+}
+
+TEST(HipRuntime, a_caller_is_bound_to_the_copy_that_its_library_is_linked_to) {
+  const void* in_b = AddressInLibrary(LINKED_TO_B);
+  const void* in_a = AddressInLibrary(LINKED_TO_A);
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_a)), FileOf(kCopyA));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyB));
+  // This program is linked to none: the first.
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyB));
+}
+
+TEST(HipRuntime, a_functions_copy_is_the_one_that_holds_it) {
+  Copy a(kCopyA), b(kCopyB);
+  const auto* in_b = reinterpret_cast<const void*>(b.Get<void()>("hipStreamSynchronize"));
+  EXPECT_EQ(FileOf(RuntimeAt(in_b)), FileOf(kCopyB));
+  EXPECT_EQ(RuntimeAt(reinterpret_cast<const void*>(&AddressInLibrary)), nullptr);
+  EXPECT_EQ(RuntimeAt(in_b)->Find("hipStreamSynchronize"), in_b);
+  EXPECT_EQ(RuntimeAt(in_b)->Find("hipNoSuchFunction"), nullptr);
+}
+
+TEST(HipRuntime, a_stream_belongs_to_the_copy_that_made_it) {
+  Copy a(kCopyA), b(kCopyB);
+  hipStream_t of_a = a.MakeStream();
+  hipStream_t of_b = b.MakeStream();
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_a, nullptr)), FileOf(kCopyA));
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, nullptr)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, RuntimeOfStream(of_a, nullptr))), FileOf(kCopyB));
+  int not_a_stream = 0;
+  EXPECT_EQ(RuntimeOfStream(reinterpret_cast<hipStream_t>(&not_a_stream), nullptr), nullptr);
+  EXPECT_EQ(a.PeekAtLastError(), hipSuccess) << "asking left an error behind";
+  EXPECT_EQ(b.PeekAtLastError(), hipSuccess) << "asking left an error behind";
+}
+
+TEST(HipRuntime, a_good_guess_leaves_the_other_copies_alone) {
+  Copy a(kCopyA), b(kCopyB);
+  hipStream_t of_b = b.MakeStream();
+  Runtime* owner = RuntimeOfStream(of_b, nullptr);
+  const uint64_t calls = a.Calls();
+  EXPECT_EQ(RuntimeOfStream(of_b, owner), owner);
+  EXPECT_EQ(a.Calls(), calls);
+}
+
+TEST(HipRuntime, the_library_that_is_named_is_opened_where_none_is_loaded) {
+  setenv("XSCHED_HIP_LIB", kCopyB, 1);
+  ASSERT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyB));
+  EXPECT_EQ(RuntimeCount(), 1);
+}
+
+TEST(HipRuntime, the_library_that_is_named_is_no_second_copy) {
+  setenv("XSCHED_HIP_LIB", kCopyB, 1);
+  Copy a(kCopyA);
+  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyA));
+  EXPECT_EQ(RuntimeCount(), 1);
+  Copy b(kCopyB);
+  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyB)) << "it says which of several";
+}
+
+TEST(HipRuntime, a_library_that_cannot_be_opened_is_none) {
+  setenv("XSCHED_HIP_LIB", "/nowhere/libamdhip64.so", 1);
+  setenv("XSCHED_LOG", "off", 1);
+  EXPECT_EQ(DefaultRuntime(), nullptr);
+}
+
+// ---- the dispatch table ----
+
+// A table of one copy: its functions by name.
+void* InTable(const void* copy, const char* name) {
+  return std::string(name) == "hipPeekAtLastError" ? nullptr : dlsym(const_cast<void*>(copy), name);
+}
+
+TEST(HipRuntime, a_copy_that_announces_itself_is_met_once) {
+  void* library = dlopen(kCopyA, RTLD_NOW | RTLD_LOCAL);
+  const void* function = dlsym(library, "hipStreamCreate");
+  Runtime* announced = RegisterDispatchTable(function, InTable, library);
+  ASSERT_NE(announced, nullptr);
+  EXPECT_TRUE(announced->has_table());
+  EXPECT_EQ(announced->next().hipPeekAtLastError, nullptr) << "the table has none";
+  EXPECT_EQ(announced->Find("hipStreamQuery"), dlsym(library, "hipStreamQuery"));
+  EXPECT_EQ(announced->Find("hipPeekAtLastError"), dlsym(library, "hipPeekAtLastError"))
+      << "what the table has not, the library may have";
+  EXPECT_EQ(RuntimeCount(), 1);
+  EXPECT_EQ(RuntimeAt(function), announced);
+}
+
+TEST(HipRuntime, a_copy_that_was_found_may_announce_itself_later) {
+  Copy b(kCopyB);
+  Runtime* found = DefaultRuntime();
+  ASSERT_NE(found, nullptr);
+  EXPECT_FALSE(found->has_table());
+  void* library = dlopen(kCopyB, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_EQ(RegisterDispatchTable(dlsym(library, "hipStreamCreate"), InTable, library), found);
+  EXPECT_TRUE(found->has_table());
+}
+
+TEST(HipRuntime, a_table_without_what_xsched_needs_is_refused) {
+  Copy a(kCopyA);
+  const auto* function = reinterpret_cast<const void*>(a.Get<void()>("hipStreamCreate"));
+  auto nothing = [](const void*, const char*) -> void* { return nullptr; };
+  EXPECT_EQ(RegisterDispatchTable(function, nothing, nullptr), nullptr);
+}
+
+// ---- queues ----
+
+TEST(HipQueue, a_stream_of_any_copy_gets_one) {
+  Copy a(kCopyA), b(kCopyB);
+  for (const Copy* copy : {&a, &b}) {
+    hipStream_t stream = copy->MakeStream();
+    HwQueueHandle hwq = 0, again = 0, found = 0;
+    ASSERT_EQ(HipQueueCreate(&hwq, stream), kXSchedSuccess);
+    EXPECT_EQ(HipQueueCreate(&again, stream), kXSchedErrorNotAllowed);
+    EXPECT_EQ(again, hwq);
+    EXPECT_EQ(HipQueueGet(&found, stream), kXSchedSuccess);
+    EXPECT_EQ(found, hwq);
+    EXPECT_EQ(copy->PeekAtLastError(), hipSuccess);
+    EXPECT_EQ(HwQueueSynchronize(hwq), kXSchedSuccess);
+    EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+    EXPECT_EQ(HipQueueGet(&found, stream), kXSchedErrorNotFound);
+  }
+}
+
+TEST(HipQueue, what_is_no_stream_gets_none) {
+  Copy a(kCopyA);
+  int not_a_stream = 0;
+  HwQueueHandle hwq = 0;
+  EXPECT_EQ(HipQueueCreate(&hwq, reinterpret_cast<hipStream_t>(&not_a_stream)), kXSchedErrorInvalidValue);
+  EXPECT_EQ(HipQueueCreate(nullptr, a.MakeStream()), kXSchedErrorInvalidValue);
+  EXPECT_EQ(HipQueueCreate(&hwq, kHipStreamPerThread), kXSchedErrorInvalidValue);
+  EXPECT_EQ(hwq, 0u);
+}
+
+TEST(HipQueue, each_device_has_a_default_stream) {
+  Copy a(kCopyA);
+  HwQueueHandle first = 0, second = 0, found = 0;
+  ASSERT_EQ(HipQueueCreate(&first, nullptr), kXSchedSuccess);
+  a.SetDevice(1);
+  EXPECT_EQ(HipQueueGet(&found, nullptr), kXSchedErrorNotFound);
+  ASSERT_EQ(HipQueueCreate(&second, kHipStreamLegacy), kXSchedSuccess);
+  EXPECT_NE(first, second);
+  a.SetDevice(0);
+  EXPECT_EQ(HipQueueGet(&found, kHipStreamLegacy), kXSchedSuccess);
+  EXPECT_EQ(found, first);
+}
+
+TEST(HipQueue, the_default_stream_is_that_of_the_callers_copy) {
+  Copy a(kCopyA);
+  void* linked = dlopen(LINKED_TO_B, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(linked, nullptr) << dlerror();
+  HwQueueHandle ours = 0, theirs = 0;
+  ASSERT_EQ(HipQueueCreate(&ours, nullptr), kXSchedSuccess);
+  auto* make = reinterpret_cast<XResult (*)(HwQueueHandle*)>(dlsym(linked, "MakeDefaultQueue"));
+  ASSERT_EQ(make(&theirs), kXSchedSuccess);
+  EXPECT_NE(ours, theirs);
+  HwQueueHandle found = HwQueueFind(kPlatformHIP, NullStreamKey(1, 0));
+  EXPECT_EQ(found, theirs);
+  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kCopyB));
+}
+
+TEST(StreamKey, default_streams_are_told_apart_and_are_no_addresses) {
+  EXPECT_NE(NullStreamKey(0, 0), NullStreamKey(0, 1));
+  EXPECT_NE(NullStreamKey(0, 0), NullStreamKey(1, 0));
+  EXPECT_NE(PerThreadStreamKey(0, 0, 1), PerThreadStreamKey(0, 0, 2));
+  EXPECT_NE(PerThreadStreamKey(1, 0, 1), PerThreadStreamKey(0, 1, 1));
+  EXPECT_NE(PerThreadStreamKey(0, 0, 1), NullStreamKey(0, 1));
+  EXPECT_GT(NullStreamKey(0, 0), uint64_t{1} << 47);
+}
+
+}  // namespace
+}  // namespace xsched::hip

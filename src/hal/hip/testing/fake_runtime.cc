@@ -1,0 +1,225 @@
+// A HIP runtime without a device: streams whose commands finish when the test says so. It has the name of
+// AMD's and the functions that the HAL calls. It knows only streams and events of its own, keeps a last error
+// per thread that every call overwrites, and has two devices, as AMD's would.
+#include "hal/hip/testing/fake_runtime.h"
+
+#include <stdio.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+struct ihipStream_t {
+  int device;
+  uint64_t launched = 0;
+  uint64_t finished = 0;
+  bool capturing = false;
+};
+
+struct ihipEvent_t {
+  int device;
+  hipStream_t stream = nullptr;  // null: not recorded
+  uint64_t after = 0;
+};
+
+namespace {
+
+constexpr int kDevices = 2;
+
+std::mutex mutex;
+std::condition_variable changed;
+std::set<hipStream_t> streams;
+std::set<hipEvent_t> events;
+ihipStream_t default_streams[kDevices] = {{0}, {1}};
+int spoiled = 0;
+std::atomic<uint64_t> calls{0};
+thread_local int current_device = 0;
+thread_local hipError_t last_error = hipSuccess;
+
+hipError_t Return(hipError_t error) {
+  ++calls;
+  return last_error = error;
+}
+
+bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
+// REQUIRES: mutex. Null: another copy's.
+hipStream_t Actual(hipStream_t stream) {
+  if (reinterpret_cast<uintptr_t>(stream) <= 2) return &default_streams[current_device];
+  return IsValid(stream) ? stream : nullptr;
+}
+
+}  // namespace
+
+EXPORT hipError_t hipGetDeviceCount(int* count) {
+  *count = kDevices;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipGetDevice(int* device) {
+  *device = current_device;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipSetDevice(int device) {
+  if (device < 0 || device >= kDevices) return Return(hipErrorInvalidDevice);
+  current_device = device;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipDeviceGetPCIBusId(char* text, int size, int device) {
+  if (device < 0 || device >= kDevices) return Return(hipErrorInvalidDevice);
+  snprintf(text, size, "0000:%02x:00.0", 0xc1 + device);
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipDeviceGetName(char* text, int size, hipDevice_t device) {
+  snprintf(text, size, "Fake GPU %d", device);
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipGetLastError() {
+  ++calls;
+  hipError_t error = last_error;
+  last_error = hipSuccess;
+  return error;
+}
+
+EXPORT hipError_t hipPeekAtLastError() { return last_error; }
+
+EXPORT hipError_t hipStreamCreate(hipStream_t* stream) {
+  std::lock_guard lock(mutex);
+  *stream = new ihipStream_t{current_device};
+  streams.insert(*stream);
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  if (!IsValid(stream)) return Return(hipErrorContextIsDestroyed);
+  streams.erase(stream);
+  delete stream;
+  return Return(hipSuccess);
+}
+
+EXPORT int hipGetStreamDeviceId(hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  hipStream_t actual = Actual(stream);
+  Return(actual == nullptr ? hipErrorContextIsDestroyed : hipSuccess);
+  return actual == nullptr ? -1 : actual->device;
+}
+
+EXPORT hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
+  std::lock_guard lock(mutex);
+  if (!IsValid(stream)) return Return(hipErrorContextIsDestroyed);
+  *flags = 0;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
+  std::lock_guard lock(mutex);
+  hipStream_t actual = Actual(stream);
+  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  *status = actual->capturing ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode) {
+  thread_local hipStreamCaptureMode current = hipStreamCaptureModeGlobal;
+  hipStreamCaptureMode before = current;
+  current = *mode;
+  *mode = before;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  hipStream_t actual = Actual(stream);
+  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  if (actual->capturing) {
+    spoiled = 1;
+    return Return(hipErrorStreamCaptureUnsupported);
+  }
+  return Return(actual->finished < actual->launched ? hipErrorNotReady : hipSuccess);
+}
+
+EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
+  std::unique_lock lock(mutex);
+  hipStream_t actual = Actual(stream);
+  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  const uint64_t newest = actual->launched;
+  changed.wait(lock, [&] { return actual->finished >= newest; });
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {
+  std::lock_guard lock(mutex);
+  *event = new ihipEvent_t{current_device};
+  events.insert(*event);
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
+  std::lock_guard lock(mutex);
+  if (events.erase(event) == 0) return Return(hipErrorInvalidHandle);
+  delete event;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  hipStream_t actual = Actual(stream);
+  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  if (events.count(event) == 0 || event->device != actual->device) return Return(hipErrorInvalidHandle);
+  if (actual->capturing) spoiled = 1;
+  event->stream = actual;
+  event->after = actual->launched;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipEventQuery(hipEvent_t event) {
+  std::lock_guard lock(mutex);
+  if (events.count(event) == 0) return Return(hipErrorInvalidHandle);
+  // A stream that is gone has finished.
+  const hipStream_t stream = event->stream;
+  const bool there = stream == &default_streams[event->device] || IsValid(stream);
+  return Return(there && stream->finished < event->after ? hipErrorNotReady : hipSuccess);
+}
+
+EXPORT hipError_t FakeLaunch(hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  hipStream_t actual = Actual(stream);
+  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  ++actual->launched;
+  return Return(hipSuccess);
+}
+
+EXPORT void FakeFinish(hipStream_t stream, uint64_t count) {
+  std::lock_guard lock(mutex);
+  Actual(stream)->finished += count;
+  changed.notify_all();
+}
+
+EXPORT uint64_t FakeLaunched(hipStream_t stream) {
+  std::lock_guard lock(mutex);
+  return Actual(stream)->launched;
+}
+
+EXPORT void FakeCapture(hipStream_t stream, int capturing) {
+  std::lock_guard lock(mutex);
+  Actual(stream)->capturing = capturing != 0;
+}
+
+EXPORT int FakeSpoiled() {
+  std::lock_guard lock(mutex);
+  return spoiled;
+}
+
+EXPORT int FakeEvents() {
+  std::lock_guard lock(mutex);
+  return static_cast<int>(events.size());
+}
+
+EXPORT uint64_t FakeCalls() { return calls; }

@@ -1,0 +1,29 @@
+// What tests ask of the fake HIP runtime beside HIP's own functions. They look the functions up in the copy
+// that they loaded.
+#pragma once
+
+#include <stdint.h>
+
+#include "hal/hip/hip_abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Puts a command on the stream, as a kernel launch does. Null: the current device's default stream.
+hipError_t FakeLaunch(hipStream_t stream);
+// Lets the next `count` commands of the stream finish.
+void FakeFinish(hipStream_t stream, uint64_t count);
+// Commands put on the stream so far.
+uint64_t FakeLaunched(hipStream_t stream);
+// From now on the stream captures, or does not.
+void FakeCapture(hipStream_t stream, int capturing);
+// Something was asked of a stream that captures, which spoils the capture.
+int FakeSpoiled(void);
+// Events made and not destroyed; calls of any function so far.
+int FakeEvents(void);
+uint64_t FakeCalls(void);
+
+#ifdef __cplusplus
+}
+#endif

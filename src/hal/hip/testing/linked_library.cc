@@ -1,0 +1,18 @@
+// A library that is linked to one copy of the runtime, as rocBLAS is.
+#include "hal/hip/testing/fake_runtime.h"
+#include "xsched/hip/hal.h"
+
+extern "C" hipError_t hipGetDeviceCount(int* count);
+
+extern "C" __attribute__((visibility("default"))) const void* AddressInside() {
+  int count = 0;
+  hipGetDeviceCount(&count);
+  return reinterpret_cast<const void*>(&AddressInside);
+}
+
+// The default stream, seen from here.
+extern "C" __attribute__((visibility("default"))) XResult MakeDefaultQueue(HwQueueHandle* hwq) {
+  // Not a tail call: the caller is told by its return address.
+  volatile XResult result = HipQueueCreate(hwq, nullptr);
+  return result;
+}
