@@ -3,7 +3,7 @@ _xsched() {
   local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} i
   COMPREPLY=()
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "run top list hint policy config doctor demo --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "run top list hint policy config doctor demo plan --help --version" -- "$cur")
     return
   fi
   for ((i = 2; i < COMP_CWORD; ++i)); do
@@ -28,6 +28,7 @@ _xsched() {
     config) words="get set --json --system" ;;
     doctor) words="--json --" ;;
     demo) words="--seconds --ascii --json" ;;
+    plan) words="--stage --only --out --list --quick --seconds --within --platform" ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words --help" -- "$cur")
 }

@@ -1,6 +1,6 @@
 # fish completion for xsched and xcli
 for name in xsched xcli
-    complete -c $name -n __fish_use_subcommand -f -a 'run top list hint policy config doctor demo'
+    complete -c $name -n __fish_use_subcommand -f -a 'run top list hint policy config doctor demo plan'
     complete -c $name -n '__fish_seen_subcommand_from run' -l priority -x
     complete -c $name -n '__fish_seen_subcommand_from run' -l utilization -x
     complete -c $name -n '__fish_seen_subcommand_from run' -l level -x -a '1 2 3'

@@ -13,5 +13,6 @@ void AddPolicy(CLI::App& app);
 void AddConfig(CLI::App& app);
 void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);
+void AddPlan(CLI::App& app);
 
 }  // namespace xsched::cli

@@ -39,6 +39,10 @@ std::optional<std::string> FindProgram(const std::string& name) {
       {own / name, own / ".." / kLibexecDir / "xsched" / name, own / ".." / "sbin" / name});
 }
 
+std::optional<std::string> FindShared(const std::string& name) {
+  return FirstThatExists({OwnFolder() / ".." / kDataDir / "xsched" / name});
+}
+
 std::optional<std::string> FindInPath(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return access(name.c_str(), X_OK) == 0 ? std::optional(name) : std::nullopt;
