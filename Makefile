@@ -3,11 +3,13 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 # The preset that test, tidy, bench and install use.
 PRESET ?= release
+PYTHON ?= python3
+PLAN ?=
 # How long each fuzzer runs, and after how long clang-tidy begins no further file (never).
 FUZZ_SECONDS ?= 20
 TIDY_SECONDS ?=
 
-.PHONY: all deps test demo ci check-format test-asan test-tsan fuzz format tidy bench install clean
+.PHONY: all deps test demo plan ci check-format test-asan test-tsan fuzz format tidy bench install clean
 # Prerequisites in the order written; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -28,6 +30,10 @@ test-asan test-tsan: test-%: build-%
 
 demo: deps build-release
 	build/release/bin/xsched demo
+
+# The test plan on this machine's GPU. PYTHON: the one that has PyTorch; PLAN: its options (--quick, --stage 3, …).
+plan: build-release
+	$(PYTHON) plan/run.py --bin build/release/bin $(PLAN)
 
 # Everything that a change must pass.
 ci:

@@ -23,7 +23,6 @@ import machine as machines
 import record
 from supervisor import TIMED_OUT, Supervisor
 
-HERE = pathlib.Path(__file__).resolve().parent
 AT_A_TIME = 4  # tests that measure nothing
 QUICK_SECONDS = 1.5
 SECONDS = 8
@@ -32,8 +31,7 @@ NOTES_OF_LOG = 3000  # characters
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(prog="xsched plan" if os.environ.get("XSCHED_PLAN_COMMAND") else None, description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--bin", type=pathlib.Path, help="the folder with xsched and xserver (libraries in ../lib)")
     where.add_argument("--prefix", type=pathlib.Path, help="an installed tree")
@@ -45,7 +43,7 @@ def arguments(argv):
     parser.add_argument("--seconds", type=float, help=f"of one measurement (default {SECONDS}; quick: {QUICK_SECONDS})")
     parser.add_argument("--within", type=float, help=f"begin no test after so many seconds (default: any time; quick: {QUICK_WITHIN})")
     parser.add_argument("--platform", choices=["cuda", "hip"], help="(default: PyTorch's, where there is one)")
-    parser.add_argument("--catalogue", type=pathlib.Path, default=HERE / "stages.py", help=argparse.SUPPRESS)
+    parser.add_argument("--catalogue", type=pathlib.Path, default=catalogue.HERE / "stages.py", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.seconds is None:
         options.seconds = QUICK_SECONDS if options.quick else SECONDS
@@ -66,7 +64,7 @@ def find_binaries(options):
     """Where xsched is: where it was said to be, else beside an installed plan, in the source tree's build, or in PATH."""
     found = shutil.which("xsched")
     places = ([options.bin] if options.bin else [options.prefix / "bin"] if options.prefix else
-              [HERE.parents[2] / "bin", HERE.parent / "build" / "release" / "bin",
+              [catalogue.ROOT / "build" / "release" / "bin", catalogue.ROOT.parent.parent / "bin",
                *([pathlib.Path(found).resolve().parent] if found else [])])
     return next((place.resolve() for place in places if (place / "xsched").is_file()), None)
 
@@ -148,7 +146,7 @@ class Plan:
                 "catalogue": str(self.options.catalogue.resolve()), "test": test.id, "binaries": str(self.options.bin),
                 "seconds": self.options.seconds, "quick": self.options.quick, "limit": test.seconds, "result": str(outcome),
                 "machine": dataclasses.asdict(self.machine)}), encoding="utf-8")
-            status = self._supervisor.run([sys.executable, "-u", str(HERE / "one_test.py"), str(order)], log, test.seconds)
+            status = self._supervisor.run([sys.executable, "-u", str(catalogue.HERE / "one_test.py"), str(order)], log, test.seconds)
             if status == 0 and outcome.is_file():
                 result = json.loads(outcome.read_text(encoding="utf-8"))
             else:
@@ -164,6 +162,7 @@ class Plan:
 
 def main(argv=None):
     options = arguments(argv)
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # an installed tree stays as it was installed
     if options.list:
         for test in options.tests:
             print(f"{test.id:<5} {test.name}{'' if test.quick else ' (not in a quick run)'}")
