@@ -5,9 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "cli/child_process.h"
 #include "cli/commands.h"
-#include "cli/cuda_probe.h"
+#include "cli/device_probe.h"
 #include "cli/examine_platforms.h"
 #include "cli/examine_program.h"
 #include "cli/exit_codes.h"
@@ -22,7 +21,7 @@ namespace {
 
 struct DoctorOptions {
   bool as_json = false;
-  bool probe_cuda = false;
+  std::string probe;  // for ProbeDevices
   std::vector<std::string> program;
 };
 
@@ -46,7 +45,8 @@ void ExamineServer(Report& report) {
 }
 
 std::vector<Platform> ExaminePlatforms(Report& report) {
-  std::vector<Platform> platforms = {{"OpenCL", ExamineOpenCl(report)}, {"CUDA", ExamineCuda(report)}};
+  std::vector<Platform> platforms = {
+      {"OpenCL", ExamineOpenCl(report)}, {"CUDA", ExamineCuda(report)}, {"HIP", ExamineHip(report)}};
   std::string problems;
   bool any = false;
   for (const Platform& platform : platforms) {
@@ -54,10 +54,6 @@ std::vector<Platform> ExaminePlatforms(Report& report) {
     problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", platform.name, platform.problem);
   }
   if (!any) report.Obstacle("platforms", problems);
-  constexpr const char* kHip = "libamdhip64.so";
-  if (LoadProblem(kHip).empty()) {
-    report.Problem("HIP", fmt::format("{} is here, but not supported: its programs run unscheduled", kHip));
-  }
   return platforms;
 }
 
@@ -66,8 +62,8 @@ void ExamineEnvironment(Report& report) {
 }
 
 void Examine(const DoctorOptions& options) {
-  if (options.probe_cuda) {
-    fmt::print("{}", AnswerCudaProbe());
+  if (!options.probe.empty()) {
+    fmt::print("{}", AnswerProbe(options.probe));
     return;
   }
   Report report;
@@ -85,8 +81,7 @@ void AddDoctor(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* doctor = app.add_subcommand("doctor", "say what would happen to a program here, and why");
   doctor->add_flag("--json", options->as_json, "as JSON");
-  // For ProbeCuda.
-  doctor->add_flag("--probe-cuda", options->probe_cuda)->group("");
+  doctor->add_option("--probe", options->probe)->group("");
   doctor->add_option("program", options->program, "the program, and what it is given");
   doctor->positionals_at_end();
   doctor->footer("Exit status: 0 a program would be scheduled; 1 it would not.");

@@ -5,9 +5,11 @@
 #include <fstream>
 
 #include "cli/child_process.h"
+#include "cli/examine_device.h"
 #include "cli/examine_platforms.h"
 #include "cli/locations.h"
 #include "cli/opencl_probe.h"
+#include "cli/shims.h"
 
 namespace xsched::cli {
 namespace {
@@ -15,18 +17,13 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kAbout = "OpenCL";
-constexpr const char* kShim = "libshimopencl.so";
-
-std::string Problem(Report& report, const std::string& text) {
-  report.Problem(kAbout, text);
-  return text;
-}
 
 std::string ExamineShim(Report& report) {
-  std::optional<std::string> shim = FindLibrary(kShim);
-  if (!shim) return Problem(report, fmt::format("{} is not installed with this program", kShim));
+  std::optional<std::string> shim = FindLibrary(kOpenClShim);
+  if (!shim)
+    return Problem(report, kAbout, fmt::format("{} is not installed with this program", kOpenClShim));
   if (std::string problem = LoadProblem(*shim); !problem.empty())
-    return Problem(report, fmt::format("the shim does not load: {}", problem));
+    return Problem(report, kAbout, fmt::format("the shim does not load: {}", problem));
   report.Ok(kAbout, fmt::format("shim {} loads", *shim));
   return "";
 }
@@ -51,20 +48,23 @@ std::string ExamineOpenCl(Report& report) {
   std::string shim_problem = ExamineShim(report);
   ExamineDrivers(report);
   OpenClProbe native = ProbeOpenCl("");
-  if (!native.error.empty()) return Problem(report, native.error);
-  if (!native.loader) return Problem(report, "libOpenCL.so.1 cannot be loaded (Debian: ocl-icd-libopencl1)");
+  if (!native.error.empty()) return Problem(report, kAbout, native.error);
+  if (!native.loader)
+    return Problem(report, kAbout, "libOpenCL.so.1 cannot be loaded (Debian: ocl-icd-libopencl1)");
   for (const OpenClDevice& device : native.devices) {
     report.Ok(kAbout, fmt::format("{}: {}: preemption level 1 (OpenCL has no means for 2 and 3)",
                                   device.platform, device.device));
   }
   if (native.devices.empty()) {
-    return Problem(report, "no device (for the CPU, Debian: pocl-opencl-icd; else the vendor's driver)");
+    return Problem(report, kAbout,
+                   "no device (for the CPU, Debian: pocl-opencl-icd; else the vendor's driver)");
   }
   if (!shim_problem.empty()) return shim_problem;
-  OpenClProbe layered = ProbeOpenCl(*FindLibrary(kShim));
-  if (!layered.error.empty()) return Problem(report, fmt::format("under the shim, {}", layered.error));
+  OpenClProbe layered = ProbeOpenCl(*FindLibrary(kOpenClShim));
+  if (!layered.error.empty())
+    return Problem(report, kAbout, fmt::format("under the shim, {}", layered.error));
   if (!layered.layer_works) {
-    return Problem(report,
+    return Problem(report, kAbout,
                    "the loader takes no layers (Debian's does, since ocl-icd 2.3): try xsched run --route "
                    "preload");
   }

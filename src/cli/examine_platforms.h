@@ -15,5 +15,6 @@ struct Platform {
 // Each reports what it finds, and returns the problem.
 std::string ExamineOpenCl(Report& report);
 std::string ExamineCuda(Report& report);
+std::string ExamineHip(Report& report);
 
 }  // namespace xsched::cli

@@ -29,6 +29,7 @@ constexpr Library kLibraries[] = {
     {"OpenCL", "libOpenCL.so", "the OpenCL loader", "both routes reach it"},
     {"CUDA", "libcuda.so", "CUDA's driver", "preloading reaches it"},
     {"CUDA", "libcudart.so", "CUDA's runtime", "preloading reaches it"},
+    {"HIP", "libamdhip64.so", "HIP's runtime", "preloading reaches it, or its dispatch table"},
 };
 
 // Does running it change whose rights the process has?
@@ -72,9 +73,10 @@ std::vector<std::string> ExamineUse(Report& report, const ElfFile& elf, const st
     used.push_back(library.platform);
   }
   if (used.empty()) {
-    report.Ok(kAbout, fmt::format("{} itself names neither OpenCL nor CUDA; if it or a library of its own "
-                                  "opens them, they are reached all the same",
-                                  path));
+    report.Ok(kAbout,
+              fmt::format("{} itself names none of the platforms; if it or a library of its own opens "
+                          "them, they are reached all the same",
+                          path));
   }
   return used;
 }

@@ -40,6 +40,7 @@ inline std::string Prepended(const std::string& entry, const std::string& list) 
 struct Shims {
   std::string opencl;
   std::string cuda;
+  std::string hip;
 };
 
 // `current(name)`: the value a variable has now, or "".
@@ -69,7 +70,9 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
     variables.push_back({"OPENCL_LAYERS", Prepended(shims.opencl, current("OPENCL_LAYERS"))});
   }
   if (!shims.opencl.empty() && !opencl_as_layer) preloaded = Prepended(shims.opencl, preloaded);
-  if (!shims.cuda.empty()) preloaded = Prepended(shims.cuda, preloaded);
+  for (const std::string& shim : {shims.cuda, shims.hip}) {
+    if (!shim.empty()) preloaded = Prepended(shim, preloaded);
+  }
   if (preloaded != current("LD_PRELOAD")) variables.push_back({"LD_PRELOAD", preloaded});
   return variables;
 }

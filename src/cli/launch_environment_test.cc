@@ -11,7 +11,7 @@ constexpr char kShim[] = "/lib/libshimopencl.so";
 
 // The environment of a program that is launched from one with `before`.
 std::map<std::string, std::string> After(std::map<std::string, std::string> environment,
-                                         const LaunchOptions& options, const Shims& shims = {kShim, ""}) {
+                                         const LaunchOptions& options, const Shims& shims = {kShim, "", ""}) {
   auto before = environment;
   for (const Variable& variable :
        LaunchEnvironment(options, shims, [&](const std::string& name) { return before[name]; })) {
@@ -47,14 +47,17 @@ TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
   EXPECT_EQ(after["OPENCL_LAYERS"], "/other.so");
 }
 
-TEST(LaunchEnvironment, cuda_is_always_preloaded) {
-  const Shims both{kShim, "/lib/libshimcuda.so"};
+TEST(LaunchEnvironment, cuda_and_hip_are_always_preloaded) {
+  const Shims both{kShim, "/lib/libshimcuda.so", ""};
+  const Shims all{kShim, "/lib/libshimcuda.so", "/lib/libshimhip.so"};
   LaunchOptions options;
   EXPECT_EQ(After({{"LD_PRELOAD", "/x.so"}}, options, both)["LD_PRELOAD"], "/lib/libshimcuda.so:/x.so");
   options.route = "preload";
   Environment once = After({}, options, both);
   EXPECT_EQ(once["LD_PRELOAD"], "/lib/libshimcuda.so:/lib/libshimopencl.so");
   EXPECT_EQ(After(once, options, both), once);
+  EXPECT_EQ(After({}, options, all)["LD_PRELOAD"],
+            "/lib/libshimhip.so:/lib/libshimcuda.so:/lib/libshimopencl.so");
 }
 
 TEST(LaunchEnvironment, of_a_run_within_a_run_has_one_shim) {

@@ -1,10 +1,7 @@
 // xsched run: starts a server if none is there, sets the environment, becomes the program.
-#include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,11 +9,13 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "cli/become.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/launch_environment.h"
 #include "cli/locations.h"
 #include "cli/server_session.h"
+#include "cli/shims.h"
 #include "cli/validators.h"
 #include "xsched/types.h"
 
@@ -84,39 +83,15 @@ void PrepareServer(const RunOptions& options) {
   }
 }
 
-[[noreturn]] void Become(const std::vector<std::string>& program) {
-  std::vector<char*> arguments;
-  for (const std::string& word : program) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  execvp(arguments[0], arguments.data());
-  throw CommandError(errno == ENOENT ? kExitNoProgram : kExitCannotRun,
-                     fmt::format("cannot run {}: {}", program[0], strerror(errno)));
-}
-
-Shims FindShims() {
-  Shims shims;
-  if (std::optional<std::string> opencl = FindLibrary("libshimopencl.so")) {
-    shims.opencl = *opencl;
-  } else {
-    Warn("libshimopencl.so is not installed: OpenCL programs run unscheduled");
-  }
-  // Every program below would load it: only where there is a driver.
-  if (dlopen("libcuda.so.1", RTLD_LAZY) == nullptr) return shims;
-  if (std::optional<std::string> cuda = FindLibrary("libshimcuda.so")) {
-    shims.cuda = *cuda;
-  } else {
-    Warn("libshimcuda.so is not installed: CUDA programs run unscheduled");
-  }
-  return shims;
-}
-
 void Run(const RunOptions& options) {
   if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
   }
   PrepareServer(options);
-  const Shims shims = FindShims();
-  SetEnvironment(LaunchEnvironment(options.launch, shims, CurrentVariable));
+  const FoundShims shims = FindShims();
+  for (const std::string& name : shims.missing)
+    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
+  SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   Become(options.program);
 }
 

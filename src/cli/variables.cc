@@ -50,6 +50,7 @@ constexpr EnvironmentVariable kVariables[] = {
     {"XSCHED_HIP_LIB", "the HIP runtime of queues that no shim saw, if the program has loaded several",
      Kind::kFile},
     {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
+    {"XSCHED_LIBRARY_DIR", "where the Python package finds XSched's libraries", Kind::kFile},
     {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},
     {"XLOG_LEVEL", "the same, by its name in XSched 1.2", Kind::kWord, 0, 0, kLogLevels},
     {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},

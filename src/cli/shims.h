@@ -1,0 +1,25 @@
+// Which of our shims a program is run under here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/launch_environment.h"
+
+namespace xsched::cli {
+
+inline constexpr const char* kOpenClShim = "libshimopencl.so";
+inline constexpr const char* kCudaShim = "libshimcuda.so";
+inline constexpr const char* kHipShim = "libshimhip.so";
+
+struct FoundShims {
+  Shims found;
+  std::vector<std::string> missing;  // not installed, though their platform is here
+};
+FoundShims FindShims();
+
+// The path of the HIP runtime that programs get which bring none of their own; "": there is none. It is
+// loaded.
+std::string FindHipRuntime();
+
+}  // namespace xsched::cli
