@@ -20,6 +20,8 @@ dev=(
   libgtest-dev libgmock-dev libbenchmark-dev
   pocl-opencl-icd clinfo clpeak hashcat
   python3-pyopencl python3-pytest python3-numpy python3-pip
+  # test HIP: AMD's runtime, and compiling for it
+  libamdhip64-dev libhsa-runtime-dev clang clang-tools lld patchelf
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )

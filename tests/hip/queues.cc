@@ -1,0 +1,44 @@
+#include "queues.h"
+
+#include "hal/hip/stream_key.h"
+#include "preempt/launch.h"
+#include "xsched/hip/hal.h"
+
+namespace xsched::hip {
+namespace {
+
+constexpr int kCopies = 4;
+constexpr uint64_t kThreads = 64;
+
+}  // namespace
+
+bool HasQueue(uint64_t key) { return preempt::FindXQueue(kPlatformHIP, key) != nullptr; }
+
+uint64_t Commands(uint64_t key) {
+  preempt::XQueue* queue = preempt::FindXQueue(kPlatformHIP, key);
+  return queue == nullptr ? 0 : preempt::SubmittedNow(queue);
+}
+
+uint64_t NullStreamCommands(int device) {
+  uint64_t sum = 0;
+  for (int copy = 0; copy < kCopies; ++copy) sum += Commands(NullStreamKey(copy, device));
+  return sum;
+}
+
+uint64_t PerThreadStreamCommands(int device) {
+  uint64_t sum = 0;
+  for (int copy = 0; copy < kCopies; ++copy) {
+    for (uint64_t thread = 0; thread < kThreads; ++thread)
+      sum += Commands(PerThreadStreamKey(copy, device, thread));
+  }
+  return sum;
+}
+
+XQueueHandle QueueOf(void* stream) {
+  HwQueueHandle hwq = 0;
+  XQueueHandle queue = 0;
+  if (HipQueueGet(&hwq, static_cast<hipStream_t>(stream)) != kXSchedSuccess) return 0;
+  return XQueueGet(&queue, hwq) == kXSchedSuccess ? queue : 0;
+}
+
+}  // namespace xsched::hip
