@@ -1,4 +1,5 @@
-// What xsched doctor says of CUDA, over the stand-in driver.
+// What xsched doctor says of CUDA and HIP, over a stand-in driver and a software agent.
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,16 +19,18 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// A machine with two GPUs of each kind, and a resource manager for those of CUDA.
 class Doctor : public ::testing::Test {
  protected:
-  // Of a driver with two devices and a resource manager, but for what `more` says.
+  // But for what `more` says.
   json Ask(Environment more, const std::vector<std::string>& program = {}) {
     more.merge(Environment{{"XSCHED_SOCKET", folder_.path() + "/xserver.sock"},
-                           {"LD_LIBRARY_PATH", STANDIN_FOLDER},
-                           {"LD_PRELOAD", STANDIN_FOLDER "/libfake_rm.so"},
+                           {"LD_LIBRARY_PATH", STANDIN_CUDA ":" STANDIN_HSA},
+                           {"LD_PRELOAD", STANDIN_CUDA "/libfake_rm.so"},
                            {"STANDIN_CUDA_CONTROL", "/dev/null"},
                            {"STANDIN_CUDA_DEVICES", "2"},
-                           {"CUDA_MPS_PIPE_DIRECTORY", folder_.path()}});
+                           {"CUDA_MPS_PIPE_DIRECTORY", folder_.path()},
+                           {"STANDIN_HSA_DEVICES", "2"}});
     std::vector<std::string> arguments = {"doctor", "--json"};
     if (!program.empty()) arguments.push_back("--");
     arguments.insert(arguments.end(), program.begin(), program.end());
@@ -43,9 +46,12 @@ class Doctor : public ::testing::Test {
     return lines;
   }
   std::vector<std::string> AskOfCuda(const Environment& more) { return Of("CUDA", Ask(more)); }
+  std::vector<std::string> AskOfHip(const Environment& more) { return Of("HIP", Ask(more)); }
 
   server::testing::TempFolder folder_;
 };
+
+// ---- CUDA ----
 
 TEST_F(Doctor, names_each_gpu_its_levels_and_the_route) {
   const std::vector<std::string> lines = AskOfCuda({});
@@ -86,6 +92,31 @@ TEST_F(Doctor, judges_a_program_by_the_platform_that_it_uses) {
   EXPECT_EQ(fails["scheduled"], false);
   EXPECT_THAT(Of("program", fails), Contains(HasSubstr("uses what is not scheduled here: CUDA: cuInit")));
   EXPECT_THAT(Of("program", works), Not(Contains(HasSubstr("not scheduled here"))));
+}
+
+// ---- HIP, with AMD's own runtime ----
+
+class HipDoctor : public Doctor {
+ protected:
+  void SetUp() override {
+    if (dlopen("libamdhip64.so", RTLD_LAZY) == nullptr) GTEST_SKIP() << "no HIP runtime is installed";
+    if (access(STANDIN_HSA, F_OK) != 0) GTEST_SKIP() << "there were no HSA headers to build the agent with";
+  }
+};
+
+TEST_F(HipDoctor, names_the_runtime_each_gpu_its_level_and_the_route) {
+  const std::vector<std::string> lines = AskOfHip({});
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("ok shim"), HasSubstr("route: LD_PRELOAD"))));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("/libamdhip64.so"), HasSubstr("calls are caught"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("Software HSA agent: preemption level 1")).Times(2));
+}
+
+TEST_F(HipDoctor, says_what_a_runtime_that_finds_no_gpu_lacks) {
+  const std::vector<std::string> lines = AskOfHip({{"HIP_VISIBLE_DEVICES", "-1"}});
+  EXPECT_THAT(lines, Contains(HasSubstr("problem hipGetDeviceCount: hipErrorNoDevice")));
+  if (access("/dev/kfd", F_OK) != 0) {
+    EXPECT_THAT(lines, Contains(HasSubstr("/dev/kfd is not there")));
+  }
 }
 
 }  // namespace
