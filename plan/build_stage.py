@@ -33,8 +33,8 @@ def programs_and_libraries(bed):
         bed.metrics[name] = str(library)
         # Every symbol at once, in a process of its own: what is missing shows here and not in the middle of a program.
         load = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
-        status, text = bed.output([sys.executable, "-c", load, library], environment={"LD_BIND_NOW": "1"})
-        bed.expect(status == 0, f"{library} does not load: {text.strip()[-300:]}")
+        status, _ = bed.output([sys.executable, "-c", load, library], environment={"LD_BIND_NOW": "1"})
+        bed.expect(status == 0, f"{library} does not load")
 
 
 @CATALOGUE.test("1.2", "a C program builds against the API and runs", torch=False)
@@ -50,10 +50,10 @@ def c_program(bed):
     with tempfile.TemporaryDirectory() as folder:
         source, program = pathlib.Path(folder, "program.c"), pathlib.Path(folder, "program")
         source.write_text(C_PROGRAM, encoding="ascii")
-        status, text = bed.output([compiler, "-std=c11", "-Wall", "-Werror", source, "-o", program, f"-I{headers}",
-                                   f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lpreempt"], seconds=60)
+        status, _ = bed.output([compiler, "-std=c11", "-Wall", "-Werror", source, "-o", program, f"-I{headers}",
+                                f"-L{library.parent}", f"-Wl,-rpath,{library.parent}", "-lpreempt"], seconds=60)
         if status != 0:
-            raise Failed(f"does not build: {text.strip()[-500:]}")
+            raise Failed("it does not build")
         status, _ = bed.output([program])
         bed.expect(status == 0, f"the program ends with {status}")
 
@@ -69,7 +69,7 @@ def server(bed):
 @CATALOGUE.test("1.4", "the doctor finds the device, and says that programs would be scheduled", torch=False)
 def doctor(bed):
     status, text = bed.output([bed.binaries / "xsched", "doctor", "--json"], seconds=60)
-    answer, _ = json.JSONDecoder().raw_decode(text[text.index("{"):])
+    answer = json.loads(text)
     name = NAMES[bed.platform]
     told = [finding for finding in answer["findings"] if finding["about"] == name]
     for finding in told:

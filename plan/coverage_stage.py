@@ -68,10 +68,10 @@ def examples(bed):
             found = pattern.search(text)
             kind = "XSched" if scheduled else "native"
             if status != 0 or not found:
-                raise Failed(f"serve.py, {kind}: status {status}: {text.strip()[-500:]}")
+                raise Failed(f"serve.py, {kind}: status {status}")
             bed.metrics[f"serve.py {kind}: p50, ms"], bed.metrics[f"serve.py {kind}: p99, ms"] = map(float, found.groups())
             status, text = beside.result()
-            bed.expect(status == 0, f"train.py, {kind}: status {status}: {text.strip()[-500:]}")
+            bed.expect(status == 0, f"train.py, {kind}: status {status}")
             bed.note(f"train.py {kind}: {text.strip().splitlines()[-1] if text.strip() else ''}")
 
 

@@ -37,8 +37,7 @@ def result_text(one):
     """In a few words: the figures that were held against a bound, else the first words of the notes."""
     if one["status"] == SKIPPED:
         return one["notes"].removeprefix("skipped: ")
-    figures = "; ".join(f"{criterion['what']} {number(criterion['value'])} ({bounds_text(criterion)})"
-                        for criterion in one["criteria"])
+    figures = "; ".join(f"{criterion['what']} {number(criterion['value'])}{bounds_text(criterion)}" for criterion in one["criteria"])
     if one["status"] == FAILED or not figures:
         first = one["notes"].strip().splitlines()
         return "; ".join(filter(None, [figures, first[0][:160] if first else ""]))
@@ -53,7 +52,7 @@ def bounds_text(criterion):
             sign = "≤" if criterion["sense"] == "at most" else "≥"
             met = criterion["value"] <= bound if sign == "≤" else criterion["value"] >= bound
             texts.append(f"{name} {sign} {number(bound)}: {'met' if met else 'MISSED'}")
-    return ", ".join(texts)
+    return f" ({', '.join(texts)})" if texts else ""
 
 
 def totals(records):

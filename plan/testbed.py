@@ -51,14 +51,15 @@ class TestBed(Session):
     # ---- programs ----
 
     def output(self, words, *, scheduled=False, options=(), seconds=None, environment=None):
-        """(exit status, what it printed on both) of a program, under `xsched run` if `scheduled`. One that hangs fails the test."""
+        """(exit status, what it printed) of a program, under `xsched run` if `scheduled`; what it complains of is in the log. One
+        that hangs fails the test."""
         prefix = self.prefix(*map(str, options)) if scheduled else []
         command = [*prefix, *map(str, words)]
         self.log.write(f"--- {' '.join(command)}\n")
         self.log.flush()
         try:
             done = subprocess.run(command, env=self.environment(scheduled) | (environment or {}), stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                                  stderr=self.log, text=True, errors="replace", check=False,
                                   timeout=min(seconds or ANSWERS_WITHIN, self.left()))
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{words[0]} did not end within {late.timeout:.0f} s") from late
@@ -70,7 +71,7 @@ class TestBed(Session):
         status, text = self.output([self.binaries / "xsched", *words],
                                    environment={"XSCHED_SOCKET": self._socket} if self._socket else None)
         if status != 0:
-            raise Failed(f"xsched {' '.join(map(str, words))}: status {status}: {text.strip()[-300:]}")
+            raise Failed(f"xsched {' '.join(map(str, words))}: status {status}")
         return text
 
     def queues(self, pid):
@@ -91,6 +92,11 @@ class TestBed(Session):
         self.ready(natives, ours)
         self.calibration = natives[0].ask(do="calibrate")
         return natives, ours
+
+    def build(self, workers, *jobs):
+        """So that a program that is held is not still about to begin."""
+        for worker in workers:
+            worker.ask(do="prepare", jobs=jobs)
 
     def kernel_job(self, kernel_us, kernels=1):
         """The description of a job."""

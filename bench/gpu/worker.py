@@ -56,6 +56,10 @@ class Worker:
     def stop(self):
         """Ends a command that runs until it is told otherwise; its answer."""
         self.send(do="stop")
+        return self.stopped()
+
+    def stopped(self):
+        """The answer of a command that was told to end: where several are, all are told first, since one may wait for another."""
         answer = self.receive()
         self.receive()
         return answer
