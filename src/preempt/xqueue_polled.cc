@@ -20,12 +20,9 @@ void XQueue::PollMarkers() {
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
 }
 
-// Returns when done(), or the queue is going.
+// Returns when done(). REQUIRES: the queue stays meanwhile.
 template <typename Done>
 void XQueue::WaitPolling(Done&& done) {
-  // Whoever takes the queue away lets us go, and waits for that.
-  XQueuePin pin = XQueueTable::Pin(handle());
-  if (!pin) return;
   waiters_.fetch_add(1, std::memory_order_seq_cst);
   TimePoint closely_until = MonotonicClock::now() + kLookClosely;
   while (!done()) {
@@ -44,6 +41,7 @@ void XQueue::WaitPolling(Done&& done) {
   waiters_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
+// For the submit worker, which the queue outlives.
 void XQueue::WaitUntilMayLaunchPolling(uint64_t number) {
   if (!Held()) MarkProgress();
   WaitPolling([&] { return MayLaunch(number); });
@@ -51,6 +49,9 @@ void XQueue::WaitUntilMayLaunchPolling(uint64_t number) {
 
 void XQueue::WaitBefore(uint64_t number) {
   if (!MustWaitBefore(number)) return;
+  // Whoever takes the queue away lets us go, and waits for that.
+  XQueuePin pin = XQueueTable::Pin(handle());
+  if (!pin) return;
   uint64_t seen = retired();
   TimePoint since = MonotonicClock::now();
   WaitPolling([&] {

@@ -324,5 +324,20 @@ TEST_F(HipLevel1, a_suspended_queue_takes_what_is_submitted_without_blocking) {
   EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
 }
 
+TEST_F(HipLevel1, what_was_submitted_has_been_launched_when_the_queue_is_gone) {
+  Stream stream(copy_, 0);
+  Submission submission{stream};
+  stream.Suspend();
+  HwCommandHandle commands[3];
+  for (HwCommandHandle& command : commands) {
+    ASSERT_EQ(HwCommandCreateCallback(&command, LaunchSubmitted, &submission), kXSchedSuccess);
+    ASSERT_EQ(XQueueSubmit(stream.xqueue(), command), kXSchedSuccess);
+  }
+  std::this_thread::sleep_for(milliseconds(5));  // the worker is waiting by now
+  stream.Destroy();
+  EXPECT_EQ(stream.Launched(), 3u);
+  for (HwCommandHandle command : commands) EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+}
+
 }  // namespace
 }  // namespace xsched::hip

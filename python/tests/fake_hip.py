@@ -1,0 +1,28 @@
+"""Copies of the fake HIP runtime (src/hal/hip/testing), as a Python program has AMD's: opened by ctypes."""
+import ctypes
+import os
+
+
+class Copy:
+    """One copy, opened: `variable` names the environment's variable with its path."""
+
+    def __init__(self, variable):
+        self._library = ctypes.CDLL(os.environ[variable])
+        for name in ("FakeLaunch", "FakeLaunched"):
+            getattr(self._library, name).argtypes = [ctypes.c_void_p]
+        self._library.FakeLaunched.restype = ctypes.c_uint64
+        self._library.FakeFinish.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+
+    def stream(self):
+        made = ctypes.c_void_p()
+        assert self._library.hipStreamCreate(ctypes.byref(made)) == 0
+        return made
+
+    def launch(self, stream):
+        assert self._library.FakeLaunch(stream) == 0
+
+    def finish(self, stream, count):
+        self._library.FakeFinish(stream, count)
+
+    def launched(self, stream):
+        return self._library.FakeLaunched(stream)

@@ -1,0 +1,208 @@
+"""XSchedQueue over HIP streams, of the fake runtime in two copies."""
+import ctypes
+import gc
+import threading
+import time
+import unittest
+
+import fake_hip
+import xsched
+
+COPIES = [fake_hip.Copy("XSCHED_TEST_HIP_A"), fake_hip.Copy("XSCHED_TEST_HIP_B")]
+
+
+class TorchStream:
+    """As torch.cuda.Stream shows itself."""
+
+    def __init__(self, address):
+        self.cuda_stream = address
+
+
+class Streams(unittest.TestCase):
+    def test_a_stream_of_each_copy_has_a_queue(self):
+        for copy in COPIES:
+            with xsched.XSchedQueue(copy.stream(), priority=3) as queue:
+                self.assertNotEqual(queue.handle, 0)
+                self.assertEqual(queue.priority, 3)
+                self.assertTrue(queue.idle)
+
+    def test_a_stream_may_be_an_object_a_number_or_a_pointer(self):
+        address = COPIES[0].stream().value
+        pointer = ctypes.cast(address, ctypes.POINTER(ctypes.c_int))
+        for stream in (address, ctypes.c_void_p(address), pointer, TorchStream(address)):
+            with xsched.XSchedQueue(stream, 1) as queue:
+                self.assertIs(queue.stream, stream)
+
+    def test_none_is_the_default_stream(self):
+        with xsched.XSchedQueue(None, 1) as queue, xsched.XSchedQueue(0, 2) as same:
+            self.assertEqual(queue.handle, same.handle)
+
+    def test_what_is_no_stream_is_refused(self):
+        with self.assertRaises(xsched.XSchedError) as caught:
+            xsched.XSchedQueue(ctypes.addressof(ctypes.c_int(0)), 1)
+        self.assertEqual(caught.exception.result, xsched.Result.ERROR_INVALID_VALUE)
+        self.assertEqual(str(caught.exception), "HipQueueCreate: invalid value")
+        with self.assertRaises(TypeError):
+            xsched.XSchedQueue("a stream", 1)
+
+    def test_a_platform_that_is_not_known_is_refused(self):
+        with self.assertRaises(ValueError):
+            xsched.XSchedQueue(None, 1, platform="hpi")
+
+    def test_a_priority_out_of_range_is_refused_and_leaves_no_queue(self):
+        stream = COPIES[0].stream()
+        with self.assertRaises(xsched.XSchedError):
+            xsched.XSchedQueue(stream, 256)
+        with xsched.XSchedQueue(stream, 255) as queue:
+            with self.assertRaises(xsched.XSchedError):
+                queue.priority = -257
+            self.assertEqual(queue.priority, 255)
+
+    def test_a_level_that_hip_does_not_have_is_refused_and_leaves_no_queue(self):
+        stream = COPIES[0].stream()
+        with self.assertRaises(xsched.XSchedError) as caught:
+            xsched.XSchedQueue(stream, 1, level=xsched.PreemptLevel.INTERRUPT)
+        self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_SUPPORTED)
+        xsched.XSchedQueue(stream, 1).close()
+
+    def test_a_closed_queue_says_so(self):
+        queue = xsched.XSchedQueue(COPIES[0].stream(), 1)
+        queue.close()
+        queue.close()
+        self.assertIn("closed", repr(queue))
+        with self.assertRaises(xsched.XSchedError):
+            queue.suspend()
+
+    def test_a_stream_that_has_a_queue_keeps_it(self):
+        stream = COPIES[1].stream()
+        with xsched.XSchedQueue(stream, 1) as owner:
+            with xsched.XSchedQueue(stream, 2) as guest:
+                self.assertEqual(guest.handle, owner.handle)
+            self.assertTrue(owner.idle)
+
+    def test_hints_and_config_are_taken(self):
+        with xsched.XSchedQueue(COPIES[0].stream(), 1, threshold=8, batch_size=2) as queue:
+            queue.set_utilization(50)
+            queue.set_deadline(1000)
+            queue.set_laxity(1000, 0, 5)
+            queue.set_level(xsched.PreemptLevel.BLOCK)
+            with self.assertRaises(xsched.XSchedError):
+                queue.set_launch_config(threshold=1, batch_size=2)
+
+
+class Submission(unittest.TestCase):
+    def setUp(self):
+        self.copy = COPIES[0]
+        self.stream = self.copy.stream()
+
+    def launch(self):
+        self.copy.launch(self.stream)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + 30
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.001)
+        self.assertTrue(condition())
+
+    def test_a_command_runs_and_is_waited_for(self):
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            command = queue.submit(self.launch)
+            self.wait_for(lambda: self.copy.launched(self.stream) == 1)
+            self.copy.finish(self.stream, 1)
+            command.wait()
+            queue.wait()
+            self.assertEqual(queue.command_count, 1)
+            self.assertTrue(queue.idle)
+
+    def test_a_held_queue_keeps_what_is_submitted(self):
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with queue.held(wait=True):
+                queue.submit(self.launch)
+                gc.collect()  # the queue alone holds the command
+                time.sleep(0.02)
+                self.assertEqual(self.copy.launched(self.stream), 0)
+                self.assertFalse(queue.idle)
+            self.wait_for(lambda: self.copy.launched(self.stream) == 1)
+            self.copy.finish(self.stream, 1)
+            queue.wait()
+
+    def test_what_is_dropped_is_never_launched(self):
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            queue.suspend()
+            command = queue.submit(self.launch)
+            queue.resume(drop=True)
+            with self.assertRaises(xsched.XSchedError) as caught:
+                command.wait()
+            self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_FOUND)
+            self.assertEqual(self.copy.launched(self.stream), 0)
+
+    def test_an_exception_comes_out_of_the_wait(self):
+        def fail():
+            raise KeyError("mine")
+
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with self.assertRaises(KeyError):
+                queue.submit(fail).wait()
+
+    def test_closing_launches_the_rest(self):
+        queue = xsched.XSchedQueue(self.stream, 1)
+        queue.suspend()
+        for _ in range(3):
+            queue.submit(self.launch)
+        queue.close()
+        self.wait_for(lambda: self.copy.launched(self.stream) == 3)
+
+    def test_threads_may_share_a_queue(self):
+        with xsched.XSchedQueue(self.stream, 1, threshold=1000, batch_size=8) as queue:
+            threads = [threading.Thread(target=lambda: [queue.submit(self.launch) for _ in range(50)]) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.wait_for(lambda: self.copy.launched(self.stream) == 200)
+            self.copy.finish(self.stream, 200)
+            queue.wait()
+
+
+class Scheduling(unittest.TestCase):
+    def tearDown(self):
+        xsched.set_scheduler(xsched.Scheduler.APP_MANAGED)
+
+    def test_a_more_urgent_stream_holds_the_others_until_it_is_done(self):
+        copy = COPIES[0]
+        xsched.set_scheduler(xsched.Scheduler.LOCAL, xsched.Policy.HIGHEST_PRIORITY_FIRST)
+        urgent, other = copy.stream(), copy.stream()
+        with xsched.XSchedQueue(urgent, 10) as first, xsched.XSchedQueue(other, 0) as second:
+            first.submit(lambda: copy.launch(urgent))
+            for _ in range(1000):
+                second.submit(lambda: copy.launch(other))
+            # It is told to hold a moment later, and then has nothing in flight that could go on.
+            finished, seen = 0, None
+            while seen != finished:
+                seen, launched = finished, copy.launched(other)
+                copy.finish(other, launched - finished)
+                finished = launched
+                time.sleep(0.05)
+            self.assertLess(finished, 1000)
+            copy.finish(urgent, 1)
+            while finished < 1000:
+                launched = copy.launched(other)
+                copy.finish(other, launched - finished)
+                finished = launched
+            second.wait()
+
+    def test_a_policy_that_there_is_not_is_refused(self):
+        with self.assertRaises(xsched.XSchedError) as caught:
+            xsched.set_scheduler(xsched.Scheduler.LOCAL, xsched.Policy.ACTIVE_WINDOW_FIRST)
+        self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_SUPPORTED)
+
+    def test_the_timeslice_is_the_schedulers(self):
+        with self.assertRaises(xsched.XSchedError) as caught:
+            xsched.set_timeslice(1000)
+        self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_FOUND)
+        xsched.set_scheduler(xsched.Scheduler.LOCAL, xsched.Policy.UTILIZATION_PARTITION)
+        xsched.set_timeslice(1000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,64 @@
+"""The constants of xsched/types.h."""
+import enum
+
+PRIORITY_NO_EXECUTE = -256  # never runs while any other queue of its device is ready
+PRIORITY_MIN = -255
+PRIORITY_DEFAULT = 0
+PRIORITY_MAX = 255
+
+
+class Result(enum.IntEnum):
+    """XResult: what a call of the C library returns."""
+
+    SUCCESS = 0
+    ERROR_HARDWARE = 1
+    ERROR_INVALID_VALUE = 2
+    ERROR_NOT_FOUND = 3
+    ERROR_NOT_ALLOWED = 4
+    ERROR_NOT_SUPPORTED = 5
+    ERROR_BAD_RESPONSE = 6
+    ERROR_UNKNOWN = 999
+
+
+class PreemptLevel(enum.IntEnum):
+    """XPreemptLevel: what is stopped when a queue is held."""
+
+    BLOCK = 1       # commands that were not launched yet
+    DEACTIVATE = 2  # launched commands that have not started, too
+    INTERRUPT = 3   # the running command, too; it later goes on where it stopped
+
+
+class Scheduler(enum.IntEnum):
+    """XSchedulerType: who decides which queue runs."""
+
+    APP_MANAGED = 1  # the program: suspend and resume
+    LOCAL = 2        # a policy, for the queues of this process
+    GLOBAL = 3       # xserver, for all processes
+
+
+class Policy(enum.IntEnum):
+    """XPolicyType: by what rule. Builds have some of these; the C library says which it has not."""
+
+    HIGHEST_PRIORITY_FIRST = 1
+    HETEROGENEOUS_HIGHEST_PRIORITY_FIRST = 2
+    CPU_HIGHEST_PRIORITY_FIRST = 3
+    UTILIZATION_PARTITION = 4
+    PROCESS_UTILIZATION_PARTITION = 5
+    STRICT_PROCESS_UTILIZATION_PARTITION = 6
+    K_EARLIEST_DEADLINE_FIRST = 7
+    LAXITY = 8
+    ACTIVE_WINDOW_FIRST = 9
+    COMPLETELY_FAIR_SCHEDULER = 10
+    MULTI_LEVEL_FEEDBACK_QUEUE = 11
+
+
+class QueueState(enum.IntEnum):
+    """XQueueState."""
+
+    IDLE = 1   # everything submitted has finished
+    READY = 2  # there is unfinished work
+
+
+SUSPEND_SYNC_HW_QUEUE = 0x1
+CREATE_BLOCKING_SUBMIT = 0x1
+RESUME_DROP_COMMANDS = 0x1

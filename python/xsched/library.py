@@ -1,0 +1,133 @@
+"""XSched's C libraries: found, loaded once, and called with results checked."""
+import ctypes
+import functools
+import os
+import pathlib
+import re
+import shutil
+import sys
+import sysconfig
+
+from .constants import Result
+
+VERSION = 2  # of the libraries' names
+
+
+class XSchedError(RuntimeError):
+    """A call that the C library refused.
+
+    function: its name; result: a Result. What each means for each function is said in the C headers (xsched/*.h).
+    """
+
+    def __init__(self, function, result):
+        try:
+            result = Result(result)
+            meaning = result.name.replace("ERROR_", "").replace("_", " ").lower()
+        except ValueError:
+            meaning = f"unknown result {result}"
+        super().__init__(f"{function}: {meaning}")
+        self.function = function
+        self.result = result
+
+
+# The C functions, by library: argument types after which the result is an XResult.
+_HANDLE = ctypes.c_uint64
+_OUT = ctypes.POINTER(_HANDLE)
+LAUNCH_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _HANDLE, ctypes.c_void_p)
+_FUNCTIONS = {
+    "preempt": {
+        "XQueueCreate": [_OUT, _HANDLE, ctypes.c_int64, ctypes.c_int64],
+        "XQueueDestroy": [_HANDLE],
+        "XQueueGet": [_OUT, _HANDLE],
+        "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int64],
+        "XQueueSetLaunchConfig": [_HANDLE, ctypes.c_int64, ctypes.c_int64],
+        "XQueueSubmit": [_HANDLE, _HANDLE],
+        "XQueueWait": [_HANDLE, _HANDLE],
+        "XQueueWaitAll": [_HANDLE],
+        "XQueueQuery": [_HANDLE, ctypes.POINTER(ctypes.c_int)],
+        "XQueueSuspend": [_HANDLE, ctypes.c_int64],
+        "XQueueResume": [_HANDLE, ctypes.c_int64],
+        "XQueueProfileHwCommandCount": [_HANDLE, ctypes.POINTER(ctypes.c_int64)],
+        "HwQueueDestroy": [_HANDLE],
+        "HwQueueSynchronize": [_HANDLE],
+        "HwCommandCreateCallback": [_OUT, LAUNCH_CALLBACK, ctypes.c_void_p],
+        "HwCommandDestroy": [_HANDLE],
+        "XHintSetScheduler": [ctypes.c_int, ctypes.c_int],
+        "XHintPriority": [_HANDLE, ctypes.c_int32],
+        "XHintUtilization": [_HANDLE, ctypes.c_int32],
+        "XHintTimeslice": [ctypes.c_int64],
+        "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
+        "XHintDeadline": [_HANDLE, ctypes.c_int64],
+    },
+    "halcuda": {"CudaQueueCreate": [_OUT, ctypes.c_void_p]},
+    "halhip": {"HipQueueCreate": [_OUT, ctypes.c_void_p]},
+    "halopencl": {"OclQueueCreate": [_OUT, ctypes.c_void_p]},
+    "halsoft": {"SoftQueueCreate": [_OUT, ctypes.c_uint32, ctypes.c_int]},
+}
+
+
+def _loaded(pattern):
+    """The path of a library that this process has loaded, however that came about; None: it has none such."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        found = re.search(rf"\s(/\S*/{pattern})$", maps.read(), re.MULTILINE)
+    return found and found[1]
+
+
+def _candidates(name):
+    file = f"lib{name}.so.{VERSION}"
+    if loaded := _loaded(re.escape(f"lib{name}.so") + r"[.\d]*"):
+        yield loaded
+        return  # a second copy would not know the first one's queues
+    if folder := os.environ.get("XSCHED_LIBRARY_DIR"):
+        yield str(pathlib.Path(folder, file))
+        return
+    yield file
+    program = shutil.which("xsched")
+    prefixes = [pathlib.Path(program).resolve().parent.parent] if program else []
+    prefixes += [pathlib.Path(sys.prefix), pathlib.Path("/usr/local")]
+    for prefix in prefixes:
+        for folder in ("lib", f"lib/{sysconfig.get_config_var('MULTIARCH') or 'x86_64-linux-gnu'}", "lib64"):
+            yield str(prefix / folder / file)
+
+
+@functools.lru_cache(maxsize=None)
+def library(name):
+    """One of XSched's C libraries as a ctypes.CDLL whose functions have their types: "preempt", "halhip", "halcuda",
+    "halopencl" or "halsoft".
+
+    It is the one that this process has loaded (under a shim, say); else that of the folder XSCHED_LIBRARY_DIR; else one
+    that the dynamic linker finds, or that is installed beside the program xsched. OSError: there is none.
+    """
+    problems = []
+    for path in _candidates(name):
+        try:
+            found = ctypes.CDLL(path)
+        except OSError as error:
+            problems.append(str(error))
+            continue
+        for function, types in _FUNCTIONS[name].items():
+            getattr(found, function).argtypes = types
+            getattr(found, function).restype = ctypes.c_int
+        return found
+    raise OSError(f"XSched's lib{name}.so.{VERSION} is not found ({problems[0]}); XSCHED_LIBRARY_DIR can say where it is")
+
+
+def call(name, function, *arguments):
+    """Calls it, and raises XSchedError if it does not succeed. Other threads of Python's run meanwhile."""
+    result = getattr(library(name), function)(*arguments)
+    if result != Result.SUCCESS:
+        raise XSchedError(function, result)
+
+
+def handle(name, function, *arguments):
+    """As call, for a function that makes something: its handle goes where the first argument points."""
+    made = _HANDLE()
+    call(name, function, ctypes.byref(made), *arguments)
+    return made.value
+
+
+def ask(answer, name, function, *arguments):
+    """As call, for a function that answers where its last argument points; `answer` is that answer's ctypes type."""
+    value = answer()
+    call(name, function, *arguments, ctypes.byref(value))
+    return value.value
