@@ -78,7 +78,10 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
 TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now,
                                    Duration turn, ControlSink& sink) {
   Account(now);
-  if (division_ != Division::kBesideHolding) return kNever;
+  if (division_ != Division::kBesideHolding) {
+    for (Member& member : members_) member.looked_at = false;
+    return kNever;
+  }
   CountQueues(queues);
   const Member* next = After(turn_);
   if (next == nullptr) {
@@ -130,7 +133,7 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queu
   TimePoint next = kNever;
   for (Member& member : members_) {
     if (member.weigh_at == kNever) {
-      if (member.on_device < kWeighAfter) continue;
+      if (member.looked_at ? member.on_device < kWeighAfter : !IsOn(member)) continue;
       for (const QueueRecord* queue : queues) {
         if (queue->process == member.process && queue->control.tracked) sink.Query(queue->id);
       }
@@ -139,6 +142,7 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queu
       member.weigh_at = kNever;
       const uint64_t before = std::exchange(member.seen_retired, member.retired);
       const Duration time = std::exchange(member.on_device, Duration::zero());
+      if (!std::exchange(member.looked_at, true)) continue;
       // A queue may have gone.
       const auto commands = static_cast<int64_t>(member.retired > before ? member.retired - before : 0);
       member.brief = time <= (member.brief ? 2 * kBrief : kBrief) * commands;

@@ -263,6 +263,27 @@ TEST_F(TogetherTest, long_commands_are_told_from_short_ones_however_often_is_loo
   }
 }
 
+TEST_F(TogetherTest, what_was_retired_while_all_had_the_drivers_slices_says_nothing) {
+  const std::map<uint64_t, Duration> lengths = {{1, microseconds(200)}, {2, microseconds(200)}};
+  for (auto [id, length] : lengths) {
+    Add(id, 0);
+    scheduler_.Progress(QueueId{id}, 1000, 0, now_);
+  }
+  // More urgent ones that come, run tasks, and go.
+  for (uint64_t rival : {9, 10}) {
+    Run(milliseconds(2000), lengths);
+    ASSERT_EQ(SliceOf(1), kDriversSlice);
+    Add(rival, 5);
+    for (uint64_t task = 1; task <= 20; ++task) {
+      scheduler_.Progress(QueueId{rival}, task, task, now_);
+      Run(milliseconds(20), lengths);
+      EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1) << task;
+    }
+    scheduler_.RemoveQueue(QueueId{rival}, now_);
+    Run(milliseconds(1100), lengths);
+  }
+}
+
 TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
   Begin({1, 2});
   Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
