@@ -123,12 +123,14 @@ def write_functions_cc(exports):
 {write_names("cuda", [e.function for e in exports])}"""
 
 
-def write_wrapper(registry, roles, export, entry):
+def write_wrapper(registry, roles, export, entry, index):
     kind = registry.kinds[entry.kind]
     function = export.function
     takes = ", ".join(roles.of(role, export, entry) for role in kind.get("takes", []))
     gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
     scope = f"{kind['scope']} scope({takes});" if takes else f"{kind['scope']} scope;"
+    if "kSelf" in takes:
+        scope = f"constexpr int kSelf = {index};\n  {scope}"
     return f"""// {entry.kind}, {export.version}
 XSCHED_EXPORT {function.result} {function.name}({signature(function)}) {{
   const Functions& next = Driver();
@@ -145,7 +147,7 @@ def write_wrappers_cc(registry, functions, wrapped, untouched):
     roles = Roles(registry)
     index = {e.name: i for i, e in enumerate(functions)}
     entries = {e.name: entry for e, entry in wrapped}
-    wrappers = "\n".join(write_wrapper(registry, roles, e, entry) for e, entry in wrapped)
+    wrappers = "\n".join(write_wrapper(registry, roles, e, entry, index[e.name]) for e, entry in wrapped)
     rows = "\n".join(f"    {address(f'::{e.name}') if e.name in entries else 'nullptr'}," for e in functions)
     passing = "\n".join(f'    "{symbol}",' for symbol in untouched)
     by_version = sorted((e for e, _ in wrapped), key=lambda e: (e.symbol, e.per_thread, e.version))

@@ -1,4 +1,9 @@
-// XSCHED_PASSTHROUGH_LIBS.
+// XSCHED_PASSTHROUGH_LIBS and XSCHED_PASSTHROUGH_FILE.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <string_view>
+
 #include "fixture.h"
 #include "launching_library.h"
 
@@ -34,6 +39,22 @@ TEST_F(PassThroughLibraries, a_named_librarys_commands_pass_and_the_programs_are
   EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
   EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
   EXPECT_EQ(StateOf(stream_), kQueueStateIdle);
+}
+
+TEST_F(PassThroughLibraries, a_function_is_named_in_a_file_whatever_its_variant) {
+  char path[] = "/tmp/xsched-pass-XXXXXX";
+  const int file = mkstemp(path);
+  constexpr std::string_view kRules = R"({"functions": {"cuMemsetD32Async": "passthrough"}})";
+  ASSERT_EQ(write(file, kRules.data(), kRules.size()), static_cast<ssize_t>(kRules.size()));
+  close(file);
+  setenv("XSCHED_PASSTHROUGH_FILE", path, 1);
+  Prepare(nullptr);
+  ASSERT_EQ(LaunchThere(), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_FALSE(HasQueue(KeyOf(stream_)));
+  ASSERT_EQ(cuMemsetD8Async(memory_, 0, kCount, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+  unlink(path);
 }
 
 TEST_F(PassThroughLibraries, another_librarys_name_changes_nothing) {

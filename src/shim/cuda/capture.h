@@ -1,31 +1,27 @@
-// Stream captures: what is put on a capturing stream is recorded into a graph, not run, and so passes
-// untouched. Streams join a capture by waiting for its events; only the driver knows which have. So a launch
-// asks the driver, but only while a capture is under way anywhere in the process.
+// Calls that begin and end stream captures (shim/common/captures.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "cuda/functions.h"
 #include "hal/cuda/query_lock.h"
+#include "shim/common/captures.h"
+#include "shim/cuda/stream_key.h"
 
 namespace xsched::cuda {
 
-// How many are under way. Never less than there are; a capture whose stream is destroyed may stay counted.
-extern std::atomic<uint32_t> captures;
-
 // As the driver says. When in doubt, it is.
 bool AskWhetherCapturing(CUstream stream);
-
-inline bool IsCapturing(CUstream stream) {
-  return captures.load(std::memory_order_acquire) != 0 && AskWhetherCapturing(stream);
-}
+inline bool IsCapturing(CUstream stream) { return shim::AnyCapture() && AskWhetherCapturing(stream); }
 
 // Around a call that begins a capture on `stream`.
 class CaptureBegin {
  public:
-  explicit CaptureBegin(CUstream stream);
-  void Finish(CUresult result);
+  // Before the call: no command may slip in between.
+  explicit CaptureBegin(CUstream stream) : key_(KeyOf(stream)) { shim::CaptureBegins(key_); }
+  void Finish(CUresult result) {
+    if (result != CUDA_SUCCESS) shim::CaptureEnded(key_);
+  }
 
  private:
   uint64_t key_;
@@ -37,7 +33,10 @@ class CaptureBegin {
 class CaptureEnd {
  public:
   explicit CaptureEnd(CUstream stream) : stream_(stream) {}
-  void Finish(CUresult result);
+  // A capture that went wrong ends with an error; one that another thread must end does not end.
+  void Finish(CUresult result) {
+    if (result == CUDA_SUCCESS || !AskWhetherCapturing(stream_)) shim::CaptureEnded(KeyOf(stream_));
+  }
 
  private:
   CUstream stream_;

@@ -4,7 +4,7 @@
 
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "shim/cuda/fork.h"
+#include "shim/common/fork.h"
 
 namespace xsched::cuda {
 namespace {
@@ -20,7 +20,7 @@ constinit NoDestroy<PointerMap<Unloadings>> launched;
 }  // namespace
 
 bool IsFirstLaunch(CUfunction function) {
-  static constinit ForkHandler fork_handler = {[] { launched->ResetAfterFork(); }};
+  static constinit shim::ForkHandler fork_handler = {[] { launched->ResetAfterFork(); }};
   const auto key = reinterpret_cast<uint64_t>(function);
   Unloadings* now = Now();
   if (key == 0 || launched->Find(key) == now) [[likely]]

@@ -1,8 +1,22 @@
 #include "shim/cuda/commands.h"
 
+#include "cuda/wrappers.h"
+
+namespace xsched::shim {
+
+// As programs write it: without its version, and whichever the default stream is.
+const char* FunctionName(int function) {
+  for (const cuda::Version& version : cuda::kVersions) {
+    if (version.function == function) return version.symbol;
+  }
+  return cuda::kFunctionNames[function];
+}
+
+}  // namespace xsched::shim
+
 namespace xsched::cuda {
 
-MultiLaunch::MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, const void* caller) {
+MultiLaunch::MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, Caller caller) {
   for (unsigned i = 0; launches != nullptr && i < count && i < kMaxStreams; ++i) {
     launches_[i].emplace(ActualStream<false>(launches[i].hStream), caller);
   }

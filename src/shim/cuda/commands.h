@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "preempt/launch.h"
-#include "shim/cuda/callers.h"
+#include "shim/common/pass_through.h"
 #include "shim/cuda/capture.h"
 #include "shim/cuda/code.h"
 #include "shim/cuda/events.h"
@@ -13,10 +13,16 @@
 
 namespace xsched::cuda {
 
-// One command on one stream. `caller`: where the call returns to.
+// A call of the program's: of which function (its index in kFunctionNames), and where it returns to.
+struct Caller {
+  int function;
+  const void* site;
+};
+
+// One command on one stream.
 class Launch {
  public:
-  Launch(CUstream stream, const void* caller) : queue_(Announce(stream, caller)), scope_(queue_) {}
+  Launch(CUstream stream, Caller caller) : queue_(Announce(stream, caller)), scope_(queue_) {}
 
   // `finishes`: the call returned when the command, and so all before it, had finished.
   void Finish(CUresult result, bool finishes) {
@@ -26,12 +32,12 @@ class Launch {
   }
 
  private:
-  static preempt::XQueue* Announce(CUstream stream, const void* caller) {
-    if (PassesThrough(caller)) [[unlikely]]
+  static preempt::XQueue* Announce(CUstream stream, Caller caller) {
+    if (shim::PassesThrough(caller.site, caller.function)) [[unlikely]]
       return nullptr;
     preempt::XQueue* queue = QueueForCommand(stream);
     if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
-      AddImplicitDependencies(queue, stream);
+      shim::AddImplicitDependencies(queue, KeyOf(stream));
     return queue;
   }
 
@@ -43,7 +49,7 @@ class Launch {
 // context (CUDA_MODULE_LOADING=LAZY, the default): nothing is held meanwhile.
 class KernelLaunch {
  public:
-  KernelLaunch(CUstream stream, const void* caller, CUfunction function)
+  KernelLaunch(CUstream stream, Caller caller, CUfunction function)
       : loading_(IsFirstLaunch(function)), launch_(stream, caller) {}
   void Finish(CUresult result) { launch_.Finish(result, false); }
 
@@ -65,7 +71,7 @@ class KernelLaunch {
 // One kernel on each of several streams, by their contexts' default streams if need be.
 class MultiLaunch {
  public:
-  MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, const void* caller);
+  MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, Caller caller);
   void Finish(CUresult result);
 
  private:
@@ -77,7 +83,7 @@ class MultiLaunch {
 class StreamWait {
  public:
   explicit StreamWait(CUstream stream)
-      : queue_(preempt::InsideXSched() ? nullptr : FindQueue(KeyOf(stream))),
+      : queue_(preempt::InsideXSched() ? nullptr : shim::FindQueue(KeyOf(stream))),
         newest_(queue_ == nullptr ? 0 : preempt::SubmittedNow(queue_)) {}
   void Finish(CUresult result) const {
     if (queue_ != nullptr && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, newest_);

@@ -23,7 +23,7 @@ PrimaryContext* PrimaryContextOf(CUdevice device) {
 void ContextEnds(CUcontext context) {
   if (context == nullptr || preempt::InsideXSched()) return;
   ForgetLaunchedFunctions();
-  ForgetStreamsOfContext(context);
+  shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGone(context);
 }
 
@@ -35,7 +35,7 @@ void PrimaryContextEnds(PrimaryContext* primary) {
     ContextEnds(context);
   } else if (!preempt::InsideXSched()) {
     ForgetLaunchedFunctions();
-    ForgetAllStreams();
+    shim::ForgetAllStreams();
   }
 }
 
@@ -48,27 +48,8 @@ CUcontext ContextOf(CUgreenCtx green) {
   return next.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS ? context : nullptr;
 }
 
-ContextWait::ContextWait(CUcontext context) {
-  if (preempt::InsideXSched()) return;
-  if (context == nullptr) context = CurrentContext();
-  ForEachStream([&](const Stream& stream) {
-    if (stream.context.load(std::memory_order_relaxed) != context || count_ == kMaxQueues) return;
-    const uint64_t key = stream.key.load(std::memory_order_acquire);
-    preempt::XQueue* queue = FindQueue(key);
-    if (queue == nullptr) return;
-    newest_[count_++] = {key, stream.life.load(std::memory_order_acquire), preempt::SubmittedNow(queue)};
-  });
-}
-
-void ContextWait::Finish(CUresult result) const {
-  for (int i = 0; result == CUDA_SUCCESS && i < count_; ++i) {
-    const Stream* stream = FindStream(newest_[i].key);
-    preempt::XQueue* queue = FindQueue(newest_[i].key);
-    if (stream == nullptr || queue == nullptr) continue;
-    if (stream->life.load(std::memory_order_acquire) == newest_[i].life)
-      preempt::RetiredUpTo(queue, newest_[i].number);
-  }
-}
+ContextWait::ContextWait(CUcontext context)
+    : streams_(preempt::InsideXSched() ? 0 : HomeOf(context == nullptr ? CurrentContext() : context)) {}
 
 ContextDestruction::ContextDestruction(CUcontext context) { ContextEnds(context); }
 

@@ -3,10 +3,9 @@
 // this call.
 #pragma once
 
-#include <cstdint>
-
 #include "cuda/functions.h"
 #include "preempt/launch.h"
+#include "shim/common/streams.h"
 
 namespace xsched::cuda {
 
@@ -28,18 +27,13 @@ class Barrier {
 class ContextWait {
  public:
   explicit ContextWait(CUcontext context);
-  void Finish(CUresult result) const;
+  void Finish(CUresult result) const {
+    if (result == CUDA_SUCCESS) streams_.Succeeded();
+  }
 
  private:
-  static constexpr int kMaxQueues = 64;  // of more, others tell how far they are
-  struct Newest {
-    uint64_t key;
-    uint32_t life;
-    uint64_t number;
-  };
   preempt::Barrier barrier_;
-  int count_ = 0;
-  Newest newest_[kMaxQueues];
+  shim::HomeWait streams_;
 };
 
 // Around cuCtxDestroy.

@@ -1,56 +1,31 @@
-// The program's events: which stream each was recorded on last, and behind which command. So a wait of one
-// stream for another is known to the scheduler, and a wait of the program tells how far a stream is.
-//
-// Events are met when they are made; of others (another process's) nothing is known.
+// What a CUDA program's events are to XSched: shim/common/events.h.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
+#include "shim/common/events.h"
 #include "shim/cuda/streams.h"
 
 namespace xsched::cuda {
 
-// Behind the command `number` of a stream. Null: nothing is known.
-struct EventPoint {
-  Stream* stream = nullptr;
-  uint32_t life = 0;
-  uint64_t number = 0;
-
-  // Null: the stream is gone.
-  preempt::XQueue* Queue() const;
-  void HasHappened() const;
-};
-
-// Written and read without a lock, as one:
-//   version even --Set--> odd (being written) --> even, 2 more
-class Event {
- public:
-  void Set(const EventPoint& point);
-  EventPoint Get() const;
-
- private:
-  friend class EventTable;
-  std::atomic<uint32_t> version_{0};
-  std::atomic<Stream*> stream_{nullptr};
-  std::atomic<uint32_t> life_{0};
-  std::atomic<uint64_t> number_{0};
-  Event* next_free_ = nullptr;
-};
+inline uint64_t HandleOf(CUevent event) { return reinterpret_cast<uint64_t>(event); }
 
 // Around cuEventCreate.
 class EventCreation {
  public:
-  void Finish(CUresult result, const CUevent* event);
+  void Finish(CUresult result, const CUevent* event) {
+    if (result == CUDA_SUCCESS && event != nullptr && !preempt::InsideXSched())
+      shim::AddEvent(HandleOf(*event));
+  }
 };
 
 // Around cuEventDestroy.
 class EventDestruction {
  public:
-  explicit EventDestruction(CUevent event);
+  explicit EventDestruction(CUevent event) { shim::RemoveEvent(HandleOf(event)); }
   void Finish(CUresult) {}
 };
 
@@ -63,32 +38,34 @@ class EventRecording {
   }
 
  private:
-  Event* event_;
-  EventPoint point_;
+  shim::Event* event_;
+  shim::EventPoint point_;
 };
 
 // Around cuCtxRecordEvent: an event of many streams, of which nothing is known.
 class ContextRecording {
  public:
-  explicit ContextRecording(CUevent event);
+  explicit ContextRecording(CUevent event) : event_(shim::FindEvent(HandleOf(event))) {}
   void Finish(CUresult result) {
-    if (event_ != nullptr && result == CUDA_SUCCESS) event_->Set(EventPoint());
+    if (event_ != nullptr && result == CUDA_SUCCESS) event_->Set(shim::EventPoint());
   }
 
  private:
-  Event* event_;
+  shim::Event* event_;
 };
 
 // Around cuEventSynchronize and cuEventQuery.
 class EventWait {
  public:
-  explicit EventWait(CUevent event);
+  explicit EventWait(CUevent event) {
+    if (!preempt::InsideXSched()) point_ = shim::PointOf(HandleOf(event));
+  }
   void Finish(CUresult result) const {
     if (point_.stream != nullptr && result == CUDA_SUCCESS) point_.HasHappened();
   }
 
  private:
-  EventPoint point_;  // of the recording that is waited for: there may be a later one by the end of the wait
+  shim::EventPoint point_;  // of the recording that is waited for: there may be a later one by the end of it
 };
 
 // Around cuStreamWaitEvent. A wait for what has not happened yet is a command, where others are scheduled

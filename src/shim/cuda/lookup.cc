@@ -7,7 +7,7 @@
 #include "cuda/wrappers.h"
 #include "preempt/launch.h"
 #include "shim/common/dl_hooks.h"
-#include "shim/cuda/callers.h"
+#include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -116,6 +116,6 @@ Lookup LookUp(void* handle, const char* name, void*) {
   return {drivers ? kWrappers[function] : found, 1};
 }
 
-void LibraryClosed() { ForgetCallers(); }
+void LibraryClosed() { ForgetPassThrough(); }
 
 }  // namespace xsched::shim

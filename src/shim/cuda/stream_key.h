@@ -12,6 +12,7 @@
 
 #include "cuda/functions.h"
 #include "hal/cuda/default_stream.h"
+#include "shim/common/streams.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -31,9 +32,6 @@ constexpr uint64_t PerThreadStreamKey(uint64_t context, uint64_t thread) {
   return mixed >> 9 | uint64_t{1} << 55;
 }
 
-// The calling thread, by a number that no other thread gets, not even after its end.
-uint64_t ThreadNumber();
-
 inline bool IsDefaultStream(CUstream stream) { return reinterpret_cast<uint64_t>(stream) <= 2; }
 
 // Null: none is current.
@@ -49,7 +47,7 @@ inline uint64_t KeyOf(CUstream stream) {
   if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
   const auto context = reinterpret_cast<uint64_t>(CurrentContext());
   if (context == 0) return 0;
-  return stream == CU_STREAM_PER_THREAD ? PerThreadStreamKey(context, ThreadNumber())
+  return stream == CU_STREAM_PER_THREAD ? PerThreadStreamKey(context, shim::ThreadNumber())
                                         : LegacyStreamKey(context);
 }
 
