@@ -6,6 +6,7 @@
         wrappers.h, wrappers.cc     one plain function per wrapped function, its ways in, and the tables of them
         shimhip.map                 what the shim exports
         coverage.txt                the report, which is printed as well
+        standin.inc, own_names.h    for a stand-in of the runtime: its wrapped functions, and names for its own
     hip.py --registry DIR --headers DIR --out DIR     also writes
         declared.inc                the wrapped functions that these headers declare, for a test of the signatures
     hip.py --registry DIR --check       exit status 1 if a function that AMD's libraries export is not classified
@@ -280,6 +281,29 @@ def write_declared(wrapped, directory):
     return "".join(f"XSCHED_DECLARED({e.name})\n" for e, _ in wrapped if e.name in declared)
 
 
+def write_standin(registry, wrapped, table):
+    """FUNCTION(name, symbol, parameters, arguments, is it a launch, its stream) for each, and the dispatch table."""
+    roles = Roles(registry)
+
+    def row(export, entry):
+        launches = entry.is_launch and "stream" in registry.kinds[entry.kind].get("takes", [])
+        stream = roles.of("stream", export, entry) if launches else "nullptr"
+        return (f"XSCHED_FUNCTION({export.name}, \"{export.symbol}\", ({signature(export.function)}), "
+                f"({arguments(export.function)}), {int(launches)}, ({stream}))\n")
+
+    rows = "".join(row(e, entry) for e, entry in wrapped)
+    entries = "".join(f"XSCHED_TABLE_ENTRY({name})\n" for name in table)
+    return f"""{GENERATED}#ifdef XSCHED_FUNCTION
+{rows}#endif
+#ifdef XSCHED_TABLE_ENTRY
+{entries}#endif
+"""
+
+
+def write_own_names(wrapped):
+    return GENERATED + "#pragma once\n\n" + "".join(f"#define {e.name} Own_{e.name}\n" for e, _ in wrapped)
+
+
 def files(registry, coverage, table, headers):
     wrapped = [(e, entry) for name, entry in coverage.wrapped for e in coverage.functions[name]]
     wrapped.sort(key=lambda pair: pair[0].symbol)
@@ -290,6 +314,8 @@ def files(registry, coverage, table, headers):
         "wrappers.h": write_wrappers_h(table),
         "wrappers.cc": write_wrappers_cc(registry, wrapped, table),
         "shimhip.map": write_map(),
+        "standin.inc": write_standin(registry, wrapped, table),
+        "own_names.h": write_own_names(wrapped),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
     }
     if headers:
@@ -310,7 +336,7 @@ def main():
         registry = Registry(options.registry / "functions.toml")
         functions = read_functions(registry, read_exports(options.registry))
         check_streams(registry, functions, "hipStream_t")
-        coverage = Coverage("HIP", registry, functions)
+        coverage = Coverage("HIP", registry, functions, "the libraries")
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             for name, text in files(registry, coverage, read_dispatch_table(options.registry), options.headers).items():
