@@ -12,6 +12,7 @@
 #include "cli/examine_platforms.h"
 #include "cli/locations.h"
 #include "cli/shims.h"
+#include "xsched/types.h"
 
 namespace xsched::cli {
 namespace {
@@ -53,7 +54,15 @@ std::string ExamineHip(Report& report) {
   report.Ok(kAbout, fmt::format("runtime {}: calls are caught {}", runtime,
                                 HasDispatchTable(runtime) ? "in its dispatch table"
                                                           : "by their names (it offers no dispatch table)"));
-  return ExamineDevices(report, kAbout, ProbeDevices("hip"), "HIP", WhyNoGpu());
+  const DeviceProbe probe = ProbeDevices("hip");
+  std::string problem = ExamineDevices(report, kAbout, probe, "HIP", WhyNoGpu());
+  if (std::any_of(probe.devices.begin(), probe.devices.end(),
+                  [](const ProbedDevice& device) { return device.level > kPreemptLevelBlock; })) {
+    report.Note(kAbout,
+                "levels 2 and 3 are on (XSCHED_HIP_LEVEL), and have not been run on AMD hardware: try them "
+                "with work that may be lost");
+  }
+  return problem;
 }
 
 }  // namespace xsched::cli

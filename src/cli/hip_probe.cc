@@ -1,4 +1,5 @@
 // HIP's part of device_probe.h.
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -55,7 +56,10 @@ void TryStream(const Runtime& runtime, int ordinal, ProbedDevice& device) {
   const ProbedQueue queue("libhalhip.so.2", "HipQueueGet", stream);
   device.scheduled = queue.exists();
   if (!device.scheduled) return;
-  device.level = queue.SetHighestLevel();
+  char why_no_more[512] = "";
+  const int tried = LookUp<int(char*, size_t)>(queue.hal(), "HipTryLevels")(why_no_more, sizeof why_no_more);
+  device.level = std::min(queue.SetHighestLevel(), tried);
+  device.why_no_more = why_no_more;
   queue.SetLevel(kPreemptLevelBlock);
   device.stops = Stops(runtime, queue, ordinal, stream, memory);
 }

@@ -49,6 +49,10 @@ constexpr EnvironmentVariable kVariables[] = {
     {"XSCHED_CUDA_LIB", "CUDA's driver library, if it is not the one loaded as libcuda.so.1", Kind::kFile},
     {"XSCHED_HIP_LIB", "the HIP runtime of queues that no shim saw, if the program has loaded several",
      Kind::kFile},
+    {"XSCHED_HIP_LEVEL",
+     "1 to 3: highest preemption level of HIP (1); 2 and 3, by the kernel's driver, are not proven on AMD "
+     "hardware",
+     Kind::kNumber, 1, 3},
     {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
     {"XSCHED_LIBRARY_DIR", "where the Python package finds XSched's libraries", Kind::kFile},
     {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},

@@ -105,9 +105,11 @@ struct WireHints {
   int32_t critical_priority;
 };
 
-// QueueCreated::traits: the device opens and closes the queue's gates by itself, so that its agent need not
-// be woken for them.
+// QueueCreated::traits.
+// The device opens and closes the queue's gates by itself, so that its agent need not be woken for them.
 inline constexpr uint32_t kTraitGatesInLine = 1u << 0;
+// At level 3, the device divides its time between the process and others.
+inline constexpr uint32_t kTraitTimeSlices = 1u << 1;
 
 // `index` names the queue's control block. It may be used again after kQueueDestroyed.
 struct QueueCreated {

@@ -307,6 +307,8 @@ TimePoint Agent::Tick(TimePoint now) {
 }
 
 void Agent::AttendQueues() {
+  // Of all of them first: a driver that is asked about one queue may wait for what is stopped on another.
+  ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
   ForEachQueue([](XQueue& queue) {
     queue.Attend();
     XQueueTable::FinishIfDrained(queue);

@@ -70,6 +70,7 @@ typedef struct XHwQueueOps {
   XResult (*interrupt)(void* hwq);
   XResult (*restore)(void* hwq);  // … and goes on where it stopped
   bool deactivate_interrupts;     // deactivate stops the running command as well
+  bool time_slices;  // at level 3 the device divides its time between this process and others (XProcessOps)
 
   // The queue keeps itself alive between these two while XSched still has work in it (the program let it go).
   // Null: no need.

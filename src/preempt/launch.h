@@ -86,8 +86,8 @@ XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until)
 // HwQueue are destroyed when it has drained (at once, if nothing is outstanding).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
-// The program is in a call of the driver's that may wait for any of its queues: none is held meanwhile. Only
-// for platforms with gates in line. Nests.
+// The program is in a call of the driver's that may wait for any of its queues: what has been launched is not
+// held meanwhile. For platforms with gates in line, or whose device is stopped from outside. Nests.
 class Barrier {
  public:
   Barrier() { ForceAllOpen(true); }

@@ -154,7 +154,8 @@ bool ServerLink::QueueCreated(const XQueue& queue) {
   message.threshold = config.threshold;
   message.batch_size = config.batch_size;
   message.platform = queue.hwq().ops.platform;
-  message.traits = queue.GatesInLine() ? ipc::kTraitGatesInLine : 0;
+  message.traits = (queue.GatesInLine() ? ipc::kTraitGatesInLine : 0) |
+                   (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0);
   message.handle = queue.handle();
   memcpy(message.device_name, queue.hwq().device_name, sizeof message.device_name);
   return SendOrDrop(message);

@@ -126,16 +126,9 @@ bool XQueue::Held() const {
 }
 
 void XQueue::Attend() {
-  uint32_t query = block_->query.load(std::memory_order_acquire);
-  if (answered_query_.exchange(query, std::memory_order_acq_rel) != query) {
-    // What is known is told at once; what is not, when the next marker is reached.
-    report_progress_.store(!Idle(), std::memory_order_seq_cst);
-    Agent::Get().RingScheduler(index_);
-    RequestProgress();
-  }
   if (XQueueTable::hard_stops() != 0 && !KeepsStill() && !Idle()) XQueueTable::LiftHardStops(*this);
-  if (GatesInLine() || StopsProcess()) TellDevice();
-  ApplyLevels(Held());
+  ApplyLevels();
+  AnswerQuery();
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
   Driver driver(*this);
   if (gates_.Advance(submitted(), Now(), Limits(), driver) != 0 && hwq_->ops.flush != nullptr) {
@@ -144,9 +137,30 @@ void XQueue::Attend() {
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
 }
 
-void XQueue::ApplyLevels(bool hold) {
+void XQueue::AnswerQuery() {
+  // While it is stopped there is nothing to tell; and a driver that is asked may wait for what is stopped,
+  // which is ours to let go.
+  if (PollsMarkers() && Stopped()) return;
+  uint32_t query = block_->query.load(std::memory_order_acquire);
+  if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
+  // What is known is told at once; what is not, when the next marker is reached.
+  report_progress_.store(!Idle(), std::memory_order_seq_cst);
+  Agent::Get().RingScheduler(index_);
+  RequestProgress();
+}
+
+bool XQueue::Stopped() const {
+  MutexLock lock(level_mutex_);
+  return interrupted_ || (deactivated_ && hwq_->ops.deactivate_interrupts);
+}
+
+void XQueue::ApplyLevels() {
+  if (GatesInLine() || StopsProcess()) TellDevice();
+  if (hwq_->ops.deactivate != nullptr) ApplyDeactivation(Held() && !ForcedOpen());
+}
+
+void XQueue::ApplyDeactivation(bool hold) {
   const XHwQueueOps& ops = hwq_->ops;
-  if (ops.deactivate == nullptr) return;
   MutexLock lock(level_mutex_);
   if (hold && level() >= kPreemptLevelDeactivate && !deactivated_) {
     deactivated_ = ops.deactivate(hwq_->impl) == kXSchedSuccess;

@@ -70,6 +70,8 @@ class XQueue {
   // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the
   // queue.
   void Attend();
+  // … levels 2 and 3 alone.
+  void ApplyLevels();
   void Suspend(bool suspended);  // by the program itself
   bool suspended() const { return suspended_.load(std::memory_order_acquire); }
 
@@ -133,7 +135,9 @@ class XQueue {
   void EndHardStop();
   XControlWords Words() const;
 
-  void ApplyLevels(bool hold);
+  void AnswerQuery();
+  bool Stopped() const;
+  void ApplyDeactivation(bool hold);
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
 
@@ -156,7 +160,7 @@ class XQueue {
   std::atomic<bool> gates_failed_{false};
   std::atomic<bool> pausable_{false};  // the program has it by its handle: gates in line heed `pause`, too
 
-  Mutex level_mutex_;  // serialises ApplyLevels
+  mutable Mutex level_mutex_;  // serialises ApplyLevels
   bool deactivated_ = false;
   bool interrupted_ = false;
 

@@ -119,7 +119,9 @@ void XQueue::EndHardStop() {
 
 void XQueue::LiftHardStop() {
   MutexLock lock(level_mutex_);
-  if (interrupted_ && StopsProcess()) EndHardStop();
+  if (!interrupted_ || !StopsProcess()) return;
+  EndHardStop();
+  Agent::Get().Wake();  // it may have been asked something meanwhile
 }
 
 XControlWords XQueue::Words() const {

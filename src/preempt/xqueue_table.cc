@@ -174,7 +174,7 @@ void XQueueTable::FinishIfDrained(XQueue& queue) {
 void XQueueTable::ForceAllOpen(bool open) {
   int before = forced_open.fetch_add(open ? 1 : -1, std::memory_order_seq_cst);
   if (before + (open ? 1 : 0) != 1) return;  // was open, or stays so
-  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) queue->TellDevice();
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) queue->ApplyLevels();
 }
 
 bool XQueueTable::all_forced_open() { return forced_open.load(std::memory_order_seq_cst) > 0; }
@@ -182,12 +182,12 @@ bool XQueueTable::all_forced_open() { return forced_open.load(std::memory_order_
 constinit std::atomic<int> XQueueTable::hard_stops_{0};
 
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
-  bool quiet = true;
-  for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
-    if (&*other == &queue || other->hwq().device != queue.hwq().device) continue;
-    quiet &= other->KeepsStill() || other->Idle();
-  }
-  return quiet;
+  // Without pins: who lets the last one go attends to the queue, and the caller holds a lock of this one's.
+  MutexLock lock(mutex);
+  return std::all_of(std::begin(slots->queues), std::end(slots->queues), [&queue](const XQueue& other) {
+    return other.handle() == 0 || &other == &queue || other.hwq().device != queue.hwq().device ||
+           other.KeepsStill() || other.Idle();
+  });
 }
 
 void XQueueTable::LiftHardStops(const XQueue& queue) {

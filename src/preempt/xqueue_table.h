@@ -47,8 +47,8 @@ class XQueueTable {
   // Live queues in turn: begin with 0; the next index is written to *next. Empty pin: no more.
   static XQueuePin PinNext(uint32_t* next);
 
-  // Opens all gates in line, whatever the scheduler says and the program has suspended, until as many calls
-  // with false have come as with true.
+  // Opens all gates in line and stops nothing, whatever the scheduler says and the program has suspended,
+  // until as many calls with false have come as with true.
   static void ForceAllOpen(bool open);
   static bool all_forced_open();
 

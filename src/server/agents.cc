@@ -144,8 +144,9 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   queue.connection = &connection;
   Queue& stored = connection.queues.emplace(message.index, std::move(queue)).first->second;
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
-  scheduler_.AddQueue(stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device},
-                      FromWire(message.hints), now, message.level == kPreemptLevelInterrupt);
+  scheduler_.AddQueue(
+      stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device}, FromWire(message.hints),
+      now, message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0);
   RefreshAbsent(stored, now);
   Observe(connection, stored, now);
   return true;

@@ -1,5 +1,6 @@
 // What xsched doctor says of CUDA and HIP, over a stand-in driver and a software agent.
 #include <dlfcn.h>
+#include <errno.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -109,6 +110,31 @@ TEST_F(HipDoctor, names_the_runtime_each_gpu_its_level_and_the_route) {
   EXPECT_THAT(lines, Contains(AllOf(HasSubstr("ok shim"), HasSubstr("route: LD_PRELOAD"))));
   EXPECT_THAT(lines, Contains(AllOf(HasSubstr("/libamdhip64.so"), HasSubstr("calls are caught"))));
   EXPECT_THAT(lines, Contains(HasSubstr("Software HSA agent: preemption level 1")).Times(2));
+}
+
+TEST_F(HipDoctor, says_how_levels_2_and_3_are_turned_on) {
+  EXPECT_THAT(AskOfHip({}), Contains(AllOf(HasSubstr("preemption level 1; not 2: XSCHED_HIP_LEVEL=3"),
+                                           HasSubstr("not been run on AMD hardware")))
+                                .Times(2));
+}
+
+TEST_F(HipDoctor, tries_levels_2_and_3_where_they_are_on) {
+  const std::vector<std::string> lines =
+      AskOfHip({{"XSCHED_HIP_LEVEL", "3"}, {"LD_PRELOAD", STANDIN_KFD "/libfake_kfd.so"}});
+  EXPECT_THAT(lines, Contains(HasSubstr("Software HSA agent: preemption levels 1, 2 and 3")).Times(2));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("note "), HasSubstr("have not been run on AMD hardware"))));
+}
+
+TEST_F(HipDoctor, says_why_level_1_is_left) {
+  EXPECT_THAT(AskOfHip({{"XSCHED_HIP_LEVEL", "3"}}),
+              Contains(AllOf(HasSubstr("preemption level 1; not 2: "), HasSubstr("no request to /dev/kfd")))
+                  .Times(2));
+  EXPECT_THAT(
+      AskOfHip({{"XSCHED_HIP_LEVEL", "3"},
+                {"LD_PRELOAD", STANDIN_KFD "/libfake_kfd.so"},
+                {"FAKE_KFD_FAIL_UPDATE", std::to_string(EPERM)}}),
+      Contains(AllOf(HasSubstr("preemption level 1; not 2: "), HasSubstr("suspending hardware queue 1")))
+          .Times(2));
 }
 
 TEST_F(HipDoctor, says_what_a_runtime_that_finds_no_gpu_lacks) {

@@ -129,6 +129,7 @@ XHwQueueOps OpsFor(CUstream stream, bool level3) {
   if (level3) {
     ops.interrupt = Interrupt;
     ops.restore = Restore;
+    ops.time_slices = true;
   }
   ops.synchronize = Synchronize;
   ops.destroy = Destroy;

@@ -7,6 +7,7 @@
 #include "hal/hip/last_error.h"
 #include "hal/hip/markers.h"
 #include "hal/hip/query_lock.h"
+#include "hal/hip/suspension.h"
 #include "preempt/launch.h"
 
 namespace xsched::hip {
@@ -18,6 +19,7 @@ struct Queue {
   const Functions& next;
   const int device;
   const hipStream_t stream;
+  const XDevice address;
   Markers markers;
 };
 
@@ -80,6 +82,15 @@ XResult Synchronize(void* hwq) {
   return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
+XResult ToResult(bool done) { return done ? kXSchedSuccess : kXSchedErrorHardware; }
+
+// Levels 2 and 3. They call the kernel's driver only: the runtime may be waiting, with locks held, for what
+// is suspended.
+XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(Of(hwq).stream)); }
+XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(Of(hwq).stream)); }
+XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(Of(hwq).address)); }
+XResult Restore(void* hwq) { return ToResult(OwnHardwareQueues().LetDeviceGo(Of(hwq).address)); }
+
 void Destroy(void* hwq) {
   Queue& queue = Of(hwq);
   {
@@ -90,11 +101,25 @@ void Destroy(void* hwq) {
   delete &queue;
 }
 
-XHwQueueOps OpsFor(const Functions& next, hipStream_t stream) {
+void AddLevels(XHwQueueOps& ops, Suspension suspension) {
+  if (suspension == Suspension::kNone) return;
+  ops.max_level = MostLevel();
+  if (suspension == Suspension::kStream) {
+    ops.deactivate = Deactivate;
+    ops.reactivate = Reactivate;
+    ops.deactivate_interrupts = true;
+  } else {
+    ops.interrupt = Interrupt;
+    ops.restore = Restore;
+  }
+}
+
+XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspension) {
   XHwQueueOps ops{};
   ops.size = sizeof ops;
   ops.platform = kPlatformHIP;
   ops.max_level = kPreemptLevelBlock;
+  AddLevels(ops, suspension);
   ops.append_marker = AppendMarker;
   ops.poll_markers = PollMarkers;
   // "Per thread" means another stream on another thread.
@@ -115,9 +140,9 @@ XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStr
   KeepLastError keep(next);
   DeviceIdentity identity;
   if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
-  auto* hwq = new (std::nothrow) Queue{next, device, stream, {}};
+  auto* hwq = new (std::nothrow) Queue{next, device, stream, identity.device, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
-  const XHwQueueOps ops = OpsFor(next, stream);
+  const XHwQueueOps ops = OpsFor(next, stream, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) Destroy(hwq);

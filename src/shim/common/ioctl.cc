@@ -33,7 +33,5 @@ extern "C" __attribute__((visibility("default"))) int ioctl(int fd, unsigned lon
   va_start(list, request);
   void* argument = va_arg(list, void*);
   va_end(list);
-  int result = xsched::shim::NextIoctl(fd, request, argument);
-  xsched::shim::ObserveIoctl(fd, request, argument, result);
-  return result;
+  return xsched::shim::PerformIoctl(fd, request, argument);
 }

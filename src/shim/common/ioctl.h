@@ -7,7 +7,7 @@ namespace xsched::shim {
 // As ioctl(2), past this library.
 int NextIoctl(int fd, unsigned long request, void* argument);
 
-// After each; implemented by the shim. Keeps errno.
-void ObserveIoctl(int fd, unsigned long request, void* argument, int result);
+// As ioctl(2), for the program; implemented by the shim, by NextIoctl.
+int PerformIoctl(int fd, unsigned long request, void* argument);
 
 }  // namespace xsched::shim

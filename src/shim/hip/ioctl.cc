@@ -5,9 +5,10 @@
 
 namespace xsched::shim {
 
-void ObserveIoctl(int fd, unsigned long request, void* argument, int result) {
+int PerformIoctl(int fd, unsigned long request, void* argument) {
   if (hip::kfd::MayConcern(request)) [[unlikely]]
-    HipObserveRequest(fd, request, argument, result, NextIoctl);
+    return HipPerformRequest(fd, request, argument, NextIoctl);
+  return NextIoctl(fd, request, argument);
 }
 
 }  // namespace xsched::shim

@@ -6,6 +6,7 @@
 
 #include "hal/hip/observe.h"
 #include "hal/hip/stream_key.h"
+#include "preempt/launch.h"
 #include "shim/common/captures.h"
 #include "shim/common/streams.h"
 #include "shim/hip/copies.h"
@@ -66,7 +67,7 @@ class StreamCreation {
   Copy& copy_;
 };
 
-// Around hipStreamDestroy.
+// Around hipStreamDestroy, which may wait for what is on the stream.
 class StreamDestruction {
  public:
   StreamDestruction(const Call&, hipStream_t stream) {
@@ -77,6 +78,9 @@ class StreamDestruction {
     Gone(stream);
   }
   void Finish(hipError_t) {}
+
+ private:
+  preempt::Barrier barrier_;
 };
 
 }  // namespace xsched::hip

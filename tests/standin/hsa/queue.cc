@@ -31,6 +31,7 @@ Queue* Queue::Create(hsa_agent_t agent, uint32_t size, hsa_queue_type32_t type) 
   auto* queue = new (std::nothrow) Queue;
   auto* ring = static_cast<Packet*>(std::aligned_alloc(4096, std::max<size_t>(size * sizeof(Packet), 4096)));
   if (queue == nullptr || ring == nullptr ||
+      !queue->kfd_.Create(IndexOf(agent), ring, size * sizeof(Packet)) ||
       hsa_signal_create(0, 0, nullptr, &queue->doorbell_) != HSA_STATUS_SUCCESS) {
     std::free(ring);
     delete queue;
@@ -58,6 +59,7 @@ Queue::~Queue() {
     closed_ = true;
   }
   Signals().changed.notify_all();
+  kfd_.Destroy();
   if (worker_.joinable()) {
     worker_.join();
     queues_now.fetch_sub(1);
@@ -76,7 +78,7 @@ void Queue::Run() {
       closed = closed_;
       return closed || TypeOf(packet) != HSA_PACKET_TYPE_INVALID;
     });
-    if (closed || !Process(packet)) return;
+    if (closed || !kfd_.AwaitActive() || !Process(packet)) return;
   }
 }
 
@@ -173,9 +175,10 @@ uint64_t hsa_queue_load_read_index_scacquire(const hsa_queue_t* queue) {
 uint64_t hsa_queue_load_write_index_relaxed(const hsa_queue_t* queue) {
   return Queue::From(queue)->write_index();
 }
-hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t*, hsa_amd_queue_priority_t) {
+hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
   HSA_ENTRY();
-  return HSA_STATUS_SUCCESS;
+  constexpr uint32_t kOfDriver[] = {0, 7, 15};
+  return Queue::From(queue)->kfd().SetPriority(kOfDriver[priority]) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR;
 }
 hsa_status_t hsa_amd_queue_cu_set_mask(const hsa_queue_t*, uint32_t, const uint32_t*) {
   HSA_ENTRY();

@@ -9,6 +9,8 @@
 
 #include <thread>
 
+#include "kfd.h"
+
 namespace standin_hsa {
 
 union Packet {
@@ -31,6 +33,7 @@ class Queue {
   }
 
   hsa_queue_t* abi() { return &abi_.hsa_queue; }
+  KfdQueue& kfd() { return kfd_; }
   uint64_t read_index() const { return Index(abi_.read_dispatch_id).load(std::memory_order_acquire); }
   uint64_t write_index() const { return Index(abi_.write_dispatch_id).load(std::memory_order_acquire); }
   uint64_t AddToWriteIndex(uint64_t count) {
@@ -52,6 +55,7 @@ class Queue {
   hsa_agent_t agent_ = {};
   hsa_signal_t doorbell_ = {};
   uint64_t number_ = 0;
+  KfdQueue kfd_;
   bool closed_ = false;  // under Signals().lock
   std::thread worker_;
 };

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "entry.h"
+#include "kfd.h"
 #include "newer.h"
 
 using namespace standin_hsa;
@@ -21,7 +22,7 @@ hsa_status_t hsa_init() {
   static const bool once = (ReadFaultsFromEnvironment(), true);
   static_cast<void>(once);
   HSA_ENTRY();
-  users.fetch_add(1);
+  if (users.fetch_add(1) == 0) standin_hsa::OpenKfd();
   return HSA_STATUS_SUCCESS;
 }
 hsa_status_t hsa_shut_down() {

@@ -1,0 +1,35 @@
+// A queue's counterpart in the kernel's driver, where a test has put a fake one into the process
+// (tests/standin/kfd): made, changed and destroyed by the requests that AMD's own library makes. Without it,
+// nothing is asked of any driver.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace standin_hsa {
+
+// What is asked when a program begins to use HSA.
+void OpenKfd();
+
+class KfdQueue {
+ public:
+  KfdQueue() = default;
+  ~KfdQueue() { Destroy(); }
+  KfdQueue(const KfdQueue&) = delete;
+  KfdQueue& operator=(const KfdQueue&) = delete;
+
+  // False: the driver refuses.
+  bool Create(uint32_t gpu, const void* ring, uint32_t bytes);
+  // Who awaits it goes on.
+  void Destroy();
+  bool SetPriority(uint32_t priority);
+  // Returns when the queue is at work. False: it is gone.
+  bool AwaitActive() const;
+
+ private:
+  uint64_t ring_ = 0;
+  uint32_t bytes_ = 0;
+  std::atomic<uint32_t> id_{0};  // 0: there is none
+};
+
+}  // namespace standin_hsa
