@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,7 +12,10 @@
 #include <string>
 #include <thread>
 
+#include "base/pci_address.h"
 #include "fake_kfd.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
 #include "standin_hsa.h"
 #include "xsched/xsched.h"
 
@@ -297,10 +301,87 @@ TEST_F(Levels, a_program_that_ends_suspended_leaves_nothing_so) {
       ::testing::ExitedWithCode(0), "");
 }
 
+// ---- as a scheduler says ----
+
+// In this process.
+class LocallyScheduled : public Levels {
+ protected:
+  void SetUp() override {
+    Levels::SetUp();
+    setenv("XSCHED_SCHEDULER", "LCL", 1);
+    setenv("XSCHED_POLICY", "HPF", 1);
+  }
+};
+
+TEST_F(LocallyScheduled, a_stream_with_its_own_queue_makes_way_for_a_more_urgent_one_of_its_process) {
+  Set("3", "16");
+  hipStream_t low = NewStream();
+  hipStream_t high = NewStream();
+  ASSERT_EQ(XHintPriority(QueueOf(high), 10), kXSchedSuccess);
+  Slow();
+  Launch(low, 2);
+  ASSERT_TRUE(Await([] { return begun == 1; }));
+  Launch(high, 1);
+  EXPECT_TRUE(Await([] { return fake_kfd_active_queues() == fake_kfd_queues() - 1; }));
+  may_end = 2;
+  SUCCEEDS(hipStreamSynchronize(high));
+  EXPECT_TRUE(Await(AllActive));
+  may_end = 3;
+  SUCCEEDS(hipStreamSynchronize(low));
+}
+
+// By a server, for which a rival wants the same GPU.
+class Scheduled : public Levels {
+ protected:
+  void SetUp() override {
+    Levels::SetUp();
+    ASSERT_TRUE(server_.ready()) << server_.errors();
+    setenv("XSCHED_SCHEDULER", "GLB", 1);
+    setenv("XSCHED_SOCKET", server_.socket().text, 1);
+    Set("3");
+    stream_ = NewStream();
+    ASSERT_TRUE(rival_.CreateQueue(0, 10, MakeDevice(kDeviceTypeGPU, PciAddress(0, 5, 0, 0))));
+    Slow();
+  }
+  // … while this process has work that has been launched.
+  void RivalComes() {
+    Launch(stream_, 3);
+    ASSERT_TRUE(Await([] { return begun == 1; }));
+    rival_.Submit(0);
+    ASSERT_TRUE(Await(NoneActive));
+  }
+
+  server::testing::TempFolder folder_;
+  server::testing::ServerProcess server_{XSERVER_PROGRAM, folder_.path() + "/xserver.sock"};
+  server::testing::TestAgent rival_{server_.socket()};
+  hipStream_t stream_ = nullptr;
+};
+
+TEST_F(Scheduled, a_process_is_stopped_while_a_more_urgent_one_has_work) {
+  RivalComes();
+  may_end = 1;
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_EQ(begun, 1);
+  may_end = 3;
+  rival_.RetireAll(0);
+  EXPECT_TRUE(Await(AllActive));
+  SUCCEEDS(hipStreamSynchronize(stream_));
+}
+
+TEST_F(Scheduled, a_process_goes_on_when_the_server_is_gone) {
+  RivalComes();
+  server_.Signal(SIGKILL);
+  EXPECT_TRUE(Await(AllActive));
+  may_end = 3;
+  SUCCEEDS(hipStreamSynchronize(stream_));
+}
+
 }  // namespace
 }  // namespace xsched::hip
 
 int main(int argc, char** argv) {
+  // What it starts is not to be scheduled.
+  unsetenv("LD_PRELOAD");
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
