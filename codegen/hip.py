@@ -7,9 +7,10 @@
         shimhip.map                 what the shim exports
         coverage.txt                the report, which is printed as well
         standin.inc, own_names.h    for a stand-in of the runtime: its wrapped functions, and names for its own
-    hip.py --registry DIR --headers DIR --out DIR     also writes
-        declared.inc                the wrapped functions that these headers declare, for a test of the signatures
-    hip.py --registry DIR --check       exit status 1 if a function that AMD's libraries export is not classified
+    hip.py --registry DIR --check       exit status 1 if a function that AMD's libraries export is not classified, or one of
+                                        stream_functions.txt is not of the kinds that are said there
+    hip.py --registry DIR --headers DIR --check     also, if one that installed headers declare is not classified, or has other
+                                        parameters than the registry says
 
 A function has a name (what programs write, and the registry lists) and exports:
     hipLaunchKernel         itself
@@ -27,6 +28,7 @@ from dataclasses import dataclass
 from c_headers import Function, HeaderReader
 from c_text import address, arguments, signature, write_names
 from coverage import Coverage
+from hip_headers import differing_signatures, read_headers
 from registry import Registry, RegistryError
 from roles import Roles, check_streams
 
@@ -35,8 +37,8 @@ GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
 # As many copies of the runtime have ways in of their own: shim/hip/copies.h.
 COPIES = 8
 
-# Handles of these types are known by the copy of the runtime that made them.
-USED_WHERE_MADE = ("hipStream_t", "hipEvent_t")
+# What a function returns, and what it returns where a copy of the runtime has none such.
+RESULTS = {"hipError_t": "kNoSuchFunction", "int": "-1", "const char*": "nullptr", "void": ""}
 
 
 # ---- reading ----
@@ -74,9 +76,9 @@ def read_dispatch_table(directory):
 
 def name_of(symbol, exports):
     """The name by which the registry lists an export."""
-    mangled = re.match(r"_Z(\d+)", symbol)
+    mangled = re.match(r"_ZN8hip_impl(\d+)|_Z(\d+)", symbol)
     if mangled:
-        return symbol[mangled.end():mangled.end() + int(mangled[1])]
+        return symbol[mangled.end():mangled.end() + int(mangled[1] or mangled[2])]
     twin = symbol.removesuffix("_spt")
     return twin if twin in exports else symbol
 
@@ -91,7 +93,8 @@ def read_functions(registry, exports):
         if entry and entry.wrapped and text is None:
             raise RegistryError(f"{name} is wrapped, but has no parameters (c)")
         unique = name + "_cxx" if symbol.startswith("_Z") else symbol
-        function = Function(unique, "hipError_t", HeaderReader.parameters(text or ""), "libamdhip64")
+        returns = entry.details.get("returns", "hipError_t") if entry else "hipError_t"
+        function = Function(unique, returns, HeaderReader.parameters(text or ""), "libamdhip64")
         functions[name].append(Export(symbol, since, symbol.endswith("_spt"), function))
     return functions
 
@@ -106,7 +109,7 @@ def write_types(types):
 
 
 def write_functions_h(registry, exports):
-    members = "\n".join(f"  hipError_t (*{e.name})({signature(e.function)});" for e in exports)
+    members = "\n".join(f"  {e.function.result} (*{e.name})({signature(e.function)});" for e in exports)
     return f"""{GENERATED}// The functions of one copy of the HIP runtime that XSched wraps; null: it has none such.
 #pragma once
 
@@ -137,30 +140,72 @@ def write_functions_cc(exports):
 {write_names("hip", [Function(e.symbol, "", (), "") for e in exports])}"""
 
 
-def write_wrapper(registry, roles, export, entry):
+class Handles:
+    """What a call goes by to the copy of the runtime that made what it is about."""
+
+    def __init__(self, registry):
+        self._types, self._code, self._not_new = (registry.handles[key] for key in ("types", "code", "not_new"))
+
+    def used(self, export, entry):
+        """Expressions, of which the first that a copy is known for decides."""
+        found = defaultdict(list)
+        for p in export.function.parameters:
+            if p.type in self._types:
+                found[p.type].append(f"Handle({p.name})")
+            elif p.type == "const void*" and p.name in self._code:
+                found["code"].append(f"Code({p.name})")
+        if "code" in entry.details:
+            found["code"] = [f"Code({entry.details['code']})"]
+        if "handle" in entry.details:
+            found[self._types[0]] = [f"Handle({entry.details['handle']})"]
+        return [expression for type_name in self._types for expression in found[type_name]]
+
+    def new(self, export):
+        return [p.name for p in export.function.parameters
+                if p.type.endswith("*") and p.type[:-1] in self._types and p.name not in self._not_new]
+
+
+def write_wrapper(registry, roles, handles, export, entry):
     kind = registry.kinds[entry.kind]
     function = export.function
-    takes = "".join(", " + roles.of(role, export, entry) for role in kind.get("takes", []))
-    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
     parameters = ", ".join(["Call& call"] + [p.declaration for p in function.parameters])
-    used = next((f"  call.Uses({p.name});\n" for p in function.parameters if p.type in USED_WHERE_MADE), "")
+    uses, new = handles.used(export, entry), handles.new(export)
+    ends = entry.details.get("ends")
+    lines = [f"call.Uses({', '.join(uses)});"] if uses else []
+    lines += [f"auto next = call.next().{export.name};",
+              f"if (next == nullptr) [[unlikely]] next = call.exported().{export.name};",
+              f"if (next == nullptr) return {RESULTS[function.result]};"]
+    passed_on = f"next({arguments(function)})"
+    if "scope" not in kind and not new and not ends:
+        lines += [f"return {passed_on};"]
+    else:
+        lines += [f"if (!call.is_the_programs()) return {passed_on};"]
+        lines += [f"call.Ends({ends});"] if ends else []
+        lines += write_scope(kind, roles, export, entry, passed_on)
+        lines += [f"if (result == hipSuccess) call.Made({name});" for name in new]
+        lines += ["return result;"] if function.result != "void" else []
+    body = "\n".join("  " + line for line in lines)
     return f"""// {entry.kind}, since {export.since}
-hipError_t On_{export.name}({parameters}) {{
-{used}  auto next = call.next().{export.name};
-  if (next == nullptr) [[unlikely]] next = call.exported().{export.name};
-  if (next == nullptr) return kNoSuchFunction;
-  if (!call.is_the_programs()) return next({arguments(function)});
-  {kind['scope']} scope(call{takes});
-  hipError_t result = next({arguments(function)});
-  scope.Finish(result{gives});
-  return result;
+[[gnu::noinline]] {function.result} On_{export.name}({parameters}) {{
+{body}
 }}
 """
 
 
+def write_scope(kind, roles, export, entry, passed_on):
+    returns_nothing = export.function.result == "void"
+    call = [f"{passed_on};" if returns_nothing else f"{export.function.result} result = {passed_on};"]
+    if "scope" not in kind:
+        return call
+    takes = "".join(", " + roles.of(role, export, entry) for role in kind.get("takes", []))
+    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
+    result = "hipSuccess" if returns_nothing else "result"
+    return [f"{kind['scope']} scope(call{takes});"] + call + [f"scope.Finish({result}{gives});"]
+
+
 def write_way(export, index, copy, static):
     passed = "".join(", " + p.name for p in export.function.parameters)
-    return f"""{static}hipError_t {export.name}({signature(export.function)}) {{
+    return f"""{static}{export.function.result} {export.name}({signature(export.function)}) {{
   Call call({copy}, {index}, __builtin_return_address(0));
   return On_{export.name}(call{passed});
 }}"""
@@ -168,7 +213,7 @@ def write_way(export, index, copy, static):
 
 def write_export(export, index):
     symbol = f' __asm__("{export.symbol}")' if export.symbol != export.name else ""
-    declared = f"hipError_t {export.name}({signature(export.function)}){symbol};\n" if symbol else ""
+    declared = f"{export.function.result} {export.name}({signature(export.function)}){symbol};\n" if symbol else ""
     return f"{declared}XSCHED_EXPORT {write_way(export, index, 'ByLinking(__builtin_return_address(0))', '')}\n"
 
 
@@ -178,9 +223,9 @@ def write_row(export):
 
 
 def write_wrappers_cc(registry, wrapped, table):
-    roles = Roles(registry)
+    roles, handles = Roles(registry), Handles(registry)
     index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
-    wrappers = "\n".join(write_wrapper(registry, roles, e, entry) for e, entry in wrapped)
+    wrappers = "\n".join(write_wrapper(registry, roles, handles, e, entry) for e, entry in wrapped)
     ways = "\n".join(write_way(e, i, "ByPointer(copies[kCopy])", "static ") for i, (e, _) in enumerate(wrapped))
     exports = "\n".join(write_export(e, i) for i, (e, _) in enumerate(wrapped))
     rows = "\n".join(write_row(e) for e, _ in wrapped)
@@ -266,19 +311,12 @@ def write_map():
     return """/* Written by codegen/hip.py.
  *
  * The wrappers have no version: they then stand for any that a program asks for (hip_4.2 and so on). All else is compiled
- * hidden, but for what the C++ language makes visible. dlsym has the versions under which programs look for it, whatever C
+ * hidden, but for what the C++ language makes visible; _ZN8hip_impl is the runtime's. dlsym has the versions under which programs look for it, whatever C
  * library they were built with.
  */
 GLIBC_2.2.5 { global: dlsym; dlclose; };
-GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-Za-z]*; __cxa_*; xsched_*; XSched*; };
+GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-MO-Za-z]*; _ZN[!8]*; __cxa_*; xsched_*; XSched*; };
 """
-
-
-def write_declared(wrapped, directory):
-    """What the headers in `directory` declare by a wrapped function's name."""
-    text = "".join(path.read_text(errors="replace") for path in sorted(directory.glob("*.h")))
-    declared = set(re.findall(r"\b(hip\w+)\s*\(", re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.S)))
-    return "".join(f"XSCHED_DECLARED({e.name})\n" for e, _ in wrapped if e.name in declared)
 
 
 def write_standin(registry, wrapped, table):
@@ -288,7 +326,7 @@ def write_standin(registry, wrapped, table):
     def row(export, entry):
         launches = entry.is_launch and "stream" in registry.kinds[entry.kind].get("takes", [])
         stream = roles.of("stream", export, entry) if launches else "nullptr"
-        return (f"XSCHED_FUNCTION({export.name}, \"{export.symbol}\", ({signature(export.function)}), "
+        return (f"XSCHED_FUNCTION({export.function.result}, {export.name}, \"{export.symbol}\", ({signature(export.function)}), "
                 f"({arguments(export.function)}), {int(launches)}, ({stream}))\n")
 
     rows = "".join(row(e, entry) for e, entry in wrapped)
@@ -304,11 +342,11 @@ def write_own_names(wrapped):
     return GENERATED + "#pragma once\n\n" + "".join(f"#define {e.name} Own_{e.name}\n" for e, _ in wrapped)
 
 
-def files(registry, coverage, table, headers):
+def files(registry, coverage, table):
     wrapped = [(e, entry) for name, entry in coverage.wrapped for e in coverage.functions[name]]
     wrapped.sort(key=lambda pair: pair[0].symbol)
     exports = [e for e, _ in wrapped]
-    texts = {
+    return {
         "functions.h": write_functions_h(registry, exports),
         "functions.cc": write_functions_cc(exports),
         "wrappers.h": write_wrappers_h(table),
@@ -318,9 +356,33 @@ def files(registry, coverage, table, headers):
         "own_names.h": write_own_names(wrapped),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
     }
-    if headers:
-        texts["declared.inc"] = write_declared(wrapped, headers)
-    return texts
+
+
+# ---- checks ----
+
+def wrong_kinds(registry, functions, path):
+    """What stream_functions.txt says against the registry: sections of "[title]: kinds", then names of exports."""
+    exported = {e.symbol: name for name, exports in functions.items() for e in exports}
+    for line in path.read_text().splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        section = re.match(r"\[(.*)\]: (.*)", line)
+        if section:
+            title, kinds = section[1], section[2].split()
+            continue
+        for symbol in line.split():
+            entry = registry.entries.get(exported.get(symbol))
+            if entry is None or entry.kind not in kinds:
+                yield f"{symbol} is {entry.kind if entry else 'not known'}, but {title}"
+
+
+def faults(registry, functions, options):
+    """Sentences on what is wrong, beside what the coverage tells."""
+    yield from wrong_kinds(registry, functions, options.registry / "stream_functions.txt")
+    if options.headers:
+        declared = read_headers(options.headers)
+        yield from (f"{name} is declared, but not classified" for name in sorted(set(declared) - set(registry.entries)))
+        yield from differing_signatures(functions, declared)
 
 
 # ---- the command line ----
@@ -328,7 +390,7 @@ def files(registry, coverage, table, headers):
 def main():
     parser = argparse.ArgumentParser(description="Generates the HIP shim.")
     parser.add_argument("--registry", type=pathlib.Path, required=True, help="the folder registry/hip")
-    parser.add_argument("--headers", type=pathlib.Path, help="the folder hip of installed headers")
+    parser.add_argument("--headers", type=pathlib.Path, help="the folder hip of installed headers, to be checked against")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
@@ -339,12 +401,13 @@ def main():
         coverage = Coverage("HIP", registry, functions, "the libraries")
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
-            for name, text in files(registry, coverage, read_dispatch_table(options.registry), options.headers).items():
+            for name, text in files(registry, coverage, read_dispatch_table(options.registry)).items():
                 (options.out / name).write_text(text)
+        wrong = list(faults(registry, functions, options)) if options.check else []
     except RegistryError as error:
         sys.exit(f"codegen: {error}")
-    print("\n".join(coverage.report()))
-    if options.check and not (coverage.is_complete() and not coverage.absent):
+    print("\n".join(coverage.report() + wrong))
+    if wrong or (options.check and not (coverage.is_complete() and not coverage.absent)):
         sys.exit(1)
 
 

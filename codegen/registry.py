@@ -24,6 +24,7 @@ class Registry:
         self.kinds = data["kinds"]
         self.roles = data.get("roles", {})
         self.types = data.get("types", {})
+        self.handles = data.get("handles", {})
         self.own_calls = data.get("own", {}).get("calls", [])
         self.entries = {}
         for kind, properties in self.kinds.items():
@@ -32,6 +33,6 @@ class Registry:
                     raise RegistryError(f"{path}: {name} is both {self.entries[name].kind} and {kind}")
                 self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties),
                                            properties.get("launch", False), details)
-        unknown = set(data) - set(self.kinds) - {"kinds", "roles", "types", "own"}
+        unknown = set(data) - set(self.kinds) - {"kinds", "roles", "handles", "types", "own"}
         if unknown:
             raise RegistryError(f"{path}: no such kind: {', '.join(sorted(unknown))}")

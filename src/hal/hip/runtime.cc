@@ -228,6 +228,8 @@ Runtime* RuntimeAt(const void* address) {
 Runtime* RuntimeOfCaller(const void* address) {
   ReentrancyGuard guard;
   MeetAll();
+  void* global = dlsym(RTLD_DEFAULT, kProbe);
+  if (Runtime* runtime = global == nullptr ? nullptr : RuntimeAt(global)) return runtime;
   Dl_info info;
   link_map* caller = nullptr;
   if (dladdr1(address, &info, reinterpret_cast<void**>(&caller), RTLD_DL_LINKMAP) == 0 || caller == nullptr ||

@@ -75,9 +75,10 @@ class Runtime {
 
 // All of these return null when there is no such copy. Runtimes are never freed.
 
-// The copy that the code at `address` (a return address) reaches by its own linking: that of the library
-// which holds the address or of the nearest library that it depends on; for code that depends on none,
-// DefaultRuntime. Walks loaded libraries (some 10 µs): remember the answer per call site.
+// The copy that the code at `address` (a return address) reaches by its own linking, as the dynamic linker
+// looks for it: the one in the global scope; without one, that of the library which holds the address or of
+// the nearest library that it depends on; for code that depends on none, DefaultRuntime. Walks loaded
+// libraries (some 10 µs): remember the answer per call site.
 XSCHED_PRIVATE Runtime* RuntimeOfCaller(const void* address);
 
 // The copy whose own code is at `address`, for functions that were looked up in it.

@@ -62,6 +62,17 @@ TEST(HipRuntime, a_caller_is_bound_to_the_copy_that_its_library_is_linked_to) {
   EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyB));
 }
 
+TEST(HipRuntime, a_copy_in_the_global_scope_comes_first_as_for_the_dynamic_linker) {
+  Copy b(kCopyB);
+  void* a = dlopen(kCopyA, RTLD_NOW | RTLD_GLOBAL);
+  auto* calls_of_a = reinterpret_cast<uint64_t (*)()>(dlsym(a, "FakeCalls"));
+  const uint64_t calls = calls_of_a();
+  const void* in_b = AddressInLibrary(LINKED_TO_B);
+  EXPECT_EQ(calls_of_a(), calls + 1) << "the library's own call went there";
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyA));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyA));
+}
+
 TEST(HipRuntime, a_functions_copy_is_the_one_that_holds_it) {
   Copy a(kCopyA), b(kCopyB);
   const auto* in_b = reinterpret_cast<const void*>(b.Get<void()>("hipStreamSynchronize"));

@@ -1,8 +1,13 @@
 // What was found out about a caller, remembered by the address that its call returns to: finding a library by
-// an address costs microseconds, reading it here one load.
+// an address costs microseconds, reading it here a load or two.
 //
-// One word per call site, so that it is read and written whole; two call sites may share a word, and then
-// take turns in it. An address is one of user space, below bit 48; what is known of it is above.
+// One word per call site, so that it is read and written whole:
+//
+//    63     58 57        48 47                              0
+//   | answer  | question   | address, which is user space's  |
+//
+// The question, which function was called for example, is part of what is looked for. Words whose hashes
+// agree share a bucket, one cache line; in a full one, each that comes takes the place of another.
 #pragma once
 
 #include <atomic>
@@ -13,35 +18,68 @@ namespace xsched::shim {
 
 class CallSites {
  public:
+  static constexpr int kAnswers = 1 << 6;
+  static constexpr int kQuestions = 1 << 10;
   static constexpr int kUnknown = -1;
 
   // What Remember was told last; kUnknown: nothing.
-  int Find(const void* site) const {
-    // acquire: what the number stands for was made before it got here.
-    const uint64_t known = SlotOf(site).load(std::memory_order_acquire);
-    return (known & kAddress) == Number(site) ? static_cast<int>(known >> kAddressBits) : kUnknown;
+  int Find(const void* site, int question = 0) const {
+    const uint64_t key = KeyOf(site, question);
+    for (const std::atomic<uint64_t>& word : buckets_[IndexOf(key)].words) {
+      // acquire: what the answer stands for was made before it got here.
+      const uint64_t known = word.load(std::memory_order_acquire);
+      if ((known & kKey) == key) return static_cast<int>(known >> kKeyBits);
+    }
+    return kUnknown;
   }
 
-  void Remember(const void* site, uint16_t what) {
-    SlotOf(site).store(uint64_t{what} << kAddressBits | Number(site), std::memory_order_release);
+  void Remember(const void* site, int answer, int question = 0) {
+    const uint64_t key = KeyOf(site, question);
+    const uint64_t whole = static_cast<uint64_t>(answer) << kKeyBits | key;
+    Bucket& bucket = buckets_[IndexOf(key)];
+    for (std::atomic<uint64_t>& word : bucket.words) {
+      uint64_t known = word.load(std::memory_order_relaxed);
+      if ((known & kKey) == key) {
+        word.store(whole, std::memory_order_release);
+        return;
+      }
+      if (known == 0 && word.compare_exchange_strong(known, whole, std::memory_order_release)) return;
+    }
+    const uint32_t turn = turns_.fetch_add(1, std::memory_order_relaxed);
+    bucket.words[turn % kBucketSize].store(whole, std::memory_order_release);
   }
 
   // Libraries have gone: others may come where they were.
   void Forget() {
-    for (std::atomic<uint64_t>& slot : slots_) slot.store(0, std::memory_order_relaxed);
+    for (Bucket& bucket : buckets_) {
+      for (std::atomic<uint64_t>& word : bucket.words) {
+        // Pages that were never written stay so.
+        if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
+      }
+    }
   }
 
  private:
   static constexpr int kAddressBits = 48;
+  static constexpr int kKeyBits = 58;
   static constexpr uint64_t kAddress = (uint64_t{1} << kAddressBits) - 1;
-  static constexpr int kSlotBits = 11;
+  static constexpr uint64_t kKey = (uint64_t{1} << kKeyBits) - 1;
+  // PyTorch has a call site for each of its kernels: thousands.
+  static constexpr int kBucketBits = 11;
+  static constexpr size_t kBucketSize = 8;
 
-  static uint64_t Number(const void* site) { return reinterpret_cast<uint64_t>(site) & kAddress; }
-  static size_t Index(const void* site) { return Number(site) * 0x9e3779b97f4a7c15u >> (64 - kSlotBits); }
-  std::atomic<uint64_t>& SlotOf(const void* site) { return slots_[Index(site)]; }
-  const std::atomic<uint64_t>& SlotOf(const void* site) const { return slots_[Index(site)]; }
+  struct alignas(64) Bucket {
+    std::atomic<uint64_t> words[kBucketSize];
+  };
 
-  std::atomic<uint64_t> slots_[size_t{1} << kSlotBits] = {};
+  static uint64_t KeyOf(const void* site, int question) {
+    return (static_cast<uint64_t>(question) << kAddressBits | (reinterpret_cast<uint64_t>(site) & kAddress)) &
+           kKey;
+  }
+  static size_t IndexOf(uint64_t key) { return key * 0x9e3779b97f4a7c15u >> (64 - kBucketBits); }
+
+  Bucket buckets_[size_t{1} << kBucketBits] = {};
+  std::atomic<uint32_t> turns_{0};
 };
 
 }  // namespace xsched::shim

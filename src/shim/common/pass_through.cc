@@ -30,9 +30,8 @@ constexpr size_t kMaxFileSize = size_t{1} << 20;
 constinit NoDestroy<PassRules> rules;
 constinit Mutex reading;  // serialises reading them; then they stay as they are
 
-// A function's number, and whether it passes from there.
+// Whether a function passes from there.
 constinit CallSites callers;
-constexpr int kPasses = 1 << 15;
 
 // As much of the file as `text` holds; false: it is not all, or cannot be read.
 bool ReadWhole(const char* path, Array<char>* text) {
@@ -90,12 +89,12 @@ bool LooksUpPassThrough(const void* caller, int function) {
   PassThrough known = pass_through.load(std::memory_order_acquire);
   if (known == PassThrough::kUnknown) known = ReadRules();
   if (known == PassThrough::kNobody) return false;
-  int found = callers.Find(caller);
-  if (found == CallSites::kUnknown || (found & ~kPasses) != function) {
-    found = function | (Decide(caller, function) ? kPasses : 0);
-    callers.Remember(caller, static_cast<uint16_t>(found));
+  int passes = callers.Find(caller, function);
+  if (passes == CallSites::kUnknown) {
+    passes = Decide(caller, function);
+    callers.Remember(caller, passes, function);
   }
-  return (found & kPasses) != 0;
+  return passes != 0;
 }
 
 void ForgetPassThrough() {

@@ -1,6 +1,10 @@
 #include "shim/hip/commands.h"
 
+#include "shim/common/call_sites.h"
+
 namespace xsched::shim {
+
+static_assert(hip::kFunctionCount <= CallSites::kQuestions, "passing through is remembered per function");
 
 const char* FunctionName(int function) { return hip::kFunctionNames[function]; }
 

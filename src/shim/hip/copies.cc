@@ -21,9 +21,11 @@ namespace {
 constinit const WrappedFunctions kNoFunctions = {};
 constinit Copy nowhere = {};
 
-// The index of the caller's copy.
-constinit shim::CallSites callers;
+// The index of the copy that the code at an address is bound to.
+constinit shim::CallSites bindings;
+static_assert(kMaxRuntimes <= shim::CallSites::kAnswers);
 
+// The copy that made a handle.
 constinit NoDestroy<PointerMap<Copy>> makers;
 constinit Mutex mutex;  // serialises the filling of tables
 
@@ -44,13 +46,12 @@ void LookUpExported(const Runtime& runtime, WrappedFunctions* out) {
   }
 }
 
-void Tell(const void* site, const Runtime& runtime) {
-  const link_map* library = shim::LibraryAt(site);
-  if (shim::FirstTold(shim::Told::kBinding, library))
-    shim::Tell("[XSched] HIP: %s uses %s\n", shim::NameForPeople(library), runtime.path());
-}
-
 }  // namespace
+
+void Copy::Meet(Runtime& runtime) {
+  if (runtime_.exchange(&runtime, std::memory_order_acq_rel) == nullptr)
+    copy_count.fetch_add(1, std::memory_order_relaxed);
+}
 
 Copy* CopyOf(Runtime* runtime) {
   if (runtime == nullptr) return nullptr;
@@ -62,42 +63,56 @@ Copy* CopyOf(Runtime* runtime) {
   MutexLock lock(mutex);
   if (copy.exported.load(std::memory_order_relaxed) != nullptr) return &copy;
   copy.exported_functions = functions;
-  copy.runtime = runtime;
+  copy.Meet(*runtime);
   const WrappedFunctions* none = nullptr;
   // Not where its dispatch table has come first.
   copy.by_pointer.compare_exchange_strong(none, &copy.exported_functions, std::memory_order_release);
   copy.exported.store(&copy.exported_functions, std::memory_order_release);
-  copy_count.fetch_add(1, std::memory_order_relaxed);
   return &copy;
 }
 
 Target ByLinking(const void* site) {
-  const int known = callers.Find(site);
+  const int known = bindings.Find(site);
   if (known != shim::CallSites::kUnknown) [[likely]]
     return {&copies[known], &copies[known].exported_functions};
   Copy* copy = CopyOf(RuntimeOfCaller(site));
   if (copy == nullptr) return {&nowhere, &kNoFunctions};
-  callers.Remember(site, static_cast<uint16_t>(copy - copies));
-  Tell(site, *copy->runtime);
+  bindings.Remember(site, static_cast<int>(copy - copies));
+  TellBinding(site, *copy);
   return {copy, &copy->exported_functions};
 }
 
-void Made(Copy& copy, const void* handle) {
+void TellBinding(const void* site, const Copy& copy) {
+  const link_map* library = shim::LibraryAt(site);
+  if (shim::FirstTold(shim::Told::kBinding, library))
+    shim::Tell("[XSched] HIP: %s uses %s\n", shim::NameForPeople(library), copy.runtime().path());
+}
+
+void ForgetCallers() { bindings.Forget(); }
+
+bool Call::GoesBy(Handle handle) {
+  Copy* maker = handle.value == nullptr ? nullptr : makers->Find(reinterpret_cast<uint64_t>(handle.value));
+  if (maker == nullptr) return false;
+  if (maker != target_.copy) target_ = ByPointer(*maker);
+  return true;
+}
+
+bool Call::GoesBy(Code code) {
+  if (code.address == nullptr) return false;
+  const Target target = ByLinking(code.address);
+  if (target.copy == &nowhere) return false;
+  if (target.copy != target_.copy) target_ = ByPointer(*target.copy);
+  return true;
+}
+
+void Call::Remember(const void* handle) const {
   if (handle == nullptr) return;
   InstallForkHandler();
-  makers->Insert(reinterpret_cast<uint64_t>(handle), &copy);
+  makers->Insert(reinterpret_cast<uint64_t>(handle), &copy());
 }
 
-void Gone(const void* handle) {
+void Call::Ends(const void* handle) const {
   if (handle != nullptr) makers->Remove(reinterpret_cast<uint64_t>(handle));
 }
-
-Target TargetOfHandle(const Target& target, const void* handle) {
-  Copy* maker = handle == nullptr ? nullptr : makers->Find(reinterpret_cast<uint64_t>(handle));
-  if (maker == nullptr || maker == target.copy) return target;
-  return ByPointer(*maker);
-}
-
-void ForgetCallers() { callers.Forget(); }
 
 }  // namespace xsched::hip

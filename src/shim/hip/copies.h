@@ -6,7 +6,8 @@
 //   by pointer   a function that was looked up in a copy (dlsym, hipGetProcAddress), or an entry of its
 //                dispatch table: each copy has wrappers of its own, and the one called says which copy it is
 //
-// Streams and events are used in the copy that made them, whoever calls.
+// Then, where there are several: streams, events, functions and graphs are used in the copy that made them,
+// whoever calls.
 #pragma once
 
 #include <atomic>
@@ -20,17 +21,27 @@ namespace xsched::hip {
 // As many have ways in by pointer; calls of more copies are scheduled by linking alone.
 inline constexpr int kMaxCopies = 8;
 
-struct Copy {
-  Runtime* runtime = nullptr;  // written before `exported`, or `by_pointer`, is
+class Copy {
+ public:
+  // Once per copy is enough; its tables are set after it.
+  void Meet(Runtime& runtime);
+  // REQUIRES: it was met.
+  Runtime& runtime() const { return *runtime_.load(std::memory_order_acquire); }
+
   // As programs link to them; null: not looked up so far.
   std::atomic<const WrappedFunctions*> exported{nullptr};
   // What a way in by pointer goes on to: what its dispatch table had before us; without one, as exported.
   std::atomic<const WrappedFunctions*> by_pointer{nullptr};
   WrappedFunctions exported_functions = {};
   WrappedFunctions table_functions = {};
+
+ private:
+  std::atomic<Runtime*> runtime_{nullptr};
 };
 
 extern Copy copies[kMaxRuntimes];
+// How many were met.
+extern std::atomic<int> copy_count;
 
 struct Target {
   Copy* copy;
@@ -44,15 +55,21 @@ inline Target ByPointer(Copy& copy) { return {&copy, copy.by_pointer.load(std::m
 // Its functions looked up, if they were not. Null: none such.
 Copy* CopyOf(Runtime* runtime);
 
-// The handles that were made in each copy. With one copy alone they are all its.
-void Made(Copy& copy, const void* handle);
-void Gone(const void* handle);
-extern std::atomic<int> copy_count;
-// Where a call that uses `handle` goes instead, if another copy made it.
-Target TargetOfHandle(const Target& target, const void* handle);
-
+// `site` is bound to the copy: told once per library.
+void TellBinding(const void* site, const Copy& copy);
 // Libraries have gone.
 void ForgetCallers();
+
+// What a call is about: what a copy has made, or a function or variable of the program's own, which belongs
+// to the copy that its library is linked to.
+struct Handle {
+  const void* value;
+  explicit Handle(const void* handle) : value(handle) {}
+};
+struct Code {
+  const void* address;
+  explicit Code(const void* code) : address(code) {}
+};
 
 inline constexpr hipError_t kNoSuchFunction = hipErrorNotSupported;
 
@@ -80,13 +97,25 @@ class Call {
   int function() const { return function_; }
   const void* site() const { return site_; }
 
-  // The call is about `handle`, a stream or event: it goes to the copy that made it.
-  void Uses(const void* handle) {
+  // What the call is about: the first that a copy is known for decides where it goes.
+  template <typename... Things>
+  void Uses(Things... things) {
     if (copy_count.load(std::memory_order_relaxed) > 1) [[unlikely]]
-      target_ = TargetOfHandle(target_, handle);
+      static_cast<void>((GoesBy(things) || ...));
   }
+  // What *handle is now, the copy has made. Null: the program did not want it.
+  template <typename Object>
+  void Made(const Object* handle) const {
+    if (handle != nullptr) Remember(*handle);
+  }
+  // The handle may be another's from now on.
+  void Ends(const void* handle) const;
 
  private:
+  bool GoesBy(Handle handle);
+  bool GoesBy(Code code);
+  void Remember(const void* handle) const;
+
   Target target_;
   const int function_;
   const void* const site_;

@@ -5,7 +5,7 @@
 namespace xsched::hip {
 namespace {
 
-uint64_t HomeOf(const Copy& copy, int device) { return NullStreamKey(copy.runtime->index(), device); }
+uint64_t HomeOf(const Copy& copy, int device) { return NullStreamKey(copy.runtime().index(), device); }
 
 }  // namespace
 

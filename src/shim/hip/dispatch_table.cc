@@ -2,7 +2,7 @@
 // function runs, each copy offers its dispatch table to a library that exports these two functions. We put
 // our wrappers there; so every call is caught, however its caller is linked.
 //
-//   program -> the runtime's exported function -> its table: our wrapper -> the runtime's function
+//   program -> the runtime's exported function -> its table: our wrapper -> a profiler's -> the runtime's own
 //
 // This may run inside the dynamic linker: nothing is done here but exchanging pointers.
 #include <dlfcn.h>
@@ -27,64 +27,75 @@ struct DispatchTable {
   }
 };
 
-// The functions of a table before ours, for the copy that they are of.
-struct Originals {
+// A table as it was when it was offered first: the runtime's own functions.
+struct Offered {
+  std::atomic<const DispatchTable*> table{nullptr};
   int count = 0;
   void* functions[kTableLength] = {};
 };
 
-constinit Originals originals[kMaxRuntimes] = {};
-constinit std::atomic<int> tables{0};
+constinit Offered offered[kMaxRuntimes] = {};
 
-void* OriginalOf(const void* data, const char* name) {
-  const auto* original = static_cast<const Originals*>(data);
-  for (int i = 0; i < original->count; ++i) {
-    if (strcmp(kTable[i].name, name) == 0) return original->functions[i];
+void* FunctionOf(const void* data, const char* name) {
+  const auto* own = static_cast<const Offered*>(data);
+  for (int i = 0; i < own->count; ++i) {
+    if (strcmp(kTable[i].name, name) == 0) return own->functions[i];
   }
   return nullptr;
 }
 
-const void* FirstFunction(const Originals& original) {
-  for (int i = 0; i < original.count; ++i) {
-    if (original.functions[i] != nullptr) return original.functions[i];
+const void* FirstFunction(const Offered& own) {
+  for (int i = 0; i < own.count; ++i) {
+    if (own.functions[i] != nullptr) return own.functions[i];
   }
   return nullptr;
 }
 
-void Patch(DispatchTable* table) {
-  const int number = tables.fetch_add(1, std::memory_order_relaxed);
-  if (number >= kMaxRuntimes) return;
-  Originals& original = originals[number];
-  original.count = table->count();
-  memcpy(original.functions, table->functions, sizeof(void*) * static_cast<size_t>(original.count));
-  const void* any = FirstFunction(original);
-  Runtime* runtime = any == nullptr ? nullptr : RegisterDispatchTable(any, OriginalOf, &original);
+// Null: there are too many, or it was offered before (all are, again, when a profiler is attached later).
+Offered* Keep(const DispatchTable& table) {
+  for (Offered& place : offered) {
+    const DispatchTable* there = nullptr;
+    if (place.table.compare_exchange_strong(there, &table, std::memory_order_acq_rel)) {
+      place.count = table.count();
+      memcpy(place.functions, table.functions, sizeof(void*) * static_cast<size_t>(place.count));
+      return &place;
+    }
+    if (there == &table) return nullptr;
+  }
+  return nullptr;
+}
+
+// The copy that offers the table. Null: it is to stay as it is.
+Copy* Meet(const DispatchTable& table) {
+  const Offered* own = Keep(table);
+  const void* any = own == nullptr ? nullptr : FirstFunction(*own);
+  Runtime* runtime = any == nullptr ? nullptr : RegisterDispatchTable(any, FunctionOf, own);
   const int index = runtime == nullptr ? kMaxCopies : runtime->index();
-  if (index >= kMaxCopies) return;
-  Copy& copy = copies[index];
-  for (int i = 0; i < original.count; ++i) {
+  if (index >= kMaxCopies) return nullptr;
+  copies[index].Meet(*runtime);
+  return &copies[index];
+}
+
+// Its wrappers go on to what is in the table by now.
+void PutWrappers(Copy& copy, DispatchTable& table) {
+  for (int i = 0; i < table.count(); ++i) {
     if (kTable[i].function >= 0)
-      reinterpret_cast<void**>(&copy.table_functions)[kTable[i].function] = original.functions[i];
+      reinterpret_cast<void**>(&copy.table_functions)[kTable[i].function] = table.functions[i];
   }
-  if (copy.exported.load(std::memory_order_acquire) == nullptr) copy.runtime = runtime;
   copy.by_pointer.store(&copy.table_functions, std::memory_order_release);
-  for (int i = 0; i < original.count; ++i) {
-    if (kTable[i].function >= 0 && original.functions[i] != nullptr)
-      table->functions[i] = kWrappers[kTable[i].function].by_pointer[index];
+  for (int i = 0; i < table.count(); ++i) {
+    if (kTable[i].function >= 0 && table.functions[i] != nullptr)
+      table.functions[i] = kWrappers[kTable[i].function].by_pointer[&copy - copies];
   }
 }
 
-// ---- a profiler that is loaded as well ----
+// ---- a profiler that is loaded as well, behind this library in the global scope ----
 
 using SetTable = int(const char* name, uint64_t version, uint64_t instance, void** tables, uint64_t count);
 
 // Null: there is none.
-SetTable* ProfilersSetTable(const SetTable* ours) {
-  constexpr char kName[] = "rocprofiler_set_api_table";
-  auto* next = reinterpret_cast<SetTable*>(shim::RealDlsym(RTLD_NEXT, kName));
-  // A shim that was not preloaded comes last in the global scope: the profiler's is the first one there.
-  if (next == nullptr) next = reinterpret_cast<SetTable*>(shim::RealDlsym(RTLD_DEFAULT, kName));
-  return next == ours ? nullptr : next;
+SetTable* ProfilersSetTable() {
+  return reinterpret_cast<SetTable*>(shim::RealDlsym(RTLD_NEXT, "rocprofiler_set_api_table"));
 }
 
 }  // namespace
@@ -97,16 +108,17 @@ extern "C" {
 // That it is there is what the runtime looks for. A profiler calls all that there are: we want nothing of it.
 XSCHED_EXPORT void* rocprofiler_configure(uint32_t, const char*, uint32_t, void*) { return nullptr; }
 
-// The profiler comes first, and so is called behind us: it sees what is launched, when it is.
+// Called for each table of each library of ROCm's; "hip" is the one with the functions that programs call.
+// The profiler is told before us, and so is called behind us: it sees what is launched, when it is.
 XSCHED_EXPORT int rocprofiler_set_api_table(const char* name, uint64_t version, uint64_t instance,
                                             void** api_tables, uint64_t count) {
   using namespace xsched::hip;
-  SetTable* next = ProfilersSetTable(rocprofiler_set_api_table);
+  const bool is_hip = name != nullptr && strcmp(name, "hip") == 0 && api_tables != nullptr && count != 0;
+  auto* table = is_hip ? static_cast<DispatchTable*>(api_tables[0]) : nullptr;
+  Copy* copy = table == nullptr ? nullptr : Meet(*table);
+  SetTable* next = ProfilersSetTable();
   const int result = next == nullptr ? 0 : next(name, version, instance, api_tables, count);
-  if (name != nullptr && strcmp(name, "hip") == 0 && api_tables != nullptr && count != 0 &&
-      api_tables[0] != nullptr) {
-    Patch(static_cast<DispatchTable*>(api_tables[0]));
-  }
+  if (copy != nullptr) PutWrappers(*copy, *table);
   return result;
 }
 

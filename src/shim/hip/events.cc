@@ -8,7 +8,7 @@ namespace {
 
 bool HasHappened(const Copy& copy, hipEvent_t event) {
   preempt::ReentrancyGuard guard;
-  const Functions& next = copy.runtime->next();
+  const Functions& next = copy.runtime().next();
   KeepLastError keep(next);
   RelaxedCaptureMode relaxed(next);
   return next.hipEventQuery(event) == hipSuccess;

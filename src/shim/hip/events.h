@@ -14,24 +14,16 @@ inline uint64_t HandleOf(hipEvent_t event) { return reinterpret_cast<uint64_t>(e
 // Around hipEventCreate.
 class EventCreation {
  public:
-  explicit EventCreation(const Call& call) : copy_(call.copy()) {}
+  explicit EventCreation(const Call&) {}
   void Finish(hipError_t result, const hipEvent_t* event) {
-    if (result != hipSuccess || event == nullptr) return;
-    shim::AddEvent(HandleOf(*event));
-    Made(copy_, *event);
+    if (result == hipSuccess && event != nullptr) shim::AddEvent(HandleOf(*event));
   }
-
- private:
-  Copy& copy_;
 };
 
 // Around hipEventDestroy.
 class EventDestruction {
  public:
-  EventDestruction(const Call&, hipEvent_t event) {
-    shim::RemoveEvent(HandleOf(event));
-    Gone(event);
-  }
+  EventDestruction(const Call&, hipEvent_t event) { shim::RemoveEvent(HandleOf(event)); }
   void Finish(hipError_t) {}
 };
 

@@ -12,17 +12,27 @@
 namespace xsched::hip {
 namespace {
 
+void* AddressOf(const WrappedFunctions& functions, int function) {
+  return reinterpret_cast<void* const*>(&functions)[function];
+}
+
+// A table is as long as its copy is new.
+bool IsInTable(const Copy& copy, int function) {
+  return copy.by_pointer.load(std::memory_order_acquire) == &copy.table_functions &&
+         AddressOf(copy.table_functions, function) != nullptr;
+}
+
 // The wrapper for `found`, the function as the copy exports it.
 void* WrapperFor(const Copy& copy, int function, void* found) {
   const ptrdiff_t index = &copy - copies;
   // Its dispatch table catches the call; and more copies have no ways in by pointer.
-  if (index >= kMaxCopies || copy.runtime->has_table()) return found;
+  if (index >= kMaxCopies || IsInTable(copy, function)) return found;
   return kWrappers[function].by_pointer[index];
 }
 
 bool IsThe(const Copy& copy, int function, const void* found) {
   const WrappedFunctions* exported = copy.exported.load(std::memory_order_acquire);
-  return function >= 0 && exported != nullptr && reinterpret_cast<void* const*>(exported)[function] == found;
+  return function >= 0 && exported != nullptr && AddressOf(*exported, function) == found;
 }
 
 // Of its function with that name or, where the program asked for the calling thread's own default stream, of
@@ -54,9 +64,12 @@ int WrappedFunction(const char* symbol) {
 
 void AddressLookup::Finish(hipError_t result, const char* symbol, void** address) const {
   if (result != hipSuccess || symbol == nullptr || address == nullptr || *address == nullptr) return;
-  if (CopyOf(copy_.runtime) == nullptr) return;
-  const int function = FunctionOf(copy_, symbol, *address);
-  if (function >= 0) *address = WrapperFor(copy_, function, *address);
+  const Copy* copy = CopyOf(&call_.copy().runtime());
+  if (copy == nullptr) return;
+  const int function = FunctionOf(*copy, symbol, *address);
+  if (function < 0) return;
+  *address = WrapperFor(*copy, function, *address);
+  TellBinding(call_.site(), *copy);
 }
 
 }  // namespace xsched::hip
@@ -78,7 +91,8 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
     void* next = RealDlsym(RTLD_NEXT, name);
     Copy* copy = CopyOf(next != nullptr ? RuntimeAt(next) : RuntimeOfCaller(caller));
     if (copy == nullptr) return {next, 1};
-    void* found = reinterpret_cast<void* const*>(&copy->exported_functions)[function];
+    TellBinding(caller, *copy);
+    void* found = AddressOf(copy->exported_functions, function);
     return {found == nullptr ? next : WrapperFor(*copy, function, found), 1};
   }
   void* found = RealDlsym(handle, name);
@@ -88,6 +102,7 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
   // Another library's function of that name is not ours to replace.
   Copy* copy = CopyOf(RuntimeAt(found));
   if (copy == nullptr || !IsThe(*copy, function, found)) return {found, 1};
+  TellBinding(caller, *copy);
   return {WrapperFor(*copy, function, found), 1};
 }
 

@@ -12,11 +12,11 @@ int WrappedFunction(const char* symbol);
 // Around hipGetProcAddress and hipGetDriverEntryPoint.
 class AddressLookup {
  public:
-  explicit AddressLookup(const Call& call) : copy_(call.copy()) {}
+  explicit AddressLookup(const Call& call) : call_(call) {}
   void Finish(hipError_t result, const char* symbol, void** address) const;
 
  private:
-  const Copy& copy_;
+  const Call& call_;
 };
 
 }  // namespace xsched::hip

@@ -1,134 +1,22 @@
 // The shim over stand-ins for the runtime, of which each test loads copies of its own. This program is linked
 // to the shim, which so comes first in its global scope, as if it were preloaded.
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
 #include <thread>
+#include <type_traits>
 
-#include "hal/hip/queue.h"
-#include "hal/hip/stream_key.h"
-#include "hal/hip/testing/fake_runtime.h"
-#include "hip/functions.h"
-#include "preempt/launch.h"
-#include "shim/hip/testing/offered_runtime.h"
-#include "xsched/xsched.h"
+#include "shim/hip/copies.h"
+#include "shim/hip/testing/copy_of_runtime.h"
 
 using namespace xsched::hip;
-using xsched::preempt::XQueue;
 
 // As programs declare them.
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream) \
-  extern "C" hipError_t name parameters __asm__(symbol);
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \
+  extern "C" result name parameters __asm__(symbol);
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
 
+namespace xsched::hip {
 namespace {
-
-namespace fs = std::filesystem;
-
-const int kLength = [] {
-  int length = 0;
-#define XSCHED_TABLE_ENTRY(name) ++length;
-#include "hip/standin.inc"
-#undef XSCHED_TABLE_ENTRY
-  return length;
-}();
-
-// The number of a function in the dispatch table.
-int NumberInTable(const std::string& wanted) {
-  int number = 0;
-#define XSCHED_TABLE_ENTRY(name)      \
-  if (wanted == #name) return number; \
-  ++number;
-#include "hip/standin.inc"
-#undef XSCHED_TABLE_ENTRY
-  return -1;
-}
-
-constexpr char kNumber[] = "0000";
-
-// Copies a file, with `number` in the place of each kNumber behind the runtime's name.
-void CopyWithNumber(const fs::path& from, const fs::path& to, const std::string& number) {
-  std::ifstream in(from, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  const std::string name = "libamdhip64.so.";
-  for (size_t at = 0; (at = text.find(name + kNumber, at)) != std::string::npos; ++at)
-    text.replace(at + name.size(), number.size(), number);
-  std::ofstream(to, std::ios::binary) << text;
-}
-
-// A copy of the runtime, and a library that is linked to it, in a folder of their own. Names differ as well:
-// the dynamic linker would else take the one for the other.
-class CopyOfRuntime {
- public:
-  CopyOfRuntime() {
-    static int count = 1000;
-    const std::string number = std::to_string(++count);
-    folder_ = fs::temp_directory_path() / ("xsched-hip-" + std::to_string(getpid()) + "-" + number);
-    path_ = folder_ / ("libamdhip64.so." + number);
-    fs::create_directory(folder_);
-    CopyWithNumber(fs::path(XSCHED_STANDIN_FOLDER) / "libamdhip64.so.0000", path_, number);
-    CopyWithNumber(fs::path(XSCHED_STANDIN_FOLDER) / "liblinked.so", folder_ / "liblinked.so", number);
-    // As Python opens its modules.
-    linked_ = dlopen((folder_ / "liblinked.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
-    EXPECT_NE(linked_, nullptr) << dlerror();
-    runtime_ = dlopen(path_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    EXPECT_NE(runtime_, nullptr) << "the library is linked to another copy";
-  }
-  ~CopyOfRuntime() { fs::remove_all(folder_); }
-
-  void* handle() const { return runtime_; }
-
-  template <typename... Args>
-  hipError_t Library(const char* name, Args... args) const {
-    return reinterpret_cast<hipError_t (*)(Args...)>(dlsym(linked_, name))(args...);
-  }
-  template <typename Function>
-  Function* Fake(const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(runtime_, name));
-  }
-  int CallsOf(const char* symbol) const { return Fake<decltype(FakeCallsOf)>("FakeCallsOf")(symbol); }
-  void Finish(hipStream_t stream, uint64_t count) const {
-    Fake<decltype(FakeFinish)>("FakeFinish")(stream, count);
-  }
-  uint64_t Launched(hipStream_t stream) const { return Fake<decltype(FakeLaunched)>("FakeLaunched")(stream); }
-  void OfferTable(int length, int instance) const {
-    Fake<decltype(FakeOfferTable)>("FakeOfferTable")(static_cast<uint64_t>(length),
-                                                     static_cast<uint64_t>(instance));
-  }
-  // The runtime's own function, past whatever we do about looking it up.
-  template <typename Function>
-  Function* Exported(const char* symbol) const {
-    return reinterpret_cast<Function*>(Fake<decltype(FakeExported)>("FakeExported")(symbol));
-  }
-
-  Runtime* runtime() const { return RuntimeAt(Fake<void>("FakeLaunch")); }
-  uint64_t NullKey() const { return NullStreamKey(runtime()->index(), 0); }
-  hipStream_t NewStream() const {
-    hipStream_t stream = nullptr;
-    EXPECT_EQ(Library("LibraryMakeStream", &stream), hipSuccess);
-    return stream;
-  }
-
- private:
-  fs::path folder_;
-  fs::path path_;
-  void* linked_ = nullptr;
-  void* runtime_ = nullptr;
-};
-
-uint64_t KeyOf(hipStream_t stream) { return reinterpret_cast<uint64_t>(stream); }
-XQueue* QueueOf(uint64_t key) { return xsched::preempt::FindXQueue(kPlatformHIP, key); }
-uint64_t Commands(uint64_t key) {
-  XQueue* queue = QueueOf(key);
-  return queue == nullptr ? 0 : xsched::preempt::SubmittedNow(queue);
-}
 
 // The handle of the XQueue that the shim has made.
 XQueueHandle HandleOf(const CopyOfRuntime& copy, hipStream_t stream) {
@@ -169,28 +57,135 @@ TEST(HipShim, a_stream_is_used_in_the_copy_that_made_it) {
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
 
-template <typename Result, typename... Args>
-Result CallWithNothing(Result (*function)(Args...)) {
-  return function(Args{}...);
+// ---- what another copy has made: natively an error ----
+
+// Calls that are bound to `b`, with what `a` has made.
+class HipTwoCopies : public testing::Test {
+ protected:
+  CopyOfRuntime a_, b_;
+};
+
+TEST_F(HipTwoCopies, a_function_is_launched_in_the_copy_that_has_it) {
+  b_.NewStream();
+  hipFunction_t function = nullptr;
+  ASSERT_EQ(a_.Library("LibraryFunction", &function), hipSuccess);
+  EXPECT_EQ(b_.Call(hipModuleLaunchKernel, "hipModuleLaunchKernel", function, 1, 1, 1, 1, 1, 1, 0, nullptr,
+                    nullptr, nullptr),
+            hipSuccess);
+  EXPECT_EQ(a_.Launched(nullptr), 1u);
+  EXPECT_EQ(Commands(a_.NullKey()), 1u);
+  EXPECT_EQ(b_.Call(hipFuncGetAttribute, "hipFuncGetAttribute", nullptr, 0, function), hipSuccess);
 }
+
+TEST_F(HipTwoCopies, a_graph_is_built_and_launched_in_the_copy_that_has_it) {
+  b_.NewStream();
+  hipGraph_t graph = nullptr;
+  hipGraphNode_t node = nullptr;
+  hipGraphExec_t exec = nullptr;
+  ASSERT_EQ(a_.Library("LibraryGraph", &graph), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphAddEmptyNode, "hipGraphAddEmptyNode", &node, graph, nullptr, 0), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", node, nullptr), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphInstantiateWithFlags, "hipGraphInstantiateWithFlags", &exec, graph, 0),
+            hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphLaunch, "hipGraphLaunch", exec, nullptr), hipSuccess);
+  EXPECT_EQ(a_.Launched(nullptr), 1u);
+}
+
+TEST_F(HipTwoCopies, a_captured_graph_belongs_to_the_copy_of_its_stream) {
+  b_.NewStream();
+  hipStream_t stream = a_.NewStream();
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(b_.Call(hipStreamBeginCapture, "hipStreamBeginCapture", stream, hipStreamCaptureModeGlobal),
+            hipSuccess);
+  ASSERT_EQ(b_.Call(hipStreamEndCapture, "hipStreamEndCapture", stream, &graph), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphAddEmptyNode, "hipGraphAddEmptyNode", new hipGraphNode_t, graph, nullptr, 0),
+            hipSuccess);
+}
+
+TEST_F(HipTwoCopies, a_stream_and_an_event_tell_of_themselves_in_their_copy) {
+  b_.NewStream();
+  hipStream_t stream = a_.NewStream();
+  hipEvent_t event = nullptr;
+  unsigned flags = 1;
+  EXPECT_EQ(b_.Call(hipStreamGetFlags, "hipStreamGetFlags", stream, &flags), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGetStreamDeviceId, "hipGetStreamDeviceId", stream), 0);
+  ASSERT_EQ(a_.Call(hipEventCreateWithFlags, "hipEventCreateWithFlags", &event, 0), hipSuccess);
+  EXPECT_EQ(b_.Call(hipEventRecord, "hipEventRecord", event, stream), hipSuccess);
+  EXPECT_EQ(b_.Call(hipEventQuery, "hipEventQuery", event), hipSuccess);
+}
+
+TEST_F(HipTwoCopies, what_has_ended_is_nobodys) {
+  hipStream_t stream = a_.NewStream();
+  b_.NewStream();
+  ASSERT_EQ(b_.Call(hipStreamDestroy, "hipStreamDestroy", stream), hipSuccess);
+  unsigned flags = 0;
+  EXPECT_EQ(b_.Call(hipStreamGetFlags, "hipStreamGetFlags", stream, &flags), hipErrorContextIsDestroyed);
+  EXPECT_EQ(b_.CallsOf("hipStreamGetFlags"), 1);
+}
+
+// A tail call: its return address is in this program, which is bound to the first copy.
+TEST_F(HipTwoCopies, a_programs_variable_belongs_to_the_copy_of_its_library) {
+  a_.NewStream();
+  b_.NewStream();
+  EXPECT_EQ(b_.Library("LibraryCopyToVariable"), hipSuccess);
+  EXPECT_EQ(a_.Library("LibraryCopyToVariable"), hipSuccess);
+  EXPECT_EQ(a_.Launched(nullptr), 1u);
+  EXPECT_EQ(b_.Launched(nullptr), 1u);
+}
+
+// So it is for the dynamic linker: all that a library has bound by itself is bound to that copy.
+TEST(HipShim, a_copy_in_the_global_scope_comes_first) {
+  CopyOfRuntime a(RTLD_GLOBAL), b;
+  EXPECT_EQ(b.Library("LibrarySet", hipStream_t{}), hipSuccess);
+  EXPECT_EQ(a.CallsOf("hipMemsetAsync"), 1);
+  EXPECT_EQ(b.CallsOf("hipMemsetAsync"), 0);
+}
+
+TEST(HipShim, more_copies_than_have_ways_in_by_pointer_are_scheduled_by_linking) {
+  CopyOfRuntime copies[kMaxCopies + 1];
+  for (const CopyOfRuntime& copy : copies) {
+    hipStream_t stream = copy.NewStream();
+    EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+    EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+  }
+}
+
+// ---- every function ----
+
+template <typename Result, typename... Args>
+bool SucceedsWithNothing(Result (*function)(Args...)) {
+  if constexpr (std::is_void_v<Result>) {
+    function(Args{}...);
+    return true;
+  } else {
+    return function(Args{}...) == Result{};
+  }
+}
+
+struct WrappedFunction {
+  const char* symbol;
+  bool launches;
+  bool (*succeeds)();
+};
+const WrappedFunction kWrapped[] = {
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \
+  {symbol, launches, [] { return SucceedsWithNothing(name); }},
+#include "hip/standin.inc"
+#undef XSCHED_FUNCTION
+};
 
 TEST(HipShim, every_command_on_the_null_stream_counts) {
   CopyOfRuntime copy;
   copy.NewStream();
-  uint64_t expected = 0;
   const uint64_t per_thread = PerThreadStreamKey(copy.runtime()->index(), 0, 1);
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream)          \
-  if (launches) {                                                                       \
-    const std::string function = symbol;                                                \
-    const uint64_t before = Commands(copy.NullKey()) + Commands(per_thread);            \
-    EXPECT_EQ(CallWithNothing(name), hipSuccess) << function;                           \
-    EXPECT_EQ(Commands(copy.NullKey()) + Commands(per_thread), before + 1) << function; \
-    EXPECT_EQ(copy.CallsOf(symbol), 1) << function;                                     \
-    copy.Finish(nullptr, 1);                                                            \
-    ++expected;                                                                         \
+  uint64_t expected = 0;
+  for (const WrappedFunction& function : kWrapped) {
+    if (!function.launches) continue;
+    EXPECT_TRUE(function.succeeds()) << function.symbol;
+    EXPECT_EQ(Commands(copy.NullKey()) + Commands(per_thread), ++expected) << function.symbol;
+    EXPECT_EQ(copy.CallsOf(function.symbol), 1) << function.symbol;
+    copy.Finish(nullptr, 1);
   }
-#include "hip/standin.inc"
-#undef XSCHED_FUNCTION
   EXPECT_GT(Commands(per_thread), 20u) << "the _spt variants";
   EXPECT_GT(expected, 90u);
 }
@@ -198,14 +193,14 @@ TEST(HipShim, every_command_on_the_null_stream_counts) {
 TEST(HipShim, every_wrapped_function_passes_on_to_the_runtime) {
   CopyOfRuntime copy;
   copy.NewStream();
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream) \
-  if (std::string(symbol) != "hipGetProcAddress" &&                            \
-      std::string(symbol).find("Create") == std::string::npos && !launches) {  \
-    CallWithNothing(name);                                                     \
-    EXPECT_EQ(copy.CallsOf(symbol), 1) << symbol;                              \
+  for (const WrappedFunction& function : kWrapped) {
+    const std::string symbol = function.symbol;
+    // These want somewhere to put something.
+    if (function.launches || symbol == "hipGetProcAddress" || symbol.find("Create") != std::string::npos)
+      continue;
+    function.succeeds();
+    EXPECT_EQ(copy.CallsOf(function.symbol), 1) << symbol;
   }
-#include "hip/standin.inc"
-#undef XSCHED_FUNCTION
 }
 
 TEST(HipShim, a_configured_launch_goes_to_the_stream_that_was_said_before) {
@@ -268,6 +263,13 @@ TEST(HipShim, a_reset_takes_all_queues_of_the_device) {
   EXPECT_EQ(QueueOf(copy.NullKey()), nullptr);
 }
 
+TEST(HipShim, a_function_that_returns_nothing_counts) {
+  CopyOfRuntime copy;
+  hipStream_t stream = copy.NewStream();
+  hipLaunchKernelGGLImpl_cxx(0, nullptr, nullptr, 0, stream, nullptr);
+  EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+}
+
 // ---- held queues ----
 
 TEST(HipShim, a_held_stream_holds_its_next_launch_and_no_wait) {
@@ -309,10 +311,28 @@ TEST(HipShim, a_function_looked_up_in_a_copy_goes_to_that_copy) {
   EXPECT_EQ(Commands(b.NullKey()), 1u);
 }
 
+// As programs do who look for whatever the process has.
+TEST(HipShim, a_function_looked_up_in_the_default_scope_goes_to_the_callers_copy) {
+  CopyOfRuntime a, b;
+  auto* set = reinterpret_cast<hipError_t (*)(void*, int, size_t, hipStream_t)>(
+      dlsym(RTLD_DEFAULT, "hipMemsetAsync"));
+  ASSERT_NE(set, nullptr);
+  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(a.CallsOf("hipMemsetAsync"), 1) << "linked to none: the first";
+  EXPECT_EQ(Commands(a.NullKey()), 1u);
+}
+
+// An interposer's way to the next function: it keeps its meaning.
+TEST(HipShim, what_comes_next_is_what_comes_next) {
+  CopyOfRuntime a(RTLD_GLOBAL);
+  void* next = dlsym(RTLD_NEXT, "hipMemsetAsync");
+  EXPECT_EQ(next, reinterpret_cast<void*>(&hipMemsetAsync)) << "the shim's own comes after this program";
+}
+
 TEST(HipShim, what_is_not_wrapped_is_found_as_it_is) {
   CopyOfRuntime copy;
-  void* found = dlsym(copy.handle(), "hipStreamGetFlags");
-  EXPECT_EQ(found, copy.Exported<void>("hipStreamGetFlags"));
+  void* found = dlsym(copy.handle(), "hipGetDeviceCount");
+  EXPECT_EQ(found, copy.Exported<void>("hipGetDeviceCount"));
   EXPECT_EQ(dlsym(copy.handle(), "hipNoSuchFunction"), nullptr);
 }
 
@@ -335,175 +355,5 @@ TEST(HipShim, hipGetProcAddress_gives_the_per_thread_variant_where_it_is_asked_f
   EXPECT_EQ(Commands(copy.NullKey()), 0u) << "not the device's own null stream";
 }
 
-// ---- through the dispatch table ----
-
-using Set = hipError_t(void*, int, size_t, hipStream_t);
-
-TEST(HipDispatchTable, a_call_that_no_interposition_sees_is_scheduled) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength, 0);
-  auto* set = copy.Exported<Set>("hipMemsetAsync");
-  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Launched(nullptr), 2u);
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
-}
-
-TEST(HipDispatchTable, a_call_that_interposition_sees_as_well_counts_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength, 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_EQ(copy.Library("LibraryLaunch", stream), hipSuccess);
-  EXPECT_EQ(copy.Launched(stream), 2u);
-  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
-}
-
-TEST(HipDispatchTable, each_instance_goes_to_its_copy) {
-  CopyOfRuntime a, b;
-  a.OfferTable(kLength, 0);
-  b.OfferTable(kLength, 1);
-  EXPECT_EQ(b.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(a.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(b.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(a.Launched(nullptr), 1u);
-  EXPECT_EQ(b.Launched(nullptr), 2u);
-  EXPECT_EQ(Commands(a.NullKey()), 1u);
-  EXPECT_EQ(Commands(b.NullKey()), 2u);
-}
-
-TEST(HipDispatchTable, a_shorter_one_has_wrappers_as_far_as_it_goes) {
-  CopyOfRuntime copy;
-  // As it was before ROCm 6.4 had hipStreamBatchMemOp.
-  const int length = NumberInTable("hipStreamBatchMemOp");
-  ASSERT_GT(length, 400);
-  copy.OfferTable(length, 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
-  EXPECT_EQ(hipStreamBatchMemOp(nullptr, 0, nullptr, 0), hipSuccess) << "not in the table, but exported";
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
-}
-
-TEST(HipDispatchTable, what_a_longer_one_has_more_stays_as_it_is) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength + 20, 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
-  auto* entry = copy.Fake<decltype(FakeTableEntry)>("FakeTableEntry");
-  for (int i = kLength; i < kLength + 20; ++i)
-    EXPECT_EQ(entry(static_cast<uint64_t>(i)), copy.Fake<void>("FakeOfferTable"));
-}
-
-TEST(HipDispatchTable, entries_that_are_not_wrapped_stay_as_they_are) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength, 0);
-  copy.NewStream();
-  auto* entry = copy.Fake<decltype(FakeTableEntry)>("FakeTableEntry");
-  EXPECT_EQ(entry(static_cast<uint64_t>(NumberInTable("hipGetDevice"))), copy.Exported<void>("hipGetDevice"));
-  EXPECT_NE(entry(static_cast<uint64_t>(NumberInTable("hipLaunchKernel"))), nullptr);
-}
-
-TEST(HipDispatchTable, a_table_that_is_too_short_for_anything_is_left_alone) {
-  CopyOfRuntime copy;
-  copy.OfferTable(1, 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_EQ(Commands(KeyOf(stream)), 1u) << "by linking";
-}
-
-TEST(HipDispatchTable, functions_that_are_looked_up_need_no_wrapper_then) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength, 0);
-  copy.NewStream();
-  auto* set = reinterpret_cast<Set*>(dlsym(copy.handle(), "hipMemsetAsync"));
-  EXPECT_EQ(set, copy.Exported<Set>("hipMemsetAsync"));
-  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
-}
-
-TEST(HipDispatchTable, a_function_looked_up_before_the_table_was_offered_counts_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kLength, 0);
-  auto* set = reinterpret_cast<Set*>(dlsym(copy.handle(), "hipMemsetAsync"));
-  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Launched(nullptr), 2u);
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
-}
-
-// ---- passing through, and what is told: the environment is read once, so in a process of its own ----
-
-class HipPassThrough : public testing::Test {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-
-  // Exits with 0 if `commands` counted of one set and one launch of the library's.
-  [[noreturn]] static void Run(uint64_t commands) {
-    CopyOfRuntime copy;
-    hipStream_t stream = copy.NewStream();
-    copy.Library("LibrarySet", stream);
-    copy.Library("LibrarySet", stream);
-    copy.Library("LibraryLaunch", stream);
-    const bool right = copy.Launched(stream) == 3 && Commands(KeyOf(stream)) == commands;
-    copy.~CopyOfRuntime();
-    _exit(right ? 0 : 1);
-  }
-
-  static void WriteFile(const char* text) {
-    std::string path = fs::temp_directory_path() / ("xsched-pass-" + std::to_string(getpid()) + ".json");
-    FILE* file = fopen(path.c_str(), "w");
-    fputs(text, file);
-    fclose(file);
-    setenv("XSCHED_PASSTHROUGH_FILE", path.c_str(), 1);
-  }
-};
-
-TEST_F(HipPassThrough, nothing_does_by_default) { EXPECT_EXIT(Run(3), testing::ExitedWithCode(0), "^$"); }
-
-TEST_F(HipPassThrough, a_listed_library_does_and_is_told_of_once) {
-  EXPECT_EXIT(
-      {
-        setenv("XSCHED_PASSTHROUGH_LIBS", "libother.so,liblinked.so", 1);
-        setenv("XSCHED_VERBOSE", "1", 1);
-        Run(0);
-      },
-      testing::ExitedWithCode(0),
-      "^\\[XSched\\] HIP: [^\n]*liblinked.so uses [^\n]*libamdhip64.so.[0-9]*\n"
-      "\\[XSched\\] Passthrough: [^\n]*liblinked.so\n$");
-}
-
-TEST_F(HipPassThrough, a_file_says_more) {
-  EXPECT_EXIT(
-      {
-        WriteFile(R"({"passthrough_mode": "whitelist", "libraries": ["liblinked.so"],
-                      "functions": {"hipExtModuleLaunchKernel": "schedule"}})");
-        Run(1);
-      },
-      testing::ExitedWithCode(0), "^$");
-}
-
-TEST_F(HipPassThrough, all_but_the_listed_may_pass) {
-  EXPECT_EXIT(
-      {
-        WriteFile(R"({"passthrough_mode": "blacklist", "libraries": ["libmine.so"]})");
-        Run(0);
-      },
-      testing::ExitedWithCode(0), "^$");
-}
-
-TEST_F(HipPassThrough, a_file_with_a_fault_is_told_of_and_ignored) {
-  EXPECT_EXIT(
-      {
-        WriteFile("{\n\"libraries\": liblinked}");
-        Run(3);
-      },
-      testing::ExitedWithCode(0), "line 2 is not understood");
-}
-
 }  // namespace
-
-int main(int argc, char** argv) {
-  setenv("XSCHED_AUTO_XQUEUE", "1", 1);
-  testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
-}
+}  // namespace xsched::hip

@@ -17,23 +17,23 @@ namespace {
 
 // The device that `stream` is on; -1: there is no such stream.
 int DeviceOf(const Copy& copy, hipStream_t stream) {
-  const Functions& next = copy.runtime->next();
+  const Functions& next = copy.runtime().next();
   if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(copy);
   return next.hipGetStreamDeviceId(stream);
 }
 
 shim::StreamFacts FactsOf(const Copy& copy, hipStream_t stream, int device) {
-  const Functions& next = copy.runtime->next();
+  const Functions& next = copy.runtime().next();
   unsigned flags = 0;
   if (!IsDefaultStream(stream) && next.hipStreamGetFlags != nullptr) next.hipStreamGetFlags(stream, &flags);
-  return {NullStreamKey(copy.runtime->index(), device),
+  return {NullStreamKey(copy.runtime().index(), device),
           !IsNullStream(stream) && (flags & kHipStreamNonBlocking) == 0, stream == kHipStreamPerThread};
 }
 
 void MakeXQueue(const Copy& copy, int device, hipStream_t stream, uint64_t key) {
   HwQueueHandle hwq = 0;
   hipStream_t actual = IsNullStream(stream) ? kHipStreamNull : stream;
-  XResult result = HipQueueRegister(copy.runtime, device, actual, key, &hwq);
+  XResult result = HipQueueRegister(&copy.runtime(), device, actual, key, &hwq);
   // One that the program made by itself (HipQueueCreate), without an XQueue, is not ours.
   if (result == kXSchedErrorNotAllowed) return;
   if (result == kXSchedSuccess) {
@@ -48,7 +48,7 @@ void MakeXQueue(const Copy& copy, int device, hipStream_t stream, uint64_t key) 
 // The stream's record, if it is new: `make_queue` also makes its XQueue.
 shim::Stream* Meet(const Copy& copy, hipStream_t stream, uint64_t key, bool make_queue) {
   preempt::ReentrancyGuard guard;
-  const Functions& next = copy.runtime->next();
+  const Functions& next = copy.runtime().next();
   KeepLastError keep(next);
   RelaxedCaptureMode relaxed(next);
   const int device = DeviceOf(copy, stream);
@@ -75,7 +75,7 @@ shim::Stream* RecordOf(const Copy& copy, hipStream_t stream, uint64_t key) {
 }
 
 bool AskWhetherCapturing(const Copy& copy, hipStream_t stream) {
-  const Functions& next = copy.runtime->next();
+  const Functions& next = copy.runtime().next();
   if (next.hipStreamIsCapturing == nullptr) return false;
   KeepLastError keep(next);
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;

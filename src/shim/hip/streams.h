@@ -22,7 +22,7 @@ hipStream_t ActualStream(hipStream_t stream) {
 // Of the calling thread, as the copy numbers them; -1: it does not say.
 inline int CurrentDevice(const Copy& copy) {
   int device = -1;
-  return copy.runtime->next().hipGetDevice(&device) == hipSuccess ? device : -1;
+  return copy.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
 }
 
 // 0: it means no stream.
@@ -30,8 +30,8 @@ inline uint64_t KeyOf(const Copy& copy, hipStream_t stream) {
   if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
   const int device = CurrentDevice(copy);
   if (device < 0) return 0;
-  return IsNullStream(stream) ? NullStreamKey(copy.runtime->index(), device)
-                              : PerThreadStreamKey(copy.runtime->index(), device, shim::ThreadNumber());
+  return IsNullStream(stream) ? NullStreamKey(copy.runtime().index(), device)
+                              : PerThreadStreamKey(copy.runtime().index(), device, shim::ThreadNumber());
 }
 
 // The XQueue of a stream that is met here; null: it is to run unscheduled.
@@ -56,15 +56,10 @@ inline preempt::XQueue* QueueForCommand(const Copy& copy, hipStream_t stream) {
 // Around hipStreamCreate and the like.
 class StreamCreation {
  public:
-  explicit StreamCreation(const Call& call) : copy_(call.copy()) { HipStreamCreating(); }
+  explicit StreamCreation(const Call&) { HipStreamCreating(); }
   void Finish(hipError_t result, const hipStream_t* stream) {
-    const bool made = result == hipSuccess && stream != nullptr;
-    HipStreamCreated(made ? *stream : nullptr);
-    if (made) Made(copy_, *stream);
+    HipStreamCreated(result == hipSuccess && stream != nullptr ? *stream : nullptr);
   }
-
- private:
-  Copy& copy_;
 };
 
 // Around hipStreamDestroy, which may wait for what is on the stream.
@@ -75,7 +70,6 @@ class StreamDestruction {
     if (IsDefaultStream(stream)) return;
     HipStreamDestroying(stream);
     shim::ForgetStream(reinterpret_cast<uint64_t>(stream));
-    Gone(stream);
   }
   void Finish(hipError_t) {}
 

@@ -122,6 +122,7 @@ EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatu
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
   if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
+  if (status == nullptr) return Return(hipErrorInvalidValue);
   *status = actual->capturing ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
   return Return(hipSuccess);
 }

@@ -1,16 +1,19 @@
 // The outside of a stand-in for the HIP runtime, built as AMD's is since ROCm 6.2: exported functions that go
 // through a dispatch table, which is offered to tools before the first one runs. What is behind the table is
-// hal/hip/testing/fake_runtime.cc, under other names; where that has nothing, a function is here that
-// launches a command or does nothing.
+// hal/hip/testing/fake_runtime.cc and own_functions.cc, under other names; where these have nothing, a
+// function is here that launches a command or does nothing.
 #include "shim/hip/testing/offered_runtime.h"
 
 #include <dlfcn.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "hal/hip/testing/fake_runtime.h"
@@ -28,13 +31,21 @@ hipStream_t ActualStream(hipStream_t stream) {
   return kPerThread && stream == nullptr ? kHipStreamPerThread : stream;
 }
 
+template <typename Result>
+Result As(hipError_t error) {
+  if constexpr (std::is_pointer_v<Result>)
+    return nullptr;
+  else
+    return static_cast<Result>(error);
+}
+
 }  // namespace
 
 // ---- behind the table ----
 
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream)              \
-  extern "C" __attribute__((visibility("hidden"), weak)) hipError_t Own_##name parameters { \
-    return launches ? FakeLaunch stream : hipSuccess;                                       \
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream)  \
+  extern "C" __attribute__((visibility("hidden"), weak)) result Own_##name parameters { \
+    return As<result>(launches ? FakeLaunch stream : hipSuccess);                       \
   }
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
@@ -49,17 +60,28 @@ const char* const kTableNames[] = {
 #undef XSCHED_TABLE_ENTRY
 };
 
-const std::map<std::string, void*> kOwn = {
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream) \
+struct Named {
+  std::string_view symbol;
+  void* function;
+};
+const Named kOwn[] = {
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \
   {symbol, reinterpret_cast<void*>(&Own_##name)},
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
 };
 
+// Null: there is none of that name.
+void* Find(std::span<const Named> functions, std::string_view symbol) {
+  for (const Named& function : functions) {
+    if (function.symbol == symbol) return function.function;
+  }
+  return nullptr;
+}
+
 std::atomic<uint64_t> offered_length{0};
 std::atomic<uint64_t> offered_instance{0};
-std::mutex mutex;
-std::map<std::string, int> calls;
+std::atomic<int> offer_result{-1};
 
 void* Ours(const char* symbol) {
   Dl_info info;
@@ -70,64 +92,96 @@ void* Ours(const char* symbol) {
   return found;
 }
 
+// Pointers to functions, behind their size in bytes.
+using Words = std::vector<uintptr_t>;
+uintptr_t WordOf(const void* function) { return reinterpret_cast<uintptr_t>(function); }
+
 class Table {
  public:
   Table() : words_(1 + offered_length) {
     words_[0] = words_.size() * sizeof words_[0];
-    for (size_t i = 0; i + 1 < words_.size(); ++i) words_[i + 1] = reinterpret_cast<uintptr_t>(Function(i));
+    for (size_t i = 0; i + 1 < words_.size(); ++i) words_[i + 1] = WordOf(Function(i));
     if (words_.size() > 1) Offer();
-  }
-
-  void* entry(size_t number) const {
-    return number + 1 < words_.size() ? reinterpret_cast<void*>(words_[number + 1]) : nullptr;
-  }
-  // What a call goes to.
-  void* For(const std::string& symbol) const {
-    for (size_t i = 0; i + 1 < words_.size() && i < std::size(kTableNames); ++i) {
-      if (symbol == kTableNames[i]) return entry(i);
-    }
-    return kOwn.at(symbol);
-  }
-
- private:
-  static void* Function(size_t number) {
-    if (number >= std::size(kTableNames)) return reinterpret_cast<void*>(&FakeOfferTable);  // some function
-    auto own = kOwn.find(kTableNames[number]);
-    return own != kOwn.end() ? own->second : Ours(kTableNames[number]);
   }
 
   // As rocprofiler-register does.
   void Offer() {
     using SetTable = int(const char*, uint64_t, uint64_t, void**, uint64_t);
-    if (dlsym(RTLD_DEFAULT, "rocprofiler_configure") == nullptr) return;
-    auto* set = reinterpret_cast<SetTable*>(dlsym(RTLD_DEFAULT, "rocprofiler_set_api_table"));
+    const char* named = getenv("ROCPROFILER_REGISTER_LIBRARY");
+    if (dlsym(RTLD_DEFAULT, "rocprofiler_configure") == nullptr && named == nullptr) return;
+    constexpr char kSetTable[] = "rocprofiler_set_api_table";
+    void* set = dlsym(RTLD_DEFAULT, kSetTable);
+    if (set == nullptr && named != nullptr) set = dlsym(dlopen(named, RTLD_LAZY | RTLD_GLOBAL), kSetTable);
+    if (set == nullptr) return;
+    void* compilers[] = {compilers_.data()};
+    reinterpret_cast<SetTable*>(set)("hip_compiler", 60400, offered_instance, compilers, 1);
     void* tables[] = {words_.data()};
-    if (set != nullptr) set("hip", 60400, offered_instance, tables, 1);
+    offer_result = reinterpret_cast<SetTable*>(set)("hip", 60400, offered_instance, tables, 1);
   }
 
-  std::vector<uintptr_t> words_;
+  void* entry(size_t number) const {
+    return number + 1 < words_.size() ? reinterpret_cast<void*>(words_[number + 1]) : nullptr;
+  }
+  bool compilers_is_whole() const { return compilers_ == CompilersTable(); }
+
+ private:
+  static void* Function(size_t number) {
+    if (number >= std::size(kTableNames)) return reinterpret_cast<void*>(&FakeOfferTable);  // some function
+    void* own = Find(kOwn, kTableNames[number]);
+    return own != nullptr ? own : Ours(kTableNames[number]);
+  }
+  static Words CompilersTable() {
+    return {3 * sizeof(uintptr_t), WordOf(reinterpret_cast<void*>(&FakeOfferTable)),
+            WordOf(reinterpret_cast<void*>(&FakeExported))};
+  }
+
+  Words words_;
+  Words compilers_ = CompilersTable();
 };
 
-const Table& GetTable() {
-  static const Table table;
+Table& GetTable() {
+  static Table table;
   return table;
 }
 
-void* Entry(const char* symbol) {
-  void* function = GetTable().For(symbol);
-  std::lock_guard lock(mutex);
-  ++calls[symbol];
-  return function;
-}
+// ---- as programs link to it ----
+
+class Entry;
+std::mutex mutex;
+std::map<std::string, Entry*> entries;
+
+class Entry {
+ public:
+  Entry(const char* symbol, void* own) : own_(own) {
+    for (number_ = 0; number_ < std::size(kTableNames); ++number_) {
+      if (std::string_view(symbol) == kTableNames[number_]) break;
+    }
+    std::lock_guard lock(mutex);
+    entries[symbol] = this;
+  }
+
+  // What a call goes to.
+  template <typename Function>
+  Function* Called() {
+    void* in_table = GetTable().entry(number_);
+    ++calls_;
+    return reinterpret_cast<Function*>(in_table != nullptr ? in_table : own_);
+  }
+  int calls() const { return calls_; }
+
+ private:
+  size_t number_;  // in the table; beyond its end: it has none such
+  void* const own_;
+  std::atomic<int> calls_{0};
+};
 
 }  // namespace
 
-// ---- as programs link to it ----
-
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream) \
-  extern "C" hipError_t name parameters __asm__(symbol);                       \
-  EXPORT hipError_t name parameters {                                          \
-    return reinterpret_cast<decltype(&Own_##name)>(Entry(symbol)) arguments;   \
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \
+  extern "C" result name parameters __asm__(symbol);                                   \
+  EXPORT result name parameters {                                                      \
+    static Entry entry(symbol, reinterpret_cast<void*>(&Own_##name));                  \
+    return entry.Called<decltype(Own_##name)>() arguments;                             \
   }
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
@@ -137,20 +191,25 @@ EXPORT void FakeOfferTable(uint64_t length, uint64_t instance) {
   offered_instance = instance;
 }
 
+EXPORT void FakeOfferAgain() { GetTable().Offer(); }
+EXPORT int FakeOfferResult() { return offer_result; }
+EXPORT void* FakeTableEntry(uint64_t number) { return GetTable().entry(number); }
+EXPORT int FakeCompilerTableIsWhole() { return GetTable().compilers_is_whole(); }
+
 EXPORT int FakeCallsOf(const char* symbol) {
   std::lock_guard lock(mutex);
-  return calls[symbol];
+  auto found = entries.find(symbol);
+  return found == entries.end() ? 0 : found->second->calls();
 }
 
 // By their addresses: to look them up would give wrappers.
 EXPORT void* FakeExported(const char* symbol) {
-  static const std::map<std::string, void*> exported = {
-#define XSCHED_FUNCTION(name, symbol, parameters, arguments, launches, stream) \
+  static const Named exported[] = {
+#define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \
   {symbol, reinterpret_cast<void*>(&name)},
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
   };
-  auto found = exported.find(symbol);
-  return found != exported.end() ? found->second : Ours(symbol);
+  void* found = Find(exported, symbol);
+  return found != nullptr ? found : Ours(symbol);
 }
-EXPORT void* FakeTableEntry(uint64_t number) { return GetTable().entry(number); }

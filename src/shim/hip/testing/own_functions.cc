@@ -1,9 +1,12 @@
-// What of the stand-in's functions is neither in hal/hip/testing/fake_runtime.cc nor does nothing.
+// What of the stand-in's functions is neither in hal/hip/testing/fake_runtime.cc nor does nothing. Of
+// modules, functions and graphs a copy knows those that it has made.
 #include <dlfcn.h>
 
+#include <mutex>
+#include <set>
 #include <string>
 
-#include "hal/hip/hip_abi.h"
+#include "hal/hip/testing/fake_runtime.h"
 #include "hip/functions.h"
 #include "shim/hip/testing/offered_runtime.h"
 
@@ -11,8 +14,47 @@ using namespace xsched::hip;
 
 #define OWN extern "C" __attribute__((visibility("hidden")))
 
-OWN hipError_t Own_hipStreamSynchronize(hipStream_t stream);
+namespace {
 
+std::mutex mutex;
+std::set<const void*> known;
+
+template <typename Handle>
+hipError_t New(Handle* handle) {
+  if (handle == nullptr) return hipErrorInvalidValue;
+  *handle = reinterpret_cast<Handle>(new char);
+  std::lock_guard lock(mutex);
+  known.insert(*handle);
+  return hipSuccess;
+}
+
+bool Knows(const void* handle) {
+  std::lock_guard lock(mutex);
+  return known.count(handle) != 0;
+}
+
+// Null: of the calls of a test that has no handles.
+hipError_t Check(const void* handle) {
+  return handle == nullptr || Knows(handle) ? hipSuccess : hipErrorInvalidHandle;
+}
+
+template <typename Handle>
+hipError_t NewOf(const void* whole, Handle* part) {
+  return Check(whole) == hipSuccess ? New(part) : hipErrorInvalidHandle;
+}
+
+hipError_t LaunchOf(const void* what, hipStream_t stream) {
+  return Check(what) == hipSuccess ? FakeLaunch(stream) : hipErrorInvalidDeviceFunction;
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) void FakeRegisterVariable(const void* variable) {
+  std::lock_guard lock(mutex);
+  known.insert(variable);
+}
+
+OWN hipError_t Own_hipStreamSynchronize(hipStream_t stream);
 OWN hipError_t Own_hipDeviceSynchronize() { return Own_hipStreamSynchronize(nullptr); }
 
 // As AMD's, in this library alone.
@@ -21,4 +63,34 @@ OWN hipError_t Own_hipGetProcAddress(const char* symbol, void** pfn, int, uint64
   constexpr uint64_t kPerThread = 2;
   *pfn = FakeExported((flags & kPerThread) != 0 ? (std::string(symbol) + "_spt").c_str() : symbol);
   return *pfn == nullptr ? hipErrorNotFound : hipSuccess;
+}
+
+OWN hipError_t Own_hipModuleLoadData(hipModule_t* module, const void*) { return New(module); }
+OWN hipError_t Own_hipModuleUnload(hipModule_t module) { return Check(module); }
+OWN hipError_t Own_hipModuleGetFunction(hipFunction_t* function, hipModule_t module, const char*) {
+  return NewOf(module, function);
+}
+OWN hipError_t Own_hipFuncGetAttribute(int*, hipFunction_attribute, hipFunction_t function) {
+  return Check(function);
+}
+OWN hipError_t Own_hipModuleLaunchKernel(hipFunction_t f, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                         unsigned, unsigned, hipStream_t stream, void**, void**) {
+  return LaunchOf(f, stream);
+}
+OWN hipError_t Own_hipMemcpyToSymbol(const void* symbol, const void*, size_t, size_t, hipMemcpyKind) {
+  return LaunchOf(symbol, nullptr);
+}
+
+OWN hipError_t Own_hipGraphCreate(hipGraph_t* graph, unsigned) { return New(graph); }
+OWN hipError_t Own_hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, const hipGraphNode_t*,
+                                        size_t) {
+  return NewOf(graph, node);
+}
+OWN hipError_t Own_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType*) { return Check(node); }
+OWN hipError_t Own_hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t graph, unsigned long long) {
+  return NewOf(graph, exec);
+}
+OWN hipError_t Own_hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) { return LaunchOf(exec, stream); }
+OWN hipError_t Own_hipStreamEndCapture(hipStream_t, hipGraph_t* graph) {
+  return graph == nullptr ? hipSuccess : New(graph);
 }

@@ -1,0 +1,58 @@
+// The shim is neither preloaded nor linked: the runtime opens it by itself, as ROCPROFILER_REGISTER_LIBRARY
+// says.
+#include <stdlib.h>
+
+#include "shim/hip/testing/copy_of_runtime.h"
+
+namespace xsched::hip {
+namespace {
+
+using Set = hipError_t(void*, int, size_t, hipStream_t);
+constexpr int kWholeTable = 1000;
+
+TEST(HipRegisterLibrary, the_runtime_finds_the_shim_by_itself) {
+  ASSERT_EQ(dlsym(RTLD_DEFAULT, "rocprofiler_configure"), nullptr);
+  CopyOfRuntime copy;
+  copy.OfferTable(kWholeTable, 0);
+  hipStream_t stream = copy.NewStream();
+  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(copy.Library("LibraryLaunch", stream), hipSuccess);
+  EXPECT_EQ(copy.Launched(stream), 2u);
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
+}
+
+TEST(HipRegisterLibrary, several_copies_are_scheduled_side_by_side) {
+  CopyOfRuntime a, b;
+  a.OfferTable(kWholeTable, 0);
+  b.OfferTable(kWholeTable, 1);
+  hipStream_t of_a = a.NewStream();
+  hipStream_t of_b = b.NewStream();
+  EXPECT_EQ(a.Library("LibrarySet", of_a), hipSuccess);
+  EXPECT_EQ(a.Library("LibrarySet", of_b), hipSuccess) << "the other's stream";
+  EXPECT_EQ(b.Library("LibrarySet", of_b), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(of_a)), 1u);
+  EXPECT_EQ(Commands(KeyOf(of_b)), 2u);
+}
+
+// By then the shim is in the global scope, so this one is linked to it.
+TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
+  CopyOfRuntime a;
+  a.OfferTable(kWholeTable, 0);
+  a.NewStream();
+  CopyOfRuntime b;
+  b.OfferTable(kWholeTable, 1);
+  hipStream_t stream = b.NewStream();
+  EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(b.Launched(stream), 1u);
+  EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+}
+
+}  // namespace
+}  // namespace xsched::hip
+
+int main(int argc, char** argv) {
+  setenv("XSCHED_AUTO_XQUEUE", "1", 1);
+  setenv("ROCPROFILER_REGISTER_LIBRARY", XSCHED_TEST_SHIM, 1);
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
