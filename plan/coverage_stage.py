@@ -144,17 +144,18 @@ def compare(bed, group, *checks, competitor=False):
         raise Skipped("; ".join(sorted({result.removeprefix("skipped: ") for result in results.values()})))
 
 
-USES = (("streams", "graphs, streams, events, copies and pools", True), ("compile", "torch.compile (Triton)", False),
-        ("data_loader", "DataLoader's workers", False), ("fork", "processes, forked", False),
-        ("spawn", "processes, spawned", False), ("nccl", "all-reduce over two GPUs (NCCL, RCCL)", False),
-        ("cpp", "cuBLAS and cuDNN from C++", False), ("cupy", "CuPy", False), ("jax", "JAX", False), ("numba", "Numba", False))
+USES = (("streams", "graphs, streams, events, copies and pools"), ("compile", "torch.compile (Triton)"),
+        ("data_loader", "DataLoader's workers"), ("fork", "processes, forked"), ("spawn", "processes, spawned"),
+        ("nccl", "all-reduce over two GPUs (NCCL, RCCL)"), ("cpp", "cuBLAS and cuDNN from C++"), ("cupy", "CuPy"),
+        ("jax", "JAX"), ("numba", "Numba"))
+SLOW = ("nccl", "cpp", "jax")
 
 
 def register_uses():
-    for index, (group, name, competitor) in enumerate(USES):
-        def use(bed, group=group, competitor=competitor):
-            compare(bed, group, competitor=competitor)
-        CATALOGUE.test(f"2.{6 + index}", f"{name}: results are those without XSched", seconds=240)(use)
+    for index, (group, name) in enumerate(USES):
+        def use(bed, group=group):
+            compare(bed, group, competitor=group == "streams")
+        CATALOGUE.test(f"2.{6 + index}", f"{name}: results are those without XSched", seconds=240, quick=group not in SLOW)(use)
 
 
 register_uses()

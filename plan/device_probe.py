@@ -5,6 +5,8 @@
 """
 import ctypes
 import json
+import pathlib
+import re
 import sys
 
 # The names under which the runtimes are installed; the first that loads is asked.
@@ -50,11 +52,22 @@ def cuda():
 
 
 def nvidia_module():
+    return loaded_module("nvidia") or release_in("/proc/driver/nvidia/version")
+
+
+def loaded_module(name):
     try:
-        with open("/sys/module/nvidia/version", encoding="ascii") as file:
-            return file.read().strip()
+        return pathlib.Path("/sys/module", name, "version").read_text(encoding="ascii").strip()
     except OSError:
         return ""
+
+
+def release_in(path):
+    try:
+        found = re.search(r"\d{3,}\.[.\d]+", pathlib.Path(path).read_text(encoding="ascii"))
+    except OSError:
+        return ""
+    return found[0] if found else ""
 
 
 def hip():
@@ -67,15 +80,7 @@ def hip():
         runtime.hipDeviceGetName(name, 256, index)
         names.append(name.value.decode(errors="replace"))
     version = ask(runtime, "hipRuntimeGetVersion")  # major, two digits; minor, two or three; build, five
-    return {"devices": names, "version": f"{version // 10_000_000}.{version // 100_000 % 100}", "driver": amd_module()}
-
-
-def amd_module():
-    try:
-        with open("/sys/module/amdgpu/version", encoding="ascii") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return {"devices": names, "version": f"{version // 10_000_000}.{version // 100_000 % 100}", "driver": loaded_module("amdgpu")}
 
 
 def torch():

@@ -1,4 +1,5 @@
 """The machine that the plan runs on: its devices, its runtime, PyTorch and XSched, in versions; and what a test misses there."""
+import concurrent.futures
 import dataclasses
 import json
 import os
@@ -87,7 +88,9 @@ def probe(part):
 
 
 def examine(binaries, wanted=None):
-    answers = {part: probe(part) for part in ("cuda", "hip", "torch")}
+    parts = ("cuda", "hip", "torch")
+    with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+        answers = dict(zip(parts, pool.map(probe, parts)))
     # A runtime that only PyTorch brings along: ROCm's wheels carry their own.
     torch = answers["torch"]
     for name in NAMES:

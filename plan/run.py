@@ -9,7 +9,6 @@ Exit status: 0 no test failed, and some passed; 1 some failed; 2 wrong usage; 77
 import argparse
 import concurrent.futures
 import dataclasses
-import itertools
 import json
 import os
 import pathlib
@@ -23,10 +22,13 @@ import machine as machines
 import record
 from supervisor import TIMED_OUT, Supervisor
 
-AT_A_TIME = 4  # tests that measure nothing
+AT_A_TIME = 8  # tests that measure nothing, at most, …
+CORES_EACH, GIB_EACH = 2, 8  # … and what each is given of the processor and of the device's memory
 QUICK_SECONDS = 1.5
 SECONDS = 8
-QUICK_WITHIN = 210
+QUICK_WITHIN = 230
+SHORTEST = 15  # seconds: with less left no test begins
+TO_END = 12  # seconds before its limit a test gives up by itself
 NOTES_OF_LOG = 3000  # characters
 
 
@@ -39,9 +41,9 @@ def arguments(argv):
     parser.add_argument("--stage", help=f"stages, with commas: {', '.join(f'{n} {name}' for n, name in catalogue.STAGES.items())}")
     parser.add_argument("--only", help="tests, with commas: 3.2, or the beginning of a number with a dot at its end")
     parser.add_argument("--list", action="store_true", help="list the tests")
-    parser.add_argument("--quick", action="store_true", help="shorter measurements, fewer tests: some four minutes")
+    parser.add_argument("--quick", action="store_true", help="shorter measurements, fewer tests: within four minutes")
     parser.add_argument("--seconds", type=float, help=f"of one measurement (default {SECONDS}; quick: {QUICK_SECONDS})")
-    parser.add_argument("--within", type=float, help=f"begin no test after so many seconds (default: any time; quick: {QUICK_WITHIN})")
+    parser.add_argument("--within", type=float, help=f"end within so many seconds, and skip what there is no time for (quick: {QUICK_WITHIN})")
     parser.add_argument("--platform", choices=["cuda", "hip"], help="(default: PyTorch's, where there is one)")
     parser.add_argument("--catalogue", type=pathlib.Path, default=catalogue.HERE / "stages.py", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -92,29 +94,36 @@ def matches(test, name):
 
 
 class Plan:
-    def __init__(self, options, machine):
+    def __init__(self, options, machine, begin):
         self.options = options
         self.machine = machine
         self.records = {}
         self._supervisor = Supervisor()
-        self._end = time.monotonic() + options.within if options.within else None
+        self._end = begin + options.within if options.within else None
 
     def run(self):
-        """All tests: those that measure one by one, the others several at a time."""
+        """All tests: several at a time, then one by one those that measure."""
         try:
-            for measures, group in itertools.groupby(self.options.tests, lambda test: test.measures):
-                with concurrent.futures.ThreadPoolExecutor(1 if measures else AT_A_TIME) as pool:
-                    try:
-                        for _ in pool.map(self._one, group):
-                            pass
-                    except KeyboardInterrupt:
-                        pool.shutdown(wait=False, cancel_futures=True)
-                        self._supervisor.stop_all()
-                        raise
-                self._supervisor.sweep()
+            self._side_by_side([test for test in self.options.tests if not test.measures])
+            for test in self.options.tests:
+                if test.measures:
+                    self._supervisor.sweep()
+                    self._one(test)
         finally:
             self._supervisor.sweep()
             self.write_summary()
+
+    def _side_by_side(self, tests):
+        hardware = self.machine.hardware()
+        at_a_time = max(2, min(AT_A_TIME, hardware["cores"] // CORES_EACH, hardware["memory_gib"] // GIB_EACH))
+        with concurrent.futures.ThreadPoolExecutor(at_a_time) as pool:
+            try:
+                for _ in pool.map(self._one, tests):
+                    pass
+            except KeyboardInterrupt:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._supervisor.stop_all()
+                raise
 
     def write_summary(self):
         records = [self.records[test.id] for test in self.options.tests if test.id in self.records]
@@ -128,15 +137,20 @@ class Plan:
     def _one(self, test):
         date = record.now()
         missing = self.machine.missing(test)
-        if missing is None and self._end is not None and time.monotonic() > self._end:
+        limit = min(test.seconds, self._end - time.monotonic()) if self._end else test.seconds
+        if missing is None and limit < min(SHORTEST, test.seconds):
             missing = "no time left"
-        result = {"status": record.SKIPPED, "notes": f"skipped: {missing}"} if missing else self._in_process(test)
+        result = {"status": record.SKIPPED, "notes": missing} if missing else self._in_process(test, limit)
+        if result["status"] == record.FAILED and limit < test.seconds and result["seconds"] > limit - TO_END:
+            result["status"], result["notes"] = record.SKIPPED, "no time left: it was begun, and ended early"
+        if result["status"] == record.SKIPPED:
+            result["notes"] = f"skipped: {result['notes']}"
         one = record.record(test, self.machine, date=date, **result)
         self.records[test.id] = one
         record.write(self.options.out / f"{test.id}.json", one)
         print(f"{one['status']:<8} {test.id:<5} {one['seconds']:5.0f} s  {test.name}: {record.result_text(one)}", flush=True)
 
-    def _in_process(self, test):
+    def _in_process(self, test, limit):
         """What became of it, in the words of record(): its own account, or that it crashed or hung."""
         log_path = self.options.out / f"{test.id}.log"
         begin = time.monotonic()
@@ -144,16 +158,14 @@ class Plan:
             order, outcome = pathlib.Path(folder, "order.json"), pathlib.Path(folder, "outcome.json")
             order.write_text(json.dumps({
                 "catalogue": str(self.options.catalogue.resolve()), "test": test.id, "binaries": str(self.options.bin),
-                "seconds": self.options.seconds, "quick": self.options.quick, "limit": test.seconds, "result": str(outcome),
+                "seconds": self.options.seconds, "quick": self.options.quick, "limit": limit, "result": str(outcome),
                 "machine": dataclasses.asdict(self.machine)}), encoding="utf-8")
-            status = self._supervisor.run([sys.executable, "-u", str(catalogue.HERE / "one_test.py"), str(order)], log, test.seconds)
+            status = self._supervisor.run([sys.executable, "-u", str(catalogue.HERE / "one_test.py"), str(order)], log, limit)
             if status == 0 and outcome.is_file():
                 result = json.loads(outcome.read_text(encoding="utf-8"))
             else:
-                why = f"did not end within {test.seconds:g} s" if status == TIMED_OUT else f"crashed: status {status}"
+                why = f"did not end within {limit:.0f} s" if status == TIMED_OUT else f"crashed: status {status}"
                 result = {"status": record.FAILED, "notes": why, "seconds": time.monotonic() - begin}
-        if result["status"] == record.SKIPPED:
-            result["notes"] = f"skipped: {result['notes']}"
         if result["status"] == record.FAILED:
             end = log_path.read_text(encoding="utf-8", errors="replace")[-NOTES_OF_LOG:]
             result["notes"] += f"\n--- the end of {log_path.name}:\n{end}"
@@ -169,7 +181,7 @@ def main(argv=None):
         return 0
     begin = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)
-    plan = Plan(options, machines.examine(options.bin, options.platform))
+    plan = Plan(options, machines.examine(options.bin, options.platform), begin)
     print("\n".join(plan.machine.lines()) + "\n", flush=True)
     try:
         plan.run()

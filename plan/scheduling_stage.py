@@ -5,11 +5,10 @@ import time
 from catalogue import CATALOGUE
 from figures import percentile, rate, summary
 from kernel_stages import turns
-from measure import Together, p99, together
+from measure import p99, together
 
 OVERHEAD_GOAL, OVERHEAD_LIMIT = 3.4, 10  # percent
 THRESHOLD = 8
-LEAD = 1.0  # seconds for two continuous programs to come to their pace
 LEEWAY_MS = 3  # for whatever else a latency has: the task's own kernel, waking, a busy machine
 
 
@@ -22,11 +21,11 @@ def side_by_side(bed, workers, job):
     """The rates of two continuous programs in the same time."""
     for worker in workers:
         worker.send(do="continuous", job=job)
-    time.sleep(2 * LEAD + bed.seconds)
+    time.sleep(bed.lead + bed.seconds)
     for worker in workers:
         worker.send(do="stop")
     progresses = [worker.stopped()["progress"] for worker in workers]
-    begin = max(progress[0][0] for progress in progresses) + LEAD
+    begin = max(progress[0][0] for progress in progresses) + bed.lead / 2
     return [rate(progress, begin, begin + bed.seconds) for progress in progresses]
 
 
@@ -66,38 +65,37 @@ def overhead(bed):
             bed.judge(f"{kernel_us} µs, %", cost(native, ours), at_most=OVERHEAD_LIMIT, goal=OVERHEAD_GOAL)
 
 
-def preemption_latency(bed, kernel_ms):
+@CATALOGUE.test("3.3", f"preemption latency: kernels of 0.5, 1 and 2 ms, threshold {THRESHOLD}", measures=True, seconds=300)
+def preemption_latency(bed):
     with bed.server():
-        natives, (high, low, own) = bed.kernel_workers(
+        natives, ours = bed.kernel_workers(
             2, [("-p", 10), ("-p", 0, "--threshold", THRESHOLD),
                 ("--scheduler", "APP", "--level", bed.gate_level(), "--threshold", THRESHOLD)])
         task = {"job": bed.kernel_job(100), "rate_hz": 50, "seconds": bed.seconds}
-        busy = {"job": bed.kernel_job(kernel_ms * 1000, THRESHOLD)}
-        bed.build(natives + [high, low, own], task["job"], busy["job"])
+        lengths = (0.5, 1, 2)
+        bed.build(natives + ours, task["job"], *(bed.kernel_job(kernel_ms * 1000, THRESHOLD) for kernel_ms in lengths))
         alone = natives[0].ask(do="task", **task)["latency_ms"]
-        beside, ours = Together(), Together()
-        together(beside, natives[0], natives[1:], task, busy)
-        together(ours, high, [low], task, busy)
-        bed.metrics |= {"task of 0.1 ms, alone, ms": told(alone), "native, ms": told(beside.latencies),
-                        "XSched, ms": told(ours.latencies), "busy program, kernels per second alone": ours.total_before(),
-                        "native": beside.total_rate(), "XSched": ours.total_rate()}
-        bound = THRESHOLD * kernel_ms + LEEWAY_MS
-        bed.judge("p99 later than alone, native, ms", p99(beside.latencies) - p99(alone))
-        bed.judge("p99 later than alone, XSched, ms", p99(ours.latencies) - p99(alone), at_most=bound)
-        # What the scheduler does to a stream, seen from within the program.
-        stopping = own.ask(do="suspend", job=busy["job"], tries=20 if bed.quick else 100,
-                           pause_seconds=3 * THRESHOLD * kernel_ms / 1000)
-        bed.metrics["from the call to suspend until the stream stands still, ms"] = told(stopping["stopped_ms"])
-        bed.judge("p90 until a stream stands still, ms", percentile(stopping["stopped_ms"], 0.9), at_most=bound)
-        bed.expect(stopping["ran_while_suspended"] == 0, "work ended on a suspended stream")
+        bed.metrics["task of 0.1 ms, alone, ms"] = told(alone)
+        for kernel_ms in lengths:
+            beside_kernels(bed, kernel_ms, alone, task, natives, ours)
 
 
-def register_latencies():
-    for index, kernel_ms in enumerate((0.5, 1, 2)):
-        def latency(bed, kernel_ms=kernel_ms):
-            preemption_latency(bed, kernel_ms)
-        name = f"preemption latency: kernels of {kernel_ms:g} ms, threshold {THRESHOLD}"
-        CATALOGUE.test(f"3.{3 + index}", name, measures=True, seconds=180)(latency)
-
-
-register_latencies()
+def beside_kernels(bed, kernel_ms, alone, task, natives, ours):
+    """How much later a short task is done beside such kernels, and how soon a stream of them can be stopped."""
+    high, low, own = ours
+    busy = {"job": bed.kernel_job(kernel_ms * 1000, THRESHOLD)}
+    beside, under = bed.together(), bed.together()
+    together(beside, natives[0], natives[1:], task, busy)
+    together(under, high, [low], task, busy)
+    # What the scheduler does to a stream, seen from within the program.
+    stopping = own.ask(do="suspend", job=busy["job"], tries=20 if bed.quick else 100, pause_seconds=3 * THRESHOLD * kernel_ms / 1000)
+    of = f"kernels of {kernel_ms:g} ms"
+    bed.metrics[of] = {
+        "native, ms": told(beside.latencies), "XSched, ms": told(under.latencies),
+        "busy program, kernels per second alone": beside.total_before(), "native": beside.total_rate(),
+        "XSched": under.total_rate(), "from the call to suspend until the stream stands still, ms": told(stopping["stopped_ms"])}
+    bound = THRESHOLD * kernel_ms + LEEWAY_MS
+    bed.judge(f"{of}: p99 later than alone, native, ms", p99(beside.latencies) - p99(alone))
+    bed.judge(f"{of}: p99 later than alone, XSched, ms", p99(under.latencies) - p99(alone), at_most=bound)
+    bed.judge(f"{of}: p90 until a stream stands still, ms", percentile(stopping["stopped_ms"], 0.9), at_most=bound)
+    bed.expect(stopping["ran_while_suspended"] == 0, f"{of}: work ended on a suspended stream")

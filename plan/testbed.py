@@ -6,8 +6,10 @@ import pathlib
 import subprocess
 
 from catalogue import Failed
+from measure import LEAD, Together
 from session import Session
 
+QUICK_LEAD = 1.0
 ANSWERS_WITHIN = 20  # seconds, of XSched's own commands
 
 
@@ -19,6 +21,7 @@ class TestBed(Session):
         self.machine = machine
         self.platform = machine.platform
         self.quick = quick
+        self.lead = QUICK_LEAD if quick else LEAD  # seconds that a continuous program has to come to its pace
         # A user's choices for a platform (XSCHED_HIP_LEVEL): the rest of the environment's XSCHED_… is the test's own.
         self.extra_environment = {name: value for name, value in os.environ.items()
                                   if name.startswith(("XSCHED_HIP_", "XSCHED_CUDA_"))}
@@ -101,6 +104,9 @@ class TestBed(Session):
     def kernel_job(self, kernel_us, kernels=1):
         """The description of a job."""
         return {"kernel_us": kernel_us, "kernels": kernels, **self.calibration}
+
+    def together(self):
+        return Together(self.lead)
 
     def gate_level(self):
         """The level at which what is in flight when a queue is suspended runs to its end: a platform's best short of 3."""

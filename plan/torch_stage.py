@@ -2,7 +2,7 @@
 from catalogue import CATALOGUE
 from coverage_stage import compare
 from kernel_stages import HIGH, LOW, turns
-from measure import LEAD, Together, left_by, p99, together
+from measure import left_by, p99, together
 from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, told
 
 # What the field reports' baselines were measured with.
@@ -52,20 +52,19 @@ def beside(bed, task, busy, others=1):
         bed.ready(natives, ours)
         timed = dict(task, seconds=max(bed.seconds, 3.0))
         alone = natives[0].ask(do="task", **timed)["latency_ms"]
-        native, scheduled = Together(), Together()
+        native, scheduled = bed.together(), bed.together()
         together(native, natives[0], natives[1:], timed, busy)
         together(scheduled, ours[0], ours[1:], timed, busy)
     left = left_by(alone, task["rate_hz"])
     bed.metrics |= {"alone, ms": told(alone), "native, ms": told(native.latencies), "XSched, ms": told(scheduled.latencies),
                     "others, samples per second alone": native.total_before(), "others, native": native.total_rate(),
-                    "others, XSched": scheduled.total_rate(), "seconds before the task begins": LEAD}
+                    "others, XSched": scheduled.total_rate(), "seconds before the task begins": bed.lead}
     # Beside others that do not disturb it there is nothing to gain; noise is not to fail it then.
     floor = max(p99(native.latencies), 1.2 * p99(alone))
     bed.judge("p99 alone, ms", p99(alone))
     bed.judge("p99 native, ms", p99(native.latencies))
     bed.judge("p99 XSched, ms", p99(scheduled.latencies), at_most=floor, goal=1.5 * p99(alone))
     bed.judge("others keep, of what the task leaves", scheduled.total_rate() / (native.total_before() * left), at_least=0.5, goal=0.9)
-
 
 
 @CATALOGUE.test("4.11", "two processes: ResNet-18 at 20 requests a second beside ResNet-50", measures=True, seconds=420)

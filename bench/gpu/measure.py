@@ -10,7 +10,8 @@ LEAD = 2.0  # seconds that a continuous program runs alone before the task begin
 class Together:
     """Latencies of a task and the rates of continuous programs in the same time, over several rounds."""
 
-    def __init__(self):
+    def __init__(self, lead=LEAD):
+        self.lead = lead
         self.latencies = []
         self.starts = []
         self.rates = []  # of each round: one per continuous program
@@ -20,7 +21,7 @@ class Together:
         self.latencies += task["latency_ms"]
         self.starts += task.get("start_us", [])
         self.rates.append([rate(progress, task["begin"], task["end"]) for progress in progresses])
-        self.rates_before.append([rate(progress, task["begin"] - LEAD * 0.75, task["begin"]) for progress in progresses])
+        self.rates_before.append([rate(progress, task["begin"] - self.lead * 0.75, task["begin"]) for progress in progresses])
 
     def total_rate(self):
         return statistics.mean(sum(rates) for rates in self.rates)
@@ -33,14 +34,14 @@ def together(result, high, lows, task, continuous):
     """One round: the `lows` continuously, `high` the task. Commands are dictionaries."""
     for low in lows:
         low.send(do="continuous", **continuous)
-    time.sleep(LEAD)
+    time.sleep(result.lead)
     latency = high.ask(do="task", **task)
     result.add(latency, [low.stop()["progress"] for low in lows])
 
 
 def two_in_one(result, worker, command):
     """One round of a program that has both within itself."""
-    answer = worker.ask(lead_seconds=LEAD, **command)
+    answer = worker.ask(lead_seconds=result.lead, **command)
     result.add(answer["task"], [answer["continuous"]["progress"]])
 
 

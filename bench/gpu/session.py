@@ -59,6 +59,8 @@ class Session:
 
     def close_workers(self):
         for worker in self._workers:
+            worker.tell_end()
+        for worker in self._workers:
             worker.close()
         self._workers.clear()
 

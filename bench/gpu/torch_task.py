@@ -149,7 +149,7 @@ def run_suspend(job, tries, pause_seconds):
             xsched_api.suspend(queue)
             stopped.append((time.monotonic() - begin) * 1e3)
             try:
-                time.sleep(0.005)  # in which the thread hears of what finished meanwhile
+                time.sleep(0.02)  # in which the thread hears of what finished meanwhile
                 before = len(continuous.progress)
                 time.sleep(pause_seconds)
                 ran += len(continuous.progress) - before

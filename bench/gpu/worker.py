@@ -3,6 +3,7 @@
 Two such programs can take turns within a second, which cancels out what changes slowly (clocks, temperature), and none is
 measured while it starts. Both gpu_task and torch_task.py speak this.
 """
+import contextlib
 import json
 import os
 import queue
@@ -64,11 +65,16 @@ class Worker:
         self.receive()
         return answer
 
-    def close(self):
-        try:
+    def tell_end(self):
+        """No more commands: it ends after what it is doing."""
+        with contextlib.suppress(OSError):
             self._process.stdin.close()
+
+    def close(self):
+        self.tell_end()
+        try:
             self._process.wait(3)
-        except (OSError, subprocess.TimeoutExpired):
+        except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()

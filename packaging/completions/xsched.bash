@@ -17,6 +17,8 @@ _xsched() {
     --scheduler) mapfile -t COMPREPLY < <(compgen -W "GLB LCL APP" -- "$cur"); return ;;
     --route) mapfile -t COMPREPLY < <(compgen -W "layer preload" -- "$cur"); return ;;
     --level) mapfile -t COMPREPLY < <(compgen -W "1 2 3" -- "$cur"); return ;;
+    --platform) mapfile -t COMPREPLY < <(compgen -W "cuda hip" -- "$cur"); return ;;
+    --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
   esac
   local words
   case $command in

@@ -14,4 +14,11 @@ for name in xsched xcli
     complete -c $name -n '__fish_seen_subcommand_from config' -f -a 'get set'
     complete -c $name -n '__fish_seen_subcommand_from top' -l batch
     complete -c $name -n '__fish_seen_subcommand_from demo' -l seconds -x
+    for option in stage only seconds within
+        complete -c $name -n '__fish_seen_subcommand_from plan' -l $option -x
+    end
+    complete -c $name -n '__fish_seen_subcommand_from plan' -l platform -x -a 'cuda hip'
+    complete -c $name -n '__fish_seen_subcommand_from plan' -l out -x -a '(__fish_complete_directories)'
+    complete -c $name -n '__fish_seen_subcommand_from plan' -l list
+    complete -c $name -n '__fish_seen_subcommand_from plan' -l quick
 end

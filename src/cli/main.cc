@@ -32,6 +32,7 @@ int main(int argc, char** argv) {
   AddConfig(app);
   AddDoctor(app);
   AddDemo(app);
+  AddPlan(app);
   auto is_first_word = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first_word).empty()) {
     fmt::print(stderr, "xsched: there is no command {} (see xsched --help)\n", argv[1]);

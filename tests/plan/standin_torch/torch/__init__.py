@@ -1,0 +1,35 @@
+"""As much of PyTorch as kernels of a settable length need, over whatever libcuda.so.1 there is: over the stand-in driver, the
+plan's stages run from end to end. It computes nothing."""
+import types
+
+from torch import cuda, nn  # noqa: F401
+
+__version__ = "0.0+standin"
+version = types.SimpleNamespace(cuda="13.0", hip=None)
+backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(benchmark=False))
+float16, float32 = "float16", "float32"
+
+
+class Tensor:
+    def __init__(self, elements):
+        self.elements = elements
+
+    def expand(self, elements):
+        return Tensor(elements)
+
+
+def empty(elements, device):
+    return Tensor(elements)
+
+
+def full(shape, value, device):
+    return Tensor(shape[0])
+
+
+def zeros(elements, device):
+    cuda.init()
+    return Tensor(elements)
+
+
+def igamma(shape, point, out):
+    cuda.launch(out.elements)
