@@ -66,6 +66,12 @@ case $way in
     for platform in "${platforms[@]}"; do
       [[ -e $libdir/libshim$platform.so && -e $prefix/include/xsched/$platform/hal.h ]]
     done
+    # The Python package finds the libraries beside the program.
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$prefix/share/xsched/python PATH=$prefix/bin:$PATH python3 -c '
+import sys, xsched
+assert xsched.__file__.startswith(sys.argv[1]), xsched.__file__
+print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
+    "$prefix/bin/xsched" plan --list | grep "^4\.12 "
     # Each platform's shim is found beside the program, not where it was built or first installed.
     LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" doctor >"$work/doctor" || true
     for shim in "$libdir"/libshim*.so; do
@@ -93,7 +99,11 @@ case $way in
       "$work/build/hints" | grep "^unscheduled: "
       LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" run --scheduler LCL -- "$work/build/hints" | grep "^scheduled: "
     fi
-    for script in "$examples"/pytorch/*.py; do
+    # Over AMD's own runtime and the software agent, where both are there.
+    if [[ -x $work/build/explicit_hip && -e $build/standin-hsa/libhsa-runtime64.so.1 ]]; then
+      LD_LIBRARY_PATH=$build/standin-hsa "$work/build/explicit_hip" 1
+    fi
+    for script in "$examples"/*/*.py; do
       python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script"
     done
     ;;

@@ -1,4 +1,5 @@
-/* The CUDA HAL needs neither CUDA's headers nor its driver: it uses the program's, and says when there is none. */
+/* The CUDA HAL needs neither CUDA's headers nor its driver: it uses the program's, and says when there is
+ * none. */
 #include <stdio.h>
 #include <xsched/cuda/hal.h>
 #include <xsched/xsched.h>
