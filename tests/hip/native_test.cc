@@ -43,6 +43,23 @@ TEST_F(Native, a_program_works_with_its_own_copy) {
   EXPECT_EQ(log[1], 7);
 }
 
+TEST_F(Native, a_program_with_the_other_copy_works_beside_it) {
+  hipStream_t other = nullptr;
+  void* memory = nullptr;
+  SUCCEEDS(OTHER(ProgramStream)(&other));
+  SUCCEEDS(OTHER(ProgramMemory)(&memory, 64));
+  SUCCEEDS(OTHER(ProgramAppend)(other, static_cast<int*>(memory), 7));
+  SUCCEEDS(OTHER(ProgramSynchronize)(other));
+  EXPECT_EQ(LoadedFiles("libamdhip64").size(), 2u);
+}
+
+// What a library finds that asks the dynamic linker for "the next" definition, preloaded or loaded late:
+// neither copy is in the scope that is searched.
+TEST_F(Native, no_copy_is_found_behind_a_library_that_interposes) {
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "hipLaunchKernel"), nullptr);
+  EXPECT_EQ(dlsym(RTLD_NEXT, "hipLaunchKernel"), nullptr);
+}
+
 TEST_F(Native, a_stream_of_one_copy_is_a_destroyed_context_to_the_other) {
   EXPECT_EQ(INSTALLED(hipStreamSynchronize)(stream_), hipErrorContextIsDestroyed);
   EXPECT_EQ(INSTALLED(hipStreamQuery)(stream_), hipErrorContextIsDestroyed);

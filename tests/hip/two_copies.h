@@ -1,5 +1,6 @@
 // Two copies of AMD's runtime in one process, as with PyTorch: a program with its own (bundled/), loaded as
-// Python loads libraries, and the installed one, which something else uses.
+// Python loads libraries, and the installed one, which something else uses: a scheduler that opens it by its
+// path, or another program.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,12 +11,14 @@
 namespace xsched::hip {
 
 inline constexpr char kBundledProgram[] = TEST_BUNDLED_PROGRAM;
+inline constexpr char kOtherProgram[] = TEST_OTHER_PROGRAM;  // linked to the installed copy
 inline constexpr char kInstalledRuntime[] = TEST_INSTALLED_RUNTIME;
 
 #define SUCCEEDS(call) ASSERT_EQ(call, hipSuccess)
 
-// The program's, and the installed copy's, function of this name.
+// The program's, the other program's, and the installed copy's, function of this name.
 #define PROGRAM(name) reinterpret_cast<decltype(&name)>(dlsym(program_, #name))
+#define OTHER(name) reinterpret_cast<decltype(&name)>(dlsym(OtherProgram(), #name))
 #define INSTALLED(name) reinterpret_cast<decltype(&name)>(dlsym(installed_, #name))
 
 class TwoCopies : public testing::Test {
@@ -35,6 +38,11 @@ class TwoCopies : public testing::Test {
 
   static constexpr int kFloats = 256;  // 16 × 16
   float* Matrix(int index) const { return floats_ + index * kFloats; }
+
+  static void* OtherProgram() {
+    static void* const program = dlopen(kOtherProgram, RTLD_LAZY | RTLD_LOCAL);
+    return program;
+  }
 
   void* program_ = nullptr;
   void* installed_ = nullptr;

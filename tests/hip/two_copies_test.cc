@@ -1,10 +1,9 @@
 // Under XSched, what belongs to one copy of AMD's runtime reaches that copy. native_test.cc shows what
 // happens without.
-#include <atomic>
-#include <chrono>
 #include <thread>
 #include <vector>
 
+#include "held.h"
 #include "queues.h"
 #include "standin_hsa.h"
 #include "two_copies.h"
@@ -61,18 +60,29 @@ TEST_F(Scheduled, a_stream_of_either_copy_gets_a_hardware_queue) {
   EXPECT_EQ(HipQueueCreate(&hwq, other), kXSchedSuccess);
 }
 
-TEST_F(Scheduled, both_copies_are_scheduled_side_by_side) {
+TEST_F(Scheduled, programs_of_both_copies_work_side_by_side) {
+  constexpr int kLaunches = 100;
   hipStream_t other = nullptr;
-  SUCCEEDS(INSTALLED(hipStreamCreate)(&other));
   void* memory = nullptr;
-  SUCCEEDS(INSTALLED(hipExtMallocWithFlags)(&memory, 64, hipDeviceMallocDefault));
-  SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));
-  SUCCEEDS(INSTALLED(hipMemsetAsync)(memory, 0, 64, other));
-  SUCCEEDS(INSTALLED(hipMemsetAsync)(memory, 0, 64, other));
-  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
-  EXPECT_EQ(Commands(KeyOf(other)), 2u);
-  SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
-  SUCCEEDS(INSTALLED(hipStreamSynchronize)(other));
+  SUCCEEDS(OTHER(ProgramStream)(&other));
+  SUCCEEDS(OTHER(ProgramMemory)(&memory, 2 * (kLaunches + 1) * sizeof(int)));
+  int* const logs[] = {static_cast<int*>(memory), static_cast<int*>(memory) + kLaunches + 1};
+  std::thread program([&] {
+    for (int i = 0; i < kLaunches; ++i) SUCCEEDS(PROGRAM(ProgramAppend)(stream_, logs[0], i));
+    SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
+  });
+  for (int i = 0; i < kLaunches; ++i) SUCCEEDS(OTHER(ProgramAppend)(other, logs[1], i));
+  SUCCEEDS(OTHER(ProgramSynchronize)(other));
+  program.join();
+  EXPECT_EQ(Commands(KeyOf(stream_)), static_cast<uint64_t>(kLaunches));
+  EXPECT_EQ(Commands(KeyOf(other)), static_cast<uint64_t>(kLaunches));
+  // Everything has run, in its stream's order.
+  std::vector<int> expected{kLaunches}, found(kLaunches + 1);
+  for (int i = 0; i < kLaunches; ++i) expected.push_back(i);
+  for (const int* log : logs) {
+    SUCCEEDS(OTHER(ProgramRead)(found.data(), log, found.size() * sizeof(int)));
+    EXPECT_EQ(found, expected);
+  }
 }
 
 // The calls that a scheduler bound to the installed copy made: 709 without XSched.
@@ -94,23 +104,52 @@ TEST_F(Scheduled, the_null_stream_is_each_copys_own) {
   EXPECT_EQ(log[2], 2);
 }
 
-TEST_F(Scheduled, a_stream_is_held_and_goes_on) {
-  SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));
+// As Triton finds it: in the copy that it asks, which need not be one that anything is linked to.
+TEST_F(Scheduled, a_function_that_is_looked_up_is_scheduled_in_the_copy_that_was_asked) {
+  void* bundled = dlopen(TEST_BUNDLED_RUNTIME, RTLD_LAZY | RTLD_NOLOAD);
+  ASSERT_NE(bundled, nullptr);
+  auto launch = reinterpret_cast<decltype(&hipModuleLaunchKernel)>(dlsym(bundled, "hipModuleLaunchKernel"));
+  hipFunction_t function = nullptr;
+  SUCCEEDS(PROGRAM(ProgramFunction)(&function, "append"));
+  int value = 7;
+  void* arguments[] = {&log_, &value};
+  SUCCEEDS(launch(function, 1, 1, 1, 64, 1, 1, 0, stream_, arguments, nullptr));
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
   SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
-  XQueueHandle queue = QueueOf(stream_);
-  ASSERT_NE(queue, 0u);
-  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
-  std::atomic<bool> returned{false};
-  std::thread launcher([&] {
-    EXPECT_EQ(PROGRAM(ProgramAppend)(stream_, log_, 2), hipSuccess);
-    returned = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_FALSE(returned);
   EXPECT_EQ(standin_hsa_dispatches("append"), 1u);
-  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
-  launcher.join();
+}
+
+TEST_F(Scheduled, a_stream_is_held_and_goes_on_whatever_is_launched) {
+  SUCCEEDS(PROGRAM(ProgramRandomFill)(stream_, Matrix(0), kFloats, 1));
   SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
+  auto is_held = [this](const char* kernel, const std::function<hipError_t()>& launch) {
+    SCOPED_TRACE(kernel);
+    const uint64_t before = standin_hsa_dispatches(kernel);
+    ExpectHeld(QueueOf(stream_), launch, [&] { return standin_hsa_dispatches(kernel) != before; });
+    SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
+    EXPECT_EQ(standin_hsa_dispatches(kernel), before + 1);
+  };
+  is_held("random_fill", [this] { return PROGRAM(ProgramRandomFill)(stream_, Matrix(1), kFloats, 2); });
+  is_held("matmul",
+          [this] { return PROGRAM(ProgramMatmul)(stream_, Matrix(2), Matrix(0), Matrix(1), 16, 16, 16); });
+  is_held("convolve",
+          [this] { return PROGRAM(ProgramConvolve)(stream_, Matrix(2), Matrix(0), Matrix(1), 200, 3); });
+}
+
+TEST_F(Scheduled, the_null_stream_of_a_copy_is_held_and_the_other_ones_is_not) {
+  SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 1));
+  SUCCEEDS(PROGRAM(ProgramSynchronize)(nullptr));
+  // Nobody here is linked to a copy: it is that of the one that was loaded first.
+  ExpectHeld(
+      QueueOf(nullptr), [this] { return PROGRAM(ProgramAppend)(nullptr, log_, 2); },
+      [this] {
+        EXPECT_EQ(OTHER(ProgramSynchronize)(nullptr), hipSuccess);
+        EXPECT_EQ(OTHER(ProgramRandomFill)(nullptr, Matrix(0), kFloats, 1), hipSuccess);
+        EXPECT_EQ(OTHER(ProgramSynchronize)(nullptr), hipSuccess);
+        EXPECT_EQ(standin_hsa_dispatches("random_fill"), 1u);
+        return standin_hsa_dispatches("append") != 1;
+      });
+  SUCCEEDS(PROGRAM(ProgramSynchronize)(nullptr));
   EXPECT_EQ(standin_hsa_dispatches("append"), 2u);
 }
 

@@ -81,7 +81,7 @@ class Executable {
       const auto* bytes = At<unsigned char>(file, segment.p_offset, segment.p_filesz);
       if (bytes == nullptr) return HSA_STATUS_ERROR_INVALID_CODE_OBJECT;
       if (segment.p_type == PT_LOAD) std::memcpy(image + segment.p_vaddr, bytes, segment.p_filesz);
-      if (segment.p_type == PT_NOTE) arguments = MetadataIn({bytes, segment.p_filesz});
+      if (segment.p_type == PT_NOTE) arguments.merge(MetadataIn({bytes, segment.p_filesz}));
     }
     for (uint16_t i = 0; i < header->e_shnum; ++i) {
       if (sections[i].sh_type == SHT_DYNSYM && sections[i].sh_link < header->e_shnum) {
@@ -100,16 +100,19 @@ class Executable {
     if (offset > file.size || count > (file.size - offset) / sizeof(T)) return nullptr;
     return reinterpret_cast<const T*>(file.bytes + offset);
   }
+  // One note for each part that the linker has put together.
   static std::map<std::string, std::vector<Argument>> MetadataIn(std::span<const unsigned char> notes) {
+    std::map<std::string, std::vector<Argument>> arguments;
     while (notes.size() >= sizeof(Elf64_Nhdr)) {
       Elf64_Nhdr note;
       std::memcpy(&note, notes.data(), sizeof note);
       const size_t begin = sizeof note + (note.n_namesz + 3) / 4 * 4, end = begin + note.n_descsz;
       if (end > notes.size()) break;
-      if (note.n_type == kNoteMetadata) return ReadKernelArguments(notes.subspan(begin, note.n_descsz));
+      if (note.n_type == kNoteMetadata)
+        arguments.merge(ReadKernelArguments(notes.subspan(begin, note.n_descsz)));
       notes = notes.subspan(std::min(notes.size(), (end + 3) / 4 * 4));
     }
-    return {};
+    return arguments;
   }
   void AddSymbols(const Reader& file, const Elf64_Shdr& table, const Elf64_Shdr& text, unsigned char* image,
                   const std::map<std::string, std::vector<Argument>>& arguments) {

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 
-#include "code_object.h"
 #include "standin_hsa.h"
 
 namespace standin_hsa {
@@ -104,11 +103,11 @@ std::string_view Unmangled(std::string_view name) {
   return name.substr(i, length);
 }
 
-KernelFunction FindKernel(std::string_view name) {
-  if (KernelFunction blit = FindBlitKernel(name)) return blit;
-  if (KernelFunction gemm = FindGemmKernel(name)) return gemm;
+KernelFunction FindKernel(const KernelCode& code) {
+  if (KernelFunction blit = FindBlitKernel(code.name)) return blit;
+  if (KernelFunction gemm = FindGemmKernel(code)) return gemm;
   const auto* kernel = std::find_if(std::begin(kKernels), std::end(kKernels),
-                                    [&](const auto& known) { return known.first == Unmangled(name); });
+                                    [&](const auto& known) { return known.first == Unmangled(code.name); });
   return kernel == std::end(kKernels) ? Unknown : kernel->second;
 }
 
@@ -125,13 +124,13 @@ void Log(uint32_t gpu, uint64_t queue, const std::string& kernel) {
 }  // namespace
 
 size_t Arguments::count() const {
-  return static_cast<size_t>(std::count_if(described_->begin(), described_->end(),
+  return static_cast<size_t>(std::count_if(code_->arguments.begin(), code_->arguments.end(),
                                            [](const Argument& a) { return !a.kind.starts_with("hidden_"); }));
 }
 const Argument* Arguments::Find(std::string_view name) const {
-  auto it =
-      std::find_if(described_->begin(), described_->end(), [&](const Argument& a) { return a.name == name; });
-  return it == described_->end() ? nullptr : &*it;
+  const std::vector<Argument>& all = code_->arguments;
+  auto it = std::find_if(all.begin(), all.end(), [&](const Argument& a) { return a.name == name; });
+  return it == all.end() ? nullptr : &*it;
 }
 
 void RunKernel(const hsa_kernel_dispatch_packet_t& packet, uint32_t gpu, uint64_t queue) {
@@ -146,7 +145,7 @@ void RunKernel(const hsa_kernel_dispatch_packet_t& packet, uint32_t gpu, uint64_
   if (brought != nullptr) {
     brought(packet.kernarg_address, &packet);
   } else {
-    FindKernel(code.name)(Arguments(packet.kernarg_address, &code.arguments));
+    FindKernel(code)(Arguments(packet.kernarg_address, &code));
   }
 }
 

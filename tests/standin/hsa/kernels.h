@@ -23,16 +23,14 @@
 #include <cstring>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "metadata.h"
+#include "code_object.h"
 
 namespace standin_hsa {
 
 class Arguments {
  public:
-  Arguments(const void* segment, const std::vector<Argument>* described)
-      : segment_(segment), described_(described) {}
+  Arguments(const void* segment, const KernelCode* code) : segment_(segment), code_(code) {}
 
   template <typename T>
   T At(size_t offset) const {
@@ -43,7 +41,7 @@ class Arguments {
   // By its place in the source.
   template <typename T>
   T Nth(size_t index) const {
-    return At<T>((*described_)[index].offset);
+    return At<T>(code_->arguments[index].offset);
   }
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   // REQUIRES Has(name).
@@ -53,20 +51,20 @@ class Arguments {
   }
   // How many the source has: without those that the compiler adds.
   size_t count() const;
-  const void* segment() const { return segment_; }
+  const std::string& kernel() const { return code_->name; }
 
  private:
   const Argument* Find(std::string_view name) const;
 
   const void* segment_;
-  const std::vector<Argument>* described_;
+  const KernelCode* code_;
 };
 
 using KernelFunction = void (*)(const Arguments& arguments);
 
 // Null: not one of these.
 KernelFunction FindBlitKernel(std::string_view name);
-KernelFunction FindGemmKernel(std::string_view name);
+KernelFunction FindGemmKernel(const KernelCode& code);
 
 void RunKernel(const hsa_kernel_dispatch_packet_t& packet, uint32_t gpu, uint64_t queue);
 

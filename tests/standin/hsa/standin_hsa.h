@@ -6,9 +6,9 @@
 //   STANDIN_HSA_ISA=gfx942              what they are (gfx90a)
 //   STANDIN_HSA_MEMORY_MB=64            memory of each (16384)
 //   STANDIN_HSA_KERNEL_US=10            how long a kernel runs that this agent does not know (0)
-//   STANDIN_HSA_FAIL=hsa_queue_create:2:4104   the 2nd call from now returns status 4104 (also a
-//   comma-separated list) STANDIN_HSA_LOG=FILE                one line for each kernel that begins: "<GPU>
-//   <queue> <kernel>"
+//   STANDIN_HSA_FAIL=hsa_queue_create:2:4104   the 2nd call from now returns status 4104; several: a comma
+//   between STANDIN_HSA_LOG=FILE                one line for each kernel that begins: "<GPU> <queue>
+//   <kernel>"
 #pragma once
 
 #include <stdint.h>

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""HIP programs of several processes with a server: AMD's runtime in each, over a software HSA agent that says it is the same GPU."""
+import os
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
+from harness import Client, check, main, test, wait_until  # noqa: E402
+
+
+class HipClient(Client):
+    def __init__(self, place, priority):
+        # As people start programs.
+        self.start(place, [str(place.bin / "xsched"), "run", "-p", str(priority), "--", os.environ["HIP_CLIENT"]])
+
+    def wait_for_work(self):
+        wait_until(lambda: self.progress() > 20, f"it runs: {self.lines[-3:]}")
+
+    def gains(self, seconds=0.3):
+        before = self.progress()
+        time.sleep(seconds)
+        return self.progress() - before
+
+
+def rivals(place):
+    place.start_server()
+    low = HipClient(place, 0)
+    low.wait_for_work()
+    high = HipClient(place, 5)
+    high.wait_for_work()
+    return low, high
+
+
+@test
+def a_less_urgent_process_is_held_and_goes_on(place):
+    low, high = rivals(place)
+    states = lambda: {q["priority"]: q["state"] for q in place.queues()}  # noqa: E731
+    wait_until(lambda: states().get(0) == "held", f"the low one is held: {states()}")
+    wait_until(lambda: low.gains() <= 2, "it stands still")
+    check(high.gains() > 50, "the high one works")
+    high.end()
+    wait_until(lambda: low.gains() > 50, "the low one goes on")
+
+
+@test
+def without_the_server_everybody_runs(place):
+    low, high = rivals(place)
+    wait_until(lambda: low.gains() <= 2, "the low one stands still")
+    place.server.kill()
+    place.server.wait()
+    wait_until(lambda: low.gains() > 50 and high.gains() > 50, "both run")
+
+
+main(__doc__)
