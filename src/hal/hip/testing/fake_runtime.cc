@@ -35,6 +35,7 @@ std::set<hipStream_t> streams;
 std::set<hipEvent_t> events;
 ihipStream_t default_streams[kDevices] = {{0}, {1}};
 int spoiled = 0;
+bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
 thread_local int current_device = 0;
 thread_local hipError_t last_error = hipSuccess;
@@ -194,6 +195,7 @@ EXPORT hipError_t FakeLaunch(hipStream_t stream) {
   hipStream_t actual = Actual(stream);
   if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   ++actual->launched;
+  if (finish_at_once) actual->finished = actual->launched;
   return Return(hipSuccess);
 }
 
@@ -201,6 +203,11 @@ EXPORT void FakeFinish(hipStream_t stream, uint64_t count) {
   std::lock_guard lock(mutex);
   Actual(stream)->finished += count;
   changed.notify_all();
+}
+
+EXPORT void FakeFinishAtOnce() {
+  std::lock_guard lock(mutex);
+  finish_at_once = true;
 }
 
 EXPORT uint64_t FakeLaunched(hipStream_t stream) {

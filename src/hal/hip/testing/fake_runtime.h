@@ -14,6 +14,8 @@ extern "C" {
 hipError_t FakeLaunch(hipStream_t stream);
 // Lets the next `count` commands of the stream finish.
 void FakeFinish(hipStream_t stream, uint64_t count);
+// From now on commands finish as they are put on a stream.
+void FakeFinishAtOnce(void);
 // Commands put on the stream so far.
 uint64_t FakeLaunched(hipStream_t stream);
 // From now on the stream captures, or does not.
