@@ -55,7 +55,7 @@ def extend_continuously(progress, job, stop, every):
     events = [torch.cuda.Event(blocking=True) for _ in range(AHEAD)]
     samples = turn = 0
     with torch.cuda.stream(job.stream):
-        while not stop():
+        while turn == 0 or not stop():
             event = events[turn % AHEAD]
             if turn >= AHEAD:
                 event.synchronize()
@@ -70,12 +70,11 @@ def extend_continuously(progress, job, stop, every):
 
 
 def run_rate(job, seconds):
-    end = time.monotonic() + seconds
     with torch.cuda.stream(job.stream):
         job.run()
         job.stream.synchronize()
     begin = time.monotonic()
-    progress = run_continuously(job, lambda: time.monotonic() >= end)["progress"]
+    progress = run_continuously(job, lambda: time.monotonic() >= begin + seconds)["progress"]
     last, samples = progress[-1]
     return {"per_second": samples / (last - begin)}
 
