@@ -135,9 +135,10 @@ TEST_F(Hsa, a_barrier_on_a_value_sees_what_is_written_through_the_signals_addres
   Submit(packet, HSA_PACKET_TYPE_VENDOR_SPECIFIC);
   volatile hsa_signal_value_t* value = nullptr;
   SUCCEEDS(hsa_amd_signal_value_pointer(packet.signal, &value));
-  *value = 0x103;
+  std::atomic_ref<hsa_signal_value_t> written(const_cast<hsa_signal_value_t&>(*value));
+  written = 0x103;
   EXPECT_FALSE(Done(packet.completion_signal, 5ms));
-  *value = 0x104;
+  written = 0x104;
   EXPECT_TRUE(Done(packet.completion_signal));
 }
 

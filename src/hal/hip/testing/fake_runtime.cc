@@ -31,8 +31,9 @@ constexpr int kDevices = 2;
 
 std::mutex mutex;
 std::condition_variable changed;
-std::set<hipStream_t> streams;
-std::set<hipEvent_t> events;
+// Never destroyed: a program may end without destroying its own.
+auto& streams = *new std::set<hipStream_t>;
+auto& events = *new std::set<hipEvent_t>;
 ihipStream_t default_streams[kDevices] = {{0}, {1}};
 int spoiled = 0;
 bool finish_at_once = false;
