@@ -45,7 +45,7 @@ std::string ExamineHip(Report& report) {
   const std::optional<std::string> shim = FindLibrary(kHipShim);
   const std::string runtime = InChild(FindHipRuntime).value_or("");
   if (runtime.empty()) {
-    const std::string text = "libamdhip64.so cannot be loaded";
+    std::string text = "libamdhip64.so cannot be loaded";
     report.Note(kAbout, fmt::format("not here ({}; programs may bring their own){}", text,
                                     shim ? "; shim " + *shim : ""));
     return text;
