@@ -174,6 +174,8 @@ void XQueue::ApplyDeactivation(bool hold) {
 }
 
 void XQueue::Suspend(bool suspended) {
+  // Who has suspended it will again, and must not wait for all that was launched ahead.
+  if (suspended && PollsMarkers()) self_gated_.store(true, std::memory_order_relaxed);
   suspended_.store(suspended, std::memory_order_seq_cst);
   Attend();
   Agent::Get().AbsentChanged(*this);
@@ -281,7 +283,7 @@ void XQueue::SetHints(const sched::Hints& hints) {
 GateChain::Now XQueue::Now() const {
   bool ours = !destroying_.load(std::memory_order_acquire) && !Agent::Get().shut_down();
   uint32_t flags = block_->flags.load(std::memory_order_acquire);
-  bool gated = (flags & ipc::kFlagGated) != 0;
+  bool gated = (flags & ipc::kFlagGated) != 0 || self_gated_.load(std::memory_order_relaxed);
   const uint64_t launched = PollsMarkers() ? Settled() : UINT64_MAX;
   return {retired(), Held(), ours && gated, flags != 0, MonotonicClock::now(), launched};
 }

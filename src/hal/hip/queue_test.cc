@@ -135,6 +135,22 @@ TEST_F(HipLevel1, suspending_waits_for_what_is_in_flight_where_that_is_asked_for
   device.join();
 }
 
+TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_its_program_suspends_is_bounded) {
+  setenv("XSCHED_PREEMPT_LATENCY_US", "10000000", 1);
+  Stream stream(copy_, 0);
+  stream.Suspend();
+  stream.Resume();
+  stream.LaunchOnAnotherThread(20);
+  for (uint64_t finished = 0; finished < 20 && !stream.done(); ++finished) {
+    for (int i = 0; i < 2000 && stream.Launched() <= finished; ++i)
+      std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_LE(stream.Launched(), finished + kThreshold);
+    stream.Finish(1);
+  }
+  stream.Join();
+  EXPECT_EQ(stream.Launched(), 20u);
+}
+
 TEST_F(HipLevel1, taking_the_queue_away_lets_who_waits_go_on) {
   Stream stream(copy_, 0);
   stream.Suspend();
