@@ -55,7 +55,7 @@ class ProcessSlices {
     uint64_t retired = 0;  // of all of its queues
     uint64_t seen_retired = 0;
     Duration on_device{};
-    bool looked_at = false;         // false: since then its time was not counted
+    bool looked_at = false;       // false: since then its time was not counted
     TimePoint weigh_at = kNever;  // it has been asked what it has retired
     bool brief = false;           // so short that gates alone stop it soon enough
   };
