@@ -147,7 +147,7 @@ class XQueue {
   // Read on every launch.
   ipc::ControlBlock* block_ = nullptr;
   std::atomic<bool> suspended_{false};
-  std::atomic<bool> self_gated_{false};  // gates in line are there though no scheduler asked for them
+  std::atomic<bool> self_gated_{false};  // can be stopped soon, though no scheduler asked for that
   std::atomic<bool> gates_in_line_{false};
   std::atomic<uint64_t> settled_{0};  // launches that have ended
 

@@ -1,11 +1,11 @@
-"""As much of PyTorch as kernels of a settable length need, over whatever libcuda.so.1 there is: over the stand-in driver, the
-plan's stages run from end to end. It computes nothing."""
+"""As much of PyTorch as kernels of a settable length need, over the stand-in driver or AMD's runtime with the software agent: so
+the plan's stages run from end to end. It computes nothing."""
 import types
 
 from torch import cuda, nn  # noqa: F401
 
 __version__ = "0.0+standin"
-version = types.SimpleNamespace(cuda="13.0", hip=None)
+version = types.SimpleNamespace(**cuda._platform.VERSIONS)
 backends = types.SimpleNamespace(cudnn=types.SimpleNamespace(benchmark=False))
 float16, float32 = "float16", "float32"
 

@@ -1,23 +1,21 @@
-"""Streams, events and one kernel, by the driver's own functions."""
+"""Streams, events and one kernel of a settable length, on CUDA's driver or on HIP's runtime: the one that PLAN_TEST_PLATFORM
+names."""
 import contextlib
-import ctypes
+import os
 import threading
 
-ELEMENTS_PER_LOOP = 100  # a loop takes the stand-in 10 ns
-NON_BLOCKING, BLOCKING_SYNC = 1, 1
+ELEMENTS_PER_US = 10_000
 
-_driver = ctypes.CDLL("libcuda.so.1")
+if os.environ.get("PLAN_TEST_PLATFORM") == "hip":
+    from torch import _hip as _platform
+else:
+    from torch import _cuda as _platform
+
 _here = threading.local()
-_context, _work = ctypes.c_void_p(), ctypes.c_void_p()
 
-
-def _call(name, *arguments):
-    if (result := getattr(_driver, name)(*arguments)) != 0:
-        raise RuntimeError(f"{name}: {result}")
-
-
-def is_available():
-    return _driver.cuInit(0) == 0
+init = _platform.init
+is_available = _platform.is_available
+synchronize = _platform.synchronize
 
 
 def device_count():
@@ -34,39 +32,25 @@ def get_device_properties(index):
     return Properties
 
 
-def init():
-    if not _context:
-        _call("cuInit", 0)
-        module = ctypes.c_void_p()
-        _call("cuDevicePrimaryCtxRetain", ctypes.byref(_context), 0)
-        _call("cuCtxSetCurrent", _context)
-        _call("cuModuleLoadData", ctypes.byref(module), b".version 6.0")
-        _call("cuModuleGetFunction", ctypes.byref(_work), module, b"work")
-    _call("cuCtxSetCurrent", _context)
-
-
 class Stream:
     def __init__(self):
         init()
-        handle = ctypes.c_void_p()
-        _call("cuStreamCreate", ctypes.byref(handle), NON_BLOCKING)
-        self.cuda_stream = handle.value
+        self.cuda_stream = _platform.new_stream()
 
     def synchronize(self):
-        _call("cuStreamSynchronize", ctypes.c_void_p(self.cuda_stream))
+        _platform.synchronize_stream(self.cuda_stream)
 
 
 class Event:
     def __init__(self, blocking):
         init()
-        self._handle = ctypes.c_void_p()
-        _call("cuEventCreate", ctypes.byref(self._handle), BLOCKING_SYNC)
+        self._handle = _platform.new_event()
 
     def record(self, stream):
-        _call("cuEventRecord", self._handle, ctypes.c_void_p(stream.cuda_stream))
+        _platform.record(self._handle, stream.cuda_stream)
 
     def synchronize(self):
-        _call("cuEventSynchronize", self._handle)
+        _platform.synchronize_event(self._handle)
 
 
 @contextlib.contextmanager
@@ -76,14 +60,7 @@ def stream(stream_):
     _here.stream = None
 
 
-def synchronize():
-    init()
-    _call("cuCtxSynchronize")
-
-
 def launch(elements):
     init()
     current = getattr(_here, "stream", None)
-    beat, loops = ctypes.c_uint64(0), ctypes.c_uint(elements // ELEMENTS_PER_LOOP)
-    parameters = (ctypes.c_void_p * 2)(ctypes.addressof(beat), ctypes.addressof(loops))
-    _call("cuLaunchKernel", _work, 1, 1, 1, 1, 1, 1, 0, ctypes.c_void_p(current and current.cuda_stream), parameters, None)
+    _platform.launch(elements / ELEMENTS_PER_US, current and current.cuda_stream)
