@@ -24,7 +24,7 @@ _xsched() {
   case $command in
     run) words="--priority --utilization --deadline-us --laxity-us --level --threshold --batch-size --policy --scheduler --route --no-server --" ;;
     top) words="--delay --count --batch" ;;
-    list) words="--json --pid" ;;
+    list) words="--json --pid --mine" ;;
     hint) words="--queue --pid --priority --utilization --deadline-us --laxity-us" ;;
     policy) words="show list set --timeslice-us" ;;
     config) words="get set --json --system" ;;

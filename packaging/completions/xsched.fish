@@ -8,6 +8,7 @@ for name in xsched xcli
     complete -c $name -n '__fish_seen_subcommand_from run' -l scheduler -x -a 'GLB LCL APP'
     complete -c $name -n '__fish_seen_subcommand_from run' -l route -x -a 'layer preload'
     complete -c $name -n '__fish_seen_subcommand_from list' -l json
+    complete -c $name -n '__fish_seen_subcommand_from list' -l mine
     complete -c $name -n '__fish_seen_subcommand_from hint' -l queue -x
     complete -c $name -n '__fish_seen_subcommand_from hint' -l pid -x -a '(__fish_complete_pids)'
     complete -c $name -n '__fish_seen_subcommand_from policy' -f -a 'show list set'
