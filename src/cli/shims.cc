@@ -17,6 +17,13 @@ void Add(FoundShims& shims, std::string Shims::*place, const char* name) {
   }
 }
 
+// What is preloaded must not bring a sanitizer that the program lacks: it would end at its start.
+#ifdef XSCHED_SANITIZED
+constexpr bool kPreloads = false;
+#else
+constexpr bool kPreloads = true;
+#endif
+
 // Programs may bring a runtime of their own (PyTorch's do), but not the kernel's driver.
 bool HasHip() { return access("/dev/kfd", F_OK) == 0 || !FindHipRuntime().empty(); }
 
@@ -25,6 +32,7 @@ bool HasHip() { return access("/dev/kfd", F_OK) == 0 || !FindHipRuntime().empty(
 FoundShims FindShims() {
   FoundShims shims;
   Add(shims, &Shims::opencl, kOpenClShim);
+  if (!kPreloads) return shims;
   // Every program below loads what is preloaded: only what can be of use.
   if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) Add(shims, &Shims::cuda, kCudaShim);
   if (HasHip()) Add(shims, &Shims::hip, kHipShim);
