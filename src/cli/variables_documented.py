@@ -17,7 +17,7 @@ def read_by_code(root):
     found = {}
     for path in [*root.glob("src/**/*.cc"), *root.glob("src/**/*.h"), *root.glob("python/**/*.py")]:
         place = path.relative_to(root)
-        if "testing" in place.parts or path.stem.endswith("_test") or place.parts[:2] == ("src", "cli"):
+        if {"testing", "tests"} & set(place.parts) or path.stem.endswith("_test") or place.parts[:2] == ("src", "cli"):
             continue
         for name in LITERAL.findall(path.read_text(encoding="utf-8")):
             found.setdefault(name, place)
