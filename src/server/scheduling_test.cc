@@ -217,6 +217,30 @@ TEST_F(Scheduling, hints_and_a_change_of_policy_take_effect) {
   EXPECT_EQ((*queues)[1].hints.priority, 2);
 }
 
+TEST_F(Scheduling, processes_are_given_time_slices_where_the_device_divides_its_time) {
+  TestAgent first(socket());
+  TestAgent second(socket());
+  ASSERT_EQ(TestTool(socket()).SetPolicy(kPolicyUtilizationPartition, 20'000)->result, kXSchedSuccess);
+  ASSERT_TRUE(first.CreateInterruptibleQueue(0, ipc::kTraitTimeSlices) &&
+              second.CreateInterruptibleQueue(0, ipc::kTraitTimeSlices));
+  first.Submit(0);
+  second.Submit(0);
+  EXPECT_TRUE(first.ReceiveA<ipc::ProcessSlice>() && second.ReceiveA<ipc::ProcessSlice>());
+  EXPECT_FALSE(first.IsHeld(0) || second.IsHeld(0));
+}
+
+TEST_F(Scheduling, processes_that_can_be_interrupted_only_are_held_in_turns) {
+  TestAgent first(socket());
+  TestAgent second(socket());
+  ASSERT_EQ(TestTool(socket()).SetPolicy(kPolicyUtilizationPartition, 20'000)->result, kXSchedSuccess);
+  ASSERT_TRUE(first.CreateInterruptibleQueue(0, 0) &&
+              second.CreateInterruptibleQueue(0, ipc::kTraitTimeSlices));
+  first.Submit(0);
+  second.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return first.IsHeld(0); }));
+  EXPECT_TRUE(Eventually([&] { return second.IsHeld(0); }));
+}
+
 TEST_F(Scheduling, an_agent_is_told_what_others_hint) {
   TestAgent agent(socket());
   constexpr uint32_t kQueues = 1000;  // more than its buffer takes

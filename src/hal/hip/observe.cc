@@ -5,11 +5,21 @@
 using xsched::hip::MostLevel;
 using xsched::hip::OwnHardwareQueues;
 
+// Where level 1 is all, nothing is remembered.
+
 int HipPerformRequest(int fd, unsigned long request, void* argument, xsched::hip::kfd::IoctlCall next) {
   if (MostLevel() == kPreemptLevelBlock) return next(fd, request, argument);
   return OwnHardwareQueues().Perform(fd, request, argument, next);
 }
 
-void HipStreamCreating() { OwnHardwareQueues().StreamCreating(); }
-void HipStreamCreated(hipStream_t stream) { OwnHardwareQueues().StreamCreated(stream); }
-void HipStreamDestroying(hipStream_t stream) { OwnHardwareQueues().StreamDestroying(stream); }
+void HipStreamCreating() {
+  if (MostLevel() != kPreemptLevelBlock) OwnHardwareQueues().StreamCreating();
+}
+
+void HipStreamCreated(hipStream_t stream) {
+  if (MostLevel() != kPreemptLevelBlock) OwnHardwareQueues().StreamCreated(stream);
+}
+
+void HipStreamDestroying(hipStream_t stream) {
+  if (MostLevel() != kPreemptLevelBlock) OwnHardwareQueues().StreamDestroying(stream);
+}

@@ -102,18 +102,33 @@ void TestAgent::Greet() {
 }
 
 bool TestAgent::CreateQueue(uint32_t index, int32_t priority, uint64_t device) {
-  if (index < ipc::kMaxQueues) block(index).gate.store(ipc::kGateRun, std::memory_order_relaxed);
   ipc::QueueCreated message{};
   message.index = index;
   message.level = kPreemptLevelBlock;
   message.device = device;
   message.hints.priority = priority;
+  return Create(message);
+}
+
+bool TestAgent::CreateInterruptibleQueue(uint32_t index, uint32_t traits) {
+  ipc::QueueCreated message{};
+  message.index = index;
+  message.level = kPreemptLevelInterrupt;
+  message.device = 1;
+  message.traits = traits;
+  return Create(message);
+}
+
+bool TestAgent::Create(ipc::QueueCreated message) {
+  if (message.index < ipc::kMaxQueues) {
+    block(message.index).gate.store(ipc::kGateRun, std::memory_order_relaxed);
+  }
   message.hints.utilization = UTILIZATION_DEFAULT;
   message.hints.deadline_us = NO_DEADLINE;
   message.hints.laxity_us = NO_LAXITY;
-  message.handle = index + 1;
+  message.handle = message.index + 1;
   snprintf(message.device_name, sizeof message.device_name, "device %llu",
-           static_cast<unsigned long long>(device));
+           static_cast<unsigned long long>(message.device));
   return ipc::SendWithin(fd(), 2000, message);
 }
 

@@ -64,6 +64,8 @@ class TestAgent : public TestConnection {
   int memfd() const { return segment_.memfd.get(); }
 
   bool CreateQueue(uint32_t index, int32_t priority, uint64_t device = 1);
+  // One that can be interrupted, with `traits` (ipc/messages.h).
+  bool CreateInterruptibleQueue(uint32_t index, uint32_t traits);
   bool DestroyQueue(uint32_t index);
   // What launching and finishing do to the control block; each rings.
   void Submit(uint32_t index, uint64_t count = 1);
@@ -72,6 +74,7 @@ class TestAgent : public TestConnection {
 
  private:
   void Greet();
+  bool Create(ipc::QueueCreated message);
 
   ipc::OwnedSegment segment_;
   UniqueFd bell_;
