@@ -36,15 +36,19 @@ bool PassRules::ReadLibraries(JsonReader& json) {
   has_libraries_ = true;
   JsonText name;
   for (json.EnterArray(); json.NextElement();) {
-    if (!json.ReadText(&name) || !libraries_.Push(name)) return false;
+    if (!json.ReadText(&name) || libraries_.size() == kMaxNames || !libraries_.Push(name)) return false;
   }
   return json.ok();
 }
 
+bool PassRules::AddFunction(const JsonText& name, Rule rule) {
+  return functions_.size() < kMaxNames && functions_.Push({name, rule});
+}
+
 bool PassRules::ReadFunctionList(JsonReader& json, Rule rule) {
-  FunctionRule function{{}, rule};
+  JsonText name;
   for (json.EnterArray(); json.NextElement();) {
-    if (!json.ReadText(&function.name) || !functions_.Push(function)) return false;
+    if (!json.ReadText(&name) || !AddFunction(name, rule)) return false;
   }
   return json.ok();
 }
@@ -58,7 +62,7 @@ bool PassRules::ReadFunctions(JsonReader& json) {
     const std::string_view rule = lists ? key.view() : word.view();
     if (rule != "passthrough" && rule != "schedule") return false;
     const Rule meant = rule == "schedule" ? Rule::kSchedule : Rule::kPass;
-    if (lists ? !ReadFunctionList(json, meant) : !functions_.Push({key, meant})) return false;
+    if (lists ? !ReadFunctionList(json, meant) : !AddFunction(key, meant)) return false;
   }
   return json.ok();
 }

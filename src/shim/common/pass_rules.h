@@ -47,7 +47,11 @@ class PassRules {
   bool ReadLibraries(JsonReader& json);
   bool ReadFunctions(JsonReader& json);
   bool ReadFunctionList(JsonReader& json, Rule rule);
+  bool AddFunction(const JsonText& name, Rule rule);
   bool InFile(std::string_view file) const;
+
+  // Of each sort; a file with more is not one that somebody wrote.
+  static constexpr size_t kMaxNames = 1024;
 
   const char* names_ = nullptr;
   bool listed_pass_ = true;

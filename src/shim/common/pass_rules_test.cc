@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
 namespace xsched::shim {
 namespace {
 
@@ -121,6 +127,54 @@ TEST_F(PassRulesFile, nothing_counts_of_a_file_with_a_fault) {
     EXPECT_EQ(line, faulty.line) << faulty.text;
     EXPECT_TRUE(rules.empty()) << faulty.text;
   }
+}
+
+// A file with `names` names of one sort.
+std::string FileWith(const char* sort, int names) {
+  std::ostringstream file;
+  file << "{" << sort << "[\"0\"";
+  for (int i = 1; i < names; ++i) file << ", \"" << i << '"';
+  file << "]}" << (strchr(sort, '{') == nullptr ? "" : "}");
+  return file.str();
+}
+
+TEST_F(PassRulesFile, as_many_names_count_as_anybody_writes) {
+  constexpr char kLibraries[] = R"("libraries": )";
+  constexpr char kFunctions[] = R"("functions": {"schedule": )";
+  Read(FileWith(kLibraries, 1024).c_str());
+  EXPECT_EQ(Of("/opt/1023.so"), Reason::kLibrary);
+  for (const char* sort : {kLibraries, kFunctions}) {
+    PassRules enough, too_many;
+    int line = 0;
+    EXPECT_TRUE(enough.ReadFile(FileWith(sort, 1024), &line)) << sort;
+    EXPECT_FALSE(too_many.ReadFile(FileWith(sort, 1025), &line)) << sort;
+    EXPECT_TRUE(too_many.empty()) << sort;
+  }
+}
+
+// Whatever is in the file: it is understood as a whole, or nothing of it counts.
+TEST_F(PassRulesFile, no_file_whatsoever_is_understood_by_half) {
+  const std::string whole = R"({"passthrough_mode": "blacklist", "libraries": ["a", "\u0041\n"],
+      "functions": {"hipMemcpy": "passthrough", "schedule": ["b"]}, "other": [{"c": 1.5}, null]})";
+  const std::string_view alphabet("{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff", 39);
+  std::mt19937 random(1);
+  int understood = 0;
+  for (int round = 0; round < 20000; ++round) {
+    // On the heap, in a block of its own size: a sanitizer sees the first byte too many.
+    std::vector<char> text(whole.begin(), whole.end());
+    for (unsigned changes = random() % 3; changes != 0; --changes)
+      text[random() % text.size()] = alphabet[random() % alphabet.size()];
+    if (random() % 4 == 0) text.resize(random() % (text.size() + 1));
+    text.shrink_to_fit();
+    PassRules rules;
+    int line = 0;
+    const bool ok = rules.ReadFile({text.data(), text.size()}, &line);
+    understood += ok;
+    if (ok) continue;
+    EXPECT_TRUE(rules.empty());
+    EXPECT_GE(line, 1);
+  }
+  EXPECT_GT(understood, 5000) << "what was not changed, or where it does not matter";
 }
 
 }  // namespace

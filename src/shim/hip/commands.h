@@ -92,7 +92,7 @@ class MultiLaunch {
   void Finish(hipError_t result);
 
  private:
-  static constexpr unsigned kMaxStreams = 16;  // more are launched unscheduled
+  static constexpr unsigned kMaxStreams = 64;  // more are launched unscheduled
   std::optional<Launch> launches_[kMaxStreams];
 };
 
