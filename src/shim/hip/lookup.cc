@@ -1,6 +1,7 @@
 #include "shim/hip/lookup.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cstddef>
@@ -41,10 +42,7 @@ int FunctionOf(const Copy& copy, const char* symbol, const void* found) {
   int function = WrappedFunction(symbol);
   if (IsThe(copy, function, found)) return function;
   char variant[128];
-  const size_t size = strlen(symbol);
-  if (size + sizeof "_spt" > sizeof variant) return -1;
-  memcpy(variant, symbol, size);
-  memcpy(variant + size, "_spt", sizeof "_spt");
+  if (snprintf(variant, sizeof variant, "%s_spt", symbol) >= static_cast<int>(sizeof variant)) return -1;
   function = WrappedFunction(variant);
   return IsThe(copy, function, found) ? function : -1;
 }
