@@ -109,7 +109,8 @@ TEST(Json, no_text_whatsoever_makes_it_read_beyond_the_end) {
     WalkOver({part.data(), part.size()});
   }
   std::mt19937 random(1);
-  const std::string_view alphabet("{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff", 39);
+  constexpr char kLetters[] = "{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff";
+  const std::string_view alphabet(kLetters, sizeof kLetters);
   for (int round = 0; round < 20000; ++round) {
     std::vector<char> text(whole.begin(), whole.end());
     for (unsigned changes = 1 + random() % 4; changes != 0; --changes)

@@ -156,7 +156,8 @@ TEST_F(PassRulesFile, as_many_names_count_as_anybody_writes) {
 TEST_F(PassRulesFile, no_file_whatsoever_is_understood_by_half) {
   const std::string whole = R"({"passthrough_mode": "blacklist", "libraries": ["a", "\u0041\n"],
       "functions": {"hipMemcpy": "passthrough", "schedule": ["b"]}, "other": [{"c": 1.5}, null]})";
-  const std::string_view alphabet("{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff", 39);
+  constexpr char kLetters[] = "{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff";
+  const std::string_view alphabet(kLetters, sizeof kLetters);
   std::mt19937 random(1);
   int understood = 0;
   for (int round = 0; round < 20000; ++round) {

@@ -2,6 +2,8 @@
 // says.
 #include <stdlib.h>
 
+#include <thread>
+
 #include "shim/hip/testing/copy_of_runtime.h"
 
 namespace xsched::hip {
@@ -45,6 +47,31 @@ TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
   EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess);
   EXPECT_EQ(b.Launched(stream), 1u);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+}
+
+TEST(HipRegisterLibrary, threads_use_the_streams_of_all_copies) {
+  CopyOfRuntime copies[2];
+  for (int i = 0; i < 2; ++i) copies[i].OfferTable(kWholeTable, i);
+  auto work = [&copies](int thread) {
+    constexpr int kRounds = 20;
+    constexpr uint64_t kCommands = 10;
+    const CopyOfRuntime& own = copies[thread % 2];
+    const CopyOfRuntime& other = copies[(thread + 1) % 2];
+    for (int round = 0; round < kRounds; ++round) {
+      hipStream_t stream = own.NewStream();
+      for (uint64_t i = 0; i < kCommands; ++i) {
+        EXPECT_EQ((i % 2 == 0 ? own : other).Library("LibrarySet", stream), hipSuccess);
+      }
+      EXPECT_EQ(own.Launched(stream), kCommands);
+      EXPECT_EQ(Commands(KeyOf(stream)), kCommands);
+      own.Finish(stream, kCommands);
+      EXPECT_EQ(other.Library("LibraryDestroyStream", stream), hipSuccess);
+    }
+  };
+  std::thread threads[3];
+  for (int i = 0; i < 3; ++i) threads[i] = std::thread(work, i);
+  work(3);
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
