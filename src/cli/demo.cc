@@ -66,12 +66,12 @@ struct Round {
 class Demo {
  public:
   explicit Demo(const DemoOptions& options) : options_(options) {
-    std::optional<std::string> task = FindProgram("xsched-latency-task");
-    if (!task) throw CommandError(kExitFailed, "xsched-latency-task is not installed beside this program");
     if (!FindInPath("hashcat")) {
       throw CommandError(kExitFailed,
                          "the demo's busy program, hashcat, is not installed (apt-get install hashcat)");
     }
+    std::optional<std::string> task = FindProgram("xsched-latency-task");
+    if (!task) throw CommandError(kExitFailed, "xsched-latency-task is not installed beside this program");
     task_ = *task;
     self_ = fs::read_symlink("/proc/self/exe").string();
   }

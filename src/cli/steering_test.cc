@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/exit_codes.h"
 #include "cli/testing/tool.h"
@@ -59,9 +60,25 @@ TEST_F(Steering, list_shows_each_queue_in_JSON_and_as_a_row) {
   EXPECT_THAT(table, HasSubstr("test-client"));
 }
 
+// Keeps a queue at work: one that shows no progress loses its claim sooner than a busy machine starts a tool.
+class AtWork {
+ public:
+  AtWork(TestAgent& agent, uint32_t queue)
+      : thread_([&agent, queue](const std::stop_token& stop) {
+          agent.Submit(queue);
+          for (; !stop.stop_requested(); usleep(1000)) {
+            agent.Submit(queue);
+            agent.block(queue).retired.fetch_add(1, std::memory_order_release);
+          }
+        }) {}
+
+ private:
+  std::jthread thread_;
+};
+
 TEST_F(Steering, list_shows_who_is_held) {
   agent_->Submit(0);
-  agent_->Submit(1);
+  AtWork urgent(*agent_, 1);
   ASSERT_TRUE(server::testing::Eventually([&] { return agent_->IsHeld(0) && !agent_->IsHeld(1); }));
   json queues = Queues();
   EXPECT_EQ(queues[0]["state"], "held");
