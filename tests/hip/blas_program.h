@@ -1,7 +1,7 @@
 // Matrix products by AMD's own BLAS libraries: c = a b, in column-major order; a is m × k, b is k × n.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
+#include "hip_api.h"
 
 extern "C" {
 #pragma GCC visibility push(default)

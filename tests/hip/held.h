@@ -1,10 +1,9 @@
 // A queue that is held, as the program meets it.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
-
 #include <functional>
 
+#include "hip_api.h"
 #include "xsched/xsched.h"
 
 namespace xsched::hip {

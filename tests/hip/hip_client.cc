@@ -1,13 +1,13 @@
 // A HIP program over the software HSA agent, for hip_processes.py: kernels of a millisecond on one stream, as
 // fast as it may launch them, for as long as it is let; writes "<milliseconds> <kernels that have begun>"
 // every 10 ms. Knows nothing of XSched.
-#include <hip/hip_runtime_api.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <thread>
 
+#include "hip_api.h"
 #include "kernels.h"
 #include "standin_hsa.h"
 

@@ -3,7 +3,7 @@
 // the software HSA agent their instructions are never run.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
+#include "hip_api.h"
 
 // What hipLaunchKernel and its like call a kernel.
 extern const void* const kKernelNop;

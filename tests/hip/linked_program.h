@@ -2,11 +2,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hip/hip_runtime_api.h>
 
 #include <vector>
 
 #include "held.h"
+#include "hip_api.h"
 #include "kernels.h"
 #include "queues.h"
 

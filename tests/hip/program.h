@@ -2,7 +2,7 @@
 // installed, or one of its own beside it, as the wheels of PyTorch have it. Everything returns what HIP said.
 #pragma once
 
-#include <hip/hip_runtime_api.h>
+#include "hip_api.h"
 
 extern "C" {
 #pragma GCC visibility push(default)

@@ -1,12 +1,12 @@
 // A program that is linked to AMD's runtime, as most are: whatever it puts on its streams is counted, can be
 // held, and is done as without XSched.
-#include <hip/hip_ext.h>
-
 #include <atomic>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <hip/hip_ext.h>
 
 #include "kernels.h"
 #include "linked_program.h"
