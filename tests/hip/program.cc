@@ -26,7 +26,9 @@ hipError_t ProgramStream(hipStream_t* stream) {
 }
 hipError_t ProgramMemory(void** memory, size_t bytes) {
   hipError_t error = hipMalloc(memory, bytes);
-  return error == hipSuccess ? hipMemset(*memory, 0, bytes) : error;
+  if (error == hipSuccess) error = hipMemset(*memory, 0, bytes);
+  // Newer runtimes may return before, and the program's stream does not wait for the null stream.
+  return error == hipSuccess ? hipStreamSynchronize(nullptr) : error;
 }
 hipError_t ProgramRead(void* to, const void* from, size_t bytes) {
   return hipMemcpy(to, from, bytes, hipMemcpyDeviceToHost);

@@ -17,7 +17,7 @@ class Matrices {
  public:
   Matrices(const Arguments& a, const std::string& name, bool transposed)
       : address_(a.Named<uint64_t>("Address" + name)),
-        offset_(a.Named<uint64_t>("Offset" + name)),
+        offset_(a.Has("Offset" + name) ? a.Named<uint64_t>("Offset" + name) : 0),
         strides_(a.Named<std::array<uint32_t, 2>>("Strides" + name)),
         each_has_an_address_(a.kernel().find("_GB_") != std::string::npos),
         transposed_(transposed) {}
