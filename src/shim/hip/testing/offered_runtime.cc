@@ -125,10 +125,12 @@ class Table {
   bool compilers_is_whole() const { return compilers_ == CompilersTable(); }
 
  private:
+  // Of what nobody calls there is some function.
   static void* Function(size_t number) {
-    if (number >= std::size(kTableNames)) return reinterpret_cast<void*>(&FakeOfferTable);  // some function
-    void* own = Find(kOwn, kTableNames[number]);
-    return own != nullptr ? own : Ours(kTableNames[number]);
+    void* function = nullptr;
+    if (number < std::size(kTableNames)) function = Find(kOwn, kTableNames[number]);
+    if (number < std::size(kTableNames) && function == nullptr) function = Ours(kTableNames[number]);
+    return function != nullptr ? function : reinterpret_cast<void*>(&FakeOfferTable);
   }
   static Words CompilersTable() {
     return {3 * sizeof(uintptr_t), WordOf(reinterpret_cast<void*>(&FakeOfferTable)),
