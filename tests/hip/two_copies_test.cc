@@ -92,6 +92,35 @@ TEST_F(Scheduled, a_stream_that_is_used_through_the_other_copy_reaches_its_own) 
   EXPECT_EQ(INSTALLED(hipStreamQuery)(stream_), hipSuccess);
 }
 
+// Of a function, of the null stream as well: 98 or worse without XSched.
+TEST_F(Scheduled, a_kernel_that_is_launched_through_the_other_copy_reaches_its_own) {
+  hipFunction_t function = nullptr;
+  hipStream_t other = nullptr;
+  int value = 7;
+  void* arguments[] = {&log_, &value};
+  SUCCEEDS(INSTALLED(hipStreamCreate)(&other));
+  SUCCEEDS(PROGRAM(ProgramFunction)(&function, "append"));
+  SUCCEEDS(INSTALLED(hipModuleLaunchKernel)(function, 1, 1, 1, 64, 1, 1, 0, nullptr, arguments, nullptr));
+  SUCCEEDS(INSTALLED(hipLaunchKernel)(PROGRAM(ProgramKernel)(), dim3(1), dim3(64), arguments, 0, nullptr));
+  SUCCEEDS(PROGRAM(ProgramSynchronize)(nullptr));
+  EXPECT_EQ(standin_hsa_dispatches("append"), 2u);
+}
+
+TEST_F(Scheduled, a_graph_that_is_launched_through_the_other_copy_runs_in_its_own) {
+  hipGraph_t graph = nullptr;
+  hipGraphExec_t exec = nullptr;
+  SUCCEEDS(INSTALLED(hipDeviceSynchronize)());
+  SUCCEEDS(INSTALLED(hipStreamBeginCapture)(stream_, hipStreamCaptureModeRelaxed));
+  SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));
+  SUCCEEDS(INSTALLED(hipStreamEndCapture)(stream_, &graph));
+  SUCCEEDS(INSTALLED(hipGraphInstantiate)(&exec, graph, nullptr, nullptr, 0));
+  EXPECT_EQ(Commands(KeyOf(stream_)), 0u);
+  SUCCEEDS(INSTALLED(hipGraphLaunch)(exec, stream_));
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+  SUCCEEDS(PROGRAM(ProgramSynchronize)(stream_));
+  EXPECT_EQ(standin_hsa_dispatches("append"), 1u);
+}
+
 TEST_F(Scheduled, the_null_stream_is_each_copys_own) {
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 1));
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 2));
