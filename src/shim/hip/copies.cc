@@ -14,7 +14,7 @@ namespace xsched::hip {
 
 constinit Copy copies[kMaxRuntimes] = {};
 constinit std::atomic<int> copy_count{0};
-constinit thread_local int call_depth __attribute__((tls_model("initial-exec"))) = 0;
+constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec"))) = nullptr;
 
 namespace {
 

@@ -73,23 +73,33 @@ struct Code {
 
 inline constexpr hipError_t kNoSuchFunction = hipErrorNotSupported;
 
-// How deep this thread is in wrapped calls: the runtime's exported functions call each other, and the entries
-// of its dispatch table. Of the initial-exec kind: one load, and no call of the dynamic linker's.
-extern constinit thread_local int call_depth __attribute__((tls_model("initial-exec")));
+// Where on its stack this thread is in a call that makes other calls of wrapped functions in passing: the
+// runtime's exported functions call each other, and the entries of its dispatch table. Null: in none. Of the
+// initial-exec kind: one load, and no call of the dynamic linker's.
+//
+// A call may end without its destructor: the runtime's functions throw, and catch that in front of us. So
+// this may be over. It is, if the stack has been unwound up to there: what it makes is further down.
+extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
+inline bool IsInsideCall(const void* frame) { return frame < outermost_call; }
 
 // One call of one wrapped function.
 class Call {
  public:
-  Call(const Target& target, int function, const void* site)
-      : target_(target), function_(function), site_(site) {
-    ++call_depth;
+  [[gnu::always_inline]] Call(const Target& target, int function, const void* site)
+      : target_(target),
+        function_(function),
+        is_outermost_(!IsInsideCall(__builtin_frame_address(0))),
+        site_(site) {
+    if (is_outermost_) outermost_call = __builtin_frame_address(0);
   }
-  ~Call() { --call_depth; }
+  ~Call() {
+    if (is_outermost_) outermost_call = nullptr;
+  }
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
   // The program's own call, not one that a call of its, or XSched, makes in passing.
-  bool is_the_programs() const { return call_depth == 1 && !preempt::InsideXSched(); }
+  bool is_the_programs() const { return is_outermost_ && !preempt::InsideXSched(); }
   Copy& copy() const { return *target_.copy; }
   const WrappedFunctions& next() const { return *target_.next; }
   // For what its dispatch table does not have.
@@ -118,6 +128,7 @@ class Call {
 
   Target target_;
   const int function_;
+  const bool is_outermost_;
   const void* const site_;
 };
 

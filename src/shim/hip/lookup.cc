@@ -83,7 +83,7 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
     return kNotOurs;
   const int function = WrappedFunction(name);
   // The runtime's own, in passing: it is to find its own.
-  if (function < 0 || call_depth != 0 || preempt::InsideXSched()) return kNotOurs;
+  if (function < 0 || IsInsideCall(__builtin_frame_address(0)) || preempt::InsideXSched()) return kNotOurs;
   if (handle == RTLD_DEFAULT) {
     // Behind this library, where it comes first; else what the caller is bound to.
     void* next = RealDlsym(RTLD_NEXT, name);

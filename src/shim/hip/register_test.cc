@@ -49,6 +49,19 @@ TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
 
+TEST(HipRegisterLibrary, a_call_that_throws_is_over) {
+  CopyOfRuntime copy;
+  copy.OfferTable(kWholeTable, 0);
+  hipStream_t stream = copy.NewStream();
+  auto* set = copy.Exported<hipError_t(void*, unsigned char, size_t, hipStream_t)>("hipMemsetD8Async");
+  EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(set(nullptr, 0, SIZE_MAX, stream), hipErrorOutOfMemory);
+  const uint64_t before = Commands(KeyOf(stream));
+  EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
+  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(stream)), before + 2) << "the thread's calls are scheduled still";
+}
+
 TEST(HipRegisterLibrary, threads_use_the_streams_of_all_copies) {
   CopyOfRuntime copies[2];
   for (int i = 0; i < 2; ++i) copies[i].OfferTable(kWholeTable, i);

@@ -1,7 +1,8 @@
 // The outside of a stand-in for the HIP runtime, built as AMD's is since ROCm 6.2: exported functions that go
 // through a dispatch table, which is offered to tools before the first one runs. What is behind the table is
 // hal/hip/testing/fake_runtime.cc and own_functions.cc, under other names; where these have nothing, a
-// function is here that launches a command or does nothing.
+// function is here that launches a command or does nothing. What they throw is caught in front of the table,
+// as in ROCm 7.
 #include "shim/hip/testing/offered_runtime.h"
 
 #include <dlfcn.h>
@@ -183,7 +184,11 @@ class Entry {
   extern "C" result name parameters __asm__(symbol);                                   \
   EXPORT result name parameters {                                                      \
     static Entry entry(symbol, reinterpret_cast<void*>(&Own_##name));                  \
-    return entry.Called<decltype(Own_##name)>() arguments;                             \
+    try {                                                                              \
+      return entry.Called<decltype(Own_##name)>() arguments;                           \
+    } catch (...) {                                                                    \
+      return As<result>(hipErrorOutOfMemory);                                          \
+    }                                                                                  \
   }
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION

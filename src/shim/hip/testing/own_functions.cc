@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -79,6 +80,12 @@ OWN hipError_t Own_hipModuleLaunchKernel(hipFunction_t f, unsigned, unsigned, un
 }
 OWN hipError_t Own_hipMemcpyToSymbol(const void* symbol, const void*, size_t, size_t, hipMemcpyKind) {
   return LaunchOf(symbol, nullptr);
+}
+
+// More than there is.
+OWN hipError_t Own_hipMemsetD8Async(hipDeviceptr_t, unsigned char, size_t count, hipStream_t stream) {
+  if (count == SIZE_MAX) throw std::bad_alloc();
+  return FakeLaunch(stream);
 }
 
 OWN hipError_t Own_hipGraphCreate(hipGraph_t* graph, unsigned) { return New(graph); }
