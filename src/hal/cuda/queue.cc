@@ -5,9 +5,9 @@
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/device.h"
 #include "hal/cuda/level3.h"
-#include "hal/cuda/query_lock.h"
 #include "hal/cuda/shared_memory.h"
 #include "preempt/launch.h"
+#include "preempt/query_lock.h"
 
 namespace xsched::cuda {
 namespace {
@@ -97,7 +97,7 @@ bool Finished(void* hwq) {
   RelaxedCaptureMode relaxed(queue.next);
   CurrentContext current(queue.next, queue.context);
   if (!current.pushed()) return false;
-  QueryLock no_capture_begins;
+  preempt::QueryLock no_capture_begins;
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   if (queue.next.cuStreamIsCapturing(queue.stream, &capture) != CUDA_SUCCESS) return false;
   if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return false;

@@ -6,9 +6,9 @@
 #include "hal/hip/device.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/markers.h"
-#include "hal/hip/query_lock.h"
 #include "hal/hip/suspension.h"
 #include "preempt/launch.h"
+#include "preempt/query_lock.h"
 
 namespace xsched::hip {
 namespace {
@@ -51,7 +51,7 @@ bool IsCapturing(const Queue& queue) {
 XResult AppendMarker(void* hwq, uint64_t ticket) {
   Queue& queue = Of(hwq);
   OwnCalls ours(queue);
-  QueryLock no_capture_begins;
+  preempt::QueryLock no_capture_begins;
   if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
   // Nobody else may be looking: their events are used again.
   queue.markers.Poll(queue.next);
@@ -69,7 +69,7 @@ void PollMarkers(void* hwq) {
 bool Finished(void* hwq) {
   const Queue& queue = Of(hwq);
   OwnCalls ours(queue);
-  QueryLock no_capture_begins;
+  preempt::QueryLock no_capture_begins;
   if (!ours.ok() || IsCapturing(queue)) return false;
   // An error is for the program to find: nothing of such a queue will run any more.
   return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cuda/functions.h"
-#include "hal/cuda/query_lock.h"
+#include "preempt/query_lock.h"
 #include "shim/common/captures.h"
 #include "shim/cuda/stream_key.h"
 
@@ -26,7 +26,7 @@ class CaptureBegin {
  private:
   uint64_t key_;
   // Our own queries spoil a capture that begins at the same time.
-  QueryLock no_queries_;
+  preempt::QueryLock no_queries_;
 };
 
 // Around a call that ends one.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "hal/hip/query_lock.h"
+#include "preempt/query_lock.h"
 #include "shim/common/captures.h"
 #include "shim/hip/streams.h"
 
@@ -23,7 +23,7 @@ class CaptureBegin {
  private:
   uint64_t key_;
   // Our own queries spoil a capture that begins at the same time.
-  QueryLock no_queries_;
+  preempt::QueryLock no_queries_;
 };
 
 // Around a call that ends one.

@@ -1,10 +1,10 @@
-#include "hal/hip/query_lock.h"
+#include "preempt/query_lock.h"
 
 #include <pthread.h>
 
 #include "base/mutex.h"
 
-namespace xsched::hip {
+namespace xsched::preempt {
 namespace {
 
 constinit Mutex mutex;
@@ -23,4 +23,4 @@ void QueryLock::Lock() {
 
 void QueryLock::Unlock() { mutex.Unlock(); }
 
-}  // namespace xsched::hip
+}  // namespace xsched::preempt

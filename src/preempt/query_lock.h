@@ -4,7 +4,7 @@
 
 #include "preempt/hal.h"
 
-namespace xsched::cuda {
+namespace xsched::preempt {
 
 class QueryLock {
  public:
@@ -18,4 +18,4 @@ class QueryLock {
   XSCHED_PRIVATE static void Unlock();
 };
 
-}  // namespace xsched::cuda
+}  // namespace xsched::preempt
