@@ -19,7 +19,7 @@ endif()
 find_package(Threads REQUIRED)
 
 function(xsched_options target)
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> -Wno-missing-field-initializers)
   if(XSCHED_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
