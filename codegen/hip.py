@@ -165,13 +165,15 @@ class Handles:
                 if p.type.endswith("*") and p.type[:-1] in self._types and p.name not in self._not_new]
 
 
-def write_wrapper(registry, roles, handles, export, entry):
+def write_wrapper(registry, roles, handles, index, export, entry):
     kind = registry.kinds[entry.kind]
     function = export.function
-    parameters = ", ".join(["Call& call"] + [p.declaration for p in function.parameters])
+    # The program's own parameters stay where they are.
+    parameters = ", ".join([p.declaration for p in function.parameters] + ["Target target", "const void* site"])
     uses, new = handles.used(export, entry), handles.new(export)
     ends = entry.details.get("ends")
-    lines = [f"call.Uses({', '.join(uses)});"] if uses else []
+    lines = [f"Call call(target, {index}, site);"]
+    lines += [f"call.Uses({', '.join(uses)});"] if uses else []
     lines += [f"auto next = call.next().{export.name};",
               f"if (next == nullptr) [[unlikely]] next = call.exported().{export.name};",
               f"if (next == nullptr) return {RESULTS[function.result]};"]
@@ -203,18 +205,17 @@ def write_scope(kind, roles, export, entry, passed_on):
     return [f"{kind['scope']} scope(call{takes});"] + call + [f"scope.Finish({result}{gives});"]
 
 
-def write_way(export, index, copy, static):
-    passed = "".join(", " + p.name for p in export.function.parameters)
+def write_way(export, target, static):
+    passed = "".join(p.name + ", " for p in export.function.parameters)
     return f"""{static}{export.function.result} {export.name}({signature(export.function)}) {{
-  Call call({copy}, {index}, __builtin_return_address(0));
-  return On_{export.name}(call{passed});
+  return On_{export.name}({passed}{target}, __builtin_return_address(0));
 }}"""
 
 
-def write_export(export, index):
+def write_export(export):
     symbol = f' __asm__("{export.symbol}")' if export.symbol != export.name else ""
     declared = f"{export.function.result} {export.name}({signature(export.function)}){symbol};\n" if symbol else ""
-    return f"{declared}XSCHED_EXPORT {write_way(export, index, 'ByLinking(__builtin_return_address(0))', '')}\n"
+    return f"{declared}XSCHED_EXPORT {write_way(export, 'ByLinking(__builtin_return_address(0))', '')}\n"
 
 
 def write_row(export):
@@ -225,9 +226,9 @@ def write_row(export):
 def write_wrappers_cc(registry, wrapped, table):
     roles, handles = Roles(registry), Handles(registry)
     index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
-    wrappers = "\n".join(write_wrapper(registry, roles, handles, e, entry) for e, entry in wrapped)
-    ways = "\n".join(write_way(e, i, "ByPointer(copies[kCopy])", "static ") for i, (e, _) in enumerate(wrapped))
-    exports = "\n".join(write_export(e, i) for i, (e, _) in enumerate(wrapped))
+    wrappers = "\n".join(write_wrapper(registry, roles, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
+    ways = "\n".join(write_way(e, "ByPointer(copies[kCopy])", "static ") for e, _ in wrapped)
+    exports = "\n".join(write_export(e) for e, _ in wrapped)
     rows = "\n".join(write_row(e) for e, _ in wrapped)
     patched = {e.symbol for e, entry in wrapped if entry.kind != "lookup"}
     entries = "\n".join(f'    {{"{name}", {index[name] if name in patched else -1}}},' for name in table)
