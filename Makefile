@@ -9,7 +9,7 @@ PLAN ?=
 FUZZ_SECONDS ?= 20
 TIDY_SECONDS ?=
 
-.PHONY: all deps test demo plan ci check-format test-asan test-tsan fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm demo plan ci check-format test-asan test-tsan fuzz format tidy bench install clean
 # Prerequisites in the order written; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -27,6 +27,10 @@ test: deps build-$(PRESET)
 
 test-asan test-tsan: test-%: build-%
 	ctest --preset $*
+
+# HIP over the newest ROCm that Debian has, in a chroot (scripts/test-rocm.sh says what it needs).
+test-rocm:
+	scripts/test-rocm.sh
 
 demo: deps build-release
 	build/release/bin/xsched demo

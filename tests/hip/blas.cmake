@@ -36,3 +36,9 @@ hip_test(hip_blas_test SOURCES blas_test.cc)
 target_compile_definitions(hip_blas_test PRIVATE
   TEST_BLAS_PROGRAM="$<TARGET_FILE:hip_blas_program>" TEST_BLAS_KERNELS="${kernels_of_blas}")
 add_dependencies(hip_blas_test hip_blas_program)
+
+find_program(ROCBLAS_TEST rocblas-test PATHS /usr/libexec/rocm/librocblas4-tests /opt/rocm/bin)
+if(ROCBLAS_TEST)
+  hip_script_test(rocblas_program.py rocblas_passes_its_tests_while_it_is_held_time_and_again)
+  set_tests_properties(HipProcesses.rocblas_passes_its_tests_while_it_is_held_time_and_again PROPERTIES TIMEOUT 900)
+endif()
