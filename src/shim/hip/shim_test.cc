@@ -322,6 +322,20 @@ TEST(HipShim, a_function_looked_up_in_the_default_scope_goes_to_the_callers_copy
   EXPECT_EQ(Commands(a.NullKey()), 1u);
 }
 
+// The program's own handle stands for the global scope, which begins with the shim.
+TEST(HipShim, a_function_looked_up_in_the_program_is_there_if_a_runtime_is) {
+  void* program = dlopen(nullptr, RTLD_LAZY);
+  CopyOfRuntime local;
+  EXPECT_EQ(dlsym(program, "hipMemsetAsync"), nullptr);
+  CopyOfRuntime global(RTLD_GLOBAL);
+  auto* set =
+      reinterpret_cast<hipError_t (*)(void*, int, size_t, hipStream_t)>(dlsym(program, "hipMemsetAsync"));
+  ASSERT_NE(set, nullptr);
+  EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(global.Launched(nullptr), 1u);
+  EXPECT_EQ(Commands(global.NullKey()), 1u);
+}
+
 // An interposer's way to the next function: it keeps its meaning.
 TEST(HipShim, what_comes_next_is_what_comes_next) {
   CopyOfRuntime a(RTLD_GLOBAL);
