@@ -2,8 +2,8 @@
 # Usage: test-rocm.sh [FOLDER]
 # Runs the HIP tests over the newest ROCm that Debian has (sid: HIP 6.4), without a GPU: in FOLDER (build/rocm) it makes a
 # chroot of Debian sid, builds XSched with its HIP tests and the software HSA agent in it, and runs them: there with AMD's
-# rocBLAS and hipBLAS as well, and with rocBLAS's own test program. Needs mmdebstrap; as another user than root also newuidmap
-# (uidmap) and subordinate ids (/etc/subuid).
+# rocBLAS, hipBLAS and MIOpen as well, and with rocBLAS's own test program. Needs mmdebstrap; as another user than root also
+# newuidmap (uidmap) and subordinate ids (/etc/subuid).
 # What is there already is used again: remove FOLDER to begin anew. Not a part of `make ci`: the first run downloads 600 MB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,7 @@ folder=$(realpath -m "${1:-build/rocm}")
 root=$folder/root
 packages=(
   libamdhip64-6 libamdhip64-dev libhsa-runtime-dev
-  librocblas4 librocblas-dev librocblas4-tests libhipblas2 libhipblas-dev
+  librocblas4 librocblas-dev librocblas4-tests libhipblas2 libhipblas-dev libmiopen1 libmiopen-dev rocm-device-libs-21
   g++ cmake ninja-build ccache clang clang-tools lld llvm patchelf
   libgtest-dev libgmock-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
   opencl-headers pkg-config python3 python3-mako
@@ -64,6 +64,6 @@ in_root cmake -S /xsched -B /build -G Ninja -DCMAKE_BUILD_TYPE=Release -DXSCHED_
   >/dev/null
 in_root cmake --build /build --parallel "${JOBS:-$(nproc)}" --target hip_tests standin_hsa_test xserver xsched
 echo "== HIP tests over:"
-in_root dpkg-query -W -f '${Package} ${Version}\n' libamdhip64-6 libamd-comgr\* librocblas4 libhipblas2 clang 2>/dev/null |
+in_root dpkg-query -W -f '${Package} ${Version}\n' libamdhip64-6 libamd-comgr\* librocblas4 libhipblas2 libmiopen1 clang 2>/dev/null |
   grep ' [0-9]'
 in_root ctest --test-dir /build --output-on-failure -R '^(Hip|Hsa)'
