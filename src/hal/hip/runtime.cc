@@ -192,6 +192,24 @@ Runtime* NamedRuntime() {
   return probe != nullptr && LibraryAt(probe, &found) ? Meet(found) : nullptr;
 }
 
+// What is loaded first comes first in the list; the program, before all.
+bool IsLoadedBefore(const Runtime& runtime, const link_map& library) {
+  for (const link_map* earlier = library.l_prev; earlier != nullptr; earlier = earlier->l_prev) {
+    if (reinterpret_cast<const void*>(earlier->l_addr) == runtime.base()) return true;
+  }
+  return false;
+}
+
+// The copy that the library was linked to, itself or by what it depends on. Null: it was to none.
+Runtime* DependenceOf(const link_map& library) {
+  void* handle = dlopen(library.l_name, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle == nullptr) return nullptr;
+  void* probe = dlsym(handle, kProbe);
+  Runtime* runtime = probe == nullptr ? nullptr : RuntimeAt(probe);
+  dlclose(handle);
+  return runtime;
+}
+
 bool Knows(const Runtime& runtime, hipStream_t stream) {
   const Functions& next = runtime.next();
   if (next.hipStreamGetFlags == nullptr) return false;
@@ -228,21 +246,17 @@ Runtime* RuntimeAt(const void* address) {
 Runtime* RuntimeOfCaller(const void* address) {
   ReentrancyGuard guard;
   MeetAll();
-  void* global = dlsym(RTLD_DEFAULT, kProbe);
-  if (Runtime* runtime = global == nullptr ? nullptr : RuntimeAt(global)) return runtime;
+  if (table->Count() == 1) return &(*table)[0];
+  void* probe = dlsym(RTLD_DEFAULT, kProbe);
+  Runtime* global = probe == nullptr ? nullptr : RuntimeAt(probe);
   Dl_info info;
   link_map* caller = nullptr;
-  if (dladdr1(address, &info, reinterpret_cast<void**>(&caller), RTLD_DL_LINKMAP) == 0 || caller == nullptr ||
-      caller->l_name == nullptr || caller->l_name[0] == '\0') {
-    // The program itself: its scope begins with whatever is preloaded.
-    return DefaultRuntime();
+  const bool found = dladdr1(address, &info, reinterpret_cast<void**>(&caller), RTLD_DL_LINKMAP) != 0 &&
+                     caller != nullptr && caller->l_name != nullptr;
+  if (found && caller->l_name[0] != '\0' && (global == nullptr || !IsLoadedBefore(*global, *caller))) {
+    if (Runtime* runtime = DependenceOf(*caller)) return runtime;
   }
-  void* library = dlopen(caller->l_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return DefaultRuntime();
-  void* probe = dlsym(library, kProbe);
-  Runtime* runtime = probe == nullptr ? nullptr : RuntimeAt(probe);
-  dlclose(library);
-  return runtime != nullptr ? runtime : DefaultRuntime();
+  return global != nullptr ? global : DefaultRuntime();
 }
 
 Runtime* DefaultRuntime() {

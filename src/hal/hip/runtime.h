@@ -76,9 +76,9 @@ class Runtime {
 // All of these return null when there is no such copy. Runtimes are never freed.
 
 // The copy that the code at `address` (a return address) reaches by its own linking, as the dynamic linker
-// looks for it: the one in the global scope; without one, that of the library which holds the address or of
-// the nearest library that it depends on; for code that depends on none, DefaultRuntime. Walks loaded
-// libraries (some 10 µs): remember the answer per call site.
+// has bound it: to the one in the global scope, if that was there before it; else to the one that its library
+// was linked to, itself or by what it depends on; code that is linked to none, to the one in the global
+// scope, or DefaultRuntime. Walks loaded libraries (some 10 µs): remember the answer per call site.
 XSCHED_PRIVATE Runtime* RuntimeOfCaller(const void* address);
 
 // The copy whose own code is at `address`, for functions that were looked up in it.

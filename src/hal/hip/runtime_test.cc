@@ -73,6 +73,14 @@ TEST(HipRuntime, a_copy_in_the_global_scope_comes_first_as_for_the_dynamic_linke
   EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyA));
 }
 
+// As when a script opens another runtime for everybody, long after its own libraries.
+TEST(HipRuntime, a_copy_that_gets_into_the_global_scope_later_is_not_that_of_who_was_there_before) {
+  const void* in_b = AddressInLibrary(LINKED_TO_B);
+  ASSERT_NE(dlopen(kCopyA, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyA));
+}
+
 TEST(HipRuntime, a_functions_copy_is_the_one_that_holds_it) {
   Copy a(kCopyA), b(kCopyB);
   const auto* in_b = reinterpret_cast<const void*>(b.Get<void()>("hipStreamSynchronize"));
