@@ -38,7 +38,7 @@ GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
 COPIES = 8
 
 # What a function returns, and what it returns where a copy of the runtime has none such.
-RESULTS = {"hipError_t": "kNoSuchFunction", "int": "-1", "const char*": "nullptr", "void": ""}
+RESULTS = {"hipError_t": " kNoSuchFunction", "int": " -1", "const char*": " nullptr", "void": ""}
 
 
 # ---- reading ----
@@ -176,7 +176,7 @@ def write_wrapper(registry, roles, handles, index, export, entry):
     lines += [f"call.Uses({', '.join(uses)});"] if uses else []
     lines += [f"auto next = call.next().{export.name};",
               f"if (next == nullptr) [[unlikely]] next = call.exported().{export.name};",
-              f"if (next == nullptr) return {RESULTS[function.result]};"]
+              f"if (next == nullptr) return{RESULTS[function.result]};"]
     passed_on = f"next({arguments(function)})"
     if "scope" not in kind and not new and not ends:
         lines += [f"return {passed_on};"]
@@ -321,14 +321,15 @@ GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-MO-Za-z]*; _ZN[!8]*; __cxa_*; x
 
 
 def write_standin(registry, wrapped, table):
-    """FUNCTION(name, symbol, parameters, arguments, is it a launch, its stream) for each, and the dispatch table."""
+    """XSCHED_FUNCTION(result, name, symbol, parameters, arguments, is it a launch, its stream) for each; the dispatch table."""
     roles = Roles(registry)
 
     def row(export, entry):
         launches = entry.is_launch and "stream" in registry.kinds[entry.kind].get("takes", [])
         stream = roles.of("stream", export, entry) if launches else "nullptr"
-        return (f"XSCHED_FUNCTION({export.function.result}, {export.name}, \"{export.symbol}\", ({signature(export.function)}), "
-                f"({arguments(export.function)}), {int(launches)}, ({stream}))\n")
+        function = export.function
+        return (f"XSCHED_FUNCTION({function.result}, {export.name}, \"{export.symbol}\", ({signature(function)}), "
+                f"({arguments(function)}), {int(launches)}, ({stream}))\n")
 
     rows = "".join(row(e, entry) for e, entry in wrapped)
     entries = "".join(f"XSCHED_TABLE_ENTRY({name})\n" for name in table)

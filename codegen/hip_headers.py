@@ -10,8 +10,9 @@ NOISE = r'__dparm|DEPRECATED|HIP_PUBLIC_API|__host__|inline|static|extern "C"'
 NOT_EXPORTED = ("hipExternalMemoryGetMappedMipmappedArray",)
 
 # Types that are passed alike; of others the name decides.
-ALIKE = {"unsigned int": "unsigned", "uint32_t": "unsigned", "int": "unsigned", "hipDevice_t": "unsigned", "uint64_t": "size_t",
-         "unsigned long long": "size_t", "unsigned long": "size_t", "hipDeviceptr_t": "void*", "hipArray_t": "void*", "unsigned long long int": "size_t"}
+ALIKE = {"unsigned int": "unsigned", "uint32_t": "unsigned", "int": "unsigned", "hipDevice_t": "unsigned",
+         "uint64_t": "size_t", "unsigned long": "size_t", "unsigned long long": "size_t", "unsigned long long int": "size_t",
+         "hipDeviceptr_t": "void*", "hipArray_t": "void*"}
 
 
 def read_headers(directory):
