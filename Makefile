@@ -59,8 +59,9 @@ fuzz: build-fuzz
 bench: build-$(PRESET)
 	python3 bench/keep_awake.py build/$(PRESET)/bin/server_bench
 	build/$(PRESET)/bin/intercept_bench
-	@# Where CUDA is built.
+	@# Where CUDA or HIP is built.
 	[ ! -x build/$(PRESET)/bin/cuda_launch_bench ] || build/$(PRESET)/bin/cuda_launch_bench
+	[ ! -x build/$(PRESET)/bin/hip_launch_bench ] || build/$(PRESET)/bin/hip_launch_bench
 	python3 bench/opencl/latency.py --bin build/$(PRESET)/bin
 
 install: build-$(PRESET)
