@@ -2,6 +2,7 @@
 // bring them: beside their own copy of the runtime, with the installed one in the process as well.
 #include <stdlib.h>
 
+#include <string>
 #include <vector>
 
 #include "blas_program.h"
@@ -84,7 +85,7 @@ TEST_P(Blas, a_matrix_product_is_held) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, Blas, testing::Values("BlasByRocBlas", "BlasByHipBlas"),
-                         [](const auto& info) { return std::string(info.param + sizeof "BlasBy" - 1); });
+                         [](const auto& test) { return std::string(test.param + sizeof "BlasBy" - 1); });
 
 }  // namespace
 }  // namespace xsched::hip

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "held.h"

@@ -1,6 +1,7 @@
 // A program that is linked to AMD's runtime, as most are: whatever it puts on its streams is counted, can be
 // held, and is done as without XSched.
-#include <atomic>
+#include <dlfcn.h>
+
 #include <functional>
 #include <string>
 #include <thread>
@@ -219,6 +220,34 @@ TEST_F(Program, each_thread_has_a_default_stream_of_its_own) {
   }
   EXPECT_EQ(Log().size(), 3u);
 }
+
+// What a program calls that is compiled for the thread's own default stream.
+TEST_F(Program, a_function_for_the_threads_own_default_stream_is_scheduled_there) {
+  auto launch = reinterpret_cast<decltype(&hipLaunchKernel)>(dlsym(RTLD_DEFAULT, "hipLaunchKernel_spt"));
+  ASSERT_NE(launch, nullptr);
+  int value = 1;
+  void* arguments[] = {&log_, &value};
+  SUCCEEDS(launch(kKernelAppend, dim3(1), dim3(64), arguments, 0, nullptr));
+  EXPECT_EQ(PerThreadStreamCommands(), 1u);
+  SUCCEEDS(hipStreamSynchronize(hipStreamPerThread));
+  EXPECT_EQ(Log().back(), 1);
+}
+
+#if HIP_VERSION >= 60100000
+TEST_F(Program, a_function_that_the_runtime_looks_up_is_scheduled) {
+  void* found = nullptr;
+  hipDriverProcAddressQueryResult status;
+  SUCCEEDS(hipGetProcAddress("hipLaunchKernel", &found, 601, 0, &status));
+  auto launch = reinterpret_cast<decltype(&hipLaunchKernel)>(found);
+  int value = 1;
+  void* arguments[] = {&log_, &value};
+  const uint64_t before = Commands(KeyOf(stream_));
+  SUCCEEDS(launch(kKernelAppend, dim3(1), dim3(64), arguments, 0, stream_));
+  EXPECT_EQ(Commands(KeyOf(stream_)), before + 1);
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(Log().back(), 1);
+}
+#endif
 
 TEST_F(Program, what_is_captured_is_not_held_and_its_graph_is_one_command) {
   ASSERT_EQ(XQueueSuspend(QueueOf(stream_), kQueueSuspendFlagNone), kXSchedSuccess);
