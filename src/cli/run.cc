@@ -29,10 +29,12 @@ struct RunOptions {
 };
 
 constexpr int kServerStartMs = 3000;
+// A program is a client from its first command on the device, and may read its model for many minutes before.
+constexpr const char* kServerIdleSeconds = "3600";
 
 void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
 
-// A per-user server that ends when it has had no client for a minute. False: it did not come up.
+// A per-user server that ends when it has had no client for a while. False: it did not come up.
 bool StartUserServer() {
   std::optional<std::string> server = FindProgram("xserver");
   if (!server) server = FindInPath("xserver");
@@ -55,8 +57,8 @@ bool StartUserServer() {
     fcntl(kReadyFd, F_SETFD, 0);
     close_range(kReadyFd + 1, ~0u, 0);
     std::string fd = std::to_string(kReadyFd);
-    execl(server->c_str(), "xserver", "--user", "--idle-exit", "60", "--log-level", "error", "--ready-fd",
-          fd.c_str(), nullptr);
+    execl(server->c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
+          "--ready-fd", fd.c_str(), nullptr);
     _exit(127);
   }
   waitpid(child, nullptr, 0);
