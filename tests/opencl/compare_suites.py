@@ -3,10 +3,11 @@
 
   compare_suites.py --xsched PROGRAM NAME…     NAME: clinfo, clpeak, hashcat, pyopencl
 
-pyopencl's tests (those of the OpenCL API itself; those of its array library take an hour on a CPU) come with its source distribution (PyPI), of the installed version; where that cannot be had, the test says
-so and counts as skipped (exit status 77).
+pyopencl's tests (those of the OpenCL API itself; those of its array library take an hour on a CPU) come with its source
+distribution (PyPI), of the installed version; where that cannot be had, the test says so and counts as skipped (exit status 77).
 """
 import argparse
+import contextlib
 import os
 import pathlib
 import re
@@ -25,6 +26,21 @@ def run(command, folder, timeout=600):
     done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           timeout=timeout)
     return done.returncode, done.stdout
+
+
+@contextlib.contextmanager
+def server(xsched, folder):
+    """One of our own, that ends with us."""
+    os.environ["XSCHED_SOCKET"] = os.path.join(folder, "s")
+    process = subprocess.Popen([os.path.join(os.path.dirname(xsched), "xserver"), "--socket", os.environ["XSCHED_SOCKET"],
+                                "--log-level", "error"])
+    try:
+        while not os.path.exists(os.environ["XSCHED_SOCKET"]) and process.poll() is None:
+            time.sleep(0.01)
+        yield
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def need(program):
@@ -139,9 +155,9 @@ def main():
     for name in list(os.environ):
         if name.startswith("XSCHED_AUTO") or name in ("OPENCL_LAYERS", "LD_PRELOAD"):
             del os.environ[name]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, server(options.xsched, folder):
         for name in options.names:
-            globals()[name]([options.xsched, "run", "--"], folder)
+            globals()[name]([options.xsched, "run", "--no-server", "--"], folder)
 
 
 if __name__ == "__main__":
