@@ -189,6 +189,7 @@ class XQueue {
   // XQueueTable's, under its lock but for the atomics.
   bool taken_ = false;
   bool nameless_ = false;  // the driver's handle is another queue's by now
+  bool retained_ = false;  // the driver's queue is there for us alone
   uint32_t pins_ = 0;
   uint32_t generation_ = 0;
   std::atomic<bool> draining_{false};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "base/no_destroy.h"
@@ -141,6 +142,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   }
   if (queue->HasClosedGates() && ops.retain != nullptr) {
     ops.retain(queue->hwq().impl);
+    queue->retained_ = true;
     queue->draining_.store(true, std::memory_order_release);
     draining.fetch_add(1, std::memory_order_relaxed);
     Agent::Get().Wake();
@@ -164,11 +166,8 @@ void XQueueTable::FinishIfDrained(XQueue& queue) {
       !queue.draining_.exchange(false, std::memory_order_acq_rel))
     return;
   draining.fetch_sub(1, std::memory_order_relaxed);
-  const XHwQueueOps& ops = queue.hwq().ops;
-  void* impl = queue.hwq().impl;
   UnregisterHwQueue(queue.hwq().handle);
   Destroy(queue.handle());
-  if (ops.release != nullptr) ops.release(impl);
 }
 
 void XQueueTable::ForceAllOpen(bool open) {
@@ -234,6 +233,8 @@ void XQueueTable::Unpin(XQueue* queue) {
 void XQueueTable::Finish(XQueue& queue) {
   queue.worker_.Stop();
   queue.Attend();  // not held any more: opens every gate
+  // Only now: who has opened the last gate may not have flushed the driver's queue yet.
+  if (std::exchange(queue.retained_, false)) queue.hwq_->ops.release(queue.hwq_->impl);
   queue.hwq_->xqueue.store(nullptr, std::memory_order_release);
   queue.hwq_ = Ref<HwQueue>();
   MutexLock lock(mutex);
