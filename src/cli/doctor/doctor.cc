@@ -1,0 +1,91 @@
+// xsched doctor: what would happen to a program here, and why.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/doctor/device_probe.h"
+#include "cli/doctor/examine_platforms.h"
+#include "cli/doctor/examine_program.h"
+#include "cli/doctor/report.h"
+#include "cli/exit_codes.h"
+#include "cli/locations.h"
+#include "cli/server_session.h"
+#include "cli/variables.h"
+#include "sched/core/policy.h"
+
+namespace xsched::cli {
+namespace {
+
+struct DoctorOptions {
+  bool as_json = false;
+  std::string probe;  // for ProbeDevices
+  std::vector<std::string> program;
+};
+
+void ExamineServer(Report& report) {
+  try {
+    ServerSession server;
+    ipc::Status status = server.Status();
+    report.Ok("server",
+              fmt::format("{} at {}, policy {}, queues: {}; you may {}set the policy", status.version,
+                          server.path(), sched::PolicyName(static_cast<XPolicyType>(status.policy)),
+                          status.queues, status.is_admin != 0 ? "" : "not "));
+  } catch (const CommandError& error) {
+    if (!FindProgram("xserver") && !FindInPath("xserver")) {
+      report.Obstacle("server", fmt::format("{}; and xserver is not installed", error.what()));
+    } else if (error.code == kExitNoServer) {
+      report.Ok("server", "none is running; xsched run starts one");
+    } else {
+      report.Obstacle("server", error.what());
+    }
+  }
+}
+
+std::vector<Platform> ExaminePlatforms(Report& report) {
+  std::vector<Platform> platforms = {
+      {"OpenCL", ExamineOpenCl(report)}, {"CUDA", ExamineCuda(report)}, {"HIP", ExamineHip(report)}};
+  std::string problems;
+  bool any = false;
+  for (const Platform& platform : platforms) {
+    any |= platform.problem.empty();
+    problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", platform.name, platform.problem);
+  }
+  if (!any) report.Obstacle("platforms", problems);
+  return platforms;
+}
+
+void ExamineEnvironment(Report& report) {
+  for (const std::string& problem : EnvironmentProblems(environ)) report.Problem("environment", problem);
+}
+
+void Examine(const DoctorOptions& options) {
+  if (!options.probe.empty()) {
+    fmt::print("{}", AnswerProbe(options.probe));
+    return;
+  }
+  Report report;
+  const std::vector<Platform> platforms = ExaminePlatforms(report);
+  ExamineServer(report);
+  ExamineEnvironment(report);
+  if (!options.program.empty()) ExamineProgram(report, options.program.front(), platforms);
+  fmt::print("{}", options.as_json ? report.Json() : report.Text());
+  if (!report.scheduled()) throw CommandError(kExitFailed, report.obstacle());
+}
+
+}  // namespace
+
+void AddDoctor(CLI::App& app) {
+  auto options = std::make_shared<DoctorOptions>();
+  CLI::App* doctor = app.add_subcommand("doctor", "say what would happen to a program here, and why");
+  doctor->add_flag("--json", options->as_json, "as JSON");
+  doctor->add_option("--probe", options->probe)->group("");
+  doctor->add_option("program", options->program, "the program, and what it is given");
+  doctor->positionals_at_end();
+  doctor->footer("Exit status: 0 a program would be scheduled; 1 it would not.");
+  doctor->callback([options] { Examine(*options); });
+}
+
+}  // namespace xsched::cli

@@ -1,0 +1,48 @@
+#include "cli/top/rates.h"
+
+#include <gtest/gtest.h>
+
+namespace xsched::cli {
+namespace {
+
+ipc::QueueInfo Queue(uint64_t id, uint64_t submitted, uint64_t service_ms, uint64_t waiting_ms) {
+  ipc::QueueInfo queue{};
+  queue.queue_id = id;
+  queue.submitted = submitted;
+  queue.service_ns = service_ms * 1'000'000;
+  queue.waiting_ns = waiting_ms * 1'000'000;
+  return queue;
+}
+
+TEST(Rates, are_what_happened_per_second_between_two_looks) {
+  auto rates = RatesBetween({Queue(1, 100, 1000, 50)}, {Queue(1, 300, 1500, 250)}, 2.0);
+  ASSERT_EQ(rates.size(), 1u);
+  EXPECT_DOUBLE_EQ(rates[0].commands_per_s, 100);
+  EXPECT_DOUBLE_EQ(rates[0].device_share, 0.25);
+  EXPECT_DOUBLE_EQ(rates[0].waiting_share, 0.1);
+}
+
+TEST(Rates, of_a_new_queue_are_zero_whatever_it_has_done_before) {
+  auto rates = RatesBetween({Queue(1, 0, 0, 0)}, {Queue(2, 999, 999, 999)}, 1.0);
+  ASSERT_EQ(rates.size(), 1u);
+  EXPECT_EQ(rates[0].commands_per_s, 0);
+  EXPECT_EQ(rates[0].device_share, 0);
+  EXPECT_EQ(rates[0].waiting_share, 0);
+}
+
+TEST(Rates, are_in_the_order_of_now_and_without_what_has_gone) {
+  auto rates =
+      RatesBetween({Queue(1, 0, 0, 0), Queue(2, 0, 0, 0)}, {Queue(3, 0, 0, 0), Queue(2, 5, 0, 0)}, 1.0);
+  ASSERT_EQ(rates.size(), 2u);
+  EXPECT_EQ(rates[0].queue.queue_id, 3u);
+  EXPECT_EQ(rates[1].queue.queue_id, 2u);
+  EXPECT_DOUBLE_EQ(rates[1].commands_per_s, 5);
+}
+
+TEST(Rates, are_zero_when_counters_went_back_or_no_time_passed) {
+  EXPECT_EQ(RatesBetween({Queue(1, 9, 9, 9)}, {Queue(1, 3, 3, 3)}, 1.0)[0].commands_per_s, 0);
+  EXPECT_EQ(RatesBetween({Queue(1, 0, 0, 0)}, {Queue(1, 3, 3, 3)}, 0.0)[0].device_share, 0);
+}
+
+}  // namespace
+}  // namespace xsched::cli
