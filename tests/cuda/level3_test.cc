@@ -179,7 +179,7 @@ class Level3 : public HardStop {
   void SetUp() override {}
 
   XResult AskFor(int64_t level) {
-    CudaProgram::SetUp();
+    CudaProgram::SetUp();  // without HardStop's  NOLINT(bugprone-parent-virtual-call)
     stream_ = NewStream();
     EXPECT_EQ(Launch(stream_), CUDA_SUCCESS);
     return XQueueSetPreemptLevel(QueueOfStream(stream_), level);

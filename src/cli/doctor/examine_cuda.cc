@@ -45,7 +45,7 @@ std::string WhyNoGpu() {
 std::string ExamineCuda(Report& report) {
   const std::optional<std::string> shim = FindLibrary(kCudaShim);
   if (!LoadProblem(kDriver).empty()) {
-    const std::string text = fmt::format("{} cannot be loaded", kDriver);
+    std::string text = fmt::format("{} cannot be loaded", kDriver);
     report.Note(kAbout, fmt::format("not here ({}){}", text, shim ? "; shim " + *shim : ""));
     return text;
   }

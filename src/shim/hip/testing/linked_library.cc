@@ -45,6 +45,7 @@ EXPORT hipError_t LibraryGraph(hipGraph_t* graph) { RETURN(hipGraphCreate(graph,
 static char variable;
 __attribute__((constructor)) static void Register() { FakeRegisterVariable(&variable); }
 // A tail call: the return address is of whoever calls this.
+// NOLINTNEXTLINE(clang-diagnostic-unknown-attributes)
 EXPORT __attribute__((optimize("O2"))) hipError_t LibraryCopyToVariable() {
   return hipMemcpyToSymbol(&variable, nullptr, 0, 0, 1);
 }
