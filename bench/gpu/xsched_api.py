@@ -6,36 +6,42 @@ import re
 SUSPEND_AND_WAIT = 1  # kQueueSuspendFlagSyncHwQueue
 
 
+def _platform():
+    """PyTorch's. Where both have runtimes, both of XSched's are loaded."""
+    import torch  # not what only asks whether XSched is here needs it
+
+    return "hip" if torch.version.hip else "cuda"
+
+
 def _loaded(name):
-    """The path of a library of ours that this process has loaded, however that came about; the platform is in its name."""
+    """The path of a library of ours that this process has loaded, however that came about."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        found = re.search(rf"(/.*/lib{name}(cuda|hip)\.so\S*)", maps.read())
-    return found and (found[1], found[2])
+        found = re.search(rf"/.*/lib{name}\.so\S*", maps.read())
+    return found and found[0]
 
 
 def present():
-    return _loaded("shim") is not None
+    return _loaded("shim(cuda|hip)") is not None
 
 
 @functools.cache
 def _hal():
-    """Its platform, and itself: what it depends on is found through it, too."""
-    found = _loaded("hal")
+    """What it depends on is found through it, too."""
+    found = _loaded(f"hal{_platform()}")
     if found is None:
         raise RuntimeError("XSched is not in the process")
-    return found[1], ctypes.CDLL(found[0])
+    return ctypes.CDLL(found)
 
 
 def _call(name, *arguments):
-    if (result := getattr(_hal()[1], name)(*arguments)) != 0:
+    if (result := getattr(_hal(), name)(*arguments)) != 0:
         raise RuntimeError(f"{name}: XResult {result}")
 
 
 def queue_of(stream):
     """`stream`: a torch.cuda.Stream that work has been launched on."""
-    platform = _hal()[0].capitalize()
     hardware_queue, queue = ctypes.c_uint64(), ctypes.c_uint64()
-    _call(f"{platform}QueueGet", ctypes.byref(hardware_queue), ctypes.c_void_p(stream.cuda_stream))
+    _call(f"{_platform().capitalize()}QueueGet", ctypes.byref(hardware_queue), ctypes.c_void_p(stream.cuda_stream))
     _call("XQueueGet", ctypes.byref(queue), hardware_queue)
     return queue
 
