@@ -1,7 +1,10 @@
 // A GPU's number, made from its PCI address: the same in every process and on every platform that reaches it.
 #pragma once
 
+#include <stdio.h>
+
 #include <cstdint>
+#include <optional>
 
 #include "xsched/types.h"
 
@@ -10,6 +13,16 @@ namespace xsched {
 // Fits below bit 31, which marks numbers that are no PCI address.
 constexpr XDeviceId PciAddress(uint32_t domain, uint32_t bus, uint32_t device, uint32_t function) {
   return ((domain & 0x7fff) << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 0x7);
+}
+
+// Of a text as drivers write it: 0000:3b:00.0, in hexadecimal digits; the function may be missing.
+inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
+  unsigned domain = 0;
+  unsigned bus = 0;
+  unsigned device = 0;
+  unsigned function = 0;
+  if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) < 3) return std::nullopt;
+  return PciAddress(domain, bus, device, function);
 }
 
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }

@@ -1,7 +1,5 @@
 #include "hal/cuda/device.h"
 
-#include <stdio.h>
-
 #include "base/pci_address.h"
 
 namespace xsched::cuda {
@@ -11,12 +9,9 @@ bool IdentifyCurrentDevice(const Functions& next, DeviceIdentity* out) {
   char address[32] = "";
   if (next.cuCtxGetDevice(&device) != CUDA_SUCCESS) return false;
   if (next.cuDeviceGetPCIBusId(address, sizeof address, device) != CUDA_SUCCESS) return false;
-  unsigned domain = 0;
-  unsigned bus = 0;
-  unsigned slot = 0;
-  unsigned function = 0;
-  if (sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) return false;
-  out->device = MakeDevice(kDeviceTypeGPU, PciAddress(domain, bus, slot, function));
+  const std::optional<XDeviceId> id = ReadPciAddress(address);
+  if (!id) return false;
+  out->device = MakeDevice(kDeviceTypeGPU, *id);
   if (next.cuDeviceGetName(out->name, sizeof out->name, device) != CUDA_SUCCESS) out->name[0] = '\0';
   return true;
 }

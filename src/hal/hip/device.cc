@@ -1,7 +1,5 @@
 #include "hal/hip/device.h"
 
-#include <stdio.h>
-
 #include "base/pci_address.h"
 
 namespace xsched::hip {
@@ -12,12 +10,9 @@ bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out) {
       next.hipDeviceGetPCIBusId(address, sizeof address, device) != hipSuccess) {
     return false;
   }
-  unsigned domain = 0;
-  unsigned bus = 0;
-  unsigned slot = 0;
-  unsigned function = 0;
-  if (sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function) < 3) return false;
-  out->device = MakeDevice(kDeviceTypeGPU, PciAddress(domain, bus, slot, function));
+  const std::optional<XDeviceId> id = ReadPciAddress(address);
+  if (!id) return false;
+  out->device = MakeDevice(kDeviceTypeGPU, *id);
   if (next.hipDeviceGetName == nullptr ||
       next.hipDeviceGetName(out->name, sizeof out->name, device) != hipSuccess) {
     out->name[0] = '\0';
