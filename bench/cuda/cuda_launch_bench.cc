@@ -34,12 +34,16 @@ struct Driver {
     find(record, "cuEventRecord");
     find(synchronize, "cuStreamSynchronize");
     find(create_event, "cuEventCreate");
+    find(function_of, "cuKernelGetFunction");
+    find(free, "cuMemFree_v2");
   }
   decltype(&::cuLaunchKernel) launch;
   decltype(&::cuMemcpyHtoDAsync_v2) copy;
   decltype(&::cuEventRecord) record;
   decltype(&::cuStreamSynchronize) synchronize;
   decltype(&::cuEventCreate) create_event;
+  decltype(&::cuKernelGetFunction) function_of;
+  decltype(&::cuMemFree_v2) free;
 };
 
 void* Open(const char* library) {
@@ -59,6 +63,12 @@ class Program {
     Check(Call<decltype(::cuModuleLoadData)>("cuModuleLoadData")(&module, "any"), "cuModuleLoadData");
     Check(Call<decltype(::cuModuleGetFunction)>("cuModuleGetFunction")(&kernel_, module, "nop"), "nop");
     Check(Call<decltype(::cuMemAlloc_v2)>("cuMemAlloc_v2")(&memory_, 64), "cuMemAlloc");
+    CUlibrary code = nullptr;
+    Check(Call<decltype(::cuLibraryLoadData)>("cuLibraryLoadData")(&code, "any", nullptr, nullptr, 0, nullptr,
+                                                                   nullptr, 0),
+          "cuLibraryLoadData");
+    Check(Call<decltype(::cuLibraryGetKernel)>("cuLibraryGetKernel")(&library_kernel_, code, "nop"),
+          "cuLibraryGetKernel");
     stream_ = NewStream();
   }
 
@@ -87,6 +97,15 @@ class Program {
     measure("cuLaunchKernel, cuStreamSynchronize", [this](const Driver& d) {
       const CUresult launched = Launch(d, stream_);
       return launched != CUDA_SUCCESS ? launched : d.synchronize(stream_);
+    });
+    // What libraries such as cuDNN ask for before each launch, and what waits for all that runs.
+    CUfunction function = nullptr;
+    measure("cuKernelGetFunction",
+            [&](const Driver& d) { return d.function_of(&function, library_kernel_); });
+    CUdeviceptr memory = 0;
+    measure("cuMemAlloc, cuMemFree", [&](const Driver& d) {
+      const CUresult allocated = Call<decltype(::cuMemAlloc_v2)>("cuMemAlloc_v2")(&memory, 64);
+      return allocated != CUDA_SUCCESS ? allocated : d.free(memory);
     });
     result["threads"] = xsched::bench::Threads() - threads;
     std::printf("  %-36s %8lld\n", "threads added", result["threads"].get<long long>());
@@ -131,6 +150,7 @@ class Program {
   Driver native_;
   CUstream stream_ = nullptr;
   CUfunction kernel_ = nullptr;
+  CUkernel library_kernel_ = nullptr;
   CUdeviceptr memory_ = 0;
   CUevent event_ = nullptr;
 };

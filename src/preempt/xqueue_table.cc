@@ -30,6 +30,8 @@ constexpr uint32_t kResting = 64;
 constinit uint32_t next_slot = 0;
 constinit uint32_t slots_in_turn = 0;
 constinit uint32_t taken_slots = 0;
+// Slots from here on have never been a queue's. Most programs have few queues, and slots are pages apart.
+constinit uint32_t first_unused = 0;
 
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
 
@@ -64,6 +66,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
       return kXSchedErrorNotAllowed;
     }
     next_slot = queue->index_ + 1;
+    first_unused = std::max(first_unused, queue->index_ + 1);
     ++taken_slots;
     queue->taken_ = true;
     ++queue->generation_;
@@ -183,7 +186,7 @@ constinit std::atomic<int> XQueueTable::hard_stops_{0};
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
   // Without pins: who lets the last one go attends to the queue, and the caller holds a lock of this one's.
   MutexLock lock(mutex);
-  return std::all_of(std::begin(slots->queues), std::end(slots->queues), [&queue](const XQueue& other) {
+  return std::all_of(slots->queues, slots->queues + first_unused, [&queue](const XQueue& other) {
     return other.handle() == 0 || &other == &queue || other.hwq().device != queue.hwq().device ||
            other.KeepsStill() || other.Idle();
   });
@@ -211,7 +214,7 @@ XQueuePin XQueueTable::Pin(XQueueHandle handle) {
 
 XQueuePin XQueueTable::PinNext(uint32_t* next) {
   MutexLock lock(mutex);
-  for (; *next < ipc::kMaxQueues; ++*next) {
+  for (; *next < first_unused; ++*next) {
     XQueue& queue = slots->queues[*next];
     if (queue.handle() == 0) continue;
     ++*next;

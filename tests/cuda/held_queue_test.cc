@@ -29,6 +29,14 @@ class HeldQueue : public CudaProgram {
   }
 
   CUresult Write(uint32_t value) const { return cuStreamWriteValue32_v2(stream_, word_on_device_, value, 0); }
+  // Of a library that no context has used so far.
+  static CUkernel NewKernel() {
+    CUlibrary library = nullptr;
+    CUkernel kernel = nullptr;
+    EXPECT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuLibraryGetKernel(&kernel, library, "nop"), CUDA_SUCCESS);
+    return kernel;
+  }
   uint32_t Word() const { return *static_cast<volatile uint32_t*>(word_); }
 
   CUstream stream_ = nullptr;
@@ -77,6 +85,41 @@ TEST_F(HeldQueue, what_is_launched_while_another_thread_waits_for_everything_run
   });
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Write(1), CUDA_SUCCESS);
   waiter.join();
+}
+
+TEST_F(HeldQueue, making_a_context_does_not_wait_for_it_for_ever) {
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+}
+
+TEST_F(HeldQueue, code_can_be_loaded_meanwhile) {
+  CUfunction function = nullptr;
+  EXPECT_EQ(cuKernelGetFunction(&function, NewKernel()), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 1u);
+}
+
+TEST_F(HeldQueue, code_can_be_loaded_into_a_second_context) {
+  CUkernel kernel = NewKernel();
+  CUfunction function = nullptr;
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(Write(2), CUDA_SUCCESS);
+  EXPECT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+}
+
+TEST_F(HeldQueue, stays_held_while_code_that_is_loaded_is_asked_for) {
+  CUkernel kernel = NewKernel();
+  CUfunction function = nullptr;
+  ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
+  ASSERT_EQ(Write(2), CUDA_SUCCESS);
+  // A gate that opens for a moment is not always seen open.
+  for (int i = 0; i < 2000; ++i) ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 1u);
 }
 
 TEST_F(HeldQueue, can_be_destroyed_and_still_finishes_its_work) {

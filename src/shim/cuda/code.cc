@@ -5,6 +5,7 @@
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 #include "shim/common/fork.h"
+#include "shim/cuda/stream_key.h"
 
 namespace xsched::cuda {
 namespace {
@@ -14,23 +15,30 @@ struct Unloadings {};
 constinit std::atomic<uint64_t> unloadings{1};
 Unloadings* Now() { return reinterpret_cast<Unloadings*>(unloadings.load(std::memory_order_acquire)); }
 
-// Functions that have been launched, with the count by then: entries of an older one say nothing.
-constinit NoDestroy<PointerMap<Unloadings>> launched;
+// What has been used, with the count by then: entries of an older one say nothing.
+constinit NoDestroy<PointerMap<Unloadings>> used;
+
+// A kernel is of a library, which is loaded into each context by itself. Two handles that share a key by
+// chance cost a program nothing, unless the second one's first use waits for a held queue: the scheduler's
+// watchdog lets that go on.
+uint64_t KeyOf(uint64_t handle, CUcontext context) {
+  return handle ^ reinterpret_cast<uint64_t>(context) * 0x9e3779b97f4a7c15u;
+}
 
 }  // namespace
 
-bool IsFirstLaunch(CUfunction function) {
-  static constinit shim::ForkHandler fork_handler = {[] { launched->ResetAfterFork(); }};
-  const auto key = reinterpret_cast<uint64_t>(function);
+bool CodeUse::IsFirst(uint64_t handle) {
+  static constinit shim::ForkHandler fork_handler = {[] { used->ResetAfterFork(); }};
+  const uint64_t key = KeyOf(handle, CurrentContext());
   Unloadings* now = Now();
-  if (key == 0 || launched->Find(key) == now) [[likely]]
+  if (handle == 0 || used->Find(key) == now) [[likely]]
     return false;
   if (preempt::InsideXSched()) return false;
   fork_handler.Install();
-  launched->Insert(key, now);
+  used->Insert(key, now);
   return true;
 }
 
-void ForgetLaunchedFunctions() { unloadings.fetch_add(1, std::memory_order_release); }
+void ForgetUsedCode() { unloadings.fetch_add(1, std::memory_order_release); }
 
 }  // namespace xsched::cuda

@@ -1,21 +1,39 @@
-// Which functions have been launched before: the driver may load a function's code as late as that.
+// Which functions and kernels have been used before: the driver may load their code as late as that, which
+// waits for all that is on the context (CUDA_MODULE_LOADING=LAZY, the default).
 #pragma once
+
+#include <optional>
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
 
 namespace xsched::cuda {
 
-// True once per function and life of its code. Takes no lock but then.
-bool IsFirstLaunch(CUfunction function);
+// Functions' and kernels' handles may be others' from now on.
+void ForgetUsedCode();
 
-// Functions' handles may be others' from now on.
-void ForgetLaunchedFunctions();
+// Around a call that may load the code of a function or kernel: a barrier the first time in a context.
+class CodeUse {
+ public:
+  explicit CodeUse(CUfunction function) : CodeUse(reinterpret_cast<uint64_t>(function)) {}
+  explicit CodeUse(CUkernel kernel) : CodeUse(reinterpret_cast<uint64_t>(kernel)) {}
+  void Finish(CUresult) {}
+
+ private:
+  explicit CodeUse(uint64_t handle) {
+    if (IsFirst(handle)) [[unlikely]]
+      barrier_.emplace();
+  }
+  // True once per handle, context and life of the code. Takes no lock but then.
+  static bool IsFirst(uint64_t handle);
+
+  std::optional<preempt::Barrier> barrier_;
+};
 
 // Around cuModuleUnload and cuLibraryUnload, which are barriers as well.
 class CodeUnloading {
  public:
-  CodeUnloading() { ForgetLaunchedFunctions(); }
+  CodeUnloading() { ForgetUsedCode(); }
   void Finish(CUresult) {}
 
  private:

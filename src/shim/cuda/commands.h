@@ -45,26 +45,15 @@ class Launch {
   preempt::LaunchScope scope_;
 };
 
-// A kernel's launch. The first one of a function may load its code, which waits for all that is on the
-// context (CUDA_MODULE_LOADING=LAZY, the default): nothing is held meanwhile.
+// A kernel's launch, which may have to load its code.
 class KernelLaunch {
  public:
   KernelLaunch(CUstream stream, Caller caller, CUfunction function)
-      : loading_(IsFirstLaunch(function)), launch_(stream, caller) {}
+      : use_(function), launch_(stream, caller) {}
   void Finish(CUresult result) { launch_.Finish(result, false); }
 
  private:
-  class Loading {
-   public:
-    explicit Loading(bool loads) {
-      if (loads) [[unlikely]]
-        barrier_.emplace();
-    }
-
-   private:
-    std::optional<preempt::Barrier> barrier_;
-  };
-  Loading loading_;
+  CodeUse use_;
   Launch launch_;
 };
 

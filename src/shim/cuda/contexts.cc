@@ -22,7 +22,7 @@ PrimaryContext* PrimaryContextOf(CUdevice device) {
 
 void ContextEnds(CUcontext context) {
   if (context == nullptr || preempt::InsideXSched()) return;
-  ForgetLaunchedFunctions();
+  ForgetUsedCode();
   shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGone(context);
 }
@@ -34,7 +34,7 @@ void PrimaryContextEnds(PrimaryContext* primary) {
   if (context != nullptr) {
     ContextEnds(context);
   } else if (!preempt::InsideXSched()) {
-    ForgetLaunchedFunctions();
+    ForgetUsedCode();
     shim::ForgetAllStreams();
   }
 }

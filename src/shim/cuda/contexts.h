@@ -46,10 +46,13 @@ class ContextDestruction {
   preempt::Barrier barrier_;
 };
 
-// Around cuDevicePrimaryCtxRetain: only it tells which context is whose.
+// Around cuDevicePrimaryCtxRetain, which may make the context: only it tells which context is whose.
 class PrimaryContextRetention {
  public:
   void Finish(CUresult result, CUdevice device, const CUcontext* context);
+
+ private:
+  preempt::Barrier barrier_;
 };
 
 // Around cuDevicePrimaryCtxRelease. If the context lives on, because somebody was not seen retaining it, its
