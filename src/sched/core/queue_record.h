@@ -37,8 +37,13 @@ struct QueueRecord {
   uint64_t retired = 0;
 
   TimePoint ready_since{};
-  TimePoint idle_since{};     // valid while lingering
+  TimePoint idle_since{};     // valid unless ready
   TimePoint running_since{};  // valid while running
+
+  // Pauses in a row that were longer than the grace period; after so many, the next one is taken for long
+  // from its beginning.
+  int long_pauses = 0;
+  int trusted_after = 4;
 
   // Questions for its progress, while somebody waits for it.
   TimePoint ask_at{};          // the next one

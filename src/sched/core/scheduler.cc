@@ -13,6 +13,10 @@ namespace {
 // How far apart questions for the progress of a queue get that shows none.
 constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
 constexpr Duration kLongestAskDelayOfStalled = std::chrono::milliseconds(100);
+// A queue that came back at once from a pause that was taken for long must make so many times more long ones
+// before the next is, up to so many in a row.
+constexpr int kHarderToTrust = 4;
+constexpr int kHardestToTrust = 4096;
 
 }  // namespace
 
@@ -31,6 +35,8 @@ struct Scheduler::Impl {
   void Account(DeviceRecord& device, TimePoint now);
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
   void AskFrom(QueueRecord& queue, TimePoint now) const;
+  void LearnPause(QueueRecord& queue, TimePoint now) const;
+  Duration GraceOf(const QueueRecord& queue) const;
   void Age(QueueRecord& queue, TimePoint now);
   TimePoint StallAt(const QueueRecord& queue) const;
 
@@ -133,6 +139,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   if (retired_some) impl_->Retire(*queue, retired, now);
 
   QueueState before = queue->state;
+  if (before != QueueState::kReady) impl_->LearnPause(*queue, now);
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) return;
     impl_->Account(*queue->device, now);
@@ -261,9 +268,26 @@ TimePoint Scheduler::Impl::StallAt(const QueueRecord& queue) const {
          std::clamp(queue.slowest_answer * 2, config.stall_min, std::max(config.stall_min, config.stall_max));
 }
 
+// The queue has work again.
+void Scheduler::Impl::LearnPause(QueueRecord& queue, TimePoint now) const {
+  if (now - queue.idle_since > config.grace) {
+    queue.long_pauses = std::min(queue.long_pauses + 1, kHardestToTrust);
+    return;
+  }
+  if (queue.long_pauses >= queue.trusted_after)
+    queue.trusted_after = std::min(queue.trusted_after * kHarderToTrust, kHardestToTrust);
+  queue.long_pauses = 0;
+}
+
+// A program that serves requests has none of the small gaps that the grace period is for, and the others
+// would wait for nothing.
+Duration Scheduler::Impl::GraceOf(const QueueRecord& queue) const {
+  return queue.long_pauses < queue.trusted_after ? config.grace : Duration::zero();
+}
+
 // What time alone changes.
 void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
-  if (queue.state == QueueState::kLingering && now >= queue.idle_since + config.grace) {
+  if (queue.state == QueueState::kLingering && now >= queue.idle_since + GraceOf(queue)) {
     queue.state = QueueState::kIdle;
     queue.running = false;
   }
@@ -437,7 +461,7 @@ TimePoint Scheduler::Impl::AskProgress(DeviceRecord& device, TimePoint now, Cont
 TimePoint Scheduler::Impl::WhenToAge(const DeviceRecord& device) const {
   TimePoint at = kNever;
   for (const QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) at = std::min(at, queue->idle_since + config.grace);
+    if (queue->state == QueueState::kLingering) at = std::min(at, queue->idle_since + GraceOf(*queue));
     if (queue->running) at = std::min(at, StallAt(*queue));
   }
   return at;

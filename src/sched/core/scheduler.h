@@ -11,6 +11,7 @@
 //                                         +-------------------------------------+
 //
 // A lingering queue still counts as ready for the policy: programs bound by launch cost have many small gaps.
+// One that never comes back within the grace period has no such gaps, and does not linger.
 //
 // A queue that may run while others of its device are held is asked for its progress when nothing was heard
 // of it. If it shows none for a bounded time after that, it is *stalled*: it loses its claim until it retires

@@ -41,6 +41,13 @@ class SchedulerTest : public testing::Test {
     now_ = end;
   }
   bool Runs(QueueId id) const { return sink_.Of(id).run; }
+  // The urgent program's request number 0, 1, …, and its pause after it.
+  void ServeRequest(uint64_t number, Duration pause) {
+    Progress(kHigh, number + 1, number);
+    Pass(milliseconds(1));
+    Progress(kHigh, number + 1, number + 1);
+    Pass(pause);
+  }
 
   Scheduler scheduler_{SchedulerConfig{}};
   Recorder sink_;
@@ -83,6 +90,49 @@ TEST_F(SchedulerTest, work_within_the_grace_period_keeps_the_others_held) {
     ASSERT_FALSE(Runs(kLow));
   }
   EXPECT_EQ(scheduler_.Stats(kLow, now_)->holds, 1u);
+}
+
+TEST_F(SchedulerTest, a_program_that_only_makes_long_pauses_keeps_nobody_waiting_in_them) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  for (uint64_t i = 0; i < 4; ++i) ServeRequest(i, milliseconds(20));
+  ServeRequest(4, microseconds(0));
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_program_that_makes_small_gaps_as_well_keeps_its_grace_period) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  for (uint64_t i = 0; i < 20; ++i) ServeRequest(i, i % 4 == 0 ? microseconds(100) : milliseconds(20));
+  ServeRequest(20, microseconds(0));
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_program_that_begins_to_make_small_gaps_gets_its_grace_period_back) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  for (uint64_t i = 0; i < 8; ++i) ServeRequest(i, milliseconds(20));
+  ServeRequest(8, microseconds(100));
+  EXPECT_TRUE(Runs(kLow));
+  ServeRequest(9, microseconds(0));
+  EXPECT_FALSE(Runs(kLow));
+}
+
+TEST_F(SchedulerTest, a_small_gap_now_and_then_makes_others_run_in_it_ever_less_often) {
+  Add(kLow, 0);
+  Add(kHigh, 1);
+  Progress(kLow, 5, 0);
+  int ran = 0;
+  for (uint64_t i = 0; i < 2000; ++i) {
+    ServeRequest(i, i % 20 == 0 ? microseconds(100) : milliseconds(20));
+    if (i % 20 != 0) continue;
+    ran += Runs(kLow);
+  }
+  // After 4 and after 16 long pauses; 64 in a row there are not.
+  EXPECT_EQ(ran, 2);
 }
 
 TEST_F(SchedulerTest, queues_that_nobody_can_hold_are_neither_gated_nor_tracked) {
