@@ -30,8 +30,8 @@ def torch_alone(session):
     jobs = {f"{model} {'training' if train else 'inference'}, {'graph' if graph else 'eager'}":
             {"model": model, "batch": 32, "train": train, "graph": graph}
             for model in ("resnet50", "bert") for train in (False, True) for graph in (False, True)}
-    seconds = session.seconds * 0.12
-    with session.step("1", "networks", STARTING + 16 * 10 * seconds + 60), session.server():
+    seconds = session.seconds * 0.08
+    with session.step("1", "networks", STARTING + 16 * 16 * seconds + 60), session.server():
         every = list(jobs.values())
         native, scheduled = session.torch(jobs=every), session.torch(*LOW, jobs=every, scheduled=True)
         session.ready([native, scheduled])
@@ -42,7 +42,7 @@ def torch_alone(session):
                 case += ", idle competitor" if competitor else ""
                 try:
                     theirs, ours = turns(session, (native, scheduled), {"do": "rate", "job": job, "seconds": seconds},
-                                         "per_second", 4)
+                                         "per_second", 7)
                 except WorkerError as error:
                     session.report.note("1", case, f"failed: {error}")
                     continue
