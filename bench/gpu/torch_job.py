@@ -2,20 +2,22 @@
 import torch
 
 import models
+import xsched_api
 
 DTYPES = {"fp16": torch.float16, "fp32": torch.float32}
 
 
 class Job:
-    """What one step does: described by {"model", "batch", "dtype"[, "train"][, "graph"]}. Training with fp16 uses autocast."""
+    """What one step does: described by {"model", "batch", "dtype"[, "train"][, "graph"]}. Training with fp16 uses autocast.
+    `hint`: its stream's priority for XSched, where that is in the process; `stream_priority`: the driver's."""
 
-    def __init__(self, model, batch, dtype="fp16", train=False, graph=False, device="cuda"):
+    def __init__(self, model, batch, dtype="fp16", train=False, graph=False, device="cuda", hint=0, stream_priority=0):
         torch.manual_seed(1)
         kind = DTYPES[dtype]
         self.batch = batch
         self.train = train
         self.autocast = train and kind == torch.float16
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream(priority=stream_priority)
         with torch.cuda.stream(self.stream):
             stored = torch.float32 if self.autocast else kind
             self.module = models.MODELS[model]().to(device=device, dtype=stored).train(train)
@@ -24,6 +26,9 @@ class Job:
             for _ in range(4):
                 self.step()
             self.stream.synchronize()
+            # Before the capture: a graph's kernels keep the stream's priority.
+            if hint and xsched_api.present():
+                xsched_api.set_priority(self.stream, hint)
             self.graph = None
             if graph:
                 self.graph = torch.cuda.CUDAGraph()

@@ -126,8 +126,6 @@ class Continuously(threading.Thread):
 
 
 def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
-    if xsched_api.present():
-        xsched_api.set_priority(high.stream, 10)
     with Continuously(low) as continuous:
         time.sleep(lead_seconds)
         task = run_task(high, rate_hz, seconds)

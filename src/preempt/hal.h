@@ -58,6 +58,12 @@ typedef struct XHwQueueOps {
   // launches may ask the driver, so that every command of a tracked queue reports.
   bool (*finished)(void* hwq);
 
+  // ---- Urgency within the process ----
+  // The queue is so many steps more urgent than the program's others (less, if negative; 0: as the program
+  // made it): where both could run, the device is to prefer it, as far as it can. From any thread, one call
+  // at a time. kXSchedErrorNotAllowed: not now. Null: the device makes no difference.
+  XResult (*set_urgency)(void* hwq, int steps);
+
   // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
   void (*flush)(void* hwq);
   // Blocks until everything enqueued has finished.

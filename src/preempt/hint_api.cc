@@ -17,6 +17,7 @@ XResult ChangeHints(XQueueHandle xq, Change&& change) {
   xsched::sched::Hints hints = queue->hints();
   change(hints);
   queue->SetHints(hints);
+  queue->TellUrgency();
   Agent::Get().HintsChanged(*queue);
   return kXSchedSuccess;
 }

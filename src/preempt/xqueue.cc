@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "preempt/agent.h"
+#include "preempt/launch.h"
 #include "preempt/xqueue_table.h"
 
 namespace xsched::preempt {
@@ -126,6 +127,7 @@ bool XQueue::Held() const {
 }
 
 void XQueue::Attend() {
+  TellUrgency();
   if (XQueueTable::hard_stops() != 0 && !KeepsStill() && !Idle()) XQueueTable::LiftHardStops(*this);
   ApplyLevels();
   AnswerQuery();
@@ -278,6 +280,21 @@ sched::Hints XQueue::hints() const {
 void XQueue::SetHints(const sched::Hints& hints) {
   MutexLock lock(hints_mutex_);
   hints_ = hints;
+}
+
+int XQueue::Urgency() const { return hints().priority - GetSettings().hints.priority; }
+
+void XQueue::TellUrgency() {
+  if (hwq_->ops.set_urgency == nullptr) return;
+  if (Urgency() == urgency_.load(std::memory_order_relaxed)) return;
+  if (draining_.load(std::memory_order_acquire) || destroying_.load(std::memory_order_acquire)) return;
+  MutexLock lock(urgency_mutex_);
+  const int urgency = Urgency();
+  if (urgency == urgency_.load(std::memory_order_relaxed)) return;
+  // The driver may wait for what is held.
+  const Barrier barrier;
+  if (hwq_->ops.set_urgency(hwq_->impl, urgency) != kXSchedErrorNotAllowed)
+    urgency_.store(urgency, std::memory_order_relaxed);
 }
 
 GateChain::Now XQueue::Now() const {

@@ -97,6 +97,8 @@ class XQueue {
   void SetConfig(const LaunchConfig& config);
   sched::Hints hints() const;
   void SetHints(const sched::Hints& hints);
+  // Tells the device how urgent the hints make the queue among those of the program, if it does not know yet.
+  void TellUrgency();
   ipc::ControlBlock& block() const { return *block_; }
   uint64_t submitted() const { return block_->submitted.load(std::memory_order_seq_cst); }
   uint64_t retired() const { return block_->retired.load(std::memory_order_seq_cst); }
@@ -135,6 +137,7 @@ class XQueue {
   void EndHardStop();
   XControlWords Words() const;
 
+  int Urgency() const;
   void AnswerQuery();
   bool Stopped() const;
   void ApplyDeactivation(bool hold);
@@ -180,6 +183,8 @@ class XQueue {
   // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
   mutable Mutex hints_mutex_;
   sched::Hints hints_{0, 0, 0, 0, 0, 0};
+  Mutex urgency_mutex_;
+  std::atomic<int> urgency_{0};  // that the device knows of
   std::atomic<int64_t> threshold_{0};
   std::atomic<int64_t> batch_size_{0};
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};

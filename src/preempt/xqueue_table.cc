@@ -90,6 +90,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->batch_size_.store(options.config.batch_size, std::memory_order_relaxed);
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
+  queue->urgency_.store(0, std::memory_order_relaxed);
   if (options.pausable) queue->MakePausable();
   queue->draining_.store(false, std::memory_order_relaxed);
   queue->nameless_ = false;
@@ -268,6 +269,7 @@ void XQueueTable::ResetAfterFork() {
     queue.wait_mutex_.ResetAfterFork();
     queue.level_mutex_.ResetAfterFork();
     queue.hints_mutex_.ResetAfterFork();
+    queue.urgency_mutex_.ResetAfterFork();
     queue.worker_.ResetAfterFork();
   }
 }

@@ -5,6 +5,7 @@
 //
 // Writes "<milliseconds> <kernels finished>" every 10 ms, and whenever one of these has changed
 //   group <time slice, µs> <on the device: 1, or off: 0> <times that the slice was set>
+//   priority <of the stream, as the driver has it>
 //
 // A line of input is a command: "mode MODE", "streams N" (makes, uses and destroys as many), "refuse CONTROL"
 // (the resource manager, from now on), "exit". As with a driver, its end waits for the device.
@@ -63,6 +64,11 @@ class Program {
     return base_ + entries;
   }
   uint64_t launched() const { return launched_; }
+  int priority() const {
+    int priority = 0;
+    Check(cuStreamGetPriority(stream_, &priority), "cuStreamGetPriority");
+    return priority;
+  }
 
   void Launch() { Launch(stream_), ++launched_; }
 
@@ -121,6 +127,7 @@ int main(int argc, char** argv) {
   double next_line = 0;
   double next_task = 0;
   Group seen;
+  int seen_priority = 0;
   while (NowMs() < end) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     std::string line;
@@ -148,6 +155,10 @@ int main(int argc, char** argv) {
       seen = group;
       printf("group %llu %d %llu\n", static_cast<unsigned long long>(group.slice_us), group.on,
              static_cast<unsigned long long>(group.sets));
+    }
+    if (const int priority = program.priority(); priority != seen_priority) {
+      seen_priority = priority;
+      printf("priority %d\n", priority);
     }
     if (now >= next_line) {
       next_line = now + 10;

@@ -27,6 +27,10 @@ class CudaClient(Client):
         lines = [line.split() for line in list(self.lines) if line.startswith("group")]
         return tuple(map(int, lines[-1][1:])) if lines else (0, 1, 0)
 
+    def stream_priority(self):
+        lines = [line.split() for line in list(self.lines) if line.startswith("priority")]
+        return int(lines[-1][1]) if lines else 0
+
     def slice(self):
         return self.group()[0]
 
@@ -68,6 +72,18 @@ def gates_alone_hold_a_less_urgent_process(place):
     high.end()
     wait_until(lambda: low.resumed_after(moment) is not None, "the low one goes on")
     check(low.resumed_after(moment) <= slack(), f"soon: {low.resumed_after(moment)}")
+
+
+@test
+def the_drivers_priority_follows_what_others_hint_and_not_the_programs_own(place):
+    place.start_server()
+    client = CudaClient(place, priority=5)
+    client.wait_for_work()
+    check(client.stream_priority() == 0, "as the program made it")
+    place.tool("hint", "--pid", str(client.process.pid), "--priority", "7")
+    wait_until(lambda: client.stream_priority() == -2, f"two steps more urgent: {client.stream_priority()}")
+    place.tool("hint", "--pid", str(client.process.pid), "--priority", "5")
+    wait_until(lambda: client.stream_priority() == 0, f"as it was: {client.stream_priority()}")
 
 
 @test

@@ -1,6 +1,8 @@
 #include "hal/cuda/queue.h"
 
+#include <algorithm>
 #include <new>
+#include <optional>
 
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/device.h"
@@ -19,6 +21,7 @@ struct Queue {
   CUcontext context;
   CUstream stream;
   XDevice device;
+  std::optional<int> own_priority;  // as the program made it; known once it has been changed
 };
 
 Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
@@ -91,18 +94,58 @@ XResult AppendProgress(void* hwq, const XControlWords* words, uint64_t number) {
       next.cuStreamWriteValue64_v2(Of(hwq).stream, retired, number, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
+// The stream as another thread may ask the driver about it. Not while it captures: that would spoil it.
+class QuietStream {
+ public:
+  explicit QuietStream(const Queue& queue)
+      : relaxed_(queue.next),
+        current_(queue.next, queue.context),
+        quiet_(current_.pushed() && !Captures(queue)) {}
+  explicit operator bool() const { return quiet_; }
+
+ private:
+  static bool Captures(const Queue& queue) {
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    return queue.next.cuStreamIsCapturing(queue.stream, &capture) != CUDA_SUCCESS ||
+           capture != CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+
+  RelaxedCaptureMode relaxed_;
+  CurrentContext current_;
+  preempt::QueryLock no_capture_begins_;
+  bool quiet_;
+};
+
 bool Finished(void* hwq) {
   ReentrancyGuard guard;
   const Queue& queue = Of(hwq);
-  RelaxedCaptureMode relaxed(queue.next);
-  CurrentContext current(queue.next, queue.context);
-  if (!current.pushed()) return false;
-  preempt::QueryLock no_capture_begins;
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (queue.next.cuStreamIsCapturing(queue.stream, &capture) != CUDA_SUCCESS) return false;
-  if (capture != CU_STREAM_CAPTURE_STATUS_NONE) return false;
+  QuietStream quiet(queue);
+  if (!quiet) return false;
   // An error is for the program to find: nothing of such a queue will run any more.
   return queue.next.cuStreamQuery(queue.stream) != CUDA_ERROR_NOT_READY;
+}
+
+// A stream of higher priority is given the place of each block of another's kernel that ends: it need not
+// wait for the end of the kernel, as it must at a gate.
+XResult SetUrgency(void* hwq, int steps) {
+  ReentrancyGuard guard;
+  Queue& queue = Of(hwq);
+  const Functions& next = queue.next;
+  if (next.cuStreamSetAttribute == nullptr || next.cuCtxGetStreamPriorityRange == nullptr)
+    return kXSchedErrorNotSupported;
+  QuietStream quiet(queue);
+  if (!quiet) return kXSchedErrorNotAllowed;
+  int least = 0;
+  int greatest = 0;
+  next.cuCtxGetStreamPriorityRange(&least, &greatest);
+  if (!queue.own_priority.has_value()) {
+    int own = least;
+    if (next.cuStreamGetPriority(queue.stream, &own) != CUDA_SUCCESS) return kXSchedErrorHardware;
+    queue.own_priority = own;
+  }
+  CUstreamAttrValue value{};
+  value.priority = std::clamp(*queue.own_priority - steps, greatest, least);  // less is more urgent
+  return ToResult(next.cuStreamSetAttribute(queue.stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
 }
 
 XResult Synchronize(void* hwq) {
@@ -125,7 +168,10 @@ XHwQueueOps OpsFor(CUstream stream, bool level3) {
   ops.append_inline_gate = AppendInlineGate;
   ops.append_progress = AppendProgress;
   // "Per thread" means another stream on another thread.
-  if (stream != CU_STREAM_PER_THREAD) ops.finished = Finished;
+  if (stream != CU_STREAM_PER_THREAD) {
+    ops.finished = Finished;
+    ops.set_urgency = SetUrgency;
+  }
   if (level3) {
     ops.interrupt = Interrupt;
     ops.restore = Restore;
@@ -145,7 +191,7 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   ReentrancyGuard guard;
   DeviceIdentity identity;
   if (!IdentifyCurrentDevice(*next, &identity)) return kXSchedErrorHardware;
-  auto* hwq = new (std::nothrow) Queue{*next, context, stream, identity.device};
+  auto* hwq = new (std::nothrow) Queue{*next, context, stream, identity.device, std::nullopt};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const XHwQueueOps ops = OpsFor(stream, QueueMade(identity.device));
   const XHwQueueInfo info{identity.device, identity.name, key};

@@ -216,11 +216,17 @@ CUresult cuStreamGetDevice(CUstream handle, CUdevice* device) {
     }
   });
 }
-CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID, CUstreamAttrValue* value) {
-  return Describe(handle, [&](const Stream&) { *value = {}; });
+CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value) {
+  return Describe(handle, [&](const Stream& stream) {
+    *value = {};
+    if (attribute == CU_STREAM_ATTRIBUTE_PRIORITY) value->priority = stream.priority;
+  });
 }
-CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID, const CUstreamAttrValue*) {
-  return Describe(handle, [](const Stream&) {});
+CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
+  return Describe(handle, [&](Stream& stream) {
+    if (attribute == CU_STREAM_ATTRIBUTE_PRIORITY)
+      stream.priority = std::clamp(value->priority, kGreatestPriority, kLeastPriority);
+  });
 }
 CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
   const CUresult result = Describe(to, [](const Stream&) {});

@@ -25,7 +25,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   Context* const context;
   const Kind kind;
   const unsigned flags;
-  const int priority;
+  int priority;
   const uint64_t id;
   std::deque<CommandPtr> queue;
   CommandPtr last;  // null: nothing left to do
