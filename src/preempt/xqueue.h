@@ -170,8 +170,9 @@ class XQueue {
   Mutex wait_mutex_;
   Condition wait_condition_;
   std::atomic<uint32_t> waiters_{0};
-  std::atomic<uint64_t> let_go_at_{UINT64_MAX};  // who launches does not wait for what is in flight, while as
-                                                 // many commands have retired
+  // Who launches does not wait for what is in flight, while as many commands have retired. Set when a queue
+  // is made here.
+  std::atomic<uint64_t> let_go_at_{0};
 
   // Set once per life of the slot.
   Ref<HwQueue> hwq_;

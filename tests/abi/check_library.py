@@ -4,8 +4,8 @@
   check_library.py LIBRARY --exports PATTERN… --needs NAME…
 
 Checks what it exports (only names that match, and each pattern matches some), what it needs at run time (nothing but the C
-library and the names given), the newest glibc that it asks for, its flags, and that nothing of the C++ runtime is in its
-table of symbols or runs when it is loaded, beyond registering what runs at the end.
+library and the names given), the newest glibc that it asks for, its flags, that nothing of the C++ runtime is in its table
+of symbols or runs when it is loaded, beyond registering what runs at the end, and that its tables are zero pages until used.
 """
 
 import argparse
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 NEWEST_GLIBC = (2, 34)
+MOST_DATA = 1 << 16  # bytes that are in the file, and a program's own once written
 C_LIBRARY = ["libc.so.6", "ld-linux*.so.*"]
 
 
@@ -67,6 +68,13 @@ def check_flags(library, dynamic):
         yield f"looks for libraries in {runpath[1]}"
 
 
+def check_data(library):
+    """One number in a large array that is not zero puts all of it into the file."""
+    size = int(re.search(r"^\.data\s+(\d+)", run("size", "-A", library), flags=re.M)[1])
+    if size > MOST_DATA:
+        yield f"has {size} bytes of .data"
+
+
 def check_initializers(library):
     """Destructors may be registered; nothing else may happen before the program asks for it."""
     disassembly = run("objdump", "-dC", "--no-show-raw-insn", library)
@@ -85,7 +93,7 @@ def main():
     options = parser.parse_args()
     dynamic = run("readelf", "-dW", options.library)
     faults = [*check_exports(options.library, options.exports), *check_needs(dynamic, options.needs),
-              *check_versions(options.library), *check_flags(options.library, dynamic),
+              *check_versions(options.library), *check_flags(options.library, dynamic), *check_data(options.library),
               *check_initializers(options.library)]
     for fault in faults:
         print(f"{options.library} {fault}")
