@@ -282,7 +282,12 @@ void XQueue::SetHints(const sched::Hints& hints) {
   hints_ = hints;
 }
 
-int XQueue::Urgency() const { return hints().priority - GetSettings().hints.priority; }
+int XQueue::Urgency() const {
+  // What a server says may be any number.
+  const int64_t steps = int64_t{hints().priority} - GetSettings().hints.priority;
+  constexpr int64_t kMost = PRIORITY_MAX - PRIORITY_NO_EXECUTE;
+  return static_cast<int>(std::clamp(steps, -kMost, kMost));
+}
 
 void XQueue::TellUrgency() {
   if (hwq_->ops.set_urgency == nullptr) return;

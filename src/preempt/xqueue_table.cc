@@ -142,6 +142,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     UnregisterHwQueue(queue->hwq().handle);
     queue->draining_.store(true, std::memory_order_release);
     draining.fetch_add(1, std::memory_order_relaxed);
+    AwaitOthers(*queue);
     return;
   }
   if (queue->HasClosedGates() && ops.retain != nullptr) {
@@ -153,13 +154,15 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     return;
   }
   UnregisterHwQueue(queue->hwq().handle);
-  if (!Destroy(queue->handle())) return;
-  // The program releases the driver's queue next: whoever is still at it (the agent, opening gates) must be
-  // done.
+  if (Destroy(queue->handle())) AwaitOthers(*queue);
+}
+
+// The program releases the driver's queue next: whoever is still at it (the agent, say) must be done.
+void XQueueTable::AwaitOthers(const XQueue& queue) {
   for (int i = 0; i < 10000; ++i) {
     {
       MutexLock lock(mutex);
-      if (queue->pins_ == 1) return;  // ours
+      if (queue.pins_ == 1) return;  // the caller's
     }
     usleep(100);
   }

@@ -71,6 +71,7 @@ class XQueueTable {
 
  private:
   static void Finish(XQueue& queue);
+  static void AwaitOthers(const XQueue& queue);
   // Devices report by themselves, and wake nobody for it: looks for who has drained meanwhile.
   static void FinishDrained();
 
