@@ -291,15 +291,13 @@ int XQueue::Urgency() const {
 
 void XQueue::TellUrgency() {
   if (hwq_->ops.set_urgency == nullptr) return;
-  if (Urgency() == urgency_.load(std::memory_order_relaxed)) return;
   if (draining_.load(std::memory_order_acquire) || destroying_.load(std::memory_order_acquire)) return;
   MutexLock lock(urgency_mutex_);
   const int urgency = Urgency();
-  if (urgency == urgency_.load(std::memory_order_relaxed)) return;
+  if (urgency == urgency_) return;
   // The driver may wait for what is held.
   const Barrier barrier;
-  if (hwq_->ops.set_urgency(hwq_->impl, urgency) != kXSchedErrorNotAllowed)
-    urgency_.store(urgency, std::memory_order_relaxed);
+  if (hwq_->ops.set_urgency(hwq_->impl, urgency) != kXSchedErrorNotAllowed) urgency_ = urgency;
 }
 
 GateChain::Now XQueue::Now() const {

@@ -67,8 +67,8 @@ class XQueue {
   bool ForcedOpen() const;
   // Has ForcedOpen or suspended() changed? Then this tells the device.
   void TellDevice();
-  // Acts on what has changed: gates, level 2 and 3, waiters. Called by the agent, and by who resumes the
-  // queue.
+  // Acts on what has changed: urgency, gates, levels 2 and 3, waiters. Called by the agent, and by who
+  // resumes the queue.
   void Attend();
   // … levels 2 and 3 alone.
   void ApplyLevels();
@@ -185,7 +185,7 @@ class XQueue {
   mutable Mutex hints_mutex_;
   sched::Hints hints_{0, 0, 0, 0, 0, 0};
   Mutex urgency_mutex_;
-  std::atomic<int> urgency_{0};  // that the device knows of
+  int urgency_ = 0;  // that the device knows of; under the lock
   std::atomic<int64_t> threshold_{0};
   std::atomic<int64_t> batch_size_{0};
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};

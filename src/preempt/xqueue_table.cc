@@ -90,7 +90,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->batch_size_.store(options.config.batch_size, std::memory_order_relaxed);
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
-  queue->urgency_.store(0, std::memory_order_relaxed);
+  queue->urgency_ = 0;
   if (options.pausable) queue->MakePausable();
   queue->draining_.store(false, std::memory_order_relaxed);
   queue->nameless_ = false;
