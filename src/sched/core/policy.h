@@ -68,7 +68,7 @@ class Policy {
   ~Policy() = default;  // policies are constants: nobody destroys one
 };
 
-// The policy of that type, a constant with static life; null when it is not implemented.
+// The policy of that type, a constant with static life; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);
 // By its short name, in any case ("HPF", "UP"); null when there is none.
 const Policy* FindPolicyByName(const char* name);

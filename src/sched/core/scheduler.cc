@@ -36,8 +36,8 @@ struct Scheduler::Impl {
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
   void AskFrom(QueueRecord& queue, TimePoint now) const;
   void LearnPause(QueueRecord& queue, TimePoint now) const;
-  Duration GraceOf(const QueueRecord& queue) const;
   void Age(QueueRecord& queue, TimePoint now);
+  TimePoint IdleAt(const QueueRecord& queue) const;
   TimePoint StallAt(const QueueRecord& queue) const;
 
   bool ChooseDevices(TimePoint now);
@@ -279,15 +279,15 @@ void Scheduler::Impl::LearnPause(QueueRecord& queue, TimePoint now) const {
   queue.long_pauses = 0;
 }
 
-// A program that serves requests has none of the small gaps that the grace period is for, and the others
-// would wait for nothing.
-Duration Scheduler::Impl::GraceOf(const QueueRecord& queue) const {
-  return queue.long_pauses < queue.trusted_after ? config.grace : Duration::zero();
+// When a lingering queue counts as idle. A program that serves requests has none of the small gaps that the
+// grace period is for, and the others would wait for nothing.
+TimePoint Scheduler::Impl::IdleAt(const QueueRecord& queue) const {
+  return queue.long_pauses < queue.trusted_after ? queue.idle_since + config.grace : queue.idle_since;
 }
 
 // What time alone changes.
 void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
-  if (queue.state == QueueState::kLingering && now >= queue.idle_since + GraceOf(queue)) {
+  if (queue.state == QueueState::kLingering && now >= IdleAt(queue)) {
     queue.state = QueueState::kIdle;
     queue.running = false;
   }
@@ -461,7 +461,7 @@ TimePoint Scheduler::Impl::AskProgress(DeviceRecord& device, TimePoint now, Cont
 TimePoint Scheduler::Impl::WhenToAge(const DeviceRecord& device) const {
   TimePoint at = kNever;
   for (const QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) at = std::min(at, queue->idle_since + GraceOf(*queue));
+    if (queue->state == QueueState::kLingering) at = std::min(at, IdleAt(*queue));
     if (queue->running) at = std::min(at, StallAt(*queue));
   }
   return at;
