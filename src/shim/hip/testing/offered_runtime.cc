@@ -128,10 +128,11 @@ class Table {
  private:
   // Of what nobody calls there is some function.
   static void* Function(size_t number) {
-    void* function = nullptr;
-    if (number < std::size(kTableNames)) function = Find(kOwn, kTableNames[number]);
-    if (number < std::size(kTableNames) && function == nullptr) function = Ours(kTableNames[number]);
-    return function != nullptr ? function : reinterpret_cast<void*>(&FakeOfferTable);
+    if (number < std::size(kTableNames)) {
+      if (void* own = Find(kOwn, kTableNames[number])) return own;
+      if (void* ours = Ours(kTableNames[number])) return ours;
+    }
+    return reinterpret_cast<void*>(&FakeOfferTable);
   }
   static Words CompilersTable() {
     return {3 * sizeof(uintptr_t), WordOf(reinterpret_cast<void*>(&FakeOfferTable)),
