@@ -23,7 +23,8 @@ extern "C" {
 XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t level, int64_t flags);
 
 /* Takes the XQueue away: what is held runs on, commands submitted and not launched yet are launched. Calls on the queue
- * that other threads are in go on to their end. */
+ * that other threads are in go on to their end, and are waited for, but for no longer than a second: then the HwQueue and the
+ * platform's queue may be destroyed. */
 XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 
 /* The XQueue over `hwq`. kXSchedErrorNotFound: it has none. */

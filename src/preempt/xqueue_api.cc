@@ -41,7 +41,11 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
-  return XQueueTable::Destroy(xq) ? kXSchedSuccess : kXSchedErrorNotFound;
+  XQueuePin queue = XQueueTable::Pin(xq);
+  if (!queue || !XQueueTable::Destroy(xq)) return kXSchedErrorNotFound;
+  // The HwQueue and the driver's queue are the program's to destroy from now on.
+  XQueueTable::AwaitOthers(*queue);
+  return kXSchedSuccess;
 }
 
 XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {

@@ -142,6 +142,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     UnregisterHwQueue(queue->hwq().handle);
     queue->draining_.store(true, std::memory_order_release);
     draining.fetch_add(1, std::memory_order_relaxed);
+    // The program releases the driver's queue next, here and below.
     AwaitOthers(*queue);
     return;
   }
@@ -157,7 +158,6 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   if (Destroy(queue->handle())) AwaitOthers(*queue);
 }
 
-// The program releases the driver's queue next: whoever is still at it (the agent, say) must be done.
 void XQueueTable::AwaitOthers(const XQueue& queue) {
   for (int i = 0; i < 10000; ++i) {
     {

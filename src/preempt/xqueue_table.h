@@ -38,6 +38,9 @@ class XQueueTable {
   static XResult Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out);
   // Opens its gates and destroys it when nobody uses it any more. False: no such queue.
   static bool Destroy(XQueueHandle handle);
+  // Waits until nobody else uses `queue`, the agent among them, but for no longer than a second. The caller
+  // holds a pin.
+  static void AwaitOthers(const XQueue& queue);
   // The program let the hardware queue go: destroys both when no gate is closed any more.
   static void DestroyWhenDrained(XQueue* queue);
   // Does what DestroyWhenDrained put off, once that is possible. The caller holds a pin.
@@ -71,7 +74,6 @@ class XQueueTable {
 
  private:
   static void Finish(XQueue& queue);
-  static void AwaitOthers(const XQueue& queue);
   // Devices report by themselves, and wake nobody for it: looks for who has drained meanwhile.
   static void FinishDrained();
 

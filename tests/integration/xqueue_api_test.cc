@@ -283,6 +283,22 @@ TEST(Handles, stale_and_made_up_ones_are_errors_for_every_function) {
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
 }
 
+TEST(Handles, a_hardware_queue_can_be_destroyed_right_after_its_xqueue) {
+  // With a scheduler there is the agent's thread, which a hint wakes: it may be at the queue by then.
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    HwQueueHandle hwq = 0;
+    XQueueHandle xqueue = 0;
+    ASSERT_EQ(SoftQueueCreate(&hwq, 0, kPreemptLevelInterrupt), kXSchedSuccess);
+    ASSERT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelInterrupt, kQueueCreateFlagNone), kXSchedSuccess);
+    ASSERT_EQ(XHintPriority(xqueue, i % 2), kXSchedSuccess);
+    ASSERT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+    refused += HwQueueDestroy(hwq) != kXSchedSuccess;
+  }
+  EXPECT_EQ(refused, 0);
+}
+
 TEST(Arguments, null_pointers_and_unknown_flags_and_figures_out_of_range_are_invalid) {
   HwQueueHandle hwq = 0;
   XQueueHandle xqueue = 0;
