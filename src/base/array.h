@@ -53,6 +53,12 @@ class Array {
     data_[size_++] = copy;
     return true;
   }
+  // Adds `count` elements, whose values are not set. False: out of memory; nothing has changed.
+  [[nodiscard]] bool Append(size_t count) {
+    if (!Reserve(size_ + count)) return false;
+    size_ += count;
+    return true;
+  }
   // Puts `value` before element `i`. REQUIRES: room has been reserved.
   void Insert(size_t i, const T& value) {
     for (size_t j = size_; j > i; --j) data_[j] = data_[j - 1];

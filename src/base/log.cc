@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +53,9 @@ void Log(LogLevel level, const char* format, ...) {
   used += text;
   if (used > static_cast<int>(sizeof line) - 2) used = static_cast<int>(sizeof line) - 2;
   line[used++] = '\n';
+  // Not into a pipe that is full and nobody reads: whoever writes here may be who lets everybody else go on.
+  pollfd ready{STDERR_FILENO, POLLOUT, 0};
+  if (poll(&ready, 1, 0) == 0) return;
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(used));
 }
 

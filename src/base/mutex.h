@@ -48,6 +48,8 @@ class Condition {
     pthread_cond_clockwait(&condition_, &mutex.mutex_, CLOCK_MONOTONIC, &until);
   }
   void NotifyAll() { pthread_cond_broadcast(&condition_); }
+  // In a forked child: forgets the waiting threads, which do not exist there.
+  void ResetAfterFork() { condition_ = PTHREAD_COND_INITIALIZER; }
 
  private:
   pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;

@@ -27,4 +27,9 @@ inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
 
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }
 
+// A part of a device that is used as one of its own: an instance of a GPU that is divided by hardware (MIG).
+// Parts share the address of the whole, and nothing else; `part` (24 bits, not 0) stands above the type.
+constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }
+constexpr XDevice WholeDevice(XDevice device) { return device & ((uint64_t{1} << 40) - 1); }
+
 }  // namespace xsched
