@@ -19,9 +19,10 @@ struct QueueView {
   bool running;             // the last decision let it run
   TimePoint running_since;  // valid while `running`
   Duration service;         // device time received since it was created
-  bool fresh;               // it was not here at the last decision, or had other hints
-  // The policy's own note on this queue; 0 for a new queue and after a change of policy. Written back.
-  double note;
+  bool newly_ready;         // it was not here at the last decision, or had other hints
+  // What the policy itself remembers of this queue; 0 for a new queue and after a change of policy. Written
+  // back.
+  double policy_state;
   // Out: may it run?
   bool run;
 };

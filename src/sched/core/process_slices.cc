@@ -1,129 +1,275 @@
 #include "sched/core/process_slices.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "sched/core/queue_record.h"
+#include "sched/core/turns.h"
 
 namespace xsched::sched {
 namespace {
 
 // How long a process without queues is still counted in.
 constexpr Duration kKeep = std::chrono::seconds(1);
-// How long a change of turns that is due waits for a more urgent process to come and finish. A change takes
-// the device from everybody for most of a millisecond, which an urgent process that comes just then feels
-// (H200: p99 1.5 times alone, with changes every 5 ms); right after one has finished, none is about to come.
-constexpr Duration kPatience = std::chrono::milliseconds(100);
 // Commands up to this length count as short: as far apart as gates are where nothing else stops a queue.
 constexpr Duration kBrief = std::chrono::microseconds(50);
 // So much of the device's time tells how long a process's commands are.
 constexpr Duration kWeighAfter = std::chrono::milliseconds(20);
+// How often that is done at least while they share: their commands may become longer.
+constexpr Duration kWeighAgain = std::chrono::milliseconds(100);
 // How long a process takes to say what it has retired, when asked.
 constexpr Duration kAnswerTime = std::chrono::milliseconds(1);
 
+bool IsShortest(const ProcessRecord& process) { return process.slice == kShortestSlice; }
+
 }  // namespace
 
-void ProcessSlices::QueueGone(TimePoint now) {
-  // Where everybody has the driver's slice, nobody gets another by one queue less.
-  if (!none()) refresh_at_ = std::min(refresh_at_, now + kKeep);
+ProcessSlices::~ProcessSlices() {
+  for (ProcessRecord* process : processes_) delete process;
+}
+
+size_t ProcessSlices::IndexById(ProcessId id) const {
+  auto before = [](const ProcessRecord* process, ProcessId other) { return process->id < other; };
+  return static_cast<size_t>(std::lower_bound(by_id_.begin(), by_id_.end(), id, before) - by_id_.begin());
+}
+
+ProcessRecord* ProcessSlices::Find(ProcessId id) const {
+  const size_t at = IndexById(id);
+  return at < by_id_.size() && by_id_[at]->id == id ? by_id_[at] : nullptr;
+}
+
+ProcessRecord* ProcessSlices::Get(ProcessId id, DeviceRecord& device) {
+  const size_t at = IndexById(id);
+  if (at < by_id_.size() && by_id_[at]->id == id) return by_id_[at];
+  if (!by_id_.Reserve(by_id_.size() + 1) || !processes_.Reserve(processes_.size() + 1)) return nullptr;
+  auto* process = new (std::nothrow) ProcessRecord;
+  if (process == nullptr) return nullptr;
+  process->id = id;
+  process->device = &device;
+  by_id_.Insert(at, process);
+  [[maybe_unused]] bool pushed = processes_.Push(process);
+  return process;
+}
+
+void ProcessSlices::QueueGone(ProcessRecord& process, TimePoint now) {
+  --process.queues;
+  if (!none()) {
+    refresh_at_ = std::min(refresh_at_, now + kKeep);
+    return;
+  }
+  // Everybody has the driver's slice: nobody gets another by one queue less, and nothing is to be given back.
+  if (process.queues != 0) return;
+  for (Array<ProcessRecord*>* list : {&processes_, &by_id_}) {
+    for (size_t i = list->size(); i-- > 0;) {
+      if ((*list)[i] == &process) list->Remove(i);
+    }
+  }
+  delete &process;
+}
+
+void ProcessSlices::Forget(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
+  Set(device, process, kDriversSlice, TimePoint{}, sink);
+  turns.Leave(process);
+  if (turn_.holder == &process) turn_.holder = nullptr;
+  delete &process;
 }
 
 void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<QueueRecord* const> queues,
-                            ControlSink& sink) {
+                            Turns& turns, ControlSink& sink) {
   refresh_at_ = kNever;
-  views_.Clear();
+  size_t kept = 0;
+  for (ProcessRecord* process : by_id_) {
+    if (process->queues != 0) by_id_[kept++] = process;
+  }
+  while (by_id_.size() > kept) by_id_.Pop();
+  kept = 0;
+  for (ProcessRecord* process : processes_) {
+    if (process->queues == 0) {
+      Forget(*process, device, turns, sink);
+      continue;
+    }
+    process->priority = PRIORITY_NO_EXECUTE;
+    process->utilization = UTILIZATION_MIN;
+    processes_[kept++] = process;
+  }
+  while (processes_.size() > kept) processes_.Pop();
+
   bool all_sliceable = true;
   for (const QueueRecord* queue : queues) {
     all_sliceable &= queue->sliceable;
-    ProcessView* view = std::find_if(views_.begin(), views_.end(), [queue](const ProcessView& other) {
-      return other.id == queue->process;
-    });
-    if (view == views_.end()) {
-      if (!views_.Push(ProcessView{queue->process, queue->hints.priority, queue->hints.utilization, {}}))
-        return;
+    ProcessRecord& process = *queue->process;
+    process.priority = std::max(process.priority, queue->hints.priority);
+    process.utilization = std::max(process.utilization, queue->hints.utilization);
+  }
+  // A process that cannot be sliced would have the driver's slice beside the others' shortest.
+  division_ = Division::kNone;
+  if (processes_.size() > 1 && all_sliceable && views_.Reserve(processes_.size())) {
+    views_.Clear();
+    for (const ProcessRecord* process : processes_) {
+      [[maybe_unused]] bool pushed =
+          views_.Push(ProcessView{process->id, process->priority, process->utilization, {}});
+    }
+    division_ = policy.Divide(views_);
+  }
+  size_t shortest = 0;
+  for (size_t i = 0; i < processes_.size(); ++i) {
+    processes_[i]->slice = none() ? kDriversSlice : views_[i].slice;
+    shortest += IsShortest(*processes_[i]);
+  }
+  sharing_ = sharing_ && division_ == Division::kBesideHolding && shortest > 1;
+  JoinParties(turns);
+  if (division_ == Division::kBesideHolding) return;
+  turn_ = Turn{};
+  for (ProcessRecord* process : processes_) {
+    turns.Leave(*process);
+    process->compared = process->ready = process->competes = process->on = false;
+  }
+}
+
+// Without memory for turns there are no slices: two with the shortest would stand still.
+void ProcessSlices::JoinParties(Turns& turns) {
+  if (division_ != Division::kBesideHolding) return;
+  bool fine = PrepareGroups();
+  for (ProcessRecord* process : processes_) {
+    if (!IsShortest(*process)) {
+      turns.Leave(*process);
+    } else if (fine) {
+      PartyKey key;
+      key.job = turns.JobOf(process->id);
+      if (key.job == JobId{} && process->on_others) {
+        key.process = process->id;
+      } else {
+        if (key.job == JobId{}) key.priority = process->priority;
+        key.number = FindGroup(key.job, key.priority).members++;
+      }
+      fine = turns.Join(*process, key);
+    }
+  }
+  if (fine) return;
+  division_ = Division::kNone;
+  for (ProcessRecord* process : processes_) process->slice = kDriversSlice;
+}
+
+// A hash table with room for a group of each process. False: out of memory.
+bool ProcessSlices::PrepareGroups() {
+  size_t capacity = 8;
+  while (capacity < processes_.size() * 2) capacity *= 2;
+  groups_.Clear();
+  if (!groups_.Reserve(capacity)) return false;
+  while (groups_.size() < capacity) {
+    [[maybe_unused]] bool pushed = groups_.Push(Group{});
+  }
+  return true;
+}
+
+ProcessSlices::Group& ProcessSlices::FindGroup(JobId job, Priority priority) {
+  const uint64_t hash =
+      (static_cast<uint64_t>(job) ^ static_cast<uint64_t>(priority) << 32) * 0x9e3779b97f4a7c15u;
+  for (size_t i = static_cast<size_t>(hash >> 32);; ++i) {
+    Group& group = groups_[i & (groups_.size() - 1)];
+    if (group.members == 0) group = {job, priority, 0};
+    if (group.job == job && group.priority == priority) return group;
+  }
+}
+
+TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool window, TimePoint now,
+                                 ControlSink& sink) {
+  Account(now);
+  window_ = window;
+  released_ = false;
+  if (division_ != Division::kBesideHolding) return kNever;
+  Count(queues);
+  turn_.ready = turn_.competing = 0;
+  bool longer_ready = false;
+  bool absent_work = false;
+  bool all_brief = true;
+  for (const ProcessRecord* process : processes_) {
+    absent_work |= process->absent_work;
+    if (!IsShortest(*process)) {
+      longer_ready |= process->ready;
       continue;
     }
-    view->priority = std::max(view->priority, queue->hints.priority);
-    view->utilization = std::max(view->utilization, queue->hints.utilization);
+    turn_.ready += process->ready;
+    turn_.competing += process->competes;
+    all_brief &= !process->ready || process->brief;
   }
-  // Who cannot be sliced would have the driver's slice beside the others' shortest.
-  division_ = views_.size() > 1 && all_sliceable ? policy.Divide(views_) : Division::kNone;
-  const auto is_shortest = [](const ProcessView& view) { return view.slice == kShortestSlice; };
-  sharing_ = sharing_ && division_ == Division::kBesideHolding &&
-             std::count_if(views_.begin(), views_.end(), is_shortest) > 1;
-
-  for (size_t i = members_.size(); i-- > 0;) {
-    Member& member = members_[i];
-    auto is_its = [&member](const ProcessView& view) { return view.id == member.process; };
-    if (std::any_of(views_.begin(), views_.end(), is_its)) continue;
-    Report(device, member, kDriversSlice, sink);
-    members_.Remove(i);
+  if (!window && longer_ready && turn_.competing != 0) conflict_until_ = now + kKeep;
+  const bool conflict = now < conflict_until_;
+  released_ = window || conflict || absent_work;
+  if (released_) {
+    // What is retired meanwhile was not retired in time that is counted.
+    for (ProcessRecord* process : processes_) {
+      process->compared = process->on = false;
+      process->weigh_at = kNever;
+    }
+    return conflict ? conflict_until_ : kNever;
   }
-  for (const ProcessView& view : views_) {
-    if (Find(view.id) == nullptr && !members_.Push(Member{view.id, kDriversSlice, kDriversSlice})) continue;
-    Member& member = *Find(view.id);
-    member.slice = none() ? kDriversSlice : view.slice;
-    // Who is off has its turn to come.
-    const bool waits = member.slice == kShortestSlice && (sharing_ || member.reported == kNoSlice);
-    if (!waits) Report(device, member, member.slice, sink);
-  }
-  for (QueueRecord* queue : queues) {
-    auto holds_it = [&](const QueueRecord* other) {
-      return other != queue && other->process == queue->process && policy.CanHold(queue->hints, other->hints);
-    };
-    queue->held_by_own = !none() && std::any_of(queues.begin(), queues.end(), holds_it);
-  }
-}
-
-TimePoint ProcessSlices::TakeTurns(DeviceId device, std::span<QueueRecord* const> queues, TimePoint now,
-                                   Duration turn, ControlSink& sink) {
-  Account(now);
-  if (division_ != Division::kBesideHolding) {
-    for (Member& member : members_) member.looked_at = false;
-    return kNever;
-  }
-  CountQueues(queues);
-  const Member* next = After(turn_);
-  if (next == nullptr) {
-    // A more urgent process is at work: who is off stays so.
-    urgent_came_ |= std::any_of(members_.begin(), members_.end(), [](const Member& m) { return m.ready; });
-    return kNever;
-  }
-  const bool others = next->process != turn_;
+  if (turn_.competing == 0) return kNever;
   const TimePoint weigh_at = Weigh(now, queues, sink);
   // Once begun, it goes on while one of them has a pause.
-  sharing_ = (sharing_ || others) && std::all_of(members_.begin(), members_.end(),
-                                                 [](const Member& m) { return !m.ready || m.brief; });
-  ChooseTurn(now, turn, *next);
-  for (Member& member : members_) {
-    if (member.slice != kShortestSlice) continue;
-    if (sharing_) {
-      Report(device, member, kDriversSlice, sink);
-    } else {
-      // Who has nothing to do disturbs nobody, and shall find the device at once.
-      bool off = member.ready && member.process != turn_;
-      Report(device, member, off ? kNoSlice : kShortestSlice, sink);
-    }
-  }
-  return others ? std::min(weigh_at, (sharing_ ? now : turn_until_) + kPatience) : kNever;
+  sharing_ = (sharing_ || turn_.competing > 1) && all_brief;
+  if (turn_.competing < 2) return kNever;
+  return sharing_ ? std::min(weigh_at, now + kWeighAgain) : weigh_at;
 }
 
-void ProcessSlices::ChooseTurn(TimePoint now, Duration turn, const Member& next) {
-  const Duration patience = std::exchange(urgent_came_, false) ? Duration::zero() : kPatience;
-  const Member* current = Find(turn_);
-  if (current != nullptr && current->competes && (next.process == turn_ || now < turn_until_ + patience))
-    return;
-  turn_ = next.process;
-  turn_until_ = now + turn;
+void ProcessSlices::Count(std::span<QueueRecord* const> queues) {
+  for (ProcessRecord* process : processes_) {
+    process->ready = process->competes = process->absent_work = false;
+    process->retired = 0;
+  }
+  for (const QueueRecord* queue : queues) {
+    ProcessRecord& process = *queue->process;
+    process.retired += queue->retired;
+    process.ready |= queue->IsEligible();
+    process.competes |= queue->IsEligible() && queue->run;
+    process.absent_work |= queue->absent && queue->Unfinished();
+  }
+}
+
+void ProcessSlices::Report(DeviceId device, Priority above, TimePoint now, ControlSink& sink) {
+  Account(now);
+  const ProcessRecord* holder = turn_.holder;
+  if (turn_.competing == 0 && (holder == nullptr || !holder->ready || holder->off())) {
+    // More urgent ones are at work. Who is off stays so; of the others one stays on.
+    const auto found = std::find_if(processes_.begin(), processes_.end(), [](const ProcessRecord* p) {
+      return IsShortest(*p) && p->ready && !p->off();
+    });
+    holder = found == processes_.end() ? nullptr : *found;
+  }
+  for (ProcessRecord* process : processes_) {
+    process->on = IsShortest(*process) && process->competes && !released_ && (sharing_ || process == holder);
+    Set(device, *process, SliceOf(*process, holder, above, now), now, sink);
+  }
+}
+
+Duration ProcessSlices::SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
+                                TimePoint now) const {
+  if (division_ != Division::kBesideHolding) return process.slice;
+  const bool shortest = IsShortest(process);
+  if (window_) return !shortest && process.priority > above ? process.slice : kDriversSlice;
+  if (!released_) {
+    if (!shortest) return process.slice;
+    if (sharing_) return kDriversSlice;
+    // Who has nothing to do disturbs nobody, and shall find the device at once.
+    return process.ready && &process != holder ? kNoSlice : kShortestSlice;
+  }
+  if (now < conflict_until_) return kDriversSlice;
+  // A process that has nothing but absent work must not have longer than the others; those at work no less.
+  const bool stands = process.absent_work && !process.ready;
+  return shortest == stands ? process.slice : kDriversSlice;
 }
 
 // Gives out the device's time since the last call, by who was on it until now.
 void ProcessSlices::Account(TimePoint now) {
   const Duration elapsed = now - std::exchange(accounted_at_, now);
-  const auto count =
-      std::count_if(members_.begin(), members_.end(), [this](const Member& m) { return IsOn(m); });
-  for (Member& member : members_) {
-    if (IsOn(member)) member.on_device += elapsed / count;
+  if (division_ != Division::kBesideHolding) return;
+  int64_t count = 0;
+  for (const ProcessRecord* process : processes_) count += process->on;
+  if (count == 0) return;
+  const Duration share = elapsed / count;
+  for (ProcessRecord* process : processes_) {
+    if (process->on) process->on_device += share;
   }
 }
 
@@ -131,65 +277,37 @@ void ProcessSlices::Account(TimePoint now) {
 // called again at the latest.
 TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink) {
   TimePoint next = kNever;
-  for (Member& member : members_) {
-    if (member.weigh_at == kNever) {
-      if (member.looked_at ? member.on_device < kWeighAfter : !IsOn(member)) continue;
-      for (const QueueRecord* queue : queues) {
-        if (queue->process == member.process && queue->control.tracked) sink.Query(queue->id);
-      }
-      member.weigh_at = now + kAnswerTime;
-    } else if (now >= member.weigh_at) {
-      member.weigh_at = kNever;
-      const uint64_t before = std::exchange(member.seen_retired, member.retired);
-      const Duration time = std::exchange(member.on_device, Duration::zero());
-      if (!std::exchange(member.looked_at, true)) continue;
+  bool ask = false;
+  for (ProcessRecord* process : processes_) {
+    if (process->weigh_at == kNever) {
+      if (process->compared ? process->on_device < kWeighAfter : !process->on) continue;
+      ask = process->ask = true;
+      process->weigh_at = now + kAnswerTime;
+    } else if (now >= process->weigh_at) {
+      process->weigh_at = kNever;
+      const uint64_t before = std::exchange(process->seen_retired, process->retired);
+      const Duration time = std::exchange(process->on_device, Duration::zero());
+      if (!std::exchange(process->compared, true)) continue;
       // A queue may have gone.
-      const auto commands = static_cast<int64_t>(member.retired > before ? member.retired - before : 0);
-      member.brief = time <= (member.brief ? 2 * kBrief : kBrief) * commands;
+      const auto commands = static_cast<int64_t>(process->retired > before ? process->retired - before : 0);
+      process->brief = time <= (process->brief ? 2 * kBrief : kBrief) * commands;
     }
-    next = std::min(next, member.weigh_at);
+    next = std::min(next, process->weigh_at);
   }
+  if (!ask) return next;
+  for (const QueueRecord* queue : queues) {
+    if (queue->process->ask && queue->control.tracked) sink.Query(queue->id);
+  }
+  for (ProcessRecord* process : processes_) process->ask = false;
   return next;
 }
 
-void ProcessSlices::CountQueues(std::span<QueueRecord* const> queues) {
-  for (Member& member : members_) {
-    member.ready = member.competes = false;
-    member.retired = 0;
-  }
-  for (const QueueRecord* queue : queues) {
-    Member* member = Find(queue->process);
-    if (member == nullptr || member->slice != kShortestSlice) continue;
-    member->retired += queue->retired;
-    member->ready |= queue->Takes();
-    member->competes |= queue->Takes() && queue->run;
-  }
-}
-
-const ProcessSlices::Member* ProcessSlices::After(ProcessId process) const {
-  const size_t count = members_.size();
-  size_t start = 0;
-  for (size_t i = 0; i < count; ++i) {
-    if (members_[i].process == process) start = i + 1;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    const Member& member = members_[(start + i) % count];
-    if (member.competes) return &member;
-  }
-  return nullptr;
-}
-
-ProcessSlices::Member* ProcessSlices::Find(ProcessId process) {
-  for (Member& member : members_) {
-    if (member.process == process) return &member;
-  }
-  return nullptr;
-}
-
-void ProcessSlices::Report(DeviceId device, Member& member, Duration slice, ControlSink& sink) {
-  if (member.reported == slice) return;
-  member.reported = slice;
-  sink.SetSlice(member.process, device, slice);
+void ProcessSlices::Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now,
+                        ControlSink& sink) {
+  if (process.reported == slice) return;
+  process.reported = slice;
+  if (process.off()) process.off_since = now;
+  sink.SetSlice(process.id, device, slice);
 }
 
 }  // namespace xsched::sched

@@ -396,5 +396,125 @@ TEST_F(ProcessSlicesTest, a_process_without_a_share_is_held_by_gates_as_ever) {
   EXPECT_FALSE(Runs(2));
 }
 
+// ---- where the slices of the policy would make somebody stand still ----
+
+TEST_F(ProcessSlicesTest,
+       a_process_that_may_stand_on_the_device_while_absent_leaves_the_others_more_than_it_has) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Work(2);
+  Decide();
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  // Stopped, it cannot be taken off: it keeps what it has.
+  scheduler_.SetAbsent(QueueId{1}, true, now_);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
+  EXPECT_FALSE(sink_.Of(QueueId{2}).sliced);
+  EXPECT_EQ(SliceOf(9), milliseconds(100));
+  // The same of the most urgent one.
+  Work(9);
+  scheduler_.SetAbsent(QueueId{9}, true, now_);
+  Decide();
+  EXPECT_EQ(SliceOf(9), kDriversSlice);
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
+  for (uint64_t id : {1, 9}) scheduler_.SetAbsent(QueueId{id}, false, now_);
+  scheduler_.Progress(QueueId{9}, submitted_, submitted_, now_);
+  now_ += milliseconds(1);
+  Decide();
+  EXPECT_EQ(SliceOf(9), milliseconds(100));
+  EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+}
+
+TEST_F(ProcessSlicesTest, until_slices_are_given_back_queues_tell_when_they_have_work) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(9, 5);
+  Work(1);
+  Decide();
+  scheduler_.RemoveQueue(QueueId{9}, now_);
+  now_ += milliseconds(10);
+  Decide();
+  ASSERT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_TRUE(sink_.Of(QueueId{2}).tracked) << "it must be taken off when it has";
+  Work(2);
+  Decide();
+  EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+  now_ += milliseconds(1001);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
+  EXPECT_FALSE(sink_.Of(QueueId{2}).tracked);
+}
+
+TEST_F(ProcessSlicesTest, an_absent_queue_without_work_changes_none) {
+  Add(1, 0);
+  Add(9, 5);
+  Work(1);
+  Decide();
+  scheduler_.SetAbsent(QueueId{9}, true, now_);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(9), milliseconds(100));
+}
+
+TEST_F(ProcessSlicesTest, equals_run_side_by_side_though_one_belongs_to_a_process_with_an_urgent_queue) {
+  Add(1, 0);
+  Add(9, 5);
+  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = 0}, now_, true);
+  Work(1);
+  Work(10);
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(9), kDriversSlice);
+  // Tasks of the urgent queue change no slice.
+  const int changes = sink_.slice_changes;
+  for (uint64_t task = 1; task <= 20; ++task) {
+    scheduler_.Progress(QueueId{9}, task, task - 1, now_);
+    Decide();
+    EXPECT_FALSE(Runs(1) || Runs(10));
+    now_ += milliseconds(1);
+    scheduler_.Progress(QueueId{9}, task, task, now_);
+    now_ += milliseconds(1);
+    Decide();
+    EXPECT_TRUE(Runs(1) && Runs(10));
+    now_ += milliseconds(20);
+  }
+  EXPECT_EQ(sink_.slice_changes, changes);
+  scheduler_.Progress(QueueId{10}, submitted_, submitted_, now_);
+  now_ += milliseconds(1);
+  now_ = Decide();
+  Decide();
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
+  EXPECT_EQ(SliceOf(9), milliseconds(100));
+}
+
+TEST_F(ProcessSlicesTest, a_held_queue_that_stands_at_its_gate_with_a_long_slice_stops_nobody) {
+  Add(1, 0);
+  Add(9, 5);
+  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = -5}, now_, true);
+  Work(1);
+  Work(10);
+  Decide();
+  ASSERT_FALSE(Runs(10));
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(9), kDriversSlice);
+}
+
+TEST_F(ProcessSlicesTest, one_that_runs_because_an_urgent_one_waits_for_it_has_a_slice_to_run_in) {
+  Add(1, 0);
+  Add(9, 5);
+  Work(1);
+  Work(9);
+  Dependency dependency{QueueId{1}, submitted_};
+  scheduler_.SetDependencies(QueueId{9}, {&dependency, 1});
+  Decide();
+  EXPECT_TRUE(Runs(1));
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(9), kDriversSlice);
+}
+
 }  // namespace
 }  // namespace xsched::sched

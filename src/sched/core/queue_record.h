@@ -1,9 +1,11 @@
-// What the scheduler remembers of one queue and of one device.
+// What the scheduler remembers of one queue and of one device. Of one process on one device:
+// process_slices.h.
 #pragma once
 
 #include "base/array.h"
 #include "sched/core/process_slices.h"
 #include "sched/core/scheduler.h"
+#include "sched/core/watch.h"
 
 namespace xsched::sched {
 
@@ -17,55 +19,72 @@ struct WaitRecord {
   QueueRecord* owner;  // valid during a decision
 };
 
+// What is counted for a queue as time passes.
+enum class Charge : uint8_t { kNothing, kService, kWaiting };
+
+// Every decision reads the first members of every queue: they lie together.
 struct QueueRecord {
   QueueId id;
-  ProcessId process;
+  ProcessRecord* process;
   DeviceRecord* device;
-  Hints hints;
-  bool sliceable = false;
 
   QueueState state = QueueState::kIdle;
   bool absent = false;
-  bool stalled = false;
-  bool fresh = false;        // became ready, or got other hints, since the last decision
+  bool newly_ready = false;  // became ready, or got other hints, since the last decision
   bool running = false;      // the last decision let it run, and it was ready
+  bool run = false;          // valid during a decision
   bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
   bool can_be_held = false;  // … or be held by another,
   bool held_by_own = false;  // … even by one of its own process
-  Control control;           // as last reported
+  bool sliceable = false;
+  bool awaited = false;            // another queue waits for this one
+  bool let_run_by_window = false;  // … and not by the policy since it was last held
+  Charge charge = Charge::kNothing;
+  Control control;                       // as last reported
+  Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
+  int wait_count = 0;
+  Hints hints;
   uint64_t submitted = 0;
   uint64_t retired = 0;
+  Watch watch;
 
   TimePoint ready_since{};
   TimePoint idle_since{};     // valid unless ready
   TimePoint running_since{};  // valid while running
+  // Held without a chance to work in between: since then (valid while held), at this number of retired
+  // commands.
+  TimePoint held_since{kNever};
+  uint64_t retired_when_held = 0;
+  TimePoint absent_since{};  // valid while absent
 
-  // Pauses in a row that were longer than the grace period; after so many, the next one is taken for long
-  // from its beginning.
+  // How many pauses in a row were longer than the grace period. After `trusted_after` of them the next one is
+  // predicted to be long, and the queue does not linger in it.
   int long_pauses = 0;
   int trusted_after = 4;
+  size_t hints_number = 0;  // of the device's distinct hints
 
-  // Questions for its progress, while somebody waits for it.
-  TimePoint ask_at{};          // the next one
-  Duration ask_delay{};        // from that to the one after it
-  TimePoint asked_at{kNever};  // the first that is not answered by progress; kNever: none
-  Duration slowest_answer{};
+  double policy_state = 0;
 
-  double note = 0;
-  Priority priority = PRIORITY_DEFAULT;     // effective; valid during a decision
-  bool run = false;                         // likewise
-  WaitRecord waits[kMaxDependencies] = {};  // for other queues, of any device; as far as they have not passed
-  int wait_count = 0;
-  bool awaited = false;  // another queue waits for this one
-
-  Duration service{};
+  Duration service{};  // up to the last change of `charge`; likewise
   Duration waiting{};
+  Duration service_mark{};   // the device's service clock at that change
+  TimePoint waiting_mark{};  // … and the time
   uint64_t holds = 0;
   uint64_t incidents = 0;
+  WaitRecord waits[kMaxDependencies] = {};  // for other queues, of any device; as far as they have not passed
 
   // Does the policy see it?
-  bool Takes() const { return state != QueueState::kIdle && !absent && !stalled; }
+  bool IsEligible() const { return state != QueueState::kIdle && !absent; }
   bool Unfinished() const { return submitted > retired; }
+};
+
+// How urgent a queue is: its hints, with the effective priority.
+struct Claim {
+  bool valid = false;
+  Hints hints;
+  DeviceRecord* device = nullptr;
+
+  bool operator==(const Claim&) const = default;
 };
 
 struct DeviceRecord {
@@ -73,11 +92,31 @@ struct DeviceRecord {
   Array<QueueRecord*> queues;  // in order of their ids
   Array<QueueView> views;      // of the decision under way; kept for its memory
   ProcessSlices slices;
-  bool dirty = true;           // something has changed that a decision may depend on
-  bool rivals_changed = true;  // … can_hold and can_be_held, too
-  bool due = false;            // it takes part in the decision under way
-  bool anybody_held = false;
+  bool dirty = true;              // something has changed that a decision may depend on
+  bool rivals_changed = true;     // … can_hold and can_be_held, too
+  bool due = false;               // it takes part in the decision under way
+  bool observed = false;          // … and what time has changed is known
+  bool given = false;             // somebody was given the turn on it (Turns::Begin)
+  TimePoint held_since = kNever;  // the first of those that are held was held then; kNever: nobody is
+  // How long nobody of the device has retired anything, while somebody was watched: so long up to then, and
+  // again since then (kNever: nobody is watched).
+  Duration silent{};
+  TimePoint silent_since = kNever;
   TimePoint decide_at = kNever;
+  TimePoint policy_at = kNever;  // the policy wants to be asked again
+  TimePoint slices_at = kNever;  // … and the slices
+
+  Claim window;        // the most urgent queue for which the watchdog lets everybody run
+  Claim lends;         // … and on other devices as well
+  Claim released_for;  // the queue, of any device, for which everybody runs here
+
+  QueueId leader{};  // the queue with the best claim of those that run
+  Claim leader_claim;
+
+  // The device time that a queue has received which has run from the beginning; queues that run side by side
+  // divide it.
+  Duration service_clock{};
+  int sharing = 0;  // how many run
   TimePoint accounted_at{};
 
   void RivalsChanged() {

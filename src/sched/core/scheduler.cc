@@ -2,21 +2,48 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/pointer_map.h"
 #include "sched/core/queue_record.h"
+#include "sched/core/turns.h"
 #include "sched/core/waits.h"
 
 namespace xsched::sched {
 namespace {
 
-// How far apart questions for the progress of a queue get that shows none.
-constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
-constexpr Duration kLongestAskDelayOfStalled = std::chrono::milliseconds(100);
-// A queue that came back at once from a pause that was taken for long must make so many times more long ones
-// before the next is, up to so many in a row.
+// If a queue resumes early although a long pause was predicted, so many times more long pauses in a row are
+// required before one is predicted again, up to the second number.
 constexpr int kHarderToTrust = 4;
 constexpr int kHardestToTrust = 4096;
+// With so many commands outstanding, a launch waits for room: a stream of CUDA takes 1,020 launches.
+constexpr uint64_t kFullQueue = 1000;
+// Which hints a process's queues have is kept in one word: with more distinct hints, each process that has
+// several queues is taken to hold its own.
+constexpr size_t kMostHintsTold = 64;
+// A queue that is held for longer may be what a queue of another device waits for, in a way that we cannot
+// see.
+constexpr Duration kLongHeld = std::chrono::milliseconds(20);
+// In less time on the device, a queue that retires nothing may not even have begun to work.
+constexpr Duration kChance = std::chrono::milliseconds(2);
+// A decision this much later than asked for means that the scheduler itself did not run.
+constexpr Duration kLate = std::chrono::milliseconds(10);
+
+// Is it the one that an operator wants to hear of: at work, more urgent, or earlier?
+bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other) {
+  const bool works = queue.state == QueueState::kReady && !queue.process->off();
+  const bool other_works = other.state == QueueState::kReady && !other.process->off();
+  if (works != other_works) return works;
+  if (queue.priority != other.priority) return queue.priority > other.priority;
+  return queue.running_since < other.running_since;
+}
+
+// Has the queue, which is about to be held, been able to work since it was held before?
+bool HadChance(const QueueRecord& queue, TimePoint now) {
+  if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
+  if (queue.let_run_by_window) return false;
+  return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
+}
 
 }  // namespace
 
@@ -24,28 +51,52 @@ struct Scheduler::Impl {
   SchedulerConfig config;
   const Policy* policy = FindPolicy(kPolicyHighestPriorityFirst);
   PointerMap<QueueRecord> queues;
+  Turns turns;  // outlives the devices
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
+  Claim lender;  // the most urgent queue for which everybody runs on other devices, too
+  // Of devices where somebody has been held for long: the least urgent ones of the queues that run there, of
+  // two devices. Any queue of another device that is as urgent may wait for who is held.
+  Claim weakest[2];
+  TimePoint turns_at = kNever;
+  TimePoint decide_at = kNever;
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
   DeviceRecord* Device(DeviceId id, TimePoint now);
   void ForgetEmptyDevices();
   void DirtyAll();
+  void MeetItself(ProcessRecord& process);
 
-  void Account(DeviceRecord& device, TimePoint now);
+  static void Account(DeviceRecord& device, TimePoint now);
+  static void SetCharge(QueueRecord& queue, Charge charge, TimePoint now);
+  static Duration ServiceOf(const QueueRecord& queue);
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
-  void AskFrom(QueueRecord& queue, TimePoint now) const;
+  void Moved(QueueRecord& queue, TimePoint now);
   void LearnPause(QueueRecord& queue, TimePoint now) const;
-  void Age(QueueRecord& queue, TimePoint now);
   TimePoint IdleAt(const QueueRecord& queue) const;
-  TimePoint StallAt(const QueueRecord& queue) const;
+  void Forgive(TimePoint now);
+
+  bool HasBetterClaim(const Hints& rival, const Hints& queue) const;
+  static Claim ClaimOf(const QueueRecord& queue);
+  void TakeMoreUrgent(Claim& best, const Claim& claim) const;
 
   bool ChooseDevices(TimePoint now);
+  void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  TimePoint SilentUntil(const DeviceRecord& device) const;
+  void BreakSilence(DeviceRecord& device, TimePoint now) const;
+  static void CountSilence(DeviceRecord& device, bool watched, TimePoint now);
+  void FindWindow(DeviceRecord& device) const;
+  bool ChooseLender();
+  void Release(DeviceRecord& device) const;
+  bool FindLongHeld(TimePoint now);
+  TimePoint HeldElsewhere(const QueueRecord& queue) const;
   void RefreshRivals(DeviceRecord& device) const;
-  TimePoint AskPolicy(DeviceRecord& device, TimePoint now);
-  void Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
-  TimePoint AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  TimePoint WhenToAge(const DeviceRecord& device) const;
+  void AskPolicy(DeviceRecord& device, TimePoint now) const;
+  TimePoint Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
+  void Report(QueueRecord& queue, bool watched, ControlSink& sink) const;
+  TimePoint Watch(QueueRecord& queue, bool watchable, TimePoint held_since, TimePoint now,
+                  ControlSink& sink) const;
+  WaitReason ReasonOf(const QueueRecord& queue) const;
 };
 
 Scheduler::Scheduler(const SchedulerConfig& config) : impl_(new (std::nothrow) Impl) {
@@ -75,24 +126,26 @@ DeviceRecord* Scheduler::Impl::Device(DeviceId id, TimePoint now) {
   return nullptr;
 }
 
-bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, const Hints& hints, TimePoint now,
-                         bool sliceable) {
+bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, const Hints& hints,
+                         TimePoint now, bool sliceable) {
   if (impl_ == nullptr) return false;
   DeviceRecord* device = impl_->Device(device_id, now);
   if (device == nullptr || !device->queues.Reserve(device->queues.size() + 1)) return false;
   if (!device->views.Reserve(device->queues.size() + 1)) return false;
+  ProcessRecord* process = device->slices.Get(process_id, *device);
+  if (process == nullptr) return false;
   auto* queue = new (std::nothrow) QueueRecord;
-  if (queue == nullptr) return false;
+  if (queue == nullptr || !impl_->queues.Insert(static_cast<uint64_t>(id), queue)) {
+    delete queue;
+    device->RivalsChanged();  // a process without queues is forgotten
+    return false;
+  }
   queue->id = id;
   queue->process = process;
   queue->device = device;
   queue->hints = hints;
   queue->sliceable = sliceable;
-  if (!impl_->queues.Insert(static_cast<uint64_t>(id), queue)) {
-    delete queue;
-    return false;
-  }
-  impl_->Account(*device, now);
+  if (process->queues++ == 0) impl_->MeetItself(*process);
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
@@ -100,18 +153,35 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process, DeviceId device_id, cons
   return true;
 }
 
+// A process that is on several devices has its turns on all of them at the same time.
+void Scheduler::Impl::MeetItself(ProcessRecord& process) {
+  for (DeviceRecord* device : devices) {
+    ProcessRecord* other = device->slices.Find(process.id);
+    if (other == nullptr || other == &process) continue;
+    process.on_others = true;
+    if (std::exchange(other->on_others, true)) continue;
+    device->dirty = true;
+    device->slices.Changed();
+  }
+}
+
+void Scheduler::SetJob(ProcessId process, JobId job) {
+  if (impl_ == nullptr || impl_->turns.JobOf(process) == job) return;
+  impl_->turns.SetJob(process, job);  // without memory it takes its turns as a process without a job
+}
+
 void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->queues.Remove(static_cast<uint64_t>(id));
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
-  impl_->Account(device, now);
-  for (size_t i = 0; i < device.queues.size(); ++i) {
-    if (device.queues[i] == queue) device.queues.Remove(i);
-  }
+  Impl::SetCharge(*queue, Charge::kNothing, now);
+  auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
+  QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
+  device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
+  device.slices.QueueGone(*queue->process, now);
   delete queue;
   device.dirty = device.rivals_changed = true;
-  device.slices.QueueGone(now);
   if (impl_->waits.any()) impl_->DirtyAll();  // what it waited for may be elsewhere
 }
 
@@ -135,6 +205,9 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   retired = std::min(retired, submitted);
   if (submitted == queue->submitted && retired == queue->retired) return;
   bool retired_some = retired != queue->retired;
+  // A launch that goes through on a full queue shows that a command has finished, though none was reported.
+  if (!retired_some && submitted > queue->submitted && queue->submitted - retired >= kFullQueue)
+    impl_->Moved(*queue, now);
   queue->submitted = submitted;
   if (retired_some) impl_->Retire(*queue, retired, now);
 
@@ -142,21 +215,20 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   if (before != QueueState::kReady) impl_->LearnPause(*queue, now);
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) return;
-    impl_->Account(*queue->device, now);
     queue->state = QueueState::kReady;
-    impl_->AskFrom(*queue, now);
+    queue->watch.Reset(now);
     // From lingering, it goes on as if it had never paused.
     if (before == QueueState::kIdle) {
       queue->ready_since = now;
-      queue->fresh = true;
+      queue->newly_ready = true;
       queue->device->dirty = true;
     }
   } else if (before == QueueState::kReady || retired_some) {
-    impl_->Account(*queue->device, now);
+    queue->watch.Reset(now);
     if (before == QueueState::kIdle) {
       // It came and went between two looks.
       queue->ready_since = now;
-      queue->fresh = true;
+      queue->newly_ready = true;
     }
     queue->state = QueueState::kLingering;
     queue->idle_since = now;
@@ -166,16 +238,17 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
   queue.retired = retired;
-  // Only the time since it was asked says how slow it is: before that, nobody may have cared to look.
-  if (queue.asked_at != kNever) queue.slowest_answer = std::max(queue.slowest_answer, now - queue.asked_at);
-  AskFrom(queue, now);
-  if (queue.stalled) {
-    Account(*queue.device, now);
-    queue.stalled = false;
-    queue.fresh = true;
-    queue.device->dirty = true;
-  }
   if (queue.awaited) queue.device->dirty = true;
+  Moved(queue, now);
+}
+
+// The device has done something for the queue.
+void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint now) {
+  DeviceRecord& device = *queue.device;
+  device.silent = Duration::zero();
+  if (device.silent_since != kNever) device.silent_since = now;
+  if (queue.watch.stalled()) device.dirty = true;
+  queue.watch.Reset(now);
 }
 
 void Scheduler::SetDependencies(QueueId waiter, std::span<const Dependency> dependencies) {
@@ -188,10 +261,11 @@ void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->absent == absent) return;
-  impl_->Account(*queue->device, now);
+  Impl::SetCharge(*queue, Charge::kNothing, now);
   queue->absent = absent;
-  queue->stalled = false;
-  queue->fresh = true;
+  queue->absent_since = now;
+  if (queue->watch.stalled()) queue->watch.Reset(now);
+  queue->newly_ready = true;
   queue->device->dirty = true;
 }
 
@@ -200,7 +274,7 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
-  queue->fresh = true;
+  queue->newly_ready = true;
   queue->device->RivalsChanged();
 }
 
@@ -216,8 +290,8 @@ void Scheduler::SetPolicy(const Policy& policy) {
   for (DeviceRecord* device : impl_->devices) {
     device->RivalsChanged();
     for (QueueRecord* queue : device->queues) {
-      queue->note = 0;
-      queue->fresh = true;
+      queue->policy_state = 0;
+      queue->newly_ready = true;
     }
   }
 }
@@ -237,35 +311,28 @@ Duration Scheduler::timeslice() const { return impl_ == nullptr ? Duration{} : i
 
 // ---- accounting ----
 
-// Gives out the time since the last call, by the states that held until now.
 void Scheduler::Impl::Account(DeviceRecord& device, TimePoint now) {
-  Duration elapsed = now - device.accounted_at;
-  if (elapsed <= Duration::zero()) return;
+  if (now <= device.accounted_at) return;
+  if (device.sharing != 0) device.service_clock += (now - device.accounted_at) / device.sharing;
   device.accounted_at = now;
-  int sharing = 0;
-  for (const QueueRecord* queue : device.queues) sharing += queue->running && queue->Takes();
-  for (QueueRecord* queue : device.queues) {
-    if (!queue->Takes()) continue;
-    if (queue->running) {
-      queue->service += elapsed / sharing;
-    } else if (!queue->control.run) {
-      queue->waiting += elapsed;
-    }
-  }
 }
 
-// Nobody has asked yet; do so when nothing has been heard for a while.
-void Scheduler::Impl::AskFrom(QueueRecord& queue, TimePoint now) const {
-  queue.ask_delay = config.query_after;
-  queue.ask_at = now + queue.ask_delay;
-  queue.asked_at = kNever;
+void Scheduler::Impl::SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
+  if (queue.charge == charge) return;
+  DeviceRecord& device = *queue.device;
+  Account(device, now);
+  queue.service = ServiceOf(queue);
+  if (queue.charge == Charge::kWaiting) queue.waiting += now - queue.waiting_mark;
+  device.sharing += (charge == Charge::kService) - (queue.charge == Charge::kService);
+  queue.charge = charge;
+  queue.service_mark = device.service_clock;
+  queue.waiting_mark = now;
 }
 
-// When a running queue that others wait for counts as stalled, if it shows no progress.
-TimePoint Scheduler::Impl::StallAt(const QueueRecord& queue) const {
-  if (queue.asked_at == kNever) return kNever;
-  return queue.asked_at +
-         std::clamp(queue.slowest_answer * 2, config.stall_min, std::max(config.stall_min, config.stall_max));
+// REQUIRES: its device is accounted for.
+Duration Scheduler::Impl::ServiceOf(const QueueRecord& queue) {
+  if (queue.charge != Charge::kService) return queue.service;
+  return queue.service + (queue.device->service_clock - queue.service_mark);
 }
 
 // The queue has work again.
@@ -285,70 +352,215 @@ TimePoint Scheduler::Impl::IdleAt(const QueueRecord& queue) const {
   return queue.long_pauses < queue.trusted_after ? queue.idle_since + config.grace : queue.idle_since;
 }
 
-// What time alone changes.
-void Scheduler::Impl::Age(QueueRecord& queue, TimePoint now) {
-  if (queue.state == QueueState::kLingering && now >= IdleAt(queue)) {
-    queue.state = QueueState::kIdle;
-    queue.running = false;
+// If the scheduler did not run for a while, answers may lie unread: no queue was silent meanwhile.
+void Scheduler::Impl::Forgive(TimePoint now) {
+  if (decide_at == kNever || now <= decide_at + kLate) return;
+  for (DeviceRecord* device : devices) {
+    for (QueueRecord* queue : device->queues) queue->watch.Forgive(now - decide_at);
+    if (device->silent_since != kNever) device->silent_since += now - decide_at;
   }
-  if (queue.running && now >= StallAt(queue)) {
-    queue.stalled = true;
-    queue.running = false;
-    ++queue.incidents;
-  }
+}
+
+// ---- claims ----
+
+// May `rival` hold the queue, and never the reverse?
+bool Scheduler::Impl::HasBetterClaim(const Hints& rival, const Hints& queue) const {
+  return policy->CanHold(queue, rival) && !policy->CanHold(rival, queue);
+}
+
+Claim Scheduler::Impl::ClaimOf(const QueueRecord& queue) {
+  Claim claim{true, queue.hints, queue.device};
+  claim.hints.priority = queue.priority;
+  return claim;
 }
 
 // ---- decisions ----
 
 // The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy
-// lets run; who must run besides; what is new to the clients, and when to look again.
+// lets run; who must run besides; whose turn it is; what is new to the clients, and when to look again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
+  impl_->Forgive(now);
   if (impl_->ChooseDevices(now)) {
     auto for_each_due = [this](auto&& step) {
       for (DeviceRecord* device : impl_->devices) {
         if (device->due) step(*device);
       }
     };
-    for_each_due([&](DeviceRecord& device) {
-      impl_->Account(device, now);
-      for (QueueRecord* queue : device.queues) impl_->Age(*queue, now);
-      if (device.rivals_changed) impl_->RefreshRivals(device);
-      if (now >= device.slices.refresh_at())
-        device.slices.Refresh(*impl_->policy, device.id, device.queues, sink);
-      for (QueueRecord* queue : device.queues) queue->priority = queue->hints.priority;
-    });
+    for_each_due([&](DeviceRecord& device) { impl_->Observe(device, now, sink); });
     impl_->waits.ForgetPassed();
     impl_->waits.LendPriorities();
+    for_each_due([&](DeviceRecord& device) { impl_->FindWindow(device); });
+    const bool held_elsewhere = impl_->FindLongHeld(now);
+    if (impl_->ChooseLender() || held_elsewhere) {
+      for (DeviceRecord* device : impl_->devices) device->due = true;
+      for_each_due([&](DeviceRecord& device) {
+        if (device.observed) return;
+        impl_->Observe(device, now, sink);
+        impl_->FindWindow(device);
+      });
+    }
     for_each_due([&](DeviceRecord& device) {
-      TimePoint ask_at = impl_->AskPolicy(device, now);
-      device.decide_at = std::min(
-          ask_at, device.slices.TakeTurns(device.id, device.queues, now, impl_->config.timeslice, sink));
+      impl_->Release(device);
+      impl_->AskPolicy(device, now);
     });
     impl_->waits.LendRuns();
     for_each_due([&](DeviceRecord& device) {
-      impl_->Apply(device, now, sink);
-      device.decide_at = std::min({device.decide_at, impl_->AskProgress(device, now, sink),
-                                   impl_->WhenToAge(device), device.slices.refresh_at()});
-      device.dirty = false;
+      device.slices_at = device.slices.Observe(device.queues, device.released_for.valid, now, sink);
     });
+    impl_->turns_at = impl_->turns.Update(impl_->devices, now, impl_->config.timeslice);
+    for_each_due([&](DeviceRecord& device) {
+      device.slices.Report(device.id, device.released_for.hints.priority, now, sink);
+      device.decide_at = std::min(
+          {impl_->Apply(device, now, sink), device.policy_at, device.slices_at, device.slices.refresh_at()});
+      device.dirty = device.due = device.observed = false;
+    });
+    if (impl_->FindLongHeld(now)) impl_->DirtyAll();
     impl_->ForgetEmptyDevices();
   }
-  TimePoint decide_at = kNever;
-  for (const DeviceRecord* device : impl_->devices) decide_at = std::min(decide_at, device->decide_at);
-  return decide_at;
+  impl_->decide_at = impl_->turns_at;
+  for (const DeviceRecord* device : impl_->devices)
+    impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : device->decide_at);
+  return impl_->decide_at;
 }
 
 // False: none is due. While a queue waits for another, which may be of another device, all are decided
 // together.
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
-  for (DeviceRecord* device : devices) any |= device->due = device->dirty || now >= device->decide_at;
+  for (DeviceRecord* device : devices) {
+    device->due =
+        device->dirty || now >= device->decide_at || (now >= turns_at && device->slices.take_turns());
+    any |= device->due;
+  }
   if (any && waits.any()) {
     for (DeviceRecord* device : devices) device->due = true;
   }
   return any;
 }
+
+// What time alone has changed, and what follows from hints.
+void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& sink) {
+  device.observed = true;
+  Account(device, now);
+  for (QueueRecord* queue : device.queues) {
+    if (queue->state == QueueState::kLingering && now >= IdleAt(*queue)) {
+      queue->state = QueueState::kIdle;
+      queue->running = false;
+      queue->held_since = kNever;
+      SetCharge(*queue, Charge::kNothing, now);
+    }
+    queue->incidents += queue->watch.Age(now, config);
+    queue->priority = queue->hints.priority;
+  }
+  if (now >= SilentUntil(device)) BreakSilence(device, now);
+  if (device.rivals_changed) RefreshRivals(device);
+  if (now >= device.slices.refresh_at())
+    device.slices.Refresh(*policy, device.id, device.queues, turns, sink);
+}
+
+// ---- silence ----
+
+// When nobody of the device will have retired anything for too long, while somebody was watched. Where
+// several take turns, none of them may be watched for long enough by itself.
+TimePoint Scheduler::Impl::SilentUntil(const DeviceRecord& device) const {
+  return device.silent_since == kNever ? kNever : device.silent_since + (config.stall_after - device.silent);
+}
+
+void Scheduler::Impl::BreakSilence(DeviceRecord& device, TimePoint now) const {
+  const bool open = std::any_of(device.queues.begin(), device.queues.end(),
+                                [](const QueueRecord* queue) { return queue->watch.window_open(); });
+  for (QueueRecord* queue : device.queues) {
+    if (!open && queue->watch.counting()) queue->incidents += queue->watch.LetGo(now, config);
+  }
+  device.silent = Duration::zero();
+  device.silent_since = kNever;
+}
+
+void Scheduler::Impl::CountSilence(DeviceRecord& device, bool watched, TimePoint now) {
+  if (device.window.valid || device.held_since == kNever) {
+    device.silent = Duration::zero();
+    device.silent_since = kNever;
+  } else if (watched && device.silent_since == kNever) {
+    device.silent_since = now;
+  } else if (!watched && device.silent_since != kNever) {
+    device.silent += now - device.silent_since;
+    device.silent_since = kNever;
+  }
+}
+
+// ---- windows ----
+
+// For whom does the watchdog let everybody run on its device?
+void Scheduler::Impl::FindWindow(DeviceRecord& device) const {
+  device.window = device.lends = Claim{};
+  for (const QueueRecord* queue : device.queues) {
+    if (!queue->watch.window_open()) continue;
+    const Claim claim = ClaimOf(*queue);
+    TakeMoreUrgent(device.window, claim);
+    if (queue->watch.lends_elsewhere()) TakeMoreUrgent(device.lends, claim);
+  }
+}
+
+void Scheduler::Impl::TakeMoreUrgent(Claim& best, const Claim& claim) const {
+  if (claim.valid && (!best.valid || HasBetterClaim(claim.hints, best.hints))) best = claim;
+}
+
+// Finds the most urgent queue that lends its urgency to other devices. False: it is the same as before.
+bool Scheduler::Impl::ChooseLender() {
+  Claim best;
+  for (const DeviceRecord* device : devices) TakeMoreUrgent(best, device->lends);
+  if (best == lender) return false;
+  lender = best;
+  return true;
+}
+
+// For whom does everybody run here: a queue of this device, or one of another that lends its urgency?
+void Scheduler::Impl::Release(DeviceRecord& device) const {
+  device.released_for = device.window;
+  if (device.window.valid || !lender.valid || lender.device == &device) return;
+  // Where only one queue has work, or one with a better claim has, nothing is gained by it.
+  int eligible = 0;
+  for (const QueueRecord* queue : device.queues) {
+    if (!queue->IsEligible()) continue;
+    if (HasBetterClaim(ClaimOf(*queue).hints, lender.hints)) return;
+    ++eligible;
+  }
+  if (eligible > 1) device.released_for = lender;
+}
+
+// False: nothing has changed.
+bool Scheduler::Impl::FindLongHeld(TimePoint now) {
+  if (devices.size() < 2) return false;
+  Claim found[2];
+  for (DeviceRecord* device : devices) {
+    if (device->held_since == kNever || device->held_since + kLongHeld > now || !device->leader_claim.valid)
+      continue;
+    const Claim& leader = device->leader_claim;
+    if (!found[0].valid || HasBetterClaim(found[0].hints, leader.hints)) {
+      found[1] = found[0];
+      found[0] = leader;
+    } else if (!found[1].valid || HasBetterClaim(found[1].hints, leader.hints)) {
+      found[1] = leader;
+    }
+  }
+  if (found[0] == weakest[0] && found[1] == weakest[1]) return false;
+  weakest[0] = found[0];
+  weakest[1] = found[1];
+  return true;
+}
+
+// Since when somebody has been held on another device that the queue may wait for; kNever: nobody.
+TimePoint Scheduler::Impl::HeldElsewhere(const QueueRecord& queue) const {
+  for (const Claim& leader : weakest) {
+    if (!leader.valid) return kNever;
+    if (leader.device == queue.device) continue;
+    return HasBetterClaim(leader.hints, ClaimOf(queue).hints) ? kNever : leader.device->held_since;
+  }
+  return kNever;
+}
+
+// ---- who runs ----
 
 // Who may be held by whom depends on hints alone, and few of them differ: ask once per distinct pair.
 void Scheduler::Impl::RefreshRivals(DeviceRecord& device) const {
@@ -360,125 +572,199 @@ void Scheduler::Impl::RefreshRivals(DeviceRecord& device) const {
     bool can_be_held;
   };
   Array<Group> groups;
-  for (const QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.queues) {
     Group* group = std::find_if(groups.begin(), groups.end(),
                                 [queue](const Group& other) { return other.hints == queue->hints; });
+    queue->hints_number = static_cast<size_t>(group - groups.begin());
     if (group != groups.end()) {
       ++group->count;
     } else if (!groups.Push(Group{queue->hints, 1, false, false})) {
       return;  // out of memory: what they were is good enough
     }
   }
-  for (Group& victim : groups) {
-    for (Group& rival : groups) {
-      if (&victim == &rival && victim.count == 1) continue;
-      if (!policy->CanHold(victim.hints, rival.hints)) continue;
-      victim.can_be_held = rival.can_hold = true;
+  // Which hints can hold which: a bit for each.
+  uint64_t held_by[kMostHintsTold] = {};
+  for (size_t i = 0; i < groups.size(); ++i) {
+    for (size_t j = 0; j < groups.size(); ++j) {
+      if (i == j && groups[i].count == 1) continue;
+      if (!policy->CanHold(groups[i].hints, groups[j].hints)) continue;
+      groups[i].can_be_held = groups[j].can_hold = true;
+      if (i < kMostHintsTold && j < kMostHintsTold) held_by[i] |= uint64_t{1} << j;
     }
   }
+  const bool told = groups.size() <= kMostHintsTold;
+  for (ProcessRecord* process : device.slices.processes()) process->hints_held = process->hints_twice = 0;
   for (QueueRecord* queue : device.queues) {
-    const Group* group = std::find_if(groups.begin(), groups.end(),
-                                      [queue](const Group& other) { return other.hints == queue->hints; });
-    queue->can_hold = group->can_hold;
-    queue->can_be_held = group->can_be_held;
+    const Group& group = groups[queue->hints_number];
+    queue->can_hold = group.can_hold;
+    queue->can_be_held = group.can_be_held;
+    if (!told) continue;
+    const uint64_t bit = uint64_t{1} << queue->hints_number;
+    queue->process->hints_twice |= queue->process->hints_held & bit;
+    queue->process->hints_held |= bit;
+  }
+  for (QueueRecord* queue : device.queues) {
+    if (!told) {
+      queue->held_by_own = queue->process->queues > 1;
+      continue;
+    }
+    const uint64_t bit = uint64_t{1} << queue->hints_number;
+    const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
+    queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
   }
 }
 
-TimePoint Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) {
+void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
+  device.policy_at = kNever;
+  bool ask = !device.slices.replace_holding();
+  if (ask && device.released_for.valid) {
+    ask = std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
+      return queue->IsEligible() && HasBetterClaim(ClaimOf(*queue).hints, device.released_for.hints);
+    });
+  }
   device.views.Clear();
   for (QueueRecord* queue : device.queues) {
     queue->run = true;
-    if (!queue->Takes()) continue;
-    [[maybe_unused]] bool pushed = device.views.Push(QueueView{
-        queue->id, queue->process, queue->hints, queue->priority, queue->ready_since, queue->running,
-        queue->running_since, queue->service, queue->fresh, queue->note, true});  // reserved by AddQueue
+    if (!ask || !queue->IsEligible()) continue;
+    [[maybe_unused]] bool pushed = device.views.Push(
+        QueueView{queue->id, queue->process->id, queue->hints, queue->priority, queue->ready_since,
+                  queue->running, queue->running_since, ServiceOf(*queue), queue->newly_ready,
+                  queue->policy_state, true});  // reserved by AddQueue
   }
-  if (device.views.empty() || device.slices.replace_holding()) return kNever;
-  TimePoint ask_at = policy->Decide(now, config.timeslice, device.views);
-  size_t next = 0;
+  if (device.views.empty()) return;
+  device.policy_at = policy->Decide(now, config.timeslice, device.views);
+  const QueueView* view = device.views.begin();
   for (QueueRecord* queue : device.queues) {
-    if (!queue->Takes()) continue;
-    const QueueView& view = device.views[next++];
-    queue->run = view.run;
-    queue->note = view.note;
-    queue->fresh = false;
-  }
-  return ask_at;
-}
-
-// Reports what has changed: holds first, so that who is let run finds the device free.
-void Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
-  device.anybody_held = false;
-  for (bool run : {false, true}) {
-    for (QueueRecord* queue : device.queues) {
-      if (queue->run != run) continue;
-      if (!run) device.anybody_held = true;
-      Control control;
-      control.run = run;
-      // Inherited urgency may hold a queue that the policy by itself would not.
-      control.gated = !run || (queue->can_be_held && !device.slices.replace_holding());
-      control.sliced = control.gated && device.slices.cut_short() && !queue->held_by_own;
-      control.tracked = control.gated || (queue->can_hold && !device.slices.replace_holding()) ||
-                        queue->awaited || queue->wait_count != 0;
-      if (control != queue->control) {
-        queue->holds += queue->control.run && !run;
-        queue->control = control;
-        sink.SetControl(queue->id, control);
-      }
-      bool running = run && queue->Takes();
-      if (running && !queue->running) {
-        queue->running_since = now;
-        AskFrom(*queue, now);
-      }
-      queue->running = running;
-    }
+    if (!queue->IsEligible()) continue;
+    queue->run = view->run;
+    queue->policy_state = view->policy_state;
+    queue->newly_ready = false;
+    ++view;
   }
 }
 
-// Asks queues for their progress, ever less often while there is none: those that others are held for, and
-// stalled ones, which regain their claim by it. Returns when to ask again.
-TimePoint Scheduler::Impl::AskProgress(DeviceRecord& device, TimePoint now, ControlSink& sink) {
+// ---- what is told ----
+
+void Scheduler::Impl::Report(QueueRecord& queue, bool watched, ControlSink& sink) const {
+  const DeviceRecord& device = *queue.device;
+  Control control;
+  control.run = queue.run;
+  // Inherited urgency may hold a queue that the policy by itself would not.
+  control.gated = !queue.run || (queue.can_be_held && !device.slices.replace_holding());
+  control.sliced = control.gated && device.slices.cut_short() && !queue.held_by_own;
+  control.tracked = control.gated || (queue.can_hold && !device.slices.replace_holding()) || queue.awaited ||
+                    queue.wait_count != 0 || device.slices.beside_holding() || watched;
+  if (control == queue.control) return;
+  queue.holds += queue.control.run && !queue.run;
+  queue.control = control;
+  sink.SetControl(queue.id, control);
+}
+
+// Reports what has changed: holds first, so that who is let run finds the device free. Returns when to look
+// again: when a lingering queue will be idle, or the watch wants to be called.
+TimePoint Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
+  device.held_since = kNever;
   TimePoint next = kNever;
   for (QueueRecord* queue : device.queues) {
-    bool matters = queue->stalled ? !queue->absent : queue->running && device.anybody_held;
-    if (!matters || queue->state != QueueState::kReady || !queue->control.tracked) {
-      queue->asked_at = kNever;
-      continue;
+    if (queue->run) continue;
+    if (queue->control.run && HadChance(*queue, now)) {
+      queue->held_since = now;
+      queue->retired_when_held = queue->retired;
     }
-    if (now >= queue->ask_at) {
-      sink.Query(queue->id);
-      queue->asked_at = std::min(queue->asked_at, now);
-      queue->ask_at = now + queue->ask_delay;
-      queue->ask_delay =
-          std::min(queue->ask_delay * 2, queue->stalled ? kLongestAskDelayOfStalled : kLongestAskDelay);
-    }
-    next = std::min(next, queue->ask_at);
+    queue->let_run_by_window = true;
+    device.held_since = std::min(device.held_since, queue->held_since);
+    queue->running = false;
+    SetCharge(*queue, Charge::kWaiting, now);
+    Report(*queue, false, sink);
+    next = std::min(next, Watch(*queue, false, kNever, now, sink));
   }
+  if (devices.size() > 1 && device.held_since != kNever && device.held_since + kLongHeld > now)
+    next = std::min(next, device.held_since + kLongHeld);
+  bool watched = false;
+  const QueueRecord* leader = nullptr;
+  for (QueueRecord* queue : device.queues) {
+    if (queue->state == QueueState::kLingering) next = std::min(next, IdleAt(*queue));
+    if (!queue->run) continue;
+    const TimePoint held_elsewhere = HeldElsewhere(*queue);
+    const TimePoint held_since = std::min(device.held_since, held_elsewhere);
+    Report(*queue, held_elsewhere != kNever, sink);
+    queue->let_run_by_window &= device.released_for.valid;
+    const bool running = queue->IsEligible();
+    const bool off = running && queue->process->off();
+    if (running && !queue->running) {
+      queue->running_since = now;
+      queue->watch.Resumed(now);
+    }
+    queue->running = running;
+    SetCharge(*queue, !running ? Charge::kNothing : off ? Charge::kWaiting : Charge::kService, now);
+    if (running && (leader == nullptr || LeadsBefore(*queue, *leader))) leader = queue;
+    const bool watchable = held_since != kNever && running && !off && queue->state == QueueState::kReady &&
+                           queue->control.tracked;
+    next = std::min(next, Watch(*queue, watchable, held_since, now, sink));
+    watched |= queue->watch.counting();
+  }
+  CountSilence(device, watched, now);
+  next = std::min(next, SilentUntil(device));
+  device.leader = leader == nullptr ? QueueId{} : leader->id;
+  device.leader_claim = leader == nullptr ? Claim{} : ClaimOf(*leader);
   return next;
 }
 
-// When time alone will have changed something.
-TimePoint Scheduler::Impl::WhenToAge(const DeviceRecord& device) const {
-  TimePoint at = kNever;
-  for (const QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) at = std::min(at, IdleAt(*queue));
-    if (queue->running) at = std::min(at, StallAt(*queue));
+TimePoint Scheduler::Impl::Watch(QueueRecord& queue, bool watchable, TimePoint held_since, TimePoint now,
+                                 ControlSink& sink) const {
+  bool ask = false;
+  const TimePoint next = queue.watch.Step(now, watchable, held_since, config, ask);
+  if (ask) sink.Query(queue.id);
+  return next;
+}
+
+// ---- statistics ----
+
+WaitReason Scheduler::Impl::ReasonOf(const QueueRecord& queue) const {
+  if (!queue.Unfinished()) return WaitReason::kNone;
+  if (queue.absent) return WaitReason::kAbsent;
+  if (!queue.control.run) {
+    const Claim& leader = queue.device->leader_claim;
+    const bool behind = leader.valid && !HasBetterClaim(leader.hints, ClaimOf(queue).hints);
+    return behind ? WaitReason::kTurn : WaitReason::kHeld;
   }
-  return at;
+  if (queue.process->off()) return WaitReason::kOffDevice;
+  return queue.watch.stalled() ? WaitReason::kStalled : WaitReason::kNone;
 }
 
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
   QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   if (queue == nullptr) return std::nullopt;
-  impl_->Account(*queue->device, now);
+  Impl::Account(*queue->device, now);
   QueueStats stats;
   stats.state = queue->state;
-  stats.stalled = queue->stalled;
+  stats.stalled = queue->watch.stalled();
+  stats.wait_reason = impl_->ReasonOf(*queue);
+  switch (stats.wait_reason) {
+    case WaitReason::kNone:
+      break;
+    case WaitReason::kHeld:
+      stats.waits_for = queue->device->leader;
+      [[fallthrough]];
+    case WaitReason::kTurn:
+      stats.waiting_since = queue->held_since;
+      break;
+    case WaitReason::kOffDevice:
+      stats.waiting_since = std::max(queue->process->off_since, queue->ready_since);
+      break;
+    case WaitReason::kStalled:
+      stats.waiting_since = queue->watch.stalled_since();
+      break;
+    case WaitReason::kAbsent:
+      stats.waiting_since = std::max(queue->absent_since, queue->ready_since);
+      break;
+  }
   stats.control = queue->control;
   stats.submitted = queue->submitted;
   stats.retired = queue->retired;
-  stats.service = queue->service;
+  stats.service = Impl::ServiceOf(*queue);
   stats.waiting = queue->waiting;
+  if (queue->charge == Charge::kWaiting) stats.waiting += now - queue->waiting_mark;
   stats.holds = queue->holds;
   stats.incidents = queue->incidents;
   return stats;

@@ -14,8 +14,8 @@
 // One that never comes back within the grace period has no such gaps, and does not linger.
 //
 // A queue that may run while others of its device are held is asked for its progress when nothing was heard
-// of it. If it shows none for a bounded time after that, it is *stalled*: it loses its claim until it retires
-// something (it is still asked, but seldom). Each such event is counted as an incident.
+// of it. If it shows none for a bounded time it is *stalled*, and everybody runs for a while (watch.h). Each
+// such episode is counted as an incident.
 //
 // Not thread-safe. Needs no libstdc++ at run time; if memory runs out, every queue runs.
 #pragma once
@@ -34,10 +34,12 @@ struct SchedulerConfig {
   Duration grace = std::chrono::microseconds(200);
   // A ready queue of which nothing was heard for so long is asked for its progress, if somebody waits for it.
   Duration query_after = std::chrono::microseconds(200);
-  // A queue that shows no progress for so long after it was first asked is stalled; one that has taken longer
-  // before is given twice its longest, up to `stall_max`.
-  Duration stall_min = std::chrono::milliseconds(80);
-  Duration stall_max = std::chrono::seconds(2);
+  // A queue that shows no progress for so long after it was first asked is stalled: everybody runs for a
+  // window, and the next one is twice as long. One of `endless_window` would stay open until there is
+  // progress.
+  Duration stall_after = std::chrono::milliseconds(80);
+  Duration first_window = std::chrono::milliseconds(10);
+  Duration endless_window = std::chrono::milliseconds(1280);
   Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);
 };
 
@@ -56,9 +58,22 @@ class ControlSink {
 
 enum class QueueState : uint8_t { kIdle, kReady, kLingering };
 
+// Why a queue that has work does not run, as far as the scheduler knows.
+enum class WaitReason : uint8_t {
+  kNone,       // it may run, or has no work
+  kHeld,       // a queue with a better claim runs: QueueStats::waits_for
+  kTurn,       // the policy runs equal queues one after another
+  kOffDevice,  // its process is off the device while another process has its turn
+  kStalled,    // it may run and retires nothing
+  kAbsent,     // SetAbsent: its program suspended it, or its process cannot run
+};
+
 struct QueueStats {
   QueueState state = QueueState::kIdle;
   bool stalled = false;
+  WaitReason wait_reason = WaitReason::kNone;
+  QueueId waits_for{};        // kHeld: the queue with the best claim
+  TimePoint waiting_since{};  // valid unless kNone
   Control control;
   uint64_t submitted = 0;
   uint64_t retired = 0;
@@ -79,6 +94,8 @@ class Scheduler {
   // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
   bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now,
                 bool sliceable = false);
+  // The job that `process` belongs to; 0: none, and the process is forgotten. REQUIRES: it has no queue.
+  void SetJob(ProcessId process, JobId job);
   void RemoveQueue(QueueId id, TimePoint now);
   // Everything below ignores an unknown `id`.
 

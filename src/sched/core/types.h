@@ -12,6 +12,9 @@ namespace xsched::sched {
 enum class QueueId : uint64_t {};
 enum class ProcessId : uint64_t {};  // a client connection, not a pid
 enum class DeviceId : uint64_t {};   // an XDevice
+// Processes that work together, such as the ranks of a distributed program: they are given their turns at the
+// same time, on whatever devices they are. 0: none is known.
+enum class JobId : uint64_t {};
 
 // What a queue's owner (or an administrator) asks for. Ranges: xsched/types.h.
 struct Hints {

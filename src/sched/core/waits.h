@@ -1,5 +1,5 @@
-// Queues that wait for other queues, of any device, and what a waiter lends to those: its urgency, and its
-// right to run. Whoever is waited for must not be held by what is less urgent than the waiter.
+// Queues that wait for other queues, of any device. A waiter lends its urgency and its right to run to the
+// queues that it waits for: these must not be held by a queue that is less urgent than the waiter.
 #pragma once
 
 #include <span>

@@ -71,9 +71,9 @@ TEST(UtilizationPartition, no_share_means_only_when_nobody_with_a_share_is_ready
 TEST(UtilizationPartition, idle_time_is_no_credit) {
   std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
   ready[0].service = milliseconds(5000);
-  ready[1].fresh = true;
+  ready[1].newly_ready = true;
   UtilizationPartitionPolicy().Decide(kNow, kTimeslice, ready);
-  ready[1].fresh = false;
+  ready[1].newly_ready = false;
   ready[1].service += milliseconds(6);
   ready[0].running = ready[1].running = false;
   UtilizationPartitionPolicy().Decide(kNow + milliseconds(6), kTimeslice, ready);
@@ -84,7 +84,7 @@ TEST(UtilizationPartition, idle_time_is_no_credit) {
 TEST(UtilizationPartition, time_used_alone_is_no_debt) {
   std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
   ready[0].service = std::chrono::seconds(100);  // long ago, alone; now it is back
-  ready[0].fresh = true;
+  ready[0].newly_ready = true;
   ready[1].service = milliseconds(100);
   Duration used[2] = {};
   TimePoint now = kNow;
@@ -92,7 +92,7 @@ TEST(UtilizationPartition, time_used_alone_is_no_debt) {
     UtilizationPartitionPolicy().Decide(now, kTimeslice, ready);
     now += milliseconds(1);
     for (size_t q = 0; q < 2; ++q) {
-      ready[q].fresh = false;
+      ready[q].newly_ready = false;
       if (ready[q].run && !ready[q].running) ready[q].running_since = now - milliseconds(1);
       ready[q].running = ready[q].run;
       if (!ready[q].run) continue;
@@ -106,9 +106,9 @@ TEST(UtilizationPartition, time_used_alone_is_no_debt) {
 TEST(UtilizationPartition, a_newcomer_starts_level_however_long_the_others_have_been_there) {
   std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
   ready[0].service = std::chrono::seconds(100);
-  ready[1].fresh = true;
+  ready[1].newly_ready = true;
   UtilizationPartitionPolicy().Decide(kNow, kTimeslice, ready);
-  ready[1].fresh = false;
+  ready[1].newly_ready = false;
   ready[1].service += milliseconds(1);
   UtilizationPartitionPolicy().Decide(kNow + milliseconds(6), kTimeslice, ready);
   EXPECT_TRUE(ready[0].run) << "a millisecond's credit is used up";
@@ -118,7 +118,7 @@ TEST(UtilizationPartition, going_idle_is_no_way_out_of_a_debt) {
   std::vector<QueueView> ready = {View(1, 0), View(2, 0)};
   ready[0].service = milliseconds(104);
   ready[1].service = milliseconds(100);
-  ready[0].fresh = true;
+  ready[0].newly_ready = true;
   UtilizationPartitionPolicy().Decide(kNow, kTimeslice, ready);
   EXPECT_FALSE(ready[0].run);
 }

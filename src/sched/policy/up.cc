@@ -1,7 +1,7 @@
 // Utilisation partition: one queue at a time, each ready one in proportion to its utilisation.
 //
 // Stride scheduling. A queue's pass is the service it has received per unit of utilisation; the one with the
-// lowest pass runs for a slice. The note of a queue is the service that its pass does not count.
+// lowest pass runs for a slice. The policy state of a queue is the service that its pass does not count.
 //
 // A newcomer starts at the lowest pass of the others, or up to a timeslice's worth behind, if it had used
 // more: idle time is no credit, the time that it had the device to itself is no debt, and going idle for a
@@ -17,7 +17,7 @@ namespace {
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 double Pass(const QueueView& queue) {
-  return (Seconds(queue.service) - queue.note) / queue.hints.utilization;
+  return (Seconds(queue.service) - queue.policy_state) / queue.hints.utilization;
 }
 
 class UtilizationPartition final : public Policy {
@@ -54,7 +54,8 @@ class UtilizationPartition final : public Policy {
     return partners == 1 ? kNever : now + slice(*next);
   }
 
-  bool CanHold(const Hints&, const Hints&) const override { return true; }
+  // One that has no share runs only when nobody else is ready.
+  bool CanHold(const Hints&, const Hints& rival) const override { return rival.utilization > 0; }
 
   // Slices in proportion: the device does the rest. Not where a process has no share, for the shortest slice
   // is one as well.
@@ -88,15 +89,15 @@ class UtilizationPartition final : public Policy {
   static void LevelNewcomers(Duration timeslice, std::span<QueueView> ready) {
     double lowest = INFINITY;  // of who was here
     for (const QueueView& queue : ready) {
-      if (!queue.fresh && queue.hints.utilization > 0) lowest = std::min(lowest, Pass(queue));
+      if (!queue.newly_ready && queue.hints.utilization > 0) lowest = std::min(lowest, Pass(queue));
     }
     for (QueueView& queue : ready) {
-      if (!queue.fresh || queue.hints.utilization == 0) continue;
+      if (!queue.newly_ready || queue.hints.utilization == 0) continue;
       double pass = 0;
       if (!std::isinf(lowest)) {
         pass = std::clamp(Pass(queue), lowest, lowest + Seconds(timeslice) / queue.hints.utilization);
       }
-      queue.note = Seconds(queue.service) - pass * queue.hints.utilization;
+      queue.policy_state = Seconds(queue.service) - pass * queue.hints.utilization;
     }
   }
 };

@@ -64,11 +64,18 @@ TEST(UtilizationPartitionSimulated, what_one_does_not_use_the_others_get) {
   EXPECT_GE(result.queues[1].device_time, milliseconds(1850));
 }
 
-TEST(StuckQueueSimulated, it_holds_others_up_for_100_ms_at_most) {
-  SimulatedQueue stuck = Task(9, milliseconds(1), 1, seconds(100));
-  stuck.stuck = true;
-  auto result = Simulate(HighestPriorityFirstPolicy(), {Continuous(0, milliseconds(1)), stuck}, seconds(2));
-  EXPECT_GE(result.queues[0].device_time, milliseconds(1890));
+TEST(StuckQueueSimulated, it_holds_others_up_for_100_ms_at_a_time_and_in_the_end_no_more) {
+  auto worked_in = [](Duration time) {
+    SimulatedQueue stuck = Task(9, milliseconds(1), 1, seconds(100));
+    stuck.stuck = true;
+    return Simulate(HighestPriorityFirstPolicy(), {Continuous(0, milliseconds(1)), stuck}, time)
+        .queues[0]
+        .device_time;
+  };
+  for (milliseconds time(0); time < seconds(2); time += milliseconds(100)) {
+    EXPECT_GT(worked_in(time + milliseconds(100)), worked_in(time));
+  }
+  EXPECT_GE(worked_in(seconds(4)) - worked_in(seconds(2)), milliseconds(1990));
 }
 
 TEST(Simulator, the_same_input_gives_the_same_result) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sched/core/scheduler.h"
@@ -16,8 +17,9 @@ class Recorder final : public ControlSink {
     changes.push_back(queue);
   }
   void Query(QueueId queue) override { ++queries[queue]; }
-  void SetSlice(ProcessId process, DeviceId, Duration slice) override {
+  void SetSlice(ProcessId process, DeviceId device, Duration slice) override {
     slices[process] = slice;
+    slices_on_[{process, device}] = slice;
     ++slice_changes;
   }
 
@@ -27,6 +29,12 @@ class Recorder final : public ControlSink {
     return found == controls_.end() ? Control{} : found->second;
   }
 
+  // What it last said of the process's slice there.
+  Duration SliceOf(ProcessId process, DeviceId device) const {
+    auto found = slices_on_.find({process, device});
+    return found == slices_on_.end() ? kDriversSlice : found->second;
+  }
+
   std::vector<QueueId> changes;
   std::map<QueueId, int> queries;
   std::map<ProcessId, Duration> slices;
@@ -34,6 +42,7 @@ class Recorder final : public ControlSink {
 
  private:
   std::map<QueueId, Control> controls_;
+  std::map<std::pair<ProcessId, DeviceId>, Duration> slices_on_;
 };
 
 }  // namespace xsched::sched

@@ -1,0 +1,250 @@
+#include "sched/core/turns.h"
+
+#include <algorithm>
+#include <new>
+
+#include "sched/core/queue_record.h"
+
+namespace xsched::sched {
+namespace {
+
+// How long a change of turns that is due waits for a more urgent process to come and finish. A change takes
+// the device from everybody for most of a millisecond, which an urgent process that comes just then feels
+// (H200: p99 1.5 times alone, with changes every 5 ms); right after one has finished, none is about to come.
+constexpr Duration kPatience = std::chrono::milliseconds(80);
+// However long the timeslice is: the next one must not stand still for 100 ms. Longer than the watchdog
+// waits, so that a queue is caught within one turn.
+constexpr Duration kLongestTurn = std::chrono::milliseconds(85);
+
+ProcessRecord* MemberOn(const Party& party, const DeviceRecord& device) {
+  for (ProcessRecord* member = party.members; member != nullptr; member = member->next_in_party) {
+    if (member->device == &device) return member;
+  }
+  return nullptr;
+}
+
+bool WantsTurn(const ProcessRecord& process) {
+  return process.competes && process.device->slices.take_turns();
+}
+
+}  // namespace
+
+Turns::~Turns() {
+  for (Party* party : by_key_) delete party;
+}
+
+// ---- jobs ----
+
+size_t Turns::FindJob(ProcessId process) const {
+  auto before = [](const JobOfProcess& known, ProcessId id) { return known.process < id; };
+  return static_cast<size_t>(std::lower_bound(jobs_.begin(), jobs_.end(), process, before) - jobs_.begin());
+}
+
+bool Turns::SetJob(ProcessId process, JobId job) {
+  const size_t at = FindJob(process);
+  const bool known = at < jobs_.size() && jobs_[at].process == process;
+  if (job == JobId{}) {
+    if (known) jobs_.Remove(at);
+    return true;
+  }
+  if (known) {
+    jobs_[at].job = job;
+    return true;
+  }
+  if (!jobs_.Reserve(jobs_.size() + 1)) return false;
+  jobs_.Insert(at, {process, job});
+  return true;
+}
+
+JobId Turns::JobOf(ProcessId process) const {
+  const size_t at = FindJob(process);
+  return at < jobs_.size() && jobs_[at].process == process ? jobs_[at].job : JobId{};
+}
+
+// ---- parties ----
+
+size_t Turns::FindParty(const PartyKey& key) const {
+  auto before = [](const Party* party, const PartyKey& other) { return party->key < other; };
+  return static_cast<size_t>(std::lower_bound(by_key_.begin(), by_key_.end(), key, before) - by_key_.begin());
+}
+
+bool Turns::Join(ProcessRecord& process, const PartyKey& key) {
+  if (process.party != nullptr && process.party->key == key) return true;
+  Leave(process);
+  const size_t at = FindParty(key);
+  Party* party = at < by_key_.size() && by_key_[at]->key == key ? by_key_[at] : nullptr;
+  if (party == nullptr) {
+    const size_t room = by_key_.size() + 1;
+    if (!by_key_.Reserve(room) || !ring_.Reserve(room) || !playing_.Reserve(room)) return false;
+    party = new (std::nothrow) Party;
+    if (party == nullptr) return false;
+    party->key = key;
+    by_key_.Insert(at, party);
+    // Behind all that wait, before those whose turn it is.
+    size_t place = ring_.size();
+    while (place > 0 && ring_[place - 1]->has_turn) --place;
+    ring_.Insert(place, party);
+  }
+  process.party = party;
+  process.next_in_party = party->members;
+  party->members = &process;
+  return true;
+}
+
+void Turns::Leave(ProcessRecord& process) {
+  Party* party = process.party;
+  if (party == nullptr) return;
+  ProcessRecord** link = &party->members;
+  while (*link != &process) link = &(*link)->next_in_party;
+  *link = process.next_in_party;
+  process.party = nullptr;
+  process.next_in_party = nullptr;
+  if (party->members != nullptr) return;
+  by_key_.Remove(FindParty(party->key));
+  for (Array<Party*>* list : {&ring_, &playing_}) {
+    for (size_t i = list->size(); i-- > 0;) {
+      if ((*list)[i] == party) list->Remove(i);
+    }
+  }
+  delete party;
+}
+
+// ---- turns ----
+
+TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, Duration turn) {
+  bool wanted = false;
+  bool contended = false;
+  bool urgent_at_work = false;
+  bool urgent_finished = false;
+  for (DeviceRecord* device : devices) {
+    if (!device->slices.take_turns()) continue;
+    ProcessSlices::Turn& here = device->slices.turn();
+    const bool was_at_work = here.urgent_at_work;
+    here.urgent_at_work = here.ready != 0 && here.competing == 0;
+    urgent_at_work |= here.urgent_at_work;
+    urgent_finished |= was_at_work && here.competing != 0;
+    wanted |= here.competing != 0;
+    contended |= here.competing > 1;
+  }
+  if (!wanted) return kNever;
+  DropThoseWithoutWork();
+  const bool over = contended && now >= until_ && (now >= latest_ || (urgent_finished && !urgent_at_work));
+  const bool begins = over || playing_.empty();
+  if (begins) Begin(now, turn);
+
+  TimePoint next = contended ? latest_ : kNever;
+  for (DeviceRecord* device : devices) {
+    if (!device->slices.take_turns()) continue;
+    ProcessSlices::Turn& here = device->slices.turn();
+    if (here.competing == 0) continue;
+    const bool keeps = !begins && here.holder != nullptr && here.holder->competes;
+    if (keeps && here.holder->party->has_turn) continue;
+    ProcessRecord* const with_turn = WithTurn(*device);
+    if (keeps && (with_turn == nullptr || now < here.keeps_until)) {
+      if (with_turn != nullptr) next = std::min(next, here.keeps_until);
+      continue;
+    }
+    ProcessRecord* const holder = with_turn != nullptr ? with_turn : NextInRing(*device);
+    if (holder == here.holder) continue;
+    here.holder = holder;
+    here.keeps_until = now + std::min(turn, kLongestTurn);
+    device->due = true;
+  }
+  return next;
+}
+
+// Adds the turn that ends now. A party that comes back from a pause has no claim to what it did not use.
+void Turns::CountTimeHad(TimePoint now) {
+  for (Party* party : playing_) party->had += now - began_;
+  Duration least = Duration::max();
+  for (Party* party : ring_) {
+    bool competes = false;
+    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
+      competes |= WantsTurn(*member);
+    }
+    if (!competes || !party->competed) party->had = Duration::zero();
+    if (competes && party->competed) least = std::min(least, party->had);
+    party->competed = competes;
+  }
+  if (least == Duration::max()) return;
+  for (Party* party : ring_) party->had = std::max(party->had - least, Duration::zero());
+}
+
+// How much more than those that have the turn another has had.
+Duration Turns::BehindOthers() const {
+  Duration most{};
+  for (const Party* party : ring_) most = std::max(most, party->had);
+  Duration least = most;
+  for (const Party* party : playing_) least = std::min(least, party->had);
+  return most - least;
+}
+
+// Gives the turn to whoever has waited longest, and to all that fit beside.
+void Turns::Begin(TimePoint now, Duration turn) {
+  CountTimeHad(now);
+  began_ = now;
+  latest_ = now + std::min(turn + kPatience, kLongestTurn);
+  for (Party* party : playing_) party->has_turn = false;
+  playing_.Clear();
+  size_t waiting = 0;
+  for (size_t i = 0; i < ring_.size(); ++i) {
+    Party* party = ring_[i];
+    bool competes = false;
+    bool fits = true;
+    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
+      if (!WantsTurn(*member)) continue;
+      competes = true;
+      fits &= !member->device->given;
+    }
+    if (!competes || !fits) {
+      ring_[waiting++] = party;
+      continue;
+    }
+    party->has_turn = true;
+    [[maybe_unused]] bool pushed = playing_.Push(party);  // reserved by Join
+    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
+      member->device->given |= WantsTurn(*member);
+    }
+  }
+  for (Party* party : playing_) {
+    ring_[waiting++] = party;
+    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
+      member->device->given = false;
+    }
+  }
+  until_ = now + std::min(turn + BehindOthers(), kLongestTurn);
+}
+
+// A party that has nothing to do, or is held for others that take turns, has had its turn. One that waits for
+// a more urgent process alone keeps it.
+void Turns::DropThoseWithoutWork() {
+  for (size_t i = playing_.size(); i-- > 0;) {
+    Party* party = playing_[i];
+    bool keeps = false;
+    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
+      keeps |= member->ready && (member->competes || member->device->slices.turn().competing == 0);
+    }
+    if (keeps) continue;
+    party->has_turn = false;
+    playing_.Remove(i);
+  }
+}
+
+ProcessRecord* Turns::WithTurn(const DeviceRecord& device) const {
+  for (const Party* party : playing_) {
+    ProcessRecord* member = MemberOn(*party, device);
+    if (member != nullptr && member->competes) return member;
+  }
+  return nullptr;
+}
+
+// REQUIRES: somebody competes there.
+ProcessRecord* Turns::NextInRing(const DeviceRecord& device) const {
+  for (const Party* party : ring_) {
+    ProcessRecord* member = MemberOn(*party, device);
+    if (member != nullptr && member->competes) return member;
+  }
+  return nullptr;
+}
+
+}  // namespace xsched::sched

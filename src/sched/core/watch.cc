@@ -1,0 +1,94 @@
+#include "sched/core/watch.h"
+
+#include <algorithm>
+
+#include "sched/core/scheduler.h"
+
+namespace xsched::sched {
+namespace {
+
+// How far apart questions get while there is no answer.
+constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
+// During an episode the queue has been asked often: seldom is enough.
+constexpr Duration kFirstAskDelayInWindow = std::chrono::milliseconds(2);
+constexpr Duration kLongestAskDelayInWindow = std::chrono::milliseconds(100);
+constexpr Duration kFirstAskDelayRestored = std::chrono::milliseconds(8);
+constexpr Duration kLongestAskDelayRestored = std::chrono::milliseconds(32);
+
+}  // namespace
+
+TimePoint Watch::StallAt(const SchedulerConfig& config) const {
+  return asked_at_ == kNever ? kNever : asked_at_ + (config.stall_after - watched_);
+}
+
+bool Watch::Age(TimePoint now, const SchedulerConfig& config) {
+  if (open_) {
+    if (now < window_until_) return false;
+    open_ = watching_ = false;
+    watched_ = Duration::zero();
+    return false;
+  }
+  return now >= StallAt(config) && LetGo(now, config);
+}
+
+bool Watch::LetGo(TimePoint now, const SchedulerConfig& config) {
+  if (windows_ == 0) stalled_since_ = since_;
+  // As many doublings as it takes to reach the longest window: no more are counted.
+  Duration length = config.first_window;
+  for (int i = 0; i < windows_ && length < config.endless_window; ++i) length *= 2;
+  ++windows_;
+  open_ = true;
+  window_until_ = length < config.endless_window ? now + length : kNever;
+  asked_at_ = kNever;
+  ask_delay_ = kFirstAskDelayInWindow;
+  ask_at_ = now + ask_delay_;
+  return windows_ == 1;
+}
+
+TimePoint Watch::Step(TimePoint now, bool watchable, TimePoint held_since, const SchedulerConfig& config,
+                      bool& ask) {
+  ask = false;
+  if (!open_ && !watchable) {
+    if (asked_at_ != kNever) watched_ += now - asked_at_;
+    asked_at_ = kNever;
+    watching_ = false;
+    return kNever;
+  }
+  if (!open_ && !watching_) {
+    watching_ = true;
+    if (stalled()) {
+      // It has left many questions without an answer: time counts at once.
+      asked_at_ = ask_at_ = now;
+      ask_delay_ = kFirstAskDelayRestored;
+      if (watched_ == Duration::zero()) {
+        since_ = now;
+        ask_at_ += ask_delay_;
+      }
+    } else {
+      const bool goes_on = watched_ != Duration::zero();
+      ask_delay_ = goes_on ? kLongestAskDelay : config.query_after;
+      ask_at_ = goes_on ? now : std::max(now, heard_at_ + config.query_after);
+    }
+  }
+  if (!open_ && held_since > since_) {
+    // All that were held when it was first asked have run since. It may wait for one that was held later: at
+    // most the time up to that counts no more.
+    watched_ = std::max(Duration::zero(), watched_ - (held_since - since_));
+    since_ = held_since;
+    if (asked_at_ != kNever) asked_at_ = std::max(asked_at_, held_since);
+  }
+  if (now >= ask_at_) {
+    ask = true;
+    if (!open_ && asked_at_ == kNever) {
+      asked_at_ = now;
+      if (watched_ == Duration::zero()) since_ = now;
+    }
+    ask_at_ = now + ask_delay_;
+    ask_delay_ = std::min(ask_delay_ * 2, open_       ? kLongestAskDelayInWindow
+                                          : stalled() ? kLongestAskDelayRestored
+                                                      : kLongestAskDelay);
+  }
+  return std::min(ask_at_, open_ ? window_until_ : StallAt(config));
+}
+
+}  // namespace xsched::sched

@@ -1,0 +1,458 @@
+// The watchdog in virtual time: who is let run for whom, when, and for how long.
+#include "sched/core/watch.h"
+
+#include "sched/testing/timeline.h"
+
+namespace xsched::sched {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr uint64_t kHigh = 1;
+constexpr uint64_t kMiddle = 2;
+constexpr uint64_t kMiddleToo = 3;
+constexpr uint64_t kLow = 4;
+
+class WatchdogTest : public Timeline {
+ protected:
+  // How long `id` is held from now on; at most `most`.
+  Duration HeldFor(uint64_t id, Duration most) {
+    const TimePoint begin = now_;
+    while (!Runs(id) && now_ < begin + most) Pass(microseconds(100));
+    return now_ - begin;
+  }
+  // How much of the next `time` `id` is let run.
+  Duration RunsIn(Duration time, uint64_t id) {
+    Duration ran{};
+    for (Duration passed{}; passed < time; passed += microseconds(100)) {
+      if (Runs(id)) ran += microseconds(100);
+      Pass(microseconds(100));
+    }
+    return ran;
+  }
+};
+
+TEST_F(WatchdogTest, a_hidden_wait_goes_on_80_ms_after_it_began_every_time) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  // One honest command of more than a second is no reason to wait longer later.
+  Busy(kHigh);
+  Pass(milliseconds(1200));
+  RetireOne(kHigh);
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_FALSE(Runs(kLow));
+    const Duration held = HeldFor(kLow, milliseconds(500));
+    EXPECT_GT(held, milliseconds(79)) << step;
+    EXPECT_LT(held, milliseconds(83)) << step;
+    RetireOne(kLow);
+    RetireOne(kHigh);
+  }
+  EXPECT_EQ(StatsOf(kHigh).incidents, 21u);
+}
+
+TEST_F(WatchdogTest, a_full_queue_that_takes_launches_is_at_work_though_it_reports_nothing) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  uint64_t launched = 1020;
+  Progress(kHigh, launched, 0);
+  for (int i = 0; i < 200; ++i) {
+    Pass(milliseconds(2));
+    EXPECT_FALSE(Runs(kLow));
+    Progress(kHigh, ++launched, 0);
+  }
+  EXPECT_EQ(StatsOf(kHigh).incidents, 0u);
+  // No launch goes through any more: it may wait for who is held.
+  EXPECT_LT(HeldFor(kLow, milliseconds(500)), milliseconds(83));
+}
+
+TEST_F(WatchdogTest, windows_double_and_the_claim_is_restored_for_80_ms_between_them) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kHigh);
+  EXPECT_FALSE(StatsOf(kHigh).stalled);
+  for (milliseconds window(10); window < milliseconds(1280); window *= 2) {
+    EXPECT_NEAR(static_cast<double>(HeldFor(kLow, milliseconds(200)) / microseconds(1)), 80000, 500);
+    EXPECT_TRUE(StatsOf(kHigh).stalled);
+    Pass(window - microseconds(200));
+    EXPECT_TRUE(Runs(kLow)) << window.count();
+    Pass(microseconds(300));
+    EXPECT_FALSE(Runs(kLow)) << window.count();
+    EXPECT_TRUE(StatsOf(kHigh).stalled);
+  }
+  HeldFor(kLow, milliseconds(200));
+  Pass(std::chrono::seconds(100));
+  EXPECT_TRUE(Runs(kLow)) << "the last window stays open";
+  EXPECT_EQ(StatsOf(kHigh).incidents, 1u);
+  RetireOne(kHigh);
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_FALSE(StatsOf(kHigh).stalled);
+  HeldFor(kLow, milliseconds(200));
+  Pass(milliseconds(11));
+  EXPECT_FALSE(Runs(kLow)) << "the next episode begins with a short window";
+  EXPECT_EQ(StatsOf(kHigh).incidents, 2u);
+}
+
+TEST_F(WatchdogTest, a_long_command_keeps_most_of_its_claim) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kHigh);
+  EXPECT_LE(RunsIn(milliseconds(200), kLow), milliseconds(30));
+  EXPECT_LE(RunsIn(milliseconds(400), kLow), milliseconds(170));
+}
+
+TEST_F(WatchdogTest, a_window_gives_everybody_the_drivers_slice_and_takes_it_back) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kMiddleToo, 5);
+  Add(kLow, 0);
+  for (uint64_t id : {kMiddle, kMiddleToo, kLow, kHigh}) Busy(id);
+  ASSERT_EQ(SliceOf(kHigh), milliseconds(100));
+  ASSERT_TRUE(IsOff(kMiddleToo) && IsOff(kLow));
+  Pass(milliseconds(81));
+  for (uint64_t id : {kHigh, kMiddle, kMiddleToo, kLow}) {
+    EXPECT_TRUE(Runs(id)) << id;
+    EXPECT_EQ(SliceOf(id), kDriversSlice) << id;
+    EXPECT_FALSE(sink_.Of(QueueId{id}).sliced) << "slices stop nobody now: gates must";
+  }
+  Pass(milliseconds(11));
+  EXPECT_FALSE(Runs(kMiddle) || Runs(kMiddleToo) || Runs(kLow));
+  EXPECT_EQ(SliceOf(kHigh), milliseconds(100));
+  EXPECT_TRUE(IsOff(kMiddleToo) && IsOff(kLow));
+  Pass(milliseconds(79));
+  ASSERT_TRUE(Runs(kLow));
+  SetAbsent(kHigh, true);
+  EXPECT_FALSE(StatsOf(kHigh).stalled);
+  EXPECT_TRUE(Runs(kMiddle));
+  EXPECT_FALSE(Runs(kLow)) << "an absent queue has no episode";
+  EXPECT_FALSE(IsOff(kMiddle) || IsOff(kMiddleToo)) << "it has work and may stand on the device";
+}
+
+TEST_F(WatchdogTest, one_that_is_off_the_device_is_not_asked_and_its_time_does_not_count) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kMiddleToo, 5);
+  Add(kLow, 0);
+  for (uint64_t id : {kMiddle, kMiddleToo, kLow}) Busy(id);
+  ASSERT_TRUE(IsOff(kMiddleToo));
+  for (int i = 0; i < 70; ++i) {
+    Pass(milliseconds(1));
+    RetireOne(kMiddle);
+  }
+  ASSERT_TRUE(IsOff(kMiddleToo));
+  EXPECT_EQ(Queries(kMiddleToo), 0);
+  while (IsOff(kMiddleToo)) {
+    Pass(milliseconds(1));
+    RetireOne(kMiddle);
+  }
+  Pass(milliseconds(70));
+  EXPECT_GT(Queries(kMiddleToo), 0);
+  EXPECT_FALSE(StatsOf(kMiddleToo).stalled);
+}
+
+// The device works for a process at the shortest slice only if it is alone with that. Returns how many
+// commands of 2 ms each retires.
+TEST_F(WatchdogTest, turns_go_on_whatever_the_watchdog_does_and_two_are_never_on_with_the_shortest_slice) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kMiddleToo, 5);
+  Add(kLow, 0);
+  for (uint64_t id : {kMiddle, kMiddleToo, kLow}) Busy(id);
+  // They retire nothing at all for a second, then a command every 2 ms.
+  for (int step = 0; step < 1500; ++step) {
+    Pass(milliseconds(2));
+    int shortest = 0;
+    for (uint64_t id : {kMiddle, kMiddleToo, kLow}) shortest += SliceOf(id) == kShortestSlice;
+    ASSERT_LE(shortest, 1);
+    if (step < 500) continue;
+    for (uint64_t id : {kMiddle, kMiddleToo}) {
+      if (SliceOf(id) == kShortestSlice) RetireOne(id);
+    }
+  }
+  EXPECT_GE(retired_[kMiddle], 450u);
+  EXPECT_GE(retired_[kMiddleToo], 450u);
+}
+
+TEST_F(WatchdogTest, time_adds_up_over_the_tasks_of_a_more_urgent_queue) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kMiddle);  // and waits for something of kLow's
+  uint64_t task = 0;
+  const TimePoint begin = now_;
+  while (!Runs(kLow) && now_ < begin + milliseconds(1000)) {
+    ++task;
+    Progress(kHigh, task, task - 1);
+    Pass(milliseconds(2));
+    Progress(kHigh, task, task);
+    for (int i = 0; i < 18 && !Runs(kLow); ++i) Pass(milliseconds(1));
+  }
+  EXPECT_LE(now_ - begin, milliseconds(100));
+}
+
+TEST_F(WatchdogTest, a_queue_that_only_shares_the_device_by_turns_of_the_policy_is_not_stalled) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  for (uint64_t id : {kHigh, kMiddle, kLow}) {
+    Add(id, 0);
+    Busy(id);
+  }
+  for (int i = 0; i < 2000; ++i) {
+    Pass(milliseconds(1));
+    if (Runs(kMiddle)) RetireOne(kMiddle);
+    if (Runs(kLow)) RetireOne(kLow);
+  }
+  EXPECT_EQ(StatsOf(kHigh).incidents, 0u) << "each of the others has run meanwhile";
+}
+
+TEST_F(WatchdogTest, under_a_policy_of_shares_a_queue_without_a_share_is_let_run_for_who_waits_for_it) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  for (uint64_t id : {kHigh, kMiddle, kLow}) Add(id, 0);
+  scheduler_.SetHints(QueueId{kLow}, Hints{.utilization = 0});
+  for (uint64_t id : {kHigh, kMiddle, kLow}) Busy(id);
+  for (int i = 0; i < 200 && !Runs(kLow); ++i) {
+    Pass(milliseconds(1));
+    RetireOne(kMiddle);
+  }
+  EXPECT_TRUE(Runs(kLow));
+}
+
+TEST_F(WatchdogTest, a_more_urgent_queue_of_the_device_is_not_disturbed_by_the_window_of_another) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kMiddle);
+  Pass(std::chrono::seconds(10));
+  ASSERT_TRUE(Runs(kLow)) << "the window is open for good";
+  const int changes = sink_.slice_changes;
+  EXPECT_EQ(SliceOf(kHigh), milliseconds(100));
+  for (uint64_t task = 1; task <= 20; ++task) {
+    Progress(kHigh, task, task - 1);
+    EXPECT_FALSE(Runs(kLow) || Runs(kMiddle));
+    Pass(milliseconds(1));
+    Progress(kHigh, task, task);
+    Pass(milliseconds(10));
+    EXPECT_TRUE(Runs(kLow) && Runs(kMiddle));
+  }
+  EXPECT_EQ(sink_.slice_changes, changes) << "slices do not change with every task";
+}
+
+TEST_F(WatchdogTest, one_that_was_held_earlier_and_leaves_does_not_make_a_later_one_wait_for_longer) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kLow, 0);
+  Busy(kMiddle);
+  Busy(kHigh);
+  Pass(milliseconds(5));
+  Busy(kLow);  // what kHigh waits for
+  const TimePoint begin = now_;
+  Pass(milliseconds(70));
+  scheduler_.RemoveQueue(QueueId{kMiddle}, now_);
+  Decide();
+  HeldFor(kLow, milliseconds(500));
+  EXPECT_LE(now_ - begin, milliseconds(82));
+}
+
+TEST_F(WatchdogTest, where_several_take_turns_and_none_retires_anything_their_time_counts_together) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
+  for (uint64_t id : {kHigh, kMiddle, kMiddleToo, kLow}) Add(id, 0);
+  scheduler_.SetHints(QueueId{kLow}, Hints{.utilization = 0});
+  for (uint64_t id : {kHigh, kMiddle, kMiddleToo, kLow}) Busy(id);
+  EXPECT_LE(HeldFor(kLow, milliseconds(500)), milliseconds(90));
+}
+
+TEST_F(WatchdogTest, nor_does_one_that_leaves_while_the_waiter_itself_is_held) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kMiddleToo, 0);
+  Add(kLow, 0);
+  Busy(kMiddleToo);
+  Busy(kMiddle);  // waits for something of kLow's
+  Pass(milliseconds(10));
+  Busy(kLow);
+  const TimePoint begin = now_;
+  Pass(milliseconds(50));
+  Progress(kHigh, 1, 0);
+  scheduler_.RemoveQueue(QueueId{kMiddleToo}, now_);
+  Pass(milliseconds(5));
+  Progress(kHigh, 1, 1);
+  HeldFor(kLow, milliseconds(500));
+  EXPECT_LE(now_ - begin, milliseconds(90));
+}
+
+TEST_F(WatchdogTest, time_in_which_the_scheduler_itself_did_not_run_is_forgiven) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kHigh);
+  Pass(milliseconds(10));
+  now_ += std::chrono::seconds(5);
+  Decide();
+  EXPECT_FALSE(StatsOf(kHigh).stalled) << "its answer may be among what is still to be read";
+  Pass(milliseconds(60));
+  EXPECT_FALSE(StatsOf(kHigh).stalled);
+  Pass(milliseconds(15));
+  EXPECT_TRUE(StatsOf(kHigh).stalled);
+}
+
+TEST_F(WatchdogTest, removing_a_stalled_queue_ends_its_window) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kLow, 0);
+  for (uint64_t id : {kLow, kMiddle, kHigh}) Busy(id);
+  Pass(milliseconds(81));
+  ASSERT_TRUE(Runs(kLow));
+  scheduler_.RemoveQueue(QueueId{kHigh}, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(Runs(kMiddle));
+}
+
+TEST_F(WatchdogTest, the_window_of_one_does_not_make_another_wait_for_longer) {
+  Add(kHigh, 10);
+  Add(kMiddle, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kHigh);
+  Pass(milliseconds(10));
+  Busy(kMiddle);
+  const TimePoint begin = now_;
+  HeldFor(kLow, milliseconds(200));
+  Pass(milliseconds(1));
+  RetireOne(kLow);
+  RetireOne(kHigh);
+  EXPECT_FALSE(Runs(kLow));
+  HeldFor(kLow, milliseconds(200));
+  EXPECT_LE(now_ - begin, milliseconds(85));
+  EXPECT_EQ(StatsOf(kMiddle).incidents, 1u);
+}
+
+TEST_F(WatchdogTest, gaps_in_which_nobody_could_begin_to_work_are_no_end_of_a_hold) {
+  Add(kHigh, 10);
+  Add(kMiddle, 5);
+  Add(kLow, 0);
+  Busy(kLow);
+  Busy(kMiddle);
+  // kMiddle waits for kLow, and both are interrupted all the time; so is every hold of kLow, by 100 us.
+  const TimePoint begin = now_;
+  uint64_t task = 0;
+  while (StatsOf(kMiddle).incidents == 0 && now_ < begin + milliseconds(1000)) {
+    ++task;
+    Progress(kHigh, task, task - 1);
+    Pass(milliseconds(1));
+    Progress(kHigh, task, task);
+    Pass(milliseconds(3));
+    SetAbsent(kMiddle, true);
+    Pass(microseconds(100));
+    SetAbsent(kMiddle, false);
+  }
+  EXPECT_LE(now_ - begin, milliseconds(130));
+}
+
+// ---- other devices ----
+
+class WatchdogElsewhere : public WatchdogTest {
+ protected:
+  static constexpr uint64_t kElsewhere = 8;
+  static constexpr uint64_t kTopElsewhere = 11;
+  static constexpr uint64_t kMiddleElsewhere = 12;
+  static constexpr uint64_t kLowElsewhere = 13;
+
+  void SetUp() override {
+    Add(kHigh, 10);
+    Add(kLow, 0);
+    Add(kTopElsewhere, 20, kElsewhere);
+    Add(kMiddleElsewhere, 5, kElsewhere);
+    Add(kLowElsewhere, 0, kElsewhere);
+    for (uint64_t id : {kLow, kLowElsewhere, kMiddleElsewhere, kHigh}) Busy(id);
+    ASSERT_FALSE(Runs(kLowElsewhere));
+  }
+  void PassWhileMiddleWorks(milliseconds time) {
+    for (milliseconds passed{}; passed < time; passed += milliseconds(1)) {
+      Pass(milliseconds(1));
+      RetireOne(kMiddleElsewhere);
+    }
+  }
+  // The first window helps nobody.
+  void PassFirstWindow() {
+    for (int i = 0; i < 100; ++i) {
+      PassWhileMiddleWorks(milliseconds(1));
+      ASSERT_FALSE(Runs(kLowElsewhere));
+    }
+  }
+};
+
+TEST_F(WatchdogElsewhere, from_the_second_window_on_what_may_be_waited_for_there_runs_as_well) {
+  PassFirstWindow();
+  PassWhileMiddleWorks(milliseconds(72));
+  ASSERT_TRUE(Runs(kLow));
+  EXPECT_TRUE(Runs(kLowElsewhere) && Runs(kMiddleElsewhere));
+  EXPECT_EQ(SliceOf(kLowElsewhere), kDriversSlice);
+  EXPECT_EQ(SliceOf(kMiddleElsewhere), kDriversSlice);
+  PassWhileMiddleWorks(milliseconds(20));
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_FALSE(Runs(kLowElsewhere));
+  EXPECT_TRUE(IsOff(kLowElsewhere));
+  PassWhileMiddleWorks(milliseconds(79));
+  ASSERT_TRUE(Runs(kLowElsewhere));
+  RetireOne(kHigh);
+  EXPECT_FALSE(Runs(kLowElsewhere)) << "progress ends it on all devices at once";
+}
+
+TEST_F(WatchdogElsewhere, who_has_a_better_claim_there_is_not_disturbed) {
+  PassFirstWindow();
+  Busy(kTopElsewhere);
+  for (int i = 0; i < 1000; ++i) {
+    Pass(milliseconds(1));
+    RetireOne(kTopElsewhere);
+    ASSERT_FALSE(Runs(kLowElsewhere) || Runs(kMiddleElsewhere));
+    ASSERT_EQ(SliceOf(kTopElsewhere), milliseconds(100));
+  }
+}
+
+TEST_F(WatchdogElsewhere, a_queue_that_leaves_takes_its_window_with_it) {
+  PassFirstWindow();
+  PassWhileMiddleWorks(milliseconds(72));
+  ASSERT_TRUE(Runs(kLowElsewhere));
+  scheduler_.RemoveQueue(QueueId{kHigh}, now_);
+  scheduler_.RemoveQueue(QueueId{kLow}, now_);
+  Decide();
+  EXPECT_FALSE(Runs(kLowElsewhere));
+}
+
+// A queue with no rival on its own device, as urgent as who runs on the other one.
+TEST_F(WatchdogElsewhere, a_hidden_wait_ends_though_nobody_is_held_on_the_waiters_own_device) {
+  scheduler_.RemoveQueue(QueueId{kLow}, now_);
+  Finish(kHigh);
+  Pass(milliseconds(30));
+  EXPECT_TRUE(sink_.Of(QueueId{kHigh}).tracked) << "it must tell when it has work";
+  EXPECT_FALSE(sink_.Of(QueueId{kHigh}).gated);
+  Progress(kHigh, kEndless + 1, kEndless);
+  const TimePoint begin = now_;
+  while (!Runs(kLowElsewhere) && now_ < begin + milliseconds(500)) PassWhileMiddleWorks(milliseconds(1));
+  EXPECT_LE(now_ - begin, milliseconds(175));
+  EXPECT_EQ(SliceOf(kLowElsewhere), kDriversSlice);
+}
+
+TEST_F(WatchdogElsewhere, a_lone_queue_that_is_less_urgent_than_who_runs_there_is_not_even_tracked) {
+  scheduler_.RemoveQueue(QueueId{kLow}, now_);
+  scheduler_.SetHints(QueueId{kHigh}, Hints{.priority = 4});
+  Decide();
+  for (int i = 0; i < 500; ++i) {
+    PassWhileMiddleWorks(milliseconds(1));
+    ASSERT_EQ(sink_.Of(QueueId{kHigh}), Control{});
+    ASSERT_FALSE(Runs(kLowElsewhere));
+  }
+  EXPECT_EQ(StatsOf(kHigh).incidents, 0u);
+}
+
+}  // namespace
+}  // namespace xsched::sched

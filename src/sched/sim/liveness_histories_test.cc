@@ -1,0 +1,363 @@
+// Histories in which a promise (promises.h) was broken once, each in its smallest form.
+#include <gtest/gtest.h>
+
+#include "sched/sim/world.h"
+
+namespace xsched::sched::sim {
+namespace {
+
+constexpr ProcessScript kLevel1{.level = 1};
+constexpr ProcessScript kLevel2{.level = 2};
+constexpr ProcessScript kLevel3{.level = 3};
+
+void ExpectKept(const History& history) { EXPECT_EQ(Run(history).broken, "") << ToString(history); }
+
+QueueScript Ahead(int process, Priority priority) {
+  return {
+      .process = process, .priority = priority, .style = Style::kLaunchesAhead, .command = milliseconds(2)};
+}
+
+// ---- the watchdog lets go of slices as well as of gates, each time ----
+
+TEST(LivenessHistories, an_urgent_kernel_that_waits_for_another_process_goes_on_though_slices_are_set) {
+  QueueScript waiter = Ahead(1, 5);
+  waiter.wait = Wait::kHidden;
+  ExpectKept({.processes = {kLevel3, kLevel3}, .queues = {Ahead(0, 0), waiter}, .length = milliseconds(300)});
+}
+
+TEST(LivenessHistories, kernels_of_two_classes_that_wait_for_each_other_go_on) {
+  for (const Priority first : {0, 10}) {
+    QueueScript one{
+        .process = 0, .priority = first, .command = milliseconds(2), .wait = Wait::kGang, .target = 1};
+    QueueScript other{
+        .process = 1, .priority = 5, .command = milliseconds(2), .wait = Wait::kGang, .target = 0};
+    ExpectKept({.processes = {kLevel3, kLevel3}, .queues = {one, other}, .length = milliseconds(300)});
+  }
+}
+
+TEST(LivenessHistories, a_known_wait_for_a_device_where_slices_are_set_ends) {
+  QueueScript waiter{.process = 1, .device = 1, .priority = 5, .style = Style::kLaunchesAhead};
+  waiter.wait = Wait::kKnown;
+  waiter.target = 1;
+  QueueScript here = Ahead(0, 0);
+  QueueScript there = Ahead(0, 0);
+  QueueScript urgent = Ahead(2, 5);
+  here.device = 1;
+  there.device = urgent.device = 2;
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {here, there, waiter, urgent},
+              .length = milliseconds(300)});
+}
+
+TEST(LivenessHistories, each_step_that_waits_for_a_held_queue_costs_the_same) {
+  QueueScript waiter{.process = 1, .priority = 10, .pause = milliseconds(5), .wait = Wait::kHidden};
+  QueueScript held = Ahead(0, 0);
+  held.command = milliseconds(1);
+  ExpectKept({.processes = {kLevel2, kLevel2}, .queues = {held, waiter}, .length = milliseconds(1500)});
+}
+
+TEST(LivenessHistories, one_long_command_at_the_start_does_not_make_later_waits_long) {
+  QueueScript waiter{.process = 1, .priority = 10, .pause = milliseconds(5)};
+  waiter.long_task = 0;
+  waiter.long_command = milliseconds(600);
+  waiter.wait = Wait::kHidden;
+  waiter.every = 2;
+  QueueScript held = Ahead(0, 0);
+  held.command = milliseconds(3);
+  ExpectKept({.processes = {kLevel2, kLevel2}, .queues = {held, waiter}, .length = milliseconds(2500)});
+}
+
+// ---- turns ----
+
+TEST(LivenessHistories, three_classes_share_a_device_while_the_most_urgent_is_idle) {
+  QueueScript idle{.process = 0, .priority = 10, .style = Style::kPeriodic, .pause = milliseconds(5000)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {idle, Ahead(1, 5), Ahead(2, 5), Ahead(3, 0)},
+              .length = milliseconds(1500)});
+}
+
+TEST(LivenessHistories, one_of_two_that_take_turns_may_wait_for_a_third_class) {
+  QueueScript idle{.process = 0, .priority = 10, .style = Style::kPeriodic, .pause = milliseconds(1000)};
+  QueueScript waiter = Ahead(3, 0);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 1;
+  waiter.every = 10;
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {idle, Ahead(1, -5), Ahead(2, 0), waiter},
+              .length = milliseconds(1500)});
+}
+
+TEST(LivenessHistories, turns_are_taken_until_the_slices_of_one_that_has_gone_are_given_back) {
+  QueueScript gone = Ahead(1, 0);
+  gone.start = milliseconds(69);
+  gone.end = milliseconds(134);
+  QueueScript seldom{.process = 2, .priority = -5, .command = milliseconds(2), .pause = milliseconds(150)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, -5), gone, seldom},
+              .length = milliseconds(400)});
+}
+
+// ---- who cannot be taken off the device ----
+
+TEST(LivenessHistories, beside_a_stopped_process_whose_kernel_runs_on_another_gets_the_device) {
+  QueueScript idle{.process = 0, .priority = 10, .style = Style::kPeriodic, .pause = milliseconds(1000)};
+  QueueScript runs_on{.process = 1, .long_task = 0, .long_command = milliseconds(3000)};
+  QueueScript other = Ahead(2, 0);
+  other.start = milliseconds(5);
+  const Event stop{.at = milliseconds(4),
+                   .kind = EventKind::kStop,
+                   .subject = 1,
+                   .length = kAlways,
+                   .notice = milliseconds(50)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {idle, runs_on, other},
+              .events = {stop},
+              .length = milliseconds(500),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, a_stopped_urgent_process_leaves_the_device_to_others_though_its_kernel_runs_on) {
+  QueueScript runs_on{.process = 0, .priority = 10, .long_task = 0, .long_command = milliseconds(3000)};
+  const Event stop{.at = milliseconds(4),
+                   .kind = EventKind::kStop,
+                   .subject = 0,
+                   .length = kAlways,
+                   .notice = milliseconds(50)};
+  ExpectKept({.processes = {kLevel3, kLevel3},
+              .queues = {runs_on, Ahead(1, 0)},
+              .events = {stop},
+              .length = milliseconds(500),
+              .survivor = 1});
+}
+
+TEST(LivenessHistories, a_program_that_suspends_one_of_its_queues_leaves_the_device_to_others) {
+  QueueScript idle{.process = 0, .priority = 10, .style = Style::kPeriodic, .pause = milliseconds(1000)};
+  const Event suspend{.at = milliseconds(4), .kind = EventKind::kSuspend, .subject = 0, .length = kAlways};
+  ExpectKept({.processes = {kLevel3, kLevel3},
+              .queues = {Ahead(0, 10), idle, Ahead(1, 0)},
+              .events = {suspend},
+              .length = milliseconds(500),
+              .survivor = 1});
+}
+
+// ---- slices follow who has work, and what is lent ----
+
+TEST(LivenessHistories,
+     a_process_with_an_idle_urgent_queue_shares_the_device_with_equals_of_its_other_queue) {
+  QueueScript urgent{.process = 1, .priority = 5, .command = milliseconds(2), .pause = milliseconds(50)};
+  ExpectKept({.processes = {kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), Ahead(1, 0), urgent},
+              .length = milliseconds(400)});
+}
+
+TEST(LivenessHistories,
+     a_process_that_stands_at_the_gate_of_its_less_urgent_queue_does_not_keep_a_long_slice) {
+  QueueScript held = Ahead(1, -5);
+  held.start = milliseconds(76);
+  const QueueScript urgent{
+      .process = 1, .priority = 10, .command = milliseconds(2), .pause = milliseconds(50)};
+  ExpectKept(
+      {.processes = {kLevel3, kLevel3}, .queues = {Ahead(0, 0), held, urgent}, .length = milliseconds(400)});
+}
+
+TEST(LivenessHistories, who_is_waited_for_by_an_urgent_process_gets_time_and_not_only_leave_to_run) {
+  QueueScript awaited{.process = 0,
+                      .priority = 5,
+                      .style = Style::kPeriodic,
+                      .command = milliseconds(5),
+                      .commands = 2,
+                      .pause = milliseconds(10)};
+  QueueScript waiter{.process = 1,
+                     .priority = 10,
+                     .style = Style::kPeriodic,
+                     .command = milliseconds(2),
+                     .commands = 2,
+                     .pause = milliseconds(10),
+                     .wait = Wait::kKnown};
+  ExpectKept({.processes = {kLevel3, kLevel3}, .queues = {awaited, waiter}, .length = milliseconds(300)});
+}
+
+// ---- who is watched ----
+
+TEST(LivenessHistories, two_kernels_that_wait_for_each_other_go_on_after_a_stopped_urgent_process) {
+  const QueueScript one{.process = 0, .command = milliseconds(2), .wait = Wait::kGang, .target = 1};
+  const QueueScript other{.process = 1, .command = milliseconds(2), .wait = Wait::kGang, .target = 0};
+  QueueScript urgent = Ahead(2, 5);
+  urgent.command = microseconds(20);
+  const Event stop{.at = microseconds(200),
+                   .kind = EventKind::kStop,
+                   .subject = 2,
+                   .length = kAlways,
+                   .notice = milliseconds(60)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {one, other, urgent},
+              .events = {stop},
+              .length = milliseconds(300),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, other_hints_do_not_make_a_silent_device_wait_longer) {
+  QueueScript gone = Ahead(0, 5);
+  gone.end = milliseconds(46);
+  QueueScript waiter = Ahead(2, 0);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 1;
+  const Event raise{
+      .at = milliseconds(105), .kind = EventKind::kHints, .subject = 2, .priority = 5, .utilization = 0};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {gone, Ahead(1, 0), waiter},
+              .events = {raise},
+              .length = milliseconds(300)});
+}
+
+TEST(LivenessHistories, a_wait_across_devices_ends_though_nobody_is_held_on_the_waiters_own_device) {
+  for (const ProcessScript& process : {kLevel1, kLevel3}) {
+    QueueScript urgent = Ahead(0, 10);
+    QueueScript waiter = Ahead(1, 10);
+    QueueScript held = Ahead(2, 0);
+    urgent.device = held.device = 1;
+    waiter.wait = held.wait = Wait::kGang;
+    waiter.target = 2;
+    held.target = 1;
+    ExpectKept({.processes = {process, process, process},
+                .queues = {urgent, waiter, held},
+                .length = milliseconds(500)});
+  }
+}
+
+TEST(LivenessHistories, a_watch_goes_on_when_the_queue_that_was_held_longest_goes) {
+  QueueScript waiter{
+      .process = 0, .priority = 5, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
+  QueueScript gone = Ahead(1, 0);
+  gone.end = milliseconds(191);
+  gone.long_task = 0;
+  gone.long_command = milliseconds(500);
+  const QueueScript awaited{.process = 2, .start = milliseconds(121), .wait = Wait::kGang};
+  ExpectKept({.processes = {kLevel1, kLevel1, kLevel1},
+              .queues = {waiter, gone, awaited},
+              .length = milliseconds(265)});
+}
+
+TEST(LivenessHistories, two_that_wait_and_take_turns_are_watched_together) {
+  QueueScript first{
+      .process = 0, .utilization = 0, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
+  QueueScript second{
+      .process = 1, .utilization = 0, .style = Style::kLaunchesAhead, .command = milliseconds(2)};
+  QueueScript waits_for_first{.process = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 0};
+  QueueScript waits_for_second = Ahead(3, 0);
+  waits_for_second.wait = Wait::kHidden;
+  waits_for_second.target = 1;
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel1, kLevel1, kLevel1, kLevel1},
+              .queues = {first, second, waits_for_first, waits_for_second},
+              .length = milliseconds(300)});
+}
+
+// Not so yet: what is lent from one device makes a queue of the other held that was off, and its watch begins
+// anew. The device stands still for 140 ms.
+TEST(LivenessHistories, DISABLED_what_is_lent_from_another_device_does_not_make_a_silent_one_wait_longer) {
+  const QueueScript one{.process = 0, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
+  const QueueScript other{.process = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 0};
+  QueueScript lends = Ahead(1, 5);
+  lends.device = 1;
+  lends.command = milliseconds(30);
+  lends.wait = Wait::kKnown;
+  QueueScript beside = Ahead(3, 5);
+  beside.device = 1;
+  const QueueScript seldom{.process = 3,
+                           .priority = 5,
+                           .command = milliseconds(5),
+                           .pause = milliseconds(150),
+                           .start = milliseconds(108)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {one, lends, other, beside, seldom},
+              .length = milliseconds(400)});
+}
+
+TEST(LivenessHistories, a_watch_adds_up_between_the_tasks_of_a_more_urgent_program) {
+  const QueueScript urgent{
+      .process = 2, .priority = 10, .command = milliseconds(5), .pause = milliseconds(50)};
+  QueueScript waiter = Ahead(3, 5);
+  waiter.wait = Wait::kHidden;
+  const Event stop{.at = milliseconds(174),
+                   .kind = EventKind::kStop,
+                   .subject = 0,
+                   .length = microseconds(130404),
+                   .notice = microseconds(28095)};
+  const Event kill{.at = milliseconds(388), .subject = 1, .notice = microseconds(1267)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), Ahead(1, 0), urgent, waiter},
+              .events = {kill, stop},
+              .length = milliseconds(700)});
+}
+
+TEST(LivenessHistories, a_turn_is_on_every_device_where_its_process_competes) {
+  QueueScript second_here = Ahead(1, 5);
+  second_here.start = milliseconds(29);
+  QueueScript second_there = Ahead(1, 5);
+  second_there.device = 1;
+  QueueScript gone_there = Ahead(2, 10);
+  gone_there.device = 1;
+  gone_there.end = milliseconds(141);
+  QueueScript gone_here = Ahead(3, 5);
+  gone_here.end = milliseconds(228);
+  QueueScript waits_there = Ahead(4, 5);
+  waits_there.device = 1;
+  waits_there.wait = Wait::kHidden;
+  QueueScript urgent_here = Ahead(4, 10);
+  urgent_here.end = milliseconds(396);
+  ExpectKept(
+      {.processes = {kLevel3, kLevel3, {.level = 3, .reaction = microseconds(300)}, kLevel3, kLevel3},
+       .queues = {Ahead(0, 5), second_here, second_there, gone_there, gone_here, waits_there, urgent_here},
+       .length = milliseconds(600)});
+}
+
+// Not so yet: other hints make slices and holds anew, and the silence of the device counts from then on.
+TEST(LivenessHistories, DISABLED_other_hints_do_not_make_two_that_take_turns_wait_longer) {
+  QueueScript one = Ahead(0, -5);
+  QueueScript other = Ahead(1, -5);
+  one.wait = other.wait = Wait::kGang;
+  one.target = 1;
+  const QueueScript gone{.process = 2, .command = milliseconds(10), .commands = 4, .end = milliseconds(28)};
+  const Event raise{.at = milliseconds(122), .kind = EventKind::kHints, .subject = 0};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {one, other, gone},
+              .events = {raise},
+              .length = milliseconds(400)});
+}
+
+TEST(LivenessHistories, DISABLED_other_hints_of_the_awaited_queue_do_not_make_its_waiter_wait_longer) {
+  QueueScript waiter = Ahead(1, 0);
+  waiter.start = microseconds(31090);
+  waiter.wait = Wait::kHidden;
+  const QueueScript seldom{.process = 2, .priority = 10, .pause = milliseconds(150)};
+  const Event raise{.at = milliseconds(204), .kind = EventKind::kHints, .subject = 0};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, -5), waiter, seldom},
+              .events = {raise},
+              .length = milliseconds(500)});
+}
+
+// Not so yet: a process without level 3 is there, so that nobody has slices.
+TEST(LivenessHistories, DISABLED_a_wait_ends_in_time_after_a_more_urgent_process_was_killed) {
+  QueueScript urgent = Ahead(0, 10);
+  urgent.start = milliseconds(201);
+  const QueueScript other{
+      .process = 1, .command = milliseconds(30), .commands = 2, .pause = milliseconds(50)};
+  QueueScript awaited = Ahead(2, 0);
+  awaited.command = microseconds(20);
+  awaited.commands = 100;
+  QueueScript waiter{.process = 3, .priority = 5, .style = Style::kLaunchesAhead, .commands = 4};
+  waiter.start = milliseconds(107);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 2;
+  waiter.every = 2;
+  const Event kill{.at = milliseconds(356), .subject = 0, .notice = microseconds(2137)};
+  ExpectKept({.processes = {kLevel3, {.level = 1, .overrun = 1}, kLevel3, kLevel3},
+              .queues = {urgent, other, awaited, waiter},
+              .events = {kill},
+              .length = milliseconds(600)});
+}
+
+}  // namespace
+}  // namespace xsched::sched::sim

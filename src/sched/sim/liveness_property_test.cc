@@ -1,0 +1,57 @@
+// The promises (promises.h) in random histories (random_history.cc). Deterministic: the seeds are fixed.
+//
+//   XSCHED_HISTORIES=N  so many in each test
+//   XSCHED_SEED=N       other ones
+//
+// A history that breaks a promise is made smaller and printed as C++: it belongs into
+// liveness_histories_test.cc.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+
+#include "sched/sim/random_history.h"
+#include "sched/sim/world.h"
+
+namespace xsched::sched::sim {
+
+void showValue(const History& history, std::ostream& out) { out << ToString(history); }
+
+namespace {
+
+#ifdef XSCHED_FEWER_HISTORIES
+constexpr int kHistories = 1000;
+#else
+constexpr int kHistories = 100'000;
+#endif
+
+uint64_t Setting(const char* name, uint64_t usual) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? usual : std::strtoull(value, nullptr, 10);
+}
+
+void Check(uint64_t seed) {
+  rc::detail::TestParams params;
+  params.seed = Setting("XSCHED_SEED", 20'250'000) + seed;
+  params.maxSuccess = static_cast<int>(Setting("XSCHED_HISTORIES", kHistories));
+  std::cout << params.maxSuccess << " histories, seed " << params.seed << std::endl;
+  const auto property = [] {
+    const History history = *RandomHistory();
+    const Outcome outcome = Run(history);
+    if (!outcome.broken.empty()) RC_FAIL(outcome.broken);
+  };
+  rc::detail::TestMetadata metadata;
+  metadata.id = metadata.description = "the promises are kept";
+  const auto result = rc::detail::checkTestable(property, metadata, params);
+  std::ostringstream text;
+  rc::detail::printResultMessage(result, text);
+  EXPECT_TRUE(result.is<rc::detail::SuccessResult>()) << text.str();
+}
+
+TEST(LivenessProperties, the_promises_are_kept_in_random_histories) { Check(1); }
+TEST(LivenessProperties, the_promises_are_kept_in_as_many_other_histories) { Check(2); }
+
+}  // namespace
+}  // namespace xsched::sched::sim

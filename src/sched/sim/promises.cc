@@ -1,0 +1,228 @@
+#include "sched/sim/promises.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace xsched::sched::sim {
+namespace {
+
+constexpr Duration kLimit = milliseconds(100);
+constexpr Duration kAllowance = milliseconds(15);
+constexpr Duration kSettles = milliseconds(5);
+constexpr Duration kFirstWindow = milliseconds(8);  // of 10, as slices take time to be set
+constexpr int kNobody = std::numeric_limits<int>::min();
+
+size_t Index(int index) { return static_cast<size_t>(index); }
+
+std::string Milliseconds(Duration duration) { return std::to_string(duration / microseconds(1)) + " us"; }
+
+// How many of the watchdog's windows give so much time.
+int Windows(Duration needed) {
+  int windows = 1;
+  for (Duration window = kFirstWindow; needed > window; window *= 2, ++windows) needed -= window;
+  return windows;
+}
+
+}  // namespace
+
+void Promises::ClaimsChanged(XPolicyType policy, Duration timeslice) {
+  policy_ = policy;
+  timeslice_ = timeslice;
+  std::fill(std::begin(entitled_), std::end(entitled_), Entitlement{});
+  std::fill(std::begin(waits_), std::end(waits_), HiddenWait{});
+}
+
+void Promises::NotGivenBack(TimePoint now, const std::string& what) {
+  until_ = now;
+  Break("promise 3: " + what);
+}
+
+void Promises::Break(const std::string& what) {
+  if (broken_.empty()) broken_ = "at " + Milliseconds(until_.time_since_epoch()) + ": " + what;
+}
+
+void Promises::Hold(TimePoint from, Duration elapsed) {
+  until_ = from + elapsed;
+  Look();
+  for (int device = 0; device < kMaxDevices; ++device) NoDeviceStandsStill(device, elapsed);
+  if (policy_ != kPolicyHighestPriorityFirst && policy_ != kPolicyUtilizationPartition) return;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    TheNextOneRuns(i, elapsed);
+    HiddenWaitsEnd(i, elapsed);
+  }
+}
+
+bool Promises::IsPresent(const QueueModel& queue) const {
+  const ProcessModel& process = processes_[Index(queue.script->process)];
+  return queue.exists && queue.HasHead() && !queue.suspended && !process.stopped && !process.seen_stopped;
+}
+
+bool Promises::IsRunnable(const QueueModel& queue) const {
+  return IsPresent(queue) && (queue.stage == Stage::kHeld || queue.stage == Stage::kExecutes);
+}
+
+int Promises::Claim(const QueueModel& queue) const {
+  if (policy_ == kPolicyUtilizationPartition) return queue.hints.utilization > 0 ? 1 : 0;
+  return queue.hints.priority;
+}
+
+void Promises::LendClaims() {
+  bool waits = false;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    lent_[i] = Claim(queues_[i]);
+    waits |= queues_[i].stage == Stage::kAwaits || queues_[i].stage == Stage::kSpins;
+  }
+  for (size_t length = 0; waits && length < queues_.size(); ++length) {
+    waits = false;
+    for (size_t i = 0; i < queues_.size(); ++i) {
+      if (queues_[i].stage != Stage::kAwaits && queues_[i].stage != Stage::kSpins) continue;
+      int& owner = lent_[Index(queues_[i].script->target)];
+      waits |= owner < lent_[i];
+      owner = std::max(owner, lent_[i]);
+    }
+  }
+}
+
+void Promises::Look() {
+  LendClaims();
+  for (Standing& standing : standing_) {
+    standing =
+        Standing{.best = kNobody, .best_waiting = kNobody, .best_at_work = kNobody, .still = standing.still};
+  }
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    const QueueModel& queue = queues_[i];
+    runnable_[i] = IsRunnable(queue);
+    Standing& standing = standing_[queue.script->device];
+    if (queue.exists && queue.hints.utilization > 0) {
+      ++standing.with_share;
+      standing.shares += queue.hints.utilization;
+    }
+    if (queue.rate > 0) {
+      standing.works = true;
+      standing.best_at_work = std::max(standing.best_at_work, lent_[i]);
+    }
+    if (runnable_[i]) standing.best = std::max(standing.best, lent_[i]);
+    standing.present += queue.HasHead();
+    standing.waits |= IsPresent(queue) && !runnable_[i];
+    if (IsPresent(queue)) standing.best_waiting = std::max(standing.best_waiting, lent_[i]);
+  }
+}
+
+void Promises::NoDeviceStandsStill(int device, Duration elapsed) {
+  Standing& standing = standing_[device];
+  if (standing.works || standing.best == kNobody) {
+    standing.still = {};
+    return;
+  }
+  standing.still += elapsed;
+  if (standing.still > kLimit + kAllowance)
+    Break("promise 1: device " + std::to_string(device) + " stands still for " +
+          Milliseconds(standing.still));
+}
+
+// Processes beside its own that may take turns with it. There is one ring of turns for all devices.
+int Promises::Equals(size_t index) const {
+  const QueueModel& queue = queues_[index];
+  bool counted[kMaxProcesses] = {};
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    const QueueModel& other = queues_[i];
+    if (!other.exists || !other.HasHead() || other.suspended) continue;
+    if (other.script->device != queue.script->device || lent_[i] >= Claim(queue))
+      counted[other.script->process] = true;
+  }
+  counted[queue.script->process] = false;
+  return static_cast<int>(std::count(std::begin(counted), std::end(counted), true));
+}
+
+void Promises::Stopped(int process) {
+  for (const QueueModel& queue : queues_) {
+    if (queue.script->process == process && queue.HasHead()) standing_[queue.script->device].still = {};
+  }
+  for (Entitlement& entitled : entitled_) entitled.stop = true;
+}
+
+void Promises::StopNoticed() {
+  Look();
+  for (Standing& standing : standing_) {
+    if (standing.waits) standing.still = {};
+  }
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    entitled_[i].stop = true;
+    if (standing_[queues_[i].script->device].best_waiting <= Claim(queues_[i])) continue;
+    entitled_[i].in_one_piece = entitled_[i].without_work = {};
+  }
+}
+
+void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
+  const QueueModel& queue = queues_[index];
+  Entitlement& entitled = entitled_[index];
+  const Standing& standing = standing_[queue.script->device];
+  const int claim = Claim(queue);
+  if (queue.rate > 0 || !IsPresent(queue)) entitled = {};
+  if (queue.rate > 0) return;
+  if (!runnable_[index] || standing.best > claim) {
+    entitled.in_one_piece = entitled.without_work = {};
+    return;
+  }
+  const Duration unsettled = std::max(Duration::zero(), kSettles - entitled.in_one_piece);
+  const Duration counted = std::max(Duration::zero(), elapsed - unsettled);
+  entitled.in_one_piece += elapsed;
+  entitled.without_work += counted;
+  if (standing.best_waiting <= claim) entitled.in_all += counted;
+  entitled.equals = std::max(entitled.equals, Equals(index));
+  Duration limit = kLimit * std::max(1, entitled.equals + entitled.stop) + kAllowance;
+  if (policy_ == kPolicyUtilizationPartition && queue.hints.utilization > 0) {
+    entitled.uses = std::max(entitled.uses, standing.shares / queue.hints.utilization + standing.with_share);
+    limit += Duration(static_cast<int64_t>(3 * entitled.uses * static_cast<double>(timeslice_.count())));
+  }
+  if (std::max(entitled.without_work, entitled.in_all) <= limit) return;
+  Break("promise 2: queue " + std::to_string(index) + " does not run for " +
+        Milliseconds(std::max(entitled.without_work, entitled.in_all)) + ", of " + Milliseconds(limit) +
+        " at most, though nobody's claim is better");
+}
+
+// Whose work it is in the end that this one waits for.
+size_t Promises::Awaited(size_t index) const {
+  const auto waits = [](const QueueModel& queue) {
+    return queue.stage == Stage::kAwaits || queue.stage == Stage::kSpins;
+  };
+  size_t root = index;
+  for (size_t length = 0; length < queues_.size() && waits(queues_[root]); ++length)
+    root = Index(queues_[root].script->target);
+  return root;
+}
+
+void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
+  const QueueModel& queue = queues_[index];
+  if (queue.stage != Stage::kSpins) return;
+  HiddenWait& wait = waits_[index];
+  if (wait.command != queue.arrived) wait = {.command = queue.arrived};
+  const size_t root = Awaited(index);
+  const QueueModel& awaited = queues_[root];
+  if (!IsPresent(queue) || !runnable_[root]) wait.held_up = {};
+  if (awaited.rate > 0) wait.needed += elapsed;
+  const bool apart = queue.script->device != awaited.script->device;
+  if (apart && awaited.rate > 0) wait.held_up = {};
+  if (!runnable_[root] || awaited.rate > 0 || !IsPresent(queue)) return;
+  // A queue that is held or off waits for its own turn as well.
+  const ProcessModel& process = processes_[Index(queue.script->process)];
+  if (queue.hold || !devices_.MayUse(process, queue.script->device)) return;
+  const Standing& there = standing_[awaited.script->device];
+  if (policy_ == kPolicyUtilizationPartition ? there.best_at_work > 0 || Claim(awaited) > 0
+                                             : there.best_waiting > lent_[index]) {
+    if (wait.needed > wait.cut_at) wait.held_up = {};
+    wait.cut_at = wait.needed;
+    return;
+  }
+  wait.held_up += elapsed;
+  const Duration next = std::max<Duration>(awaited.script->command, kTakenAsOne);
+  const Duration left = Duration(static_cast<int64_t>(awaited.head_left)) + next;
+  const Duration needed = wait.needed + left * standing_[awaited.script->device].present;
+  const Duration limit = kLimit * (Windows(needed) + (apart ? 2 : 0)) + kAllowance;
+  if (wait.held_up <= limit) return;
+  Break("promise 4: queue " + std::to_string(index) + " waits for queue " + std::to_string(root) +
+        ", which is kept from working for " + Milliseconds(wait.held_up) + ", of " + Milliseconds(limit) +
+        " at most");
+}
+
+}  // namespace xsched::sched::sim
