@@ -21,40 +21,64 @@ SocketPath Format(const char* format, Args... args) {
   return path;
 }
 
-// A folder in /tmp is trusted only if nobody else can put a socket there.
-bool IsPrivateFolder(const char* folder) {
-  struct stat status {};
-  return lstat(folder, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 bool IsSocket(const SocketPath& path) {
   struct stat status {};
   return stat(path.text, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
+// Null: there is none, or none that is safe. (sudo may leave a user's to root.)
 const char* RuntimeFolder() {
   const char* folder = getenv("XDG_RUNTIME_DIR");
-  return folder != nullptr && folder[0] == '/' ? folder : nullptr;
+  return folder != nullptr && folder[0] == '/' && CheckSocketFolder(folder) ? folder : nullptr;
+}
+
+SocketPath UserServerFolder() {
+  if (const char* folder = RuntimeFolder()) return Format("%s/xsched", folder);
+  return Format("/tmp/xsched-%u", geteuid());
 }
 
 }  // namespace
 
 SocketPath SystemServerSocket() { return Format("%s", "/run/xsched/xserver.sock"); }
 
-SocketPath UserServerSocket() {
-  if (const char* folder = RuntimeFolder()) return Format("%s/xsched/xserver.sock", folder);
-  return Format("/tmp/xsched-%u/xserver.sock", geteuid());
+SocketPath UserServerSocket() { return Format("%s/xserver.sock", UserServerFolder().text); }
+
+Result<> CheckSocketFolder(const char* folder) {
+  struct stat status {};
+  if (lstat(folder, &status) != 0) return Error::FromErrno(errno, "cannot look at the folder %s", folder);
+  auto is_ours = [&status] { return status.st_uid == geteuid() || status.st_uid == 0; };
+  // A link may be ours, and then leads where we meant it to.
+  if (is_ours() && S_ISLNK(status.st_mode) && stat(folder, &status) != 0) {
+    return Error::FromErrno(errno, "cannot look at the folder %s", folder);
+  }
+  if (!is_ours()) {
+    return Error::Make("%s belongs to user %u, who could put another server there", folder, status.st_uid);
+  }
+  if (!S_ISDIR(status.st_mode)) return Error::Make("%s is not a folder", folder);
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return Error::Make("others may write to the folder %s, and could put another server there", folder);
+  }
+  return {};
+}
+
+Result<> CheckUserServerFolder() {
+  SocketPath folder = UserServerFolder();
+  Result<> checked = CheckSocketFolder(folder.text);
+  // The server will make it.
+  if (!checked && checked.error().errnum() == ENOENT) return {};
+  return checked;
 }
 
 SocketPath FindServerSocket() {
   const char* chosen = getenv("XSCHED_SOCKET");
   if (chosen != nullptr && chosen[0] != '\0') return Format("%s", chosen);
   SocketPath user = UserServerSocket();
-  bool trusted = RuntimeFolder() != nullptr || IsPrivateFolder(Format("/tmp/xsched-%u", geteuid()).text);
+  bool trusted = static_cast<bool>(CheckSocketFolder(UserServerFolder().text));
   if (trusted && IsSocket(user)) return user;
   SocketPath system = SystemServerSocket();
-  return IsSocket(system) ? system : user;
+  // Nobody else can make the user's path where that is not there yet, but in /tmp anybody can.
+  bool safe = trusted || (RuntimeFolder() != nullptr && CheckUserServerFolder());
+  return safe && !IsSocket(system) ? user : system;
 }
 
 Result<UniqueFd> ConnectToServer(const SocketPath& path) {

@@ -14,18 +14,24 @@
 
 namespace xsched::ipc {
 
-// The socket's path: XSCHED_SOCKET if set; else $XDG_RUNTIME_DIR/xsched/xserver.sock if it exists; else
-// /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is /tmp/xsched-<uid>/xserver.sock, used
-// only if that folder belongs to the user and nobody else may write there.
+// The socket's path: XSCHED_SOCKET if set; else the user's, $XDG_RUNTIME_DIR/xsched/xserver.sock, if it
+// exists; else /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is
+// /tmp/xsched-<uid>/xserver.sock. A folder in which another user could put a socket is not used: whose server
+// it is decides when this program runs.
 struct SocketPath {
   char text[108];
 };
-// Where a client finds a server now (the user's own first, then the system's); the user's path if there is
-// none.
+// Where a client finds a server now: the user's own first, then the system's. Where there is none, the path
+// at which the user's would be, or the system's if that one would not be safe.
 SocketPath FindServerSocket();
 // Where a per-user server listens, and the system's.
 SocketPath UserServerSocket();
 SocketPath SystemServerSocket();
+
+// Can nobody but this user and root put a socket into `folder`? The error says why not, in a sentence.
+Result<> CheckSocketFolder(const char* folder);
+// The same of the folder of UserServerSocket. One that does not exist yet is in order.
+Result<> CheckUserServerFolder();
 
 // A non-blocking, close-on-exec SEQPACKET connection.
 Result<UniqueFd> ConnectToServer(const SocketPath& path);

@@ -63,6 +63,53 @@ TEST_F(Paths, without_a_runtime_folder_the_users_path_is_in_tmp) {
   EXPECT_EQ(UserServerSocket().text, expected);
 }
 
+TEST_F(Paths, a_folder_to_which_others_may_write_is_not_looked_into) {
+  std::filesystem::create_directory(folder_ + "/xsched");
+  UniqueFd listener = ListenAt(folder_ + "/xsched/xserver.sock");
+  for (mode_t mode : {0777, 0775, 01777}) {
+    ASSERT_EQ(chmod((folder_ + "/xsched").c_str(), mode), 0);
+    EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text) << mode;
+    Result<> checked = CheckUserServerFolder();
+    ASSERT_FALSE(checked);
+    EXPECT_NE(std::string(checked.error().text()).find(folder_ + "/xsched"), std::string::npos);
+  }
+  ASSERT_EQ(chmod((folder_ + "/xsched").c_str(), 0755), 0);
+  EXPECT_EQ(FindServerSocket().text, folder_ + "/xsched/xserver.sock");
+  EXPECT_TRUE(CheckUserServerFolder());
+}
+
+TEST_F(Paths, a_folder_that_another_user_has_made_is_not_looked_into) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
+  std::filesystem::create_directory(folder_ + "/xsched");
+  UniqueFd listener = ListenAt(folder_ + "/xsched/xserver.sock");
+  ASSERT_EQ(chown((folder_ + "/xsched").c_str(), 54321, 54321), 0);
+  EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+  EXPECT_NE(std::string(CheckUserServerFolder().error().text()).find("belongs to user 54321"),
+            std::string::npos);
+  // A link of theirs to a folder of ours is no better.
+  std::filesystem::create_directory(folder_ + "/ours");
+  std::filesystem::remove_all(folder_ + "/xsched");
+  std::filesystem::create_directory_symlink(folder_ + "/ours", folder_ + "/xsched");
+  EXPECT_TRUE(CheckUserServerFolder()) << "it is ours still";
+  ASSERT_EQ(lchown((folder_ + "/xsched").c_str(), 54321, 54321), 0);
+  EXPECT_FALSE(CheckUserServerFolder());
+}
+
+TEST_F(Paths, a_runtime_folder_of_another_user_is_not_ours_because_the_environment_says_so) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
+  ASSERT_EQ(chown(folder_.c_str(), 54321, 54321), 0);
+  EXPECT_EQ(UserServerSocket().text, "/tmp/xsched-" + std::to_string(geteuid()) + "/xserver.sock");
+}
+
+TEST_F(Paths, where_there_is_no_server_the_path_is_one_that_nobody_else_can_make) {
+  if (std::filesystem::exists(SystemServerSocket().text)) GTEST_SKIP() << "the system has a server";
+  EXPECT_EQ(FindServerSocket().text, folder_ + "/xsched/xserver.sock");
+  unsetenv("XDG_RUNTIME_DIR");
+  std::string in_tmp = "/tmp/xsched-" + std::to_string(geteuid());
+  if (std::filesystem::exists(in_tmp)) GTEST_SKIP() << in_tmp << " is there";
+  EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+}
+
 TEST_F(Paths, a_path_that_is_too_long_is_an_error_and_not_a_shorter_path) {
   setenv("XSCHED_SOCKET", std::string(200, 'x').c_str(), 1);
   EXPECT_STREQ(FindServerSocket().text, "");

@@ -52,11 +52,23 @@ inline constexpr uint32_t kFlagSliced = 1u << 2;  // … by other processes only
 inline constexpr int kMaxDependencies = 4;
 
 // A wait for another queue of the same process: until it has retired its command number `until`.
+//
+// A slot stays as it is when the wait is over, and the other queue's block may have another queue by then:
+// `generation` says which one is meant. 0 (clients that do not say it): whichever has the block.
 struct DependencySlot {
-  std::atomic<uint64_t> until;  // 0: empty
-  std::atomic<uint32_t> queue;  // index of the other queue's control block
-  uint32_t reserved;
+  std::atomic<uint64_t> until;       // 0: empty
+  std::atomic<uint32_t> queue;       // index of the other queue's control block
+  std::atomic<uint32_t> generation;  // of the other queue's handle
 };
+
+// Of an XQueueHandle: which of the queues that have had its block it names. Never 0 for a handle.
+constexpr uint32_t HandleGeneration(uint64_t handle) { return static_cast<uint32_t>(handle >> 24); }
+
+// Does the slot mean the queue with `handle` (0: not known), which has the block now?
+inline bool MeansQueue(const DependencySlot& slot, uint64_t handle) {
+  const uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  return generation == 0 || handle == 0 || generation == HandleGeneration(handle);
+}
 
 struct alignas(128) ControlBlock {
   // Written by the scheduler, but for `open`.

@@ -30,7 +30,8 @@ namespace xsched::ipc {
 
 inline constexpr uint16_t kMajor = 1;
 // 1: kProcessSlice; kQueueHints from the server; kReply to agents.
-inline constexpr uint16_t kMinor = 1;
+// 2: Hello::job; QueueInfo says why a queue waits; agents ping while anything is taken from them.
+inline constexpr uint16_t kMinor = 2;
 inline constexpr uint32_t kMaxMessage = 1024;  // bytes; a longer packet is an error
 
 enum class MessageType : uint16_t {
@@ -75,6 +76,7 @@ struct Hello {
   Role role;
   int32_t pid;    // as the client sees itself; for display only
   char name[64];  // program name; for display only
+  uint64_t job;   // agents of one job (XSCHED_JOB) send the same number; 0: none
 };
 
 struct Welcome {
@@ -230,7 +232,20 @@ struct QueueInfo {
   uint64_t incidents;
   char name[64];
   char device_name[96];
+  // Why a queue that has work does not run.
+  uint32_t wait_reason;  // sched::WaitReason, or one of those below
+  int32_t waits_for_pid;
+  uint64_t waits_for_queue;   // kHeld: the queue with the best claim; 0: see waits_for_pid
+  uint64_t waiting_since_ns;  // how long ago it began to wait
+  char waits_for_name[64];
 };
+
+// QueueInfo::wait_reason: what the server alone knows.
+inline constexpr uint32_t kWaitProcessStopped = 100;
+inline constexpr uint32_t kWaitProcessSilent = 101;  // it was asked, and does not answer
+// QueueInfo::waits_for_pid where waits_for_queue is 0.
+inline constexpr int32_t kWaitsForUnknown = 0;
+inline constexpr int32_t kWaitsForAnotherUser = -1;  // whose queues the caller may not see
 
 enum : uint32_t {
   kHintPriority = 1u << 0,

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <new>
@@ -64,10 +66,12 @@ Result<MappedSegment> MapSegment(int memfd) {
     return Error::Make("the segment has %lld bytes instead of %zu", static_cast<long long>(status.st_size),
                        kSegmentSize);
   }
-  // Huge pages may be missing when they are first touched, which would kill who touches them.
-  if (status.st_blksize != static_cast<blksize_t>(sysconf(_SC_PAGESIZE))) {
-    return Error::Make("the segment is not made of ordinary pages");
-  }
+  // Reserved huge pages may be missing when they are first touched, which would kill who touches them. The
+  // block size does not tell: where the kernel makes shared memory of huge pages by itself (shmem_enabled),
+  // it is a huge page's as well.
+  struct statfs filesystem {};
+  if (fstatfs(memfd, &filesystem) != 0) return Error::FromErrno(errno, "cannot look at the segment");
+  if (filesystem.f_type == HUGETLBFS_MAGIC) return Error::Make("the segment is not made of ordinary pages");
   Result<MappedSegment> mapping = Map(memfd);
   if (!mapping) return mapping;
   const SegmentHeader& header = (*mapping)->header;

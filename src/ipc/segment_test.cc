@@ -5,12 +5,26 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <thread>
 #include <vector>
+
+namespace {
+
+bool shared_memory_is_huge = false;
+
+}  // namespace
+
+// In place of the C library's: as where /sys/kernel/mm/transparent_hugepage/shmem_enabled says "always".
+int fstat(int fd, struct stat* status) noexcept {
+  const auto result = static_cast<int>(syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH));
+  if (result == 0 && shared_memory_is_huge) status->st_blksize = 2 << 20;
+  return result;
+}
 
 namespace xsched::ipc {
 namespace {
@@ -54,6 +68,15 @@ TEST(Segment, an_unused_one_uses_a_page) {
   struct stat status {};
   ASSERT_EQ(fstat(owned->memfd.get(), &status), 0);
   EXPECT_LE(status.st_blocks * 512, 4096);
+}
+
+TEST(Segment, one_whose_pages_the_kernel_makes_huge_by_itself_is_as_good) {
+  auto owned = CreateSegment();
+  ASSERT_TRUE(owned);
+  shared_memory_is_huge = true;
+  auto mapped = MapSegment(owned->memfd.get());
+  shared_memory_is_huge = false;
+  EXPECT_TRUE(mapped) << mapped.error().text();
 }
 
 TEST(Segment, a_file_is_refused) {
