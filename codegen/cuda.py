@@ -222,9 +222,8 @@ def write_map():
     return """/* Written by codegen/cuda.py.
  *
  * The wrappers have no version, as the driver's functions have none. All else is compiled hidden, but for what the C++
- * language makes visible. dlsym has the versions under which programs look for it, whatever C library they were built with.
+ * language makes visible. dlsym has the version under which programs look for it; the older one is in dl_hooks.map.
  */
-GLIBC_2.2.5 { global: dlsym; dlclose; };
 GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
 """
 

@@ -312,10 +312,9 @@ def write_map():
     return """/* Written by codegen/hip.py.
  *
  * The wrappers have no version: they then stand for any that a program asks for (hip_4.2 and so on). All else is compiled
- * hidden, but for what the C++ language makes visible; _ZN8hip_impl is the runtime's. dlsym has the versions under which programs look for it, whatever C
- * library they were built with.
+ * hidden, but for what the C++ language makes visible; _ZN8hip_impl is the runtime's. dlsym has the version under which
+ * programs look for it; the older one is in dl_hooks.map.
  */
-GLIBC_2.2.5 { global: dlsym; dlclose; };
 GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-MO-Za-z]*; _ZN[!8]*; __cxa_*; xsched_*; XSched*; };
 """
 

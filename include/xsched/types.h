@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* A device: (XDeviceType << 32) | XDeviceId. */
+/* A device: (XDeviceType << 32) | XDeviceId. An instance of a GPU that is divided (MIG) has its own number above bit 40. */
 typedef uint64_t XDevice;
 /* A device within its type; the PCI address where it has one, so that all processes agree on it. */
 typedef uint32_t XDeviceId;

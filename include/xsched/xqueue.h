@@ -39,7 +39,8 @@ XSCHED_API XResult XQueueSetPreemptLevel(XQueueHandle xq, int64_t level);
 XSCHED_API XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size);
 
 /* Hands a command over, to be launched in order, from a thread of XSched's, when the queue may run. Returns at once, or,
- * with kQueueCreateFlagBlockingSubmit, when it has been launched.
+ * with kQueueCreateFlagBlockingSubmit, when it has been launched. When it has finished, its memory is given back: it need not
+ * be destroyed, but may be, and may be waited for; nothing else can be done with it.
  * Errors: kXSchedErrorNotAllowed: submitted before; kXSchedErrorInvalidValue: a command of another platform. */
 XSCHED_API XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd);
 

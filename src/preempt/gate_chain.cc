@@ -12,15 +12,21 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
-// REQUIRES: the lock.
+// REQUIRES: appending_.
 void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
-  if (upto <= now.retired || upto <= last_marker_ || !driver.AppendMarker(upto)) return;
+  {
+    MutexLock lock(mutex_);
+    if (upto <= now.retired || upto <= last_marker_) return;
+  }
+  if (!driver.AppendMarker(upto)) return;
+  MutexLock lock(mutex_);
   last_marker_ = upto;
   last_marker_at_ = now.time;
 }
 
-// Puts a marker if one is due; tells whether a gate is. REQUIRES: the lock.
-bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+// REQUIRES: appending_.
+GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limits& limits) {
+  MutexLock lock(mutex_);
   uint64_t before = number - 1;
   if (now.retired >= before) {
     // The queue was idle: the program's own waits may have retired commands that no marker told of.
@@ -43,26 +49,40 @@ bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, Gate
       now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
   bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
   bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
-  if (gate_now || batch_full || progress_due) PutMarker(std::min(before, now.launched), now, driver);
-  return gate_now;
+  const bool marker = gate_now || batch_full || progress_due;
+  return {marker ? std::min(before, now.launched) : 0, gate_now};
+}
+
+// Puts a marker if one is due; tells whether a gate is. REQUIRES: appending_.
+bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  const Due due = WhatIsDue(number, now, limits);
+  if (due.marker != 0) PutMarker(due.marker, now, driver);
+  return due.gate;
 }
 
 bool GateChain::MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
-  MutexLock lock(mutex_);
+  MutexLock appending(appending_);
   return Mark(number, now, limits, driver);
 }
 
 void GateChain::MarkLaunched(const Now& now, GateDriver& driver) {
-  MutexLock lock(mutex_);
+  MutexLock appending(appending_);
   PutMarker(now.launched, now, driver);
 }
 
 void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
-  MutexLock lock(mutex_);
+  MutexLock appending(appending_);
   if (!Mark(number, now, limits, driver) || gates_failed_) return;
 
   Gate gate{0, number - 1};
-  if (closed_.Reserve() && driver.AppendGate(&gate.token)) {
+  bool room;
+  {
+    MutexLock lock(mutex_);
+    room = closed_.Reserve();
+  }
+  // Only this thread pushes, and a pop takes no room: what was reserved is still there.
+  if (room && driver.AppendGate(&gate.token)) {
+    MutexLock lock(mutex_);
     [[maybe_unused]] bool pushed = closed_.Push(gate);
     closed_count_.fetch_add(1, std::memory_order_release);
     return;
@@ -71,24 +91,32 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
   XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
 }
 
-int GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver) {
-  if (!HasClosed()) return 0;
+// REQUIRES: opening_.
+bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) {
   MutexLock lock(mutex_);
-  if (now.hold) return 0;
+  if (closed_.empty()) return false;
+  *gate = closed_.front();
   const int64_t limit = pace_.Limit(limits.threshold, limits.latency);
-  int opened = 0;
-  while (!closed_.empty()) {
-    const Gate gate = closed_.front();
-    uint64_t in_flight = gate.after > now.retired ? gate.after - now.retired : 0;
-    uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
-    uint64_t batch = next_end > gate.after ? next_end - gate.after : 0;
-    if (now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit)) break;
-    if (in_flight == 0) busy_since_ = now.time;
-    closed_.Pop();
-    closed_count_.fetch_sub(1, std::memory_order_release);
-    driver.OpenGate(gate.token);
-    ++opened;
+  uint64_t in_flight = gate->after > now.retired ? gate->after - now.retired : 0;
+  uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
+  uint64_t batch = next_end > gate->after ? next_end - gate->after : 0;
+  if (now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit)) return false;
+  if (in_flight == 0) busy_since_ = now.time;
+  closed_.Pop();
+  closed_count_.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+int GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
+                       IfBusy if_busy) {
+  if (now.hold || !HasClosed()) return 0;
+  if (!opening_.TryLock()) {
+    if (if_busy == IfBusy::kReturn) return kBusy;
+    opening_.Lock();
   }
+  int opened = 0;
+  for (Gate gate; PopOpenable(submitted, now, limits, &gate); ++opened) driver.OpenGate(gate.token);
+  opening_.Unlock();
   return opened;
 }
 
@@ -115,6 +143,8 @@ void GateChain::Reset() {
 }
 
 void GateChain::ResetAfterFork() {
+  appending_.ResetAfterFork();
+  opening_.ResetAfterFork();
   mutex_.ResetAfterFork();
   closed_.Clear();
   closed_count_.store(0, std::memory_order_relaxed);

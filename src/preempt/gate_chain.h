@@ -7,9 +7,9 @@
 // gate comes when the limit is reached, when the queue is told to hold (the tail gate), and every batch
 // behind another gate. Advance opens gates, front first, as commands retire, while the queue may run.
 //
-// Thread-safe. The driver is called with this chain's lock held: a driver's callback may call HwQueueRetired,
-// which takes no lock; program code that a driver runs inside such a call passes through unscheduled
-// (ReentrancyGuard).
+// Thread-safe. A call of the driver may block, so the state has a lock of its own, which is never held around
+// one: a launching thread that stands in the driver does not keep the agent from opening gates. Two more
+// locks keep the driver's calls in order, one for what is appended and one for what is opened.
 #pragma once
 
 #include <atomic>
@@ -61,8 +61,12 @@ class GateChain {
   // For queues without gates: puts a marker behind what has been launched, unless one is there.
   void MarkLaunched(const Now& now, GateDriver& driver);
 
-  // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened.
-  int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver);
+  // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened, or
+  // kBusy: another thread is opening gates, and the caller did not want to wait for it.
+  static constexpr int kBusy = -1;
+  enum class IfBusy { kWait, kReturn };
+  int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
+              IfBusy if_busy = IfBusy::kWait);
 
   // Commands up to `retired` have finished.
   void OnRetired(uint64_t retired, TimePoint now);
@@ -82,10 +86,19 @@ class GateChain {
     uint64_t after;  // the last command before it
   };
 
-  void PutMarker(uint64_t upto, const Now& now, GateDriver& driver);
-  bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
+  struct Due {
+    uint64_t marker;  // 0: none
+    bool gate;
+  };
 
-  Mutex mutex_;
+  void PutMarker(uint64_t upto, const Now& now, GateDriver& driver);
+  Due WhatIsDue(uint64_t number, const Now& now, const Limits& limits);
+  bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver);
+  bool PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate);
+
+  Mutex appending_;  // taken before mutex_; held around calls of the driver
+  Mutex opening_;    // taken before mutex_; held around calls of the driver
+  Mutex mutex_;      // guards what follows
   Fifo<Gate> closed_;
   std::atomic<uint32_t> closed_count_{0};
   uint64_t last_marker_ = 0;
@@ -93,7 +106,7 @@ class GateChain {
   uint64_t seen_retired_ = 0;
   TimePoint busy_since_{};  // the device cannot have begun on what is in flight before this
   Pace pace_;
-  bool gates_failed_ = false;
+  bool gates_failed_ = false;  // under appending_
 };
 
 }  // namespace xsched::preempt

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace xsched::preempt {
@@ -205,6 +208,74 @@ TEST_F(GateChainTest, a_driver_that_refuses_gates_leaves_the_queue_running) {
   EXPECT_FALSE(chain_.HasClosed());
   Run(1000);
   EXPECT_EQ(queue_.ran.size(), 20u);
+}
+
+// A driver one of whose calls does not come back until it is let go.
+class BlockingDriver final : public GateDriver {
+ public:
+  bool AppendGate(uint64_t* gate) override {
+    *gate = ++gates_;
+    if (block_appending) Block(append_entered);
+    return true;
+  }
+  void OpenGate(uint64_t) override {
+    if (block_opening) Block(open_entered);
+    opened.fetch_add(1);
+  }
+  bool AppendMarker(uint64_t) override { return true; }
+
+  void Block(std::promise<void>& entered) {
+    entered.set_value();
+    let_go.get_future().wait();
+  }
+
+  std::promise<void> append_entered;
+  std::promise<void> open_entered;
+  std::promise<void> let_go;
+  std::atomic<bool> block_appending{false};
+  std::atomic<bool> block_opening{false};
+  std::atomic<int> opened{0};
+
+ private:
+  uint64_t gates_ = 0;
+};
+
+TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not_keep_gates_closed) {
+  GateChain chain;
+  BlockingDriver driver;
+  const GateChain::Limits limits{16, 1, microseconds(2000)};
+  GateChain::Now now{0, true, true, false, TimePoint{}};
+  chain.BeforeLaunch(1, now, limits, driver);
+  driver.block_appending = true;
+  std::thread launching([&] { chain.BeforeLaunch(2, now, limits, driver); });
+  driver.append_entered.get_future().wait();
+
+  GateChain::Now free = now;
+  free.hold = false;
+  auto advanced = std::async(std::launch::async, [&] { return chain.Advance(1, free, limits, driver); });
+  EXPECT_EQ(advanced.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  EXPECT_EQ(driver.opened, 1);
+  driver.let_go.set_value();
+  launching.join();
+  EXPECT_EQ(chain.Advance(2, free, limits, driver), 1);
+}
+
+TEST(GateChainAndAThreadInTheDriver, who_must_not_wait_is_told_that_another_thread_opens_gates) {
+  GateChain chain;
+  BlockingDriver driver;
+  const GateChain::Limits limits{16, 1, microseconds(2000)};
+  GateChain::Now now{0, true, true, false, TimePoint{}};
+  chain.BeforeLaunch(1, now, limits, driver);
+  chain.BeforeLaunch(2, now, limits, driver);
+  now.hold = false;
+  driver.block_opening = true;
+  std::thread opening([&] { chain.Advance(2, now, limits, driver); });
+  driver.open_entered.get_future().wait();
+  driver.block_opening = false;
+  EXPECT_EQ(chain.Advance(2, now, limits, driver, GateChain::IfBusy::kReturn), GateChain::kBusy);
+  driver.let_go.set_value();
+  opening.join();
+  EXPECT_EQ(driver.opened, 2);
 }
 
 }  // namespace

@@ -59,10 +59,14 @@ typedef struct XHwQueueOps {
   bool (*finished)(void* hwq);
 
   // ---- Urgency within the process ----
-  // The queue is so many steps more urgent than the program's others (less, if negative; 0: as the program
-  // made it): where both could run, the device is to prefer it, as far as it can. From any thread, one call
-  // at a time. kXSchedErrorNotAllowed: not now. Null: the device makes no difference.
-  XResult (*set_urgency)(void* hwq, int steps);
+  // The queue is so many steps more urgent than the least urgent of the process's queues on the device; 0: as
+  // the program made it. Only remembered. From any thread, one call at a time.
+  void (*note_urgency)(void* hwq, int steps);
+  // Where both could run, the device is to prefer the more urgent queue, as far as it can; among equals the
+  // program's own order stays. Called when what was noted of any queue has changed. From any thread, one call
+  // at a time; the HAL opens gates (preempt::Barrier) around what may wait for them. kXSchedErrorNotAllowed:
+  // not now. Null, both: the device makes no difference.
+  XResult (*apply_urgency)(void* hwq);
 
   // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
   void (*flush)(void* hwq);
@@ -74,8 +78,10 @@ typedef struct XHwQueueOps {
   XResult (*reactivate)(void* hwq);
   // The running command stops; without a deactivate: all of the process stops on the queue's device.
   XResult (*interrupt)(void* hwq);
-  XResult (*restore)(void* hwq);  // … and goes on where it stopped
-  bool deactivate_interrupts;     // deactivate stops the running command as well
+  // … and goes on where it stopped. An error: it does not yet, and this is to be called again. A HAL that
+  // tries again by itself (XProcessOps::settle) reports success.
+  XResult (*restore)(void* hwq);
+  bool deactivate_interrupts;  // deactivate stops the running command as well
   bool time_slices;  // at level 3 the device divides its time between this process and others (XProcessOps)
 
   // The queue keeps itself alive between these two while XSched still has work in it (the program let it go).
@@ -90,6 +96,8 @@ typedef struct XHwQueueInfo {
   XDevice device;           // the same number in every process that uses this device
   const char* device_name;  // for people; copied
   uint64_t key;  // the driver's handle (cl_command_queue, CUstream, …): one HwQueue per key and platform
+  // What some calls of the driver wait for as a whole (a CUDA context); 0: there are no such calls.
+  uint64_t context;
 } XHwQueueInfo;
 
 // Registers a hardware queue. kXSchedErrorNotAllowed: `key` is registered already; *out is then that queue's
@@ -110,10 +118,13 @@ XSCHED_PRIVATE void HwQueueRetired(uint64_t ticket);
 typedef struct XProcessOps {
   size_t size;
   // The process keeps `device` for `slice_us` at a stretch while others want it; 0: for as long as its driver
-  // has it by default. May take a millisecond. The HAL says why, should it fail.
+  // has it by default. May take a millisecond, and never calls the driver's library. The HAL says why, should
+  // it fail; it may have taken effect all the same, and is called again until it succeeds.
   XResult (*set_slice)(XDevice device, uint64_t slice_us);
   // Does again what a driver has undone. Called now and then; costs nothing when there is nothing to do.
   void (*refresh)(void);
+  // As refresh; also tries again what could not be given back. True: everything is as it was last asked for.
+  bool (*settle)(void);
 } XProcessOps;
 XSCHED_PRIVATE void ProcessOpsRegister(const XProcessOps* ops);
 

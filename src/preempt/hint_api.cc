@@ -17,8 +17,8 @@ XResult ChangeHints(XQueueHandle xq, Change&& change) {
   xsched::sched::Hints hints = queue->hints();
   change(hints);
   queue->SetHints(hints);
-  queue->TellUrgency();
   Agent::Get().HintsChanged(*queue);
+  XQueueTable::RequestUrgencies(XQueueTable::Wait::kBriefly);
   return kXSchedSuccess;
 }
 

@@ -83,6 +83,7 @@ XResult HwQueueRegister(const XHwQueueOps* ops, void* impl, const XHwQueueInfo* 
   queue->impl = impl;
   queue->device = info->device;
   queue->key = info->key;
+  queue->context = info->context;
   snprintf(queue->device_name, sizeof queue->device_name, "%s", info->device_name ? info->device_name : "");
   queue->ops = CopyOps(ops);
   // Until it is registered, `impl` is the caller's.
@@ -116,6 +117,7 @@ XResult HwCommandRegister(const XHwCommandOps* ops, void* command, HwCommandHand
   entry->command = command;
   *out = HwCommands().Add(entry);
   if (*out == 0) return kXSchedErrorUnknown;
+  entry->handle = *out;
   entry->ops = CopyOps(ops);
   return kXSchedSuccess;
 }

@@ -16,6 +16,7 @@ struct HwQueue {
   void* impl = nullptr;
   XDevice device = 0;
   uint64_t key = 0;
+  uint64_t context = 0;
   char device_name[96] = "";
   HwQueueHandle handle = 0;
   std::atomic<XQueue*> xqueue{nullptr};
@@ -27,6 +28,7 @@ struct HwCommand {
   std::atomic<uint32_t> references{1};
   XHwCommandOps ops{};
   void* command = nullptr;
+  HwCommandHandle handle = 0;
   // Where it was submitted, and as which number; 0: not launched yet. Written by the submit worker, read by
   // XQueueWait.
   std::atomic<XQueueHandle> submitted_to{0};

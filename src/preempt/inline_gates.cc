@@ -57,7 +57,7 @@ bool InlineGates::GateBefore(uint64_t number, const Now& now) {
   if (gate) {
     any_gate_ = true;
     last_gate_ = before;
-    positions_[gates_++ % kRemembered] = before;
+    gates_[count_++ % kRemembered] = {before, now.pausable};
   }
   mutex_.Unlock();
   return gate;
@@ -84,11 +84,11 @@ void InlineGates::Reported(uint64_t number) {
 bool InlineGates::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
   if (retired >= submitted) return true;
   MutexLock lock(mutex_);
-  uint32_t oldest = gates_ > kRemembered ? gates_ - kRemembered : 0;
-  for (uint32_t i = oldest; i != gates_; ++i) {
-    uint64_t position = positions_[i % kRemembered];
-    // The first gate that it has not gone through: it is there once all before has retired.
-    if (position > passed) return retired >= position;
+  uint32_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
+  for (uint32_t i = oldest; i != count_; ++i) {
+    const Gate& gate = gates_[i % kRemembered];
+    // The first such gate that it has not gone through: it is there once all before has retired.
+    if (gate.pausable && gate.position > passed) return retired >= gate.position;
   }
   return false;
 }
@@ -98,7 +98,7 @@ void InlineGates::Reset() {
   last_report_at_ = TimePoint{};
   any_gate_ = observed_ = false;
   mean_ = Duration{};
-  gates_ = 0;
+  count_ = 0;
 }
 
 void InlineGates::ResetAfterFork() { mutex_.ResetAfterFork(); }

@@ -26,6 +26,7 @@ class InlineGates {
     uint64_t retired;
     bool hold;         // the queue is held, or suspended
     bool gated;        // it may be told to hold at any time
+    bool pausable;     // a gate that is put now holds what the program suspends, too
     int64_t at_most;   // commands between two gates, at most
     Duration latency;  // wanted, from hold to stopped
     TimePoint time;
@@ -43,14 +44,15 @@ class InlineGates {
   // Something has been enqueued that reports up to `number`.
   void Reported(uint64_t number);
 
-  // Does the device wait at a gate, or has it nothing to do? `passed` and `retired` as it reports them.
+  // Does the device wait at a gate that holds what the program suspends, or has it nothing to do? `passed`
+  // and `retired` as it reports them.
   bool Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const;
 
   void Reset();
   void ResetAfterFork();
 
  private:
-  // Positions of the latest gates; what is older has been passed long since, or the queue is as good as
+  // The latest gates; what is older has been passed long since, or the queue is as good as
   // stopped.
   static constexpr uint32_t kRemembered = 2048;
 
@@ -69,8 +71,12 @@ class InlineGates {
   TimePoint observed_at_{};
   bool observed_ = false;
 
-  uint32_t gates_ = 0;
-  uint64_t positions_[kRemembered]{};
+  struct Gate {
+    uint64_t position : 63;
+    uint64_t pausable : 1;
+  };
+  uint32_t count_ = 0;
+  Gate gates_[kRemembered]{};
 };
 
 }  // namespace xsched::preempt

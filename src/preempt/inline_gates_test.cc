@@ -27,7 +27,8 @@ class InlineGatesTest : public testing::Test {
 
   InlineGates gates_;
   uint64_t number_ = 0;
-  InlineGates::Now now_{0, false, true, INT64_MAX, microseconds(200), TimePoint{} + std::chrono::seconds(1)};
+  InlineGates::Now now_{
+      0, false, true, true, INT64_MAX, microseconds(200), TimePoint{} + std::chrono::seconds(1)};
 };
 
 TEST_F(InlineGatesTest, a_queue_that_nobody_can_hold_gets_none) {
@@ -112,6 +113,21 @@ TEST_F(InlineGatesTest, stopped_is_who_waits_at_the_first_gate_not_passed) {
   EXPECT_FALSE(gates_.Stopped(10, 19, 30));
   EXPECT_TRUE(gates_.Stopped(10, 20, 30));
   EXPECT_FALSE(gates_.Stopped(20, 25, 30)) << "no gate is left";
+}
+
+TEST_F(InlineGatesTest, gates_that_do_not_hold_what_the_program_suspends_stop_nobody) {
+  now_.gated = false;
+  for (bool pausable : {false, true}) {
+    while (number_ < (pausable ? 20u : 10u)) Launch();
+    now_.retired = number_;
+    now_.pausable = pausable;
+    now_.hold = true;
+    ASSERT_TRUE(Launch());
+    now_.hold = false;
+  }
+  EXPECT_FALSE(gates_.Stopped(0, 10, 30)) << "the device goes through the first, and reports nothing";
+  EXPECT_FALSE(gates_.Stopped(0, 19, 30));
+  EXPECT_TRUE(gates_.Stopped(0, 20, 30));
 }
 
 TEST_F(InlineGatesTest, a_queue_that_has_finished_is_stopped) { EXPECT_TRUE(gates_.Stopped(0, 30, 30)); }

@@ -1,6 +1,7 @@
 #include "preempt/launch.h"
 
 #include "preempt/agent.h"
+#include "preempt/given_work.h"
 #include "preempt/settings.h"
 #include "preempt/xqueue_table.h"
 
@@ -36,6 +37,7 @@ XResult AutoXQueueCreate(HwQueueHandle handle) {
 
 uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
 void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd(number, launched); }
+bool NoLaunchUnderWay(XQueue* queue) { return queue->Settled() == queue->submitted(); }
 uint64_t SubmittedNow(XQueue* queue) { return queue->Settled(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
@@ -54,6 +56,15 @@ void DestroyWhenDrained(XPlatform platform, uint64_t key) {
 }
 
 void Barrier::ForceAllOpen(bool open) { XQueueTable::ForceAllOpen(open); }
+
+void SuspensionLift::Lift(bool lift) { XQueueTable::LiftSuspensions(lift); }
+
+bool AnyMayBeHeld() { return XQueueTable::AnyMayBeHeld(); }
+
+bool AwaitGiven(uint64_t context, Duration patience) {
+  GivenWork given(context);
+  return given.Await(patience) && !given.of_several_classes();
+}
 
 void OpenAllGatesForGood() { Agent::Get().Shutdown(); }
 

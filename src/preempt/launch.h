@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "preempt/hal.h"
 
 namespace xsched::preempt {
@@ -71,6 +72,8 @@ class LaunchScope {
   uint64_t number_ = 0;
 };
 
+// Is no thread within a launch on the queue?
+XSCHED_PRIVATE bool NoLaunchUnderWay(XQueue* queue);
 // The newest command's number, to be passed to RetiredUpTo after a wait that began now.
 XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
 // The program's own synchronisation has shown that all commands up to `number` have finished.
@@ -98,6 +101,31 @@ class Barrier {
  private:
   XSCHED_PRIVATE static void ForceAllOpen(bool open);
 };
+
+// The program is in a call of the driver's that waits for queues and keeps nothing else waiting: what the
+// program has suspended by itself is not held meanwhile, for it may resume only after the call. What a
+// scheduler holds stays held. For platforms with gates in line. Nests.
+class SuspensionLift {
+ public:
+  SuspensionLift() { Lift(true); }
+  ~SuspensionLift() { Lift(false); }
+  SuspensionLift(const SuspensionLift&) = delete;
+  SuspensionLift& operator=(const SuspensionLift&) = delete;
+
+ private:
+  XSCHED_PRIVATE static void Lift(bool lift);
+};
+
+// May a scheduler hold a queue of the process? Lock-free.
+XSCHED_PRIVATE bool AnyMayBeHeld();
+
+// Before a call that waits for all that the queues of `context` have been given: waits for that here, where
+// it is held as it should be and nothing of the driver's is taken. A Barrier around the call then opens gates
+// behind which nothing is left to wait for. REQUIRES: a scheduler may hold a queue of the process. Gives up
+// when nothing moves for `patience` although nothing is rightly held: the device may wait for the caller
+// itself. False: the call needs a Barrier, for it may wait for what is held and the caller may be more
+// urgent. True: needed only where the call keeps other threads waiting.
+XSCHED_PRIVATE bool AwaitGiven(uint64_t context, Duration patience);
 
 // The process is about to lose its driver (exit, reset): opens every gate, for good.
 XSCHED_PRIVATE void OpenAllGatesForGood();

@@ -62,7 +62,8 @@ void LocalScheduler::Observe(uint32_t index, TimePoint now) {
     uint64_t until = slot.until.load(std::memory_order_acquire);
     uint32_t owner = slot.queue.load(std::memory_order_relaxed);
     XQueueHandle owner_handle = until != 0 && owner < ipc::kMaxQueues ? XQueueHandleAt(owner) : 0;
-    if (owner_handle != 0) dependencies[count++] = {sched::QueueId{owner_handle}, until};
+    if (owner_handle != 0 && ipc::MeansQueue(slot, owner_handle))
+      dependencies[count++] = {sched::QueueId{owner_handle}, until};
   }
   scheduler_->SetDependencies(sched::QueueId{handle}, {dependencies, count});
 }

@@ -7,20 +7,41 @@
 namespace xsched::preempt {
 namespace {
 
-constinit Mutex mutex;
+constexpr Duration kPatience = std::chrono::milliseconds(40);
+
+constinit Mutex mutex;  // held for moments only
+constinit Condition freed;
+constinit bool taken = false;
 
 void InstallForkHandler() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, [] { pthread_atfork(nullptr, nullptr, [] { mutex.ResetAfterFork(); }); });
+  pthread_once(&once, [] {
+    pthread_atfork(nullptr, nullptr, [] {
+      mutex.ResetAfterFork();
+      freed.ResetAfterFork();
+      taken = false;
+    });
+  });
 }
 
 }  // namespace
 
-void QueryLock::Lock() {
+bool QueryLock::Lock() {
   InstallForkHandler();
-  mutex.Lock();
+  MutexLock lock(mutex);
+  if (taken) {
+    const TimePoint deadline = MonotonicClock::now() + kPatience;
+    while (taken && MonotonicClock::now() < deadline) freed.WaitUntil(mutex, deadline);
+    if (taken) return false;
+  }
+  taken = true;
+  return true;
 }
 
-void QueryLock::Unlock() { mutex.Unlock(); }
+void QueryLock::Unlock() {
+  MutexLock lock(mutex);
+  taken = false;
+  freed.NotifyAll();
+}
 
 }  // namespace xsched::preempt

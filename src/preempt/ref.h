@@ -58,7 +58,7 @@ class HandleTable {
     MutexLock lock(mutex_);
     size_t index = free_head_;
     if (index == kNone) {
-      if (slots_.size() >= kMaxSlots || !slots_.Push(Slot{nullptr, 1, kNone})) return 0;
+      if (slots_.size() >= kMaxSlots || !slots_.Push(Slot{nullptr, 1, kNone, 0})) return 0;
       index = slots_.size() - 1;
     } else {
       free_head_ = slots_[index].next_free;
@@ -78,12 +78,24 @@ class HandleTable {
   Ref<T> Remove(uint64_t handle) {
     MutexLock lock(mutex_);
     Slot* slot = Find(handle);
+    return slot == nullptr ? Ref<T>() : Free(slot);
+  }
+
+  // Takes a handle away that its owner may still use: WasConsumed says so.
+  Ref<T> Consume(uint64_t handle) {
+    MutexLock lock(mutex_);
+    Slot* slot = Find(handle);
     if (slot == nullptr) return Ref<T>();
-    Ref<T> object = Ref<T>::Adopt(std::exchange(slot->object, nullptr));
-    slot->generation = (slot->generation + 1) & kGenerationMask;
-    slot->next_free = free_head_;
-    free_head_ = static_cast<size_t>(slot - slots_.begin());
-    return object;
+    slot->consumed = slot->generation;
+    return Free(slot);
+  }
+
+  // Has the handle been consumed? May be said of an older handle that was removed.
+  bool WasConsumed(uint64_t handle) {
+    MutexLock lock(mutex_);
+    const size_t index = IndexOf(handle);
+    return handle >> 56 == kKind && index < slots_.size() && GenerationOf(handle) != 0 &&
+           GenerationOf(handle) <= slots_[index].consumed;
   }
 
   void ResetAfterFork() { mutex_.ResetAfterFork(); }
@@ -97,14 +109,28 @@ class HandleTable {
     T* object;
     uint64_t generation;
     size_t next_free;
+    uint64_t consumed;  // the newest such generation; 0: none
   };
+
+  static size_t IndexOf(uint64_t handle) {
+    return (handle & 0xffffffu) - 1;
+  }  // 0 wraps to what nothing reaches
+  static uint64_t GenerationOf(uint64_t handle) { return handle >> 24 & kGenerationMask; }
 
   uint64_t Handle(size_t index) const {
     return uint64_t{kKind} << 56 | (slots_[index].generation << 24 & 0x00ffffffff000000u) | (index + 1);
   }
 
+  Ref<T> Free(Slot* slot) {
+    Ref<T> object = Ref<T>::Adopt(std::exchange(slot->object, nullptr));
+    slot->generation = (slot->generation + 1) & kGenerationMask;
+    slot->next_free = free_head_;
+    free_head_ = static_cast<size_t>(slot - slots_.begin());
+    return object;
+  }
+
   Slot* Find(uint64_t handle) {
-    size_t index = (handle & 0xffffffu) - 1;  // 0 wraps to a size nothing reaches
+    const size_t index = IndexOf(handle);
     if (index >= slots_.size() || slots_[index].object == nullptr || Handle(index) != handle) return nullptr;
     return &slots_[index];
   }

@@ -1,13 +1,23 @@
-// The connection to xserver: hello, queues, hints; and connecting anew after it was lost. Not thread-safe:
-// the agent locks.
+// The connection to xserver: hello, queues, hints, heartbeat; and connecting anew after it was lost. Nothing
+// here ever waits: what the server does not take at once is kept in order, and its welcome is awaited by
+// whoever polls. Not thread-safe: the agent locks. Time comes in from outside.
+//
+//              Connect                 welcome
+//   apart ---------------> greeting ---------------> connected
+//     ^                       |                          |
+//     |  no server, refused,  |      closed, too slow,   |
+//     +--- no answer for long +------- or it hangs ------+
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "base/guarded_fd.h"
 #include "ipc/client.h"
-#include "ipc/segment.h"
+#include "ipc/control_block.h"
+#include "ipc/outbox.h"
+#include "preempt/heartbeat.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
@@ -16,17 +26,32 @@ class XQueue;
 
 class ServerLink {
  public:
-  // Connects and introduces this process. False: no server, or it refused; the first time one warning says
-  // why.
-  bool Connect(const ipc::OwnedSegment& segment, int scheduler_bell);
-  bool connected() const { return static_cast<bool>(socket_); }
+  enum class State : uint8_t { kApart, kGreeting, kConnected };
+
+  // Introduces this process to the server, if there is one; whether it takes us, Serve will say. The first
+  // time that there is none, one warning says why.
+  void Connect(int memfd, int scheduler_bell, TimePoint now);
+  State state() const { return state_; }
+  bool connected() const { return state_ == State::kConnected; }
+  void Disconnect(TimePoint retry_at);
+
+  // What to poll; -1: nothing.
   int fd() const { return socket_.get(); }
-  void Disconnect();
+  short events() const;
+  // Has the program left the socket in its place? REQUIRES: there is one.
+  bool socket_is_ours() const { return socket_.Intact(); }
 
-  // Takes what the server has sent. False: the server is gone (and now disconnected).
-  bool Receive();
+  enum class News { kNone, kWelcomed, kLost };
+  // Takes what the server has sent, and sends what it has not taken yet.
+  News Serve(TimePoint now);
+  // To be called after Serve. Something of this process is taken, or nothing: asks whether the server lives.
+  // False: it hangs, and this is now apart.
+  bool Beat(bool taken, TimePoint now);
+  // When to be called again, at the latest: Connect where this is apart, else Serve and Beat.
+  TimePoint wake_at() const;
 
-  // Each: false when the server does not take it any more (and is now disconnected).
+  // Each: false when nothing more can be said to the server (and this is now apart). A queue that it does not
+  // know is not spoken of, and none is introduced twice.
   bool QueueCreated(const XQueue& queue);
   bool QueueDestroyed(uint32_t index);
   bool Hints(const XQueue& queue);
@@ -34,21 +59,26 @@ class ServerLink {
   bool Absent(const XQueue& queue);
   bool Timeslice(int64_t timeslice_us);
 
-  // When to try to connect again.
-  TimePoint retry_at() const { return retry_at_; }
-  void ForgetAfterFork() { socket_.Reset(); }
+  void ForgetAfterFork();
 
  private:
   template <typename T>
   bool SendOrDrop(const T& message);
-  bool AwaitWelcome();
-  void Handle(const ipc::Packet& packet);
+  bool SendHello(int memfd, int scheduler_bell);
+  News Handle(const ipc::Packet& packet, TimePoint now);
+  News Refused(const ipc::Packet& packet, TimePoint now);
   static void KeepHints(const ipc::QueueHints& message);
 
-  UniqueFd socket_;
+  State state_ = State::kApart;
+  GuardedFd socket_;
+  ipc::Outbox outbox_;
+  Heartbeat heartbeat_;
+  uint64_t pings_ = 0;
   TimePoint retry_at_{};
-  bool warned_ = false;             // that there is no server, since the last one
-  bool warned_of_refusal_ = false;  // that the server does not schedule some queue
+  TimePoint welcome_until_{};
+  std::bitset<ipc::kMaxQueues> introduced_;  // by the indices of their control blocks
+  bool warned_ = false;                      // that nobody schedules, since somebody did
+  bool warned_of_refusal_ = false;           // that the server does not schedule some queue
 };
 
 }  // namespace xsched::preempt

@@ -69,8 +69,17 @@ void SubmitWorker::Stop() {
     changed_.NotifyAll();
   }
   pthread_join(thread_, nullptr);
+  GiveBack(UINT64_MAX);
   MutexLock lock(mutex_);
   started_ = false;
+}
+
+void SubmitWorker::GiveBack(uint64_t retired) {
+  for (; !launched_.empty(); launched_.Pop()) {
+    if (launched_.front()->number.load(std::memory_order_relaxed) > retired) return;
+    const Ref<HwCommand> command = Ref<HwCommand>::Adopt(launched_.front());
+    HwCommands().Consume(command->handle);
+  }
 }
 
 void* SubmitWorker::Main(void* queue) {
@@ -95,6 +104,8 @@ void SubmitWorker::Run(XQueue& queue) {
     waiting_.Pop();
     mutex_.Unlock();
     Launch(queue, *command);
+    GiveBack(queue.retired());
+    if (launched_.Push(command.get())) command->references.fetch_add(1, std::memory_order_relaxed);
     bool last;
     mutex_.Lock();
     ++taken_out_;
@@ -124,6 +135,7 @@ void SubmitWorker::Launch(XQueue& queue, HwCommand& command) {
 void SubmitWorker::ResetAfterFork() {
   mutex_.ResetAfterFork();
   started_ = launching_ = false;
+  launched_.Clear();
 }
 
 }  // namespace xsched::preempt

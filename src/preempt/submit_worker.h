@@ -38,10 +38,13 @@ class SubmitWorker {
   static void* Main(void* queue);
   void Run(XQueue& queue);
   void Launch(XQueue& queue, HwCommand& command);
+  // Gives back the commands that have finished, up to number `retired`. Programs need not destroy them.
+  void GiveBack(uint64_t retired);
 
   Mutex mutex_;
   Condition changed_;
-  Fifo<HwCommand*> waiting_;  // each holds a reference
+  Fifo<HwCommand*> waiting_;   // each holds a reference
+  Fifo<HwCommand*> launched_;  // as well; the thread's alone, while there is one
   bool stop_ = false;
   bool started_ = false;
   bool launching_ = false;

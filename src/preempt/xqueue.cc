@@ -1,13 +1,19 @@
 #include "preempt/xqueue.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "preempt/agent.h"
+#include "preempt/driver_caller.h"
 #include "preempt/launch.h"
+#include "preempt/process_slices.h"
 #include "preempt/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
+
+// A thread that has launched nothing for so long counts as not launching.
+constexpr Duration kLaunchingPaused = std::chrono::milliseconds(1);
 
 // A ticket holds a slot and a command number: 2^48 commands are 8 years at one per microsecond.
 constexpr int kNumberBits = 48;
@@ -45,7 +51,11 @@ uint64_t XQueue::LaunchBegin() {
 uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Agent& agent = Agent::Get();
   if (agent.shut_down()) return number;
-  if (flags != 0 && retired() + 1 >= number) agent.RingScheduler(index_);
+  if (flags != 0 && !agent.scheduled()) flags = 0;  // as in Held
+  if (flags != 0) {
+    agent.SomethingIsTaken();
+    if (retired() + 1 >= number) agent.RingScheduler(index_);
+  }
   if (XQueueTable::hard_stops() != 0 && !KeepsStill()) XQueueTable::LiftHardStops(*this);
   if (GatesInLine()) {
     InlineGateBefore(number, flags);
@@ -63,7 +73,8 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   Driver driver(*this);
   gates_.BeforeLaunch(number, seen, Limits(), driver);
   // What we saw may have changed before our gate was there to be opened by whoever changed it.
-  if (gates_.HasClosed() && (retired() != seen.retired || Held() != seen.hold)) Attend();
+  if (gates_.HasClosed() && (retired() != seen.retired || Held() != seen.hold))
+    Attend(GateChain::IfBusy::kWait);
   return number;
 }
 
@@ -82,15 +93,25 @@ uint64_t XQueue::Settled() const {
 void XQueue::RetiredUpTo(uint64_t number) {
   uint64_t seen = block_->retired.load(std::memory_order_relaxed);
   do {
-    if (seen >= number) return;
+    if (seen >= number) {
+      TellIdle(number);
+      return;
+    }
   } while (!block_->retired.compare_exchange_weak(seen, number, std::memory_order_seq_cst));
   Agent& agent = Agent::Get();
-  if (block_->flags.load(std::memory_order_acquire) != 0 &&
-      (number >= submitted() || report_progress_.exchange(false, std::memory_order_seq_cst))) {
+  if (block_->flags.load(std::memory_order_acquire) != 0 && !TellIdle(number) &&
+      report_progress_.exchange(false, std::memory_order_seq_cst)) {
     agent.RingScheduler(index_);
   }
   if (gates_.HasClosed()) agent.Wake();
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
+}
+
+bool XQueue::TellIdle(uint64_t number) {
+  if (block_->flags.load(std::memory_order_acquire) == 0 || number < submitted()) return false;
+  // A program may ask again and again.
+  if (told_idle_.exchange(number, std::memory_order_relaxed) != number) Agent::Get().RingScheduler(index_);
+  return true;
 }
 
 void XQueue::MarkerReached(uint64_t number) {
@@ -112,6 +133,26 @@ void XQueue::RequestProgress() {
   }
 }
 
+void XQueue::AskDriver() {
+  if (Agent::Get().shut_down()) return;
+  if (GatesInLine() && !AnswerIsNear()) return;
+  RequestProgress();
+}
+
+// A driver that is asked about a full queue answers when it is not full any more. While many commands are
+// unreported, it is asked only where nobody seems to launch: its last commands must become known all the
+// same.
+bool XQueue::AnswerIsNear() {
+  if (!MayBeFull()) return true;
+  const uint64_t newest = submitted();
+  const TimePoint now = MonotonicClock::now();
+  if (newest != seen_submitted_) {
+    seen_submitted_ = newest;
+    seen_at_ = now;
+  }
+  return !Held() && now >= seen_at_ + kLaunchingPaused;
+}
+
 void XQueue::MarkProgress() {
   if (!PollsMarkers()) {
     RequestProgress();
@@ -123,32 +164,35 @@ void XQueue::MarkProgress() {
 
 bool XQueue::Held() const {
   if (destroying_.load(std::memory_order_acquire) || Agent::Get().shut_down()) return false;
-  return suspended() || block_->gate.load(std::memory_order_acquire) == ipc::kGateHold;
+  // A word that a scheduler wrote when it was ours no more holds nobody.
+  return suspended() ||
+         (block_->gate.load(std::memory_order_acquire) == ipc::kGateHold && Agent::Get().scheduled());
 }
 
-void XQueue::Attend() {
-  TellUrgency();
+XQueue::Left XQueue::Attend(GateChain::IfBusy if_busy) {
+  Left left;
+  RequestUrgency();
   if (XQueueTable::hard_stops() != 0 && !KeepsStill() && !Idle()) XQueueTable::LiftHardStops(*this);
-  ApplyLevels();
+  left.stopped = !ApplyLevels();
   AnswerQuery();
   gates_.OnRetired(retired(), TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))));
   Driver driver(*this);
-  if (gates_.Advance(submitted(), Now(), Limits(), driver) != 0 && hwq_->ops.flush != nullptr) {
-    hwq_->ops.flush(hwq_->impl);
-  }
+  const int opened = gates_.Advance(submitted(), Now(), Limits(), driver, if_busy);
+  if (opened > 0 && hwq_->ops.flush != nullptr) hwq_->ops.flush(hwq_->impl);
+  left.gates = opened == GateChain::kBusy;
   if (waiters_.load(std::memory_order_seq_cst) != 0) NotifyWaiters();
+  return left;
 }
 
 void XQueue::AnswerQuery() {
-  // While it is stopped there is nothing to tell; and a driver that is asked may wait for what is stopped,
-  // which is ours to let go.
+  // While it is stopped there is nothing to tell; and a driver that is asked may wait for what is stopped.
   if (PollsMarkers() && Stopped()) return;
   uint32_t query = block_->query.load(std::memory_order_acquire);
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
-  // What is known is told at once; what is not, when the next marker is reached.
+  // What is known is told at once; what is not, when the driver has said it or the next marker is reached.
   report_progress_.store(!Idle(), std::memory_order_seq_cst);
   Agent::Get().RingScheduler(index_);
-  RequestProgress();
+  if (!Idle()) DriverCaller::Get().Request(*this, DriverCaller::kProgress);
 }
 
 bool XQueue::Stopped() const {
@@ -156,12 +200,15 @@ bool XQueue::Stopped() const {
   return interrupted_ || (deactivated_ && hwq_->ops.deactivate_interrupts);
 }
 
-void XQueue::ApplyLevels() {
-  if (GatesInLine() || StopsProcess()) TellDevice();
-  if (hwq_->ops.deactivate != nullptr) ApplyDeactivation(Held() && !ForcedOpen());
+bool XQueue::ApplyLevels() {
+  bool done = true;
+  if (GatesInLine() || StopsProcess()) done = TellDevice();
+  if (hwq_->ops.deactivate != nullptr) done &= ApplyDeactivation(Held() && !ForcedOpen());
+  return done;
 }
 
-void XQueue::ApplyDeactivation(bool hold) {
+// False: what was stopped does not go on yet.
+bool XQueue::ApplyDeactivation(bool hold) {
   const XHwQueueOps& ops = hwq_->ops;
   MutexLock lock(level_mutex_);
   if (hold && level() >= kPreemptLevelDeactivate && !deactivated_) {
@@ -173,13 +220,16 @@ void XQueue::ApplyDeactivation(bool hold) {
   }
   if (!hold && interrupted_) interrupted_ = ops.restore(hwq_->impl) != kXSchedSuccess;
   if (!hold && deactivated_) deactivated_ = ops.reactivate(hwq_->impl) != kXSchedSuccess;
+  return hold || (!interrupted_ && !deactivated_);
 }
 
 void XQueue::Suspend(bool suspended) {
   // Who has suspended it will again, and must not wait for all that was launched ahead.
   if (suspended && PollsMarkers()) self_gated_.store(true, std::memory_order_relaxed);
   suspended_.store(suspended, std::memory_order_seq_cst);
-  Attend();
+  if (Attend(GateChain::IfBusy::kWait).stopped || !ProcessSlices::Get().Settled())
+    Agent::Get().GiveBackLater();
+  XQueueTable::RequestUrgencies(XQueueTable::Wait::kBriefly);
   Agent::Get().AbsentChanged(*this);
 }
 
@@ -263,13 +313,14 @@ LaunchConfig XQueue::config() const {
 
 void XQueue::SetLevel(XPreemptLevel level) {
   level_.store(level, std::memory_order_relaxed);
-  Attend();
+  if (Attend(GateChain::IfBusy::kWait).stopped || !ProcessSlices::Get().Settled())
+    Agent::Get().GiveBackLater();
 }
 
 void XQueue::SetConfig(const LaunchConfig& config) {
   threshold_.store(config.threshold, std::memory_order_relaxed);
   batch_size_.store(config.batch_size, std::memory_order_relaxed);
-  Attend();
+  Attend(GateChain::IfBusy::kWait);
 }
 
 sched::Hints XQueue::hints() const {
@@ -278,31 +329,55 @@ sched::Hints XQueue::hints() const {
 }
 
 void XQueue::SetHints(const sched::Hints& hints) {
-  MutexLock lock(hints_mutex_);
-  hints_ = hints;
+  {
+    MutexLock lock(hints_mutex_);
+    hints_ = hints;
+  }
+  XQueueTable::PrioritiesChanged();
 }
 
+// Above the least urgent of the process's queues on the device: hints that are equal make no difference.
 int XQueue::Urgency() const {
   // What a server says may be any number.
-  const int64_t steps = int64_t{hints().priority} - GetSettings().hints.priority;
+  const int64_t steps = int64_t{hints().priority} - XQueueTable::LeastPriority(hwq_->device);
   constexpr int64_t kMost = PRIORITY_MAX - PRIORITY_NO_EXECUTE;
-  return static_cast<int>(std::clamp(steps, -kMost, kMost));
+  return static_cast<int>(std::clamp<int64_t>(steps, 0, kMost));
 }
 
-void XQueue::TellUrgency() {
-  if (hwq_->ops.set_urgency == nullptr) return;
-  if (draining_.load(std::memory_order_acquire) || destroying_.load(std::memory_order_acquire)) return;
-  MutexLock lock(urgency_mutex_);
+void XQueue::NoteUrgency() {
+  if (hwq_->ops.note_urgency == nullptr) return;
   const int urgency = Urgency();
-  if (urgency == urgency_) return;
-  // The driver may wait for what is held.
-  const Barrier barrier;
-  if (hwq_->ops.set_urgency(hwq_->impl, urgency) != kXSchedErrorNotAllowed) urgency_ = urgency;
+  if (std::exchange(urgency_, urgency) != urgency) hwq_->ops.note_urgency(hwq_->impl, urgency);
+}
+
+bool XQueue::UrgencyIsNews() const {
+  if (hwq_->ops.apply_urgency == nullptr) return false;
+  if (draining_.load(std::memory_order_acquire) || destroying_.load(std::memory_order_acquire)) return false;
+  // Other queues' hints count as well.
+  if (told_priorities_.load(std::memory_order_relaxed) == XQueueTable::priorities_version()) return false;
+  return XQueueTable::PrioritiesHaveDiffered(hwq_->device);
+}
+
+bool XQueue::RequestUrgency() {
+  return UrgencyIsNews() && DriverCaller::Get().Request(*this, DriverCaller::kUrgency);
+}
+
+bool XQueue::TellUrgency() {
+  if (!UrgencyIsNews() || Agent::Get().shut_down()) return true;
+  // The driver would block, with every gate open meanwhile.
+  if (XQueueTable::AnyMayBeFull()) return false;
+  // Before looking at them: what changes meanwhile is told again.
+  const uint64_t version = XQueueTable::priorities_version();
+  XQueueTable::NoteUrgencies();
+  if (hwq_->ops.apply_urgency(hwq_->impl) != kXSchedErrorNotAllowed)
+    told_priorities_.store(version, std::memory_order_relaxed);
+  return true;
 }
 
 GateChain::Now XQueue::Now() const {
   bool ours = !destroying_.load(std::memory_order_acquire) && !Agent::Get().shut_down();
   uint32_t flags = block_->flags.load(std::memory_order_acquire);
+  if (!Agent::Get().scheduled()) flags = 0;
   bool gated = (flags & ipc::kFlagGated) != 0 || self_gated_.load(std::memory_order_relaxed);
   const uint64_t launched = PollsMarkers() ? Settled() : UINT64_MAX;
   return {retired(), Held(), ours && gated, flags != 0, MonotonicClock::now(), launched};

@@ -49,8 +49,17 @@ class XQueue {
   // A marker has been reached (HwQueueRetired).
   void MarkerReached(uint64_t number);
   bool Idle() const;
-  // Finds out how far the device is, at once or when a marker is reached.
+  // Gates in line: asks the driver whether all has finished. May block where MayBeFull.
+  void AskDevice();
+  // Finds out how far the device is, at once or when a marker is reached. Calls the driver, which may block.
   void RequestProgress();
+  // The same for the thread that asks for everybody (driver_caller.h): asks where the answer can come only.
+  void AskDriver();
+  // A launch is under way, so that the queue is not idle; in the driver, perhaps.
+  bool Launching() const { return settled_.load(std::memory_order_acquire) < submitted(); }
+  // The driver may take no more launches until some have finished: who asks it about the queue then may
+  // block.
+  bool MayBeFull() const { return submitted() - retired() > kSafelyUnreported; }
   // Puts a marker behind what is enqueued, unless one is there. Called by who launches.
   void MarkProgress();
   bool HasClosedGates() const { return gates_.HasClosed(); }
@@ -66,12 +75,16 @@ class XQueue {
   // Whatever the scheduler says and the program has suspended: are gates in line to be open?
   bool ForcedOpen() const;
   // Has ForcedOpen or suspended() changed? Then this tells the device.
-  void TellDevice();
-  // Acts on what has changed: urgency, gates, levels 2 and 3, waiters. Called by the agent, and by who
-  // resumes the queue.
-  void Attend();
-  // … levels 2 and 3 alone.
-  void ApplyLevels();
+  bool TellDevice();
+  // Acts on what has changed: gates, levels 2 and 3, waiters. Called by the agent, and by who resumes the
+  // queue. What needs an answer of the driver is left to the thread for that (driver_caller.h).
+  struct Left {
+    bool gates = false;    // another thread opens gates: more may be due
+    bool stopped = false;  // it should go on, and does not yet
+  };
+  Left Attend(GateChain::IfBusy if_busy);
+  // … levels 2 and 3 alone. False: it should go on, and does not yet.
+  bool ApplyLevels();
   void Suspend(bool suspended);  // by the program itself
   bool suspended() const { return suspended_.load(std::memory_order_acquire); }
 
@@ -98,7 +111,12 @@ class XQueue {
   sched::Hints hints() const;
   void SetHints(const sched::Hints& hints);
   // Tells the device how urgent the hints make the queue among those of the program, if it does not know yet.
-  void TellUrgency();
+  // Calls the driver, which may block. False: not now.
+  bool TellUrgency();
+  // … and lets the HAL know of it, which calls no driver.
+  void NoteUrgency();
+  // Leaves that to the thread that calls drivers. False: there is nothing to be told.
+  bool RequestUrgency();
   ipc::ControlBlock& block() const { return *block_; }
   uint64_t submitted() const { return block_->submitted.load(std::memory_order_seq_cst); }
   uint64_t retired() const { return block_->retired.load(std::memory_order_seq_cst); }
@@ -115,6 +133,9 @@ class XQueue {
  private:
   friend class XQueueTable;
 
+  // A stream of CUDA takes 1,020 launches.
+  static constexpr uint64_t kSafelyUnreported = 900;
+
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
 
   // Markers that have to be looked at: xqueue_polled.cc.
@@ -129,18 +150,24 @@ class XQueue {
   // Gates in line: xqueue_inline.cc.
   void InlineGateBefore(uint64_t number, uint32_t flags);
   void InlineReportAfter(uint64_t number);
-  void AskDevice();
+  bool AnswerIsNear();
   void WaitStopped();
   bool StopsProcess() const;
   bool WantsHardStop() const;
   void HardStop();
-  void EndHardStop();
-  XControlWords Words() const;
+  bool EndHardStop();
+  bool HardStopped() const;
+  // `pausable`: for a gate that holds what the program suspends, too.
+  XControlWords Words(bool pausable) const;
 
+  // If `number` is the newest command: tells the scheduler, once, that the queue is idle. The device may have
+  // reported that before, which rings no bell.
+  bool TellIdle(uint64_t number);
   int Urgency() const;
+  bool UrgencyIsNews() const;
   void AnswerQuery();
   bool Stopped() const;
-  void ApplyDeactivation(bool hold);
+  bool ApplyDeactivation(bool hold);
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
 
@@ -156,6 +183,7 @@ class XQueue {
 
   std::atomic<uint32_t> markers_{0};       // on their way
   std::atomic<int64_t> retired_at_ns_{0};  // when `retired` last moved by a marker
+  std::atomic<uint64_t> told_idle_{0};     // the newest command, when the scheduler was last told so
   std::atomic<uint32_t> answered_query_{0};
   std::atomic<bool> report_progress_{false};  // the scheduler asked, and has not been told anything new yet
   GateChain gates_;
@@ -184,8 +212,12 @@ class XQueue {
   // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
   mutable Mutex hints_mutex_;
   sched::Hints hints_{0, 0, 0, 0, 0, 0};
-  Mutex urgency_mutex_;
-  int urgency_ = 0;  // that the device knows of; under the lock
+  int urgency_ = 0;  // that the HAL has noted; for the thread that calls drivers
+  // The version of the process's priorities that the driver was last told of.
+  std::atomic<uint64_t> told_priorities_{0};
+  // Of the thread that asks the driver: what it saw when it last looked at a queue that may be full.
+  uint64_t seen_submitted_ = 0;
+  TimePoint seen_at_{};
   std::atomic<int64_t> threshold_{0};
   std::atomic<int64_t> batch_size_{0};
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};

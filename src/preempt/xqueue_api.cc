@@ -85,6 +85,7 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
 XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
   XQueuePin queue = XQueueTable::Pin(xq);
   Ref<HwCommand> command = HwCommands().Get(hw_cmd);
+  if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedErrorNotAllowed;
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->ops.platform != kPlatformUnknown && command->ops.platform != queue->hwq().ops.platform) {
     return kXSchedErrorInvalidValue;
@@ -97,6 +98,7 @@ XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
 XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
   XQueuePin queue = XQueueTable::Pin(xq);
   Ref<HwCommand> command = HwCommands().Get(hw_cmd);
+  if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->submitted_to.load(std::memory_order_acquire) != xq) return kXSchedErrorNotAllowed;
   queue->worker().WaitLaunched(*command);
@@ -199,5 +201,6 @@ XResult HwCommandCreateCallback(HwCommandHandle* hw_cmd, LaunchCallback launch, 
 }
 
 XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
-  return HwCommands().Remove(hw_cmd) ? kXSchedSuccess : kXSchedErrorNotFound;
+  const bool known = HwCommands().Remove(hw_cmd) || HwCommands().WasConsumed(hw_cmd);
+  return known ? kXSchedSuccess : kXSchedErrorNotFound;
 }

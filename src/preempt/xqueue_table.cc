@@ -9,11 +9,16 @@
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 #include "preempt/agent.h"
+#include "preempt/driver_caller.h"
 
 namespace xsched::preempt {
 namespace {
 
 constexpr uint8_t kHandleKind = 1;
+
+// 100 ms, if need be.
+constexpr int kFinishTries = 20;
+constexpr useconds_t kFinishRetryUs = 5000;
 
 struct Slots {
   XQueue queues[ipc::kMaxQueues];
@@ -23,6 +28,7 @@ constinit NoDestroy<Slots> slots;
 constinit NoDestroy<PointerMap<XQueue>> by_key;
 constinit Mutex mutex;
 constinit std::atomic<int> forced_open{0};
+constinit std::atomic<int> lifted_suspensions{0};
 constinit std::atomic<int> draining{0};
 // Slots are used in turn, so that each rests before it is used again. As many take part as that needs: slots
 // that were never used are no memory.
@@ -31,7 +37,21 @@ constinit uint32_t next_slot = 0;
 constinit uint32_t slots_in_turn = 0;
 constinit uint32_t taken_slots = 0;
 // Slots from here on have never been a queue's. Most programs have few queues, and slots are pages apart.
-constinit uint32_t first_unused = 0;
+constinit std::atomic<uint32_t> first_unused{0};
+
+// For calls of the program that promise an effect on the driver.
+constexpr Duration kAwaitDriver = std::chrono::milliseconds(40);
+
+// Under the lock. All zero until used, as no version is.
+constexpr int kKnownDevicesBits = 4;
+struct KnownPriority {
+  XDevice device;
+  uint64_t version;
+  Priority least;
+};
+constinit KnownPriority known_priorities[1 << kKnownDevicesBits] = {};
+constinit std::atomic<uint64_t> priorities_changes{1};
+constinit std::atomic<bool> priorities_have_differed{false};
 
 uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uint64_t>(platform) << 56; }
 
@@ -40,6 +60,8 @@ uint64_t MapKey(XPlatform platform, uint64_t key) { return key ^ static_cast<uin
 XQueueHandle XQueueHandleAt(uint32_t index) { return slots->queues[index].handle(); }
 
 XQueue& XQueueTable::Slot(uint32_t index) { return slots->queues[index]; }
+
+uint32_t XQueueTable::end_of_used() { return first_unused.load(std::memory_order_acquire); }
 
 XQueue* XQueueTable::Find(XPlatform platform, uint64_t key) { return by_key->Find(MapKey(platform, key)); }
 
@@ -62,11 +84,13 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
       queue->index_ = index;
     }
     if (queue == nullptr) {
-      XSCHED_WARN("more than %u queues in one process: this one runs unscheduled", ipc::kMaxQueues);
+      static constinit std::atomic<bool> warned{false};
+      if (!warned.exchange(true, std::memory_order_relaxed))
+        XSCHED_WARN("more than %u queues in one process: further ones run unscheduled", ipc::kMaxQueues);
       return kXSchedErrorNotAllowed;
     }
     next_slot = queue->index_ + 1;
-    first_unused = std::max(first_unused, queue->index_ + 1);
+    first_unused.store(std::max(end_of_used(), queue->index_ + 1), std::memory_order_release);
     ++taken_slots;
     queue->taken_ = true;
     ++queue->generation_;
@@ -83,6 +107,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);
   queue->settled_.store(0, std::memory_order_relaxed);
+  queue->told_idle_.store(0, std::memory_order_relaxed);
   queue->answered_query_.store(0, std::memory_order_relaxed);
   queue->deactivated_ = queue->interrupted_ = false;
   queue->blocking_submit_ = options.blocking_submit;
@@ -91,6 +116,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->level_.store(options.level, std::memory_order_relaxed);
   queue->hints_ = options.hints;
   queue->urgency_ = 0;
+  queue->told_priorities_.store(0, std::memory_order_relaxed);
   if (options.pausable) queue->MakePausable();
   queue->draining_.store(false, std::memory_order_relaxed);
   queue->nameless_ = false;
@@ -109,6 +135,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   *out = handle;
   queue->TellDevice();
   Agent::Get().QueueCreated(*queue);
+  CameOrGoes(*queue);
   return kXSchedSuccess;
 }
 
@@ -121,9 +148,12 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     if (!pin->nameless_) by_key->Remove(MapKey(pin->hwq_->ops.platform, pin->hwq_->key));
     pin->handle_.store(0, std::memory_order_release);
   }
+  // Not by who lets go last: that may be a thread that stands in the driver.
+  pin->Attend(DriverCaller::IsForbidden() ? GateChain::IfBusy::kReturn : GateChain::IfBusy::kWait);
   pin->NotifyWaiters();
   // Not by who lets go last: that may be the agent itself.
   Agent::Get().QueueDestroyed(*pin);
+  CameOrGoes(*pin);
   return true;
 }
 
@@ -185,12 +215,35 @@ void XQueueTable::ForceAllOpen(bool open) {
 
 bool XQueueTable::all_forced_open() { return forced_open.load(std::memory_order_seq_cst) > 0; }
 
+void XQueueTable::LiftSuspensions(bool lift) {
+  int before = lifted_suspensions.fetch_add(lift ? 1 : -1, std::memory_order_seq_cst);
+  if (before + (lift ? 1 : 0) != 1) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (queue->suspended()) queue->ApplyLevels();
+  }
+}
+
+bool XQueueTable::suspensions_lifted() { return lifted_suspensions.load(std::memory_order_seq_cst) > 0; }
+
+bool XQueueTable::AnyMayBeHeld() {
+  if (!Agent::Get().scheduled()) return false;
+  void* memory = nullptr;
+  size_t size = 0;
+  Agent::Get().SharedMemory(&memory, &size);
+  const auto* segment = static_cast<const ipc::Segment*>(memory);
+  for (uint32_t i = 0; segment != nullptr && i < end_of_used(); ++i) {
+    const uint32_t flags = segment->blocks[i].flags.load(std::memory_order_relaxed);
+    if ((flags & ipc::kFlagGated) != 0 && XQueueHandleAt(i) != 0) return true;
+  }
+  return false;
+}
+
 constinit std::atomic<int> XQueueTable::hard_stops_{0};
 
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
   // Without pins: who lets the last one go attends to the queue, and the caller holds a lock of this one's.
   MutexLock lock(mutex);
-  return std::all_of(slots->queues, slots->queues + first_unused, [&queue](const XQueue& other) {
+  return std::all_of(slots->queues, slots->queues + end_of_used(), [&queue](const XQueue& other) {
     return other.handle() == 0 || &other == &queue || other.hwq().device != queue.hwq().device ||
            other.KeepsStill() || other.Idle();
   });
@@ -200,6 +253,62 @@ void XQueueTable::LiftHardStops(const XQueue& queue) {
   for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
     if (other->hwq().device == queue.hwq().device) other->LiftHardStop();
   }
+}
+
+bool XQueueTable::AnyMayBeFull() {
+  MutexLock lock(mutex);
+  return std::any_of(slots->queues, slots->queues + end_of_used(), [](const XQueue& queue) {
+    return queue.handle() != 0 && queue.Launching() && queue.MayBeFull();
+  });
+}
+
+Priority XQueueTable::LeastPriority(XDevice device) {
+  MutexLock lock(mutex);
+  const uint64_t version = priorities_version();
+  KnownPriority& known = known_priorities[device * 0x9e3779b97f4a7c15u >> (64 - kKnownDevicesBits)];
+  if (known.device == device && known.version == version) return known.least;
+  Priority least = PRIORITY_MAX;
+  Priority most = PRIORITY_NO_EXECUTE;
+  for (uint32_t i = 0; i < end_of_used(); ++i) {
+    const XQueue& queue = slots->queues[i];
+    if (queue.handle() == 0 || queue.draining_.load(std::memory_order_relaxed)) continue;
+    if (queue.hwq().device != device) continue;
+    const Priority priority = queue.hints().priority;
+    least = std::min(least, priority);
+    most = std::max(most, priority);
+  }
+  if (least < most) priorities_have_differed.store(true, std::memory_order_relaxed);
+  known = {device, version, least};
+  return least;
+}
+
+bool XQueueTable::PrioritiesHaveDiffered(XDevice device) {
+  LeastPriority(device);
+  return priorities_have_differed.load(std::memory_order_relaxed);
+}
+
+uint64_t XQueueTable::priorities_version() { return priorities_changes.load(std::memory_order_acquire); }
+void XQueueTable::PrioritiesChanged() { priorities_changes.fetch_add(1, std::memory_order_acq_rel); }
+
+void XQueueTable::RequestUrgencies(Wait wait) {
+  bool requested = false;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) requested |= queue->RequestUrgency();
+  if (requested && wait == Wait::kBriefly && !DriverCaller::IsForbidden())
+    DriverCaller::Get().AwaitUntil(MonotonicClock::now() + kAwaitDriver);
+}
+
+void XQueueTable::NoteUrgencies() {
+  static uint64_t noted = 0;
+  const uint64_t version = priorities_version();
+  if (noted == version) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) queue->NoteUrgency();
+  noted = version;
+}
+
+void XQueueTable::CameOrGoes(const XQueue& queue) {
+  PrioritiesChanged();
+  if (queue.hwq().ops.apply_urgency != nullptr && PrioritiesHaveDiffered(queue.hwq().device))
+    RequestUrgencies(Wait::kNo);
 }
 
 void XQueueTable::FinishDrained() {
@@ -218,7 +327,7 @@ XQueuePin XQueueTable::Pin(XQueueHandle handle) {
 
 XQueuePin XQueueTable::PinNext(uint32_t* next) {
   MutexLock lock(mutex);
-  for (; *next < first_unused; ++*next) {
+  for (; *next < end_of_used(); ++*next) {
     XQueue& queue = slots->queues[*next];
     if (queue.handle() == 0) continue;
     ++*next;
@@ -234,12 +343,15 @@ void XQueueTable::Unpin(XQueue* queue) {
     if (--queue->pins_ != 0 || !queue->destroying_.load(std::memory_order_acquire)) return;
     // The last one out. Nobody can pin it any more: its handle is gone.
   }
+  if (DriverCaller::IsForbidden() && DriverCaller::Get().Request(*queue, DriverCaller::kFinish)) return;
   Finish(*queue);
 }
 
 void XQueueTable::Finish(XQueue& queue) {
   queue.worker_.Stop();
-  queue.Attend();  // not held any more: opens every gate
+  // Not held any more: opens every gate. What cannot be given back at once is tried again for a while.
+  for (int i = 0; i < kFinishTries && queue.Attend(GateChain::IfBusy::kWait).stopped; ++i)
+    usleep(kFinishRetryUs);
   // Only now: who has opened the last gate may not have flushed the driver's queue yet.
   if (std::exchange(queue.retained_, false)) queue.hwq_->ops.release(queue.hwq_->impl);
   queue.hwq_->xqueue.store(nullptr, std::memory_order_release);
@@ -258,6 +370,7 @@ void XQueueTable::ResetAfterFork() {
   mutex.ResetAfterFork();
   by_key->ResetAfterFork();
   forced_open.store(0, std::memory_order_relaxed);
+  lifted_suspensions.store(0, std::memory_order_relaxed);
   draining.store(0, std::memory_order_relaxed);
   hard_stops_.store(0, std::memory_order_relaxed);
   for (XQueue& queue : slots->queues) {
@@ -272,7 +385,6 @@ void XQueueTable::ResetAfterFork() {
     queue.wait_mutex_.ResetAfterFork();
     queue.level_mutex_.ResetAfterFork();
     queue.hints_mutex_.ResetAfterFork();
-    queue.urgency_mutex_.ResetAfterFork();
     queue.worker_.ResetAfterFork();
   }
 }

@@ -54,6 +54,11 @@ class XQueueTable {
   // until as many calls with false have come as with true.
   static void ForceAllOpen(bool open);
   static bool all_forced_open();
+  // What the program has suspended runs, likewise; what a scheduler holds does not.
+  static void LiftSuspensions(bool lift);
+  static bool suspensions_lifted();
+  // Is there a queue that a scheduler may hold at any time? Lock-free.
+  static bool AnyMayBeHeld();
 
   // Queues whose process is stopped on their device as a whole. It is only while nothing else of it is at
   // work there.
@@ -69,10 +74,35 @@ class XQueueTable {
   // way.
   static XQueue& Slot(uint32_t index);
 
+  // No slot from here on has ever been a queue's. Lock-free.
+  static uint32_t end_of_used();
+  // Does a launch stand in the driver on a queue that may be full there? Calls that concern the whole process
+  // then block as well.
+  static bool AnyMayBeFull();
+
+  // The least priority by hint of the process's live queues on a device.
+  static Priority LeastPriority(XDevice device);
+  // Do they differ on `device`, or have they before? Most programs hint all of their queues alike, or none.
+  static bool PrioritiesHaveDiffered(XDevice device);
+  // Grows with each change of them: hints, and queues that come and go.
+  static uint64_t priorities_version();
+  static void PrioritiesChanged();
+  // Lets the HAL know of all urgencies as they are now. For the thread that calls drivers.
+  static void NoteUrgencies();
+  // Has each queue's urgency told that is news. For calls of the program that promise the effect: waits, but
+  // not for long.
+  enum class Wait { kNo, kBriefly };
+  static void RequestUrgencies(Wait wait);
+
   static void Unpin(XQueue* queue);
   static void ResetAfterFork();
 
  private:
+  friend class DriverCaller;
+
+  // `queue` has come or is going.
+  static void CameOrGoes(const XQueue& queue);
+  // Its last user has let it go. Calls the driver, which may block.
   static void Finish(XQueue& queue);
   // Devices report by themselves, and wake nobody for it: looks for who has drained meanwhile.
   static void FinishDrained();

@@ -7,7 +7,7 @@
 namespace xsched::cuda {
 
 struct DeviceIdentity {
-  XDevice device = 0;  // by its PCI address
+  XDevice device = 0;  // by its PCI address; an instance of a divided GPU (MIG) by its number as well
   char name[96] = "";
 };
 

@@ -21,14 +21,32 @@ constexpr int kMaxDevices = 64;
 // What drivers have of themselves, should it not be known (H200, driver 580).
 constexpr microseconds kDriversSlice{2048};
 
+enum class Channels : uint8_t { kOn, kOff, kUnknown };
+
+// What is wanted, and what is known. Only a call that succeeds tells the state: one that reports an error, a
+// time-out above all, may have taken effect.
 struct DeviceState {
   XDevice device;
-  int interrupted;  // queues of this process that want it stopped
-  bool taken_off;   // by the scheduler: another process has its turn
-  uint64_t slice_us;
-  microseconds drivers_slice;
-  uint64_t seen_changes;
-  bool told;
+
+  int interrupted;    // queues of this process that want it stopped
+  bool taken_off;     // by the scheduler: another process has its turn
+  uint64_t slice_us;  // 0: the driver's own
+
+  Channels channels;
+  bool slices_set;             // as wanted; of the groups that there were at …
+  uint64_t set_at_changes;     // … this count of changes
+  bool ours;                   // a slice of ours may be set
+  microseconds drivers_slice;  // to give back
+
+  // The hardware rounds: what reads back the same twice is as near as it comes.
+  microseconds rounded_from;
+  microseconds rounded_to;
+
+  bool failure_logged;  // since the last success
+  bool support_known;   // the last answer, good while there are no changes
+  bool supported;
+  uint64_t support_at_changes;
+  bool support_logged;
 };
 
 constinit Mutex mutex;  // control calls are made under it, so that they come in order
@@ -44,86 +62,112 @@ DeviceState* Of(XDevice device) {
   DeviceState& state = devices[device_count++];
   state = DeviceState{};
   state.device = device;
+  state.slices_set = true;
   state.drivers_slice = kDriversSlice;
   return &state;
 }
 
-// Calls `act` for each of the process's compute groups on the device. False: one failed; the first failure is
-// logged.
+void LogFailure(DeviceState& state, const char* what, const Error& error) {
+  if (!std::exchange(state.failure_logged, true)) XSCHED_WARN("%s: %s; trying again", what, error.text());
+}
+
+// Calls `act` for each of the process's compute groups on the device. False: one failed that still exists.
 template <typename Act>
-bool ForEachGroup(XDevice device, const char* what, Act&& act) {
-  Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(device);
+bool ForEachGroup(DeviceState& state, const char* what, Act&& act) {
+  Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(state.device);
   if (!groups) {
-    XSCHED_WARN("%s: %s", what, groups.error().text());
+    LogFailure(state, what, groups.error());
     return false;
   }
   bool ok = true;
   for (const ChannelGroup& group : *groups) {
     Result<> done = act(group);
-    if (!done && ok) XSCHED_WARN("%s: %s", what, done.error().text());
-    ok &= static_cast<bool>(done);
+    if (done || OwnChannelGroups().IsGone(group)) continue;
+    LogFailure(state, what, done.error());
+    ok = false;
   }
   return ok;
 }
 
-// REQUIRES: mutex.
-bool SetSlices(DeviceState& state) {
+// Does the group have the slice after all, as near as the hardware comes to it?
+bool IsRounded(DeviceState& state, const ChannelGroup& group, microseconds slice) {
+  Result<microseconds> now = OwnChannelGroups().GetTimeslice(group);
+  if (!now || now->count() == 0) return false;
+  const bool again = state.rounded_from == slice && state.rounded_to == *now;
+  state.rounded_from = slice;
+  state.rounded_to = *now;
+  return again;
+}
+
+// REQUIRES: mutex. True: the channels are on or off, as wanted.
+bool SettleChannels(DeviceState& state) {
+  const bool off = state.interrupted != 0 || state.taken_off;
+  const Channels wanted = off ? Channels::kOff : Channels::kOn;
+  if (state.channels == wanted) return true;
+  state.channels = Channels::kUnknown;
+  const char* what = off ? "cannot stop what runs on the GPU" : "cannot let the GPU go on";
+  if (!ForEachGroup(state, what,
+                    [off](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, !off); }))
+    return false;
+  state.channels = wanted;
+  return true;
+}
+
+// REQUIRES: mutex. True: the slices are as wanted. A driver may set its own later in a context's making, and
+// new contexts have groups of their own.
+bool SettleSlices(DeviceState& state) {
+  if (!state.ours) return true;
+  const uint64_t changes = OwnChannelGroups().changes();
+  const bool same_groups = state.slice_us == 0 || state.set_at_changes == changes;
+  if (state.slices_set && same_groups) return true;
   // Before the calls: what changes meanwhile is done again.
-  state.seen_changes = OwnChannelGroups().changes();
-  microseconds slice = state.slice_us == 0 ? state.drivers_slice : microseconds(state.slice_us);
-  return ForEachGroup(state.device, "cannot set the GPU's time slices", [slice](const ChannelGroup& group) {
-    return OwnChannelGroups().SetTimeslice(group, slice);
+  state.set_at_changes = changes;
+  const microseconds slice = state.slice_us == 0 ? state.drivers_slice : microseconds(state.slice_us);
+  state.slices_set = ForEachGroup(state, "cannot set the GPU's time slices", [&](const ChannelGroup& group) {
+    bool accepted = false;
+    Result<> set = OwnChannelGroups().SetTimeslice(group, slice, &accepted);
+    return !set && accepted && IsRounded(state, group, slice) ? Result<>() : set;
   });
+  if (state.slices_set && state.slice_us == 0) state.ours = false;
+  return state.slices_set;
 }
 
 // REQUIRES: mutex.
-bool Stop(const DeviceState& state) {
-  return ForEachGroup(state.device, "cannot stop what runs on the GPU",
-                      [](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, false); });
+bool Settle(DeviceState& state) {
+  const bool channels = SettleChannels(state);
+  const bool slices = SettleSlices(state);
+  if (channels && slices) state.failure_logged = false;
+  return channels && slices;
 }
 
-// REQUIRES: mutex.
-bool GoOn(const DeviceState& state) {
-  // Whoever else wants it stopped has the last word.
-  if (state.interrupted != 0 || state.taken_off) return true;
-  return ForEachGroup(state.device, "cannot let the GPU go on",
-                      [](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, true); });
+bool SettleAll() {
+  MutexLock lock(mutex);
+  bool all = true;
+  for (int i = 0; i < device_count; ++i) all &= Settle(devices[i]);
+  return all;
 }
 
-XResult TakeOff(DeviceState& state) {
-  if (!state.taken_off) state.taken_off = Stop(state);
-  return state.taken_off ? kXSchedSuccess : kXSchedErrorHardware;
+// To be able to give it back. REQUIRES: mutex, and that no slice of ours is set.
+void ReadDriversSlice(DeviceState& state) {
+  Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(state.device);
+  if (!groups || groups->empty()) return;
+  Result<microseconds> drivers = OwnChannelGroups().GetTimeslice((*groups)[0]);
+  if (drivers && drivers->count() > 0) state.drivers_slice = *drivers;
 }
 
 XResult SetSlice(XDevice device, uint64_t slice_us) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
-  if (slice_us == kSliceNone) return TakeOff(*state);
-  if (std::exchange(state->taken_off, false)) {
-    GoOn(*state);
-    // Off and on again is what happens often; the slice is still there.
-    if (slice_us == state->slice_us) return kXSchedSuccess;
+  state->taken_off = slice_us == kSliceNone;
+  // Off and on again is what happens often: the slice stays as it is.
+  if (!state->taken_off && slice_us != state->slice_us) {
+    if (!state->ours) ReadDriversSlice(*state);
+    state->ours = true;
+    state->slice_us = slice_us;
+    state->slices_set = false;
   }
-  if (state->slice_us == 0) {
-    // To be able to give it back.
-    Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(device);
-    if (groups && !groups->empty()) {
-      Result<microseconds> drivers = OwnChannelGroups().GetTimeslice((*groups)[0]);
-      if (drivers && drivers->count() > 0) state->drivers_slice = *drivers;
-    }
-  }
-  state->slice_us = slice_us;
-  return SetSlices(*state) ? kXSchedSuccess : kXSchedErrorHardware;
-}
-
-// A driver may set its own slices later in a context's making, and new contexts have groups of their own.
-void Refresh() {
-  MutexLock lock(mutex);
-  const uint64_t changes = OwnChannelGroups().changes();
-  for (int i = 0; i < device_count; ++i) {
-    if (devices[i].slice_us != 0 && devices[i].seen_changes != changes) SetSlices(devices[i]);
-  }
+  return Settle(*state) ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
 void InstallOnce() {
@@ -136,7 +180,8 @@ void InstallOnce() {
     XProcessOps ops{};
     ops.size = sizeof ops;
     ops.set_slice = SetSlice;
-    ops.refresh = Refresh;
+    ops.refresh = [] { SettleAll(); };
+    ops.settle = SettleAll;
     ProcessOpsRegister(&ops);
   });
 }
@@ -145,24 +190,32 @@ void InstallOnce() {
 
 bool QueueMade(XDevice device) {
   InstallOnce();
-  Result<> support = OwnChannelGroups().Level3Support(device);
+  ChannelGroups& groups = OwnChannelGroups();
+  // Before asking: what changes meanwhile is asked about anew.
+  const uint64_t changes = groups.changes();
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return false;
-  if (!support && !state->told) {
+  // A program makes many streams; asking for each costs a round trip to the GPU.
+  if (state->support_known && state->support_at_changes == changes) return state->supported;
+  Result<> support = groups.Level3Support(device);
+  if (!support && !std::exchange(state->support_logged, true)) {
     XSCHED_INFO("CUDA runs with preemption level 2 at most: %s", support.error().text());
-    state->told = true;
   }
-  return static_cast<bool>(support);
+  state->support_known = true;
+  state->supported = static_cast<bool>(support);
+  state->support_at_changes = changes;
+  return state->supported;
 }
 
 XResult InterruptQueue(XDevice device) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
-  if (++state->interrupted > 1 || Stop(*state)) return kXSchedSuccess;
+  ++state->interrupted;
+  if (SettleChannels(*state)) return kXSchedSuccess;
   --state->interrupted;
-  GoOn(*state);
+  SettleChannels(*state);
   return kXSchedErrorHardware;
 }
 
@@ -170,8 +223,10 @@ XResult RestoreQueue(XDevice device) {
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
-  if (--state->interrupted > 0 || GoOn(*state)) return kXSchedSuccess;
-  return kXSchedErrorHardware;
+  if (state->interrupted > 0) --state->interrupted;
+  // What fails now is tried again by SettleAll.
+  SettleChannels(*state);
+  return kXSchedSuccess;
 }
 
 }  // namespace xsched::cuda

@@ -14,7 +14,9 @@ extern "C" {
 // by. For the shim.
 XSCHED_PRIVATE XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context,
                                          CUstream stream, uint64_t key, HwQueueHandle* out);
-// The context is going, with all of its streams; its queues have been unregistered.
+// The context (null: any) is going, with all of its streams; its queues have been unregistered.
+XSCHED_PRIVATE void CudaContextGoes(CUcontext context);
+// … and has gone.
 XSCHED_PRIVATE void CudaContextGone(CUcontext context);
 
 #ifdef __cplusplus

@@ -1,57 +1,91 @@
 #include "hal/cuda/shared_memory.h"
 
-#include <atomic>
+#include <sys/mman.h>
 
+#include "base/array.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/no_destroy.h"
+#include "preempt/launch.h"
 
 namespace xsched::cuda {
 namespace {
 
-// A fork's child has its own segment, and so registers anew.
 struct Registration {
-  std::atomic<const void*> memory{nullptr};  // null: not registered
-  std::atomic<CUdeviceptr> device{0};
-  std::atomic<CUcontext> context{nullptr};  // which it goes with
+  const void* memory;  // what it maps: a fork's child has other memory
+  void* mapping;       // `memory` itself, or the same pages once more
+  CUcontext context;   // null: free to be registered
+  CUdeviceptr device;  // 0: its context is going
 };
-constinit Registration registration;
+
+constinit NoDestroy<Array<Registration>> registrations;
 constinit Mutex mutex;
 
-bool Register(const Functions& next, const XControlWords& words) {
-  MutexLock lock(mutex);
-  if (registration.memory.load(std::memory_order_relaxed) == words.memory) return true;
-  CUcontext context = nullptr;
-  CUdeviceptr device = 0;
-  CUresult result = next.cuCtxGetCurrent(&context);
-  if (result == CUDA_SUCCESS) {
-    // Portable: one registration serves all contexts of the process, and addresses are the same in each.
-    result = next.cuMemHostRegister_v2(words.memory, words.memory_size,
-                                       CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP);
-    if (result == CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) result = CUDA_SUCCESS;
+// REQUIRES: mutex. Null: none is free, and no other can be made.
+Registration* FreeMapping(void* memory, size_t size) {
+  bool known = false;
+  for (Registration& registration : *registrations) {
+    if (registration.memory != memory) continue;
+    known = true;
+    if (registration.context == nullptr) return &registration;
   }
-  if (result == CUDA_SUCCESS) result = next.cuMemHostGetDevicePointer_v2(&device, words.memory, 0);
-  if (result != CUDA_SUCCESS) {
-    XSCHED_WARN("CUDA refused to share memory with its device (error %d): running unscheduled", result);
-    return false;
+  void* mapping = memory;
+  if (known) {
+    // From no bytes of it: another mapping of the same pages.
+    mapping = mremap(memory, 0, size, MREMAP_MAYMOVE);
+    if (mapping == MAP_FAILED) return nullptr;
   }
-  registration.context.store(context, std::memory_order_relaxed);
-  registration.device.store(device, std::memory_order_relaxed);
-  registration.memory.store(words.memory, std::memory_order_release);
-  return true;
+  if (!registrations->Push({memory, mapping, nullptr, 0})) return nullptr;
+  return &registrations->back();
+}
+
+// REQUIRES: mutex.
+CUresult Register(const Functions& next, size_t size, Registration* registration) {
+  CUresult result = next.cuMemHostRegister_v2(registration->mapping, size, CU_MEMHOSTREGISTER_DEVICEMAP);
+  if (result == CUDA_SUCCESS)
+    result = next.cuMemHostGetDevicePointer_v2(&registration->device, registration->mapping, 0);
+  return result;
 }
 
 }  // namespace
 
-CUdeviceptr DeviceAddress(const Functions& next, const XControlWords& words, const void* word) {
-  if (registration.memory.load(std::memory_order_acquire) != words.memory && !Register(next, words)) return 0;
-  auto offset = static_cast<const char*>(word) - static_cast<const char*>(words.memory);
-  return registration.device.load(std::memory_order_relaxed) + static_cast<CUdeviceptr>(offset);
+CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size) {
+  // The driver may wait for what is held in other contexts.
+  const preempt::Barrier barrier;
+  MutexLock lock(mutex);
+  for (const Registration& registration : *registrations) {
+    if (registration.context == context && registration.memory == memory && registration.device != 0)
+      return registration.device;
+  }
+  CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
+  while (Registration* registration = FreeMapping(memory, size)) {
+    result = Register(next, size, registration);
+    registration->context = context;
+    if (result == CUDA_SUCCESS) return registration->device;
+    registration->device = 0;
+    // A context that was thought to go may have stayed, and have it still.
+    if (result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
+      registration->context = nullptr;
+      break;
+    }
+  }
+  XSCHED_WARN("CUDA refused to share memory with its device (error %d): running unscheduled", result);
+  return 0;
 }
 
 void ForgetSharedMemory(CUcontext context) {
   MutexLock lock(mutex);
-  if (registration.context.load(std::memory_order_relaxed) != context) return;
-  registration.memory.store(nullptr, std::memory_order_release);
+  for (Registration& registration : *registrations) {
+    if (context == nullptr || registration.context == context) registration.device = 0;
+  }
+}
+
+void ReuseSharedMemory(CUcontext context) {
+  MutexLock lock(mutex);
+  for (Registration& registration : *registrations) {
+    if (registration.device != 0) continue;
+    if (context == nullptr || registration.context == context) registration.context = nullptr;
+  }
 }
 
 }  // namespace xsched::cuda

@@ -70,7 +70,7 @@ bool Finished(void* hwq) {
   const Queue& queue = Of(hwq);
   OwnCalls ours(queue);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || IsCapturing(queue)) return false;
+  if (!ours.ok() || !no_capture_begins || IsCapturing(queue)) return false;
   // An error is for the program to find: nothing of such a queue will run any more.
   return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;
 }

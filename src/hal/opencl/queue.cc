@@ -139,7 +139,7 @@ XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const DeviceIdentity identity = IdentifyDevice(*next, device);
   const XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
-  const XHwQueueInfo info{identity.device, identity.name, reinterpret_cast<uint64_t>(queue)};
+  const XHwQueueInfo info{identity.device, identity.name, reinterpret_cast<uint64_t>(queue), 0};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) delete hwq;
   return result;

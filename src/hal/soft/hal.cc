@@ -83,7 +83,7 @@ XResult SoftQueueCreate(HwQueueHandle* hwq, XDeviceId device_id, XPreemptLevel m
   char name[32];
   snprintf(name, sizeof name, "software device %u", device_id);
   XHwQueueOps ops = MakeOps(max_level);
-  XHwQueueInfo info{uint64_t{kSoftDeviceType} << 32 | device_id, name, KeyOf(queue)};
+  XHwQueueInfo info{uint64_t{kSoftDeviceType} << 32 | device_id, name, KeyOf(queue), 0};
   XResult result = HwQueueRegister(&ops, queue, &info, hwq);
   if (result != kXSchedSuccess) device->DestroyQueue(queue);
   return result;

@@ -185,7 +185,9 @@ bool ChannelGroups::HasOneGpu() {
   return instance != UINT32_MAX;
 }
 
-Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice device) {
+Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice instance) {
+  // A process uses one instance of a divided GPU at most.
+  const XDevice device = WholeDevice(instance);
   Array<Placed> all;
   Array<ChannelGroup> found;
   if (!FindGroups(&all) || !found.Reserve(all.size())) return Error::Make("out of memory");
@@ -219,9 +221,11 @@ rm::Reply ChannelGroups::Control(rm::Handle client, rm::Handle object, uint32_t 
                      params, size);
 }
 
-Result<> ChannelGroups::SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice) {
+Result<> ChannelGroups::SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice,
+                                     bool* accepted) {
   uint64_t wanted = static_cast<uint64_t>(timeslice.count());
   rm::Reply reply = Control(group.client, group.handle, kSetTimeslice, &wanted, sizeof wanted);
+  if (accepted != nullptr) *accepted = reply.ok();
   if (!reply.ok()) return rm::Explain("setting the timeslice", reply);
   Result<std::chrono::microseconds> now = GetTimeslice(group);
   if (!now) return now.error();
@@ -242,6 +246,7 @@ Result<std::chrono::microseconds> ChannelGroups::GetTimeslice(const ChannelGroup
 Result<> ChannelGroups::SetRunning(const ChannelGroup& group, bool run) {
   const char* what = run ? "enabling the channels" : "disabling the channels";
   size_t done = 0;
+  Result<> result;
   do {
     DisableChannelsParams params{};
     params.disable = !run;
@@ -254,10 +259,21 @@ Result<> ChannelGroups::SetRunning(const ChannelGroup& group, bool run) {
     if (done == 0 && params.count == 0) return Error::Make("%s: the group has none", what);
     if (params.count == 0) break;
     rm::Reply reply = Control(group.client, subdevice, kDisableChannels, &params, sizeof params);
-    if (!reply.ok()) return rm::Explain(what, reply);
+    // The others are not to stay as they are for that.
+    if (!reply.ok() && result) result = rm::Explain(what, reply);
     done += params.count;
   } while (done % DisableChannelsParams::kMaxChannels == 0);
-  return {};
+  return result;
+}
+
+bool ChannelGroups::IsGone(const ChannelGroup& group) {
+  {
+    MutexLock lock(mutex_);
+    if (table_.Find(group.client, group.handle) == nullptr) return true;
+  }
+  uint64_t timeslice = 0;
+  const rm::Reply reply = Control(group.client, group.handle, kGetTimeslice, &timeslice, sizeof timeslice);
+  return reply.errnum == 0 && rm::IsGone(reply.status);
 }
 
 Result<> ChannelGroups::Level3Support(XDevice device) {

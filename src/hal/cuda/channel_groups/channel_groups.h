@@ -37,18 +37,23 @@ class ChannelGroups {
   // A request of the program's own, after it was made. Keeps errno.
   void Observe(int fd, unsigned long request, const void* arg, int result);
 
-  // The compute groups on `device`, a GPU by its PCI address. An error says why they cannot be told.
+  // The compute groups on `device`, a GPU by its PCI address or an instance of one. An error says why they
+  // cannot be told.
   Result<Array<ChannelGroup>> OfDevice(XDevice device);
   // Grows whenever groups came or went, or the driver scheduled one or set its timeslice: look again, and set
   // again what must hold.
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 
-  // Takes effect at once, and reads back. The hardware may round it down.
-  Result<> SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice);
+  // Takes effect at once, and reads back. The hardware may round it down: that is an error, but `*accepted`.
+  Result<> SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice,
+                        bool* accepted = nullptr);
   Result<std::chrono::microseconds> GetTimeslice(const ChannelGroup& group);
   // Not: what runs is stopped where it is, and nothing of the group runs until this is called again. (Taking
   // the group off its schedule is accepted as well, and has no effect: H200, driver 580.)
+  // An error: of some of its channels it is not known.
   Result<> SetRunning(const ChannelGroup& group, bool run);
+  // Has the driver freed it? Then nothing is left to be set. Asks, so for failures only.
+  bool IsGone(const ChannelGroup& group);
 
   // Ok: level 3 works on `device` for this process, as far as asking tells. An error says why not; it may
   // change with changes().

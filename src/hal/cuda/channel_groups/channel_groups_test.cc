@@ -383,6 +383,12 @@ TEST_F(ChannelGroupsTest, a_shared_object_is_what_its_source_is) {
   EXPECT_THAT(GroupsOn(Gpu(7)), ElementsAre(0x200));
 }
 
+TEST_F(ChannelGroupsTest, an_instance_of_a_divided_gpu_has_the_groups_on_that_gpu) {
+  MakeGpu(0x10, 7);
+  MakeContext(0x10, 0x100);
+  EXPECT_THAT(GroupsOn(PartOfDevice(Gpu(7), 0x123456)), ElementsAre(0x100));
+}
+
 TEST_F(ChannelGroupsTest, control_calls_go_to_the_open_file_that_made_the_client) {
   struct stat made {};
   ASSERT_EQ(fstat(fd_, &made), 0);

@@ -62,6 +62,8 @@ struct Reply {
   bool ok() const { return errnum == 0 && status == 0; }
 };
 inline constexpr uint32_t kInvalidArgument = 0x1F;
+// What the call was about does not exist any more.
+constexpr bool IsGone(uint32_t status) { return status == 0x31 || status == 0x33 || status == 0x57; }
 
 Reply Control(ControlCall call, int fd, Handle client, Handle object, uint32_t command, void* params,
               size_t size);
