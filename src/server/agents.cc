@@ -1,8 +1,11 @@
 // What agents say, and what they are told.
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <new>
 #include <utility>
 
 #include "server/limits.h"
@@ -10,6 +13,9 @@
 
 namespace xsched::server {
 namespace {
+
+// Longer than any turn: somebody is taken off the device again before it is over.
+constexpr Duration kTurnsLast = std::chrono::seconds(1);
 
 bool IsEventFd(int fd) {
   char target[64];
@@ -38,7 +44,7 @@ bool ForQueue(Connection& connection, const ipc::Packet& packet, Handle&& handle
 
 }  // namespace
 
-bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
+bool Server::HandleHello(Connection& connection, ipc::Packet& packet, TimePoint now) {
   if (packet.header().type != ipc::MessageType::kHello) return false;
   auto hello = packet.As<ipc::Hello>();
   if (hello.major != ipc::kMajor) {
@@ -51,15 +57,12 @@ bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
   if (!is_agent && hello.role != ipc::Role::kTool) return false;
   if (packet.fd_count != (is_agent ? 2 : 0)) return false;
   if (is_agent) {
-    Result<ipc::MappedSegment> segment = ipc::MapSegment(packet.fds[0].get());
-    if (!segment) {
-      Reject(connection, segment.error().text());
-      return false;
+    if (!TakeSegment(connection, packet, now)) return false;
+    if (hello.job != 0) {
+      Job job{connection.peer.uid, hello.job};
+      scheduler_.SetJob(sched::ProcessId{connection.id}, jobs_.Join(job));
+      connection.job = job;
     }
-    if (!IsEventFd(packet.fds[1].get())) return false;
-    connection.segment = std::move(*segment);
-    connection.bell = std::move(packet.fds[1]);
-    packet.fds[0].Reset();
   }
   connection.role = hello.role;
   connection.name = CleanText(hello.name, sizeof hello.name);
@@ -68,6 +71,28 @@ bool Server::HandleHello(Connection& connection, ipc::Packet& packet) {
   welcome.minor = ipc::kMinor;
   welcome.client_id = connection.id;
   return connection.Send(welcome);
+}
+
+bool Server::TakeSegment(Connection& connection, ipc::Packet& packet, TimePoint now) {
+  struct stat status {};
+  Result<ipc::MappedSegment> segment = ipc::MapSegment(packet.fds[0].get());
+  if (!segment || fstat(packet.fds[0].get(), &status) != 0) {
+    Reject(connection, segment ? "the segment cannot be looked at" : segment.error().text());
+    return false;
+  }
+  if (!IsEventFd(packet.fds[1].get())) return false;
+  // A process that connects anew has left its former connection, though its end may not have come to us yet.
+  // What we would still write for that one would hold the new one's queues, and nobody would take it back.
+  SegmentIdentity identity{status.st_dev, status.st_ino};
+  if (auto former = segments_.find(identity); former != segments_.end()) {
+    Remove(*connections_.at(former->second), now);
+  }
+  segments_.emplace(identity, connection.id);
+  connection.segment_identity = identity;
+  connection.segment = std::move(*segment);
+  connection.bell = std::move(packet.fds[1]);
+  packet.fds[0].Reset();
+  return true;
 }
 
 bool Server::HandleAgentMessage(Connection& connection, const ipc::Packet& packet, TimePoint now) {
@@ -106,11 +131,8 @@ bool Server::HandleAgentMessage(Connection& connection, const ipc::Packet& packe
         scheduler_.SetTimeslice(std::chrono::microseconds(message.timeslice_us));
       return true;
     }
-    case ipc::MessageType::kPing: {
-      ipc::Pong pong{};
-      pong.cookie = packet.As<ipc::Ping>().cookie;
-      return connection.Send(pong);
-    }
+    case ipc::MessageType::kPing:
+      return Answer(connection, packet.As<ipc::Ping>());
     default:
       return SendReply(connection, kXSchedErrorNotSupported, 0, "unknown message");
   }
@@ -129,7 +151,8 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   block.gate.store(ipc::kGateRun, std::memory_order_release);
   Usage& usage = usage_[connection.peer.uid];
   if (usage.queues >= kMaxQueuesOfUser) return RefuseQueue(connection, message.index, usage);
-  ++usage.queues;
+  // Where memory ends, nothing below may be half done. A decision cannot be left in its middle at all.
+  newly_tracked_.reserve(queues_.size() + 1);
   Queue queue{};
   queue.id = sched::QueueId{next_queue_++};
   queue.index = message.index;
@@ -143,6 +166,7 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   queue.device_name = CleanText(message.device_name, sizeof message.device_name);
   queue.connection = &connection;
   Queue& stored = connection.queues.emplace(message.index, std::move(queue)).first->second;
+  ++usage.queues;
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   scheduler_.AddQueue(
       stored.id, sched::ProcessId{connection.id}, sched::DeviceId{message.device}, FromWire(message.hints),
@@ -200,6 +224,8 @@ void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
   uint64_t retired = block.retired.load(std::memory_order_acquire);
   uint64_t submitted = block.submitted.load(std::memory_order_acquire);
   scheduler_.Progress(queue.id, submitted, retired, now);
+  queue.submitted = submitted;
+  RestoreControl(queue);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;
@@ -207,14 +233,31 @@ void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
     uint64_t until = slot.until.load(std::memory_order_acquire);
     if (until == 0) continue;
     auto owner = connection.queues.find(slot.queue.load(std::memory_order_relaxed));
-    if (owner != connection.queues.end()) dependencies[count++] = {owner->second.id, until};
+    if (owner != connection.queues.end() && ipc::MeansQueue(slot, owner->second.handle))
+      dependencies[count++] = {owner->second.id, until};
   }
   if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
   queue.has_dependencies = count != 0;
 }
 
+// Another writer may have been at the block, such as a server that hung and went on after its clients had
+// left it: that must not hold a queue for good. A client that has left us owns its blocks, though.
+void Server::RestoreControl(Queue& queue) {
+  ipc::ControlBlock& block = queue.connection->segment->blocks[queue.index];
+  uint16_t gate = queue.held ? ipc::kGateHold : ipc::kGateRun;
+  if (block.gate.load(std::memory_order_relaxed) == gate &&
+      block.flags.load(std::memory_order_relaxed) == queue.flags) {
+    return;
+  }
+  if (queue.connection->HasLeft()) return;
+  block.flags.store(queue.flags, std::memory_order_release);
+  block.gate.store(gate, std::memory_order_release);
+  WakeLater(*queue.connection);
+}
+
 void Server::RefreshAbsent(const Queue& queue, TimePoint now) {
-  scheduler_.SetAbsent(queue.id, queue.absent || queue.connection->stopped, now);
+  const Connection& connection = *queue.connection;
+  scheduler_.SetAbsent(queue.id, queue.absent || connection.stopped || connection.silent, now);
 }
 
 void Server::SetControl(sched::QueueId id, const sched::Control& control) {
@@ -230,6 +273,9 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   bool was_tracked = (queue.flags & ipc::kFlagTracked) != 0;
   // The client may have written here; what it was told is what counts.
   block.flags.store(flags, std::memory_order_release);
+  // An agent that is not awake asks nobody whether we live. So it must be, before the first hold: we may hang
+  // right after that (docs/model.md).
+  if (queue.flags == 0 && flags != 0) connection.Send(ipc::Wake{});
   block.gate.store(gate, std::memory_order_release);
   queue.held = !control.run;
   held_ += queue.held;
@@ -247,32 +293,94 @@ void Server::Query(sched::QueueId id) {
   if (found == queues_.end()) return;
   Queue& queue = *found->second;
   queue.connection->segment->blocks[queue.index].query.fetch_add(1, std::memory_order_release);
+  RestoreControl(queue);
   WakeLater(*queue.connection);
 }
 
 void Server::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) {
   auto found = connections_.find(static_cast<uint64_t>(process));
   if (found == connections_.end()) return;
+  if (slice == sched::kNoSlice) turns_until_ = MonotonicClock::now() + kTurnsLast;
   ipc::ProcessSlice message{};
   message.device = static_cast<uint64_t>(device);
   message.slice_us =
       slice == sched::kNoSlice ? ~uint64_t{0} : static_cast<uint64_t>(slice / std::chrono::microseconds(1));
-  // Who does not read its messages keeps the slice that it has; its queues are held all the same.
-  found->second->Send(message);
+  Connection& connection = *found->second;
+  // An older one that was not sent must not be sent after it.
+  bool in_order = !connection.unsent_slices.contains(message.device);
+  if (!in_order || !connection.Send(message)) RememberSlice(connection, message);
 }
 
-void Server::WakeLater(Connection& connection) {
+// A process must not keep a slice that is not its own any more: it might have the device to itself for 100 ms
+// at a stretch, or make no progress at all. So who does not read gets the last one as soon as it does.
+void Server::RememberSlice(Connection& connection, const ipc::ProcessSlice& slice) noexcept {
+  try {
+    connection.unsent_slices[slice.device] = slice.slice_us;
+  } catch (const std::bad_alloc&) {
+    return Close(connection, "no memory for its time slices");
+  }
+  if (connection.unsent_slices.size() > kMaxUnsentSlices)
+    return Close(connection, "time slices of too many devices left unread");
+  if (!WatchSocket(connection, EPOLLIN | EPOLLOUT)) Close(connection, "it cannot be watched");
+}
+
+// Its buffer may be full because its process was stopped: then it is answered when it has read.
+bool Server::Answer(Connection& connection, const ipc::Ping& ping) {
+  ipc::Pong pong{};
+  pong.cookie = ping.cookie;
+  if (connection.Send(pong)) return true;
+  if (++connection.unanswered_pings > kMaxUnansweredPings) return false;
+  connection.unsent_pong = ping.cookie;
+  return WatchSocket(connection, EPOLLIN | EPOLLOUT);
+}
+
+// What the buffer does not take now is sent when there is room. False: that cannot be found out.
+bool Server::SendUnsent(Connection& agent) {
+  bool sent = SendUnsentSlices(agent) && SendUnsentPong(agent) && SendUnsentHints(agent);
+  return WatchSocket(agent, sent ? EPOLLIN : EPOLLIN | EPOLLOUT);
+}
+
+bool Server::SendUnsentSlices(Connection& agent) {
+  while (!agent.unsent_slices.empty()) {
+    auto first = agent.unsent_slices.begin();
+    ipc::ProcessSlice message{};
+    message.device = first->first;
+    message.slice_us = first->second;
+    if (!agent.Send(message)) return false;
+    agent.unsent_slices.erase(first);
+  }
+  return true;
+}
+
+bool Server::SendUnsentPong(Connection& agent) {
+  if (!agent.unsent_pong) return true;
+  ipc::Pong pong{};
+  pong.cookie = *agent.unsent_pong;
+  if (!agent.Send(pong)) return false;
+  agent.unsent_pong.reset();
+  agent.unanswered_pings = 0;
+  return true;
+}
+
+void Server::WakeLater(Connection& connection) noexcept {
   if (connection.wake_due) return;
-  connection.wake_due = true;
-  wakes_.push_back(connection.id);
+  try {
+    wakes_.push_back(connection.id);
+    connection.wake_due = true;
+  } catch (const std::bad_alloc&) {
+    connection.Send(ipc::Wake{});
+  }
 }
 
 // One per client and round. It may fail: who has not read what came before is awake already, and who has left
 // shows that soon.
-void Server::SendWakes() {
+void Server::SendWakes(TimePoint now) {
   for (uint64_t id : wakes_) {
-    Connection& connection = *connections_.at(id);
+    auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    Connection& connection = *found->second;
     connection.wake_due = false;
+    if (connection.asked_at == kNever || connection.HasReadAll()) connection.asked_at = now;
     connection.Send(ipc::Wake{});
   }
   wakes_.clear();
@@ -282,10 +390,11 @@ void Server::SendWakes() {
 void Server::ObserveNewlyTracked(TimePoint now) {
   // Either the client sees the flag that we have just set, or we see what it submitted before it looked.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (sched::QueueId id : std::exchange(newly_tracked_, {})) {
+  for (sched::QueueId id : newly_tracked_) {
     auto found = queues_.find(static_cast<uint64_t>(id));
     if (found != queues_.end()) Observe(*found->second->connection, *found->second, now);
   }
+  newly_tracked_.clear();
 }
 
 // The clients would do so themselves when they find us gone: this is sooner.

@@ -1,6 +1,20 @@
 #include "server/connection.h"
 
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
 namespace xsched::server {
+
+bool Connection::HasReadAll() const {
+  int unread = 0;
+  return ioctl(socket.get(), SIOCOUTQ, &unread) != 0 || unread == 0;
+}
+
+bool Connection::HasLeft() const {
+  pollfd end{socket.get(), POLLRDHUP, 0};
+  return poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
 
 std::string CleanText(const char* text, size_t size) {
   std::string clean;

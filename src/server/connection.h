@@ -4,6 +4,7 @@
 
 #include <array>
 #include <bitset>
+#include <compare>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "ipc/segment.h"
 #include "sched/core/types.h"
 #include "server/access.h"
+#include "server/jobs.h"
 
 namespace xsched::server {
 
@@ -36,8 +38,17 @@ struct Queue {
   bool has_dependencies = false;
   bool held = false;  // what its client was last told
   uint32_t flags = 0;
+  uint64_t submitted = 0;     // as last read: what grows shows that the process lives
   bool hints_untold = false;  // others have hinted it, and its client does not know yet
   Connection* connection;
+};
+
+// Which memory a segment is, whoever sent its descriptor.
+struct SegmentIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  auto operator<=>(const SegmentIdentity&) const = default;
 };
 
 // A tool's answer to kList that it has not taken in full.
@@ -64,15 +75,29 @@ struct Connection {
   UniqueFd bell;
   std::map<uint32_t, Queue> queues;      // by index
   std::bitset<ipc::kMaxQueues> refused;  // indices of queues that nobody schedules
-  bool stopped = false;                  // the process is stopped
-  TimePoint heard_at{};                  // when it last rang or wrote
-  bool wake_due = false;                 // its agent must be woken when this round is over
-  bool hints_untold = false;             // of some queue; its buffer was full
+  SegmentIdentity segment_identity;
+  std::optional<Job> job;
+  bool stopped = false;         // the process is stopped
+  bool silent = false;          // it was asked and does not answer: frozen, or it hangs
+  TimePoint heard_at{};         // when it last rang or wrote
+  TimePoint asked_at = kNever;  // since when it has left something unread
+  bool wake_due = false;        // its agent must be woken when this round is over
+
+  // What its buffer had no room for. It is sent as soon as the client has read.
+  std::map<uint64_t, uint64_t> unsent_slices;  // the last one of each device, in µs
+  std::optional<uint64_t> unsent_pong;         // the cookie of the last ping that was not answered
+  int unanswered_pings = 0;
+  bool hints_untold = false;  // of some queue
 
   // Tools.
   std::optional<Listing> listing;
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }
+  bool HasUnsent() const { return hints_untold || unsent_pong || !unsent_slices.empty(); }
+  // Has the client read everything that it was sent? True also where the kernel does not say.
+  bool HasReadAll() const;
+  // Has the client closed its end? What it has said before may still be unread.
+  bool HasLeft() const;
 };
 
 // Printable ASCII up to the first NUL; other bytes become '?'.

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <thread>
 
 namespace xsched::server {
@@ -13,17 +14,33 @@ struct Disposer::Queue {
   std::deque<UniqueFd> fds;  // bounded by the limit on descriptors
 };
 
-void Disposer::Take(UniqueFd fd) {
+void Disposer::Take(UniqueFd fd) noexcept {
   if (!fd) return;
-  if (queue_ == nullptr) {
-    queue_ = std::make_shared<Queue>();
-    std::thread(Run, queue_).detach();
-  }
-  {
+  try {
+    if (queue_ == nullptr) {
+      queue_ = std::make_shared<Queue>();
+      start_due_ = true;
+    }
     std::lock_guard lock(queue_->mutex);
-    queue_->fds.push_back(std::move(fd));
+    queue_->fds.emplace_back();
+    queue_->fds.back() = std::move(fd);
+  } catch (const std::bad_alloc&) {
+    // To close it here could stop the server, so it stays open: one descriptor is lost.
+    static_cast<void>(fd.Release());
+    return;
   }
   queue_->filled.notify_one();
+  StartIfNeeded();
+}
+
+void Disposer::StartIfNeeded() noexcept {
+  if (!start_due_) return;
+  try {
+    std::thread(Run, queue_).detach();
+    start_due_ = false;
+  } catch (const std::exception&) {
+    // The system has no thread or no memory for us now.
+  }
 }
 
 void Disposer::Run(std::shared_ptr<Queue> queue) {

@@ -11,13 +11,16 @@ namespace xsched::server {
 
 class Disposer {
  public:
-  void Take(UniqueFd fd);
+  void Take(UniqueFd fd) noexcept;
+  // Where the thread could not be started, its work waits; call this from time to time.
+  void StartIfNeeded() noexcept;
 
  private:
   struct Queue;
   static void Run(std::shared_ptr<Queue> queue);
 
   std::shared_ptr<Queue> queue_;  // shared with the thread, which may be stuck when we go
+  bool start_due_ = false;        // there is work, and no thread
 };
 
 }  // namespace xsched::server

@@ -112,6 +112,45 @@ TEST_F(Lifecycle, what_lies_at_the_path_and_is_not_a_socket_stays) {
   EXPECT_EQ(text, "precious");
 }
 
+TEST_F(Lifecycle, a_folder_in_which_others_could_put_a_socket_is_refused) {
+  std::string folder = folder_.path() + "/sub";
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  for (mode_t mode : {0777, 0775, 01777}) {
+    ASSERT_EQ(chmod(folder.c_str(), mode), 0);
+    EXPECT_NE(Refusal({"--user"}).find("others may write to the folder " + folder), std::string::npos);
+    unlink((path() + ".errors").c_str());
+  }
+  if (geteuid() != 0) return;
+  ASSERT_EQ(chmod(folder.c_str(), 0755), 0);
+  ASSERT_EQ(chown(folder.c_str(), 54321, 54321), 0);
+  // What its owner has put at the socket's path stays as it is.
+  std::string target = folder_.path() + "/precious";
+  std::ofstream(target) << "precious";
+  ASSERT_EQ(chmod(target.c_str(), 0600), 0);
+  ASSERT_EQ(symlink(target.c_str(), path().c_str()), 0);
+  EXPECT_NE(Refusal({"--system", "--group", "daemon"}).find("belongs to user 54321"), std::string::npos);
+  struct stat status {};
+  ASSERT_EQ(stat(target.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  EXPECT_EQ(status.st_gid, getegid());
+}
+
+TEST_F(Lifecycle, its_socket_has_the_mode_and_the_group_that_were_asked_for_whatever_the_umask) {
+  mkdir((folder_.path() + "/sub").c_str(), 0755);
+  for (mode_t mask : {0077, 0000}) {
+    mode_t old_mask = umask(mask);
+    ServerProcess server(kServerProgram, path(), {"--user", "--mode", "0660", "--group", "root"});
+    umask(old_mask);
+    ASSERT_TRUE(server.ready()) << server.errors();
+    struct stat status {};
+    ASSERT_EQ(stat(path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0660u);
+    EXPECT_EQ(status.st_gid, 0u);
+    server.Signal(SIGTERM);
+    EXPECT_EQ(server.WaitForExit(), 0);
+  }
+}
+
 TEST_F(Lifecycle, it_leaves_when_it_has_been_idle_for_as_long_as_it_was_told) {
   mkdir((folder_.path() + "/sub").c_str(), 0755);
   ServerProcess server(kServerProgram, path(), {"--user", "--idle-exit", "1"});

@@ -14,6 +14,10 @@ inline constexpr size_t kMaxStrangers = 1024;
 inline constexpr size_t kMaxStrangersOfUser = 256;
 // A decision takes time in proportion to the queues of a device. Further ones run unscheduled.
 inline constexpr size_t kMaxQueuesOfUser = 8192;
+// Devices whose time slices an agent may leave unread; far more than a process has.
+inline constexpr size_t kMaxUnsentSlices = 1024;
+// Pings that an agent may send without reading the answers to former ones.
+inline constexpr int kMaxUnansweredPings = 8;
 
 inline constexpr Duration kHelloTimeout = std::chrono::seconds(5);
 // How long a tool may leave its answer unread.

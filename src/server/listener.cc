@@ -13,8 +13,12 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "ipc/client.h"
+
 namespace xsched::server {
 namespace {
+
+constexpr Duration kWarnEvery = std::chrono::seconds(1);
 
 [[noreturn]] void Fail(const std::string& what) {
   throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
@@ -22,11 +26,14 @@ namespace {
 
 void MakeFolder(const std::string& socket_path) {
   std::filesystem::path folder = std::filesystem::path(socket_path).parent_path();
-  if (folder.empty() || std::filesystem::exists(folder)) return;
-  // 0755: who may connect is the socket's mode; a folder in /tmp that only its owner can write is trusted by
-  // clients.
+  if (folder.empty()) folder = ".";
+  // 0755: who may connect is the socket's mode.
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     Fail(fmt::format("cannot make the folder {}", folder.string()));
+  // In a folder of somebody else's, what we do to a path may be done to another file, and clients do not look
+  // there.
+  if (Result<> safe = ipc::CheckSocketFolder(folder.c_str()); !safe)
+    throw std::runtime_error(safe.error().text());
 }
 
 UniqueFd TakeLock(const std::string& path) {
@@ -69,15 +76,14 @@ Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> gr
   RemoveStaleSocket(address);
   socket_.Reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) Fail("cannot make a socket");
-  // Nobody may connect between bind and chmod.
-  mode_t old_mask = umask(0177);
+  // With its mode from the first moment; nobody can connect before listen.
+  mode_t old_mask = umask(~mode & 0777);
   int bound = bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
   umask(old_mask);
   if (bound != 0) Fail(fmt::format("cannot listen at {}", path));
-  if (group && chown(path.c_str(), static_cast<uid_t>(-1), *group) != 0) {
+  if (group && fchownat(AT_FDCWD, path.c_str(), static_cast<uid_t>(-1), *group, AT_SYMLINK_NOFOLLOW) != 0) {
     Fail(fmt::format("cannot give {} to group {}", path, *group));
   }
-  if (chmod(path.c_str(), mode) != 0) Fail(fmt::format("cannot set the mode of {}", path));
   if (listen(socket_.get(), SOMAXCONN) != 0) Fail(fmt::format("cannot listen at {}", path));
   spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
@@ -85,14 +91,22 @@ Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> gr
 Listener::~Listener() { unlink(path_.c_str()); }
 
 UniqueFd Listener::Accept() {
+  exhausted_ = false;
+  if (!spare_) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
   UniqueFd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (connection || (errno != EMFILE && errno != ENFILE)) return connection;
+  if (connection || (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)) {
+    return connection;
+  }
   // Left alone, the connection would wait and wake us for ever.
   spare_.Reset();
   connection.Reset(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  exhausted_ = !connection;
   connection.Reset();
   spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  spdlog::warn("out of file descriptors: turned a client away (raise the limit: ulimit -n, LimitNOFILE=)");
+  if (TimePoint now = MonotonicClock::now(); now >= warn_at_) {
+    warn_at_ = now + kWarnEvery;
+    spdlog::warn("out of file descriptors: turned a client away (raise the limit: ulimit -n, LimitNOFILE=)");
+  }
   return connection;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 namespace xsched::server {
@@ -33,12 +34,16 @@ class Listener {
   // The next connection, non-blocking. Empty: none is waiting (or it had to be turned away for lack of
   // descriptors).
   UniqueFd Accept();
+  // Connections wait that could not even be turned away.
+  bool exhausted() const { return exhausted_; }
 
  private:
   std::string path_;
   UniqueFd lock_;   // held for as long as the server lives; the kernel lets it go whatever happens
   UniqueFd spare_;  // given up for a moment to turn a connection away when there are no descriptors left
   UniqueFd socket_;
+  bool exhausted_ = false;
+  TimePoint warn_at_{};  // not before this time again
 };
 
 }  // namespace xsched::server

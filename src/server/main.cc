@@ -2,20 +2,21 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <exception>
 
 #include "server/listener.h"
+#include "server/log_output.h"
 #include "server/options.h"
 #include "server/server.h"
 
 namespace {
+
+using namespace xsched::server;
 
 constexpr int kExitFailed = 1;
 constexpr int kExitAlreadyRunning = 3;
@@ -50,13 +51,19 @@ void AskForLowLatency() {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+// Who waits for it may have given up, and left us a pipe that nobody reads.
+void SayReady(int fd) {
+  LogOutput(fd).Write("\n");
+  close(fd);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace xsched::server;
+  LogOutput errors(STDERR_FILENO);
   try {
     Options options = ParseOptions(argc, argv);
-    spdlog::set_default_logger(spdlog::stderr_logger_st("xserver"));
+    SendLogTo(errors);
     spdlog::set_pattern("xserver: %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
     // What clients do must not end us, and each of them needs two descriptors.
@@ -68,17 +75,14 @@ int main(int argc, char** argv) {
     Server server(options, listener);
     spdlog::info("listening at {}, policy {}", listener.path(),
                  xsched::sched::PolicyName(options.policy->type()));
-    if (options.ready_fd >= 0) {
-      [[maybe_unused]] ssize_t written = write(options.ready_fd, "\n", 1);
-      close(options.ready_fd);
-    }
+    if (options.ready_fd >= 0) SayReady(options.ready_fd);
     server.Run();
     spdlog::info("stopped");
   } catch (const AlreadyRunning& error) {
-    fmt::print(stderr, "xserver: {}\n", error.what());
+    errors.Write(fmt::format("xserver: {}\n", error.what()));
     return kExitAlreadyRunning;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "xserver: {}\n", error.what());
+    errors.Write(fmt::format("xserver: {}\n", error.what()));
     return kExitFailed;
   }
   return 0;

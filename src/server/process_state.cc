@@ -1,7 +1,7 @@
 #include "server/process_state.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,7 +11,9 @@ namespace xsched::server {
 
 bool IsStopped(pid_t pid) {
   if (pid <= 0) return false;
-  UniqueFd file(open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  char path[32];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
   if (!file) return false;
   char text[512];
   ssize_t length = read(file.get(), text, sizeof text - 1);

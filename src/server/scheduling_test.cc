@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/clock.h"
 #include "server/testing/server_fixture.h"
 
 namespace xsched::server::testing {
@@ -98,6 +99,25 @@ TEST_F(Scheduling, a_waiter_lends_its_right_to_run_to_what_it_waits_for) {
   EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(1); }));
 }
 
+TEST_F(Scheduling, it_lends_nothing_to_the_queue_that_has_the_block_by_now) {
+  TestAgent agent(socket());
+  agent.SetGeneration(1);
+  ASSERT_TRUE(agent.CreateQueue(0, 10) && agent.CreateQueue(1, 0));
+  ipc::DependencySlot& slot = agent.segment().depends[0][0];
+  slot.queue.store(1);
+  slot.generation.store(1);
+  slot.until.store(5);
+  ASSERT_TRUE(agent.DestroyQueue(1));
+  agent.SetGeneration(2);
+  ASSERT_TRUE(agent.CreateQueue(1, 0));
+  agent.Submit(1);
+  agent.Submit(0);
+  EXPECT_TRUE(Eventually([&] { return agent.IsHeld(1); }));
+  slot.generation.store(2);
+  ipc::RingScheduler(agent.segment(), 0, agent.bell());
+  EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(1); }));
+}
+
 TEST_F(Scheduling, it_does_so_for_a_queue_of_another_device) {
   TestAgent other(socket());
   TestAgent agent(socket());
@@ -158,15 +178,68 @@ TEST_F(Scheduling, a_stopped_process_holds_nobody_and_takes_its_place_again_when
       usleep(5000);
     }
   }
-  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  auto low_is_held = [&] {
+    low.ReadAll();
+    return low.IsHeld(0);
+  };
+  ASSERT_TRUE(Eventually(low_is_held));
   for (int round = 0; round < 3; ++round) {
     kill(child, SIGSTOP);
-    EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 100ms)) << round;
+    EXPECT_TRUE(Eventually([&] { return !low_is_held(); }, 100ms)) << round;
     kill(child, SIGCONT);
-    EXPECT_TRUE(Eventually([&] { return low.IsHeld(0); }, 200ms)) << round;
+    EXPECT_TRUE(Eventually(low_is_held, 200ms)) << round;
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
+}
+
+// Its process is not stopped as far as the kernel says, but nothing comes from it.
+TEST_F(Scheduling, a_process_that_does_not_answer_holds_nobody_and_takes_its_place_again_when_it_does) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  TestTool tool(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  // The device goes on with what it was given: that is no sign that the process lives.
+  high.Submit(0, 1'000'000);
+  uint64_t retired = 0;
+  auto low_is_held = [&] {
+    high.block(0).retired.store(++retired);
+    low.ReadAll();
+    return low.IsHeld(0);
+  };
+  for (int round = 0; round < 3; ++round) {
+    // It has nothing to say, and is heard of all the same: it reads.
+    EXPECT_TRUE(Eventually(
+        [&] {
+          high.ReadAll();
+          return low_is_held();
+        },
+        200ms))
+        << round;
+    TimePoint begin = MonotonicClock::now();
+    EXPECT_TRUE(Eventually([&] { return !low_is_held(); }));
+    EXPECT_LT(MonotonicClock::now() - begin, 100ms) << round;
+  }
+  EXPECT_EQ(tool.Status()->incidents, 0u) << "the queue was not stalled";
+}
+
+TEST_F(Scheduling, a_process_that_reads_what_it_is_asked_is_not_taken_for_one_that_hangs) {
+  TestAgent high(socket());
+  TestAgent low(socket());
+  ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
+  low.Submit(0);
+  high.Submit(0, 1'000'000);
+  ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
+  uint64_t retired = 0;
+  EXPECT_FALSE(Eventually(
+      [&] {
+        high.block(0).retired.store(++retired);
+        high.ReadAll();
+        low.ReadAll();
+        return !low.IsHeld(0);
+      },
+      400ms));
 }
 
 TEST_F(Scheduling, a_stuck_queue_holds_nobody_for_long) {
@@ -176,7 +249,12 @@ TEST_F(Scheduling, a_stuck_queue_holds_nobody_for_long) {
   low.Submit(0);
   high.Submit(0);
   ASSERT_TRUE(Eventually([&] { return low.IsHeld(0); }));
-  EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 200ms));
+  EXPECT_TRUE(Eventually(
+      [&] {
+        high.ReadAll();
+        return !low.IsHeld(0);
+      },
+      200ms));
   TestTool tool(socket());
   auto status = tool.Status();
   ASSERT_TRUE(status);

@@ -24,10 +24,19 @@ constexpr uint64_t kListenerTag = 0 << 2 | kOwn;
 constexpr uint64_t kTimerTag = 1 << 2 | kOwn;
 constexpr uint64_t kSignalTag = 2 << 2 | kOwn;
 
-constexpr Duration kCheckStoppedEvery = std::chrono::milliseconds(40);
+// Others run within 100 ms of a process's stop or hang. A stop is seen within kPresumedAlive and
+// kCheckProcessesEvery. A process that hangs or is frozen (which the kernel does not show as stopped) is
+// asked within the same time, and found silent after kAnswerWithin: 100 ms at most, and mostly less, for a
+// scheduler that others wait for asks after some hundred microseconds.
+//
+// On a loaded machine an agent may be late without hanging. This costs little: others run beside its queues
+// until it is heard of, some milliseconds later.
+constexpr Duration kCheckProcessesEvery = std::chrono::milliseconds(20);
 // Who has been heard of since was not stopped.
 constexpr Duration kPresumedAlive = std::chrono::milliseconds(20);
+constexpr Duration kAnswerWithin = std::chrono::milliseconds(60);
 constexpr Duration kLogRejectionsEvery = std::chrono::seconds(1);
+constexpr Duration kAcceptAgainAfter = std::chrono::milliseconds(100);
 
 [[noreturn]] void Fail(const char* what) {
   throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
@@ -68,6 +77,8 @@ Server::Server(const Options& options, Listener& listener)
   }
 }
 
+Server::~Server() { OpenAllGates(); }
+
 bool Server::Watch(int fd, uint32_t events, uint64_t tag) {
   epoll_event event{};
   event.events = events;
@@ -83,9 +94,21 @@ bool Server::WatchSocket(const Connection& connection, uint32_t events) {
 // ---- rounds ----
 
 void Server::Run() {
+  constexpr int kMaxFailuresInARow = 3;
+  service_.Tell("READY=1");
   Round(0);
-  while (!stopping_) Round(-1);
-  OpenAllGates();
+  for (int failures = 0; !stopping_;) {
+    try {
+      Round(-1);
+      failures = 0;
+    } catch (const std::exception& error) {
+      // What the round left undone is not known, so nobody is held by it.
+      CloseAllAgents(MonotonicClock::now());
+      if (++failures == kMaxFailuresInARow) throw;
+      spdlog::error("{}: all clients must connect anew", error.what());
+    }
+  }
+  service_.Tell("STOPPING=1");
 }
 
 void Server::Round(int timeout_ms) {
@@ -93,13 +116,22 @@ void Server::Round(int timeout_ms) {
   int count = epoll_wait(epoll_.get(), events, std::size(events), timeout_ms);
   if (count < 0 && errno != EINTR) Fail("cannot wait for events");
   TimePoint now = MonotonicClock::now();
-  for (int i = 0; i < count; ++i) HandleEvent(events[i].data.u64, now);
+  for (int i = 0; i < count; ++i) HandleEventOrClose(events[i].data.u64, now);
   RemoveClosed(now);
   TimePoint wake_at = Housekeeping(now);
   RemoveClosed(now);
   Decide(now);
-  wake_at = std::min({wake_at, decide_at_, WhenToCheckStopped(now)});
-  SleepUntil(wake_at);
+  wake_at = std::min({wake_at, decide_at_, WhenToCheckProcesses(now)});
+  SleepUntil(removal_due_ ? now : wake_at);
+}
+
+// Memory may end in the middle of what one client asks for. The others must not feel it.
+void Server::HandleEventOrClose(uint64_t tag, TimePoint now) {
+  try {
+    HandleEvent(tag, now);
+  } catch (const std::exception& error) {
+    if (Connection* connection = Find(tag)) Close(*connection, error.what());
+  }
 }
 
 void Server::HandleEvent(uint64_t tag, TimePoint now) {
@@ -112,11 +144,11 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
     timer_at_ = kNever;
     return;
   }
-  auto found = connections_.find(tag >> 2);
-  if (found == connections_.end() || found->second->closed) return;
-  Connection& connection = *found->second;
-  connection.heard_at = now;
-  if (connection.hints_untold && !TellHints(connection)) return Close(connection, "it cannot be watched");
+  Connection* found = Find(tag);
+  if (found == nullptr || found->closed) return;
+  Connection& connection = *found;
+  HeardOf(connection, now);
+  if (connection.HasUnsent() && !SendUnsent(connection)) return Close(connection, "it cannot be watched");
   if ((tag & 3) == kBell) {
     ReadDoorbell(connection, now);
   } else if (connection.listing) {
@@ -126,6 +158,13 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   }
 }
 
+// Null: of no connection, or of one that is gone.
+Connection* Server::Find(uint64_t tag) {
+  if ((tag & 3) == kOwn) return nullptr;
+  auto found = connections_.find(tag >> 2);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
 void Server::Decide(TimePoint now) {
   decide_at_ = scheduler_.Decide(now, *this);
   ++decisions_;
@@ -133,7 +172,7 @@ void Server::Decide(TimePoint now) {
     ObserveNewlyTracked(now);
     decide_at_ = scheduler_.Decide(now, *this);
   }
-  SendWakes();
+  SendWakes(now);
 }
 
 // ---- connections ----
@@ -146,23 +185,32 @@ void Server::AcceptConnections(TimePoint now) {
       LogRejection(*peer, "too many connections");
       continue;
     }
-    uint64_t id = next_connection_++;
-    if (!Watch(socket.get(), EPOLLIN, id << 2 | kSocket)) {
-      LogRejection(*peer, "the system watches no more descriptors");
-      continue;
-    }
-    Usage& usage = usage_[peer->uid];
-    ++usage.connections;
-    ++usage.strangers;
-    ++stranger_count_;
-    strangers_.push_back(id);
-    auto connection = std::make_unique<Connection>();
-    connection->socket = std::move(socket);
-    connection->peer = std::move(*peer);
-    connection->id = id;
-    connection->since = connection->heard_at = now;
-    connections_.emplace(id, std::move(connection));
+    Introduce(std::move(socket), std::move(*peer), now);
   }
+  if (!listener_.exhausted()) return;
+  // Those who wait cannot even be turned away. Asking again at once would keep a processor busy.
+  accept_at_ = now + kAcceptAgainAfter;
+  static_cast<void>(Watch(listener_.fd(), 0, kListenerTag));
+}
+
+// Where memory ends on the way, the newcomer is gone and nothing else has happened.
+void Server::Introduce(UniqueFd socket, Peer peer, TimePoint now) {
+  uint64_t id = next_connection_++;
+  if (!Watch(socket.get(), EPOLLIN, id << 2 | kSocket)) {
+    return LogRejection(peer, "the system watches no more descriptors");
+  }
+  auto connection = std::make_unique<Connection>();
+  connection->socket = std::move(socket);
+  connection->peer = std::move(peer);
+  connection->id = id;
+  connection->since = connection->heard_at = now;
+  wakes_.reserve(connections_.size() + 1);
+  strangers_.push_back(id);  // an id without a connection is skipped
+  Usage& usage = usage_[connection->peer.uid];
+  connections_.emplace(id, std::move(connection));
+  ++usage.connections;
+  ++usage.strangers;
+  ++stranger_count_;
 }
 
 bool Server::MayConnect(const Peer& peer) {
@@ -190,7 +238,7 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
 
 bool Server::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now) {
   if (!connection.role) {
-    if (!HandleHello(connection, packet)) return false;
+    if (!HandleHello(connection, packet, now)) return false;
     --stranger_count_;
     --usage_[connection.peer.uid].strangers;
     return !connection.bell || Watch(connection.bell.get(), EPOLLIN | EPOLLET, connection.id << 2 | kBell);
@@ -208,16 +256,19 @@ void Server::Close(Connection& connection, const char* why) {
   if (why != nullptr) LogRejection(connection.peer, why);
 }
 
-void Server::LogRejection(const Peer& peer, const char* why) {
+void Server::LogRejection(const Peer& peer, const char* why) noexcept {
   ++rejected_;
   ++unlogged_rejections_;
-  // Whoever reads our log may be slow, and would then slow us.
   TimePoint now = MonotonicClock::now();
   if (now < log_rejections_at_) return;
   log_rejections_at_ = now + kLogRejectionsEvery;
-  spdlog::warn(
-      "closed the connection of pid {} (user {}): {}{}", peer.pid, peer.uid, why,
-      unlogged_rejections_ > 1 ? fmt::format(" ({} more closed before)", unlogged_rejections_ - 1) : "");
+  try {
+    spdlog::warn(
+        "closed the connection of pid {} (user {}): {}{}", peer.pid, peer.uid, why,
+        unlogged_rejections_ > 1 ? fmt::format(" ({} more closed before)", unlogged_rejections_ - 1) : "");
+  } catch (const std::exception&) {
+    return;  // no memory: it is counted, and told with the next
+  }
   unlogged_rejections_ = 0;
 }
 
@@ -228,21 +279,43 @@ void Server::RemoveClosed(TimePoint now) {
     auto current = next++;
     Connection& connection = *current->second;
     if (!connection.closed) continue;
-    for (auto& [index, queue] : connection.queues) ForgetQueue(queue, now);
-    auto usage = usage_.find(connection.peer.uid);
-    if (!connection.role) {
-      --usage->second.strangers;
-      --stranger_count_;
-    }
-    if (--usage->second.connections == 0) usage_.erase(usage);
-    unreading_.erase(connection.id);
-    stopped_ -= connection.stopped;
-    // Watches go with their descriptors, but others may hold copies of ours: end them here.
-    epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
-    if (connection.bell) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.bell.get(), nullptr);
-    connections_.erase(current);
+    Remove(connection, now);
   }
   if (connections_.empty()) idle_since_ = now;
+}
+
+// Destroys `connection`.
+void Server::Remove(Connection& connection, TimePoint now) {
+  for (auto& [index, queue] : connection.queues) ForgetQueue(queue, now);
+  auto usage = usage_.find(connection.peer.uid);
+  if (!connection.role) {
+    --usage->second.strangers;
+    --stranger_count_;
+  }
+  if (--usage->second.connections == 0) usage_.erase(usage);
+  unreading_.erase(connection.id);
+  not_running_ -= connection.stopped || connection.silent;
+  if (connection.job) {
+    jobs_.Leave(*connection.job);
+    scheduler_.SetJob(sched::ProcessId{connection.id}, sched::JobId{});
+  }
+  if (auto segment = segments_.find(connection.segment_identity);
+      segment != segments_.end() && segment->second == connection.id) {
+    segments_.erase(segment);
+  }
+  // Watches go with their descriptors, but others may hold copies of ours: end them here.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.socket.get(), nullptr);
+  if (connection.bell) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.bell.get(), nullptr);
+  connections_.erase(connection.id);
+}
+
+// What is held goes on: an agent without a server opens its gates and gives its slices back.
+void Server::CloseAllAgents(TimePoint now) {
+  OpenAllGates();
+  for (auto& [id, connection] : connections_) {
+    if (connection->role == ipc::Role::kAgent) Close(*connection, nullptr);
+  }
+  RemoveClosed(now);
 }
 
 // ---- time ----
@@ -261,8 +334,14 @@ void Server::SleepUntil(TimePoint wake_at) {
 
 // What time alone makes due. Returns when to look again.
 TimePoint Server::Housekeeping(TimePoint now) {
-  if (now >= check_stopped_at_) CheckStopped(now);
-  TimePoint wake_at = std::min(DropSilentStrangers(now), DropUnreadingTools(now));
+  if (now >= check_processes_at_) CheckProcesses(now);
+  disposer_.StartIfNeeded();
+  if (now >= accept_at_) {
+    accept_at_ = kNever;
+    static_cast<void>(Watch(listener_.fd(), EPOLLIN, kListenerTag));
+  }
+  TimePoint wake_at =
+      std::min({DropSilentStrangers(now), DropUnreadingTools(now), accept_at_, service_.KeepAlive(now)});
   if (idle_exit_ && connections_.empty()) {
     if (now >= idle_since_ + *idle_exit_) stopping_ = true;
     wake_at = std::min(wake_at, idle_since_ + *idle_exit_);
@@ -292,27 +371,60 @@ TimePoint Server::DropUnreadingTools(TimePoint now) {
   return wake_at;
 }
 
-// ---- stopped processes ----
+// ---- processes that are stopped, frozen, or hang ----
 
-TimePoint Server::WhenToCheckStopped(TimePoint now) {
-  if (held_ == 0 && stopped_ == 0) {
-    check_stopped_at_ = kNever;
-  } else if (check_stopped_at_ == kNever) {
-    check_stopped_at_ = now + kCheckStoppedEvery;
+TimePoint Server::WhenToCheckProcesses(TimePoint now) {
+  if (held_ == 0 && not_running_ == 0 && now >= turns_until_) {
+    check_processes_at_ = kNever;
+  } else if (check_processes_at_ == kNever) {
+    check_processes_at_ = now + kCheckProcessesEvery;
   }
-  return check_stopped_at_;
+  return check_processes_at_;
 }
 
-void Server::CheckStopped(TimePoint now) {
-  check_stopped_at_ = kNever;
+void Server::CheckProcesses(TimePoint now) {
+  check_processes_at_ = now + kCheckProcessesEvery;
   for (auto& [id, connection] : connections_) {
-    if (!connection->stopped && !MakesOthersWait(*connection, now)) continue;
-    bool stopped = IsStopped(connection->peer.pid);
-    if (stopped == connection->stopped) continue;
-    connection->stopped = stopped;
-    stopped_ += stopped ? 1 : -1;
-    for (auto& [index, queue] : connection->queues) RefreshAbsent(queue, now);
+    bool was_running = !connection->stopped && !connection->silent;
+    if (was_running && !MakesOthersWait(*connection, now)) continue;
+    connection->stopped = IsStopped(connection->peer.pid);
+    connection->silent = IsSilent(*connection, now);
+    bool is_running = !connection->stopped && !connection->silent;
+    if (is_running == was_running) continue;
+    not_running_ += was_running;
+    not_running_ -= is_running;
+    RefreshAbsent(*connection, now);
   }
+}
+
+// Has a client that others wait for left unread what it was sent, and given no other sign of life? Asks it if
+// it was not asked yet.
+bool Server::IsSilent(Connection& connection, TimePoint now) {
+  if (connection.HasReadAll()) connection.asked_at = kNever;
+  for (auto& [index, queue] : connection.queues) {
+    uint64_t submitted = queue.submitted;
+    Observe(connection, queue, now);
+    if (queue.submitted != submitted) connection.asked_at = kNever;
+  }
+  if (connection.asked_at == kNever) {
+    if (!connection.stopped) WakeLater(connection);
+    return false;
+  }
+  TimePoint silent_at = connection.asked_at + kAnswerWithin;
+  if (now < silent_at) check_processes_at_ = std::min(check_processes_at_, silent_at);
+  return now >= silent_at;
+}
+
+void Server::HeardOf(Connection& connection, TimePoint now) {
+  connection.heard_at = now;
+  connection.asked_at = kNever;
+  if (!std::exchange(connection.silent, false) || connection.stopped) return;
+  --not_running_;
+  RefreshAbsent(connection, now);
+}
+
+void Server::RefreshAbsent(const Connection& connection, TimePoint now) {
+  for (auto& [index, queue] : connection.queues) RefreshAbsent(queue, now);
 }
 
 // Might somebody be held because of this client, whom nobody has heard of for a while?

@@ -58,7 +58,8 @@ bool Server::ContinueListing(Connection& connection, TimePoint now) {
   for (; listing.next < listing.queues.size(); ++listing.next) {
     auto found = queues_.find(listing.queues[listing.next]);
     if (found == queues_.end()) continue;
-    if (!connection.Send(Describe(*found->second, now))) return WaitForReader(connection, now);
+    if (!connection.Send(Describe(*found->second, connection.peer, now)))
+      return WaitForReader(connection, now);
     ++listing.told;
   }
   if (!SendReply(connection, kXSchedSuccess, listing.told, "")) return WaitForReader(connection, now);
@@ -73,7 +74,7 @@ bool Server::WaitForReader(Connection& connection, TimePoint now) {
   return WatchSocket(connection, EPOLLOUT);
 }
 
-ipc::QueueInfo Server::Describe(Queue& queue, TimePoint now) {
+ipc::QueueInfo Server::Describe(Queue& queue, const Peer& reader, TimePoint now) {
   const Connection& agent = *queue.connection;
   // What the client has not rung for is as fresh here as its memory.
   Observe(*queue.connection, queue, now);
@@ -92,7 +93,7 @@ ipc::QueueInfo Server::Describe(Queue& queue, TimePoint now) {
   info.tracked = stats.control.tracked;
   info.gated = stats.control.gated;
   info.stalled = stats.stalled;
-  info.absent = queue.absent || agent.stopped;
+  info.absent = queue.absent;
   info.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
   info.threshold = queue.threshold;
   info.batch_size = queue.batch_size;
@@ -104,7 +105,34 @@ ipc::QueueInfo Server::Describe(Queue& queue, TimePoint now) {
   info.incidents = stats.incidents;
   agent.name.copy(info.name, sizeof info.name - 1);
   queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
+  DescribeWait(info, queue, stats, reader, now);
   return info;
+}
+
+void Server::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
+                          const Peer& reader, TimePoint now) const {
+  if (stats.submitted == stats.retired) return;
+  if (queue.connection->stopped || queue.connection->silent) {
+    info.wait_reason = queue.connection->stopped ? ipc::kWaitProcessStopped : ipc::kWaitProcessSilent;
+    info.absent = 1;
+    return;
+  }
+  // What the program has suspended may be held as well: its own word is why it does not run.
+  info.wait_reason = static_cast<uint32_t>(queue.absent ? sched::WaitReason::kAbsent : stats.wait_reason);
+  if (queue.absent || stats.wait_reason == sched::WaitReason::kNone) return;
+  info.waiting_since_ns =
+      static_cast<uint64_t>(std::max(now - stats.waiting_since, Duration::zero()).count());
+  if (stats.wait_reason != sched::WaitReason::kHeld) return;
+  auto found = queues_.find(static_cast<uint64_t>(stats.waits_for));
+  if (found == queues_.end()) return;
+  const Connection& other = *found->second->connection;
+  if (!access_.MayTouch(reader, other.peer.uid)) {
+    info.waits_for_pid = ipc::kWaitsForAnotherUser;
+    return;
+  }
+  info.waits_for_queue = found->first;
+  info.waits_for_pid = other.peer.pid;
+  other.name.copy(info.waits_for_name, sizeof info.waits_for_name - 1);
 }
 
 bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {
@@ -135,27 +163,27 @@ bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {
       queue.hints_untold = agent->hints_untold = true;
       ++count;
     }
-    if (agent->hints_untold && !TellHints(*agent)) Close(*agent, "it cannot be watched");
+    if (agent->hints_untold && !SendUnsent(*agent)) Close(*agent, "it cannot be watched");
   }
   // Whether somebody else's queue exists is nobody's business.
   if (count == 0) return SendReply(connection, kXSchedErrorNotFound, 0, "no such queue of yours");
   return SendReply(connection, kXSchedSuccess, count, "");
 }
 
-// The agent keeps them: it will register its queues so with the next server. What its buffer does not take
-// now it is told when it has read.
-bool Server::TellHints(Connection& agent) {
+// The agent keeps them: it will register its queues so with the next server. False: its buffer is full.
+bool Server::SendUnsentHints(Connection& agent) {
+  if (!agent.hints_untold) return true;
   for (auto& [index, queue] : agent.queues) {
     if (!queue.hints_untold) continue;
     ipc::QueueHints message{};
     message.index = index;
     message.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
     message.handle = queue.handle;
-    if (!agent.Send(message)) return WatchSocket(agent, EPOLLIN | EPOLLOUT);
+    if (!agent.Send(message)) return false;
     queue.hints_untold = false;
   }
   agent.hints_untold = false;
-  return WatchSocket(agent, EPOLLIN);
+  return true;
 }
 
 bool Server::SetPolicy(Connection& connection, const ipc::SetPolicy& request) {

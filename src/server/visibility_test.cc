@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <memory>
+#include <thread>
 
+#include "sched/core/scheduler.h"
 #include "server/testing/server_fixture.h"
 
 namespace xsched::server::testing {
@@ -57,6 +59,33 @@ TEST_F(Visibility, users_see_and_hint_their_own_queues_only) {
   }));
   EXPECT_TRUE(As(kBob, {}, [&] { return TestTool(socket).List()->empty(); }));
   EXPECT_EQ(TestTool(socket).List()->front().hints.priority, 0);
+}
+
+TEST_F(Visibility, whom_a_queue_is_held_for_is_named_to_who_may_see_that_queue_only) {
+  TestAgent roots(server_.socket());
+  ASSERT_TRUE(roots.CreateQueue(0, 10));
+  ASSERT_TRUE(roots.IsAlive());
+  auto socket = server_.socket();
+  std::jthread at_work([&roots](const std::stop_token& stop) {
+    roots.Submit(0);
+    for (; !stop.stop_requested(); usleep(1000)) {
+      roots.Submit(0);
+      roots.block(0).retired.fetch_add(1, std::memory_order_release);
+      roots.ReadAll();
+    }
+  });
+  EXPECT_TRUE(As(kAlice, {}, [&] {
+    TestAgent agent(socket);
+    agent.CreateQueue(0, 0);
+    agent.Submit(0);
+    if (!Eventually([&] { return agent.IsHeld(0); })) return false;
+    auto queues = TestTool(socket).List();
+    return queues && queues->size() == 1 &&
+           queues->front().wait_reason == static_cast<uint32_t>(sched::WaitReason::kHeld) &&
+           queues->front().waits_for_queue == 0 &&
+           queues->front().waits_for_pid == ipc::kWaitsForAnotherUser &&
+           queues->front().waits_for_name[0] == '\0';
+  }));
 }
 
 TEST_F(Visibility, only_administrators_set_the_policy_and_the_timeslice) {

@@ -50,7 +50,7 @@ ServerProcess::ServerProcess(const std::string& program, const std::string& sock
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int errors = open(errors_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(errors, STDERR_FILENO);
+    dup2(limits.errors_fd >= 0 ? limits.errors_fd : errors, STDERR_FILENO);
     if (its_end.get() == kReadyFd) {
       fcntl(kReadyFd, F_SETFD, 0);
     } else {
@@ -59,6 +59,10 @@ ServerProcess::ServerProcess(const std::string& program, const std::string& sock
     if (limits.descriptors != 0) {
       rlimit limit{static_cast<rlim_t>(limits.descriptors), static_cast<rlim_t>(limits.descriptors)};
       setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limits.address_space != 0) {
+      rlimit limit{static_cast<rlim_t>(limits.address_space), static_cast<rlim_t>(limits.address_space)};
+      setrlimit(RLIMIT_AS, &limit);
     }
     execv(program.c_str(), argv.data());
     _exit(127);

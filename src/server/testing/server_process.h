@@ -24,7 +24,9 @@ class TempFolder {
 };
 
 struct ServerLimits {
-  long descriptors = 0;  // 0: as ours
+  long descriptors = 0;    // 0: as ours
+  long address_space = 0;  // bytes; 0: as ours
+  int errors_fd = -1;      // its stderr; -1: what errors() reads
 };
 
 class ServerProcess {

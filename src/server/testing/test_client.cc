@@ -126,7 +126,7 @@ bool TestAgent::Create(ipc::QueueCreated message) {
   message.hints.utilization = UTILIZATION_DEFAULT;
   message.hints.deadline_us = NO_DEADLINE;
   message.hints.laxity_us = NO_LAXITY;
-  message.handle = message.index + 1;
+  message.handle = uint64_t{generation_} << 24 | (message.index + 1);
   snprintf(message.device_name, sizeof message.device_name, "device %llu",
            static_cast<unsigned long long>(message.device));
   return ipc::SendWithin(fd(), 2000, message);
@@ -147,6 +147,12 @@ void TestAgent::RetireAll(uint32_t index) {
   uint64_t submitted = block(index).submitted.load(std::memory_order_relaxed);
   block(index).retired.store(submitted, std::memory_order_release);
   ipc::RingScheduler(segment(), index, bell());
+}
+
+void TestAgent::ReadAll() {
+  ipc::Packet packet;
+  while (ipc::ReceivePacket(fd(), packet) == ipc::Received::kMessage) {
+  }
 }
 
 TestTool::TestTool(const ipc::SocketPath& path) : TestConnection(path) {

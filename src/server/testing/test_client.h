@@ -70,6 +70,10 @@ class TestAgent : public TestConnection {
   // What launching and finishing do to the control block; each rings.
   void Submit(uint32_t index, uint64_t count = 1);
   void RetireAll(uint32_t index);
+  // Reads and forgets what the server has sent, as an agent that lives does all the time.
+  void ReadAll();
+  // Of the handles of queues that are made from now on.
+  void SetGeneration(uint32_t generation) { generation_ = generation; }
   bool IsHeld(uint32_t index) { return block(index).gate.load(std::memory_order_acquire) == ipc::kGateHold; }
 
  private:
@@ -78,6 +82,7 @@ class TestAgent : public TestConnection {
 
   ipc::OwnedSegment segment_;
   UniqueFd bell_;
+  uint32_t generation_ = 0;
   std::optional<ipc::Welcome> welcome_;
 };
 
