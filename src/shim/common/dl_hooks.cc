@@ -4,6 +4,17 @@
 
 #include <initializer_list>
 
+// glibc's first version on this processor: what programs that were built before 2.34 are bound to.
+// dl_hooks.map has it, too.
+#if defined(__x86_64__)
+#define XSCHED_OLD_GLIBC "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define XSCHED_OLD_GLIBC "GLIBC_2.17"
+#else
+#error "The dlsym hook is written for x86-64 and AArch64."
+#endif
+#define XSCHED_NEW_GLIBC "GLIBC_2.34"
+
 // What the assembly below uses; local to the library by its version script.
 extern "C" {
 xsched::shim::Lookup XSchedLookUp(void* handle, const char* name, void* caller);
@@ -16,7 +27,7 @@ namespace {
 // By version, because the plain name is ours. Racing threads find the same.
 template <typename Function>
 Function* FindReal(const char* name) {
-  for (const char* version : {"GLIBC_2.34", "GLIBC_2.2.5"}) {
+  for (const char* version : {XSCHED_NEW_GLIBC, XSCHED_OLD_GLIBC}) {
     if (void* found = dlvsym(RTLD_NEXT, name, version)) return reinterpret_cast<Function*>(found);
   }
   return nullptr;
@@ -56,7 +67,7 @@ extern "C" int XSchedDlclose(void* handle) {
 __asm__(R"(
   .text
   .p2align 4
-  .type xsched_dlsym, @function
+  .type xsched_dlsym, %function
 xsched_dlsym:
   .cfi_startproc
   endbr64
@@ -81,12 +92,52 @@ xsched_dlsym:
   ret
   .cfi_endproc
   .size xsched_dlsym, . - xsched_dlsym
+)");
+#elif defined(__aarch64__)
+// Entered as dlsym(handle, name), with the caller's return address in x30. A Lookup comes back in x0 and x1.
+__asm__(R"(
+  .text
+  .p2align 4
+  .type xsched_dlsym, %function
+xsched_dlsym:
+  .cfi_startproc
+  hint 34  // bti c: the target of indirect calls
+  stp x29, x30, [sp, -32]!
+  .cfi_def_cfa_offset 32
+  .cfi_offset 29, -32
+  .cfi_offset 30, -24
+  mov x29, sp
+  stp x0, x1, [sp, 16]
+  mov x2, x30
+  bl XSchedLookUp
+  cbnz x1, 1f
+  .cfi_remember_state
+  ldp x0, x1, [sp, 16]
+  ldp x29, x30, [sp], 32
+  .cfi_restore 30
+  .cfi_restore 29
+  .cfi_def_cfa_offset 0
+  adrp x16, xsched_real_dlsym
+  ldr x16, [x16, :lo12:xsched_real_dlsym]
+  br x16
+1:
+  .cfi_restore_state
+  ldp x29, x30, [sp], 32
+  .cfi_restore 30
+  .cfi_restore 29
+  .cfi_def_cfa_offset 0
+  ret
+  .cfi_endproc
+  .size xsched_dlsym, . - xsched_dlsym
+)");
+#endif
 
+__asm__(R"(
   .globl xsched_dlsym_old, xsched_dlsym_new, xsched_dlclose_old, xsched_dlclose_new
-  .type xsched_dlsym_old, @function
-  .type xsched_dlsym_new, @function
-  .type xsched_dlclose_old, @function
-  .type xsched_dlclose_new, @function
+  .type xsched_dlsym_old, %function
+  .type xsched_dlsym_new, %function
+  .type xsched_dlclose_old, %function
+  .type xsched_dlclose_new, %function
   .set xsched_dlsym_old, xsched_dlsym
   .set xsched_dlsym_new, xsched_dlsym
   .set xsched_dlclose_old, XSchedDlclose
@@ -94,10 +145,7 @@ xsched_dlsym:
 )");
 // Programs are bound to one of the two versions, by the C library that they were built with; without either,
 // nothing of theirs is caught.
-__asm__(".symver xsched_dlsym_old, dlsym@GLIBC_2.2.5");
-__asm__(".symver xsched_dlsym_new, dlsym@@GLIBC_2.34");
-__asm__(".symver xsched_dlclose_old, dlclose@GLIBC_2.2.5");
-__asm__(".symver xsched_dlclose_new, dlclose@@GLIBC_2.34");
-#else
-#error "The dlsym hook is written for x86-64 only."
-#endif
+__asm__(".symver xsched_dlsym_old, dlsym@" XSCHED_OLD_GLIBC);
+__asm__(".symver xsched_dlsym_new, dlsym@@" XSCHED_NEW_GLIBC);
+__asm__(".symver xsched_dlclose_old, dlclose@" XSCHED_OLD_GLIBC);
+__asm__(".symver xsched_dlclose_new, dlclose@@" XSCHED_NEW_GLIBC);

@@ -12,11 +12,14 @@
 
 namespace xsched::shim {
 
-// Behind the command `number` of a stream. Null: nothing is known.
+// Behind the command `number` of a stream. Null: nothing is known, but that it may be in a capture.
 struct EventPoint {
   Stream* stream = nullptr;
   uint32_t life = 0;
   uint64_t number = 0;
+
+  static EventPoint InCapture() { return {nullptr, 0, UINT64_MAX}; }
+  bool in_capture() const { return stream == nullptr && number == UINT64_MAX; }
 
   // Behind what is on it by now.
   static EventPoint NewestOn(Stream* stream, preempt::XQueue* queue) {

@@ -15,6 +15,9 @@ struct Unloadings {};
 constinit std::atomic<uint64_t> unloadings{1};
 Unloadings* Now() { return reinterpret_cast<Unloadings*>(unloadings.load(std::memory_order_acquire)); }
 
+// Code may have been loaded before its first use, and the driver then waits for nothing.
+constexpr Duration kLoadPatience = std::chrono::milliseconds(5);
+
 // What has been used, with the count by then: entries of an older one say nothing.
 constinit NoDestroy<PointerMap<Unloadings>> used;
 
@@ -37,6 +40,11 @@ bool CodeUse::IsFirst(uint64_t handle) {
   fork_handler.Install();
   used->Insert(key, now);
   return true;
+}
+
+void CodeUse::LetGo() {
+  AwaitGivenTo(nullptr, kLoadPatience);
+  barrier_.emplace();
 }
 
 void ForgetUsedCode() { unloadings.fetch_add(1, std::memory_order_release); }

@@ -6,6 +6,7 @@
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
+#include "shim/cuda/contexts.h"
 
 namespace xsched::cuda {
 
@@ -22,22 +23,23 @@ class CodeUse {
  private:
   explicit CodeUse(uint64_t handle) {
     if (IsFirst(handle)) [[unlikely]]
-      barrier_.emplace();
+      LetGo();
   }
+  void LetGo();
   // True once per handle, context and life of the code. Takes no lock but then.
   static bool IsFirst(uint64_t handle);
 
   std::optional<preempt::Barrier> barrier_;
 };
 
-// Around cuModuleUnload and cuLibraryUnload, which are barriers as well.
+// Around cuModuleUnload and cuLibraryUnload, which wait for all that the context has been given as well.
 class CodeUnloading {
  public:
   CodeUnloading() { ForgetUsedCode(); }
   void Finish(CUresult) {}
 
  private:
-  preempt::Barrier barrier_;
+  Drain drain_{nullptr};
 };
 
 }  // namespace xsched::cuda

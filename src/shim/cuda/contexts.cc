@@ -14,6 +14,9 @@ struct PrimaryContext {
   std::atomic<int64_t> references{0};  // that were seen
 };
 constexpr CUdevice kMaxDevices = 128;
+// The driver would wait for as long as it takes. A kernel may well run for so long.
+constexpr Duration kDrainPatience = std::chrono::milliseconds(50);
+
 constinit PrimaryContext primary_contexts[kMaxDevices];
 
 PrimaryContext* PrimaryContextOf(CUdevice device) {
@@ -24,11 +27,11 @@ void ContextEnds(CUcontext context) {
   if (context == nullptr || preempt::InsideXSched()) return;
   ForgetUsedCode();
   shim::ForgetStreamsOf(HomeOf(context));
-  CudaContextGone(context);
+  CudaContextGoes(context);
 }
 
-// One that was never seen being retained could be any.
-void PrimaryContextEnds(PrimaryContext* primary) {
+// One that was never seen being retained could be any; null.
+CUcontext PrimaryContextEnds(PrimaryContext* primary) {
   CUcontext context = primary == nullptr ? nullptr : primary->context.exchange(nullptr);
   if (primary != nullptr) primary->references.store(0, std::memory_order_relaxed);
   if (context != nullptr) {
@@ -36,10 +39,18 @@ void PrimaryContextEnds(PrimaryContext* primary) {
   } else if (!preempt::InsideXSched()) {
     ForgetUsedCode();
     shim::ForgetAllStreams();
+    CudaContextGoes(nullptr);
   }
+  return context;
 }
 
 }  // namespace
+
+bool AwaitGivenTo(CUcontext context, Duration patience) {
+  if (!preempt::AnyMayBeHeld() || preempt::InsideXSched()) return false;
+  const CUcontext actual = context == nullptr ? CurrentContext() : context;
+  return actual != nullptr && preempt::AwaitGiven(reinterpret_cast<uint64_t>(actual), patience);
+}
 
 CUcontext ContextOf(CUgreenCtx green) {
   CUcontext context = nullptr;
@@ -48,10 +59,17 @@ CUcontext ContextOf(CUgreenCtx green) {
   return next.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS ? context : nullptr;
 }
 
-ContextWait::ContextWait(CUcontext context)
-    : streams_(preempt::InsideXSched() ? 0 : HomeOf(context == nullptr ? CurrentContext() : context)) {}
+Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); }
 
-ContextDestruction::ContextDestruction(CUcontext context) { ContextEnds(context); }
+ContextWait::ContextWait(CUcontext context)
+    : barrier_(!AwaitGivenTo(context, kDrainPatience)),
+      streams_(preempt::InsideXSched() ? 0 : HomeOf(context == nullptr ? CurrentContext() : context)) {}
+
+ContextDestruction::ContextDestruction(CUcontext context) : context_(context) { ContextEnds(context); }
+
+void ContextDestruction::Finish(CUresult) const {
+  if (context_ != nullptr && !preempt::InsideXSched()) CudaContextGone(context_);
+}
 
 void PrimaryContextRetention::Finish(CUresult result, CUdevice device, const CUcontext* context) {
   PrimaryContext* primary = PrimaryContextOf(device);
@@ -63,9 +81,19 @@ void PrimaryContextRetention::Finish(CUresult result, CUdevice device, const CUc
 PrimaryContextRelease::PrimaryContextRelease(CUdevice device) {
   PrimaryContext* primary = PrimaryContextOf(device);
   if (primary == nullptr) return;
-  if (primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1) PrimaryContextEnds(primary);
+  ends_ = primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1;
+  if (ends_) context_ = PrimaryContextEnds(primary);
 }
 
-PrimaryContextReset::PrimaryContextReset(CUdevice device) { PrimaryContextEnds(PrimaryContextOf(device)); }
+void PrimaryContextRelease::Finish(CUresult) const {
+  if (ends_ && !preempt::InsideXSched()) CudaContextGone(context_);
+}
+
+PrimaryContextReset::PrimaryContextReset(CUdevice device)
+    : context_(PrimaryContextEnds(PrimaryContextOf(device))) {}
+
+void PrimaryContextReset::Finish(CUresult) const {
+  if (!preempt::InsideXSched()) CudaContextGone(context_);
+}
 
 }  // namespace xsched::cuda

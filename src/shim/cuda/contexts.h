@@ -1,13 +1,19 @@
-// Calls that wait inside the driver for whole contexts, and the end of contexts. Nothing is held while such a
-// call is under way: what it waits for could otherwise be behind a gate, and what would open the gate behind
-// this call.
+// Calls that wait inside the driver for whole contexts, and the end of contexts. Most of them keep other
+// threads from launching meanwhile: nothing is held while such a call is under way, for what it waits for
+// could be behind a gate, and what would open the gate behind this call. Those that are known to wait for all
+// that a context has been given let what is held come to its end first, outside the driver.
 #pragma once
+
+#include <optional>
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
 #include "shim/common/streams.h"
 
 namespace xsched::cuda {
+
+// preempt::AwaitGiven. A null context is the current one.
+bool AwaitGivenTo(CUcontext context, Duration patience);
 
 // A green context's, as its streams have it.
 CUcontext ContextOf(CUgreenCtx green);
@@ -23,7 +29,23 @@ class Barrier {
   preempt::Barrier barrier_;
 };
 
-// Around cuCtxSynchronize. A null context is the current one.
+// Around a call that waits for all that a context has been given, and keeps others from launching meanwhile.
+// A null context is the current one.
+class Drain {
+ public:
+  explicit Drain(CUcontext context) : given_(context) {}
+  void Finish(CUresult) {}
+
+ private:
+  struct Given {
+    explicit Given(CUcontext context);
+  };
+  Given given_;  // before the barrier
+  preempt::Barrier barrier_;
+};
+
+// Around cuCtxSynchronize, which keeps nobody from launching: what is held stays held, unless the caller may
+// be more urgent. A null context is the current one.
 class ContextWait {
  public:
   explicit ContextWait(CUcontext context);
@@ -32,7 +54,14 @@ class ContextWait {
   }
 
  private:
-  preempt::Barrier barrier_;
+  struct BarrierIf {
+    explicit BarrierIf(bool needed) {
+      if (needed) barrier.emplace();
+    }
+    std::optional<preempt::Barrier> barrier;
+  };
+  BarrierIf barrier_;
+  preempt::SuspensionLift lift_;
   shim::HomeWait streams_;
 };
 
@@ -40,9 +69,10 @@ class ContextWait {
 class ContextDestruction {
  public:
   explicit ContextDestruction(CUcontext context);
-  void Finish(CUresult) {}
+  void Finish(CUresult) const;
 
  private:
+  CUcontext context_;
   preempt::Barrier barrier_;
 };
 
@@ -60,9 +90,11 @@ class PrimaryContextRetention {
 class PrimaryContextRelease {
  public:
   explicit PrimaryContextRelease(CUdevice device);
-  void Finish(CUresult) {}
+  void Finish(CUresult) const;
 
  private:
+  bool ends_ = false;
+  CUcontext context_ = nullptr;  // null: it could be any
   preempt::Barrier barrier_;
 };
 
@@ -70,9 +102,10 @@ class PrimaryContextRelease {
 class PrimaryContextReset {
  public:
   explicit PrimaryContextReset(CUdevice device);
-  void Finish(CUresult) {}
+  void Finish(CUresult) const;
 
  private:
+  CUcontext context_;  // null: it could be any
   preempt::Barrier barrier_;
 };
 

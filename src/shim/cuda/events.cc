@@ -24,7 +24,11 @@ preempt::XQueue* AwaitedQueue(preempt::XQueue* waiter, CUevent event, const shim
 }  // namespace
 
 EventRecording::EventRecording(CUstream stream, CUevent event) : event_(shim::FindEvent(HandleOf(event))) {
-  if (event_ == nullptr || preempt::InsideXSched() || IsCapturing(stream)) return;
+  if (event_ == nullptr || preempt::InsideXSched()) return;
+  if (IsCapturing(stream)) {
+    point_ = shim::EventPoint::InCapture();
+    return;
+  }
   const uint64_t key = KeyOf(stream);
   preempt::XQueue* queue = shim::FindQueue(key);
   shim::Stream* record = queue == nullptr ? nullptr : RecordOf(stream, key);
@@ -35,6 +39,12 @@ EventOrder::EventOrder(CUstream stream, CUevent event) {
   preempt::XQueue* waiter = QueueForCommand(stream);
   if (waiter == nullptr) return;
   const shim::EventPoint point = shim::PointOf(HandleOf(event));
+  if (point.in_capture()) {
+    // Such a call puts nothing on the stream, and so does not wait for room on it; it waits only for a launch
+    // by another thread that does.
+    if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
+    return;
+  }
   preempt::XQueue* owner = AwaitedQueue(waiter, event, point);
   if (owner == nullptr) return;
   wait_.emplace(waiter);

@@ -6,6 +6,7 @@
 
 #include "cuda/functions.h"
 #include "preempt/launch.h"
+#include "preempt/query_lock.h"
 #include "shim/common/events.h"
 #include "shim/cuda/streams.h"
 
@@ -79,6 +80,8 @@ class EventOrder {
 
  private:
   std::optional<preempt::LaunchScope> wait_;
+  // The wait joins the stream to a capture: our own query of the stream at the same time would spoil that.
+  std::optional<preempt::QueryLock> joins_capture_;
 };
 
 // Around cuCtxWaitEvent. A null context is the current one.

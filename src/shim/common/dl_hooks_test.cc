@@ -1,0 +1,67 @@
+#include "shim/common/dl_hooks.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include "shim/common/testing/dl_hooks_library.h"
+
+// As a program has them that was built with a C library before 2.34.
+extern "C" {
+void* OldDlsym(void* handle, const char* name);
+int OldDlclose(void* handle);
+}
+#if defined(__x86_64__)
+__asm__(".symver OldDlsym, dlsym@GLIBC_2.2.5");
+__asm__(".symver OldDlclose, dlclose@GLIBC_2.2.5");
+#else
+__asm__(".symver OldDlsym, dlsym@GLIBC_2.17");
+__asm__(".symver OldDlclose, dlclose@GLIBC_2.17");
+#endif
+
+namespace {
+
+// Where the code is that `address` is in.
+const char* LibraryOf(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) == 0 ? "" : info.dli_fname;
+}
+
+TEST(DlHooks, what_the_shim_answers_is_what_the_program_gets) {
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "HookedName"), reinterpret_cast<void*>(&HookedAnswer));
+  EXPECT_EQ(OldDlsym(RTLD_DEFAULT, "HookedName"), reinterpret_cast<void*>(&HookedAnswer));
+}
+
+TEST(DlHooks, the_shim_may_answer_that_there_is_no_such_function) {
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "HookedAbsence"), nullptr);
+}
+
+TEST(DlHooks, the_shim_is_told_who_asks) {
+  static_cast<void>(dlsym(RTLD_DEFAULT, "HookedName"));
+  EXPECT_STREQ(LibraryOf(HookedCaller()), LibraryOf(reinterpret_cast<void*>(&LibraryOf)));
+}
+
+TEST(DlHooks, all_else_is_answered_by_the_C_library) {
+  void* found = dlsym(RTLD_DEFAULT, "getpid");
+  EXPECT_NE(found, nullptr);
+  EXPECT_EQ(OldDlsym(RTLD_DEFAULT, "getpid"), found);
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "there_is_no_such_function"), nullptr);
+  EXPECT_NE(dlerror(), nullptr);
+}
+
+TEST(DlHooks, to_the_C_library_the_program_itself_is_the_caller) {
+  // After the program comes the library with the hooks; after that library, nobody has it.
+  EXPECT_NE(dlsym(RTLD_NEXT, "HookedNext"), nullptr);
+  EXPECT_NE(OldDlsym(RTLD_NEXT, "HookedNext"), nullptr);
+}
+
+TEST(DlHooks, the_shim_is_told_that_a_library_is_closed_and_it_is) {
+  const int before = HookedLibrariesClosed();
+  void* library = dlopen("libm.so.6", RTLD_LAZY);
+  ASSERT_NE(library, nullptr);
+  EXPECT_EQ(dlclose(library), 0);
+  library = dlopen("libm.so.6", RTLD_LAZY);
+  EXPECT_EQ(OldDlclose(library), 0);
+  EXPECT_EQ(HookedLibrariesClosed() - before, 2);
+}
+
+}  // namespace
