@@ -171,6 +171,15 @@ TEST_F(Command, run_gives_the_program_the_environment_that_was_asked_for) {
       << outcome.errors;
 }
 
+TEST_F(Command, run_makes_each_program_a_job_of_its_own_and_what_that_starts_a_part_of_it) {
+  std::string script = Script("echo $XSCHED_JOB");
+  std::string first = Run({"run", "--no-server", "--", script}).out;
+  std::string second = Run({"run", "--no-server", "--", script}).out;
+  EXPECT_EQ(first.size(), 17u) << first;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(Run({"run", "--no-server", "--", script}, {{"XSCHED_JOB", "training"}}).out, "training\n");
+}
+
 TEST_F(Command, run_with_a_local_scheduler_sets_its_policy_and_starts_no_server) {
   std::string script = Script("echo $XSCHED_SCHEDULER $XSCHED_POLICY");
   EXPECT_EQ(Run({"run", "--scheduler", "LCL", "--policy", "up", "--", script}).out, "LCL up\n");
@@ -195,6 +204,18 @@ TEST_F(Command, run_without_a_server_that_could_start_warns_once_and_runs_the_pr
   Outcome outcome = Run({"run", "--", "/bin/echo", "done"}, {{"XSCHED_SOCKET", std::string(200, 's')}});
   EXPECT_EQ(outcome.status, kExitOk);
   EXPECT_EQ(outcome.out, "done\n");
+  ExpectOneLine(outcome.errors);
+}
+
+TEST_F(Command, run_starts_no_server_where_another_user_could_take_its_place_and_says_why) {
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  ASSERT_EQ(chmod((folder_.path() + "/xsched").c_str(), 0777), 0);
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0700), 0);
+  Outcome outcome = RunXsched({"run", "--", "/bin/echo", "done"},
+                              {{"XDG_RUNTIME_DIR", folder_.path()}, {"XDG_CONFIG_HOME", folder_.path()}});
+  EXPECT_EQ(outcome.status, kExitOk);
+  EXPECT_EQ(outcome.out, "done\n");
+  EXPECT_THAT(outcome.errors, HasSubstr("others may write to the folder " + folder_.path() + "/xsched"));
   ExpectOneLine(outcome.errors);
 }
 

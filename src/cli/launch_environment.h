@@ -7,9 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "cli/reach.h"
+
 namespace xsched::cli {
 
 struct LaunchOptions {
+  bool preload = true;  // false: it would end the program (reach.h)
   std::optional<int64_t> priority;
   std::optional<int64_t> utilization;
   std::optional<int64_t> deadline_us;
@@ -21,6 +24,7 @@ struct LaunchOptions {
   std::string scheduler = "GLB";
   std::string policy;  // with LCL: the process's own
   std::string route = "layer";
+  std::string job;  // of a program that is of none yet
 };
 
 struct Variable {
@@ -34,6 +38,13 @@ inline std::string Prepended(const std::string& entry, const std::string& list) 
   if (list.empty()) return entry;
   if ((":" + list + ":").find(":" + entry + ":") != std::string::npos) return list;
   return entry + ":" + list;
+}
+
+// `list` without `entry`.
+inline std::string Without(const std::string& entry, const std::string& list) {
+  std::string rest = ":" + list + ":";
+  for (size_t at; (at = rest.find(":" + entry + ":")) != std::string::npos;) rest.erase(at, entry.size() + 1);
+  return rest.size() < 2 ? "" : rest.substr(1, rest.size() - 2);
 }
 
 // Paths of the shims to use; empty: not that one.
@@ -64,16 +75,23 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
   } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
     variables.push_back({"XSCHED_POLICY", options.policy.empty() ? "HPF" : options.policy});
   }
+  // What a program starts is of its job, also where it starts it by `xsched run`.
+  if (!options.job.empty() && current("XSCHED_JOB").empty()) variables.push_back({"XSCHED_JOB", options.job});
   std::string preloaded = current("LD_PRELOAD");
   const bool opencl_as_layer = options.route != "preload";
   if (!shims.opencl.empty() && opencl_as_layer) {
     variables.push_back({"OPENCL_LAYERS", Prepended(shims.opencl, current("OPENCL_LAYERS"))});
   }
-  if (!shims.opencl.empty() && !opencl_as_layer) preloaded = Prepended(shims.opencl, preloaded);
-  for (const std::string& shim : {shims.cuda, shims.hip}) {
-    if (!shim.empty()) preloaded = Prepended(shim, preloaded);
+  for (const std::string& shim : {opencl_as_layer ? "" : shims.opencl, shims.cuda, shims.hip}) {
+    if (shim.empty()) continue;
+    const std::string entry = ForPreloading(shim);
+    preloaded = options.preload ? Prepended(entry, preloaded) : Without(entry, preloaded);
   }
-  if (preloaded != current("LD_PRELOAD")) variables.push_back({"LD_PRELOAD", preloaded});
+  if (preloaded.empty() && !current("LD_PRELOAD").empty()) {
+    variables.push_back({"LD_PRELOAD", std::nullopt});
+  } else if (preloaded != current("LD_PRELOAD")) {
+    variables.push_back({"LD_PRELOAD", preloaded});
+  }
   return variables;
 }
 

@@ -24,6 +24,9 @@ std::map<std::string, std::string> After(std::map<std::string, std::string> envi
   return environment;
 }
 
+// As LD_PRELOAD names it.
+std::string Pre(const std::string& library) { return ForPreloading(library); }
+
 using Environment = std::map<std::string, std::string>;
 
 TEST(LaunchEnvironment, sets_what_was_asked_for_and_no_other_hint) {
@@ -37,13 +40,20 @@ TEST(LaunchEnvironment, sets_what_was_asked_for_and_no_other_hint) {
                                              {"OPENCL_LAYERS", kShim}}));
 }
 
+TEST(LaunchEnvironment, a_program_is_of_a_fresh_job_unless_it_is_of_one_already) {
+  LaunchOptions options;
+  options.job = "fresh";
+  EXPECT_EQ(After({}, options)["XSCHED_JOB"], "fresh");
+  EXPECT_EQ(After({{"XSCHED_JOB", "training"}}, options)["XSCHED_JOB"], "training");
+}
+
 TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
   LaunchOptions options;
   EXPECT_EQ(After({{"OPENCL_LAYERS", "/other.so"}}, options)["OPENCL_LAYERS"],
             "/lib/libshimopencl.so:/other.so");
   options.route = "preload";
   Environment after = After({{"LD_PRELOAD", "/x.so:/y.so"}, {"OPENCL_LAYERS", "/other.so"}}, options);
-  EXPECT_EQ(after["LD_PRELOAD"], "/lib/libshimopencl.so:/x.so:/y.so");
+  EXPECT_EQ(after["LD_PRELOAD"], Pre("/lib/libshimopencl.so") + ":/x.so:/y.so");
   EXPECT_EQ(after["OPENCL_LAYERS"], "/other.so");
 }
 
@@ -51,13 +61,24 @@ TEST(LaunchEnvironment, cuda_and_hip_are_always_preloaded) {
   const Shims both{kShim, "/lib/libshimcuda.so", ""};
   const Shims all{kShim, "/lib/libshimcuda.so", "/lib/libshimhip.so"};
   LaunchOptions options;
-  EXPECT_EQ(After({{"LD_PRELOAD", "/x.so"}}, options, both)["LD_PRELOAD"], "/lib/libshimcuda.so:/x.so");
+  EXPECT_EQ(After({{"LD_PRELOAD", "/x.so"}}, options, both)["LD_PRELOAD"],
+            Pre("/lib/libshimcuda.so") + ":/x.so");
   options.route = "preload";
   Environment once = After({}, options, both);
-  EXPECT_EQ(once["LD_PRELOAD"], "/lib/libshimcuda.so:/lib/libshimopencl.so");
+  EXPECT_EQ(once["LD_PRELOAD"], Pre("/lib/libshimcuda.so") + ":" + Pre("/lib/libshimopencl.so"));
   EXPECT_EQ(After(once, options, both), once);
-  EXPECT_EQ(After({}, options, all)["LD_PRELOAD"],
-            "/lib/libshimhip.so:/lib/libshimcuda.so:/lib/libshimopencl.so");
+  EXPECT_EQ(
+      After({}, options, all)["LD_PRELOAD"],
+      Pre("/lib/libshimhip.so") + ":" + Pre("/lib/libshimcuda.so") + ":" + Pre("/lib/libshimopencl.so"));
+}
+
+TEST(LaunchEnvironment, of_a_program_that_it_would_end_has_nothing_of_ours_preloaded) {
+  const Shims shims{kShim, "/lib/libshimcuda.so", ""};
+  LaunchOptions options;
+  const Environment outer = After({{"LD_PRELOAD", "/x.so"}}, options, shims);
+  options.preload = false;
+  EXPECT_EQ(After(outer, options, shims)["LD_PRELOAD"], "/x.so");
+  EXPECT_EQ(After(After({}, LaunchOptions{}, shims), options, shims).count("LD_PRELOAD"), 0u);
 }
 
 TEST(LaunchEnvironment, of_a_run_within_a_run_has_one_shim) {

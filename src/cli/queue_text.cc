@@ -1,5 +1,6 @@
 #include "cli/queue_text.h"
 
+#include <fmt/format.h>
 #include <pwd.h>
 
 #include "sched/core/scheduler.h"
@@ -7,10 +8,47 @@
 namespace xsched::cli {
 
 std::string StateText(const ipc::QueueInfo& queue) {
+  if (queue.wait_reason == ipc::kWaitProcessStopped) return "stopped";
+  if (queue.wait_reason == ipc::kWaitProcessSilent) return "silent";
   if (queue.absent != 0) return "suspended";
   if (queue.stalled != 0) return "stalled";
   if (queue.state == static_cast<uint32_t>(sched::QueueState::kIdle)) return "idle";
   return queue.run != 0 ? "run" : "held";
+}
+
+namespace {
+
+std::string HolderText(const ipc::QueueInfo& queue) {
+  if (queue.waits_for_queue != 0) {
+    return fmt::format("held for queue {} ({}, pid {})", queue.waits_for_queue, queue.waits_for_name,
+                       queue.waits_for_pid);
+  }
+  return queue.waits_for_pid == ipc::kWaitsForAnotherUser ? "held for another user's queue" : "held";
+}
+
+}  // namespace
+
+std::string WhyText(const ipc::QueueInfo& queue) {
+  if (queue.wait_reason == ipc::kWaitProcessStopped) return "process stopped";
+  if (queue.wait_reason == ipc::kWaitProcessSilent) return "process does not answer";
+  auto since = [&queue](const std::string& what) {
+    return fmt::format("{} since {:.1f} s", what, static_cast<double>(queue.waiting_since_ns) / 1e9);
+  };
+  switch (static_cast<sched::WaitReason>(queue.wait_reason)) {
+    case sched::WaitReason::kHeld:
+      return since(HolderText(queue));
+    case sched::WaitReason::kTurn:
+      return since("waits for its turn");
+    case sched::WaitReason::kOffDevice:
+      return since("process off the device");
+    case sched::WaitReason::kStalled:
+      return since("stalled");
+    case sched::WaitReason::kAbsent:
+      return "suspended by the program";
+    case sched::WaitReason::kNone:
+      break;
+  }
+  return "";
 }
 
 std::string PlatformText(uint32_t platform) {
@@ -32,30 +70,33 @@ std::string UserText(uint32_t uid) {
 }
 
 nlohmann::json ToJson(const ipc::QueueInfo& queue) {
-  return {{"queue", queue.queue_id},
-          {"client", queue.client_id},
-          {"process", queue.name},
-          {"pid", queue.pid},
-          {"user", UserText(queue.uid)},
-          {"platform", PlatformText(queue.platform)},
-          {"device", queue.device_name},
-          {"device_id", queue.device},
-          {"state", StateText(queue)},
-          {"level", queue.level},
-          {"tracked", queue.tracked != 0},
-          {"gated", queue.gated != 0},
-          {"priority", queue.hints.priority},
-          {"utilization", queue.hints.utilization},
-          {"deadline_us", queue.hints.deadline_us},
-          {"laxity_us", queue.hints.laxity_us},
-          {"threshold", queue.threshold},
-          {"batch_size", queue.batch_size},
-          {"submitted", queue.submitted},
-          {"retired", queue.retired},
-          {"service_ns", queue.service_ns},
-          {"waiting_ns", queue.waiting_ns},
-          {"holds", queue.holds},
-          {"incidents", queue.incidents}};
+  return {
+      {"queue", queue.queue_id},
+      {"client", queue.client_id},
+      {"process", queue.name},
+      {"pid", queue.pid},
+      {"user", UserText(queue.uid)},
+      {"platform", PlatformText(queue.platform)},
+      {"device", queue.device_name},
+      {"device_id", queue.device},
+      {"state", StateText(queue)},
+      {"why", WhyText(queue)},
+      {"waits_for", queue.waits_for_queue != 0 ? nlohmann::json(queue.waits_for_queue) : nlohmann::json()},
+      {"level", queue.level},
+      {"tracked", queue.tracked != 0},
+      {"gated", queue.gated != 0},
+      {"priority", queue.hints.priority},
+      {"utilization", queue.hints.utilization},
+      {"deadline_us", queue.hints.deadline_us},
+      {"laxity_us", queue.hints.laxity_us},
+      {"threshold", queue.threshold},
+      {"batch_size", queue.batch_size},
+      {"submitted", queue.submitted},
+      {"retired", queue.retired},
+      {"service_ns", queue.service_ns},
+      {"waiting_ns", queue.waiting_ns},
+      {"holds", queue.holds},
+      {"incidents", queue.incidents}};
 }
 
 }  // namespace xsched::cli

@@ -8,8 +8,11 @@
 
 namespace xsched::cli {
 
-// "run", "held", "idle", "stalled", "suspended".
+// "run", "held", "idle", "stalled", "suspended", "stopped", "silent".
 std::string StateText(const ipc::QueueInfo& queue);
+// Why a queue that has work does not run: "held for queue 7 (serve.py, pid 812) since 1.2 s"; "" where it
+// runs or has none.
+std::string WhyText(const ipc::QueueInfo& queue);
 std::string PlatformText(uint32_t platform);
 std::string UserText(uint32_t uid);
 nlohmann::json ToJson(const ipc::QueueInfo& queue);

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,24 @@ constexpr int kServerStartMs = 3000;
 constexpr const char* kServerIdleSeconds = "3600";
 
 void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
+
+// What runs natively is run so, with a line that says why.
+void LookAtProgram(RunOptions& options, const FoundShims& shims) {
+  for (const std::string& name : shims.missing)
+    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
+  for (const std::string& path : shims.unloadable) {
+    Warn(fmt::format(
+        "{}: lists of libraries are separated by spaces and colons, so this path cannot be in one: its "
+        "platform's programs run unscheduled",
+        path));
+  }
+  const Target target = TargetOf(options.program[0]);
+  const std::string why = WhyNotReached(target.reach);
+  if (why.empty()) return;
+  options.launch.preload = !PreloadingKills(target.reach);
+  Warn(fmt::format("{} {}: it runs unscheduled{}", target.path, why,
+                   options.launch.preload ? "" : ", and so does what it starts"));
+}
 
 // A per-user server that ends when it has had no client for a while. False: it did not come up.
 bool StartUserServer() {
@@ -70,10 +89,17 @@ bool StartUserServer() {
 
 void PrepareServer(const RunOptions& options) {
   if (options.launch.scheduler != "GLB") return;
-  // Another run may have started one at the same moment: then ours has ended, and theirs answers.
-  if (!ServerAnswers() && !options.no_server && !StartUserServer() && !ServerAnswers()) {
-    Warn("cannot start a server: the program runs unscheduled until one is there");
-    return;
+  bool answers = ServerAnswers();
+  if (!answers && !options.no_server) {
+    if (Result<> safe = ipc::CheckUserServerFolder(); !safe && CurrentVariable("XSCHED_SOCKET").empty()) {
+      Warn(fmt::format("no server is started, and the program runs unscheduled: {}", safe.error().text()));
+      return;
+    }
+    // Another run may have started one at the same moment: then ours has ended, and theirs answers.
+    if (!StartUserServer() && !ServerAnswers()) {
+      Warn("cannot start a server: the program runs unscheduled until one is there");
+      return;
+    }
   }
   if (options.launch.policy.empty()) return;
   try {
@@ -85,14 +111,22 @@ void PrepareServer(const RunOptions& options) {
   }
 }
 
-void Run(const RunOptions& options) {
+// That no other job has had. "": the system has no random numbers to give, and the program's processes are
+// scheduled one by one.
+std::string FreshJob() {
+  uint64_t id = 0;
+  if (getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) return "";
+  return fmt::format("{:016x}", id);
+}
+
+void Run(RunOptions& options) {
   if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
   }
   PrepareServer(options);
-  const FoundShims shims = FindShims();
-  for (const std::string& name : shims.missing)
-    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
+  const FoundShims shims = FindShims(options.launch.route);
+  LookAtProgram(options, shims);
+  options.launch.job = FreshJob();
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   Become(options.program);
 }

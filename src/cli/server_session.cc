@@ -84,6 +84,7 @@ std::vector<ipc::QueueInfo> ServerSession::List() {
     auto info = packet.As<ipc::QueueInfo>();
     info.name[sizeof info.name - 1] = '\0';
     info.device_name[sizeof info.device_name - 1] = '\0';
+    info.waits_for_name[sizeof info.waits_for_name - 1] = '\0';
     queues.push_back(info);
   }
 }

@@ -5,15 +5,20 @@
 #include <unistd.h>
 
 #include "cli/locations.h"
+#include "cli/reach.h"
 
 namespace xsched::cli {
 namespace {
 
-void Add(FoundShims& shims, std::string Shims::*place, const char* name) {
-  if (std::optional<std::string> shim = FindLibrary(name)) {
-    shims.found.*place = *shim;
-  } else {
+void Add(FoundShims& shims, std::string Shims::*place, const char* name,
+         bool (*can_be_named)(const std::string&)) {
+  const std::optional<std::string> shim = FindLibrary(name);
+  if (!shim) {
     shims.missing.push_back(name);
+  } else if (!can_be_named(*shim)) {
+    shims.unloadable.push_back(*shim);
+  } else {
+    shims.found.*place = *shim;
   }
 }
 
@@ -29,13 +34,13 @@ bool HasHip() { return access("/dev/kfd", F_OK) == 0 || !FindHipRuntime().empty(
 
 }  // namespace
 
-FoundShims FindShims() {
+FoundShims FindShims(const std::string& route) {
   FoundShims shims;
-  Add(shims, &Shims::opencl, kOpenClShim);
+  Add(shims, &Shims::opencl, kOpenClShim, route == "preload" ? CanBePreloaded : CanBeLayer);
   if (!kPreloads) return shims;
   // Every program below loads what is preloaded: only what can be of use.
-  if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) Add(shims, &Shims::cuda, kCudaShim);
-  if (HasHip()) Add(shims, &Shims::hip, kHipShim);
+  if (dlopen("libcuda.so.1", RTLD_LAZY) != nullptr) Add(shims, &Shims::cuda, kCudaShim, CanBePreloaded);
+  if (HasHip()) Add(shims, &Shims::hip, kHipShim, CanBePreloaded);
   return shims;
 }
 

@@ -14,9 +14,11 @@ inline constexpr const char* kHipShim = "libshimhip.so";
 
 struct FoundShims {
   Shims found;
-  std::vector<std::string> missing;  // not installed, though their platform is here
+  std::vector<std::string> missing;     // not installed, though their platform is here
+  std::vector<std::string> unloadable;  // paths that LD_PRELOAD or OPENCL_LAYERS cannot name
 };
-FoundShims FindShims();
+// `route`: OpenCL's, as in LaunchOptions.
+FoundShims FindShims(const std::string& route = "layer");
 
 // The path of the HIP runtime that programs get which bring none of their own; "": there is none. It is
 // loaded.

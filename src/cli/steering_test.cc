@@ -1,6 +1,8 @@
 // xsched beside a real server with queues: looks, hints, policies, and who may.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
@@ -83,6 +85,59 @@ TEST_F(Steering, list_shows_who_is_held) {
   json queues = Queues();
   EXPECT_EQ(queues[0]["state"], "held");
   EXPECT_EQ(queues[1]["state"], "run");
+}
+
+TEST_F(Steering, list_says_why_a_queue_with_work_does_not_run) {
+  agent_->Submit(0);
+  for (const json& queue : Queues()) {
+    EXPECT_EQ(queue["why"], "");
+    EXPECT_EQ(queue["waits_for"], nullptr);
+  }
+  ipc::QueueAbsent absent{};
+  absent.absent = 1;
+  ASSERT_TRUE(agent_->Send(absent));
+  ASSERT_TRUE(agent_->IsAlive());
+  EXPECT_EQ(Queues()[0]["why"], "suspended by the program");
+  EXPECT_EQ(Queues()[0]["state"], "suspended");
+  EXPECT_EQ(Queues()[1]["why"], "") << "it has no work";
+  EXPECT_THAT(Run({"list"}).out, AllOf(HasSubstr("  WHY\n"), HasSubstr("  suspended by the program\n")));
+  EXPECT_THAT(Run({"top", "--batch", "--count", "1", "--delay", "0.1"}).out,
+              HasSubstr(": suspended by the program\n"));
+}
+
+TEST_F(Steering, list_names_the_queue_that_another_is_held_for) {
+  agent_->Submit(0);
+  AtWork urgent(*agent_, 1);
+  ASSERT_TRUE(server::testing::Eventually([&] { return agent_->IsHeld(0) && !agent_->IsHeld(1); }));
+  json queues = Queues();
+  EXPECT_EQ(queues[0]["waits_for"], queues[1]["queue"]);
+  EXPECT_THAT(queues[0]["why"].get<std::string>(),
+              StartsWith("held for queue " + std::to_string(queues[1]["queue"].get<uint64_t>()) +
+                         " (test-client, pid " + std::to_string(getpid()) + ") since "));
+}
+
+TEST_F(Steering, list_says_of_a_process_that_it_is_stopped_or_does_not_answer) {
+  pid_t child = fork();
+  if (child == 0) {
+    TestAgent other(server_.socket());
+    other.CreateQueue(0, 9);
+    other.Submit(0, 1'000'000);
+    for (;; usleep(1000)) other.block(0).retired.fetch_add(1);
+  }
+  agent_->Submit(0);
+  auto why = [&] { return Queues({"--pid", std::to_string(child)})[0]["why"].get<std::string>(); };
+  EXPECT_TRUE(server::testing::Eventually([&] {
+    agent_->ReadAll();
+    return Queues({"--pid", std::to_string(child)}).size() == 1 && why() == "process does not answer";
+  }));
+  kill(child, SIGSTOP);
+  EXPECT_TRUE(server::testing::Eventually([&] {
+    agent_->ReadAll();
+    return why() == "process stopped";
+  }));
+  EXPECT_EQ(Queues({"--pid", std::to_string(child)})[0]["state"], "stopped");
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
 }
 
 TEST_F(Steering, list_leaves_out_what_was_not_asked_for) {

@@ -102,11 +102,15 @@ std::optional<ElfFile> ReadElf(const std::string& path) {
   if (!elf.is_64_bit) return elf;
   Elf64_Ehdr header;
   if (!reader.Read(0, header) || header.e_phentsize != sizeof(Elf64_Phdr)) return elf;
+  elf.machine = header.e_machine;
   std::error_code error;
   std::string origin = fs::weakly_canonical(path, error).parent_path().string();
   std::vector<Elf64_Phdr> segments = Segments(reader, header);
   for (const Elf64_Phdr& segment : segments) {
-    if (segment.p_type == PT_INTERP) elf.has_loader = true;
+    if (segment.p_type == PT_INTERP) {
+      elf.has_loader = true;
+      elf.loader = reader.ReadText(segment.p_offset);
+    }
     if (segment.p_type == PT_DYNAMIC) ReadDynamic(reader, segments, segment, origin, elf);
   }
   return elf;

@@ -9,7 +9,9 @@ namespace xsched::cli {
 
 struct ElfFile {
   bool is_64_bit = true;
+  int machine = 0;                    // the processor, as elf.h numbers them
   bool has_loader = false;            // names a dynamic loader; if not, it is statically linked
+  std::string loader;                 // that one
   std::vector<std::string> needed;    // libraries that it links
   std::vector<std::string> run_path;  // folders that it looks in first, $ORIGIN replaced
 };

@@ -4,6 +4,7 @@
 
 #include "cli/doctor/child_process.h"
 #include "cli/locations.h"
+#include "cli/reach.h"
 
 namespace xsched::cli {
 namespace {
@@ -40,6 +41,12 @@ std::string ShimProblem(Report& report, const char* about, const std::string& ru
                    fmt::format("{} is here, but {} is not installed with this program: {} programs run "
                                "unscheduled",
                                runtime, name, about));
+  }
+  if (!CanBePreloaded(*shim)) {
+    return Problem(
+        report, about,
+        fmt::format("{} cannot be preloaded: LD_PRELOAD separates by spaces and colons; install it elsewhere",
+                    *shim));
   }
   if (std::string problem = LoadProblem(*shim); !problem.empty())
     return Problem(report, about, fmt::format("the shim does not load: {}", problem));

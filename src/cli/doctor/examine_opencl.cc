@@ -10,6 +10,7 @@
 #include "cli/doctor/examine_platforms.h"
 #include "cli/doctor/opencl_probe.h"
 #include "cli/locations.h"
+#include "cli/reach.h"
 #include "cli/shims.h"
 
 namespace xsched::cli {
@@ -23,6 +24,11 @@ std::string ExamineShim(Report& report) {
   std::optional<std::string> shim = FindLibrary(kOpenClShim);
   if (!shim)
     return Problem(report, kAbout, fmt::format("{} is not installed with this program", kOpenClShim));
+  if (!CanBeLayer(*shim)) {
+    return Problem(
+        report, kAbout,
+        fmt::format("{} cannot be a layer: OPENCL_LAYERS separates by colons; install it elsewhere", *shim));
+  }
   if (std::string problem = LoadProblem(*shim); !problem.empty())
     return Problem(report, kAbout, fmt::format("the shim does not load: {}", problem));
   report.Ok(kAbout, fmt::format("shim {} loads", *shim));

@@ -9,6 +9,7 @@
 
 #include "cli/doctor/elf_file.h"
 #include "cli/locations.h"
+#include "cli/reach.h"
 
 namespace xsched::cli {
 namespace {
@@ -96,13 +97,8 @@ void JudgeUse(Report& report, const std::string& path, const std::vector<std::st
 
 void ExamineElf(Report& report, const ElfFile& elf, const std::string& path,
                 std::span<const Platform> platforms) {
-  if (!elf.is_64_bit) {
-    report.Obstacle(kAbout, fmt::format("{} is a 32-bit program; XSched's libraries are not", path));
-    return;
-  }
-  if (!elf.has_loader) {
-    report.Obstacle(kAbout,
-                    fmt::format("{} is statically linked: nothing can be put before its calls", path));
+  if (const std::string why = WhyNotReached(ReachOf(elf)); !why.empty()) {
+    report.Obstacle(kAbout, fmt::format("{} {}", path, why));
     return;
   }
   JudgeUse(report, path, ExamineUse(report, elf, path), platforms);

@@ -37,7 +37,8 @@ constexpr const char* kHelp[] = {
     "",
     "DEVICE is the share of the device's time, WAITING the share of the time in which a queue",
     "had work and was held. States: run, held, idle, stalled (runs, but nothing gets done),",
-    "suspended (by the program itself).",
+    "suspended (by the program itself), stopped (its process is), silent (it does not answer).",
+    "Behind the device, and at the bottom for the selected queue: why it does not run.",
 };
 
 // The terminal, given back as it was whatever happens.
@@ -88,7 +89,8 @@ attr_t AttributesOf(const ipc::QueueInfo& queue) {
   std::string state = StateText(queue);
   if (state == "run") return static_cast<attr_t>(COLOR_PAIR(kGood));
   if (state == "held") return static_cast<attr_t>(COLOR_PAIR(kWaits));
-  if (state == "stalled") return static_cast<attr_t>(COLOR_PAIR(kBad));
+  if (state == "stalled" || state == "stopped" || state == "silent")
+    return static_cast<attr_t>(COLOR_PAIR(kBad));
   return A_NORMAL;
 }
 
@@ -266,7 +268,7 @@ class View {
   // The selected row is always among those that fit.
   void DrawQueues(int y) {
     Line(y++, fmt::format("{:<{}}", TopHeading(), COLS), A_REVERSE);
-    int room = std::max(1, LINES - 1 - y);
+    int room = std::max(1, LINES - 2 - y);
     int selected = selection_.Row(queues_);
     first_ = std::clamp(first_, std::max(0, selected - room + 1), std::max(0, selected));
     for (int row = first_; row < std::min(static_cast<int>(queues_.size()), first_ + room); ++row) {
@@ -276,6 +278,11 @@ class View {
            row == selected ? attributes | A_STANDOUT : attributes);
     }
     if (queues_.empty()) Line(y, "no queues: xsched run -- program");
+    // A row may have no room for it.
+    if (selected < 0) return;
+    const ipc::QueueInfo& queue = queues_[static_cast<size_t>(selected)].queue;
+    if (std::string why = WhyText(queue); !why.empty())
+      Line(LINES - 2, fmt::format("queue {}: {}", queue.queue_id, why));
   }
 
   std::chrono::duration<double> delay_;

@@ -23,10 +23,11 @@ std::string TopHeading() {
 
 std::string TopRow(const QueueRates& entry) {
   const ipc::QueueInfo& queue = entry.queue;
-  return fmt::format("{:>6} {:>8} {:<18.18} {:<9} {:>5} {:>4}% {:>3} {:>11.1f} {:>6.1f}% {:>6.1f}%  {}",
+  std::string why = WhyText(queue);
+  return fmt::format("{:>6} {:>8} {:<18.18} {:<9} {:>5} {:>4}% {:>3} {:>11.1f} {:>6.1f}% {:>6.1f}%  {}{}{}",
                      queue.queue_id, queue.pid, queue.name, StateText(queue), queue.hints.priority,
                      queue.hints.utilization, queue.level, entry.commands_per_s, entry.device_share * 100,
-                     entry.waiting_share * 100, queue.device_name);
+                     entry.waiting_share * 100, queue.device_name, why.empty() ? "" : ": ", why);
 }
 
 }  // namespace xsched::cli
