@@ -8,8 +8,11 @@ PLAN ?=
 # How long each fuzzer runs, and after how long clang-tidy begins no further file (never).
 FUZZ_SECONDS ?= 20
 TIDY_SECONDS ?=
+# For how long the soak test runs, and what decides what happens in it (at random, and printed).
+SOAK_SECONDS ?= 600
+SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm demo plan ci check-format test-asan test-tsan fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm demo plan model ci check-format test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Prerequisites in the order written; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -25,8 +28,13 @@ build-%:
 test: deps build-$(PRESET)
 	ctest --preset $(PRESET)
 
-test-asan test-tsan: test-%: build-%
+# For AArch64: the in-process libraries, and those of their tests that need nothing else, in an emulator.
+test-asan test-tsan test-aarch64: test-%: build-%
 	ctest --preset $*
+
+# Forty programs at a time, and all that can happen to them (tests/soak/soak.py).
+soak: build-$(PRESET)
+	python3 -B tests/soak/soak.py --bin build/$(PRESET)/bin --lib build/$(PRESET)/lib --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
 # HIP over the newest ROCm that Debian has, in a chroot (scripts/test-rocm.sh says what it needs).
 test-rocm:
@@ -40,6 +48,10 @@ demo: deps build-release
 # The test plan on this machine's GPU. PYTHON: the one that has PyTorch; PLAN: its options (--quick, --stage 3, …).
 plan: build-release
 	$(PYTHON) plan/run.py --bin build/release/bin $(PLAN)
+
+# The models of the protocol (docs/model.md), and that each mutation of them is caught.
+model:
+	scripts/model.py -j $(JOBS)
 
 # Everything that a change must pass.
 ci:
@@ -70,4 +82,4 @@ install: build-$(PRESET)
 	cmake --install build/$(PRESET) --prefix $(PREFIX)
 
 clean:
-	rm -rf build/release build/debug build/asan build/tsan build/ci build/fuzz
+	rm -rf build/release build/debug build/asan build/tsan build/aarch64 build/ci build/fuzz

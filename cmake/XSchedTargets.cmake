@@ -37,7 +37,8 @@ function(xsched_inproc_static name)
   add_library(${name} STATIC ${ARGN})
   xsched_options(${name})
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
-  target_link_libraries(${name} PUBLIC Threads::Threads)
+  # After it, for what a processor has no instruction for (atomics on AArch64).
+  target_link_libraries(${name} PUBLIC Threads::Threads gcc)
 endfunction()
 
 # xsched_inproc_shared(NAME MAP sources…): a library for foreign processes. MAP is its version script: what it exports.

@@ -17,11 +17,16 @@ dev=(
   ocl-icd-opencl-dev opencl-headers
   python3 python3-mako
   # test
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   pocl-opencl-icd clinfo clpeak hashcat
   python3-pyopencl python3-pytest python3-numpy python3-pip
+  musl
   # test HIP: AMD's runtime, and compiling for it
   libamdhip64-dev libhsa-runtime-dev clang clang-tools lld patchelf
+  # build for AArch64, and test that in an emulator
+  g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user googletest
+  # check the model of the protocol
+  spin
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )

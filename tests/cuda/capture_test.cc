@@ -1,4 +1,5 @@
 // Stream captures pass untouched, and nothing that XSched does invalidates one.
+#include <atomic>
 #include <thread>
 
 #include "fixture.h"
@@ -118,6 +119,37 @@ TEST_F(Capture, modules_and_memory_may_be_used_in_relaxed_mode) {
   ASSERT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
   ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
   EXPECT_EQ(Nodes(End()), 1u);
+}
+
+TEST_F(Capture, a_stream_that_joins_one_while_it_is_asked_about_spoils_nothing) {
+  CUstream joining = NewStream();
+  CUevent fork = nullptr;
+  CUevent join = nullptr;
+  ASSERT_EQ(cuEventCreate(&fork, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventCreate(&join, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(joining), CUDA_SUCCESS);
+  std::atomic<bool> done{false};
+  std::thread asking([&, queue = QueueOf(joining, KeyOf(joining))] {
+    for (XQueueState state = kQueueStateUnknown; !done;) XQueueQuery(queue, &state);
+  });
+  int spoilt = 0;
+  for (int i = 0; i < 20000; ++i) {
+    CUgraph graph = nullptr;
+    // There is something to ask about: it is not known to be idle.
+    ASSERT_EQ(Launch(joining), CUDA_SUCCESS);
+    Begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+    bool well = cuEventRecord(fork, stream_) == CUDA_SUCCESS;
+    well &= cuStreamWaitEvent(joining, fork, 0) == CUDA_SUCCESS;
+    well &= Launch(joining) == CUDA_SUCCESS;
+    well &= cuEventRecord(join, joining) == CUDA_SUCCESS;
+    well &= cuStreamWaitEvent(stream_, join, 0) == CUDA_SUCCESS;
+    well &= cuStreamEndCapture(stream_, &graph) == CUDA_SUCCESS;
+    spoilt += !well;
+    if (graph != nullptr) cuGraphDestroy(graph);
+  }
+  done = true;
+  asking.join();
+  EXPECT_EQ(spoilt, 0);
 }
 
 }  // namespace

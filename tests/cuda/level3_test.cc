@@ -78,6 +78,14 @@ TEST_F(HardStop, disables_the_channels_and_a_resume_enables_them) {
   EXPECT_GE(standin_busy_ns(0), 100'000'000u);
 }
 
+TEST_F(HardStop, in_the_middle_of_a_kernel_is_enough_for_a_call_that_waits_until_the_stream_stands) {
+  Begin(stream_, 50'000);
+  ASSERT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
+  EXPECT_FALSE(Runs());
+  ASSERT_EQ(XQueueResume(queue_, kQueueResumeFlagNone), kXSchedSuccess);
+  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+}
+
 TEST_F(HardStop, below_level_3_asks_nothing_of_the_resource_manager) {
   ASSERT_EQ(XQueueSetPreemptLevel(queue_, kPreemptLevelDeactivate), kXSchedSuccess);
   Begin(stream_, 10'000);

@@ -1,8 +1,12 @@
 // Which XQueue a command is counted on.
+#include <algorithm>
 #include <array>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "fixture.h"
+#include "ipc/control_block.h"
 
 namespace xsched::cuda {
 namespace {
@@ -82,6 +86,21 @@ TEST_F(Queues, a_command_that_the_driver_refuses_leaves_the_queue_idle) {
   ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
   ASSERT_NE(cuMemsetD32Async(1, 1, kCount, stream), CUDA_SUCCESS);
   EXPECT_EQ(StateOf(stream), kQueueStateIdle);
+}
+
+TEST_F(Queues, streams_beyond_what_a_process_can_have_run_unscheduled_and_one_line_says_so) {
+  std::vector<CUstream> streams(ipc::kMaxQueues + 100);
+  testing::internal::CaptureStderr();
+  for (CUstream& stream : streams) {
+    stream = NewStream();
+    ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_TRUE(HasQueue(KeyOf(streams.front())));
+  EXPECT_FALSE(HasQueue(KeyOf(streams.back())));
+  EXPECT_EQ(text.find("more than"), text.rfind("more than")) << text;
+  EXPECT_NE(text.find("more than"), std::string::npos);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "fixture.h"
 #include "preempt/xqueue.h"
@@ -15,7 +16,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// What a queue that others are held for may be silent before it counts as stuck (SchedulerConfig::stall_min).
+// What a queue that others are held for may be silent before it counts as stuck
+// (SchedulerConfig::stall_after).
 constexpr milliseconds kWatchdog{80};
 
 bool WaitUntil(const std::function<bool()>& condition) {
@@ -147,6 +149,31 @@ class Scheduled : public CudaProgram {
     EXPECT_EQ(*done_.host, 1u);
   }
 
+  // Another thread makes `call`, which returns when all has finished: not before the high stream is done, and
+  // what the low stream has been given waits for that.
+  void StaysHeldDuring(const std::function<CUresult()>& call) {
+    bool held = false;
+    // The watchdog may let it go on a machine that is busy with something else.
+    for (int i = 0; i < 10 && !held; ++i) {
+      *done_.host = 0;
+      HoldLow();
+      ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
+      std::thread caller([&] {
+        EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+        EXPECT_EQ(call(), CUDA_SUCCESS);
+      });
+      std::this_thread::sleep_for(milliseconds(20));
+      const uint32_t done = *done_.host;
+      held = IsHeld(low_);
+      Open();
+      caller.join();
+      EXPECT_EQ(*done_.host, 1u);
+      ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+      EXPECT_TRUE(!held || done == 0);
+    }
+    EXPECT_TRUE(held);
+  }
+
   CUfunction store_ = nullptr;
   CUfunction spin_ = nullptr;
   CUfunction append_ = nullptr;
@@ -210,6 +237,173 @@ TEST_F(Scheduled, a_lone_stream_has_no_gates) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
   EXPECT_EQ(standin_calls("cuStreamBatchMemOp_v2"), gates);
   high_ = NewStream(9);
+}
+
+TEST_F(Scheduled, a_wait_that_is_over_helps_no_later_stream) {
+  CUstream awaited = NewStream(0);
+  const preempt::XQueue* queue = preempt::FindXQueue(kPlatformCUDA, KeyOf(awaited));
+  const uint32_t slot = queue->index();
+  CUevent event = nullptr;
+  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  // The high stream waits for a command with a large number.
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(cuStreamWriteValue32_v2(awaited, ScratchWord(), 1, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Spin(awaited, 3000), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event, awaited), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamWaitEvent(high_, event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamDestroy_v2(awaited), CUDA_SUCCESS);
+  // Streams come and go until one has its slot.
+  CUstream later = nullptr;
+  for (int i = 0; i < 400 && later == nullptr; ++i) {
+    later = NewStream(0);
+    if (preempt::FindXQueue(kPlatformCUDA, KeyOf(later))->index() == slot) break;
+    ASSERT_EQ(cuStreamDestroy_v2(later), CUDA_SUCCESS);
+    later = nullptr;
+  }
+  ASSERT_NE(later, nullptr);
+  Occupy(high_);
+  ASSERT_EQ(cuStreamWriteValue32_v2(later, ScratchWord(), 1, 0), CUDA_SUCCESS);
+  EXPECT_TRUE(WaitUntil([&] { return IsHeld(later); }));
+  Open();
+  EXPECT_EQ(cuStreamDestroy_v2(later), CUDA_SUCCESS);
+}
+
+// ---- calls that wait for everything ----
+
+TEST_F(Scheduled, a_thread_that_synchronises_the_context_leaves_the_rest_held) {
+  StaysHeldDuring([] { return cuCtxSynchronize(); });
+}
+
+TEST_F(Scheduled, a_thread_that_frees_memory_leaves_the_rest_held) {
+  CUdeviceptr block = 0;
+  StaysHeldDuring([&] {
+    const CUresult result = cuMemAlloc_v2(&block, 64);
+    return result != CUDA_SUCCESS ? result : cuMemFree_v2(block);
+  });
+}
+
+TEST_F(Scheduled, a_thread_that_loads_code_leaves_the_rest_held) {
+  StaysHeldDuring([] {
+    CUmodule module = nullptr;
+    return cuModuleLoadData(&module, "any");
+  });
+}
+
+TEST_F(Scheduled, a_thread_that_launches_a_kernel_for_the_first_time_waits_for_nobody_long) {
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "nop"), CUDA_SUCCESS);
+  const uint64_t calls = standin_calls("cuKernelGetFunction");
+  Occupy(low_);
+  std::thread loader([&] {
+    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    EXPECT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
+  });
+  EXPECT_TRUE(WaitUntil([&] { return standin_calls("cuKernelGetFunction") != calls; }));
+  Open();
+  loader.join();
+}
+
+TEST_F(Scheduled, a_stream_that_is_destroyed_while_others_wait_for_it_is_no_harm) {
+  for (int i = 0; i < 20; ++i) {
+    CUstream stream = NewStream(0);
+    for (int k = 0; k < 20; ++k) ASSERT_EQ(Spin(stream, 200), CUDA_SUCCESS);
+    std::thread waiter([this] {
+      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
+    EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+    waiter.join();
+  }
+}
+
+// ---- suspensions by the program ----
+
+TEST_F(Scheduled, a_stream_that_is_suspended_for_the_first_time_has_stopped_when_the_call_returns) {
+  XQueueHandle queue = QueueOf(low_, KeyOf(low_));
+  const preempt::XQueue* low = preempt::FindXQueue(kPlatformCUDA, KeyOf(low_));
+  // There are gates in it, which nobody has made for suspensions.
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(Spin(low_, 1000), CUDA_SUCCESS);
+  ASSERT_TRUE(WaitUntil([low] { return low->retired() >= 6; }));
+  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
+  const uint64_t busy = standin_busy_ns(0);
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(standin_busy_ns(0), busy);
+  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
+  EXPECT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
+}
+
+TEST_F(Scheduled, a_stream_that_has_been_suspended_before_stops_at_its_next_gate) {
+  XQueueHandle queue = QueueOf(low_, KeyOf(low_));
+  const preempt::XQueue* low = preempt::FindXQueue(kPlatformCUDA, KeyOf(low_));
+  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
+  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
+  const uint64_t before = low->submitted();
+  for (int i = 0; i < 40; ++i) ASSERT_EQ(Spin(low_, 1000), CUDA_SUCCESS);
+  ASSERT_TRUE(WaitUntil([&] { return low->retired() >= before + 4; }));
+  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
+  EXPECT_LT(low->retired(), before + 30);
+  const uint64_t busy = standin_busy_ns(0);
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_EQ(standin_busy_ns(0), busy);
+  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
+  EXPECT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
+}
+
+// ---- the end of an urgent request ----
+
+// The device reports the command by itself; what the program learns from its own wait is no news then.
+TEST_F(Scheduled, a_request_of_one_command_lets_the_others_go_when_the_program_sees_its_end) {
+  std::vector<Clock::duration> late;
+  ASSERT_EQ(Spin(high_, 10), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+  for (int i = 0; i < 15; ++i) {
+    std::this_thread::sleep_for(milliseconds(5));
+    ASSERT_EQ(Spin(high_, 10'000), CUDA_SUCCESS);
+    ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
+    ASSERT_TRUE(WaitUntil([this] { return IsHeld(low_); }));
+    ASSERT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+    const auto end = Clock::now();
+    ASSERT_TRUE(WaitUntil([this] { return !IsHeld(low_); }));
+    late.push_back(Clock::now() - end);
+    ASSERT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
+  }
+  std::sort(late.begin(), late.end());
+  EXPECT_LT(late[late.size() / 3], std::chrono::microseconds(600));
+}
+
+// ---- contexts that go ----
+
+// Where devices read host memory, they do so through what a context has been told of it.
+TEST_F(Scheduled, gates_of_a_context_need_nothing_of_another_one) {
+  CUcontext first = nullptr;
+  CUcontext second = nullptr;
+  for (CUcontext* context : {&first, &second}) {
+    const uint64_t registered = standin_calls("cuMemHostRegister_v2");
+    ASSERT_EQ(cuCtxCreate_v2(context, 0, 0), CUDA_SUCCESS);
+    CUstream stream = CudaProgram::NewStream();
+    for (int i = 0; i < 10; ++i) ASSERT_EQ(Spin(stream, 1000), CUDA_SUCCESS);
+    EXPECT_EQ(standin_calls("cuMemHostRegister_v2"), registered + 1);
+  }
+  ASSERT_EQ(cuCtxDestroy_v2(first), CUDA_SUCCESS);
+  // The mapping that has become free is used again.
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(cuCtxCreate_v2(&first, 0, 0), CUDA_SUCCESS);
+    CUstream stream = CudaProgram::NewStream();
+    const uint64_t gates = standin_calls("cuStreamBatchMemOp_v2");
+    for (int k = 0; k < 10; ++k) ASSERT_EQ(Spin(stream, 1000), CUDA_SUCCESS);
+    EXPECT_GT(standin_calls("cuStreamBatchMemOp_v2"), gates);
+    ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxDestroy_v2(first), CUDA_SUCCESS);
+  }
+  ASSERT_EQ(cuCtxSetCurrent(second), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(cuCtxDestroy_v2(second), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
 }
 
 // ---- waits for what is held ----

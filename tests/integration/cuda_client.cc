@@ -1,21 +1,45 @@
-// A CUDA program over the stand-in driver, for the tests in cuda_processes.py: kernels on one stream, counted
-// by the device. Knows nothing of XSched.
+// A CUDA program over the stand-in driver, for the tests in cuda_processes.py and cuda_liveness.py: kernels
+// on one stream, counted by the device. Knows nothing of XSched.
 //
-//   cuda_client continuous|task|idle KERNEL_US SECONDS
+//   cuda_client MODE KERNEL_US SECONDS
 //
-// Writes "<milliseconds> <kernels finished>" every 10 ms, and whenever one of these has changed
+// Modes:
+//   idle           launches nothing
+//   task           10 kernels, 10 times a second
+//   continuous     keeps 32 kernels under way
+//   ahead          launches without ever waiting; blocked, sooner or later, in the launch itself
+//   freeing        launches 8 kernels, then frees memory, which waits for them; and so on
+//   synchronizing  launches 8 kernels, then synchronises the context
+//   streamsync     launches 8 kernels, then synchronises the stream
+//   giving         counts up a word of the shared file after every 4 kernels
+//   taking         lets its stream wait until that word has grown, then launches a kernel and waits for it;
+//                  writes "cycle <ms>"; and so on
+// The last six run on a thread of their own, so that the program can still say how far it is.
+//
+// Writes "ready <ms>" when it has used the driver for the first time (what that took), then "<milliseconds>
+// <kernels finished>" every 10 ms, and whenever one of these has changed
 //   group <time slice, µs> <on the device: 1, or off: 0> <times that the slice was set>
-//   priority <of the stream, as the driver has it>
+//   priority <of the stream, as the driver has it> [of the second stream]
 //
-// A line of input is a command: "mode MODE", "streams N" (makes, uses and destroys as many), "refuse CONTROL"
-// (the resource manager, from now on), "exit". As with a driver, its end waits for the device.
+// A line of input is a command:
+//   mode MODE
+//   streams N              makes, uses and destroys as many; writes "took <ms>"
+//   second PRIORITY        makes and uses another stream
+//   share FILE             for giving and taking
+//   refuse CONTROL         the resource manager refuses it from now on
+//   fault FAULT CONTROL N  fake_rm_fault
+//   closefrom FILE         closes every descriptor but the standard ones, and opens FILE in place of each
+//   exit                   as with a driver, its end waits for the device
 #include <cuda.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <sstream>
@@ -39,11 +63,10 @@ void Check(CUresult result, const char* what) {
 class Program {
  public:
   explicit Program(int kernel_us) : kernel_us_(kernel_us) {
-    CUcontext context;
     CUmodule module;
     Check(cuInit(0), "cuInit");
-    Check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-    Check(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    Check(cuDevicePrimaryCtxRetain(&context_, 0), "cuDevicePrimaryCtxRetain");
+    UseThread();
     Check(cuModuleLoadData(&module, "any"), "cuModuleLoadData");
     Check(cuModuleGetFunction(&append_, module, "append_after"), "cuModuleGetFunction");
     Check(cuMemHostAlloc(&log_, 1 << 20, 0), "cuMemHostAlloc");
@@ -64,13 +87,52 @@ class Program {
     return base_ + entries;
   }
   uint64_t launched() const { return launched_; }
-  int priority() const {
+  std::string priorities() const {
     int priority = 0;
     Check(cuStreamGetPriority(stream_, &priority), "cuStreamGetPriority");
-    return priority;
+    std::string all = std::to_string(priority);
+    if (second_ == nullptr) return all;
+    Check(cuStreamGetPriority(second_, &priority), "cuStreamGetPriority");
+    return all + " " + std::to_string(priority);
   }
 
   void Launch() { Launch(stream_), ++launched_; }
+  void LaunchBatch() {
+    for (int i = 0; i < 8; ++i) Launch();
+  }
+  void SynchronizeStream() const { Check(cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
+  static void SynchronizeContext() { Check(cuCtxSynchronize(), "cuCtxSynchronize"); }
+  static void Free() {
+    CUdeviceptr word;
+    Check(cuMemAlloc(&word, 4), "cuMemAlloc");
+    Check(cuMemFree(word), "cuMemFree");
+  }
+  void UseThread() const { Check(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
+  void Share(const std::string& file) {
+    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, kPage) != 0) _exit(1);
+    shared_ = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared_ == MAP_FAILED) _exit(1);
+    close(fd);
+    Check(cuMemHostRegister(shared_, kPage, 0), "cuMemHostRegister");
+  }
+  void Give() {
+    for (int i = 0; i < 4; ++i) Launch();
+    Check(cuStreamWriteValue32(stream_, Word(), ++given_, 0), "cuStreamWriteValue32");
+    while (launched_ - finished() > 16) usleep(500);
+  }
+  void Take() {
+    const uint32_t next = __atomic_load_n(static_cast<uint32_t*>(shared_), __ATOMIC_ACQUIRE) + 1;
+    Check(cuStreamWaitValue32(stream_, Word(), next, CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
+    Launch();
+    SynchronizeStream();
+  }
+  void MakeSecond(int priority) {
+    Check(cuStreamCreateWithPriority(&second_, CU_STREAM_NON_BLOCKING, priority),
+          "cuStreamCreateWithPriority");
+    Launch(second_);
+    ++launched_;
+  }
 
   // Beside the program's own stream.
   void Streams(int count) const {
@@ -91,12 +153,18 @@ class Program {
     Check(cuLaunchKernel(append_, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr), "cuLaunchKernel");
   }
 
+  static constexpr size_t kPage = 4096;
+  CUdeviceptr Word() const { return reinterpret_cast<CUdeviceptr>(shared_); }
+
   int kernel_us_;
   CUfunction append_ = nullptr;
-  CUstream stream_ = nullptr;
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr, second_ = nullptr;
   void* log_ = nullptr;
   uint64_t base_ = 0;
-  uint64_t launched_ = 0;
+  void* shared_ = nullptr;
+  uint32_t given_ = 0;
+  std::atomic<uint64_t> launched_{0};
 };
 
 struct Group {
@@ -110,44 +178,128 @@ struct Group {
   }
 };
 
+enum class Mode {
+  kIdle,
+  kTask,
+  kContinuous,
+  kAhead,
+  kFreeing,
+  kSynchronizing,
+  kStreamsync,
+  kGiving,
+  kTaking
+};
+
+Mode ModeOf(const std::string& name) {
+  const char* const names[] = {"idle",          "task",       "continuous", "ahead", "freeing",
+                               "synchronizing", "streamsync", "giving",     "taking"};
+  for (size_t i = 0; i < std::size(names); ++i) {
+    if (name == names[i]) return static_cast<Mode>(i);
+  }
+  printf("failed: no mode %s\n", name.c_str());
+  _exit(2);
+}
+
 double NowMs() { return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count(); }
+
+void RunModesThatWait(Program& program, const std::atomic<Mode>& mode) {
+  program.UseThread();
+  for (;;) {
+    switch (mode) {
+      case Mode::kAhead:
+        program.Launch();
+        break;
+      case Mode::kFreeing:
+        program.LaunchBatch();
+        Program::Free();
+        break;
+      case Mode::kSynchronizing:
+        program.LaunchBatch();
+        Program::SynchronizeContext();
+        break;
+      case Mode::kStreamsync:
+        program.LaunchBatch();
+        program.SynchronizeStream();
+        break;
+      case Mode::kGiving:
+        program.Give();
+        break;
+      case Mode::kTaking: {
+        const double before = NowMs();
+        program.Take();
+        printf("cycle %.1f\n", NowMs() - before);
+        break;
+      }
+      default:
+        usleep(1000);
+    }
+  }
+}
+
+// As a program does that closes whatever it may have inherited. FILE takes the place of each.
+void CloseFrom(const std::string& file) {
+  const int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  for (int fd = STDERR_FILENO + 1; fd <= last; ++fd) {
+    close(fd);
+    if (open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600) < 0) _exit(1);
+  }
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
+  std::ios::sync_with_stdio(false);  // so that std::cin knows of lines that it has read already
   if (argc != 4) return 2;
-  std::string mode = argv[1];
+  std::atomic<Mode> mode = ModeOf(argv[1]);
   // Registered first, and so last to run.
   atexit([] {
     while (standin_pending(0) != 0) usleep(1000);
   });
+  const double start = NowMs();
   Program program(atoi(argv[2]));
+  if (mode != Mode::kIdle) program.Launch();
+  printf("ready %.1f\n", NowMs() - start);
+  // Not joined: it may be blocked in a call for good, and the program ends nevertheless.
+  std::thread([&] { RunModesThatWait(program, mode); }).detach();
   const double end = NowMs() + atof(argv[3]) * 1000;
   double next_line = 0;
   double next_task = 0;
   Group seen;
-  int seen_priority = 0;
+  std::string seen_priorities = "0";
   while (NowMs() < end) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     std::string line;
-    if (poll(&input, 1, 0) > 0 && std::getline(std::cin, line)) {
+    const bool buffered = std::cin.rdbuf()->in_avail() > 0;
+    if ((buffered || poll(&input, 1, 0) > 0) && std::getline(std::cin, line)) {
       std::istringstream words(line);
       std::string command;
       words >> command;
-      if (command == "mode") words >> mode;
-      if (command == "exit") return 0;
+      std::string name, control_name;
+      if (command == "mode" && words >> name) mode = ModeOf(name);
+      if (command == "exit") break;
       int count = 0;
-      if (command == "streams" && words >> count) program.Streams(count);
+      if (command == "streams" && words >> count) {
+        const double before = NowMs();
+        program.Streams(count);
+        printf("took %.1f\n", NowMs() - before);
+      }
+      if (command == "share" && words >> name) program.Share(name);
+      if (command == "second" && words >> count) program.MakeSecond(count);
+      if (command == "closefrom" && words >> name) CloseFrom(name);
+      if (command == "fault" && words >> name >> control_name >> count &&
+          !fake_rm_fault(name.c_str(), control_name.c_str(), static_cast<uint64_t>(count))) {
+        printf("failed: no such fault\n");
+      }
       uint32_t control = 0;
       if (command == "refuse" && words >> std::hex >> control)
         fake_rm_answer(control, standin::rm::kNotSupported);
     }
     const uint64_t finished = program.finished();
     const double now = NowMs();
-    if (mode == "continuous") {
+    if (mode == Mode::kContinuous) {
       while (program.launched() - finished < 32) program.Launch();
-    } else if (mode == "task" && now >= next_task) {
+    } else if (mode == Mode::kTask && now >= next_task) {
       next_task = now + 100;
       for (int i = 0; i < 10; ++i) program.Launch();
     }
@@ -156,9 +308,9 @@ int main(int argc, char** argv) {
       printf("group %llu %d %llu\n", static_cast<unsigned long long>(group.slice_us), group.on,
              static_cast<unsigned long long>(group.sets));
     }
-    if (const int priority = program.priority(); priority != seen_priority) {
-      seen_priority = priority;
-      printf("priority %d\n", priority);
+    if (const std::string priorities = program.priorities(); priorities != seen_priorities) {
+      seen_priorities = priorities;
+      printf("priority %s\n", priorities.c_str());
     }
     if (now >= next_line) {
       next_line = now + 10;
@@ -166,5 +318,6 @@ int main(int argc, char** argv) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return 0;
+  mode = Mode::kIdle;
+  exit(0);  // main does not return: the thread still uses what is here
 }

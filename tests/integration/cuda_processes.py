@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """CUDA programs of several processes that share a stand-in device, with a server: gates, time slices, and what undoes them."""
 import os
+import signal
 import time
 
 from harness import Client, check, main, now_ms, slack, test, wait_until
@@ -75,15 +76,15 @@ def gates_alone_hold_a_less_urgent_process(place):
 
 
 @test
-def the_drivers_priority_follows_what_others_hint_and_not_the_programs_own(place):
+def a_hint_for_a_whole_program_leaves_the_drivers_priorities_as_the_program_made_them(place):
     place.start_server()
     client = CudaClient(place, priority=5)
     client.wait_for_work()
     check(client.stream_priority() == 0, "as the program made it")
     place.tool("hint", "--pid", str(client.process.pid), "--priority", "7")
-    wait_until(lambda: client.stream_priority() == -2, f"two steps more urgent: {client.stream_priority()}")
-    place.tool("hint", "--pid", str(client.process.pid), "--priority", "5")
-    wait_until(lambda: client.stream_priority() == 0, f"as it was: {client.stream_priority()}")
+    wait_until(lambda: all(q["priority"] == 7 for q in place.queues()), f"it is hinted: {place.queues()}")
+    time.sleep(0.1)
+    check(client.stream_priority() == 0, f"it has no other stream: {client.stream_priority()}")
 
 
 @test
@@ -159,6 +160,22 @@ def who_is_off_the_device_is_on_it_again_without_the_server(place):
         client.wait_for_slice(DRIVERS)
         wait_until(lambda: client.group()[1] == 1, f"it is on: {client.group()}")  # noqa: B023
         wait_until(lambda: gains(client) > 20, "it works")  # noqa: B023
+
+
+@test
+def a_server_that_hangs_keeps_neither_gates_closed_nor_slices_short_nor_anybody_off_the_device(place):
+    low, high = low_ones_in_turns(place)
+    high.say("mode continuous")
+    wait_until(lambda: all(is_held(place, client) for client in low), "the low ones are held")
+    place.server.send_signal(signal.SIGSTOP)
+    moment = now_ms()
+    for client in low:
+        client.wait_for_slice(DRIVERS)
+        wait_until(lambda: client.group()[1] == 1, f"it is on: {client.group()}")  # noqa: B023
+    took, bound = now_ms() - moment, slack() + 150
+    check(took <= bound, f"all is given back within 250 ms: {took} (bound here {bound:.0f})")
+    for client in low:
+        wait_until(lambda: gains(client) > 10, "it works")  # noqa: B023
 
 
 @test

@@ -43,6 +43,24 @@ def when_the_server_is_killed_clients_run_on_and_are_scheduled_again_after_its_r
     server_ends(place, signal.SIGKILL)
 
 
+@test
+def when_the_server_hangs_clients_run_on_and_are_scheduled_again_when_it_goes_on(place):
+    place.start_server()
+    low, _ = held_client(place)
+    moment = now_ms()
+    place.server.send_signal(signal.SIGSTOP)
+    time.sleep(0.6)
+    after, bound = low.resumed_after(moment), slack() + 150
+    check(after is not None and after <= bound, f"the held client goes on within 250 ms: {after} (bound here {bound:.0f})")
+    moment = now_ms()
+    new = Client(place, 0, "continuous")
+    wait_until(lambda: new.progress() > 0, "a program starts beside it", 5)
+    took = now_ms() - moment
+    check(took < 400 + slack(), f"without waiting for it: {took} ms")
+    place.server.send_signal(signal.SIGCONT)
+    wait_until(lambda: sum(q["state"] == "held" for q in place.queues()) == 2, "all are scheduled again", 3)
+
+
 def high_client_fails(place, how):
     place.start_server()
     low, high = held_client(place)

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -147,6 +148,27 @@ TEST_P(EveryLevel, waiting_for_a_command_returns_when_it_has_finished) {
   EXPECT_EQ(XQueueWait(xqueue_, never_submitted), kXSchedErrorNotAllowed);
   HwCommandDestroy(never_submitted);
   for (HwCommandHandle command : commands) HwCommandDestroy(command);
+}
+
+TEST_P(EveryLevel, commands_that_have_finished_are_given_back_though_the_program_destroys_none) {
+  constexpr int kMany = 20000;
+  HwCommandHandle first = 0;
+  HwCommandHandle last = 0;
+  std::set<uint32_t> places;  // of handles
+  for (int i = 0; i < kMany; ++i) {
+    ASSERT_EQ(SoftCommandCreate(&last, 0), kXSchedSuccess);
+    if (i == 0) first = last;
+    places.insert(static_cast<uint32_t>(last & 0xffffffu));
+    ASSERT_EQ(XQueueSubmit(xqueue_, last), kXSchedSuccess);
+    if (i % 100 == 0) XQueueWaitAll(xqueue_);
+  }
+  ASSERT_EQ(XQueueWait(xqueue_, last), kXSchedSuccess);
+  EXPECT_LT(places.size(), 1000u);
+  // What can be done with one that has finished.
+  EXPECT_EQ(XQueueWait(xqueue_, first), kXSchedSuccess);
+  EXPECT_EQ(XQueueSubmit(xqueue_, first), kXSchedErrorNotAllowed);
+  EXPECT_EQ(HwCommandDestroy(first), kXSchedSuccess);
+  EXPECT_EQ(HwCommandDestroy(last), kXSchedSuccess);
 }
 
 TEST_P(EveryLevel, waiting_goes_on_while_the_queue_is_suspended) {

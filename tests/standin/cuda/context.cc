@@ -12,6 +12,7 @@
 #include "driver.h"
 #include "entry.h"
 #include "rm.h"
+#include "rules.h"
 #include "standin.h"
 #include "stream.h"
 
@@ -128,6 +129,19 @@ CUresult AwaitCommand(Lock& lock, const CommandPtr& command) {
 CUresult AwaitContext(Lock& lock, Context& context) {
   for (const CommandPtr& command : context.device->LastCommandsOf(context)) AwaitCommand(lock, command);
   return context.lost;
+}
+
+CUresult AwaitContextAlone(Lock& lock, Context& context) {
+  static const bool alone = Obeys("waiting_free_blocks");
+  if (!alone || context.device->LastCommandsOf(context).empty()) return AwaitContext(lock, context);
+  const Blocked blocked(context.waiting_for_all);
+  return AwaitContext(lock, context);
+}
+
+void BlockedCalls::AwaitThose(Lock& lock) const {
+  if (inside == 0) return;
+  const uint64_t all_have_left = left + inside;
+  CommandsDone().wait(lock, [&] { return inside == 0 || left >= all_have_left; });
 }
 
 CUresult cuInit(unsigned int flags) {

@@ -12,6 +12,30 @@
 
 namespace standin {
 
+// Calls that are blocked, and so block others. Who waits for them waits for those that are inside at that
+// moment, not for later ones.
+struct BlockedCalls {
+  unsigned inside = 0;
+  uint64_t left = 0;
+
+  // REQUIRES TheLock.
+  void AwaitThose(Lock& lock) const;
+};
+// A blocked call, from its first wait to its end. REQUIRES TheLock at both.
+class Blocked {
+ public:
+  explicit Blocked(BlockedCalls& calls) : calls_(calls) { ++calls_.inside; }
+  ~Blocked() {
+    --calls_.inside, ++calls_.left;
+    CommandsDone().notify_all();
+  }
+  Blocked(const Blocked&) = delete;
+  Blocked& operator=(const Blocked&) = delete;
+
+ private:
+  BlockedCalls& calls_;
+};
+
 struct Context {
   Device* device;
   uint64_t id;
@@ -23,6 +47,8 @@ struct Context {
   std::shared_ptr<Stream> legacy;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread;
   std::set<std::shared_ptr<Stream>> streams;  // the program's own
+  BlockedCalls waiting_for_room;              // in any of its streams
+  BlockedCalls waiting_for_all;               // cuMemFree and its like, which keep launches out
 };
 
 bool IsInitialized();
@@ -40,6 +66,8 @@ Context* FindContext(CUcontext handle);  // null: not a context (any more)
 inline CUcontext HandleOf(Context* context) { return reinterpret_cast<CUcontext>(context); }
 // Waits for everything that was submitted to the context so far, and returns its error.
 CUresult AwaitContext(Lock& lock, Context& context);
+// The same, and keeps launches on the context out meanwhile (rules.h, waiting_free_blocks).
+CUresult AwaitContextAlone(Lock& lock, Context& context);
 CUresult AwaitCommand(Lock& lock, const CommandPtr& command);
 
 }  // namespace standin

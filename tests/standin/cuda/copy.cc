@@ -65,7 +65,7 @@ CUresult CopyAsync(CUstream handle, auto make_to, auto make_from, Extent extent)
   const Place to = make_to(), from = make_from();
   Work work{CU_GRAPH_NODE_TYPE_MEMCPY, CopySteps(to, from, extent, stream->capture != nullptr)};
   CommandPtr command;
-  const CUresult result = Submit(*stream, std::move(work), &command);
+  const CUresult result = Submit(lock, *stream, std::move(work), &command);
   return result == CUDA_SUCCESS && to.pageable && command != nullptr ? AwaitCommand(lock, command) : result;
 }
 
@@ -158,7 +158,7 @@ CUresult CopyBatch(CUdeviceptr* to, CUdeviceptr* from, size_t* sizes, size_t cou
       steps.push_back(std::move(step));
     }
   }
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_MEMCPY, std::move(steps)});
+  return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_MEMCPY, std::move(steps)});
 }
 
 CUresult Nothing(CUstream stream) { return SubmitTo(stream, {CU_GRAPH_NODE_TYPE_EMPTY, {}}); }

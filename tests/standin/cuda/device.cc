@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "context.h"
 #include "entry.h"
@@ -13,8 +14,12 @@ namespace standin {
 namespace {
 
 // How soon a waiting step sees its word, and how soon a kernel starts when another process gives the device
-// up.
-constexpr std::chrono::microseconds kPoll{20};
+// up. STANDIN_CUDA_POLL_US: for tests of so many processes that this would keep the processors busy.
+std::chrono::microseconds PollEvery() {
+  const char* us = std::getenv("STANDIN_CUDA_POLL_US");
+  return std::chrono::microseconds(us == nullptr ? 20 : std::max(1, std::atoi(us)));
+}
+const std::chrono::microseconds kPoll = PollEvery();
 
 template <typename T>
 T& Immortal() {  // devices run until the process is gone, whatever has been destroyed by then
@@ -36,6 +41,7 @@ void Device::Enqueue(Stream& stream, CommandPtr command) {
   if (stream.queue.empty()) active_.push_back(stream.shared_from_this());
   stream.queue.push_back(command);
   stream.last = std::move(command);
+  turns_.SetRunnable(true);
   changed_.notify_one();
 }
 
@@ -60,6 +66,7 @@ void Device::Run() {
     bool progress = AdvanceStreams();
     progress |= DriveEngine(Clock::now());
     std::erase_if(active_, [](const auto& stream) { return stream->queue.empty(); });
+    turns_.SetRunnable(!active_.empty());
     if (progress) continue;
     Sleep(lock);
   }

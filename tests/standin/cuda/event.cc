@@ -28,7 +28,7 @@ CUresult RefuseCaptured(const Event& event) {
   return CUDA_ERROR_CAPTURED_EVENT;
 }
 
-CUresult RecordInStream(const EventPtr& event, Stream& stream) {
+CUresult RecordInStream(Lock& lock, const EventPtr& event, Stream& stream) {
   if (stream.capture != nullptr) {
     if (!stream.capture->valid()) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     event->capture = stream.capture;
@@ -37,7 +37,8 @@ CUresult RecordInStream(const EventPtr& event, Stream& stream) {
     return CUDA_SUCCESS;
   }
   CommandPtr command;
-  if (const CUresult result = Submit(stream, {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {}}, &command)) return result;
+  if (const CUresult result = Submit(lock, stream, {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {}}, &command))
+    return result;
   event->capture = nullptr;
   event->command = command;
   return CUDA_SUCCESS;
@@ -85,9 +86,10 @@ CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned
   if (error) return error;
   if (flags & CU_EVENT_RECORD_EXTERNAL) {
     if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-    return Submit(*stream, {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {RecordWhenReached(event, stream->context)}});
+    return Submit(lock, *stream,
+                  {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {RecordWhenReached(event, stream->context)}});
   }
-  return RecordInStream(event, *stream);
+  return RecordInStream(lock, event, *stream);
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
   return standin::cuEventRecordWithFlags(event, stream, 0);
@@ -101,12 +103,12 @@ CUresult cuStreamWaitEvent(CUstream stream_handle, CUevent handle, unsigned int 
   if (error) return error;
   if (flags & CU_EVENT_WAIT_EXTERNAL) {
     if (stream->capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-    return Submit(*stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {WaitWhenReached(event)}});
+    return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {WaitWhenReached(event)}});
   }
   if (event->capture != nullptr) return JoinCapture(*stream, *event);
   if (stream->capture != nullptr) return RefuseEventFromOutside(*stream);
   if (event->command == nullptr || event->command->done) return RefuseLegacyStreamDuringCapture(*stream);
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {}, {event->command}});
+  return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {}, {event->command}});
 }
 
 CUresult cuEventQuery(CUevent handle) {
@@ -154,7 +156,8 @@ CUresult cuCtxRecordEvent(CUcontext context_handle, CUevent handle) {
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const auto stream = std::make_shared<Stream>(*context, Stream::Kind::kOrdinary, CU_STREAM_NON_BLOCKING, 0);
   event->capture = nullptr;
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {}, context->device->LastCommandsOf(*context)},
+  return Submit(lock, *stream,
+                {CU_GRAPH_NODE_TYPE_EVENT_RECORD, {}, context->device->LastCommandsOf(*context)},
                 &event->command);
 }
 
@@ -169,7 +172,7 @@ CUresult cuCtxWaitEvent(CUcontext context_handle, CUevent handle) {
   for (const auto& [thread, stream] : context->per_thread) streams.push_back(stream);
   streams.push_back(context->legacy);
   for (const StreamPtr& stream : streams) {
-    Submit(*stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {}, {event->command}});
+    Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_WAIT_EVENT, {}, {event->command}});
   }
   return CUDA_SUCCESS;
 }

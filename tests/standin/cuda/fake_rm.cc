@@ -2,12 +2,17 @@
 
 #include <dlfcn.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
+#include <sstream>
+#include <string>
+#include <thread>
 
 #include "rm_abi.h"
 #include "standin.h"
@@ -22,12 +27,80 @@ struct Object {
   uint64_t timeslice_us = 1024;  // of a group
 };
 
+// Of one control. Disabling channels and enabling them is one command, and counts as two controls.
+struct Faults {
+  uint64_t refuse = 0, time_out = 0, block_us = 0;
+  uint64_t refuse_calls = 0, time_out_calls = 0;
+
+  static bool IsDue(uint64_t every, uint64_t* calls) { return every != 0 && ++*calls % every == 0; }
+};
+constexpr uint64_t kDisable = uint64_t{kSubdeviceDisableChannels} << 1 | 1;
+
+uint64_t KeyOf(uint32_t command, bool disable) { return uint64_t{command} << 1 | (disable ? 1 : 0); }
+uint64_t KeyOf(const Control& control) {
+  const bool disable =
+      control.command == kSubdeviceDisableChannels &&
+      reinterpret_cast<const standin::rm::DisableChannels*>(control.parameters)->disable != 0;
+  return KeyOf(control.command, disable);
+}
+uint64_t KeyOf(const std::string& name) {  // 0: unknown
+  if (name == "disable") return kDisable;
+  if (name == "enable") return KeyOf(kSubdeviceDisableChannels, false);
+  if (name == "set_timeslice") return KeyOf(kGroupSetTimeslice, false);
+  if (name == "get_timeslice") return KeyOf(kGroupGetTimeslice, false);
+  if (!name.starts_with("0x")) return 0;
+  return KeyOf(static_cast<uint32_t>(strtoul(name.c_str(), nullptr, 16)), false);
+}
+
 struct Manager {
   std::mutex mutex;
   std::map<uint32_t, Object> objects;
   std::map<uint32_t, uint32_t> answers;
   std::map<uint32_t, uint64_t> controls;
+  std::map<uint64_t, Faults> faults;
+  uint64_t control_us = 300;
   uint32_t next_client = 0xc1d00001;
+
+  Manager() {
+    if (const char* us = getenv("FAKE_RM_TIME_US")) control_us = strtoull(us, nullptr, 10);
+    ReadFaults("FAKE_RM_REFUSE", "refuse");
+    ReadFaults("FAKE_RM_TIME_OUT", "time_out");
+    ReadFaults("FAKE_RM_BLOCK", "block");
+  }
+  void ReadFaults(const char* variable, const char* fault) {
+    const char* list = getenv(variable);
+    std::istringstream in(list ? list : "");
+    for (std::string item; std::getline(in, item, ',');) {
+      const size_t colon = item.find(':');
+      if (colon == std::string::npos) continue;
+      AddFault(fault, item.substr(0, colon), strtoull(item.c_str() + colon + 1, nullptr, 10));
+    }
+  }
+  bool AddFault(const std::string& fault, const std::string& control, uint64_t n) {
+    const uint64_t key = KeyOf(control);
+    if (key == 0) return false;
+    Faults& its = faults[key];
+    if (fault == "refuse") {
+      its.refuse = n, its.refuse_calls = 0;
+    } else if (fault == "time_out") {
+      its.time_out = n, its.time_out_calls = 0;
+    } else if (fault == "block") {
+      its.block_us = n;
+    } else {
+      return false;
+    }
+    return true;
+  }
+  std::chrono::microseconds TimeOf(const Control& control) {
+    return std::chrono::microseconds(control_us + faults[KeyOf(control)].block_us);
+  }
+  // What the caller is told, and whether the control takes effect.
+  uint32_t ActWithFaults(const Control& control) {
+    Faults& its = faults[KeyOf(control)];
+    if (Faults::IsDue(its.refuse, &its.refuse_calls)) return ++controls[control.command], kNotSupported;
+    const uint32_t status = Act(control);
+    return Faults::IsDue(its.time_out, &its.time_out_calls) && status == kOk ? kTimeout : status;
+  }
 
   uint32_t Allocate(uint32_t parent, uint32_t* handle, uint32_t object_class, uint64_t parameters) {
     if (object_class == kClassRootClient) {
@@ -158,7 +231,7 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
   void* argument = va_arg(arguments, void*);
   va_end(arguments);
   if (_IOC_TYPE(request) != kMagic) return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
-  std::lock_guard lock(TheManager().mutex);
+  std::unique_lock lock(TheManager().mutex);
   if (AllocateFor<Alloc21>(request, argument) || AllocateFor<Alloc64>(request, argument)) return 0;
   if (request == Request<Free>(kFree)) {
     auto& f = *static_cast<Free*>(argument);
@@ -168,7 +241,11 @@ __attribute__((visibility("default"))) int ioctl(int fd, unsigned long request, 
   }
   if (request == Request<Control>(kControl)) {
     auto& control = *static_cast<Control*>(argument);
-    control.status = TheManager().Act(control);
+    const auto time = TheManager().TimeOf(control);
+    lock.unlock();
+    std::this_thread::sleep_for(time);
+    lock.lock();
+    control.status = TheManager().ActWithFaults(control);
     return 0;
   }
   return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
@@ -181,6 +258,11 @@ void fake_rm_answer(uint32_t command, uint32_t status) {
   } else {
     TheManager().answers[command] = status;
   }
+}
+
+bool fake_rm_fault(const char* fault, const char* control, uint64_t n) {
+  std::lock_guard lock(TheManager().mutex);
+  return TheManager().AddFault(fault, control, n);
 }
 
 uint64_t fake_rm_controls(uint32_t command) {

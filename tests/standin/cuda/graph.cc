@@ -239,7 +239,7 @@ CUresult cuGraphUpload(CUgraphExec handle, CUstream stream) {
   Lock lock;
   if (GraphExecs().count(handle) == 0) return CUDA_ERROR_INVALID_VALUE;
   const auto resolved = ResolveStream(stream);
-  return resolved.error ? resolved.error : Submit(*resolved.stream, {CU_GRAPH_NODE_TYPE_EMPTY, {}});
+  return resolved.error ? resolved.error : Submit(lock, *resolved.stream, {CU_GRAPH_NODE_TYPE_EMPTY, {}});
 }
 
 CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
@@ -248,12 +248,12 @@ CUresult cuGraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   if (found == GraphExecs().end()) return CUDA_ERROR_INVALID_VALUE;
   const auto [stream, error] = ResolveStream(stream_handle);
   if (error) return error;
-  GraphExec& exec = *found->second;
-  Work work{CU_GRAPH_NODE_TYPE_GRAPH, exec.steps};
-  if (exec.last_launch != nullptr) work.after.push_back(exec.last_launch);
+  const auto exec = found->second;  // may be destroyed while this call waits for room
+  Work work{CU_GRAPH_NODE_TYPE_GRAPH, exec->steps};
+  if (exec->last_launch != nullptr) work.after.push_back(exec->last_launch);
   CommandPtr command;
-  const CUresult result = Submit(*stream, std::move(work), &command);
-  if (command != nullptr) exec.last_launch = command;
+  const CUresult result = Submit(lock, *stream, std::move(work), &command);
+  if (command != nullptr) exec->last_launch = command;
   return result;
 }
 

@@ -31,7 +31,10 @@ void Fill(Context&, const Arguments& a) {
 }
 void Copy(Context&, const Arguments& a) { *Pointer(a) = *Pointer(a, 8); }
 void Work(Context&, const Arguments& a) {
-  if (auto* beat = Get<uint64_t*>(a, 0)) __atomic_fetch_add(beat, 1, __ATOMIC_RELEASE);
+  auto* beat = Get<uint64_t*>(a, 0);
+  if (beat == nullptr) return;
+  __atomic_fetch_add(&beat[0], 1, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&beat[1], 1, __ATOMIC_RELEASE);
 }
 void Fault(Context& context, const Arguments&) { context.lost = CUDA_ERROR_ILLEGAL_ADDRESS; }
 

@@ -8,8 +8,9 @@
 //   copy(int* to, const int* from)           *to = *from
 //   append(int* log, int v)                  log[1 + log[0]++] = v: the order in which things ran
 //   append_after(int* log, int v, int us)    the same, at the end of so long a run
-//   work(uint64_t* beat, unsigned loops)     runs for so many times 10 ns, then changes *beat, unless null
-//   fault()                                  the context is lost: CUDA_ERROR_ILLEGAL_ADDRESS
+//   work(uint64_t* beat, unsigned loops)     runs for so many times 10 ns, then changes beat[0] and counts in
+//   beat[1], unless null fault()                                  the context is lost:
+//   CUDA_ERROR_ILLEGAL_ADDRESS
 #pragma once
 
 #include <chrono>

@@ -38,7 +38,7 @@ CUresult FreeAfterWork(uintptr_t address, bool host) {
   const Allocation* found = FindAllocation(address, &base);
   if (found == nullptr || base != address) return CUDA_ERROR_INVALID_VALUE;
   if (host != (found->kind == Allocation::Kind::kPinned)) return CUDA_ERROR_INVALID_VALUE;
-  if (found->kind != Allocation::Kind::kPool) AwaitContext(lock, *found->context);
+  if (found->kind != Allocation::Kind::kPool) AwaitContextAlone(lock, *found->context);
   Release(address);
   return CUDA_SUCCESS;
 }
@@ -176,7 +176,7 @@ CUresult cuMemHostUnregister(void* address) {
   if (found == nullptr || base != start || found->kind != Allocation::Kind::kRegistered) {
     return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
   }
-  AwaitContext(lock, *found->context);
+  AwaitContextAlone(lock, *found->context);
   Release(start);
   return CUDA_SUCCESS;
 }

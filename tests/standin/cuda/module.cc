@@ -70,7 +70,7 @@ CUresult Load(CUmodule* out, const void* image) {
   Context* context = CurrentContext();
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (out == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (const CUresult lost = AwaitContext(lock, *context)) return lost;
+  if (const CUresult lost = AwaitContextAlone(lock, *context)) return lost;
   auto* module = new Module{context};
   Modules().insert(module);
   *out = reinterpret_cast<CUmodule>(module);
@@ -78,7 +78,7 @@ CUresult Load(CUmodule* out, const void* image) {
 }
 
 void LoadInto(Lock& lock, Library& library, Context& context) {
-  if (library.loaded_in.insert(context.id).second) AwaitContext(lock, context);
+  if (library.loaded_in.insert(context.id).second) AwaitContextAlone(lock, context);
 }
 
 CUresult GatherArguments(const Kernel& kernel, void** parameters, void** extra, Arguments* out) {
@@ -114,7 +114,7 @@ CUresult Launch(CUfunction handle, CUstream stream_handle, size_t threads, void*
     LoadInto(lock, *function->library, *stream->context);
   Step step;
   if (const CUresult wrong = MakeKernelStep(*stream->context, handle, parameters, extra, &step)) return wrong;
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_KERNEL, {std::move(step)}});
+  return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_KERNEL, {std::move(step)}});
 }
 
 template <typename Handle>
@@ -171,7 +171,7 @@ CUresult cuModuleUnload(CUmodule handle) {
   Lock lock;
   auto* module = reinterpret_cast<Module*>(handle);
   if (Modules().count(module) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  AwaitContext(lock, *module->context);
+  AwaitContextAlone(lock, *module->context);
   std::erase_if(Functions(), [&](const Function* function) { return function->module == module; });
   Modules().erase(module);
   return CUDA_SUCCESS;

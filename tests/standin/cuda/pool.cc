@@ -41,7 +41,7 @@ CUresult cuMemAllocAsync(CUdeviceptr* out, size_t size, CUstream handle) {
   uintptr_t address = 0;
   if (const CUresult full = Allocate(*stream->context, Allocation::Kind::kPool, size, 0, &address))
     return full;
-  const CUresult result = Submit(*stream, {CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}});
+  const CUresult result = Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}});
   if (result != CUDA_SUCCESS) Release(address);
   *out = result == CUDA_SUCCESS ? address : 0;
   return result;
@@ -58,9 +58,10 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
   if (FindAllocation(address) == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
     // A graph's memory keeps its address over all launches.
-    return Submit(*stream, {CU_GRAPH_NODE_TYPE_MEM_FREE, {}});
+    return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_MEM_FREE, {}});
   }
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_MEM_FREE, {{Step::Kind::kAction, [=] { Release(address); }}}});
+  return Submit(lock, *stream,
+                {CU_GRAPH_NODE_TYPE_MEM_FREE, {{Step::Kind::kAction, [=] { Release(address); }}}});
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps*) {

@@ -19,7 +19,8 @@ constexpr uint32_t kGroupSchedule = 0xa06c0101, kGroupSetTimeslice = 0xa06c0103,
 constexpr uint32_t kSubdeviceDisableChannels = 0x2080110b;
 constexpr uint32_t kSubdeviceGetGpuId = 0x20800142, kClientGetPciInfo = 0x21b;
 
-constexpr uint32_t kOk = 0, kInvalidArgument = 0x1f, kInvalidObject = 0x33, kNotSupported = 0x56;
+constexpr uint32_t kOk = 0, kInvalidArgument = 0x1f, kInvalidObject = 0x33, kNotSupported = 0x56,
+                   kTimeout = 0x65;
 
 // Allocations come in two sizes.
 struct Alloc21 {

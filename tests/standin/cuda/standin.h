@@ -3,17 +3,18 @@
 // with dlsym.
 //
 // Environment, read by cuInit:
-//   STANDIN_CUDA_DEVICES=2         number of devices (1)
-//   STANDIN_CUDA_VERSION=12080     what cuDriverGetVersion says (the header's version); newer functions are
-//   not looked up STANDIN_CUDA_MEMORY_MB=64      memory of a device (1024) STANDIN_CUDA_KERNEL_US=10      how
-//   long a kernel runs that does not say so itself (0) STANDIN_CUDA_SHARED=DIR        the devices are shared
-//   with the other processes that name this folder STANDIN_CUDA_TIMESLICE_US=2000 for how long this process
-//   runs while others want the device STANDIN_CUDA_IMMEDIATE=1       commands that wait for nothing run
-//   inside the call that submits them STANDIN_CUDA_FAIL=cuLaunchKernel:3:2   the 3rd call from now returns
-//   error 2 (also a comma-separated list) STANDIN_CUDA_SLOW=cuMemAlloc_v2:1000   each call takes 1000 µs
-//   longer (also a list) STANDIN_CUDA_CONTROL=FILE      what is opened as the control device of the resource
-//   manager (rm.cc); unset: none CUDA_VISIBLE_DEVICES           indices or "GPU-<uuid>", as the real driver
-//   reads it
+//   STANDIN_CUDA_DEVICES=2                number of devices (1)
+//   STANDIN_CUDA_VERSION=12080            what cuDriverGetVersion says (the header's version)
+//   STANDIN_CUDA_MEMORY_MB=64             memory of a device (1024)
+//   STANDIN_CUDA_KERNEL_US=10             how long a kernel runs that does not say so itself (0)
+//   STANDIN_CUDA_SHARED=DIR               devices are shared with the other processes that name this folder
+//   STANDIN_CUDA_TIMESLICE_US=2000        how long this process runs while others want the device
+//   STANDIN_CUDA_IMMEDIATE=1              commands that wait for nothing run inside the call
+//   STANDIN_CUDA_FAIL=cuLaunchKernel:3:2  the 3rd call from now returns error 2 (also a list, by commas)
+//   STANDIN_CUDA_SLOW=cuMemAlloc_v2:1000  each call takes 1000 us longer (also a list, by commas)
+//   STANDIN_CUDA_CONTROL=FILE             the control device of the resource manager (rm.cc); unset: none
+//   STANDIN_CUDA_WITHOUT=stream_depth     rules of rules.h that are off (also a list, by commas)
+//   CUDA_VISIBLE_DEVICES                  indices or "GPU-<uuid>", as the real driver reads it
 #pragma once
 
 #include <stdint.h>

@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "driver.h"
 #include "entry.h"
+#include "rules.h"
 #include "standin.h"
 
 namespace standin {
@@ -64,6 +65,37 @@ CUresult CreateStream(CUstream* out, unsigned flags, int priority) {
   return CUDA_SUCCESS;
 }
 
+// Until the stream has room, and nobody keeps launches out of its context. Either may come anew meanwhile.
+CUresult AwaitRoom(Lock& lock, Stream& stream, CUgraphNodeType type) {
+  static const bool ends = Obeys("stream_depth");
+  Context& context = *stream.context;
+  const auto full = [&] { return ends && stream.queue.size() >= kStreamCommands; };
+  const auto kept_out = [&] {
+    return type != CU_GRAPH_NODE_TYPE_BATCH_MEM_OP && context.waiting_for_all.inside != 0;
+  };
+  while ((full() || kept_out()) && !context.lost && !context.destroyed && stream.capture == nullptr) {
+    if (kept_out()) {
+      context.waiting_for_all.AwaitThose(lock);
+      continue;
+    }
+    const Blocked of_stream(stream.waiting_for_room), of_context(context.waiting_for_room);
+    CommandsDone().wait(lock, [&] { return !full() || context.lost || context.destroyed; });
+  }
+  return context.destroyed ? CUDA_ERROR_CONTEXT_IS_DESTROYED : context.lost;
+}
+
+// What cuStreamSetAttribute waits for: launches on any stream of the context that wait for room, and calls
+// that wait for all of its work.
+CUresult AwaitBlockedCalls(CUstream handle) {
+  static const bool blocks = Obeys("full_stream_blocks");
+  Lock lock;
+  const auto [stream, error] = ResolveStream(handle);
+  if (error) return error;
+  if (blocks) stream->context->waiting_for_room.AwaitThose(lock);
+  stream->context->waiting_for_all.AwaitThose(lock);
+  return CUDA_SUCCESS;
+}
+
 // What is asked of the legacy stream while a blocking stream captures would be an implicit dependency.
 template <typename Say>
 CUresult Describe(CUstream handle, Say say) {
@@ -110,9 +142,12 @@ StreamOrError ResolveStream(CUstream handle) {
   return {found->second};
 }
 
-CUresult Submit(Stream& stream, Work work, CommandPtr* out) {
+CUresult Submit(Lock& lock, Stream& stream, Work work, CommandPtr* out) {
   if (out != nullptr) *out = nullptr;
   if (stream.context->lost) return stream.context->lost;
+  if (stream.capture == nullptr) {
+    if (const CUresult gone = AwaitRoom(lock, stream, work.type)) return gone;
+  }
   if (stream.capture != nullptr) return AddToCapture(stream, std::move(work));
   if (const CUresult implicit = RefuseLegacyStreamDuringCapture(stream)) return implicit;
   auto command = std::make_shared<Command>();
@@ -132,7 +167,7 @@ CUresult Submit(Stream& stream, Work work, CommandPtr* out) {
 CUresult SubmitTo(CUstream handle, Work work) {
   Lock lock;
   const auto [stream, error] = ResolveStream(handle);
-  return error ? error : Submit(*stream, std::move(work));
+  return error ? error : Submit(lock, *stream, std::move(work));
 }
 
 CUresult SubmitAndAwait(Lock& lock, CUstream handle, Work work) {
@@ -140,7 +175,7 @@ CUresult SubmitAndAwait(Lock& lock, CUstream handle, Work work) {
   if (error) return error;
   if (stream->capture != nullptr) return RefuseOnCapturingStream(*stream);
   CommandPtr command;
-  if (const CUresult result = Submit(*stream, std::move(work), &command)) return result;
+  if (const CUresult result = Submit(lock, *stream, std::move(work), &command)) return result;
   return AwaitCommand(lock, command);
 }
 
@@ -168,6 +203,8 @@ CUresult cuStreamQuery(CUstream handle) {
   Lock lock;
   const auto [stream, error] = ResolveStream(handle);
   if (error) return error;
+  static const bool blocks = Obeys("full_stream_blocks");
+  if (blocks) stream->waiting_for_room.AwaitThose(lock);
   if (stream->capture != nullptr) return RefuseOnCapturingStream(*stream);
   if (const CUresult implicit = RefuseLegacyStreamDuringCapture(*stream)) return implicit;
   if (stream->context->lost) return stream->context->lost;
@@ -223,6 +260,7 @@ CUresult cuStreamGetAttribute(CUstream handle, CUstreamAttrID attribute, CUstrea
   });
 }
 CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const CUstreamAttrValue* value) {
+  if (const CUresult error = AwaitBlockedCalls(handle)) return error;
   return Describe(handle, [&](Stream& stream) {
     if (attribute == CU_STREAM_ATTRIBUTE_PRIORITY)
       stream.priority = std::clamp(value->priority, kGreatestPriority, kLeastPriority);
@@ -245,7 +283,7 @@ CUresult cuStreamAddCallback(CUstream handle, CUstreamCallback callback, void* d
   if (error) return error;
   if (stream->capture != nullptr) return RefuseOnCapturingStream(*stream);
   const auto act = [=] { callback(handle, CUDA_SUCCESS, data); };
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_HOST, {{Step::Kind::kHost, act}}});
+  return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_HOST, {{Step::Kind::kHost, act}}});
 }
 
 CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr, size_t, unsigned int) {
@@ -253,7 +291,7 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr, size_t, unsigned i
   const auto [stream, error] = ResolveStream(handle);
   if (error) return error;
   if (stream->capture != nullptr) return RefuseOnCapturingStream(*stream);
-  return Submit(*stream, {CU_GRAPH_NODE_TYPE_EMPTY, {}});
+  return Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_EMPTY, {}});
 }
 
 }  // namespace standin

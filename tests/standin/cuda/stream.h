@@ -29,6 +29,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
   const uint64_t id;
   std::deque<CommandPtr> queue;
   CommandPtr last;  // null: nothing left to do
+  BlockedCalls waiting_for_room;
   std::shared_ptr<Capture> capture;
   std::vector<Node*> capture_tips;  // what the next captured node depends on
 
@@ -55,7 +56,8 @@ struct Work {
   std::vector<CommandPtr> after = {};
 };
 // `command`, where given, becomes the command, or null when the work was captured.
-CUresult Submit(Stream& stream, Work work, CommandPtr* command = nullptr);
+// Blocks while the stream is full, or while a call that waits for the context keeps launches out (rules.h).
+CUresult Submit(Lock& lock, Stream& stream, Work work, CommandPtr* command = nullptr);
 // Resolves, submits.
 CUresult SubmitTo(CUstream handle, Work work);
 // Submits and waits: what a synchronous call does.
