@@ -2,6 +2,9 @@
 
 #include <cudaTypedefs.h>
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -60,10 +63,23 @@ Device::Device() {
   blocks_ = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) *
             std::max(1u, attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / kThreads);
   void* beat;
-  driver_.Check(driver_.cuMemHostAlloc(&beat, sizeof *beat_, CU_MEMHOSTALLOC_DEVICEMAP), "cuMemHostAlloc");
+  driver_.Check(driver_.cuMemHostAlloc(&beat, 2 * sizeof *beat_, CU_MEMHOSTALLOC_DEVICEMAP),
+                "cuMemHostAlloc");
   beat_ = static_cast<uint64_t*>(beat);
-  *beat_ = 0;
+  beat_[0] = beat_[1] = 0;
   driver_.Check(driver_.cuMemHostGetDevicePointer(&beat_on_device_, beat, 0), "cuMemHostGetDevicePointer");
+}
+
+void Device::ShareBeat(const std::string& path) {
+  constexpr size_t kPage = 4096;
+  int file = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (file < 0 || ftruncate(file, kPage) != 0) throw std::runtime_error("cannot write " + path);
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  if (memory == MAP_FAILED) throw std::runtime_error("cannot map " + path);
+  driver_.Check(driver_.cuMemHostRegister(memory, kPage, CU_MEMHOSTREGISTER_DEVICEMAP), "cuMemHostRegister");
+  beat_ = static_cast<uint64_t*>(memory);
+  driver_.Check(driver_.cuMemHostGetDevicePointer(&beat_on_device_, memory, 0), "cuMemHostGetDevicePointer");
 }
 
 std::string Device::Name() const {

@@ -17,7 +17,7 @@ namespace xsched::bench {
   F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) \
   F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) F(cuLaunchKernel) F(cuEventCreate) \
   F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy) F(cuMemHostAlloc) \
-  F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
+  F(cuMemHostRegister) F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
 // clang-format on
 
 struct Driver {
@@ -55,8 +55,11 @@ class Device {
   // Needs the device for itself.
   Calibration Calibrate() const;
 
-  // A word that a running kernel changes all the time (work_kernel.h).
+  // Two words: a running kernel changes the first all the time, and each adds one to the second at its end
+  // (work_kernel.h).
   const volatile uint64_t* Beat() const { return beat_; }
+  // Puts these words into a file, where other processes can read them whatever this one does.
+  void ShareBeat(const std::string& path);
 
  private:
   double BestQueueTime(CUstream stream, uint32_t loops) const;

@@ -15,12 +15,16 @@
 //   {"do": "continuous", "kernel_us"[, "seconds"]}                            → {"progress": [[time,
 //   kernels], …]}
 //       without "seconds": until the next line, e.g. {"do": "stop"}, which does nothing itself
+//   {"do": "ahead", "kernel_us", "count_file"}                                → {}, at once
+//       launches as many kernels as the driver takes, never waits for them, and goes on until the program
+//       ends; the second word of the file counts those that have run
 //   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"}        → {"task": …, "continuous": …}
 //   {"do": "suspend", "kernel_us", "tries", "level"}                          → {"stopped_us", "call_us",
 //   "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <random>
 #include <stdexcept>
@@ -165,6 +169,23 @@ class ContinuousThread {
   std::thread thread_;
 };
 
+// ---- the program that never waits ----
+
+// The thread is inside the driver most of the time, where a stream is full: it ends with the process.
+void LaunchAhead(Device& device, double kernel_us, const std::string& count_file) {
+  device.ShareBeat(count_file);
+  CUstream stream = device.NewStream();
+  uint32_t loops = device.Loops(kernel_us);
+  std::thread([&device, stream, loops] {
+    try {
+      device.MakeCurrent();
+      for (;;) device.Launch(stream, loops, device.Beat());
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "launching ahead: %s\n", error.what());
+    }
+  }).detach();
+}
+
 Json RunTwoStreams(const Device& device, const Json& command) {
   CUstream low = device.NewStream();
   CUstream high = device.NewStream();
@@ -288,6 +309,10 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
     device.driver().cuStreamDestroy(stream);
     return result;
   }
+  if (what == "ahead") {
+    LaunchAhead(device, command.at("kernel_us"), command.at("count_file"));
+    return Json::object();
+  }
   if (what == "two_streams") return RunTwoStreams(device, command);
   if (what == "suspend") return RunSuspend(device, command);
   if (what == "stop") return Json::object();
@@ -302,6 +327,7 @@ int main(int argc, char** argv) {
   // Its reader may be waiting for input to the very end of the process.
   auto& commands = *new xsched::bench::Commands(argc, argv);
   int status = 0;
+  bool launches_ahead = false;
   auto answer = [](const Json& json) {
     std::printf("%s\n", json.dump().c_str());
     std::fflush(stdout);
@@ -313,12 +339,15 @@ int main(int argc, char** argv) {
         std::optional<Json> command = commands.Next();
         if (!command) break;
         answer({{"ok", xsched::bench::Run(device, commands, *command)}});
+        launches_ahead = launches_ahead || command->value("do", "") == "ahead";
         status = 0;
       } catch (const std::exception& error) {
         answer({{"error", error.what()}});
         status = 1;
       }
     }
+    // The device and the driver must outlive a thread that nobody can stop.
+    if (launches_ahead) std::_Exit(status);
   } catch (const std::exception& error) {
     answer({{"error", error.what()}});
     return 1;

@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import correct_stage  # noqa: E402
 import figures  # noqa: E402
 import kernel_stages  # noqa: E402
+import liveness_stage  # noqa: E402
 import torch_stages  # noqa: E402
 from keep_awake import awake_cores  # noqa: E402
 from session import Session  # noqa: E402
@@ -33,6 +34,7 @@ STAGES = {
     "three": kernel_stages.three,
     "share": kernel_stages.share,
     "suspend": kernel_stages.suspend,
+    "liveness": liveness_stage.liveness,
     "torch_alone": torch_stages.torch_alone,
     "torch_pair": torch_stages.torch_pair,
     "torch_threads": torch_stages.torch_threads,

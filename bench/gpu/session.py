@@ -30,8 +30,11 @@ class Session:
         self._deadline = 0.0
         self._workers = []
         self._folder = tempfile.TemporaryDirectory(prefix="xsched-bench-")
+        self._shared = tempfile.TemporaryDirectory(prefix="xsched-bench-", dir="/dev/shm")
         self._servers = 0
         self._socket = None
+        self.server_process = None
+        self._files = itertools.count()
 
     # ---- steps ----
 
@@ -64,6 +67,11 @@ class Session:
             worker.close()
         self._workers.clear()
 
+    def kill(self, worker):
+        """Without a chance to say goodbye."""
+        worker.kill()
+        self._workers.remove(worker)
+
     def left(self):
         return max(1.0, self._deadline - time.monotonic())
 
@@ -78,6 +86,13 @@ class Session:
                 raise WorkerError("no server")
             environment["XSCHED_SOCKET"] = self._socket
         return environment
+
+    def new_file(self):
+        """The path of a file that is there for as long as the session, with one page of zeros. In memory: a driver does not
+        pin the pages of files on a disk."""
+        path = pathlib.Path(self._shared.name) / f"count{next(self._files)}"
+        path.write_bytes(bytes(4096))
+        return path
 
     def prefix(self, *options):
         return [str(self.binaries / "xsched"), "run", "--no-server", *options, "--"]
@@ -113,25 +128,35 @@ class Session:
         """A server for what is started `scheduled` inside."""
         self._servers += 1
         self._socket = str(pathlib.Path(self._folder.name) / f"server{self._servers}.sock")
-        ready, theirs = os.pipe()
-        self.log.write(f"--- xserver, {policy}\n")
-        self.log.flush()
-        process = subprocess.Popen([str(self.binaries / "xserver"), "--user", "--socket", self._socket, "--policy", policy,
-                                    "--log-level", "info", "--ready-fd", str(theirs)],
-                                   stdout=self.log, stderr=self.log, pass_fds=[theirs], env=self.environment(False))
-        os.close(theirs)
         try:
-            if not select.select([ready], [], [], 10)[0] or not os.read(ready, 1):
-                raise WorkerError("the server did not start")
+            self.start_server(policy)
             yield
         finally:
             # First its clients: none is to be seen without a server.
             self.close_workers()
-            os.close(ready)
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            self.end_server()
             self._socket = None
+
+    def start_server(self, policy):
+        """At the socket that there is; `server()` ends it."""
+        ready, theirs = os.pipe()
+        self.log.write(f"--- xserver, {policy}\n")
+        self.log.flush()
+        self.server_process = subprocess.Popen([str(self.binaries / "xserver"), "--user", "--socket", self._socket, "--policy", policy,
+                                                "--log-level", "info", "--ready-fd", str(theirs)],
+                                               stdout=self.log, stderr=self.log, pass_fds=[theirs],
+                                               env=self.environment(False))
+        os.close(theirs)
+        try:
+            if not select.select([ready], [], [], 10)[0] or not os.read(ready, 1):
+                raise WorkerError("the server did not start")
+        finally:
+            os.close(ready)
+
+    def end_server(self):
+        self.server_process.terminate()
+        try:
+            self.server_process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.server_process.kill()
+            self.server_process.wait()

@@ -5,6 +5,8 @@
   {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}
   {"do": "continuous", "job"}, until the next line            → {"progress": [[time, samples], …]}
+  {"do": "ahead", "job", "count_file"}                        → {}, at once: steps in a thread that never waits for them, until the
+                                                                program ends; the file's second word counts those that have run
   {"do": "two_threads", "high", "low", "rate_hz", "seconds", "lead_seconds"}  → {"task": …, "continuous": …}
   {"do": "suspend", "job", "tries", "pause_seconds"}          → {"stopped_ms": […], "ran_while_suspended"}, by XSched's API
   {"do": "prepare", "jobs"}                                   → {"under_xsched"}; so that nothing is built in a measured time
@@ -12,6 +14,7 @@
 """
 import contextlib
 import json
+import os
 import pathlib
 import sys
 import threading
@@ -29,6 +32,7 @@ AHEAD = 2  # steps enqueued ahead by a continuous job
 
 commands = Commands()
 jobs = {}
+ahead = []
 
 
 def job_of(description):
@@ -125,6 +129,25 @@ class Continuously(threading.Thread):
             raise self._error
 
 
+class Ahead(threading.Thread):
+    """Steps without ever waiting for the device, which itself counts them in a file."""
+
+    def __init__(self, job, count_file):
+        super().__init__(daemon=True)
+        self.job = job
+        self.shown = torch.from_file(count_file, shared=True, size=512, dtype=torch.int64)
+        torch.cuda.check_error(torch.cuda.cudart().cudaHostRegister(self.shown.data_ptr(), 4096, 0))
+        self.count = torch.zeros(1, dtype=torch.int64, device="cuda")
+        torch.cuda.synchronize()
+
+    def run(self):
+        with torch.cuda.stream(self.job.stream):
+            while True:
+                self.job.run()
+                self.count += 1
+                self.shown[1:2].copy_(self.count, non_blocking=True)
+
+
 def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
     with Continuously(low) as continuous:
         time.sleep(lead_seconds)
@@ -171,6 +194,10 @@ def run(command):
     if what == "calibrate":
         return {"elements_per_us": kernel_job.calibrate()}
     job = job_of(command["job"])
+    if what == "ahead":
+        ahead.append(Ahead(job, command["count_file"]))
+        ahead[-1].start()
+        return {}
     if what == "rate":
         return run_rate(job, command["seconds"])
     if what == "task":
@@ -184,3 +211,5 @@ def run(command):
 
 torch.backends.cudnn.benchmark = False
 commands.serve(run)
+if ahead:
+    os._exit(0)  # their threads cannot be stopped

@@ -3,8 +3,9 @@
 //
 //   work(beat, loops): so many times 32 dependent multiply-adds per thread. An amount of work and not a time,
 //   so that a kernel that is switched out makes no progress meanwhile, as real ones do not. `beat`: null, or
-//   a word that the first thread of the grid changes at its start and in each loop: who watches it knows
-//   whether the kernel runs at this moment.
+//   two words. The first thread of the grid changes the first word in each loop, which shows that the kernel
+//   runs at this moment, and adds one to the second word at its end, which counts kernels (of one stream at a
+//   time).
 #pragma once
 
 // clang-format off
@@ -40,6 +41,11 @@ inline constexpr char kWorkKernel[] =
     "  add.u32 %r1, %r1, -1;\n"
     "  setp.gt.s32 %p3, %r1, 0;\n"
     "  @%p3 bra loop;\n"
+    "  @!%p2 bra counted;\n"
+    "  ld.volatile.global.u64 %rd3, [%rd1+8];\n"
+    "  add.u64 %rd3, %rd3, 1;\n"
+    "  st.volatile.global.u64 [%rd1+8], %rd3;\n"
+    "counted:\n"
     // Never so, which the compiler cannot know: the sums have a use.
     "  setp.lt.f32 %p4, %f1, 0f00000000;\n"
     "  @%p4 st.volatile.global.f32 [%rd1], %f1;\n"

@@ -79,6 +79,15 @@ class Worker:
             self._process.wait()
         self._process.stdout.close()
 
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
     def _line(self):
         output = self._process.stdout.fileno()
         while b"\n" not in self._unread:
