@@ -26,22 +26,42 @@ bool IsSocket(const SocketPath& path) {
   return stat(path.text, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-// Null: there is none, or none that is safe. (sudo may leave a user's to root.)
-const char* RuntimeFolder() {
-  const char* folder = getenv("XDG_RUNTIME_DIR");
-  return folder != nullptr && folder[0] == '/' && CheckSocketFolder(folder) ? folder : nullptr;
+// There is one, and it is safe. (sudo may leave a user's to root.)
+bool HasRuntimeFolder(const SocketChoice& choice) {
+  return choice.runtime_folder.text[0] == '/' && CheckSocketFolder(choice.runtime_folder.text);
 }
 
-SocketPath UserServerFolder() {
-  if (const char* folder = RuntimeFolder()) return Format("%s/xsched", folder);
+SocketPath UserServerFolder(const SocketChoice& choice) {
+  if (HasRuntimeFolder(choice)) return Format("%s/xsched", choice.runtime_folder.text);
   return Format("/tmp/xsched-%u", geteuid());
+}
+
+SocketPath SocketIn(const SocketPath& folder) { return Format("%s/xserver.sock", folder.text); }
+
+// One that is not there will be made by the server.
+Result<> CheckToBeMade(const SocketPath& folder) {
+  Result<> checked = CheckSocketFolder(folder.text);
+  if (!checked && checked.error().errnum() == ENOENT) return {};
+  return checked;
 }
 
 }  // namespace
 
 SocketPath SystemServerSocket() { return Format("%s", "/run/xsched/xserver.sock"); }
 
-SocketPath UserServerSocket() { return Format("%s/xserver.sock", UserServerFolder().text); }
+SocketPath UserServerSocket() { return SocketIn(UserServerFolder(ReadSocketChoice())); }
+
+SocketChoice ReadSocketChoice() {
+  SocketChoice choice{};
+  if (const char* path = getenv("XSCHED_SOCKET"); path != nullptr && path[0] != '\0') {
+    choice.is_chosen = true;
+    choice.chosen = Format("%s", path);
+  }
+  if (const char* folder = getenv("XDG_RUNTIME_DIR"); folder != nullptr && folder[0] == '/') {
+    choice.runtime_folder = Format("%s", folder);
+  }
+  return choice;
+}
 
 Result<> CheckSocketFolder(const char* folder) {
   struct stat status {};
@@ -61,23 +81,17 @@ Result<> CheckSocketFolder(const char* folder) {
   return {};
 }
 
-Result<> CheckUserServerFolder() {
-  SocketPath folder = UserServerFolder();
-  Result<> checked = CheckSocketFolder(folder.text);
-  // The server will make it.
-  if (!checked && checked.error().errnum() == ENOENT) return {};
-  return checked;
-}
+Result<> CheckUserServerFolder() { return CheckToBeMade(UserServerFolder(ReadSocketChoice())); }
 
-SocketPath FindServerSocket() {
-  const char* chosen = getenv("XSCHED_SOCKET");
-  if (chosen != nullptr && chosen[0] != '\0') return Format("%s", chosen);
-  SocketPath user = UserServerSocket();
-  bool trusted = static_cast<bool>(CheckSocketFolder(UserServerFolder().text));
+SocketPath FindServerSocket(const SocketChoice& choice) {
+  if (choice.is_chosen) return choice.chosen;
+  const SocketPath folder = UserServerFolder(choice);
+  const SocketPath user = SocketIn(folder);
+  const bool trusted = static_cast<bool>(CheckSocketFolder(folder.text));
   if (trusted && IsSocket(user)) return user;
-  SocketPath system = SystemServerSocket();
+  const SocketPath system = SystemServerSocket();
   // Nobody else can make the user's path where that is not there yet, but in /tmp anybody can.
-  bool safe = trusted || (RuntimeFolder() != nullptr && CheckUserServerFolder());
+  const bool safe = trusted || (HasRuntimeFolder(choice) && CheckToBeMade(folder));
   return safe && !IsSocket(system) ? user : system;
 }
 

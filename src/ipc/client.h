@@ -21,9 +21,17 @@ namespace xsched::ipc {
 struct SocketPath {
   char text[108];
 };
+// What the environment says of it. It is read in a thread of the program's: one of ours could meet the
+// program's setenv, which moves what it reads.
+struct SocketChoice {
+  bool is_chosen = false;     // XSCHED_SOCKET is set
+  SocketPath chosen;          // to this; empty: to something too long
+  SocketPath runtime_folder;  // XDG_RUNTIME_DIR; empty: not set, or no absolute path
+};
+SocketChoice ReadSocketChoice();
 // Where a client finds a server now: the user's own first, then the system's. Where there is none, the path
 // at which the user's would be, or the system's if that one would not be safe.
-SocketPath FindServerSocket();
+SocketPath FindServerSocket(const SocketChoice& choice = ReadSocketChoice());
 // Where a per-user server listens, and the system's.
 SocketPath UserServerSocket();
 SocketPath SystemServerSocket();
