@@ -5,7 +5,7 @@
 
 #include "hal/cuda/queue.h"
 #include "hal/cuda/runtime.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/cuda/stream_key.h"
 #include "xsched/xsched.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fixture.h"
-#include "preempt/xqueue.h"
+#include "preempt/queue/xqueue.h"
 #include "standin.h"
 #include "xsched/cuda/hal.h"
 

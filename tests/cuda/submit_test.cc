@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "fixture.h"
-#include "preempt/xqueue.h"
+#include "preempt/queue/xqueue.h"
 
 namespace xsched::cuda {
 namespace {

@@ -1,7 +1,7 @@
 #include "queues.h"
 
 #include "hal/hip/stream_key.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "xsched/hip/hal.h"
 
 namespace xsched::hip {

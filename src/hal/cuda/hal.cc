@@ -3,7 +3,7 @@
 #include "hal/cuda/default_stream.h"
 #include "hal/cuda/queue.h"
 #include "hal/cuda/runtime.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 using xsched::cuda::Functions;
 

@@ -10,7 +10,7 @@
 #include "hal/cuda/channel_groups/channel_groups.h"
 #include "hal/cuda/device.h"
 #include "hal/cuda/runtime.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::cuda {
 namespace {

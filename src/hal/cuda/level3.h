@@ -3,7 +3,7 @@
 // and a hard stop, when the program has suspended all of its queues there.
 #pragma once
 
-#include "preempt/hal.h"
+#include "hal/contract.h"
 #include "xsched/types.h"
 
 namespace xsched::cuda {

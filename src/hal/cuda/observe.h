@@ -1,8 +1,8 @@
 // How the shim, which sees the process's requests to the resource manager, tells the HAL of them.
 #pragma once
 
+#include "hal/contract.h"
 #include "hal/cuda/channel_groups/resource_manager.h"
-#include "preempt/hal.h"
 
 #ifdef __cplusplus
 extern "C" {

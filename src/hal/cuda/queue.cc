@@ -12,8 +12,8 @@
 #include "hal/cuda/level3.h"
 #include "hal/cuda/shared_memory.h"
 #include "hal/cuda/stream_priority.h"
-#include "preempt/launch.h"
-#include "preempt/query_lock.h"
+#include "preempt/api/launch.h"
+#include "preempt/queue/query_lock.h"
 
 namespace xsched::cuda {
 namespace {

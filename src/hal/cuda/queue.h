@@ -1,9 +1,9 @@
 // A CUDA stream below an XQueue: gates in line through stream memory operations, and the rest of
-// preempt/hal.h.
+// hal/contract.h.
 #pragma once
 
 #include "cuda/functions.h"
-#include "preempt/hal.h"
+#include "hal/contract.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -8,7 +8,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::cuda {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cuda/functions.h"
-#include "preempt/hal.h"
+#include "hal/contract.h"
 
 namespace xsched::cuda {
 

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::cuda {
 namespace {

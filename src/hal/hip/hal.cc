@@ -4,7 +4,7 @@
 #include "hal/hip/queue.h"
 #include "hal/hip/runtime.h"
 #include "hal/hip/stream_key.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 using namespace xsched::hip;
 

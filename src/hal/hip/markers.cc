@@ -1,6 +1,6 @@
 #include "hal/hip/markers.h"
 
-#include "preempt/hal.h"
+#include "hal/contract.h"
 
 namespace xsched::hip {
 

@@ -2,9 +2,9 @@
 // 2 and 3).
 #pragma once
 
+#include "hal/contract.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/requests.h"
-#include "preempt/hal.h"
 
 #ifdef __cplusplus
 extern "C" {

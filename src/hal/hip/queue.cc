@@ -7,8 +7,8 @@
 #include "hal/hip/last_error.h"
 #include "hal/hip/markers.h"
 #include "hal/hip/suspension.h"
-#include "preempt/launch.h"
-#include "preempt/query_lock.h"
+#include "preempt/api/launch.h"
+#include "preempt/queue/query_lock.h"
 
 namespace xsched::hip {
 namespace {

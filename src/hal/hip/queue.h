@@ -1,10 +1,10 @@
-// A HIP stream below an XQueue: markers by events of the copy that made it, and the rest of preempt/hal.h.
+// A HIP stream below an XQueue: markers by events of the copy that made it, and the rest of hal/contract.h.
 // HIP has no gate to rely on (hipStreamWaitValue is a spinning kernel), so a held queue holds the launching
 // thread.
 #pragma once
 
+#include "hal/contract.h"
 #include "hal/hip/runtime.h"
-#include "preempt/hal.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hal/hip/testing/copies.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "xsched/hip/hal.h"
 #include "xsched/xsched.h"
 

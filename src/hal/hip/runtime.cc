@@ -11,7 +11,7 @@
 #include "base/no_destroy.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/loaded_libraries.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::hip {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "hal/contract.h"
 #include "hal/hip/hip_abi.h"
-#include "preempt/hal.h"
 
 namespace xsched::hip {
 

@@ -10,7 +10,7 @@
 #include "base/no_destroy.h"
 #include "hal/hip/device.h"
 #include "hal/hip/runtime.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::hip {
 namespace {

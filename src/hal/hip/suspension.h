@@ -8,9 +8,9 @@
 // Off unless that variable is set: none of it has been run on AMD hardware.
 #pragma once
 
+#include "hal/contract.h"
 #include "hal/hip/hip_abi.h"
 #include "hal/hip/kfd/hardware_queues.h"
-#include "preempt/hal.h"
 #include "xsched/types.h"
 
 namespace xsched::hip {

@@ -2,7 +2,7 @@
 
 #include "hal/opencl/queue.h"
 #include "hal/opencl/runtime.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 XResult OclQueueCreate(HwQueueHandle* hwq, cl_command_queue queue) {
   if (hwq == nullptr || queue == nullptr) return kXSchedErrorInvalidValue;

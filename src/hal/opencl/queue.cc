@@ -3,7 +3,7 @@
 #include <new>
 
 #include "hal/opencl/device.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::opencl {
 namespace {

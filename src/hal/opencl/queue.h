@@ -1,8 +1,8 @@
-// A command queue below an XQueue: gates, markers, and the rest of preempt/hal.h.
+// A command queue below an XQueue: gates, markers, and the rest of hal/contract.h.
 #pragma once
 
+#include "hal/contract.h"
 #include "opencl/functions.h"
-#include "preempt/hal.h"
 
 #ifdef __cplusplus
 extern "C" {

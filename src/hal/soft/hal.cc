@@ -4,9 +4,9 @@
 
 #include <new>
 
+#include "hal/contract.h"
 #include "hal/soft/soft_device.h"
-#include "preempt/hal.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 using xsched::soft::Item;
 using xsched::soft::SoftDevice;

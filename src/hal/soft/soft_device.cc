@@ -3,7 +3,7 @@
 #include <new>
 
 #include "base/thread.h"
-#include "preempt/hal.h"
+#include "hal/contract.h"
 
 namespace xsched::soft {
 

@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/streams.h"
 
 namespace xsched::shim {

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::shim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cuda/functions.h"
-#include "preempt/query_lock.h"
+#include "preempt/queue/query_lock.h"
 #include "shim/common/captures.h"
 #include "shim/cuda/stream_key.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cuda/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/cuda/contexts.h"
 
 namespace xsched::cuda {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/capture.h"
 #include "shim/cuda/code.h"

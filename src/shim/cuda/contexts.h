@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cuda/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/streams.h"
 
 namespace xsched::cuda {

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "cuda/functions.h"
-#include "preempt/launch.h"
-#include "preempt/query_lock.h"
+#include "preempt/api/launch.h"
+#include "preempt/queue/query_lock.h"
 #include "shim/common/events.h"
 #include "shim/cuda/streams.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/log.h"
 #include "cuda/wrappers.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"

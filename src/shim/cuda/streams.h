@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "cuda/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/streams.h"
 #include "shim/cuda/capture.h"
 #include "shim/cuda/stream_key.h"

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "preempt/query_lock.h"
+#include "preempt/queue/query_lock.h"
 #include "shim/common/captures.h"
 #include "shim/hip/streams.h"
 

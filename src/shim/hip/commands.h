@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/pass_through.h"
 #include "shim/hip/capture.h"
 #include "shim/hip/events.h"

@@ -14,7 +14,7 @@
 
 #include "hal/hip/runtime.h"
 #include "hip/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::hip {
 

@@ -3,7 +3,7 @@
 // before the runtime is entered, and so nothing that the runtime waits for.)
 #pragma once
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/streams.h"
 #include "shim/hip/copies.h"
 

@@ -6,7 +6,7 @@
 
 #include "hal/hip/observe.h"
 #include "hal/hip/stream_key.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/common/captures.h"
 #include "shim/common/streams.h"
 #include "shim/hip/copies.h"

@@ -7,7 +7,7 @@
 
 #include <optional>
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/opencl/queues.h"
 
 namespace xsched::opencl {

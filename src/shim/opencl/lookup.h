@@ -1,7 +1,7 @@
 // Programs that look functions up at run time get the wrappers.
 #pragma once
 
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/opencl/routes.h"
 
 namespace xsched::opencl {

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "opencl/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 
 namespace xsched::opencl {
 

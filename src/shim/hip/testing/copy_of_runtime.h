@@ -15,7 +15,7 @@
 #include "hal/hip/stream_key.h"
 #include "hal/hip/testing/fake_runtime.h"
 #include "hip/functions.h"
-#include "preempt/launch.h"
+#include "preempt/api/launch.h"
 #include "shim/hip/testing/offered_runtime.h"
 #include "xsched/xsched.h"
 

@@ -1,0 +1,153 @@
+#include "preempt/gates/gate_chain.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+
+namespace xsched::preempt {
+namespace {
+
+// How often a queue that others wait for tells where it is, at most, while it is being filled.
+constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
+
+}  // namespace
+
+// REQUIRES: appending_.
+void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
+  {
+    MutexLock lock(mutex_);
+    if (upto <= now.retired || upto <= last_marker_) return;
+  }
+  if (!driver.AppendMarker(upto)) return;
+  MutexLock lock(mutex_);
+  last_marker_ = upto;
+  last_marker_at_ = now.time;
+}
+
+// REQUIRES: appending_.
+GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limits& limits) {
+  MutexLock lock(mutex_);
+  uint64_t before = number - 1;
+  if (now.retired >= before) {
+    // The queue was idle: the program's own waits may have retired commands that no marker told of.
+    busy_since_ = now.time;
+    if (before > seen_retired_) seen_retired_ = before;
+  }
+  const int64_t limit = pace_.Limit(limits.threshold, limits.latency);
+  const auto batch = static_cast<uint64_t>(Pace::Batch(limit, limits.batch_size));
+
+  bool gate_now;
+  if (!closed_.empty()) {
+    gate_now = now.bounded && before >= closed_.back().after + batch;
+  } else {
+    uint64_t in_flight = before > now.retired ? before - now.retired : 0;
+    gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
+  }
+  // However many a queue that others wait for is filled with at once, its progress shows: by batches, of the
+  // launch config while its pace is not known.
+  const uint64_t marker_every =
+      now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
+  bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
+  bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
+  const bool marker = gate_now || batch_full || progress_due;
+  return {marker ? std::min(before, now.launched) : 0, gate_now};
+}
+
+// Puts a marker if one is due; tells whether a gate is. REQUIRES: appending_.
+bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  const Due due = WhatIsDue(number, now, limits);
+  if (due.marker != 0) PutMarker(due.marker, now, driver);
+  return due.gate;
+}
+
+bool GateChain::MarkBefore(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  MutexLock appending(appending_);
+  return Mark(number, now, limits, driver);
+}
+
+void GateChain::MarkLaunched(const Now& now, GateDriver& driver) {
+  MutexLock appending(appending_);
+  PutMarker(now.launched, now, driver);
+}
+
+void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
+  MutexLock appending(appending_);
+  if (!Mark(number, now, limits, driver) || gates_failed_) return;
+
+  Gate gate{0, number - 1};
+  bool room;
+  {
+    MutexLock lock(mutex_);
+    room = closed_.Reserve();
+  }
+  // Only this thread pushes, and a pop takes no room: what was reserved is still there.
+  if (room && driver.AppendGate(&gate.token)) {
+    MutexLock lock(mutex_);
+    [[maybe_unused]] bool pushed = closed_.Push(gate);
+    closed_count_.fetch_add(1, std::memory_order_release);
+    return;
+  }
+  gates_failed_ = true;
+  XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
+}
+
+// REQUIRES: opening_.
+bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) {
+  MutexLock lock(mutex_);
+  if (closed_.empty()) return false;
+  *gate = closed_.front();
+  const int64_t limit = pace_.Limit(limits.threshold, limits.latency);
+  uint64_t in_flight = gate->after > now.retired ? gate->after - now.retired : 0;
+  uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
+  uint64_t batch = next_end > gate->after ? next_end - gate->after : 0;
+  if (now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit)) return false;
+  if (in_flight == 0) busy_since_ = now.time;
+  closed_.Pop();
+  closed_count_.fetch_sub(1, std::memory_order_release);
+  return true;
+}
+
+int GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
+                       IfBusy if_busy) {
+  if (now.hold || !HasClosed()) return 0;
+  if (!opening_.TryLock()) {
+    if (if_busy == IfBusy::kReturn) return kBusy;
+    opening_.Lock();
+  }
+  int opened = 0;
+  for (Gate gate; PopOpenable(submitted, now, limits, &gate); ++opened) driver.OpenGate(gate.token);
+  opening_.Unlock();
+  return opened;
+}
+
+void GateChain::OnRetired(uint64_t retired, TimePoint now) {
+  MutexLock lock(mutex_);
+  if (retired <= seen_retired_) return;
+  pace_.OnRetired(retired - seen_retired_, busy_since_, now);
+  seen_retired_ = retired;
+  busy_since_ = now;
+}
+
+uint64_t GateChain::OpenEnd(uint64_t submitted) {
+  MutexLock lock(mutex_);
+  return closed_.empty() ? submitted : closed_.front().after;
+}
+
+void GateChain::Reset() {
+  MutexLock lock(mutex_);
+  last_marker_ = seen_retired_ = 0;
+  last_marker_at_ = TimePoint{};
+  busy_since_ = TimePoint{};
+  pace_ = Pace{};
+  gates_failed_ = false;
+}
+
+void GateChain::ResetAfterFork() {
+  appending_.ResetAfterFork();
+  opening_.ResetAfterFork();
+  mutex_.ResetAfterFork();
+  closed_.Clear();
+  closed_count_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace xsched::preempt

@@ -1,0 +1,141 @@
+#include "preempt/queue/submit_worker.h"
+
+#include "base/thread.h"
+#include "preempt/api/launch.h"
+#include "preempt/queue/xqueue.h"
+
+namespace xsched::preempt {
+XResult SubmitWorker::Submit(XQueue& queue, const Ref<HwCommand>& command, bool blocking) {
+  mutex_.Lock();
+  if (!started_) {
+    stop_ = false;
+    started_ = StartQuietThread(&thread_, &SubmitWorker::Main, &queue) == 0;
+  }
+  if (!started_ || !waiting_.Push(command.get())) {
+    mutex_.Unlock();
+    return kXSchedErrorUnknown;
+  }
+  command->references.fetch_add(1, std::memory_order_relaxed);
+  uint64_t mine = ++taken_in_;
+  changed_.NotifyAll();
+  while (blocking && taken_out_ < mine) changed_.Wait(mutex_);
+  mutex_.Unlock();
+  return kXSchedSuccess;
+}
+
+void SubmitWorker::WaitLaunched() {
+  MutexLock lock(mutex_);
+  uint64_t upto = taken_in_;
+  while (taken_out_ < upto) changed_.Wait(mutex_);
+}
+
+void SubmitWorker::WaitLaunched(const HwCommand& command) {
+  MutexLock lock(mutex_);
+  while (command.number.load(std::memory_order_acquire) == 0 &&
+         !command.dropped.load(std::memory_order_acquire)) {
+    changed_.Wait(mutex_);
+  }
+}
+
+int64_t SubmitWorker::waiting() {
+  MutexLock lock(mutex_);
+  return static_cast<int64_t>(waiting_.size());
+}
+
+void SubmitWorker::Drop() {
+  MutexLock lock(mutex_);
+  for (; !waiting_.empty(); waiting_.Pop(), ++taken_out_) {
+    Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
+    command->dropped.store(true, std::memory_order_release);
+  }
+  changed_.NotifyAll();
+}
+
+void SubmitWorker::WaitBetweenLaunches() {
+  MutexLock lock(mutex_);
+  while (launching_) changed_.Wait(mutex_);
+}
+
+bool SubmitWorker::Empty() {
+  MutexLock lock(mutex_);
+  return taken_out_ == taken_in_;
+}
+
+void SubmitWorker::Stop() {
+  {
+    MutexLock lock(mutex_);
+    if (!started_) return;
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  pthread_join(thread_, nullptr);
+  GiveBack(UINT64_MAX);
+  MutexLock lock(mutex_);
+  started_ = false;
+}
+
+void SubmitWorker::GiveBack(uint64_t retired) {
+  for (; !launched_.empty(); launched_.Pop()) {
+    if (launched_.front()->number.load(std::memory_order_relaxed) > retired) return;
+    const Ref<HwCommand> command = Ref<HwCommand>::Adopt(launched_.front());
+    HwCommands().Consume(command->handle);
+  }
+}
+
+void* SubmitWorker::Main(void* queue) {
+  auto& xqueue = *static_cast<XQueue*>(queue);
+  xqueue.worker().Run(xqueue);
+  return nullptr;
+}
+
+void SubmitWorker::Run(XQueue& queue) {
+  mutex_.Lock();
+  for (;;) {
+    while (waiting_.empty() && !stop_) changed_.Wait(mutex_);
+    if (waiting_.empty()) break;
+    // Waits outside the queue: what is still in it can be dropped.
+    mutex_.Unlock();
+    queue.WaitUntilMayLaunch(queue.submitted() + 1);
+    mutex_.Lock();
+    // It may have been suspended, or its commands dropped, meanwhile.
+    if (waiting_.empty() || !queue.MayLaunch(queue.submitted() + 1)) continue;
+    launching_ = true;
+    Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
+    waiting_.Pop();
+    mutex_.Unlock();
+    Launch(queue, *command);
+    GiveBack(queue.retired());
+    if (launched_.Push(command.get())) command->references.fetch_add(1, std::memory_order_relaxed);
+    bool last;
+    mutex_.Lock();
+    ++taken_out_;
+    launching_ = false;
+    last = waiting_.empty();
+    changed_.NotifyAll();
+    mutex_.Unlock();
+    // Nobody but us may be looking at this queue's progress: learn when the batch is done.
+    if (last || queue.submitted() % static_cast<uint64_t>(queue.config().batch_size) == 0)
+      queue.MarkProgress();
+    mutex_.Lock();
+  }
+  mutex_.Unlock();
+}
+
+void SubmitWorker::Launch(XQueue& queue, HwCommand& command) {
+  uint64_t number = queue.LaunchBegin();
+  XResult result;
+  {
+    ReentrancyGuard guard;  // it is counted here; a shim must not count it again
+    result = command.ops.launch(command.command, queue.hwq().handle);
+  }
+  queue.LaunchEnd(number, result == kXSchedSuccess);
+  command.number.store(number, std::memory_order_release);
+}
+
+void SubmitWorker::ResetAfterFork() {
+  mutex_.ResetAfterFork();
+  started_ = launching_ = false;
+  launched_.Clear();
+}
+
+}  // namespace xsched::preempt

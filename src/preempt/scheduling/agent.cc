@@ -1,0 +1,531 @@
+#include "preempt/scheduling/agent.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/no_destroy.h"
+#include "base/thread.h"
+#include "preempt/api/settings.h"
+#include "preempt/queue/hw_queue.h"
+#include "preempt/queue/xqueue_table.h"
+#include "preempt/scheduling/driver_caller.h"
+#include "preempt/scheduling/process_slices.h"
+
+namespace xsched::preempt {
+namespace {
+
+// Making a stream or starting a program waits no longer than this for a server.
+constexpr Duration kWelcomeAtStart = std::chrono::milliseconds(40);
+// XHintSetScheduler waits no longer than this for a server, and reports whether there is one.
+constexpr Duration kWelcomeWhenAsked = std::chrono::seconds(1);
+// How often the thread looks at its descriptors while anything is taken.
+constexpr Duration kWatchEvery = Heartbeat::kEvery;
+// … and for so long afterwards: a program with work now and then wakes the thread no more often.
+constexpr Duration kWatchOn = std::chrono::seconds(1);
+// How often the words that a scheduler has left are looked at until there is one again. They hold nobody.
+constexpr Duration kVerifyEvery = std::chrono::milliseconds(500);
+// While another thread opens a queue's gates.
+constexpr Duration kBusy = std::chrono::milliseconds(1);
+// The end of a process waits no longer for what it gives back.
+constexpr Duration kGiveBackAtEnd = std::chrono::milliseconds(100);
+
+constinit NoDestroy<Agent> the_agent;
+
+void Ring(const GuardedFd& bell) {
+  const uint64_t one = 1;
+  // A full counter (EAGAIN) has rung already.
+  [[maybe_unused]] ssize_t written = write(bell.get(), &one, sizeof one);
+}
+
+void Silence(const GuardedFd& bell) {
+  uint64_t count;
+  [[maybe_unused]] ssize_t bytes = read(bell.get(), &count, sizeof count);
+}
+
+void OpenControl(ipc::ControlBlock& block) {
+  // Flags first: a launch that still sees the old gate must not take the queue for scheduled.
+  block.flags.store(0, std::memory_order_release);
+  block.gate.store(ipc::kGateRun, std::memory_order_release);
+}
+
+}  // namespace
+
+Agent& Agent::Get() { return *the_agent; }
+
+bool Agent::Start() {
+  MutexLock lock(mutex_);
+  if (started_) return true;
+  Result<ipc::OwnedSegment> segment = ipc::CreateSegment();
+  if (!segment) {
+    XSCHED_WARN("%s: running unscheduled", segment.error().text());
+    return false;
+  }
+  UniqueFd agent_bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  UniqueFd scheduler_bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!agent_bell || !scheduler_bell) {
+    XSCHED_WARN("%s: running unscheduled", Error::FromErrno(errno, "cannot make an eventfd").text());
+    return false;
+  }
+  owned_ = std::move(*segment);
+  memfd_ = GuardedFd(std::move(owned_.memfd));
+  agent_bell_fd_ = GuardedFd(std::move(agent_bell));
+  scheduler_bell_fd_ = GuardedFd(std::move(scheduler_bell));
+  segment_.store(owned_.mapping.get(), std::memory_order_release);
+  agent_bell_.store(&agent_bell_fd_, std::memory_order_release);
+  started_ = true;
+  InstallProcessHandlers();
+  UseScheduler(GetSettings().scheduler, GetSettings().policy);
+  AwaitWelcome(kWelcomeAtStart);
+  return true;
+}
+
+ipc::ControlBlock* Agent::ResetBlock(uint32_t index) {
+  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
+  ipc::ControlBlock& block = segment->blocks[index];
+  OpenControl(block);
+  block.query.store(0, std::memory_order_relaxed);
+  block.submitted.store(0, std::memory_order_relaxed);
+  block.open.store(0, std::memory_order_relaxed);
+  block.pause.store(0, std::memory_order_relaxed);
+  block.passed.store(0, std::memory_order_relaxed);
+  block.retired.store(0, std::memory_order_release);
+  for (ipc::DependencySlot& slot : segment->depends[index]) slot.until.store(0, std::memory_order_relaxed);
+  return &block;
+}
+
+void Agent::SharedMemory(void** memory, size_t* size) const {
+  *memory = segment_.load(std::memory_order_acquire);
+  *size = ipc::kSegmentSize;
+}
+
+void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
+  if (lost_.load(std::memory_order_acquire)) return;
+  type_ = type;
+  const Timeslice timeslice_us = GetSettings().timeslice_us;
+  if (type == kSchedulerLocal) {
+    scheduler_bell_.store(&agent_bell_fd_, std::memory_order_release);
+    const sched::Policy* chosen = sched::FindPolicy(policy);
+    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen)) return;
+    scheduled_.store(true, std::memory_order_seq_cst);
+    if (timeslice_us != 0) local_.Timeslice(std::chrono::microseconds(timeslice_us));
+    ForEachQueue([this](XQueue& queue) { local_.QueueCreated(queue); });
+    if (StartThread()) DecideLocally();
+  } else if (type == kSchedulerGlobal) {
+    scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
+    server_.ReadEnvironment();
+    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    StartThread();
+  }
+}
+
+// The thread receives it; the lock is free meanwhile.
+void Agent::AwaitWelcome(Duration at_most) {
+  const TimePoint deadline = MonotonicClock::now() + at_most;
+  while (thread_running_ && server_.state() == ServerLink::State::kGreeting &&
+         MonotonicClock::now() < deadline) {
+    welcome_.WaitUntil(mutex_, deadline);
+  }
+}
+
+void Agent::RegisterQueues() {
+  // What an earlier connection's scheduler has written counts no more.
+  OpenControls();
+  scheduled_.store(true, std::memory_order_seq_cst);
+  if (GetSettings().timeslice_us != 0) AfterSend(server_.Timeslice(GetSettings().timeslice_us));
+  ForEachQueue([this](XQueue& queue) {
+    AfterSend(server_.QueueCreated(queue));
+    if (queue.suspended()) AfterSend(server_.Absent(queue));
+  });
+}
+
+template <typename Visit>
+void Agent::ForEachQueue(Visit&& visit) {
+  // Letting a queue go may be its end, which calls the driver.
+  const DriverCaller::Forbidden forbidden;
+  for (uint32_t next = 0; XQueuePin queue = XQueueTable::PinNext(&next);) visit(*queue);
+}
+
+bool Agent::StartThread() {
+  if (thread_running_) return true;
+  pthread_t thread;
+  if (int error = StartQuietThread(&thread, &Agent::Main, this)) {
+    XSCHED_WARN("%s: running unscheduled", Error::FromErrno(error, "cannot start a thread").text());
+    StopScheduler();
+    return false;
+  }
+  pthread_setname_np(thread, "xsched-agent");
+  pthread_detach(thread);
+  thread_running_ = true;
+  return true;
+}
+
+void Agent::StopScheduler() {
+  if (local_.running()) local_.Stop();
+  server_.Disconnect(TimePoint{});
+  type_ = kSchedulerAppManaged;
+  LeaveServer();
+}
+
+// Nobody schedules for now. The caller sees to it that the thread attends to the queues.
+void Agent::LeaveServer() {
+  scheduled_.store(false, std::memory_order_seq_cst);
+  ProcessSlices::Get().WantDrivers();
+  OpenControls();
+  welcome_.NotifyAll();
+}
+
+void Agent::OpenControls() {
+  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
+    ipc::ControlBlock& block = owned_.mapping->blocks[i];
+    if (block.flags.load(std::memory_order_relaxed) != 0 ||
+        block.gate.load(std::memory_order_relaxed) != ipc::kGateRun) {
+      OpenControl(block);
+    }
+  }
+}
+
+bool Agent::AnythingTaken() {
+  if (ProcessSlices::Get().AnyTaken()) return true;
+  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
+    const ipc::ControlBlock& block = owned_.mapping->blocks[i];
+    if (block.flags.load(std::memory_order_seq_cst) == 0 &&
+        block.gate.load(std::memory_order_seq_cst) == ipc::kGateRun) {
+      continue;
+    }
+    // From a queue without work nothing is taken; its next launch tells us.
+    if (block.retired.load(std::memory_order_seq_cst) < block.submitted.load(std::memory_order_seq_cst))
+      return true;
+  }
+  return false;
+}
+
+// On the caller's thread: who may be held from now on has bounds on what is in flight before its next launch.
+// The agent's thread acts on the rest.
+void Agent::DecideLocally() {
+  local_.Decide(MonotonicClock::now());
+  Wake();
+}
+
+// ---- what queues tell ----
+
+void Agent::AfterSend(bool sent) {
+  if (sent) {
+    // The thread may be polling for what comes only.
+    if ((server_.events() & POLLOUT) != 0) Wake();
+    return;
+  }
+  if (type_ != kSchedulerGlobal) return;
+  LeaveServer();
+  Wake();
+}
+
+void Agent::QueueCreated(XQueue& queue) {
+  MutexLock lock(mutex_);
+  if (local_.running()) {
+    local_.QueueCreated(queue);
+    DecideLocally();
+  } else if (server_.connected()) {
+    AfterSend(server_.QueueCreated(queue));
+  }
+}
+
+void Agent::QueueDestroyed(XQueue& queue) {
+  MutexLock lock(mutex_);
+  if (local_.running()) {
+    local_.QueueDestroyed(queue);
+    DecideLocally();
+  } else if (server_.connected()) {
+    AfterSend(server_.QueueDestroyed(queue.index()));
+  }
+}
+
+void Agent::HintsChanged(XQueue& queue) {
+  MutexLock lock(mutex_);
+  if (local_.running()) {
+    local_.Hints(queue);
+    DecideLocally();
+  } else if (server_.connected()) {
+    AfterSend(server_.Hints(queue));
+  }
+}
+
+void Agent::ConfigChanged(XQueue& queue) {
+  MutexLock lock(mutex_);
+  if (server_.connected()) AfterSend(server_.Config(queue));
+}
+
+void Agent::AbsentChanged(XQueue& queue) {
+  MutexLock lock(mutex_);
+  if (local_.running()) {
+    local_.Absent(queue);
+    DecideLocally();
+  } else if (server_.connected()) {
+    AfterSend(server_.Absent(queue));
+  }
+}
+
+XResult Agent::SetTimeslice(Timeslice timeslice_us) {
+  MutexLock lock(mutex_);
+  if (local_.running()) {
+    local_.Timeslice(std::chrono::microseconds(timeslice_us));
+    DecideLocally();
+    return kXSchedSuccess;
+  }
+  if (!server_.connected()) return kXSchedErrorNotFound;
+  bool sent = server_.Timeslice(timeslice_us);
+  AfterSend(sent);
+  return sent ? kXSchedSuccess : kXSchedErrorNotFound;
+}
+
+XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
+  if (!Start()) return kXSchedErrorUnknown;
+  if (type == kSchedulerLocal && sched::FindPolicy(policy) == nullptr) return kXSchedErrorNotSupported;
+  MutexLock lock(mutex_);
+  if (lost_.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
+  StopScheduler();
+  UseScheduler(type, policy);
+  Wake();
+  AwaitWelcome(kWelcomeWhenAsked);
+  return type != kSchedulerGlobal || server_.connected() ? kXSchedSuccess : kXSchedErrorNotFound;
+}
+
+void Agent::RingScheduler(uint32_t index) {
+  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
+  const GuardedFd* bell = scheduler_bell_.load(std::memory_order_acquire);
+  if (segment == nullptr || bell == nullptr) return;
+  if (!bell->Intact()) return LoseDescriptors();
+  ipc::RingScheduler(*segment, index, bell->get());
+}
+
+void Agent::Wake() {
+  const GuardedFd* bell = agent_bell_.load(std::memory_order_acquire);
+  if (bell == nullptr) return;
+  if (!bell->Intact()) return LoseDescriptors();
+  Ring(*bell);
+}
+
+void Agent::StartWatching() {
+  if (!watching_.exchange(true, std::memory_order_seq_cst)) Wake();
+}
+
+void Agent::GiveBackLater() {
+  MutexLock lock(mutex_);
+  if (!started_) return;
+  give_back_ = true;
+  StartThread();
+  Wake();
+}
+
+// The program has closed descriptors that it does not know, and what it opens may have their numbers. The
+// thread, which looks now and then while anything is taken, does the rest. Lock-free, async-signal-safe.
+void Agent::LoseDescriptors() {
+  if (lost_.exchange(true, std::memory_order_seq_cst)) return;
+  scheduled_.store(false, std::memory_order_seq_cst);
+  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
+  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i)
+    segment->blocks[i].open.store(1, std::memory_order_seq_cst);
+}
+
+void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
+  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
+  if (segment == nullptr || owner.retired() >= until) return;
+  ipc::DependencySlot* chosen = nullptr;
+  for (ipc::DependencySlot& slot : segment->depends[waiter.index()]) {
+    uint64_t old = slot.until.load(std::memory_order_relaxed);
+    uint32_t queue = slot.queue.load(std::memory_order_relaxed);
+    // The server can write here as well: what it writes is no index until it was checked.
+    bool passed = old == 0 || queue >= ipc::kMaxQueues ||
+                  segment->blocks[queue].retired.load(std::memory_order_relaxed) >= old ||
+                  !ipc::MeansQueue(slot, XQueueHandleAt(queue));  // that queue is gone
+    if (queue == owner.index() || passed) chosen = &slot;
+    if (queue == owner.index() && !passed) break;
+  }
+  // All four in use by other queues: the scheduler's watchdog must do.
+  if (chosen == nullptr) return;
+  chosen->queue.store(owner.index(), std::memory_order_relaxed);
+  chosen->generation.store(ipc::HandleGeneration(owner.id()), std::memory_order_relaxed);
+  chosen->until.store(until, std::memory_order_release);
+  RingScheduler(waiter.index());
+}
+
+// ---- the thread ----
+
+void* Agent::Main(void* agent) {
+  static_cast<Agent*>(agent)->Run();
+  return nullptr;
+}
+
+void Agent::Run() {
+  const DriverCaller::Forbidden forbidden;
+  TimePoint wake_at{};
+  for (;;) {
+    pollfd fds[2] = {{-1, POLLIN, 0}, {-1, 0, 0}};
+    {
+      MutexLock lock(mutex_);
+      // What is not ours any more would wake us all the time.
+      if (agent_bell_fd_.Intact()) fds[0].fd = agent_bell_fd_.get();
+      fds[1].fd = server_.fd();
+      fds[1].events = server_.events();
+    }
+    timespec timeout{};
+    if (wake_at != kNever) {
+      Duration left = wake_at - MonotonicClock::now();
+      if (left < Duration::zero()) left = Duration::zero();
+      timeout.tv_sec = left / std::chrono::seconds(1);
+      timeout.tv_nsec = (left % std::chrono::seconds(1)).count();
+    }
+    ppoll(fds, 2, wake_at == kNever ? nullptr : &timeout, nullptr);
+    bool ending;
+    {
+      MutexLock lock(mutex_);
+      // Before looking at anything, so that who rings after our look wakes us again.
+      if (agent_bell_fd_.Intact()) Silence(agent_bell_fd_);
+      wake_at = Tick(MonotonicClock::now());
+      give_back_ = false;
+      ending = shut_down() || type_ == kSchedulerAppManaged;
+    }
+    const TimePoint again = GiveBack(MonotonicClock::now());
+    wake_at = std::min(wake_at, again);
+    if (!ending || again != kNever) continue;
+    MutexLock lock(mutex_);
+    if (give_back_ || !(shut_down() || type_ == kSchedulerAppManaged)) continue;
+    thread_running_ = false;
+    return;
+  }
+}
+
+bool Agent::DescriptorsAreOurs() const {
+  return !lost_.load(std::memory_order_acquire) && agent_bell_fd_.Intact() && scheduler_bell_fd_.Intact() &&
+         memfd_.Intact() && (server_.fd() < 0 || server_.socket_is_ours());
+}
+
+TimePoint Agent::Tick(TimePoint now) {
+  if (shut_down() || type_ == kSchedulerAppManaged) return kNever;
+  if (!DescriptorsAreOurs()) {
+    LoseDescriptors();
+    StopScheduler();
+    XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
+    return kNever;
+  }
+  TimePoint wake_at = local_.running() ? local_.Decide(now) : TickServer(now);
+  // First: who finds something taken from now on wakes us.
+  watching_.store(false, std::memory_order_seq_cst);
+  if (AnythingTaken()) watch_until_ = now + kWatchOn;
+  if (now >= watch_until_) return wake_at;
+  watching_.store(true, std::memory_order_seq_cst);
+  return std::min(wake_at, now + kWatchEvery);
+}
+
+TimePoint Agent::TickServer(TimePoint now) {
+  const ServerLink::News news = server_.Serve(now);
+  if (news == ServerLink::News::kWelcomed) {
+    RegisterQueues();
+    welcome_.NotifyAll();
+  }
+  if (news == ServerLink::News::kLost || !server_.Beat(AnythingTaken(), now)) LeaveServer();
+  if (server_.state() == ServerLink::State::kApart && now >= server_.wake_at())
+    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), now);
+  if (server_.connected()) return server_.wake_at();
+  // A round of a server that we have left may have been under way.
+  OpenControls();
+  return std::min(server_.wake_at(), now + kVerifyEvery);
+}
+
+TimePoint Agent::GiveBack(TimePoint now) {
+  // First what needs no driver: opening one queue's gates, where the host does it, may take until another's
+  // is open.
+  ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
+  const TimePoint slices = ProcessSlices::Get().Apply(now);
+  const XQueue::Left left = AttendQueues(GateChain::IfBusy::kReturn);
+  if (left.stopped) {
+    retry_.Failed(now);
+  } else {
+    retry_.Reset();
+  }
+  return std::min({slices, retry_.next(), left.gates ? now + kBusy : kNever});
+}
+
+XQueue::Left Agent::AttendQueues(GateChain::IfBusy if_busy) {
+  XQueue::Left all;
+  ForEachQueue([&](XQueue& queue) {
+    const XQueue::Left left = queue.Attend(if_busy);
+    all.gates |= left.gates;
+    all.stopped |= left.stopped;
+    XQueueTable::FinishIfDrained(queue);
+  });
+  return all;
+}
+
+// ---- the end of the process, and its copies ----
+
+void Agent::Shutdown() {
+  shut_down_.store(true, std::memory_order_seq_cst);
+  {
+    MutexLock lock(mutex_);
+    if (!started_) return;
+    StopScheduler();
+  }
+  // The driver's own end may wait for what is stopped.
+  const TimePoint until = MonotonicClock::now() + kGiveBackAtEnd;
+  for (TimePoint now = MonotonicClock::now();; now = MonotonicClock::now()) {
+    ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
+    const TimePoint slices = ProcessSlices::Get().Apply(now);
+    const XQueue::Left left = AttendQueues(GateChain::IfBusy::kWait);
+    if ((slices == kNever && !left.stopped) || now >= until) break;
+    usleep(1000);
+  }
+  // A call that is under way there should not meet the driver's own end.
+  DriverCaller::Get().AwaitUntil(until);
+  Wake();
+}
+
+void Agent::AfterForkInChild() {
+  mutex_.ResetAfterFork();
+  welcome_.ResetAfterFork();
+  local_.ForgetAfterFork();
+  ProcessSlices::Get().ResetAfterFork();
+  DriverCaller::Get().ResetAfterFork();
+  XQueueTable::ResetAfterFork();
+  ResetHwQueuesAfterFork();
+  if (!started_) return;
+  // Our copies of the parent's descriptors would keep its connection open after its end.
+  server_.ForgetAfterFork();
+  memfd_.Reset();
+  agent_bell_.store(nullptr, std::memory_order_relaxed);
+  scheduler_bell_.store(nullptr, std::memory_order_relaxed);
+  agent_bell_fd_.Reset();
+  scheduler_bell_fd_.Reset();
+  scheduled_.store(false, std::memory_order_relaxed);
+  watching_.store(false, std::memory_order_relaxed);
+  lost_.store(false, std::memory_order_relaxed);
+  retry_.Reset();
+  give_back_ = false;
+  // Launches of this process must not count in the parent's blocks: put private memory in their place. Zeroed
+  // flags make every queue unscheduled.
+  void* own = mmap(owned_.mapping.get(), ipc::kSegmentSize, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+  if (own == MAP_FAILED) XSCHED_WARN("a forked process still counts its launches with its parent's");
+  owned_.mapping.Forget();
+  segment_.store(nullptr, std::memory_order_relaxed);
+  started_ = false;
+  thread_running_ = false;
+  type_ = kSchedulerAppManaged;
+}
+
+void Agent::InstallProcessHandlers() {
+  static bool installed = false;  // under mutex_
+  if (installed) return;
+  installed = true;
+  pthread_atfork(nullptr, nullptr, [] { Agent::Get().AfterForkInChild(); });
+  // Registered late, so run early: before the driver's own end, which may wait for what our gates hold.
+  atexit([] { Agent::Get().Shutdown(); });
+}
+
+}  // namespace xsched::preempt
