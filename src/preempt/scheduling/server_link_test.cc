@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "hal/contract.h"
 #include "ipc/client.h"
+#include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "preempt/api/launch.h"
 #include "xsched/soft/hal.h"
@@ -64,8 +65,7 @@ class Peer {
   }
   // Writes into the control block of queue `index`, as a scheduler does.
   void SetGate(uint32_t index, uint16_t gate, uint32_t flags) {
-    segment_->blocks[index].flags.store(flags, std::memory_order_release);
-    segment_->blocks[index].gate.store(gate, std::memory_order_release);
+    ipc::WriteWords(segment_->blocks[index], {gate, flags});
   }
   void Hold(uint32_t index) { SetGate(index, ipc::kGateHold, ipc::kFlagTracked | ipc::kFlagGated); }
   void Query(uint32_t index) {
