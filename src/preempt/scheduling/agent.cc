@@ -106,6 +106,7 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
     if (StartThread()) DecideLocally();
   } else if (type == kSchedulerGlobal) {
     scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
+    shared_ = true;
     server_.ReadEnvironment();
     server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
     StartThread();
@@ -387,7 +388,7 @@ TimePoint Agent::Tick(TimePoint now) {
     XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
     return kNever;
   }
-  TimePoint wake_at = local_.running() ? local_.Decide(now) : TickServer(now);
+  TimePoint wake_at = local_.running() ? TickLocal(now) : TickServer(now);
   // First: who finds something taken from now on wakes us.
   watching_.store(false, std::memory_order_seq_cst);
   if (AnythingTaken()) watch_until_ = now + kWatchOn;
@@ -409,6 +410,14 @@ TimePoint Agent::TickServer(TimePoint now) {
   // A round of a server that we have left may have been under way.
   OpenControls();
   return std::min(server_.wake_at(), now + kVerifyEvery);
+}
+
+TimePoint Agent::TickLocal(TimePoint now) {
+  const TimePoint decide_at = local_.Decide(now);
+  if (!shared_) return decide_at;
+  // As in TickServer. But what such a round writes would count here, so it is looked for more often.
+  local_.RestoreControls();
+  return std::min(decide_at, now + kWatchEvery);
 }
 
 TimePoint Agent::GiveBack(TimePoint now) {
@@ -487,7 +496,7 @@ void Agent::AfterForkInChild() {
   if (own == MAP_FAILED) XSCHED_WARN("a forked process still counts its launches with its parent's");
   owned_.mapping.Forget();
   segment_.store(nullptr, std::memory_order_relaxed);
-  started_ = false;
+  started_ = shared_ = false;
   thread_running_ = false;
   type_ = kSchedulerAppManaged;
 }

@@ -5,6 +5,7 @@
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "preempt/queue/xqueue.h"
+#include "preempt/queue/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
@@ -46,6 +47,14 @@ void LocalScheduler::Timeslice(Duration timeslice) { scheduler_->SetTimeslice(ti
 TimePoint LocalScheduler::Decide(TimePoint now) {
   ipc::ForEachDirty(*segment_, [this, now](uint32_t index) { Observe(index, now); });
   return scheduler_->Decide(now, *this);
+}
+
+void LocalScheduler::RestoreControls() {
+  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
+    const XQueueHandle handle = XQueueHandleAt(i);
+    if (handle == 0) continue;
+    ipc::RestoreWords(segment_->blocks[i], ipc::WordsOf(scheduler_->GetControl(sched::QueueId{handle})));
+  }
 }
 
 void LocalScheduler::Observe(uint32_t index, TimePoint now) {
