@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ipc/control_access.h"
 #include "preempt/queue/xqueue.h"
 #include "preempt/queue/xqueue_table.h"
 #include "preempt/scheduling/agent.h"
@@ -97,7 +98,7 @@ bool XQueue::TellDevice() {
   MutexLock lock(level_mutex_);
   const bool forced = ForcedOpen();
   const bool lifted = forced || (GatesInLine() && XQueueTable::suspensions_lifted());
-  block_->open.store(forced || !Agent::Get().scheduled() ? 1 : 0, std::memory_order_seq_cst);
+  ipc::ForceOpen(*block_, forced || !Agent::Get().scheduled());
   block_->pause.store(suspended() && !lifted ? 1 : 0, std::memory_order_seq_cst);
   if (!StopsProcess()) return true;
   const bool stop = !lifted && WantsHardStop();

@@ -732,6 +732,11 @@ WaitReason Scheduler::Impl::ReasonOf(const QueueRecord& queue) const {
   return queue.watch.stalled() ? WaitReason::kStalled : WaitReason::kNone;
 }
 
+Control Scheduler::GetControl(QueueId id) const {
+  const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
+  return queue == nullptr ? Control{} : queue->control;
+}
+
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
   QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   if (queue == nullptr) return std::nullopt;
