@@ -35,7 +35,7 @@ void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
   now.time = MonotonicClock::now();
   if (!inline_gates_.GateBefore(number, now)) return;
   const XControlWords words = Words(now.pausable);
-  if (hwq_->ops.append_inline_gate(hwq_->impl, &words, number - 1) == kXSchedSuccess) {
+  if (hwq_->ops.append_device_gate(hwq_->impl, &words, number - 1) == kXSchedSuccess) {
     inline_gates_.Reported(number - 1);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");

@@ -418,7 +418,8 @@ class SilentDriver {
     ops.size = sizeof ops;
     ops.platform = kPlatformCUDA;
     ops.max_level = kPreemptLevelDeactivate;
-    ops.append_inline_gate = [](void*, const XControlWords*, uint64_t) { return kXSchedSuccess; };
+    ops.gating = kGatingDeviceGates;
+    ops.append_device_gate = [](void*, const XControlWords*, uint64_t) { return kXSchedSuccess; };
     ops.append_progress = [](void* self, const XControlWords*, uint64_t) {
       return Of(self).takes_reports ? kXSchedSuccess : kXSchedErrorHardware;
     };
