@@ -16,9 +16,9 @@ const char* FunctionName(int function) {
 
 namespace xsched::cuda {
 
-MultiLaunch::MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, Caller caller) {
+MultiLaunch::MultiLaunch(const Call& call, const CUDA_LAUNCH_PARAMS* launches, unsigned count) {
   for (unsigned i = 0; launches != nullptr && i < count && i < kMaxStreams; ++i) {
-    launches_[i].emplace(ActualStream<false>(launches[i].hStream), caller);
+    launches_[i].emplace(call, ActualStream<false>(launches[i].hStream));
   }
 }
 

@@ -6,23 +6,17 @@
 
 #include "preempt/api/launch.h"
 #include "shim/common/pass_through.h"
-#include "shim/cuda/capture.h"
+#include "shim/cuda/captures.h"
 #include "shim/cuda/code.h"
 #include "shim/cuda/events.h"
 #include "shim/cuda/streams.h"
 
 namespace xsched::cuda {
 
-// A call of the program's: of which function (its index in kFunctionNames), and where it returns to.
-struct Caller {
-  int function;
-  const void* site;
-};
-
 // One command on one stream.
 class Launch {
  public:
-  Launch(CUstream stream, Caller caller) : queue_(Announce(stream, caller)), scope_(queue_) {}
+  Launch(const Call& call, CUstream stream) : queue_(Announce(call, stream)), scope_(queue_) {}
 
   // `finishes`: the call returned when the command, and so all before it, had finished.
   void Finish(CUresult result, bool finishes) {
@@ -32,8 +26,8 @@ class Launch {
   }
 
  private:
-  static preempt::XQueue* Announce(CUstream stream, Caller caller) {
-    if (shim::PassesThrough(caller.site, caller.function)) [[unlikely]]
+  static preempt::XQueue* Announce(const Call& call, CUstream stream) {
+    if (shim::PassesThrough(call.site(), call.function())) [[unlikely]]
       return nullptr;
     preempt::XQueue* queue = QueueForCommand(stream);
     if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
@@ -48,8 +42,8 @@ class Launch {
 // A kernel's launch, which may have to load its code.
 class KernelLaunch {
  public:
-  KernelLaunch(CUstream stream, Caller caller, CUfunction function)
-      : use_(function), launch_(stream, caller) {}
+  KernelLaunch(const Call& call, CUstream stream, CUfunction function)
+      : use_(call, function), launch_(call, stream) {}
   void Finish(CUresult result) { launch_.Finish(result, false); }
 
  private:
@@ -60,7 +54,7 @@ class KernelLaunch {
 // One kernel on each of several streams, by their contexts' default streams if need be.
 class MultiLaunch {
  public:
-  MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, Caller caller);
+  MultiLaunch(const Call& call, const CUDA_LAUNCH_PARAMS* launches, unsigned count);
   void Finish(CUresult result);
 
  private:
@@ -71,8 +65,8 @@ class MultiLaunch {
 // Around cuStreamSynchronize and cuStreamQuery.
 class StreamWait {
  public:
-  explicit StreamWait(CUstream stream)
-      : queue_(preempt::InsideXSched() ? nullptr : shim::FindQueue(KeyOf(stream))),
+  StreamWait(const Call&, CUstream stream)
+      : queue_(shim::FindQueue(KeyOf(stream))),
         newest_(queue_ == nullptr ? 0 : preempt::SubmittedNow(queue_)) {}
   void Finish(CUresult result) const {
     if (queue_ != nullptr && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, newest_);

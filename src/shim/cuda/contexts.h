@@ -6,9 +6,9 @@
 
 #include <optional>
 
-#include "cuda/functions.h"
 #include "preempt/api/launch.h"
 #include "shim/common/streams.h"
+#include "shim/cuda/call.h"
 
 namespace xsched::cuda {
 
@@ -22,7 +22,7 @@ CUcontext ContextOf(CUgreenCtx green);
 // memory is for the memory's, whichever is current): so for all of the process.
 class Barrier {
  public:
-  explicit Barrier(CUcontext) {}
+  explicit Barrier(const Call&) {}
   void Finish(CUresult) {}
 
  private:
@@ -33,7 +33,7 @@ class Barrier {
 // A null context is the current one.
 class Drain {
  public:
-  explicit Drain(CUcontext context) : given_(context) {}
+  Drain(const Call&, CUcontext context) : given_(context) {}
   void Finish(CUresult) {}
 
  private:
@@ -48,7 +48,7 @@ class Drain {
 // be more urgent. A null context is the current one.
 class ContextWait {
  public:
-  explicit ContextWait(CUcontext context);
+  ContextWait(const Call& call, CUcontext context);
   void Finish(CUresult result) const {
     if (result == CUDA_SUCCESS) streams_.Succeeded();
   }
@@ -68,7 +68,7 @@ class ContextWait {
 // Around cuCtxDestroy.
 class ContextDestruction {
  public:
-  explicit ContextDestruction(CUcontext context);
+  ContextDestruction(const Call& call, CUcontext context);
   void Finish(CUresult) const;
 
  private:
@@ -79,6 +79,7 @@ class ContextDestruction {
 // Around cuDevicePrimaryCtxRetain, which may make the context: only it tells which context is whose.
 class PrimaryContextRetention {
  public:
+  explicit PrimaryContextRetention(const Call&) {}
   void Finish(CUresult result, CUdevice device, const CUcontext* context);
 
  private:
@@ -89,7 +90,7 @@ class PrimaryContextRetention {
 // streams are met anew.
 class PrimaryContextRelease {
  public:
-  explicit PrimaryContextRelease(CUdevice device);
+  PrimaryContextRelease(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:
@@ -101,7 +102,7 @@ class PrimaryContextRelease {
 // Around cuDevicePrimaryCtxReset.
 class PrimaryContextReset {
  public:
-  explicit PrimaryContextReset(CUdevice device);
+  PrimaryContextReset(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:

@@ -23,8 +23,9 @@ preempt::XQueue* AwaitedQueue(preempt::XQueue* waiter, CUevent event, const shim
 
 }  // namespace
 
-EventRecording::EventRecording(CUstream stream, CUevent event) : event_(shim::FindEvent(HandleOf(event))) {
-  if (event_ == nullptr || preempt::InsideXSched()) return;
+EventRecording::EventRecording(const Call&, CUstream stream, CUevent event)
+    : event_(shim::FindEvent(HandleOf(event))) {
+  if (event_ == nullptr) return;
   if (IsCapturing(stream)) {
     point_ = shim::EventPoint::InCapture();
     return;
@@ -35,7 +36,7 @@ EventRecording::EventRecording(CUstream stream, CUevent event) : event_(shim::Fi
   if (record != nullptr) point_ = shim::EventPoint::NewestOn(record, queue);
 }
 
-EventOrder::EventOrder(CUstream stream, CUevent event) {
+EventOrder::EventOrder(const Call&, CUstream stream, CUevent event) {
   preempt::XQueue* waiter = QueueForCommand(stream);
   if (waiter == nullptr) return;
   const shim::EventPoint point = shim::PointOf(HandleOf(event));
@@ -51,8 +52,7 @@ EventOrder::EventOrder(CUstream stream, CUevent event) {
   preempt::AddDependency(waiter, owner, point.number);
 }
 
-ContextOrder::ContextOrder(CUcontext context, CUevent event) {
-  if (preempt::InsideXSched()) return;
+ContextOrder::ContextOrder(const Call&, CUcontext context, CUevent event) {
   const shim::EventPoint point = shim::PointOf(HandleOf(event));
   const uint64_t home = HomeOf(context == nullptr ? CurrentContext() : context);
   shim::ForEachStream([&](const shim::Stream& stream) {

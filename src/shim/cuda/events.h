@@ -17,23 +17,23 @@ inline uint64_t HandleOf(CUevent event) { return reinterpret_cast<uint64_t>(even
 // Around cuEventCreate.
 class EventCreation {
  public:
+  explicit EventCreation(const Call&) {}
   void Finish(CUresult result, const CUevent* event) {
-    if (result == CUDA_SUCCESS && event != nullptr && !preempt::InsideXSched())
-      shim::AddEvent(HandleOf(*event));
+    if (result == CUDA_SUCCESS && event != nullptr) shim::AddEvent(HandleOf(*event));
   }
 };
 
 // Around cuEventDestroy.
 class EventDestruction {
  public:
-  explicit EventDestruction(CUevent event) { shim::RemoveEvent(HandleOf(event)); }
+  EventDestruction(const Call&, CUevent event) { shim::RemoveEvent(HandleOf(event)); }
   void Finish(CUresult) {}
 };
 
 // Around cuEventRecord. What is recorded in a capture happens in the graph's launches.
 class EventRecording {
  public:
-  EventRecording(CUstream stream, CUevent event);
+  EventRecording(const Call& call, CUstream stream, CUevent event);
   void Finish(CUresult result) {
     if (event_ != nullptr && result == CUDA_SUCCESS) event_->Set(point_);
   }
@@ -43,10 +43,11 @@ class EventRecording {
   shim::EventPoint point_;
 };
 
-// Around cuCtxRecordEvent: an event of many streams, of which nothing is known.
-class ContextRecording {
+// Around a call that records an event of which nothing is known: cuCtxRecordEvent, of many streams; one that
+// is not the program's own.
+class UnknownRecording {
  public:
-  explicit ContextRecording(CUevent event) : event_(shim::FindEvent(HandleOf(event))) {}
+  UnknownRecording(const Call&, CUevent event) : event_(shim::FindEvent(HandleOf(event))) {}
   void Finish(CUresult result) {
     if (event_ != nullptr && result == CUDA_SUCCESS) event_->Set(shim::EventPoint());
   }
@@ -58,9 +59,7 @@ class ContextRecording {
 // Around cuEventSynchronize and cuEventQuery.
 class EventWait {
  public:
-  explicit EventWait(CUevent event) {
-    if (!preempt::InsideXSched()) point_ = shim::PointOf(HandleOf(event));
-  }
+  EventWait(const Call&, CUevent event) : point_(shim::PointOf(HandleOf(event))) {}
   void Finish(CUresult result) const {
     if (point_.stream != nullptr && result == CUDA_SUCCESS) point_.HasHappened();
   }
@@ -73,7 +72,7 @@ class EventWait {
 // against one of the two: the waiter has work to do, be it nothing else, and so may lend its right to run.
 class EventOrder {
  public:
-  EventOrder(CUstream stream, CUevent event);
+  EventOrder(const Call& call, CUstream stream, CUevent event);
   void Finish(CUresult result) {
     if (wait_.has_value()) wait_->Finish(result == CUDA_SUCCESS);
   }
@@ -87,7 +86,7 @@ class EventOrder {
 // Around cuCtxWaitEvent. A null context is the current one.
 class ContextOrder {
  public:
-  ContextOrder(CUcontext context, CUevent event);
+  ContextOrder(const Call& call, CUcontext context, CUevent event);
   void Finish(CUresult) {}
 };
 

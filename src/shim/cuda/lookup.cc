@@ -87,7 +87,7 @@ KnownVersion FindVersion(const char* symbol, int version, bool per_thread) {
 void AddressLookup::Finish(CUresult result, const char* symbol, void** address, int version,
                            cuuint64_t flags) {
   if (result != CUDA_SUCCESS || symbol == nullptr || address == nullptr || *address == nullptr) return;
-  if (preempt::InsideXSched() || IsKnownToPass(symbol)) return;
+  if (IsKnownToPass(symbol)) return;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const KnownVersion known = FindVersion(symbol, version, per_thread);
   if (known.function >= 0 && IsSame(known, symbol, flags, *address)) {

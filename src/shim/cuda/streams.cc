@@ -86,4 +86,12 @@ shim::Stream* RecordOf(CUstream stream, uint64_t key) {
   return Meet(stream, key, false);
 }
 
+bool AskWhetherCapturing(CUstream stream) {
+  const Functions& next = Driver();
+  if (next.cuStreamIsCapturing == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error: the legacy stream, while a stream that it waits for is capturing.
+  return next.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 }  // namespace xsched::cuda
