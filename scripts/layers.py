@@ -35,7 +35,8 @@ MAY_INCLUDE = {
 TESTS_MAY_INCLUDE = {
     "sched/core": ["sched/testing"],
     "sched/testing": ["sched/core", "base"],
-    "sched/sim": ["sched/policy", "sched/testing"],
+    "sched/policy": ["sched/testing"],
+    "sched/sim": ["sched/testing"],
     "preempt": ["xsched"],
     "hal/hip": ["shim/hip"],
     "cli": ["server"],
