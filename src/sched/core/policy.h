@@ -18,7 +18,7 @@ struct QueueView {
   TimePoint ready_since;
   bool running;             // the last decision let it run
   TimePoint running_since;  // valid while `running`
-  Duration service;         // device time received since it was created
+  Duration service;         // device time received by decisions of a policy since it was created
   bool newly_ready;         // it was not here at the last decision, or had other hints
   // What the policy itself remembers of this queue; 0 for a new queue and after a change of policy. Written
   // back.
