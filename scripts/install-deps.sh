@@ -15,7 +15,7 @@ dev=(
   build-essential cmake ninja-build ccache pkg-config git
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
   ocl-icd-opencl-dev opencl-headers
-  python3 python3-mako
+  python3
   # test
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   pocl-opencl-icd clinfo clpeak hashcat

@@ -15,7 +15,7 @@ packages=(
   librocblas4 librocblas-dev librocblas4-tests libhipblas2 libhipblas-dev libmiopen1 libmiopen-dev rocm-device-libs-21
   g++ cmake ninja-build ccache clang clang-tools lld llvm patchelf
   libgtest-dev libgmock-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
-  opencl-headers pkg-config python3 python3-mako
+  opencl-headers pkg-config python3
 )
 
 command -v mmdebstrap >/dev/null || { echo "test-rocm: needs mmdebstrap" >&2; exit 1; }

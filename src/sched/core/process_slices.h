@@ -42,6 +42,7 @@ struct ProcessRecord {
   Priority priority = PRIORITY_DEFAULT;  // the highest of its queues'; as of the last Refresh
   Utilization utilization = UTILIZATION_DEFAULT;
   TimePoint off_since{};  // valid while off()
+  PolicyState policy_state;
 
   // Valid during and after a decision.
   bool ready = false;

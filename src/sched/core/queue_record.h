@@ -63,7 +63,7 @@ struct QueueRecord {
   int trusted_after = 4;
   size_t hints_number = 0;  // of the device's distinct hints
 
-  double policy_state = 0;
+  PolicyState policy_state;
 
   Duration service{};  // up to the last change of `charge`; likewise
   Duration waiting{};
@@ -91,6 +91,7 @@ struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
   Array<QueueView> views;      // of the decision under way; kept for its memory
+  PolicyState policy_state;
   ProcessSlices slices;
   bool dirty = true;              // something has changed that a decision may depend on
   bool rivals_changed = true;     // … can_hold and can_be_held, too

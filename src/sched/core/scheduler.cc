@@ -289,8 +289,10 @@ void Scheduler::SetPolicy(const Policy& policy) {
   impl_->policy = &policy;
   for (DeviceRecord* device : impl_->devices) {
     device->RivalsChanged();
+    device->policy_state.Clear();
+    for (ProcessRecord* process : device->slices.processes()) process->policy_state.Clear();
     for (QueueRecord* queue : device->queues) {
-      queue->policy_state = 0;
+      queue->policy_state.Clear();
       queue->newly_ready = true;
     }
   }
@@ -629,15 +631,14 @@ void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
     [[maybe_unused]] bool pushed = device.views.Push(
         QueueView{queue->id, queue->process->id, queue->hints, queue->priority, queue->ready_since,
                   queue->running, queue->running_since, ServiceOf(*queue), queue->newly_ready,
-                  queue->policy_state, true});  // reserved by AddQueue
+                  &queue->policy_state, &queue->process->policy_state, true});  // reserved by AddQueue
   }
   if (device.views.empty()) return;
-  device.policy_at = policy->Decide(now, config.timeslice, device.views);
+  device.policy_at = policy->Decide({now, config.timeslice, device.views, &device.policy_state});
   const QueueView* view = device.views.begin();
   for (QueueRecord* queue : device.queues) {
     if (!queue->IsEligible()) continue;
     queue->run = view->run;
-    queue->policy_state = view->policy_state;
     queue->newly_ready = false;
     ++view;
   }
@@ -730,6 +731,11 @@ WaitReason Scheduler::Impl::ReasonOf(const QueueRecord& queue) const {
   }
   if (queue.process->off()) return WaitReason::kOffDevice;
   return queue.watch.stalled() ? WaitReason::kStalled : WaitReason::kNone;
+}
+
+Control Scheduler::GetControl(QueueId id) const {
+  const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
+  return queue == nullptr ? Control{} : queue->control;
 }
 
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
