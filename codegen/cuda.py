@@ -155,6 +155,7 @@ def write_wrappers_cc(registry, functions, wrapped, untouched):
 #include "shim/cuda/contexts.h"
 #include "shim/cuda/events.h"
 #include "shim/cuda/lookup.h"
+#include "shim/cuda/streams.h"
 
 using namespace xsched::cuda;
 

@@ -219,6 +219,7 @@ def write_wrappers_cc(registry, wrapped, table):
 #include "shim/hip/devices.h"
 #include "shim/hip/events.h"
 #include "shim/hip/lookup.h"
+#include "shim/hip/streams.h"
 
 namespace xsched::hip {{
 

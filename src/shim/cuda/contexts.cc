@@ -4,7 +4,6 @@
 
 #include "hal/cuda/queue.h"
 #include "shim/cuda/code.h"
-#include "shim/cuda/streams.h"
 
 namespace xsched::cuda {
 namespace {

@@ -7,8 +7,9 @@
 #include <optional>
 
 #include "preempt/api/launch.h"
+#include "shim/common/barrier.h"
 #include "shim/common/streams.h"
-#include "shim/cuda/call.h"
+#include "shim/cuda/platform.h"
 
 namespace xsched::cuda {
 
@@ -18,16 +19,10 @@ bool AwaitGivenTo(CUcontext context, Duration patience);
 // A green context's, as its streams have it.
 CUcontext ContextOf(CUgreenCtx green);
 
-// Around a call that may wait for everything. Whose context it is about, only the driver knows (freeing
-// memory is for the memory's, whichever is current): so for all of the process.
-class Barrier {
- public:
-  explicit Barrier(const Call&) {}
-  void Finish(CUresult) {}
+// The default stream of `context`, as the home of its streams.
+inline uint64_t HomeOf(CUcontext context) { return LegacyStreamKey(reinterpret_cast<uint64_t>(context)); }
 
- private:
-  preempt::Barrier barrier_;
-};
+using Barrier = shim::Barrier<Platform>;
 
 // Around a call that waits for all that a context has been given, and keeps others from launching meanwhile.
 // A null context is the current one.

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cuda/wrappers.h"
 #include "preempt/api/launch.h"
+#include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"
@@ -102,6 +103,16 @@ void AddressLookup::Finish(CUresult result, const char* symbol, void** address, 
 namespace xsched::shim {
 
 using namespace xsched::cuda;
+
+static_assert(kFunctionCount <= CallSites::kQuestions, "passing through is remembered per function");
+
+// As programs write it: without its version, and whichever the default stream is.
+const char* FunctionName(int function) {
+  for (const Version& version : kVersions) {
+    if (version.function == function) return version.symbol;
+  }
+  return kFunctionNames[function];
+}
 
 Lookup LookUp(void* handle, const char* name, void*) {
   constexpr Lookup kNotOurs{};

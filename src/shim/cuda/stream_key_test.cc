@@ -1,4 +1,4 @@
-#include "shim/cuda/streams.h"
+#include "shim/cuda/platform.h"
 
 #include <gtest/gtest.h>
 
