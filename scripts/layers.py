@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "shim/hip": ["base", "preempt/api", "preempt/queue", "shim/common", "hal/hip"],
     "shim/opencl": ["base", "preempt/api", "shim/common", "hal/opencl"],
     "server": CORE,
-    "cli": CORE + ["server/options.h"],
+    "cli": CORE + ["server/options.h", "server/policy_names.h"],
 }
 # What tests of a folder may use beside it.
 TESTS_MAY_INCLUDE = {

@@ -142,11 +142,14 @@ class PolicyWithState : public Policy {
   static DeviceState& StateOf(const DeviceView& device) { return device.state->As<DeviceState>(); }
 };
 
+// Which policy is used where nobody has chosen one.
+inline constexpr XPolicyType kDefaultPolicy = kPolicyHighestPriorityFirst;
+
 // ---- the policies of this build: those that have a file in src/sched/policy ----
 
 // Yields a policy: a constant with static life.
 using PolicyGetter = const Policy& (*)();
-// In the order of their files' names.
+// In the order of their files' names; the default is one of them.
 std::span<const PolicyGetter> Policies();
 // The policy of that type; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);

@@ -58,7 +58,7 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
 
 struct Scheduler::Impl {
   SchedulerConfig config;
-  const Policy* policy = FindPolicy(kPolicyHighestPriorityFirst);
+  const Policy* policy = FindPolicy(kDefaultPolicy);
   PointerMap<QueueRecord> queues;
   Turns turns;  // outlives the devices
   Array<DeviceRecord*> devices;
@@ -308,7 +308,7 @@ void Scheduler::SetPolicy(const Policy& policy) {
 }
 
 const Policy& Scheduler::policy() const {
-  return impl_ == nullptr ? *FindPolicy(kPolicyHighestPriorityFirst) : *impl_->policy;
+  return impl_ == nullptr ? *FindPolicy(kDefaultPolicy) : *impl_->policy;
 }
 
 void Scheduler::SetTimeslice(Duration timeslice) {
