@@ -219,6 +219,7 @@ void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
   const ipc::Segment& segment = *connection.segment.get();
   const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
   scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
+  scheduler_.Moved(queue.id, progress.moved, now);
   queue.submitted = progress.submitted;
   RestoreControl(queue);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ipc/control_access.h"
 #include "preempt/api/launch.h"
 #include "preempt/queue/xqueue_table.h"
 #include "preempt/scheduling/agent.h"
@@ -189,10 +190,21 @@ void XQueue::AnswerQuery() {
   if (PollsMarkers() && Stopped()) return;
   uint32_t query = block_->query.load(std::memory_order_acquire);
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
+  CountMove();
   // What is known is told at once; what is not, when the driver has said it or the next marker is reached.
   report_progress_.store(!Idle(), std::memory_order_seq_cst);
   Agent::Get().RingScheduler(index_);
   if (!Idle()) DriverCaller::Get().Request(*this, DriverCaller::kProgress);
+}
+
+// A stream is full if a thread stands in a launch at each look. Launches that return meanwhile show that
+// commands retire, though none of them may report: those that were launched before anybody tracked the queue
+// do not.
+void XQueue::CountMove() {
+  const bool full = GatesInLine() && Launching() && MayBeFull();
+  const uint64_t settled = full ? Settled() : 0;
+  const uint64_t before = settled_when_full_.exchange(settled, std::memory_order_relaxed);
+  if (before != 0 && settled > before) ipc::CountMove(*block_);
 }
 
 bool XQueue::Stopped() const {

@@ -133,8 +133,9 @@ class XQueue {
  private:
   friend class XQueueTable;
 
-  // A stream of CUDA takes 1,020 launches.
-  static constexpr uint64_t kSafelyUnreported = 900;
+  // A stream of CUDA takes 1,020 entries; then a launch blocks until one has gone. Gates and reports take
+  // entries, too, so streams were found full with 700 commands and more. With up to so many, none is full.
+  static constexpr uint64_t kSafelyUnreported = 600;
 
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
 
@@ -166,6 +167,7 @@ class XQueue {
   int Urgency() const;
   bool UrgencyIsNews() const;
   void AnswerQuery();
+  void CountMove();
   bool Stopped() const;
   bool ApplyDeactivation(bool hold);
   GateChain::Now Now() const;
@@ -185,6 +187,8 @@ class XQueue {
   std::atomic<int64_t> retired_at_ns_{0};  // when `retired` last moved by a marker
   std::atomic<uint64_t> told_idle_{0};     // the newest command, when the scheduler was last told so
   std::atomic<uint32_t> answered_query_{0};
+  // Launches that had ended when the scheduler last asked, if another one was waiting for room then; else 0.
+  std::atomic<uint64_t> settled_when_full_{0};
   std::atomic<bool> report_progress_{false};  // the scheduler asked, and has not been told anything new yet
   GateChain gates_;
   InlineGates inline_gates_;

@@ -109,6 +109,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->settled_.store(0, std::memory_order_relaxed);
   queue->told_idle_.store(0, std::memory_order_relaxed);
   queue->answered_query_.store(0, std::memory_order_relaxed);
+  queue->settled_when_full_.store(0, std::memory_order_relaxed);
   queue->deactivated_ = queue->interrupted_ = false;
   queue->blocking_submit_ = options.blocking_submit;
   queue->threshold_.store(options.config.threshold, std::memory_order_relaxed);

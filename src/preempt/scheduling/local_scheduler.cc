@@ -62,6 +62,7 @@ void LocalScheduler::Observe(uint32_t index, TimePoint now) {
   if (handle == 0) return;
   const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
   scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
+  scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;

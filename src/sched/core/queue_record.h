@@ -54,6 +54,7 @@ struct QueueRecord {
   Hints hints;
   uint64_t submitted = 0;
   uint64_t retired = 0;
+  uint32_t moves = 0;  // as last read
   Watch watch;
 
   TimePoint ready_since{};

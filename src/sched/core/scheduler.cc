@@ -16,8 +16,6 @@ namespace {
 // required before one is predicted again, up to the second number.
 constexpr int kHarderToTrust = 4;
 constexpr int kHardestToTrust = 4096;
-// With so many commands outstanding, a launch waits for room: a stream of CUDA takes 1,020 launches.
-constexpr uint64_t kFullQueue = 1000;
 // Which hints a process's queues have is kept in one word: with more distinct hints, each process that has
 // several queues is taken to hold its own.
 constexpr size_t kMostHintsTold = 64;
@@ -215,9 +213,6 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   retired = std::min(retired, submitted);
   if (submitted == queue->submitted && retired == queue->retired) return;
   bool retired_some = retired != queue->retired;
-  // A launch that goes through on a full queue shows that a command has finished, though none was reported.
-  if (!retired_some && submitted > queue->submitted && queue->submitted - retired >= kFullQueue)
-    impl_->Moved(*queue, now);
   queue->submitted = submitted;
   if (retired_some) impl_->Retire(*queue, retired, now);
 
@@ -244,6 +239,13 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
     queue->idle_since = now;
     queue->device->dirty = true;
   }
+}
+
+void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || std::exchange(queue->moves, moves) == moves) return;
+  impl_->Moved(*queue, now);
 }
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
