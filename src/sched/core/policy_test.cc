@@ -106,14 +106,16 @@ class Counting final : public PolicyWithState<Decisions, Decisions, Decisions> {
   };
 
   explicit Counting(std::vector<Counts>& last)
-      : PolicyWithState({.type = kPolicyUnknown, .name = "COUNTING", .summary = "", .hints = {}}), last_(last) {}
+      : PolicyWithState({.type = kPolicyUnknown, .name = "COUNTING", .summary = "", .hints = {}}),
+        last_(last) {}
 
   TimePoint Decide(const DeviceView& device) const override {
     last_.clear();
     ++StateOf(device).count;
     for (QueueView& queue : device.ready) {
       queue.run = true;
-      last_.push_back({queue.id, ++StateOf(queue).count, ++ProcessStateOf(queue).count, StateOf(device).count});
+      last_.push_back(
+          {queue.id, ++StateOf(queue).count, ++ProcessStateOf(queue).count, StateOf(device).count});
     }
     return kNever;
   }
