@@ -1,5 +1,5 @@
-// A device with ready queues, for the unit tests of policies. What a policy remembers of them is kept from one
-// decision to the next, as the scheduler keeps it.
+// A device with ready queues, for the unit tests of policies. What a policy remembers of them is kept from
+// one decision to the next, as the scheduler keeps it.
 #pragma once
 
 #include <initializer_list>
