@@ -31,6 +31,7 @@ from coverage import Coverage
 from hip_headers import differing_signatures, read_headers
 from registry import Registry, RegistryError
 from roles import Roles, check_streams
+from scopes import Scopes
 
 GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
 
@@ -165,44 +166,24 @@ class Handles:
                 if p.type.endswith("*") and p.type[:-1] in self._types and p.name not in self._not_new]
 
 
-def write_wrapper(registry, roles, handles, index, export, entry):
-    kind = registry.kinds[entry.kind]
+def write_wrapper(scopes, handles, index, export, entry):
     function = export.function
     # The program's own parameters stay where they are.
     parameters = ", ".join([p.declaration for p in function.parameters] + ["Target target", "const void* site"])
-    uses, new = handles.used(export, entry), handles.new(export)
-    ends = entry.details.get("ends")
+    uses, ends = handles.used(export, entry), entry.details.get("ends")
     lines = [f"Call call(target, {index}, site);"]
     lines += [f"call.Uses({', '.join(uses)});"] if uses else []
     lines += [f"auto next = call.next().{export.name};",
               f"if (next == nullptr) [[unlikely]] next = call.exported().{export.name};",
               f"if (next == nullptr) return{RESULTS[function.result]};"]
-    passed_on = f"next({arguments(function)})"
-    if "scope" not in kind and not new and not ends:
-        lines += [f"return {passed_on};"]
-    else:
-        lines += [f"if (!call.is_the_programs()) return {passed_on};"]
-        lines += [f"call.Ends({ends});"] if ends else []
-        lines += write_scope(kind, roles, export, entry, passed_on)
-        lines += [f"if (result == hipSuccess) call.Made({name});" for name in new]
-        lines += ["return result;"] if function.result != "void" else []
+    lines += scopes.write(export, entry, f"next({arguments(function)})", [f"call.Ends({ends});"] if ends else [],
+                          [f"call.Made({name});" for name in handles.new(export)])
     body = "\n".join("  " + line for line in lines)
     return f"""// {entry.kind}, since {export.since}
 [[gnu::noinline]] {function.result} On_{export.name}({parameters}) {{
 {body}
 }}
 """
-
-
-def write_scope(kind, roles, export, entry, passed_on):
-    returns_nothing = export.function.result == "void"
-    call = [f"{passed_on};" if returns_nothing else f"{export.function.result} result = {passed_on};"]
-    if "scope" not in kind:
-        return call
-    takes = "".join(", " + roles.of(role, export, entry) for role in kind.get("takes", []))
-    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
-    result = "hipSuccess" if returns_nothing else "result"
-    return [f"{kind['scope']} scope(call{takes});"] + call + [f"scope.Finish({result}{gives});"]
 
 
 def write_way(export, target, static):
@@ -224,9 +205,9 @@ def write_row(export):
 
 
 def write_wrappers_cc(registry, wrapped, table):
-    roles, handles = Roles(registry), Handles(registry)
+    scopes, handles = Scopes(registry, "hipSuccess"), Handles(registry)
     index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
-    wrappers = "\n".join(write_wrapper(registry, roles, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
+    wrappers = "\n".join(write_wrapper(scopes, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
     ways = "\n".join(write_way(e, "ByPointer(copies[kCopy])", "static ") for e, _ in wrapped)
     exports = "\n".join(write_export(e) for e, _ in wrapped)
     rows = "\n".join(write_row(e) for e, _ in wrapped)
@@ -238,6 +219,7 @@ def write_wrappers_cc(registry, wrapped, table):
 #include "shim/hip/devices.h"
 #include "shim/hip/events.h"
 #include "shim/hip/lookup.h"
+#include "shim/hip/streams.h"
 
 namespace xsched::hip {{
 

@@ -37,6 +37,7 @@ TESTS_MAY_INCLUDE = {
     "sched/testing": ["sched/core", "base"],
     "sched/policy": ["sched/testing"],
     "sched/sim": ["sched/testing"],
+    "ipc": ["sched/core"],
     "preempt": ["xsched"],
     "hal/hip": ["shim/hip"],
     "cli": ["server"],

@@ -30,32 +30,49 @@ typedef struct XControlWords {
   uint64_t* retired;
 } XControlWords;
 
+// What holds back the commands of a queue (level 1).
+typedef enum XGating {
+  // Nothing in the driver: the launching thread waits while the queue is held or full.
+  kGatingCallerWaits = 0,
+  // Gates in the driver's queue that the host opens.
+  kGatingHostGates = 1,
+  // Gates in the driver's queue at which the device waits by itself, by reading the control block.
+  kGatingDeviceGates = 2,
+} XGating;
+
 typedef struct XHwQueueOps {
   size_t size;  // sizeof(XHwQueueOps) of the HAL's build
   XPlatform platform;
   XPreemptLevel max_level;  // of this kind of queue
+  XGating gating;           // says which of the following functions are used
 
-  // ---- Level 1 ----
-  // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block. Null: the
-  // platform has no gates, and a held queue blocks its caller at the next launch instead.
+  // ---- Host gates ----
+  // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block.
   XResult (*append_gate)(void* hwq, uint64_t* gate);
   // Called exactly once per gate, in order, from any thread. Also releases the gate.
   void (*open_gate)(void* hwq, uint64_t gate);
+
+  // ---- Host gates; caller waits ----
   // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is
   // called once, from any thread, a callback of the driver's included. Must not block. Failure: never called.
+  // Null: the driver has no markers. Host gates need them.
   XResult (*append_marker)(void* hwq, uint64_t ticket);
+
+  // ---- Caller waits ----
   // Where a driver does not report by itself: looks for markers that have been reached, and calls
-  // HwQueueRetired for each, in order. append_marker is then called by who launches only. From any thread;
-  // must not block. Null: it reports.
+  // HwQueueRetired for each, in order. append_marker is then called by the launching thread only. From any
+  // thread; must not block. Null: the driver reports.
   void (*poll_markers)(void* hwq);
-  // ---- Gates in line, for devices that read host memory; used instead of all the above where not null ----
+
+  // ---- Device gates ----
   // Enqueues: `number` is written to words->retired when all before has finished; then the device waits, as
-  // the words say, before what comes next. Called by who launches. Must not block.
-  XResult (*append_inline_gate)(void* hwq, const XControlWords* words, uint64_t number);
+  // the words say, before what comes next. Called by the launching thread. Must not block.
+  XResult (*append_device_gate)(void* hwq, const XControlWords* words, uint64_t number);
   // Enqueues the report alone.
   XResult (*append_progress)(void* hwq, const XControlWords* words, uint64_t number);
-  // Has all that is enqueued finished? Must not block. For gates in line and polled markers. Null: only who
-  // launches may ask the driver, so that every command of a tracked queue reports.
+
+  // Has all that is enqueued finished? Must not block. For device gates and polled markers. Null: only the
+  // launching thread may ask the driver, so that every command of a tracked queue reports.
   bool (*finished)(void* hwq);
 
   // ---- Urgency within the process ----
@@ -101,7 +118,7 @@ typedef struct XHwQueueInfo {
 } XHwQueueInfo;
 
 // Registers a hardware queue. kXSchedErrorNotAllowed: `key` is registered already; *out is then that queue's
-// handle.
+// handle. kXSchedErrorInvalidValue: a function that `gating` needs is missing.
 XSCHED_PRIVATE XResult HwQueueRegister(const XHwQueueOps* ops, void* hwq, const XHwQueueInfo* info,
                                        HwQueueHandle* out);
 // The handle of the queue registered for `key`; 0: none.

@@ -1,6 +1,6 @@
 // The memory that a client, its device and the scheduler share: one segment per client process, one control
 // block per queue in it. This file is the binary contract between processes; change it only by the rules
-// below.
+// below. Who writes and reads it, and in which order, is in control_access.h.
 //
 // The client makes the segment as a memfd, seals it against shrinking and growing, and hands it to the server
 // with its hello (messages.h). The server trusts nothing in it: it reads each word once, keeps copies of all
@@ -60,15 +60,6 @@ struct DependencySlot {
   std::atomic<uint32_t> queue;       // index of the other queue's control block
   std::atomic<uint32_t> generation;  // of the other queue's handle
 };
-
-// Of an XQueueHandle: which of the queues that have had its block it names. Never 0 for a handle.
-constexpr uint32_t HandleGeneration(uint64_t handle) { return static_cast<uint32_t>(handle >> 24); }
-
-// Does the slot mean the queue with `handle` (0: not known), which has the block now?
-inline bool MeansQueue(const DependencySlot& slot, uint64_t handle) {
-  const uint32_t generation = slot.generation.load(std::memory_order_relaxed);
-  return generation == 0 || handle == 0 || generation == HandleGeneration(handle);
-}
 
 struct alignas(128) ControlBlock {
   // Written by the scheduler, but for `open`.

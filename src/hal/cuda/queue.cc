@@ -275,7 +275,8 @@ XHwQueueOps OpsFor(CUstream stream, bool level3) {
   ops.size = sizeof ops;
   ops.platform = kPlatformCUDA;
   ops.max_level = level3 ? kPreemptLevelInterrupt : kPreemptLevelDeactivate;
-  ops.append_inline_gate = AppendInlineGate;
+  ops.gating = kGatingDeviceGates;
+  ops.append_device_gate = AppendInlineGate;
   ops.append_progress = AppendProgress;
   // "Per thread" means another stream on another thread.
   if (stream != CU_STREAM_PER_THREAD) {

@@ -120,6 +120,7 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.platform = kPlatformHIP;
   ops.max_level = kPreemptLevelBlock;
   AddLevels(ops, suspension);
+  ops.gating = kGatingCallerWaits;
   ops.append_marker = AppendMarker;
   ops.poll_markers = PollMarkers;
   // "Per thread" means another stream on another thread.

@@ -101,8 +101,12 @@ XHwQueueOps OpsFor(const Functions& next, int version) {
   ops.size = sizeof ops;
   ops.platform = kPlatformOpenCL;
   ops.max_level = kPreemptLevelBlock;
-  if (version >= 102 && next.clEnqueueBarrierWithWaitList != nullptr) ops.append_gate = AppendGate;
-  ops.open_gate = OpenGate;
+  ops.gating = kGatingCallerWaits;
+  if (version >= 102 && next.clEnqueueBarrierWithWaitList != nullptr) {
+    ops.gating = kGatingHostGates;
+    ops.append_gate = AppendGate;
+    ops.open_gate = OpenGate;
+  }
   if (version >= 102 && next.clEnqueueMarkerWithWaitList != nullptr) {
     ops.append_marker = AppendMarker;
   } else if (version >= 101) {

@@ -26,6 +26,7 @@ XHwQueueOps MakeOps(XPreemptLevel max_level) {
   ops.size = sizeof ops;
   ops.platform = kPlatformSoft;
   ops.max_level = max_level;
+  ops.gating = kGatingHostGates;
   ops.append_gate = [](void* hwq, uint64_t* gate) {
     return Queue(hwq).device->AppendGate(Queue(hwq), gate) ? kXSchedSuccess : kXSchedErrorUnknown;
   };

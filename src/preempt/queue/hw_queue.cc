@@ -31,6 +31,18 @@ Ops CopyOps(const Ops* ops) {
   return copy;
 }
 
+bool HasWhatItsGatingNeeds(const XHwQueueOps& ops) {
+  switch (ops.gating) {
+    case kGatingCallerWaits:
+      return true;
+    case kGatingHostGates:
+      return ops.append_gate != nullptr && ops.open_gate != nullptr && ops.append_marker != nullptr;
+    case kGatingDeviceGates:
+      return ops.append_device_gate != nullptr && ops.append_progress != nullptr;
+  }
+  return false;
+}
+
 }  // namespace
 
 HwQueueTable& HwQueues() { return *hw_queues; }
@@ -77,6 +89,8 @@ using xsched::preempt::Ref;
 XResult HwQueueRegister(const XHwQueueOps* ops, void* impl, const XHwQueueInfo* info, HwQueueHandle* out) {
   using namespace xsched::preempt;
   if (ops == nullptr || info == nullptr || out == nullptr || info->key == 0) return kXSchedErrorInvalidValue;
+  const XHwQueueOps known_ops = CopyOps(ops);
+  if (!HasWhatItsGatingNeeds(known_ops)) return kXSchedErrorInvalidValue;
   const uint64_t map_key = MapKey(ops->platform, info->key);
   Ref<HwQueue> queue = Ref<HwQueue>::Adopt(new (std::nothrow) HwQueue);
   if (!queue) return kXSchedErrorUnknown;
@@ -85,7 +99,7 @@ XResult HwQueueRegister(const XHwQueueOps* ops, void* impl, const XHwQueueInfo* 
   queue->key = info->key;
   queue->context = info->context;
   snprintf(queue->device_name, sizeof queue->device_name, "%s", info->device_name ? info->device_name : "");
-  queue->ops = CopyOps(ops);
+  queue->ops = known_ops;
   // Until it is registered, `impl` is the caller's.
   auto destroy = std::exchange(queue->ops.destroy, nullptr);
   xsched::MutexLock lock(registry);

@@ -38,6 +38,27 @@ TEST(HwQueueRegistry, a_key_is_registered_once) {
   EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), 0u);
 }
 
+TEST(HwQueueRegistry, a_queue_without_what_its_gating_needs_is_refused) {
+  XHwQueueOps ops{};
+  ops.size = sizeof ops;
+  ops.platform = kPlatformOpenCL;
+  XHwQueueInfo info{};
+  info.key = kKey;
+  HwQueueHandle handle = 0;
+  for (XGating gating : {kGatingHostGates, kGatingDeviceGates, static_cast<XGating>(3)}) {
+    ops.gating = gating;
+    EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedErrorInvalidValue) << gating;
+  }
+  EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), 0u);
+  ops.gating = kGatingHostGates;
+  ops.append_gate = [](void*, uint64_t*) { return kXSchedSuccess; };
+  ops.open_gate = [](void*, uint64_t) {};
+  EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedErrorInvalidValue) << "no markers";
+  ops.append_marker = [](void*, uint64_t) { return kXSchedSuccess; };
+  EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedSuccess);
+  EXPECT_EQ(UnregisterHwQueue(handle), kXSchedSuccess);
+}
+
 TEST(HwQueueRegistry, a_queue_in_use_outlives_its_handle) {
   std::atomic<int> destroyed{0};
   HwQueueHandle handle = 0;

@@ -65,7 +65,7 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
     WaitBefore(number);
     return number;
   }
-  if (hwq_->ops.append_gate == nullptr) {
+  if (hwq_->ops.gating == kGatingCallerWaits) {
     if ((flags & ipc::kFlagGated) != 0 || suspended()) WaitUntilMayLaunch(number);
     return number;
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ipc/control_access.h"
 #include "preempt/queue/xqueue.h"
 #include "preempt/queue/xqueue_table.h"
 #include "preempt/scheduling/agent.h"
@@ -34,7 +35,7 @@ void XQueue::InlineGateBefore(uint64_t number, uint32_t flags) {
   now.time = MonotonicClock::now();
   if (!inline_gates_.GateBefore(number, now)) return;
   const XControlWords words = Words(now.pausable);
-  if (hwq_->ops.append_inline_gate(hwq_->impl, &words, number - 1) == kXSchedSuccess) {
+  if (hwq_->ops.append_device_gate(hwq_->impl, &words, number - 1) == kXSchedSuccess) {
     inline_gates_.Reported(number - 1);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
@@ -97,7 +98,7 @@ bool XQueue::TellDevice() {
   MutexLock lock(level_mutex_);
   const bool forced = ForcedOpen();
   const bool lifted = forced || (GatesInLine() && XQueueTable::suspensions_lifted());
-  block_->open.store(forced || !Agent::Get().scheduled() ? 1 : 0, std::memory_order_seq_cst);
+  ipc::ForceOpen(*block_, forced || !Agent::Get().scheduled());
   block_->pause.store(suspended() && !lifted ? 1 : 0, std::memory_order_seq_cst);
   if (!StopsProcess()) return true;
   const bool stop = !lifted && WantsHardStop();

@@ -102,7 +102,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   queue->pausable_.store(false, std::memory_order_relaxed);
   queue->self_gated_.store(false, std::memory_order_relaxed);
   queue->hwq_ = hwq;
-  queue->gates_in_line_.store(hwq->ops.append_inline_gate != nullptr, std::memory_order_relaxed);
+  queue->gates_in_line_.store(hwq->ops.gating == kGatingDeviceGates, std::memory_order_relaxed);
   queue->let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
   queue->block_ = Agent::Get().ResetBlock(queue->index_);
   queue->suspended_.store(false, std::memory_order_relaxed);

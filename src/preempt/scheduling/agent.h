@@ -91,6 +91,7 @@ class Agent {
   bool DescriptorsAreOurs() const;
   TimePoint Tick(TimePoint now);
   TimePoint TickServer(TimePoint now);
+  TimePoint TickLocal(TimePoint now);
   template <typename Visit>
   static void ForEachQueue(Visit&& visit);
 
@@ -114,6 +115,7 @@ class Agent {
   bool started_ = false;
   bool thread_running_ = false;
   TimePoint watch_until_{};
+  bool shared_ = false;  // a server has been given the segment: from then on it may write there at any time
   bool give_back_ = false;  // has been asked for since the thread last looked
   XSchedulerType type_ = kSchedulerAppManaged;
   ServerLink server_;

@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "hal/contract.h"
 #include "ipc/client.h"
+#include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "preempt/api/launch.h"
 #include "xsched/soft/hal.h"
@@ -64,8 +65,7 @@ class Peer {
   }
   // Writes into the control block of queue `index`, as a scheduler does.
   void SetGate(uint32_t index, uint16_t gate, uint32_t flags) {
-    segment_->blocks[index].flags.store(flags, std::memory_order_release);
-    segment_->blocks[index].gate.store(gate, std::memory_order_release);
+    ipc::WriteWords(segment_->blocks[index], {gate, flags});
   }
   void Hold(uint32_t index) { SetGate(index, ipc::kGateHold, ipc::kFlagTracked | ipc::kFlagGated); }
   void Query(uint32_t index) {
@@ -362,6 +362,52 @@ TEST_F(ServerLinkTest, agents_of_one_job_say_the_same_number) {
   EXPECT_NE(job_of("training-2"), first);
 }
 
+// ---- a scheduler of the process's own, after a server that still writes ----
+
+TEST_F(ServerLinkTest, what_a_left_server_writes_late_holds_nobody_under_the_local_scheduler) {
+  Peer server = AcceptFirst();
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  Launch();
+  Until([&] { return Finished() == 1; });
+  // Longer than the agent watches because something was taken.
+  usleep(1'300'000);
+  uint64_t launched = 1;
+  for (const uint32_t flags : {ipc::kFlagTracked | ipc::kFlagGated, 0u}) {
+    server.SetGate(created->index, ipc::kGateHold, flags);
+    Launch();
+    ++launched;
+    const Duration took =
+        Until([&] { return Finished() == launched && server.block(created->index).gate == ipc::kGateRun; });
+    EXPECT_LT(took, milliseconds(250)) << "flags " << flags;
+    EXPECT_EQ(server.block(created->index).flags, 0u);
+  }
+}
+
+TEST_F(ServerLinkTest, what_a_left_server_writes_late_opens_nothing_that_the_local_scheduler_holds) {
+  HwQueueHandle urgent_hwq = 0;
+  XQueueHandle urgent = 0;
+  ASSERT_EQ(SoftQueueCreate(&urgent_hwq, 5, kPreemptLevelBlock), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&urgent, urgent_hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+  ASSERT_EQ(XHintPriority(urgent, 5), kXSchedSuccess);
+  Peer server = AcceptFirst();
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  ASSERT_EQ(created->handle, queue_);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(SoftLaunch(urgent_hwq, 1000, nullptr, nullptr), kXSchedSuccess);
+  Launch();
+  const auto held = [&] { return server.block(created->index).gate == ipc::kGateHold; };
+  Until(held);
+  ASSERT_TRUE(held());
+  server.SetGate(created->index, ipc::kGateRun, 0);
+  EXPECT_LT(Until(held), milliseconds(250));
+  ASSERT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+  XQueueDestroy(urgent);
+  HwQueueDestroy(urgent_hwq);
+}
+
 // ---- nothing waits for a driver ----
 
 // A hardware queue whose driver answers questions when it is let go, and not before.
@@ -372,7 +418,8 @@ class SilentDriver {
     ops.size = sizeof ops;
     ops.platform = kPlatformCUDA;
     ops.max_level = kPreemptLevelDeactivate;
-    ops.append_inline_gate = [](void*, const XControlWords*, uint64_t) { return kXSchedSuccess; };
+    ops.gating = kGatingDeviceGates;
+    ops.append_device_gate = [](void*, const XControlWords*, uint64_t) { return kXSchedSuccess; };
     ops.append_progress = [](void* self, const XControlWords*, uint64_t) {
       return Of(self).takes_reports ? kXSchedSuccess : kXSchedErrorHardware;
     };

@@ -60,7 +60,7 @@ struct QueueView {
   TimePoint ready_since;
   bool running;                // the last decision let it run
   TimePoint running_since;     // valid while `running`
-  Duration service;            // device time received since it was created
+  Duration service;            // device time received by decisions of a policy since it was created
   bool newly_ready;            // it was not here at the last decision, or had other hints
   PolicyState* state;          // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process

@@ -118,6 +118,8 @@ class Scheduler {
   // happens).
   TimePoint Decide(TimePoint now, ControlSink& sink);
 
+  // What was last reported of the queue (ControlSink::SetControl). Of an unknown one: that it runs.
+  Control GetControl(QueueId id) const;
   std::optional<QueueStats> Stats(QueueId id, TimePoint now) const;
 
  private:

@@ -1,7 +1,5 @@
 #include "shim/hip/devices.h"
 
-#include "shim/hip/streams.h"
-
 namespace xsched::hip {
 namespace {
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "hip/wrappers.h"
+#include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 
@@ -75,6 +76,10 @@ void AddressLookup::Finish(hipError_t result, const char* symbol, void** address
 namespace xsched::shim {
 
 using namespace xsched::hip;
+
+static_assert(kFunctionCount <= CallSites::kQuestions, "passing through is remembered per function");
+
+const char* FunctionName(int function) { return kFunctionNames[function]; }
 
 Lookup LookUp(void* handle, const char* name, void* caller) {
   constexpr Lookup kNotOurs{};
