@@ -14,8 +14,8 @@ constexpr struct {
   bool HintsRead::*read;
   const char* name;
 } kHints[] = {
-    {&HintsRead::priority, "priority"}, {&HintsRead::utilization, "utilization"},
-    {&HintsRead::deadline, "deadline"}, {&HintsRead::laxity, "laxity"},
+    {&HintsRead::priority, "priority"},   {&HintsRead::utilization, "utilization"},
+    {&HintsRead::deadline, "deadline"},   {&HintsRead::laxity, "laxity"},
     {&HintsRead::timeslice, "timeslice"},
 };
 
