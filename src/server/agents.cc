@@ -64,8 +64,11 @@ bool Server::HandleHello(Connection& connection, ipc::Packet& packet, TimePoint 
       connection.job = job;
     }
   }
-  connection.role = hello.role;
   connection.name = CleanText(hello.name, sizeof hello.name);
+  // Together: what fails from here on must not leave it counted as one that has not said hello.
+  connection.role = hello.role;
+  --stranger_count_;
+  --usage_.at(connection.peer.uid).strangers;
   ipc::Welcome welcome{};
   welcome.major = ipc::kMajor;
   welcome.minor = ipc::kMinor;

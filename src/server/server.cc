@@ -238,10 +238,8 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
 
 bool Server::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now) {
   if (!connection.role) {
-    if (!HandleHello(connection, packet, now)) return false;
-    --stranger_count_;
-    --usage_[connection.peer.uid].strangers;
-    return !connection.bell || Watch(connection.bell.get(), EPOLLIN | EPOLLET, connection.id << 2 | kBell);
+    return HandleHello(connection, packet, now) &&
+           (!connection.bell || Watch(connection.bell.get(), EPOLLIN | EPOLLET, connection.id << 2 | kBell));
   }
   if (packet.fd_count != 0) return false;
   return *connection.role == ipc::Role::kAgent ? HandleAgentMessage(connection, packet, now)
