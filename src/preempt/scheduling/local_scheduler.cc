@@ -3,7 +3,7 @@
 #include <new>
 
 #include "ipc/segment.h"
-#include "preempt/queue/xqueue.h"
+#include "preempt/queue/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
@@ -48,7 +48,7 @@ TimePoint LocalScheduler::Decide(TimePoint now) {
 }
 
 void LocalScheduler::Observe(uint32_t index, TimePoint now) {
-  XQueueHandle handle = XQueueHandleAt(index);
+  XQueueHandle handle = queues_.HandleAt(index);
   if (handle == 0) return;
   ipc::ControlBlock& block = segment_->blocks[index];
   // `retired` first: it follows `submitted`, so the pair never shows more retired than submitted.
@@ -61,7 +61,7 @@ void LocalScheduler::Observe(uint32_t index, TimePoint now) {
   for (const ipc::DependencySlot& slot : segment_->depends[index]) {
     uint64_t until = slot.until.load(std::memory_order_acquire);
     uint32_t owner = slot.queue.load(std::memory_order_relaxed);
-    XQueueHandle owner_handle = until != 0 && owner < ipc::kMaxQueues ? XQueueHandleAt(owner) : 0;
+    XQueueHandle owner_handle = until != 0 && owner < ipc::kMaxQueues ? queues_.HandleAt(owner) : 0;
     if (owner_handle != 0 && ipc::MeansQueue(slot, owner_handle))
       dependencies[count++] = {sched::QueueId{owner_handle}, until};
   }
