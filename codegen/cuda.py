@@ -25,7 +25,8 @@ from c_headers import Function, HeaderReader
 from c_text import address, arguments, generated_by, run, signature, write_names
 from coverage import Coverage
 from registry import Registry, RegistryError
-from roles import Roles, check_streams
+from roles import check_streams
+from scopes import Scopes
 
 GENERATED = generated_by("cuda")
 
@@ -123,31 +124,25 @@ def write_functions_cc(exports):
 {write_names("cuda", [e.function for e in exports])}"""
 
 
-def write_wrapper(registry, roles, export, entry, index):
-    kind = registry.kinds[entry.kind]
+def write_wrapper(scopes, export, entry, index):
     function = export.function
-    takes = ", ".join(roles.of(role, export, entry) for role in kind.get("takes", []))
-    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
-    scope = f"{kind['scope']} scope({takes});" if takes else f"{kind['scope']} scope;"
-    if "kSelf" in takes:
-        scope = f"constexpr int kSelf = {index};\n  {scope}"
+    lines = [f"Call call({index}, __builtin_return_address(0));",
+             f"auto next = call.next().{function.name};",
+             "if (next == nullptr) [[unlikely]] return CUDA_ERROR_NOT_FOUND;",
+             *scopes.write(export, entry, f"next({arguments(function)})")]
+    body = "\n".join("  " + line for line in lines)
     return f"""// {entry.kind}, {export.version}
 XSCHED_EXPORT {function.result} {function.name}({signature(function)}) {{
-  const Functions& next = Driver();
-  if (next.{function.name} == nullptr) [[unlikely]] return CUDA_ERROR_NOT_FOUND;
-  {scope}
-  CUresult result = next.{function.name}({arguments(function)});
-  scope.Finish(result{gives});
-  return result;
+{body}
 }}
 """
 
 
 def write_wrappers_cc(registry, functions, wrapped, untouched):
-    roles = Roles(registry)
+    scopes = Scopes(registry, "CUDA_SUCCESS")
     index = {e.name: i for i, e in enumerate(functions)}
     entries = {e.name: entry for e, entry in wrapped}
-    wrappers = "\n".join(write_wrapper(registry, roles, e, entry, index[e.name]) for e, entry in wrapped)
+    wrappers = "\n".join(write_wrapper(scopes, e, entry, index[e.name]) for e, entry in wrapped)
     rows = "\n".join(f"    {address(f'::{e.name}') if e.name in entries else 'nullptr'}," for e in functions)
     passing = "\n".join(f'    "{symbol}",' for symbol in untouched)
     by_version = sorted((e for e, _ in wrapped), key=lambda e: (e.symbol, e.per_thread, e.version))
@@ -158,8 +153,9 @@ def write_wrappers_cc(registry, functions, wrapped, untouched):
 #include "shim/cuda/code.h"
 #include "shim/cuda/commands.h"
 #include "shim/cuda/contexts.h"
-#include "shim/cuda/driver.h"
+#include "shim/cuda/events.h"
 #include "shim/cuda/lookup.h"
+#include "shim/cuda/streams.h"
 
 using namespace xsched::cuda;
 

@@ -31,13 +31,14 @@ from coverage import Coverage
 from hip_headers import differing_signatures, read_headers
 from registry import Registry, RegistryError
 from roles import Roles, check_streams
+from scopes import Scopes
 
 GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
 
-# As many copies of the runtime have ways in of their own: shim/hip/copies.h.
-COPIES = 8
+# As many runtime instances have ways in of their own: shim/hip/instances.h.
+INSTANCES = 8
 
-# What a function returns, and what it returns where a copy of the runtime has none such.
+# What a function returns, and what it returns where a runtime instance has none such.
 RESULTS = {"hipError_t": " kNoSuchFunction", "int": " -1", "const char*": " nullptr", "void": ""}
 
 
@@ -110,7 +111,7 @@ def write_types(types):
 
 def write_functions_h(registry, exports):
     members = "\n".join(f"  {e.function.result} (*{e.name})({signature(e.function)});" for e in exports)
-    return f"""{GENERATED}// The functions of one copy of the HIP runtime that XSched wraps; null: it has none such.
+    return f"""{GENERATED}// The functions of one runtime instance that XSched wraps; null: it has none such.
 #pragma once
 
 #include "hal/hip/hip_abi.h"
@@ -141,13 +142,13 @@ def write_functions_cc(exports):
 
 
 class Handles:
-    """What a call goes by to the copy of the runtime that made what it is about."""
+    """What a call goes by to the runtime instance that made what it is about."""
 
     def __init__(self, registry):
         self._types, self._code, self._not_new = (registry.handles[key] for key in ("types", "code", "not_new"))
 
     def used(self, export, entry):
-        """Expressions, of which the first that a copy is known for decides."""
+        """Expressions, of which the first that an instance is known for decides."""
         found = defaultdict(list)
         for p in export.function.parameters:
             if p.type in self._types:
@@ -165,44 +166,24 @@ class Handles:
                 if p.type.endswith("*") and p.type[:-1] in self._types and p.name not in self._not_new]
 
 
-def write_wrapper(registry, roles, handles, index, export, entry):
-    kind = registry.kinds[entry.kind]
+def write_wrapper(scopes, handles, index, export, entry):
     function = export.function
     # The program's own parameters stay where they are.
     parameters = ", ".join([p.declaration for p in function.parameters] + ["Target target", "const void* site"])
-    uses, new = handles.used(export, entry), handles.new(export)
-    ends = entry.details.get("ends")
+    uses, ends = handles.used(export, entry), entry.details.get("ends")
     lines = [f"Call call(target, {index}, site);"]
     lines += [f"call.Uses({', '.join(uses)});"] if uses else []
     lines += [f"auto next = call.next().{export.name};",
               f"if (next == nullptr) [[unlikely]] next = call.exported().{export.name};",
               f"if (next == nullptr) return{RESULTS[function.result]};"]
-    passed_on = f"next({arguments(function)})"
-    if "scope" not in kind and not new and not ends:
-        lines += [f"return {passed_on};"]
-    else:
-        lines += [f"if (!call.is_the_programs()) return {passed_on};"]
-        lines += [f"call.Ends({ends});"] if ends else []
-        lines += write_scope(kind, roles, export, entry, passed_on)
-        lines += [f"if (result == hipSuccess) call.Made({name});" for name in new]
-        lines += ["return result;"] if function.result != "void" else []
+    lines += scopes.write(export, entry, f"next({arguments(function)})", [f"call.Ends({ends});"] if ends else [],
+                          [f"call.Made({name});" for name in handles.new(export)])
     body = "\n".join("  " + line for line in lines)
     return f"""// {entry.kind}, since {export.since}
 [[gnu::noinline]] {function.result} On_{export.name}({parameters}) {{
 {body}
 }}
 """
-
-
-def write_scope(kind, roles, export, entry, passed_on):
-    returns_nothing = export.function.result == "void"
-    call = [f"{passed_on};" if returns_nothing else f"{export.function.result} result = {passed_on};"]
-    if "scope" not in kind:
-        return call
-    takes = "".join(", " + roles.of(role, export, entry) for role in kind.get("takes", []))
-    gives = "".join(", " + roles.of(role, export, entry) for role in kind.get("gives", []))
-    result = "hipSuccess" if returns_nothing else "result"
-    return [f"{kind['scope']} scope(call{takes});"] + call + [f"scope.Finish({result}{gives});"]
 
 
 def write_way(export, target, static):
@@ -219,15 +200,15 @@ def write_export(export):
 
 
 def write_row(export):
-    ways = "".join(f"\n      {address(f'Way<{i}>::{export.name}')}," for i in range(COPIES))
+    ways = "".join(f"\n      {address(f'Way<{i}>::{export.name}')}," for i in range(INSTANCES))
     return f"    {{{address(f'::{export.name}')}, {{{ways}}}}},"
 
 
 def write_wrappers_cc(registry, wrapped, table):
-    roles, handles = Roles(registry), Handles(registry)
+    scopes, handles = Scopes(registry, "hipSuccess"), Handles(registry)
     index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
-    wrappers = "\n".join(write_wrapper(registry, roles, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
-    ways = "\n".join(write_way(e, "ByPointer(copies[kCopy])", "static ") for e, _ in wrapped)
+    wrappers = "\n".join(write_wrapper(scopes, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
+    ways = "\n".join(write_way(e, "ByPointer(instances[kInstance])", "static ") for e, _ in wrapped)
     exports = "\n".join(write_export(e) for e, _ in wrapped)
     rows = "\n".join(write_row(e) for e, _ in wrapped)
     patched = {e.symbol for e, entry in wrapped if entry.kind != "lookup"}
@@ -238,17 +219,18 @@ def write_wrappers_cc(registry, wrapped, table):
 #include "shim/hip/devices.h"
 #include "shim/hip/events.h"
 #include "shim/hip/lookup.h"
+#include "shim/hip/streams.h"
 
 namespace xsched::hip {{
 
-static_assert(kMaxCopies == {COPIES});
+static_assert(kMaxInstances == {INSTANCES});
 
 // ---- the wrappers ----
 
 {wrappers}
-// ---- the ways in: by a pointer, one set per copy of the runtime … ----
+// ---- the ways in: by a pointer, one set per runtime instance … ----
 
-template <int kCopy>
+template <int kInstance>
 struct Way {{
 {ways}
 }};
@@ -284,13 +266,13 @@ def write_wrappers_h(table):
     return f"""{GENERATED}#pragma once
 
 #include "hip/functions.h"
-#include "shim/hip/copies.h"
+#include "shim/hip/instances.h"
 
 namespace xsched::hip {{
 
 struct Wrapper {{
   void* exported;
-  void* by_pointer[kMaxCopies];
+  void* by_pointer[kMaxInstances];
 }};
 
 // In the order of kFunctionNames.

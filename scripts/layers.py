@@ -29,13 +29,15 @@ MAY_INCLUDE = {
     "shim/hip": ["base", "preempt/api", "preempt/queue", "shim/common", "hal/hip"],
     "shim/opencl": ["base", "preempt/api", "shim/common", "hal/opencl"],
     "server": CORE,
-    "cli": CORE + ["server/options.h"],
+    "cli": CORE + ["server/options.h", "server/policy_names.h"],
 }
 # What tests of a folder may use beside it.
 TESTS_MAY_INCLUDE = {
     "sched/core": ["sched/testing"],
     "sched/testing": ["sched/core", "base"],
-    "sched/sim": ["sched/policy", "sched/testing"],
+    "sched/policy": ["sched/testing"],
+    "sched/sim": ["sched/testing"],
+    "ipc": ["sched/core"],
     "preempt": ["xsched"],
     "hal/hip": ["shim/hip"],
     "cli": ["server"],

@@ -1,6 +1,6 @@
 /* Hints: what a program tells the policy, and which scheduler it uses.
  *
- * Thread-safe. Hints are kept whatever the policy, and used by those that know them; they survive a change of policy and of
+ * Thread-safe. A queue keeps all of its hints, and each policy uses those that it knows. They survive a change of policy and of
  * server. Out-of-range values yield kXSchedErrorInvalidValue, unknown handles kXSchedErrorNotFound.
  */
 #ifndef XSCHED_HINT_H_
@@ -12,30 +12,31 @@
 extern "C" {
 #endif
 
-/* Chooses who schedules this process's queues from now on. `policy` counts for kSchedulerLocal only.
+/* Chooses the scheduler of this process's queues from now on. `policy` is used with kSchedulerLocal only.
  * Before the first call XSCHED_SCHEDULER and XSCHED_POLICY decide; without them the program manages its queues itself.
- * Errors: kXSchedErrorNotSupported: no such policy in this build; kXSchedErrorNotFound (kSchedulerGlobal): no server is
- * there now; the process runs unscheduled until one is. */
+ * Errors: kXSchedErrorNotSupported: this build has no such policy; kXSchedErrorNotFound (kSchedulerGlobal): no server answers
+ * now; the process runs unscheduled until one does. */
 XSCHED_API XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 /* PRIORITY_MIN … PRIORITY_MAX, or PRIORITY_NO_EXECUTE. Policy HPF. */
 XSCHED_API XResult XHintPriority(XQueueHandle xq, Priority prio);
 
-/* Percent, 0 … 100: the queue's share relative to the others' figures. Policy UP. */
+/* Percent, 0 … 100: the queue's share, relative to the values of the other queues. Policy UP. */
 XSCHED_API XResult XHintUtilization(XQueueHandle xq, Utilization util);
 
-/* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that have one (UP), for all queues. With
- * kSchedulerGlobal the server takes it from root, its own user and its admin group, and ignores it from others.
+/* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one (UP), for all queues. With
+ * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
  * Errors: kXSchedErrorNotFound: no scheduler. */
 XSCHED_API XResult XHintTimeslice(Timeslice ts_us);
 
-/* The queue may be delayed by `lax_us` microseconds (or NO_LAXITY); until then it has `lax_prio`, after that `crit_prio`. */
+/* The queue may be delayed by `lax_us` microseconds (or NO_LAXITY). Until then its priority is `lax_prio`, after that
+ * `crit_prio`. */
 XSCHED_API XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio);
 
 /* The queue's work should be done `ddl_us` microseconds after it became ready (or NO_DEADLINE). */
 XSCHED_API XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
 
-/* How many queues run at a time under K-EDF. kXSchedErrorNotSupported: this build has no such policy. */
+/* Sets how many queues run at a time with policy K-EDF. kXSchedErrorNotSupported: this build has no such policy. */
 XSCHED_API XResult XHintKDeadline(size_t k);
 
 #ifdef __cplusplus

@@ -18,11 +18,11 @@
 extern "C" {
 #endif
 
-/* A device: (XDeviceType << 32) | XDeviceId. An instance of a GPU that is divided (MIG) has its own number above bit 40. */
+/* A device: (XDeviceType << 32) | XDeviceId. Each instance of a divided GPU (MIG) has its own number above bit 40. */
 typedef uint64_t XDevice;
-/* A device within its type; the PCI address where it has one, so that all processes agree on it. */
+/* A device within its type. It is the PCI address where there is one, so that all processes use the same number. */
 typedef uint32_t XDeviceId;
-/* Handles are checked: a stale or made-up one yields kXSchedErrorNotFound. 0 is never a handle. */
+/* Handles are checked: a stale or invalid one yields kXSchedErrorNotFound. 0 is never a valid handle. */
 typedef uint64_t XQueueHandle;
 typedef uint64_t HwQueueHandle;
 typedef uint64_t HwCommandHandle;
@@ -32,9 +32,9 @@ typedef enum {
   kXSchedErrorHardware = 1,     /* the driver reported an error */
   kXSchedErrorInvalidValue = 2, /* an argument is out of its range or null */
   kXSchedErrorNotFound = 3,     /* no such queue, command or library */
-  kXSchedErrorNotAllowed = 4,   /* not in this state, or not by this user */
+  kXSchedErrorNotAllowed = 4,   /* not allowed in this state, or for this user */
   kXSchedErrorNotSupported = 5, /* the platform cannot do this (a preemption level, say) */
-  kXSchedErrorBadResponse = 6,  /* the server answered with something unexpected */
+  kXSchedErrorBadResponse = 6,  /* the server sent an unexpected answer */
   kXSchedErrorUnknown = 999,
 } XResult;
 
@@ -62,8 +62,8 @@ typedef enum {
 typedef enum {
   kPreemptLevelUnknown = 0,
   kPreemptLevelBlock = 1,      /* commands not yet launched are held back */
-  kPreemptLevelDeactivate = 2, /* commands launched but not started are held, too */
-  kPreemptLevelInterrupt = 3,  /* the running command is stopped and later goes on where it stopped */
+  kPreemptLevelDeactivate = 2, /* commands that are launched but not started are held as well */
+  kPreemptLevelInterrupt = 3,  /* the running command is stopped, and later continues where it stopped */
   kPreemptLevelMax,
 } XPreemptLevel;
 
@@ -128,7 +128,7 @@ typedef enum {
   kPolicyMax,
 } XPolicyType;
 
-/* Launches a command on the hardware queue; called on a thread of XSched's. */
+/* Launches a command on the hardware queue. Called on a thread of XSched. */
 typedef XResult (*LaunchCallback)(HwQueueHandle, void *);
 
 /* Bigger is more urgent. */

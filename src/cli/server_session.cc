@@ -16,10 +16,10 @@ ServerSession::ServerSession() {
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
   if (!connection) {
     if (connection.error().errnum() == EACCES) {
-      throw CommandError(kExitNotPermitted,
-                         fmt::format("the server at {} is not for this user (its socket's mode and group say "
-                                     "for whom it is)",
-                                     path_));
+      throw CommandError(
+          kExitNotPermitted,
+          fmt::format("permission denied by the server at {}: check the mode and group of its socket",
+                      path_));
     }
     throw CommandError(kExitNoServer, fmt::format("{} (start one with xserver, or a program with xsched run)",
                                                   connection.error().text()));

@@ -1,6 +1,6 @@
 // The memory that a client, its device and the scheduler share: one segment per client process, one control
 // block per queue in it. This file is the binary contract between processes; change it only by the rules
-// below.
+// below. Who writes and reads it, and in which order, is in control_access.h.
 //
 // The client makes the segment as a memfd, seals it against shrinking and growing, and hands it to the server
 // with its hello (messages.h). The server trusts nothing in it: it reads each word once, keeps copies of all
@@ -13,7 +13,7 @@
 //   ControlBlock:
 //     line 0   [scheduler]  gate     flags  query
 //              [client]        open
-//     line 1   [client]     submitted  retired  passed  pause
+//     line 1   [client]     submitted  retired  passed  pause  moved
 //
 // Devices that read host memory wait at a gate by themselves: gate and open are the halves of one word, and
 // the device goes on while either is set (kDeviceGateMask); then, where the program suspends the queue by
@@ -25,7 +25,8 @@
 // twice. A gate word closed and reopened faster than a device polls it may not be seen as open: never pulse
 // it.
 //
-// Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only.
+// Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only. A
+// word that is new is 0 in segments of older clients, and means nothing new then: so it is with `moved`.
 #pragma once
 
 #include <atomic>
@@ -61,15 +62,6 @@ struct DependencySlot {
   std::atomic<uint32_t> generation;  // of the other queue's handle
 };
 
-// Of an XQueueHandle: which of the queues that have had its block it names. Never 0 for a handle.
-constexpr uint32_t HandleGeneration(uint64_t handle) { return static_cast<uint32_t>(handle >> 24); }
-
-// Does the slot mean the queue with `handle` (0: not known), which has the block now?
-inline bool MeansQueue(const DependencySlot& slot, uint64_t handle) {
-  const uint32_t generation = slot.generation.load(std::memory_order_relaxed);
-  return generation == 0 || handle == 0 || generation == HandleGeneration(handle);
-}
-
 struct alignas(128) ControlBlock {
   // Written by the scheduler, but for `open`.
   alignas(64) std::atomic<uint16_t> gate;
@@ -82,6 +74,7 @@ struct alignas(128) ControlBlock {
   std::atomic<uint64_t> retired;                // of these, known to have finished, in order
   std::atomic<uint64_t> passed;  // the last gate that the device went through stood behind these
   std::atomic<uint32_t> pause;   // 1: the program suspended the queue
+  std::atomic<uint32_t> moved;   // counts up: commands have retired that report nothing
 };
 
 // Dependencies are rare: they live beside the blocks, so that a block stays two lines.
@@ -103,6 +96,7 @@ inline constexpr size_t kSegmentSize = (sizeof(Segment) + 4095) / 4096 * 4096;
 
 static_assert(sizeof(ControlBlock) == 128);
 static_assert(offsetof(ControlBlock, submitted) == 64);
+static_assert(offsetof(ControlBlock, moved) == 92);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);

@@ -146,9 +146,7 @@ bool Server::CreateQueue(Connection& connection, const ipc::QueueCreated& messag
   if (!IsValid(message.hints) || connection.queues.contains(message.index)) return false;
   if (connection.refused[message.index]) return false;
   // The block may have had another queue before: begin from what is taken for granted.
-  ipc::ControlBlock& block = connection.segment->blocks[message.index];
-  block.flags.store(0, std::memory_order_relaxed);
-  block.gate.store(ipc::kGateRun, std::memory_order_release);
+  ipc::WriteWords(connection.segment->blocks[message.index], ipc::kOpenWords);
   Usage& usage = usage_[connection.peer.uid];
   if (usage.queues >= kMaxQueuesOfUser) return RefuseQueue(connection, message.index, usage);
   // Where memory ends, nothing below may be half done. A decision cannot be left in its middle at all.
@@ -202,7 +200,7 @@ bool Server::DestroyQueue(Connection& connection, uint32_t index, TimePoint now)
 }
 
 void Server::ForgetQueue(const Queue& queue, TimePoint now) {
-  held_ -= queue.held;
+  held_ -= queue.words.held();
   --usage_[queue.connection->peer.uid].queues;
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
@@ -218,24 +216,20 @@ void Server::ReadDoorbell(Connection& connection, TimePoint now) {
 }
 
 void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
-  ipc::Segment& segment = *connection.segment.get();
-  ipc::ControlBlock& block = segment.blocks[queue.index];
-  // Each word is read once: it may change under our eyes.
-  uint64_t retired = block.retired.load(std::memory_order_acquire);
-  uint64_t submitted = block.submitted.load(std::memory_order_acquire);
-  scheduler_.Progress(queue.id, submitted, retired, now);
-  queue.submitted = submitted;
+  const ipc::Segment& segment = *connection.segment.get();
+  const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
+  scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
+  scheduler_.Moved(queue.id, progress.moved, now);
+  queue.submitted = progress.submitted;
   RestoreControl(queue);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;
-  for (const ipc::DependencySlot& slot : segment.depends[queue.index]) {
-    uint64_t until = slot.until.load(std::memory_order_acquire);
-    if (until == 0) continue;
-    auto owner = connection.queues.find(slot.queue.load(std::memory_order_relaxed));
-    if (owner != connection.queues.end() && ipc::MeansQueue(slot, owner->second.handle))
-      dependencies[count++] = {owner->second.id, until};
-  }
+  ipc::ForEachWait(segment, queue.index, [&](const ipc::Wait& wait) {
+    auto owner = connection.queues.find(wait.queue);
+    if (owner != connection.queues.end() && ipc::MeansQueue(wait, owner->second.handle))
+      dependencies[count++] = {owner->second.id, wait.until};
+  });
   if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
   queue.has_dependencies = count != 0;
 }
@@ -244,14 +238,8 @@ void Server::Observe(Connection& connection, Queue& queue, TimePoint now) {
 // left it: that must not hold a queue for good. A client that has left us owns its blocks, though.
 void Server::RestoreControl(Queue& queue) {
   ipc::ControlBlock& block = queue.connection->segment->blocks[queue.index];
-  uint16_t gate = queue.held ? ipc::kGateHold : ipc::kGateRun;
-  if (block.gate.load(std::memory_order_relaxed) == gate &&
-      block.flags.load(std::memory_order_relaxed) == queue.flags) {
-    return;
-  }
-  if (queue.connection->HasLeft()) return;
-  block.flags.store(queue.flags, std::memory_order_release);
-  block.gate.store(gate, std::memory_order_release);
+  if (ipc::HasWords(block, queue.words) || queue.connection->HasLeft()) return;
+  ipc::WriteWords(block, queue.words);
   WakeLater(*queue.connection);
 }
 
@@ -265,34 +253,28 @@ void Server::SetControl(sched::QueueId id, const sched::Control& control) {
   if (found == queues_.end()) return;
   Queue& queue = *found->second;
   Connection& connection = *queue.connection;
-  ipc::ControlBlock& block = connection.segment->blocks[queue.index];
-  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0) |
-                   (control.sliced ? ipc::kFlagSliced : 0);
-  uint32_t gate = control.run ? ipc::kGateRun : ipc::kGateHold;
-  bool was_held = queue.held;
-  bool was_tracked = (queue.flags & ipc::kFlagTracked) != 0;
+  const ipc::SchedulerWords words = ipc::WordsOf(control);
   // The client may have written here; what it was told is what counts.
-  block.flags.store(flags, std::memory_order_release);
-  // An agent that is not awake asks nobody whether we live. So it must be, before the first hold: we may hang
-  // right after that (docs/model.md).
-  if (queue.flags == 0 && flags != 0) connection.Send(ipc::Wake{});
-  block.gate.store(gate, std::memory_order_release);
-  queue.held = !control.run;
-  held_ += queue.held;
-  held_ -= was_held;
+  const ipc::SchedulerWords told = std::exchange(queue.words, words);
+  ipc::WriteWords(connection.segment->blocks[queue.index], words, [&] {
+    // An agent that is not awake asks nobody whether we live. So it must be, before the first hold: we may
+    // hang right after that (docs/model.md).
+    if (told.flags == 0 && words.flags != 0) connection.Send(ipc::Wake{});
+  });
+  held_ += words.held();
+  held_ -= told.held();
   // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
   bool agent_acts = (queue.traits & ipc::kTraitGatesInLine) == 0 &&
-                    (control.run || flags != queue.flags || queue.level >= kPreemptLevelDeactivate);
-  queue.flags = flags;
+                    (control.run || words.flags != told.flags || queue.level >= kPreemptLevelDeactivate);
   if (agent_acts) WakeLater(connection);
-  if (control.tracked && !was_tracked) newly_tracked_.push_back(id);
+  if (words.tracked() && !told.tracked()) newly_tracked_.push_back(id);
 }
 
 void Server::Query(sched::QueueId id) {
   auto found = queues_.find(static_cast<uint64_t>(id));
   if (found == queues_.end()) return;
   Queue& queue = *found->second;
-  queue.connection->segment->blocks[queue.index].query.fetch_add(1, std::memory_order_release);
+  ipc::AskProgress(queue.connection->segment->blocks[queue.index]);
   RestoreControl(queue);
   WakeLater(*queue.connection);
 }
@@ -399,11 +381,8 @@ void Server::ObserveNewlyTracked(TimePoint now) {
 
 // The clients would do so themselves when they find us gone: this is sooner.
 void Server::OpenAllGates() {
-  for (auto& [id, queue] : queues_) {
-    ipc::ControlBlock& block = queue->connection->segment->blocks[queue->index];
-    block.flags.store(0, std::memory_order_release);
-    block.gate.store(ipc::kGateRun, std::memory_order_release);
-  }
+  for (auto& [id, queue] : queues_)
+    ipc::WriteWords(queue->connection->segment->blocks[queue->index], ipc::kOpenWords);
 }
 
 }  // namespace xsched::server

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "ipc/client.h"
+#include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "sched/core/types.h"
 #include "server/access.h"
@@ -36,8 +37,7 @@ struct Queue {
   std::string device_name;
   bool absent = false;  // by the program's own word
   bool has_dependencies = false;
-  bool held = false;  // what its client was last told
-  uint32_t flags = 0;
+  ipc::SchedulerWords words;  // what its client was last told
   uint64_t submitted = 0;     // as last read: what grows shows that the process lives
   bool hints_untold = false;  // others have hinted it, and its client does not know yet
   Connection* connection;

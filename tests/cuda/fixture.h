@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "hal/cuda/driver.h"
 #include "hal/cuda/queue.h"
-#include "hal/cuda/runtime.h"
+#include "hal/cuda/stream_key.h"
 #include "preempt/api/launch.h"
-#include "shim/cuda/stream_key.h"
 #include "xsched/xsched.h"
 
 namespace xsched::cuda {
@@ -50,7 +50,7 @@ class CudaProgram : public testing::Test {
   XQueueHandle QueueOf(CUstream stream, uint64_t key) const {
     HwQueueHandle hwq = 0;
     XQueueHandle queue = 0;
-    EXPECT_EQ(CudaQueueRegister(FindRuntime(), context_, stream, key, &hwq), kXSchedErrorNotAllowed);
+    EXPECT_EQ(CudaQueueRegister(FindDriver(), context_, stream, key, &hwq), kXSchedErrorNotAllowed);
     EXPECT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
     return queue;
   }

@@ -135,6 +135,23 @@ def beside_an_urgent_kernel_of_15_s_others_get_a_fair_share(place):
 
 
 @test
+def an_urgent_program_that_had_launched_far_ahead_before_its_rival_came_keeps_its_claim(place):
+    place.start_server()
+    urgent = CudaClient(place, "idle", priority=5, kernel_us=10_000, level3=False)
+    low = CudaClient(place, "idle", kernel_us=1000, level3=False)
+    # Nobody tracks it yet: these report nothing. The stream is not full yet, either.
+    urgent.say("launch 400")
+    wait_until(lambda: urgent.progress() > 0, "it works")
+    low.say("mode continuous")
+    urgent.say("mode ahead")
+    wait_until(lambda: is_held(place, low), "the low one is held")
+    done = gains(low, 2)
+    incidents = [queue["incidents"] for queue in place.queues() if queue["pid"] == urgent.process.pid]
+    check(incidents == [0], f"it is never taken for stalled: {incidents}; the other did {done}")
+    check(done <= 2, f"so the other stays held: {done}")
+
+
+@test
 def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_when_it_does(place):
     place.start_server()
     low = CudaClient(place)

@@ -1,8 +1,9 @@
 /* CUDA streams as hardware queues, with preemption levels 1 to 3.
  *
- * Under XSched's shim (xsched run, LD_PRELOAD) what a program puts on such a stream is scheduled; without one, what it gives
- * to XQueueSubmit. Level 2 needs a device that can wait for host memory (stream memory operations); level 3 needs the shim,
- * and no MPS. Usable with and without the CUDA headers. Thread-safe. Needs libhalcuda and libpreempt.
+ * With XSched's shim (xsched run, LD_PRELOAD) everything that a program launches on such a stream is scheduled; without it,
+ * only what the program passes to XQueueSubmit. Level 2 needs a device that can wait for host memory (stream memory
+ * operations). Level 3 needs the shim, and does not work with MPS. Usable with and without the CUDA headers. Thread-safe.
+ * Needs libhalcuda and libpreempt.
  */
 #ifndef XSCHED_CUDA_HAL_H_
 #define XSCHED_CUDA_HAL_H_
@@ -16,15 +17,16 @@ extern "C" {
 /* As in cuda.h; a cudaStream_t is the same. */
 typedef struct CUstream_st *CUstream;
 
-/* Makes a HwQueue over `stream`, which must live until HwQueueDestroy (under a shim it may be destroyed before). Null or
- * CU_STREAM_LEGACY: the default stream of the current context. The stream's context must be current.
- * XSCHED_CUDA_LIB names the driver library to use if it is not the one that is loaded as libcuda.so.1.
+/* Creates a HwQueue over `stream`, which must live until HwQueueDestroy (with a shim it may be destroyed before). Null or
+ * CU_STREAM_LEGACY: the default stream of the current context. The stream's context must be current. XSCHED_CUDA_LIB is the
+ * path of the driver library, if it is not the one that is loaded as libcuda.so.1.
  * Errors: kXSchedErrorInvalidValue: `hwq` is null, or the stream is CU_STREAM_PER_THREAD (it has a queue per thread, which
- * the shim makes); kXSchedErrorNotAllowed: the stream has a HwQueue, which is then *hwq; kXSchedErrorNotFound: no CUDA driver
- * is loaded; kXSchedErrorHardware: no context is current; kXSchedErrorUnknown: out of memory. */
+ * the shim creates); kXSchedErrorNotAllowed: the stream has a HwQueue already, which is returned in *hwq;
+ * kXSchedErrorNotFound: no CUDA driver is loaded; kXSchedErrorHardware: no context is current; kXSchedErrorUnknown: out of
+ * memory. */
 XSCHED_API XResult CudaQueueCreate(HwQueueHandle *hwq, CUstream stream);
 
-/* The HwQueue of `stream`, made by CudaQueueCreate or by the shim at its first command.
+/* Returns the HwQueue of `stream`, created by CudaQueueCreate, or by the shim at the stream's first command.
  * Errors: kXSchedErrorInvalidValue: `hwq` is null; kXSchedErrorNotFound: it has none. */
 XSCHED_API XResult CudaQueueGet(HwQueueHandle *hwq, CUstream stream);
 

@@ -1,9 +1,9 @@
-/* HIP streams as hardware queues, with preemption level 1; levels 2 and 3 are there for trying out (XSCHED_HIP_LEVEL).
+/* HIP streams as hardware queues, with preemption level 1. Levels 2 and 3 are experimental (XSCHED_HIP_LEVEL).
  *
- * Under XSched's shim (xsched run) what a program puts on such a stream is scheduled; without one, what it gives to
- * XQueueSubmit. HIP has no gates: on a stream that is held a launch waits until the stream may go on, so who suspends a
- * stream and who launches on it are two threads. Usable with and without the HIP headers. Thread-safe. Needs libhalhip and
- * libpreempt.
+ * With XSched's shim (xsched run) everything that a program launches on such a stream is scheduled; without it, only what the
+ * program passes to XQueueSubmit. HIP has no gates: a launch on a held stream waits until the stream may run. So the thread
+ * that suspends a stream must not be the one that launches on it. Usable with and without the HIP headers. Thread-safe.
+ * Needs libhalhip and libpreempt.
  */
 #ifndef XSCHED_HIP_HAL_H_
 #define XSCHED_HIP_HAL_H_
@@ -17,18 +17,18 @@ extern "C" {
 /* As in hip_runtime_api.h. */
 typedef struct ihipStream_t *hipStream_t;
 
-/* Makes a HwQueue over `stream`, which must live until HwQueueDestroy (under a shim it may be destroyed before). A stream of
- * any copy of the runtime (libamdhip64) that the process has loaded will do: that copy is found. Null: the default stream of
- * the current device, of the copy that the caller is linked to; for a caller that is linked to none (Python), of the one
- * that XSCHED_HIP_LIB names, or the first that was loaded. XSCHED_HIP_LIB is the path of a libamdhip64; it is opened only if
- * the process has loaded none. May be called at any time, from any thread.
- * Errors: kXSchedErrorInvalidValue: `hwq` is null, no copy knows the stream, or it is hipStreamPerThread (it has a queue per
- * thread, which the shim makes); kXSchedErrorNotAllowed: the stream has a HwQueue, which is then *hwq;
- * kXSchedErrorNotFound: no HIP runtime is loaded; kXSchedErrorHardware: the runtime does not tell its device;
- * kXSchedErrorUnknown: out of memory. */
+/* Creates a HwQueue over `stream`, which must live until HwQueueDestroy (with a shim it may be destroyed before). The
+ * stream may belong to any runtime instance (libamdhip64) that the process has loaded; XSched finds that instance. Null:
+ * the default stream of the current device, of the runtime instance that the caller is linked to. If the caller is linked
+ * to none (Python), it is the instance that XSCHED_HIP_LIB names, or the first that was loaded. XSCHED_HIP_LIB is the path
+ * of a libamdhip64; XSched opens it only if the process has loaded none. May be called at any time, from any thread.
+ * Errors: kXSchedErrorInvalidValue: `hwq` is null, no runtime instance knows the stream, or it is hipStreamPerThread (it
+ * has a queue per thread, which the shim creates); kXSchedErrorNotAllowed: the stream has a HwQueue already, which is
+ * returned in *hwq; kXSchedErrorNotFound: no HIP runtime is loaded; kXSchedErrorHardware: the runtime does not report the
+ * stream's device; kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult HipQueueCreate(HwQueueHandle *hwq, hipStream_t stream);
 
-/* The HwQueue of `stream`, made by HipQueueCreate or by the shim at its first command.
+/* Returns the HwQueue of `stream`, created by HipQueueCreate, or by the shim at the stream's first command.
  * Errors: kXSchedErrorInvalidValue: `hwq` is null; kXSchedErrorNotFound: it has none. */
 XSCHED_API XResult HipQueueGet(HwQueueHandle *hwq, hipStream_t stream);
 

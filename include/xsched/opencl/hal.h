@@ -1,8 +1,8 @@
 /* OpenCL command queues as hardware queues, with preemption level 1.
  *
- * Under XSched's shim (xsched run, OPENCL_LAYERS or LD_PRELOAD) what a program enqueues on such a queue is scheduled;
- * without one, what it gives to XQueueSubmit. Usable with and without the OpenCL headers. Thread-safe. Needs libhalopencl
- * and libpreempt.
+ * With XSched's shim (xsched run, OPENCL_LAYERS or LD_PRELOAD) everything that a program enqueues on such a queue is scheduled;
+ * without it, only what the program passes to XQueueSubmit. Usable with and without the OpenCL headers. Thread-safe. Needs
+ * libhalopencl and libpreempt.
  */
 #ifndef XSCHED_OPENCL_HAL_H_
 #define XSCHED_OPENCL_HAL_H_
@@ -16,10 +16,10 @@ extern "C" {
 /* As in CL/cl.h. */
 typedef struct _cl_command_queue *cl_command_queue;
 
-/* Makes a HwQueue over `queue`, which must live until HwQueueDestroy (under a shim it may be released before).
- * XSCHED_OPENCL_LIB names the OpenCL library to use if it is not the one that is loaded as libOpenCL.so.1.
- * Errors: kXSchedErrorInvalidValue: null, or no host queue of OpenCL's; kXSchedErrorNotAllowed: the queue has a HwQueue,
- * which is then *hwq; kXSchedErrorNotFound: no OpenCL library; kXSchedErrorUnknown: out of memory. */
+/* Creates a HwQueue over `queue`, which must live until HwQueueDestroy (with a shim it may be released before).
+ * XSCHED_OPENCL_LIB is the path of the OpenCL library, if it is not the one that is loaded as libOpenCL.so.1.
+ * Errors: kXSchedErrorInvalidValue: null, or not an OpenCL host queue; kXSchedErrorNotAllowed: the queue has a HwQueue already,
+ * which is returned in *hwq; kXSchedErrorNotFound: no OpenCL library; kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult OclQueueCreate(HwQueueHandle *hwq, cl_command_queue queue);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 // xsched/cuda/hal.h. The types of cuda.h and of that header are the same.
 #include "xsched/cuda/hal.h"
-#include "hal/cuda/default_stream.h"
+#include "hal/cuda/driver.h"
 #include "hal/cuda/queue.h"
-#include "hal/cuda/runtime.h"
+#include "hal/cuda/stream_key.h"
 #include "preempt/api/launch.h"
 
 using xsched::cuda::Functions;
@@ -25,7 +25,7 @@ uint64_t KeyOf(CUcontext context, CUstream stream) {
 
 XResult CudaQueueCreate(HwQueueHandle* hwq, CUstream stream) {
   if (hwq == nullptr || stream == CU_STREAM_PER_THREAD) return kXSchedErrorInvalidValue;
-  const Functions* next = xsched::cuda::FindRuntime();
+  const Functions* next = xsched::cuda::FindDriver();
   if (next == nullptr) return kXSchedErrorNotFound;
   xsched::preempt::ReentrancyGuard guard;
   CUcontext context = CurrentContext(*next);
@@ -36,7 +36,7 @@ XResult CudaQueueCreate(HwQueueHandle* hwq, CUstream stream) {
 
 XResult CudaQueueGet(HwQueueHandle* hwq, CUstream stream) {
   if (hwq == nullptr || stream == CU_STREAM_PER_THREAD) return kXSchedErrorInvalidValue;
-  const Functions* next = xsched::cuda::FindRuntime();
+  const Functions* next = xsched::cuda::FindDriver();
   if (next == nullptr) return kXSchedErrorNotFound;
   xsched::preempt::ReentrancyGuard guard;
   HwQueueHandle found = HwQueueFind(kPlatformCUDA, KeyOf(CurrentContext(*next), stream));

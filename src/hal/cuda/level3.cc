@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "hal/cuda/channel_groups/channel_groups.h"
 #include "hal/cuda/device.h"
-#include "hal/cuda/runtime.h"
+#include "hal/cuda/driver.h"
 #include "preempt/api/launch.h"
 
 namespace xsched::cuda {
@@ -234,7 +234,7 @@ XResult RestoreQueue(XDevice device) {
 void CudaExplainLevel3(char* text, size_t size) {
   using namespace xsched::cuda;
   xsched::preempt::ReentrancyGuard guard;
-  const Functions* next = FindRuntime();
+  const Functions* next = FindDriver();
   DeviceIdentity identity;
   if (next == nullptr || !IdentifyCurrentDevice(*next, &identity)) {
     snprintf(text, size, "no CUDA context is current");

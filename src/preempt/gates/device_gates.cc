@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "ipc/control_access.h"
 
 namespace xsched::preempt {
 namespace {
@@ -24,6 +25,7 @@ void DeviceGates::Reset() {
   spacing_.Reset();
   gates_failed_.store(false, std::memory_order_relaxed);
   pausable_.store(false, std::memory_order_relaxed);
+  issued_when_full_.store(0, std::memory_order_relaxed);
 }
 
 bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
@@ -91,6 +93,16 @@ bool DeviceGates::AnswerIsNear() {
     seen_at_ = now;
   }
   return !queue_.Held() && now >= seen_at_ + kLaunchingPaused;
+}
+
+// A stream is full if a thread stands in a launch at each look. Launches that return meanwhile show that
+// commands retire, though none of them may report: those that were launched before anybody tracked the queue
+// do not.
+void DeviceGates::OnQuery() {
+  const bool full = queue_.Launching() && queue_.MayBeFull();
+  const uint64_t issued = full ? queue_.issued() : 0;
+  const uint64_t before = issued_when_full_.exchange(issued, std::memory_order_relaxed);
+  if (before != 0 && issued > before) ipc::CountMove(queue_.block());
 }
 
 // The device waits for the scheduler by itself; what the program has suspended can still be dropped.

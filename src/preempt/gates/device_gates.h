@@ -20,6 +20,7 @@ class DeviceGates final : public FlowControl {
   bool KeepsStill() const override { return queue_.suspended(); }
   void RequestProgress() override;
   bool AnswerIsNear() override;
+  void OnQuery() override;
   bool DeviceAtWork() const override;
   void AppendLastReport() override;
   bool MayLaunch(uint64_t number) const override;
@@ -34,6 +35,8 @@ class DeviceGates final : public FlowControl {
   GateSpacing spacing_;
   std::atomic<bool> gates_failed_{false};
   std::atomic<bool> pausable_{false};  // the program has the queue by its handle: gates heed `pause`, too
+  // Launches that had ended when the scheduler last asked, if another one was waiting for room then; else 0.
+  std::atomic<uint64_t> issued_when_full_{0};
   // Of the thread that asks the driver: what it saw when it last looked at a queue that may be full.
   uint64_t seen_submitted_ = 0;
   TimePoint seen_at_{};

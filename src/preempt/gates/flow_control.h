@@ -17,7 +17,8 @@ class FlowControl {
   struct Start {
     const XHwQueueOps* ops;
     void* hwq;
-    Duration host_gate_latency;    // wanted from hold to stopped, where the host opens gates or the caller waits
+    Duration
+        host_gate_latency;  // wanted from hold to stopped, where the host opens gates or the caller waits
     Duration device_gate_latency;  // … where the device opens them
     void* shared_memory;           // the mapping that holds the control block
     size_t shared_memory_size;
@@ -53,6 +54,8 @@ class FlowControl {
   virtual void RequestProgress();
   // May the thread that asks for everybody do so now? It is not to block for good.
   virtual bool AnswerIsNear() { return true; }
+  // The scheduler has asked how far the queue is.
+  virtual void OnQuery() {}
   // Asks the driver whether all has finished. May block where MayBeFull.
   void AskDevice();
   // Will the device still look at the control block, or write to it?

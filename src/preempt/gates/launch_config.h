@@ -9,7 +9,7 @@ inline constexpr int64_t kDefaultThreshold = 16;
 inline constexpr int64_t kDefaultBatchSize = 8;
 
 struct LaunchConfig {
-  int64_t threshold = kDefaultThreshold;    // commands in flight
+  int64_t threshold = kDefaultThreshold;   // commands in flight
   int64_t batch_size = kDefaultBatchSize;  // commands launched at a time
 };
 

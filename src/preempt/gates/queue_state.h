@@ -88,9 +88,7 @@ class QueueState {
   bool MarkersUnderWay() const { return markers_.load(std::memory_order_acquire) != 0; }
   void MarkerReached(uint64_t number);
   // When a marker last showed progress.
-  TimePoint retired_at() const {
-    return TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed)));
-  }
+  TimePoint retired_at() const { return TimePoint(Duration(retired_at_ns_.load(std::memory_order_relaxed))); }
 
   // ---- who holds it ----
   uint32_t flags() const { return process_->scheduled() ? raw_flags() : 0; }
@@ -148,8 +146,9 @@ class QueueState {
  private:
   // 2^48 commands are 8 years at one per microsecond.
   static constexpr int kNumberBits = 48;
-  // A stream of CUDA takes 1,020 launches.
-  static constexpr uint64_t kSafelyUnreported = 900;
+  // A stream of CUDA takes 1,020 entries; then a launch blocks until one has gone. Gates and reports take
+  // entries, too, so streams were found full with 700 commands and more. With up to so many, none is full.
+  static constexpr uint64_t kSafelyUnreported = 600;
 
   // If `number` is the newest command: tells the scheduler, once, that the queue is idle. The device may have
   // reported that before, which rings no bell.
@@ -168,10 +167,10 @@ class QueueState {
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};
   std::atomic<int64_t> threshold_{0};
   std::atomic<int64_t> batch_size_{0};
-  std::atomic<uint32_t> markers_{0};           // on their way
+  std::atomic<uint32_t> markers_{0};  // on their way
   std::atomic<int64_t> retired_at_ns_{0};
-  std::atomic<uint64_t> told_idle_{0};         // the newest command, when the scheduler was last told so
-  std::atomic<bool> report_progress_{false};   // the scheduler asked, and has not been told anything new yet
+  std::atomic<uint64_t> told_idle_{0};        // the newest command, when the scheduler was last told so
+  std::atomic<bool> report_progress_{false};  // the scheduler asked, and has not been told anything new yet
   std::atomic<bool> draining_{false};
   std::atomic<bool> destroying_{false};
 };

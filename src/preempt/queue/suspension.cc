@@ -1,5 +1,7 @@
 #include "preempt/queue/suspension.h"
 
+#include "ipc/control_access.h"
+
 namespace xsched::preempt {
 
 void Suspension::Begin(const Start& start) {
@@ -36,7 +38,7 @@ bool Suspension::ApplyHardStop() {
   MutexLock lock(mutex_);
   const bool forced = queue.ForcedOpen();
   const bool lifted = forced || (queue.has_device_gates() && start_.process->suspensions_lifted());
-  queue.block().open.store(forced || !start_.process->scheduled() ? 1 : 0, std::memory_order_seq_cst);
+  ipc::ForceOpen(queue.block(), forced || !start_.process->scheduled());
   queue.block().pause.store(queue.suspended() && !lifted ? 1 : 0, std::memory_order_seq_cst);
   if (!StopsProcess()) return true;
   const bool stop = !lifted && WantsHardStop();
@@ -55,8 +57,8 @@ bool Suspension::WantsHardStop() const {
 void Suspension::HardStop() {
   // Before looking at the others: whoever launches from now on sees it, and lifts it.
   start_.process->CountHardStop(1);
-  interrupted_ = start_.siblings->OthersAreQuiet(*start_.self) &&
-                 start_.ops->interrupt(start_.hwq) == kXSchedSuccess;
+  interrupted_ =
+      start_.siblings->OthersAreQuiet(*start_.self) && start_.ops->interrupt(start_.hwq) == kXSchedSuccess;
   if (!interrupted_) start_.process->CountHardStop(-1);
 }
 

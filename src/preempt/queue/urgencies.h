@@ -22,7 +22,8 @@ class Urgencies {
   void Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
   void QueueCameOrGoes(const XQueue& queue);
 
-  // Leaves it to the thread that calls drivers to tell the queue's urgency, if that is news. False: it is not.
+  // Leaves it to the thread that calls drivers to tell the queue's urgency, if that is news. False: it is
+  // not.
   bool Request(XQueue& queue);
   // … of each queue. For calls of the program that promise the effect: waits, but not for long.
   enum class Wait { kNo, kBriefly };

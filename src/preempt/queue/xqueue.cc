@@ -84,6 +84,7 @@ void XQueue::AnswerQuery() {
   if (hwq_->ops.poll_markers != nullptr && suspension_.Stopped()) return;
   uint32_t query = block().query.load(std::memory_order_acquire);
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
+  flow_->OnQuery();
   // What is known is told at once; what is not, when the driver has said it or the next marker is reached.
   state_.ReportNextProgress(!Idle());
   environment_.signals->RingScheduler(index());

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/thread.h"
+#include "ipc/control_access.h"
 
 namespace xsched::preempt {
 namespace {
@@ -38,12 +39,6 @@ void Ring(const GuardedFd& bell) {
 void Silence(const GuardedFd& bell) {
   uint64_t count;
   [[maybe_unused]] ssize_t bytes = read(bell.get(), &count, sizeof count);
-}
-
-void OpenControl(ipc::ControlBlock& block) {
-  // Flags first: a launch that still sees the old gate must not take the queue for scheduled.
-  block.flags.store(0, std::memory_order_release);
-  block.gate.store(ipc::kGateRun, std::memory_order_release);
 }
 
 }  // namespace
@@ -77,16 +72,8 @@ bool Agent::Start(const Config& config) {
 
 ipc::ControlBlock* Agent::ResetBlock(uint32_t index) {
   ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  ipc::ControlBlock& block = segment->blocks[index];
-  OpenControl(block);
-  block.query.store(0, std::memory_order_relaxed);
-  block.submitted.store(0, std::memory_order_relaxed);
-  block.open.store(0, std::memory_order_relaxed);
-  block.pause.store(0, std::memory_order_relaxed);
-  block.passed.store(0, std::memory_order_relaxed);
-  block.retired.store(0, std::memory_order_release);
-  for (ipc::DependencySlot& slot : segment->depends[index]) slot.until.store(0, std::memory_order_relaxed);
-  return &block;
+  ipc::ResetBlock(*segment, index);
+  return &segment->blocks[index];
 }
 
 SharedMemory Agent::ControlBlocks() const {
@@ -106,6 +93,7 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
     if (StartThread()) DecideLocally();
   } else if (type == kSchedulerGlobal) {
     scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
+    shared_ = true;
     server_.ReadEnvironment();
     server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
     StartThread();
@@ -170,25 +158,15 @@ void Agent::LeaveServer() {
 
 void Agent::OpenControls() {
   for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
-    ipc::ControlBlock& block = owned_.mapping->blocks[i];
-    if (block.flags.load(std::memory_order_relaxed) != 0 ||
-        block.gate.load(std::memory_order_relaxed) != ipc::kGateRun) {
-      OpenControl(block);
-    }
+    ipc::RestoreWords(owned_.mapping->blocks[i], ipc::kOpenWords);
   }
 }
 
 bool Agent::AnythingTaken() {
   if (slices_.AnyTaken()) return true;
   for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
-    const ipc::ControlBlock& block = owned_.mapping->blocks[i];
-    if (block.flags.load(std::memory_order_seq_cst) == 0 &&
-        block.gate.load(std::memory_order_seq_cst) == ipc::kGateRun) {
-      continue;
-    }
-    // From a queue without work nothing is taken; its next launch tells us.
-    if (block.retired.load(std::memory_order_seq_cst) < block.submitted.load(std::memory_order_seq_cst))
-      return true;
+    // The next launch of a queue without work tells us.
+    if (ipc::AnythingTaken(owned_.mapping->blocks[i])) return true;
   }
   return false;
 }
@@ -315,8 +293,7 @@ void Agent::LoseDescriptors() {
   if (lost_.exchange(true, std::memory_order_seq_cst)) return;
   state_.SetScheduled(false);
   ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < queues_.end_of_used(); ++i)
-    segment->blocks[i].open.store(1, std::memory_order_seq_cst);
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) ipc::ForceOpen(segment->blocks[i], true);
 }
 
 void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
@@ -324,20 +301,17 @@ void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
   if (segment == nullptr || owner.retired() >= until) return;
   ipc::DependencySlot* chosen = nullptr;
   for (ipc::DependencySlot& slot : segment->depends[waiter.index()]) {
-    uint64_t old = slot.until.load(std::memory_order_relaxed);
-    uint32_t queue = slot.queue.load(std::memory_order_relaxed);
+    const ipc::Wait old = ipc::ReadWait(slot);
     // The server can write here as well: what it writes is no index until it was checked.
-    bool passed = old == 0 || queue >= ipc::kMaxQueues ||
-                  segment->blocks[queue].retired.load(std::memory_order_relaxed) >= old ||
-                  !ipc::MeansQueue(slot, queues_.HandleAt(queue));  // that queue is gone
-    if (queue == owner.index() || passed) chosen = &slot;
-    if (queue == owner.index() && !passed) break;
+    bool passed = old.until == 0 || old.queue >= ipc::kMaxQueues ||
+                  segment->blocks[old.queue].retired.load(std::memory_order_relaxed) >= old.until ||
+                  !ipc::MeansQueue(old, queues_.HandleAt(old.queue));  // that queue is gone
+    if (old.queue == owner.index() || passed) chosen = &slot;
+    if (old.queue == owner.index() && !passed) break;
   }
   // All four in use by other queues: the scheduler's watchdog must do.
   if (chosen == nullptr) return;
-  chosen->queue.store(owner.index(), std::memory_order_relaxed);
-  chosen->generation.store(ipc::HandleGeneration(owner.id()), std::memory_order_relaxed);
-  chosen->until.store(until, std::memory_order_release);
+  ipc::WriteWait(*chosen, {owner.index(), ipc::HandleGeneration(owner.id()), until});
   RingScheduler(waiter.index());
 }
 
@@ -400,7 +374,7 @@ TimePoint Agent::Tick(TimePoint now) {
     XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
     return kNever;
   }
-  TimePoint wake_at = local_.running() ? local_.Decide(now) : TickServer(now);
+  TimePoint wake_at = local_.running() ? TickLocal(now) : TickServer(now);
   // First: who finds something taken from now on wakes us.
   watching_.store(false, std::memory_order_seq_cst);
   if (AnythingTaken()) watch_until_ = now + kWatchOn;
@@ -422,6 +396,14 @@ TimePoint Agent::TickServer(TimePoint now) {
   // A round of a server that we have left may have been under way.
   OpenControls();
   return std::min(server_.wake_at(), now + kVerifyEvery);
+}
+
+TimePoint Agent::TickLocal(TimePoint now) {
+  const TimePoint decide_at = local_.Decide(now);
+  if (!shared_) return decide_at;
+  // As in TickServer. But what such a round writes would count here, so it is looked for more often.
+  local_.RestoreControls();
+  return std::min(decide_at, now + kWatchEvery);
 }
 
 TimePoint Agent::GiveBack(TimePoint now) {
@@ -496,7 +478,7 @@ void Agent::ResetAfterFork() {
   if (own == MAP_FAILED) XSCHED_WARN("a forked process still counts its launches with its parent's");
   owned_.mapping.Forget();
   segment_.store(nullptr, std::memory_order_relaxed);
-  started_ = false;
+  started_ = shared_ = false;
   thread_running_ = false;
   type_ = kSchedulerAppManaged;
 }

@@ -94,6 +94,7 @@ class Agent final : public Signals, ServerListener {
   bool DescriptorsAreOurs() const;
   TimePoint Tick(TimePoint now);
   TimePoint TickServer(TimePoint now);
+  TimePoint TickLocal(TimePoint now);
   template <typename Visit>
   void ForEachQueue(Visit&& visit);
   void OnSlice(XDevice device, uint64_t slice_us) override;
@@ -123,6 +124,7 @@ class Agent final : public Signals, ServerListener {
   bool started_ = false;
   bool thread_running_ = false;
   TimePoint watch_until_{};
+  bool shared_ = false;  // a server has been given the segment: from then on it may write there at any time
   bool give_back_ = false;  // has been asked for since the thread last looked
   XSchedulerType type_ = kSchedulerAppManaged;
   Timeslice timeslice_us_ = 0;

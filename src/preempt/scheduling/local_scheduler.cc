@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "preempt/queue/xqueue_table.h"
 
@@ -47,37 +48,35 @@ TimePoint LocalScheduler::Decide(TimePoint now) {
   return scheduler_->Decide(now, *this);
 }
 
+void LocalScheduler::RestoreControls() {
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
+    const XQueueHandle handle = queues_.HandleAt(i);
+    if (handle == 0) continue;
+    ipc::RestoreWords(segment_->blocks[i], ipc::WordsOf(scheduler_->GetControl(sched::QueueId{handle})));
+  }
+}
+
 void LocalScheduler::Observe(uint32_t index, TimePoint now) {
   XQueueHandle handle = queues_.HandleAt(index);
   if (handle == 0) return;
-  ipc::ControlBlock& block = segment_->blocks[index];
-  // `retired` first: it follows `submitted`, so the pair never shows more retired than submitted.
-  uint64_t retired = block.retired.load(std::memory_order_acquire);
-  uint64_t submitted = block.submitted.load(std::memory_order_acquire);
-  scheduler_->Progress(sched::QueueId{handle}, submitted, retired, now);
+  const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
+  scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
+  scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;
-  for (const ipc::DependencySlot& slot : segment_->depends[index]) {
-    uint64_t until = slot.until.load(std::memory_order_acquire);
-    uint32_t owner = slot.queue.load(std::memory_order_relaxed);
-    XQueueHandle owner_handle = until != 0 && owner < ipc::kMaxQueues ? queues_.HandleAt(owner) : 0;
-    if (owner_handle != 0 && ipc::MeansQueue(slot, owner_handle))
-      dependencies[count++] = {sched::QueueId{owner_handle}, until};
-  }
+  ipc::ForEachWait(*segment_, index, [&](const ipc::Wait& wait) {
+    const XQueueHandle owner = queues_.HandleAt(wait.queue);
+    if (owner != 0 && ipc::MeansQueue(wait, owner))
+      dependencies[count++] = {sched::QueueId{owner}, wait.until};
+  });
   scheduler_->SetDependencies(sched::QueueId{handle}, {dependencies, count});
 }
 
 void LocalScheduler::SetControl(sched::QueueId queue, const sched::Control& control) {
-  ipc::ControlBlock& block = segment_->blocks[IndexOf(queue)];
-  uint32_t flags = (control.tracked ? ipc::kFlagTracked : 0) | (control.gated ? ipc::kFlagGated : 0) |
-                   (control.sliced ? ipc::kFlagSliced : 0);
-  block.flags.store(flags, std::memory_order_release);
-  block.gate.store(control.run ? ipc::kGateRun : ipc::kGateHold, std::memory_order_release);
+  ipc::WriteWords(segment_->blocks[IndexOf(queue)], ipc::WordsOf(control));
 }
 
-void LocalScheduler::Query(sched::QueueId queue) {
-  segment_->blocks[IndexOf(queue)].query.fetch_add(1, std::memory_order_release);
-}
+void LocalScheduler::Query(sched::QueueId queue) { ipc::AskProgress(segment_->blocks[IndexOf(queue)]); }
 
 }  // namespace xsched::preempt

@@ -30,6 +30,9 @@ class LocalScheduler final : sched::ControlSink {
 
   // Looks at the queues that rang, and decides. Returns when to be called again.
   TimePoint Decide(TimePoint now);
+  // Puts right what somebody else has written to the control blocks, such as a server that hung and goes on
+  // after the process has left it.
+  void RestoreControls();
   void ForgetAfterFork() { (void)scheduler_.release(); }
 
  private:

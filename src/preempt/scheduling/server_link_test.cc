@@ -22,6 +22,7 @@
 #include "base/fd.h"
 #include "hal/contract.h"
 #include "ipc/client.h"
+#include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "preempt/api/launch.h"
 #include "xsched/soft/hal.h"
@@ -64,13 +65,21 @@ class Peer {
   }
   // Writes into the control block of queue `index`, as a scheduler does.
   void SetGate(uint32_t index, uint16_t gate, uint32_t flags) {
-    segment_->blocks[index].flags.store(flags, std::memory_order_release);
-    segment_->blocks[index].gate.store(gate, std::memory_order_release);
+    ipc::WriteWords(segment_->blocks[index], {gate, flags});
   }
   void Hold(uint32_t index) { SetGate(index, ipc::kGateHold, ipc::kFlagTracked | ipc::kFlagGated); }
   void Query(uint32_t index) {
     segment_->blocks[index].query.fetch_add(1, std::memory_order_release);
     Send(ipc::Wake{});
+  }
+  void QueryAndAwaitAnswer(uint32_t index) {
+    const auto forget = [](uint32_t) {};
+    ipc::ForEachDirty(*segment_.get(), forget);
+    Query(index);
+    const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(5);
+    const std::atomic<uint64_t>& dirty = segment_->header.dirty[index / 64];
+    while ((dirty.load(std::memory_order_acquire) >> index % 64 & 1) == 0 && MonotonicClock::now() < deadline)
+      usleep(200);
   }
   const ipc::ControlBlock& block(uint32_t index) const { return segment_->blocks[index]; }
   const ipc::Hello& hello() const { return hello_; }
@@ -362,6 +371,52 @@ TEST_F(ServerLinkTest, agents_of_one_job_say_the_same_number) {
   EXPECT_NE(job_of("training-2"), first);
 }
 
+// ---- a scheduler of the process's own, after a server that still writes ----
+
+TEST_F(ServerLinkTest, what_a_left_server_writes_late_holds_nobody_under_the_local_scheduler) {
+  Peer server = AcceptFirst();
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  Launch();
+  Until([&] { return Finished() == 1; });
+  // Longer than the agent watches because something was taken.
+  usleep(1'300'000);
+  uint64_t launched = 1;
+  for (const uint32_t flags : {ipc::kFlagTracked | ipc::kFlagGated, 0u}) {
+    server.SetGate(created->index, ipc::kGateHold, flags);
+    Launch();
+    ++launched;
+    const Duration took =
+        Until([&] { return Finished() == launched && server.block(created->index).gate == ipc::kGateRun; });
+    EXPECT_LT(took, milliseconds(250)) << "flags " << flags;
+    EXPECT_EQ(server.block(created->index).flags, 0u);
+  }
+}
+
+TEST_F(ServerLinkTest, what_a_left_server_writes_late_opens_nothing_that_the_local_scheduler_holds) {
+  HwQueueHandle urgent_hwq = 0;
+  XQueueHandle urgent = 0;
+  ASSERT_EQ(SoftQueueCreate(&urgent_hwq, 5, kPreemptLevelBlock), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&urgent, urgent_hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+  ASSERT_EQ(XHintPriority(urgent, 5), kXSchedSuccess);
+  Peer server = AcceptFirst();
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  ASSERT_EQ(created->handle, queue_);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(SoftLaunch(urgent_hwq, 1000, nullptr, nullptr), kXSchedSuccess);
+  Launch();
+  const auto held = [&] { return server.block(created->index).gate == ipc::kGateHold; };
+  Until(held);
+  ASSERT_TRUE(held());
+  server.SetGate(created->index, ipc::kGateRun, 0);
+  EXPECT_LT(Until(held), milliseconds(250));
+  ASSERT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+  XQueueDestroy(urgent);
+  HwQueueDestroy(urgent_hwq);
+}
+
 // ---- nothing waits for a driver ----
 
 // A hardware queue whose driver answers questions when it is let go, and not before.
@@ -500,6 +555,38 @@ TEST_F(ServerLinkTest, a_driver_is_asked_about_a_full_queue_only_when_launching_
     return server.block(created->index).retired == 1005;
   });
   EXPECT_EQ(server.block(created->index).retired, 1005u);
+}
+
+TEST_F(ServerLinkTest, launches_that_go_through_while_a_thread_waits_for_room_are_counted_as_moves) {
+  SilentDriver driver;
+  Peer server = AcceptFirst();
+  ASSERT_TRUE(server.Receive<ipc::QueueCreated>());
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  const auto moves_after_a_question = [&] {
+    server.QueryAndAwaitAnswer(created->index);
+    return server.block(created->index).moved.load();
+  };
+  const auto look_during_launches = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      LaunchScope under_way(SilentDriver::xqueue());
+      moves_after_a_question();
+      under_way.Finish(true);
+    }
+    return server.block(created->index).moved.load();
+  };
+  SilentDriver::Launch(500);
+  EXPECT_EQ(look_during_launches(2), 0u) << "no stream is full with so few commands";
+  SilentDriver::Launch(200);
+  EXPECT_EQ(look_during_launches(3), 2u) << "a launch has gone through since the last question, twice";
+  {
+    LaunchScope waits(SilentDriver::xqueue());
+    EXPECT_EQ(moves_after_a_question(), 3u);
+    EXPECT_EQ(moves_after_a_question(), 3u) << "the same launch waits still";
+    waits.Finish(true);
+  }
+  EXPECT_EQ(moves_after_a_question(), 3u) << "nobody waits for room";
+  EXPECT_EQ(look_during_launches(1), 3u) << "the last question found nobody waiting";
 }
 
 TEST_F(ServerLinkTest, a_queue_of_a_context_that_failed_leaves_no_slot_behind) {

@@ -1,12 +1,54 @@
-// A policy decides who runs on one device. It is a pure function of what it is shown: no clock, no
-// threads, no I/O, no memory of its own beyond the word it keeps in each queue's view.
+// A policy decides who runs on one device. It is a pure function of what it is shown: no clock, no threads,
+// no I/O. What it remembers from one decision to the next is kept for it (PolicyWithState).
+//
+// Each policy is one file of src/sched/policy: CONTRIBUTING.md, "Add a policy".
 #pragma once
 
+#include <cstddef>
+#include <new>
 #include <span>
+#include <type_traits>
 
 #include "sched/core/types.h"
 
 namespace xsched::sched {
+
+// The hints that a policy reads.
+struct HintsRead {
+  bool priority = false;
+  bool utilization = false;
+  bool deadline = false;
+  bool laxity = false;
+  bool timeslice = false;  // one for all queues
+};
+
+// What people are told of a policy. Command lines, error messages, completions and manual pages take it from
+// here.
+struct PolicyInfo {
+  XPolicyType type;
+  const char* name;     // short, in capitals: "HPF"
+  const char* summary;  // one line: what it does
+  HintsRead hints;
+};
+
+// What a policy remembers of one queue, of one process on a device, or of one device: bytes that mean
+// something to that policy alone. They are 0 for what is new, and after a change of policy.
+class PolicyState {
+ public:
+  template <typename State>
+  State& As() {
+    static_assert(sizeof(State) <= kSize && alignof(State) <= alignof(PolicyState),
+                  "a larger state needs a larger PolicyState::kSize");
+    static_assert(std::is_trivially_copyable_v<State> && std::is_trivially_destructible_v<State>,
+                  "a state begins as zero bytes, and is forgotten without notice");
+    return *std::launder(reinterpret_cast<State*>(bytes_));
+  }
+  void Clear() { *this = PolicyState{}; }
+
+ private:
+  static constexpr size_t kSize = 64;
+  alignas(8) std::byte bytes_[kSize] = {};
+};
 
 // One ready queue, as a policy sees it.
 struct QueueView {
@@ -16,15 +58,22 @@ struct QueueView {
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
   TimePoint ready_since;
-  bool running;             // the last decision let it run
-  TimePoint running_since;  // valid while `running`
-  Duration service;         // device time received since it was created
-  bool newly_ready;         // it was not here at the last decision, or had other hints
-  // What the policy itself remembers of this queue; 0 for a new queue and after a change of policy. Written
-  // back.
-  double policy_state;
+  bool running;                // the last decision let it run
+  TimePoint running_since;     // valid while `running`
+  Duration service;            // device time received by decisions of a policy since it was created
+  bool newly_ready;            // it was not here at the last decision, or had other hints
+  PolicyState* state;          // of the queue
+  PolicyState* process_state;  // of its process on this device: the same for all queues of one process
   // Out: may it run?
   bool run;
+};
+
+// One device, as a policy sees it.
+struct DeviceView {
+  TimePoint now;
+  Duration timeslice;
+  std::span<QueueView> ready;  // its ready queues, in order of their ids
+  PolicyState* state;          // of the device
 };
 
 // One process on a device that divides its time between processes, as a policy sees it.
@@ -52,11 +101,14 @@ enum class Division {
 
 class Policy {
  public:
-  virtual XPolicyType type() const = 0;
+  explicit constexpr Policy(const PolicyInfo& info) : info_(info) {}
 
-  // Sets `run` of every view. `ready` holds the ready queues of one device, in order of their ids.
+  const PolicyInfo& info() const { return info_; }
+  XPolicyType type() const { return info_.type; }
+
+  // Sets `run` of every view of the device's ready queues.
   // Returns when to be asked again if nothing happens until then; kNever: not at all.
-  virtual TimePoint Decide(TimePoint now, Duration timeslice, std::span<QueueView> ready) const = 0;
+  virtual TimePoint Decide(const DeviceView& device) const = 0;
 
   // May `victim` ever be held because of `rival`, both on one device, whatever they do? A queue that no
   // other can hold costs nothing: it is not gated.
@@ -67,13 +119,43 @@ class Policy {
 
  protected:
   ~Policy() = default;  // policies are constants: nobody destroys one
+
+ private:
+  PolicyInfo info_;
 };
 
-// The policy of that type, a constant with static life; null: there is none of that type.
+// A policy that remembers something of a queue, of a process on a device, or of a device. Each state is a
+// plain struct of the policy's own, for which zero bytes are a beginning.
+struct NoState {};
+template <typename QueueState, typename ProcessState = NoState, typename DeviceState = NoState>
+class PolicyWithState : public Policy {
+ public:
+  using Policy::Policy;
+
+ protected:
+  ~PolicyWithState() = default;
+
+  static QueueState& StateOf(const QueueView& queue) { return queue.state->As<QueueState>(); }
+  static ProcessState& ProcessStateOf(const QueueView& queue) {
+    return queue.process_state->As<ProcessState>();
+  }
+  static DeviceState& StateOf(const DeviceView& device) { return device.state->As<DeviceState>(); }
+};
+
+// Which policy is used where nobody has chosen one.
+inline constexpr XPolicyType kDefaultPolicy = kPolicyHighestPriorityFirst;
+
+// ---- the policies of this build: those that have a file in src/sched/policy ----
+
+// Yields a policy: a constant with static life.
+using PolicyGetter = const Policy& (*)();
+// In the order of their files' names; the default is one of them.
+std::span<const PolicyGetter> Policies();
+// The policy of that type; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);
-// By its short name, in any case ("HPF", "UP"); null when there is none.
+// By its short name, in any case ("HPF", "hpf"); null when there is none.
 const Policy* FindPolicyByName(const char* name);
-// "HPF", …; "?" for an unknown type.
+// "HPF", …: of each policy of this build, and of all types of XSched 1.2. "?" for an unknown type.
 const char* PolicyName(XPolicyType type);
 
 }  // namespace xsched::sched

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "sched/core/process_slices.h"
 #include "sched/core/scheduler.h"
+#include "sched/core/silence.h"
 #include "sched/core/watch.h"
 
 namespace xsched::sched {
@@ -20,7 +21,13 @@ struct WaitRecord {
 };
 
 // What is counted for a queue as time passes.
-enum class Charge : uint8_t { kNothing, kService, kWaiting };
+enum class Charge : uint8_t {
+  kNothing,
+  kService,
+  kGift,  // service that the policy did not decide: in a window, for another queue that waits for it, or by
+          // time slices alone
+  kWaiting,
+};
 
 // Every decision reads the first members of every queue: they lie together.
 struct QueueRecord {
@@ -33,6 +40,7 @@ struct QueueRecord {
   bool newly_ready = false;  // became ready, or got other hints, since the last decision
   bool running = false;      // the last decision let it run, and it was ready
   bool run = false;          // valid during a decision
+  bool chosen = false;       // … by the policy
   bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
   bool can_be_held = false;  // … or be held by another,
   bool held_by_own = false;  // … even by one of its own process
@@ -46,6 +54,7 @@ struct QueueRecord {
   Hints hints;
   uint64_t submitted = 0;
   uint64_t retired = 0;
+  uint32_t moves = 0;  // as last read
   Watch watch;
 
   TimePoint ready_since{};
@@ -63,9 +72,10 @@ struct QueueRecord {
   int trusted_after = 4;
   size_t hints_number = 0;  // of the device's distinct hints
 
-  double policy_state = 0;
+  PolicyState policy_state;
 
   Duration service{};  // up to the last change of `charge`; likewise
+  Duration gifts{};    // part of it: the policy does not count them
   Duration waiting{};
   Duration service_mark{};   // the device's service clock at that change
   TimePoint waiting_mark{};  // … and the time
@@ -91,6 +101,7 @@ struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
   Array<QueueView> views;      // of the decision under way; kept for its memory
+  PolicyState policy_state;
   ProcessSlices slices;
   bool dirty = true;              // something has changed that a decision may depend on
   bool rivals_changed = true;     // … can_hold and can_be_held, too
@@ -98,10 +109,7 @@ struct DeviceRecord {
   bool observed = false;          // … and what time has changed is known
   bool given = false;             // somebody was given the turn on it (Turns::Begin)
   TimePoint held_since = kNever;  // the first of those that are held was held then; kNever: nobody is
-  // How long nobody of the device has retired anything, while somebody was watched: so long up to then, and
-  // again since then (kNever: nobody is watched).
-  Duration silent{};
-  TimePoint silent_since = kNever;
+  Silence silence;
   TimePoint decide_at = kNever;
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // … and the slices

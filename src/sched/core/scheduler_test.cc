@@ -551,7 +551,7 @@ TEST_F(SchedulerTest, unknown_queues_are_ignored) {
   EXPECT_EQ(ask_at_, kNever);
 }
 
-// Random events on two devices under both policies: whatever happens, a device is never left with work and
+// Random events on two devices under every policy: whatever happens, a device is never left with work and
 // nobody to run, only gated queues are held, the timers come to rest, and the same events give the same
 // controls.
 class RandomEvents : public testing::TestWithParam<std::tuple<XPolicyType, int>> {};
@@ -636,10 +636,14 @@ TEST_P(RandomEvents, keep_the_invariants) {
   }
 }
 
+std::vector<XPolicyType> PolicyTypes() {
+  std::vector<XPolicyType> types;
+  for (PolicyGetter policy : Policies()) types.push_back(policy().type());
+  return types;
+}
+
 INSTANTIATE_TEST_SUITE_P(Policies, RandomEvents,
-                         testing::Combine(testing::Values(kPolicyHighestPriorityFirst,
-                                                          kPolicyUtilizationPartition),
-                                          testing::Range(1, 6)));
+                         testing::Combine(testing::ValuesIn(PolicyTypes()), testing::Range(1, 6)));
 
 }  // namespace
 }  // namespace xsched::sched

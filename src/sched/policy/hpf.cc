@@ -1,19 +1,32 @@
 // Highest priority first: the most urgent ready queues run, equals side by side.
+//
+// For an urgent program beside batch jobs, which are to run in what it leaves. It suits devices that are idle
+// for most of the time of those that are urgent.
+//
+// It fails where the most urgent programs always have work: everybody below them starves. It knows no shares
+// either: equals get what the driver gives them.
 #include <algorithm>
 
-#include "sched/policy/policies.h"
+#include "sched/core/policy.h"
 
-namespace xsched::sched {
+namespace xsched::sched::hpf {
 namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyHighestPriorityFirst,
+    .name = "HPF",
+    .summary = "highest priority first, equals side by side",
+    .hints = {.priority = true},
+};
 
 class HighestPriorityFirst final : public Policy {
  public:
-  XPolicyType type() const override { return kPolicyHighestPriorityFirst; }
+  using Policy::Policy;
 
-  TimePoint Decide(TimePoint, Duration, std::span<QueueView> ready) const override {
+  TimePoint Decide(const DeviceView& device) const override {
     Priority highest = PRIORITY_NO_EXECUTE;
-    for (const QueueView& queue : ready) highest = queue.priority > highest ? queue.priority : highest;
-    for (QueueView& queue : ready) queue.run = queue.priority == highest;
+    for (const QueueView& queue : device.ready) highest = std::max(highest, queue.priority);
+    for (QueueView& queue : device.ready) queue.run = queue.priority == highest;
     return kNever;
   }
 
@@ -39,10 +52,10 @@ class HighestPriorityFirst final : public Policy {
   static constexpr Duration kLongSlice = std::chrono::milliseconds(100);
 };
 
-constinit const HighestPriorityFirst policy;
+constinit const HighestPriorityFirst policy(kInfo);
 
 }  // namespace
 
-const Policy& HighestPriorityFirstPolicy() { return policy; }
+const Policy& Get() { return policy; }
 
-}  // namespace xsched::sched
+}  // namespace xsched::sched::hpf

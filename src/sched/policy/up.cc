@@ -1,7 +1,13 @@
 // Utilisation partition: one queue at a time, each ready one in proportion to its utilisation.
 //
+// For programs that are to share a device by fixed parts, such as tenants or experiments. What one leaves,
+// the others get, in proportion.
+//
+// It fails where latency counts: a task waits for its turn, up to a round of time slices. On devices that do
+// not divide their time by themselves, queues that could fill the device side by side run one after another.
+//
 // Stride scheduling. A queue's pass is the service it has received per unit of utilisation; the one with the
-// lowest pass runs for a slice. The policy state of a queue is the service that its pass does not count.
+// lowest pass runs for a slice.
 //
 // A newcomer starts at the lowest pass of the others, or up to a timeslice's worth behind, if it had used
 // more: idle time is no credit, the time that it had the device to itself is no debt, and going idle for a
@@ -9,49 +15,56 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sched/policy/policies.h"
+#include "sched/core/policy.h"
 
-namespace xsched::sched {
+namespace xsched::sched::up {
 namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyUtilizationPartition,
+    .name = "UP",
+    .summary = "utilisation partition: shares of the device's time, one queue at a time",
+    .hints = {.utilization = true, .timeslice = true},
+};
+
+struct QueueState {
+  double uncounted;  // seconds of service that the queue's pass does not count
+};
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-double Pass(const QueueView& queue) {
-  return (Seconds(queue.service) - queue.policy_state) / queue.hints.utilization;
-}
-
-class UtilizationPartition final : public Policy {
+class UtilizationPartition final : public PolicyWithState<QueueState> {
  public:
-  XPolicyType type() const override { return kPolicyUtilizationPartition; }
+  using PolicyWithState::PolicyWithState;
 
-  TimePoint Decide(TimePoint now, Duration timeslice, std::span<QueueView> ready) const override {
+  TimePoint Decide(const DeviceView& device) const override {
     double total = 0;
     int partners = 0;
-    for (QueueView& queue : ready) {
+    for (QueueView& queue : device.ready) {
       queue.run = false;
       total += queue.hints.utilization;
       partners += queue.hints.utilization > 0;
     }
     if (partners == 0) {
       // Nobody has a share: whoever is there may use the device.
-      for (QueueView& queue : ready) queue.run = true;
+      for (QueueView& queue : device.ready) queue.run = true;
       return kNever;
     }
-    LevelNewcomers(timeslice, ready);
+    LevelNewcomers(device);
     auto slice = [&](const QueueView& queue) {
       double rounds = static_cast<double>(queue.hints.utilization) * partners / total;
       return std::max(Duration(1),
-                      Duration(static_cast<int64_t>(static_cast<double>(timeslice.count()) * rounds)));
+                      Duration(static_cast<int64_t>(static_cast<double>(device.timeslice.count()) * rounds)));
     };
-    for (QueueView& queue : ready) {
-      if (!queue.running || queue.hints.utilization == 0 || now >= queue.running_since + slice(queue))
+    for (QueueView& queue : device.ready) {
+      if (!queue.running || queue.hints.utilization == 0 || device.now >= queue.running_since + slice(queue))
         continue;
       queue.run = true;
       return partners == 1 ? kNever : queue.running_since + slice(queue);
     }
-    QueueView* next = Lowest(ready);
+    QueueView* next = Lowest(device.ready);
     next->run = true;
-    return partners == 1 ? kNever : now + slice(*next);
+    return partners == 1 ? kNever : device.now + slice(*next);
   }
 
   // One that has no share runs only when nobody else is ready.
@@ -78,6 +91,10 @@ class UtilizationPartition final : public Policy {
   static constexpr Duration kMeanSlice = std::chrono::microseconds(2000);
   static constexpr Duration kShortestShare = std::chrono::microseconds(200);
 
+  static double Pass(const QueueView& queue) {
+    return (Seconds(queue.service) - StateOf(queue).uncounted) / queue.hints.utilization;
+  }
+
   static QueueView* Lowest(std::span<QueueView> ready) {
     QueueView* lowest = nullptr;
     for (QueueView& queue : ready) {
@@ -86,26 +103,26 @@ class UtilizationPartition final : public Policy {
     return lowest;
   }
 
-  static void LevelNewcomers(Duration timeslice, std::span<QueueView> ready) {
+  static void LevelNewcomers(const DeviceView& device) {
     double lowest = INFINITY;  // of who was here
-    for (const QueueView& queue : ready) {
+    for (const QueueView& queue : device.ready) {
       if (!queue.newly_ready && queue.hints.utilization > 0) lowest = std::min(lowest, Pass(queue));
     }
-    for (QueueView& queue : ready) {
+    for (QueueView& queue : device.ready) {
       if (!queue.newly_ready || queue.hints.utilization == 0) continue;
       double pass = 0;
       if (!std::isinf(lowest)) {
-        pass = std::clamp(Pass(queue), lowest, lowest + Seconds(timeslice) / queue.hints.utilization);
+        pass = std::clamp(Pass(queue), lowest, lowest + Seconds(device.timeslice) / queue.hints.utilization);
       }
-      queue.policy_state = Seconds(queue.service) - pass * queue.hints.utilization;
+      StateOf(queue).uncounted = Seconds(queue.service) - pass * queue.hints.utilization;
     }
   }
 };
 
-constinit const UtilizationPartition policy;
+constinit const UtilizationPartition policy(kInfo);
 
 }  // namespace
 
-const Policy& UtilizationPartitionPolicy() { return policy; }
+const Policy& Get() { return policy; }
 
-}  // namespace xsched::sched
+}  // namespace xsched::sched::up

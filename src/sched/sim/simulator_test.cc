@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "sched/policy/policies.h"
-
 namespace xsched::sched {
 namespace {
 
@@ -30,7 +28,7 @@ SimulatedQueue Task(Priority priority, Duration command, int commands, Duration 
 
 TEST(HighestPriorityFirstSimulated, an_urgent_task_waits_for_what_is_in_flight_at_most) {
   auto result =
-      Simulate(HighestPriorityFirstPolicy(),
+      Simulate(*FindPolicy(kPolicyHighestPriorityFirst),
                {Continuous(0, milliseconds(2)), Task(1, milliseconds(2), 5, milliseconds(50))}, seconds(5));
   const auto& latencies = result.queues[1].latencies;
   ASSERT_GE(latencies.size(), 90u);
@@ -41,7 +39,7 @@ TEST(HighestPriorityFirstSimulated, an_urgent_task_waits_for_what_is_in_flight_a
 }
 
 TEST(HighestPriorityFirstSimulated, the_other_keeps_what_the_urgent_one_leaves) {
-  auto result = Simulate(HighestPriorityFirstPolicy(),
+  auto result = Simulate(*FindPolicy(kPolicyHighestPriorityFirst),
                          {Continuous(0, microseconds(100)), Task(1, microseconds(200), 5, milliseconds(20))},
                          seconds(2));
   EXPECT_GE(result.queues[0].device_time, milliseconds(2000 * 95 / 100 * 97 / 100));
@@ -49,7 +47,7 @@ TEST(HighestPriorityFirstSimulated, the_other_keeps_what_the_urgent_one_leaves) 
 
 TEST(UtilizationPartitionSimulated, shares_are_kept_within_two_points_and_the_device_busy) {
   auto result =
-      Simulate(UtilizationPartitionPolicy(),
+      Simulate(*FindPolicy(kPolicyUtilizationPartition),
                {Continuous(0, microseconds(500), 75), Continuous(0, microseconds(500), 25)}, seconds(5));
   double first = std::chrono::duration<double>(result.queues[0].device_time) /
                  std::chrono::duration<double>(result.busy);
@@ -58,7 +56,7 @@ TEST(UtilizationPartitionSimulated, shares_are_kept_within_two_points_and_the_de
 }
 
 TEST(UtilizationPartitionSimulated, what_one_does_not_use_the_others_get) {
-  auto result = Simulate(UtilizationPartitionPolicy(),
+  auto result = Simulate(*FindPolicy(kPolicyUtilizationPartition),
                          {Task(0, milliseconds(1), 1, milliseconds(100)), Continuous(0, milliseconds(1), 10)},
                          seconds(2));
   EXPECT_GE(result.queues[1].device_time, milliseconds(1850));
@@ -68,7 +66,7 @@ TEST(StuckQueueSimulated, it_holds_others_up_for_100_ms_at_a_time_and_in_the_end
   auto worked_in = [](Duration time) {
     SimulatedQueue stuck = Task(9, milliseconds(1), 1, seconds(100));
     stuck.stuck = true;
-    return Simulate(HighestPriorityFirstPolicy(), {Continuous(0, milliseconds(1)), stuck}, time)
+    return Simulate(*FindPolicy(kPolicyHighestPriorityFirst), {Continuous(0, milliseconds(1)), stuck}, time)
         .queues[0]
         .device_time;
   };
@@ -80,7 +78,7 @@ TEST(StuckQueueSimulated, it_holds_others_up_for_100_ms_at_a_time_and_in_the_end
 
 TEST(Simulator, the_same_input_gives_the_same_result) {
   auto run = [] {
-    return Simulate(UtilizationPartitionPolicy(),
+    return Simulate(*FindPolicy(kPolicyUtilizationPartition),
                     {Continuous(0, microseconds(700), 60), Task(0, microseconds(300), 3, milliseconds(7))},
                     seconds(1));
   };

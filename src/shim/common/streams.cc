@@ -16,13 +16,13 @@ constinit std::atomic<Stream*> all_streams{nullptr};
 namespace {
 
 constinit NoDestroy<PointerMap<Stream>> streams;
-constinit Mutex meeting;       // one stream is met at a time
-constinit Mutex record_mutex;  // guards free_records; taken last
+constinit Mutex registration_mutex;  // one stream is registered at a time
+constinit Mutex record_mutex;        // guards free_records; taken last
 constinit Stream* free_records = nullptr;
 
 void InstallForkHandler() {
   static constinit ForkHandler handler = {[] {
-    meeting.ResetAfterFork();
+    registration_mutex.ResetAfterFork();
     record_mutex.ResetAfterFork();
     streams->ResetAfterFork();
   }};
@@ -83,15 +83,15 @@ uint64_t ThreadNumber() {
 
 Stream* FindStream(uint64_t key) { return streams->Find(key); }
 
-Meeting::Meeting(uint64_t key) : key_(key) {
+StreamRegistration::StreamRegistration(uint64_t key) : key_(key) {
   InstallForkHandler();
-  meeting.Lock();
+  registration_mutex.Lock();
   known_ = streams->Find(key);
 }
 
-Meeting::~Meeting() { meeting.Unlock(); }
+StreamRegistration::~StreamRegistration() { registration_mutex.Unlock(); }
 
-bool Meeting::Begin(const StreamFacts& facts) {
+bool StreamRegistration::Begin(const StreamFacts& facts) {
   record_ = NewRecord();
   if (record_ == nullptr) return false;
   record_->home.store(facts.home, std::memory_order_relaxed);
@@ -102,7 +102,7 @@ bool Meeting::Begin(const StreamFacts& facts) {
   return true;
 }
 
-Stream* Meeting::Publish() {
+Stream* StreamRegistration::Publish() {
   if (streams->Insert(key_, record_)) return record_;
   FreeRecord(record_);
   preempt::DestroyWhenDrained(kPlatform, key_);

@@ -1,6 +1,6 @@
 // The program's streams, and the XQueues over them, of one platform. A stream gets its XQueue with its first
-// command, whoever made it and however; streams that go without our seeing it are met anew. What a handle
-// means, and making an XQueue over it, is the platform's.
+// command, whoever made it and however; streams that go without our seeing it are registered anew. What a
+// handle means, and making an XQueue over it, is the platform's.
 //
 // Reading takes no lock and allocates nothing.
 #pragma once
@@ -15,7 +15,7 @@ namespace xsched::shim {
 // Whose shim this is.
 extern const XPlatform kPlatform;
 
-// A stream that has been met. Records are used again and never freed: a reader may hold one a moment longer
+// A stream that is registered. Records are used again and never freed: a reader may hold one a moment longer
 // than its stream is there. `life` tells whether it is still the same stream's.
 struct Stream {
   std::atomic<uint64_t> key{0};  // 0: none's
@@ -35,17 +35,17 @@ struct StreamFacts {
   bool per_thread = false;  // it is the calling thread's default stream
 };
 
-// Null: not met yet.
+// Null: not registered yet.
 Stream* FindStream(uint64_t key);
 
-// Meeting a stream: one at a time, and its record is published last, so that who finds one, and no XQueue,
-// knows that there will be none.
-class Meeting {
+// Registering a stream: one at a time, and its record is published last, so that who finds one, and no
+// XQueue, knows that there will be none.
+class StreamRegistration {
  public:
-  explicit Meeting(uint64_t key);
-  ~Meeting();
-  Meeting(const Meeting&) = delete;
-  Meeting& operator=(const Meeting&) = delete;
+  explicit StreamRegistration(uint64_t key);
+  ~StreamRegistration();
+  StreamRegistration(const StreamRegistration&) = delete;
+  StreamRegistration& operator=(const StreamRegistration&) = delete;
 
   // Another thread was first. Null: nobody was.
   Stream* known() const { return known_; }
@@ -60,13 +60,24 @@ class Meeting {
   Stream* record_ = nullptr;
 };
 
+// The record of a stream, which may be known by now. `make_queue()` makes an XQueue over it, or not. Null: no
+// memory.
+template <typename MakeQueue>
+Stream* RegisterStream(uint64_t key, const StreamFacts& facts, MakeQueue&& make_queue) {
+  StreamRegistration registration(key);
+  if (registration.known() != nullptr) return registration.known();
+  if (!registration.Begin(facts)) return nullptr;
+  make_queue();
+  return registration.Publish();
+}
+
 // Null: it has none, so far.
 inline preempt::XQueue* FindQueue(uint64_t key) {
   return key == 0 ? nullptr : preempt::FindXQueue(kPlatform, key);
 }
 
-// What a default stream waits for, and what waits for it: tells the scheduler, before a command of `waiter`
-// on the stream with `key`.
+// What a default stream waits for, and what waits for it: says so to the scheduler, before a command of
+// `waiter` on the stream with `key`.
 void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key);
 
 // Calls visit(record) for each stream that is known.

@@ -5,7 +5,6 @@
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 #include "shim/common/fork.h"
-#include "shim/cuda/stream_key.h"
 
 namespace xsched::cuda {
 namespace {
@@ -36,7 +35,6 @@ bool CodeUse::IsFirst(uint64_t handle) {
   Unloadings* now = Now();
   if (handle == 0 || used->Find(key) == now) [[likely]]
     return false;
-  if (preempt::InsideXSched()) return false;
   fork_handler.Install();
   used->Insert(key, now);
   return true;

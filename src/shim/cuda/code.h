@@ -16,8 +16,8 @@ void ForgetUsedCode();
 // Around a call that may load the code of a function or kernel: a barrier the first time in a context.
 class CodeUse {
  public:
-  explicit CodeUse(CUfunction function) : CodeUse(reinterpret_cast<uint64_t>(function)) {}
-  explicit CodeUse(CUkernel kernel) : CodeUse(reinterpret_cast<uint64_t>(kernel)) {}
+  CodeUse(const Call&, CUfunction function) : CodeUse(reinterpret_cast<uint64_t>(function)) {}
+  CodeUse(const Call&, CUkernel kernel) : CodeUse(reinterpret_cast<uint64_t>(kernel)) {}
   void Finish(CUresult) {}
 
  private:
@@ -35,11 +35,21 @@ class CodeUse {
 // Around cuModuleUnload and cuLibraryUnload, which wait for all that the context has been given as well.
 class CodeUnloading {
  public:
-  CodeUnloading() { ForgetUsedCode(); }
+  explicit CodeUnloading(const Call& call) : drain_(call, nullptr) { ForgetUsedCode(); }
   void Finish(CUresult) {}
 
  private:
-  Drain drain_{nullptr};
+  Drain drain_;
+};
+
+// The same, from a command that is counted among what the context has been given: it cannot wait for that.
+class CodeUnloadingInCommand {
+ public:
+  explicit CodeUnloadingInCommand(const Call&) { ForgetUsedCode(); }
+  void Finish(CUresult) {}
+
+ private:
+  preempt::Barrier barrier_;
 };
 
 }  // namespace xsched::cuda

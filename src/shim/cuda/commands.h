@@ -1,86 +1,25 @@
-// What the generated wrappers do around a command or a wait. Nothing here changes what the program sees: its
-// call's arguments, result and side effects are the driver's.
+// Around calls that put commands on CUDA streams.
 #pragma once
 
-#include <optional>
-
-#include "preempt/api/launch.h"
-#include "shim/common/pass_through.h"
-#include "shim/cuda/capture.h"
+#include "shim/common/command_scopes.h"
 #include "shim/cuda/code.h"
-#include "shim/cuda/events.h"
-#include "shim/cuda/streams.h"
+#include "shim/cuda/platform.h"
 
 namespace xsched::cuda {
 
-// A call of the program's: of which function (its index in kFunctionNames), and where it returns to.
-struct Caller {
-  int function;
-  const void* site;
-};
-
-// One command on one stream.
-class Launch {
- public:
-  Launch(CUstream stream, Caller caller) : queue_(Announce(stream, caller)), scope_(queue_) {}
-
-  // `finishes`: the call returned when the command, and so all before it, had finished.
-  void Finish(CUresult result, bool finishes) {
-    if (queue_ == nullptr) return;
-    scope_.Finish(result == CUDA_SUCCESS);
-    if (finishes && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, scope_.number());
-  }
-
- private:
-  static preempt::XQueue* Announce(CUstream stream, Caller caller) {
-    if (shim::PassesThrough(caller.site, caller.function)) [[unlikely]]
-      return nullptr;
-    preempt::XQueue* queue = QueueForCommand(stream);
-    if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
-      shim::AddImplicitDependencies(queue, KeyOf(stream));
-    return queue;
-  }
-
-  preempt::XQueue* queue_;
-  preempt::LaunchScope scope_;
-};
+using Launch = shim::Launch<Platform>;
+using MultiLaunch = shim::MultiLaunch<Platform>;
 
 // A kernel's launch, which may have to load its code.
 class KernelLaunch {
  public:
-  KernelLaunch(CUstream stream, Caller caller, CUfunction function)
-      : use_(function), launch_(stream, caller) {}
+  KernelLaunch(const Call& call, CUstream stream, CUfunction function)
+      : use_(call, function), launch_(call, stream) {}
   void Finish(CUresult result) { launch_.Finish(result, false); }
 
  private:
   CodeUse use_;
   Launch launch_;
-};
-
-// One kernel on each of several streams, by their contexts' default streams if need be.
-class MultiLaunch {
- public:
-  MultiLaunch(const CUDA_LAUNCH_PARAMS* launches, unsigned count, Caller caller);
-  void Finish(CUresult result);
-
- private:
-  static constexpr unsigned kMaxStreams = 16;  // more are launched unscheduled
-  std::optional<Launch> launches_[kMaxStreams];
-};
-
-// Around cuStreamSynchronize and cuStreamQuery.
-class StreamWait {
- public:
-  explicit StreamWait(CUstream stream)
-      : queue_(preempt::InsideXSched() ? nullptr : shim::FindQueue(KeyOf(stream))),
-        newest_(queue_ == nullptr ? 0 : preempt::SubmittedNow(queue_)) {}
-  void Finish(CUresult result) const {
-    if (queue_ != nullptr && result == CUDA_SUCCESS) preempt::RetiredUpTo(queue_, newest_);
-  }
-
- private:
-  preempt::XQueue* queue_;
-  uint64_t newest_;
 };
 
 }  // namespace xsched::cuda

@@ -4,7 +4,6 @@
 
 #include "hal/cuda/queue.h"
 #include "shim/cuda/code.h"
-#include "shim/cuda/streams.h"
 
 namespace xsched::cuda {
 namespace {
@@ -24,7 +23,7 @@ PrimaryContext* PrimaryContextOf(CUdevice device) {
 }
 
 void ContextEnds(CUcontext context) {
-  if (context == nullptr || preempt::InsideXSched()) return;
+  if (context == nullptr) return;
   ForgetUsedCode();
   shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGoes(context);
@@ -36,7 +35,7 @@ CUcontext PrimaryContextEnds(PrimaryContext* primary) {
   if (primary != nullptr) primary->references.store(0, std::memory_order_relaxed);
   if (context != nullptr) {
     ContextEnds(context);
-  } else if (!preempt::InsideXSched()) {
+  } else {
     ForgetUsedCode();
     shim::ForgetAllStreams();
     CudaContextGoes(nullptr);
@@ -47,7 +46,7 @@ CUcontext PrimaryContextEnds(PrimaryContext* primary) {
 }  // namespace
 
 bool AwaitGivenTo(CUcontext context, Duration patience) {
-  if (!preempt::AnyMayBeHeld() || preempt::InsideXSched()) return false;
+  if (!preempt::AnyMayBeHeld()) return false;
   const CUcontext actual = context == nullptr ? CurrentContext() : context;
   return actual != nullptr && preempt::AwaitGiven(reinterpret_cast<uint64_t>(actual), patience);
 }
@@ -61,14 +60,16 @@ CUcontext ContextOf(CUgreenCtx green) {
 
 Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); }
 
-ContextWait::ContextWait(CUcontext context)
+ContextWait::ContextWait(const Call&, CUcontext context)
     : barrier_(!AwaitGivenTo(context, kDrainPatience)),
-      streams_(preempt::InsideXSched() ? 0 : HomeOf(context == nullptr ? CurrentContext() : context)) {}
+      streams_(HomeOf(context == nullptr ? CurrentContext() : context)) {}
 
-ContextDestruction::ContextDestruction(CUcontext context) : context_(context) { ContextEnds(context); }
+ContextDestruction::ContextDestruction(const Call&, CUcontext context) : context_(context) {
+  ContextEnds(context);
+}
 
 void ContextDestruction::Finish(CUresult) const {
-  if (context_ != nullptr && !preempt::InsideXSched()) CudaContextGone(context_);
+  if (context_ != nullptr) CudaContextGone(context_);
 }
 
 void PrimaryContextRetention::Finish(CUresult result, CUdevice device, const CUcontext* context) {
@@ -78,7 +79,7 @@ void PrimaryContextRetention::Finish(CUresult result, CUdevice device, const CUc
   primary->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-PrimaryContextRelease::PrimaryContextRelease(CUdevice device) {
+PrimaryContextRelease::PrimaryContextRelease(const Call&, CUdevice device) {
   PrimaryContext* primary = PrimaryContextOf(device);
   if (primary == nullptr) return;
   ends_ = primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1;
@@ -86,14 +87,12 @@ PrimaryContextRelease::PrimaryContextRelease(CUdevice device) {
 }
 
 void PrimaryContextRelease::Finish(CUresult) const {
-  if (ends_ && !preempt::InsideXSched()) CudaContextGone(context_);
+  if (ends_) CudaContextGone(context_);
 }
 
-PrimaryContextReset::PrimaryContextReset(CUdevice device)
+PrimaryContextReset::PrimaryContextReset(const Call&, CUdevice device)
     : context_(PrimaryContextEnds(PrimaryContextOf(device))) {}
 
-void PrimaryContextReset::Finish(CUresult) const {
-  if (!preempt::InsideXSched()) CudaContextGone(context_);
-}
+void PrimaryContextReset::Finish(CUresult) const { CudaContextGone(context_); }
 
 }  // namespace xsched::cuda

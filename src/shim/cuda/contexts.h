@@ -6,9 +6,10 @@
 
 #include <optional>
 
-#include "cuda/functions.h"
 #include "preempt/api/launch.h"
+#include "shim/common/barrier.h"
 #include "shim/common/streams.h"
+#include "shim/cuda/platform.h"
 
 namespace xsched::cuda {
 
@@ -18,22 +19,16 @@ bool AwaitGivenTo(CUcontext context, Duration patience);
 // A green context's, as its streams have it.
 CUcontext ContextOf(CUgreenCtx green);
 
-// Around a call that may wait for everything. Whose context it is about, only the driver knows (freeing
-// memory is for the memory's, whichever is current): so for all of the process.
-class Barrier {
- public:
-  explicit Barrier(CUcontext) {}
-  void Finish(CUresult) {}
+// The default stream of `context`, as the home of its streams.
+inline uint64_t HomeOf(CUcontext context) { return LegacyStreamKey(reinterpret_cast<uint64_t>(context)); }
 
- private:
-  preempt::Barrier barrier_;
-};
+using Barrier = shim::Barrier<Platform>;
 
 // Around a call that waits for all that a context has been given, and keeps others from launching meanwhile.
 // A null context is the current one.
 class Drain {
  public:
-  explicit Drain(CUcontext context) : given_(context) {}
+  Drain(const Call&, CUcontext context) : given_(context) {}
   void Finish(CUresult) {}
 
  private:
@@ -48,7 +43,7 @@ class Drain {
 // be more urgent. A null context is the current one.
 class ContextWait {
  public:
-  explicit ContextWait(CUcontext context);
+  ContextWait(const Call& call, CUcontext context);
   void Finish(CUresult result) const {
     if (result == CUDA_SUCCESS) streams_.Succeeded();
   }
@@ -68,7 +63,7 @@ class ContextWait {
 // Around cuCtxDestroy.
 class ContextDestruction {
  public:
-  explicit ContextDestruction(CUcontext context);
+  ContextDestruction(const Call& call, CUcontext context);
   void Finish(CUresult) const;
 
  private:
@@ -79,6 +74,7 @@ class ContextDestruction {
 // Around cuDevicePrimaryCtxRetain, which may make the context: only it tells which context is whose.
 class PrimaryContextRetention {
  public:
+  explicit PrimaryContextRetention(const Call&) {}
   void Finish(CUresult result, CUdevice device, const CUcontext* context);
 
  private:
@@ -86,10 +82,10 @@ class PrimaryContextRetention {
 };
 
 // Around cuDevicePrimaryCtxRelease. If the context lives on, because somebody was not seen retaining it, its
-// streams are met anew.
+// streams are registered anew.
 class PrimaryContextRelease {
  public:
-  explicit PrimaryContextRelease(CUdevice device);
+  PrimaryContextRelease(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:
@@ -101,7 +97,7 @@ class PrimaryContextRelease {
 // Around cuDevicePrimaryCtxReset.
 class PrimaryContextReset {
  public:
-  explicit PrimaryContextReset(CUdevice device);
+  PrimaryContextReset(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:

@@ -9,14 +9,22 @@ namespace xsched::cuda {
 
 extern std::atomic<const Functions*> driver;
 // Nowhere, while no driver is loaded.
-const Functions& FindDriver();
+const Functions& LookUpDriver();
 
 inline const Functions& Driver() {
   const Functions* known = driver.load(std::memory_order_acquire);
-  return known != nullptr ? *known : FindDriver();
+  return known != nullptr ? *known : LookUpDriver();
 }
 
 // The function with index `function` in kFunctionNames.
 inline void* DriverFunction(int function) { return reinterpret_cast<void* const*>(&Driver())[function]; }
+
+// Null: none is current.
+inline CUcontext CurrentContext() {
+  CUcontext context = nullptr;
+  const Functions& next = Driver();
+  if (next.cuCtxGetCurrent == nullptr || next.cuCtxGetCurrent(&context) != CUDA_SUCCESS) return nullptr;
+  return context;
+}
 
 }  // namespace xsched::cuda

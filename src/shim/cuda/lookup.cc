@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cuda/wrappers.h"
 #include "preempt/api/launch.h"
+#include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"
@@ -87,7 +88,7 @@ KnownVersion FindVersion(const char* symbol, int version, bool per_thread) {
 void AddressLookup::Finish(CUresult result, const char* symbol, void** address, int version,
                            cuuint64_t flags) {
   if (result != CUDA_SUCCESS || symbol == nullptr || address == nullptr || *address == nullptr) return;
-  if (preempt::InsideXSched() || IsKnownToPass(symbol)) return;
+  if (IsKnownToPass(symbol)) return;
   const bool per_thread = (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0;
   const KnownVersion known = FindVersion(symbol, version, per_thread);
   if (known.function >= 0 && IsSame(known, symbol, flags, *address)) {
@@ -102,6 +103,16 @@ void AddressLookup::Finish(CUresult result, const char* symbol, void** address, 
 namespace xsched::shim {
 
 using namespace xsched::cuda;
+
+static_assert(kFunctionCount <= CallSites::kQuestions, "passing through is remembered per function");
+
+// As programs write it: without its version, and whichever the default stream is.
+const char* FunctionName(int function) {
+  for (const Version& version : kVersions) {
+    if (version.function == function) return version.symbol;
+  }
+  return kFunctionNames[function];
+}
 
 Lookup LookUp(void* handle, const char* name, void*) {
   constexpr Lookup kNotOurs{};

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "cuda/functions.h"
+#include "shim/cuda/call.h"
 
 namespace xsched::cuda {
 
@@ -25,6 +25,7 @@ extern std::atomic<uint64_t> unknown_functions;
 // Around cuGetProcAddress.
 class AddressLookup {
  public:
+  explicit AddressLookup(const Call&) {}
   void Finish(CUresult result, const char* symbol, void** address, int version, cuuint64_t flags);
 };
 

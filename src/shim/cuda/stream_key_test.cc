@@ -1,4 +1,4 @@
-#include "shim/cuda/stream_key.h"
+#include "shim/cuda/platform.h"
 
 #include <gtest/gtest.h>
 

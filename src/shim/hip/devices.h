@@ -1,25 +1,17 @@
-// Calls that wait inside the runtime for whole devices, and the resetting of devices. What waits behind a
-// gate could be what such a call waits for: nothing does meanwhile. (A held HIP stream holds its caller
-// before the runtime is entered, and so nothing that the runtime waits for.)
+// Calls that wait inside the runtime for whole devices, and the resetting of devices. (A held HIP stream
+// holds its caller before the runtime is entered, and so nothing that the runtime waits for.)
 #pragma once
 
 #include "preempt/api/launch.h"
+#include "shim/common/barrier.h"
 #include "shim/common/streams.h"
-#include "shim/hip/copies.h"
+#include "shim/hip/platform.h"
 
 namespace xsched::hip {
 
 inline constexpr int kCurrentDevice = -1;
 
-// Around a call that may wait for everything.
-class Barrier {
- public:
-  explicit Barrier(const Call&) {}
-  void Finish(hipError_t) {}
-
- private:
-  preempt::Barrier barrier_;
-};
+using Barrier = shim::Barrier<Platform>;
 
 // Around hipDeviceSynchronize.
 class DeviceWait {

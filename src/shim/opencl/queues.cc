@@ -4,12 +4,11 @@
 
 #include <new>
 
-#include "base/log.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 #include "hal/opencl/queue.h"
-#include "xsched/xqueue.h"
+#include "shim/common/auto_queue.h"
 
 namespace xsched::opencl {
 namespace {
@@ -67,14 +66,8 @@ void ForgetStale(cl_command_queue queue) {
 
 void MakeXQueue(const Functions& next, cl_command_queue queue) {
   HwQueueHandle hwq = 0;
-  XResult result = OclQueueRegister(&next, queue, &hwq);
-  if (result == kXSchedSuccess) {
-    result = preempt::AutoXQueueCreate(hwq);
-    if (result == kXSchedSuccess) return;
-    HwQueueDestroy(hwq);
-  }
-  static std::atomic<bool> warned{false};
-  if (!warned.exchange(true)) XSCHED_WARN("an OpenCL queue runs unscheduled (XSched error %d)", result);
+  const XResult made = OclQueueRegister(&next, queue, &hwq);
+  shim::CreateXQueue(made, hwq, "an OpenCL queue");
 }
 
 }  // namespace

@@ -5,13 +5,13 @@
 
 namespace xsched::shim {
 
-enum class Told : int { kPassThrough, kBinding };
+enum class Logged : int { kPassThrough, kBinding };
 
-// Verbose, and `library` has not been told of as this yet. Null: generated code.
-bool FirstTold(Told what, const link_map* library);
+// Is the log wanted, and this not logged of `library` so far? Null: generated code.
+bool IsFirst(Logged what, const link_map* library);
 
 // To stderr, in one write. `format` is printf's.
-[[gnu::format(printf, 1, 2)]] void Tell(const char* format, ...);
+[[gnu::format(printf, 1, 2)]] void Log(const char* format, ...);
 
 // The library's path, or what else it is.
 const char* NameForPeople(const link_map* library);

@@ -1,4 +1,4 @@
-#include "shim/common/told.h"
+#include "shim/common/verbose_log.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 namespace xsched::shim {
 namespace {
 
-// More are told of more than once.
+// More are logged more than once.
 constexpr int kMaxLibraries = 256;
-constinit std::atomic<uintptr_t> told[2][kMaxLibraries] = {};
+constinit std::atomic<uintptr_t> logged[2][kMaxLibraries] = {};
 
 bool Verbose() {
   static constinit std::atomic<int> verbose{-1};
@@ -29,11 +29,11 @@ bool Verbose() {
 
 }  // namespace
 
-bool FirstTold(Told what, const link_map* library) {
+bool IsFirst(Logged what, const link_map* library) {
   if (!Verbose()) return false;
   // Generated code's is 1: 0 is a free place.
   const uintptr_t wanted = library == nullptr ? 1 : reinterpret_cast<uintptr_t>(library);
-  for (std::atomic<uintptr_t>& place : told[static_cast<int>(what)]) {
+  for (std::atomic<uintptr_t>& place : logged[static_cast<int>(what)]) {
     uintptr_t known = 0;
     if (place.compare_exchange_strong(known, wanted, std::memory_order_relaxed)) return true;
     if (known == wanted) return false;
@@ -41,7 +41,7 @@ bool FirstTold(Told what, const link_map* library) {
   return true;
 }
 
-void Tell(const char* format, ...) {
+void Log(const char* format, ...) {
   char line[1024];
   va_list args;
   va_start(args, format);

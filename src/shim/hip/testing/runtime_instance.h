@@ -1,5 +1,5 @@
-// Copies of the stand-in for the HIP runtime, as a process with PyTorch has several of AMD's, and what they
-// tell.
+// Instances of the stand-in for the HIP runtime, as a process with PyTorch has several of AMD's, and what
+// they tell.
 #pragma once
 
 #include <dlfcn.h>
@@ -25,11 +25,11 @@ namespace xsched::hip {
 int NumberInTable(const std::string& wanted);
 int TableLength();
 
-// A copy of the runtime, and a library that is linked to it, in a folder of their own. Names differ as well:
+// A runtime instance, and a library that is linked to it, in a folder of their own. Names differ as well:
 // the dynamic linker would else take the one for the other. Both stay loaded.
-class CopyOfRuntime {
+class RuntimeInstance {
  public:
-  explicit CopyOfRuntime(int scope = RTLD_LOCAL) {
+  explicit RuntimeInstance(int scope = RTLD_LOCAL) {
     static int count = 1000;
     const std::string number = std::to_string(++count);
     folder_ =
@@ -44,11 +44,11 @@ class CopyOfRuntime {
     linked_ = dlopen((folder_ / "liblinked.so").c_str(), RTLD_LAZY | RTLD_LOCAL);
     EXPECT_NE(linked_, nullptr) << dlerror();
     runtime_ = dlopen(path_.c_str(), RTLD_LAZY | RTLD_NOLOAD);
-    EXPECT_NE(runtime_, nullptr) << "the library is linked to another copy";
+    EXPECT_NE(runtime_, nullptr) << "the library is linked to another instance";
   }
-  ~CopyOfRuntime() { std::filesystem::remove_all(folder_); }
-  CopyOfRuntime(const CopyOfRuntime&) = delete;
-  CopyOfRuntime& operator=(const CopyOfRuntime&) = delete;
+  ~RuntimeInstance() { std::filesystem::remove_all(folder_); }
+  RuntimeInstance(const RuntimeInstance&) = delete;
+  RuntimeInstance& operator=(const RuntimeInstance&) = delete;
 
   void* handle() const { return runtime_; }
   std::string path() const { return path_; }
@@ -57,7 +57,7 @@ class CopyOfRuntime {
   hipError_t Library(const char* name, Args... args) const {
     return reinterpret_cast<hipError_t (*)(Args...)>(dlsym(linked_, name))(args...);
   }
-  // A call from here, through a pointer that was looked up in this copy.
+  // A call from here, through a pointer that was looked up in this instance.
   template <typename Result, typename... Parameters, typename... Args>
   Result Call(Result (*function)(Parameters...), const char* name, Args... args) const {
     return reinterpret_cast<decltype(function)>(dlsym(runtime_, name))(args...);

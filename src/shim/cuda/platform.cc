@@ -1,11 +1,9 @@
-#include "shim/cuda/streams.h"
+#include "shim/cuda/platform.h"
 
-#include <atomic>
-
-#include "base/log.h"
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/queue.h"
-#include "xsched/xqueue.h"
+#include "shim/common/auto_queue.h"
+#include "shim/cuda/contexts.h"
 
 namespace xsched::shim {
 
@@ -47,43 +45,35 @@ shim::StreamFacts FactsOf(const Functions& next, CUstream stream, CUcontext cont
           stream == CU_STREAM_PER_THREAD};
 }
 
-void MakeXQueue(const Functions& next, CUcontext context, CUstream stream, uint64_t key) {
-  HwQueueHandle hwq = 0;
-  XResult result = CudaQueueRegister(&next, context, stream, key, &hwq);
-  if (result == kXSchedSuccess) {
-    result = preempt::AutoXQueueCreate(hwq);
-    if (result == kXSchedSuccess) return;
-    HwQueueDestroy(hwq);
-  }
-  static std::atomic<bool> warned{false};
-  if (!warned.exchange(true)) XSCHED_WARN("a CUDA stream runs unscheduled (XSched error %d)", result);
-}
+}  // namespace
 
-// The stream's record, if it is new: `make_queue` also makes its XQueue.
-shim::Stream* Meet(CUstream stream, uint64_t key, bool make_queue) {
+shim::Stream* Platform::Register(const Call& call, CUstream stream, uint64_t key, bool with_queue) {
   preempt::ReentrancyGuard guard;
-  const Functions& next = Driver();
+  const Functions& next = call.next();
   RelaxedCaptureMode relaxed(next);
   ContextOfStream context(next, stream);
   if (context.get() == nullptr) return nullptr;
-  shim::Meeting meeting(key);
-  if (meeting.known() != nullptr) return meeting.known();
-  if (!meeting.Begin(FactsOf(next, stream, context.get()))) return nullptr;
-  if (make_queue) MakeXQueue(next, context.get(), stream, key);
-  return meeting.Publish();
+  return shim::RegisterStream(key, FactsOf(next, stream, context.get()), [&] {
+    if (!with_queue) return;
+    HwQueueHandle hwq = 0;
+    const XResult made = CudaQueueRegister(&next, context.get(), stream, key, &hwq);
+    shim::CreateXQueue(made, hwq, "a CUDA stream");
+  });
 }
 
-}  // namespace
-
-preempt::XQueue* MeetStream(CUstream stream, uint64_t key) {
-  // Once met without getting one, it stays without.
-  if (shim::FindStream(key) != nullptr || !preempt::AutoXQueueEnabled()) return nullptr;
-  return Meet(stream, key, true) == nullptr ? nullptr : shim::FindQueue(key);
+bool Platform::AskWhetherCapturing(const Call& call, CUstream stream) {
+  const Functions& next = call.next();
+  if (next.cuStreamIsCapturing == nullptr) return false;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  // An error: the legacy stream, while a stream that it waits for is capturing.
+  return next.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-shim::Stream* RecordOf(CUstream stream, uint64_t key) {
-  if (shim::Stream* known = shim::FindStream(key)) return known;
-  return Meet(stream, key, false);
+bool Platform::HasHappened(const Call& call, CUevent event) {
+  preempt::ReentrancyGuard guard;
+  const Functions& next = call.next();
+  RelaxedCaptureMode relaxed(next);
+  return next.cuEventQuery != nullptr && next.cuEventQuery(event) == CUDA_SUCCESS;
 }
 
 }  // namespace xsched::cuda

@@ -1,4 +1,4 @@
-#include "hal/cuda/runtime.h"
+#include "hal/cuda/driver.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -17,7 +17,7 @@ constinit Functions functions = {};
 constinit std::atomic<bool> found{false};
 constinit Mutex mutex;
 
-void* OpenRuntime() {
+void* OpenDriver() {
   if (const char* path = EnvText("XSCHED_CUDA_LIB")) {
     if (void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL)) return library;
     XSCHED_WARN("XSCHED_CUDA_LIB: %s: using what the program has loaded", dlerror());
@@ -27,12 +27,12 @@ void* OpenRuntime() {
 
 }  // namespace
 
-const Functions* FindRuntime() {
+const Functions* FindDriver() {
   if (found.load(std::memory_order_acquire)) [[likely]]
     return &functions;
   // The shim's dlsym then answers with the driver's functions.
   preempt::ReentrancyGuard guard;
-  void* library = OpenRuntime();
+  void* library = OpenDriver();
   if (library == nullptr) return nullptr;
   MutexLock lock(mutex);
   if (found.load(std::memory_order_relaxed)) return &functions;

@@ -1,4 +1,4 @@
-// The two copies of the fake runtime that tests load, as a process with PyTorch has two of AMD's.
+// The two instances of the fake runtime that tests load, as a process with PyTorch has two of AMD's.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,13 +10,13 @@
 
 namespace xsched::hip {
 
-inline constexpr const char* kCopyA = FAKE_HIP_A;
-inline constexpr const char* kCopyB = FAKE_HIP_B;
+inline constexpr const char* kInstanceA = FAKE_HIP_A;
+inline constexpr const char* kInstanceB = FAKE_HIP_B;
 
-// One loaded copy, as a program that has opened it sees it.
-class Copy {
+// One loaded instance, as a program that has opened it sees it.
+class Instance {
  public:
-  explicit Copy(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+  explicit Instance(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
     if (library_ == nullptr) ADD_FAILURE() << dlerror();
   }
 

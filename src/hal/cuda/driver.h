@@ -8,6 +8,6 @@ namespace xsched::cuda {
 
 // The functions of XSCHED_CUDA_LIB; else of the library that the process has loaded as libcuda.so.1 (never a
 // second copy). Null: none is loaded so far. The result stays, and so does the library.
-XSCHED_PRIVATE const Functions* FindRuntime();
+XSCHED_PRIVATE const Functions* FindDriver();
 
 }  // namespace xsched::cuda

@@ -1,0 +1,40 @@
+"""The lines of a wrapper that make the call within its kind's scope (registry/<platform>/functions.toml), for CUDA and HIP."""
+
+from roles import Roles
+
+ASKS = "call.is_the_programs()"
+
+
+class Scopes:
+    """`success`: what a call's result is compared with."""
+
+    def __init__(self, registry, success):
+        self._kinds, self._roles, self._success = registry.kinds, Roles(registry), success
+
+    def write(self, export, entry, call, before=(), after=()):
+        """Lines that return what `call` does. `before` and `after`, on success, come around the program's own calls alone.
+
+        Whether the call is the program's own is asked here, once, and not by any scope. Of a call that is not, a scope knows
+        nothing, but where its kind says so: `any_call`, it is the same to it; `otherwise`, it is for another scope."""
+        kind = self._kinds[entry.kind]
+        if "scope" not in kind and not before and not after:
+            return [f"return {call};"]
+        lines = [] if kind.get("any_call") else self._pass(kind, export, entry, call)
+        return lines + [*before, *self._within(kind, export, entry, call, after)]
+
+    def _pass(self, kind, export, entry, call):
+        if "otherwise" not in kind:
+            return [f"if (!{ASKS}) return {call};"]
+        within = self._within(kind["otherwise"], export, entry, call)
+        return [f"if (!{ASKS}) {{", *("  " + line for line in within), "}"]
+
+    def _within(self, kind, export, entry, call, after=()):
+        has_result = export.function.result != "void"
+        takes = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("takes", []))
+        gives = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("gives", []))
+        result = "result" if has_result else self._success
+        return [*([f"{kind['scope']} scope(call{takes});"] if "scope" in kind else []),
+                f"{export.function.result} result = {call};" if has_result else f"{call};",
+                *([f"scope.Finish({result}{gives});"] if "scope" in kind else []),
+                *(f"if ({result} == {self._success}) {line}" for line in after),
+                *(["return result;"] if has_result else [])]

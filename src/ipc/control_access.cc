@@ -1,0 +1,74 @@
+#include "ipc/control_access.h"
+
+namespace xsched::ipc {
+
+void WriteWords(ControlBlock& block, const SchedulerWords& words) {
+  WriteWords(block, words, [] {});
+}
+
+bool HasWords(const ControlBlock& block, const SchedulerWords& words) {
+  return block.gate.load(std::memory_order_relaxed) == words.gate &&
+         block.flags.load(std::memory_order_relaxed) == words.flags;
+}
+
+bool RestoreWords(ControlBlock& block, const SchedulerWords& words) {
+  if (HasWords(block, words)) return false;
+  WriteWords(block, words);
+  return true;
+}
+
+// seq_cst, against a launch that counts its command, reads the flags, and then looks whether the agent
+// watches: either the agent sees the command here, or the launch sees that the agent does not watch
+// (Agent::Tick).
+bool AnythingTaken(const ControlBlock& block) {
+  if (block.flags.load(std::memory_order_seq_cst) == 0 &&
+      block.gate.load(std::memory_order_seq_cst) == kGateRun) {
+    return false;
+  }
+  return block.retired.load(std::memory_order_seq_cst) < block.submitted.load(std::memory_order_seq_cst);
+}
+
+void ForceOpen(ControlBlock& block, bool open) { block.open.store(open ? 1 : 0, std::memory_order_seq_cst); }
+
+void AskProgress(ControlBlock& block) { block.query.fetch_add(1, std::memory_order_release); }
+
+Progress ReadProgress(const ControlBlock& block) {
+  Progress progress;
+  // `retired` first: it follows `submitted`, so the pair never shows more retired than submitted.
+  progress.retired = block.retired.load(std::memory_order_acquire);
+  progress.submitted = block.submitted.load(std::memory_order_acquire);
+  progress.moved = block.moved.load(std::memory_order_relaxed);
+  return progress;
+}
+
+void CountMove(ControlBlock& block) { block.moved.fetch_add(1, std::memory_order_relaxed); }
+
+Wait ReadWait(const DependencySlot& slot) {
+  Wait wait;
+  wait.until = slot.until.load(std::memory_order_acquire);
+  wait.queue = slot.queue.load(std::memory_order_relaxed);
+  wait.generation = slot.generation.load(std::memory_order_relaxed);
+  return wait;
+}
+
+void WriteWait(DependencySlot& slot, const Wait& wait) {
+  slot.queue.store(wait.queue, std::memory_order_relaxed);
+  slot.generation.store(wait.generation, std::memory_order_relaxed);
+  // Release, last: who sees it sees which queue it is about.
+  slot.until.store(wait.until, std::memory_order_release);
+}
+
+void ResetBlock(Segment& segment, uint32_t index) {
+  ControlBlock& block = segment.blocks[index];
+  WriteWords(block, kOpenWords);
+  block.query.store(0, std::memory_order_relaxed);
+  block.submitted.store(0, std::memory_order_relaxed);
+  block.open.store(0, std::memory_order_relaxed);
+  block.pause.store(0, std::memory_order_relaxed);
+  block.passed.store(0, std::memory_order_relaxed);
+  block.moved.store(0, std::memory_order_relaxed);
+  block.retired.store(0, std::memory_order_release);
+  for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace xsched::ipc

@@ -1,0 +1,187 @@
+#include "ipc/control_access.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ipc/segment.h"
+#include "sched/core/types.h"
+
+namespace xsched::ipc {
+namespace {
+
+constexpr SchedulerWords kHeld{kGateHold, kFlagTracked | kFlagGated};
+
+class ControlAccess : public testing::Test {
+ protected:
+  ControlAccess() : owned_(std::move(*CreateSegment())) {}
+
+  Segment& segment() { return *owned_.mapping.get(); }
+  ControlBlock& block(uint32_t index = 0) { return segment().blocks[index]; }
+  std::vector<Wait> Waits(uint32_t index) {
+    std::vector<Wait> waits;
+    ForEachWait(segment(), index, [&](const Wait& wait) { waits.push_back(wait); });
+    return waits;
+  }
+
+  OwnedSegment owned_;
+};
+
+// ---- gate and flags ----
+
+TEST_F(ControlAccess, each_part_of_a_control_has_its_bit) {
+  EXPECT_EQ(WordsOf(sched::Control{}), kOpenWords);
+  EXPECT_EQ(WordsOf(sched::Control{.run = false, .tracked = true, .gated = true}), kHeld);
+  EXPECT_EQ(WordsOf(sched::Control{.tracked = true}), (SchedulerWords{kGateRun, kFlagTracked}));
+  EXPECT_EQ(WordsOf(sched::Control{.gated = true, .sliced = true}),
+            (SchedulerWords{kGateRun, kFlagGated | kFlagSliced}));
+}
+
+TEST_F(ControlAccess, flags_are_written_before_the_gate_both_when_it_closes_and_when_it_opens) {
+  WriteWords(block(), kOpenWords);
+  WriteWords(block(), kHeld, [&] {
+    EXPECT_EQ(block().flags.load(), kHeld.flags);
+    EXPECT_EQ(block().gate.load(), kGateRun);
+  });
+  EXPECT_TRUE(HasWords(block(), kHeld));
+  WriteWords(block(), kOpenWords, [&] {
+    EXPECT_EQ(block().flags.load(), 0u);
+    EXPECT_EQ(block().gate.load(), kGateHold);
+  });
+  EXPECT_TRUE(HasWords(block(), kOpenWords));
+}
+
+TEST_F(ControlAccess, what_somebody_else_has_written_is_put_right) {
+  for (const SchedulerWords& ours : {kOpenWords, kHeld}) {
+    WriteWords(block(), ours);
+    EXPECT_FALSE(RestoreWords(block(), ours));
+    block().gate.store(ours.held() ? kGateRun : kGateHold);
+    EXPECT_TRUE(RestoreWords(block(), ours));
+    EXPECT_TRUE(HasWords(block(), ours));
+    block().flags.store(ours.flags ^ kFlagSliced);
+    EXPECT_TRUE(RestoreWords(block(), ours));
+    EXPECT_TRUE(HasWords(block(), ours));
+  }
+}
+
+TEST_F(ControlAccess, what_is_forced_open_stays_so_whatever_the_scheduler_writes) {
+  const auto device_sees = [&] { return block().gate.load() | uint32_t{block().open.load()} << 16; };
+  ForceOpen(block(), true);
+  WriteWords(block(), kHeld);
+  EXPECT_NE(device_sees() & kDeviceGateMask, 0u);
+  ForceOpen(block(), false);
+  EXPECT_EQ(device_sees() & kDeviceGateMask, 0u);
+}
+
+TEST_F(ControlAccess, something_is_taken_from_queues_with_work_only) {
+  WriteWords(block(), kHeld);
+  EXPECT_FALSE(AnythingTaken(block()));
+  block().submitted.store(1);
+  EXPECT_TRUE(AnythingTaken(block()));
+  WriteWords(block(), {kGateRun, kFlagTracked});
+  EXPECT_TRUE(AnythingTaken(block())) << "it may be held at any time";
+  WriteWords(block(), {kGateHold, 0});
+  EXPECT_TRUE(AnythingTaken(block())) << "a gate that was closed late";
+  WriteWords(block(), kOpenWords);
+  EXPECT_FALSE(AnythingTaken(block()));
+  WriteWords(block(), kHeld);
+  block().retired.store(1);
+  EXPECT_FALSE(AnythingTaken(block()));
+}
+
+// ---- progress ----
+
+TEST_F(ControlAccess, progress_never_shows_more_retired_than_submitted) {
+  std::atomic<bool> reading{false};
+  std::atomic<bool> done{false};
+  std::thread client([&] {
+    while (!reading.load()) std::this_thread::yield();
+    for (uint64_t i = 1; i <= 300'000; ++i) {
+      block().submitted.store(i, std::memory_order_release);
+      block().retired.store(i, std::memory_order_release);
+    }
+    done.store(true);
+  });
+  while (!done.load()) {
+    const Progress progress = ReadProgress(block());
+    reading.store(true);
+    ASSERT_LE(progress.retired, progress.submitted);
+  }
+  client.join();
+}
+
+TEST_F(ControlAccess, progress_shows_each_move_that_no_report_tells) {
+  block().submitted.store(900);
+  block().retired.store(100);
+  EXPECT_EQ(ReadProgress(block()).moved, 0u);
+  CountMove(block());
+  CountMove(block());
+  const Progress progress = ReadProgress(block());
+  EXPECT_EQ(progress.moved, 2u);
+  EXPECT_TRUE(progress.submitted == 900 && progress.retired == 100);
+}
+
+TEST_F(ControlAccess, each_question_is_a_new_one) {
+  const uint32_t before = block().query.load();
+  AskProgress(block());
+  AskProgress(block());
+  EXPECT_EQ(block().query.load(), before + 2);
+}
+
+// ---- waits ----
+
+TEST_F(ControlAccess, waits_are_read_as_they_were_written) {
+  WriteWait(segment().depends[7][0], {3, 1, 40});
+  WriteWait(segment().depends[7][2], {9, 2, 50});
+  const std::vector<Wait> waits = Waits(7);
+  ASSERT_EQ(waits.size(), 2u);
+  EXPECT_TRUE(waits[0].queue == 3 && waits[0].generation == 1 && waits[0].until == 40);
+  EXPECT_TRUE(waits[1].queue == 9 && waits[1].generation == 2 && waits[1].until == 50);
+  EXPECT_TRUE(Waits(6).empty());
+}
+
+TEST_F(ControlAccess, a_wait_for_what_is_no_control_block_is_none) {
+  WriteWait(segment().depends[7][0], {kMaxQueues, 1, 40});
+  WriteWait(segment().depends[7][1], {~uint32_t{0}, 1, 40});
+  EXPECT_TRUE(Waits(7).empty());
+}
+
+TEST_F(ControlAccess, a_wait_means_the_queue_that_had_the_block_when_it_was_written) {
+  constexpr uint64_t kHandle = uint64_t{5} << 24 | 4;
+  constexpr uint64_t kNext = uint64_t{6} << 24 | 4;
+  const Wait wait{3, HandleGeneration(kHandle), 40};
+  EXPECT_TRUE(MeansQueue(wait, kHandle));
+  EXPECT_FALSE(MeansQueue(wait, kNext));
+  EXPECT_TRUE(MeansQueue(wait, 0)) << "a client that tells no handles";
+  EXPECT_TRUE(MeansQueue({3, 0, 40}, kNext)) << "a client that tells no generations";
+}
+
+// ---- a new queue ----
+
+TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
+  WriteWords(block(), kHeld);
+  ForceOpen(block(), true);
+  AskProgress(block());
+  block().submitted.store(5);
+  block().retired.store(4);
+  block().passed.store(3);
+  block().pause.store(1);
+  CountMove(block());
+  WriteWait(segment().depends[0][3], {1, 1, 1});
+  ResetBlock(segment(), 0);
+  EXPECT_TRUE(HasWords(block(), kOpenWords));
+  EXPECT_EQ(block().open.load(), 0u);
+  EXPECT_EQ(block().query.load(), 0u);
+  EXPECT_EQ(block().submitted.load(), 0u);
+  EXPECT_EQ(block().retired.load(), 0u);
+  EXPECT_EQ(block().passed.load(), 0u);
+  EXPECT_EQ(block().pause.load(), 0u);
+  EXPECT_EQ(block().moved.load(), 0u);
+  EXPECT_TRUE(Waits(0).empty());
+}
+
+}  // namespace
+}  // namespace xsched::ipc

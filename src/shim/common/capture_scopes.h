@@ -1,0 +1,51 @@
+// Around calls that begin and end stream captures (captures.h). `Platform`: platform.h of each shim.
+#pragma once
+
+#include <cstdint>
+
+#include "preempt/queue/query_lock.h"
+#include "shim/common/captures.h"
+
+namespace xsched::shim {
+
+// When in doubt, it is.
+template <typename Platform>
+bool IsCapturing(const typename Platform::Call& call, typename Platform::Stream stream) {
+  return AnyCapture() && Platform::AskWhetherCapturing(call, stream);
+}
+
+template <typename Platform>
+class CaptureBegin {
+ public:
+  // Before the call: no command may slip in between.
+  CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
+      : key_(Platform::KeyOf(call, stream)) {
+    CaptureBegins(key_);
+  }
+  void Finish(typename Platform::Result result) {
+    if (result != Platform::kSuccess) CaptureEnded(key_);
+  }
+
+ private:
+  uint64_t key_;
+  // Our own queries spoil a capture that begins at the same time.
+  preempt::QueryLock no_queries_;
+};
+
+template <typename Platform>
+class CaptureEnd {
+ public:
+  CaptureEnd(const typename Platform::Call& call, typename Platform::Stream stream)
+      : call_(call), stream_(stream), key_(Platform::KeyOf(call, stream)) {}
+  // A capture that went wrong ends with an error; one that another thread must end does not end.
+  void Finish(typename Platform::Result result) {
+    if (result == Platform::kSuccess || !Platform::AskWhetherCapturing(call_, stream_)) CaptureEnded(key_);
+  }
+
+ private:
+  const typename Platform::Call& call_;
+  typename Platform::Stream stream_;
+  uint64_t key_;
+};
+
+}  // namespace xsched::shim

@@ -1,0 +1,84 @@
+// Around calls that put commands on streams, or wait for them. Nothing here changes what the program sees:
+// its call's arguments, result and side effects are the driver's. `Platform`: platform.h of each shim.
+//
+// No call of the driver's is made after the program's own: it could be taken for the program's last error.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "preempt/api/launch.h"
+#include "shim/common/pass_through.h"
+#include "shim/common/stream_queues.h"
+
+namespace xsched::shim {
+
+// One command on one stream.
+template <typename Platform>
+class Launch {
+ public:
+  Launch(const typename Platform::Call& call, typename Platform::Stream stream)
+      : queue_(Announce(call, stream)), scope_(queue_) {}
+
+  // `finishes`: the call returned when the command, and so all before it, had finished.
+  void Finish(typename Platform::Result result, bool finishes) {
+    if (queue_ == nullptr) return;
+    scope_.Finish(result == Platform::kSuccess);
+    if (finishes && result == Platform::kSuccess) preempt::RetiredUpTo(queue_, scope_.number());
+  }
+
+  // Null: it passes untouched.
+  preempt::XQueue* queue() const { return queue_; }
+
+ private:
+  static preempt::XQueue* Announce(const typename Platform::Call& call, typename Platform::Stream stream) {
+    if (PassesThrough(call.site(), call.function())) [[unlikely]]
+      return nullptr;
+    preempt::XQueue* queue = QueueForCommand<Platform>(call, stream);
+    if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
+      AddImplicitDependencies(queue, Platform::KeyOf(call, stream));
+    return queue;
+  }
+
+  preempt::XQueue* queue_;
+  preempt::LaunchScope scope_;
+};
+
+// One kernel on each of several streams, each of another device.
+template <typename Platform>
+class MultiLaunch {
+ public:
+  // `launches`: as the platform describes them.
+  template <typename Description>
+  MultiLaunch(const typename Platform::Call& call, const Description* launches, unsigned count) {
+    for (unsigned i = 0; launches != nullptr && i < count && i < kMaxStreams; ++i)
+      launches_[i].emplace(call, Platform::StreamOf(launches[i]));
+  }
+  void Finish(typename Platform::Result result) {
+    for (std::optional<Launch<Platform>>& launch : launches_) {
+      if (launch.has_value()) launch->Finish(result, false);
+    }
+  }
+
+ private:
+  static constexpr unsigned kMaxStreams = 64;  // more are launched unscheduled
+  std::optional<Launch<Platform>> launches_[kMaxStreams];
+};
+
+// Around a call that waits for a stream, or asks for it.
+template <typename Platform>
+class StreamWait {
+ public:
+  StreamWait(const typename Platform::Call& call, typename Platform::Stream stream)
+      : queue_(FindQueue(Platform::KeyOf(call, stream))),
+        newest_(queue_ == nullptr ? 0 : preempt::SubmittedNow(queue_)) {}
+  void Finish(typename Platform::Result result) const {
+    if (queue_ != nullptr && result == Platform::kSuccess) preempt::RetiredUpTo(queue_, newest_);
+  }
+
+ private:
+  preempt::XQueue* queue_;
+  uint64_t newest_;
+};
+
+}  // namespace xsched::shim

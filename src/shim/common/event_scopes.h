@@ -1,0 +1,134 @@
+// Around calls on events (events.h). `Platform`: platform.h of each shim.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "preempt/api/launch.h"
+#include "preempt/queue/query_lock.h"
+#include "shim/common/events.h"
+#include "shim/common/stream_queues.h"
+
+namespace xsched::shim {
+
+template <typename Handle>
+uint64_t KeyOfEvent(Handle event) {
+  return reinterpret_cast<uint64_t>(event);
+}
+
+template <typename Platform>
+class EventCreation {
+ public:
+  explicit EventCreation(const typename Platform::Call&) {}
+  void Finish(typename Platform::Result result, const typename Platform::Event* event) {
+    if (result == Platform::kSuccess && event != nullptr) AddEvent(KeyOfEvent(*event));
+  }
+};
+
+template <typename Platform>
+class EventDestruction {
+ public:
+  EventDestruction(const typename Platform::Call&, typename Platform::Event event) {
+    RemoveEvent(KeyOfEvent(event));
+  }
+  void Finish(typename Platform::Result) {}
+};
+
+// What is recorded in a capture happens in the graph's launches.
+template <typename Platform>
+class EventRecording {
+ public:
+  EventRecording(const typename Platform::Call& call, typename Platform::Stream stream,
+                 typename Platform::Event event)
+      : event_(FindEvent(KeyOfEvent(event))) {
+    if (event_ == nullptr) return;
+    if (IsCapturing<Platform>(call, stream)) {
+      point_ = EventPoint::InCapture();
+      return;
+    }
+    const uint64_t key = Platform::KeyOf(call, stream);
+    preempt::XQueue* queue = FindQueue(key);
+    Stream* record = queue == nullptr ? nullptr : RecordOf<Platform>(call, stream, key);
+    if (record != nullptr) point_ = EventPoint::NewestOn(record, queue);
+  }
+  void Finish(typename Platform::Result result) {
+    if (event_ != nullptr && result == Platform::kSuccess) event_->Set(point_);
+  }
+
+ private:
+  Event* event_;
+  EventPoint point_;
+};
+
+// Of an event of which nothing is known afterwards.
+template <typename Platform>
+class UnknownRecording {
+ public:
+  UnknownRecording(const typename Platform::Call&, typename Platform::Event event)
+      : event_(FindEvent(KeyOfEvent(event))) {}
+  void Finish(typename Platform::Result result) {
+    if (event_ != nullptr && result == Platform::kSuccess) event_->Set(EventPoint());
+  }
+
+ private:
+  Event* event_;
+};
+
+// Around a call that waits for an event, or asks for it.
+template <typename Platform>
+class EventWait {
+ public:
+  EventWait(const typename Platform::Call&, typename Platform::Event event)
+      : point_(PointOf(KeyOfEvent(event))) {}
+  void Finish(typename Platform::Result result) const {
+    if (point_.stream != nullptr && result == Platform::kSuccess) point_.HasHappened();
+  }
+
+ private:
+  EventPoint point_;  // of the recording that is waited for: there may be a later one by the end of it
+};
+
+// Which queue `waiter` will wait for in a wait for `event`, which stands at `point`. Null: the event has
+// happened, or no scheduler needs to know.
+template <typename Platform>
+preempt::XQueue* AwaitedQueue(const typename Platform::Call& call, preempt::XQueue* waiter,
+                              typename Platform::Event event, const EventPoint& point) {
+  preempt::XQueue* owner = point.AwaitedBy(waiter);
+  if (owner == nullptr || !Platform::HasHappened(call, event)) return owner;
+  point.HasHappened();
+  return nullptr;
+}
+
+// Around a call that makes a stream wait for an event. A wait for what has not happened yet is a command,
+// where others are scheduled against one of the two: the waiter has work to do, be it nothing else, and so
+// may lend its right to run.
+template <typename Platform>
+class EventOrder {
+ public:
+  EventOrder(const typename Platform::Call& call, typename Platform::Stream stream,
+             typename Platform::Event event) {
+    preempt::XQueue* waiter = QueueForCommand<Platform>(call, stream);
+    if (waiter == nullptr) return;
+    const EventPoint point = PointOf(KeyOfEvent(event));
+    if (point.in_capture()) {
+      // Such a call puts nothing on the stream, and so does not wait for room on it; it waits only for a
+      // launch by another thread that does.
+      if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
+      return;
+    }
+    preempt::XQueue* owner = AwaitedQueue<Platform>(call, waiter, event, point);
+    if (owner == nullptr) return;
+    wait_.emplace(waiter);
+    preempt::AddDependency(waiter, owner, point.number);
+  }
+  void Finish(typename Platform::Result result) {
+    if (wait_.has_value()) wait_->Finish(result == Platform::kSuccess);
+  }
+
+ private:
+  std::optional<preempt::LaunchScope> wait_;
+  // The wait joins the stream to a capture: our own query of the stream at the same time would spoil that.
+  std::optional<preempt::QueryLock> joins_capture_;
+};
+
+}  // namespace xsched::shim

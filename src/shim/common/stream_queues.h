@@ -1,0 +1,37 @@
+// The XQueue of the stream that a call is about. `Platform`: platform.h of each shim.
+#pragma once
+
+#include <cstdint>
+
+#include "preempt/api/launch.h"
+#include "shim/common/capture_scopes.h"
+#include "shim/common/streams.h"
+
+namespace xsched::shim {
+
+// Registers a stream with its first command. Null: it runs unscheduled. Out of line: the rare case.
+template <typename Platform>
+[[gnu::noinline]] preempt::XQueue* RegisterQueue(const typename Platform::Call& call,
+                                                 typename Platform::Stream stream, uint64_t key) {
+  // One that was registered without getting an XQueue stays without.
+  if (FindStream(key) != nullptr || !preempt::AutoXQueueEnabled()) return nullptr;
+  return Platform::Register(call, stream, key, true) == nullptr ? nullptr : FindQueue(key);
+}
+
+// The XQueue that a command for `stream` is put on now. Null: it passes untouched.
+template <typename Platform>
+preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename Platform::Stream stream) {
+  if (IsCapturing<Platform>(call, stream)) return nullptr;
+  const uint64_t key = Platform::KeyOf(call, stream);
+  preempt::XQueue* queue = FindQueue(key);
+  return queue != nullptr || key == 0 ? queue : RegisterQueue<Platform>(call, stream, key);
+}
+
+// The stream's record, without making an XQueue. Null: no such stream, or no memory.
+template <typename Platform>
+Stream* RecordOf(const typename Platform::Call& call, typename Platform::Stream stream, uint64_t key) {
+  if (Stream* known = FindStream(key)) return known;
+  return Platform::Register(call, stream, key, false);
+}
+
+}  // namespace xsched::shim

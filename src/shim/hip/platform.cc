@@ -1,0 +1,68 @@
+#include "shim/hip/platform.h"
+
+#include "hal/hip/capture_mode.h"
+#include "hal/hip/last_error.h"
+#include "hal/hip/queue.h"
+#include "shim/common/auto_queue.h"
+
+namespace xsched::shim {
+
+constinit const XPlatform kPlatform = kPlatformHIP;
+
+}  // namespace xsched::shim
+
+namespace xsched::hip {
+namespace {
+
+// The device that `stream` is on; -1: there is no such stream.
+int DeviceOf(const Instance& instance, hipStream_t stream) {
+  const Functions& next = instance.runtime().next();
+  if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(instance);
+  return next.hipGetStreamDeviceId(stream);
+}
+
+shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int device) {
+  const Functions& next = instance.runtime().next();
+  unsigned flags = 0;
+  if (!IsDefaultStream(stream) && next.hipStreamGetFlags != nullptr) next.hipStreamGetFlags(stream, &flags);
+  return {NullStreamKey(instance.runtime().index(), device),
+          !IsNullStream(stream) && (flags & kHipStreamNonBlocking) == 0, stream == kHipStreamPerThread};
+}
+
+}  // namespace
+
+shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue) {
+  preempt::ReentrancyGuard guard;
+  const Instance& instance = call.instance();
+  const Functions& next = instance.runtime().next();
+  KeepLastError keep(next);
+  RelaxedCaptureMode relaxed(next);
+  const int device = DeviceOf(instance, stream);
+  if (device < 0) return nullptr;
+  return shim::RegisterStream(key, FactsOf(instance, stream, device), [&] {
+    if (!with_queue) return;
+    HwQueueHandle hwq = 0;
+    hipStream_t actual = IsNullStream(stream) ? kHipStreamNull : stream;
+    const XResult made = HipQueueRegister(&instance.runtime(), device, actual, key, &hwq);
+    shim::CreateXQueue(made, hwq, "a HIP stream");
+  });
+}
+
+bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
+  const Functions& next = call.instance().runtime().next();
+  if (next.hipStreamIsCapturing == nullptr) return false;
+  KeepLastError keep(next);
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  // An error: the null stream, while a stream that it waits for is capturing.
+  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status != hipStreamCaptureStatusNone;
+}
+
+bool Platform::HasHappened(const Call& call, hipEvent_t event) {
+  preempt::ReentrancyGuard guard;
+  const Functions& next = call.instance().runtime().next();
+  KeepLastError keep(next);
+  RelaxedCaptureMode relaxed(next);
+  return next.hipEventQuery(event) == hipSuccess;
+}
+
+}  // namespace xsched::hip

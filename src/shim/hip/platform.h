@@ -1,0 +1,51 @@
+// HIP, as the scopes that shims share need to know it (shim/common: barrier.h, *_scopes.h).
+#pragma once
+
+#include <cstdint>
+
+#include "hal/hip/stream_key.h"
+#include "shim/common/streams.h"
+#include "shim/hip/call.h"
+
+namespace xsched::hip {
+
+// A wrapper's handle, with what the null stream means made explicit.
+template <bool kPerThread>
+hipStream_t ActualStream(hipStream_t stream) {
+  return kPerThread && stream == nullptr ? kHipStreamPerThread : stream;
+}
+
+// Of the calling thread, as the instance numbers them; -1: it does not say.
+inline int CurrentDevice(const Instance& instance) {
+  int device = -1;
+  return instance.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
+}
+
+struct Platform {
+  using Call = hip::Call;
+  using Result = hipError_t;
+  using Stream = hipStream_t;
+  using Event = hipEvent_t;
+  static constexpr hipError_t kSuccess = hipSuccess;
+
+  // 0: it means no stream.
+  static uint64_t KeyOf(const Call& call, hipStream_t stream) {
+    if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
+    const Instance& instance = call.instance();
+    const int device = CurrentDevice(instance);
+    if (device < 0) return 0;
+    return IsNullStream(stream)
+               ? NullStreamKey(instance.runtime().index(), device)
+               : PerThreadStreamKey(instance.runtime().index(), device, shim::ThreadNumber());
+  }
+  static hipStream_t StreamOf(const hipLaunchParams& launch) { return launch.stream; }
+  static hipStream_t StreamOf(const hipFunctionLaunchParams& launch) { return launch.hStream; }
+
+  // Registers a stream: `with_queue`, with an XQueue over it. Null: no such stream, or no memory.
+  static shim::Stream* Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue);
+  // As the runtime says. When in doubt, it is.
+  static bool AskWhetherCapturing(const Call& call, hipStream_t stream);
+  static bool HasHappened(const Call& call, hipEvent_t event);
+};
+
+}  // namespace xsched::hip
