@@ -484,7 +484,7 @@ TEST_F(HostileClient, a_crowd_of_silent_connections_does_not_keep_others_out) {
 }
 
 TEST_F(HostileClient, connections_that_end_between_hello_and_welcome_keep_nobody_out) {
-  for (size_t i = 0; i <= kMaxStrangersOfUser; ++i) {
+  for (size_t i = 0; i <= kMaxUnidentifiedOfUser; ++i) {
     TestConnection connection(socket());
     // The hello arrives, and the welcome cannot be sent.
     ASSERT_EQ(shutdown(connection.fd(), SHUT_RD), 0);
