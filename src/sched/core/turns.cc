@@ -211,8 +211,8 @@ void Turns::MarkUse(std::span<DeviceRecord* const> devices, TimePoint now) {
 
 // Puts those that could not use their turn before all others, and those that were lent a device for as long
 // as a turn is worth behind those that wait.
-void Turns::OrderByUse(Duration turn) {
-  const auto place = [worth = std::min(turn, kWorthATurn)](const Party& party) {
+void Turns::OrderByUse(Duration worth) {
+  const auto place = [worth](const Party& party) {
     const bool used = party.used >= worth;
     if (party.has_turn) return used ? 3 : 0;
     return used ? 2 : 1;
@@ -226,15 +226,16 @@ void Turns::OrderByUse(Duration turn) {
 }
 
 // Adds the turn that ends now. A party that comes back from a pause has no claim to what it did not use.
-void Turns::CountTimeHad() {
+void Turns::CountTimeHad(Duration worth) {
   Duration least = Duration::max();
   for (Party* party : ring_) {
-    party->had += std::exchange(party->used, Duration::zero());
+    if (party->used >= worth) party->had += std::exchange(party->used, Duration::zero());
     bool competes = false;
     for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
       competes |= WantsTurn(*member);
     }
     if (!competes || !party->competed) party->had = Duration::zero();
+    if (!competes) party->used = Duration::zero();
     if (competes && party->competed) least = std::min(least, party->had);
     party->competed = competes;
   }
@@ -253,8 +254,9 @@ Duration Turns::BehindOthers() const {
 
 // Gives the turn to whoever has waited longest, and to all that fit beside.
 void Turns::Begin(TimePoint now, Duration turn) {
-  OrderByUse(turn);
-  CountTimeHad();
+  const Duration worth = std::min(turn, kWorthATurn);
+  OrderByUse(worth);
+  CountTimeHad(worth);
   latest_ = now + std::min(turn + kPatience, kLongestTurn);
   for (Party* party : playing_) party->has_turn = false;
   playing_.Clear();

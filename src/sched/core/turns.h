@@ -42,7 +42,7 @@ struct Party {
   ProcessRecord* members = nullptr;  // a list: next_in_party; at most one of each device
   bool has_turn = false;
   TimePoint working_since = kNever;  // it has had a device since then, by its turn or lent
-  Duration used{};                   // … and before that, since the turn began
+  Duration used{};                   // … and before that, since its last turn
   Duration had{};                    // the time of its turns, beyond what all that compete have had
   bool competed = false;             // when the last turn began
 };
@@ -88,8 +88,8 @@ class Turns {
   void Begin(TimePoint now, Duration turn);
   static void CountUse(std::span<DeviceRecord* const> devices, TimePoint now);
   static void MarkUse(std::span<DeviceRecord* const> devices, TimePoint now);
-  void OrderByUse(Duration turn);
-  void CountTimeHad();
+  void OrderByUse(Duration worth);
+  void CountTimeHad(Duration worth);
   Duration BehindOthers() const;
   void DropThoseWithoutWork();
   ProcessRecord* WithTurn(const DeviceRecord& device) const;
