@@ -139,8 +139,7 @@ def beside_an_urgent_kernel_of_15_s_others_get_a_fair_share(place):
     wait_until(lambda: is_held(place, low), "the low one is held")
     wait_until(lambda: not is_held(place, low), "as nothing finishes, it is let go")
     time.sleep(0.5)
-    done = gains(low, 2)
-    check(done > 300, f"it has a fair share, of up to 1000 kernels: {done}; slices {low.slice()} and {urgent.slice()}")
+    becomes(lambda done: done > 300, lambda: gains(low, 2), "it has a fair share, of up to 1000 kernels")
 
 
 @test
@@ -174,10 +173,10 @@ def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_whe
     moment = now_ms()
     urgent.process.send_signal(signal.SIGSTOP)
     goes_on(low, "it goes on", moment, 150)
-    check(gains(low, 1) > 150, "and on")
+    becomes(lambda done: done > 150, lambda: gains(low, 1), "and on")
     urgent.process.send_signal(signal.SIGCONT)
     wait_until(lambda: stand_still([low]), "it is held again")
-    check(gains(urgent, 0.3) > 100, "beside the urgent one, which works")
+    becomes(lambda done: done > 100, lambda: gains(urgent, 0.3), "beside the urgent one, which works")
 
 
 @test
@@ -317,8 +316,7 @@ def stopped_by_a_call_that_timed_out(place):
 def stops_that_time_out_are_undone(place):
     low, urgent = stopped_by_a_call_that_timed_out(place)
     for _ in range(2):
-        done = gains_of(low, 0.7)
-        check(min(done) > 100, f"both go on: {done}; on the device: {[client.group()[1] for client in low]}")
+        becomes(lambda done: min(done) > 100, lambda: gains_of(low, 0.7), "both go on")
     urgent.end()
     low[1].end()
     low[0].wait_for_slice(DRIVERS)
@@ -367,12 +365,12 @@ def what_the_resource_manager_refuses_at_first_is_given_back_in_the_end(place):
     other.wait_for_slice(SHORTEST)
     urgent.say("mode idle")
     wait_until(lambda: any(line.startswith("group 1 0") for line in low.lines), "it was off the device")
-    done = gains_of([low, other], 1)
-    check(min(done) > 100, f"both go on: {done}")
+    becomes(lambda done: min(done) > 100, lambda: gains_of([low, other], 1), "both go on")
     urgent.end()
     other.end()
     low.wait_for_slice(DRIVERS)
-    check(low.group()[1] == 1 and gains(low, 0.5) > 150, f"natively fast: {low.group()}")
+    check(low.group()[1] == 1, f"it is on the device: {low.group()}")
+    becomes(lambda done: done > 150, lambda: gains(low, 0.5), "natively fast")
 
 
 @test
