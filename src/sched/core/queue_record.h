@@ -66,6 +66,10 @@ struct QueueRecord {
   uint64_t retired_when_held = 0;
   TimePoint absent_since{};  // valid while absent
 
+  // It was held or put off the device then, and nothing has been heard since it runs again: what it reports
+  // may have happened before. kNever: neither.
+  TimePoint stopped_at{kNever};
+
   // How many pauses in a row were longer than the grace period. After `trusted_after` of them the next one is
   // predicted to be long, and the queue does not linger in it.
   int long_pauses = 0;

@@ -79,8 +79,8 @@ struct Scheduler::Impl {
   static void SetCharge(QueueRecord& queue, Charge charge, TimePoint now);
   static Duration ServiceOf(const QueueRecord& queue);
   static Duration ChosenServiceOf(const QueueRecord& queue);
-  void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
-  void Moved(QueueRecord& queue, TimePoint now);
+  void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
+  void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void LearnPause(QueueRecord& queue, TimePoint now) const;
   TimePoint IdleAt(const QueueRecord& queue) const;
   void Forgive(TimePoint now);
@@ -211,10 +211,12 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr) return;
   retired = std::min(retired, submitted);
+  const TimePoint moved_at = std::min(now, queue->stopped_at);
+  if (Works(queue->charge)) queue->stopped_at = kNever;
   if (submitted == queue->submitted && retired == queue->retired) return;
   bool retired_some = retired != queue->retired;
   queue->submitted = submitted;
-  if (retired_some) impl_->Retire(*queue, retired, now);
+  if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
 
   QueueState before = queue->state;
   if (before != QueueState::kReady) impl_->LearnPause(*queue, now);
@@ -245,19 +247,19 @@ void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->moves, moves) == moves) return;
-  impl_->Moved(*queue, now);
+  impl_->Moved(*queue, std::min(now, queue->stopped_at), now);
 }
 
-void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
+void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
   queue.retired = retired;
   if (queue.awaited) queue.device->dirty = true;
-  Moved(queue, now);
+  Moved(queue, at, now);
 }
 
-// The device has done something for the queue.
-void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint now) {
+// The device has done something for the queue, at that time for sure.
+void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint at, TimePoint now) {
   DeviceRecord& device = *queue.device;
-  device.silence.Break(now);
+  device.silence.Break(at, now);
   if (queue.watch.stalled()) device.dirty = true;
   queue.watch.Reset(now);
 }
@@ -338,6 +340,7 @@ void Scheduler::Impl::SetCharge(QueueRecord& queue, Charge charge, TimePoint now
   if (queue.charge == Charge::kGift) queue.gifts += service - queue.service;
   queue.service = service;
   if (queue.charge == Charge::kWaiting) queue.waiting += now - queue.waiting_mark;
+  if (charge == Charge::kWaiting) queue.stopped_at = std::min(queue.stopped_at, now);
   device.sharing += Works(charge) - Works(queue.charge);
   queue.charge = charge;
   queue.service_mark = device.service_clock;
@@ -516,7 +519,7 @@ bool Scheduler::Impl::ChooseLender() {
 // For whom does everybody run here: a queue of this device, or one of another that lends its urgency?
 void Scheduler::Impl::Release(DeviceRecord& device) const {
   device.released_for = device.window;
-  if (device.window.valid || !lender.valid || lender.device == &device) return;
+  if (!lender.valid || lender.device == &device) return;
   // Where only one queue has work, or one with a better claim has, nothing is gained by it.
   int eligible = 0;
   for (const QueueRecord* queue : device.queues) {
@@ -524,7 +527,7 @@ void Scheduler::Impl::Release(DeviceRecord& device) const {
     if (HasBetterClaim(ClaimOf(*queue).hints, lender.hints)) return;
     ++eligible;
   }
-  if (eligible > 1) device.released_for = lender;
+  if (eligible > 1) TakeMoreUrgent(device.released_for, lender);
 }
 
 // False: nothing has changed.
