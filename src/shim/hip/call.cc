@@ -21,7 +21,8 @@ void InstallForkHandler() {
 }  // namespace
 
 bool Call::GoesBy(Handle handle) {
-  Instance* maker = handle.value == nullptr ? nullptr : makers->Find(reinterpret_cast<uint64_t>(handle.value));
+  Instance* maker =
+      handle.value == nullptr ? nullptr : makers->Find(reinterpret_cast<uint64_t>(handle.value));
   if (maker == nullptr) return false;
   if (maker != target_.instance) target_ = ByPointer(*maker);
   return true;

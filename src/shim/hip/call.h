@@ -1,6 +1,6 @@
-// One call of one wrapped function, as its wrapper hands it to its scope. It goes on to the runtime instance that
-// it came in by (instances.h) but, where there are several: streams, events, functions and graphs are used in the
-// instance that made them, whoever calls.
+// One call of one wrapped function, as its wrapper hands it to its scope. It goes on to the runtime instance
+// that it came in by (instances.h) but, where there are several: streams, events, functions and graphs are
+// used in the instance that made them, whoever calls.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace xsched::hip {
 
-// What a call is about: what an instance has made, or a function or variable of the program's own, which belongs
-// to the instance that its library is linked to.
+// What a call is about: what an instance has made, or a function or variable of the program's own, which
+// belongs to the instance that its library is linked to.
 struct Handle {
   const void* value;
   explicit Handle(const void* handle) : value(handle) {}
