@@ -22,14 +22,15 @@ MAY_INCLUDE = {
     "preempt": CORE + ["hal/contract.h"],
     "hal/soft": ["base", "hal/contract.h", "preempt/api"],
     "hal/opencl": ["base", "hal/contract.h", "preempt/api"],
-    "hal/cuda": ["base", "hal/contract.h", "preempt/api", "preempt/queue"],
-    "hal/hip": ["base", "hal/contract.h", "preempt/api", "preempt/queue"],
-    "shim/common": ["base", "preempt/api"],
-    "shim/cuda": ["base", "preempt/api", "preempt/queue", "shim/common", "hal/cuda"],
-    "shim/hip": ["base", "preempt/api", "preempt/queue", "shim/common", "hal/hip"],
+    "hal/common": [],
+    "hal/cuda": ["base", "hal/contract.h", "hal/common", "preempt/api", "preempt/queue"],
+    "hal/hip": ["base", "hal/contract.h", "hal/common", "preempt/api", "preempt/queue"],
+    "shim/common": ["base", "hal/contract.h", "preempt/api", "preempt/queue"],
+    "shim/cuda": ["base", "preempt/api", "shim/common", "hal/cuda"],
+    "shim/hip": ["base", "preempt/api", "shim/common", "hal/hip"],
     "shim/opencl": ["base", "preempt/api", "shim/common", "hal/opencl"],
     "server": CORE,
-    "cli": CORE + ["server/options.h"],
+    "cli": CORE + ["server/options.h", "server/policy_names.h"],
 }
 # What tests of a folder may use beside it.
 TESTS_MAY_INCLUDE = {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/reach.h"
+#include "sched/core/policy.h"
 
 namespace xsched::cli {
 
@@ -47,6 +48,8 @@ inline std::string Without(const std::string& entry, const std::string& list) {
   return rest.size() < 2 ? "" : rest.substr(1, rest.size() - 2);
 }
 
+inline std::string DefaultPolicy() { return sched::PolicyName(sched::kDefaultPolicy); }
+
 // Paths of the shims to use; empty: not that one.
 struct Shims {
   std::string opencl;
@@ -73,7 +76,7 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
     // Where it is set, the process schedules itself, whatever XSCHED_SCHEDULER says.
     variables.push_back({"XSCHED_POLICY", std::nullopt});
   } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
-    variables.push_back({"XSCHED_POLICY", options.policy.empty() ? "HPF" : options.policy});
+    variables.push_back({"XSCHED_POLICY", options.policy.empty() ? DefaultPolicy() : options.policy});
   }
   // What a program starts is of its job, also where it starts it by `xsched run`.
   if (!options.job.empty() && current("XSCHED_JOB").empty()) variables.push_back({"XSCHED_JOB", options.job});

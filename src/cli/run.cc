@@ -134,17 +134,24 @@ void Run(RunOptions& options) {
 }  // namespace
 
 void AddRun(CLI::App& app) {
+  using sched::HintsRead;
   auto options = std::make_shared<RunOptions>();
   CLI::App* run =
       app.add_subcommand("run", "run a program under XSched: xsched run [options] -- program [arguments]");
   LaunchOptions& launch = options->launch;
-  run->add_option("--priority,-p", launch.priority, "bigger is more urgent (policy HPF)")
+  run->add_option("--priority,-p", launch.priority,
+                  fmt::format("bigger is more urgent ({})", server::ReadBy(&HintsRead::priority)))
       ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
-  run->add_option("--utilization,-u", launch.utilization, "share in percent (policy UP)")
+  run->add_option("--utilization,-u", launch.utilization,
+                  fmt::format("share in percent ({})", server::ReadBy(&HintsRead::utilization)))
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
-  run->add_option("--deadline-us", launch.deadline_us, "deadline from the moment work is there")
+  run->add_option(
+         "--deadline-us", launch.deadline_us,
+         fmt::format("deadline from the moment work is there ({})", server::ReadBy(&HintsRead::deadline)))
       ->check(AboveZero());
-  run->add_option("--laxity-us", launch.laxity_us, "by how much work may be delayed")->check(AboveZero());
+  run->add_option("--laxity-us", launch.laxity_us,
+                  fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
+      ->check(AboveZero());
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());

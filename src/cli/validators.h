@@ -1,11 +1,14 @@
 // What the command line checks before a command begins, with messages for people.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <string>
 
 #include "sched/core/policy.h"
+#include "server/policy_names.h"
 
 namespace xsched::cli {
 
@@ -18,10 +21,9 @@ inline XPolicyType PolicyByName(const std::string& name) {
 inline CLI::Validator PolicyValidator() {
   return CLI::Validator(
       [](std::string& name) {
-        return PolicyByName(name) == kPolicyUnknown ? "there is no policy " + name + " (there are HPF and UP)"
-                                                    : "";
+        return PolicyByName(name) == kPolicyUnknown ? server::NoSuchPolicy(name) : "";
       },
-      "HPF|UP");
+      fmt::format("{}", fmt::join(server::PolicyNames(), "|")));
 }
 
 inline CLI::Validator AboveZero() {

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "ipc/client.h"
+#include "server/policy_names.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -20,49 +21,58 @@ using Kind = EnvironmentVariable::Kind;
 constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
 constexpr const char* kLogLevels = " OFF ERROR WARN INFO DEBUG ERRO DEBG ";
 
-constexpr EnvironmentVariable kVariables[] = {
-    {"XSCHED_SCHEDULER",
-     "who schedules: GLB (the server), LCL (the process), APP (the program itself; default)", Kind::kWord, 0,
-     0, " GLB LCL APP "},
-    {"XSCHED_POLICY", "HPF or UP: schedule in the process, with this policy", Kind::kWord, 0, 0, " HPF UP "},
-    {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
-    {"XSCHED_JOB",
-     "any word: processes of one user with the same word are one job, and have their turns together",
-     Kind::kText},
-    {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
-    {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
-    {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)", Kind::kNumber, 1, INT64_MAX},
-    {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)", Kind::kNumber, 1, INT64_MAX},
-    {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 to 255; bigger is more urgent (0)", Kind::kNumber,
-     PRIORITY_NO_EXECUTE, PRIORITY_MAX},
-    {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
-     UTILIZATION_MAX},
-    {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
-    {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the moment work is there", Kind::kNumber, 1, INT64_MAX},
-    {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},
-    {"XSCHED_PREEMPT_LATENCY_US",
-     "a held queue stops within so many µs (2000; 50 where the device opens its gates itself)", Kind::kNumber,
-     1, 10'000'000},
-    {"XSCHED_PASSTHROUGH_LIBS", "libraries whose calls pass unscheduled, by the beginning of their names",
-     Kind::kText},
-    {"XSCHED_PASSTHROUGH_FILE", "a JSON file that says which libraries and functions pass unscheduled",
-     Kind::kFile},
-    {"XSCHED_VERBOSE", "ON: which libraries pass unscheduled, and to which runtime each is bound",
-     Kind::kWord, 0, 0, kSwitch},
-    {"XSCHED_CUDA_LIB", "CUDA's driver library, if it is not the one loaded as libcuda.so.1", Kind::kFile},
-    {"XSCHED_HIP_LIB", "the HIP runtime of queues that no shim saw, if the program has loaded several",
-     Kind::kFile},
-    {"XSCHED_HIP_LEVEL",
-     "1 to 3: highest preemption level of HIP (1); 2 and 3, by the kernel's driver, are not proven on AMD "
-     "hardware",
-     Kind::kNumber, 1, 3},
-    {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
-    {"XSCHED_LIBRARY_DIR", "where the Python package finds XSched's libraries", Kind::kFile},
-    {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},
-    {"XLOG_LEVEL", "the same, by its name in XSched 1.2", Kind::kWord, 0, 0, kLogLevels},
-    {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},
-    {"LD_PRELOAD", "preloaded libraries", Kind::kFiles},
-};
+// In capitals, with spaces around each.
+std::string PolicyWords() { return fmt::format(" {} ", fmt::join(server::PolicyNames(), " ")); }
+
+const std::vector<EnvironmentVariable>& Variables() {
+  static const std::vector<EnvironmentVariable> kVariables = {
+      {"XSCHED_SCHEDULER",
+       "who schedules: GLB (the server), LCL (the process), APP (the program itself; default)", Kind::kWord,
+       0, 0, " GLB LCL APP "},
+      {"XSCHED_POLICY",
+       fmt::format("{}: schedule in the process, with this policy",
+                   server::Listed(server::PolicyNames(), "or")),
+       Kind::kWord, 0, 0, PolicyWords()},
+      {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
+      {"XSCHED_JOB",
+       "any word: processes of one user with the same word are one job, and have their turns together",
+       Kind::kText},
+      {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
+      {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
+      {"XSCHED_AUTO_XQUEUE_THRESHOLD", "commands in flight at most (16)", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_BATCH_SIZE", "commands let through at a time (8)", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_PRIORITY", "-256 to 255; bigger is more urgent (0)", Kind::kNumber,
+       PRIORITY_NO_EXECUTE, PRIORITY_MAX},
+      {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
+       UTILIZATION_MAX},
+      {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
+      {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the moment work is there", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_PREEMPT_LATENCY_US",
+       "a held queue stops within so many µs (2000; 50 where the device opens its gates itself)",
+       Kind::kNumber, 1, 10'000'000},
+      {"XSCHED_PASSTHROUGH_LIBS", "libraries whose calls pass unscheduled, by the beginning of their names",
+       Kind::kText},
+      {"XSCHED_PASSTHROUGH_FILE", "a JSON file that says which libraries and functions pass unscheduled",
+       Kind::kFile},
+      {"XSCHED_VERBOSE", "ON: which libraries pass unscheduled, and to which runtime each is bound",
+       Kind::kWord, 0, 0, kSwitch},
+      {"XSCHED_CUDA_LIB", "CUDA's driver library, if it is not the one loaded as libcuda.so.1", Kind::kFile},
+      {"XSCHED_HIP_LIB", "the HIP runtime of queues that no shim saw, if the program has loaded several",
+       Kind::kFile},
+      {"XSCHED_HIP_LEVEL",
+       "1 to 3: highest preemption level of HIP (1); 2 and 3, by the kernel's driver, are not proven on AMD "
+       "hardware",
+       Kind::kNumber, 1, 3},
+      {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
+      {"XSCHED_LIBRARY_DIR", "where the Python package finds XSched's libraries", Kind::kFile},
+      {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},
+      {"XLOG_LEVEL", "the same, by its name in XSched 1.2", Kind::kWord, 0, 0, kLogLevels},
+      {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},
+      {"LD_PRELOAD", "preloaded libraries", Kind::kFiles},
+  };
+  return kVariables;
+}
 
 std::string NumberProblem(const EnvironmentVariable& variable, const std::string& value) {
   char* end = nullptr;
@@ -76,7 +86,7 @@ std::string NumberProblem(const EnvironmentVariable& variable, const std::string
 
 std::string WordProblem(const EnvironmentVariable& variable, std::string value) {
   std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return std::toupper(c); });
-  std::string words = variable.words;
+  const std::string& words = variable.words;
   if (value.find(' ') == std::string::npos && words.find(" " + value + " ") != std::string::npos) return "";
   return fmt::format("is none of{}", words.substr(0, words.size() - 1));
 }
@@ -98,7 +108,7 @@ std::string FilesProblem(std::string list) {
 
 }  // namespace
 
-std::span<const EnvironmentVariable> EnvironmentVariables() { return kVariables; }
+std::span<const EnvironmentVariable> EnvironmentVariables() { return Variables(); }
 
 std::string ProblemOf(const EnvironmentVariable& variable, const std::string& value) {
   if (value.empty()) return "";
@@ -125,9 +135,9 @@ std::vector<std::string> EnvironmentProblems(const char* const* environment) {
     std::string entry = *environment;
     std::string name = entry.substr(0, entry.find('='));
     std::string value = name.size() < entry.size() ? entry.substr(name.size() + 1) : "";
-    auto known = std::find_if(std::begin(kVariables), std::end(kVariables),
+    auto known = std::find_if(Variables().begin(), Variables().end(),
                               [&](const EnvironmentVariable& variable) { return variable.name == name; });
-    if (known == std::end(kVariables)) {
+    if (known == Variables().end()) {
       if (name.starts_with("XSCHED_")) problems.push_back(fmt::format("{} is not read by anything", name));
     } else if (std::string problem = ProblemOf(*known, value); !problem.empty()) {
       problems.push_back(fmt::format("{}={} {}", name, value, problem));

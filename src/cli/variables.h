@@ -12,11 +12,11 @@ namespace xsched::cli {
 struct EnvironmentVariable {
   enum class Kind { kNumber, kWord, kText, kFile, kFiles, kSocket };
   const char* name;
-  const char* meaning;
+  std::string meaning;
   Kind kind;
   int64_t min = 0;
   int64_t max = 0;
-  const char* words = "";  // the words it takes, in capitals, with spaces around each
+  std::string words;  // the words it takes, in capitals, with spaces around each
 };
 
 std::span<const EnvironmentVariable> EnvironmentVariables();

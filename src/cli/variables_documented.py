@@ -29,7 +29,7 @@ def main(root):
     if not read:
         sys.exit(f"nothing found in {root}")
     wrong = []
-    for place in ("src/cli/variables.cc", "packaging/man/xsched.1"):
+    for place in ("src/cli/variables.cc", "packaging/man/xsched.1.in"):
         documented = set(NAME.findall((root / place).read_text(encoding="utf-8")))
         wrong += [f"{name}, read in {read[name]}, is not explained in {place}" for name in sorted(read.keys() - documented)]
         wrong += [f"{name} is explained in {place}, and nothing reads it" for name in sorted(documented - read.keys())]

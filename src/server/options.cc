@@ -11,19 +11,13 @@
 #include <stdexcept>
 
 #include "ipc/client.h"
+#include "server/policy_names.h"
 #include "server/version.h"
 
 namespace xsched::server {
 namespace {
 
 using nlohmann::json;
-
-const sched::Policy* PolicyOrThrow(const std::string& name) {
-  const sched::Policy* policy = sched::FindPolicyByName(name.c_str());
-  if (policy == nullptr)
-    throw std::runtime_error(fmt::format("there is no policy {} (there are HPF and UP)", name));
-  return policy;
-}
 
 mode_t ModeOrThrow(const std::string& text) {
   size_t used = 0;
@@ -71,7 +65,7 @@ void Apply(const json& config, Options& options) {
     } else if (key == "admin_group") {
       options.admin_group = value.get<std::string>();
     } else if (key == "policy") {
-      options.policy = PolicyOrThrow(value.get<std::string>());
+      options.policy = &PolicyOrThrow(value.get<std::string>());
     } else if (key == "timeslice_us") {
       options.timeslice = Timeslice(value.get<int64_t>());
     } else if (key == "grace_us") {
@@ -84,6 +78,16 @@ void Apply(const json& config, Options& options) {
       throw std::runtime_error(fmt::format("there is no setting {}", key));
     }
   }
+}
+
+// "HPF (highest priority first …) or UP (…)".
+std::string PoliciesExplained() {
+  std::vector<std::string> policies;
+  for (sched::PolicyGetter policy : sched::Policies()) {
+    const sched::PolicyInfo& info = policy().info();
+    policies.push_back(fmt::format("{} ({})", info.name, info.summary));
+  }
+  return fmt::format("{} (default {})", Listed(policies, "or"), sched::PolicyName(sched::kDefaultPolicy));
 }
 
 void ReadConfig(const std::string& path, bool must_exist, Options& options) {
@@ -130,7 +134,7 @@ Options ParseOptions(int argc, char** argv) {
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
-  app.add_option("POLICY", positional_policy, "HPF (highest priority first) or UP (utilisation partition)");
+  app.add_option("POLICY", positional_policy, PoliciesExplained());
   app.add_option("PORT", port, "accepted for compatibility with XSched 1.2, and not used")
       ->check(CLI::Range(1, 65535));
   auto* system_flag = app.add_flag("--system", options.system, "serve all users (default for root)");
@@ -140,7 +144,8 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--group", group, "the socket's group");
   app.add_option("--admin-group", admin_group, "its members may set the policy and hint everybody's queues");
   app.add_option("--policy", policy, "as POLICY");
-  app.add_option("--timeslice-us", timeslice_us, "timeslice of policies that have one");
+  app.add_option("--timeslice-us", timeslice_us,
+                 fmt::format("{}; and of turns on a GPU", server::ReadBy(&sched::HintsRead::timeslice)));
   app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
   app.add_option("--config", config, "configuration file (JSON)");
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
@@ -152,12 +157,12 @@ Options ParseOptions(int argc, char** argv) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
 
-  options.policy = sched::FindPolicy(kPolicyHighestPriorityFirst);
+  options.policy = sched::FindPolicy(sched::kDefaultPolicy);
   if (!user && !options.system) options.system = geteuid() == 0;
   if (options.system) options.mode = 0666;
   ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
-  if (!positional_policy.empty()) options.policy = PolicyOrThrow(positional_policy);
-  if (!policy.empty()) options.policy = PolicyOrThrow(policy);
+  if (!positional_policy.empty()) options.policy = &PolicyOrThrow(positional_policy);
+  if (!policy.empty()) options.policy = &PolicyOrThrow(policy);
   if (!socket.empty()) options.socket = socket;
   if (!mode.empty()) options.mode = ModeOrThrow(mode);
   if (!group.empty()) options.group = group;

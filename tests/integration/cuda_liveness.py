@@ -135,6 +135,25 @@ def beside_an_urgent_kernel_of_15_s_others_get_a_fair_share(place):
 
 
 @test
+def a_program_that_had_launched_far_ahead_before_others_came_keeps_its_claim(place):
+    place.start_server()
+    ahead = CudaClient(place, "idle", priority=5, kernel_us=10_000, level3=False)
+    urgent = CudaClient(place, "idle", priority=10, kernel_us=200, level3=False)
+    low = CudaClient(place, "idle", kernel_us=1000, level3=False)
+    # Nobody tracks it yet: these report nothing. The stream is not full yet, either.
+    ahead.say("launch 400")
+    wait_until(lambda: ahead.progress() > 0, "it works")
+    urgent.say("launch 1")
+    low.say("mode continuous")
+    time.sleep(0.02)  # from now on gates take a part of the stream
+    ahead.say("mode ahead")
+    wait_until(lambda: is_held(place, low), "the low one is held")
+    done = gains(low, 2)
+    # What it had under way; and, until the stream is full, nothing shows that commands retire.
+    check(done <= 100, f"so the other stays held: {done} of 2000")
+
+
+@test
 def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_when_it_does(place):
     place.start_server()
     low = CudaClient(place)

@@ -93,8 +93,7 @@ def a_client_that_is_stuck_holds_nobody_up_for_long(place):
     Client(place, 5, "stuck")
     wait_until(lambda: any(q["priority"] == 5 and q["incidents"] > 0 for q in place.queues()), "an incident is counted")
     before = low.progress()
-    time.sleep(0.3)
-    check(low.progress() - before > 50, "the low client runs beside it")
+    wait_until(lambda: low.progress() - before > 50, "the low client runs beside it", 2)
 
 
 @test

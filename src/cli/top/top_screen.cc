@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <clocale>
 #include <map>
+#include <span>
 #include <string>
 
 #include "cli/exit_codes.h"
@@ -223,12 +225,14 @@ class View {
   }
 
   void NextPolicy() {
-    auto type = static_cast<int>(status_.policy);
-    do {
-      type = (type + 1) % kPolicyMax;
-    } while (sched::FindPolicy(static_cast<XPolicyType>(type)) == nullptr);
+    const std::span<const sched::PolicyGetter> policies = sched::Policies();
+    auto is_current = [&](sched::PolicyGetter policy) {
+      return static_cast<uint32_t>(policy().type()) == status_.policy;
+    };
+    auto next = std::find_if(policies.begin(), policies.end(), is_current);
+    if (next == policies.end() || ++next == policies.end()) next = policies.begin();
     ipc::SetPolicy request{};
-    request.policy = static_cast<uint32_t>(type);
+    request.policy = (*next)().type();
     Try([&] {
       server_.SetPolicy(request);
       status_ = server_.Status();

@@ -4,7 +4,6 @@
 
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
-#include "preempt/queue/xqueue.h"
 #include "preempt/queue/xqueue_table.h"
 
 namespace xsched::preempt {
@@ -50,23 +49,24 @@ TimePoint LocalScheduler::Decide(TimePoint now) {
 }
 
 void LocalScheduler::RestoreControls() {
-  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
-    const XQueueHandle handle = XQueueHandleAt(i);
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
+    const XQueueHandle handle = queues_.HandleAt(i);
     if (handle == 0) continue;
     ipc::RestoreWords(segment_->blocks[i], ipc::WordsOf(scheduler_->GetControl(sched::QueueId{handle})));
   }
 }
 
 void LocalScheduler::Observe(uint32_t index, TimePoint now) {
-  XQueueHandle handle = XQueueHandleAt(index);
+  XQueueHandle handle = queues_.HandleAt(index);
   if (handle == 0) return;
   const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
   scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
+  scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;
   ipc::ForEachWait(*segment_, index, [&](const ipc::Wait& wait) {
-    const XQueueHandle owner = XQueueHandleAt(wait.queue);
+    const XQueueHandle owner = queues_.HandleAt(wait.queue);
     if (owner != 0 && ipc::MeansQueue(wait, owner))
       dependencies[count++] = {sched::QueueId{owner}, wait.until};
   });

@@ -11,10 +11,11 @@
 namespace xsched::preempt {
 
 class XQueue;
+class XQueueTable;
 
 class LocalScheduler final : sched::ControlSink {
  public:
-  constexpr LocalScheduler() = default;
+  explicit constexpr LocalScheduler(const XQueueTable& queues) : queues_(queues) {}
 
   // False: out of memory.
   bool Start(ipc::Segment& segment, const sched::Policy& policy);
@@ -41,6 +42,7 @@ class LocalScheduler final : sched::ControlSink {
   void SetSlice(sched::ProcessId, sched::DeviceId, Duration) override {}
   void Observe(uint32_t index, TimePoint now);
 
+  const XQueueTable& queues_;
   std::unique_ptr<sched::Scheduler> scheduler_;
   ipc::Segment* segment_ = nullptr;
 };

@@ -11,8 +11,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "ipc/messages.h"
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/process_slices.h"
+#include "preempt/queue/xqueue.h"
 
 namespace xsched::preempt {
 namespace {
@@ -185,12 +184,14 @@ ServerLink::News ServerLink::Handle(const ipc::Packet& packet, TimePoint now) {
       return Refused(packet, now);
     case ipc::MessageType::kProcessSlice: {
       auto slice = packet.As<ipc::ProcessSlice>();
-      ProcessSlices::Get().Want(slice.device, slice.slice_us);
+      listener_.OnSlice(slice.device, slice.slice_us);
       break;
     }
-    case ipc::MessageType::kQueueHints:
-      KeepHints(packet.As<ipc::QueueHints>());
+    case ipc::MessageType::kQueueHints: {
+      auto hints = packet.As<ipc::QueueHints>();
+      listener_.OnHints(hints.handle, FromWire(hints.hints));
       break;
+    }
     case ipc::MessageType::kReply: {
       auto reply = packet.As<ipc::Reply>();
       reply.text[sizeof reply.text - 1] = '\0';
@@ -203,14 +204,6 @@ ServerLink::News ServerLink::Handle(const ipc::Packet& packet, TimePoint now) {
       break;  // kWake has done its work by waking us; what a newer server says beyond this is ignored
   }
   return News::kNone;
-}
-
-// The server schedules by them already; the next one will learn them from us.
-void ServerLink::KeepHints(const ipc::QueueHints& message) {
-  uint32_t index = XQueueIndex(message.handle);
-  if (index >= ipc::kMaxQueues || XQueueHandleAt(index) != message.handle) return;
-  // Its slot is not used again before the agent, under whose lock we are, has heard of its end.
-  XQueueTable::Slot(index).SetHints(FromWire(message.hints));
 }
 
 template <typename T>
@@ -233,7 +226,7 @@ bool ServerLink::QueueCreated(const XQueue& queue) {
   message.threshold = config.threshold;
   message.batch_size = config.batch_size;
   message.platform = queue.hwq().ops.platform;
-  message.traits = (queue.GatesInLine() ? ipc::kTraitGatesInLine : 0) |
+  message.traits = (queue.has_device_gates() ? ipc::kTraitGatesInLine : 0) |
                    (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0);
   message.handle = queue.handle();
   memcpy(message.device_name, queue.hwq().device_name, sizeof message.device_name);

@@ -18,15 +18,30 @@
 #include "ipc/control_block.h"
 #include "ipc/outbox.h"
 #include "preempt/scheduling/heartbeat.h"
+#include "sched/core/types.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
 
 class XQueue;
 
+// What a server says, but for the words in control blocks. Called from Serve.
+class ServerListener {
+ public:
+  // How long this process may keep the device at a stretch; 0: as its driver has it.
+  virtual void OnSlice(XDevice device, uint64_t slice_us) = 0;
+  // The server schedules the queue by these hints already; the next server will learn them from us.
+  virtual void OnHints(XQueueHandle queue, const sched::Hints& hints) = 0;
+
+ protected:
+  ~ServerListener() = default;
+};
+
 class ServerLink {
  public:
   enum class State : uint8_t { kApart, kGreeting, kConnected };
+
+  explicit constexpr ServerLink(ServerListener& listener) : listener_(listener) {}
 
   // Reads where the server is, and this process's job, from the environment. To be called in a thread of the
   // program's, before Connect is called in whichever.
@@ -70,8 +85,8 @@ class ServerLink {
   bool SendHello(int memfd, int scheduler_bell);
   News Handle(const ipc::Packet& packet, TimePoint now);
   News Refused(const ipc::Packet& packet, TimePoint now);
-  static void KeepHints(const ipc::QueueHints& message);
 
+  ServerListener& listener_;
   State state_ = State::kApart;
   ipc::SocketChoice place_{};
   uint64_t job_ = 0;

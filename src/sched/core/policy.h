@@ -60,7 +60,7 @@ struct QueueView {
   TimePoint ready_since;
   bool running;                // the last decision let it run
   TimePoint running_since;     // valid while `running`
-  Duration service;            // device time received since it was created
+  Duration service;            // device time received by decisions of a policy since it was created
   bool newly_ready;            // it was not here at the last decision, or had other hints
   PolicyState* state;          // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process
@@ -142,11 +142,14 @@ class PolicyWithState : public Policy {
   static DeviceState& StateOf(const DeviceView& device) { return device.state->As<DeviceState>(); }
 };
 
+// Which policy is used where nobody has chosen one.
+inline constexpr XPolicyType kDefaultPolicy = kPolicyHighestPriorityFirst;
+
 // ---- the policies of this build: those that have a file in src/sched/policy ----
 
 // Yields a policy: a constant with static life.
 using PolicyGetter = const Policy& (*)();
-// In the order of their files' names.
+// In the order of their files' names; the default is one of them.
 std::span<const PolicyGetter> Policies();
 // The policy of that type; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);

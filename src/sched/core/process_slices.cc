@@ -130,25 +130,39 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
 // Without memory for turns there are no slices: two with the shortest would stand still.
 void ProcessSlices::JoinParties(Turns& turns) {
   if (division_ != Division::kBesideHolding) return;
-  bool fine = PrepareGroups();
   for (ProcessRecord* process : processes_) {
-    if (!IsShortest(*process)) {
-      turns.Leave(*process);
-    } else if (fine) {
-      PartyKey key;
-      key.job = turns.JobOf(process->id);
-      if (key.job == JobId{} && process->on_others) {
-        key.process = process->id;
-      } else {
-        if (key.job == JobId{}) key.priority = process->priority;
-        key.number = FindGroup(key.job, key.priority).members++;
-      }
-      fine = turns.Join(*process, key);
-    }
+    if (!IsShortest(*process)) turns.Leave(*process);
   }
+  const auto detach = [&](ProcessRecord& process, const PartyKey& key) {
+    turns.Detach(process, key);
+    return true;
+  };
+  const auto join = [&](ProcessRecord& process, const PartyKey& key) { return turns.Join(process, key); };
+  const bool fine = ForEachParty(turns, detach) && ForEachParty(turns, join);
+  turns.DropEmpty();
   if (fine) return;
   division_ = Division::kNone;
   for (ProcessRecord* process : processes_) process->slice = kDriversSlice;
+}
+
+// Calls act(process, key) for each process that takes turns, until it returns false. False: it did, or there
+// is no memory.
+template <typename Do>
+bool ProcessSlices::ForEachParty(const Turns& turns, Do&& act) {
+  if (!PrepareGroups()) return false;
+  for (ProcessRecord* process : processes_) {
+    if (!IsShortest(*process)) continue;
+    PartyKey key;
+    key.job = turns.JobOf(process->id);
+    if (key.job == JobId{} && process->on_others) {
+      key.process = process->id;
+    } else {
+      if (key.job == JobId{}) key.priority = process->priority;
+      key.number = FindGroup(key.job, key.priority).members++;
+    }
+    if (!act(*process, key)) return false;
+  }
+  return true;
 }
 
 // A hash table with room for a group of each process. False: out of memory.

@@ -53,6 +53,7 @@ struct ProcessRecord {
 
   Party* party = nullptr;  // what has its turns together with this; only with the shortest slice
   ProcessRecord* next_in_party = nullptr;
+  Party* left_party = nullptr;  // between Turns::Detach and Turns::Join: what it was a member of
 
   // How long its commands take the device: what it has retired in how much of the device's time, since the
   // last comparison.
@@ -128,6 +129,8 @@ class ProcessSlices {
     uint32_t members;
   };
   void JoinParties(Turns& turns);
+  template <typename Do>
+  bool ForEachParty(const Turns& turns, Do&& act);
   size_t IndexById(ProcessId process) const;
   bool PrepareGroups();
   Group& FindGroup(JobId job, Priority priority);

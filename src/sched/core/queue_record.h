@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "sched/core/process_slices.h"
 #include "sched/core/scheduler.h"
+#include "sched/core/silence.h"
 #include "sched/core/watch.h"
 
 namespace xsched::sched {
@@ -20,7 +21,13 @@ struct WaitRecord {
 };
 
 // What is counted for a queue as time passes.
-enum class Charge : uint8_t { kNothing, kService, kWaiting };
+enum class Charge : uint8_t {
+  kNothing,
+  kService,
+  kGift,  // service that the policy did not decide: in a window, for another queue that waits for it, or by
+          // time slices alone
+  kWaiting,
+};
 
 // Every decision reads the first members of every queue: they lie together.
 struct QueueRecord {
@@ -33,6 +40,7 @@ struct QueueRecord {
   bool newly_ready = false;  // became ready, or got other hints, since the last decision
   bool running = false;      // the last decision let it run, and it was ready
   bool run = false;          // valid during a decision
+  bool chosen = false;       // … by the policy
   bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
   bool can_be_held = false;  // … or be held by another,
   bool held_by_own = false;  // … even by one of its own process
@@ -46,6 +54,7 @@ struct QueueRecord {
   Hints hints;
   uint64_t submitted = 0;
   uint64_t retired = 0;
+  uint32_t moves = 0;  // as last read
   Watch watch;
 
   TimePoint ready_since{};
@@ -57,6 +66,10 @@ struct QueueRecord {
   uint64_t retired_when_held = 0;
   TimePoint absent_since{};  // valid while absent
 
+  // It was held or put off the device then, and nothing has been heard since it runs again: what it reports
+  // may have happened before. kNever: neither.
+  TimePoint stopped_at{kNever};
+
   // How many pauses in a row were longer than the grace period. After `trusted_after` of them the next one is
   // predicted to be long, and the queue does not linger in it.
   int long_pauses = 0;
@@ -66,6 +79,7 @@ struct QueueRecord {
   PolicyState policy_state;
 
   Duration service{};  // up to the last change of `charge`; likewise
+  Duration gifts{};    // part of it: the policy does not count them
   Duration waiting{};
   Duration service_mark{};   // the device's service clock at that change
   TimePoint waiting_mark{};  // … and the time
@@ -99,10 +113,7 @@ struct DeviceRecord {
   bool observed = false;          // … and what time has changed is known
   bool given = false;             // somebody was given the turn on it (Turns::Begin)
   TimePoint held_since = kNever;  // the first of those that are held was held then; kNever: nobody is
-  // How long nobody of the device has retired anything, while somebody was watched: so long up to then, and
-  // again since then (kNever: nobody is watched).
-  Duration silent{};
-  TimePoint silent_since = kNever;
+  Silence silence;
   TimePoint decide_at = kNever;
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // … and the slices

@@ -16,8 +16,6 @@ namespace {
 // required before one is predicted again, up to the second number.
 constexpr int kHarderToTrust = 4;
 constexpr int kHardestToTrust = 4096;
-// With so many commands outstanding, a launch waits for room: a stream of CUDA takes 1,020 launches.
-constexpr uint64_t kFullQueue = 1000;
 // Which hints a process's queues have is kept in one word: with more distinct hints, each process that has
 // several queues is taken to hold its own.
 constexpr size_t kMostHintsTold = 64;
@@ -38,6 +36,15 @@ bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other) {
   return queue.running_since < other.running_since;
 }
 
+bool Works(Charge charge) { return charge == Charge::kService || charge == Charge::kGift; }
+
+// Of a queue that may run.
+Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
+  if (!running) return Charge::kNothing;
+  if (off) return Charge::kWaiting;
+  return queue.chosen ? Charge::kService : Charge::kGift;
+}
+
 // Has the queue, which is about to be held, been able to work since it was held before?
 bool HadChance(const QueueRecord& queue, TimePoint now) {
   if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
@@ -49,15 +56,16 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
 
 struct Scheduler::Impl {
   SchedulerConfig config;
-  const Policy* policy = FindPolicy(kPolicyHighestPriorityFirst);
+  const Policy* policy = FindPolicy(kDefaultPolicy);
   PointerMap<QueueRecord> queues;
   Turns turns;  // outlives the devices
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
   Claim lender;  // the most urgent queue for which everybody runs on other devices, too
-  // Of devices where somebody has been held for long: the least urgent ones of the queues that run there, of
-  // two devices. Any queue of another device that is as urgent may wait for who is held.
-  Claim weakest[2];
+  // The leaders of the devices where a queue has been held for long, the longest first. Any queue of another
+  // device that is as urgent may wait for one that is held there.
+  Array<Claim> long_held;   // has room for all devices; likewise
+  Array<Claim> found_held;  // kept for its memory
   TimePoint turns_at = kNever;
   TimePoint decide_at = kNever;
 
@@ -70,8 +78,9 @@ struct Scheduler::Impl {
   static void Account(DeviceRecord& device, TimePoint now);
   static void SetCharge(QueueRecord& queue, Charge charge, TimePoint now);
   static Duration ServiceOf(const QueueRecord& queue);
-  void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
-  void Moved(QueueRecord& queue, TimePoint now);
+  static Duration ChosenServiceOf(const QueueRecord& queue);
+  void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
+  void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void LearnPause(QueueRecord& queue, TimePoint now) const;
   TimePoint IdleAt(const QueueRecord& queue) const;
   void Forgive(TimePoint now);
@@ -82,9 +91,7 @@ struct Scheduler::Impl {
 
   bool ChooseDevices(TimePoint now);
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  TimePoint SilentUntil(const DeviceRecord& device) const;
-  void BreakSilence(DeviceRecord& device, TimePoint now) const;
-  static void CountSilence(DeviceRecord& device, bool watched, TimePoint now);
+  void LetGo(DeviceRecord& device, TimePoint now) const;
   void FindWindow(DeviceRecord& device) const;
   bool ChooseLender();
   void Release(DeviceRecord& device) const;
@@ -94,8 +101,8 @@ struct Scheduler::Impl {
   void AskPolicy(DeviceRecord& device, TimePoint now) const;
   TimePoint Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
   void Report(QueueRecord& queue, bool watched, ControlSink& sink) const;
-  TimePoint Watch(QueueRecord& queue, bool watchable, TimePoint held_since, TimePoint now,
-                  ControlSink& sink) const;
+  TimePoint StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
+                      ControlSink& sink) const;
   WaitReason ReasonOf(const QueueRecord& queue) const;
 };
 
@@ -117,6 +124,7 @@ DeviceRecord* Scheduler::Impl::Device(DeviceId id, TimePoint now) {
   for (DeviceRecord* device : devices) {
     if (device->id == id) return device;
   }
+  if (!long_held.Reserve(devices.size() + 1) || !found_held.Reserve(devices.size() + 1)) return nullptr;
   auto* device = new (std::nothrow) DeviceRecord;
   if (device == nullptr) return nullptr;
   device->id = id;
@@ -203,13 +211,12 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr) return;
   retired = std::min(retired, submitted);
+  const TimePoint moved_at = std::min(now, queue->stopped_at);
+  if (Works(queue->charge)) queue->stopped_at = kNever;
   if (submitted == queue->submitted && retired == queue->retired) return;
   bool retired_some = retired != queue->retired;
-  // A launch that goes through on a full queue shows that a command has finished, though none was reported.
-  if (!retired_some && submitted > queue->submitted && queue->submitted - retired >= kFullQueue)
-    impl_->Moved(*queue, now);
   queue->submitted = submitted;
-  if (retired_some) impl_->Retire(*queue, retired, now);
+  if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
 
   QueueState before = queue->state;
   if (before != QueueState::kReady) impl_->LearnPause(*queue, now);
@@ -236,17 +243,23 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   }
 }
 
-void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
-  queue.retired = retired;
-  if (queue.awaited) queue.device->dirty = true;
-  Moved(queue, now);
+void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || std::exchange(queue->moves, moves) == moves) return;
+  impl_->Moved(*queue, std::min(now, queue->stopped_at), now);
 }
 
-// The device has done something for the queue.
-void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint now) {
+void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
+  queue.retired = retired;
+  if (queue.awaited) queue.device->dirty = true;
+  Moved(queue, at, now);
+}
+
+// The device has done something for the queue, at that time for sure.
+void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint at, TimePoint now) {
   DeviceRecord& device = *queue.device;
-  device.silent = Duration::zero();
-  if (device.silent_since != kNever) device.silent_since = now;
+  device.silence.Break(at, now);
   if (queue.watch.stalled()) device.dirty = true;
   queue.watch.Reset(now);
 }
@@ -299,7 +312,7 @@ void Scheduler::SetPolicy(const Policy& policy) {
 }
 
 const Policy& Scheduler::policy() const {
-  return impl_ == nullptr ? *FindPolicy(kPolicyHighestPriorityFirst) : *impl_->policy;
+  return impl_ == nullptr ? *FindPolicy(kDefaultPolicy) : *impl_->policy;
 }
 
 void Scheduler::SetTimeslice(Duration timeslice) {
@@ -323,9 +336,12 @@ void Scheduler::Impl::SetCharge(QueueRecord& queue, Charge charge, TimePoint now
   if (queue.charge == charge) return;
   DeviceRecord& device = *queue.device;
   Account(device, now);
-  queue.service = ServiceOf(queue);
+  const Duration service = ServiceOf(queue);
+  if (queue.charge == Charge::kGift) queue.gifts += service - queue.service;
+  queue.service = service;
   if (queue.charge == Charge::kWaiting) queue.waiting += now - queue.waiting_mark;
-  device.sharing += (charge == Charge::kService) - (queue.charge == Charge::kService);
+  if (charge == Charge::kWaiting) queue.stopped_at = std::min(queue.stopped_at, now);
+  device.sharing += Works(charge) - Works(queue.charge);
   queue.charge = charge;
   queue.service_mark = device.service_clock;
   queue.waiting_mark = now;
@@ -333,8 +349,13 @@ void Scheduler::Impl::SetCharge(QueueRecord& queue, Charge charge, TimePoint now
 
 // REQUIRES: its device is accounted for.
 Duration Scheduler::Impl::ServiceOf(const QueueRecord& queue) {
-  if (queue.charge != Charge::kService) return queue.service;
+  if (!Works(queue.charge)) return queue.service;
   return queue.service + (queue.device->service_clock - queue.service_mark);
+}
+
+// As the policy counts it. REQUIRES: likewise.
+Duration Scheduler::Impl::ChosenServiceOf(const QueueRecord& queue) {
+  return (queue.charge == Charge::kGift ? queue.service : ServiceOf(queue)) - queue.gifts;
 }
 
 // The queue has work again.
@@ -359,7 +380,7 @@ void Scheduler::Impl::Forgive(TimePoint now) {
   if (decide_at == kNever || now <= decide_at + kLate) return;
   for (DeviceRecord* device : devices) {
     for (QueueRecord* queue : device->queues) queue->watch.Forgive(now - decide_at);
-    if (device->silent_since != kNever) device->silent_since += now - decide_at;
+    device->silence.Forgive(now - decide_at);
   }
 }
 
@@ -455,43 +476,21 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->incidents += queue->watch.Age(now, config);
     queue->priority = queue->hints.priority;
   }
-  if (now >= SilentUntil(device)) BreakSilence(device, now);
+  if (now >= device.silence.Until(config)) LetGo(device, now);
   if (device.rivals_changed) RefreshRivals(device);
   if (now >= device.slices.refresh_at())
     device.slices.Refresh(*policy, device.id, device.queues, turns, sink);
 }
 
-// ---- silence ----
-
-// When nobody of the device will have retired anything for too long, while somebody was watched. Where
-// several take turns, none of them may be watched for long enough by itself.
-TimePoint Scheduler::Impl::SilentUntil(const DeviceRecord& device) const {
-  return device.silent_since == kNever ? kNever : device.silent_since + (config.stall_after - device.silent);
-}
-
-void Scheduler::Impl::BreakSilence(DeviceRecord& device, TimePoint now) const {
-  const bool open = std::any_of(device.queues.begin(), device.queues.end(),
-                                [](const QueueRecord* queue) { return queue->watch.window_open(); });
-  for (QueueRecord* queue : device.queues) {
-    if (!open && queue->watch.counting()) queue->incidents += queue->watch.LetGo(now, config);
-  }
-  device.silent = Duration::zero();
-  device.silent_since = kNever;
-}
-
-void Scheduler::Impl::CountSilence(DeviceRecord& device, bool watched, TimePoint now) {
-  if (device.window.valid || device.held_since == kNever) {
-    device.silent = Duration::zero();
-    device.silent_since = kNever;
-  } else if (watched && device.silent_since == kNever) {
-    device.silent_since = now;
-  } else if (!watched && device.silent_since != kNever) {
-    device.silent += now - device.silent_since;
-    device.silent_since = kNever;
-  }
-}
-
 // ---- windows ----
+
+// No queue of the device retires anything.
+void Scheduler::Impl::LetGo(DeviceRecord& device, TimePoint now) const {
+  for (QueueRecord* queue : device.queues) {
+    if (queue->watch.counting()) queue->incidents += queue->watch.LetGo(now, config);
+  }
+  device.silence.Count(false, false, now);
+}
 
 // For whom does the watchdog let everybody run on its device?
 void Scheduler::Impl::FindWindow(DeviceRecord& device) const {
@@ -520,7 +519,7 @@ bool Scheduler::Impl::ChooseLender() {
 // For whom does everybody run here: a queue of this device, or one of another that lends its urgency?
 void Scheduler::Impl::Release(DeviceRecord& device) const {
   device.released_for = device.window;
-  if (device.window.valid || !lender.valid || lender.device == &device) return;
+  if (!lender.valid || lender.device == &device) return;
   // Where only one queue has work, or one with a better claim has, nothing is gained by it.
   int eligible = 0;
   for (const QueueRecord* queue : device.queues) {
@@ -528,36 +527,33 @@ void Scheduler::Impl::Release(DeviceRecord& device) const {
     if (HasBetterClaim(ClaimOf(*queue).hints, lender.hints)) return;
     ++eligible;
   }
-  if (eligible > 1) device.released_for = lender;
+  if (eligible > 1) TakeMoreUrgent(device.released_for, lender);
 }
 
 // False: nothing has changed.
 bool Scheduler::Impl::FindLongHeld(TimePoint now) {
   if (devices.size() < 2) return false;
-  Claim found[2];
-  for (DeviceRecord* device : devices) {
+  found_held.Clear();
+  for (const DeviceRecord* device : devices) {
     if (device->held_since == kNever || device->held_since + kLongHeld > now || !device->leader_claim.valid)
       continue;
-    const Claim& leader = device->leader_claim;
-    if (!found[0].valid || HasBetterClaim(found[0].hints, leader.hints)) {
-      found[1] = found[0];
-      found[0] = leader;
-    } else if (!found[1].valid || HasBetterClaim(found[1].hints, leader.hints)) {
-      found[1] = leader;
-    }
+    size_t at = found_held.size();
+    while (at > 0 && found_held[at - 1].device->held_since > device->held_since) --at;
+    found_held.Insert(at, device->leader_claim);
   }
-  if (found[0] == weakest[0] && found[1] == weakest[1]) return false;
-  weakest[0] = found[0];
-  weakest[1] = found[1];
+  if (std::equal(found_held.begin(), found_held.end(), long_held.begin(), long_held.end())) return false;
+  long_held.Clear();
+  for (const Claim& leader : found_held) {
+    [[maybe_unused]] bool pushed = long_held.Push(leader);
+  }
   return true;
 }
 
-// Since when somebody has been held on another device that the queue may wait for; kNever: nobody.
+// Since when a queue has been held on another device that this one may wait for; kNever: none is.
 TimePoint Scheduler::Impl::HeldElsewhere(const QueueRecord& queue) const {
-  for (const Claim& leader : weakest) {
-    if (!leader.valid) return kNever;
+  for (const Claim& leader : long_held) {
     if (leader.device == queue.device) continue;
-    return HasBetterClaim(leader.hints, ClaimOf(queue).hints) ? kNever : leader.device->held_since;
+    if (!HasBetterClaim(leader.hints, ClaimOf(queue).hints)) return leader.device->held_since;
   }
   return kNever;
 }
@@ -627,10 +623,11 @@ void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
   device.views.Clear();
   for (QueueRecord* queue : device.queues) {
     queue->run = true;
+    queue->chosen = false;
     if (!ask || !queue->IsEligible()) continue;
     [[maybe_unused]] bool pushed = device.views.Push(
         QueueView{queue->id, queue->process->id, queue->hints, queue->priority, queue->ready_since,
-                  queue->running, queue->running_since, ServiceOf(*queue), queue->newly_ready,
+                  queue->running, queue->running_since, ChosenServiceOf(*queue), queue->newly_ready,
                   &queue->policy_state, &queue->process->policy_state, true});  // reserved by AddQueue
   }
   if (device.views.empty()) return;
@@ -638,7 +635,7 @@ void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
   const QueueView* view = device.views.begin();
   for (QueueRecord* queue : device.queues) {
     if (!queue->IsEligible()) continue;
-    queue->run = view->run;
+    queue->run = queue->chosen = view->run;
     queue->newly_ready = false;
     ++view;
   }
@@ -666,6 +663,7 @@ void Scheduler::Impl::Report(QueueRecord& queue, bool watched, ControlSink& sink
 TimePoint Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
   device.held_since = kNever;
   TimePoint next = kNever;
+  bool taken = false;
   for (QueueRecord* queue : device.queues) {
     if (queue->run) continue;
     if (queue->control.run && HadChance(*queue, now)) {
@@ -677,17 +675,21 @@ TimePoint Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSin
     queue->running = false;
     SetCharge(*queue, Charge::kWaiting, now);
     Report(*queue, false, sink);
-    next = std::min(next, Watch(*queue, false, kNever, now, sink));
+    taken |= queue->state == QueueState::kReady && !queue->absent;
+    next = std::min(next, StepWatch(*queue, {}, now, sink));
   }
   if (devices.size() > 1 && device.held_since != kNever && device.held_since + kLongHeld > now)
     next = std::min(next, device.held_since + kLongHeld);
-  bool watched = false;
+  // Perhaps no queue is held, but processes are off the device.
+  const bool silent = now >= device.silence.AskAt(config);
+  bool asked = false;
   const QueueRecord* leader = nullptr;
   for (QueueRecord* queue : device.queues) {
     if (queue->state == QueueState::kLingering) next = std::min(next, IdleAt(*queue));
     if (!queue->run) continue;
     const TimePoint held_elsewhere = HeldElsewhere(*queue);
-    const TimePoint held_since = std::min(device.held_since, held_elsewhere);
+    TimePoint held_since = std::min(device.held_since, held_elsewhere);
+    if (held_since == kNever && silent) held_since = device.silence.since();
     Report(*queue, held_elsewhere != kNever, sink);
     queue->let_run_by_window &= device.released_for.valid;
     const bool running = queue->IsEligible();
@@ -697,24 +699,28 @@ TimePoint Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSin
       queue->watch.Resumed(now);
     }
     queue->running = running;
-    SetCharge(*queue, !running ? Charge::kNothing : off ? Charge::kWaiting : Charge::kService, now);
+    SetCharge(*queue, ChargeOf(*queue, running, off), now);
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader))) leader = queue;
-    const bool watchable = held_since != kNever && running && !off && queue->state == QueueState::kReady &&
-                           queue->control.tracked;
-    next = std::min(next, Watch(*queue, watchable, held_since, now, sink));
-    watched |= queue->watch.counting();
+    taken |= off && queue->state == QueueState::kReady;
+    const bool works = running && !off && queue->state == QueueState::kReady;
+    const Watch::Chance chance{.released = works && device.released_for.valid,
+                               .watchable = works && queue->control.tracked && held_since != kNever,
+                               .held_since = held_since};
+    next = std::min(next, StepWatch(*queue, chance, now, sink));
+    asked |= queue->watch.counting();
   }
-  CountSilence(device, watched, now);
-  next = std::min(next, SilentUntil(device));
+  device.silence.Count(taken, asked, now);
+  if (device.silence.AskAt(config) > now) next = std::min(next, device.silence.AskAt(config));
+  next = std::min(next, device.silence.Until(config));
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_claim = leader == nullptr ? Claim{} : ClaimOf(*leader);
   return next;
 }
 
-TimePoint Scheduler::Impl::Watch(QueueRecord& queue, bool watchable, TimePoint held_since, TimePoint now,
-                                 ControlSink& sink) const {
+TimePoint Scheduler::Impl::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
+                                     ControlSink& sink) const {
   bool ask = false;
-  const TimePoint next = queue.watch.Step(now, watchable, held_since, config, ask);
+  const TimePoint next = queue.watch.Step(now, chance, config, ask);
   if (ask) sink.Query(queue.id);
   return next;
 }

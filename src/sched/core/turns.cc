@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "sched/core/queue_record.h"
 
@@ -15,6 +16,9 @@ constexpr Duration kPatience = std::chrono::milliseconds(80);
 // However long the timeslice is: the next one must not stand still for 100 ms. Longer than the watchdog
 // waits, so that a queue is caught within one turn.
 constexpr Duration kLongestTurn = std::chrono::milliseconds(85);
+
+// A party that has used less of its turn has it again; one that was lent a device for so long has had one.
+constexpr Duration kWorthATurn = std::chrono::milliseconds(5);
 
 ProcessRecord* MemberOn(const Party& party, const DeviceRecord& device) {
   for (ProcessRecord* member = party.members; member != nullptr; member = member->next_in_party) {
@@ -30,7 +34,7 @@ bool WantsTurn(const ProcessRecord& process) {
 }  // namespace
 
 Turns::~Turns() {
-  for (Party* party : by_key_) delete party;
+  for (Party* party : ring_) delete party;
 }
 
 // ---- jobs ----
@@ -68,39 +72,71 @@ size_t Turns::FindParty(const PartyKey& key) const {
   return static_cast<size_t>(std::lower_bound(by_key_.begin(), by_key_.end(), key, before) - by_key_.begin());
 }
 
-bool Turns::Join(ProcessRecord& process, const PartyKey& key) {
-  if (process.party != nullptr && process.party->key == key) return true;
-  Leave(process);
-  const size_t at = FindParty(key);
-  Party* party = at < by_key_.size() && by_key_[at]->key == key ? by_key_[at] : nullptr;
-  if (party == nullptr) {
-    const size_t room = by_key_.size() + 1;
-    if (!by_key_.Reserve(room) || !ring_.Reserve(room) || !playing_.Reserve(room)) return false;
-    party = new (std::nothrow) Party;
-    if (party == nullptr) return false;
-    party->key = key;
-    by_key_.Insert(at, party);
-    // Behind all that wait, before those whose turn it is.
-    size_t place = ring_.size();
-    while (place > 0 && ring_[place - 1]->has_turn) --place;
-    ring_.Insert(place, party);
-  }
-  process.party = party;
-  process.next_in_party = party->members;
-  party->members = &process;
-  return true;
+void Turns::Detach(ProcessRecord& process, const PartyKey& key) {
+  if (process.party == nullptr || process.party->key == key) return;
+  process.left_party = process.party;
+  Unlink(process);
 }
 
-void Turns::Leave(ProcessRecord& process) {
-  Party* party = process.party;
-  if (party == nullptr) return;
+void Turns::Unlink(ProcessRecord& process) {
+  Party* const party = process.party;
   ProcessRecord** link = &party->members;
   while (*link != &process) link = &(*link)->next_in_party;
   *link = process.next_in_party;
   process.party = nullptr;
   process.next_in_party = nullptr;
-  if (party->members != nullptr) return;
-  by_key_.Remove(FindParty(party->key));
+  party->working_since = kNever;
+  if (party->members == nullptr) by_key_.Remove(FindParty(party->key));
+}
+
+bool Turns::Join(ProcessRecord& process, const PartyKey& key) {
+  Party* const left = std::exchange(process.left_party, nullptr);
+  if (process.party != nullptr) return true;
+  const size_t at = FindParty(key);
+  Party* party = at < by_key_.size() && by_key_[at]->key == key ? by_key_[at] : nullptr;
+  if (party == nullptr) {
+    party = left != nullptr && left->members == nullptr ? left : MakeParty(left);
+    if (party == nullptr) return false;
+    party->key = key;
+    by_key_.Insert(at, party);
+  }
+  process.party = party;
+  process.next_in_party = party->members;
+  party->members = &process;
+  process.device->slices.turn().keeps_until = TimePoint{};  // its party may have the turn
+  return true;
+}
+
+// A new one, without members. Null: out of memory.
+Party* Turns::MakeParty(const Party* beside) {
+  const size_t room = ring_.size() + 1;
+  if (!by_key_.Reserve(room) || !ring_.Reserve(room) || !playing_.Reserve(room)) return nullptr;
+  auto* party = new (std::nothrow) Party;
+  if (party == nullptr) return nullptr;
+  // Behind all that wait, before those whose turn it is.
+  size_t place = ring_.size();
+  while (place > 0 && ring_[place - 1] != beside && (beside != nullptr || ring_[place - 1]->has_turn))
+    --place;
+  ring_.Insert(place, party);
+  return party;
+}
+
+void Turns::DropEmpty() {
+  for (size_t i = ring_.size(); i-- > 0;) {
+    if (ring_[i]->members == nullptr) Remove(ring_[i]);
+  }
+}
+
+void Turns::Leave(ProcessRecord& process) {
+  process.left_party = nullptr;
+  Party* const party = process.party;
+  if (party == nullptr) return;
+  Unlink(process);
+  if (party->members == nullptr) Remove(party);
+}
+
+// REQUIRES: it is empty.
+void Turns::Remove(Party* party) {
   for (Array<Party*>* list : {&ring_, &playing_}) {
     for (size_t i = list->size(); i-- > 0;) {
       if ((*list)[i] == party) list->Remove(i);
@@ -112,6 +148,7 @@ void Turns::Leave(ProcessRecord& process) {
 // ---- turns ----
 
 TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, Duration turn) {
+  CountUse(devices, now);
   bool wanted = false;
   bool contended = false;
   bool urgent_at_work = false;
@@ -150,19 +187,55 @@ TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, D
     here.keeps_until = now + std::min(turn, kLongestTurn);
     device->due = true;
   }
+  MarkUse(devices, now);
   return next;
 }
 
+// Counts for how long the parties have had a device since the last decision, by their turn or lent.
+void Turns::CountUse(std::span<DeviceRecord* const> devices, TimePoint now) {
+  for (DeviceRecord* device : devices) {
+    const ProcessRecord* holder = device->slices.turn().holder;
+    if (holder == nullptr || holder->party == nullptr) continue;
+    const TimePoint since = std::exchange(holder->party->working_since, kNever);
+    if (since != kNever) holder->party->used += now - since;
+  }
+}
+
+void Turns::MarkUse(std::span<DeviceRecord* const> devices, TimePoint now) {
+  for (DeviceRecord* device : devices) {
+    const ProcessRecord* holder = device->slices.turn().holder;
+    if (holder == nullptr || holder->party == nullptr) continue;
+    if (WantsTurn(*holder)) holder->party->working_since = now;
+  }
+}
+
+// Puts those that could not use their turn before all others, and those that were lent a device for as long
+// as a turn is worth behind those that wait.
+void Turns::OrderByUse(Duration worth) {
+  const auto place = [worth](const Party& party) {
+    const bool used = party.used >= worth;
+    if (party.has_turn) return used ? 3 : 0;
+    return used ? 2 : 1;
+  };
+  for (size_t i = 1; i < ring_.size(); ++i) {
+    Party* const party = ring_[i];
+    size_t at = i;
+    for (; at > 0 && place(*ring_[at - 1]) > place(*party); --at) ring_[at] = ring_[at - 1];
+    ring_[at] = party;
+  }
+}
+
 // Adds the turn that ends now. A party that comes back from a pause has no claim to what it did not use.
-void Turns::CountTimeHad(TimePoint now) {
-  for (Party* party : playing_) party->had += now - began_;
+void Turns::CountTimeHad(Duration worth) {
   Duration least = Duration::max();
   for (Party* party : ring_) {
+    if (party->used >= worth) party->had += std::exchange(party->used, Duration::zero());
     bool competes = false;
     for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
       competes |= WantsTurn(*member);
     }
     if (!competes || !party->competed) party->had = Duration::zero();
+    if (!competes) party->used = Duration::zero();
     if (competes && party->competed) least = std::min(least, party->had);
     party->competed = competes;
   }
@@ -181,8 +254,9 @@ Duration Turns::BehindOthers() const {
 
 // Gives the turn to whoever has waited longest, and to all that fit beside.
 void Turns::Begin(TimePoint now, Duration turn) {
-  CountTimeHad(now);
-  began_ = now;
+  const Duration worth = std::min(turn, kWorthATurn);
+  OrderByUse(worth);
+  CountTimeHad(worth);
   latest_ = now + std::min(turn + kPatience, kLongestTurn);
   for (Party* party : playing_) party->has_turn = false;
   playing_.Clear();
@@ -215,14 +289,13 @@ void Turns::Begin(TimePoint now, Duration turn) {
   until_ = now + std::min(turn + BehindOthers(), kLongestTurn);
 }
 
-// A party that has nothing to do, or is held for others that take turns, has had its turn. One that waits for
-// a more urgent process alone keeps it.
+// A party that has nothing to do has had its turn. One that is held keeps it.
 void Turns::DropThoseWithoutWork() {
   for (size_t i = playing_.size(); i-- > 0;) {
     Party* party = playing_[i];
     bool keeps = false;
     for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
-      keeps |= member->ready && (member->competes || member->device->slices.turn().competing == 0);
+      keeps |= member->ready;
     }
     if (keeps) continue;
     party->has_turn = false;

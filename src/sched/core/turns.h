@@ -15,7 +15,8 @@
 // would end a long turn, then a short one, and so on. So a party that has had less time than the others keeps
 // its turn until it has had as much.
 //
-// A device whose party has a pause meanwhile is lent to the next in the ring that competes there.
+// A device whose party has a pause meanwhile, or is held there, is lent to the next in the ring that competes
+// there. A turn of which its party could not use a timeslice goes on with the next one.
 //
 // Pure.
 #pragma once
@@ -40,8 +41,10 @@ struct Party {
   PartyKey key;
   ProcessRecord* members = nullptr;  // a list: next_in_party; at most one of each device
   bool has_turn = false;
-  Duration had{};         // the time of its turns, beyond what all that compete have had
-  bool competed = false;  // when the last turn began
+  TimePoint working_since = kNever;  // it has had a device since then, by its turn or lent
+  Duration used{};                   // … and before that, since its last turn
+  Duration had{};                    // the time of its turns, beyond what all that compete have had
+  bool competed = false;             // when the last turn began
 };
 
 class Turns {
@@ -55,8 +58,15 @@ class Turns {
   bool SetJob(ProcessId process, JobId job);
   JobId JobOf(ProcessId process) const;
 
-  // Makes `process` a member of that party and of no other. False: out of memory; it is in none.
+  // Other hints may put several processes of a device into other parties. For none of them is this a reason
+  // to wait longer: a party that all have left stays in the ring for one that has left it. In this order:
+  // 1. The process leaves its party, if that has another key.
+  void Detach(ProcessRecord& process, const PartyKey& key);
+  // 2. Makes `process` a member of that party and of no other. False: out of memory; it is in none.
   bool Join(ProcessRecord& process, const PartyKey& key);
+  // 3. Forgets the parties that are empty now.
+  void DropEmpty();
+  // The process takes no turns any more.
   void Leave(ProcessRecord& process);
 
   // Chooses who is on, on each device (ProcessSlices::turn), and marks devices where that has changed as due.
@@ -71,21 +81,26 @@ class Turns {
   };
 
   size_t FindParty(const PartyKey& key) const;
+  Party* MakeParty(const Party* beside);
+  void Unlink(ProcessRecord& process);
+  void Remove(Party* party);
   size_t FindJob(ProcessId process) const;
   void Begin(TimePoint now, Duration turn);
-  void CountTimeHad(TimePoint now);
+  static void CountUse(std::span<DeviceRecord* const> devices, TimePoint now);
+  static void MarkUse(std::span<DeviceRecord* const> devices, TimePoint now);
+  void OrderByUse(Duration worth);
+  void CountTimeHad(Duration worth);
   Duration BehindOthers() const;
   void DropThoseWithoutWork();
   ProcessRecord* WithTurn(const DeviceRecord& device) const;
   ProcessRecord* NextInRing(const DeviceRecord& device) const;
 
   Array<JobOfProcess> jobs_;  // in order of their processes
-  Array<Party*> by_key_;
-  Array<Party*> ring_;     // those that have waited longest first; has room for all parties
-  Array<Party*> playing_;  // those that have the turn; likewise
-  TimePoint began_{};      // the turn that is counted
-  TimePoint until_{};      // the turn is over after that when a more urgent process has finished,
-  TimePoint latest_{};     // … and at this time in any case
+  Array<Party*> by_key_;      // that are not empty
+  Array<Party*> ring_;        // those that have waited longest first; has room for all parties
+  Array<Party*> playing_;     // those that have the turn; likewise
+  TimePoint until_{};         // the turn is over after that when a more urgent process has finished,
+  TimePoint latest_{};        // … and at this time in any case
 };
 
 }  // namespace xsched::sched

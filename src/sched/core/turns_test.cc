@@ -28,6 +28,13 @@ class TurnsTest : public Timeline {
     Busy(id);
   }
   bool IsOn(uint64_t id) { return Runs(id) && !IsOff(id); }
+  // Of programs whose commands take a millisecond.
+  void Work(std::initializer_list<uint64_t> ids) {
+    Pass(milliseconds(1));
+    for (uint64_t id : ids) {
+      if (IsOn(id)) RetireOne(id);
+    }
+  }
   // Everybody else who has work is off its device.
   bool IsAlone(uint64_t id) {
     return IsOn(id) && std::none_of(device_of_.begin(), device_of_.end(), [&](auto other) {
@@ -181,6 +188,7 @@ TEST_F(TurnsTest, a_process_on_two_devices_has_its_turns_on_both_at_the_same_tim
   Add(12, 0, 8, 11);
   Busy(22);
   Busy(12);
+  Pass(milliseconds(5));  // a device that was lent is taken back after a timeslice
   int together = 0;
   for (int i = 0; i < 1000; ++i) {
     Pass(milliseconds(1));
@@ -190,6 +198,8 @@ TEST_F(TurnsTest, a_process_on_two_devices_has_its_turns_on_both_at_the_same_tim
     ASSERT_EQ(on(11, 7), on(11, 8));
     ASSERT_EQ(on(21, 7), on(21, 8));
     together += on(11, 7);
+    RetireOne(on(11, 7) ? 11 : 21);
+    RetireOne(on(11, 8) ? 12 : 22);
   }
   EXPECT_NEAR(together, 500, 100);
 }
@@ -201,7 +211,7 @@ TEST_F(TurnsTest, turns_change_on_all_devices_at_the_same_moment) {
   int changes = 0;
   bool before = IsOn(11);
   for (int i = 0; i < 2000; ++i) {
-    Pass(milliseconds(1));
+    Work({11, 12, 21, 22});
     ASSERT_EQ(IsOn(11), IsOn(12));
     ASSERT_EQ(IsOn(21), IsOn(22));
     ASSERT_NE(IsOn(11), IsOn(21));
@@ -230,9 +240,9 @@ TEST_F(TurnsTest, a_device_whose_job_has_a_pause_is_lent_and_taken_back) {
   AddBusy(12, 8, 0, 1);
   AddBusy(21, 7, 0, 2);
   AddBusy(22, 8, 0, 2);
-  while (!IsOn(11)) Pass(milliseconds(1));
-  while (IsOn(11)) Pass(milliseconds(1));
-  while (!IsOn(11)) Pass(milliseconds(1));  // its turn has just begun
+  while (!IsOn(11)) Work({21, 22});
+  while (IsOn(11)) Work({11, 12});
+  while (!IsOn(11)) Work({21, 22});  // its turn has just begun
   ASSERT_TRUE(IsOn(12));
   const uint64_t retired = retired_[11];
   Progress(11, retired + 1, retired + 1);

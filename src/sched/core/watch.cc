@@ -14,6 +14,8 @@ constexpr Duration kFirstAskDelayInWindow = std::chrono::milliseconds(2);
 constexpr Duration kLongestAskDelayInWindow = std::chrono::milliseconds(100);
 constexpr Duration kFirstAskDelayRestored = std::chrono::milliseconds(8);
 constexpr Duration kLongestAskDelayRestored = std::chrono::milliseconds(32);
+// The length of a window that stays open until there is progress.
+constexpr Duration kEndless = Duration::max();
 
 }  // namespace
 
@@ -21,9 +23,14 @@ TimePoint Watch::StallAt(const SchedulerConfig& config) const {
   return asked_at_ == kNever ? kNever : asked_at_ + (config.stall_after - watched_);
 }
 
+TimePoint Watch::WindowEnd() const {
+  if (window_since_ == kNever || window_left_ == kEndless) return kNever;
+  return window_since_ + window_left_;
+}
+
 bool Watch::Age(TimePoint now, const SchedulerConfig& config) {
   if (open_) {
-    if (now < window_until_) return false;
+    if (now < WindowEnd()) return false;
     open_ = watching_ = false;
     watched_ = Duration::zero();
     return false;
@@ -38,23 +45,41 @@ bool Watch::LetGo(TimePoint now, const SchedulerConfig& config) {
   for (int i = 0; i < windows_ && length < config.endless_window; ++i) length *= 2;
   ++windows_;
   open_ = true;
-  window_until_ = length < config.endless_window ? now + length : kNever;
+  window_since_ = kNever;
+  window_left_ = length < config.endless_window ? length : kEndless;
   asked_at_ = kNever;
   ask_delay_ = kFirstAskDelayInWindow;
   ask_at_ = now + ask_delay_;
   return windows_ == 1;
 }
 
-TimePoint Watch::Step(TimePoint now, bool watchable, TimePoint held_since, const SchedulerConfig& config,
-                      bool& ask) {
+TimePoint Watch::StepWindow(TimePoint now, bool released, bool& ask) {
+  if (!released) {
+    if (window_since_ != kNever && window_left_ != kEndless) window_left_ -= now - window_since_;
+    window_since_ = kNever;
+    return kNever;
+  }
+  if (window_since_ == kNever) window_since_ = now;
+  ask = now >= ask_at_;
+  if (ask) NextAsk(now, kLongestAskDelayInWindow);
+  return std::min(ask_at_, WindowEnd());
+}
+
+void Watch::NextAsk(TimePoint now, Duration longest_delay) {
+  ask_at_ = now + ask_delay_;
+  ask_delay_ = std::min(ask_delay_ * 2, longest_delay);
+}
+
+TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask) {
   ask = false;
-  if (!open_ && !watchable) {
+  if (open_) return StepWindow(now, chance.released, ask);
+  if (!chance.watchable) {
     if (asked_at_ != kNever) watched_ += now - asked_at_;
     asked_at_ = kNever;
     watching_ = false;
     return kNever;
   }
-  if (!open_ && !watching_) {
+  if (!watching_) {
     watching_ = true;
     if (stalled()) {
       // It has left many questions without an answer: time counts at once.
@@ -70,25 +95,22 @@ TimePoint Watch::Step(TimePoint now, bool watchable, TimePoint held_since, const
       ask_at_ = goes_on ? now : std::max(now, heard_at_ + config.query_after);
     }
   }
-  if (!open_ && held_since > since_) {
+  if (chance.held_since > since_) {
     // All that were held when it was first asked have run since. It may wait for one that was held later: at
     // most the time up to that counts no more.
-    watched_ = std::max(Duration::zero(), watched_ - (held_since - since_));
-    since_ = held_since;
-    if (asked_at_ != kNever) asked_at_ = std::max(asked_at_, held_since);
+    watched_ = std::max(Duration::zero(), watched_ - (chance.held_since - since_));
+    since_ = chance.held_since;
+    if (asked_at_ != kNever) asked_at_ = std::max(asked_at_, chance.held_since);
   }
   if (now >= ask_at_) {
     ask = true;
-    if (!open_ && asked_at_ == kNever) {
+    if (asked_at_ == kNever) {
       asked_at_ = now;
       if (watched_ == Duration::zero()) since_ = now;
     }
-    ask_at_ = now + ask_delay_;
-    ask_delay_ = std::min(ask_delay_ * 2, open_       ? kLongestAskDelayInWindow
-                                          : stalled() ? kLongestAskDelayRestored
-                                                      : kLongestAskDelay);
+    NextAsk(now, stalled() ? kLongestAskDelayRestored : kLongestAskDelay);
   }
-  return std::min(ask_at_, open_ ? window_until_ : StallAt(config));
+  return std::min(ask_at_, StallAt(config));
 }
 
 }  // namespace xsched::sched

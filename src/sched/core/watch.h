@@ -15,7 +15,8 @@
 //          +----------------------------------------------------------------+
 //
 //      The windows of one episode: 10 ms, 20, 40, ... 640. One that would be 1.28 s long stays open until
-//      there is progress.
+//      there is progress. While a queue with a better claim has work, its claim holds: the window stands
+//      still, and goes on afterwards.
 //
 // Progress ends the episode and everything is as before it: nothing is learnt that could be wrong later. A
 // long command keeps most of its claim meanwhile, and a hidden wait goes on 80 ms after it began, every time.
@@ -25,8 +26,7 @@
 // runs there has no better claim). It adds up while the same queue stays held; it starts anew when all that
 // were held have run since, for then each has had its chance to do what this queue waits for.
 //
-// Where several queues run by turns, none of them may be watched for long enough by itself. So the scheduler
-// lets go as well when nobody of a device has retired anything for 80 ms, whoever was watched (LetGo).
+// The scheduler lets go as well when nobody of a device has retired anything for 80 ms (silence.h).
 //
 // Pure; never calls anybody.
 #pragma once
@@ -42,6 +42,13 @@ struct SchedulerConfig;
 
 class Watch {
  public:
+  // What one decision means for the queue.
+  struct Chance {
+    bool released = false;         // it runs on the device, and so does everybody who has no better claim
+    bool watchable = false;        // it runs on the device while others are held,
+    TimePoint held_since{kNever};  // … one of them without a break since then
+  };
+
   // The queue has retired something, has new work, or makes nobody wait any more: the episode is over.
   void Reset(TimePoint now) {
     *this = Watch{};
@@ -56,11 +63,9 @@ class Watch {
 
   // Opens or closes a window when it is time. Returns true if an episode begins.
   bool Age(TimePoint now, const SchedulerConfig& config);
-  // REQUIRES: Age was called with the same `now`. Sets `ask`: find out the queue's progress. `watchable`: it
-  // is running, on the device, and others are held, one of them without a break since `held_since`. Returns
-  // when to call Age and Step again.
-  TimePoint Step(TimePoint now, bool watchable, TimePoint held_since, const SchedulerConfig& config,
-                 bool& ask);
+  // REQUIRES: Age was called with the same `now`. Sets `ask`: find out the queue's progress. Returns when to
+  // call Age and Step again.
+  TimePoint Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask);
 
   // Opens a window now. Returns true if an episode begins. REQUIRES: counting().
   bool LetGo(TimePoint now, const SchedulerConfig& config);
@@ -76,6 +81,9 @@ class Watch {
 
  private:
   TimePoint StallAt(const SchedulerConfig& config) const;
+  TimePoint StepWindow(TimePoint now, bool released, bool& ask);
+  TimePoint WindowEnd() const;
+  void NextAsk(TimePoint now, Duration longest_delay);
 
   TimePoint heard_at_{};
   TimePoint ask_at_{};          // the next question
@@ -84,8 +92,9 @@ class Watch {
   Duration watched_{};          // what counted before that
   TimePoint since_{};           // the first question that counts
   TimePoint stalled_since_{};
-  TimePoint window_until_{};
-  int windows_ = 0;  // of this episode
+  TimePoint window_since_{kNever};  // kNever: the window stands still
+  Duration window_left_{};          // … and is open for so long from then on
+  int windows_ = 0;                 // of this episode
   bool watching_ = false;
   bool open_ = false;
 };

@@ -253,9 +253,7 @@ TEST(LivenessHistories, two_that_wait_and_take_turns_are_watched_together) {
               .length = milliseconds(300)});
 }
 
-// Not so yet: what is lent from one device makes a queue of the other held that was off, and its watch begins
-// anew. The device stands still for 140 ms.
-TEST(LivenessHistories, DISABLED_what_is_lent_from_another_device_does_not_make_a_silent_one_wait_longer) {
+TEST(LivenessHistories, what_is_lent_from_another_device_does_not_make_a_silent_one_wait_longer) {
   const QueueScript one{.process = 0, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
   const QueueScript other{.process = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 0};
   QueueScript lends = Ahead(1, 5);
@@ -312,8 +310,7 @@ TEST(LivenessHistories, a_turn_is_on_every_device_where_its_process_competes) {
        .length = milliseconds(600)});
 }
 
-// Not so yet: other hints make slices and holds anew, and the silence of the device counts from then on.
-TEST(LivenessHistories, DISABLED_other_hints_do_not_make_two_that_take_turns_wait_longer) {
+TEST(LivenessHistories, other_hints_do_not_make_two_that_take_turns_wait_longer) {
   QueueScript one = Ahead(0, -5);
   QueueScript other = Ahead(1, -5);
   one.wait = other.wait = Wait::kGang;
@@ -326,7 +323,7 @@ TEST(LivenessHistories, DISABLED_other_hints_do_not_make_two_that_take_turns_wai
               .length = milliseconds(400)});
 }
 
-TEST(LivenessHistories, DISABLED_other_hints_of_the_awaited_queue_do_not_make_its_waiter_wait_longer) {
+TEST(LivenessHistories, other_hints_of_the_awaited_queue_do_not_make_its_waiter_wait_longer) {
   QueueScript waiter = Ahead(1, 0);
   waiter.start = microseconds(31090);
   waiter.wait = Wait::kHidden;
@@ -338,8 +335,8 @@ TEST(LivenessHistories, DISABLED_other_hints_of_the_awaited_queue_do_not_make_it
               .length = milliseconds(500)});
 }
 
-// Not so yet: a process without level 3 is there, so that nobody has slices.
-TEST(LivenessHistories, DISABLED_a_wait_ends_in_time_after_a_more_urgent_process_was_killed) {
+// The window of its wait was cut short by the urgent process.
+TEST(LivenessHistories, a_wait_ends_in_time_after_a_more_urgent_process_was_killed) {
   QueueScript urgent = Ahead(0, 10);
   urgent.start = milliseconds(201);
   const QueueScript other{
@@ -357,6 +354,177 @@ TEST(LivenessHistories, DISABLED_a_wait_ends_in_time_after_a_more_urgent_process
               .queues = {urgent, other, awaited, waiter},
               .events = {kill},
               .length = milliseconds(600)});
+}
+
+TEST(LivenessHistories,
+     where_two_wait_for_a_third_of_equal_claim_the_device_does_not_stand_still_for_two_turns) {
+  QueueScript first = Ahead(1, 0);
+  QueueScript second = Ahead(3, 0);
+  first.wait = second.wait = Wait::kHidden;
+  const QueueScript urgent{.process = 2,
+                           .priority = 10,
+                           .command = milliseconds(2),
+                           .commands = 4,
+                           .pause = milliseconds(150),
+                           .start = milliseconds(152)};
+  ExpectKept({.processes = {{.level = 3, .reaction = microseconds(20)}, kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), first, urgent, second},
+              .length = milliseconds(295)});
+}
+
+TEST(LivenessHistories, other_hints_of_a_process_do_not_cost_another_its_place_in_the_ring) {
+  const QueueScript urgent_of_first{.process = 0,
+                                    .priority = 5,
+                                    .style = Style::kPeriodic,
+                                    .command = milliseconds(2),
+                                    .pause = milliseconds(50),
+                                    .start = milliseconds(102)};
+  const QueueScript pauses{.process = 1, .command = milliseconds(2), .pause = milliseconds(1)};
+  QueueScript gone = Ahead(1, 5);
+  gone.end = milliseconds(46);
+  const QueueScript seldom{
+      .process = 2, .priority = 10, .command = microseconds(500), .commands = 4, .pause = milliseconds(150)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), urgent_of_first, pauses, gone, seldom},
+              .length = milliseconds(186),
+              .survivor = 1});
+}
+
+TEST(LivenessHistories, nor_does_a_process_that_comes_to_another_device) {
+  QueueScript comes = Ahead(0, 0);
+  comes.start = milliseconds(66);
+  QueueScript one = Ahead(0, 0);
+  QueueScript other = Ahead(2, 0);
+  QueueScript seldom{.process = 1, .priority = 10, .command = milliseconds(2), .pause = milliseconds(150)};
+  one.device = other.device = seldom.device = 1;
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {comes, one, seldom, other},
+              .length = milliseconds(126)});
+}
+
+TEST(LivenessHistories, a_turn_that_more_urgent_queues_take_away_goes_on_after_them) {
+  const QueueScript urgent_of_first{.process = 0,
+                                    .priority = 5,
+                                    .style = Style::kPeriodic,
+                                    .command = milliseconds(2),
+                                    .pause = milliseconds(50),
+                                    .start = microseconds(102444)};
+  const QueueScript pauses{.process = 1, .command = milliseconds(2), .pause = milliseconds(1)};
+  const QueueScript urgent{.process = 2,
+                           .priority = 10,
+                           .style = Style::kPeriodic,
+                           .command = microseconds(500),
+                           .commands = 4,
+                           .pause = milliseconds(150)};
+  ExpectKept({.processes = {kLevel3,
+                            {.level = 3, .reaction = microseconds(300), .call = microseconds(600)},
+                            kLevel3},
+              .queues = {Ahead(0, 0), urgent_of_first, pauses, urgent},
+              .length = milliseconds(243),
+              .survivor = 1});
+}
+
+TEST(LivenessHistories, a_turn_that_is_interrupted_all_the_time_ends) {
+  QueueScript waiter = Ahead(1, 0);
+  waiter.start = milliseconds(147);
+  waiter.wait = Wait::kHidden;
+  const QueueScript urgent{
+      .process = 2, .priority = 5, .command = microseconds(500), .pause = milliseconds(1)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), waiter, urgent},
+              .length = milliseconds(372)});
+}
+
+TEST(LivenessHistories, a_late_report_does_not_make_a_silent_device_wait_longer) {
+  QueueScript one = Ahead(0, 0);
+  QueueScript other = Ahead(1, 0);
+  one.command = microseconds(500);
+  one.wait = other.wait = Wait::kGang;
+  one.target = 1;
+  const QueueScript urgent{.process = 2,
+                           .priority = 5,
+                           .style = Style::kPeriodic,
+                           .command = milliseconds(2),
+                           .pause = milliseconds(20),
+                           .end = microseconds(200016),
+                           .wait = Wait::kHidden,
+                           .target = 1};
+  ExpectKept({.processes = {kLevel3, kLevel3, {.level = 3, .call = microseconds(100)}},
+              .queues = {one, other, urgent},
+              .length = milliseconds(312),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, a_window_that_stands_still_does_not_keep_out_a_more_urgent_one_of_another_device) {
+  QueueScript held = Ahead(0, 5);
+  QueueScript long_command = Ahead(0, 5);
+  QueueScript rival = Ahead(1, 10);
+  QueueScript third = Ahead(2, 0);
+  held.device = long_command.device = rival.device = third.device = 1;
+  long_command.long_task = 1;
+  long_command.long_command = milliseconds(3000);
+  rival.start = milliseconds(97);
+  const QueueScript waiter{.process = 0,
+                           .priority = 10,
+                           .command = milliseconds(2),
+                           .pause = milliseconds(50),
+                           .wait = Wait::kHidden};
+  ExpectKept({.processes = {kLevel1, kLevel1, kLevel1},
+              .queues = {held, waiter, long_command, rival, third},
+              .length = milliseconds(436)});
+}
+
+TEST(LivenessHistories, holds_on_a_third_device_do_not_make_a_wait_across_devices_longer) {
+  QueueScript elsewhere = Ahead(0, 0);
+  elsewhere.device = 2;
+  const QueueScript pauses{.process = 0,
+                           .device = 2,
+                           .priority = 10,
+                           .command = milliseconds(10),
+                           .commands = 3,
+                           .pause = milliseconds(10)};
+  QueueScript held = Ahead(1, 0);
+  QueueScript waiter = Ahead(2, 10);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 2;
+  const QueueScript urgent{.process = 3, .device = 1, .priority = 10, .command = milliseconds(2)};
+  held.device = 1;
+  ExpectKept({.processes = {kLevel1, kLevel1, kLevel1, kLevel1},
+              .queues = {elsewhere, pauses, held, waiter, urgent},
+              .length = milliseconds(355),
+              .survivor = 1});
+}
+
+// ---- shares ----
+
+TEST(LivenessHistories, what_a_queue_used_for_another_one_that_waits_for_it_is_no_debt) {
+  QueueScript small = Ahead(0, 0);
+  QueueScript large = Ahead(1, 0);
+  small.device = large.device = 1;
+  small.utilization = 10;
+  large.utilization = 50;
+  QueueScript waiter = Ahead(2, 0);
+  waiter.wait = Wait::kKnown;
+  waiter.end = milliseconds(258);
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel2, kLevel2, kLevel2},
+              .queues = {small, large, waiter},
+              .length = milliseconds(522),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, time_that_slices_alone_have_divided_is_no_debt) {
+  const auto share = [](int process, Utilization utilization, Duration start) {
+    QueueScript queue = Ahead(process, 0);
+    queue.utilization = utilization;
+    queue.start = start;
+    return queue;
+  };
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {share(0, 50, milliseconds(128)), share(0, 0, {}), share(0, 50, milliseconds(82)),
+                         share(1, 50, {}), share(2, 0, milliseconds(225)), share(3, 10, {})},
+              .length = milliseconds(776)});
 }
 
 }  // namespace

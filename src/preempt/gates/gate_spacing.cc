@@ -1,4 +1,4 @@
-#include "preempt/gates/inline_gates.h"
+#include "preempt/gates/gate_spacing.h"
 
 #include <algorithm>
 
@@ -15,14 +15,10 @@ constexpr Duration kReportEvery = std::chrono::milliseconds(5);
 
 }  // namespace
 
-void InlineGates::Observe(const Now& now, uint64_t before) {
+void GateSpacing::Observe(const Now& now, uint64_t before) {
   const bool idle = now.retired >= before;
-  if (observed_ && !now.hold && now.retired > observed_retired_ && now.time > observed_at_) {
-    Duration each = (now.time - observed_at_) / static_cast<int64_t>(now.retired - observed_retired_);
-    // Rises at once, for a gate too few costs latency; falls slowly.
-    mean_ = each > mean_ ? each : mean_ - (mean_ - each) / 8;
-    mean_ = std::max(mean_, Duration(1));
-  }
+  if (observed_ && !now.hold && now.retired > observed_retired_)
+    pace_.OnRetired(now.retired - observed_retired_, observed_at_, now.time);
   if (idle || now.hold) {
     // The time until the next report says nothing of how long commands take.
     observed_ = false;
@@ -33,13 +29,12 @@ void InlineGates::Observe(const Now& now, uint64_t before) {
   }
 }
 
-int64_t InlineGates::Spacing(const Now& now) const {
-  int64_t most = std::clamp<int64_t>(now.at_most, 1, kMaxSpacing);
-  if (mean_ == Duration::zero()) return std::min(most, kUnknownSpacing);
-  return std::clamp<int64_t>(now.latency / mean_, 1, most);
+int64_t GateSpacing::Spacing(const Now& now) const {
+  const int64_t most = std::clamp<int64_t>(now.at_most, 1, kMaxSpacing);
+  return pace_.Limit(most, now.latency, kUnknownSpacing);
 }
 
-bool InlineGates::GateBefore(uint64_t number, const Now& now) {
+bool GateSpacing::GateBefore(uint64_t number, const Now& now) {
   if (!mutex_.TryLock()) return false;
   const uint64_t before = number - 1;
   Observe(now, before);
@@ -63,7 +58,7 @@ bool InlineGates::GateBefore(uint64_t number, const Now& now) {
   return gate;
 }
 
-bool InlineGates::ReportAfter(uint64_t number, bool each, TimePoint now) {
+bool GateSpacing::ReportAfter(uint64_t number, bool each, TimePoint now) {
   if (!mutex_.TryLock()) return each;
   bool due = number > last_report_ && (each || now >= last_report_at_ + kReportEvery);
   if (due) last_report_at_ = now;
@@ -71,17 +66,17 @@ bool InlineGates::ReportAfter(uint64_t number, bool each, TimePoint now) {
   return due;
 }
 
-uint64_t InlineGates::last_report() const {
+uint64_t GateSpacing::last_report() const {
   MutexLock lock(mutex_);
   return last_report_;
 }
 
-void InlineGates::Reported(uint64_t number) {
+void GateSpacing::Reported(uint64_t number) {
   MutexLock lock(mutex_);
   last_report_ = std::max(last_report_, number);
 }
 
-bool InlineGates::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
+bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
   if (retired >= submitted) return true;
   MutexLock lock(mutex_);
   uint32_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
@@ -93,14 +88,14 @@ bool InlineGates::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
   return false;
 }
 
-void InlineGates::Reset() {
+void GateSpacing::Reset() {
   last_gate_ = last_report_ = 0;
   last_report_at_ = TimePoint{};
   any_gate_ = observed_ = false;
-  mean_ = Duration{};
+  pace_ = Pace{};
   count_ = 0;
 }
 
-void InlineGates::ResetAfterFork() { mutex_.ResetAfterFork(); }
+void GateSpacing::ResetAfterFork() { mutex_.ResetAfterFork(); }
 
 }  // namespace xsched::preempt

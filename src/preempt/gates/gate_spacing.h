@@ -1,4 +1,4 @@
-// Where the gates in line go: those that the device opens by itself, by looking at the control block.
+// Where device-side gates go: those at which the device waits by itself, by reading the control block.
 //
 //   driver's queue:   c1 … c9  R9 [G]  c10 … c17  R17 [G]  c18 …
 //
@@ -17,10 +17,11 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "preempt/gates/pace.h"
 
 namespace xsched::preempt {
 
-class InlineGates {
+class GateSpacing {
  public:
   struct Now {
     uint64_t retired;
@@ -65,8 +66,7 @@ class InlineGates {
   TimePoint last_report_at_{};
   bool any_gate_ = false;
 
-  // Pace.
-  Duration mean_{};  // of a command; zero: not known yet
+  Pace pace_;
   uint64_t observed_retired_ = 0;
   TimePoint observed_at_{};
   bool observed_ = false;
