@@ -10,6 +10,7 @@
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
+#include "shim/common/sorted_names.h"
 
 namespace xsched::hip {
 namespace {
@@ -50,16 +51,7 @@ int FunctionOf(const Instance& instance, const char* symbol, const void* found) 
 
 }  // namespace
 
-int WrappedFunction(const char* symbol) {
-  int low = 0;
-  for (int high = kFunctionCount; low < high;) {
-    const int middle = (low + high) / 2;
-    const int order = strcmp(symbol, kFunctionNames[middle]);
-    if (order == 0) return middle;
-    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
-  }
-  return -1;
-}
+int WrappedFunction(const char* symbol) { return shim::IndexOf(symbol, kFunctionNames, kFunctionCount); }
 
 void AddressLookup::Finish(hipError_t result, const char* symbol, void** address) const {
   if (result != hipSuccess || symbol == nullptr || address == nullptr || *address == nullptr) return;
