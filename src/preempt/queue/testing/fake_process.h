@@ -118,7 +118,7 @@ class FakeDriver {
     if (on_poll != nullptr) on_poll(*this);
     for (uint64_t ticket : std::exchange(reached, {})) queue->MarkerReached(QueueState::NumberOf(ticket));
   }
-  template <bool FakeDriver::* kFlag, bool kValue>
+  template <bool FakeDriver::*kFlag, bool kValue>
   static XResult Control(void* self) {
     if (Of(self).refuses_control) return kXSchedErrorHardware;
     Of(self).*kFlag = kValue;
