@@ -82,20 +82,17 @@ SharedMemory Agent::ControlBlocks() const {
 
 void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
   if (lost_.load(std::memory_order_acquire)) return;
-  type_ = type;
   if (type == kSchedulerLocal) {
     scheduler_bell_.store(&agent_bell_fd_, std::memory_order_release);
     const sched::Policy* chosen = sched::FindPolicy(policy);
-    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen)) return;
-    state_.SetScheduled(true);
-    if (timeslice_us_ != 0) local_.Timeslice(std::chrono::microseconds(timeslice_us_));
-    ForEachQueue([this](XQueue& queue) { local_.QueueCreated(queue); });
-    if (StartThread()) DecideLocally();
+    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen, shared_)) return;
+    client_ = &local_;
+    if (StartThread()) RegisterQueues();
   } else if (type == kSchedulerGlobal) {
     scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
     shared_ = true;
-    server_.ReadEnvironment();
-    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    server_.Start(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    client_ = &server_;
     StartThread();
   }
 }
@@ -103,21 +100,21 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
 // The thread receives it; the lock is free meanwhile.
 void Agent::AwaitWelcome(Duration at_most) {
   const TimePoint deadline = MonotonicClock::now() + at_most;
-  while (thread_running_ && server_.state() == ServerLink::State::kGreeting &&
+  while (thread_running_ && server_.state() == ServerClient::State::kGreeting &&
          MonotonicClock::now() < deadline) {
     welcome_.WaitUntil(mutex_, deadline);
   }
 }
 
 void Agent::RegisterQueues() {
-  // What an earlier connection's scheduler has written counts no more.
+  // What an earlier scheduler has written counts no more.
   OpenControls();
   state_.SetScheduled(true);
-  if (timeslice_us_ != 0) AfterSend(server_.Timeslice(timeslice_us_));
-  ForEachQueue([this](XQueue& queue) {
-    AfterSend(server_.QueueCreated(queue));
-    if (queue.suspended()) AfterSend(server_.Absent(queue));
+  bool said = timeslice_us_ == 0 || client_->Timeslice(timeslice_us_);
+  ForEachQueue([&](XQueue& queue) {
+    said = said && client_->QueueCreated(queue) && (!queue.suspended() || client_->Absent(queue));
   });
+  AfterChange(said);
 }
 
 template <typename Visit>
@@ -142,9 +139,8 @@ bool Agent::StartThread() {
 }
 
 void Agent::StopScheduler() {
-  if (local_.running()) local_.Stop();
-  server_.Disconnect(TimePoint{});
-  type_ = kSchedulerAppManaged;
+  if (client_ != nullptr) client_->Stop();
+  client_ = nullptr;
   LeaveServer();
 }
 
@@ -171,82 +167,42 @@ bool Agent::AnythingTaken() {
   return false;
 }
 
-// On the caller's thread: who may be held from now on has bounds on what is in flight before its next launch.
-// The agent's thread acts on the rest.
-void Agent::DecideLocally() {
-  local_.Decide(MonotonicClock::now());
+// ---- what queues tell ----
+
+// `said`: the client has taken what has changed.
+void Agent::AfterChange(bool said) {
+  if (said && !client_->Commit(MonotonicClock::now())) return;
+  if (!said) LeaveServer();
   Wake();
 }
 
-// ---- what queues tell ----
-
-void Agent::AfterSend(bool sent) {
-  if (sent) {
-    // The thread may be polling for what comes only.
-    if ((server_.events() & POLLOUT) != 0) Wake();
-    return;
-  }
-  if (type_ != kSchedulerGlobal) return;
-  LeaveServer();
-  Wake();
+template <typename Change>
+bool Agent::Tell(Change&& change) {
+  MutexLock lock(mutex_);
+  if (client_ == nullptr || !client_->connected()) return false;
+  const bool said = change(*client_);
+  AfterChange(said);
+  return said;
 }
 
 void Agent::QueueCreated(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.QueueCreated(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.QueueCreated(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.QueueCreated(queue); });
 }
-
 void Agent::QueueDestroyed(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.QueueDestroyed(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.QueueDestroyed(queue.index()));
-  }
+  Tell([&](SchedulerClient& client) { return client.QueueDestroyed(queue); });
 }
-
 void Agent::HintsChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Hints(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.Hints(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.Hints(queue); });
 }
-
 void Agent::ConfigChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (server_.connected()) AfterSend(server_.Config(queue));
+  Tell([&](SchedulerClient& client) { return client.Config(queue); });
 }
-
 void Agent::AbsentChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Absent(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.Absent(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.Absent(queue); });
 }
-
 XResult Agent::SetTimeslice(Timeslice timeslice_us) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Timeslice(std::chrono::microseconds(timeslice_us));
-    DecideLocally();
-    return kXSchedSuccess;
-  }
-  if (!server_.connected()) return kXSchedErrorNotFound;
-  bool sent = server_.Timeslice(timeslice_us);
-  AfterSend(sent);
-  return sent ? kXSchedSuccess : kXSchedErrorNotFound;
+  const bool said = Tell([=](SchedulerClient& client) { return client.Timeslice(timeslice_us); });
+  return said ? kXSchedSuccess : kXSchedErrorNotFound;
 }
 
 XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
@@ -331,8 +287,8 @@ void Agent::Run() {
       MutexLock lock(mutex_);
       // What is not ours any more would wake us all the time.
       if (agent_bell_fd_.Intact()) fds[0].fd = agent_bell_fd_.get();
-      fds[1].fd = server_.fd();
-      fds[1].events = server_.events();
+      fds[1].fd = client_ != nullptr ? client_->fd() : -1;
+      fds[1].events = client_ != nullptr ? client_->events() : short{0};
     }
     timespec timeout{};
     if (wake_at != kNever) {
@@ -349,13 +305,13 @@ void Agent::Run() {
       if (agent_bell_fd_.Intact()) Silence(agent_bell_fd_);
       wake_at = Tick(MonotonicClock::now());
       give_back_ = false;
-      ending = state_.shut_down() || type_ == kSchedulerAppManaged;
+      ending = Ending();
     }
     const TimePoint again = GiveBack(MonotonicClock::now());
     wake_at = std::min(wake_at, again);
     if (!ending || again != kNever) continue;
     MutexLock lock(mutex_);
-    if (give_back_ || !(state_.shut_down() || type_ == kSchedulerAppManaged)) continue;
+    if (give_back_ || !Ending()) continue;
     thread_running_ = false;
     return;
   }
@@ -367,14 +323,14 @@ bool Agent::DescriptorsAreOurs() const {
 }
 
 TimePoint Agent::Tick(TimePoint now) {
-  if (state_.shut_down() || type_ == kSchedulerAppManaged) return kNever;
+  if (Ending()) return kNever;
   if (!DescriptorsAreOurs()) {
     LoseDescriptors();
     StopScheduler();
     XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
     return kNever;
   }
-  TimePoint wake_at = local_.running() ? TickLocal(now) : TickServer(now);
+  const TimePoint wake_at = ServeClient(now);
   // First: who finds something taken from now on wakes us.
   watching_.store(false, std::memory_order_seq_cst);
   if (AnythingTaken()) watch_until_ = now + kWatchOn;
@@ -383,27 +339,18 @@ TimePoint Agent::Tick(TimePoint now) {
   return std::min(wake_at, now + kWatchEvery);
 }
 
-TimePoint Agent::TickServer(TimePoint now) {
-  const ServerLink::News news = server_.Serve(now);
-  if (news == ServerLink::News::kWelcomed) {
+TimePoint Agent::ServeClient(TimePoint now) {
+  const SchedulerClient::News news = client_->Serve(now);
+  if (news == SchedulerClient::News::kWelcomed) {
     RegisterQueues();
     welcome_.NotifyAll();
   }
-  if (news == ServerLink::News::kLost || !server_.Beat(AnythingTaken(), now)) LeaveServer();
-  if (server_.state() == ServerLink::State::kApart && now >= server_.wake_at())
-    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), now);
-  if (server_.connected()) return server_.wake_at();
+  if (news == SchedulerClient::News::kLost || !client_->Beat(AnythingTaken(), now)) LeaveServer();
+  client_->ConnectIfDue(now);
+  if (client_->connected()) return client_->wake_at();
   // A round of a server that we have left may have been under way.
   OpenControls();
-  return std::min(server_.wake_at(), now + kVerifyEvery);
-}
-
-TimePoint Agent::TickLocal(TimePoint now) {
-  const TimePoint decide_at = local_.Decide(now);
-  if (!shared_) return decide_at;
-  // As in TickServer. But what such a round writes would count here, so it is looked for more often.
-  local_.RestoreControls();
-  return std::min(decide_at, now + kWatchEvery);
+  return std::min(client_->wake_at(), now + kVerifyEvery);
 }
 
 TimePoint Agent::GiveBack(TimePoint now) {
@@ -480,7 +427,7 @@ void Agent::ResetAfterFork() {
   segment_.store(nullptr, std::memory_order_relaxed);
   started_ = shared_ = false;
   thread_running_ = false;
-  type_ = kSchedulerAppManaged;
+  client_ = nullptr;
 }
 
 // ---- what the server says ----

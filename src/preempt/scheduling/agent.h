@@ -1,5 +1,5 @@
-// The process's link to whoever schedules its queues: xserver (server_link.h), a policy in this process
-// (local_scheduler.h), or nobody (application-managed).
+// The process's link to whoever schedules its queues: xserver (server_client.h), a policy in this process
+// (local_client.h), or nobody (application-managed).
 //
 // Owns the shared-memory segment and one thread, which exists while a scheduler is in use, or while something
 // is still to be given back: it opens gates, sets slices, notifies waiters, and connects anew when the server
@@ -19,10 +19,10 @@
 #include "preempt/gates/signals.h"
 #include "preempt/queue/urgencies.h"
 #include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/local_scheduler.h"
+#include "preempt/scheduling/local_client.h"
 #include "preempt/scheduling/process_slices.h"
 #include "preempt/scheduling/retry.h"
-#include "preempt/scheduling/server_link.h"
+#include "preempt/scheduling/server_client.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
@@ -80,6 +80,9 @@ class Agent final : public Signals, ServerListener {
   void StartWatching();
   void LoseDescriptors();
 
+  template <typename Change>
+  bool Tell(Change&& change);
+
   // All of these: REQUIRES mutex_.
   bool StartThread();
   void UseScheduler(XSchedulerType type, XPolicyType policy);
@@ -89,12 +92,11 @@ class Agent final : public Signals, ServerListener {
   void LeaveServer();
   void OpenControls();
   bool AnythingTaken();
-  void DecideLocally();
-  void AfterSend(bool sent);
+  void AfterChange(bool said);
+  bool Ending() const { return state_.shut_down() || client_ == nullptr; }
   bool DescriptorsAreOurs() const;
   TimePoint Tick(TimePoint now);
-  TimePoint TickServer(TimePoint now);
-  TimePoint TickLocal(TimePoint now);
+  TimePoint ServeClient(TimePoint now);
   template <typename Visit>
   void ForEachQueue(Visit&& visit);
   void OnSlice(XDevice device, uint64_t slice_us) override;
@@ -126,10 +128,10 @@ class Agent final : public Signals, ServerListener {
   TimePoint watch_until_{};
   bool shared_ = false;  // a server has been given the segment: from then on it may write there at any time
   bool give_back_ = false;  // has been asked for since the thread last looked
-  XSchedulerType type_ = kSchedulerAppManaged;
   Timeslice timeslice_us_ = 0;
-  ServerLink server_{*this};
-  LocalScheduler local_{queues_};
+  ServerClient server_{*this};
+  LocalClient local_{queues_};
+  SchedulerClient* client_ = nullptr;  // one of these; null: the program schedules by itself
 };
 
 }  // namespace xsched::preempt

@@ -396,6 +396,11 @@ void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
   }
 }
 
+Control Scheduler::GetControl(QueueId id) const {
+  const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
+  return queue == nullptr ? Control{} : queue->control;
+}
+
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
   const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   if (queue == nullptr) return std::nullopt;

@@ -1,13 +1,16 @@
-#include "preempt/scheduling/local_scheduler.h"
+#include "preempt/scheduling/local_client.h"
 
+#include <algorithm>
 #include <new>
 
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
-#include "preempt/queue/xqueue_table.h"
 
 namespace xsched::preempt {
 namespace {
+
+// How often control blocks are looked at into which a left server may write. Its words would count here.
+constexpr Duration kRestoreEvery = std::chrono::milliseconds(60);
 
 // A scheduler's ids are never used again, slots are: the handle holds both a slot and its generation.
 sched::QueueId IdOf(const XQueue& queue) { return sched::QueueId{queue.id()}; }
@@ -15,40 +18,67 @@ uint32_t IndexOf(sched::QueueId id) { return XQueueIndex(static_cast<XQueueHandl
 
 }  // namespace
 
-bool LocalScheduler::Start(ipc::Segment& segment, const sched::Policy& policy) {
+bool LocalClient::Start(ipc::Segment& segment, const sched::Policy& policy, bool shared) {
   segment_ = &segment;
+  shared_ = shared;
+  wake_at_ = kNever;
   scheduler_.reset(new (std::nothrow) sched::Scheduler(sched::SchedulerConfig{}));
   if (scheduler_ != nullptr) scheduler_->SetPolicy(policy);
-  return running();
+  return connected();
 }
 
-void LocalScheduler::Stop() { scheduler_.reset(); }
+void LocalClient::Stop() { scheduler_.reset(); }
 
-void LocalScheduler::QueueCreated(const XQueue& queue) {
-  TimePoint now = MonotonicClock::now();
+bool LocalClient::QueueCreated(const XQueue& queue) {
+  const TimePoint now = queue.state().Now();
   scheduler_->AddQueue(IdOf(queue), sched::ProcessId{1}, sched::DeviceId{queue.hwq().device}, queue.hints(),
                        now);
   Observe(queue.index(), now);
+  return true;
 }
 
-void LocalScheduler::QueueDestroyed(const XQueue& queue) {
-  scheduler_->RemoveQueue(IdOf(queue), MonotonicClock::now());
+bool LocalClient::QueueDestroyed(const XQueue& queue) {
+  scheduler_->RemoveQueue(IdOf(queue), queue.state().Now());
+  return true;
 }
 
-void LocalScheduler::Hints(const XQueue& queue) { scheduler_->SetHints(IdOf(queue), queue.hints()); }
-
-void LocalScheduler::Absent(const XQueue& queue) {
-  scheduler_->SetAbsent(IdOf(queue), queue.suspended(), MonotonicClock::now());
+bool LocalClient::Hints(const XQueue& queue) {
+  scheduler_->SetHints(IdOf(queue), queue.hints());
+  return true;
 }
 
-void LocalScheduler::Timeslice(Duration timeslice) { scheduler_->SetTimeslice(timeslice); }
+bool LocalClient::Absent(const XQueue& queue) {
+  scheduler_->SetAbsent(IdOf(queue), queue.suspended(), queue.state().Now());
+  return true;
+}
 
-TimePoint LocalScheduler::Decide(TimePoint now) {
+bool LocalClient::Timeslice(int64_t timeslice_us) {
+  scheduler_->SetTimeslice(std::chrono::microseconds(timeslice_us));
+  return true;
+}
+
+bool LocalClient::Commit(TimePoint now) {
+  Decide(now);
+  return true;
+}
+
+SchedulerClient::News LocalClient::Serve(TimePoint now) {
+  Decide(now);
+  if (shared_) {
+    RestoreControls();
+    wake_at_ = std::min(wake_at_, now + kRestoreEvery);
+  }
+  return News::kNone;
+}
+
+void LocalClient::Decide(TimePoint now) {
   ipc::ForEachDirty(*segment_, [this, now](uint32_t index) { Observe(index, now); });
-  return scheduler_->Decide(now, *this);
+  wake_at_ = scheduler_->Decide(now, *this);
 }
 
-void LocalScheduler::RestoreControls() {
+// Puts right what somebody else has written to the control blocks, such as a server that hung and goes on
+// after the process has left it.
+void LocalClient::RestoreControls() {
   for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
     const XQueueHandle handle = queues_.HandleAt(i);
     if (handle == 0) continue;
@@ -56,7 +86,7 @@ void LocalScheduler::RestoreControls() {
   }
 }
 
-void LocalScheduler::Observe(uint32_t index, TimePoint now) {
+void LocalClient::Observe(uint32_t index, TimePoint now) {
   XQueueHandle handle = queues_.HandleAt(index);
   if (handle == 0) return;
   const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
@@ -73,10 +103,10 @@ void LocalScheduler::Observe(uint32_t index, TimePoint now) {
   scheduler_->SetDependencies(sched::QueueId{handle}, {dependencies, count});
 }
 
-void LocalScheduler::SetControl(sched::QueueId queue, const sched::Control& control) {
+void LocalClient::SetControl(sched::QueueId queue, const sched::Control& control) {
   ipc::WriteWords(segment_->blocks[IndexOf(queue)], ipc::WordsOf(control));
 }
 
-void LocalScheduler::Query(sched::QueueId queue) { ipc::AskProgress(segment_->blocks[IndexOf(queue)]); }
+void LocalClient::Query(sched::QueueId queue) { ipc::AskProgress(segment_->blocks[IndexOf(queue)]); }
 
 }  // namespace xsched::preempt

@@ -1,4 +1,4 @@
-#include "preempt/scheduling/server_link.h"
+#include "preempt/scheduling/server_client.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,6 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "ipc/messages.h"
-#include "preempt/queue/xqueue.h"
 
 namespace xsched::preempt {
 namespace {
@@ -42,12 +41,19 @@ sched::Hints FromWire(const ipc::WireHints& hints) {
 
 }  // namespace
 
-void ServerLink::ReadEnvironment() {
+void ServerClient::Start(int memfd, int scheduler_bell, TimePoint now) {
+  memfd_ = memfd;
+  scheduler_bell_ = scheduler_bell;
   place_ = ipc::ReadSocketChoice();
   job_ = ReadJob();
+  Connect(now);
 }
 
-void ServerLink::Connect(int memfd, int scheduler_bell, TimePoint now) {
+void ServerClient::ConnectIfDue(TimePoint now) {
+  if (state_ == State::kApart && now >= retry_at_) Connect(now);
+}
+
+void ServerClient::Connect(TimePoint now) {
   Disconnect(now + kRetryEvery);
   ipc::SocketPath path = ipc::FindServerSocket(place_);
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
@@ -60,7 +66,7 @@ void ServerLink::Connect(int memfd, int scheduler_bell, TimePoint now) {
     return;
   }
   socket_ = GuardedFd(std::move(*connection));
-  if (!SendHello(memfd, scheduler_bell)) {
+  if (!SendHello()) {
     Disconnect(now + kRetryEvery);
     return;
   }
@@ -68,7 +74,7 @@ void ServerLink::Connect(int memfd, int scheduler_bell, TimePoint now) {
   welcome_until_ = now + kWelcomePatience;
 }
 
-bool ServerLink::SendHello(int memfd, int scheduler_bell) {
+bool ServerClient::SendHello() {
   ipc::Hello hello{};
   hello.major = ipc::kMajor;
   hello.minor = ipc::kMinor;
@@ -76,11 +82,11 @@ bool ServerLink::SendHello(int memfd, int scheduler_bell) {
   hello.pid = getpid();
   hello.job = job_;
   snprintf(hello.name, sizeof hello.name, "%s", program_invocation_short_name);
-  const int fds[] = {memfd, scheduler_bell};
+  const int fds[] = {memfd_, scheduler_bell_};
   return ipc::Send(socket_.get(), hello, fds, 2);
 }
 
-void ServerLink::Disconnect(TimePoint retry_at) {
+void ServerClient::Disconnect(TimePoint retry_at) {
   socket_.Reset();
   outbox_.Clear();
   introduced_.reset();
@@ -88,11 +94,11 @@ void ServerLink::Disconnect(TimePoint retry_at) {
   retry_at_ = retry_at;
 }
 
-short ServerLink::events() const {
+short ServerClient::events() const {
   return static_cast<short>(POLLIN | (outbox_.waiting() != 0 ? POLLOUT : 0));
 }
 
-ServerLink::News ServerLink::Serve(TimePoint now) {
+ServerClient::News ServerClient::Serve(TimePoint now) {
   if (state_ == State::kApart) return News::kNone;
   News news = News::kNone;
   // What the program has put in the socket's place is not ours to read.
@@ -129,7 +135,7 @@ ServerLink::News ServerLink::Serve(TimePoint now) {
   return News::kLost;
 }
 
-bool ServerLink::Beat(bool taken, TimePoint now) {
+bool ServerClient::Beat(bool taken, TimePoint now) {
   if (state_ != State::kConnected) return true;
   switch (heartbeat_.Look(taken, now)) {
     case Heartbeat::Verdict::kFine:
@@ -149,7 +155,7 @@ bool ServerLink::Beat(bool taken, TimePoint now) {
   return false;
 }
 
-TimePoint ServerLink::wake_at() const {
+TimePoint ServerClient::wake_at() const {
   switch (state_) {
     case State::kApart:
       return retry_at_;
@@ -161,7 +167,7 @@ TimePoint ServerLink::wake_at() const {
   return kNever;
 }
 
-ServerLink::News ServerLink::Refused(const ipc::Packet& packet, TimePoint now) {
+ServerClient::News ServerClient::Refused(const ipc::Packet& packet, TimePoint now) {
   auto rejected = packet.As<ipc::Rejected>();
   rejected.reason[sizeof rejected.reason - 1] = '\0';
   if (!warned_) XSCHED_WARN("the server refused this process: %s", rejected.reason);
@@ -170,7 +176,7 @@ ServerLink::News ServerLink::Refused(const ipc::Packet& packet, TimePoint now) {
   return News::kLost;
 }
 
-ServerLink::News ServerLink::Handle(const ipc::Packet& packet, TimePoint now) {
+ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now) {
   const bool greeting = state_ == State::kGreeting;
   switch (packet.header().type) {
     case ipc::MessageType::kWelcome:
@@ -207,14 +213,14 @@ ServerLink::News ServerLink::Handle(const ipc::Packet& packet, TimePoint now) {
 }
 
 template <typename T>
-bool ServerLink::SendOrDrop(const T& message) {
+bool ServerClient::SendOrDrop(const T& message) {
   if (!connected()) return false;
   if (socket_.Intact() && outbox_.Send(socket_.get(), message)) return true;
   Disconnect(TimePoint{});  // and at once anew, with all that the server does not know now
   return false;
 }
 
-bool ServerLink::QueueCreated(const XQueue& queue) {
+bool ServerClient::QueueCreated(const XQueue& queue) {
   if (introduced_[queue.index()]) return true;
   introduced_[queue.index()] = true;
   ipc::QueueCreated message{};
@@ -233,7 +239,10 @@ bool ServerLink::QueueCreated(const XQueue& queue) {
   return SendOrDrop(message);
 }
 
-bool ServerLink::QueueDestroyed(uint32_t index) {
+bool ServerClient::Commit(TimePoint) { return (events() & POLLOUT) != 0; }
+
+bool ServerClient::QueueDestroyed(const XQueue& queue) {
+  const uint32_t index = queue.index();
   if (!introduced_[index]) return true;
   introduced_[index] = false;
   ipc::QueueDestroyed message{};
@@ -241,7 +250,7 @@ bool ServerLink::QueueDestroyed(uint32_t index) {
   return SendOrDrop(message);
 }
 
-bool ServerLink::Hints(const XQueue& queue) {
+bool ServerClient::Hints(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
   ipc::QueueHints message{};
   message.index = queue.index();
@@ -249,7 +258,7 @@ bool ServerLink::Hints(const XQueue& queue) {
   return SendOrDrop(message);
 }
 
-bool ServerLink::Config(const XQueue& queue) {
+bool ServerClient::Config(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
   ipc::QueueConfig message{};
   LaunchConfig config = queue.config();
@@ -260,7 +269,7 @@ bool ServerLink::Config(const XQueue& queue) {
   return SendOrDrop(message);
 }
 
-bool ServerLink::Absent(const XQueue& queue) {
+bool ServerClient::Absent(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
   ipc::QueueAbsent message{};
   message.index = queue.index();
@@ -268,13 +277,13 @@ bool ServerLink::Absent(const XQueue& queue) {
   return SendOrDrop(message);
 }
 
-bool ServerLink::Timeslice(int64_t timeslice_us) {
+bool ServerClient::Timeslice(int64_t timeslice_us) {
   ipc::TimesliceHint message{};
   message.timeslice_us = timeslice_us;
   return SendOrDrop(message);
 }
 
-void ServerLink::ForgetAfterFork() {
+void ServerClient::ForgetAfterFork() {
   Disconnect(TimePoint{});
   warned_ = false;
 }

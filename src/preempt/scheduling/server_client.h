@@ -18,12 +18,11 @@
 #include "ipc/control_block.h"
 #include "ipc/outbox.h"
 #include "preempt/scheduling/heartbeat.h"
+#include "preempt/scheduling/scheduler_client.h"
 #include "sched/core/types.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
-
-class XQueue;
 
 // What a server says, but for the words in control blocks. Called from Serve.
 class ServerListener {
@@ -37,57 +36,57 @@ class ServerListener {
   ~ServerListener() = default;
 };
 
-class ServerLink {
+class ServerClient final : public SchedulerClient {
  public:
   enum class State : uint8_t { kApart, kGreeting, kConnected };
 
-  explicit constexpr ServerLink(ServerListener& listener) : listener_(listener) {}
+  explicit constexpr ServerClient(ServerListener& listener) : listener_(listener) {}
 
-  // Reads where the server is, and this process's job, from the environment. To be called in a thread of the
-  // program's, before Connect is called in whichever.
-  void ReadEnvironment();
-  // Introduces this process to the server, if there is one; whether it takes us, Serve will say. The first
-  // time that there is none, one warning says why.
-  void Connect(int memfd, int scheduler_bell, TimePoint now);
+  // Reads where the server is, and this process's job, from the environment; then connects, with the segment
+  // and the doorbell. To be called in a thread of the program's.
+  void Start(int memfd, int scheduler_bell, TimePoint now);
+  void Stop() override { Disconnect(TimePoint{}); }
   State state() const { return state_; }
-  bool connected() const { return state_ == State::kConnected; }
-  void Disconnect(TimePoint retry_at);
+  bool connected() const override { return state_ == State::kConnected; }
 
-  // What to poll; -1: nothing.
-  int fd() const { return socket_.get(); }
-  short events() const;
+  int fd() const override { return socket_.get(); }
+  short events() const override;
   // Has the program left the socket in its place? REQUIRES: there is one.
   bool socket_is_ours() const { return socket_.Intact(); }
 
-  enum class News { kNone, kWelcomed, kLost };
   // Takes what the server has sent, and sends what it has not taken yet.
-  News Serve(TimePoint now);
-  // To be called after Serve. Something of this process is taken, or nothing: asks whether the server lives.
-  // False: it hangs, and this is now apart.
-  bool Beat(bool taken, TimePoint now);
-  // When to be called again, at the latest: Connect where this is apart, else Serve and Beat.
-  TimePoint wake_at() const;
+  News Serve(TimePoint now) override;
+  bool Beat(bool taken, TimePoint now) override;
+  void ConnectIfDue(TimePoint now) override;
+  TimePoint wake_at() const override;
 
-  // Each: false when nothing more can be said to the server (and this is now apart). A queue that it does not
-  // know is not spoken of, and none is introduced twice.
-  bool QueueCreated(const XQueue& queue);
-  bool QueueDestroyed(uint32_t index);
-  bool Hints(const XQueue& queue);
-  bool Config(const XQueue& queue);
-  bool Absent(const XQueue& queue);
-  bool Timeslice(int64_t timeslice_us);
+  // A queue that the server does not know is not spoken of, and none is introduced twice.
+  bool QueueCreated(const XQueue& queue) override;
+  bool QueueDestroyed(const XQueue& queue) override;
+  bool Hints(const XQueue& queue) override;
+  bool Config(const XQueue& queue) override;
+  bool Absent(const XQueue& queue) override;
+  bool Timeslice(int64_t timeslice_us) override;
+  // The thread may be polling for what comes only.
+  bool Commit(TimePoint) override;
 
   void ForgetAfterFork();
 
  private:
   template <typename T>
   bool SendOrDrop(const T& message);
-  bool SendHello(int memfd, int scheduler_bell);
+  // Introduces this process to the server, if there is one; whether it takes us, Serve will say. The first
+  // time that there is none, one warning says why.
+  void Connect(TimePoint now);
+  void Disconnect(TimePoint retry_at);
+  bool SendHello();
   News Handle(const ipc::Packet& packet, TimePoint now);
   News Refused(const ipc::Packet& packet, TimePoint now);
 
   ServerListener& listener_;
   State state_ = State::kApart;
+  int memfd_ = -1;
+  int scheduler_bell_ = -1;
   ipc::SocketChoice place_{};
   uint64_t job_ = 0;
   GuardedFd socket_;
