@@ -29,7 +29,7 @@ Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
 // Has the queue, which is about to be held, been able to work since it was held before?
 bool HadChance(const QueueRecord& queue, TimePoint now) {
   if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
-  if (queue.let_run_by_window) return false;
+  if (queue.let_run_by_gift) return false;
   return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
 }
 
@@ -61,7 +61,7 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
       queue->held_since = now;
       queue->retired_when_held = queue->retired;
     }
-    queue->let_run_by_window = true;
+    queue->let_run_by_gift = true;
     device.held_since = std::min(device.held_since, queue->held_since);
     queue->running = false;
     SetCharge(*queue, Charge::kWaiting, now);
@@ -82,7 +82,7 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
     TimePoint held_since = std::min(device.held_since, held_elsewhere);
     if (held_since == kNever && silent) held_since = device.silence.since();
     Report(*queue, held_elsewhere != kNever, sink);
-    queue->let_run_by_window &= device.released_for.valid;
+    queue->let_run_by_gift &= !queue->chosen || queue->priority != queue->hints.priority;
     const bool running = queue->IsEligible();
     const bool off = running && queue->process->off();
     if (running && !queue->running) {

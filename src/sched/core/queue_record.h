@@ -47,8 +47,8 @@ struct QueueRecord {
   bool can_be_held = false;  // … or be held by another,
   bool held_by_own = false;  // … even by one of its own process
   bool sliceable = false;
-  bool awaited = false;            // another queue waits for this one
-  bool let_run_by_window = false;  // … and not by the policy since it was last held
+  bool awaited = false;          // another queue waits for this one
+  bool let_run_by_gift = false;  // … and not by the policy for its own claim since it was last held
   Charge charge = Charge::kNothing;
   Control control;                       // as last reported
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision

@@ -191,13 +191,16 @@ TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, D
   return next;
 }
 
-// Counts for how long the parties have had a device since the last decision, by their turn or lent.
+// Counts for how long the parties have had a device since the last decision that others want as well, by
+// their turn or lent.
 void Turns::CountUse(std::span<DeviceRecord* const> devices, TimePoint now) {
   for (DeviceRecord* device : devices) {
     const ProcessRecord* holder = device->slices.turn().holder;
     if (holder == nullptr || holder->party == nullptr) continue;
     const TimePoint since = std::exchange(holder->party->working_since, kNever);
-    if (since != kNever) holder->party->used += now - since;
+    if (since == kNever) continue;
+    holder->party->used += now - since;
+    holder->party->used_until = now;
   }
 }
 
@@ -205,17 +208,17 @@ void Turns::MarkUse(std::span<DeviceRecord* const> devices, TimePoint now) {
   for (DeviceRecord* device : devices) {
     const ProcessRecord* holder = device->slices.turn().holder;
     if (holder == nullptr || holder->party == nullptr) continue;
-    if (WantsTurn(*holder)) holder->party->working_since = now;
+    if (WantsTurn(*holder) && device->slices.turn().competing > 1) holder->party->working_since = now;
   }
 }
 
 // Puts those that could not use their turn before all others, and those that were lent a device for as long
-// as a turn is worth behind those that wait.
+// as a turn is worth behind those that wait, in the order in which they gave it back.
 void Turns::OrderByUse(Duration worth) {
   const auto place = [worth](const Party& party) {
     const bool used = party.used >= worth;
-    if (party.has_turn) return used ? 3 : 0;
-    return used ? 2 : 1;
+    if (party.has_turn) return std::pair(used ? 3 : 0, TimePoint{});
+    return used ? std::pair(2, party.used_until) : std::pair(1, TimePoint{});
   };
   for (size_t i = 1; i < ring_.size(); ++i) {
     Party* const party = ring_[i];

@@ -41,8 +41,9 @@ struct Party {
   PartyKey key;
   ProcessRecord* members = nullptr;  // a list: next_in_party; at most one of each device
   bool has_turn = false;
-  TimePoint working_since = kNever;  // it has had a device since then, by its turn or lent
-  Duration used{};                   // … and before that, since its last turn
+  TimePoint working_since = kNever;  // it has had a device since then that others want, by its turn or lent
+  Duration used{};                   // … and before that, since its last turn,
+  TimePoint used_until{};            // … up to then
   Duration had{};                    // the time of its turns, beyond what all that compete have had
   bool competed = false;             // when the last turn began
 };

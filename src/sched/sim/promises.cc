@@ -226,6 +226,7 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   HiddenWait& wait = waits_[index];
   if (wait.command != queue.arrived) wait = {.command = queue.arrived};
   const auto [root, left, apart] = WhatIsAwaited(index);
+  wait.apart |= apart;
   const QueueModel& awaited = queues_[root];
   if (!IsPresent(queue) || !runnable_[root]) wait.held_up = {};
   if (awaited.rate > 0) wait.needed += elapsed;
@@ -239,9 +240,11 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
                                              : there.best_waiting > lent_[index])
     return;
   wait.held_up += elapsed;
+  wait.turn |=
+      wait.apart && !devices_.MayUse(processes_[Index(awaited.script->process)], awaited.script->device);
   const Settling settling = SettlingOf(awaited.script->device);
   const Duration needed = wait.needed + left * there.present + settling.once;
-  const Duration limit = kLimit * (Windows(needed, settling.each) + apart) + kAllowance;
+  const Duration limit = kLimit * (Windows(needed, settling.each) + wait.apart + wait.turn) + kAllowance;
   if (wait.held_up <= limit) return;
   Break("promise 4: queue " + std::to_string(index) + " waits for queue " + std::to_string(root) +
         ", which is kept from working for " + Milliseconds(wait.held_up) + ", of " + Milliseconds(limit) +

@@ -78,6 +78,8 @@ class Promises {
     uint64_t command = 0;  // that waits
     Duration held_up{};
     Duration needed{};
+    bool apart = false;  // the scheduler had to guess that a queue of another device is needed,
+    bool turn = false;   // … and that one's process was off its device
   };
   struct Standing {
     bool works = false;
