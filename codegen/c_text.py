@@ -1,10 +1,4 @@
-"""Pieces of C++ that every platform's generator writes, and how it is run."""
-
-import argparse
-import pathlib
-import sys
-
-from registry import RegistryError
+"""Pieces of C++ that every platform's generator writes."""
 
 
 def generated_by(platform):
@@ -41,24 +35,34 @@ const char* const kFunctionNames[kFunctionCount] = {{
 """
 
 
-def run(title, headers_help, generate, add_options=None):
-    """The generator's command line. `generate(options)` returns the Coverage and a function that makes the files' texts."""
-    parser = argparse.ArgumentParser(description=title)
-    parser.add_argument("--registry", type=pathlib.Path, required=True)
-    parser.add_argument("--headers", type=pathlib.Path, required=True, help=headers_help)
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--check", action="store_true")
-    if add_options:
-        add_options(parser)
-    options = parser.parse_args()
-    try:
-        coverage, files = generate(options)
-        if options.out:
-            options.out.mkdir(parents=True, exist_ok=True)
-            for name, text in files().items():
-                (options.out / name).write_text(text)
-    except RegistryError as error:
-        sys.exit(f"codegen: {error}")
-    print("\n".join(coverage.report()))
-    if options.check and not coverage.is_complete():
-        sys.exit(1)
+def write_functions_h(generated, platform, what, includes, members, *, struct="Functions", names, before=""):
+    """The table of functions: `what` it holds, its `members`, and what order the `names` beside it have."""
+    return f"""{generated}// {what}
+#pragma once
+
+{includes}
+
+namespace xsched::{platform} {{
+
+{before}struct {struct} {{
+{chr(10).join("  " + member for member in members)}
+}};
+
+inline constexpr int kFunctionCount = {len(members)};
+static_assert(sizeof({struct}) == kFunctionCount * sizeof(void*));
+
+// {names}
+extern const char* const kFunctionNames[kFunctionCount];
+
+}}  // namespace xsched::{platform}
+"""
+
+
+def write_map(platform, why, hidden="_Z*;"):
+    """A shim's version script. `why` the wrappers have no version; `hidden`: what the C++ language makes visible."""
+    return f"""/* Written by codegen/{platform}.py.
+ *
+{chr(10).join(" * " + line for line in why)}
+ */
+GLIBC_2.34 {{ global: dlsym; dlclose; local: {hidden} __cxa_*; xsched_*; XSched*; }};
+"""

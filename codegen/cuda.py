@@ -22,7 +22,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from c_headers import Function, HeaderReader
-from c_text import address, arguments, generated_by, run, signature, write_names
+from c_text import address, arguments, generated_by, signature, write_functions_h, write_map, write_names
+from command_line import no_faults, run
 from coverage import Coverage
 from registry import Registry, RegistryError
 from roles import check_streams
@@ -89,27 +90,11 @@ def read_symbols(compiler, directory):
 
 # ---- writing ----
 
-def write_functions_h(exports):
-    members = "\n".join(f"  {e.type} {e.name};" for e in exports)
-    return f"""{GENERATED}// The functions of the driver that XSched wraps or calls, as they are exported; null: this driver has none such.
-#pragma once
-
-#include "hal/cuda/cu.h"
-
-namespace xsched::cuda {{
-
-struct Functions {{
-{members}
-}};
-
-inline constexpr int kFunctionCount = {len(exports)};
-static_assert(sizeof(Functions) == kFunctionCount * sizeof(void*));
-
-// The functions' names, in the order of the members, which is alphabetical.
-extern const char* const kFunctionNames[kFunctionCount];
-
-}}  // namespace xsched::cuda
-"""
+def write_exported_functions_h(exports):
+    return write_functions_h(
+        GENERATED, "cuda", "The functions of the driver that XSched wraps or calls, as they are exported; null: this driver has none such.",
+        '#include "hal/cuda/cu.h"', [f"{e.type} {e.name};" for e in exports],
+        names="The functions' names, in the order of the members, which is alphabetical.")
 
 
 def write_functions_cc(exports):
@@ -214,14 +199,10 @@ extern const char* const kUntouched[kUntouchedCount];
 """
 
 
-def write_map():
-    return """/* Written by codegen/cuda.py.
- *
- * The wrappers have no version, as the driver's functions have none. All else is compiled hidden, but for what the C++
- * language makes visible. dlsym has the version under which programs look for it; the older one is in dl_hooks.map.
- */
-GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
-"""
+WHY_NO_VERSION = [
+    "The wrappers have no version, as the driver's functions have none. All else is compiled hidden, but for what the C++",
+    "language makes visible. dlsym has the version under which programs look for it; the older one is in dl_hooks.map.",
+]
 
 
 def files(registry, coverage):
@@ -234,11 +215,11 @@ def files(registry, coverage):
     own = [every[name] for name in registry.own_calls if name in every]
     functions = sorted({e.name: e for e in [*(e for e, _ in wrapped), *own]}.values(), key=lambda e: e.name)
     return {
-        "functions.h": write_functions_h(functions),
+        "functions.h": write_exported_functions_h(functions),
         "functions.cc": write_functions_cc(functions),
         "wrappers.h": write_wrappers_h(wrapped, coverage.untouched),
         "wrappers.cc": write_wrappers_cc(registry, functions, wrapped, coverage.untouched),
-        "shimcuda.map": write_map(),
+        "shimcuda.map": write_map("cuda", WHY_NO_VERSION),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
     }
 
@@ -248,7 +229,7 @@ def generate(options):
     symbols = read_symbols(options.compiler, options.headers)
     check_streams(registry, symbols, "CUstream")
     coverage = Coverage("CUDA", registry, symbols)
-    return coverage, lambda: files(registry, coverage)
+    return coverage, lambda: files(registry, coverage), no_faults
 
 
 if __name__ == "__main__":

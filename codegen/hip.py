@@ -18,15 +18,13 @@ A function has a name (what programs write, and the registry lists) and exports:
     _Z24hipExtModule…       the same as hipExtModuleLaunchKernel, as C++ names it
 """
 
-import argparse
-import pathlib
 import re
-import sys
 from collections import defaultdict
 from dataclasses import dataclass
 
 from c_headers import Function, HeaderReader
-from c_text import address, arguments, signature, write_names
+from c_text import address, arguments, signature, write_functions_h, write_map, write_names
+from command_line import run
 from coverage import Coverage
 from hip_headers import differing_signatures, read_headers
 from registry import Registry, RegistryError
@@ -106,33 +104,15 @@ def write_types(types):
     enums = "\n".join(f"using {name} = unsigned;" for name in types["enums"])
     handles = "\n".join(f"using {name} = void*;" for name in types["handles"])
     structures = "\n".join(f"struct {name};" for name in types["structures"])
-    return f"{enums}\n{handles}\n{structures}"
+    return f"// What is only passed on.\n{enums}\n{handles}\n{structures}\n\n"
 
 
-def write_functions_h(registry, exports):
-    members = "\n".join(f"  {e.function.result} (*{e.name})({signature(e.function)});" for e in exports)
-    return f"""{GENERATED}// The functions of one runtime instance that XSched wraps; null: it has none such.
-#pragma once
-
-#include "hal/hip/hip_abi.h"
-
-namespace xsched::hip {{
-
-// What is only passed on.
-{write_types(registry.types)}
-
-struct WrappedFunctions {{
-{members}
-}};
-
-inline constexpr int kFunctionCount = {len(exports)};
-static_assert(sizeof(WrappedFunctions) == kFunctionCount * sizeof(void*));
-
-// The symbols that they are exported as, in the order of the members.
-extern const char* const kFunctionNames[kFunctionCount];
-
-}}  // namespace xsched::hip
-"""
+def write_instance_functions_h(registry, exports):
+    return write_functions_h(
+        GENERATED, "hip", "The functions of one runtime instance that XSched wraps; null: it has none such.",
+        '#include "hal/hip/hip_abi.h"', [f"{e.function.result} (*{e.name})({signature(e.function)});" for e in exports],
+        struct="WrappedFunctions", names="The symbols that they are exported as, in the order of the members.",
+        before=write_types(registry.types))
 
 
 def write_functions_cc(exports):
@@ -290,15 +270,11 @@ extern const TableEntry kTable[kTableLength];
 """
 
 
-def write_map():
-    return """/* Written by codegen/hip.py.
- *
- * The wrappers have no version: they then stand for any that a program asks for (hip_4.2 and so on). All else is compiled
- * hidden, but for what the C++ language makes visible; _ZN8hip_impl is the runtime's. dlsym has the version under which
- * programs look for it; the older one is in dl_hooks.map.
- */
-GLIBC_2.34 { global: dlsym; dlclose; local: _Z[A-MO-Za-z]*; _ZN[!8]*; __cxa_*; xsched_*; XSched*; };
-"""
+WHY_NO_VERSION = [
+    "The wrappers have no version: they then stand for any that a program asks for (hip_4.2 and so on). All else is compiled",
+    "hidden, but for what the C++ language makes visible; _ZN8hip_impl is the runtime's. dlsym has the version under which",
+    "programs look for it; the older one is in dl_hooks.map.",
+]
 
 
 def write_standin(registry, wrapped, table):
@@ -330,11 +306,11 @@ def files(registry, coverage, table):
     wrapped.sort(key=lambda pair: pair[0].symbol)
     exports = [e for e, _ in wrapped]
     return {
-        "functions.h": write_functions_h(registry, exports),
+        "functions.h": write_instance_functions_h(registry, exports),
         "functions.cc": write_functions_cc(exports),
         "wrappers.h": write_wrappers_h(table),
         "wrappers.cc": write_wrappers_cc(registry, wrapped, table),
-        "shimhip.map": write_map(),
+        "shimhip.map": write_map("hip", WHY_NO_VERSION, "_Z[A-MO-Za-z]*; _ZN[!8]*;"),
         "standin.inc": write_standin(registry, wrapped, table),
         "own_names.h": write_own_names(wrapped),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
@@ -359,8 +335,9 @@ def wrong_kinds(registry, functions, path):
                 yield f"{symbol} is {entry.kind if entry else 'not known'}, but {title}"
 
 
-def faults(registry, functions, options):
-    """Sentences on what is wrong, beside what the coverage tells."""
+def faults(registry, functions, coverage, options):
+    """Sentences on what is wrong, beside what the coverage says."""
+    yield from (f"{name} is classified, but not exported" for name in coverage.absent)
     yield from wrong_kinds(registry, functions, options.registry / "stream_functions.txt")
     if options.headers:
         declared = read_headers(options.headers)
@@ -370,29 +347,14 @@ def faults(registry, functions, options):
 
 # ---- the command line ----
 
-def main():
-    parser = argparse.ArgumentParser(description="Generates the HIP shim.")
-    parser.add_argument("--registry", type=pathlib.Path, required=True, help="the folder registry/hip")
-    parser.add_argument("--headers", type=pathlib.Path, help="the folder hip of installed headers, to be checked against")
-    parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    try:
-        registry = Registry(options.registry / "functions.toml")
-        functions = read_functions(registry, read_exports(options.registry))
-        check_streams(registry, functions, "hipStream_t")
-        coverage = Coverage("HIP", registry, functions, "the libraries")
-        if options.out:
-            options.out.mkdir(parents=True, exist_ok=True)
-            for name, text in files(registry, coverage, read_dispatch_table(options.registry)).items():
-                (options.out / name).write_text(text)
-        wrong = list(faults(registry, functions, options)) if options.check else []
-    except RegistryError as error:
-        sys.exit(f"codegen: {error}")
-    print("\n".join(coverage.report() + wrong))
-    if wrong or (options.check and not (coverage.is_complete() and not coverage.absent)):
-        sys.exit(1)
+def generate(options):
+    registry = Registry(options.registry / "functions.toml")
+    functions = read_functions(registry, read_exports(options.registry))
+    check_streams(registry, functions, "hipStream_t")
+    coverage = Coverage("HIP", registry, functions, "the libraries")
+    return (coverage, lambda: files(registry, coverage, read_dispatch_table(options.registry)),
+            lambda: faults(registry, functions, coverage, options))
 
 
 if __name__ == "__main__":
-    main()
+    run("Generates the HIP shim.", "the folder hip of installed headers, to be checked against", generate, headers_required=False)

@@ -13,7 +13,8 @@ import re
 from dataclasses import dataclass
 
 from c_headers import Function, HeaderReader
-from c_text import address, arguments, generated_by, run, signature, with_first, write_names
+from c_text import address, arguments, generated_by, signature, with_first, write_functions_h, write_map, write_names
+from command_line import no_faults, run
 from coverage import Coverage
 from registry import Registry, RegistryError
 from roles import Roles
@@ -105,29 +106,12 @@ def check_launches(registry, wrapped):
 
 # ---- writing ----
 
-def write_functions_h(functions):
-    members = "\n".join(f"  {f.result} (CL_API_CALL* {f.name})({signature(f)});" for f in functions)
-    return f"""{GENERATED}// The functions of one instance of OpenCL that XSched wraps or calls; null: it has none such.
-#pragma once
-
-#include <cstddef>
-
-#include "hal/opencl/cl.h"
-
-namespace xsched::opencl {{
-
-struct Functions {{
-{members}
-}};
-
-inline constexpr int kFunctionCount = {len(functions)};
-static_assert(sizeof(Functions) == kFunctionCount * sizeof(void*));
-
-// The functions' names, in the order of the members, which is alphabetical.
-extern const char* const kFunctionNames[kFunctionCount];
-
-}}  // namespace xsched::opencl
-"""
+def write_instance_functions_h(functions):
+    return write_functions_h(
+        GENERATED, "opencl", "The functions of one instance of OpenCL that XSched wraps or calls; null: it has none such.",
+        '#include <cstddef>\n\n#include "hal/opencl/cl.h"',
+        [f"{f.result} (CL_API_CALL* {f.name})({signature(f)});" for f in functions],
+        names="The functions' names, in the order of the members, which is alphabetical.")
 
 
 def write_functions_cc(functions):
@@ -258,15 +242,11 @@ extern const Wrapper kWrappers[kFunctionCount];
 """
 
 
-def write_map():
-    return """/* Written by codegen/opencl.py.
- *
- * The wrappers have no version: they then stand for any that a program's own OpenCL library has (OPENCL_1.0 and so on).
- * All else is compiled hidden, but for what the C++ language makes visible. dlsym has the version under which programs look
- * for it; the older one is in dl_hooks.map.
- */
-GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
-"""
+WHY_NO_VERSION = [
+    "The wrappers have no version: they then stand for any that a program's own OpenCL library has (OPENCL_1.0 and so on).",
+    "All else is compiled hidden, but for what the C++ language makes visible. dlsym has the version under which programs look",
+    "for it; the older one is in dl_hooks.map.",
+]
 
 
 def files(registry, coverage, dispatch):
@@ -275,11 +255,11 @@ def files(registry, coverage, dispatch):
     functions = sorted([e.function for e, _ in wrapped] + own, key=lambda f: f.name)
     exported = [e.function for e, _ in wrapped if e.name in dispatch and e.function.header in PORTABLE_HEADERS]
     return {
-        "functions.h": write_functions_h(functions),
+        "functions.h": write_instance_functions_h(functions),
         "functions.cc": write_functions_cc(functions),
         "wrappers.h": write_wrappers_h(),
         "wrappers.cc": write_wrappers_cc(registry, functions, wrapped, exported, dispatch),
-        "shimopencl.map": write_map(),
+        "shimopencl.map": write_map("opencl", WHY_NO_VERSION),
         "coverage.txt": "\n".join(coverage.report()) + "\n",
     }
 
@@ -288,7 +268,7 @@ def generate(options):
     registry = Registry(options.registry)
     coverage = OpenCLCoverage(registry, read_headers(options.headers), read_known_types(options.headers))
     check_launches(registry, coverage.wrapped)
-    return coverage, lambda: files(registry, coverage, read_dispatch_members(options.headers))
+    return coverage, lambda: files(registry, coverage, read_dispatch_members(options.headers)), no_faults
 
 
 if __name__ == "__main__":
