@@ -53,8 +53,8 @@ class Agents final : sched::ControlSink {
 
   // False: the message breaks the protocol.
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
-  // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next server.
-  // REQUIRES: SendUnsent afterwards.
+  // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
+  // server. REQUIRES: SendUnsent afterwards.
   void SetHints(Queue& queue, const ipc::WireHints& hints);
   // Sends what the agent's buffer had no room for, if anything. Closes its connection if it cannot find out
   // when there is room.

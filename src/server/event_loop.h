@@ -1,5 +1,5 @@
-// What the server's one thread sleeps on: descriptors, one timer, and the signals that end it. It knows nothing
-// of clients, and never reads a descriptor that it watches for somebody.
+// What the server's one thread sleeps on: descriptors, one timer, and the signals that end it. It knows
+// nothing of clients, and never reads a descriptor that it watches for somebody.
 #pragma once
 
 #include <array>
@@ -22,16 +22,17 @@ class EventLoop {
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Reports `events` (of epoll) of `fd` with `tag` from now on, in the place of what was watched of it before.
-  // False: the system watches no more descriptors. REQUIRES: `tag` is not one of the two largest numbers.
+  // Reports `events` (of epoll) of `fd` with `tag` from now on, in the place of what was watched of it
+  // before. False: the system watches no more descriptors. REQUIRES: `tag` is not one of the two largest
+  // numbers.
   [[nodiscard]] bool Watch(int fd, uint32_t events, uint64_t tag);
   // The watch goes with its descriptor, unless another process has a copy of that.
   void Unwatch(int fd) noexcept;
 
   // Makes Wait return at this time at the latest; kNever changes nothing. It may return too early once.
   void WakeAt(TimePoint time);
-  // Waits for `timeout_ms` at most (-1: for ever). Returns the tags of what has happened, valid until the next
-  // call. Throws std::runtime_error.
+  // Waits for `timeout_ms` at most (-1: for ever). Returns the tags of what has happened, valid until the
+  // next call. Throws std::runtime_error.
   std::span<const uint64_t> Wait(int timeout_ms);
   // A signal asks the server to end.
   bool end_requested() const { return end_requested_; }

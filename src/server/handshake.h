@@ -11,8 +11,8 @@ class Handshake {
  public:
   Handshake(Connections& connections, Agents& agents) : connections_(connections), agents_(agents) {}
 
-  // REQUIRES: the connection is unidentified. False: the message is no hello that we can accept; the client may
-  // have been told why. The caller closes the connection then.
+  // REQUIRES: the connection is unidentified. False: the message is no hello that we can accept; the client
+  // may have been told why. The caller closes the connection then.
   bool HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now);
 
  private:

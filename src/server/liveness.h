@@ -48,8 +48,8 @@ class Liveness {
     bool has_progressed;  // its queues have new commands since the last check
   };
   struct Verdict {
-    bool changed;                // running() did
-    bool must_ask;               // send it something
+    bool changed;                 // running() did
+    bool must_ask;                // send it something
     TimePoint check_at = kNever;  // when it will have been silent for too long
   };
   Verdict Check(const Signs& signs, TimePoint now);

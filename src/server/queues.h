@@ -1,5 +1,5 @@
-// The queues of all agents: carries their progress from the control blocks to the scheduler, and its decisions
-// back. It knows no messages but what a new queue is described with, and decides nothing itself.
+// The queues of all agents: carries their progress from the control blocks to the scheduler, and its
+// decisions back. It knows no messages but what a new queue is described with, and decides nothing itself.
 //
 //   doorbell -> counters from the client's segment -> sched::Scheduler
 //   sched::Scheduler -> gate and flags in the client's segment, a wake where its agent must act

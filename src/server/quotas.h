@@ -17,7 +17,9 @@ class Quotas {
    public:
     ConnectionShare(Quotas& quotas, uid_t user);
     ConnectionShare(ConnectionShare&& other) noexcept
-        : quotas_(std::exchange(other.quotas_, nullptr)), user_(other.user_), identified_(other.identified_) {}
+        : quotas_(std::exchange(other.quotas_, nullptr)),
+          user_(other.user_),
+          identified_(other.identified_) {}
     ~ConnectionShare();
     void Identify();
 

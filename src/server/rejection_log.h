@@ -1,5 +1,5 @@
-// Counts the connections that were closed because of what their client did, and logs them: one line per second
-// at most, however many there are. It never fails.
+// Counts the connections that were closed because of what their client did, and logs them: one line per
+// second at most, however many there are. It never fails.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Tools: answers what they ask (list, hints, policy, status), as far as their user may see and change it. Tools
-// change nothing but hints and the policy.
+// Tools: answers what they ask (list, hints, policy, status), as far as their user may see and change it.
+// Tools change nothing but hints and the policy.
 //
 // An answer is never kept as text: what a tool's buffer has no room for is put together when it has read.
 #pragma once
