@@ -1,0 +1,113 @@
+#include "server/quotas.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "server/limits.h"
+
+namespace xsched::server {
+namespace {
+
+using Shares = std::deque<Quotas::ConnectionShare>;
+
+constexpr uid_t kUser = 1000;
+constexpr uid_t kOther = 1001;
+
+TEST(Quotas, a_user_with_too_many_unidentified_connections_does_not_keep_others_out) {
+  Quotas quotas;
+  Shares shares;
+  while (quotas.MayConnect(kUser)) shares.emplace_back(quotas, kUser);
+  EXPECT_EQ(shares.size(), kMaxUnidentifiedOfUser);
+  EXPECT_TRUE(quotas.MayConnect(kOther));
+}
+
+TEST(Quotas, a_connection_that_says_hello_makes_room_for_one_more_and_only_once) {
+  Quotas quotas;
+  Shares shares;
+  while (quotas.MayConnect(kUser)) shares.emplace_back(quotas, kUser);
+  shares.front().Identify();
+  shares.front().Identify();
+  ASSERT_TRUE(quotas.MayConnect(kUser));
+  shares.emplace_back(quotas, kUser);
+  EXPECT_FALSE(quotas.MayConnect(kUser));
+}
+
+TEST(Quotas, a_user_has_so_many_connections_at_most_though_all_have_said_hello) {
+  Quotas quotas;
+  Shares shares;
+  while (quotas.MayConnect(kUser)) shares.emplace_back(quotas, kUser).Identify();
+  EXPECT_EQ(shares.size(), kMaxConnectionsOfUser);
+  EXPECT_TRUE(quotas.MayConnect(kOther));
+}
+
+TEST(Quotas, users_together_have_so_many_unidentified_connections_at_most) {
+  Quotas quotas;
+  Shares shares;
+  for (uid_t user = kUser; shares.size() < kMaxUnidentified; ++user) {
+    while (quotas.MayConnect(user)) shares.emplace_back(quotas, user);
+  }
+  EXPECT_EQ(shares.size(), kMaxUnidentified);
+  EXPECT_FALSE(quotas.MayConnect(1)) << "a user without any";
+  shares.front().Identify();
+  EXPECT_TRUE(quotas.MayConnect(1));
+}
+
+TEST(Quotas, users_together_have_so_many_connections_at_most) {
+  Quotas quotas;
+  Shares shares;
+  for (uid_t user = kUser; shares.size() < kMaxConnections; ++user) {
+    while (quotas.MayConnect(user)) shares.emplace_back(quotas, user).Identify();
+  }
+  EXPECT_EQ(shares.size(), kMaxConnections);
+  EXPECT_FALSE(quotas.MayConnect(1)) << "a user without any";
+}
+
+TEST(Quotas, what_a_connection_counted_for_is_given_back_when_it_goes_identified_or_not) {
+  Quotas quotas;
+  for (int i = 0; i < 3; ++i) {
+    Shares shares;
+    while (quotas.MayConnect(kUser)) shares.emplace_back(quotas, kUser);
+    EXPECT_EQ(shares.size(), kMaxUnidentifiedOfUser);
+    for (size_t share = 0; share < shares.size(); share += 2) shares[share].Identify();
+  }
+}
+
+TEST(Quotas, a_share_that_has_moved_is_given_back_once) {
+  Quotas quotas;
+  Shares shares;
+  while (shares.size() + 1 < kMaxUnidentifiedOfUser) shares.emplace_back(quotas, kUser);
+  {
+    Quotas::ConnectionShare share(quotas, kUser);
+    Quotas::ConnectionShare moved(std::move(share));
+    EXPECT_FALSE(quotas.MayConnect(kUser));
+  }
+  shares.emplace_back(quotas, kUser);
+  EXPECT_FALSE(quotas.MayConnect(kUser));
+}
+
+TEST(Quotas, queues_are_bounded_per_user) {
+  Quotas quotas;
+  Quotas::ConnectionShare share(quotas, kUser);
+  Quotas::ConnectionShare others(quotas, kOther);
+  size_t queues = 0;
+  for (; quotas.MayAddQueue(kUser); ++queues) quotas.AddQueue(kUser);
+  EXPECT_EQ(queues, kMaxQueuesOfUser);
+  EXPECT_TRUE(quotas.MayAddQueue(kOther));
+  quotas.RemoveQueue(kUser);
+  EXPECT_TRUE(quotas.MayAddQueue(kUser));
+}
+
+TEST(Quotas, the_first_refused_queue_is_reported_once_for_as_long_as_the_user_is_connected) {
+  Quotas quotas;
+  {
+    Quotas::ConnectionShare share(quotas, kUser);
+    EXPECT_TRUE(quotas.RefuseQueue(kUser));
+    EXPECT_FALSE(quotas.RefuseQueue(kUser));
+  }
+  Quotas::ConnectionShare again(quotas, kUser);
+  EXPECT_TRUE(quotas.RefuseQueue(kUser));
+}
+
+}  // namespace
+}  // namespace xsched::server

@@ -1,0 +1,164 @@
+// The server's parts without its loop and without clients' processes: a test is both ends of each connection,
+// says who the client is, and what time it is.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
+#include <optional>
+#include <utility>
+
+#include "server/handshake.h"
+#include "server/process_watch.h"
+#include "server/tools.h"
+
+namespace xsched::server::testing {
+
+// EventLoop blocks signals; other tests of the program are not to feel it.
+class SavedSignalMask {
+ public:
+  SavedSignalMask() { pthread_sigmask(SIG_SETMASK, nullptr, &saved_); }
+  ~SavedSignalMask() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  SavedSignalMask(const SavedSignalMask&) = delete;
+  SavedSignalMask& operator=(const SavedSignalMask&) = delete;
+
+ private:
+  sigset_t saved_{};
+};
+
+struct SocketPair {
+  SocketPair() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    server.Reset(ends[0]);
+    client.Reset(ends[1]);
+  }
+  UniqueFd server;
+  UniqueFd client;
+};
+
+// A message as the server receives it.
+template <typename T>
+ipc::Packet PacketOf(T message) {
+  ipc::Prepare(message);
+  ipc::Packet packet;
+  memcpy(packet.bytes, &message, sizeof message);
+  packet.size = sizeof message;
+  return packet;
+}
+
+// A client's end.
+struct Client {
+  Connection* connection;  // the server's end
+  UniqueFd socket;
+  ipc::OwnedSegment segment;  // agents
+
+  std::optional<ipc::Packet> Receive() const {
+    ipc::Packet packet;
+    if (ipc::ReceivePacket(socket.get(), packet) != ipc::Received::kMessage) return std::nullopt;
+    return packet;
+  }
+  // The next message, if it is a T.
+  template <typename T>
+  std::optional<T> ReceiveA() const {
+    std::optional<ipc::Packet> packet = Receive();
+    if (!packet || packet->header().type != T::kType) return std::nullopt;
+    return packet->As<T>();
+  }
+  // Reads all that it was sent. Returns how many messages of type T.
+  template <typename T>
+  int ReadAll() const {
+    int count = 0;
+    while (std::optional<ipc::Packet> packet = Receive()) count += packet->header().type == T::kType;
+    return count;
+  }
+  ipc::ControlBlock& block(uint32_t index) const { return segment.mapping->blocks[index]; }
+  bool IsHeld(uint32_t index) const { return block(index).gate.load() == ipc::kGateHold; }
+};
+
+inline constexpr uid_t kServerUser = 500;
+
+class ServerParts : public ::testing::Test {
+ protected:
+  explicit ServerParts(const sched::SchedulerConfig& config = {}) : scheduler_(config) {
+    scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
+  }
+
+  Client Connect(const Peer& peer) {
+    SocketPair ends;
+    return {connections_.Add(std::move(ends.server), peer, now_), std::move(ends.client), {}};
+  }
+  Client ConnectTool(const Peer& peer) {
+    Client client = Connect(peer);
+    EXPECT_TRUE(SayHello(client, ipc::Role::kTool));
+    EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
+    return client;
+  }
+  Client ConnectAgent(const Peer& peer) {
+    Client client = Connect(peer);
+    client.segment = std::move(*ipc::CreateSegment());
+    EXPECT_TRUE(SayHello(client, ipc::Role::kAgent));
+    EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
+    return client;
+  }
+  bool SayHello(const Client& client, ipc::Role role) {
+    ipc::Hello hello{};
+    hello.major = ipc::kMajor;
+    hello.role = role;
+    ipc::Packet packet = PacketOf(hello);
+    if (role == ipc::Role::kAgent) {
+      packet.fds[0].Reset(dup(client.segment.memfd.get()));
+      packet.fds[1].Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+      packet.fd_count = 2;
+    }
+    return handshake_.HandleMessage(*client.connection, packet, now_);
+  }
+  Agent& AgentOf(const Client& client) { return *agents_.Find(client.connection->id); }
+  bool CreateQueue(const Client& client, uint32_t index, int32_t priority) {
+    ipc::QueueCreated message{};
+    message.index = index;
+    message.level = kPreemptLevelBlock;
+    message.device = 1;
+    message.hints = {priority, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
+    return agents_.HandleMessage(AgentOf(client), PacketOf(message), now_);
+  }
+  // The client submits a command and rings.
+  void Submit(const Client& client, uint32_t index) {
+    client.block(index).submitted.fetch_add(1);
+    Ring(client, index);
+  }
+  void Ring(const Client& client, uint32_t index) {
+    ipc::RingScheduler(*client.segment.mapping.get(), index, AgentOf(client).doorbell.get());
+    process_watch_.HeardFrom(AgentOf(client), now_);
+    queues_.ReadDoorbell(AgentOf(client), now_);
+  }
+  // What a round does when its events have been handled.
+  void RemoveClosed() {
+    connections_.RemoveClosed(now_, [&](const Connection& connection) {
+      agents_.Remove(connection.id, now_);
+      tools_.Remove(connection);
+    });
+  }
+
+  static bool IsStoppedForTest(pid_t pid) { return pid == stopped_pid_; }
+  static inline pid_t stopped_pid_ = -1;
+
+  TimePoint now_{std::chrono::hours(1)};
+  SavedSignalMask mask_;
+  EventLoop loop_;
+  Quotas quotas_;
+  Connections connections_{loop_, quotas_, now_};
+  sched::Scheduler scheduler_;
+  AccessRules access_{kServerUser, std::nullopt};
+  Wakes wakes_;
+  Queues queues_{scheduler_, quotas_, wakes_};
+  Agents agents_{{loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}};
+  Handshake handshake_{connections_, agents_};
+  ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
+  Tools tools_{{connections_, agents_, queues_, scheduler_, access_}, now_};
+};
+
+}  // namespace xsched::server::testing
