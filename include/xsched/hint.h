@@ -1,7 +1,7 @@
 /* Hints: what a program tells the policy, and which scheduler it uses.
  *
- * Thread-safe. A queue keeps all of its hints, and each policy uses those that it knows. They survive a change of policy and of
- * server. Out-of-range values yield kXSchedErrorInvalidValue, unknown handles kXSchedErrorNotFound.
+ * Thread-safe. A queue keeps all of its hints, and each policy uses those that it knows ("xsched policy list" names them). They
+ * survive a change of policy and of server. Out-of-range values yield kXSchedErrorInvalidValue, unknown handles kXSchedErrorNotFound.
  */
 #ifndef XSCHED_HINT_H_
 #define XSCHED_HINT_H_
@@ -18,13 +18,13 @@ extern "C" {
  * now; the process runs unscheduled until one does. */
 XSCHED_API XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
-/* PRIORITY_MIN … PRIORITY_MAX, or PRIORITY_NO_EXECUTE. Policy HPF. */
+/* PRIORITY_MIN … PRIORITY_MAX, or PRIORITY_NO_EXECUTE: bigger is more urgent. */
 XSCHED_API XResult XHintPriority(XQueueHandle xq, Priority prio);
 
-/* Percent, 0 … 100: the queue's share, relative to the values of the other queues. Policy UP. */
+/* Percent, 0 … 100: the queue's share, relative to the values of the other queues. */
 XSCHED_API XResult XHintUtilization(XQueueHandle xq, Utilization util);
 
-/* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one (UP), for all queues. With
+/* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one, for all queues. With
  * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
  * Errors: kXSchedErrorNotFound: no scheduler. */
 XSCHED_API XResult XHintTimeslice(Timeslice ts_us);

@@ -46,7 +46,8 @@ void AddPolicy(CLI::App& app) {
   auto options = std::make_shared<PolicyOptions>();
   CLI::App* set = policy->add_subcommand("set", "set it; hints of queues are kept");
   set->add_option("name", options->name)->required()->check(PolicyValidator());
-  set->add_option("--timeslice-us", options->timeslice_us, server::ReadBy(&sched::HintsRead::timeslice))
+  set->add_option("--timeslice-us", options->timeslice_us,
+                  fmt::format("timeslice ({})", server::ReadBy(&sched::HintsRead::timeslice)))
       ->check(CLI::Range(int64_t{TIMESLICE_MIN}, int64_t{TIMESLICE_MAX}));
   set->callback([options] { Set(*options); });
 }

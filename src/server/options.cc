@@ -145,7 +145,7 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--admin-group", admin_group, "its members may set the policy and hint everybody's queues");
   app.add_option("--policy", policy, "as POLICY");
   app.add_option("--timeslice-us", timeslice_us,
-                 fmt::format("{}; and of turns on a GPU", server::ReadBy(&sched::HintsRead::timeslice)));
+                 fmt::format("timeslice ({}), also of turns on a GPU", ReadBy(&sched::HintsRead::timeslice)));
   app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
   app.add_option("--config", config, "configuration file (JSON)");
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
