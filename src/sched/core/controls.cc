@@ -72,7 +72,7 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
   if (device.held_since != kNever && LongHeld::From(device.held_since) > now)
     next = std::min(next, LongHeld::From(device.held_since));
   // Perhaps no queue is held, but processes are off the device.
-  const bool silent = now >= device.silence.AskAt(config_);
+  const bool silent = now >= device.silence.AskAt();
   bool asked = false;
   const QueueRecord* leader = nullptr;
   for (QueueRecord* queue : device.queues) {
@@ -101,7 +101,7 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
     asked |= queue->watch.counting();
   }
   device.silence.Count(taken, asked, now);
-  if (device.silence.AskAt(config_) > now) next = std::min(next, device.silence.AskAt(config_));
+  if (device.silence.AskAt() > now) next = std::min(next, device.silence.AskAt());
   next = std::min(next, device.silence.Until(config_));
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_claim = leader == nullptr ? Claim{} : ClaimOf(*leader);

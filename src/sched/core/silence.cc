@@ -7,6 +7,8 @@
 namespace xsched::sched {
 namespace {
 
+// What a queue reports may have happened that much earlier.
+constexpr Duration kAskAfter = std::chrono::milliseconds(10);
 // A queue's own watch, and the next turn, may make the device go on before it is let go of as a whole.
 constexpr Duration kLonger = std::chrono::milliseconds(10);
 // So long a queue has to answer before its silence is believed.
@@ -39,9 +41,7 @@ void Silence::Count(bool taken, bool asked, TimePoint now) {
   }
 }
 
-TimePoint Silence::AskAt(const SchedulerConfig& config) const {
-  return since_ == kNever ? kNever : since_ + config.stall_after / 2;
-}
+TimePoint Silence::AskAt() const { return since_ == kNever ? kNever : since_ + kAskAfter; }
 
 TimePoint Silence::Until(const SchedulerConfig& config) const {
   if (asked_since_ == kNever) return kNever;

@@ -29,7 +29,7 @@ class Silence {
   TimePoint since() const { return since_; }
   // When the queues that run are asked for their progress, although no queue is held: processes that are off
   // the device wait for their turns.
-  TimePoint AskAt(const SchedulerConfig& config) const;
+  TimePoint AskAt() const;
   // When the watchdog lets go.
   TimePoint Until(const SchedulerConfig& config) const;
 

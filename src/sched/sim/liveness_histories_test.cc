@@ -495,6 +495,56 @@ TEST(LivenessHistories, holds_on_a_third_device_do_not_make_a_wait_across_device
               .survivor = 1});
 }
 
+TEST(LivenessHistories, those_that_were_lent_a_device_give_it_on_in_the_order_in_which_they_had_it) {
+  const QueueScript urgent{
+      .process = 1, .priority = 10, .command = microseconds(500), .pause = milliseconds(150)};
+  const QueueScript periodic{
+      .process = 3, .style = Style::kPeriodic, .command = milliseconds(5), .pause = milliseconds(20)};
+  ExpectKept({.processes = {{.level = 3, .reaction = microseconds(300), .call = microseconds(100)},
+                            {.level = 3, .reaction = microseconds(300)},
+                            {.level = 3, .reaction = microseconds(20)},
+                            kLevel3},
+              .queues = {Ahead(0, 0), urgent, Ahead(2, -5), periodic},
+              .length = milliseconds(142)});
+}
+
+TEST(LivenessHistories, progress_that_nobody_asked_for_does_not_make_a_silent_device_wait_longer) {
+  QueueScript ahead = Ahead(0, 0);
+  QueueScript waiter = Ahead(0, 0);
+  QueueScript slow = Ahead(0, 0);
+  ahead.device = slow.device = 2;
+  waiter.start = milliseconds(204);
+  waiter.wait = Wait::kHidden;
+  slow.command = milliseconds(30);
+  const QueueScript brief{.process = 1,
+                          .device = 2,
+                          .priority = 5,
+                          .command = microseconds(20),
+                          .commands = 100,
+                          .pause = milliseconds(1)};
+  const QueueScript waits_there{.process = 2,
+                                .device = 2,
+                                .priority = 5,
+                                .style = Style::kPeriodic,
+                                .command = microseconds(20),
+                                .commands = 100,
+                                .pause = milliseconds(10),
+                                .wait = Wait::kHidden,
+                                .target = 1};
+  const QueueScript waits_here{.process = 3,
+                               .priority = 5,
+                               .style = Style::kPeriodic,
+                               .command = milliseconds(2),
+                               .commands = 2,
+                               .pause = milliseconds(150),
+                               .wait = Wait::kKnown,
+                               .target = 2,
+                               .every = 2};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {ahead, waiter, slow, brief, Ahead(1, 0), waits_there, waits_here},
+              .length = milliseconds(505)});
+}
+
 // ---- shares ----
 
 TEST(LivenessHistories, what_a_queue_used_for_another_one_that_waits_for_it_is_no_debt) {

@@ -26,10 +26,11 @@
 //    other one needs: the time counts in which what it waits for is runnable and does not work, since it
 //    became so, while the waiter may use its own device, and nobody with a better claim than the waiter's
 //    has been given anything on the device where it is needed. The watchdog lets go for 10 ms, then 20, 40,
-//    …: who needs more than one such window may cost 100 ms for each that it needs, and one that a better
-//    claim cuts short is given anew. What is needed is what it has had and what is left, each queue that
-//    has been given something taking its part. Where the two are on different devices, two windows more,
-//    and the time counts in one piece, for what works now and then is not taken for held.
+//    …: who needs more than one such window may cost 100 ms for each that it needs. What is needed is what it
+//    has had and what is left, each queue that has been given something taking its part, and what it takes
+//    until the slices of a window are set. Where the two are on different devices, or a hidden wait on
+//    another device lends the waiter its claim, one window more, and one turn if what it waits for is off its
+//    device; and the time counts in one piece, for what works now and then is not taken for held.
 //
 // Allowances: 15 ms in each limit, for an agent's reaction, control calls of up to 0.6 ms each and three in
 // a row that fail; in promise 2, a queue must have been entitled for 5 ms in one piece before its time
