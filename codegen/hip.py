@@ -35,10 +35,10 @@ from scopes import Scopes
 
 GENERATED = "// Written by codegen/hip.py from registry/hip/: edit that.\n"
 
-# As many copies of the runtime have ways in of their own: shim/hip/copies.h.
-COPIES = 8
+# As many runtime instances have ways in of their own: shim/hip/instances.h.
+INSTANCES = 8
 
-# What a function returns, and what it returns where a copy of the runtime has none such.
+# What a function returns, and what it returns where a runtime instance has none such.
 RESULTS = {"hipError_t": " kNoSuchFunction", "int": " -1", "const char*": " nullptr", "void": ""}
 
 
@@ -111,7 +111,7 @@ def write_types(types):
 
 def write_functions_h(registry, exports):
     members = "\n".join(f"  {e.function.result} (*{e.name})({signature(e.function)});" for e in exports)
-    return f"""{GENERATED}// The functions of one copy of the HIP runtime that XSched wraps; null: it has none such.
+    return f"""{GENERATED}// The functions of one runtime instance that XSched wraps; null: it has none such.
 #pragma once
 
 #include "hal/hip/hip_abi.h"
@@ -142,13 +142,13 @@ def write_functions_cc(exports):
 
 
 class Handles:
-    """What a call goes by to the copy of the runtime that made what it is about."""
+    """What a call goes by to the runtime instance that made what it is about."""
 
     def __init__(self, registry):
         self._types, self._code, self._not_new = (registry.handles[key] for key in ("types", "code", "not_new"))
 
     def used(self, export, entry):
-        """Expressions, of which the first that a copy is known for decides."""
+        """Expressions, of which the first that an instance is known for decides."""
         found = defaultdict(list)
         for p in export.function.parameters:
             if p.type in self._types:
@@ -200,7 +200,7 @@ def write_export(export):
 
 
 def write_row(export):
-    ways = "".join(f"\n      {address(f'Way<{i}>::{export.name}')}," for i in range(COPIES))
+    ways = "".join(f"\n      {address(f'Way<{i}>::{export.name}')}," for i in range(INSTANCES))
     return f"    {{{address(f'::{export.name}')}, {{{ways}}}}},"
 
 
@@ -208,7 +208,7 @@ def write_wrappers_cc(registry, wrapped, table):
     scopes, handles = Scopes(registry, "hipSuccess"), Handles(registry)
     index = {e.symbol: i for i, (e, _) in enumerate(wrapped)}
     wrappers = "\n".join(write_wrapper(scopes, handles, i, e, entry) for i, (e, entry) in enumerate(wrapped))
-    ways = "\n".join(write_way(e, "ByPointer(copies[kCopy])", "static ") for e, _ in wrapped)
+    ways = "\n".join(write_way(e, "ByPointer(instances[kInstance])", "static ") for e, _ in wrapped)
     exports = "\n".join(write_export(e) for e, _ in wrapped)
     rows = "\n".join(write_row(e) for e, _ in wrapped)
     patched = {e.symbol for e, entry in wrapped if entry.kind != "lookup"}
@@ -223,14 +223,14 @@ def write_wrappers_cc(registry, wrapped, table):
 
 namespace xsched::hip {{
 
-static_assert(kMaxCopies == {COPIES});
+static_assert(kMaxInstances == {INSTANCES});
 
 // ---- the wrappers ----
 
 {wrappers}
-// ---- the ways in: by a pointer, one set per copy of the runtime … ----
+// ---- the ways in: by a pointer, one set per runtime instance … ----
 
-template <int kCopy>
+template <int kInstance>
 struct Way {{
 {ways}
 }};
@@ -266,13 +266,13 @@ def write_wrappers_h(table):
     return f"""{GENERATED}#pragma once
 
 #include "hip/functions.h"
-#include "shim/hip/copies.h"
+#include "shim/hip/instances.h"
 
 namespace xsched::hip {{
 
 struct Wrapper {{
   void* exported;
-  void* by_pointer[kMaxCopies];
+  void* by_pointer[kMaxInstances];
 }};
 
 // In the order of kFunctionNames.

@@ -10,11 +10,14 @@
 """
 
 import re
+from dataclasses import dataclass
 
-from c_headers import HeaderReader
+from c_headers import Function, HeaderReader
 from c_text import address, arguments, generated_by, run, signature, with_first, write_names
 from coverage import Coverage
 from registry import Registry, RegistryError
+from roles import Roles
+from scopes import Scopes
 
 # As many instances of OpenCL in one process as calls can be wrapped for: shim/opencl/routes.h.
 ROUTES = 8
@@ -28,6 +31,16 @@ GENERATED = generated_by("opencl")
 
 
 # ---- reading ----
+
+@dataclass(frozen=True)
+class Export:
+    function: Function
+    per_thread = False  # OpenCL has no default queues
+
+    @property
+    def name(self):
+        return self.function.name
+
 
 def read_headers(directory):
     reader = HeaderReader(r"cl[A-Z]\w*", r"CL_API_ENTRY|CL_API_CALL|CL_CALLBACK|CL_(?:API|EXT)_(?:SUFFIX|PREFIX)_\w+")
@@ -60,7 +73,7 @@ class OpenCLCoverage(Coverage):
         super().__init__("OpenCL", registry, functions)
         # To be wrapped, but of types that are not here.
         self.untyped = [name for name, _ in self.wrapped if not self._types_of(functions[name]) <= known_types]
-        self.wrapped = [(functions[name], entry) for name, entry in self.wrapped if name not in self.untyped]
+        self.wrapped = [(Export(functions[name]), entry) for name, entry in self.wrapped if name not in self.untyped]
 
     @staticmethod
     def _types_of(function):
@@ -77,35 +90,17 @@ class OpenCLCoverage(Coverage):
         return lines
 
 
-class Roles:
-    """Which parameter of a function is what."""
-
-    def __init__(self, registry, function, entry):
-        self._function, self._entry, self._roles = function, entry, registry.roles
-        self.queue = self._one("queue")
-        self.event = self._one("event")
-        self.blocking = self._one("blocking")
-        self.waits = self._pair("waits")
-        self.queues = entry.details.get("queues")
-        if entry.kind == "launch":
-            self._check_launch()
-
-    def _one(self, role):
-        names = [self._entry.details[role]] if role in self._entry.details else self._roles.get(role, [])
-        return next((name for name in names if self._function.parameter(name)), None)
-
-    def _pair(self, role):
-        names = self._entry.details.get(role, self._roles.get(role, []))
-        return names if all(self._function.parameter(name) for name in names) else None
-
-    def _check_launch(self):
-        """A launch whose queue, blocking flag or events were overlooked would be scheduled wrongly, silently."""
-        if self.queue is None and self.queues is None:
-            raise RegistryError(f"{self._function.name} is a launch, but which parameter is its queue?")
-        explained = {self.queue, self.event, self.blocking, *(self.waits or ()), *(self.queues or ())}
-        for parameter in self._function.parameters:
+def check_launches(registry, wrapped):
+    """A launch whose blocking flag or events were overlooked would be scheduled wrongly, silently."""
+    roles = Roles(registry)
+    for export, entry in wrapped:
+        if not entry.is_launch:
+            continue
+        takes = [*registry.kinds[entry.kind]["takes"], "blocking", "event"]
+        explained = {roles.of(role, export, entry) for role in takes}
+        for parameter in export.function.parameters:
             if parameter.type in ("cl_bool", "cl_event*", "const cl_event*") and parameter.name not in explained:
-                raise RegistryError(f"{self._function.name}: what is {parameter.declaration}?")
+                raise RegistryError(f"{export.name}: what is {parameter.declaration}?")
 
 
 # ---- writing ----
@@ -149,46 +144,28 @@ def missing(function):
     return f"{{\n    if (errcode_ret != nullptr) {error}\n    return nullptr;\n  }}" if error else "return nullptr;"
 
 
-def body_of(registry, function, entry):
-    roles = Roles(registry, function, entry)
-    call = f"route.next.{function.name}({arguments(function)})"
-    succeeded = "result == CL_SUCCESS" if function.result == "cl_int" else "result != nullptr"
-    result = f"  {function.result} result = {call};\n"
-    done = "  return result;\n"
-    waits = ", ".join(roles.waits) if roles.waits else "0, nullptr"
-    if entry.kind == "launch":
-        if roles.queues:
-            before = f"  RecordingLaunch launch(route.next, {', '.join(roles.queues)}, {entry.details['recording']}, {waits});\n"
-            after = f"  launch.Finish({succeeded});\n"
-        else:
-            before = f"  Launch launch(route.next, {roles.queue}, {waits});\n"
-            after = f"  launch.Finish({succeeded}, {f'{roles.blocking} != CL_FALSE' if roles.blocking else 'false'}, {roles.event or 'nullptr'});\n"
-        return before + result + after + done
-    if entry.kind == "create":
-        return "  QueueCreation creation;\n" + result + "  creation.Finish(route.next, result);\n" + done
-    if entry.kind == "retain":
-        return result + f"  if ({succeeded}) QueueRetained({roles.queue});\n" + done
-    if entry.kind == "release":
-        return f"  QueueReleasing({roles.queue});\n" + f"  return {call};\n"
-    if entry.kind == "reconfigure":
-        return result + f"  QueueReconfigured(route.next, {roles.queue});\n" + done
-    if entry.kind == "finish":
-        return f"  QueueWait wait({roles.queue});\n" + result + f"  wait.Finish({succeeded});\n" + done
-    if entry.kind == "await":
-        return f"  EventWait wait;\n" + result + f"  wait.Finish(route.next, {succeeded}, {waits});\n" + done
-    if entry.kind == "lookup":
-        name = entry.details["name"]
-        again = call.replace(name, "other")
-        return (result + f"  return WrapLookedUp(route, {name}, result, [&](const char* other) {{ return {again}; }});\n")
-    raise RegistryError(f"{function.name}: wrapped kind {entry.kind} has no wrapper")
+def write_lookup(call, function, name):
+    """The wrapper is the result: no scope could give that."""
+    again = call.replace(name, "other")
+    return [f"if (!call.is_the_programs()) return {call};",
+            f"{function.result} result = {call};",
+            f"return WrapLookedUp(route, {name}, result, [&](const char* other) {{ return {again}; }});"]
 
 
-def write_wrapper(registry, function, entry):
+def write_wrapper(scopes, export, entry):
+    function = export.function
     parameters = with_first("Route& route", signature(function) if function.parameters else "")
+    call = f"next({arguments(function)})"
+    lines = ["Call call(route);",
+             f"auto next = call.next().{function.name};",
+             f"if (next == nullptr) [[unlikely]] {missing(function)}"]
+    lines += (write_lookup(call, function, entry.details["name"]) if entry.kind == "lookup"
+              else scopes.write(export, entry, call))
+    body = "\n".join("  " + line for line in lines)
     return f"""// {entry.kind}
 {function.result} On_{function.name}({parameters}) {{
-  if (route.next.{function.name} == nullptr) {missing(function)}
-{body_of(registry, function, entry)}}}
+{body}
+}}
 """
 
 
@@ -210,10 +187,11 @@ def write_row(function, is_wrapped, is_exported, in_dispatch):
 
 
 def write_wrappers_cc(registry, functions, wrapped, exported, dispatch):
-    by_name = {f.name for f, _ in wrapped}
+    by_name = {e.name for e, _ in wrapped}
     exported_names = {f.name for f in exported}
-    wrappers = "\n".join(write_wrapper(registry, f, entry) for f, entry in wrapped)
-    ways_in = "\n".join(write_way_in(f) for f, _ in wrapped)
+    scopes = Scopes(registry, "CL_SUCCESS", "Succeeded(result)")
+    wrappers = "\n".join(write_wrapper(scopes, e, entry) for e, entry in wrapped)
+    ways_in = "\n".join(write_way_in(e.function) for e, _ in wrapped)
     exports = "\n".join(write_export(f) for f in exported)
     rows = "".join(write_row(f, f.name in by_name, f.name in exported_names, f.name in dispatch) for f in functions)
     return f"""{GENERATED}#include "opencl/wrappers.h"
@@ -294,8 +272,8 @@ GLIBC_2.34 { global: dlsym; dlclose; local: _Z*; __cxa_*; xsched_*; XSched*; };
 def files(registry, coverage, dispatch):
     wrapped = coverage.wrapped
     own = [coverage.functions[name] for name in registry.own_calls if name in coverage.functions]
-    functions = sorted([f for f, _ in wrapped] + own, key=lambda f: f.name)
-    exported = [f for f, _ in wrapped if f.name in dispatch and f.header in PORTABLE_HEADERS]
+    functions = sorted([e.function for e, _ in wrapped] + own, key=lambda f: f.name)
+    exported = [e.function for e, _ in wrapped if e.name in dispatch and e.function.header in PORTABLE_HEADERS]
     return {
         "functions.h": write_functions_h(functions),
         "functions.cc": write_functions_cc(functions),
@@ -309,6 +287,7 @@ def files(registry, coverage, dispatch):
 def generate(options):
     registry = Registry(options.registry)
     coverage = OpenCLCoverage(registry, read_headers(options.headers), read_known_types(options.headers))
+    check_launches(registry, coverage.wrapped)
     return coverage, lambda: files(registry, coverage, read_dispatch_members(options.headers))
 
 

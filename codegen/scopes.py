@@ -1,4 +1,4 @@
-"""The lines of a wrapper that make the call within its kind's scope (registry/<platform>/functions.toml), for CUDA and HIP."""
+"""The lines of a wrapper that make the call within its kind's scope (registry/<platform>/functions.toml)."""
 
 from roles import Roles
 
@@ -6,10 +6,10 @@ ASKS = "call.is_the_programs()"
 
 
 class Scopes:
-    """`success`: what a call's result is compared with."""
+    """`success`: what a call's result is compared with; `outcome`: what a scope gets of the result."""
 
-    def __init__(self, registry, success):
-        self._kinds, self._roles, self._success = registry.kinds, Roles(registry), success
+    def __init__(self, registry, success, outcome="result"):
+        self._kinds, self._roles, self._success, self._outcome = registry.kinds, Roles(registry), success, outcome
 
     def write(self, export, entry, call, before=(), after=()):
         """Lines that return what `call` does. `before` and `after`, on success, come around the program's own calls alone.
@@ -32,9 +32,9 @@ class Scopes:
         has_result = export.function.result != "void"
         takes = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("takes", []))
         gives = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("gives", []))
-        result = "result" if has_result else self._success
+        outcome = self._outcome if has_result else self._success
         return [*([f"{kind['scope']} scope(call{takes});"] if "scope" in kind else []),
                 f"{export.function.result} result = {call};" if has_result else f"{call};",
-                *([f"scope.Finish({result}{gives});"] if "scope" in kind else []),
-                *(f"if ({result} == {self._success}) {line}" for line in after),
+                *([f"scope.Finish({outcome}{gives});"] if "scope" in kind else []),
+                *(f"if (result == {self._success}) {line}" for line in after),
                 *(["return result;"] if has_result else [])]

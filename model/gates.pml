@@ -297,7 +297,7 @@ inline dies_as_server() {
 #define MAY_FAIL
 #endif
 
-/* Server::ForgetQueue */
+/* Queues::Forget */
 inline forgets(p) {
   registered[p] = 0; absent[p] = 0;
   ready[2 * p] = 0; ready[2 * p + 1] = 0;
@@ -323,7 +323,7 @@ inline forgets(p) {
 #endif
 #define HAPPENED(p) (hello[p] || CLOSE_UNNOTICED(p) || created[p] || IS_NEWS(p) || STOP_UNNOTICED(p))
 
-/* Server::HandleEvent, RemoveClosed, CheckStopped: in one round, not all that has happened need be seen. */
+/* Server::HandleEvent, RemoveClosed, ProcessWatch::Check: in one round, not all that has happened need be seen. */
 inline takes_events(p) {
   if
   :: CLOSE_UNNOTICED(p) && !hello[p] -> closed[p] = 0; accepted[p] = 0; forgets(p)
@@ -342,7 +342,7 @@ inline takes_events(p) {
   :: old[p] -> old[p] = 0; old_ready[2 * p] = 0; old_ready[2 * p + 1] = 0
 #endif
   :: created[p] && !closed[p] ->
-    /* Server::CreateQueue */
+    /* Agents::CreateQueue */
     created[p] = 0; registered[p] = 1; news[p] = 0;
     flags[2 * p] = 0; flags[2 * p + 1] = 0; gate[2 * p] = RUN; gate[2 * p + 1] = RUN;
     ready[2 * p] = WORKS(2 * p); ready[2 * p + 1] = WORKS(2 * p + 1)
@@ -368,7 +368,7 @@ inline takes_events(p) {
 /* Somebody of another class is there. */
 #define IS_GATED(q) (registered[PROCESS(q)] && (PROCESS(q) == 0 || registered[0]))
 
-/* Server::SetControl, for flags: a change makes the agent keep its heartbeat, or end it. */
+/* Queues::SetControl, for flags: a change makes the agent keep its heartbeat, or end it. */
 inline tells_flags(p) {
   if
   :: registered[p] && (told_flags[2 * p] != IS_GATED(2 * p)) ->
@@ -383,7 +383,7 @@ inline tells_flags(p) {
   fi
 }
 
-/* Server::SetControl, for a gate. */
+/* Queues::SetControl, for a gate. */
 #define MUST_TELL(q, word) (registered[PROCESS(q)] && told[q] != word && decided[q] == word)
 inline tells(word) {
   do
@@ -423,7 +423,7 @@ alive:
     tells(RUN);
     do
     :: atomic {
-         /* Server::SendWakes */
+         /* Wakes::Send */
          if :: late_wake[0] -> wake[0] = 1; late_wake[0] = 0 :: else fi;
          if :: late_wake[1] -> wake[1] = 1; late_wake[1] = 0 :: else fi;
          decided[0] = 0; decided[1] = 0; decided[2] = 0; decided[3] = 0;

@@ -170,7 +170,7 @@ proctype process(byte p) {
 /* All that was decided has been told. */
 #define DECIDED (!MUST_CHOOSE && !DUE(0) && !DUE(1) && !DUE(2))
 
-/* Server::SetSlice */
+/* Agents::SetSlice */
 inline tells_slice(p) {
   reported[p] = MUST_REPORT(p);
   if
@@ -216,7 +216,7 @@ active proctype server() {
   :: atomic { !MUST_CHOOSE && DUE(0) -> tells(0) }
   :: atomic { !MUST_CHOOSE && DUE(1) -> tells(1) }
   :: atomic { !MUST_CHOOSE && DUE(2) -> tells(2) }
-  /* Server::SendUnsentSlices */
+  /* AgentOutbox::SendKept */
   :: atomic { unsent[0] != EMPTY && socket[0] == EMPTY -> socket[0] = unsent[0]; unsent[0] = EMPTY }
   :: atomic { unsent[1] != EMPTY && socket[1] == EMPTY -> socket[1] = unsent[1]; unsent[1] = EMPTY }
   :: atomic { unsent[2] != EMPTY && socket[2] == EMPTY -> socket[2] = unsent[2]; unsent[2] = EMPTY }

@@ -157,14 +157,14 @@ end:
   od
 }
 
-/* Server::Observe. `retired` first: the pair never shows more retired than submitted. */
+/* Queues::Observe. `retired` first: the pair never shows more retired than submitted. */
 inline observe() {
   known_retired = retired;
   known_submitted = submitted;
   known_dependency = dependency
 }
 
-/* Server::SetControl stores the flag. The one before is in memory long since: a round lies between. */
+/* Queues::SetControl stores the flag. The one before is in memory long since: a round lies between. */
 inline set_tracked(value) {
   atomic { !tracked_pending -> tracked_stored = value; tracked_pending = 1; tracks = value }
 }
@@ -174,7 +174,7 @@ end:
   do
   :: bell ->
     bell = 0;
-    /* Server::ReadDoorbell */
+    /* Queues::ReadDoorbell */
 #ifdef MUTATION_READ_BEFORE_CLEAR
     if
     :: dirty -> observe(); dirty = 0
@@ -189,7 +189,7 @@ end:
   :: !tracks && rivals_left > 0 ->
     rivals_left--;
     set_tracked(1);
-    /* Server::ObserveNewlyTracked */
+    /* Queues::ObserveNewlyTracked */
 #ifndef MUTATION_NO_RECHECK
 #ifndef MUTATION_NO_FENCE
     !tracked_pending;

@@ -81,7 +81,7 @@ struct Functions {
   hipError_t (*create_stream)(hipStream_t*);
 };
 
-// What calls are made of: handles of one copy of the runtime.
+// What calls are made of: handles of one runtime instance.
 struct Side {
   Side(void* library, const Functions& functions) : call(functions) {
     reinterpret_cast<decltype(&FakeFinishAtOnce)>(dlsym(library, "FakeFinishAtOnce"))();
@@ -137,9 +137,9 @@ Json Measure(Route route, How how) {
   setenv("XSCHED_SCHEDULER", "LCL", 1);
   setenv("XSCHED_AUTO_XQUEUE", how == How::kUnscheduled ? "OFF" : "ON", 1);
 
-  // The first copy that is loaded is the one that this program, linked to none, is bound to.
+  // The first instance that is loaded is the one that this program, linked to none, is bound to.
   void* runtime = Open(XSCHED_BENCH_RUNTIME);
-  // What is compared with: another copy, of which XSched never hears.
+  // What is compared with: another instance, of which XSched never hears.
   const OwnFile copy("xsched-bench-runtime-");
   fs::copy_file(XSCHED_BENCH_RUNTIME, copy.path(), fs::copy_options::overwrite_existing);
   void* second = Open(copy.path());

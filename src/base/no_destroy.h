@@ -6,11 +6,12 @@ namespace xsched {
 
 template <typename T>
 union NoDestroy {
-  constexpr NoDestroy() : value() {}
+  template <typename... Arguments>
+  explicit constexpr NoDestroy(Arguments&... arguments) : value(arguments...) {}
   constexpr ~NoDestroy() {}
 
-  T* operator->() { return &value; }
-  T& operator*() { return value; }
+  constexpr T* operator->() { return &value; }
+  constexpr T& operator*() { return value; }
 
   T value;
 };

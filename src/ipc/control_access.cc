@@ -37,8 +37,11 @@ Progress ReadProgress(const ControlBlock& block) {
   // `retired` first: it follows `submitted`, so the pair never shows more retired than submitted.
   progress.retired = block.retired.load(std::memory_order_acquire);
   progress.submitted = block.submitted.load(std::memory_order_acquire);
+  progress.moved = block.moved.load(std::memory_order_relaxed);
   return progress;
 }
+
+void CountMove(ControlBlock& block) { block.moved.fetch_add(1, std::memory_order_relaxed); }
 
 Wait ReadWait(const DependencySlot& slot) {
   Wait wait;
@@ -63,6 +66,7 @@ void ResetBlock(Segment& segment, uint32_t index) {
   block.open.store(0, std::memory_order_relaxed);
   block.pause.store(0, std::memory_order_relaxed);
   block.passed.store(0, std::memory_order_relaxed);
+  block.moved.store(0, std::memory_order_relaxed);
   block.retired.store(0, std::memory_order_release);
   for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
 }

@@ -4,7 +4,8 @@
 //   the scheduler writes  gate and flags (WriteWords), query (AskProgress)
 //   the scheduler reads   the counters (ReadProgress), the waits (ForEachWait)
 //   the client writes     gate and flags of a queue that nobody schedules (WriteWords with kOpenWords), open
-//                         (ForceOpen), a whole block for a new queue (ResetBlock), the waits (WriteWait)
+//                         (ForceOpen), moved (CountMove), a whole block for a new queue (ResetBlock), the
+//                         waits (WriteWait)
 //   the client reads      whether something is taken from a queue (AnythingTaken)
 //
 // Not here: the counters' own writers, which are the hot path (preempt/queue/xqueue.cc) and the device.
@@ -72,9 +73,13 @@ void AskProgress(ControlBlock& block);
 struct Progress {
   uint64_t submitted;
   uint64_t retired;
+  uint32_t moved;
 };
 // Each word is read once: it may change at any time, and a client may write anything.
 Progress ReadProgress(const ControlBlock& block);
+
+// The client's end: commands have retired, though `retired` does not show it.
+void CountMove(ControlBlock& block);
 
 // ---- waits for other queues of the process ----
 

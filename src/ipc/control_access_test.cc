@@ -113,6 +113,17 @@ TEST_F(ControlAccess, progress_never_shows_more_retired_than_submitted) {
   client.join();
 }
 
+TEST_F(ControlAccess, progress_shows_each_move_that_no_report_tells) {
+  block().submitted.store(900);
+  block().retired.store(100);
+  EXPECT_EQ(ReadProgress(block()).moved, 0u);
+  CountMove(block());
+  CountMove(block());
+  const Progress progress = ReadProgress(block());
+  EXPECT_EQ(progress.moved, 2u);
+  EXPECT_TRUE(progress.submitted == 900 && progress.retired == 100);
+}
+
 TEST_F(ControlAccess, each_question_is_a_new_one) {
   const uint32_t before = block().query.load();
   AskProgress(block());
@@ -158,6 +169,7 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   block().retired.store(4);
   block().passed.store(3);
   block().pause.store(1);
+  CountMove(block());
   WriteWait(segment().depends[0][3], {1, 1, 1});
   ResetBlock(segment(), 0);
   EXPECT_TRUE(HasWords(block(), kOpenWords));
@@ -167,6 +179,7 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   EXPECT_EQ(block().retired.load(), 0u);
   EXPECT_EQ(block().passed.load(), 0u);
   EXPECT_EQ(block().pause.load(), 0u);
+  EXPECT_EQ(block().moved.load(), 0u);
   EXPECT_TRUE(Waits(0).empty());
 }
 

@@ -13,7 +13,7 @@
 //   ControlBlock:
 //     line 0   [scheduler]  gate     flags  query
 //              [client]        open
-//     line 1   [client]     submitted  retired  passed  pause
+//     line 1   [client]     submitted  retired  passed  pause  moved
 //
 // Devices that read host memory wait at a gate by themselves: gate and open are the halves of one word, and
 // the device goes on while either is set (kDeviceGateMask); then, where the program suspends the queue by
@@ -25,7 +25,8 @@
 // twice. A gate word closed and reopened faster than a device polls it may not be seen as open: never pulse
 // it.
 //
-// Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only.
+// Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only. A
+// word that is new is 0 in segments of older clients, and means nothing new then: so it is with `moved`.
 #pragma once
 
 #include <atomic>
@@ -73,6 +74,7 @@ struct alignas(128) ControlBlock {
   std::atomic<uint64_t> retired;                // of these, known to have finished, in order
   std::atomic<uint64_t> passed;  // the last gate that the device went through stood behind these
   std::atomic<uint32_t> pause;   // 1: the program suspended the queue
+  std::atomic<uint32_t> moved;   // counts up: commands have retired that report nothing
 };
 
 // Dependencies are rare: they live beside the blocks, so that a block stays two lines.
@@ -94,6 +96,7 @@ inline constexpr size_t kSegmentSize = (sizeof(Segment) + 4095) / 4096 * 4096;
 
 static_assert(sizeof(ControlBlock) == 128);
 static_assert(offsetof(ControlBlock, submitted) == 64);
+static_assert(offsetof(ControlBlock, moved) == 92);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);

@@ -6,6 +6,22 @@
 
 namespace xsched::server {
 
+void Connection::SendRejected(const std::string& reason) {
+  ipc::Rejected message{};
+  message.major = ipc::kMajor;
+  message.minor = ipc::kMinor;
+  reason.copy(message.reason, sizeof message.reason - 1);
+  Send(message);
+}
+
+bool Connection::SendReply(XResult result, uint32_t count, const std::string& text) {
+  ipc::Reply reply{};
+  reply.result = result;
+  reply.count = count;
+  text.copy(reply.text, sizeof reply.text - 1);
+  return Send(reply);
+}
+
 bool Connection::HasReadAll() const {
   int unread = 0;
   return ioctl(socket.get(), SIOCOUTQ, &unread) != 0 || unread == 0;

@@ -1,5 +1,6 @@
 // Clients that break the protocol, on purpose or not: their connection ends, and nothing else happens.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -480,6 +481,18 @@ TEST_F(HostileClient, a_crowd_of_silent_connections_does_not_keep_others_out) {
   EXPECT_LT(server_.descriptors(), 400);
   // The others go when their time is over; then there is room.
   EXPECT_TRUE(Eventually([&] { return TestTool(socket()).welcome().has_value(); }, std::chrono::seconds(8)));
+}
+
+TEST_F(HostileClient, connections_that_end_between_hello_and_welcome_keep_nobody_out) {
+  for (size_t i = 0; i <= kMaxUnidentifiedOfUser; ++i) {
+    TestConnection connection(socket());
+    // The hello arrives, and the welcome cannot be sent.
+    ASSERT_EQ(shutdown(connection.fd(), SHUT_RD), 0);
+    ASSERT_TRUE(connection.Send(HelloOf(ipc::Role::kTool))) << "connection " << i << " was turned away";
+    pollfd end{connection.fd(), 0, 0};
+    ASSERT_EQ(poll(&end, 1, 2000), 1) << "the server keeps connection " << i;
+  }
+  EXPECT_TRUE(TestTool(socket()).welcome());
 }
 
 TEST(FewDescriptors, a_server_out_of_descriptors_turns_newcomers_away_and_serves_the_others) {

@@ -10,8 +10,8 @@ namespace xsched::server {
 inline constexpr size_t kMaxConnections = 16384;
 inline constexpr size_t kMaxConnectionsOfUser = 4096;
 // Connections that have not said hello yet.
-inline constexpr size_t kMaxStrangers = 1024;
-inline constexpr size_t kMaxStrangersOfUser = 256;
+inline constexpr size_t kMaxUnidentified = 1024;
+inline constexpr size_t kMaxUnidentifiedOfUser = 256;
 // A decision takes time in proportion to the queues of a device. Further ones run unscheduled.
 inline constexpr size_t kMaxQueuesOfUser = 8192;
 // Devices whose time slices an agent may leave unread; far more than a process has.

@@ -42,13 +42,13 @@ ServiceManager::ServiceManager() {
   due_ = MonotonicClock::now();
 }
 
-void ServiceManager::Tell(const char* state) const {
+void ServiceManager::Notify(const char* state) const {
   if (socket_) send(socket_.get(), state, strlen(state), MSG_NOSIGNAL);
 }
 
 TimePoint ServiceManager::KeepAlive(TimePoint now) {
   if (now < due_) return due_;
-  Tell("WATCHDOG=1");
+  Notify("WATCHDOG=1");
   due_ = now + every_;
   return due_;
 }

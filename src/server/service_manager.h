@@ -1,5 +1,5 @@
-// Tells the service manager that started the server (systemd, Type=notify and WatchdogSec=) that it is ready,
-// and from time to time that its loop goes round. Says nothing where there is none, and never waits.
+// Notifies the service manager that started the server (systemd, Type=notify and WatchdogSec=) that it is
+// ready, and from time to time that its loop goes round. Says nothing where there is none, and never waits.
 #pragma once
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ class ServiceManager {
   // From NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID.
   ServiceManager();
 
-  void Tell(const char* state) const;
+  void Notify(const char* state) const;
   // REQUIRES: called in each round of the loop. Returns when to call it again at the latest.
   TimePoint KeepAlive(TimePoint now);
 

@@ -1,4 +1,5 @@
-// What tools ask, and what they are answered.
+#include "server/tools.h"
+
 #include <errno.h>
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
@@ -6,86 +7,107 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "server/server.h"
+#include "server/limits.h"
 #include "server/version.h"
 
 namespace xsched::server {
+namespace {
 
-bool Server::HandleToolMessage(Connection& connection, const ipc::Packet& packet, TimePoint now) {
+// `hints` with those of the request in their place.
+ipc::WireHints With(const ipc::SetHints& request, ipc::WireHints hints) {
+  if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
+  if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
+  if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
+  if ((request.mask & ipc::kHintLaxity) != 0) {
+    hints.laxity_us = request.hints.laxity_us;
+    hints.lax_priority = request.hints.lax_priority;
+    hints.critical_priority = request.hints.critical_priority;
+  }
+  return hints;
+}
+
+}  // namespace
+
+bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now) {
   switch (packet.header().type) {
     case ipc::MessageType::kList:
-      return List(connection, now);
+      return List(tool, now);
     case ipc::MessageType::kSetHints:
-      return SetHints(connection, packet.As<ipc::SetHints>());
+      return SetHints(tool, packet.As<ipc::SetHints>());
     case ipc::MessageType::kSetPolicy:
-      return SetPolicy(connection, packet.As<ipc::SetPolicy>());
+      return SetPolicy(tool, packet.As<ipc::SetPolicy>());
     case ipc::MessageType::kGetStatus:
-      return SendStatus(connection, now);
+      return SendStatus(tool, now);
     case ipc::MessageType::kQueueCreated:
     case ipc::MessageType::kQueueDestroyed:
     case ipc::MessageType::kQueueHints:
     case ipc::MessageType::kQueueConfig:
     case ipc::MessageType::kQueueAbsent:
-      return false;  // an agent's words, without an agent's segment
+      return false;  // an agent's messages, without an agent's segment
     default:
-      return SendReply(connection, kXSchedErrorNotSupported, 0, "unknown request");
+      return tool.SendReply(kXSchedErrorNotSupported, 0, "unknown request");
   }
 }
 
-bool Server::SendReply(Connection& connection, XResult result, uint32_t count, const std::string& text) {
-  ipc::Reply reply{};
-  reply.result = result;
-  reply.count = count;
-  text.copy(reply.text, sizeof reply.text - 1);
-  return connection.Send(reply);
-}
+// ---- list ----
 
-bool Server::List(Connection& connection, TimePoint now) {
-  Listing& listing = connection.listing.emplace();
-  for (auto& [id, agent] : connections_) {
-    if (agent->closed || !access_.MayTouch(connection.peer, agent->peer.uid)) continue;
-    for (auto& [index, queue] : agent->queues) listing.queues.push_back(static_cast<uint64_t>(queue.id));
-  }
+bool Tools::List(Connection& tool, TimePoint now) {
+  Listing listing;
+  parts_.agents.ForEach([&](const Agent& agent) {
+    if (agent.connection.closed || !parts_.access.MayTouch(tool.peer, agent.connection.peer.uid)) return;
+    for (auto& [index, queue] : agent.queues) listing.queues.push_back(queue.id);
+  });
   std::sort(listing.queues.begin(), listing.queues.end());
-  return ContinueListing(connection, now);
-}
-
-// Tells as much as the tool's buffer takes, and goes on when it has been read; the answer is never kept as
-// text. False: the tool is gone.
-bool Server::ContinueListing(Connection& connection, TimePoint now) {
-  Listing& listing = *connection.listing;
-  for (; listing.next < listing.queues.size(); ++listing.next) {
-    auto found = queues_.find(listing.queues[listing.next]);
-    if (found == queues_.end()) continue;
-    if (!connection.Send(Describe(*found->second, connection.peer, now)))
-      return WaitForReader(connection, now);
-    ++listing.told;
-  }
-  if (!SendReply(connection, kXSchedSuccess, listing.told, "")) return WaitForReader(connection, now);
-  connection.listing.reset();
-  return unreading_.erase(connection.id) == 0 || WatchSocket(connection, EPOLLIN);
-}
-
-bool Server::WaitForReader(Connection& connection, TimePoint now) {
+  if (Send(tool, listing, now)) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
-  connection.listing->blocked_since = now;
-  if (!unreading_.insert(connection.id).second) return true;
-  return WatchSocket(connection, EPOLLOUT);
+  unfinished_.emplace(tool.id, std::move(listing));
+  return parts_.connections.Watch(tool, EPOLLOUT);
 }
 
-ipc::QueueInfo Server::Describe(Queue& queue, const Peer& reader, TimePoint now) {
-  const Connection& agent = *queue.connection;
-  // What the client has not rung for is as fresh here as its memory.
-  Observe(*queue.connection, queue, now);
-  sched::QueueStats stats = scheduler_.Stats(queue.id, now).value_or(sched::QueueStats{});
+bool Tools::ContinueListing(Connection& tool, TimePoint now) {
+  auto found = unfinished_.find(tool.id);
+  if (!Send(tool, found->second, now)) return errno == EAGAIN || errno == EWOULDBLOCK;
+  unfinished_.erase(found);
+  return parts_.connections.Watch(tool, EPOLLIN);
+}
+
+// Sends as much as the tool's buffer takes. False: not all of it; errno says why.
+bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
+  listing.blocked_since = now;
+  for (; listing.next < listing.queues.size(); ++listing.next) {
+    Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
+    if (queue == nullptr) continue;
+    if (!tool.Send(Describe(*queue, tool.peer, now))) return false;
+    ++listing.sent;
+  }
+  return tool.SendReply(kXSchedSuccess, listing.sent, "");
+}
+
+TimePoint Tools::CloseUnreading(TimePoint now) {
+  TimePoint next = kNever;
+  for (auto& [id, listing] : unfinished_) {
+    const TimePoint deadline = listing.blocked_since + kUnreadTimeout;
+    if (now >= deadline) parts_.connections.Close(*parts_.connections.Find(id), "an answer left unread");
+    next = std::min(next, std::max(deadline, now));
+  }
+  return next;
+}
+
+// As `reader` may see it.
+ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) {
+  const Connection& client = queue.agent->connection;
+  // What the client has not rung for is read now.
+  parts_.queues.Observe(queue, now);
+  sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
   ipc::QueueInfo info{};
   info.queue_id = static_cast<uint64_t>(queue.id);
-  info.client_id = agent.id;
+  info.client_id = client.id;
   info.handle = queue.handle;
   info.device = queue.device;
-  info.pid = agent.peer.pid;
-  info.uid = agent.peer.uid;
+  info.pid = client.peer.pid;
+  info.uid = client.peer.uid;
   info.platform = queue.platform;
   info.level = queue.level;
   info.state = static_cast<uint32_t>(stats.state);
@@ -94,7 +116,7 @@ ipc::QueueInfo Server::Describe(Queue& queue, const Peer& reader, TimePoint now)
   info.gated = stats.control.gated;
   info.stalled = stats.stalled;
   info.absent = queue.absent;
-  info.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
+  info.hints = ToWire(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
   info.threshold = queue.threshold;
   info.batch_size = queue.batch_size;
   info.submitted = stats.submitted;
@@ -103,17 +125,18 @@ ipc::QueueInfo Server::Describe(Queue& queue, const Peer& reader, TimePoint now)
   info.waiting_ns = static_cast<uint64_t>(stats.waiting.count());
   info.holds = stats.holds;
   info.incidents = stats.incidents;
-  agent.name.copy(info.name, sizeof info.name - 1);
+  client.name.copy(info.name, sizeof info.name - 1);
   queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
   DescribeWait(info, queue, stats, reader, now);
   return info;
 }
 
-void Server::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
-                          const Peer& reader, TimePoint now) const {
+void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
+                         const Peer& reader, TimePoint now) const {
   if (stats.submitted == stats.retired) return;
-  if (queue.connection->stopped || queue.connection->silent) {
-    info.wait_reason = queue.connection->stopped ? ipc::kWaitProcessStopped : ipc::kWaitProcessSilent;
+  const Liveness& process = queue.agent->liveness;
+  if (!process.running()) {
+    info.wait_reason = process.stopped() ? ipc::kWaitProcessStopped : ipc::kWaitProcessSilent;
     info.absent = 1;
     return;
   }
@@ -123,110 +146,91 @@ void Server::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched:
   info.waiting_since_ns =
       static_cast<uint64_t>(std::max(now - stats.waiting_since, Duration::zero()).count());
   if (stats.wait_reason != sched::WaitReason::kHeld) return;
-  auto found = queues_.find(static_cast<uint64_t>(stats.waits_for));
-  if (found == queues_.end()) return;
-  const Connection& other = *found->second->connection;
-  if (!access_.MayTouch(reader, other.peer.uid)) {
+  const Queue* found = parts_.queues.Find(stats.waits_for);
+  if (found == nullptr) return;
+  const Connection& other = found->agent->connection;
+  if (!parts_.access.MayTouch(reader, other.peer.uid)) {
     info.waits_for_pid = ipc::kWaitsForAnotherUser;
     return;
   }
-  info.waits_for_queue = found->first;
+  info.waits_for_queue = static_cast<uint64_t>(found->id);
   info.waits_for_pid = other.peer.pid;
   other.name.copy(info.waits_for_name, sizeof info.waits_for_name - 1);
 }
 
-bool Server::SetHints(Connection& connection, const ipc::SetHints& request) {
+// ---- hints, policy, status ----
+
+bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
   constexpr uint32_t kKnown =
       ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity;
-  if (request.mask == 0 || (request.mask & ~kKnown) != 0) {
-    return SendReply(connection, kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
-  }
+  if (request.mask == 0 || (request.mask & ~kKnown) != 0)
+    return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
   uint32_t count = 0;
-  for (auto& [id, agent] : connections_) {
-    for (auto& [index, queue] : agent->queues) {
-      bool meant = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
-                                         : agent->peer.pid == request.pid;
-      if (!meant) continue;
-      if (!access_.MayTouch(connection.peer, agent->peer.uid)) continue;
-      ipc::WireHints hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
-      if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
-      if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
-      if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
-      if ((request.mask & ipc::kHintLaxity) != 0) {
-        hints.laxity_us = request.hints.laxity_us;
-        hints.lax_priority = request.hints.lax_priority;
-        hints.critical_priority = request.hints.critical_priority;
-      }
-      if (!IsValid(hints))
-        return SendReply(connection, kXSchedErrorInvalidValue, count, "a hint is out of its range");
-      scheduler_.SetHints(queue.id, FromWire(hints));
-      queue.hints_untold = agent->hints_untold = true;
+  bool valid = true;
+  parts_.agents.ForEach([&](Agent& agent) {
+    const Peer& owner = agent.connection.peer;
+    if (!valid || !parts_.access.MayTouch(tool.peer, owner.uid)) return;
+    for (auto& [index, queue] : agent.queues) {
+      const bool is_meant = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
+                                                  : owner.pid == request.pid;
+      if (!is_meant) continue;
+      const ipc::WireHints hints =
+          With(request, ToWire(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{})));
+      valid = IsValid(hints);
+      if (!valid) break;
+      parts_.agents.SetHints(queue, hints);
       ++count;
     }
-    if (agent->hints_untold && !SendUnsent(*agent)) Close(*agent, "it cannot be watched");
-  }
+    if (agent.hints_unsent) parts_.agents.SendUnsent(agent);
+  });
+  if (!valid) return tool.SendReply(kXSchedErrorInvalidValue, count, "a hint is out of its range");
   // Whether somebody else's queue exists is nobody's business.
-  if (count == 0) return SendReply(connection, kXSchedErrorNotFound, 0, "no such queue of yours");
-  return SendReply(connection, kXSchedSuccess, count, "");
+  if (count == 0) return tool.SendReply(kXSchedErrorNotFound, 0, "no such queue of yours");
+  return tool.SendReply(kXSchedSuccess, count, "");
 }
 
-// The agent keeps them: it will register its queues so with the next server. False: its buffer is full.
-bool Server::SendUnsentHints(Connection& agent) {
-  if (!agent.hints_untold) return true;
-  for (auto& [index, queue] : agent.queues) {
-    if (!queue.hints_untold) continue;
-    ipc::QueueHints message{};
-    message.index = index;
-    message.hints = ToWire(scheduler_.GetHints(queue.id).value_or(sched::Hints{}));
-    message.handle = queue.handle;
-    if (!agent.Send(message)) return false;
-    queue.hints_untold = false;
-  }
-  agent.hints_untold = false;
-  return true;
-}
-
-bool Server::SetPolicy(Connection& connection, const ipc::SetPolicy& request) {
-  if (!access_.IsAdmin(connection.peer)) {
-    return SendReply(connection, kXSchedErrorNotAllowed, 0,
-                     "only root, the server's own user and its admin group may set the policy");
+bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
+  if (!parts_.access.IsAdmin(tool.peer)) {
+    return tool.SendReply(kXSchedErrorNotAllowed, 0,
+                          "only root, the server's own user and its admin group may set the policy");
   }
   if (request.timeslice_us != 0 &&
       (request.timeslice_us < TIMESLICE_MIN || request.timeslice_us > TIMESLICE_MAX)) {
-    return SendReply(connection, kXSchedErrorInvalidValue, 0, "the timeslice is out of its range");
+    return tool.SendReply(kXSchedErrorInvalidValue, 0, "the timeslice is out of its range");
   }
   if (request.policy != kPolicyUnknown) {
     const sched::Policy* policy = sched::FindPolicy(static_cast<XPolicyType>(request.policy));
     if (policy == nullptr)
-      return SendReply(connection, kXSchedErrorNotSupported, 0, "this server has no such policy");
-    scheduler_.SetPolicy(*policy);
-    spdlog::info("policy {} set by pid {} (user {})", sched::PolicyName(policy->type()), connection.peer.pid,
-                 connection.peer.uid);
+      return tool.SendReply(kXSchedErrorNotSupported, 0, "this server has no such policy");
+    parts_.scheduler.SetPolicy(*policy);
+    spdlog::info("policy {} set by pid {} (user {})", sched::PolicyName(policy->type()), tool.peer.pid,
+                 tool.peer.uid);
   }
-  if (request.timeslice_us != 0) scheduler_.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
-  return SendReply(connection, kXSchedSuccess, 0, "");
+  if (request.timeslice_us != 0)
+    parts_.scheduler.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
+  return tool.SendReply(kXSchedSuccess, 0, "");
 }
 
-bool Server::SendStatus(Connection& connection, TimePoint now) {
+bool Tools::SendStatus(Connection& tool, TimePoint now) {
   ipc::Status status{};
   status.major = ipc::kMajor;
   status.minor = ipc::kMinor;
-  status.policy = scheduler_.policy().type();
-  status.timeslice_us = scheduler_.timeslice() / std::chrono::microseconds(1);
+  status.policy = parts_.scheduler.policy().type();
+  status.timeslice_us = parts_.scheduler.timeslice() / std::chrono::microseconds(1);
   status.pid = getpid();
   status.uid = geteuid();
   status.uptime_ns = static_cast<uint64_t>((now - started_).count());
-  for (auto& [id, agent] : connections_) status.clients += agent->role == ipc::Role::kAgent;
-  status.queues = static_cast<uint32_t>(queues_.size());
-  status.decisions = decisions_;
-  status.state_changes = state_changes_;
-  for (auto& [id, queue] : queues_) {
-    if (auto stats = scheduler_.Stats(queue->id, now)) status.incidents += stats->incidents;
-  }
-  status.rejected = rejected_;
-  status.is_admin = access_.IsAdmin(connection.peer);
+  status.clients = static_cast<uint32_t>(parts_.agents.size());
+  status.queues = static_cast<uint32_t>(parts_.queues.size());
+  status.decisions = parts_.agents.decisions();
+  status.state_changes = parts_.queues.state_changes();
+  parts_.queues.ForEach([&](const Queue& queue) {
+    if (auto stats = parts_.scheduler.Stats(queue.id, now)) status.incidents += stats->incidents;
+  });
+  status.rejected = parts_.connections.rejected();
+  status.is_admin = parts_.access.IsAdmin(tool.peer);
   std::string(kVersion).copy(status.version, sizeof status.version - 1);
-  return connection.Send(status);
+  return tool.Send(status);
 }
 
 }  // namespace xsched::server

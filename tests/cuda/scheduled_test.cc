@@ -107,7 +107,8 @@ class Scheduled : public CudaProgram {
   // The low stream is held, since the high one is at work.
   void HoldLow() const {
     Occupy(high_);
-    // A command may have finished before the scheduler looks: the next one then finds the high stream at work.
+    // A command may have finished before the scheduler looks: the next one then finds the high stream at
+    // work.
     bool held = false;
     for (int i = 0; i < 50 && !held; ++i) {
       ASSERT_EQ(cuStreamWriteValue32_v2(low_, ScratchWord(), 1, 0), CUDA_SUCCESS);

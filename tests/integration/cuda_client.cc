@@ -23,6 +23,7 @@
 //
 // A line of input is a command:
 //   mode MODE
+//   launch N               launches as many kernels
 //   streams N              makes, uses and destroys as many; writes "took <ms>"
 //   second PRIORITY        makes and uses another stream
 //   share FILE             for giving and taking
@@ -279,6 +280,9 @@ int main(int argc, char** argv) {
       if (command == "mode" && words >> name) mode = ModeOf(name);
       if (command == "exit") break;
       int count = 0;
+      if (command == "launch" && words >> count) {
+        for (int i = 0; i < count; ++i) program.Launch();
+      }
       if (command == "streams" && words >> count) {
         const double before = NowMs();
         program.Streams(count);

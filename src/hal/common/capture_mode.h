@@ -4,8 +4,8 @@
 
 namespace xsched::hal {
 
-// `exchange`: the driver's function that exchanges the thread's mode; null: there is none. `relaxed`: the mode
-// that forbids nothing.
+// `exchange`: the driver's function that exchanges the thread's mode; null: there is none. `relaxed`: the
+// mode that forbids nothing.
 template <typename Result, typename Mode>
 class RelaxedCaptureMode {
  public:

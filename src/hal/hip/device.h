@@ -1,5 +1,5 @@
-// Which GPU a copy of the runtime means by a device's number, as a number that is the same in every process,
-// for every copy, and under HIP_VISIBLE_DEVICES; and whose device is current.
+// Which GPU a runtime instance means by a device's number, as a number that is the same in every process,
+// for every instance, and under HIP_VISIBLE_DEVICES; and whose device is current.
 #pragma once
 
 #include "hal/hip/runtime.h"

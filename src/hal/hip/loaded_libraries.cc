@@ -35,7 +35,7 @@ const char* SoName(const dl_phdr_info& info) {
   return reinterpret_cast<const char*>(strings) + name;
 }
 
-bool IsCopy(const dl_phdr_info& info) {
+bool IsInstance(const dl_phdr_info& info) {
   if (strncmp(FileName(info.dlpi_name), kName, sizeof kName - 1) == 0) return true;
   const char* so_name = SoName(info);
   return so_name != nullptr && strncmp(so_name, kName, sizeof kName - 1) == 0;
@@ -48,7 +48,7 @@ struct Search {
 
 int Visit(dl_phdr_info* info, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
-  if (info->dlpi_name == nullptr || info->dlpi_name[0] == '\0' || !IsCopy(*info)) return 0;
+  if (info->dlpi_name == nullptr || info->dlpi_name[0] == '\0' || !IsInstance(*info)) return 0;
   LoadedLibrary library{reinterpret_cast<const void*>(info->dlpi_addr), {}};
   snprintf(library.path, sizeof library.path, "%s", info->dlpi_name);
   search.ok = search.out->Push(library);
@@ -57,7 +57,7 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
 
 }  // namespace
 
-bool FindLoadedCopies(Array<LoadedLibrary>* out) {
+bool FindLoadedInstances(Array<LoadedLibrary>* out) {
   Search search{out};
   dl_iterate_phdr(Visit, &search);
   return search.ok;

@@ -12,11 +12,11 @@ struct LoadedLibrary {
   char path[512];  // as dlopen knows it
 };
 
-// The loaded libraries that are copies of libamdhip64, by file name or SONAME, in the order in which they
+// The loaded libraries that are instances of libamdhip64, by file name or SONAME, in the order in which they
 // were loaded. Allocates; calls nothing of theirs. False: out of memory.
-bool FindLoadedCopies(Array<LoadedLibrary>* out);
+bool FindLoadedInstances(Array<LoadedLibrary>* out);
 
-// Counts up with each library that the process loads: while it stays the same, no copy is new.
+// Counts up with each library that the process loads: while it stays the same, no instance is new.
 uint64_t LoadCount();
 
 }  // namespace xsched::hip

@@ -1,6 +1,6 @@
-// A HIP stream below an XQueue: markers by events of the copy that made it, and the rest of hal/contract.h.
-// HIP has no gate to rely on (hipStreamWaitValue is a spinning kernel), so a held queue holds the launching
-// thread.
+// A HIP stream below an XQueue: markers by events of the instance that made it, and the rest of
+// hal/contract.h. HIP has no gate to rely on (hipStreamWaitValue is a spinning kernel), so a held queue holds
+// the launching thread.
 #pragma once
 
 #include "hal/contract.h"
@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// HipQueueCreate for who knows the copy, the device and the stream's identity. `stream` is a real handle,
-// kHipStreamNull or kHipStreamPerThread; of `device`, as that copy numbers it; `key` is what it is found by
-// (stream_key.h). For the shim.
+// HipQueueCreate for who knows the instance, the device and the stream's identity. `stream` is a real handle,
+// kHipStreamNull or kHipStreamPerThread; of `device`, as that instance numbers it; `key` is what it is found
+// by (stream_key.h). For the shim.
 XSCHED_PRIVATE XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStream_t stream,
                                         uint64_t key, HwQueueHandle* out);
 

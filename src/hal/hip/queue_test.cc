@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "hal/hip/testing/copies.h"
+#include "hal/hip/testing/instances.h"
 #include "preempt/api/launch.h"
 #include "xsched/hip/hal.h"
 #include "xsched/xsched.h"
@@ -26,14 +26,14 @@ constexpr int64_t kBatch = 2;
 // A stream of the fake runtime's with an XQueue, and launches as the shim makes them.
 class Stream {
  public:
-  Stream(const Copy& copy, Priority priority) : copy_(copy), stream_(copy.MakeStream()) {
+  Stream(const Instance& instance, Priority priority) : instance_(instance), stream_(instance.MakeStream()) {
     EXPECT_EQ(HipQueueCreate(&hwq_, stream_), kXSchedSuccess);
     EXPECT_EQ(XQueueCreate(&xqueue_, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
     EXPECT_EQ(XQueueSetLaunchConfig(xqueue_, kThreshold, kBatch), kXSchedSuccess);
     EXPECT_EQ(XHintPriority(xqueue_, priority), kXSchedSuccess);
   }
   ~Stream() {
-    copy_.Finish(stream_, copy_.Launched(stream_));
+    instance_.Finish(stream_, instance_.Launched(stream_));
     if (xqueue_ != 0) Destroy();
     if (launcher_.joinable()) launcher_.join();
     EXPECT_EQ(HwQueueDestroy(hwq_), kXSchedSuccess);
@@ -42,7 +42,7 @@ class Stream {
   void Launch(int count) {
     for (int i = 0; i < count; ++i) {
       preempt::LaunchScope launch(preempt::FindXQueue(kPlatformHIP, reinterpret_cast<uint64_t>(stream_)));
-      launch.Finish(copy_.Launch(stream_) == hipSuccess);
+      launch.Finish(instance_.Launch(stream_) == hipSuccess);
     }
   }
   void LaunchOnAnotherThread(int count) {
@@ -53,8 +53,8 @@ class Stream {
   }
   void Join() { launcher_.join(); }
   bool done() const { return done_; }
-  void Finish(uint64_t count) const { copy_.Finish(stream_, count); }
-  uint64_t Launched() const { return copy_.Launched(stream_); }
+  void Finish(uint64_t count) const { instance_.Finish(stream_, count); }
+  uint64_t Launched() const { return instance_.Launched(stream_); }
   // It comes to this, and stays: what may not happen is given a moment to.
   void ExpectLaunched(uint64_t count) const {
     for (int i = 0; i < 2000 && Launched() < count; ++i) std::this_thread::sleep_for(milliseconds(5));
@@ -70,13 +70,13 @@ class Stream {
     return state;
   }
 
-  const Copy& copy() const { return copy_; }
+  const Instance& instance() const { return instance_; }
   hipStream_t stream() const { return stream_; }
   HwQueueHandle hwq() const { return hwq_; }
   XQueueHandle xqueue() const { return xqueue_; }
 
  private:
-  const Copy& copy_;
+  const Instance& instance_;
   hipStream_t stream_;
   HwQueueHandle hwq_ = 0;
   XQueueHandle xqueue_ = 0;
@@ -93,26 +93,26 @@ class HipLevel1 : public testing::Test {
   }
   void TearDown() override { XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown); }
 
-  Copy copy_{kCopyA};
+  Instance instance_{kInstanceA};
 };
 
 TEST_F(HipLevel1, is_the_only_one_unless_more_is_asked_for) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelDeactivate), kXSchedErrorNotSupported);
   EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelInterrupt), kXSchedErrorNotSupported);
 }
 
 TEST_F(HipLevel1, a_queue_that_nobody_schedules_is_not_bounded_and_asks_nothing) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Launch(1);
-  const uint64_t calls = copy_.Calls();
+  const uint64_t calls = instance_.Calls();
   stream.Launch(100);
-  EXPECT_EQ(copy_.Calls(), calls + 100) << "the launches themselves";
-  EXPECT_EQ(copy_.Events(), 0);
+  EXPECT_EQ(instance_.Calls(), calls + 100) << "the launches themselves";
+  EXPECT_EQ(instance_.Events(), 0);
 }
 
 TEST_F(HipLevel1, a_suspended_queue_holds_who_launches_until_it_is_resumed) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Launch(1);
   stream.Suspend();
   stream.LaunchOnAnotherThread(3);
@@ -124,7 +124,7 @@ TEST_F(HipLevel1, a_suspended_queue_holds_who_launches_until_it_is_resumed) {
 }
 
 TEST_F(HipLevel1, suspending_waits_for_what_is_in_flight_where_that_is_asked_for) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Launch(3);
   std::thread device([&] {
     std::this_thread::sleep_for(milliseconds(20));
@@ -137,7 +137,7 @@ TEST_F(HipLevel1, suspending_waits_for_what_is_in_flight_where_that_is_asked_for
 
 TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_its_program_suspends_is_bounded) {
   setenv("XSCHED_PREEMPT_LATENCY_US", "10000000", 1);
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Suspend();
   stream.Resume();
   stream.LaunchOnAnotherThread(20);
@@ -152,7 +152,7 @@ TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_its_program_suspends_is_boun
 }
 
 TEST_F(HipLevel1, taking_the_queue_away_lets_who_waits_go_on) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Suspend();
   stream.LaunchOnAnotherThread(5);
   stream.ExpectLaunched(0);
@@ -162,7 +162,7 @@ TEST_F(HipLevel1, taking_the_queue_away_lets_who_waits_go_on) {
 }
 
 TEST_F(HipLevel1, several_threads_that_wait_on_one_queue_all_go_on) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   stream.Suspend();
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { stream.Launch(3); });
@@ -174,8 +174,8 @@ TEST_F(HipLevel1, several_threads_that_wait_on_one_queue_all_go_on) {
 
 TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_may_be_held_is_bounded) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   stream.LaunchOnAnotherThread(12);
   stream.ExpectLaunched(2);  // nothing is known of its commands so far
   stream.Finish(1);
@@ -189,8 +189,8 @@ TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_may_be_held_is_bounded) {
 
 TEST_F(HipLevel1, threads_that_launch_on_one_queue_share_the_bound) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back([&] { stream.Launch(8); });
   uint64_t finished = 0;
@@ -209,8 +209,8 @@ TEST_F(HipLevel1, threads_that_launch_on_one_queue_share_the_bound) {
 
 TEST_F(HipLevel1, a_more_urgent_queue_holds_the_others_until_it_is_done) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   urgent.Launch(1);
   stream.LaunchOnAnotherThread(100'000);
   // It is told to hold a moment later, and then has nothing in flight that could go on.
@@ -231,8 +231,8 @@ TEST_F(HipLevel1, a_more_urgent_queue_holds_the_others_until_it_is_done) {
 
 TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_programs_help) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   urgent.Launch(5);  // more than a batch: some are behind the last marker
   stream.LaunchOnAnotherThread(1);
   urgent.Finish(5);
@@ -243,8 +243,8 @@ TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_p
 // Else the two would wait for each other for ever.
 TEST_F(HipLevel1, a_full_queue_that_makes_no_progress_lets_its_thread_go) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   stream.LaunchOnAnotherThread(kThreshold + 3);
   stream.Join();
   EXPECT_EQ(stream.Launched(), static_cast<uint64_t>(kThreshold + 3));
@@ -253,43 +253,43 @@ TEST_F(HipLevel1, a_full_queue_that_makes_no_progress_lets_its_thread_go) {
 TEST_F(HipLevel1, events_are_used_again_and_given_back) {
   UseLocalScheduler();
   {
-    Stream urgent(copy_, 1);
-    Stream stream(copy_, 0);
+    Stream urgent(instance_, 1);
+    Stream stream(instance_, 0);
     for (int i = 0; i < 50; ++i) {
       stream.Launch(1);
       stream.Finish(1);
     }
-    EXPECT_GT(copy_.Events(), 0);
-    EXPECT_LE(copy_.Events(), 4);
+    EXPECT_GT(instance_.Events(), 0);
+    EXPECT_LE(instance_.Events(), 4);
   }
-  EXPECT_EQ(copy_.Events(), 0);
+  EXPECT_EQ(instance_.Events(), 0);
 }
 
 TEST_F(HipLevel1, the_programs_device_and_last_error_stay_as_they_are) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);  // of device 0
-  copy_.SetDevice(1);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);  // of device 0
+  instance_.SetDevice(1);
   stream.Launch(2);
   stream.Finish(1);
   EXPECT_EQ(stream.State(), kQueueStateReady);
   int device = 0;
-  EXPECT_EQ(copy_.Get<hipError_t(int*)>("hipGetDevice")(&device), hipSuccess);
+  EXPECT_EQ(instance_.Get<hipError_t(int*)>("hipGetDevice")(&device), hipSuccess);
   EXPECT_EQ(device, 1);
   EXPECT_EQ(stream.State(), kQueueStateReady) << "some of our calls return hipErrorNotReady";
-  EXPECT_EQ(copy_.PeekAtLastError(), hipSuccess);
+  EXPECT_EQ(instance_.PeekAtLastError(), hipSuccess);
 }
 
 TEST_F(HipLevel1, a_capture_is_not_spoiled_by_our_looking) {
   UseLocalScheduler();
-  Stream urgent(copy_, 1);
-  Stream stream(copy_, 0);
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
   urgent.Launch(1);
-  copy_.Capture(urgent.stream(), true);
+  instance_.Capture(urgent.stream(), true);
   EXPECT_EQ(urgent.State(), kQueueStateReady);
   std::this_thread::sleep_for(milliseconds(20));  // the agent asks as well
-  EXPECT_FALSE(copy_.Spoiled());
-  copy_.Capture(urgent.stream(), false);
+  EXPECT_FALSE(instance_.Spoiled());
+  instance_.Capture(urgent.stream(), false);
   urgent.Finish(1);
   EXPECT_EQ(urgent.State(), kQueueStateIdle);
 }
@@ -302,11 +302,11 @@ struct Submission {
 
 XResult LaunchSubmitted(HwQueueHandle, void* data) {
   const Stream& stream = static_cast<Submission*>(data)->stream;
-  return stream.copy().Launch(stream.stream()) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
+  return stream.instance().Launch(stream.stream()) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
 TEST_F(HipLevel1, submitted_commands_are_launched_as_room_is) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   Submission submission{stream};
   std::vector<HwCommandHandle> commands(10);
   for (HwCommandHandle& command : commands) {
@@ -326,7 +326,7 @@ TEST_F(HipLevel1, submitted_commands_are_launched_as_room_is) {
 }
 
 TEST_F(HipLevel1, a_suspended_queue_takes_what_is_submitted_without_blocking) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   Submission submission{stream};
   stream.Suspend();
   HwCommandHandle command = 0;
@@ -341,7 +341,7 @@ TEST_F(HipLevel1, a_suspended_queue_takes_what_is_submitted_without_blocking) {
 }
 
 TEST_F(HipLevel1, what_was_submitted_has_been_launched_when_the_queue_is_gone) {
-  Stream stream(copy_, 0);
+  Stream stream(instance_, 0);
   Submission submission{stream};
   stream.Suspend();
   HwCommandHandle commands[3];

@@ -101,7 +101,8 @@ class RuntimeTable {
     }
     static std::atomic<bool> warned{false};
     if (!warned.exchange(true)) {
-      XSCHED_WARN("more than %d copies of the HIP runtime: %s runs unscheduled", kMaxRuntimes, library.path);
+      XSCHED_WARN("more than %d instances of the HIP runtime: %s runs unscheduled", kMaxRuntimes,
+                  library.path);
     }
     return nullptr;
   }
@@ -133,7 +134,7 @@ namespace {
 constinit NoDestroy<RuntimeTable> table;
 
 // REQUIRES: guard. Null: it is no HIP runtime.
-Runtime* Meet(const LoadedLibrary& library) {
+Runtime* Register(const LoadedLibrary& library) {
   if (Runtime* known = table->Find(library.base)) return known;
   void* handle = dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -150,13 +151,13 @@ Runtime* Meet(const LoadedLibrary& library) {
 }
 
 // REQUIRES: guard.
-void MeetAll() {
+void RegisterLoaded() {
   static std::atomic<uint64_t> seen_loads{0};
   const uint64_t loads = LoadCount();
   if (seen_loads.load(std::memory_order_acquire) == loads) return;
   Array<LoadedLibrary> libraries;
-  if (!FindLoadedCopies(&libraries)) return;
-  for (const LoadedLibrary& library : libraries) Meet(library);
+  if (!FindLoadedInstances(&libraries)) return;
+  for (const LoadedLibrary& library : libraries) Register(library);
   seen_loads.store(loads, std::memory_order_release);
 }
 
@@ -189,7 +190,7 @@ Runtime* NamedRuntime() {
   }
   void* probe = dlsym(library, kProbe);
   LoadedLibrary found{};
-  return probe != nullptr && LibraryAt(probe, &found) ? Meet(found) : nullptr;
+  return probe != nullptr && LibraryAt(probe, &found) ? Register(found) : nullptr;
 }
 
 // What is loaded first comes first in the list; the program, before all.
@@ -200,7 +201,7 @@ bool IsLoadedBefore(const Runtime& runtime, const link_map& library) {
   return false;
 }
 
-// The copy that the library was linked to, itself or by what it depends on. Null: it was to none.
+// The instance that the library was linked to, itself or by what it depends on. Null: it was to none.
 Runtime* DependenceOf(const link_map& library) {
   void* handle = dlopen(library.l_name, RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
@@ -240,12 +241,12 @@ void* Runtime::Find(const char* name) const {
 Runtime* RuntimeAt(const void* address) {
   ReentrancyGuard guard;
   LoadedLibrary library{};
-  return LibraryAt(address, &library) ? Meet(library) : nullptr;
+  return LibraryAt(address, &library) ? Register(library) : nullptr;
 }
 
 Runtime* RuntimeOfCaller(const void* address) {
   ReentrancyGuard guard;
-  MeetAll();
+  RegisterLoaded();
   if (table->Count() == 1) return &(*table)[0];
   void* probe = dlsym(RTLD_DEFAULT, kProbe);
   Runtime* global = probe == nullptr ? nullptr : RuntimeAt(probe);
@@ -261,14 +262,14 @@ Runtime* RuntimeOfCaller(const void* address) {
 
 Runtime* DefaultRuntime() {
   ReentrancyGuard guard;
-  MeetAll();
+  RegisterLoaded();
   if (Runtime* named = NamedRuntime()) return named;
   return table->Count() == 0 ? nullptr : &(*table)[0];
 }
 
 Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess) {
   ReentrancyGuard guard;
-  MeetAll();
+  RegisterLoaded();
   if (guess != nullptr && Knows(*guess, stream)) return guess;
   const int count = table->Count();
   for (int i = 0; i < count; ++i) {
@@ -293,7 +294,7 @@ Runtime* RegisterDispatchTable(const void* function, OriginalFunction original, 
 
 int RuntimeCount() {
   ReentrancyGuard guard;
-  MeetAll();
+  RegisterLoaded();
   return table->Count();
 }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "hal/hip/stream_key.h"
-#include "hal/hip/testing/copies.h"
+#include "hal/hip/testing/instances.h"
 #include "xsched/hip/hal.h"
 #include "xsched/xqueue.h"
 
@@ -41,70 +41,70 @@ TEST(HipRuntime, without_one_there_is_none) {
   EXPECT_EQ(HipQueueCreate(&hwq, reinterpret_cast<hipStream_t>(&not_a_stream)), kXSchedErrorNotFound);
 }
 
-TEST(HipRuntime, copies_that_are_loaded_locally_are_found_in_the_order_of_their_loading) {
-  Copy b(kCopyB);
+TEST(HipRuntime, instances_that_are_loaded_locally_are_found_in_the_order_of_their_loading) {
+  Instance b(kInstanceB);
   EXPECT_EQ(RuntimeCount(), 1);
-  Copy a(kCopyA);
+  Instance a(kInstanceA);
   ASSERT_EQ(RuntimeCount(), 2);
-  EXPECT_EQ(FileOf(RuntimeByIndex(0)), FileOf(kCopyB));
-  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kCopyA));
+  EXPECT_EQ(FileOf(RuntimeByIndex(0)), FileOf(kInstanceB));
+  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kInstanceA));
   EXPECT_EQ(RuntimeByIndex(1)->index(), 1);
   EXPECT_EQ(RuntimeByIndex(2), nullptr);
   EXPECT_EQ(DefaultRuntime(), RuntimeByIndex(0));
 }
 
-TEST(HipRuntime, a_caller_is_bound_to_the_copy_that_its_library_is_linked_to) {
+TEST(HipRuntime, a_caller_is_bound_to_the_instance_that_its_library_is_linked_to) {
   const void* in_b = AddressInLibrary(LINKED_TO_B);
   const void* in_a = AddressInLibrary(LINKED_TO_A);
-  EXPECT_EQ(FileOf(RuntimeOfCaller(in_a)), FileOf(kCopyA));
-  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_a)), FileOf(kInstanceA));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kInstanceB));
   // This program is linked to none: the first.
-  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kInstanceB));
 }
 
-TEST(HipRuntime, a_copy_in_the_global_scope_comes_first_as_for_the_dynamic_linker) {
-  Copy b(kCopyB);
-  void* a = dlopen(kCopyA, RTLD_NOW | RTLD_GLOBAL);
+TEST(HipRuntime, an_instance_in_the_global_scope_comes_first_as_for_the_dynamic_linker) {
+  Instance b(kInstanceB);
+  void* a = dlopen(kInstanceA, RTLD_NOW | RTLD_GLOBAL);
   auto* calls_of_a = reinterpret_cast<uint64_t (*)()>(dlsym(a, "FakeCalls"));
   const uint64_t calls = calls_of_a();
   const void* in_b = AddressInLibrary(LINKED_TO_B);
   EXPECT_EQ(calls_of_a(), calls + 1) << "the library's own call went there";
-  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyA));
-  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyA));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kInstanceA));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kInstanceA));
 }
 
 // As when a script opens another runtime for everybody, long after its own libraries.
-TEST(HipRuntime, a_copy_that_gets_into_the_global_scope_later_is_not_that_of_who_was_there_before) {
+TEST(HipRuntime, an_instance_that_gets_into_the_global_scope_later_is_not_that_of_who_was_there_before) {
   const void* in_b = AddressInLibrary(LINKED_TO_B);
-  ASSERT_NE(dlopen(kCopyA, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
-  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kCopyB));
-  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kCopyA));
+  ASSERT_NE(dlopen(kInstanceA, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
+  EXPECT_EQ(FileOf(RuntimeOfCaller(in_b)), FileOf(kInstanceB));
+  EXPECT_EQ(FileOf(RuntimeOfCaller(reinterpret_cast<const void*>(&AddressInLibrary))), FileOf(kInstanceA));
 }
 
-TEST(HipRuntime, a_functions_copy_is_the_one_that_holds_it) {
-  Copy a(kCopyA), b(kCopyB);
+TEST(HipRuntime, a_functions_instance_is_the_one_that_holds_it) {
+  Instance a(kInstanceA), b(kInstanceB);
   const auto* in_b = reinterpret_cast<const void*>(b.Get<void()>("hipStreamSynchronize"));
-  EXPECT_EQ(FileOf(RuntimeAt(in_b)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeAt(in_b)), FileOf(kInstanceB));
   EXPECT_EQ(RuntimeAt(reinterpret_cast<const void*>(&AddressInLibrary)), nullptr);
   EXPECT_EQ(RuntimeAt(in_b)->Find("hipStreamSynchronize"), in_b);
   EXPECT_EQ(RuntimeAt(in_b)->Find("hipNoSuchFunction"), nullptr);
 }
 
-TEST(HipRuntime, a_stream_belongs_to_the_copy_that_made_it) {
-  Copy a(kCopyA), b(kCopyB);
+TEST(HipRuntime, a_stream_belongs_to_the_instance_that_made_it) {
+  Instance a(kInstanceA), b(kInstanceB);
   hipStream_t of_a = a.MakeStream();
   hipStream_t of_b = b.MakeStream();
-  EXPECT_EQ(FileOf(RuntimeOfStream(of_a, nullptr)), FileOf(kCopyA));
-  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, nullptr)), FileOf(kCopyB));
-  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, RuntimeOfStream(of_a, nullptr))), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_a, nullptr)), FileOf(kInstanceA));
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, nullptr)), FileOf(kInstanceB));
+  EXPECT_EQ(FileOf(RuntimeOfStream(of_b, RuntimeOfStream(of_a, nullptr))), FileOf(kInstanceB));
   int not_a_stream = 0;
   EXPECT_EQ(RuntimeOfStream(reinterpret_cast<hipStream_t>(&not_a_stream), nullptr), nullptr);
   EXPECT_EQ(a.PeekAtLastError(), hipSuccess) << "asking left an error behind";
   EXPECT_EQ(b.PeekAtLastError(), hipSuccess) << "asking left an error behind";
 }
 
-TEST(HipRuntime, a_good_guess_leaves_the_other_copies_alone) {
-  Copy a(kCopyA), b(kCopyB);
+TEST(HipRuntime, a_good_guess_leaves_the_other_instances_alone) {
+  Instance a(kInstanceA), b(kInstanceB);
   hipStream_t of_b = b.MakeStream();
   Runtime* owner = RuntimeOfStream(of_b, nullptr);
   const uint64_t calls = a.Calls();
@@ -113,18 +113,18 @@ TEST(HipRuntime, a_good_guess_leaves_the_other_copies_alone) {
 }
 
 TEST(HipRuntime, the_library_that_is_named_is_opened_where_none_is_loaded) {
-  setenv("XSCHED_HIP_LIB", kCopyB, 1);
-  ASSERT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyB));
+  setenv("XSCHED_HIP_LIB", kInstanceB, 1);
+  ASSERT_EQ(FileOf(DefaultRuntime()), FileOf(kInstanceB));
   EXPECT_EQ(RuntimeCount(), 1);
 }
 
-TEST(HipRuntime, the_library_that_is_named_is_no_second_copy) {
-  setenv("XSCHED_HIP_LIB", kCopyB, 1);
-  Copy a(kCopyA);
-  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyA));
+TEST(HipRuntime, the_library_that_is_named_is_no_second_instance) {
+  setenv("XSCHED_HIP_LIB", kInstanceB, 1);
+  Instance a(kInstanceA);
+  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kInstanceA));
   EXPECT_EQ(RuntimeCount(), 1);
-  Copy b(kCopyB);
-  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kCopyB)) << "it says which of several";
+  Instance b(kInstanceB);
+  EXPECT_EQ(FileOf(DefaultRuntime()), FileOf(kInstanceB)) << "it says which of several";
 }
 
 TEST(HipRuntime, a_library_that_cannot_be_opened_is_none) {
@@ -135,13 +135,13 @@ TEST(HipRuntime, a_library_that_cannot_be_opened_is_none) {
 
 // ---- the dispatch table ----
 
-// A table of one copy: its functions by name.
-void* InTable(const void* copy, const char* name) {
-  return std::string(name) == "hipPeekAtLastError" ? nullptr : dlsym(const_cast<void*>(copy), name);
+// A table of one instance: its functions by name.
+void* InTable(const void* instance, const char* name) {
+  return std::string(name) == "hipPeekAtLastError" ? nullptr : dlsym(const_cast<void*>(instance), name);
 }
 
-TEST(HipRuntime, a_copy_that_announces_itself_is_met_once) {
-  void* library = dlopen(kCopyA, RTLD_NOW | RTLD_LOCAL);
+TEST(HipRuntime, an_instance_that_announces_itself_is_registered_once) {
+  void* library = dlopen(kInstanceA, RTLD_NOW | RTLD_LOCAL);
   const void* function = dlsym(library, "hipStreamCreate");
   Runtime* announced = RegisterDispatchTable(function, InTable, library);
   ASSERT_NE(announced, nullptr);
@@ -154,18 +154,18 @@ TEST(HipRuntime, a_copy_that_announces_itself_is_met_once) {
   EXPECT_EQ(RuntimeAt(function), announced);
 }
 
-TEST(HipRuntime, a_copy_that_was_found_may_announce_itself_later) {
-  Copy b(kCopyB);
+TEST(HipRuntime, an_instance_that_was_found_may_announce_itself_later) {
+  Instance b(kInstanceB);
   Runtime* found = DefaultRuntime();
   ASSERT_NE(found, nullptr);
   EXPECT_FALSE(found->has_table());
-  void* library = dlopen(kCopyB, RTLD_NOW | RTLD_LOCAL);
+  void* library = dlopen(kInstanceB, RTLD_NOW | RTLD_LOCAL);
   EXPECT_EQ(RegisterDispatchTable(dlsym(library, "hipStreamCreate"), InTable, library), found);
   EXPECT_TRUE(found->has_table());
 }
 
 TEST(HipRuntime, a_table_without_what_xsched_needs_is_refused) {
-  Copy a(kCopyA);
+  Instance a(kInstanceA);
   const auto* function = reinterpret_cast<const void*>(a.Get<void()>("hipStreamCreate"));
   auto nothing = [](const void*, const char*) -> void* { return nullptr; };
   EXPECT_EQ(RegisterDispatchTable(function, nothing, nullptr), nullptr);
@@ -173,17 +173,17 @@ TEST(HipRuntime, a_table_without_what_xsched_needs_is_refused) {
 
 // ---- queues ----
 
-TEST(HipQueue, a_stream_of_any_copy_gets_one) {
-  Copy a(kCopyA), b(kCopyB);
-  for (const Copy* copy : {&a, &b}) {
-    hipStream_t stream = copy->MakeStream();
+TEST(HipQueue, a_stream_of_any_instance_gets_one) {
+  Instance a(kInstanceA), b(kInstanceB);
+  for (const Instance* instance : {&a, &b}) {
+    hipStream_t stream = instance->MakeStream();
     HwQueueHandle hwq = 0, again = 0, found = 0;
     ASSERT_EQ(HipQueueCreate(&hwq, stream), kXSchedSuccess);
     EXPECT_EQ(HipQueueCreate(&again, stream), kXSchedErrorNotAllowed);
     EXPECT_EQ(again, hwq);
     EXPECT_EQ(HipQueueGet(&found, stream), kXSchedSuccess);
     EXPECT_EQ(found, hwq);
-    EXPECT_EQ(copy->PeekAtLastError(), hipSuccess);
+    EXPECT_EQ(instance->PeekAtLastError(), hipSuccess);
     EXPECT_EQ(HwQueueSynchronize(hwq), kXSchedSuccess);
     EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
     EXPECT_EQ(HipQueueGet(&found, stream), kXSchedErrorNotFound);
@@ -191,7 +191,7 @@ TEST(HipQueue, a_stream_of_any_copy_gets_one) {
 }
 
 TEST(HipQueue, what_is_no_stream_gets_none) {
-  Copy a(kCopyA);
+  Instance a(kInstanceA);
   int not_a_stream = 0;
   HwQueueHandle hwq = 0;
   EXPECT_EQ(HipQueueCreate(&hwq, reinterpret_cast<hipStream_t>(&not_a_stream)), kXSchedErrorInvalidValue);
@@ -201,7 +201,7 @@ TEST(HipQueue, what_is_no_stream_gets_none) {
 }
 
 TEST(HipQueue, each_device_has_a_default_stream) {
-  Copy a(kCopyA);
+  Instance a(kInstanceA);
   HwQueueHandle first = 0, second = 0, found = 0;
   ASSERT_EQ(HipQueueCreate(&first, nullptr), kXSchedSuccess);
   a.SetDevice(1);
@@ -213,8 +213,8 @@ TEST(HipQueue, each_device_has_a_default_stream) {
   EXPECT_EQ(found, first);
 }
 
-TEST(HipQueue, the_default_stream_is_that_of_the_callers_copy) {
-  Copy a(kCopyA);
+TEST(HipQueue, the_default_stream_is_that_of_the_callers_instance) {
+  Instance a(kInstanceA);
   void* linked = dlopen(LINKED_TO_B, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(linked, nullptr) << dlerror();
   HwQueueHandle ours = 0, theirs = 0;
@@ -224,7 +224,7 @@ TEST(HipQueue, the_default_stream_is_that_of_the_callers_copy) {
   EXPECT_NE(ours, theirs);
   HwQueueHandle found = HwQueueFind(kPlatformHIP, NullStreamKey(1, 0));
   EXPECT_EQ(found, theirs);
-  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kCopyB));
+  EXPECT_EQ(FileOf(RuntimeByIndex(1)), FileOf(kInstanceB));
 }
 
 TEST(StreamKey, default_streams_are_told_apart_and_are_no_addresses) {

@@ -1,8 +1,7 @@
 // The C API of xsched/hint.h.
 #include "xsched/hint.h"
 
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/agent.h"
+#include "preempt/api/process.h"
 
 using namespace xsched::preempt;
 
@@ -12,13 +11,12 @@ bool IsPriority(Priority priority) { return priority >= PRIORITY_NO_EXECUTE && p
 
 template <typename Change>
 XResult ChangeHints(XQueueHandle xq, Change&& change) {
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   xsched::sched::Hints hints = queue->hints();
   change(hints);
   queue->SetHints(hints);
-  Agent::Get().HintsChanged(*queue);
-  XQueueTable::RequestUrgencies(XQueueTable::Wait::kBriefly);
+  ThisProcess().HintsChanged(*queue);
   return kXSchedSuccess;
 }
 
@@ -26,7 +24,8 @@ XResult ChangeHints(XQueueHandle xq, Change&& change) {
 
 XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy) {
   if (scheduler <= kSchedulerUnknown || scheduler >= kSchedulerMax) return kXSchedErrorInvalidValue;
-  return Agent::Get().SetScheduler(scheduler, policy);
+  if (!ThisProcess().StartAgent()) return kXSchedErrorUnknown;
+  return ThisProcess().agent.SetScheduler(scheduler, policy);
 }
 
 XResult XHintPriority(XQueueHandle xq, Priority prio) {
@@ -41,7 +40,7 @@ XResult XHintUtilization(XQueueHandle xq, Utilization util) {
 
 XResult XHintTimeslice(Timeslice ts_us) {
   if (ts_us < TIMESLICE_MIN || ts_us > TIMESLICE_MAX) return kXSchedErrorInvalidValue;
-  return Agent::Get().SetTimeslice(ts_us);
+  return ThisProcess().agent.SetTimeslice(ts_us);
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {

@@ -1,24 +1,14 @@
 #include "preempt/api/launch.h"
 
+#include "preempt/api/process.h"
 #include "preempt/api/settings.h"
 #include "preempt/queue/given_work.h"
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/agent.h"
 
 namespace xsched::preempt {
-namespace {
 
-thread_local int depth = 0;
+XQueue* FindXQueue(XPlatform platform, uint64_t key) { return ThisProcess().queues.Find(platform, key); }
 
-}  // namespace
-
-bool InsideXSched() { return depth != 0; }
-void ReentrancyGuard::Enter() { ++depth; }
-void ReentrancyGuard::Leave() { --depth; }
-
-XQueue* FindXQueue(XPlatform platform, uint64_t key) { return XQueueTable::Find(platform, key); }
-
-bool AutoXQueueEnabled() { return GetSettings().auto_xqueue && !Agent::Get().shut_down(); }
+bool AutoXQueueEnabled() { return GetSettings().auto_xqueue && !ThisProcess().state.shut_down(); }
 
 XResult AutoXQueueCreate(HwQueueHandle handle) {
   Ref<HwQueue> hwq = HwQueues().Get(handle);
@@ -32,40 +22,40 @@ XResult AutoXQueueCreate(HwQueueHandle handle) {
   options.config = {settings.threshold, settings.batch_size};
   options.hints = settings.hints;
   XQueueHandle xqueue = 0;
-  return XQueueTable::Create(hwq, options, &xqueue);
+  return ThisProcess().CreateQueue(hwq, options, &xqueue);
 }
 
 uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
 void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd(number, launched); }
-bool NoLaunchUnderWay(XQueue* queue) { return queue->Settled() == queue->submitted(); }
-uint64_t SubmittedNow(XQueue* queue) { return queue->Settled(); }
+bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitted(); }
+uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
 bool TracksDependencies(XQueue* queue) { return queue->block().flags.load(std::memory_order_acquire) != 0; }
 
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
-  if (waiter != owner) Agent::Get().AddDependency(*waiter, *owner, until);
+  if (waiter != owner) ThisProcess().agent.AddDependency(*waiter, *owner, until);
 }
 
 void DestroyWhenDrained(XPlatform platform, uint64_t key) {
-  if (XQueue* queue = XQueueTable::Find(platform, key)) {
-    XQueueTable::DestroyWhenDrained(queue);
+  if (XQueue* queue = ThisProcess().queues.Find(platform, key)) {
+    ThisProcess().queues.DestroyWhenDrained(queue);
   } else if (HwQueueHandle hwq = FindHwQueue(platform, key)) {
     UnregisterHwQueue(hwq);
   }
 }
 
-void Barrier::ForceAllOpen(bool open) { XQueueTable::ForceAllOpen(open); }
+void Barrier::ForceAllOpen(bool open) { ThisProcess().queues.ForceAllOpen(open); }
 
-void SuspensionLift::Lift(bool lift) { XQueueTable::LiftSuspensions(lift); }
+void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift); }
 
-bool AnyMayBeHeld() { return XQueueTable::AnyMayBeHeld(); }
+bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
 
 bool AwaitGiven(uint64_t context, Duration patience) {
-  GivenWork given(context);
-  return given.Await(patience) && !given.of_several_classes();
+  GivenWork given(ThisProcess().queues, context);
+  return given.Await(patience, ThisProcess().slices) && !given.of_several_classes();
 }
 
-void OpenAllGatesForGood() { Agent::Get().Shutdown(); }
+void OpenAllGatesForGood() { ThisProcess().agent.Shutdown(); }
 
 }  // namespace xsched::preempt

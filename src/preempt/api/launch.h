@@ -14,25 +14,11 @@
 
 #include "base/clock.h"
 #include "hal/contract.h"
+#include "preempt/queue/reentrancy_guard.h"
 
 namespace xsched::preempt {
 
 class XQueue;
-
-// True while this thread is inside XSched's own use of a driver: wrappers must then pass straight through.
-XSCHED_PRIVATE bool InsideXSched();
-
-class ReentrancyGuard {
- public:
-  ReentrancyGuard() { Enter(); }
-  ~ReentrancyGuard() { Leave(); }
-  ReentrancyGuard(const ReentrancyGuard&) = delete;
-  ReentrancyGuard& operator=(const ReentrancyGuard&) = delete;
-
- private:
-  XSCHED_PRIVATE static void Enter();
-  XSCHED_PRIVATE static void Leave();
-};
 
 // The XQueue over the driver's queue `key`; null when it has none. Lock-free.
 XSCHED_PRIVATE XQueue* FindXQueue(XPlatform platform, uint64_t key);

@@ -3,13 +3,11 @@
 #pragma once
 
 #include "base/clock.h"
+#include "preempt/gates/launch_config.h"
 #include "sched/core/types.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
-
-inline constexpr int64_t kDefaultThreshold = 16;
-inline constexpr int64_t kDefaultBatchSize = 8;
 
 struct Settings {
   // XSCHED_SCHEDULER = APP | LCL | GLB, XSCHED_POLICY (which means LCL).

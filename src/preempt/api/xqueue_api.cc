@@ -4,8 +4,7 @@
 #include <new>
 
 #include "preempt/api/launch.h"
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/agent.h"
+#include "preempt/api/process.h"
 
 using namespace xsched::preempt;
 
@@ -19,7 +18,7 @@ constexpr int64_t kSuspendFlags =
 // Everything submitted so far has been launched and has finished.
 void WaitAll(XQueue& queue) {
   queue.worker().WaitLaunched();
-  queue.WaitRetired(queue.Settled());
+  queue.WaitRetired(queue.issued());
 }
 
 struct CallbackCommand {
@@ -37,14 +36,14 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
   XQueueOptions options;
   options.level = static_cast<XPreemptLevel>(level);
   options.blocking_submit = (flags & kQueueCreateFlagBlockingSubmit) != 0;
-  return XQueueTable::Create(queue, options, xq);
+  return ThisProcess().CreateQueue(queue, options, xq);
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
-  XQueuePin queue = XQueueTable::Pin(xq);
-  if (!queue || !XQueueTable::Destroy(xq)) return kXSchedErrorNotFound;
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
   // The HwQueue and the driver's queue are the program's to destroy from now on.
-  XQueueTable::AwaitOthers(*queue);
+  ThisProcess().queues.AwaitOthers(*queue);
   return kXSchedSuccess;
 }
 
@@ -61,29 +60,29 @@ XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
 
 XResult XQueueSetPreemptLevel(XQueueHandle xq, int64_t level) {
   if (!IsLevel(level)) return kXSchedErrorInvalidValue;
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (level > queue->hwq().ops.max_level) return kXSchedErrorNotSupported;
   queue->MakePausable();
   queue->SetLevel(static_cast<XPreemptLevel>(level));
-  Agent::Get().ConfigChanged(*queue);
+  ThisProcess().agent.ConfigChanged(*queue);
   return kXSchedSuccess;
 }
 
 XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size) {
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   LaunchConfig config = queue->config();
   if (threshold > 0) config.threshold = threshold;
   if (batch_size > 0) config.batch_size = batch_size;
   if (config.threshold < config.batch_size) return kXSchedErrorInvalidValue;
   queue->SetConfig(config);
-  Agent::Get().ConfigChanged(*queue);
+  ThisProcess().agent.ConfigChanged(*queue);
   return kXSchedSuccess;
 }
 
 XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   Ref<HwCommand> command = HwCommands().Get(hw_cmd);
   if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedErrorNotAllowed;
   if (!queue || !command) return kXSchedErrorNotFound;
@@ -96,7 +95,7 @@ XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
 }
 
 XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   Ref<HwCommand> command = HwCommands().Get(hw_cmd);
   if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
   if (!queue || !command) return kXSchedErrorNotFound;
@@ -108,7 +107,7 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
 }
 
 XResult XQueueWaitAll(XQueueHandle xq) {
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   WaitAll(*queue);
   return kXSchedSuccess;
@@ -116,7 +115,7 @@ XResult XQueueWaitAll(XQueueHandle xq) {
 
 XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
   if (state == nullptr) return kXSchedErrorInvalidValue;
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   queue->RequestProgress();
   *state = queue->Idle() && queue->worker().Empty() ? kQueueStateIdle : kQueueStateReady;
@@ -125,7 +124,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
 
 XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   if ((flags & ~kSuspendFlags) != 0) return kXSchedErrorInvalidValue;
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (queue->suspended()) return kXSchedSuccess;
   queue->MakePausable();
@@ -133,7 +132,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   if ((flags & kQueueSuspendFlagWaitIdle) != 0) {
     while (!queue->Idle() || !queue->worker().Empty()) WaitAll(*queue);
   }
-  queue->Suspend(true);
+  ThisProcess().Suspend(*queue, true);
   queue->worker().WaitBetweenLaunches();
   if ((flags & kQueueSuspendFlagSyncHwQueue) != 0) queue->WaitInFlight();
   return kXSchedSuccess;
@@ -141,18 +140,18 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
 
 XResult XQueueResume(XQueueHandle xq, int64_t flags) {
   if ((flags & ~int64_t{kQueueResumeFlagDropCommands}) != 0) return kXSchedErrorInvalidValue;
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (!queue->suspended()) return kXSchedSuccess;
   if ((flags & kQueueResumeFlagDropCommands) != 0) queue->worker().Drop();
-  queue->Suspend(false);
-  XQueueTable::FinishIfDrained(*queue);
+  ThisProcess().Suspend(*queue, false);
+  ThisProcess().queues.FinishIfDrained(*queue);
   return kXSchedSuccess;
 }
 
 XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t* count) {
   if (count == nullptr) return kXSchedErrorInvalidValue;
-  XQueuePin queue = XQueueTable::Pin(xq);
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   *count = static_cast<int64_t>(queue->submitted()) + queue->worker().waiting();
   return kXSchedSuccess;

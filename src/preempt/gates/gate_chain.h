@@ -19,6 +19,7 @@
 #include "base/fifo.h"
 #include "base/mutex.h"
 #include "hal/contract.h"
+#include "preempt/gates/if_busy.h"
 #include "preempt/gates/pace.h"
 
 namespace xsched::preempt {
@@ -37,6 +38,9 @@ class GateDriver {
 
 class GateChain {
  public:
+  // `closed` counts the closed gates, for launches that look without a lock.
+  explicit GateChain(std::atomic<uint32_t>& closed) : closed_count_(closed) {}
+
   struct Limits {
     int64_t threshold;
     int64_t batch_size;
@@ -64,7 +68,6 @@ class GateChain {
   // Opens what may be opened. `submitted`: commands enqueued so far. Returns the number of gates opened, or
   // kBusy: another thread is opening gates, and the caller did not want to wait for it.
   static constexpr int kBusy = -1;
-  enum class IfBusy { kWait, kReturn };
   int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
               IfBusy if_busy = IfBusy::kWait);
 
@@ -100,7 +103,7 @@ class GateChain {
   Mutex opening_;    // taken before mutex_; held around calls of the driver
   Mutex mutex_;      // guards what follows
   Fifo<Gate> closed_;
-  std::atomic<uint32_t> closed_count_{0};
+  std::atomic<uint32_t>& closed_count_;
   uint64_t last_marker_ = 0;
   TimePoint last_marker_at_{};
   uint64_t seen_retired_ = 0;

@@ -84,7 +84,8 @@ class GateChainTest : public testing::Test {
   GateChain::Now Now() const { return {retired_, hold_, bounded_, tracked_, time_}; }
 
   FakeQueue queue_;
-  GateChain chain_;
+  std::atomic<uint32_t> closed_{0};
+  GateChain chain_{closed_};
   GateChain::Limits limits_{16, 8, microseconds(2000)};
   uint64_t submitted_ = 0;
   uint64_t retired_ = 0;
@@ -241,7 +242,8 @@ class BlockingDriver final : public GateDriver {
 };
 
 TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not_keep_gates_closed) {
-  GateChain chain;
+  std::atomic<uint32_t> closed{0};
+  GateChain chain(closed);
   BlockingDriver driver;
   const GateChain::Limits limits{16, 1, microseconds(2000)};
   GateChain::Now now{0, true, true, false, TimePoint{}};
@@ -261,7 +263,8 @@ TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not
 }
 
 TEST(GateChainAndAThreadInTheDriver, who_must_not_wait_is_told_that_another_thread_opens_gates) {
-  GateChain chain;
+  std::atomic<uint32_t> closed{0};
+  GateChain chain(closed);
   BlockingDriver driver;
   const GateChain::Limits limits{16, 1, microseconds(2000)};
   GateChain::Now now{0, true, true, false, TimePoint{}};
@@ -272,7 +275,7 @@ TEST(GateChainAndAThreadInTheDriver, who_must_not_wait_is_told_that_another_thre
   std::thread opening([&] { chain.Advance(2, now, limits, driver); });
   driver.open_entered.get_future().wait();
   driver.block_opening = false;
-  EXPECT_EQ(chain.Advance(2, now, limits, driver, GateChain::IfBusy::kReturn), GateChain::kBusy);
+  EXPECT_EQ(chain.Advance(2, now, limits, driver, IfBusy::kReturn), GateChain::kBusy);
   driver.let_go.set_value();
   opening.join();
   EXPECT_EQ(driver.opened, 2);

@@ -24,11 +24,14 @@ class Pace {
     if (mean_ <= Duration::zero()) mean_ = Duration(1);
   }
 
-  // How many commands may be in flight: at least one, at most `threshold`, and no more than finish within
-  // `latency`.
-  int64_t Limit(int64_t threshold, Duration latency) const {
-    if (!known()) return std::min<int64_t>(threshold, kUnknownLimit);
-    return std::clamp<int64_t>(latency / mean_, 1, threshold);
+  // Until the first retirement is seen, commands may be of any length.
+  static constexpr int64_t kLimitWhileUnknown = 2;
+
+  // How many commands may be in flight, or between two gates: at least one, at most `most`, and no more than
+  // finish within `latency`.
+  int64_t Limit(int64_t most, Duration latency, int64_t while_unknown = kLimitWhileUnknown) const {
+    if (!known()) return std::min(most, while_unknown);
+    return std::clamp<int64_t>(latency / mean_, 1, most);
   }
 
   // How many commands to let through at a time: half of what may be in flight, so that the device does not
@@ -41,9 +44,6 @@ class Pace {
   Duration mean() const { return mean_; }
 
  private:
-  // Until the first retirement is seen, commands may be of any length.
-  static constexpr int64_t kUnknownLimit = 2;
-
   Duration mean_{};
 };
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/process_slices.h"
 
 namespace xsched::preempt {
 namespace {
@@ -18,21 +17,21 @@ constexpr int kWhileSliced = 10;
 
 }  // namespace
 
-GivenWork::GivenWork(uint64_t context) {
-  for (uint32_t next = 0; XQueuePin queue = XQueueTable::PinNext(&next);) {
-    if (queue->hwq().context != context || !queue->GatesInLine()) continue;
+GivenWork::GivenWork(XQueueTable& queues, uint64_t context) : queues_(queues) {
+  for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) {
+    if (queue->hwq().context != context || !queue->has_device_gates()) continue;
     const Priority priority = queue->hints().priority;
     least_ = std::min(least_, priority);
     most_ = std::max(most_, priority);
     // What the program has suspended does not move before the call.
     if (queue->suspended() || count_ == kMaxQueues) continue;
-    newest_[count_++] = {queue->handle(), queue->Settled(), queue->retired()};
+    newest_[count_++] = {queue->handle(), queue->issued(), queue->retired()};
   }
 }
 
 GivenWork::Progress GivenWork::Look(Newest& newest) const {
   // Pinned for this look only: whoever destroys the queue waits for those who have it.
-  XQueuePin queue = XQueueTable::Pin(newest.queue);
+  XQueuePin queue = queues_.Pin(newest.queue);
   if (!queue || queue->suspended()) return Progress::kDone;
   if (queue->retired() < newest.number && !queue->MayBeFull()) queue->AskDevice();
   const uint64_t retired = queue->retired();
@@ -43,7 +42,7 @@ GivenWork::Progress GivenWork::Look(Newest& newest) const {
   return Progress::kMoved;
 }
 
-bool GivenWork::Await(Duration patience) {
+bool GivenWork::Await(Duration patience, ProcessLevel& process_level) {
   TimePoint moved_at = MonotonicClock::now();
   for (useconds_t nap = kFirstNapUs;; nap = std::min(nap + nap / 4, kLongestNapUs)) {
     bool moved = false;
@@ -59,7 +58,7 @@ bool GivenWork::Await(Duration patience) {
     if (count_ == 0) return true;
     const TimePoint now = MonotonicClock::now();
     if (moved) moved_at = now;
-    const Duration patience_now = ProcessSlices::Get().AnyTaken() ? patience * kWhileSliced : patience;
+    const Duration patience_now = process_level.AnyTaken() ? patience * kWhileSliced : patience;
     if (now - moved_at >= patience_now) return false;
     usleep(nap);
   }

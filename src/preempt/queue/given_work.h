@@ -12,14 +12,15 @@
 
 namespace xsched::preempt {
 
-class XQueue;
+class ProcessLevel;
+class XQueueTable;
 
 class GivenWork {
  public:
-  explicit GivenWork(uint64_t context);
+  GivenWork(XQueueTable& queues, uint64_t context);
   // Returns true when all has retired. Gives up when nothing moves for `patience`, although nothing is held
   // or the caller may be more urgent than what is.
-  bool Await(Duration patience);
+  bool Await(Duration patience, ProcessLevel& process_level);
   // Are some of the context's queues more urgent than others? Then the caller may work for one of these.
   bool of_several_classes() const { return least_ != most_; }
 
@@ -34,6 +35,7 @@ class GivenWork {
 
   Progress Look(Newest& newest) const;
 
+  XQueueTable& queues_;
   int count_ = 0;
   Priority least_ = PRIORITY_MAX;  // of the context's queues
   Priority most_ = PRIORITY_NO_EXECUTE;

@@ -1,7 +1,7 @@
 #include "preempt/queue/submit_worker.h"
 
 #include "base/thread.h"
-#include "preempt/api/launch.h"
+#include "preempt/queue/reentrancy_guard.h"
 #include "preempt/queue/xqueue.h"
 
 namespace xsched::preempt {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -10,14 +9,8 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "base/no_destroy.h"
 #include "base/thread.h"
 #include "ipc/control_access.h"
-#include "preempt/api/settings.h"
-#include "preempt/queue/hw_queue.h"
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/driver_caller.h"
-#include "preempt/scheduling/process_slices.h"
 
 namespace xsched::preempt {
 namespace {
@@ -37,8 +30,6 @@ constexpr Duration kBusy = std::chrono::milliseconds(1);
 // The end of a process waits no longer for what it gives back.
 constexpr Duration kGiveBackAtEnd = std::chrono::milliseconds(100);
 
-constinit NoDestroy<Agent> the_agent;
-
 void Ring(const GuardedFd& bell) {
   const uint64_t one = 1;
   // A full counter (EAGAIN) has rung already.
@@ -52,9 +43,7 @@ void Silence(const GuardedFd& bell) {
 
 }  // namespace
 
-Agent& Agent::Get() { return *the_agent; }
-
-bool Agent::Start() {
+bool Agent::Start(const Config& config) {
   MutexLock lock(mutex_);
   if (started_) return true;
   Result<ipc::OwnedSegment> segment = ipc::CreateSegment();
@@ -75,8 +64,8 @@ bool Agent::Start() {
   segment_.store(owned_.mapping.get(), std::memory_order_release);
   agent_bell_.store(&agent_bell_fd_, std::memory_order_release);
   started_ = true;
-  InstallProcessHandlers();
-  UseScheduler(GetSettings().scheduler, GetSettings().policy);
+  timeslice_us_ = config.timeslice_us;
+  UseScheduler(config.scheduler, config.policy);
   AwaitWelcome(kWelcomeAtStart);
   return true;
 }
@@ -87,28 +76,23 @@ ipc::ControlBlock* Agent::ResetBlock(uint32_t index) {
   return &segment->blocks[index];
 }
 
-void Agent::SharedMemory(void** memory, size_t* size) const {
-  *memory = segment_.load(std::memory_order_acquire);
-  *size = ipc::kSegmentSize;
+SharedMemory Agent::ControlBlocks() const {
+  return {segment_.load(std::memory_order_acquire), ipc::kSegmentSize};
 }
 
 void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
   if (lost_.load(std::memory_order_acquire)) return;
-  type_ = type;
-  const Timeslice timeslice_us = GetSettings().timeslice_us;
   if (type == kSchedulerLocal) {
     scheduler_bell_.store(&agent_bell_fd_, std::memory_order_release);
     const sched::Policy* chosen = sched::FindPolicy(policy);
-    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen)) return;
-    scheduled_.store(true, std::memory_order_seq_cst);
-    if (timeslice_us != 0) local_.Timeslice(std::chrono::microseconds(timeslice_us));
-    ForEachQueue([this](XQueue& queue) { local_.QueueCreated(queue); });
-    if (StartThread()) DecideLocally();
+    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen, shared_)) return;
+    client_ = &local_;
+    if (StartThread()) RegisterQueues();
   } else if (type == kSchedulerGlobal) {
     scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
     shared_ = true;
-    server_.ReadEnvironment();
-    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    server_.Start(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    client_ = &server_;
     StartThread();
   }
 }
@@ -116,28 +100,28 @@ void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
 // The thread receives it; the lock is free meanwhile.
 void Agent::AwaitWelcome(Duration at_most) {
   const TimePoint deadline = MonotonicClock::now() + at_most;
-  while (thread_running_ && server_.state() == ServerLink::State::kGreeting &&
+  while (thread_running_ && server_.state() == ServerClient::State::kGreeting &&
          MonotonicClock::now() < deadline) {
     welcome_.WaitUntil(mutex_, deadline);
   }
 }
 
 void Agent::RegisterQueues() {
-  // What an earlier connection's scheduler has written counts no more.
+  // What an earlier scheduler has written counts no more.
   OpenControls();
-  scheduled_.store(true, std::memory_order_seq_cst);
-  if (GetSettings().timeslice_us != 0) AfterSend(server_.Timeslice(GetSettings().timeslice_us));
-  ForEachQueue([this](XQueue& queue) {
-    AfterSend(server_.QueueCreated(queue));
-    if (queue.suspended()) AfterSend(server_.Absent(queue));
+  state_.SetScheduled(true);
+  bool said = timeslice_us_ == 0 || client_->Timeslice(timeslice_us_);
+  ForEachQueue([&](XQueue& queue) {
+    said = said && client_->QueueCreated(queue) && (!queue.suspended() || client_->Absent(queue));
   });
+  AfterChange(said);
 }
 
 template <typename Visit>
 void Agent::ForEachQueue(Visit&& visit) {
   // Letting a queue go may be its end, which calls the driver.
-  const DriverCaller::Forbidden forbidden;
-  for (uint32_t next = 0; XQueuePin queue = XQueueTable::PinNext(&next);) visit(*queue);
+  const NoDriverCalls here;
+  for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) visit(*queue);
 }
 
 bool Agent::StartThread() {
@@ -155,115 +139,73 @@ bool Agent::StartThread() {
 }
 
 void Agent::StopScheduler() {
-  if (local_.running()) local_.Stop();
-  server_.Disconnect(TimePoint{});
-  type_ = kSchedulerAppManaged;
+  if (client_ != nullptr) client_->Stop();
+  client_ = nullptr;
   LeaveServer();
 }
 
 // Nobody schedules for now. The caller sees to it that the thread attends to the queues.
 void Agent::LeaveServer() {
-  scheduled_.store(false, std::memory_order_seq_cst);
-  ProcessSlices::Get().WantDrivers();
+  state_.SetScheduled(false);
+  slices_.WantDrivers();
   OpenControls();
   welcome_.NotifyAll();
 }
 
 void Agent::OpenControls() {
-  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
     ipc::RestoreWords(owned_.mapping->blocks[i], ipc::kOpenWords);
   }
 }
 
 bool Agent::AnythingTaken() {
-  if (ProcessSlices::Get().AnyTaken()) return true;
-  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) {
+  if (slices_.AnyTaken()) return true;
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
     // The next launch of a queue without work tells us.
     if (ipc::AnythingTaken(owned_.mapping->blocks[i])) return true;
   }
   return false;
 }
 
-// On the caller's thread: who may be held from now on has bounds on what is in flight before its next launch.
-// The agent's thread acts on the rest.
-void Agent::DecideLocally() {
-  local_.Decide(MonotonicClock::now());
+// ---- what queues tell ----
+
+// `said`: the client has taken what has changed.
+void Agent::AfterChange(bool said) {
+  if (said && !client_->Commit(MonotonicClock::now())) return;
+  if (!said) LeaveServer();
   Wake();
 }
 
-// ---- what queues tell ----
-
-void Agent::AfterSend(bool sent) {
-  if (sent) {
-    // The thread may be polling for what comes only.
-    if ((server_.events() & POLLOUT) != 0) Wake();
-    return;
-  }
-  if (type_ != kSchedulerGlobal) return;
-  LeaveServer();
-  Wake();
+template <typename Change>
+bool Agent::Tell(Change&& change) {
+  MutexLock lock(mutex_);
+  if (client_ == nullptr || !client_->connected()) return false;
+  const bool said = change(*client_);
+  AfterChange(said);
+  return said;
 }
 
 void Agent::QueueCreated(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.QueueCreated(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.QueueCreated(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.QueueCreated(queue); });
 }
-
 void Agent::QueueDestroyed(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.QueueDestroyed(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.QueueDestroyed(queue.index()));
-  }
+  Tell([&](SchedulerClient& client) { return client.QueueDestroyed(queue); });
 }
-
 void Agent::HintsChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Hints(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.Hints(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.Hints(queue); });
 }
-
 void Agent::ConfigChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (server_.connected()) AfterSend(server_.Config(queue));
+  Tell([&](SchedulerClient& client) { return client.Config(queue); });
 }
-
 void Agent::AbsentChanged(XQueue& queue) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Absent(queue);
-    DecideLocally();
-  } else if (server_.connected()) {
-    AfterSend(server_.Absent(queue));
-  }
+  Tell([&](SchedulerClient& client) { return client.Absent(queue); });
 }
-
 XResult Agent::SetTimeslice(Timeslice timeslice_us) {
-  MutexLock lock(mutex_);
-  if (local_.running()) {
-    local_.Timeslice(std::chrono::microseconds(timeslice_us));
-    DecideLocally();
-    return kXSchedSuccess;
-  }
-  if (!server_.connected()) return kXSchedErrorNotFound;
-  bool sent = server_.Timeslice(timeslice_us);
-  AfterSend(sent);
-  return sent ? kXSchedSuccess : kXSchedErrorNotFound;
+  const bool said = Tell([=](SchedulerClient& client) { return client.Timeslice(timeslice_us); });
+  return said ? kXSchedSuccess : kXSchedErrorNotFound;
 }
 
 XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
-  if (!Start()) return kXSchedErrorUnknown;
   if (type == kSchedulerLocal && sched::FindPolicy(policy) == nullptr) return kXSchedErrorNotSupported;
   MutexLock lock(mutex_);
   if (lost_.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
@@ -305,9 +247,9 @@ void Agent::GiveBackLater() {
 // thread, which looks now and then while anything is taken, does the rest. Lock-free, async-signal-safe.
 void Agent::LoseDescriptors() {
   if (lost_.exchange(true, std::memory_order_seq_cst)) return;
-  scheduled_.store(false, std::memory_order_seq_cst);
+  state_.SetScheduled(false);
   ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < XQueueTable::end_of_used(); ++i) ipc::ForceOpen(segment->blocks[i], true);
+  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) ipc::ForceOpen(segment->blocks[i], true);
 }
 
 void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
@@ -319,7 +261,7 @@ void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
     // The server can write here as well: what it writes is no index until it was checked.
     bool passed = old.until == 0 || old.queue >= ipc::kMaxQueues ||
                   segment->blocks[old.queue].retired.load(std::memory_order_relaxed) >= old.until ||
-                  !ipc::MeansQueue(old, XQueueHandleAt(old.queue));  // that queue is gone
+                  !ipc::MeansQueue(old, queues_.HandleAt(old.queue));  // that queue is gone
     if (old.queue == owner.index() || passed) chosen = &slot;
     if (old.queue == owner.index() && !passed) break;
   }
@@ -337,7 +279,7 @@ void* Agent::Main(void* agent) {
 }
 
 void Agent::Run() {
-  const DriverCaller::Forbidden forbidden;
+  const NoDriverCalls here;
   TimePoint wake_at{};
   for (;;) {
     pollfd fds[2] = {{-1, POLLIN, 0}, {-1, 0, 0}};
@@ -345,8 +287,8 @@ void Agent::Run() {
       MutexLock lock(mutex_);
       // What is not ours any more would wake us all the time.
       if (agent_bell_fd_.Intact()) fds[0].fd = agent_bell_fd_.get();
-      fds[1].fd = server_.fd();
-      fds[1].events = server_.events();
+      fds[1].fd = client_ != nullptr ? client_->fd() : -1;
+      fds[1].events = client_ != nullptr ? client_->events() : short{0};
     }
     timespec timeout{};
     if (wake_at != kNever) {
@@ -363,13 +305,13 @@ void Agent::Run() {
       if (agent_bell_fd_.Intact()) Silence(agent_bell_fd_);
       wake_at = Tick(MonotonicClock::now());
       give_back_ = false;
-      ending = shut_down() || type_ == kSchedulerAppManaged;
+      ending = Ending();
     }
     const TimePoint again = GiveBack(MonotonicClock::now());
     wake_at = std::min(wake_at, again);
     if (!ending || again != kNever) continue;
     MutexLock lock(mutex_);
-    if (give_back_ || !(shut_down() || type_ == kSchedulerAppManaged)) continue;
+    if (give_back_ || !Ending()) continue;
     thread_running_ = false;
     return;
   }
@@ -381,14 +323,14 @@ bool Agent::DescriptorsAreOurs() const {
 }
 
 TimePoint Agent::Tick(TimePoint now) {
-  if (shut_down() || type_ == kSchedulerAppManaged) return kNever;
+  if (Ending()) return kNever;
   if (!DescriptorsAreOurs()) {
     LoseDescriptors();
     StopScheduler();
     XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
     return kNever;
   }
-  TimePoint wake_at = local_.running() ? TickLocal(now) : TickServer(now);
+  const TimePoint wake_at = ServeClient(now);
   // First: who finds something taken from now on wakes us.
   watching_.store(false, std::memory_order_seq_cst);
   if (AnythingTaken()) watch_until_ = now + kWatchOn;
@@ -397,35 +339,26 @@ TimePoint Agent::Tick(TimePoint now) {
   return std::min(wake_at, now + kWatchEvery);
 }
 
-TimePoint Agent::TickServer(TimePoint now) {
-  const ServerLink::News news = server_.Serve(now);
-  if (news == ServerLink::News::kWelcomed) {
+TimePoint Agent::ServeClient(TimePoint now) {
+  const SchedulerClient::News news = client_->Serve(now);
+  if (news == SchedulerClient::News::kWelcomed) {
     RegisterQueues();
     welcome_.NotifyAll();
   }
-  if (news == ServerLink::News::kLost || !server_.Beat(AnythingTaken(), now)) LeaveServer();
-  if (server_.state() == ServerLink::State::kApart && now >= server_.wake_at())
-    server_.Connect(memfd_.get(), scheduler_bell_fd_.get(), now);
-  if (server_.connected()) return server_.wake_at();
+  if (news == SchedulerClient::News::kLost || !client_->Beat(AnythingTaken(), now)) LeaveServer();
+  client_->ConnectIfDue(now);
+  if (client_->connected()) return client_->wake_at();
   // A round of a server that we have left may have been under way.
   OpenControls();
-  return std::min(server_.wake_at(), now + kVerifyEvery);
-}
-
-TimePoint Agent::TickLocal(TimePoint now) {
-  const TimePoint decide_at = local_.Decide(now);
-  if (!shared_) return decide_at;
-  // As in TickServer. But what such a round writes would count here, so it is looked for more often.
-  local_.RestoreControls();
-  return std::min(decide_at, now + kWatchEvery);
+  return std::min(client_->wake_at(), now + kVerifyEvery);
 }
 
 TimePoint Agent::GiveBack(TimePoint now) {
   // First what needs no driver: opening one queue's gates, where the host does it, may take until another's
   // is open.
   ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
-  const TimePoint slices = ProcessSlices::Get().Apply(now);
-  const XQueue::Left left = AttendQueues(GateChain::IfBusy::kReturn);
+  const TimePoint slices = slices_.Apply(now);
+  const XQueue::Left left = AttendQueues(IfBusy::kReturn);
   if (left.stopped) {
     retry_.Failed(now);
   } else {
@@ -434,13 +367,14 @@ TimePoint Agent::GiveBack(TimePoint now) {
   return std::min({slices, retry_.next(), left.gates ? now + kBusy : kNever});
 }
 
-XQueue::Left Agent::AttendQueues(GateChain::IfBusy if_busy) {
+XQueue::Left Agent::AttendQueues(IfBusy if_busy) {
   XQueue::Left all;
   ForEachQueue([&](XQueue& queue) {
+    urgencies_.Request(queue);
     const XQueue::Left left = queue.Attend(if_busy);
     all.gates |= left.gates;
     all.stopped |= left.stopped;
-    XQueueTable::FinishIfDrained(queue);
+    queues_.FinishIfDrained(queue);
   });
   return all;
 }
@@ -448,7 +382,7 @@ XQueue::Left Agent::AttendQueues(GateChain::IfBusy if_busy) {
 // ---- the end of the process, and its copies ----
 
 void Agent::Shutdown() {
-  shut_down_.store(true, std::memory_order_seq_cst);
+  state_.ShutDown();
   {
     MutexLock lock(mutex_);
     if (!started_) return;
@@ -458,24 +392,20 @@ void Agent::Shutdown() {
   const TimePoint until = MonotonicClock::now() + kGiveBackAtEnd;
   for (TimePoint now = MonotonicClock::now();; now = MonotonicClock::now()) {
     ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
-    const TimePoint slices = ProcessSlices::Get().Apply(now);
-    const XQueue::Left left = AttendQueues(GateChain::IfBusy::kWait);
+    const TimePoint slices = slices_.Apply(now);
+    const XQueue::Left left = AttendQueues(IfBusy::kWait);
     if ((slices == kNever && !left.stopped) || now >= until) break;
     usleep(1000);
   }
   // A call that is under way there should not meet the driver's own end.
-  DriverCaller::Get().AwaitUntil(until);
+  driver_.AwaitUntil(until);
   Wake();
 }
 
-void Agent::AfterForkInChild() {
+void Agent::ResetAfterFork() {
   mutex_.ResetAfterFork();
   welcome_.ResetAfterFork();
   local_.ForgetAfterFork();
-  ProcessSlices::Get().ResetAfterFork();
-  DriverCaller::Get().ResetAfterFork();
-  XQueueTable::ResetAfterFork();
-  ResetHwQueuesAfterFork();
   if (!started_) return;
   // Our copies of the parent's descriptors would keep its connection open after its end.
   server_.ForgetAfterFork();
@@ -484,7 +414,6 @@ void Agent::AfterForkInChild() {
   scheduler_bell_.store(nullptr, std::memory_order_relaxed);
   agent_bell_fd_.Reset();
   scheduler_bell_fd_.Reset();
-  scheduled_.store(false, std::memory_order_relaxed);
   watching_.store(false, std::memory_order_relaxed);
   lost_.store(false, std::memory_order_relaxed);
   retry_.Reset();
@@ -498,16 +427,19 @@ void Agent::AfterForkInChild() {
   segment_.store(nullptr, std::memory_order_relaxed);
   started_ = shared_ = false;
   thread_running_ = false;
-  type_ = kSchedulerAppManaged;
+  client_ = nullptr;
 }
 
-void Agent::InstallProcessHandlers() {
-  static bool installed = false;  // under mutex_
-  if (installed) return;
-  installed = true;
-  pthread_atfork(nullptr, nullptr, [] { Agent::Get().AfterForkInChild(); });
-  // Registered late, so run early: before the driver's own end, which may wait for what our gates hold.
-  atexit([] { Agent::Get().Shutdown(); });
+// ---- what the server says ----
+
+void Agent::OnSlice(XDevice device, uint64_t slice_us) { slices_.Want(device, slice_us); }
+
+void Agent::OnHints(XQueueHandle handle, const sched::Hints& hints) {
+  const uint32_t index = XQueueIndex(handle);
+  if (index >= ipc::kMaxQueues || queues_.HandleAt(index) != handle) return;
+  // Its slot is not used again before the agent, under whose lock we are, has heard of its end.
+  queues_.At(index).SetHints(hints);
+  urgencies_.Changed();
 }
 
 }  // namespace xsched::preempt

@@ -1,5 +1,5 @@
-// The process's link to whoever schedules its queues: xserver (server_link.h), a policy in this process
-// (local_scheduler.h), or nobody (application-managed).
+// The process's link to whoever schedules its queues: xserver (server_client.h), a policy in this process
+// (local_client.h), or nobody (application-managed).
 //
 // Owns the shared-memory segment and one thread, which exists while a scheduler is in use, or while something
 // is still to be given back: it opens gates, sets slices, notifies waiters, and connects anew when the server
@@ -16,22 +16,33 @@
 #include "base/guarded_fd.h"
 #include "base/mutex.h"
 #include "ipc/segment.h"
-#include "preempt/gates/gate_chain.h"
-#include "preempt/queue/xqueue.h"
-#include "preempt/scheduling/local_scheduler.h"
+#include "preempt/gates/signals.h"
+#include "preempt/queue/urgencies.h"
+#include "preempt/queue/xqueue_table.h"
+#include "preempt/scheduling/local_client.h"
+#include "preempt/scheduling/process_slices.h"
 #include "preempt/scheduling/retry.h"
-#include "preempt/scheduling/server_link.h"
+#include "preempt/scheduling/server_client.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
 
-class Agent {
+class Agent final : public Signals, ServerListener {
  public:
-  static Agent& Get();
+  // What a program's environment asks for.
+  struct Config {
+    XSchedulerType scheduler = kSchedulerAppManaged;
+    XPolicyType policy = kPolicyHighestPriorityFirst;
+    Timeslice timeslice_us = 0;  // 0: not given
+  };
 
-  // Makes the segment and, on first use, starts the scheduler that the environment asks for. Waits for a
-  // server's welcome, but for moments only. False: no memory.
-  bool Start();
+  constexpr Agent(XQueueTable& queues, Urgencies& urgencies, ProcessSlices& slices, DriverRequests& driver,
+                  ProcessState& state)
+      : queues_(queues), urgencies_(urgencies), slices_(slices), driver_(driver), state_(state) {}
+
+  // On first use makes the segment and starts the scheduler that `config` asks for. Waits for a server's
+  // welcome, but for moments only. False: no memory.
+  bool Start(const Config& config);
   // The control block of queue slot `index`, reset for a new queue. REQUIRES: Start succeeded.
   ipc::ControlBlock* ResetBlock(uint32_t index);
 
@@ -44,40 +55,35 @@ class Agent {
   XResult SetScheduler(XSchedulerType type, XPolicyType policy);
 
   // The mapping that holds the control blocks. REQUIRES: Start succeeded.
-  void SharedMemory(void** memory, size_t* size) const;
+  SharedMemory ControlBlocks() const;
 
-  // Tells the scheduler to look at queue `index`. Lock-free, async-signal-safe.
-  void RingScheduler(uint32_t index);
-  // Tells the agent's thread to look at the queues. Lock-free, async-signal-safe.
-  void Wake();
-  // A launch has found its queue scheduled: from now on a server that hangs must be found out. Lock-free.
-  void SomethingIsTaken() {
+  void RingScheduler(uint32_t index) override;
+  void Wake() override;
+  void SomethingIsTaken() override {
     if (!watching_.load(std::memory_order_seq_cst)) StartWatching();
   }
-  // Something could not be given back: the agent's thread tries until it is. Takes locks.
-  void GiveBackLater();
+  void GiveBackLater() override;
   // Queue `waiter` waits until `owner` has retired `until` commands.
   void AddDependency(XQueue& waiter, XQueue& owner, uint64_t until);
 
   // Opens every gate and schedules nothing any more.
   void Shutdown();
-  bool shut_down() const { return shut_down_.load(std::memory_order_acquire); }
-  // Is a scheduler in charge? Otherwise gates are open, and words that a former scheduler still writes are
-  // ignored.
-  bool scheduled() const { return scheduled_.load(std::memory_order_acquire); }
+  // In a forked child, which begins unscheduled.
+  void ResetAfterFork();
 
  private:
   static void* Main(void* agent);
   void Run();
   // When to be called again; kNever: everything is given back.
   TimePoint GiveBack(TimePoint now);
-  static XQueue::Left AttendQueues(GateChain::IfBusy if_busy);
-  void AfterForkInChild();
+  XQueue::Left AttendQueues(IfBusy if_busy);
   void StartWatching();
   void LoseDescriptors();
 
+  template <typename Change>
+  bool Tell(Change&& change);
+
   // All of these: REQUIRES mutex_.
-  void InstallProcessHandlers();
   bool StartThread();
   void UseScheduler(XSchedulerType type, XPolicyType policy);
   void AwaitWelcome(Duration at_most);
@@ -86,20 +92,25 @@ class Agent {
   void LeaveServer();
   void OpenControls();
   bool AnythingTaken();
-  void DecideLocally();
-  void AfterSend(bool sent);
+  void AfterChange(bool said);
+  bool Ending() const { return state_.shut_down() || client_ == nullptr; }
   bool DescriptorsAreOurs() const;
   TimePoint Tick(TimePoint now);
-  TimePoint TickServer(TimePoint now);
-  TimePoint TickLocal(TimePoint now);
+  TimePoint ServeClient(TimePoint now);
   template <typename Visit>
-  static void ForEachQueue(Visit&& visit);
+  void ForEachQueue(Visit&& visit);
+  void OnSlice(XDevice device, uint64_t slice_us) override;
+  void OnHints(XQueueHandle queue, const sched::Hints& hints) override;
+
+  XQueueTable& queues_;
+  Urgencies& urgencies_;
+  ProcessSlices& slices_;
+  DriverRequests& driver_;
+  ProcessState& state_;
 
   std::atomic<ipc::Segment*> segment_{nullptr};
   std::atomic<const GuardedFd*> scheduler_bell_{nullptr};  // eventfd: wakes the scheduler
   std::atomic<const GuardedFd*> agent_bell_{nullptr};      // eventfd: wakes the agent
-  std::atomic<bool> shut_down_{false};
-  std::atomic<bool> scheduled_{false};
   std::atomic<bool> watching_{false};  // the thread wakes now and then, since something is taken
   std::atomic<bool> lost_{false};      // the program has closed descriptors of ours
 
@@ -117,9 +128,10 @@ class Agent {
   TimePoint watch_until_{};
   bool shared_ = false;  // a server has been given the segment: from then on it may write there at any time
   bool give_back_ = false;  // has been asked for since the thread last looked
-  XSchedulerType type_ = kSchedulerAppManaged;
-  ServerLink server_;
-  LocalScheduler local_;
+  Timeslice timeslice_us_ = 0;
+  ServerClient server_{*this};
+  LocalClient local_{queues_};
+  SchedulerClient* client_ = nullptr;  // one of these; null: the program schedules by itself
 };
 
 }  // namespace xsched::preempt

@@ -1,8 +1,6 @@
 #include "preempt/scheduling/driver_caller.h"
 
 #include "base/thread.h"
-#include "preempt/queue/xqueue_table.h"
-#include "preempt/scheduling/agent.h"
 
 namespace xsched::preempt {
 namespace {
@@ -10,25 +8,16 @@ namespace {
 // What could not be done now is tried again after this.
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
 
-constinit DriverCaller the_caller;
-thread_local int forbidden = 0;
-
 }  // namespace
 
-DriverCaller& DriverCaller::Get() { return the_caller; }
-
-DriverCaller::Forbidden::Forbidden() { ++forbidden; }
-DriverCaller::Forbidden::~Forbidden() { --forbidden; }
-bool DriverCaller::IsForbidden() { return forbidden != 0; }
-
-bool DriverCaller::Request(const XQueue& queue, Work work) {
+bool DriverCaller::Request(uint32_t index, Work work) {
   // Asked already, and not begun yet: the scheduler's questions come often.
-  if ((work_[queue.index()].fetch_or(work, std::memory_order_acq_rel) & work) != 0) return true;
+  if ((work_[index].fetch_or(work, std::memory_order_acq_rel) & work) != 0) return true;
   MutexLock lock(mutex_);
   if (!running_) {
     pthread_t thread;
     if (StartQuietThread(&thread, &DriverCaller::Main, this) != 0) {
-      work_[queue.index()].fetch_and(~uint32_t{work}, std::memory_order_relaxed);
+      work_[index].fetch_and(~uint32_t{work}, std::memory_order_relaxed);
       return false;
     }
     pthread_setname_np(thread, "xsched-driver");
@@ -68,7 +57,7 @@ void DriverCaller::Run() {
       requested_ = again = false;
       ++begun_;
     }
-    for (uint32_t index = 0; index < XQueueTable::end_of_used(); ++index) {
+    for (uint32_t index = 0; index < queues_.end_of_used(); ++index) {
       if (work_[index].load(std::memory_order_relaxed) == 0) continue;
       const uint32_t work = work_[index].exchange(0, std::memory_order_acq_rel);
       if (!Do(index, work)) again = true;
@@ -82,16 +71,15 @@ void DriverCaller::Run() {
 // False: something is to be tried again.
 bool DriverCaller::Do(uint32_t index, uint32_t work) {
   // The driver ends with the process.
-  if (Agent::Get().shut_down()) return true;
-  XQueue& slot = XQueueTable::Slot(index);
+  if (process_.shut_down()) return true;
   if ((work & kFinish) != 0) {
-    XQueueTable::Finish(slot);
+    queues_.Finish(index);
     return true;
   }
-  XQueuePin queue = XQueueTable::Pin(slot.handle());
+  XQueuePin queue = queues_.Pin(queues_.HandleAt(index));
   if (!queue) return true;
   if ((work & kProgress) != 0) queue->AskDriver();
-  if ((work & kUrgency) == 0 || queue->TellUrgency()) return true;
+  if ((work & kUrgency) == 0 || urgencies_.Tell(*queue)) return true;
   work_[index].fetch_or(kUrgency, std::memory_order_relaxed);
   return false;
 }

@@ -11,37 +11,18 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "ipc/control_block.h"
+#include "preempt/queue/urgencies.h"
 
 namespace xsched::preempt {
 
-class XQueue;
-
-class DriverCaller {
+class DriverCaller final : public DriverRequests {
  public:
-  enum Work : uint32_t {
-    kProgress = 1u << 0,  // find out how far the queue is
-    kUrgency = 1u << 1,   // tell the driver how urgent it is
-    kFinish = 1u << 2,    // its last user has let it go: XQueueTable::Finish
-  };
+  constexpr DriverCaller(XQueueTable& queues, Urgencies& urgencies, const ProcessState& process)
+      : queues_(queues), urgencies_(urgencies), process_(process) {}
 
-  static DriverCaller& Get();
-
-  // Asks for `work` on the queue. False: there is no such thread, and none can be started.
-  bool Request(const XQueue& queue, Work work);
-  // Waits until what has been requested so far is done, but not past `deadline`. For calls of the program
-  // that promise an effect.
-  void AwaitUntil(TimePoint deadline);
-
-  // A thread that must not call a driver, or does not want to just now: the end of a queue is left to this
-  // class.
-  class Forbidden {
-   public:
-    Forbidden();
-    ~Forbidden();
-    Forbidden(const Forbidden&) = delete;
-    Forbidden& operator=(const Forbidden&) = delete;
-  };
-  static bool IsForbidden();
+  // False: there is no such thread, and none can be started.
+  bool Request(uint32_t index, Work work) override;
+  void AwaitUntil(TimePoint deadline) override;
 
   void ResetAfterFork();
 
@@ -50,6 +31,9 @@ class DriverCaller {
   void Run();
   bool Do(uint32_t index, uint32_t work);
 
+  XQueueTable& queues_;
+  Urgencies& urgencies_;
+  const ProcessState& process_;
   std::atomic<uint32_t> work_[ipc::kMaxQueues]{};  // by slot
 
   Mutex mutex_;  // never held around a call of a driver

@@ -3,13 +3,6 @@
 #include <string.h>
 
 namespace xsched::preempt {
-namespace {
-
-constinit ProcessSlices the_slices;
-
-}  // namespace
-
-ProcessSlices& ProcessSlices::Get() { return the_slices; }
 
 void ProcessSlices::Use(const XProcessOps& ops) {
   MutexLock lock(mutex_);
@@ -105,5 +98,3 @@ void ProcessSlices::ResetAfterFork() {
 }
 
 }  // namespace xsched::preempt
-
-void ProcessOpsRegister(const XProcessOps* ops) { xsched::preempt::ProcessSlices::Get().Use(*ops); }

@@ -11,26 +11,23 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "hal/contract.h"
+#include "preempt/queue/process_level.h"
 #include "preempt/scheduling/retry.h"
 
 namespace xsched::preempt {
 
-class ProcessSlices {
+class ProcessSlices final : public ProcessLevel {
  public:
-  static ProcessSlices& Get();
-
   // The HAL that can set them. One platform per process can.
   void Use(const XProcessOps& ops);
 
   void Want(XDevice device, uint64_t slice_us);
   // No scheduler any more: everybody has the driver's own.
   void WantDrivers();
-  // Has this process anything else than the driver's own slices, as far as is known?
-  bool AnyTaken();
+  bool AnyTaken() override;
   // Sets what is wanted and not set yet. When to be called again; kNever: everything is as wanted.
   TimePoint Apply(TimePoint now);
-  // The HAL has given back all that it was asked to. Where it could not, it has just tried again.
-  bool Settled();
+  bool Settled() override;
   void ResetAfterFork();
 
  private:

@@ -72,6 +72,15 @@ class Peer {
     segment_->blocks[index].query.fetch_add(1, std::memory_order_release);
     Send(ipc::Wake{});
   }
+  void QueryAndAwaitAnswer(uint32_t index) {
+    const auto forget = [](uint32_t) {};
+    ipc::ForEachDirty(*segment_.get(), forget);
+    Query(index);
+    const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(5);
+    const std::atomic<uint64_t>& dirty = segment_->header.dirty[index / 64];
+    while ((dirty.load(std::memory_order_acquire) >> index % 64 & 1) == 0 && MonotonicClock::now() < deadline)
+      usleep(200);
+  }
   const ipc::ControlBlock& block(uint32_t index) const { return segment_->blocks[index]; }
   const ipc::Hello& hello() const { return hello_; }
 
@@ -546,6 +555,38 @@ TEST_F(ServerLinkTest, a_driver_is_asked_about_a_full_queue_only_when_launching_
     return server.block(created->index).retired == 1005;
   });
   EXPECT_EQ(server.block(created->index).retired, 1005u);
+}
+
+TEST_F(ServerLinkTest, launches_that_go_through_while_a_thread_waits_for_room_are_counted_as_moves) {
+  SilentDriver driver;
+  Peer server = AcceptFirst();
+  ASSERT_TRUE(server.Receive<ipc::QueueCreated>());
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  const auto moves_after_a_question = [&] {
+    server.QueryAndAwaitAnswer(created->index);
+    return server.block(created->index).moved.load();
+  };
+  const auto look_during_launches = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      LaunchScope under_way(SilentDriver::xqueue());
+      moves_after_a_question();
+      under_way.Finish(true);
+    }
+    return server.block(created->index).moved.load();
+  };
+  SilentDriver::Launch(500);
+  EXPECT_EQ(look_during_launches(2), 0u) << "no stream is full with so few commands";
+  SilentDriver::Launch(200);
+  EXPECT_EQ(look_during_launches(3), 2u) << "a launch has gone through since the last question, twice";
+  {
+    LaunchScope waits(SilentDriver::xqueue());
+    EXPECT_EQ(moves_after_a_question(), 3u);
+    EXPECT_EQ(moves_after_a_question(), 3u) << "the same launch waits still";
+    waits.Finish(true);
+  }
+  EXPECT_EQ(moves_after_a_question(), 3u) << "nobody waits for room";
+  EXPECT_EQ(look_during_launches(1), 3u) << "the last question found nobody waiting";
 }
 
 TEST_F(ServerLinkTest, a_queue_of_a_context_that_failed_leaves_no_slot_behind) {

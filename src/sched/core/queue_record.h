@@ -3,6 +3,8 @@
 #pragma once
 
 #include "base/array.h"
+#include "sched/core/claims.h"
+#include "sched/core/pauses.h"
 #include "sched/core/process_slices.h"
 #include "sched/core/scheduler.h"
 #include "sched/core/silence.h"
@@ -45,39 +47,39 @@ struct QueueRecord {
   bool can_be_held = false;  // … or be held by another,
   bool held_by_own = false;  // … even by one of its own process
   bool sliceable = false;
-  bool awaited = false;            // another queue waits for this one
-  bool let_run_by_window = false;  // … and not by the policy since it was last held
+  bool awaited = false;          // another queue waits for this one
+  bool let_run_by_gift = false;  // … and not by the policy for its own claim since it was last held
   Charge charge = Charge::kNothing;
   Control control;                       // as last reported
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
-  int wait_count = 0;
   Hints hints;
+
+  // What the policy is shown.
+  TimePoint ready_since{};
+  TimePoint running_since{};  // valid while running
+  Duration service{};         // up to the last change of `charge`; likewise
+  Duration gifts{};           // part of it: the policy does not count them
+  Duration service_mark{};    // the device's service clock at that change
+  PolicyState policy_state;
+
+  int wait_count = 0;
   uint64_t submitted = 0;
   uint64_t retired = 0;
-  Watch watch;
-
-  TimePoint ready_since{};
-  TimePoint idle_since{};     // valid unless ready
-  TimePoint running_since{};  // valid while running
+  uint32_t moves = 0;  // as last read
   // Held without a chance to work in between: since then (valid while held), at this number of retired
   // commands.
   TimePoint held_since{kNever};
   uint64_t retired_when_held = 0;
+  Watch watch;
+  Pauses pauses;
+
+  // It was held or put off the device then, and nothing has been heard since it runs again: what it reports
+  // may have happened before. kNever: neither.
+  TimePoint stopped_at{kNever};
   TimePoint absent_since{};  // valid while absent
-
-  // How many pauses in a row were longer than the grace period. After `trusted_after` of them the next one is
-  // predicted to be long, and the queue does not linger in it.
-  int long_pauses = 0;
-  int trusted_after = 4;
-  size_t hints_number = 0;  // of the device's distinct hints
-
-  PolicyState policy_state;
-
-  Duration service{};  // up to the last change of `charge`; likewise
-  Duration gifts{};    // part of it: the policy does not count them
-  Duration waiting{};
-  Duration service_mark{};   // the device's service clock at that change
-  TimePoint waiting_mark{};  // … and the time
+  TimePoint waiting_mark{};  // the time of the last change of `charge`
+  Duration waiting{};        // up to then
+  size_t hints_number = 0;   // of the device's distinct hints
   uint64_t holds = 0;
   uint64_t incidents = 0;
   WaitRecord waits[kMaxDependencies] = {};  // for other queues, of any device; as far as they have not passed
@@ -87,14 +89,11 @@ struct QueueRecord {
   bool Unfinished() const { return submitted > retired; }
 };
 
-// How urgent a queue is: its hints, with the effective priority.
-struct Claim {
-  bool valid = false;
-  Hints hints;
-  DeviceRecord* device = nullptr;
-
-  bool operator==(const Claim&) const = default;
-};
+inline Claim ClaimOf(const QueueRecord& queue) {
+  Claim claim{true, queue.hints, queue.device};
+  claim.hints.priority = queue.priority;
+  return claim;
+}
 
 struct DeviceRecord {
   DeviceId id;

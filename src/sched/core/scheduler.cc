@@ -5,54 +5,21 @@
 #include <utility>
 
 #include "base/pointer_map.h"
+#include "sched/core/accounting.h"
+#include "sched/core/controls.h"
+#include "sched/core/long_held.h"
 #include "sched/core/queue_record.h"
+#include "sched/core/queue_stats.h"
+#include "sched/core/rivals.h"
 #include "sched/core/turns.h"
 #include "sched/core/waits.h"
+#include "sched/core/windows.h"
 
 namespace xsched::sched {
 namespace {
 
-// If a queue resumes early although a long pause was predicted, so many times more long pauses in a row are
-// required before one is predicted again, up to the second number.
-constexpr int kHarderToTrust = 4;
-constexpr int kHardestToTrust = 4096;
-// With so many commands outstanding, a launch waits for room: a stream of CUDA takes 1,020 launches.
-constexpr uint64_t kFullQueue = 1000;
-// Which hints a process's queues have is kept in one word: with more distinct hints, each process that has
-// several queues is taken to hold its own.
-constexpr size_t kMostHintsTold = 64;
-// A queue that is held for longer may be what a queue of another device waits for, in a way that we cannot
-// see.
-constexpr Duration kLongHeld = std::chrono::milliseconds(20);
-// In less time on the device, a queue that retires nothing may not even have begun to work.
-constexpr Duration kChance = std::chrono::milliseconds(2);
 // A decision this much later than asked for means that the scheduler itself did not run.
 constexpr Duration kLate = std::chrono::milliseconds(10);
-
-// Is it the one that an operator wants to hear of: at work, more urgent, or earlier?
-bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other) {
-  const bool works = queue.state == QueueState::kReady && !queue.process->off();
-  const bool other_works = other.state == QueueState::kReady && !other.process->off();
-  if (works != other_works) return works;
-  if (queue.priority != other.priority) return queue.priority > other.priority;
-  return queue.running_since < other.running_since;
-}
-
-bool Works(Charge charge) { return charge == Charge::kService || charge == Charge::kGift; }
-
-// Of a queue that may run.
-Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
-  if (!running) return Charge::kNothing;
-  if (off) return Charge::kWaiting;
-  return queue.chosen ? Charge::kService : Charge::kGift;
-}
-
-// Has the queue, which is about to be held, been able to work since it was held before?
-bool HadChance(const QueueRecord& queue, TimePoint now) {
-  if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
-  if (queue.let_run_by_window) return false;
-  return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
-}
 
 }  // namespace
 
@@ -63,11 +30,9 @@ struct Scheduler::Impl {
   Turns turns;  // outlives the devices
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
-  Claim lender;  // the most urgent queue for which everybody runs on other devices, too
-  // The leaders of the devices where a queue has been held for long, the longest first. Any queue of another
-  // device that is as urgent may wait for one that is held there.
-  Array<Claim> long_held;   // has room for all devices; likewise
-  Array<Claim> found_held;  // kept for its memory
+  Windows windows{devices};
+  LongHeld long_held{devices};
+  Controls controls{config, long_held};
   TimePoint turns_at = kNever;
   TimePoint decide_at = kNever;
 
@@ -77,35 +42,13 @@ struct Scheduler::Impl {
   void DirtyAll();
   void MeetItself(ProcessRecord& process);
 
-  static void Account(DeviceRecord& device, TimePoint now);
-  static void SetCharge(QueueRecord& queue, Charge charge, TimePoint now);
-  static Duration ServiceOf(const QueueRecord& queue);
-  static Duration ChosenServiceOf(const QueueRecord& queue);
-  void Retire(QueueRecord& queue, uint64_t retired, TimePoint now);
-  void Moved(QueueRecord& queue, TimePoint now);
-  void LearnPause(QueueRecord& queue, TimePoint now) const;
-  TimePoint IdleAt(const QueueRecord& queue) const;
+  void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
+  void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
-
-  bool HasBetterClaim(const Hints& rival, const Hints& queue) const;
-  static Claim ClaimOf(const QueueRecord& queue);
-  void TakeMoreUrgent(Claim& best, const Claim& claim) const;
 
   bool ChooseDevices(TimePoint now);
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  void LetGo(DeviceRecord& device, TimePoint now) const;
-  void FindWindow(DeviceRecord& device) const;
-  bool ChooseLender();
-  void Release(DeviceRecord& device) const;
-  bool FindLongHeld(TimePoint now);
-  TimePoint HeldElsewhere(const QueueRecord& queue) const;
-  void RefreshRivals(DeviceRecord& device) const;
   void AskPolicy(DeviceRecord& device, TimePoint now) const;
-  TimePoint Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
-  void Report(QueueRecord& queue, bool watched, ControlSink& sink) const;
-  TimePoint StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
-                      ControlSink& sink) const;
-  WaitReason ReasonOf(const QueueRecord& queue) const;
 };
 
 Scheduler::Scheduler(const SchedulerConfig& config) : impl_(new (std::nothrow) Impl) {
@@ -126,7 +69,7 @@ DeviceRecord* Scheduler::Impl::Device(DeviceId id, TimePoint now) {
   for (DeviceRecord* device : devices) {
     if (device->id == id) return device;
   }
-  if (!long_held.Reserve(devices.size() + 1) || !found_held.Reserve(devices.size() + 1)) return nullptr;
+  if (!long_held.Reserve(devices.size() + 1)) return nullptr;
   auto* device = new (std::nothrow) DeviceRecord;
   if (device == nullptr) return nullptr;
   device->id = id;
@@ -185,7 +128,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   QueueRecord* queue = impl_->queues.Remove(static_cast<uint64_t>(id));
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
-  Impl::SetCharge(*queue, Charge::kNothing, now);
+  SetCharge(*queue, Charge::kNothing, now);
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
@@ -213,16 +156,15 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr) return;
   retired = std::min(retired, submitted);
+  const TimePoint moved_at = std::min(now, queue->stopped_at);
+  if (IsService(queue->charge)) queue->stopped_at = kNever;
   if (submitted == queue->submitted && retired == queue->retired) return;
   bool retired_some = retired != queue->retired;
-  // A launch that goes through on a full queue shows that a command has finished, though none was reported.
-  if (!retired_some && submitted > queue->submitted && queue->submitted - retired >= kFullQueue)
-    impl_->Moved(*queue, now);
   queue->submitted = submitted;
-  if (retired_some) impl_->Retire(*queue, retired, now);
+  if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
 
   QueueState before = queue->state;
-  if (before != QueueState::kReady) impl_->LearnPause(*queue, now);
+  if (before != QueueState::kReady) queue->pauses.End(now, impl_->config.grace);
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) return;
     queue->state = QueueState::kReady;
@@ -241,21 +183,28 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
       queue->newly_ready = true;
     }
     queue->state = QueueState::kLingering;
-    queue->idle_since = now;
+    queue->pauses.Begin(now);
     queue->device->dirty = true;
   }
 }
 
-void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint now) {
-  queue.retired = retired;
-  if (queue.awaited) queue.device->dirty = true;
-  Moved(queue, now);
+void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || std::exchange(queue->moves, moves) == moves) return;
+  impl_->Moved(*queue, std::min(now, queue->stopped_at), now);
 }
 
-// The device has done something for the queue.
-void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint now) {
+void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
+  queue.retired = retired;
+  if (queue.awaited) queue.device->dirty = true;
+  Moved(queue, at, now);
+}
+
+// The device has done something for the queue, at that time for sure.
+void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint at, TimePoint now) {
   DeviceRecord& device = *queue.device;
-  device.silence.Break(now);
+  device.silence.Break(at, now);
   if (queue.watch.stalled()) device.dirty = true;
   queue.watch.Reset(now);
 }
@@ -270,7 +219,7 @@ void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->absent == absent) return;
-  Impl::SetCharge(*queue, Charge::kNothing, now);
+  SetCharge(*queue, Charge::kNothing, now);
   queue->absent = absent;
   queue->absent_since = now;
   if (queue->watch.stalled()) queue->watch.Reset(now);
@@ -322,54 +271,6 @@ Duration Scheduler::timeslice() const { return impl_ == nullptr ? Duration{} : i
 
 // ---- accounting ----
 
-void Scheduler::Impl::Account(DeviceRecord& device, TimePoint now) {
-  if (now <= device.accounted_at) return;
-  if (device.sharing != 0) device.service_clock += (now - device.accounted_at) / device.sharing;
-  device.accounted_at = now;
-}
-
-void Scheduler::Impl::SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
-  if (queue.charge == charge) return;
-  DeviceRecord& device = *queue.device;
-  Account(device, now);
-  const Duration service = ServiceOf(queue);
-  if (queue.charge == Charge::kGift) queue.gifts += service - queue.service;
-  queue.service = service;
-  if (queue.charge == Charge::kWaiting) queue.waiting += now - queue.waiting_mark;
-  device.sharing += Works(charge) - Works(queue.charge);
-  queue.charge = charge;
-  queue.service_mark = device.service_clock;
-  queue.waiting_mark = now;
-}
-
-// REQUIRES: its device is accounted for.
-Duration Scheduler::Impl::ServiceOf(const QueueRecord& queue) {
-  if (!Works(queue.charge)) return queue.service;
-  return queue.service + (queue.device->service_clock - queue.service_mark);
-}
-
-// As the policy counts it. REQUIRES: likewise.
-Duration Scheduler::Impl::ChosenServiceOf(const QueueRecord& queue) {
-  return (queue.charge == Charge::kGift ? queue.service : ServiceOf(queue)) - queue.gifts;
-}
-
-// The queue has work again.
-void Scheduler::Impl::LearnPause(QueueRecord& queue, TimePoint now) const {
-  if (now - queue.idle_since > config.grace) {
-    queue.long_pauses = std::min(queue.long_pauses + 1, kHardestToTrust);
-    return;
-  }
-  if (queue.long_pauses >= queue.trusted_after)
-    queue.trusted_after = std::min(queue.trusted_after * kHarderToTrust, kHardestToTrust);
-  queue.long_pauses = 0;
-}
-
-// When a lingering queue counts as idle. A program that serves requests has none of the small gaps that the
-// grace period is for, and the others would wait for nothing.
-TimePoint Scheduler::Impl::IdleAt(const QueueRecord& queue) const {
-  return queue.long_pauses < queue.trusted_after ? queue.idle_since + config.grace : queue.idle_since;
-}
-
 // If the scheduler did not run for a while, answers may lie unread: no queue was silent meanwhile.
 void Scheduler::Impl::Forgive(TimePoint now) {
   if (decide_at == kNever || now <= decide_at + kLate) return;
@@ -377,19 +278,6 @@ void Scheduler::Impl::Forgive(TimePoint now) {
     for (QueueRecord* queue : device->queues) queue->watch.Forgive(now - decide_at);
     device->silence.Forgive(now - decide_at);
   }
-}
-
-// ---- claims ----
-
-// May `rival` hold the queue, and never the reverse?
-bool Scheduler::Impl::HasBetterClaim(const Hints& rival, const Hints& queue) const {
-  return policy->CanHold(queue, rival) && !policy->CanHold(rival, queue);
-}
-
-Claim Scheduler::Impl::ClaimOf(const QueueRecord& queue) {
-  Claim claim{true, queue.hints, queue.device};
-  claim.hints.priority = queue.priority;
-  return claim;
 }
 
 // ---- decisions ----
@@ -408,18 +296,18 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     for_each_due([&](DeviceRecord& device) { impl_->Observe(device, now, sink); });
     impl_->waits.ForgetPassed();
     impl_->waits.LendPriorities();
-    for_each_due([&](DeviceRecord& device) { impl_->FindWindow(device); });
-    const bool held_elsewhere = impl_->FindLongHeld(now);
-    if (impl_->ChooseLender() || held_elsewhere) {
+    for_each_due([&](DeviceRecord& device) { Windows::Find(*impl_->policy, device); });
+    const bool held_elsewhere = impl_->long_held.Find(now);
+    if (impl_->windows.ChooseLender(*impl_->policy) || held_elsewhere) {
       for (DeviceRecord* device : impl_->devices) device->due = true;
       for_each_due([&](DeviceRecord& device) {
         if (device.observed) return;
         impl_->Observe(device, now, sink);
-        impl_->FindWindow(device);
+        Windows::Find(*impl_->policy, device);
       });
     }
     for_each_due([&](DeviceRecord& device) {
-      impl_->Release(device);
+      impl_->windows.Release(*impl_->policy, device);
       impl_->AskPolicy(device, now);
     });
     impl_->waits.LendRuns();
@@ -429,11 +317,11 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     impl_->turns_at = impl_->turns.Update(impl_->devices, now, impl_->config.timeslice);
     for_each_due([&](DeviceRecord& device) {
       device.slices.Report(device.id, device.released_for.hints.priority, now, sink);
-      device.decide_at = std::min(
-          {impl_->Apply(device, now, sink), device.policy_at, device.slices_at, device.slices.refresh_at()});
+      device.decide_at = std::min({impl_->controls.Apply(*impl_->policy, device, now, sink), device.policy_at,
+                                   device.slices_at, device.slices.refresh_at()});
       device.dirty = device.due = device.observed = false;
     });
-    if (impl_->FindLongHeld(now)) impl_->DirtyAll();
+    if (impl_->long_held.Find(now)) impl_->DirtyAll();
     impl_->ForgetEmptyDevices();
   }
   impl_->decide_at = impl_->turns_at;
@@ -462,7 +350,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
   device.observed = true;
   Account(device, now);
   for (QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering && now >= IdleAt(*queue)) {
+    if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(config.grace)) {
       queue->state = QueueState::kIdle;
       queue->running = false;
       queue->held_since = kNever;
@@ -471,148 +359,20 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->incidents += queue->watch.Age(now, config);
     queue->priority = queue->hints.priority;
   }
-  if (now >= device.silence.Until(config)) LetGo(device, now);
-  if (device.rivals_changed) RefreshRivals(device);
+  if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
+  if (device.rivals_changed) RefreshRivals(*policy, device);
   if (now >= device.slices.refresh_at())
     device.slices.Refresh(*policy, device.id, device.queues, turns, sink);
 }
 
-// ---- windows ----
-
-// No queue of the device retires anything.
-void Scheduler::Impl::LetGo(DeviceRecord& device, TimePoint now) const {
-  for (QueueRecord* queue : device.queues) {
-    if (queue->watch.counting()) queue->incidents += queue->watch.LetGo(now, config);
-  }
-  device.silence.Count(false, false, now);
-}
-
-// For whom does the watchdog let everybody run on its device?
-void Scheduler::Impl::FindWindow(DeviceRecord& device) const {
-  device.window = device.lends = Claim{};
-  for (const QueueRecord* queue : device.queues) {
-    if (!queue->watch.window_open()) continue;
-    const Claim claim = ClaimOf(*queue);
-    TakeMoreUrgent(device.window, claim);
-    if (queue->watch.lends_elsewhere()) TakeMoreUrgent(device.lends, claim);
-  }
-}
-
-void Scheduler::Impl::TakeMoreUrgent(Claim& best, const Claim& claim) const {
-  if (claim.valid && (!best.valid || HasBetterClaim(claim.hints, best.hints))) best = claim;
-}
-
-// Finds the most urgent queue that lends its urgency to other devices. False: it is the same as before.
-bool Scheduler::Impl::ChooseLender() {
-  Claim best;
-  for (const DeviceRecord* device : devices) TakeMoreUrgent(best, device->lends);
-  if (best == lender) return false;
-  lender = best;
-  return true;
-}
-
-// For whom does everybody run here: a queue of this device, or one of another that lends its urgency?
-void Scheduler::Impl::Release(DeviceRecord& device) const {
-  device.released_for = device.window;
-  if (device.window.valid || !lender.valid || lender.device == &device) return;
-  // Where only one queue has work, or one with a better claim has, nothing is gained by it.
-  int eligible = 0;
-  for (const QueueRecord* queue : device.queues) {
-    if (!queue->IsEligible()) continue;
-    if (HasBetterClaim(ClaimOf(*queue).hints, lender.hints)) return;
-    ++eligible;
-  }
-  if (eligible > 1) device.released_for = lender;
-}
-
-// False: nothing has changed.
-bool Scheduler::Impl::FindLongHeld(TimePoint now) {
-  if (devices.size() < 2) return false;
-  found_held.Clear();
-  for (const DeviceRecord* device : devices) {
-    if (device->held_since == kNever || device->held_since + kLongHeld > now || !device->leader_claim.valid)
-      continue;
-    size_t at = found_held.size();
-    while (at > 0 && found_held[at - 1].device->held_since > device->held_since) --at;
-    found_held.Insert(at, device->leader_claim);
-  }
-  if (std::equal(found_held.begin(), found_held.end(), long_held.begin(), long_held.end())) return false;
-  long_held.Clear();
-  for (const Claim& leader : found_held) {
-    [[maybe_unused]] bool pushed = long_held.Push(leader);
-  }
-  return true;
-}
-
-// Since when a queue has been held on another device that this one may wait for; kNever: none is.
-TimePoint Scheduler::Impl::HeldElsewhere(const QueueRecord& queue) const {
-  for (const Claim& leader : long_held) {
-    if (leader.device == queue.device) continue;
-    if (!HasBetterClaim(leader.hints, ClaimOf(queue).hints)) return leader.device->held_since;
-  }
-  return kNever;
-}
-
 // ---- who runs ----
-
-// Who may be held by whom depends on hints alone, and few of them differ: ask once per distinct pair.
-void Scheduler::Impl::RefreshRivals(DeviceRecord& device) const {
-  device.rivals_changed = false;
-  struct Group {
-    Hints hints;
-    size_t count;
-    bool can_hold;
-    bool can_be_held;
-  };
-  Array<Group> groups;
-  for (QueueRecord* queue : device.queues) {
-    Group* group = std::find_if(groups.begin(), groups.end(),
-                                [queue](const Group& other) { return other.hints == queue->hints; });
-    queue->hints_number = static_cast<size_t>(group - groups.begin());
-    if (group != groups.end()) {
-      ++group->count;
-    } else if (!groups.Push(Group{queue->hints, 1, false, false})) {
-      return;  // out of memory: what they were is good enough
-    }
-  }
-  // Which hints can hold which: a bit for each.
-  uint64_t held_by[kMostHintsTold] = {};
-  for (size_t i = 0; i < groups.size(); ++i) {
-    for (size_t j = 0; j < groups.size(); ++j) {
-      if (i == j && groups[i].count == 1) continue;
-      if (!policy->CanHold(groups[i].hints, groups[j].hints)) continue;
-      groups[i].can_be_held = groups[j].can_hold = true;
-      if (i < kMostHintsTold && j < kMostHintsTold) held_by[i] |= uint64_t{1} << j;
-    }
-  }
-  const bool told = groups.size() <= kMostHintsTold;
-  for (ProcessRecord* process : device.slices.processes()) process->hints_held = process->hints_twice = 0;
-  for (QueueRecord* queue : device.queues) {
-    const Group& group = groups[queue->hints_number];
-    queue->can_hold = group.can_hold;
-    queue->can_be_held = group.can_be_held;
-    if (!told) continue;
-    const uint64_t bit = uint64_t{1} << queue->hints_number;
-    queue->process->hints_twice |= queue->process->hints_held & bit;
-    queue->process->hints_held |= bit;
-  }
-  for (QueueRecord* queue : device.queues) {
-    if (!told) {
-      queue->held_by_own = queue->process->queues > 1;
-      continue;
-    }
-    const uint64_t bit = uint64_t{1} << queue->hints_number;
-    const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
-    queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
-  }
-}
 
 void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
   device.policy_at = kNever;
   bool ask = !device.slices.replace_holding();
   if (ask && device.released_for.valid) {
     ask = std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
-      return queue->IsEligible() && HasBetterClaim(ClaimOf(*queue).hints, device.released_for.hints);
+      return queue->IsEligible() && HasBetterClaim(*policy, ClaimOf(*queue).hints, device.released_for.hints);
     });
   }
   device.views.Clear();
@@ -636,145 +396,15 @@ void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
   }
 }
 
-// ---- what is told ----
-
-void Scheduler::Impl::Report(QueueRecord& queue, bool watched, ControlSink& sink) const {
-  const DeviceRecord& device = *queue.device;
-  Control control;
-  control.run = queue.run;
-  // Inherited urgency may hold a queue that the policy by itself would not.
-  control.gated = !queue.run || (queue.can_be_held && !device.slices.replace_holding());
-  control.sliced = control.gated && device.slices.cut_short() && !queue.held_by_own;
-  control.tracked = control.gated || (queue.can_hold && !device.slices.replace_holding()) || queue.awaited ||
-                    queue.wait_count != 0 || device.slices.beside_holding() || watched;
-  if (control == queue.control) return;
-  queue.holds += queue.control.run && !queue.run;
-  queue.control = control;
-  sink.SetControl(queue.id, control);
-}
-
-// Reports what has changed: holds first, so that who is let run finds the device free. Returns when to look
-// again: when a lingering queue will be idle, or the watch wants to be called.
-TimePoint Scheduler::Impl::Apply(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
-  device.held_since = kNever;
-  TimePoint next = kNever;
-  bool taken = false;
-  for (QueueRecord* queue : device.queues) {
-    if (queue->run) continue;
-    if (queue->control.run && HadChance(*queue, now)) {
-      queue->held_since = now;
-      queue->retired_when_held = queue->retired;
-    }
-    queue->let_run_by_window = true;
-    device.held_since = std::min(device.held_since, queue->held_since);
-    queue->running = false;
-    SetCharge(*queue, Charge::kWaiting, now);
-    Report(*queue, false, sink);
-    taken |= queue->state == QueueState::kReady && !queue->absent;
-    next = std::min(next, StepWatch(*queue, {}, now, sink));
-  }
-  if (devices.size() > 1 && device.held_since != kNever && device.held_since + kLongHeld > now)
-    next = std::min(next, device.held_since + kLongHeld);
-  // Perhaps no queue is held, but processes are off the device.
-  const bool silent = now >= device.silence.AskAt(config);
-  bool asked = false;
-  const QueueRecord* leader = nullptr;
-  for (QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) next = std::min(next, IdleAt(*queue));
-    if (!queue->run) continue;
-    const TimePoint held_elsewhere = HeldElsewhere(*queue);
-    TimePoint held_since = std::min(device.held_since, held_elsewhere);
-    if (held_since == kNever && silent) held_since = device.silence.since();
-    Report(*queue, held_elsewhere != kNever, sink);
-    queue->let_run_by_window &= device.released_for.valid;
-    const bool running = queue->IsEligible();
-    const bool off = running && queue->process->off();
-    if (running && !queue->running) {
-      queue->running_since = now;
-      queue->watch.Resumed(now);
-    }
-    queue->running = running;
-    SetCharge(*queue, ChargeOf(*queue, running, off), now);
-    if (running && (leader == nullptr || LeadsBefore(*queue, *leader))) leader = queue;
-    taken |= off && queue->state == QueueState::kReady;
-    const bool works = running && !off && queue->state == QueueState::kReady;
-    const Watch::Chance chance{.released = works && device.released_for.valid,
-                               .watchable = works && queue->control.tracked && held_since != kNever,
-                               .held_since = held_since};
-    next = std::min(next, StepWatch(*queue, chance, now, sink));
-    asked |= queue->watch.counting();
-  }
-  device.silence.Count(taken, asked, now);
-  if (device.silence.AskAt(config) > now) next = std::min(next, device.silence.AskAt(config));
-  next = std::min(next, device.silence.Until(config));
-  device.leader = leader == nullptr ? QueueId{} : leader->id;
-  device.leader_claim = leader == nullptr ? Claim{} : ClaimOf(*leader);
-  return next;
-}
-
-TimePoint Scheduler::Impl::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
-                                     ControlSink& sink) const {
-  bool ask = false;
-  const TimePoint next = queue.watch.Step(now, chance, config, ask);
-  if (ask) sink.Query(queue.id);
-  return next;
-}
-
-// ---- statistics ----
-
-WaitReason Scheduler::Impl::ReasonOf(const QueueRecord& queue) const {
-  if (!queue.Unfinished()) return WaitReason::kNone;
-  if (queue.absent) return WaitReason::kAbsent;
-  if (!queue.control.run) {
-    const Claim& leader = queue.device->leader_claim;
-    const bool behind = leader.valid && !HasBetterClaim(leader.hints, ClaimOf(queue).hints);
-    return behind ? WaitReason::kTurn : WaitReason::kHeld;
-  }
-  if (queue.process->off()) return WaitReason::kOffDevice;
-  return queue.watch.stalled() ? WaitReason::kStalled : WaitReason::kNone;
-}
-
 Control Scheduler::GetControl(QueueId id) const {
   const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   return queue == nullptr ? Control{} : queue->control;
 }
 
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
-  QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
+  const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   if (queue == nullptr) return std::nullopt;
-  Impl::Account(*queue->device, now);
-  QueueStats stats;
-  stats.state = queue->state;
-  stats.stalled = queue->watch.stalled();
-  stats.wait_reason = impl_->ReasonOf(*queue);
-  switch (stats.wait_reason) {
-    case WaitReason::kNone:
-      break;
-    case WaitReason::kHeld:
-      stats.waits_for = queue->device->leader;
-      [[fallthrough]];
-    case WaitReason::kTurn:
-      stats.waiting_since = queue->held_since;
-      break;
-    case WaitReason::kOffDevice:
-      stats.waiting_since = std::max(queue->process->off_since, queue->ready_since);
-      break;
-    case WaitReason::kStalled:
-      stats.waiting_since = queue->watch.stalled_since();
-      break;
-    case WaitReason::kAbsent:
-      stats.waiting_since = std::max(queue->absent_since, queue->ready_since);
-      break;
-  }
-  stats.control = queue->control;
-  stats.submitted = queue->submitted;
-  stats.retired = queue->retired;
-  stats.service = Impl::ServiceOf(*queue);
-  stats.waiting = queue->waiting;
-  if (queue->charge == Charge::kWaiting) stats.waiting += now - queue->waiting_mark;
-  stats.holds = queue->holds;
-  stats.incidents = queue->incidents;
-  return stats;
+  return StatsOf(*impl_->policy, *queue, now);
 }
 
 }  // namespace xsched::sched

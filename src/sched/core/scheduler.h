@@ -102,6 +102,9 @@ class Scheduler {
   // The queue's counters as read from its control block: may repeat itself, may be a liar's. `retired`
   // counts up to `submitted`; more is taken as equal.
   void Progress(QueueId id, uint64_t submitted, uint64_t retired, TimePoint now);
+  // The queue's count of moves, as read from its control block: when it changes, commands have retired though
+  // `retired` does not show it.
+  void Moved(QueueId id, uint32_t moves, TimePoint now);
   // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
   void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);
   // The program suspended the queue itself, or its process cannot run: it makes nobody wait.

@@ -14,8 +14,8 @@ constexpr Duration kAnswerTime = std::chrono::milliseconds(10);
 
 }  // namespace
 
-void Silence::Break(TimePoint now) {
-  if (since_ != kNever) since_ = now;
+void Silence::Break(TimePoint at, TimePoint now) {
+  if (since_ != kNever) since_ = std::max(since_, at);
   asked_ = Duration::zero();
   if (asked_since_ != kNever) asked_since_ = now;
 }

@@ -18,8 +18,8 @@ struct SchedulerConfig;
 
 class Silence {
  public:
-  // A queue of the device has made progress.
-  void Break(TimePoint now);
+  // A queue of the device has made progress, at that time for sure, perhaps later.
+  void Break(TimePoint at, TimePoint now);
   // The scheduler itself was late by so much: that time does not count.
   void Forgive(Duration late);
   // Was anything `taken` at the last decision, and is any queue that runs asked for its progress?

@@ -17,7 +17,7 @@ constexpr Duration kPatience = std::chrono::milliseconds(80);
 // waits, so that a queue is caught within one turn.
 constexpr Duration kLongestTurn = std::chrono::milliseconds(85);
 
-// A party that has used less of its turn has it again.
+// A party that has used less of its turn has it again; one that was lent a device for so long has had one.
 constexpr Duration kWorthATurn = std::chrono::milliseconds(5);
 
 ProcessRecord* MemberOn(const Party& party, const DeviceRecord& device) {
@@ -85,6 +85,7 @@ void Turns::Unlink(ProcessRecord& process) {
   *link = process.next_in_party;
   process.party = nullptr;
   process.next_in_party = nullptr;
+  party->working_since = kNever;
   if (party->members == nullptr) by_key_.Remove(FindParty(party->key));
 }
 
@@ -147,7 +148,7 @@ void Turns::Remove(Party* party) {
 // ---- turns ----
 
 TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, Duration turn) {
-  CountUse(now);
+  CountUse(devices, now);
   bool wanted = false;
   bool contended = false;
   bool urgent_at_work = false;
@@ -186,48 +187,58 @@ TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, D
     here.keeps_until = now + std::min(turn, kLongestTurn);
     device->due = true;
   }
-  MarkUse(now);
+  MarkUse(devices, now);
   return next;
 }
 
-// Counts what the parties have used of their turn since the last decision.
-void Turns::CountUse(TimePoint now) {
-  for (Party* party : playing_) {
-    const TimePoint since = std::exchange(party->working_since, kNever);
-    if (since != kNever) party->used += now - since;
+// Counts for how long the parties have had a device since the last decision that others want as well, by
+// their turn or lent.
+void Turns::CountUse(std::span<DeviceRecord* const> devices, TimePoint now) {
+  for (DeviceRecord* device : devices) {
+    const ProcessRecord* holder = device->slices.turn().holder;
+    if (holder == nullptr || holder->party == nullptr) continue;
+    const TimePoint since = std::exchange(holder->party->working_since, kNever);
+    if (since == kNever) continue;
+    holder->party->used += now - since;
+    holder->party->used_until = now;
   }
 }
 
-void Turns::MarkUse(TimePoint now) {
-  for (Party* party : playing_) {
-    for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
-      if (WantsTurn(*member) && member->device->slices.turn().holder == member) party->working_since = now;
-    }
+void Turns::MarkUse(std::span<DeviceRecord* const> devices, TimePoint now) {
+  for (DeviceRecord* device : devices) {
+    const ProcessRecord* holder = device->slices.turn().holder;
+    if (holder == nullptr || holder->party == nullptr) continue;
+    if (WantsTurn(*holder) && device->slices.turn().competing > 1) holder->party->working_since = now;
   }
 }
 
-// Those that could not use their turn are the first again.
-void Turns::KeepUnused(Duration turn) {
-  for (size_t i = playing_.size(); i-- > 0;) {
-    Party* party = playing_[i];
-    if (party->used >= std::min(turn, kWorthATurn)) continue;
-    ring_.Remove(static_cast<size_t>(std::find(ring_.begin(), ring_.end(), party) - ring_.begin()));
-    ring_.Insert(0, party);
-    party->has_turn = false;
-    playing_.Remove(i);
+// Puts those that could not use their turn before all others, and those that were lent a device for as long
+// as a turn is worth behind those that wait, in the order in which they gave it back.
+void Turns::OrderByUse(Duration worth) {
+  const auto place = [worth](const Party& party) {
+    const bool used = party.used >= worth;
+    if (party.has_turn) return std::pair(used ? 3 : 0, TimePoint{});
+    return used ? std::pair(2, party.used_until) : std::pair(1, TimePoint{});
+  };
+  for (size_t i = 1; i < ring_.size(); ++i) {
+    Party* const party = ring_[i];
+    size_t at = i;
+    for (; at > 0 && place(*ring_[at - 1]) > place(*party); --at) ring_[at] = ring_[at - 1];
+    ring_[at] = party;
   }
 }
 
 // Adds the turn that ends now. A party that comes back from a pause has no claim to what it did not use.
-void Turns::CountTimeHad() {
-  for (Party* party : playing_) party->had += std::exchange(party->used, Duration::zero());
+void Turns::CountTimeHad(Duration worth) {
   Duration least = Duration::max();
   for (Party* party : ring_) {
+    if (party->used >= worth) party->had += std::exchange(party->used, Duration::zero());
     bool competes = false;
     for (ProcessRecord* member = party->members; member != nullptr; member = member->next_in_party) {
       competes |= WantsTurn(*member);
     }
     if (!competes || !party->competed) party->had = Duration::zero();
+    if (!competes) party->used = Duration::zero();
     if (competes && party->competed) least = std::min(least, party->had);
     party->competed = competes;
   }
@@ -246,8 +257,9 @@ Duration Turns::BehindOthers() const {
 
 // Gives the turn to whoever has waited longest, and to all that fit beside.
 void Turns::Begin(TimePoint now, Duration turn) {
-  KeepUnused(turn);
-  CountTimeHad();
+  const Duration worth = std::min(turn, kWorthATurn);
+  OrderByUse(worth);
+  CountTimeHad(worth);
   latest_ = now + std::min(turn + kPatience, kLongestTurn);
   for (Party* party : playing_) party->has_turn = false;
   playing_.Clear();
@@ -290,7 +302,6 @@ void Turns::DropThoseWithoutWork() {
     }
     if (keeps) continue;
     party->has_turn = false;
-    party->had += std::exchange(party->used, Duration::zero());
     playing_.Remove(i);
   }
 }

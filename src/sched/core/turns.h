@@ -41,8 +41,9 @@ struct Party {
   PartyKey key;
   ProcessRecord* members = nullptr;  // a list: next_in_party; at most one of each device
   bool has_turn = false;
-  TimePoint working_since = kNever;  // it has the turn, and the device of a member that competes
-  Duration used{};                   // of this turn, up to working_since
+  TimePoint working_since = kNever;  // it has had a device since then that others want, by its turn or lent
+  Duration used{};                   // … and before that, since its last turn,
+  TimePoint used_until{};            // … up to then
   Duration had{};                    // the time of its turns, beyond what all that compete have had
   bool competed = false;             // when the last turn began
 };
@@ -86,10 +87,10 @@ class Turns {
   void Remove(Party* party);
   size_t FindJob(ProcessId process) const;
   void Begin(TimePoint now, Duration turn);
-  void CountUse(TimePoint now);
-  void MarkUse(TimePoint now);
-  void KeepUnused(Duration turn);
-  void CountTimeHad();
+  static void CountUse(std::span<DeviceRecord* const> devices, TimePoint now);
+  static void MarkUse(std::span<DeviceRecord* const> devices, TimePoint now);
+  void OrderByUse(Duration worth);
+  void CountTimeHad(Duration worth);
   Duration BehindOthers() const;
   void DropThoseWithoutWork();
   ProcessRecord* WithTurn(const DeviceRecord& device) const;

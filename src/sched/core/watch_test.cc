@@ -53,6 +53,7 @@ TEST_F(WatchdogTest, a_hidden_wait_goes_on_80_ms_after_it_began_every_time) {
 }
 
 TEST_F(WatchdogTest, a_full_queue_that_takes_launches_is_at_work_though_it_reports_nothing) {
+  uint32_t moves = 0;
   Add(kHigh, 10);
   Add(kLow, 0);
   Busy(kLow);
@@ -61,11 +62,27 @@ TEST_F(WatchdogTest, a_full_queue_that_takes_launches_is_at_work_though_it_repor
   for (int i = 0; i < 200; ++i) {
     Pass(milliseconds(2));
     EXPECT_FALSE(Runs(kLow));
+    scheduler_.Moved(QueueId{kHigh}, ++moves, now_);
     Progress(kHigh, ++launched, 0);
   }
   EXPECT_EQ(StatsOf(kHigh).incidents, 0u);
   // No launch goes through any more: it may wait for who is held.
   EXPECT_LT(HeldFor(kLow, milliseconds(500)), milliseconds(83));
+}
+
+TEST_F(WatchdogTest, launches_alone_are_no_progress) {
+  Add(kHigh, 10);
+  Add(kLow, 0);
+  Busy(kLow);
+  uint64_t launched = 1000;
+  Progress(kHigh, launched, 0);
+  for (int i = 0; i < 39; ++i) {
+    Pass(milliseconds(2));
+    EXPECT_FALSE(Runs(kLow));
+    scheduler_.Moved(QueueId{kHigh}, 0, now_);
+    Progress(kHigh, ++launched, 0);
+  }
+  EXPECT_LT(HeldFor(kLow, milliseconds(500)), milliseconds(5));
 }
 
 TEST_F(WatchdogTest, windows_double_and_the_claim_is_restored_for_80_ms_between_them) {

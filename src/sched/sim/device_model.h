@@ -40,7 +40,8 @@ struct QueueModel {
 
   // The program's part.
   uint64_t submitted = 0;
-  int tasks = 0;  // given so far
+  bool launching = false;  // its thread waits in a launch until the stream has room: the last of `submitted`
+  int tasks = 0;           // given so far
   TimePoint next_task = kNever;
   bool suspended = false;
 

@@ -72,6 +72,7 @@ void Write(std::ostream& out, const QueueScript& queue) {
                  std::array{"Style::kWaits", "Style::kPeriodic", "Style::kLaunchesAhead"});
   fields.Add("command", queue.command, usual.command);
   fields.Add("commands", queue.commands, usual.commands);
+  fields.Add("room", queue.room, usual.room);
   fields.Add("pause", queue.pause, usual.pause);
   fields.Add("start", queue.start, usual.start);
   fields.Add("end", queue.end, usual.end);

@@ -58,6 +58,7 @@ struct QueueScript {
   Style style = Style::kWaits;
   Duration command = milliseconds(1);
   int commands = 1;  // of a task
+  int room = 1020;   // commands that its stream takes before a launch blocks
   Duration pause{};  // kWaits: after a task; kPeriodic: from task to task
   Duration start{};
   Duration end = kAlways;

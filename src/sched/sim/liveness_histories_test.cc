@@ -424,6 +424,56 @@ TEST(LivenessHistories, a_turn_that_more_urgent_queues_take_away_goes_on_after_t
               .survivor = 1});
 }
 
+TEST(LivenessHistories, a_turn_that_is_interrupted_all_the_time_ends) {
+  QueueScript waiter = Ahead(1, 0);
+  waiter.start = milliseconds(147);
+  waiter.wait = Wait::kHidden;
+  const QueueScript urgent{
+      .process = 2, .priority = 5, .command = microseconds(500), .pause = milliseconds(1)};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), waiter, urgent},
+              .length = milliseconds(372)});
+}
+
+TEST(LivenessHistories, a_late_report_does_not_make_a_silent_device_wait_longer) {
+  QueueScript one = Ahead(0, 0);
+  QueueScript other = Ahead(1, 0);
+  one.command = microseconds(500);
+  one.wait = other.wait = Wait::kGang;
+  one.target = 1;
+  const QueueScript urgent{.process = 2,
+                           .priority = 5,
+                           .style = Style::kPeriodic,
+                           .command = milliseconds(2),
+                           .pause = milliseconds(20),
+                           .end = microseconds(200016),
+                           .wait = Wait::kHidden,
+                           .target = 1};
+  ExpectKept({.processes = {kLevel3, kLevel3, {.level = 3, .call = microseconds(100)}},
+              .queues = {one, other, urgent},
+              .length = milliseconds(312),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, a_window_that_stands_still_does_not_keep_out_a_more_urgent_one_of_another_device) {
+  QueueScript held = Ahead(0, 5);
+  QueueScript long_command = Ahead(0, 5);
+  QueueScript rival = Ahead(1, 10);
+  QueueScript third = Ahead(2, 0);
+  held.device = long_command.device = rival.device = third.device = 1;
+  long_command.long_task = 1;
+  long_command.long_command = milliseconds(3000);
+  rival.start = milliseconds(97);
+  const QueueScript waiter{.process = 0,
+                           .priority = 10,
+                           .command = milliseconds(2),
+                           .pause = milliseconds(50),
+                           .wait = Wait::kHidden};
+  ExpectKept({.processes = {kLevel1, kLevel1, kLevel1},
+              .queues = {held, waiter, long_command, rival, third},
+              .length = milliseconds(436)});
+}
+
 TEST(LivenessHistories, holds_on_a_third_device_do_not_make_a_wait_across_devices_longer) {
   QueueScript elsewhere = Ahead(0, 0);
   elsewhere.device = 2;

@@ -9,17 +9,19 @@ namespace {
 constexpr Duration kLimit = milliseconds(100);
 constexpr Duration kAllowance = milliseconds(15);
 constexpr Duration kSettles = milliseconds(5);
-constexpr Duration kFirstWindow = milliseconds(8);  // of 10, as slices take time to be set
+constexpr Duration kFirstWindow = milliseconds(10);
+constexpr Duration kRetry = milliseconds(1);  // after a control call that failed
 constexpr int kNobody = std::numeric_limits<int>::min();
 
 size_t Index(int index) { return static_cast<size_t>(index); }
 
 std::string Milliseconds(Duration duration) { return std::to_string(duration / microseconds(1)) + " us"; }
 
-// How many of the watchdog's windows give so much time.
-int Windows(Duration needed) {
+// How many of the watchdog's windows give so much time, when each loses some.
+int Windows(Duration needed, Duration lost) {
   int windows = 1;
-  for (Duration window = kFirstWindow; needed > window; window *= 2, ++windows) needed -= window;
+  for (Duration window = kFirstWindow; needed > window - lost; window *= 2, ++windows)
+    needed -= window - lost;
   return windows;
 }
 
@@ -70,15 +72,19 @@ void Promises::LendClaims() {
   bool waits = false;
   for (size_t i = 0; i < queues_.size(); ++i) {
     lent_[i] = Claim(queues_[i]);
+    lent_unseen_[i] = false;
     waits |= queues_[i].stage == Stage::kAwaits || queues_[i].stage == Stage::kSpins;
   }
   for (size_t length = 0; waits && length < queues_.size(); ++length) {
     waits = false;
     for (size_t i = 0; i < queues_.size(); ++i) {
       if (queues_[i].stage != Stage::kAwaits && queues_[i].stage != Stage::kSpins) continue;
-      int& owner = lent_[Index(queues_[i].script->target)];
-      waits |= owner < lent_[i];
-      owner = std::max(owner, lent_[i]);
+      const size_t owner = Index(queues_[i].script->target);
+      if (lent_[owner] >= lent_[i]) continue;
+      waits = true;
+      lent_[owner] = lent_[i];
+      const bool apart = queues_[owner].script->device != queues_[i].script->device;
+      lent_unseen_[owner] = lent_unseen_[i] || (apart && queues_[i].stage == Stage::kSpins);
     }
   }
 }
@@ -181,15 +187,37 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
         " at most, though nobody's claim is better");
 }
 
-// Whose work it is in the end that this one waits for.
-size_t Promises::Awaited(size_t index) const {
-  const auto waits = [](const QueueModel& queue) {
-    return queue.stage == Stage::kAwaits || queue.stage == Stage::kSpins;
-  };
-  size_t root = index;
-  for (size_t length = 0; length < queues_.size() && waits(queues_[root]); ++length)
-    root = Index(queues_[root].script->target);
-  return root;
+Promises::Awaited Promises::WhatIsAwaited(size_t index) const {
+  Awaited awaited{.root = index, .left = {}, .apart = lent_unseen_[index]};
+  uint64_t commands = 0;  // of the root, in pieces as the device takes them
+  for (size_t length = 0; length < queues_.size(); ++length) {
+    const QueueModel& queue = queues_[awaited.root];
+    if (queue.stage != Stage::kAwaits && queue.stage != Stage::kSpins) break;
+    awaited.root = Index(queue.script->target);
+    const QueueModel& target = queues_[awaited.root];
+    const bool seen = queue.stage == Stage::kAwaits;
+    const uint64_t until = seen ? queue.await_retired : queue.await_arrived;
+    const uint64_t done = seen ? target.retired : target.arrived;
+    commands = until > done ? until - done : 0;
+  }
+  const QueueModel& root = queues_[awaited.root];
+  const Duration each = std::max<Duration>(root.script->command, kTakenAsOne);
+  awaited.left = Duration(static_cast<int64_t>(root.head_left)) + each * static_cast<int64_t>(commands);
+  awaited.apart |= root.script->device != queues_[index].script->device;
+  return awaited;
+}
+
+// What a window loses before the processes of a device have the slices that go with it. Calls that fail do so
+// once in a history.
+Promises::Settling Promises::SettlingOf(int device) const {
+  Settling settling;
+  for (const QueueModel& queue : queues_) {
+    const ProcessScript& script = *processes_[Index(queue.script->process)].script;
+    if (queue.script->device != device || !queue.HasHead() || script.level < 3) continue;
+    settling.each = std::max<Duration>(settling.each, script.reaction + script.call);
+    settling.once = std::max<Duration>(settling.once, script.faults * (script.call + kRetry));
+  }
+  return settling;
 }
 
 void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
@@ -197,11 +225,11 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   if (queue.stage != Stage::kSpins) return;
   HiddenWait& wait = waits_[index];
   if (wait.command != queue.arrived) wait = {.command = queue.arrived};
-  const size_t root = Awaited(index);
+  const auto [root, left, apart] = WhatIsAwaited(index);
+  wait.apart |= apart;
   const QueueModel& awaited = queues_[root];
   if (!IsPresent(queue) || !runnable_[root]) wait.held_up = {};
   if (awaited.rate > 0) wait.needed += elapsed;
-  const bool apart = queue.script->device != awaited.script->device;
   if (apart && awaited.rate > 0) wait.held_up = {};
   if (!runnable_[root] || awaited.rate > 0 || !IsPresent(queue)) return;
   // A queue that is held or off waits for its own turn as well.
@@ -209,16 +237,14 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   if (queue.hold || !devices_.MayUse(process, queue.script->device)) return;
   const Standing& there = standing_[awaited.script->device];
   if (policy_ == kPolicyUtilizationPartition ? there.best_at_work > 0 || Claim(awaited) > 0
-                                             : there.best_waiting > lent_[index]) {
-    if (wait.needed > wait.cut_at) wait.held_up = {};
-    wait.cut_at = wait.needed;
+                                             : there.best_waiting > lent_[index])
     return;
-  }
   wait.held_up += elapsed;
-  const Duration next = std::max<Duration>(awaited.script->command, kTakenAsOne);
-  const Duration left = Duration(static_cast<int64_t>(awaited.head_left)) + next;
-  const Duration needed = wait.needed + left * standing_[awaited.script->device].present;
-  const Duration limit = kLimit * (Windows(needed) + (apart ? 2 : 0)) + kAllowance;
+  wait.turn |=
+      wait.apart && !devices_.MayUse(processes_[Index(awaited.script->process)], awaited.script->device);
+  const Settling settling = SettlingOf(awaited.script->device);
+  const Duration needed = wait.needed + left * there.present + settling.once;
+  const Duration limit = kLimit * (Windows(needed, settling.each) + wait.apart + wait.turn) + kAllowance;
   if (wait.held_up <= limit) return;
   Break("promise 4: queue " + std::to_string(index) + " waits for queue " + std::to_string(root) +
         ", which is kept from working for " + Milliseconds(wait.held_up) + ", of " + Milliseconds(limit) +

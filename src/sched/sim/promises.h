@@ -78,7 +78,8 @@ class Promises {
     uint64_t command = 0;  // that waits
     Duration held_up{};
     Duration needed{};
-    Duration cut_at{};  // `needed`, when a better claim came last
+    bool apart = false;  // the scheduler had to guess that a queue of another device is needed,
+    bool turn = false;   // … and that one's process was off its device
   };
   struct Standing {
     bool works = false;
@@ -101,7 +102,18 @@ class Promises {
   void TheNextOneRuns(size_t index, Duration elapsed);
   void HiddenWaitsEnd(size_t index, Duration elapsed);
   int Equals(size_t index) const;
-  size_t Awaited(size_t index) const;
+  // What a queue waits for.
+  struct Awaited {
+    size_t root;    // the queue whose work it is in the end,
+    Duration left;  // … what that one still has to do, if nothing else ran there,
+    bool apart;     // … and the scheduler would have to guess that a queue of another device needs it
+  };
+  Awaited WhatIsAwaited(size_t index) const;
+  struct Settling {
+    Duration each{};  // window loses so much,
+    Duration once{};  // … and one of them so much more
+  };
+  Settling SettlingOf(int device) const;
   void Break(const std::string& what);
 
   const DeviceModel& devices_;
@@ -111,6 +123,8 @@ class Promises {
   Duration timeslice_{};
   TimePoint until_{};
   int lent_[kMaxQueues] = {};
+  bool lent_unseen_[kMaxQueues] =
+      {};  // … by a queue of another device that waits as the scheduler does not know
   bool runnable_[kMaxQueues] = {};
   Entitlement entitled_[kMaxQueues] = {};
   HiddenWait waits_[kMaxQueues] = {};

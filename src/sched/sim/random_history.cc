@@ -168,6 +168,7 @@ History Generate(uint64_t seed, int size) {
   for (int i = 0; i < events; ++i) history.events.push_back(RandomEvent(dice, history, classes));
   history.survivor = dice.Below(processes);
   history.survivor_works = dice.Percent(20);
+  for (QueueScript& queue : history.queues) queue.room = dice.Between(700, 1020);
   return history;
 }
 
@@ -261,6 +262,7 @@ std::vector<History> Smaller(const History& history) {
     if (queue.end != kAlways)
       set(i, kQueues, &QueueScript::end, Duration(queue.end / milliseconds(1) * milliseconds(1)));
     set(i, kQueues, &QueueScript::commands, 1);
+    set(i, kQueues, &QueueScript::room, QueueScript{}.room);
     set(i, kQueues, &QueueScript::command, Duration(milliseconds(2)));
     set(i, kQueues, &QueueScript::utilization, 100);
     set(i, kQueues, &QueueScript::priority, 0);

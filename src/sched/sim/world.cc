@@ -2,18 +2,19 @@
 
 #include <algorithm>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 #include "sched/core/policy.h"
 #include "sched/core/scheduler.h"
 #include "sched/sim/client_model.h"
 #include "sched/sim/promises.h"
+#include "sched/sim/report_model.h"
 
 namespace xsched::sched::sim {
 namespace {
 
 constexpr TimePoint kStart{milliseconds(1)};
-constexpr uint64_t kLaunchQueue = 1020;  // commands that a stream takes before it blocks its thread
 constexpr Duration kLaunchTime = microseconds(20);
 constexpr Duration kGivenBackWithin = milliseconds(1200);
 constexpr uint64_t kMostEvents = 1'000'000;
@@ -42,7 +43,10 @@ class World final : public ControlSink {
   struct Contact {
     bool known = false;
     bool tracked = false;
+    bool asked = false;  // since the last report
+    TimePoint made_at{};
     TimePoint report_at = kNever;
+    ReportModel reports;
     uint64_t told_await = 0;
     bool suspended = false;
   };
@@ -66,6 +70,7 @@ class World final : public ControlSink {
 
   // Programs.
   void Launch(int index);
+  static void FillStream(QueueModel& queue);
   void BeginHead(int index);
   void Finish(int index);
   void Retire(int index);
@@ -141,6 +146,9 @@ World::World(const History& history, std::ostream* trace)
 
 Outcome World::Run() {
   RunUntil(kStart + history_.length);
+  for (int i = 0; i < static_cast<int>(queues_.size()); ++i) {
+    if (const auto stats = scheduler_.Stats(Id(i), now_)) outcome_.incidents += stats->incidents;
+  }
   if (promises_.kept()) {
     EndAllButOne();
     ending_ = true;
@@ -225,12 +233,17 @@ void World::SetControl(QueueId id, const Control& control) {
   if (queue.hold == control.run) Trace("queue ", index, control.run ? " may run" : " is held");
   moved_ |= queue.hold == control.run;
   queue.hold = !control.run;
-  if (control.tracked && !contact.tracked) ReportSoon(index);
+  if (control.tracked && !contact.tracked) {
+    // The commands of a queue that has just been made come later, and report.
+    contact.reports.Track(queue, now_ > contact.made_at ? queue.submitted : 0);
+    ReportSoon(index);
+  }
   contact.tracked = control.tracked;
 }
 
 void World::Query(QueueId id) {
   Trace("queue ", IndexOf(id), " is asked");
+  contacts_[Index(IndexOf(id))].asked = true;
   ReportSoon(IndexOf(id));
 }
 
@@ -257,6 +270,7 @@ void World::Launch(int index) {
   }
   if (!queue.exists) {
     queue.exists = contact.known = true;
+    contact.made_at = now_;
     scheduler_.AddQueue(Id(index), ProcessId{static_cast<uint64_t>(script.process) + 1},
                         DeviceId{static_cast<uint64_t>(script.device) + 1}, queue.hints, now_,
                         ProcessOf(queue).script->level == 3);
@@ -266,15 +280,21 @@ void World::Launch(int index) {
   const uint64_t before = queue.submitted;
   const auto commands = static_cast<uint64_t>(script.commands);
   if (script.style == Style::kLaunchesAhead) {
-    queue.submitted = queue.retired + kLaunchQueue;
+    FillStream(queue);
     queue.next_task = kStart + script.end;
-  } else if (queue.submitted - queue.retired + commands <= kLaunchQueue) {
+  } else if (queue.submitted - queue.retired + commands <= static_cast<uint64_t>(script.room)) {
     queue.submitted += commands;
   }
   if (script.style == Style::kPeriodic) queue.next_task = now_ + script.pause;
   if (before != queue.retired || queue.submitted == before) return;
   BeginHead(index);
   if (contact.tracked) ReportSoon(index);
+}
+
+// Its thread launches until a launch has to wait.
+void World::FillStream(QueueModel& queue) {
+  queue.submitted = queue.retired + static_cast<uint64_t>(queue.script->room) + 1;
+  queue.launching = true;
 }
 
 void World::BeginHead(int index) {
@@ -330,8 +350,7 @@ void World::Retire(int index) {
   moved_ = true;
   queue.retired += static_cast<uint64_t>(queue.head_commands);
   queue.stage = Stage::kNone;
-  if (script.style == Style::kLaunchesAhead && !ProcessOf(queue).stopped && queue.next_task != kNever)
-    queue.submitted = queue.retired + kLaunchQueue;
+  if (queue.launching && !ProcessOf(queue).stopped) FillStream(queue);
   if (queue.submitted > queue.retired) {
     BeginHead(index);
     return;
@@ -379,8 +398,12 @@ void World::ReportSoon(int index) {
 
 void World::TellProgress(int index) {
   const QueueModel& queue = queues_[Index(index)];
-  Trace("queue ", index, " has retired ", queue.retired, " of ", queue.submitted);
-  scheduler_.Progress(Id(index), queue.submitted, queue.retired, now_);
+  ReportModel& reports = contacts_[Index(index)].reports;
+  const uint64_t retired = reports.Retired(queue);
+  Trace("queue ", index, " reports ", retired, ", has retired ", queue.retired, " of ", queue.submitted,
+        ", moves ", reports.moves());
+  scheduler_.Progress(Id(index), queue.submitted, retired, now_);
+  scheduler_.Moved(Id(index), reports.moves(), now_);
   told_ = true;
 }
 
@@ -389,6 +412,7 @@ void World::Report(int index) {
   Contact& contact = contacts_[Index(index)];
   contact.report_at = kNever;
   if (!queue.exists || ProcessOf(queue).stopped) return;
+  if (std::exchange(contact.asked, false)) contact.reports.Ask(queue);
   TellProgress(index);
   if (queue.await_retired == contact.told_await) return;
   contact.told_await = queue.await_retired;
@@ -541,6 +565,7 @@ void World::EndAllButOne() {
     Do(Later{now_, Later::Kind::kResume, i});
     if (history_.survivor_works) continue;
     queue.submitted = queue.retired + (queue.HasHead() ? static_cast<uint64_t>(queue.head_commands) : 0);
+    queue.launching = false;
   }
 }
 

@@ -14,6 +14,7 @@ struct Outcome {
   std::string broken;    // the first promise that was not kept, and how; empty: all were
   uint64_t retired = 0;  // commands
   uint64_t events = 0;
+  uint64_t incidents = 0;  // how often a queue was taken for stalled, of those that are there at the end
 };
 
 // `trace`: writes what the scheduler decides, and what the programs do.

@@ -1,5 +1,5 @@
-// Around calls that put commands on streams, or wait for them. Nothing here changes what the program sees: its
-// call's arguments, result and side effects are the driver's. `Platform`: platform.h of each shim.
+// Around calls that put commands on streams, or wait for them. Nothing here changes what the program sees:
+// its call's arguments, result and side effects are the driver's. `Platform`: platform.h of each shim.
 //
 // No call of the driver's is made after the program's own: it could be taken for the program's last error.
 #pragma once

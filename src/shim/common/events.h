@@ -1,7 +1,7 @@
 // The program's events: which stream each was recorded on last, and behind which command. So a wait of one
 // stream for another is known to the scheduler, and a wait of the program tells how far a stream is.
 //
-// Events are met when they are made, by their handles; of others (another process's) nothing is known.
+// Events are registered when they are made, by their handles; of others (another process's) nothing is known.
 #pragma once
 
 #include <atomic>

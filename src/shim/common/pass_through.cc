@@ -15,7 +15,7 @@
 #include "shim/common/fork.h"
 #include "shim/common/libraries.h"
 #include "shim/common/pass_rules.h"
-#include "shim/common/told.h"
+#include "shim/common/verbose_log.h"
 
 namespace xsched::shim {
 
@@ -78,8 +78,8 @@ bool Decide(const void* caller, int function) {
   const link_map* library = LibraryAt(caller);
   const char* path = library == nullptr ? "" : library->l_name;
   const PassRules::Reason reason = rules->Decide(path, FunctionName(function));
-  if (reason == PassRules::Reason::kLibrary && FirstTold(Told::kPassThrough, library))
-    Tell("[XSched] Passthrough: %s\n", NameForPeople(library));
+  if (reason == PassRules::Reason::kLibrary && IsFirst(Logged::kPassThrough, library))
+    Log("[XSched] Passthrough: %s\n", NameForPeople(library));
   return reason != PassRules::Reason::kScheduled;
 }
 

@@ -82,7 +82,7 @@ class PrimaryContextRetention {
 };
 
 // Around cuDevicePrimaryCtxRelease. If the context lives on, because somebody was not seen retaining it, its
-// streams are met anew.
+// streams are registered anew.
 class PrimaryContextRelease {
  public:
   PrimaryContextRelease(const Call& call, CUdevice device);

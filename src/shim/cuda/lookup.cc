@@ -9,6 +9,7 @@
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
+#include "shim/common/sorted_names.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -17,28 +18,9 @@ constinit std::atomic<uint64_t> unknown_functions{0};
 
 namespace {
 
-// The first of `count` items that is not before `name`, by name_of(item).
-template <typename Item, typename NameOf>
-int LowerBound(const Item* items, int count, const char* name, NameOf&& name_of) {
-  int low = 0;
-  for (int high = count; low < high;) {
-    int middle = (low + high) / 2;
-    if (strcmp(name_of(items[middle]), name) < 0) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  return low;
-}
-
-const char* Itself(const char* name) { return name; }
 const char* SymbolOf(const Version& version) { return version.symbol; }
 
-bool IsKnownToPass(const char* symbol) {
-  int i = LowerBound(kUntouched, kUntouchedCount, symbol, Itself);
-  return i < kUntouchedCount && strcmp(kUntouched[i], symbol) == 0;
-}
+bool IsKnownToPass(const char* symbol) { return shim::IndexOf(symbol, kUntouched, kUntouchedCount) >= 0; }
 
 void CountUnknown(const char* symbol, int version) {
   unknown_functions.fetch_add(1, std::memory_order_relaxed);
@@ -69,13 +51,13 @@ bool IsSame(const KnownVersion& known, const char* symbol, cuuint64_t flags, con
 }  // namespace
 
 int WrappedFunction(const char* name) {
-  int i = LowerBound(kFunctionNames, kFunctionCount, name, Itself);
-  return i < kFunctionCount && strcmp(kFunctionNames[i], name) == 0 && kWrappers[i] != nullptr ? i : -1;
+  const int i = shim::IndexOf(name, kFunctionNames, kFunctionCount);
+  return i >= 0 && kWrappers[i] != nullptr ? i : -1;
 }
 
 KnownVersion FindVersion(const char* symbol, int version, bool per_thread) {
   KnownVersion newest;
-  for (int i = LowerBound(kVersions, kVersionCount, symbol, SymbolOf); i < kVersionCount; ++i) {
+  for (int i = shim::LowerBound(kVersions, kVersionCount, symbol, SymbolOf); i < kVersionCount; ++i) {
     const Version& known = kVersions[i];
     if (strcmp(known.symbol, symbol) != 0) break;
     // Those with a per-thread default stream come last. Without one there is one function for both.

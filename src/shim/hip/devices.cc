@@ -3,15 +3,18 @@
 namespace xsched::hip {
 namespace {
 
-uint64_t HomeOf(const Copy& copy, int device) { return NullStreamKey(copy.runtime().index(), device); }
+uint64_t HomeOf(const Instance& instance, int device) {
+  return NullStreamKey(instance.runtime().index(), device);
+}
 
 }  // namespace
 
-DeviceWait::DeviceWait(const Call& call) : streams_(HomeOf(call.copy(), CurrentDevice(call.copy()))) {}
+DeviceWait::DeviceWait(const Call& call)
+    : streams_(HomeOf(call.instance(), CurrentDevice(call.instance()))) {}
 
 DeviceReset::DeviceReset(const Call& call, int device) {
-  if (device == kCurrentDevice) device = CurrentDevice(call.copy());
-  shim::ForgetStreamsOf(HomeOf(call.copy(), device));
+  if (device == kCurrentDevice) device = CurrentDevice(call.instance());
+  shim::ForgetStreamsOf(HomeOf(call.instance(), device));
 }
 
 }  // namespace xsched::hip

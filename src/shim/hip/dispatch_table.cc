@@ -1,6 +1,6 @@
 // The HIP runtime's own interception (ROCm 6.2 and later, where it was built with it): before its first
-// function runs, each copy offers its dispatch table to a library that exports these two functions. We put
-// our wrappers there; so every call is caught, however its caller is linked.
+// function runs, each instance offers its dispatch table to a library that exports these two functions. We
+// put our wrappers there; so every call is caught, however its caller is linked.
 //
 //   program -> the runtime's exported function -> its table: our wrapper -> a profiler's -> the runtime's own
 //
@@ -10,7 +10,7 @@
 
 #include "hip/wrappers.h"
 #include "shim/common/dl_hooks.h"
-#include "shim/hip/copies.h"
+#include "shim/hip/instances.h"
 
 namespace xsched::hip {
 namespace {
@@ -65,27 +65,27 @@ Offered* Keep(const DispatchTable& table) {
   return nullptr;
 }
 
-// The copy that offers the table. Null: it is to stay as it is.
-Copy* Meet(const DispatchTable& table) {
+// The instance that offers the table. Null: it is to stay as it is.
+Instance* Register(const DispatchTable& table) {
   const Offered* own = Keep(table);
   const void* any = own == nullptr ? nullptr : FirstFunction(*own);
   Runtime* runtime = any == nullptr ? nullptr : RegisterDispatchTable(any, FunctionOf, own);
-  const int index = runtime == nullptr ? kMaxCopies : runtime->index();
-  if (index >= kMaxCopies) return nullptr;
-  copies[index].Meet(*runtime);
-  return &copies[index];
+  const int index = runtime == nullptr ? kMaxInstances : runtime->index();
+  if (index >= kMaxInstances) return nullptr;
+  instances[index].Register(*runtime);
+  return &instances[index];
 }
 
 // Its wrappers go on to what is in the table by now.
-void PutWrappers(Copy& copy, DispatchTable& table) {
+void PutWrappers(Instance& instance, DispatchTable& table) {
   for (int i = 0; i < table.count(); ++i) {
     if (kTable[i].function >= 0)
-      reinterpret_cast<void**>(&copy.table_functions)[kTable[i].function] = table.functions[i];
+      reinterpret_cast<void**>(&instance.table_functions)[kTable[i].function] = table.functions[i];
   }
-  copy.by_pointer.store(&copy.table_functions, std::memory_order_release);
+  instance.by_pointer.store(&instance.table_functions, std::memory_order_release);
   for (int i = 0; i < table.count(); ++i) {
     if (kTable[i].function >= 0 && table.functions[i] != nullptr)
-      table.functions[i] = kWrappers[kTable[i].function].by_pointer[&copy - copies];
+      table.functions[i] = kWrappers[kTable[i].function].by_pointer[&instance - instances];
   }
 }
 
@@ -109,16 +109,16 @@ extern "C" {
 XSCHED_EXPORT void* rocprofiler_configure(uint32_t, const char*, uint32_t, void*) { return nullptr; }
 
 // Called for each table of each library of ROCm's; "hip" is the one with the functions that programs call.
-// The profiler is told before us, and so is called behind us: it sees what is launched, when it is.
+// The profiler gets it before us, and so is called behind us: it sees what is launched, when it is.
 XSCHED_EXPORT int rocprofiler_set_api_table(const char* name, uint64_t version, uint64_t instance,
                                             void** api_tables, uint64_t count) {
   using namespace xsched::hip;
   const bool is_hip = name != nullptr && strcmp(name, "hip") == 0 && api_tables != nullptr && count != 0;
   auto* table = is_hip ? static_cast<DispatchTable*>(api_tables[0]) : nullptr;
-  Copy* copy = table == nullptr ? nullptr : Meet(*table);
+  Instance* offering = table == nullptr ? nullptr : Register(*table);
   SetTable* next = ProfilersSetTable();
   const int result = next == nullptr ? 0 : next(name, version, instance, api_tables, count);
-  if (copy != nullptr) PutWrappers(*copy, *table);
+  if (offering != nullptr) PutWrappers(*offering, *table);
   return result;
 }
 

@@ -1,6 +1,6 @@
-// The HIP dispatch table: offered to this program's copy of the shim, which is found because it is linked, as
-// if it were preloaded.
-#include "shim/hip/testing/copy_of_runtime.h"
+// The HIP dispatch table: offered to this program's instance of the shim, which is found because it is
+// linked, as if it were preloaded.
+#include "shim/hip/testing/runtime_instance.h"
 
 extern "C" hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
                                           xsched::hip::hipStreamBatchMemOpParams* operations, unsigned flags);
@@ -30,27 +30,27 @@ namespace {
 using Set = hipError_t(void*, int, size_t, hipStream_t);
 
 TEST(HipDispatchTable, a_call_that_no_interposition_sees_is_scheduled) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  auto* set = copy.Exported<Set>("hipMemsetAsync");
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  auto* set = instance.Exported<Set>("hipMemsetAsync");
   EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
   EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Launched(nullptr), 2u);
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
+  EXPECT_EQ(instance.Launched(nullptr), 2u);
+  EXPECT_EQ(Commands(instance.NullKey()), 2u);
 }
 
 TEST(HipDispatchTable, a_call_that_interposition_sees_as_well_counts_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_EQ(copy.Library("LibraryLaunch", stream), hipSuccess);
-  EXPECT_EQ(copy.Launched(stream), 2u);
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  hipStream_t stream = instance.NewStream();
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(instance.Library("LibraryLaunch", stream), hipSuccess);
+  EXPECT_EQ(instance.Launched(stream), 2u);
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
-TEST(HipDispatchTable, each_instance_goes_to_its_copy) {
-  CopyOfRuntime a, b;
+TEST(HipDispatchTable, each_instance_goes_to_its_instance) {
+  RuntimeInstance a, b;
   a.OfferTable(TableLength(), 0);
   b.OfferTable(TableLength(), 1);
   EXPECT_EQ(b.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
@@ -63,53 +63,53 @@ TEST(HipDispatchTable, each_instance_goes_to_its_copy) {
 }
 
 TEST(HipDispatchTable, a_shorter_one_has_wrappers_as_far_as_it_goes) {
-  CopyOfRuntime copy;
+  RuntimeInstance instance;
   // As it was before ROCm 6.4 had hipStreamBatchMemOp.
   const int length = NumberInTable("hipStreamBatchMemOp");
   ASSERT_GT(length, 400);
-  copy.OfferTable(length, 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
+  instance.OfferTable(length, 0);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
   EXPECT_EQ(hipStreamBatchMemOp(nullptr, 0, nullptr, 0), hipSuccess) << "not in the table, but exported";
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
+  EXPECT_EQ(Commands(instance.NullKey()), 2u);
 }
 
 TEST(HipDispatchTable, what_a_shorter_one_does_not_have_is_wrapped_where_it_is_looked_up) {
-  CopyOfRuntime copy;
-  copy.OfferTable(NumberInTable("hipStreamBatchMemOp"), 0);
-  copy.NewStream();
-  EXPECT_EQ(copy.Call(hipStreamBatchMemOp, "hipStreamBatchMemOp", nullptr, 0, nullptr, 0), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
-  EXPECT_EQ(copy.CallsOf("hipStreamBatchMemOp"), 1);
+  RuntimeInstance instance;
+  instance.OfferTable(NumberInTable("hipStreamBatchMemOp"), 0);
+  instance.NewStream();
+  EXPECT_EQ(instance.Call(hipStreamBatchMemOp, "hipStreamBatchMemOp", nullptr, 0, nullptr, 0), hipSuccess);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
+  EXPECT_EQ(instance.CallsOf("hipStreamBatchMemOp"), 1);
 }
 
 TEST(HipDispatchTable, what_a_longer_one_has_more_stays_as_it_is) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength() + 20, 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength() + 20, 0);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
   for (int i = TableLength(); i < TableLength() + 20; ++i)
-    EXPECT_EQ(copy.TableEntry(i), copy.Fake<void>("FakeOfferTable"));
+    EXPECT_EQ(instance.TableEntry(i), instance.Fake<void>("FakeOfferTable"));
 }
 
 TEST(HipDispatchTable, entries_that_are_not_wrapped_stay_as_they_are) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  copy.NewStream();
-  EXPECT_EQ(copy.TableEntry(NumberInTable("hipGetDevice")), copy.Exported<void>("hipGetDevice"));
-  EXPECT_NE(copy.TableEntry(NumberInTable("hipLaunchKernel")), nullptr);
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  instance.NewStream();
+  EXPECT_EQ(instance.TableEntry(NumberInTable("hipGetDevice")), instance.Exported<void>("hipGetDevice"));
+  EXPECT_NE(instance.TableEntry(NumberInTable("hipLaunchKernel")), nullptr);
 }
 
 TEST(HipDispatchTable, the_compilers_table_stays_as_it_is) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  copy.NewStream();
-  EXPECT_TRUE(copy.Fake<decltype(FakeCompilerTableIsWhole)>("FakeCompilerTableIsWhole")());
-  EXPECT_EQ(copy.Fake<decltype(FakeOfferResult)>("FakeOfferResult")(), 0);
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  instance.NewStream();
+  EXPECT_TRUE(instance.Fake<decltype(FakeCompilerTableIsWhole)>("FakeCompilerTableIsWhole")());
+  EXPECT_EQ(instance.Fake<decltype(FakeOfferResult)>("FakeOfferResult")(), 0);
 }
 
-TEST(HipDispatchTable, a_stream_is_used_in_the_copy_that_made_it) {
-  CopyOfRuntime a, b;
+TEST(HipDispatchTable, a_stream_is_used_in_the_instance_that_made_it) {
+  RuntimeInstance a, b;
   a.OfferTable(TableLength(), 0);
   b.OfferTable(TableLength(), 1);
   hipStream_t stream = nullptr;
@@ -120,27 +120,27 @@ TEST(HipDispatchTable, a_stream_is_used_in_the_copy_that_made_it) {
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
 
-TEST(HipDispatchTable, of_more_copies_than_there_are_wrappers_for_the_table_stays_as_it_is) {
-  CopyOfRuntime copies[9];
+TEST(HipDispatchTable, of_more_instances_than_there_are_wrappers_for_the_table_stays_as_it_is) {
+  RuntimeInstance instances[9];
   for (int i = 0; i < 9; ++i) {
-    copies[i].OfferTable(TableLength(), i);
-    EXPECT_EQ(copies[i].Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-    EXPECT_EQ(copies[i].Launched(nullptr), 1u);
-    EXPECT_EQ(Commands(copies[i].NullKey()), i < 8 ? 1u : 0u);
+    instances[i].OfferTable(TableLength(), i);
+    EXPECT_EQ(instances[i].Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+    EXPECT_EQ(instances[i].Launched(nullptr), 1u);
+    EXPECT_EQ(Commands(instances[i].NullKey()), i < 8 ? 1u : 0u);
   }
-  EXPECT_EQ(copies[8].Library("LibrarySet", hipStream_t{}), hipSuccess);
-  EXPECT_EQ(Commands(copies[8].NullKey()), 1u) << "by linking";
+  EXPECT_EQ(instances[8].Library("LibrarySet", hipStream_t{}), hipSuccess);
+  EXPECT_EQ(Commands(instances[8].NullKey()), 1u) << "by linking";
 }
 
 TEST(HipDispatchTable, a_table_that_is_offered_again_is_wrapped_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  copy.NewStream();
-  void* wrapper = copy.TableEntry(NumberInTable("hipMemsetAsync"));
-  copy.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
-  EXPECT_EQ(copy.TableEntry(NumberInTable("hipMemsetAsync")), wrapper);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Launched(nullptr), 1u);
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  instance.NewStream();
+  void* wrapper = instance.TableEntry(NumberInTable("hipMemsetAsync"));
+  instance.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
+  EXPECT_EQ(instance.TableEntry(NumberInTable("hipMemsetAsync")), wrapper);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(instance.Launched(nullptr), 1u);
 }
 
 // ---- with a profiler that is loaded as well ----
@@ -161,33 +161,33 @@ class HipProfiled : public testing::Test {
 };
 
 TEST_F(HipProfiled, both_see_each_call_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  hipStream_t stream = copy.NewStream();
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  hipStream_t stream = instance.NewStream();
   EXPECT_EQ(Profiler("ProfilerTables"), 2) << "the compiler's and the runtime's";
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, stream), hipSuccess);
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, stream), hipSuccess);
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
   EXPECT_EQ(Profiler("ProfilerCalls"), 2);
-  EXPECT_EQ(copy.Launched(stream), 2u);
+  EXPECT_EQ(instance.Launched(stream), 2u);
 }
 
-TEST_F(HipProfiled, the_copy_is_known_by_its_own_functions) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+TEST_F(HipProfiled, the_instance_is_known_by_its_own_functions) {
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
   EXPECT_EQ(RuntimeCount(), 1);
-  EXPECT_EQ(copy.runtime()->path(), copy.path());
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
+  EXPECT_EQ(instance.runtime()->path(), instance.path());
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
 }
 
 TEST_F(HipProfiled, a_call_that_is_held_has_not_begun_for_the_profiler) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_NE(copy.TableEntry(NumberInTable("hipMemsetAsync")), nullptr);
-  const void* outermost = copy.TableEntry(NumberInTable("hipMemsetAsync"));
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  hipStream_t stream = instance.NewStream();
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_NE(instance.TableEntry(NumberInTable("hipMemsetAsync")), nullptr);
+  const void* outermost = instance.TableEntry(NumberInTable("hipMemsetAsync"));
   Dl_info info;
   ASSERT_NE(dladdr(outermost, &info), 0);
   EXPECT_NE(std::string(info.dli_fname).find("libshimhip"), std::string::npos) << "ours is called first";
@@ -195,53 +195,53 @@ TEST_F(HipProfiled, a_call_that_is_held_has_not_begun_for_the_profiler) {
 
 TEST_F(HipProfiled, its_answer_is_the_runtimes) {
   Profiler("ProfilerAnswers", 7);
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Fake<decltype(FakeOfferResult)>("FakeOfferResult")(), 7);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u) << "scheduled all the same";
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(instance.Fake<decltype(FakeOfferResult)>("FakeOfferResult")(), 7);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u) << "scheduled all the same";
 }
 
 // Attached later: it gets all tables once more, and its wrapper comes over ours.
 TEST(HipDispatchTable, a_profiler_that_comes_later_is_no_endless_circle) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  hipStream_t stream = copy.NewStream();
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  hipStream_t stream = instance.NewStream();
   void* profiler = dlopen(XSCHED_TEST_PROFILER, RTLD_NOW | RTLD_GLOBAL);
-  copy.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
-  copy.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
-  EXPECT_EQ(copy.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, stream), hipSuccess);
-  EXPECT_EQ(copy.Launched(stream), 1u);
+  instance.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
+  instance.Fake<decltype(FakeOfferAgain)>("FakeOfferAgain")();
+  EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, stream), hipSuccess);
+  EXPECT_EQ(instance.Launched(stream), 1u);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
   EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(profiler, "ProfilerCalls"))(), 1);
 }
 
 TEST(HipDispatchTable, a_table_that_is_too_short_for_anything_is_left_alone) {
-  CopyOfRuntime copy;
-  copy.OfferTable(1, 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+  RuntimeInstance instance;
+  instance.OfferTable(1, 0);
+  hipStream_t stream = instance.NewStream();
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u) << "by linking";
 }
 
 TEST(HipDispatchTable, functions_that_are_looked_up_need_no_wrapper_then) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  copy.NewStream();
-  auto* set = reinterpret_cast<Set*>(dlsym(copy.handle(), "hipMemsetAsync"));
-  EXPECT_EQ(set, copy.Exported<Set>("hipMemsetAsync"));
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  instance.NewStream();
+  auto* set = reinterpret_cast<Set*>(dlsym(instance.handle(), "hipMemsetAsync"));
+  EXPECT_EQ(set, instance.Exported<Set>("hipMemsetAsync"));
   EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(Commands(copy.NullKey()), 1u);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
 }
 
 TEST(HipDispatchTable, a_function_looked_up_before_the_table_was_offered_counts_once) {
-  CopyOfRuntime copy;
-  copy.OfferTable(TableLength(), 0);
-  auto* set = reinterpret_cast<Set*>(dlsym(copy.handle(), "hipMemsetAsync"));
+  RuntimeInstance instance;
+  instance.OfferTable(TableLength(), 0);
+  auto* set = reinterpret_cast<Set*>(dlsym(instance.handle(), "hipMemsetAsync"));
   EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
   EXPECT_EQ(set(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.Launched(nullptr), 2u);
-  EXPECT_EQ(Commands(copy.NullKey()), 2u);
+  EXPECT_EQ(instance.Launched(nullptr), 2u);
+  EXPECT_EQ(Commands(instance.NullKey()), 2u);
 }
 
 }  // namespace

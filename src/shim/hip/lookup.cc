@@ -10,6 +10,7 @@
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
+#include "shim/common/sorted_names.h"
 
 namespace xsched::hip {
 namespace {
@@ -18,57 +19,48 @@ void* AddressOf(const WrappedFunctions& functions, int function) {
   return reinterpret_cast<void* const*>(&functions)[function];
 }
 
-// A table is as long as its copy is new.
-bool IsInTable(const Copy& copy, int function) {
-  return copy.by_pointer.load(std::memory_order_acquire) == &copy.table_functions &&
-         AddressOf(copy.table_functions, function) != nullptr;
+// A table is as long as its instance is new.
+bool IsInTable(const Instance& instance, int function) {
+  return instance.by_pointer.load(std::memory_order_acquire) == &instance.table_functions &&
+         AddressOf(instance.table_functions, function) != nullptr;
 }
 
-// The wrapper for `found`, the function as the copy exports it.
-void* WrapperFor(const Copy& copy, int function, void* found) {
-  const ptrdiff_t index = &copy - copies;
-  // Its dispatch table catches the call; and more copies have no ways in by pointer.
-  if (index >= kMaxCopies || IsInTable(copy, function)) return found;
+// The wrapper for `found`, the function as the instance exports it.
+void* WrapperFor(const Instance& instance, int function, void* found) {
+  const ptrdiff_t index = &instance - instances;
+  // Its dispatch table catches the call; and more instances have no ways in by pointer.
+  if (index >= kMaxInstances || IsInTable(instance, function)) return found;
   return kWrappers[function].by_pointer[index];
 }
 
-bool IsThe(const Copy& copy, int function, const void* found) {
-  const WrappedFunctions* exported = copy.exported.load(std::memory_order_acquire);
+bool IsThe(const Instance& instance, int function, const void* found) {
+  const WrappedFunctions* exported = instance.exported.load(std::memory_order_acquire);
   return function >= 0 && exported != nullptr && AddressOf(*exported, function) == found;
 }
 
 // Of its function with that name or, where the program asked for the calling thread's own default stream, of
 // that one's variant.
-int FunctionOf(const Copy& copy, const char* symbol, const void* found) {
+int FunctionOf(const Instance& instance, const char* symbol, const void* found) {
   int function = WrappedFunction(symbol);
-  if (IsThe(copy, function, found)) return function;
+  if (IsThe(instance, function, found)) return function;
   char variant[128];
   if (snprintf(variant, sizeof variant, "%s_spt", symbol) >= static_cast<int>(sizeof variant)) return -1;
   function = WrappedFunction(variant);
-  return IsThe(copy, function, found) ? function : -1;
+  return IsThe(instance, function, found) ? function : -1;
 }
 
 }  // namespace
 
-int WrappedFunction(const char* symbol) {
-  int low = 0;
-  for (int high = kFunctionCount; low < high;) {
-    const int middle = (low + high) / 2;
-    const int order = strcmp(symbol, kFunctionNames[middle]);
-    if (order == 0) return middle;
-    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
-  }
-  return -1;
-}
+int WrappedFunction(const char* symbol) { return shim::IndexOf(symbol, kFunctionNames, kFunctionCount); }
 
 void AddressLookup::Finish(hipError_t result, const char* symbol, void** address) const {
   if (result != hipSuccess || symbol == nullptr || address == nullptr || *address == nullptr) return;
-  const Copy* copy = CopyOf(&call_.copy().runtime());
-  if (copy == nullptr) return;
-  const int function = FunctionOf(*copy, symbol, *address);
+  const Instance* instance = InstanceOf(&call_.instance().runtime());
+  if (instance == nullptr) return;
+  const int function = FunctionOf(*instance, symbol, *address);
   if (function < 0) return;
-  *address = WrapperFor(*copy, function, *address);
-  TellBinding(call_.site(), *copy);
+  *address = WrapperFor(*instance, function, *address);
+  LogBinding(call_.site(), *instance);
 }
 
 }  // namespace xsched::hip
@@ -92,21 +84,21 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
   if (handle == RTLD_DEFAULT) {
     // Behind this library, where it comes first; else what the caller is bound to.
     void* next = RealDlsym(RTLD_NEXT, name);
-    Copy* copy = CopyOf(next != nullptr ? RuntimeAt(next) : RuntimeOfCaller(caller));
-    if (copy == nullptr) return {next, 1};
-    TellBinding(caller, *copy);
-    void* found = AddressOf(copy->exported_functions, function);
-    return {found == nullptr ? next : WrapperFor(*copy, function, found), 1};
+    Instance* instance = InstanceOf(next != nullptr ? RuntimeAt(next) : RuntimeOfCaller(caller));
+    if (instance == nullptr) return {next, 1};
+    LogBinding(caller, *instance);
+    void* found = AddressOf(instance->exported_functions, function);
+    return {found == nullptr ? next : WrapperFor(*instance, function, found), 1};
   }
   void* found = RealDlsym(handle, name);
   // The handle of the program: its scope begins with this library, and goes on behind it.
   if (found != nullptr && found == kWrappers[function].exported) found = RealDlsym(RTLD_NEXT, name);
   if (found == nullptr) return {nullptr, 1};
   // Another library's function of that name is not ours to replace.
-  Copy* copy = CopyOf(RuntimeAt(found));
-  if (copy == nullptr || !IsThe(*copy, function, found)) return {found, 1};
-  TellBinding(caller, *copy);
-  return {WrapperFor(*copy, function, found), 1};
+  Instance* instance = InstanceOf(RuntimeAt(found));
+  if (instance == nullptr || !IsThe(*instance, function, found)) return {found, 1};
+  LogBinding(caller, *instance);
+  return {WrapperFor(*instance, function, found), 1};
 }
 
 void LibraryClosed() {

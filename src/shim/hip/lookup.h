@@ -1,8 +1,8 @@
-// Programs that look functions up at run time get wrappers that go to the copy of the runtime that they
+// Programs that look functions up at run time get wrappers that go to the runtime instance that they
 // asked.
 #pragma once
 
-#include "shim/hip/copies.h"
+#include "shim/hip/call.h"
 
 namespace xsched::hip {
 

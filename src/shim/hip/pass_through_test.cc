@@ -1,7 +1,7 @@
 // Passing through, and what is told. The environment is read once, so each is in a process of its own.
 #include <stdlib.h>
 
-#include "shim/hip/testing/copy_of_runtime.h"
+#include "shim/hip/testing/runtime_instance.h"
 
 extern "C" hipError_t hipMemset(void*, int, size_t);
 extern "C" hipError_t hipMemsetAsync(void*, int, size_t, hipStream_t);
@@ -15,13 +15,13 @@ class HipPassThrough : public testing::Test {
 
   // Exits with 0 if `commands` counted of one set and one launch of the library's.
   [[noreturn]] static void Run(uint64_t commands) {
-    CopyOfRuntime copy;
-    hipStream_t stream = copy.NewStream();
-    copy.Library("LibrarySet", stream);
-    copy.Library("LibrarySet", stream);
-    copy.Library("LibraryLaunch", stream);
-    const bool right = copy.Launched(stream) == 3 && Commands(KeyOf(stream)) == commands;
-    copy.~CopyOfRuntime();
+    RuntimeInstance instance;
+    hipStream_t stream = instance.NewStream();
+    instance.Library("LibrarySet", stream);
+    instance.Library("LibrarySet", stream);
+    instance.Library("LibraryLaunch", stream);
+    const bool right = instance.Launched(stream) == 3 && Commands(KeyOf(stream)) == commands;
+    instance.~RuntimeInstance();
     if (const char* file = getenv("XSCHED_PASSTHROUGH_FILE")) std::filesystem::remove(file);
     _exit(right ? 0 : 1);
   }
@@ -90,9 +90,9 @@ TEST_F(HipPassThrough, who_looks_functions_up_is_told_of) {
       {
         setenv("XSCHED_VERBOSE", "1", 1);
         {
-          CopyOfRuntime copy;
-          copy.Call(hipMemsetAsync, "hipMemsetAsync", nullptr, 0, 0, nullptr);
-          copy.Call(hipMemset, "hipMemset", nullptr, 0, 0);
+          RuntimeInstance instance;
+          instance.Call(hipMemsetAsync, "hipMemsetAsync", nullptr, 0, 0, nullptr);
+          instance.Call(hipMemset, "hipMemset", nullptr, 0, 0);
         }
         _exit(0);
       },

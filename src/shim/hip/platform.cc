@@ -15,17 +15,17 @@ namespace xsched::hip {
 namespace {
 
 // The device that `stream` is on; -1: there is no such stream.
-int DeviceOf(const Copy& copy, hipStream_t stream) {
-  const Functions& next = copy.runtime().next();
-  if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(copy);
+int DeviceOf(const Instance& instance, hipStream_t stream) {
+  const Functions& next = instance.runtime().next();
+  if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(instance);
   return next.hipGetStreamDeviceId(stream);
 }
 
-shim::StreamFacts FactsOf(const Copy& copy, hipStream_t stream, int device) {
-  const Functions& next = copy.runtime().next();
+shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int device) {
+  const Functions& next = instance.runtime().next();
   unsigned flags = 0;
   if (!IsDefaultStream(stream) && next.hipStreamGetFlags != nullptr) next.hipStreamGetFlags(stream, &flags);
-  return {NullStreamKey(copy.runtime().index(), device),
+  return {NullStreamKey(instance.runtime().index(), device),
           !IsNullStream(stream) && (flags & kHipStreamNonBlocking) == 0, stream == kHipStreamPerThread};
 }
 
@@ -33,23 +33,23 @@ shim::StreamFacts FactsOf(const Copy& copy, hipStream_t stream, int device) {
 
 shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue) {
   preempt::ReentrancyGuard guard;
-  const Copy& copy = call.copy();
-  const Functions& next = copy.runtime().next();
+  const Instance& instance = call.instance();
+  const Functions& next = instance.runtime().next();
   KeepLastError keep(next);
   RelaxedCaptureMode relaxed(next);
-  const int device = DeviceOf(copy, stream);
+  const int device = DeviceOf(instance, stream);
   if (device < 0) return nullptr;
-  return shim::RegisterStream(key, FactsOf(copy, stream, device), [&] {
+  return shim::RegisterStream(key, FactsOf(instance, stream, device), [&] {
     if (!with_queue) return;
     HwQueueHandle hwq = 0;
     hipStream_t actual = IsNullStream(stream) ? kHipStreamNull : stream;
-    const XResult made = HipQueueRegister(&copy.runtime(), device, actual, key, &hwq);
+    const XResult made = HipQueueRegister(&instance.runtime(), device, actual, key, &hwq);
     shim::CreateXQueue(made, hwq, "a HIP stream");
   });
 }
 
 bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
-  const Functions& next = call.copy().runtime().next();
+  const Functions& next = call.instance().runtime().next();
   if (next.hipStreamIsCapturing == nullptr) return false;
   KeepLastError keep(next);
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
@@ -59,7 +59,7 @@ bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
 
 bool Platform::HasHappened(const Call& call, hipEvent_t event) {
   preempt::ReentrancyGuard guard;
-  const Functions& next = call.copy().runtime().next();
+  const Functions& next = call.instance().runtime().next();
   KeepLastError keep(next);
   RelaxedCaptureMode relaxed(next);
   return next.hipEventQuery(event) == hipSuccess;

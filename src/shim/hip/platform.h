@@ -5,7 +5,7 @@
 
 #include "hal/hip/stream_key.h"
 #include "shim/common/streams.h"
-#include "shim/hip/copies.h"
+#include "shim/hip/call.h"
 
 namespace xsched::hip {
 
@@ -15,10 +15,10 @@ hipStream_t ActualStream(hipStream_t stream) {
   return kPerThread && stream == nullptr ? kHipStreamPerThread : stream;
 }
 
-// Of the calling thread, as the copy numbers them; -1: it does not say.
-inline int CurrentDevice(const Copy& copy) {
+// Of the calling thread, as the instance numbers them; -1: it does not say.
+inline int CurrentDevice(const Instance& instance) {
   int device = -1;
-  return copy.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
+  return instance.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
 }
 
 struct Platform {
@@ -31,11 +31,12 @@ struct Platform {
   // 0: it means no stream.
   static uint64_t KeyOf(const Call& call, hipStream_t stream) {
     if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
-    const Copy& copy = call.copy();
-    const int device = CurrentDevice(copy);
+    const Instance& instance = call.instance();
+    const int device = CurrentDevice(instance);
     if (device < 0) return 0;
-    return IsNullStream(stream) ? NullStreamKey(copy.runtime().index(), device)
-                                : PerThreadStreamKey(copy.runtime().index(), device, shim::ThreadNumber());
+    return IsNullStream(stream)
+               ? NullStreamKey(instance.runtime().index(), device)
+               : PerThreadStreamKey(instance.runtime().index(), device, shim::ThreadNumber());
   }
   static hipStream_t StreamOf(const hipLaunchParams& launch) { return launch.stream; }
   static hipStream_t StreamOf(const hipFunctionLaunchParams& launch) { return launch.hStream; }

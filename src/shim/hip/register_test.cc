@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "shim/hip/testing/copy_of_runtime.h"
+#include "shim/hip/testing/runtime_instance.h"
 
 namespace xsched::hip {
 namespace {
@@ -16,17 +16,17 @@ bool IsPreloaded() { return getenv("LD_PRELOAD") != nullptr; }
 
 TEST(HipRegisterLibrary, the_runtime_finds_the_shim) {
   ASSERT_EQ(dlsym(RTLD_DEFAULT, "rocprofiler_configure") != nullptr, IsPreloaded());
-  CopyOfRuntime copy;
-  copy.OfferTable(kWholeTable, 0);
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
-  EXPECT_EQ(copy.Library("LibraryLaunch", stream), hipSuccess);
-  EXPECT_EQ(copy.Launched(stream), 2u);
+  RuntimeInstance instance;
+  instance.OfferTable(kWholeTable, 0);
+  hipStream_t stream = instance.NewStream();
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(instance.Library("LibraryLaunch", stream), hipSuccess);
+  EXPECT_EQ(instance.Launched(stream), 2u);
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
-TEST(HipRegisterLibrary, several_copies_are_scheduled_side_by_side) {
-  CopyOfRuntime a, b;
+TEST(HipRegisterLibrary, several_instances_are_scheduled_side_by_side) {
+  RuntimeInstance a, b;
   a.OfferTable(kWholeTable, 0);
   b.OfferTable(kWholeTable, 1);
   hipStream_t of_a = a.NewStream();
@@ -40,10 +40,10 @@ TEST(HipRegisterLibrary, several_copies_are_scheduled_side_by_side) {
 
 // By then the shim is in the global scope, so this one is linked to it.
 TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
-  CopyOfRuntime a;
+  RuntimeInstance a;
   a.OfferTable(kWholeTable, 0);
   a.NewStream();
-  CopyOfRuntime b;
+  RuntimeInstance b;
   b.OfferTable(kWholeTable, 1);
   hipStream_t stream = b.NewStream();
   EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess);
@@ -52,26 +52,26 @@ TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
 }
 
 TEST(HipRegisterLibrary, a_call_that_throws_is_over) {
-  CopyOfRuntime copy;
-  copy.OfferTable(kWholeTable, 0);
-  hipStream_t stream = copy.NewStream();
-  auto* set = copy.Exported<hipError_t(void*, unsigned char, size_t, hipStream_t)>("hipMemsetD8Async");
+  RuntimeInstance instance;
+  instance.OfferTable(kWholeTable, 0);
+  hipStream_t stream = instance.NewStream();
+  auto* set = instance.Exported<hipError_t(void*, unsigned char, size_t, hipStream_t)>("hipMemsetD8Async");
   EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(set(nullptr, 0, SIZE_MAX, stream), hipErrorOutOfMemory);
   const uint64_t before = Commands(KeyOf(stream));
   EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
-  EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+  EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
   EXPECT_EQ(Commands(KeyOf(stream)), before + 2) << "the thread's calls are scheduled still";
 }
 
-TEST(HipRegisterLibrary, threads_use_the_streams_of_all_copies) {
-  CopyOfRuntime copies[2];
-  for (int i = 0; i < 2; ++i) copies[i].OfferTable(kWholeTable, i);
-  auto work = [&copies](int thread) {
+TEST(HipRegisterLibrary, threads_use_the_streams_of_all_instances) {
+  RuntimeInstance instances[2];
+  for (int i = 0; i < 2; ++i) instances[i].OfferTable(kWholeTable, i);
+  auto work = [&instances](int thread) {
     constexpr int kRounds = 20;
     constexpr uint64_t kCommands = 10;
-    const CopyOfRuntime& own = copies[thread % 2];
-    const CopyOfRuntime& other = copies[(thread + 1) % 2];
+    const RuntimeInstance& own = instances[thread % 2];
+    const RuntimeInstance& other = instances[(thread + 1) % 2];
     for (int round = 0; round < kRounds; ++round) {
       hipStream_t stream = own.NewStream();
       for (uint64_t i = 0; i < kCommands; ++i) {

@@ -1,11 +1,11 @@
-// The shim over stand-ins for the runtime, of which each test loads copies of its own. This program is linked
-// to the shim, which so comes first in its global scope, as if it were preloaded.
+// The shim over stand-ins for the runtime, of which each test loads instances of its own. This program is
+// linked to the shim, which so comes first in its global scope, as if it were preloaded.
 #include <atomic>
 #include <thread>
 #include <type_traits>
 
-#include "shim/hip/copies.h"
-#include "shim/hip/testing/copy_of_runtime.h"
+#include "shim/hip/instances.h"
+#include "shim/hip/testing/runtime_instance.h"
 
 using namespace xsched::hip;
 
@@ -19,18 +19,18 @@ namespace xsched::hip {
 namespace {
 
 // The handle of the XQueue that the shim has made.
-XQueueHandle HandleOf(const CopyOfRuntime& copy, hipStream_t stream) {
+XQueueHandle HandleOf(const RuntimeInstance& instance, hipStream_t stream) {
   HwQueueHandle hwq = 0;
   XQueueHandle queue = 0;
-  EXPECT_EQ(HipQueueRegister(copy.runtime(), 0, stream, KeyOf(stream), &hwq), kXSchedErrorNotAllowed);
+  EXPECT_EQ(HipQueueRegister(instance.runtime(), 0, stream, KeyOf(stream), &hwq), kXSchedErrorNotAllowed);
   EXPECT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
   return queue;
 }
 
 // ---- by linking ----
 
-TEST(HipShim, a_library_reaches_the_copy_that_it_is_linked_to) {
-  CopyOfRuntime a, b;
+TEST(HipShim, a_library_reaches_the_instance_that_it_is_linked_to) {
+  RuntimeInstance a, b;
   EXPECT_EQ(a.Library("LibrarySet", hipStream_t{}), hipSuccess);
   EXPECT_EQ(b.Library("LibrarySet", hipStream_t{}), hipSuccess);
   EXPECT_EQ(b.Library("LibrarySet", hipStream_t{}), hipSuccess);
@@ -41,31 +41,31 @@ TEST(HipShim, a_library_reaches_the_copy_that_it_is_linked_to) {
 }
 
 TEST(HipShim, the_c_function_that_libraries_import_is_scheduled) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
-  EXPECT_EQ(copy.Library("LibraryLaunch", stream), hipSuccess);
-  EXPECT_EQ(copy.CallsOf("hipExtModuleLaunchKernel"), 1);
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  EXPECT_EQ(instance.Library("LibraryLaunch", stream), hipSuccess);
+  EXPECT_EQ(instance.CallsOf("hipExtModuleLaunchKernel"), 1);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
 
-TEST(HipShim, a_stream_is_used_in_the_copy_that_made_it) {
-  CopyOfRuntime a, b;
+TEST(HipShim, a_stream_is_used_in_the_instance_that_made_it) {
+  RuntimeInstance a, b;
   hipStream_t stream = a.NewStream();
   b.NewStream();
-  EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess) << "the other copy does not know it";
+  EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess) << "the other instance does not know it";
   EXPECT_EQ(a.Launched(stream), 1u);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
 
-// ---- what another copy has made: natively an error ----
+// ---- what another instance has made: natively an error ----
 
 // Calls that are bound to `b`, with what `a` has made.
-class HipTwoCopies : public testing::Test {
+class HipTwoInstances : public testing::Test {
  protected:
-  CopyOfRuntime a_, b_;
+  RuntimeInstance a_, b_;
 };
 
-TEST_F(HipTwoCopies, a_function_is_launched_in_the_copy_that_has_it) {
+TEST_F(HipTwoInstances, a_function_is_launched_in_the_instance_that_has_it) {
   b_.NewStream();
   hipFunction_t function = nullptr;
   ASSERT_EQ(a_.Library("LibraryFunction", &function), hipSuccess);
@@ -77,7 +77,7 @@ TEST_F(HipTwoCopies, a_function_is_launched_in_the_copy_that_has_it) {
   EXPECT_EQ(b_.Call(hipFuncGetAttribute, "hipFuncGetAttribute", nullptr, 0, function), hipSuccess);
 }
 
-TEST_F(HipTwoCopies, a_graph_is_built_and_launched_in_the_copy_that_has_it) {
+TEST_F(HipTwoInstances, a_graph_is_built_and_launched_in_the_instance_that_has_it) {
   b_.NewStream();
   hipGraph_t graph = nullptr;
   hipGraphNode_t node = nullptr;
@@ -91,7 +91,7 @@ TEST_F(HipTwoCopies, a_graph_is_built_and_launched_in_the_copy_that_has_it) {
   EXPECT_EQ(a_.Launched(nullptr), 1u);
 }
 
-TEST_F(HipTwoCopies, a_captured_graph_belongs_to_the_copy_of_its_stream) {
+TEST_F(HipTwoInstances, a_captured_graph_belongs_to_the_instance_of_its_stream) {
   b_.NewStream();
   hipStream_t stream = a_.NewStream();
   hipGraph_t graph = nullptr;
@@ -102,7 +102,7 @@ TEST_F(HipTwoCopies, a_captured_graph_belongs_to_the_copy_of_its_stream) {
             hipSuccess);
 }
 
-TEST_F(HipTwoCopies, a_stream_and_an_event_tell_of_themselves_in_their_copy) {
+TEST_F(HipTwoInstances, a_stream_and_an_event_tell_of_themselves_in_their_instance) {
   b_.NewStream();
   hipStream_t stream = a_.NewStream();
   hipEvent_t event = nullptr;
@@ -114,7 +114,7 @@ TEST_F(HipTwoCopies, a_stream_and_an_event_tell_of_themselves_in_their_copy) {
   EXPECT_EQ(b_.Call(hipEventQuery, "hipEventQuery", event), hipSuccess);
 }
 
-TEST_F(HipTwoCopies, what_has_ended_is_nobodys) {
+TEST_F(HipTwoInstances, what_has_ended_is_nobodys) {
   hipStream_t stream = a_.NewStream();
   b_.NewStream();
   ASSERT_EQ(b_.Call(hipStreamDestroy, "hipStreamDestroy", stream), hipSuccess);
@@ -123,8 +123,8 @@ TEST_F(HipTwoCopies, what_has_ended_is_nobodys) {
   EXPECT_EQ(b_.CallsOf("hipStreamGetFlags"), 1);
 }
 
-// A tail call: its return address is in this program, which is bound to the first copy.
-TEST_F(HipTwoCopies, a_programs_variable_belongs_to_the_copy_of_its_library) {
+// A tail call: its return address is in this program, which is bound to the first instance.
+TEST_F(HipTwoInstances, a_programs_variable_belongs_to_the_instance_of_its_library) {
   a_.NewStream();
   b_.NewStream();
   EXPECT_EQ(b_.Library("LibraryCopyToVariable"), hipSuccess);
@@ -133,19 +133,19 @@ TEST_F(HipTwoCopies, a_programs_variable_belongs_to_the_copy_of_its_library) {
   EXPECT_EQ(b_.Launched(nullptr), 1u);
 }
 
-// So it is for the dynamic linker: all that a library has bound by itself is bound to that copy.
-TEST(HipShim, a_copy_in_the_global_scope_comes_first) {
-  CopyOfRuntime a(RTLD_GLOBAL), b;
+// So it is for the dynamic linker: all that a library has bound by itself is bound to that instance.
+TEST(HipShim, an_instance_in_the_global_scope_comes_first) {
+  RuntimeInstance a(RTLD_GLOBAL), b;
   EXPECT_EQ(b.Library("LibrarySet", hipStream_t{}), hipSuccess);
   EXPECT_EQ(a.CallsOf("hipMemsetAsync"), 1);
   EXPECT_EQ(b.CallsOf("hipMemsetAsync"), 0);
 }
 
-TEST(HipShim, more_copies_than_have_ways_in_by_pointer_are_scheduled_by_linking) {
-  CopyOfRuntime copies[kMaxCopies + 1];
-  for (const CopyOfRuntime& copy : copies) {
-    hipStream_t stream = copy.NewStream();
-    EXPECT_EQ(copy.Library("LibrarySet", stream), hipSuccess);
+TEST(HipShim, more_instances_than_have_ways_in_by_pointer_are_scheduled_by_linking) {
+  RuntimeInstance instances[kMaxInstances + 1];
+  for (const RuntimeInstance& instance : instances) {
+    hipStream_t stream = instance.NewStream();
+    EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
     EXPECT_EQ(Commands(KeyOf(stream)), 1u);
   }
 }
@@ -175,38 +175,38 @@ const WrappedFunction kWrapped[] = {
 };
 
 TEST(HipShim, every_command_on_the_null_stream_counts) {
-  CopyOfRuntime copy;
-  copy.NewStream();
-  const uint64_t per_thread = PerThreadStreamKey(copy.runtime()->index(), 0, 1);
+  RuntimeInstance instance;
+  instance.NewStream();
+  const uint64_t per_thread = PerThreadStreamKey(instance.runtime()->index(), 0, 1);
   uint64_t expected = 0;
   for (const WrappedFunction& function : kWrapped) {
     if (!function.launches) continue;
     EXPECT_TRUE(function.succeeds()) << function.symbol;
-    EXPECT_EQ(Commands(copy.NullKey()) + Commands(per_thread), ++expected) << function.symbol;
-    EXPECT_EQ(copy.CallsOf(function.symbol), 1) << function.symbol;
-    copy.Finish(nullptr, 1);
+    EXPECT_EQ(Commands(instance.NullKey()) + Commands(per_thread), ++expected) << function.symbol;
+    EXPECT_EQ(instance.CallsOf(function.symbol), 1) << function.symbol;
+    instance.Finish(nullptr, 1);
   }
   EXPECT_GT(Commands(per_thread), 20u) << "the _spt variants";
   EXPECT_GT(expected, 90u);
 }
 
 TEST(HipShim, every_wrapped_function_passes_on_to_the_runtime) {
-  CopyOfRuntime copy;
-  copy.NewStream();
+  RuntimeInstance instance;
+  instance.NewStream();
   for (const WrappedFunction& function : kWrapped) {
     const std::string symbol = function.symbol;
     // These want somewhere to put something.
     if (function.launches || symbol == "hipGetProcAddress" || symbol.find("Create") != std::string::npos)
       continue;
     function.succeeds();
-    EXPECT_EQ(copy.CallsOf(function.symbol), 1) << symbol;
+    EXPECT_EQ(instance.CallsOf(function.symbol), 1) << symbol;
   }
 }
 
 TEST(HipShim, a_configured_launch_goes_to_the_stream_that_was_said_before) {
-  CopyOfRuntime copy;
-  hipStream_t outer = copy.NewStream();
-  hipStream_t inner = copy.NewStream();
+  RuntimeInstance instance;
+  hipStream_t outer = instance.NewStream();
+  hipStream_t inner = instance.NewStream();
   EXPECT_EQ(hipConfigureCall({}, {}, 0, outer), hipSuccess);
   EXPECT_EQ(hipConfigureCall({}, {}, 0, inner), hipSuccess);
   EXPECT_EQ(hipLaunchByPtr(nullptr), hipSuccess);
@@ -217,55 +217,55 @@ TEST(HipShim, a_configured_launch_goes_to_the_stream_that_was_said_before) {
 }
 
 TEST(HipShim, one_launch_on_several_streams_counts_on_each) {
-  CopyOfRuntime copy;
+  RuntimeInstance instance;
   hipLaunchParams launches[2] = {};
-  for (hipLaunchParams& launch : launches) launch.stream = copy.NewStream();
+  for (hipLaunchParams& launch : launches) launch.stream = instance.NewStream();
   EXPECT_EQ(hipExtLaunchMultiKernelMultiDevice(launches, 2, 0), hipSuccess);
   for (const hipLaunchParams& launch : launches) EXPECT_EQ(Commands(KeyOf(launch.stream)), 1u);
 }
 
 TEST(HipShim, what_a_stream_captures_is_not_counted) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
-  copy.Library("LibrarySet", stream);
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
   EXPECT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
-  copy.Fake<decltype(FakeCapture)>("FakeCapture")(stream, 1);
-  copy.Library("LibrarySet", stream);
+  instance.Fake<decltype(FakeCapture)>("FakeCapture")(stream, 1);
+  instance.Library("LibrarySet", stream);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
-  copy.Fake<decltype(FakeCapture)>("FakeCapture")(stream, 0);
+  instance.Fake<decltype(FakeCapture)>("FakeCapture")(stream, 0);
   EXPECT_EQ(hipStreamEndCapture(stream, nullptr), hipSuccess);
-  copy.Library("LibrarySet", stream);
+  instance.Library("LibrarySet", stream);
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
 TEST(HipShim, a_stream_that_is_destroyed_takes_its_queue_with_it) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
-  copy.Library("LibrarySet", stream);
-  copy.Finish(stream, 1);
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  instance.Finish(stream, 1);
   EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
   ASSERT_NE(QueueOf(KeyOf(stream)), nullptr);
-  EXPECT_EQ(copy.Library("LibraryDestroyStream", stream), hipSuccess);
+  EXPECT_EQ(instance.Library("LibraryDestroyStream", stream), hipSuccess);
   EXPECT_EQ(QueueOf(KeyOf(stream)), nullptr);
 }
 
 TEST(HipShim, a_reset_takes_all_queues_of_the_device) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
-  copy.Library("LibrarySet", stream);
-  copy.Library("LibrarySet", hipStream_t{});
-  copy.Finish(stream, 1);
-  copy.Finish(nullptr, 1);
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  instance.Library("LibrarySet", hipStream_t{});
+  instance.Finish(stream, 1);
+  instance.Finish(nullptr, 1);
   EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
   EXPECT_EQ(hipDeviceReset(), hipSuccess);
   EXPECT_EQ(QueueOf(KeyOf(stream)), nullptr);
-  EXPECT_EQ(QueueOf(copy.NullKey()), nullptr);
+  EXPECT_EQ(QueueOf(instance.NullKey()), nullptr);
 }
 
 TEST(HipShim, a_function_that_returns_nothing_counts) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
   hipLaunchKernelGGLImpl_cxx(0, nullptr, nullptr, 0, stream, nullptr);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
 }
@@ -273,33 +273,33 @@ TEST(HipShim, a_function_that_returns_nothing_counts) {
 // ---- held queues ----
 
 TEST(HipShim, a_held_stream_holds_its_next_launch_and_no_wait) {
-  CopyOfRuntime copy;
-  hipStream_t stream = copy.NewStream();
-  copy.Library("LibrarySet", stream);
-  XQueueHandle queue = HandleOf(copy, stream);
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  XQueueHandle queue = HandleOf(instance, stream);
   ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
   std::atomic<bool> launched{false};
   std::thread launching([&] {
-    copy.Library("LibrarySet", stream);
+    instance.Library("LibrarySet", stream);
     launched = true;
   });
   // None of these waits for what is not in the runtime yet.
   EXPECT_EQ(hipFree(nullptr), hipSuccess);
   EXPECT_EQ(hipModuleUnload(nullptr), hipSuccess);
   EXPECT_EQ(hipDeviceSynchronize(), hipSuccess);
-  copy.Finish(stream, 1);
+  instance.Finish(stream, 1);
   EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
-  EXPECT_EQ(copy.Launched(stream), 1u);
+  EXPECT_EQ(instance.Launched(stream), 1u);
   EXPECT_FALSE(launched);
   ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
   launching.join();
-  EXPECT_EQ(copy.Launched(stream), 2u);
+  EXPECT_EQ(instance.Launched(stream), 2u);
 }
 
 // ---- looked-up functions ----
 
-TEST(HipShim, a_function_looked_up_in_a_copy_goes_to_that_copy) {
-  CopyOfRuntime a, b;
+TEST(HipShim, a_function_looked_up_in_an_instance_goes_to_that_instance) {
+  RuntimeInstance a, b;
   using Set = hipError_t(void*, int, size_t, hipStream_t);
   auto* in_a = reinterpret_cast<Set*>(dlsym(a.handle(), "hipMemsetAsync"));
   auto* in_b = reinterpret_cast<Set*>(dlsym(b.handle(), "hipMemsetAsync"));
@@ -312,8 +312,8 @@ TEST(HipShim, a_function_looked_up_in_a_copy_goes_to_that_copy) {
 }
 
 // As programs do who look for whatever the process has.
-TEST(HipShim, a_function_looked_up_in_the_default_scope_goes_to_the_callers_copy) {
-  CopyOfRuntime a, b;
+TEST(HipShim, a_function_looked_up_in_the_default_scope_goes_to_the_callers_instance) {
+  RuntimeInstance a, b;
   auto* set = reinterpret_cast<hipError_t (*)(void*, int, size_t, hipStream_t)>(
       dlsym(RTLD_DEFAULT, "hipMemsetAsync"));
   ASSERT_NE(set, nullptr);
@@ -325,9 +325,9 @@ TEST(HipShim, a_function_looked_up_in_the_default_scope_goes_to_the_callers_copy
 // The program's own handle stands for the global scope, which begins with the shim.
 TEST(HipShim, a_function_looked_up_in_the_program_is_there_if_a_runtime_is) {
   void* program = dlopen(nullptr, RTLD_LAZY);
-  CopyOfRuntime local;
+  RuntimeInstance local;
   EXPECT_EQ(dlsym(program, "hipMemsetAsync"), nullptr);
-  CopyOfRuntime global(RTLD_GLOBAL);
+  RuntimeInstance global(RTLD_GLOBAL);
   auto* set =
       reinterpret_cast<hipError_t (*)(void*, int, size_t, hipStream_t)>(dlsym(program, "hipMemsetAsync"));
   ASSERT_NE(set, nullptr);
@@ -338,20 +338,20 @@ TEST(HipShim, a_function_looked_up_in_the_program_is_there_if_a_runtime_is) {
 
 // An interposer's way to the next function: it keeps its meaning.
 TEST(HipShim, what_comes_next_is_what_comes_next) {
-  CopyOfRuntime a(RTLD_GLOBAL);
+  RuntimeInstance a(RTLD_GLOBAL);
   void* next = dlsym(RTLD_NEXT, "hipMemsetAsync");
   EXPECT_EQ(next, reinterpret_cast<void*>(&hipMemsetAsync)) << "the shim's own comes after this program";
 }
 
 TEST(HipShim, what_is_not_wrapped_is_found_as_it_is) {
-  CopyOfRuntime copy;
-  void* found = dlsym(copy.handle(), "hipGetDeviceCount");
-  EXPECT_EQ(found, copy.Exported<void>("hipGetDeviceCount"));
-  EXPECT_EQ(dlsym(copy.handle(), "hipNoSuchFunction"), nullptr);
+  RuntimeInstance instance;
+  void* found = dlsym(instance.handle(), "hipGetDeviceCount");
+  EXPECT_EQ(found, instance.Exported<void>("hipGetDeviceCount"));
+  EXPECT_EQ(dlsym(instance.handle(), "hipNoSuchFunction"), nullptr);
 }
 
-TEST(HipShim, hipGetProcAddress_gives_wrappers_of_its_copy) {
-  CopyOfRuntime a, b;
+TEST(HipShim, hipGetProcAddress_gives_wrappers_of_its_instance) {
+  RuntimeInstance a, b;
   auto* get = reinterpret_cast<decltype(&hipGetProcAddress)>(dlsym(b.handle(), "hipGetProcAddress"));
   void* found = nullptr;
   ASSERT_EQ(get("hipMemsetAsync", &found, 60400, 0, nullptr), hipSuccess);
@@ -361,12 +361,12 @@ TEST(HipShim, hipGetProcAddress_gives_wrappers_of_its_copy) {
 }
 
 TEST(HipShim, hipGetProcAddress_gives_the_per_thread_variant_where_it_is_asked_for) {
-  CopyOfRuntime copy;
+  RuntimeInstance instance;
   void* found = nullptr;
   ASSERT_EQ(hipGetProcAddress("hipMemsetAsync", &found, 60400, 2, nullptr), hipSuccess);
   EXPECT_EQ(reinterpret_cast<decltype(&hipMemsetAsync)>(found)(nullptr, 0, 0, nullptr), hipSuccess);
-  EXPECT_EQ(copy.CallsOf("hipMemsetAsync_spt"), 1);
-  EXPECT_EQ(Commands(copy.NullKey()), 0u) << "not the device's own null stream";
+  EXPECT_EQ(instance.CallsOf("hipMemsetAsync_spt"), 1);
+  EXPECT_EQ(Commands(instance.NullKey()), 0u) << "not the device's own null stream";
 }
 
 }  // namespace

@@ -42,10 +42,10 @@ void Launch::Note(bool blocking, const cl_event* event) {
   }
 }
 
-RecordingLaunch::RecordingLaunch(const Functions& next, cl_uint count, const cl_command_queue* queues,
+RecordingLaunch::RecordingLaunch(const Call& call, cl_uint count, const cl_command_queue* queues,
                                  cl_command_buffer_khr recording, cl_uint wait_count, const cl_event* waits) {
-  if (preempt::InsideXSched()) return;
   guard_.emplace();
+  const Functions& next = call.next();
   cl_command_queue recorded_for[kMaxQueues];
   if (count == 0 && next.clGetCommandBufferInfoKHR != nullptr) {
     size_t size = 0;

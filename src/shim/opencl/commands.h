@@ -8,32 +8,35 @@
 #include <optional>
 
 #include "preempt/api/launch.h"
+#include "shim/opencl/call.h"
 #include "shim/opencl/queues.h"
 
 namespace xsched::opencl {
 
-// Null: not scheduled, or a call from inside another that is counted.
+// Null: not scheduled.
 inline preempt::XQueue* ScheduledQueue(cl_command_queue queue) {
-  return preempt::InsideXSched() ? nullptr : preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
+  return preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
 }
 
-// Tells the scheduler which other queues the next command of `waiter` waits for.
+// Notifies the scheduler of the queues that the next command of `waiter` waits for.
 void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events);
 
 class Launch {
  public:
-  Launch(const Functions& next, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
-      : queue_(queue), xqueue_(ScheduledQueue(queue)), scope_(Announce(next, xqueue_, wait_count, waits)) {
+  Launch(const Call& call, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
+      : queue_(queue),
+        xqueue_(ScheduledQueue(queue)),
+        scope_(Announce(call.next(), xqueue_, wait_count, waits)) {
     if (xqueue_ != nullptr) guard_.emplace();
   }
 
   // `blocking`: the call returned when the command had finished. `event`: where the command's event is, or
   // null.
-  void Finish(bool launched, bool blocking, const cl_event* event) {
+  void Finish(bool launched, cl_bool blocking, const cl_event* event) {
     if (xqueue_ == nullptr) return;
     guard_.reset();
     scope_.Finish(launched);
-    if (launched && (blocking || event != nullptr)) Note(blocking, event);
+    if (launched && (blocking != CL_FALSE || event != nullptr)) Note(blocking != CL_FALSE, event);
   }
 
  private:
@@ -53,7 +56,7 @@ class Launch {
 // The launch of a command buffer, on the queues given or, without any, on those that it was recorded for.
 class RecordingLaunch {
  public:
-  RecordingLaunch(const Functions& next, cl_uint count, const cl_command_queue* queues,
+  RecordingLaunch(const Call& call, cl_uint count, const cl_command_queue* queues,
                   cl_command_buffer_khr recording, cl_uint wait_count, const cl_event* waits);
   void Finish(bool launched);
 
@@ -66,7 +69,7 @@ class RecordingLaunch {
 // clFinish.
 class QueueWait {
  public:
-  explicit QueueWait(cl_command_queue queue) : xqueue_(ScheduledQueue(queue)) {
+  QueueWait(const Call&, cl_command_queue queue) : xqueue_(ScheduledQueue(queue)) {
     if (xqueue_ == nullptr) return;
     newest_ = preempt::SubmittedNow(xqueue_);
     guard_.emplace();
@@ -84,16 +87,16 @@ class QueueWait {
 // clWaitForEvents. What it tells of out-of-order queues is left to markers.
 class EventWait {
  public:
-  EventWait() {
-    if (!preempt::InsideXSched()) guard_.emplace();
-  }
-  void Finish(const Functions& next, bool waited, cl_uint count, const cl_event* events) {
-    if (guard_.has_value() && waited) NoteEvents(next, count, events);
+  explicit EventWait(const Call& call) : next_(call.next()) {}
+  void Finish(bool waited, cl_uint count, const cl_event* events) {
+    if (waited) NoteEvents(next_, count, events);
   }
 
  private:
   static void NoteEvents(const Functions& next, cl_uint count, const cl_event* events);
-  std::optional<preempt::ReentrancyGuard> guard_;
+
+  const Functions& next_;
+  preempt::ReentrancyGuard guard_;
 };
 
 }  // namespace xsched::opencl

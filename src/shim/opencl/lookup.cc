@@ -7,6 +7,7 @@
 #include "opencl/wrappers.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/libraries.h"
+#include "shim/common/sorted_names.h"
 
 namespace xsched::opencl {
 namespace {
@@ -25,17 +26,7 @@ bool IsLoadersLookup(const char* name, const void* caller) {
 
 }  // namespace
 
-int FunctionIndex(const char* name) {
-  int low = 0;
-  int high = kFunctionCount;
-  while (low < high) {
-    int middle = (low + high) / 2;
-    int order = strcmp(name, kFunctionNames[middle]);
-    if (order == 0) return middle;
-    (order < 0 ? high : low) = order < 0 ? middle : middle + 1;
-  }
-  return -1;
-}
+int FunctionIndex(const char* name) { return shim::IndexOf(name, kFunctionNames, kFunctionCount); }
 
 void* WrapperFor(Route& route, const char* name, void* found) {
   int function = FunctionIndex(name);

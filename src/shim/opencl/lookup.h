@@ -23,7 +23,7 @@ void TakeOwnFunctions(Route& route, Ask&& ask) {
 
 template <typename Ask>
 void* WrapLookedUp(Route& route, const char* name, void* found, Ask&& ask) {
-  if (found == nullptr || name == nullptr || preempt::InsideXSched()) return found;
+  if (found == nullptr || name == nullptr) return found;
   void* wrapper = WrapperFor(route, name, found);
   if (wrapper != found) TakeOwnFunctions(route, ask);
   return wrapper;

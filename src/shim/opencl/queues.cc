@@ -1,7 +1,5 @@
 #include "shim/opencl/queues.h"
 
-#include <pthread.h>
-
 #include <new>
 
 #include "base/mutex.h"
@@ -9,6 +7,7 @@
 #include "base/pointer_map.h"
 #include "hal/opencl/queue.h"
 #include "shim/common/auto_queue.h"
+#include "shim/common/fork.h"
 
 namespace xsched::opencl {
 namespace {
@@ -37,13 +36,11 @@ void FreeRecord(QueueRecord* record) {
 }
 
 void InstallForkHandler() {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, [] {
-    pthread_atfork(nullptr, nullptr, [] {
-      free_mutex.ResetAfterFork();
-      records->ResetAfterFork();
-    });
-  });
+  static constinit shim::ForkHandler handler = {[] {
+    free_mutex.ResetAfterFork();
+    records->ResetAfterFork();
+  }};
+  handler.Install();
 }
 
 cl_command_queue_properties PropertiesOf(const Functions& next, cl_command_queue queue) {
@@ -91,13 +88,12 @@ void QueueCreation::Register(const Functions& next, cl_command_queue queue) {
   if (preempt::AutoXQueueEnabled()) MakeXQueue(next, queue);
 }
 
-void QueueRetained(cl_command_queue queue) {
-  if (preempt::InsideXSched()) return;
-  if (QueueRecord* record = FindRecord(queue)) record->references.fetch_add(1, std::memory_order_relaxed);
+void QueueRetention::Finish(bool retained) {
+  if (!retained) return;
+  if (QueueRecord* record = FindRecord(queue_)) record->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-void QueueReleasing(cl_command_queue queue) {
-  if (preempt::InsideXSched()) return;
+QueueRelease::QueueRelease(const Call&, cl_command_queue queue) {
   QueueRecord* record = FindRecord(queue);
   if (record == nullptr || record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   records->Remove(KeyOf(queue));
@@ -105,10 +101,10 @@ void QueueReleasing(cl_command_queue queue) {
   preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
 }
 
-void QueueReconfigured(const Functions& next, cl_command_queue queue) {
-  QueueRecord* record = FindRecord(queue);
-  if (record == nullptr || next.clGetCommandQueueInfo == nullptr) return;
-  record->in_order.store(IsInOrder(PropertiesOf(next, queue)), std::memory_order_relaxed);
+void QueueReconfiguration::Finish(bool) {
+  QueueRecord* record = FindRecord(queue_);
+  if (record == nullptr || next_.clGetCommandQueueInfo == nullptr) return;
+  record->in_order.store(IsInOrder(PropertiesOf(next_, queue_)), std::memory_order_relaxed);
 }
 
 }  // namespace xsched::opencl

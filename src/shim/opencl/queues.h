@@ -5,10 +5,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <optional>
 
-#include "opencl/functions.h"
 #include "preempt/api/launch.h"
+#include "shim/opencl/call.h"
 
 namespace xsched::opencl {
 
@@ -49,21 +48,45 @@ QueueRecord* FindRecord(cl_command_queue queue);
 // Around a call that makes a queue.
 class QueueCreation {
  public:
-  QueueCreation() {
-    if (!preempt::InsideXSched()) guard_.emplace();
-  }
-  void Finish(const Functions& next, cl_command_queue queue) {
-    if (guard_.has_value() && queue != nullptr) Register(next, queue);
+  explicit QueueCreation(const Call& call) : next_(call.next()) {}
+  void Finish(bool created, cl_command_queue queue) {
+    if (created) Register(next_, queue);
   }
 
  private:
   static void Register(const Functions& next, cl_command_queue queue);
-  std::optional<preempt::ReentrancyGuard> guard_;
+
+  const Functions& next_;
+  preempt::ReentrancyGuard guard_;
 };
 
-void QueueRetained(cl_command_queue queue);
-// Before the call: with the last release the queue may be gone, and its handle another's.
-void QueueReleasing(cl_command_queue queue);
-void QueueReconfigured(const Functions& next, cl_command_queue queue);
+// Around clRetainCommandQueue.
+class QueueRetention {
+ public:
+  QueueRetention(const Call&, cl_command_queue queue) : queue_(queue) {}
+  void Finish(bool retained);
+
+ private:
+  cl_command_queue queue_;
+};
+
+// Around clReleaseCommandQueue.
+class QueueRelease {
+ public:
+  // Before the call: with the last release the queue may be gone, and its handle another's.
+  QueueRelease(const Call&, cl_command_queue queue);
+  void Finish(bool) {}
+};
+
+// Around a call that may change a queue's properties, also where it fails.
+class QueueReconfiguration {
+ public:
+  QueueReconfiguration(const Call& call, cl_command_queue queue) : next_(call.next()), queue_(queue) {}
+  void Finish(bool);
+
+ private:
+  const Functions& next_;
+  cl_command_queue queue_;
+};
 
 }  // namespace xsched::opencl

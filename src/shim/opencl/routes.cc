@@ -1,13 +1,13 @@
 #include "shim/opencl/routes.h"
 
-#include <pthread.h>
-
 #include <atomic>
 
 #include "base/log.h"
 #include "base/mutex.h"
 #include "opencl/wrappers.h"
+#include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
+#include "shim/common/fork.h"
 #include "shim/common/libraries.h"
 
 namespace xsched::opencl {
@@ -30,13 +30,9 @@ constexpr char kAnyFunction[] = "clGetPlatformIDs";
 
 // ---- which route a caller takes ----
 
-// One word per call site, so that it is read and written whole: its address, and its route's number in the
-// top byte.
-constexpr size_t kCallers = 512;
-constexpr int kRouteShift = 56;
-constinit std::atomic<uint64_t> callers[kCallers] = {};
-
-std::atomic<uint64_t>& CallerSlot(uint64_t address) { return callers[(address ^ address >> 9) % kCallers]; }
+// The number of the route that the code at an address is bound to.
+constinit shim::CallSites callers;
+static_assert(kMaxRoutes <= shim::CallSites::kAnswers);
 
 // What ELF's rules give the library that holds `caller` for an undefined symbol: the global scope (here:
 // behind this shim), then what that library itself depends on.
@@ -60,8 +56,8 @@ Route* AnyRoute() {
 // ---- adding routes ----
 
 void InstallForkHandler() {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, [] { pthread_atfork(nullptr, nullptr, [] { mutex.ResetAfterFork(); }); });
+  static constinit shim::ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
+  handler.Install();
 }
 
 // REQUIRES: mutex.
@@ -96,25 +92,22 @@ Route* FindRouteOfCaller(const void* caller) {
 }
 
 Route& RouteOfCaller(void* return_address) {
-  const auto address = reinterpret_cast<uint64_t>(return_address);
-  std::atomic<uint64_t>& slot = CallerSlot(address);
-  // acquire: the route was filled before its number got here.
-  uint64_t known = slot.load(std::memory_order_acquire);
-  if ((known & ((uint64_t{1} << kRouteShift) - 1)) == address) [[likely]]
-    return routes[known >> kRouteShift];
+  const int known = callers.Find(return_address);
+  if (known != shim::CallSites::kUnknown) [[likely]]
+    return routes[known];
   Route* route = FindRouteOfCaller(return_address);
   if (route == nullptr) {
     static std::atomic<bool> warned{false};
     if (!warned.exchange(true)) XSCHED_WARN("OpenCL was called, but no OpenCL library is loaded");
     return to_nowhere;
   }
-  slot.store(uint64_t(IndexOf(*route)) << kRouteShift | address, std::memory_order_release);
+  callers.Remember(return_address, IndexOf(*route));
   return *route;
 }
 
 void ForgetCallers() {
   if (route_count.load(std::memory_order_acquire) == 0) return;
-  for (std::atomic<uint64_t>& caller : callers) caller.store(0, std::memory_order_relaxed);
+  callers.Forget();
 }
 
 Route* RouteOfLibrary(const void* function) {

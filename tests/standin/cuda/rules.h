@@ -6,7 +6,7 @@
 //   "blocking": measured on one H200, driver 580.159.04 (open kernel modules), CUDA 13.0. A is a stream that
 //   stands at a gate, B another stream of the same context; each call is made on a thread of its own, and is
 //   said to block if it is not back after 400 ms.
-//   "slices": measured on the same machine; docs/design.md, idea 3.
+//   "slices": measured on the same machine; docs/design.md, section 6.
 //   "assumed": not measured. Taken as the worst that the measured ones allow.
 #pragma once
 

@@ -25,7 +25,7 @@ namespace xsched::hip::kfd {
 
 // How a runtime gives its streams hardware queues, as the environment tells it.
 struct StreamRules {
-  // Streams share queues when a device has so many (per priority, and copy of the runtime).
+  // Streams share queues when a device has so many (per priority, and runtime instance).
   int queues_until_shared = 0;
   bool keep_their_queues = false;  // a stream stays where it was made
 };

@@ -47,7 +47,7 @@ hipError_t Return(hipError_t error) {
 }
 
 bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
-// REQUIRES: mutex. Null: another copy's.
+// REQUIRES: mutex. Null: another instance's.
 hipStream_t Actual(hipStream_t stream) {
   if (reinterpret_cast<uintptr_t>(stream) <= 2) return &default_streams[current_device];
   return IsValid(stream) ? stream : nullptr;

@@ -1,5 +1,5 @@
-// What tests ask of the fake HIP runtime beside HIP's own functions. They look the functions up in the copy
-// that they loaded.
+// What tests ask of the fake HIP runtime beside HIP's own functions. They look the functions up in the
+// instance that they loaded.
 #pragma once
 
 #include <stdint.h>

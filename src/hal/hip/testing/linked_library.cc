@@ -1,4 +1,4 @@
-// A library that is linked to one copy of the runtime, as rocBLAS is.
+// A library that is linked to one runtime instance, as rocBLAS is.
 #include "hal/hip/testing/fake_runtime.h"
 #include "xsched/hip/hal.h"
 

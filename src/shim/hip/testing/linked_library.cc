@@ -1,4 +1,4 @@
-// A library that is linked to one copy of the runtime, as rocBLAS is.
+// A library that is linked to one runtime instance, as rocBLAS is.
 #include "hip/functions.h"
 #include "shim/hip/testing/offered_runtime.h"
 

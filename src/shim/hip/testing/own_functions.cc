@@ -1,5 +1,5 @@
 // What of the stand-in's functions is neither in hal/hip/testing/fake_runtime.cc nor does nothing. Of
-// modules, functions and graphs a copy knows those that it has made.
+// modules, functions and graphs an instance knows those that it has made.
 #include <dlfcn.h>
 
 #include <mutex>

@@ -1,0 +1,103 @@
+#include "preempt/gates/caller_waits.h"
+
+namespace xsched::preempt {
+namespace {
+
+// A waiting thread polls all the time at first, for short commands; then now and then.
+constexpr Duration kPollClosely = std::chrono::microseconds(50);
+constexpr Duration kNap = std::chrono::microseconds(30);
+
+// A queue that may run, is full, and retires nothing for so long may be waiting for the very thread that
+// waits here: to write to memory that the device looks at.
+constexpr Duration kLetGoAfter = std::chrono::seconds(1);
+
+}  // namespace
+
+void CallerWaits::Reset() {
+  markers_.Reset();
+  let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
+}
+
+GateChain::Now CallerWaits::Now() const {
+  const bool ours = !queue_.destroying() && !queue_.process().shut_down();
+  const uint32_t flags = queue_.flags();
+  const bool gated = (flags & ipc::kFlagGated) != 0 || queue_.self_gated.load(std::memory_order_relaxed);
+  return {queue_.retired(), queue_.Held(), ours && gated, flags != 0, queue_.Now(), queue_.issued()};
+}
+
+bool CallerWaits::MustWaitBefore(uint64_t number) {
+  const LaunchConfig config = queue_.config();
+  return markers_.MarkBefore(number, Now(), {config.threshold, config.batch_size, start_.host_gate_latency},
+                             *this);
+}
+
+bool CallerWaits::BeforeLaunch(uint64_t number, uint32_t flags) {
+  if (PollsMarkers()) return MustWaitBefore(number);
+  if ((flags & ipc::kFlagGated) != 0 || queue_.suspended()) WaitUntilMayLaunch(number);
+  return false;
+}
+
+void CallerWaits::PollMarkers() {
+  ops().poll_markers(hwq());
+  markers_.OnRetired(queue_.retired(), queue_.retired_at());
+}
+
+template <typename Done>
+void CallerWaits::WaitPolling(Done&& done) {
+  TimePoint closely_until = queue_.Now() + kPollClosely;
+  while (!done()) {
+    if (queue_.Held()) {
+      queue_.waiters.Await([&] { return !queue_.Held(); });
+      closely_until = queue_.Now() + kPollClosely;
+      continue;
+    }
+    PollMarkers();
+    const TimePoint now = queue_.Now();
+    if (now >= closely_until) queue_.waiters.Nap(now + kNap);
+  }
+}
+
+void CallerWaits::WaitBeforeLaunch(uint64_t number) {
+  uint64_t seen = queue_.retired();
+  TimePoint since = queue_.Now();
+  WaitPolling([&] {
+    if (!MustWaitBefore(number)) return true;
+    const TimePoint now = queue_.Now();
+    if (queue_.retired() != seen || queue_.Held()) {
+      seen = queue_.retired();
+      since = now;
+    }
+    if (now >= since + kLetGoAfter) let_go_at_.store(seen, std::memory_order_relaxed);
+    return !queue_.Held() && let_go_at_.load(std::memory_order_relaxed) == seen;
+  });
+}
+
+void CallerWaits::WaitUntilMayLaunch(uint64_t number) {
+  if (!PollsMarkers()) return FlowControl::WaitUntilMayLaunch(number);
+  if (MayLaunch(number)) return;
+  if (!queue_.Held()) MarkProgress();
+  WaitPolling([&] { return MayLaunch(number); });
+}
+
+void CallerWaits::MarkProgress() {
+  if (!PollsMarkers()) return RequestProgress();
+  markers_.MarkLaunched(Now(), *this);
+}
+
+void CallerWaits::RequestProgress() {
+  if (!PollsMarkers()) return FlowControl::RequestProgress();
+  PollMarkers();
+  if (!queue_.Idle() && !queue_.MarkersUnderWay()) AskDevice();
+}
+
+bool CallerWaits::Advance(IfBusy) {
+  markers_.OnRetired(queue_.retired(), queue_.retired_at());
+  return true;
+}
+
+void CallerWaits::OnSuspend() {
+  // A program that has suspended the queue will again, and must not wait for all that was launched ahead.
+  if (PollsMarkers()) queue_.self_gated.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace xsched::preempt

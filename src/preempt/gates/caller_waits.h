@@ -1,0 +1,45 @@
+// For platforms without gates (HIP, OpenCL 1.0): the launching thread waits while the queue is held or full.
+//
+// Where a driver does not report by itself, markers are polled (poll_markers): by whoever waits, and by the
+// thread that asks the driver.
+#pragma once
+
+#include <atomic>
+
+#include "preempt/gates/flow_control.h"
+#include "preempt/gates/gate_chain.h"
+
+namespace xsched::preempt {
+
+class CallerWaits final : public FlowControl, GateDriver {
+ public:
+  explicit CallerWaits(QueueState& queue) : FlowControl(queue), markers_(queue.closed_gates) {}
+
+  bool BeforeLaunch(uint64_t number, uint32_t flags) override;
+  void WaitBeforeLaunch(uint64_t number) override;
+  void MarkProgress() override;
+  bool Advance(IfBusy) override;
+  void OnSuspend() override;
+  void RequestProgress() override;
+  void WaitUntilMayLaunch(uint64_t number) override;
+  void WaitStopped(bool (*)(const void*), const void*) override { WaitRetired(queue_.issued()); }
+  void ResetAfterFork() override { markers_.ResetAfterFork(); }
+
+ private:
+  void Reset() override;
+  bool AppendGate(uint64_t*) override { return false; }
+  void OpenGate(uint64_t) override {}
+  bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
+
+  bool MustWaitBefore(uint64_t number);
+  void PollMarkers();
+  template <typename Done>
+  void WaitPolling(Done&& done);
+  GateChain::Now Now() const;
+
+  GateChain markers_;  // never has a gate
+  // The launching thread does not wait for what is in flight, while as many commands have retired.
+  std::atomic<uint64_t> let_go_at_{UINT64_MAX};
+};
+
+}  // namespace xsched::preempt

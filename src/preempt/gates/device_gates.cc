@@ -1,0 +1,138 @@
+#include "preempt/gates/device_gates.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "ipc/control_access.h"
+
+namespace xsched::preempt {
+namespace {
+
+// Longer than a device takes from looking at a gate's words to reporting that it went through.
+constexpr useconds_t kStoppedPollUs = 10;
+
+// Where time slices have served the rival before any gate could, gates only keep the queue from coming back.
+constexpr int kSlicedFactor = 20;
+
+// A thread that has launched nothing for so long counts as not launching.
+constexpr Duration kLaunchingPaused = std::chrono::milliseconds(1);
+
+}  // namespace
+
+void DeviceGates::Reset() {
+  spacing_.Reset();
+  gates_failed_.store(false, std::memory_order_relaxed);
+  pausable_.store(false, std::memory_order_relaxed);
+  issued_when_full_.store(0, std::memory_order_relaxed);
+}
+
+bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
+  if (gates_failed_.load(std::memory_order_relaxed)) return false;
+  GateSpacing::Now now{};
+  now.retired = queue_.retired();
+  now.hold = queue_.Held();
+  now.gated = (flags & ipc::kFlagGated) != 0 || queue_.self_gated.load(std::memory_order_relaxed);
+  now.pausable = pausable_.load(std::memory_order_relaxed);
+  // At level 1 no more is in flight than the launch config says.
+  now.at_most = queue_.level() == kPreemptLevelBlock ? queue_.config().threshold : INT64_MAX;
+  now.latency = start_.device_gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
+  now.time = queue_.Now();
+  if (!spacing_.GateBefore(number, now)) return false;
+  const XControlWords words = Words(now.pausable);
+  if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
+    spacing_.Reported(number - 1);
+  } else if (!gates_failed_.exchange(true)) {
+    XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
+  }
+  return false;
+}
+
+void DeviceGates::AfterLaunch(uint64_t number) {
+  if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.Now())) return;
+  const XControlWords words = Words(false);
+  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Reported(number);
+}
+
+void DeviceGates::AppendLastReport() {
+  if (!DeviceAtWork()) return;
+  const XControlWords words = Words(false);
+  const uint64_t newest = queue_.issued();
+  if (ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
+    spacing_.Reported(newest);
+  } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
+    // A context that has failed takes no report, and what was enqueued before will not report either.
+    queue_.RetiredUpTo(std::max(newest, spacing_.last_report()));
+  }
+}
+
+bool DeviceGates::DeviceAtWork() const {
+  const uint64_t last = spacing_.last_report();
+  return last != 0 && queue_.retired() < last;
+}
+
+void DeviceGates::MakePausable() {
+  pausable_.store(true, std::memory_order_relaxed);
+  queue_.self_gated.store(true, std::memory_order_relaxed);
+}
+
+void DeviceGates::RequestProgress() {
+  if (!queue_.Idle()) AskDevice();
+}
+
+// A driver that is asked about a full queue answers when it is not full any more. While many commands are
+// unreported, it is asked only where nobody seems to launch: its last commands must become known all the
+// same.
+bool DeviceGates::AnswerIsNear() {
+  if (!queue_.MayBeFull()) return true;
+  const uint64_t newest = queue_.submitted();
+  const TimePoint now = queue_.Now();
+  if (newest != seen_submitted_) {
+    seen_submitted_ = newest;
+    seen_at_ = now;
+  }
+  return !queue_.Held() && now >= seen_at_ + kLaunchingPaused;
+}
+
+// A stream is full if a thread stands in a launch at each look. Launches that return meanwhile show that
+// commands retire, though none of them may report: those that were launched before anybody tracked the queue
+// do not.
+void DeviceGates::OnQuery() {
+  const bool full = queue_.Launching() && queue_.MayBeFull();
+  const uint64_t issued = full ? queue_.issued() : 0;
+  const uint64_t before = issued_when_full_.exchange(issued, std::memory_order_relaxed);
+  if (before != 0 && issued > before) ipc::CountMove(queue_.block());
+}
+
+// The device waits for the scheduler by itself; what the program has suspended can still be dropped.
+bool DeviceGates::MayLaunch(uint64_t) const { return queue_.destroying() || !queue_.suspended(); }
+
+void DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
+  const uint64_t newest = queue_.issued();
+  // Seen twice: a device that was just going through a gate has reported it by then.
+  for (int seen = 0; seen < 2 && !queue_.destroying(); usleep(kStoppedPollUs)) {
+    if (stopped_otherwise(argument)) return;
+    AskDevice();
+    const uint64_t passed = queue_.block().passed.load(std::memory_order_acquire);
+    seen = spacing_.Stopped(passed, queue_.retired(), newest) ? seen + 1 : 0;
+  }
+}
+
+XControlWords DeviceGates::Words(bool pausable) const {
+  ipc::ControlBlock& block = queue_.block();
+  XControlWords words{};
+  words.memory = start_.shared_memory;
+  words.memory_size = start_.shared_memory_size;
+  // The device reads `gate` and `open` at once.
+  words.gate = reinterpret_cast<uint32_t*>(&block.gate);
+  words.gate_mask = ipc::kDeviceGateMask;
+  words.retired = reinterpret_cast<uint64_t*>(&block.retired);
+  if (pausable) {
+    words.pause = reinterpret_cast<uint32_t*>(&block.pause);
+    words.passed = reinterpret_cast<uint64_t*>(&block.passed);
+  }
+  return words;
+}
+
+}  // namespace xsched::preempt

@@ -1,0 +1,75 @@
+#include "preempt/gates/flow_control.h"
+
+#include <new>
+
+#include "preempt/gates/caller_waits.h"
+#include "preempt/gates/device_gates.h"
+#include "preempt/gates/host_gates.h"
+
+namespace xsched::preempt {
+
+FlowControl* FlowControl::Make(XGating gating, QueueState& queue) {
+  switch (gating) {
+    case kGatingCallerWaits:
+      return new (std::nothrow) CallerWaits(queue);
+    case kGatingHostGates:
+      return new (std::nothrow) HostGates(queue);
+    case kGatingDeviceGates:
+      return new (std::nothrow) DeviceGates(queue);
+  }
+  return nullptr;
+}
+
+void FlowControl::Begin(const Start& start) {
+  start_ = start;
+  Reset();
+}
+
+void FlowControl::RequestProgress() {
+  if (!queue_.Idle() && !queue_.MarkersUnderWay()) AppendMarker(queue_.issued());
+}
+
+void FlowControl::AskDevice() {
+  if (ops().finished == nullptr || queue_.draining()) return;
+  // Not idle, obviously; and a driver that is asked may wait for the launch.
+  if (queue_.Launching()) return;
+  const uint64_t newest = queue_.issued();
+  if (ops().finished(hwq())) queue_.RetiredUpTo(newest);
+}
+
+bool FlowControl::MayLaunch(uint64_t number) const {
+  if (queue_.destroying()) return true;
+  const uint64_t before = number - 1;
+  const uint64_t done = queue_.retired();
+  const int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
+  return !queue_.Held() && in_flight < queue_.config().threshold;
+}
+
+void FlowControl::WaitUntilMayLaunch(uint64_t number) {
+  if (MayLaunch(number)) return;
+  if (!queue_.Held()) AppendMarker(queue_.issued());
+  queue_.waiters.Await([&] { return MayLaunch(number); });
+}
+
+void FlowControl::WaitRetired(uint64_t number) {
+  if (queue_.retired() >= number) return;
+  if (!PollsMarkers() && AppendMarker(number)) {
+    queue_.waiters.Await([&] { return queue_.retired() >= number; });
+  } else {
+    ops().synchronize(hwq());
+    queue_.RetiredUpTo(number);
+  }
+}
+
+bool FlowControl::AppendMarker(uint64_t upto) {
+  if (ops().append_marker == nullptr) return false;
+  queue_.CountMarker();
+  if (ops().append_marker(hwq(), queue_.TicketFor(upto)) != kXSchedSuccess) {
+    queue_.ForgetMarker();
+    return false;
+  }
+  if (ops().flush != nullptr) ops().flush(hwq());
+  return true;
+}
+
+}  // namespace xsched::preempt

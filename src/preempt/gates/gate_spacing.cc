@@ -1,0 +1,101 @@
+#include "preempt/gates/gate_spacing.h"
+
+#include <algorithm>
+
+namespace xsched::preempt {
+namespace {
+
+// Until the first report has come back, commands may be of any length.
+constexpr int64_t kUnknownSpacing = 4;
+// Even the shortest commands are stopped within so many.
+constexpr int64_t kMaxSpacing = 512;
+// How often a queue that others wait for tells where it is, at most. Whether it has finished, the driver is
+// asked; this is for those that are long at work.
+constexpr Duration kReportEvery = std::chrono::milliseconds(5);
+
+}  // namespace
+
+void GateSpacing::Observe(const Now& now, uint64_t before) {
+  const bool idle = now.retired >= before;
+  if (observed_ && !now.hold && now.retired > observed_retired_)
+    pace_.OnRetired(now.retired - observed_retired_, observed_at_, now.time);
+  if (idle || now.hold) {
+    // The time until the next report says nothing of how long commands take.
+    observed_ = false;
+  } else if (!observed_ || now.retired > observed_retired_) {
+    observed_ = true;
+    observed_retired_ = now.retired;
+    observed_at_ = now.time;
+  }
+}
+
+int64_t GateSpacing::Spacing(const Now& now) const {
+  const int64_t most = std::clamp<int64_t>(now.at_most, 1, kMaxSpacing);
+  return pace_.Limit(most, now.latency, kUnknownSpacing);
+}
+
+bool GateSpacing::GateBefore(uint64_t number, const Now& now) {
+  if (!mutex_.TryLock()) return false;
+  const uint64_t before = number - 1;
+  Observe(now, before);
+  const bool far = !any_gate_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now));
+  // The first command of a burst needs none: what comes later is held by its own.
+  const bool idle = now.retired >= before;
+  bool gate;
+  if (now.hold) {
+    // Once all before the last gate has retired, the device may be through it.
+    gate = far || now.retired >= last_gate_;
+  } else {
+    gate = now.gated && !idle && far;
+    if (idle) last_gate_ = std::max(last_gate_, before);
+  }
+  if (gate) {
+    any_gate_ = true;
+    last_gate_ = before;
+    gates_[count_++ % kRemembered] = {before, now.pausable};
+  }
+  mutex_.Unlock();
+  return gate;
+}
+
+bool GateSpacing::ReportAfter(uint64_t number, bool each, TimePoint now) {
+  if (!mutex_.TryLock()) return each;
+  bool due = number > last_report_ && (each || now >= last_report_at_ + kReportEvery);
+  if (due) last_report_at_ = now;
+  mutex_.Unlock();
+  return due;
+}
+
+uint64_t GateSpacing::last_report() const {
+  MutexLock lock(mutex_);
+  return last_report_;
+}
+
+void GateSpacing::Reported(uint64_t number) {
+  MutexLock lock(mutex_);
+  last_report_ = std::max(last_report_, number);
+}
+
+bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
+  if (retired >= submitted) return true;
+  MutexLock lock(mutex_);
+  uint32_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
+  for (uint32_t i = oldest; i != count_; ++i) {
+    const Gate& gate = gates_[i % kRemembered];
+    // The first such gate that it has not gone through: it is there once all before has retired.
+    if (gate.pausable && gate.position > passed) return retired >= gate.position;
+  }
+  return false;
+}
+
+void GateSpacing::Reset() {
+  last_gate_ = last_report_ = 0;
+  last_report_at_ = TimePoint{};
+  any_gate_ = observed_ = false;
+  pace_ = Pace{};
+  count_ = 0;
+}
+
+void GateSpacing::ResetAfterFork() { mutex_.ResetAfterFork(); }
+
+}  // namespace xsched::preempt

@@ -1,0 +1,145 @@
+#include "preempt/gates/gate_spacing.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace xsched::preempt {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+class GateSpacingTest : public testing::Test {
+ protected:
+  bool Launch() { return gates_.GateBefore(++number_, now_); }
+  // Launches `count` commands while the device finishes one in `each`, 100 behind; returns where gates were
+  // put.
+  std::vector<uint64_t> Run(int count, microseconds each) {
+    std::vector<uint64_t> gates;
+    for (int i = 0; i < count; ++i) {
+      if (Launch()) gates.push_back(number_ - 1);
+      now_.time += each;
+      now_.retired = number_ > 100 ? number_ - 100 : 0;
+    }
+    return gates;
+  }
+
+  GateSpacing gates_;
+  uint64_t number_ = 0;
+  GateSpacing::Now now_{
+      0, false, true, true, INT64_MAX, microseconds(200), TimePoint{} + std::chrono::seconds(1)};
+};
+
+TEST_F(GateSpacingTest, a_queue_that_nobody_can_hold_gets_none) {
+  now_.gated = false;
+  EXPECT_TRUE(Run(1000, microseconds(10)).empty());
+}
+
+TEST_F(GateSpacingTest, gates_are_as_far_apart_as_the_wanted_latency) {
+  Run(2000, microseconds(10));
+  std::vector<uint64_t> gates = Run(200, microseconds(10));
+  ASSERT_GE(gates.size(), 9u);
+  ASSERT_LE(gates.size(), 11u);
+  EXPECT_NEAR(static_cast<double>(gates[5] - gates[4]), 20, 1);
+}
+
+TEST_F(GateSpacingTest, long_commands_get_a_gate_each) {
+  Run(500, microseconds(1000));
+  EXPECT_EQ(Run(50, microseconds(1000)).size(), 50u);
+}
+
+TEST_F(GateSpacingTest, at_level_1_the_launch_config_bounds_what_is_between_two) {
+  now_.at_most = 8;
+  Run(2000, microseconds(1));
+  EXPECT_EQ(Run(80, microseconds(1)).size(), 10u);
+}
+
+TEST_F(GateSpacingTest, before_the_pace_is_known_gates_are_close) {
+  Launch();
+  int gates = 0;
+  for (int i = 0; i < 40; ++i) gates += Launch() ? 1 : 0;
+  EXPECT_EQ(gates, 10);
+}
+
+TEST_F(GateSpacingTest, a_held_queue_gets_one_in_front_of_its_next_command) {
+  Run(2000, microseconds(10));
+  now_.hold = true;
+  now_.retired = number_;
+  EXPECT_TRUE(Launch());
+  EXPECT_TRUE(Launch()) << "the device may be through the first";
+  EXPECT_FALSE(Launch()) << "it has not come to the second";
+}
+
+TEST_F(GateSpacingTest, what_was_let_through_a_gate_unseen_is_held_again) {
+  now_.hold = true;
+  EXPECT_TRUE(Launch());
+  now_.retired = number_;  // it was opened, and closed, between two launches
+  EXPECT_TRUE(Launch());
+}
+
+TEST_F(GateSpacingTest, the_first_command_of_an_idle_queue_needs_none) {
+  for (int burst = 0; burst < 10; ++burst) {
+    EXPECT_FALSE(Launch());
+    now_.retired = number_;
+    now_.time += std::chrono::milliseconds(20);
+  }
+}
+
+TEST_F(GateSpacingTest, time_spent_held_says_nothing_of_how_long_commands_take) {
+  Run(2000, microseconds(10));
+  now_.hold = true;
+  Launch();
+  now_.time += std::chrono::milliseconds(500);
+  now_.hold = false;
+  Launch();
+  std::vector<uint64_t> gates = Run(200, microseconds(10));
+  EXPECT_LE(gates.size(), 12u);
+}
+
+TEST_F(GateSpacingTest, stopped_is_who_waits_at_the_first_gate_not_passed) {
+  now_.gated = false;
+  for (uint64_t behind : {10u, 20u}) {
+    while (number_ < behind) Launch();
+    now_.retired = number_;
+    now_.hold = true;
+    ASSERT_TRUE(Launch());
+    now_.hold = false;
+    Launch();
+  }
+  EXPECT_FALSE(gates_.Stopped(0, 9, 30)) << "still on its way to the first gate";
+  EXPECT_TRUE(gates_.Stopped(0, 10, 30));
+  EXPECT_FALSE(gates_.Stopped(10, 10, 30)) << "it went through";
+  EXPECT_FALSE(gates_.Stopped(10, 19, 30));
+  EXPECT_TRUE(gates_.Stopped(10, 20, 30));
+  EXPECT_FALSE(gates_.Stopped(20, 25, 30)) << "no gate is left";
+}
+
+TEST_F(GateSpacingTest, gates_that_do_not_hold_what_the_program_suspends_stop_nobody) {
+  now_.gated = false;
+  for (bool pausable : {false, true}) {
+    while (number_ < (pausable ? 20u : 10u)) Launch();
+    now_.retired = number_;
+    now_.pausable = pausable;
+    now_.hold = true;
+    ASSERT_TRUE(Launch());
+    now_.hold = false;
+  }
+  EXPECT_FALSE(gates_.Stopped(0, 10, 30)) << "the device goes through the first, and reports nothing";
+  EXPECT_FALSE(gates_.Stopped(0, 19, 30));
+  EXPECT_TRUE(gates_.Stopped(0, 20, 30));
+}
+
+TEST_F(GateSpacingTest, a_queue_that_has_finished_is_stopped) { EXPECT_TRUE(gates_.Stopped(0, 30, 30)); }
+
+TEST_F(GateSpacingTest, reports_of_a_tracked_queue_are_spaced) {
+  EXPECT_TRUE(gates_.ReportAfter(1, false, now_.time));
+  gates_.Reported(1);
+  EXPECT_FALSE(gates_.ReportAfter(2, false, now_.time + milliseconds(1)));
+  EXPECT_TRUE(gates_.ReportAfter(3, true, now_.time + milliseconds(1))) << "nobody else could ask";
+  EXPECT_TRUE(gates_.ReportAfter(4, false, now_.time + milliseconds(6)));
+  EXPECT_EQ(gates_.last_report(), 1u);
+}
+
+}  // namespace
+}  // namespace xsched::preempt

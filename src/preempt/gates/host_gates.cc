@@ -1,0 +1,43 @@
+#include "preempt/gates/host_gates.h"
+
+namespace xsched::preempt {
+
+GateChain::Now HostGates::Now() const {
+  const bool ours = !queue_.destroying() && !queue_.process().shut_down();
+  const uint32_t flags = queue_.flags();
+  return {queue_.retired(), queue_.Held(), ours && (flags & ipc::kFlagGated) != 0, flags != 0, queue_.Now()};
+}
+
+GateChain::Limits HostGates::Limits() const {
+  const LaunchConfig config = queue_.config();
+  return {config.threshold, config.batch_size, start_.host_gate_latency};
+}
+
+bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
+  const GateChain::Now seen = Now();
+  chain_.BeforeLaunch(number, seen, Limits(), *this);
+  // What we saw may have changed before our gate was there to be opened by whoever changed it.
+  if (chain_.HasClosed() && (queue_.retired() != seen.retired || queue_.Held() != seen.hold))
+    Advance(IfBusy::kWait);
+  return false;
+}
+
+bool HostGates::Advance(IfBusy if_busy) {
+  chain_.OnRetired(queue_.retired(), queue_.retired_at());
+  const int opened = chain_.Advance(queue_.submitted(), Now(), Limits(), *this, if_busy);
+  if (opened > 0 && ops().flush != nullptr) ops().flush(hwq());
+  return opened != GateChain::kBusy;
+}
+
+void HostGates::WaitStopped(bool (*)(const void*), const void*) {
+  const uint64_t newest = queue_.issued();
+  const uint64_t open_end = chain_.OpenEnd(newest);
+  if (open_end == newest) {
+    WaitRetired(newest);
+    return;
+  }
+  // A marker stands before every gate.
+  queue_.waiters.Await([&] { return queue_.retired() >= open_end; });
+}
+
+}  // namespace xsched::preempt

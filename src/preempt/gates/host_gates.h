@@ -1,0 +1,29 @@
+// Gates that the host opens (OpenCL, the software device): gate_chain.h decides, this asks the driver.
+#pragma once
+
+#include "preempt/gates/flow_control.h"
+#include "preempt/gates/gate_chain.h"
+
+namespace xsched::preempt {
+
+class HostGates final : public FlowControl, GateDriver {
+ public:
+  explicit HostGates(QueueState& queue) : FlowControl(queue), chain_(queue.closed_gates) {}
+
+  bool BeforeLaunch(uint64_t number, uint32_t flags) override;
+  bool Advance(IfBusy if_busy) override;
+  void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
+  void ResetAfterFork() override { chain_.ResetAfterFork(); }
+
+ private:
+  void Reset() override { chain_.Reset(); }
+  bool AppendGate(uint64_t* gate) override { return ops().append_gate(hwq(), gate) == kXSchedSuccess; }
+  void OpenGate(uint64_t gate) override { ops().open_gate(hwq(), gate); }
+  bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
+  GateChain::Now Now() const;
+  GateChain::Limits Limits() const;
+
+  GateChain chain_;
+};
+
+}  // namespace xsched::preempt

@@ -1,0 +1,213 @@
+#include "preempt/queue/xqueue_table.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <thread>
+
+#include "preempt/queue/testing/fake_process.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Not;
+
+class XQueueTableTest : public FakeProcess {
+ protected:
+  XResult Create(FakeDriver& driver, XPreemptLevel level = kPreemptLevelBlock) {
+    XQueueOptions options;
+    options.level = level;
+    XQueueHandle handle = 0;
+    return table.Create(HwQueues().Get(FindHwQueue(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver))),
+                        options, &handle);
+  }
+
+  FakeDriver driver_{kGatingHostGates};
+  FakeDriver other_driver_{kGatingHostGates};
+};
+
+TEST_F(XQueueTableTest, a_queue_is_found_by_its_handle_and_by_the_drivers) {
+  XQueue& queue = Make(driver_);
+  EXPECT_EQ(table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_)), &queue);
+  EXPECT_EQ(&*table.Pin(queue.handle()), &queue);
+  EXPECT_EQ(table.HandleAt(queue.index()), queue.handle());
+  EXPECT_EQ(created, 1);
+}
+
+TEST_F(XQueueTableTest, a_hardware_queue_has_one_xqueue_and_no_level_above_its_own) {
+  Make(driver_);
+  EXPECT_EQ(Create(driver_), kXSchedErrorNotAllowed);
+  Register(other_driver_);
+  EXPECT_EQ(Create(other_driver_, kPreemptLevelDeactivate), kXSchedErrorNotSupported);
+  EXPECT_EQ(Create(other_driver_), kXSchedSuccess);
+}
+
+TEST_F(XQueueTableTest, a_handle_of_a_destroyed_queue_finds_nothing_and_its_slot_rests) {
+  const XQueueHandle first = Make(driver_).handle();
+  EXPECT_TRUE(table.Destroy(first));
+  EXPECT_FALSE(table.Destroy(first));
+  EXPECT_FALSE(table.Pin(first));
+  EXPECT_EQ(destroyed, 1);
+  std::set<uint32_t> slots_used;
+  for (int i = 0; i < 60; ++i) {
+    ASSERT_EQ(Create(driver_), kXSchedSuccess);
+    const XQueue* queue = table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_));
+    ASSERT_NE(queue->handle(), first);
+    slots_used.insert(queue->index());
+    table.Destroy(queue->handle());
+  }
+  EXPECT_EQ(slots_used.size(), 60u);
+  EXPECT_THAT(slots_used, Not(Contains(XQueueIndex(first))));
+}
+
+TEST_F(XQueueTableTest, a_slot_whose_markers_are_under_way_is_not_used_again) {
+  XQueue& queue = Make(driver_);
+  Launch(driver_);
+  queue.MarkProgress();
+  const uint32_t index = queue.index();
+  table.Destroy(queue.handle());
+  std::set<uint32_t> slots_used;
+  for (int i = 0; i < 70; ++i) {
+    ASSERT_EQ(Create(driver_), kXSchedSuccess);
+    const XQueue* again = table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_));
+    slots_used.insert(again->index());
+    table.Destroy(again->handle());
+  }
+  EXPECT_THAT(slots_used, Not(Contains(index)));
+  Run(driver_);
+}
+
+TEST_F(XQueueTableTest, a_pinned_queue_ends_with_its_last_pin) {
+  XQueue& queue = Make(driver_);
+  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  {
+    XQueuePin pin = table.Pin(queue.handle());
+    EXPECT_TRUE(table.Destroy(queue.handle()));
+    EXPECT_EQ(hwq->xqueue, &queue);
+    EXPECT_FALSE(queue.Held()) << "nothing holds it any more";
+  }
+  EXPECT_EQ(hwq->xqueue, nullptr);
+}
+
+TEST_F(XQueueTableTest, the_end_of_a_queue_is_left_to_the_thread_that_may_call_drivers) {
+  XQueue& queue = Make(driver_);
+  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  {
+    const NoDriverCalls here;
+    table.Destroy(queue.handle());
+  }
+  EXPECT_THAT(requests, ElementsAre(Requested{queue.index(), kFinish}));
+  EXPECT_EQ(hwq->xqueue, &queue);
+  table.Finish(queue.index());
+  EXPECT_EQ(hwq->xqueue, nullptr);
+}
+
+TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_queue_go) {
+  driver_.ops.retain = [](void* self) { static_cast<FakeDriver*>(self)->calls.push_back("retain"); };
+  driver_.ops.release = [](void* self) { static_cast<FakeDriver*>(self)->calls.push_back("release"); };
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  Launch(driver_, 3);
+  table.DestroyWhenDrained(&queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("retain"));
+  EXPECT_NE(queue.handle(), 0u);
+  LetRun(queue);
+  for (int i = 0; i < 5; ++i) {
+    queue.Attend(IfBusy::kWait);
+    Run(driver_);
+  }
+  EXPECT_EQ(driver_.ran.size(), 3u);
+  {
+    XQueuePin pin = table.Pin(queue.handle());
+    table.FinishIfDrained(*pin);
+  }
+  EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
+}
+
+TEST_F(XQueueTableTest, a_queue_with_nothing_outstanding_ends_at_once) {
+  XQueue& queue = Make(driver_);
+  table.DestroyWhenDrained(&queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("destroy"));
+  EXPECT_EQ(table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_)), nullptr);
+}
+
+TEST_F(XQueueTableTest, a_queue_may_be_held_while_a_scheduler_bounds_it) {
+  XQueue& queue = Make(driver_);
+  EXPECT_FALSE(table.AnyMayBeHeld());
+  LetRun(queue);
+  EXPECT_TRUE(table.AnyMayBeHeld());
+  state.SetScheduled(false);
+  EXPECT_FALSE(table.AnyMayBeHeld());
+}
+
+TEST_F(XQueueTableTest, a_forked_child_knows_none_of_its_parents_queues) {
+  XQueue& queue = Make(driver_);
+  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  const XQueueHandle handle = queue.handle();
+  table.ResetAfterFork();
+  EXPECT_FALSE(table.Pin(handle));
+  EXPECT_EQ(table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_)), nullptr);
+  uint32_t next = 0;
+  EXPECT_FALSE(table.PinNext(&next));
+}
+
+// ---- urgencies ----
+
+class UrgenciesTest : public FakeProcess {
+ protected:
+  UrgenciesTest() {
+    for (FakeDriver* driver : {&low_, &high_}) {
+      driver->ops.note_urgency = [](void* self, int steps) {
+        static_cast<FakeDriver*>(self)->calls.push_back("note " + std::to_string(steps));
+      };
+      driver->ops.apply_urgency = [](void* self) {
+        static_cast<FakeDriver*>(self)->calls.push_back("apply");
+        return kXSchedSuccess;
+      };
+    }
+  }
+  void SetPriority(XQueue& queue, Priority priority) {
+    sched::Hints hints = queue.hints();
+    hints.priority = priority;
+    queue.SetHints(hints);
+    urgencies.Changed();
+  }
+
+  FakeDriver low_{kGatingHostGates};
+  FakeDriver high_{kGatingHostGates};
+};
+
+TEST_F(UrgenciesTest, queues_that_are_hinted_alike_are_told_to_no_driver) {
+  XQueue& queue = Make(low_);
+  Make(high_);
+  EXPECT_FALSE(urgencies.Request(queue));
+  EXPECT_TRUE(urgencies.Tell(queue));
+  EXPECT_TRUE(low_.calls.empty());
+}
+
+TEST_F(UrgenciesTest, a_driver_is_told_the_steps_above_the_least_urgent_queue_once) {
+  Make(low_);
+  XQueue& queue = Make(high_);
+  SetPriority(queue, 3);
+  EXPECT_TRUE(urgencies.Request(queue));
+  EXPECT_THAT(requests, ElementsAre(Requested{queue.index(), kUrgency}));
+  EXPECT_TRUE(urgencies.Tell(queue));
+  EXPECT_THAT(high_.calls, ElementsAre("note 3", "apply"));
+  EXPECT_FALSE(urgencies.Request(queue)) << "no news";
+}
+
+TEST_F(UrgenciesTest, a_driver_with_a_full_queue_is_told_later) {
+  Make(low_);
+  XQueue& queue = Make(high_);
+  SetPriority(queue, 3);
+  Launch(low_, 700);
+  const uint64_t number = low_.queue->LaunchBegin();
+  EXPECT_FALSE(urgencies.Tell(queue));
+  low_.queue->LaunchEnd(number, true);
+  EXPECT_TRUE(urgencies.Tell(queue));
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing

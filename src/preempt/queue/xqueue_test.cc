@@ -1,0 +1,226 @@
+#include "preempt/queue/xqueue.h"
+
+#include <gmock/gmock.h>
+
+#include "preempt/queue/testing/fake_process.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Item = FakeDriver::Item;
+
+class XQueueTest : public FakeProcess {
+ protected:
+  FakeDriver driver_{kGatingHostGates};
+  FakeDriver stops_{kGatingHostGates, kPreemptLevelInterrupt};
+};
+
+TEST_F(XQueueTest, a_queue_that_nobody_schedules_tells_nobody_of_its_launches) {
+  XQueue& queue = Make(driver_);
+  Launch(driver_, 100);
+  EXPECT_EQ(queue.submitted(), 100u);
+  EXPECT_EQ(queue.issued(), 100u);
+  EXPECT_EQ(driver_.items.size(), 100u) << "no gate, no marker";
+  EXPECT_THAT(rung, IsEmpty());
+  EXPECT_EQ(taken_seen, 0);
+}
+
+TEST_F(XQueueTest, the_first_launch_of_a_tracked_queue_rings_the_scheduler_and_later_ones_do_not) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_, 5);
+  EXPECT_THAT(rung, ElementsAre(queue.index()));
+  EXPECT_EQ(taken_seen, 5);
+}
+
+TEST_F(XQueueTest, a_queue_that_becomes_idle_rings_once) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_, 2);
+  rung.clear();
+  queue.RetiredUpTo(1);
+  EXPECT_THAT(rung, IsEmpty());
+  queue.RetiredUpTo(2);
+  queue.RetiredUpTo(2);
+  EXPECT_THAT(rung, ElementsAre(queue.index()));
+}
+
+TEST_F(XQueueTest, a_launch_that_the_driver_refuses_counts_as_finished) {
+  XQueue& queue = Make(driver_);
+  queue.LaunchEnd(queue.LaunchBegin(), false);
+  EXPECT_TRUE(queue.Idle());
+}
+
+TEST_F(XQueueTest, a_held_queue_accepts_launches_and_starts_them_when_it_may) {
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  Launch(driver_, 10);
+  Run(driver_);
+  EXPECT_THAT(driver_.ran, IsEmpty());
+  LetRun(queue);
+  for (int i = 0; i < 20; ++i) {
+    queue.Attend(IfBusy::kWait);
+    Run(driver_);
+  }
+  EXPECT_EQ(driver_.ran.size(), 10u);
+  EXPECT_FALSE(queue.HasClosedGates());
+}
+
+TEST_F(XQueueTest, a_left_scheduler_holds_nobody) {
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  EXPECT_TRUE(queue.Held());
+  state.SetScheduled(false);
+  EXPECT_FALSE(queue.Held());
+}
+
+TEST_F(XQueueTest, a_scheduler_that_asks_is_answered_at_once_and_when_more_is_known) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_, 3);
+  rung.clear();
+  queue.block().query = 1;
+  queue.Attend(IfBusy::kWait);
+  EXPECT_THAT(rung, ElementsAre(queue.index()));
+  EXPECT_THAT(requests, ElementsAre(Requested{queue.index(), kProgress}));
+  queue.Attend(IfBusy::kWait);
+  EXPECT_EQ(rung.size(), 1u) << "it has asked once";
+  queue.RetiredUpTo(1);
+  EXPECT_EQ(rung.size(), 2u);
+  queue.RetiredUpTo(2);
+  EXPECT_EQ(rung.size(), 2u);
+}
+
+TEST_F(XQueueTest, a_suspended_queue_starts_nothing_until_it_is_resumed) {
+  XQueue& queue = Make(driver_, kPreemptLevelBlock, true);
+  queue.Suspend(true);
+  Launch(driver_, 3);
+  Run(driver_);
+  EXPECT_THAT(driver_.ran, IsEmpty());
+  queue.Suspend(false);
+  Run(driver_);
+  EXPECT_THAT(driver_.ran, ElementsAre(1, 2, 3));
+  EXPECT_EQ(give_back_later, 0);
+}
+
+TEST_F(XQueueTest, a_resume_that_gives_back_too_little_is_left_to_the_agent) {
+  XQueue& queue = Make(stops_, kPreemptLevelInterrupt, true);
+  queue.Suspend(true);
+  stops_.refuses_control = true;
+  queue.Suspend(false);
+  EXPECT_EQ(give_back_later, 1);
+  stops_.refuses_control = false;
+  settled = false;
+  queue.SetLevel(kPreemptLevelInterrupt);
+  EXPECT_EQ(give_back_later, 2) << "the queue goes on, its process does not";
+}
+
+TEST_F(XQueueTest, nothing_is_held_any_more_when_the_process_ends) {
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  Launch(driver_, 3);
+  state.ShutDown();
+  queue.Attend(IfBusy::kWait);
+  Run(driver_);
+  EXPECT_EQ(driver_.ran.size(), 3u);
+  const size_t gates = driver_.Count(Item::kGate);
+  Launch(driver_);
+  EXPECT_EQ(driver_.Count(Item::kGate), gates) << "no new gate";
+}
+
+// ---- device gates ----
+
+class DeviceGatesTest : public FakeProcess {
+ protected:
+  FakeDriver driver_{kGatingDeviceGates};
+};
+
+TEST_F(DeviceGatesTest, a_held_queue_gets_a_gate_in_front_of_its_next_command) {
+  XQueue& queue = Make(driver_);
+  Launch(driver_, 2);
+  EXPECT_EQ(driver_.Count(Item::kGate), 0u);
+  Hold(queue);
+  Launch(driver_);
+  ASSERT_EQ(driver_.Count(Item::kGate), 1u);
+  EXPECT_EQ(driver_.items[2].value, 2u);
+  EXPECT_EQ(driver_.words.gate_mask, ipc::kDeviceGateMask);
+  EXPECT_EQ(driver_.words.pause, nullptr) << "the program does not have the queue by its handle";
+}
+
+TEST_F(DeviceGatesTest, a_gate_of_a_queue_that_the_program_may_suspend_waits_for_its_word_too) {
+  XQueue& queue = Make(driver_, kPreemptLevelBlock, true);
+  queue.Suspend(true);
+  Launch(driver_);
+  ASSERT_EQ(driver_.Count(Item::kGate), 1u);
+  EXPECT_EQ(driver_.words.pause, reinterpret_cast<uint32_t*>(&queue.block().pause));
+}
+
+TEST_F(DeviceGatesTest, a_driver_that_refuses_a_gate_is_asked_for_none_any_more) {
+  XQueue& queue = Make(driver_);
+  driver_.refuses_gates = true;
+  Hold(queue);
+  Launch(driver_, 5);
+  EXPECT_EQ(driver_.Count(Item::kGate), 1u);
+}
+
+TEST_F(DeviceGatesTest, a_slot_is_at_work_until_its_last_report_has_come) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_);
+  fake_now += std::chrono::seconds(1);
+  Launch(driver_);
+  EXPECT_TRUE(queue.DeviceAtWork());
+  queue.RetiredUpTo(2);
+  EXPECT_FALSE(queue.DeviceAtWork());
+}
+
+TEST_F(DeviceGatesTest, a_full_stream_is_asked_about_only_when_launching_has_paused) {
+  XQueue& queue = Make(driver_);
+  Launch(driver_, 700);
+  driver_.Run();
+  queue.AskDriver();
+  EXPECT_FALSE(queue.Idle());
+  fake_now += std::chrono::milliseconds(2);
+  queue.AskDriver();
+  EXPECT_TRUE(queue.Idle());
+}
+
+// ---- the caller waits ----
+
+class CallerWaitsTest : public FakeProcess {
+ protected:
+  FakeDriver driver_{kGatingCallerWaits, kPreemptLevelBlock, true};
+};
+
+TEST_F(CallerWaitsTest, a_launch_on_a_full_queue_polls_until_there_is_room) {
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  driver_.on_poll = [](FakeDriver& driver) { driver.Run(1); };
+  Launch(driver_, 50);
+  EXPECT_GT(driver_.ran.size(), 30u);
+  EXPECT_LE(queue.submitted() - queue.retired(), 17u);
+}
+
+TEST_F(CallerWaitsTest, a_queue_that_retires_nothing_for_a_second_lets_its_caller_go) {
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  driver_.on_poll = [](FakeDriver&) { fake_now += std::chrono::milliseconds(10); };
+  const TimePoint start = fake_now;
+  Launch(driver_, 3);
+  EXPECT_GE(fake_now - start, std::chrono::seconds(1));
+  EXPECT_EQ(queue.issued(), 3u);
+  const TimePoint released = fake_now;
+  Launch(driver_, 3);
+  EXPECT_LT(fake_now - released, std::chrono::seconds(1)) << "nothing has retired since";
+}
+
+TEST_F(CallerWaitsTest, an_unscheduled_queue_waits_for_nothing) {
+  Make(driver_);
+  Launch(driver_, 100);
+  EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing

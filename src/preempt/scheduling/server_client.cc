@@ -1,0 +1,291 @@
+#include "preempt/scheduling/server_client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/env.h"
+#include "base/log.h"
+#include "ipc/messages.h"
+
+namespace xsched::preempt {
+namespace {
+
+// Long enough to cost nothing, short enough to be scheduled again soon after a server's return.
+constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
+// A server that hangs may go on. One that has taken its place would not be found, though.
+constexpr Duration kWelcomePatience = std::chrono::seconds(10);
+
+// A job is named by a text; its number is FNV-1a of that. 0: none.
+uint64_t ReadJob() {
+  const char* name = EnvText("XSCHED_JOB");
+  if (name == nullptr) return 0;
+  uint64_t hash = 0xcbf29ce484222325;
+  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
+  return hash != 0 ? hash : 1;
+}
+
+ipc::WireHints ToWire(const sched::Hints& hints) {
+  return {hints.priority,  hints.utilization,  hints.deadline_us,
+          hints.laxity_us, hints.lax_priority, hints.critical_priority};
+}
+
+sched::Hints FromWire(const ipc::WireHints& hints) {
+  return {hints.priority,  hints.utilization,  hints.deadline_us,
+          hints.laxity_us, hints.lax_priority, hints.critical_priority};
+}
+
+}  // namespace
+
+void ServerClient::Start(int memfd, int scheduler_bell, TimePoint now) {
+  memfd_ = memfd;
+  scheduler_bell_ = scheduler_bell;
+  place_ = ipc::ReadSocketChoice();
+  job_ = ReadJob();
+  Connect(now);
+}
+
+void ServerClient::ConnectIfDue(TimePoint now) {
+  if (state_ == State::kApart && now >= retry_at_) Connect(now);
+}
+
+void ServerClient::Connect(TimePoint now) {
+  Disconnect(now + kRetryEvery);
+  ipc::SocketPath path = ipc::FindServerSocket(place_);
+  Result<UniqueFd> connection = ipc::ConnectToServer(path);
+  if (!connection) {
+    if (!warned_) {
+      XSCHED_WARN("%s; running unscheduled until a server is there (xserver, or xsched run)",
+                  connection.error().text());
+    }
+    warned_ = true;
+    return;
+  }
+  socket_ = GuardedFd(std::move(*connection));
+  if (!SendHello()) {
+    Disconnect(now + kRetryEvery);
+    return;
+  }
+  state_ = State::kGreeting;
+  welcome_until_ = now + kWelcomePatience;
+}
+
+bool ServerClient::SendHello() {
+  ipc::Hello hello{};
+  hello.major = ipc::kMajor;
+  hello.minor = ipc::kMinor;
+  hello.role = ipc::Role::kAgent;
+  hello.pid = getpid();
+  hello.job = job_;
+  snprintf(hello.name, sizeof hello.name, "%s", program_invocation_short_name);
+  const int fds[] = {memfd_, scheduler_bell_};
+  return ipc::Send(socket_.get(), hello, fds, 2);
+}
+
+void ServerClient::Disconnect(TimePoint retry_at) {
+  socket_.Reset();
+  outbox_.Clear();
+  introduced_.reset();
+  state_ = State::kApart;
+  retry_at_ = retry_at;
+}
+
+short ServerClient::events() const {
+  return static_cast<short>(POLLIN | (outbox_.waiting() != 0 ? POLLOUT : 0));
+}
+
+ServerClient::News ServerClient::Serve(TimePoint now) {
+  if (state_ == State::kApart) return News::kNone;
+  News news = News::kNone;
+  // What the program has put in the socket's place is not ours to read.
+  for (bool more = socket_.Intact(); more;) {
+    ipc::Packet packet;
+    switch (ipc::ReceivePacket(socket_.get(), packet)) {
+      case ipc::Received::kMessage:
+        heartbeat_.Heard();
+        if (const News told = Handle(packet, now); told != News::kNone) news = told;
+        if (news == News::kLost) return news;
+        continue;
+      case ipc::Received::kNothing:
+        if (const size_t waiting = outbox_.waiting()) {
+          if (!outbox_.Flush(socket_.get())) break;
+          if (outbox_.waiting() < waiting) heartbeat_.Heard();  // it has made room
+        }
+        if (state_ == State::kConnected || now < welcome_until_) return news;
+        break;
+      case ipc::Received::kClosed:
+      case ipc::Received::kMalformed:
+        break;
+    }
+    more = false;
+  }
+  const bool was_connected = state_ == State::kConnected;
+  Disconnect(now + kRetryEvery);
+  if (was_connected) {
+    XSCHED_WARN("lost the server: running unscheduled until it is back");
+  } else if (!warned_) {
+    XSCHED_WARN("the server at %s did not take this process: running unscheduled",
+                ipc::FindServerSocket(place_).text);
+  }
+  warned_ = true;
+  return News::kLost;
+}
+
+bool ServerClient::Beat(bool taken, TimePoint now) {
+  if (state_ != State::kConnected) return true;
+  switch (heartbeat_.Look(taken, now)) {
+    case Heartbeat::Verdict::kFine:
+      return true;
+    case Heartbeat::Verdict::kAsk: {
+      ipc::Ping ping{};
+      ping.cookie = ++pings_;
+      return SendOrDrop(ping);
+    }
+    case Heartbeat::Verdict::kHangs:
+      break;
+  }
+  XSCHED_WARN("the server does not answer: running unscheduled until it does");
+  warned_ = true;
+  // At once: should it go on, it finds us at its door.
+  Disconnect(now);
+  return false;
+}
+
+TimePoint ServerClient::wake_at() const {
+  switch (state_) {
+    case State::kApart:
+      return retry_at_;
+    case State::kGreeting:
+      return welcome_until_;
+    case State::kConnected:
+      return heartbeat_.next();
+  }
+  return kNever;
+}
+
+ServerClient::News ServerClient::Refused(const ipc::Packet& packet, TimePoint now) {
+  auto rejected = packet.As<ipc::Rejected>();
+  rejected.reason[sizeof rejected.reason - 1] = '\0';
+  if (!warned_) XSCHED_WARN("the server refused this process: %s", rejected.reason);
+  warned_ = true;
+  Disconnect(now + kRetryEvery);
+  return News::kLost;
+}
+
+ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now) {
+  const bool greeting = state_ == State::kGreeting;
+  switch (packet.header().type) {
+    case ipc::MessageType::kWelcome:
+      if (!greeting) break;
+      state_ = State::kConnected;
+      if (warned_) XSCHED_INFO("scheduled by the server at %s", ipc::FindServerSocket(place_).text);
+      warned_ = false;
+      return News::kWelcomed;
+    case ipc::MessageType::kRejected:
+      if (!greeting) break;
+      return Refused(packet, now);
+    case ipc::MessageType::kProcessSlice: {
+      auto slice = packet.As<ipc::ProcessSlice>();
+      listener_.OnSlice(slice.device, slice.slice_us);
+      break;
+    }
+    case ipc::MessageType::kQueueHints: {
+      auto hints = packet.As<ipc::QueueHints>();
+      listener_.OnHints(hints.handle, FromWire(hints.hints));
+      break;
+    }
+    case ipc::MessageType::kReply: {
+      auto reply = packet.As<ipc::Reply>();
+      reply.text[sizeof reply.text - 1] = '\0';
+      if (reply.result != kXSchedErrorNotAllowed || warned_of_refusal_) break;
+      XSCHED_WARN("the server: %s", reply.text);
+      warned_of_refusal_ = true;
+      break;
+    }
+    default:
+      break;  // kWake has done its work by waking us; what a newer server says beyond this is ignored
+  }
+  return News::kNone;
+}
+
+template <typename T>
+bool ServerClient::SendOrDrop(const T& message) {
+  if (!connected()) return false;
+  if (socket_.Intact() && outbox_.Send(socket_.get(), message)) return true;
+  Disconnect(TimePoint{});  // and at once anew, with all that the server does not know now
+  return false;
+}
+
+bool ServerClient::QueueCreated(const XQueue& queue) {
+  if (introduced_[queue.index()]) return true;
+  introduced_[queue.index()] = true;
+  ipc::QueueCreated message{};
+  LaunchConfig config = queue.config();
+  message.index = queue.index();
+  message.level = queue.level();
+  message.device = queue.hwq().device;
+  message.hints = ToWire(queue.hints());
+  message.threshold = config.threshold;
+  message.batch_size = config.batch_size;
+  message.platform = queue.hwq().ops.platform;
+  message.traits = (queue.has_device_gates() ? ipc::kTraitGatesInLine : 0) |
+                   (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0);
+  message.handle = queue.handle();
+  memcpy(message.device_name, queue.hwq().device_name, sizeof message.device_name);
+  return SendOrDrop(message);
+}
+
+bool ServerClient::Commit(TimePoint) { return (events() & POLLOUT) != 0; }
+
+bool ServerClient::QueueDestroyed(const XQueue& queue) {
+  const uint32_t index = queue.index();
+  if (!introduced_[index]) return true;
+  introduced_[index] = false;
+  ipc::QueueDestroyed message{};
+  message.index = index;
+  return SendOrDrop(message);
+}
+
+bool ServerClient::Hints(const XQueue& queue) {
+  if (!introduced_[queue.index()]) return true;
+  ipc::QueueHints message{};
+  message.index = queue.index();
+  message.hints = ToWire(queue.hints());
+  return SendOrDrop(message);
+}
+
+bool ServerClient::Config(const XQueue& queue) {
+  if (!introduced_[queue.index()]) return true;
+  ipc::QueueConfig message{};
+  LaunchConfig config = queue.config();
+  message.index = queue.index();
+  message.level = queue.level();
+  message.threshold = config.threshold;
+  message.batch_size = config.batch_size;
+  return SendOrDrop(message);
+}
+
+bool ServerClient::Absent(const XQueue& queue) {
+  if (!introduced_[queue.index()]) return true;
+  ipc::QueueAbsent message{};
+  message.index = queue.index();
+  message.absent = queue.suspended();
+  return SendOrDrop(message);
+}
+
+bool ServerClient::Timeslice(int64_t timeslice_us) {
+  ipc::TimesliceHint message{};
+  message.timeslice_us = timeslice_us;
+  return SendOrDrop(message);
+}
+
+void ServerClient::ForgetAfterFork() {
+  Disconnect(TimePoint{});
+  warned_ = false;
+}
+
+}  // namespace xsched::preempt

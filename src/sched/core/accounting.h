@@ -1,0 +1,27 @@
+// Gives out a device's time to its queues: queues that run side by side divide it.
+#pragma once
+
+#include "sched/core/queue_record.h"
+
+namespace xsched::sched {
+
+inline bool IsService(Charge charge) { return charge == Charge::kService || charge == Charge::kGift; }
+
+// Brings the device's clock of service up to date.
+void Account(DeviceRecord& device, TimePoint now);
+void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
+inline void SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
+  if (queue.charge != charge) ChangeCharge(queue, charge, now);
+}
+
+// The device time that the queue has received. REQUIRES: its device is accounted for.
+inline Duration ServiceOf(const QueueRecord& queue) {
+  if (!IsService(queue.charge)) return queue.service;
+  return queue.service + (queue.device->service_clock - queue.service_mark);
+}
+// … by decisions of a policy. REQUIRES: likewise.
+inline Duration ChosenServiceOf(const QueueRecord& queue) {
+  return (queue.charge == Charge::kGift ? queue.service : ServiceOf(queue)) - queue.gifts;
+}
+
+}  // namespace xsched::sched

@@ -1,0 +1,40 @@
+#include "sched/core/long_held.h"
+
+#include <algorithm>
+
+namespace xsched::sched {
+namespace {
+
+constexpr Duration kLong = std::chrono::milliseconds(20);
+
+}  // namespace
+
+TimePoint LongHeld::From(TimePoint held_since) { return held_since + kLong; }
+
+bool LongHeld::Find(TimePoint now) {
+  if (devices_.size() < 2) return false;
+  found_.Clear();
+  for (const DeviceRecord* device : devices_) {
+    if (device->held_since == kNever || From(device->held_since) > now || !device->leader_claim.valid)
+      continue;
+    size_t at = found_.size();
+    while (at > 0 && found_[at - 1].device->held_since > device->held_since) --at;
+    found_.Insert(at, device->leader_claim);
+  }
+  if (std::equal(found_.begin(), found_.end(), leaders_.begin(), leaders_.end())) return false;
+  leaders_.Clear();
+  for (const Claim& leader : found_) {
+    [[maybe_unused]] bool pushed = leaders_.Push(leader);
+  }
+  return true;
+}
+
+TimePoint LongHeld::Search(const Policy& policy, const QueueRecord& queue) const {
+  for (const Claim& leader : leaders_) {
+    if (leader.device == queue.device) continue;
+    if (!HasBetterClaim(policy, leader.hints, ClaimOf(queue).hints)) return leader.device->held_since;
+  }
+  return kNever;
+}
+
+}  // namespace xsched::sched

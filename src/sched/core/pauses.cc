@@ -1,0 +1,25 @@
+#include "sched/core/pauses.h"
+
+#include <algorithm>
+
+namespace xsched::sched {
+namespace {
+
+// If a queue resumes early although a long pause was predicted, so many times more long pauses in a row are
+// required before one is predicted again, up to the second number.
+constexpr int kHarderToTrust = 4;
+constexpr int kHardestToTrust = 4096;
+
+}  // namespace
+
+void Pauses::End(TimePoint now, Duration grace) {
+  if (now - began_ > grace) {
+    long_ones_ = std::min(long_ones_ + 1, kHardestToTrust);
+    return;
+  }
+  if (long_ones_ >= trusted_after_)
+    trusted_after_ = std::min(trusted_after_ * kHarderToTrust, kHardestToTrust);
+  long_ones_ = 0;
+}
+
+}  // namespace xsched::sched

@@ -1,0 +1,60 @@
+#include "sched/core/queue_stats.h"
+
+#include <algorithm>
+
+#include "sched/core/accounting.h"
+
+namespace xsched::sched {
+namespace {
+
+WaitReason ReasonOf(const Policy& policy, const QueueRecord& queue) {
+  if (!queue.Unfinished()) return WaitReason::kNone;
+  if (queue.absent) return WaitReason::kAbsent;
+  if (!queue.control.run) {
+    const Claim& leader = queue.device->leader_claim;
+    const bool behind = leader.valid && !HasBetterClaim(policy, leader.hints, ClaimOf(queue).hints);
+    return behind ? WaitReason::kTurn : WaitReason::kHeld;
+  }
+  if (queue.process->off()) return WaitReason::kOffDevice;
+  return queue.watch.stalled() ? WaitReason::kStalled : WaitReason::kNone;
+}
+
+}  // namespace
+
+QueueStats StatsOf(const Policy& policy, const QueueRecord& queue, TimePoint now) {
+  Account(*queue.device, now);
+  QueueStats stats;
+  stats.state = queue.state;
+  stats.stalled = queue.watch.stalled();
+  stats.wait_reason = ReasonOf(policy, queue);
+  switch (stats.wait_reason) {
+    case WaitReason::kNone:
+      break;
+    case WaitReason::kHeld:
+      stats.waits_for = queue.device->leader;
+      [[fallthrough]];
+    case WaitReason::kTurn:
+      stats.waiting_since = queue.held_since;
+      break;
+    case WaitReason::kOffDevice:
+      stats.waiting_since = std::max(queue.process->off_since, queue.ready_since);
+      break;
+    case WaitReason::kStalled:
+      stats.waiting_since = queue.watch.stalled_since();
+      break;
+    case WaitReason::kAbsent:
+      stats.waiting_since = std::max(queue.absent_since, queue.ready_since);
+      break;
+  }
+  stats.control = queue.control;
+  stats.submitted = queue.submitted;
+  stats.retired = queue.retired;
+  stats.service = ServiceOf(queue);
+  stats.waiting = queue.waiting;
+  if (queue.charge == Charge::kWaiting) stats.waiting += now - queue.waiting_mark;
+  stats.holds = queue.holds;
+  stats.incidents = queue.incidents;
+  return stats;
+}
+
+}  // namespace xsched::sched

@@ -1,0 +1,92 @@
+// All agents: takes their segments, handles their messages, and sends them what the scheduler decides about
+// their processes. What is in control blocks is not read or written here (queues.h).
+//
+// No agent can hold up a round: what its buffer has no room for is kept, and sent when it has read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "sched/core/scheduler.h"
+#include "server/access.h"
+#include "server/agent.h"
+#include "server/connections.h"
+#include "server/event_loop.h"
+#include "server/jobs.h"
+#include "server/queues.h"
+#include "server/quotas.h"
+#include "server/wakes.h"
+
+namespace xsched::server {
+
+class Agents final : sched::ControlSink {
+ public:
+  // What the agents work with.
+  struct Parts {
+    EventLoop& loop;
+    Connections& connections;
+    Quotas& quotas;
+    sched::Scheduler& scheduler;
+    const AccessRules& access;
+    Wakes& wakes;
+    Queues& queues;
+  };
+  explicit Agents(const Parts& parts) : parts_(parts) {}
+
+  // Makes `connection` that of an agent, with the segment and the doorbell of its hello. False: they are not
+  // what they should be; it may have been told why. The caller closes the connection then.
+  bool Add(Connection& connection, ipc::Packet& packet, TimePoint now);
+  // The agent is one of the job that its user's agents call by this number.
+  void JoinJob(Agent& agent, uint64_t number);
+  // Its queues hold nobody from now on. Does nothing if the connection has no agent.
+  void Remove(uint64_t connection, TimePoint now);
+  // Null: the connection has none.
+  Agent* Find(uint64_t connection);
+  size_t size() const { return agents_.size(); }
+  template <typename Visit>
+  void ForEach(Visit&& visit) {
+    for (auto& [id, agent] : agents_) visit(*agent);
+  }
+
+  // False: the message breaks the protocol.
+  bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
+  // server. REQUIRES: SendUnsent afterwards.
+  void SetHints(Queue& queue, const ipc::WireHints& hints);
+  // Sends what the agent's buffer had no room for, if anything. Closes its connection if it cannot find out
+  // when there is room.
+  void SendUnsent(Agent& agent);
+
+  // Has the scheduler decide, carries that out, and wakes those agents that must act. Returns when to decide
+  // again.
+  TimePoint Decide(TimePoint now);
+  uint64_t decisions() const { return decisions_; }
+  // Processes take turns on a device, as far as is known, until then.
+  TimePoint turns_until() const { return turns_until_; }
+
+ private:
+  void CloseFormer(const SegmentIdentity& segment, TimePoint now);
+  bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
+  bool RefuseQueue(Agent& agent, uint32_t index);
+  bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
+  bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
+  bool Answer(Agent& agent, const ipc::Ping& ping);
+  bool SendUnsentHints(Agent& agent);
+
+  void SetControl(sched::QueueId id, const sched::Control& control) override;
+  void Query(sched::QueueId id) override;
+  void SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) override;
+
+  Parts parts_;
+  std::unordered_map<uint64_t, std::unique_ptr<Agent>> agents_;  // by the connection's id
+  std::map<SegmentIdentity, uint64_t> segments_;                 // the connection that each belongs to
+  Jobs jobs_;
+  TimePoint turns_until_{};
+  TimePoint decided_at_{};
+  uint64_t decisions_ = 0;
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,31 @@
+#include "server/handshake.h"
+
+#include <fmt/format.h>
+
+namespace xsched::server {
+
+bool Handshake::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now) {
+  if (packet.header().type != ipc::MessageType::kHello) return false;
+  auto hello = packet.As<ipc::Hello>();
+  if (hello.major != ipc::kMajor) {
+    connection.SendRejected(
+        fmt::format("this server speaks protocol {}.{}, the client {}.{}: update the older one", ipc::kMajor,
+                    ipc::kMinor, hello.major, hello.minor));
+    return false;
+  }
+  const bool is_agent = hello.role == ipc::Role::kAgent;
+  if (!is_agent && hello.role != ipc::Role::kTool) return false;
+  if (packet.fd_count != (is_agent ? 2 : 0)) return false;
+  if (is_agent) {
+    if (!agents_.Add(connection, packet, now)) return false;
+    if (hello.job != 0) agents_.JoinJob(*agents_.Find(connection.id), hello.job);
+  }
+  connections_.Identify(connection, hello.role, CleanText(hello.name, sizeof hello.name));
+  ipc::Welcome welcome{};
+  welcome.major = ipc::kMajor;
+  welcome.minor = ipc::kMinor;
+  welcome.client_id = connection.id;
+  return connection.Send(welcome);
+}
+
+}  // namespace xsched::server

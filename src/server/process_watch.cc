@@ -1,0 +1,62 @@
+#include "server/process_watch.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace xsched::server {
+
+void ProcessWatch::HeardFrom(Agent& agent, TimePoint now) {
+  if (agent.liveness.HeardFrom(now)) queues_.RefreshAbsent(agent, now);
+}
+
+TimePoint ProcessWatch::NextCheck(TimePoint now) {
+  if (!queues_.any_held() && all_running_ && now >= agents_.turns_until()) {
+    check_at_ = kNever;
+  } else if (check_at_ == kNever) {
+    check_at_ = now + kCheckEvery;
+  }
+  return check_at_;
+}
+
+void ProcessWatch::Check(TimePoint now) {
+  if (now < check_at_) return;
+  check_at_ = now + kCheckEvery;
+  all_running_ = true;
+  agents_.ForEach([&](Agent& agent) {
+    if (!agent.liveness.running() || MayHoldOthers(agent, now)) Check(agent, now);
+    all_running_ = all_running_ && agent.liveness.running();
+  });
+}
+
+void ProcessWatch::Check(Agent& agent, TimePoint now) {
+  Liveness::Signs signs{};
+  signs.stopped = is_stopped_(agent.connection.peer.pid);
+  signs.has_read_all = agent.connection.HasReadAll();
+  signs.has_progressed = HasProgressed(agent, now);
+  const Liveness::Verdict verdict = agent.liveness.Check(signs, now);
+  if (verdict.must_ask) wakes_.Add(agent);
+  check_at_ = std::min(check_at_, verdict.check_at);
+  if (verdict.changed) queues_.RefreshAbsent(agent, now);
+}
+
+// Does the agent have new commands since its queues were last read?
+bool ProcessWatch::HasProgressed(Agent& agent, TimePoint now) {
+  bool progressed = false;
+  for (auto& [index, queue] : agent.queues) {
+    const uint64_t former = queue.submitted;
+    queues_.Observe(queue, now);
+    progressed = progressed || queue.submitted != former;
+  }
+  return progressed;
+}
+
+// Could a queue of this process, which has not been heard from for a while, hold another one?
+bool ProcessWatch::MayHoldOthers(const Agent& agent, TimePoint now) const {
+  if (agent.liveness.IsPresumedAlive(now)) return false;
+  return std::any_of(agent.queues.begin(), agent.queues.end(), [&](const auto& entry) {
+    auto stats = scheduler_.Stats(entry.second.id, now);
+    return stats && stats->state != sched::QueueState::kIdle && stats->control.run;
+  });
+}
+
+}  // namespace xsched::server

@@ -1,0 +1,143 @@
+#include "server/queues.h"
+
+#include <atomic>
+#include <utility>
+
+namespace xsched::server {
+
+void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) {
+  // Where memory ends, nothing below may be half done. A decision cannot be left in its middle at all.
+  newly_tracked_.reserve(queues_.size() + 1);
+  Queue queue{};
+  queue.id = sched::QueueId{next_id_++};
+  queue.index = message.index;
+  queue.level = message.level;
+  queue.platform = message.platform;
+  queue.traits = message.traits;
+  queue.device = message.device;
+  queue.handle = message.handle;
+  queue.threshold = message.threshold;
+  queue.batch_size = message.batch_size;
+  queue.device_name = CleanText(message.device_name, sizeof message.device_name);
+  queue.agent = &agent;
+  Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
+  quotas_.AddQueue(agent.connection.peer.uid);
+  queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
+  const bool sliceable =
+      message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0;
+  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, FromWire(message.hints),
+                      now, sliceable);
+  RefreshAbsent(stored, now);
+  Observe(stored, now);
+}
+
+void Queues::Forget(const Queue& queue, TimePoint now) {
+  held_ -= queue.words.held();
+  quotas_.RemoveQueue(queue.agent->connection.peer.uid);
+  scheduler_.RemoveQueue(queue.id, now);
+  queues_.erase(static_cast<uint64_t>(queue.id));
+}
+
+Queue* Queues::Find(sched::QueueId id) {
+  auto found = queues_.find(static_cast<uint64_t>(id));
+  return found == queues_.end() ? nullptr : found->second;
+}
+
+const Queue* Queues::Find(sched::QueueId id) const {
+  auto found = queues_.find(static_cast<uint64_t>(id));
+  return found == queues_.end() ? nullptr : found->second;
+}
+
+void Queues::ReadDoorbell(Agent& agent, TimePoint now) {
+  ipc::ForEachDirty(*agent.segment.get(), [&](uint32_t index) {
+    auto found = agent.queues.find(index);
+    if (found == agent.queues.end()) return;
+    ++state_changes_;
+    Observe(found->second, now);
+  });
+}
+
+void Queues::Observe(Queue& queue, TimePoint now) {
+  const Agent& agent = *queue.agent;
+  const ipc::Segment& segment = *agent.segment.get();
+  const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
+  scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
+  scheduler_.Moved(queue.id, progress.moved, now);
+  queue.submitted = progress.submitted;
+  RestoreControl(queue);
+
+  sched::Dependency dependencies[ipc::kMaxDependencies];
+  size_t count = 0;
+  ipc::ForEachWait(segment, queue.index, [&](const ipc::Wait& wait) {
+    auto owner = agent.queues.find(wait.queue);
+    if (owner != agent.queues.end() && ipc::MeansQueue(wait, owner->second.handle))
+      dependencies[count++] = {owner->second.id, wait.until};
+  });
+  if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
+  queue.has_dependencies = count != 0;
+}
+
+// Another writer may have been at the block, such as a server that hung and went on after its clients had
+// left it: that must not hold a queue for good. A client that has left us owns its blocks, though.
+void Queues::RestoreControl(Queue& queue) {
+  ipc::ControlBlock& block = queue.block();
+  if (ipc::HasWords(block, queue.words) || queue.agent->connection.HasLeft()) return;
+  ipc::WriteWords(block, queue.words);
+  wakes_.Add(*queue.agent);
+}
+
+// A queue that was ready before it was tracked has not rung for it.
+bool Queues::ObserveNewlyTracked(TimePoint now) {
+  if (newly_tracked_.empty()) return false;
+  // Either the client sees the flag that we have just set, or we see what it submitted before it looked.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (sched::QueueId id : newly_tracked_) {
+    if (Queue* queue = Find(id)) Observe(*queue, now);
+  }
+  newly_tracked_.clear();
+  return true;
+}
+
+void Queues::RefreshAbsent(const Queue& queue, TimePoint now) {
+  scheduler_.SetAbsent(queue.id, queue.absent || !queue.agent->liveness.running(), now);
+}
+
+void Queues::RefreshAbsent(const Agent& agent, TimePoint now) {
+  for (auto& [index, queue] : agent.queues) RefreshAbsent(queue, now);
+}
+
+void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
+  Queue* queue = Find(id);
+  if (queue == nullptr) return;
+  Agent& agent = *queue->agent;
+  const ipc::SchedulerWords words = ipc::WordsOf(control);
+  // The client may have written into its block. What we wrote last is what counts.
+  const ipc::SchedulerWords former = std::exchange(queue->words, words);
+  ipc::WriteWords(queue->block(), words, [&] {
+    // An agent that is not awake does not check whether we live. So it must be, before the first hold: we may
+    // hang right after that (docs/model.md).
+    if (former.flags == 0 && words.flags != 0) agent.connection.Send(ipc::Wake{});
+  });
+  held_ += words.held();
+  held_ -= former.held();
+  // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
+  const bool agent_acts =
+      (queue->traits & ipc::kTraitGatesInLine) == 0 &&
+      (control.run || words.flags != former.flags || queue->level >= kPreemptLevelDeactivate);
+  if (agent_acts) wakes_.Add(agent);
+  if (words.tracked() && !former.tracked()) newly_tracked_.push_back(id);
+}
+
+void Queues::Query(sched::QueueId id) {
+  Queue* queue = Find(id);
+  if (queue == nullptr) return;
+  ipc::AskProgress(queue->block());
+  RestoreControl(*queue);
+  wakes_.Add(*queue->agent);
+}
+
+void Queues::OpenAllGates() {
+  ForEach([](const Queue& queue) { ipc::WriteWords(queue.block(), ipc::kOpenWords); });
+}
+
+}  // namespace xsched::server

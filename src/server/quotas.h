@@ -1,0 +1,54 @@
+// What users hold of the server, and whether they may have more (limits.h). Only counts: it never closes or
+// refuses anything by itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+
+namespace xsched::server {
+
+class Quotas {
+ public:
+  // One connection, counted for as long as this lives. It is unidentified until it has said hello.
+  class ConnectionShare {
+   public:
+    ConnectionShare(Quotas& quotas, uid_t user);
+    ConnectionShare(ConnectionShare&& other) noexcept
+        : quotas_(std::exchange(other.quotas_, nullptr)),
+          user_(other.user_),
+          identified_(other.identified_) {}
+    ~ConnectionShare();
+    void Identify();
+
+   private:
+    Quotas* quotas_;
+    uid_t user_;
+    bool identified_ = false;
+  };
+
+  bool MayConnect(uid_t user) const;
+
+  // REQUIRES (for all below): the user has a connection.
+  bool MayAddQueue(uid_t user) const;
+  void AddQueue(uid_t user);
+  void RemoveQueue(uid_t user);
+  // A queue of the user was refused. True: the first one since the user has connections.
+  bool RefuseQueue(uid_t user);
+
+ private:
+  struct Usage {
+    size_t connections = 0;
+    size_t unidentified = 0;  // of these
+    size_t queues = 0;
+    bool queue_was_refused = false;
+  };
+
+  std::unordered_map<uid_t, Usage> users_;  // those who have connections
+  size_t connections_ = 0;
+  size_t unidentified_ = 0;
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,66 @@
+// Tools: answers what they ask (list, hints, policy, status), as far as their user may see and change it.
+// Tools change nothing but hints and the policy.
+//
+// An answer is never kept as text: what a tool's buffer has no room for is put together when it has read.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "sched/core/scheduler.h"
+#include "server/access.h"
+#include "server/agents.h"
+#include "server/connections.h"
+#include "server/queues.h"
+
+namespace xsched::server {
+
+class Tools {
+ public:
+  // What the tools ask about.
+  struct Parts {
+    Connections& connections;
+    Agents& agents;
+    Queues& queues;
+    sched::Scheduler& scheduler;
+    const AccessRules& access;
+  };
+  Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
+
+  // False: the message breaks the protocol, or the tool is gone.
+  bool HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now);
+  // Has the tool not taken all of an answer yet? Its requests wait until then.
+  bool IsListing(const Connection& tool) const { return unfinished_.contains(tool.id); }
+  // There may be room for more of the answer. REQUIRES: IsListing. False: the tool is gone.
+  bool ContinueListing(Connection& tool, TimePoint now);
+  // Closes the connections of tools that leave an answer unread. Returns when to call it again.
+  TimePoint CloseUnreading(TimePoint now);
+  void Remove(const Connection& tool) { unfinished_.erase(tool.id); }
+
+ private:
+  // An answer to kList.
+  struct Listing {
+    std::vector<sched::QueueId> queues;  // in the order in which they are sent
+    size_t next = 0;
+    uint32_t sent = 0;
+    TimePoint blocked_since{};
+  };
+
+  bool List(Connection& tool, TimePoint now);
+  bool Send(Connection& tool, Listing& listing, TimePoint now);
+  ipc::QueueInfo Describe(Queue& queue, const Peer& reader, TimePoint now);
+  void DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
+                    const Peer& reader, TimePoint now) const;
+  bool SetHints(Connection& tool, const ipc::SetHints& request);
+  bool SetPolicy(Connection& tool, const ipc::SetPolicy& request);
+  bool SendStatus(Connection& tool, TimePoint now);
+
+  Parts parts_;
+  TimePoint started_;
+  std::map<uint64_t, Listing> unfinished_;  // by the tool's connection
+};
+
+}  // namespace xsched::server
