@@ -1,0 +1,185 @@
+// The connection to a server that the test plays, in virtual time.
+#include "preempt/scheduling/server_client.h"
+
+#include <gmock/gmock.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "ipc/client.h"
+#include "preempt/queue/testing/fake_process.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using State = ServerClient::State;
+using News = SchedulerClient::News;
+
+class ServerClientTest : public FakeProcess, ServerListener {
+ protected:
+  ServerClientTest() {
+    char folder[] = "/tmp/xsched-client-XXXXXX";
+    folder_ = mkdtemp(folder);
+    path_ = folder_ + "/s";
+    setenv("XSCHED_SOCKET", path_.c_str(), 1);
+  }
+  ~ServerClientTest() override {
+    unlink(path_.c_str());
+    rmdir(folder_.c_str());
+    unsetenv("XSCHED_SOCKET");
+  }
+
+  void Start() { client_.Start(memfd_.get(), bell_.get(), fake_now); }
+  void Listen() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    listener_.Reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    ASSERT_EQ(listen(listener_.get(), 8), 0);
+  }
+  void Accept() {
+    peer_.Reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    EXPECT_TRUE(Receive<ipc::Hello>());
+  }
+  void Connect() {
+    Listen();
+    Start();
+    Accept();
+    ipc::Welcome welcome{};
+    welcome.major = ipc::kMajor;
+    EXPECT_TRUE(ipc::Send(peer_.get(), welcome));
+    EXPECT_EQ(client_.Serve(fake_now), News::kWelcomed);
+  }
+  // The next message, which is there already; nullopt: there is none, or it is of another type.
+  template <typename T>
+  std::optional<T> Receive() {
+    ipc::Packet packet;
+    if (ipc::ReceivePacket(peer_.get(), packet) != ipc::Received::kMessage) return std::nullopt;
+    if (packet.header().type != T::kType) return std::nullopt;
+    return packet.As<T>();
+  }
+
+  void OnSlice(XDevice device, uint64_t slice_us) override { slices_.push_back({device, slice_us}); }
+  void OnHints(XQueueHandle queue, const sched::Hints& hints) override {
+    hints_.push_back({queue, hints.priority});
+  }
+
+  std::string folder_;
+  std::string path_;
+  UniqueFd memfd_{eventfd(0, EFD_CLOEXEC)};  // any descriptor will do
+  UniqueFd bell_{eventfd(0, EFD_CLOEXEC)};
+  UniqueFd listener_;
+  UniqueFd peer_;
+  std::vector<std::pair<XDevice, uint64_t>> slices_;
+  std::vector<std::pair<XQueueHandle, Priority>> hints_;
+  FakeDriver driver_{kGatingHostGates};
+  ServerClient client_{*this};
+};
+
+TEST_F(ServerClientTest, without_a_server_it_tries_again_every_half_second) {
+  Start();
+  EXPECT_EQ(client_.state(), State::kApart);
+  EXPECT_EQ(client_.wake_at(), fake_now + milliseconds(500));
+  Listen();
+  client_.ConnectIfDue(fake_now + milliseconds(499));
+  EXPECT_EQ(client_.state(), State::kApart);
+  client_.ConnectIfDue(fake_now + milliseconds(500));
+  EXPECT_EQ(client_.state(), State::kGreeting);
+  EXPECT_FALSE(client_.connected());
+}
+
+TEST_F(ServerClientTest, a_server_that_does_not_welcome_is_left_after_ten_seconds) {
+  Listen();
+  Start();
+  EXPECT_EQ(client_.Serve(fake_now + seconds(9)), News::kNone);
+  EXPECT_EQ(client_.state(), State::kGreeting);
+  EXPECT_EQ(client_.Serve(fake_now + seconds(10)), News::kLost);
+  EXPECT_EQ(client_.state(), State::kApart);
+}
+
+TEST_F(ServerClientTest, a_server_that_goes_is_lost) {
+  Connect();
+  EXPECT_TRUE(client_.connected());
+  peer_.Reset();
+  EXPECT_EQ(client_.Serve(fake_now), News::kLost);
+  EXPECT_FALSE(client_.connected());
+}
+
+TEST_F(ServerClientTest, a_server_that_hangs_while_something_is_taken_is_left_within_230_ms) {
+  Connect();
+  const TimePoint start = fake_now;
+  TimePoint left = kNever;
+  for (TimePoint now = start; now <= start + milliseconds(300) && left == kNever; now += milliseconds(1)) {
+    EXPECT_EQ(client_.Serve(now), News::kNone);
+    if (!client_.Beat(true, now)) left = now;
+  }
+  EXPECT_LE(left, start + milliseconds(230));
+  EXPECT_EQ(client_.state(), State::kApart);
+}
+
+TEST_F(ServerClientTest, a_server_that_answers_is_kept_and_one_from_which_nothing_is_taken_is_not_asked) {
+  Connect();
+  for (TimePoint now = fake_now; now <= fake_now + seconds(1); now += milliseconds(1)) {
+    client_.Serve(now);
+    ASSERT_TRUE(client_.Beat(true, now));
+    if (auto ping = Receive<ipc::Ping>()) {
+      EXPECT_TRUE(ipc::Send(peer_.get(), *ping));
+    }
+  }
+  fake_now += seconds(1);
+  for (TimePoint now = fake_now; now <= fake_now + seconds(1); now += milliseconds(1))
+    ASSERT_TRUE(client_.Beat(false, now));
+  EXPECT_FALSE(Receive<ipc::Ping>());
+  EXPECT_EQ(client_.wake_at(), kNever);
+}
+
+TEST_F(ServerClientTest, a_queue_is_introduced_once_and_one_that_the_server_does_not_know_is_not_spoken_of) {
+  Connect();
+  XQueue& queue = Make(driver_);
+  EXPECT_TRUE(client_.Hints(queue));
+  EXPECT_FALSE(Receive<ipc::QueueHints>());
+  EXPECT_TRUE(client_.QueueCreated(queue));
+  EXPECT_TRUE(client_.QueueCreated(queue));
+  EXPECT_TRUE(client_.Hints(queue));
+  const auto created_message = Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created_message);
+  EXPECT_EQ(created_message->handle, queue.handle());
+  EXPECT_TRUE(Receive<ipc::QueueHints>()) << "and not a second introduction";
+  EXPECT_TRUE(client_.QueueDestroyed(queue));
+  EXPECT_TRUE(client_.QueueDestroyed(queue));
+  EXPECT_TRUE(Receive<ipc::QueueDestroyed>());
+  EXPECT_FALSE(Receive<ipc::QueueDestroyed>());
+}
+
+TEST_F(ServerClientTest, what_the_server_says_reaches_the_listener) {
+  Connect();
+  ipc::ProcessSlice slice{};
+  slice.device = 7;
+  slice.slice_us = 1000;
+  ipc::QueueHints hints{};
+  hints.handle = 42;
+  hints.hints.priority = 3;
+  ASSERT_TRUE(ipc::Send(peer_.get(), slice) && ipc::Send(peer_.get(), hints));
+  EXPECT_EQ(client_.Serve(fake_now), News::kNone);
+  EXPECT_THAT(slices_, ::testing::ElementsAre(std::pair{XDevice{7}, uint64_t{1000}}));
+  EXPECT_THAT(hints_, ::testing::ElementsAre(std::pair{XQueueHandle{42}, Priority{3}}));
+}
+
+TEST_F(ServerClientTest, what_cannot_be_said_ends_the_connection_and_begins_one_at_once) {
+  Connect();
+  peer_.Reset();
+  EXPECT_FALSE(client_.Timeslice(100));
+  EXPECT_EQ(client_.state(), State::kApart);
+  client_.ConnectIfDue(fake_now);
+  EXPECT_EQ(client_.state(), State::kGreeting);
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing
