@@ -60,7 +60,7 @@ int main(int argc, char** argv) {
   HIP_CHECK(hipSetDevice(0));
   HIP_CHECK(hipMalloc(&work.memory, work.bytes));
   HIP_CHECK(hipStreamCreateWithFlags(&work.stream, hipStreamNonBlocking));
-  /* A stream of any copy of the runtime that the process has loaded. */
+  /* A stream of any runtime instance that the process has loaded. */
   CHECK(HipQueueCreate(&hwq, work.stream));
   CHECK(XQueueCreate(&xq, hwq, kPreemptLevelBlock, kQueueCreateFlagNone));
 

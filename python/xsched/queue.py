@@ -48,7 +48,7 @@ class XSchedQueue:
     """A preemptible queue (XQueue) over a stream, with a priority.
 
     stream: PyTorch's, CuPy's or PyOpenCL's object; an int or a ctypes pointer; None or 0: the default stream of the current
-        device. On HIP it may be of any copy of the runtime that the process has loaded. It is kept alive until close().
+        device. On HIP it may be of any runtime instance that the process has loaded. It is kept alive until close().
     priority: -255 to 255, bigger is more urgent; -256: never while anything else of the device has work.
     level: the PreemptLevel; XSchedError NOT_SUPPORTED: the platform, or this stream, does not have it. None: BLOCK, or what
         the shim's queue has.

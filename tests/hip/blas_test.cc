@@ -1,5 +1,5 @@
 // AMD's rocBLAS and hipBLAS, unmodified but for the name of the runtime that they want, as PyTorch's wheels
-// bring them: beside their own copy of the runtime, with the installed one in the process as well.
+// bring them: beside their own runtime instance, with the installed one in the process as well.
 #include <stdlib.h>
 
 #include <string>

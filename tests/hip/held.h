@@ -9,8 +9,8 @@
 namespace xsched::hip {
 
 // `launch` puts work on the stream of `queue`. While the queue is held it must not return (HIP has no gates:
-// who launches waits), and `has_run` not hold. Returns when the queue has been resumed and `launch` has
-// returned.
+// the launching thread waits), and `has_run` not hold. Returns when the queue has been resumed and `launch`
+// has returned.
 void ExpectHeld(XQueueHandle queue, const std::function<hipError_t()>& launch,
                 const std::function<bool()>& has_run);
 

@@ -35,7 +35,7 @@ int main() {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   hipStream_t stream = nullptr;
   Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
-  // On a thread of its own: who launches on a stream that is held waits.
+  // On a thread of its own: a thread that launches on a held stream waits.
   std::thread(WriteProgress).detach();
   for (int us = 1000;;) {
     void* arguments[] = {&us};

@@ -1,4 +1,4 @@
-// What a framework does with HIP, as a library that is linked to a copy of the runtime: the one that is
+// What a framework does with HIP, as a library that is linked to a runtime instance: the one that is
 // installed, or one of its own beside it, as the wheels of PyTorch have it. Everything returns what HIP said.
 #pragma once
 
@@ -20,7 +20,7 @@ hipError_t ProgramMatmul(hipStream_t stream, float* c, const float* a, const flo
 // As MIOpen: the arguments in one buffer, and an event before and after.
 hipError_t ProgramConvolve(hipStream_t stream, float* y, const float* x, const float* w, int count, int taps);
 
-// Its kernels, for who launches them in its place.
+// Its kernels, for code that launches them in its place.
 const void* ProgramKernel();
 hipError_t ProgramFunction(hipFunction_t* function, const char* kernel);
 

@@ -1,4 +1,4 @@
-// Level 1: who launches on a queue that is full or held waits, and nobody's stream is disturbed by our
+// Level 1: a thread that launches on a full or held queue waits, and nobody's stream is disturbed by our
 // looking.
 #include "hal/hip/queue.h"
 
