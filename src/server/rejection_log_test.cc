@@ -13,8 +13,8 @@ namespace {
 class RejectionLogTest : public ::testing::Test {
  protected:
   RejectionLogTest() : former_(spdlog::default_logger()) {
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
-        "test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_)));
+    spdlog::set_default_logger(
+        std::make_shared<spdlog::logger>("test", std::make_shared<spdlog::sinks::ostream_sink_st>(text_)));
     spdlog::set_pattern("%v");
   }
   ~RejectionLogTest() override { spdlog::set_default_logger(former_); }
