@@ -154,6 +154,15 @@ TEST_F(ToolsTest, the_policy_is_the_administrators) {
   EXPECT_EQ(scheduler_.policy().type(), kPolicyUtilizationPartition);
 }
 
+TEST_F(ToolsTest, a_number_that_is_no_policy_is_answered_and_changes_nothing) {
+  ipc::SetPolicy request{};
+  for (uint32_t policy : {uint32_t{kPolicyMax}, 4009477u, ~0u}) {
+    request.policy = policy;
+    EXPECT_EQ(Answer(admin_, request).result, static_cast<uint32_t>(kXSchedErrorNotSupported));
+  }
+  EXPECT_EQ(scheduler_.policy().type(), kPolicyHighestPriorityFirst);
+}
+
 TEST_F(ToolsTest, the_status_counts_what_there_is) {
   agents_.Decide(now_);
   Submit(mine_, 0);
