@@ -199,10 +199,7 @@ bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "the timeslice is out of its range");
   }
   if (request.policy != kPolicyUnknown) {
-    // Other numbers are no values of the enumeration, and must not become one.
-    const bool is_policy = request.policy < kPolicyMax;
-    const sched::Policy* policy =
-        is_policy ? sched::FindPolicy(static_cast<XPolicyType>(request.policy)) : nullptr;
+    const sched::Policy* policy = sched::FindPolicyByNumber(request.policy);
     if (policy == nullptr)
       return tool.SendReply(kXSchedErrorNotSupported, 0, "this server has no such policy");
     parts_.scheduler.SetPolicy(*policy);

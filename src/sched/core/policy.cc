@@ -30,6 +30,13 @@ const Policy* FindPolicy(XPolicyType type) {
   return nullptr;
 }
 
+const Policy* FindPolicyByNumber(uint32_t number) {
+  for (PolicyGetter policy : Policies()) {
+    if (static_cast<uint32_t>(policy().type()) == number) return &policy();
+  }
+  return nullptr;
+}
+
 const Policy* FindPolicyByName(const char* name) {
   for (PolicyGetter policy : Policies()) {
     if (strcasecmp(policy().info().name, name) == 0) return &policy();

@@ -153,6 +153,9 @@ using PolicyGetter = const Policy& (*)();
 std::span<const PolicyGetter> Policies();
 // The policy of that type; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);
+// The same by the type's number, which may be any: one that is no value of the enumeration must not become
+// one.
+const Policy* FindPolicyByNumber(uint32_t number);
 // By its short name, in any case ("HPF", "hpf"); null when there is none.
 const Policy* FindPolicyByName(const char* name);
 // "HPF", …: of each policy of this build, and of all types of XSched 1.2. "?" for an unknown type.
