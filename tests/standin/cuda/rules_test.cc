@@ -114,6 +114,9 @@ TEST_F(GroupRule, shortest_slices_stand_still) {
   const Group one = Start(1);
   EXPECT_GT(FinishedIn(one, 200ms), 20) << "alone it has the device";
   const Group other = Start(1);
+  std::this_thread::sleep_for(50ms);  // until both have begun
+  Finished(one);
+  Finished(other);
   EXPECT_LE(FinishedIn(one, 200ms) + Finished(other), kNearlyNone);
   const Group third = Start(2000);
   EXPECT_GT(FinishedIn(third, 200ms), 20) << "a longer slice makes progress beside them";
@@ -121,6 +124,8 @@ TEST_F(GroupRule, shortest_slices_stand_still) {
   End(third);
   EXPECT_GT(FinishedIn(one, 200ms), 20);
   Start(1, true);
+  std::this_thread::sleep_for(50ms);  // until it waits there
+  Finished(one);
   EXPECT_LE(FinishedIn(one, 200ms), kNearlyNone) << "beside one that waits at a gate";
 }
 

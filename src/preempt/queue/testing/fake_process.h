@@ -221,11 +221,16 @@ class FakeProcess : public ::testing::Test,
   bool settled = true;
 
   ProcessState state;
-  std::unique_ptr<XQueueSlots> slots = std::make_unique<XQueueSlots>();
-  XQueueTable table{*slots, *this, {&state, this, &table, this, this, &FakeNow}};
+  XQueueTable table{NewSlots(), *this, {&state, this, &table, this, this, &FakeNow}};
   Urgencies urgencies{table, *this, state};
 
  private:
+  // As in a process: never freed, and so what they have made is not either.
+  static XQueueSlots& NewSlots() {
+    static auto& all = *new std::vector<XQueueSlots*>;
+    return *all.emplace_back(new XQueueSlots);
+  }
+
   std::vector<HwQueueHandle> registered_;
 };
 
