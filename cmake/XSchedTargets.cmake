@@ -1,4 +1,4 @@
-# The kinds of targets that there are here, each with its rules.
+# The kinds of targets of this project, and their rules.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -23,8 +23,11 @@ function(xsched_options target)
   if(XSCHED_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
+  if(XSCHED_CHECK_LOCKS)
+    target_compile_definitions(${target} PRIVATE XSCHED_CHECK_LOCKS)
+  endif()
   if(XSCHED_SANITIZE)
-    # vptr needs RTTI on both sides of a call; in-process code has none.
+    # vptr needs RTTI on both sides of a call, and in-process code has none.
     target_compile_options(${target} PRIVATE -fsanitize=${XSCHED_SANITIZE} -fno-sanitize=vptr -fno-omit-frame-pointer)
     target_link_options(${target} PRIVATE -fsanitize=${XSCHED_SANITIZE})
   endif()
@@ -37,17 +40,17 @@ function(xsched_inproc_static name)
   add_library(${name} STATIC ${ARGN})
   xsched_options(${name})
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
-  # After it, for what a processor has no instruction for (atomics on AArch64).
+  # libgcc must come last, for operations without an instruction (atomics on AArch64).
   target_link_libraries(${name} PUBLIC Threads::Threads gcc)
 endfunction()
 
-# xsched_inproc_shared(NAME MAP sources…): a library for foreign processes. MAP is its version script: what it exports.
+# xsched_inproc_shared(NAME MAP sources…): a library for foreign processes. MAP is its version script: what it exports to programs.
 function(xsched_inproc_shared name map)
   add_library(${name} SHARED ${ARGN})
   xsched_options(${name})
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
   if(NOT XSCHED_SANITIZE)
-    # gcc has no -nostdlib++: name what remains.
+    # gcc has no -nostdlib++, so name the other libraries.
     target_link_options(${name} PRIVATE -nodefaultlibs)
     target_link_libraries(${name} PRIVATE c gcc)
   endif()
@@ -55,6 +58,12 @@ function(xsched_inproc_shared name map)
                       -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
   set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map} BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
   target_link_libraries(${name} PRIVATE xsched_freestanding)
+endfunction()
+
+# xsched_private_exports(NAME): it also exports to our other libraries what its headers mark with XSCHED_PRIVATE.
+function(xsched_private_exports name)
+  target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/private.map)
+  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/private.map)
 endfunction()
 
 # xsched_program(NAME sources…): a program of ours (server, tools): the whole standard library and Debian's.

@@ -1,4 +1,4 @@
-"""Reads function declarations out of C headers: no preprocessor, no compiler, only what vendors' headers use.
+"""Reads function declarations from C headers, without preprocessor or compiler. It knows only the forms of vendors' headers.
 
 Three forms are known, `NAME` being what the caller's pattern accepts:
     extern ENTRY ret CALL NAME(params) SUFFIX;            a prototype

@@ -1,9 +1,8 @@
-"""Pieces of C++ that every platform's generator writes."""
+"""Pieces of C++ that are written for every platform."""
 
 
 def generated_by(platform):
-    return (f"// Written by codegen/{platform}.py from registry/{platform}/functions.toml and the installed headers: "
-            "edit those.\n")
+    return f"// Written by codegen/wrappers.py from registry/{platform}: edit that.\n"
 
 
 def signature(function):
@@ -14,8 +13,8 @@ def arguments(function):
     return ", ".join(p.name for p in function.parameters)
 
 
-def with_first(first, rest):
-    return f"{first}, {rest}" if rest else first
+def pointer_type(function, call_convention=""):
+    return f"{function.result} ({call_convention.strip()}*)({signature(function)})"
 
 
 def address(function):
@@ -23,44 +22,51 @@ def address(function):
     return f"reinterpret_cast<void*>(&{function})"
 
 
-def write_names(platform, functions):
-    names = "\n".join(f'    "{f.name}",' for f in functions)
+def rows(lines):
+    return "\n".join("    " + line for line in lines)
+
+
+def name_table(platform, names):
     return f"""namespace xsched::{platform} {{
 
 const char* const kFunctionNames[kFunctionCount] = {{
-{names}
+{rows(f'"{name}",' for name in names)}
 }};
 
 }}  // namespace xsched::{platform}
 """
 
 
-def write_functions_h(generated, platform, what, includes, members, *, struct="Functions", names, before=""):
-    """The table of functions: `what` it holds, its `members`, and what order the `names` beside it have."""
-    return f"""{generated}// {what}
+def function_table(shim, members):
+    """The table of functions; `members`: their types and names."""
+    struct = shim.functions_struct
+    # Calls of a DriverFunction are checked in debug builds.
+    declared = "\n".join(f"  DriverFunction<{type_name}> {name};" for type_name, name in members)
+    return f"""{generated_by(shim.platform)}// The functions of {shim.holder} that XSched wraps or calls; null: there is none such.
 #pragma once
 
-{includes}
+#include "{shim.abi_header}"
+#include "base/driver_function.h"
 
-namespace xsched::{platform} {{
+namespace xsched::{shim.platform} {{
 
-{before}struct {struct} {{
-{chr(10).join("  " + member for member in members)}
+{shim.types()}struct {struct} {{
+{declared}
 }};
 
 inline constexpr int kFunctionCount = {len(members)};
 static_assert(sizeof({struct}) == kFunctionCount * sizeof(void*));
 
-// {names}
+// The symbols that they are exported as, in the order of the members, which is alphabetical.
 extern const char* const kFunctionNames[kFunctionCount];
 
-}}  // namespace xsched::{platform}
+}}  // namespace xsched::{shim.platform}
 """
 
 
-def write_map(platform, why, hidden="_Z*;"):
+def version_script(why, hidden):
     """A shim's version script. `why` the wrappers have no version; `hidden`: what the C++ language makes visible."""
-    return f"""/* Written by codegen/{platform}.py.
+    return f"""/* Written by codegen/wrappers.py.
  *
 {chr(10).join(" * " + line for line in why)}
  */

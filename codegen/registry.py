@@ -1,11 +1,18 @@
-"""A platform's registry (registry/<platform>/functions.toml): which function means what."""
+"""A platform's registry: which function means what. registry/README.md explains how it is written."""
 
 import tomllib
 from dataclasses import dataclass
 
+# What a kind, and the scope of other calls in it, may say.
+OF_KINDS = {"about", "scope", "takes", "gives", "any_call", "otherwise", "launch", "wrapped", "takes_streams"}
+OF_OTHERWISE = {"scope", "takes", "gives"}
+# What a function may say, beside which expression has a role.
+OF_FUNCTIONS = {"c", "returns", "handle", "code", "makes", "ends"}
+SECTIONS = {"kinds", "roles", "handles", "types", "own"}
+
 
 class RegistryError(Exception):
-    """The registry and the headers contradict each other; the text says where."""
+    """The registry is wrong, or contradicts what the platform has; the text says where."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +25,10 @@ class Entry:
 
 
 class Registry:
-    def __init__(self, path):
-        with open(path, "rb") as file:
+    def __init__(self, folder):
+        self.folder = folder
+        self._path = folder / "functions.toml"
+        with open(self._path, "rb") as file:
             data = tomllib.load(file)
         self.kinds = data["kinds"]
         self.roles = data.get("roles", {})
@@ -27,12 +36,26 @@ class Registry:
         self.handles = data.get("handles", {})
         self.own_calls = data.get("own", {}).get("calls", [])
         self.entries = {}
+        self._check_words("kinds", set(data) - SECTIONS, set(self.kinds))
         for kind, properties in self.kinds.items():
+            self._check_kind(kind, properties)
             for name, details in data.get(kind, {}).items():
-                if name in self.entries:
-                    raise RegistryError(f"{path}: {name} is both {self.entries[name].kind} and {kind}")
-                self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties),
-                                           properties.get("launch", False), details)
-        unknown = set(data) - set(self.kinds) - {"kinds", "roles", "handles", "types", "own"}
-        if unknown:
-            raise RegistryError(f"{path}: no such kind: {', '.join(sorted(unknown))}")
+                self._add(name, kind, properties, details)
+
+    def _check_kind(self, kind, properties):
+        self._check_words(f"kinds.{kind}", set(properties), OF_KINDS)
+        other = properties.get("otherwise", {})
+        self._check_words(f"kinds.{kind}.otherwise", set(other), OF_OTHERWISE)
+        for scope in (properties, other):
+            self._check_words(f"kinds.{kind}: roles", {*scope.get("takes", []), *scope.get("gives", [])}, set(self.roles))
+
+    def _add(self, name, kind, properties, details):
+        if name in self.entries:
+            raise RegistryError(f"{self._path}: {name} is both {self.entries[name].kind} and {kind}")
+        self._check_words(name, set(details), OF_FUNCTIONS | set(self.roles))
+        self.entries[name] = Entry(name, kind, properties.get("wrapped", "scope" in properties), properties.get("launch", False),
+                                   details)
+
+    def _check_words(self, where, used, known):
+        if used - known:
+            raise RegistryError(f"{self._path}: {where}: not known: {', '.join(sorted(used - known))}")

@@ -1,11 +1,9 @@
-"""Which of a function's parameters is what, for the platforms whose wrappers hand roles to a scope."""
+"""The roles of a function's parameters: what a wrapper passes to its scope."""
 
 from registry import RegistryError
 
 
 class Roles:
-    """What a wrapper hands to its scope."""
-
     def __init__(self, registry):
         self._roles = registry.roles
 
@@ -26,13 +24,3 @@ class Roles:
         if "else" not in rules:
             raise RegistryError(f"{export.name} is a {entry.kind}, but which parameter is its {role}?")
         return rules["else"]
-
-
-def check_streams(registry, exports, stream_type):
-    """A function that takes a stream, in a kind that knows of none, would be scheduled wrongly, silently."""
-    for name, entry in registry.entries.items():
-        kind = registry.kinds[entry.kind]
-        knows = kind.get("takes_streams", False) or "stream" in kind.get("takes", []) + kind.get("gives", [])
-        for export in exports.get(name, []):
-            if not knows and any(p.type == stream_type for p in export.function.parameters):
-                raise RegistryError(f"{export.name} takes a stream: it can be no {entry.kind}")

@@ -12,10 +12,10 @@ class Scopes:
         self._kinds, self._roles, self._success, self._outcome = registry.kinds, Roles(registry), success, outcome
 
     def write(self, export, entry, call, before=(), after=()):
-        """Lines that return what `call` does. `before` and `after`, on success, come around the program's own calls alone.
+        """Lines that return the result of `call`. `before` and `after` (only on success) are added around the program's own calls.
 
-        Whether the call is the program's own is asked here, once, and not by any scope. Of a call that is not, a scope knows
-        nothing, but where its kind says so: `any_call`, it is the same to it; `otherwise`, it is for another scope."""
+        The wrapper checks once whether a call is the program's own. No scope checks that. A call that is not the program's own has no
+        scope, unless its kind says so: `any_call` uses the same scope for all calls, `otherwise` another scope for these."""
         kind = self._kinds[entry.kind]
         if "scope" not in kind and not before and not after:
             return [f"return {call};"]

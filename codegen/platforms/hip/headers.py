@@ -6,9 +6,6 @@ from registry import RegistryError
 HEADERS = ("hip_runtime_api.h", "hip_ext.h", "hiprtc.h")
 NOISE = r'__dparm|DEPRECATED|HIP_PUBLIC_API|__host__|inline|static|extern "C"'
 
-# Declared, but in no library.
-NOT_EXPORTED = ("hipExternalMemoryGetMappedMipmappedArray",)
-
 # Types that are passed alike; of others the name decides.
 ALIKE = {"unsigned int": "unsigned", "uint32_t": "unsigned", "int": "unsigned", "hipDevice_t": "unsigned",
          "uint64_t": "size_t", "unsigned long": "size_t", "unsigned long long": "size_t", "unsigned long long int": "size_t",
@@ -25,7 +22,7 @@ def read_headers(directory):
             functions.update(reader.read(path.read_text(errors="replace"), header))
     if not functions:
         raise RegistryError(f"{directory}: no HIP headers")
-    return {name: function for name, function in functions.items() if name not in NOT_EXPORTED}
+    return functions
 
 
 def _passed_as(type_name):
