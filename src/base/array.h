@@ -1,5 +1,5 @@
-// A growable array for code that runs in foreign processes, where std::vector cannot: it reports lack of
-// memory as a value and needs no libstdc++ at run time. Elements are moved with memcpy.
+// A growable array for code that runs in foreign processes, in place of std::vector: it returns lack of
+// memory as a value, and needs no libstdc++ at run time. Elements are moved with memcpy.
 #pragma once
 
 #include <stdlib.h>
@@ -48,7 +48,7 @@ class Array {
     return true;
   }
   [[nodiscard]] bool Push(const T& value) {
-    T copy = value;  // `value` may lie in this array
+    T copy = value;  // `value` may be an element of this array
     if (!Reserve(size_ + 1)) return false;
     data_[size_++] = copy;
     return true;
@@ -69,7 +69,7 @@ class Array {
   void Clear() { size_ = 0; }
   // Removes element `i`; the last one takes its place.
   void RemoveUnordered(size_t i) { data_[i] = data_[--size_]; }
-  // Removes element `i`; the order of the others stays.
+  // Removes element `i`. The order of the others stays.
   void Remove(size_t i) {
     for (size_t j = i + 1; j < size_; ++j) data_[j - 1] = data_[j];
     --size_;

@@ -95,7 +95,7 @@ TEST(Array, moving_leaves_an_empty_array_that_can_be_used) {
   Array<int> from = UpTo(2);
   Array<int> to = std::move(from);
   EXPECT_THAT(Contents(to), ElementsAre(0, 1));
-  EXPECT_TRUE(from.empty());  // NOLINT: what a moved-from array is like is the point
+  EXPECT_TRUE(from.empty());  // NOLINT: this tests a moved-from array
   EXPECT_TRUE(from.Push(5));
   EXPECT_THAT(Contents(to), ElementsAre(0, 1));
 }

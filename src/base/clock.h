@@ -24,7 +24,17 @@ struct MonotonicClock {
 using Duration = MonotonicClock::duration;
 using TimePoint = MonotonicClock::time_point;
 
-// Later than any time that occurs: "never".
+// Later than any real time: "never".
 inline constexpr TimePoint kNever = TimePoint::max();
+
+// Where time is passed to a class as the function that reads it.
+using Clock = TimePoint (*)();
+
+inline void SleepFor(Duration time) {
+  timespec ts{};
+  ts.tv_sec = time / std::chrono::seconds(1);
+  ts.tv_nsec = (time % std::chrono::seconds(1)).count();
+  nanosleep(&ts, nullptr);
+}
 
 }  // namespace xsched

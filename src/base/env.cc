@@ -12,7 +12,7 @@
 namespace xsched {
 namespace {
 
-// One warning per name and process. Names are few, and literals.
+// True for the first warning about a name in this process. There are few names, and all are literals.
 bool FirstWarning(const char* name) {
   static std::atomic<const char*> warned[32];
   for (std::atomic<const char*>& slot : warned) {

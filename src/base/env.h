@@ -1,4 +1,4 @@
-// Environment variables, checked: a bad value is one clear warning and the default.
+// Checked environment variables: an invalid value causes one clear warning, and the default is used.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 using testing::internal::CaptureStderr;
 using testing::internal::GetCapturedStderr;
 
-// One warning per name and process: each test that looks at warnings has names of its own.
+// There is one warning per name and process, so each test of warnings uses its own names.
 void Set(const char* name, const char* value) { ASSERT_EQ(setenv(name, value, 1), 0); }
 
 TEST(Env, unset_and_empty_are_silently_nothing) {

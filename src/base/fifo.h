@@ -1,6 +1,8 @@
 // First in, first out, for code that runs in foreign processes (see array.h).
 #pragma once
 
+#include <utility>
+
 #include "base/array.h"
 
 namespace xsched {
@@ -19,10 +21,16 @@ class Fifo {
   [[nodiscard]] bool Push(const T& item) { return items_.Push(item); }
   void Pop() {
     ++head_;
-    // Moving the rest when half is gone costs each item at most one move.
+    // The rest is moved when half of the items are gone, so each item moves at most once on average.
     if (head_ * 2 < items_.size()) return;
     items_.RemoveFront(head_);
     head_ = 0;
+  }
+  // Empties it, and returns what was in it.
+  Fifo TakeAll() {
+    Fifo all(std::move(*this));
+    Clear();
+    return all;
   }
   void Clear() {
     items_.Clear();

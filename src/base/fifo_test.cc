@@ -46,13 +46,13 @@ TEST(Fifo, memory_stays_bounded_by_what_is_in_it) {
   ASSERT_TRUE(fifo.Push(1));
   ASSERT_TRUE(fifo.Push(2));
   ASSERT_TRUE(fifo.Push(3));
-  // Room for eight has been made at most; a million items go through it.
+  // A million items pass through room for at most eight.
   int* low = &fifo.front();
   int* high = low;
   for (int i = 4; i < 1'000'000; ++i) {
     fifo.Pop();
     ASSERT_TRUE(fifo.Push(i));
-    if (i < 100) {  // by now the buffer has its final size
+    if (i < 100) {  // then the buffer has its final size
       low = high = &fifo.front();
       continue;
     }
@@ -70,6 +70,21 @@ TEST(Fifo, clearing_forgets_everything) {
   EXPECT_TRUE(fifo.empty());
   ASSERT_TRUE(fifo.Push(9));
   EXPECT_EQ(fifo.front(), 9);
+  EXPECT_EQ(fifo.size(), 1u);
+}
+
+TEST(Fifo, all_of_it_can_be_taken_at_once_and_it_goes_on_empty) {
+  Fifo<int> fifo;
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(fifo.Push(i));
+  fifo.Pop();
+  fifo.Pop();
+  Fifo<int> all = fifo.TakeAll();
+  EXPECT_EQ(all.size(), 3u);
+  EXPECT_EQ(all.front(), 2);
+  EXPECT_EQ(all.back(), 4);
+  EXPECT_TRUE(fifo.empty());
+  ASSERT_TRUE(fifo.Push(7));
+  EXPECT_EQ(fifo.front(), 7);
   EXPECT_EQ(fifo.size(), 1u);
 }
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-// Out of memory yields null; code for foreign processes uses new (std::nothrow) and looks at the result.
+// Returns null if memory runs out. Code for foreign processes uses new (std::nothrow) and checks the result.
 void* operator new(size_t size) { return malloc(size); }
 void* operator new[](size_t size) { return malloc(size); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return malloc(size); }
@@ -18,3 +18,9 @@ const std::nothrow_t std::nothrow{};
 
 // Vtables of abstract classes name this; no such function is ever called.
 extern "C" [[noreturn]] void __cxa_pure_virtual() { __builtin_trap(); }
+
+// Unoptimized code that takes a part of a std::string_view names this. It is called for a position past the
+// end only, which no caller of ours gives.
+namespace std {
+void __throw_out_of_range_fmt(const char*, ...) { __builtin_trap(); }
+}  // namespace std

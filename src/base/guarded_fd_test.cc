@@ -37,6 +37,25 @@ TEST(GuardedFd, takes_no_other_file_in_its_place_for_itself_and_does_not_close_i
   }
 }
 
+TEST(GuardedFd, takes_no_other_file_of_the_same_kind_for_itself) {
+  GuardedFd fd{UniqueFd(eventfd(0, EFD_CLOEXEC))};
+  const int number = fd.get();
+  UniqueFd other(eventfd(0, EFD_CLOEXEC));
+  ASSERT_EQ(dup2(other.get(), number), number);
+  EXPECT_FALSE(fd.Intact());
+  close(number);
+}
+
+TEST(GuardedFd, knows_its_file_if_the_program_has_saved_and_restored_it) {
+  GuardedFd fd{UniqueFd(eventfd(0, EFD_CLOEXEC))};
+  const int number = fd.get();
+  UniqueFd copy(dup(number));
+  close(number);
+  EXPECT_FALSE(fd.Intact());
+  ASSERT_EQ(dup2(copy.get(), number), number);
+  EXPECT_TRUE(fd.Intact());
+}
+
 TEST(GuardedFd, is_closed_when_its_owner_goes) {
   int number;
   {

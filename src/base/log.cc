@@ -53,7 +53,7 @@ void Log(LogLevel level, const char* format, ...) {
   used += text;
   if (used > static_cast<int>(sizeof line) - 2) used = static_cast<int>(sizeof line) - 2;
   line[used++] = '\n';
-  // Not into a pipe that is full and nobody reads: whoever writes here may be who lets everybody else go on.
+  // Never block on a full pipe without a reader: this thread may be the one that opens gates for all others.
   pollfd ready{STDERR_FILENO, POLLOUT, 0};
   if (poll(&ready, 1, 0) == 0) return;
   [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(used));

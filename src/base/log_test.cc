@@ -11,7 +11,7 @@
 namespace xsched {
 namespace {
 
-// Standard error is a pipe meanwhile.
+// During the test, standard error is a pipe.
 class LogTest : public testing::Test {
  protected:
   LogTest() : saved_(dup(STDERR_FILENO)) {
@@ -34,7 +34,7 @@ TEST_F(LogTest, a_message_is_one_line) {
   EXPECT_STREQ(text, "xsched: 3 of them\n");
 }
 
-TEST_F(LogTest, who_logs_into_a_pipe_that_nobody_reads_goes_on) {
+TEST_F(LogTest, a_thread_that_logs_into_a_full_pipe_goes_on) {
   const std::string line(400, 'x');
   for (int i = 0; i < 1000; ++i) Log(LogLevel::kError, "%s", line.c_str());
 }

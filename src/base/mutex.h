@@ -1,46 +1,71 @@
-// Locks for code that runs in foreign processes (std::mutex needs libstdc++ at run time).
+// Locks for code that runs in foreign processes (std::mutex needs libstdc++ at run time). Each has its place
+// in the order of all locks (lock_order.inc), as its type.
 #pragma once
 
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/lock_order.h"
+#include "base/thread_annotations.h"
 
 namespace xsched {
 
-class Mutex {
+template <LockRank kRank>
+class CAPABILITY("mutex") Mutex {
  public:
   Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
 
-  void Lock() { pthread_mutex_lock(&mutex_); }
-  bool TryLock() { return pthread_mutex_trylock(&mutex_) == 0; }
-  void Unlock() { pthread_mutex_unlock(&mutex_); }
-  // Makes the lock free in a forked child, where its owner may not exist any more.
-  void ResetAfterFork() { mutex_ = PTHREAD_MUTEX_INITIALIZER; }
+  void Lock() ACQUIRE() {
+    lock_order::Acquiring(kRank);
+    pthread_mutex_lock(&mutex_);
+  }
+  bool TryLock() TRY_ACQUIRE(true) {
+    lock_order::Acquiring(kRank);
+    if (pthread_mutex_trylock(&mutex_) == 0) return true;
+    lock_order::Released(kRank);
+    return false;
+  }
+  void Unlock() RELEASE() {
+    pthread_mutex_unlock(&mutex_);
+    lock_order::Released(kRank);
+  }
+  // For the analysis, where it cannot see that this thread holds the lock.
+  void AssertHeld() const ASSERT_CAPABILITY(this) { lock_order::CheckHeld(kRank); }
+  // Makes the lock free in a forked child, where its owner may not exist any more. The child has one thread,
+  // so what the lock guards is then that thread's.
+  void ResetAfterFork() ASSERT_CAPABILITY(this) {
+    mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    lock_order::Released(kRank);
+  }
 
  private:
   friend class Condition;
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
 };
 
-class [[nodiscard]] MutexLock {
+template <LockRank kRank>
+class [[nodiscard]] SCOPED_CAPABILITY MutexLock {
  public:
-  explicit MutexLock(Mutex& mutex) : mutex_(mutex) { mutex_.Lock(); }
-  ~MutexLock() { mutex_.Unlock(); }
+  explicit MutexLock(Mutex<kRank>& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.Lock(); }
+  ~MutexLock() RELEASE() { mutex_.Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
  private:
-  Mutex& mutex_;
+  Mutex<kRank>& mutex_;
 };
 
 class Condition {
  public:
-  // REQUIRES: the caller holds `mutex`.
-  void Wait(Mutex& mutex) { pthread_cond_wait(&condition_, &mutex.mutex_); }
+  template <LockRank kRank>
+  void Wait(Mutex<kRank>& mutex) REQUIRES(mutex) {
+    pthread_cond_wait(&condition_, &mutex.mutex_);
+  }
   // As Wait, but returns at `deadline` at the latest.
-  void WaitUntil(Mutex& mutex, TimePoint deadline) {
+  template <LockRank kRank>
+  void WaitUntil(Mutex<kRank>& mutex, TimePoint deadline) REQUIRES(mutex) {
     auto since = deadline.time_since_epoch();
     timespec until{};
     until.tv_sec = since / std::chrono::seconds(1);

@@ -1,4 +1,4 @@
-// A global that is never destroyed: other threads of the program may use it until the very end of the
+// A global that is never destroyed, because other threads of the program may use it until the end of the
 // process.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A GPU's number, made from its PCI address: the same in every process and on every platform that reaches it.
+// A GPU's number, computed from its PCI address: the same in every process and on every platform.
 #pragma once
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ constexpr XDeviceId PciAddress(uint32_t domain, uint32_t bus, uint32_t device, u
   return ((domain & 0x7fff) << 16) | ((bus & 0xff) << 8) | ((device & 0x1f) << 3) | (function & 0x7);
 }
 
-// Of a text as drivers write it: 0000:3b:00.0, in hexadecimal digits; the function may be missing.
+// Reads the text form that drivers use: 0000:3b:00.0, in hexadecimal digits. The function may be missing.
 inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
   unsigned domain = 0;
   unsigned bus = 0;
@@ -27,8 +27,8 @@ inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
 
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }
 
-// A part of a device that is used as one of its own: an instance of a GPU that is divided by hardware (MIG).
-// Parts share the address of the whole, and nothing else; `part` (24 bits, not 0) stands above the type.
+// A part of a device that is used as a separate device: an instance of a GPU that is divided by hardware
+// (MIG). Parts share only the address of the whole. `part` (24 bits, not 0) is above the type.
 constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }
 constexpr XDevice WholeDevice(XDevice device) { return device & ((uint64_t{1} << 40) - 1); }
 

@@ -1,15 +1,15 @@
 // A map from a driver's handle (a pointer's value) to a pointer, read without locks on every launch.
 //
 // Open addressing with linear probing. Readers only load; writers hold a lock. A removed key leaves a
-// tombstone, which a later insert takes, so that chains stay whole. When the table fills, one of twice the
-// size replaces it; old tables are kept until the map goes (readers may still be in them): they add up to
-// less than the newest one. Never one of the same size: coming and going would then leave tables without end.
+// tombstone, so that chains stay connected. A later insert reuses it. When the table is full, one of twice
+// the size replaces it. Old tables are kept until the map is destroyed, because readers may still use them.
+// Together they are smaller than the newest one. A table is never replaced by one of the same size: otherwise
+// inserting and removing would leave more and more old tables.
 //
-// An entry is used by one key after another. Its version tells a reader whether the value that it loaded is
-// that of the key it saw before (see Publish).
+// An entry is used by one key after another. Its version shows a reader whether the loaded value belongs to
+// the key that it saw before (see Publish).
 //
-// A value found may be removed a moment later: what it points to must live on, or the caller must know that
-// it does.
+// A found value may be removed a moment later. The caller must make sure that the object stays alive.
 #pragma once
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ class PointerMap {
       if (found == key) {
         Value* value = entry.value.load(std::memory_order_acquire);
         if (entry.version.load(std::memory_order_relaxed) == version) return value;
-        continue;  // another key has, or had, this entry: look again
+        continue;  // another key has, or had, this entry: try again
       }
       if (found == kEmpty) return nullptr;
       i = (i + 1) & table->mask;
@@ -57,7 +57,7 @@ class PointerMap {
   }
 
   // Adds or replaces. REQUIRES: key is neither 0 nor UINT64_MAX. False: out of memory.
-  bool Insert(uint64_t key, Value* value) {
+  bool Insert(uint64_t key, Value* value) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr || (used_ + 1) * 2 > table->mask + 1) {
@@ -81,7 +81,7 @@ class PointerMap {
   }
 
   // Returns what was there; null: nothing.
-  Value* Remove(uint64_t key) {
+  Value* Remove(uint64_t key) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr) return nullptr;
@@ -94,8 +94,8 @@ class PointerMap {
       Value* value = entry.value.load(std::memory_order_relaxed);
       entry.value.store(nullptr, std::memory_order_release);
       entry.key.store(kTombstone, std::memory_order_release);
-      // Tombstones at the end of a chain hold nothing together: without this, coming and going would fill the
-      // table.
+      // Tombstones at the end of a chain are not needed. If they were kept, inserting and removing would fill
+      // the table.
       for (; table->entries[i].key.load(std::memory_order_relaxed) == kTombstone &&
              table->entries[(i + 1) & table->mask].key.load(std::memory_order_relaxed) == kEmpty;
            i = (i - 1) & table->mask) {
@@ -109,7 +109,7 @@ class PointerMap {
 
   // Calls visit(key, value) for each entry, under the writers' lock: visit must not change the map.
   template <typename Visit>
-  void ForEach(Visit&& visit) {
+  void ForEach(Visit&& visit) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Table* table = table_.load(std::memory_order_relaxed);
     if (table == nullptr) return;
@@ -127,7 +127,7 @@ class PointerMap {
   static constexpr uint64_t kTombstone = UINT64_MAX;
 
   struct Entry {
-    std::atomic<uint64_t> version;  // how many keys it has had
+    std::atomic<uint64_t> version;  // the number of keys that have used it
     std::atomic<uint64_t> key;
     std::atomic<Value*> value;
   };
@@ -141,17 +141,17 @@ class PointerMap {
     return static_cast<size_t>((key * 0x9e3779b97f4a7c15u) >> 32) & mask;
   }
 
-  // Gives an empty or removed entry to `key`. What a reader can see, as each store releases those before it:
-  // this version → not the key before this one; this value → this version or a later one; this key → this
-  // value or a later one. So with the same version before the key and after the value, the two belong
-  // together.
+  // Gives an empty or removed entry to `key`. Each store releases those before it. So a reader that sees this
+  // version does not see the former key any more; one that sees this value also sees this version or a later
+  // one; one that sees this key also sees this value or a later one. If the version is the same before the
+  // key and after the value is read, the two belong together.
   static void Publish(Entry& entry, uint64_t key, Value* value) {
     entry.version.store(entry.version.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     entry.value.store(value, std::memory_order_release);
     entry.key.store(key, std::memory_order_release);
   }
 
-  Table* Grow(Table* old) {
+  Table* Grow(Table* old) REQUIRES(mutex_) {
     const size_t capacity = old == nullptr ? 64 : (old->mask + 1) * 2;
     auto* table = static_cast<Table*>(calloc(1, sizeof(Table) + capacity * sizeof(Entry)));
     if (table == nullptr) return nullptr;
@@ -170,9 +170,9 @@ class PointerMap {
     return table;
   }
 
-  std::atomic<Table*> table_{nullptr};
-  size_t used_ = 0;  // live keys and tombstones
-  Mutex mutex_;
+  Mutex<LockRank::kPointerMap> mutex_;
+  std::atomic<Table*> table_{nullptr};  // written under mutex_
+  size_t used_ GUARDED_BY(mutex_) = 0;  // live keys and tombstones
 };
 
 }  // namespace xsched

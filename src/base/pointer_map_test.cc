@@ -31,7 +31,8 @@ TEST(PointerMap, inserting_a_key_again_replaces_its_value) {
   EXPECT_EQ(map.Find(42), nullptr);
 }
 
-// Keys like addresses, aligned and close together, so that they share slots; few enough that they come back.
+// The keys are like addresses, aligned and close together, so that they share slots. They are few, so each is
+// used repeatedly.
 TEST(PointerMap, it_agrees_with_a_plain_map_through_many_changes) {
   PointerMap<int> map;
   std::map<uint64_t, int*> plain;
@@ -69,7 +70,7 @@ size_t BytesInUse() {
   return info.uordblks + info.hblkhd;
 }
 
-// A program that makes and releases queues all day: few at a time, each at an address of its own.
+// A program that makes and releases queues all day: few at a time, each at another address.
 TEST(PointerMap, a_million_keys_that_come_and_go_leave_memory_bounded) {
   constexpr size_t kLive = 15;
   int value = 0;
@@ -92,7 +93,7 @@ TEST(PointerMap, a_million_keys_that_come_and_go_leave_memory_bounded) {
   EXPECT_LT(BytesInUse() - before, 64u << 10);
 }
 
-// Of two keys that want the same entry, the first one gets it: which is visited first tells.
+// If two keys hash to the same entry, the first one gets it. The order of visits shows this.
 bool WantTheSameEntry(uint64_t key, uint64_t other) {
   uint64_t visited_first[2] = {0, 0};
   for (int round = 0; round < 2; ++round) {
@@ -107,7 +108,7 @@ bool WantTheSameEntry(uint64_t key, uint64_t other) {
   return visited_first[0] != visited_first[1];
 }
 
-// Two keys take turns in one entry, as fast as can be, so that readers meet the moment of the change.
+// Two keys alternate in one entry as fast as possible, so that readers read it during changes.
 TEST(PointerMap, a_reader_of_an_entry_that_changes_hands_never_gets_the_other_keys_value) {
   const uint64_t keys[2] = {64, [] {
                               uint64_t other = 128;
@@ -138,8 +139,8 @@ TEST(PointerMap, a_reader_of_an_entry_that_changes_hands_never_gets_the_other_ke
   EXPECT_EQ(wrong, 0);
 }
 
-// Each key carries the value that belongs to it: a reader may miss a key that comes and goes, but never sees
-// another's value, nor misses one that stays.
+// Each key determines its value. A reader may miss a key that is inserted and removed, but it never sees
+// another key's value, and never misses a key that stays.
 TEST(PointerMap, readers_without_locks_see_a_keys_own_value_or_none) {
   constexpr uint64_t kStaying = 100;
   constexpr uint64_t kAll = 400;

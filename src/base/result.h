@@ -1,4 +1,4 @@
-// Errors are values: what failed, and why, in one line that a user can act on.
+// Errors as values: what failed and why, in one line that helps a user.
 //
 // Fit for foreign processes: no exceptions, no allocation, no libstdc++ at run time.
 #pragma once
@@ -37,7 +37,7 @@ class [[nodiscard]] Error {
   }
 
   const char* text() const { return text_; }
-  int errnum() const { return errnum_; }  // 0 when no system call is to blame
+  int errnum() const { return errnum_; }  // 0: not the error of a system call
 
  private:
   char text_[244] = "";
