@@ -26,7 +26,7 @@ bool IsSocket(const SocketPath& path) {
   return stat(path.text, &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-// There is one, and it is safe. (sudo may leave a user's to root.)
+// True if XDG_RUNTIME_DIR is set and safe. (After sudo, root may have another user's.)
 bool HasRuntimeFolder(const SocketChoice& choice) {
   return choice.runtime_folder.text[0] == '/' && CheckSocketFolder(choice.runtime_folder.text);
 }
@@ -38,7 +38,7 @@ SocketPath UserServerFolder(const SocketChoice& choice) {
 
 SocketPath SocketIn(const SocketPath& folder) { return Format("%s/xserver.sock", folder.text); }
 
-// One that is not there will be made by the server.
+// If the folder does not exist, the server will make it.
 Result<> CheckToBeMade(const SocketPath& folder) {
   Result<> checked = CheckSocketFolder(folder.text);
   if (!checked && checked.error().errnum() == ENOENT) return {};
@@ -67,7 +67,7 @@ Result<> CheckSocketFolder(const char* folder) {
   struct stat status {};
   if (lstat(folder, &status) != 0) return Error::FromErrno(errno, "cannot look at the folder %s", folder);
   auto is_ours = [&status] { return status.st_uid == geteuid() || status.st_uid == 0; };
-  // A link may be ours, and then leads where we meant it to.
+  // The link may be ours. Then its target is what we want.
   if (is_ours() && S_ISLNK(status.st_mode) && stat(folder, &status) != 0) {
     return Error::FromErrno(errno, "cannot look at the folder %s", folder);
   }
@@ -90,7 +90,7 @@ SocketPath FindServerSocket(const SocketChoice& choice) {
   const bool trusted = static_cast<bool>(CheckSocketFolder(folder.text));
   if (trusted && IsSocket(user)) return user;
   const SocketPath system = SystemServerSocket();
-  // Nobody else can make the user's path where that is not there yet, but in /tmp anybody can.
+  // If the user's path does not exist, no other user can make it, except in /tmp.
   const bool safe = trusted || (HasRuntimeFolder(choice) && CheckToBeMade(folder));
   return safe && !IsSocket(system) ? user : system;
 }

@@ -14,31 +14,31 @@
 
 namespace xsched::ipc {
 
-// The socket's path: XSCHED_SOCKET if set; else the user's, $XDG_RUNTIME_DIR/xsched/xserver.sock, if it
+// The socket's path: XSCHED_SOCKET if it is set; else the user's, $XDG_RUNTIME_DIR/xsched/xserver.sock, if it
 // exists; else /run/xsched/xserver.sock. Without XDG_RUNTIME_DIR the user's path is
-// /tmp/xsched-<uid>/xserver.sock. A folder in which another user could put a socket is not used: whose server
-// it is decides when this program runs.
+// /tmp/xsched-<uid>/xserver.sock. A folder in which another user could put a socket is not used, because that
+// user's server would then decide when this program runs.
 struct SocketPath {
   char text[108];
 };
-// What the environment says of it. It is read in a thread of the program's: one of ours could meet the
-// program's setenv, which moves what it reads.
+// The environment's settings for it. They are read on a thread of the program: on one of ours, the program's
+// setenv could move the text while it is read.
 struct SocketChoice {
   bool is_chosen = false;     // XSCHED_SOCKET is set
-  SocketPath chosen;          // to this; empty: to something too long
-  SocketPath runtime_folder;  // XDG_RUNTIME_DIR; empty: not set, or no absolute path
+  SocketPath chosen;          // XSCHED_SOCKET; empty: it is too long
+  SocketPath runtime_folder;  // XDG_RUNTIME_DIR; empty: not set, or not an absolute path
 };
 SocketChoice ReadSocketChoice();
-// Where a client finds a server now: the user's own first, then the system's. Where there is none, the path
-// at which the user's would be, or the system's if that one would not be safe.
+// The path where a client finds a server now: the user's own first, then the system's. If there is none, the
+// path of the user's server, or of the system's if the first is not safe.
 SocketPath FindServerSocket(const SocketChoice& choice = ReadSocketChoice());
-// Where a per-user server listens, and the system's.
+// The paths of a per-user server and of the system's server.
 SocketPath UserServerSocket();
 SocketPath SystemServerSocket();
 
-// Can nobody but this user and root put a socket into `folder`? The error says why not, in a sentence.
+// Ok: only this user and root can put a socket into `folder`. The error says why not, in a sentence.
 Result<> CheckSocketFolder(const char* folder);
-// The same of the folder of UserServerSocket. One that does not exist yet is in order.
+// The same for the folder of UserServerSocket. It is ok if that folder does not exist yet.
 Result<> CheckUserServerFolder();
 
 // A non-blocking, close-on-exec SEQPACKET connection.
@@ -60,11 +60,11 @@ bool Send(int fd, T message, const int* fds = nullptr, int fd_count = 0) {
   return SendPacket(fd, &message, sizeof message, fds, fd_count);
 }
 
-// Waits until the peer takes a packet. Its buffer may hold no more than ten (net.unix.max_dgram_qlen), so who
-// has several things to say needs this. False: it did not within the time, or it is gone.
+// Waits until the peer can take a packet. Its buffer may hold only ten packets (net.unix.max_dgram_qlen), so
+// a sender of several needs this. False: there was no room within the time, or the peer is gone.
 bool WaitUntilSendable(int fd, int timeout_ms);
 
-// As Send, but a full buffer is waited for.
+// As Send, but waits if the buffer is full.
 template <typename T>
 bool SendWithin(int fd, int timeout_ms, const T& message) {
   while (!Send(fd, message)) {
@@ -81,11 +81,13 @@ struct Packet {
 
   // REQUIRES: ReceivePacket returned kMessage.
   const Header& header() const { return *reinterpret_cast<const Header*>(bytes); }
-  // The message as a T, zero-filled where the sender's was shorter. REQUIRES: header().type == T::kType.
+  // The message as a T, zero-filled where the sender's was shorter. Its texts end. REQUIRES: header().type ==
+  // T::kType.
   template <typename T>
   T As() const {
     T message{};
     memcpy(static_cast<void*>(&message), bytes, size < sizeof(T) ? size : sizeof(T));
+    EndTexts(message);
     return message;
   }
 };

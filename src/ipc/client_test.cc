@@ -2,13 +2,17 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -78,36 +82,105 @@ TEST_F(Paths, a_folder_to_which_others_may_write_is_not_looked_into) {
   EXPECT_TRUE(CheckUserServerFolder());
 }
 
-TEST_F(Paths, a_folder_that_another_user_has_made_is_not_looked_into) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
-  std::filesystem::create_directory(folder_ + "/xsched");
-  UniqueFd listener = ListenAt(folder_ + "/xsched/xserver.sock");
-  ASSERT_EQ(chown((folder_ + "/xsched").c_str(), 54321, 54321), 0);
-  EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
-  EXPECT_NE(std::string(CheckUserServerFolder().error().text()).find("belongs to user 54321"),
-            std::string::npos);
-  // A link of theirs to a folder of ours is no better.
-  std::filesystem::create_directory(folder_ + "/ours");
-  std::filesystem::remove_all(folder_ + "/xsched");
-  std::filesystem::create_directory_symlink(folder_ + "/ours", folder_ + "/xsched");
-  EXPECT_TRUE(CheckUserServerFolder()) << "it is ours still";
-  ASSERT_EQ(lchown((folder_ + "/xsched").c_str(), 54321, 54321), 0);
-  EXPECT_FALSE(CheckUserServerFolder());
+// These tests run as the first user of namespaces of their own, where /tmp and /run are empty: as in a new
+// system, whoever runs them, and whatever server the machine has.
+class PathsInNamespace : public Paths {
+ protected:
+  // Runs `test` in a child process.
+  template <typename Test>
+  void InNamespace(Test&& test) {
+    const pid_t child = fork();
+    if (child == 0) {
+      if (!Enter()) _exit(kNotPossible);
+      test();
+      fflush(stdout);
+      _exit(HasFailure() ? 1 : 0);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kNotPossible)
+      GTEST_SKIP() << "this system allows neither root nor user namespaces";
+    EXPECT_EQ(status, 0);
+  }
+  // Makes `path` a folder of another user. Only root can give a folder away. For other users, /usr, which
+  // belongs to root, is mounted there.
+  static bool GiveAway(const std::string& path) {
+    return lchown(path.c_str(), 54321, 54321) == 0 ||
+           mount("/usr", path.c_str(), nullptr, MS_BIND, nullptr) == 0;
+  }
+
+ private:
+  static constexpr int kNotPossible = 77;
+
+  static void Write(const char* file, const std::string& text) { std::ofstream(file) << text; }
+  bool Enter() const {
+    const uid_t user = geteuid();
+    const gid_t group = getegid();
+    if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) return false;
+    if (user != 0) {
+      Write("/proc/self/setgroups", "deny");
+      Write("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
+      Write("/proc/self/uid_map", "0 " + std::to_string(user) + " 1");
+    }
+    return geteuid() == 0 && mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+           mount("none", "/tmp", "tmpfs", 0, nullptr) == 0 &&
+           mount("none", "/run", "tmpfs", 0, nullptr) == 0 && mkdir(folder_.c_str(), 0700) == 0;
+  }
+};
+
+TEST_F(PathsInNamespace, a_folder_that_another_user_has_made_is_not_looked_into) {
+  InNamespace([this] {
+    const std::string folder = folder_ + "/xsched";
+    std::filesystem::create_directory(folder);
+    UniqueFd listener = ListenAt(folder + "/xserver.sock");
+    EXPECT_EQ(FindServerSocket().text, folder + "/xserver.sock");
+    ASSERT_TRUE(GiveAway(folder));
+    struct stat made {};
+    ASSERT_EQ(stat(folder.c_str(), &made), 0);
+    EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+    EXPECT_NE(std::string(CheckUserServerFolder().error().text())
+                  .find("belongs to user " + std::to_string(made.st_uid)),
+              std::string::npos);
+  });
 }
 
-TEST_F(Paths, a_runtime_folder_of_another_user_is_not_ours_because_the_environment_says_so) {
-  if (geteuid() != 0) GTEST_SKIP() << "needs root, to make one";
-  ASSERT_EQ(chown(folder_.c_str(), 54321, 54321), 0);
-  EXPECT_EQ(UserServerSocket().text, "/tmp/xsched-" + std::to_string(geteuid()) + "/xserver.sock");
+TEST_F(PathsInNamespace, another_users_link_to_our_folder_is_not_looked_into) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make another user's link";
+  InNamespace([this] {
+    std::filesystem::create_directory(folder_ + "/ours");
+    std::filesystem::create_directory_symlink(folder_ + "/ours", folder_ + "/xsched");
+    EXPECT_TRUE(CheckUserServerFolder()) << "it is ours still";
+    ASSERT_TRUE(GiveAway(folder_ + "/xsched"));
+    EXPECT_FALSE(CheckUserServerFolder());
+  });
 }
 
-TEST_F(Paths, where_there_is_no_server_the_path_is_one_that_nobody_else_can_make) {
-  if (std::filesystem::exists(SystemServerSocket().text)) GTEST_SKIP() << "the system has a server";
-  EXPECT_EQ(FindServerSocket().text, folder_ + "/xsched/xserver.sock");
-  unsetenv("XDG_RUNTIME_DIR");
-  std::string in_tmp = "/tmp/xsched-" + std::to_string(geteuid());
-  if (std::filesystem::exists(in_tmp)) GTEST_SKIP() << in_tmp << " is there";
-  EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+TEST_F(PathsInNamespace, a_runtime_folder_of_another_user_is_not_ours_because_the_environment_says_so) {
+  InNamespace([this] {
+    EXPECT_EQ(UserServerSocket().text, folder_ + "/xsched/xserver.sock");
+    ASSERT_TRUE(GiveAway(folder_));
+    EXPECT_STREQ(UserServerSocket().text, "/tmp/xsched-0/xserver.sock");
+  });
+}
+
+TEST_F(PathsInNamespace, where_there_is_no_server_the_path_is_one_that_nobody_else_can_make) {
+  InNamespace([this] {
+    EXPECT_EQ(FindServerSocket().text, folder_ + "/xsched/xserver.sock");
+    unsetenv("XDG_RUNTIME_DIR");
+    EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+  });
+}
+
+TEST_F(PathsInNamespace, a_folder_in_tmp_that_another_user_has_made_beforehand_is_not_looked_into) {
+  InNamespace([] {
+    unsetenv("XDG_RUNTIME_DIR");
+    std::filesystem::create_directory("/tmp/xsched-0");
+    UniqueFd listener = ListenAt("/tmp/xsched-0/xserver.sock");
+    EXPECT_STREQ(FindServerSocket().text, "/tmp/xsched-0/xserver.sock");
+    ASSERT_TRUE(GiveAway("/tmp/xsched-0"));
+    EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+    EXPECT_FALSE(CheckUserServerFolder());
+  });
 }
 
 TEST_F(Paths, a_path_that_is_too_long_is_an_error_and_not_a_shorter_path) {

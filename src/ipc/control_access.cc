@@ -17,8 +17,8 @@ bool RestoreWords(ControlBlock& block, const SchedulerWords& words) {
   return true;
 }
 
-// seq_cst, against a launch that counts its command, reads the flags, and then looks whether the agent
-// watches: either the agent sees the command here, or the launch sees that the agent does not watch
+// seq_cst, against a launch that counts its command, reads the flags, and then checks whether the agent is
+// watching: either the agent sees the command here, or the launch sees that the agent does not watch
 // (Agent::Tick).
 bool AnythingTaken(const ControlBlock& block) {
   if (block.flags.load(std::memory_order_seq_cst) == 0 &&
@@ -30,6 +30,10 @@ bool AnythingTaken(const ControlBlock& block) {
 
 void ForceOpen(ControlBlock& block, bool open) { block.open.store(open ? 1 : 0, std::memory_order_seq_cst); }
 
+void SetPause(ControlBlock& block, bool pause) {
+  block.pause.store(pause ? 1 : 0, std::memory_order_seq_cst);
+}
+
 void AskProgress(ControlBlock& block) { block.query.fetch_add(1, std::memory_order_release); }
 
 Progress ReadProgress(const ControlBlock& block) {
@@ -39,6 +43,14 @@ Progress ReadProgress(const ControlBlock& block) {
   progress.submitted = block.submitted.load(std::memory_order_acquire);
   progress.moved = block.moved.load(std::memory_order_relaxed);
   return progress;
+}
+
+bool RaiseRetired(ControlBlock& block, uint64_t number) {
+  uint64_t seen = block.retired.load(std::memory_order_relaxed);
+  do {
+    if (seen >= number) return false;
+  } while (!block.retired.compare_exchange_weak(seen, number, std::memory_order_seq_cst));
+  return true;
 }
 
 void CountMove(ControlBlock& block) { block.moved.fetch_add(1, std::memory_order_relaxed); }
@@ -54,7 +66,7 @@ Wait ReadWait(const DependencySlot& slot) {
 void WriteWait(DependencySlot& slot, const Wait& wait) {
   slot.queue.store(wait.queue, std::memory_order_relaxed);
   slot.generation.store(wait.generation, std::memory_order_relaxed);
-  // Release, last: who sees it sees which queue it is about.
+  // Last, with release: a reader that sees `until` also sees the queue that it belongs to.
   slot.until.store(wait.until, std::memory_order_release);
 }
 

@@ -1,23 +1,28 @@
-// How control blocks are written and read: which words, in which order. The scheduler's end and the client's
-// end both come through here; control_block.h has the layout, docs/model.md what the orders are for.
+// Writes and reads control blocks, in the right order. Both the scheduler and the client use these functions.
+// control_block.h has the layout, and docs/model.md explains the orders.
 //
 //   the scheduler writes  gate and flags (WriteWords), query (AskProgress)
 //   the scheduler reads   the counters (ReadProgress), the waits (ForEachWait)
-//   the client writes     gate and flags of a queue that nobody schedules (WriteWords with kOpenWords), open
-//                         (ForceOpen), moved (CountMove), a whole block for a new queue (ResetBlock), the
-//                         waits (WriteWait)
-//   the client reads      whether something is taken from a queue (AnythingTaken)
+//   the client writes     gate and flags of an unscheduled queue (RestoreWords with kOpenWords), open
+//                         (ForceOpen), pause (SetPause), submitted (CountSubmitted), retired (RaiseRetired),
+//                         moved (CountMove), the waits (WriteWait), a whole block for a new queue
+//                         (ResetBlock)
+//   the client reads      gate (ClosesGate), flags (ReadFlags), query (ReadQuery), the counters
+//                         (ReadSubmitted, ReadRetired, ReadPassed), the waits (ReadWait), whether something
+//                         is taken from a queue (AnythingTaken)
 //
-// Not here: the counters' own writers, which are the hot path (preempt/queue/xqueue.cc) and the device.
+// A device reads gate, open and pause, and writes retired and passed, by their addresses
+// (preempt/gates/device_gates.cc).
 #pragma once
 
 #include <cstdint>
 
+#include "base/handle.h"
 #include "ipc/control_block.h"
 
 namespace xsched::ipc {
 
-// What a scheduler says of a queue.
+// What a scheduler sets for a queue.
 struct SchedulerWords {
   uint16_t gate = kGateRun;
   uint32_t flags = 0;
@@ -27,7 +32,7 @@ struct SchedulerWords {
   bool operator==(const SchedulerWords&) const = default;
 };
 
-// What stands where nobody schedules, and before a scheduler has decided anything.
+// The words of an unscheduled queue, and of a queue before the scheduler's first decision.
 inline constexpr SchedulerWords kOpenWords{};
 
 // `Control` is sched::Control, which this layer does not know.
@@ -45,7 +50,7 @@ constexpr SchedulerWords WordsOf(const Control& control) {
 // `between()` is called after the flags are stored and before the gate is.
 template <typename Between>
 void WriteWords(ControlBlock& block, const SchedulerWords& words, Between&& between) {
-  // Flags first. Before a gate closes, they keep the agent awake, which asks whether its scheduler lives.
+  // Flags first. Before a gate closes, they keep the agent awake, and it checks that its scheduler is alive.
   // When a scheduler leaves, a launch that still sees the closed gate must not take the queue for scheduled.
   block.flags.store(words.flags, std::memory_order_release);
   between();
@@ -53,21 +58,23 @@ void WriteWords(ControlBlock& block, const SchedulerWords& words, Between&& betw
 }
 void WriteWords(ControlBlock& block, const SchedulerWords& words);
 
-// Do the words stand there? False: somebody else has written, too.
+// True if the block has these words. False: another writer has changed them.
 bool HasWords(const ControlBlock& block, const SchedulerWords& words);
-// Writes them unless they stand there. True: they did not.
+// Writes the words if the block has others. True: it had.
 bool RestoreWords(ControlBlock& block, const SchedulerWords& words);
 
-// Has a scheduler taken something from the queue, or may it take something at once, while the queue has work?
-// From a queue without work nothing is taken.
+// True if the queue has work, and a scheduler has taken something from it or may do so at once. Nothing is
+// taken from a queue without work.
 bool AnythingTaken(const ControlBlock& block);
 
-// Opens the gates that devices look at, whatever the scheduler says; or leaves them to it again.
+// Opens the device-side gates, whatever the scheduler says, or leaves them to the scheduler again.
 void ForceOpen(ControlBlock& block, bool open);
+// Lets the device wait at pausable gates, or go on.
+void SetPause(ControlBlock& block, bool pause);
 
 // ---- progress ----
 
-// Asks the client to bring `retired` up to date.
+// Asks the client to update `retired`.
 void AskProgress(ControlBlock& block);
 
 struct Progress {
@@ -78,26 +85,49 @@ struct Progress {
 // Each word is read once: it may change at any time, and a client may write anything.
 Progress ReadProgress(const ControlBlock& block);
 
-// The client's end: commands have retired, though `retired` does not show it.
+// ---- the client's side of progress; on every launch, so inline ----
+
+// A launch begins. Returns its number: 1, 2, …
+inline uint64_t CountSubmitted(ControlBlock& block) {
+  // seq_cst, against RaiseRetired: either the launch sees that the queue was idle, or the thread that makes
+  // it idle sees the command.
+  return block.submitted.fetch_add(1, std::memory_order_seq_cst) + 1;
+}
+inline uint64_t ReadSubmitted(const ControlBlock& block) {
+  return block.submitted.load(std::memory_order_seq_cst);
+}
+inline uint64_t ReadRetired(const ControlBlock& block) {
+  return block.retired.load(std::memory_order_seq_cst);
+}
+// Commands up to `number` have finished. False: that was known.
+bool RaiseRetired(ControlBlock& block, uint64_t number);
+// Commands have retired, although `retired` does not show it.
 void CountMove(ControlBlock& block);
+
+// The words that the scheduler wrote last.
+inline uint32_t ReadFlags(const ControlBlock& block) { return block.flags.load(std::memory_order_acquire); }
+inline bool ClosesGate(const ControlBlock& block) {
+  return block.gate.load(std::memory_order_acquire) == kGateHold;
+}
+// Changes when the scheduler has asked for progress.
+inline uint32_t ReadQuery(const ControlBlock& block) { return block.query.load(std::memory_order_acquire); }
+// The device has passed the gate behind this command.
+inline uint64_t ReadPassed(const ControlBlock& block) { return block.passed.load(std::memory_order_acquire); }
 
 // ---- waits for other queues of the process ----
 
 struct Wait {
   uint32_t queue = 0;       // index of the other queue's control block
-  uint32_t generation = 0;  // which of the queues that have had that block; 0: not said
-  uint64_t until = 0;       // the other queue has retired its command of this number; 0: there is no wait
+  uint32_t generation = 0;  // of the other queue, because blocks are reused; 0: not given
+  uint64_t until = 0;  // the wait ends when the other queue has retired this command; 0: there is no wait
 };
 
-// Of an XQueueHandle: which of the queues that have had its block it names. Never 0 for a handle.
-constexpr uint32_t HandleGeneration(uint64_t handle) { return static_cast<uint32_t>(handle >> 24); }
-
-// Does the wait mean the queue with `handle` (0: not known), which has the block now?
+// True if the wait is for the queue with `handle` (0: not known), which has the block now.
 constexpr bool MeansQueue(const Wait& wait, uint64_t handle) {
   return wait.generation == 0 || handle == 0 || wait.generation == HandleGeneration(handle);
 }
 
-// `queue` may be no index at all: the other end can write here as well.
+// `queue` may be an invalid index, because the other end can write here as well.
 Wait ReadWait(const DependencySlot& slot);
 void WriteWait(DependencySlot& slot, const Wait& wait);
 
@@ -112,7 +142,7 @@ void ForEachWait(const Segment& segment, uint32_t index, Visit&& visit) {
 
 // ---- a new queue ----
 
-// Makes block `index` that of a queue which has done nothing yet, and which nobody schedules.
+// Resets block `index` for a new queue, which is unscheduled.
 void ResetBlock(Segment& segment, uint32_t index);
 
 }  // namespace xsched::ipc

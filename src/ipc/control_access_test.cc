@@ -30,6 +30,58 @@ class ControlAccess : public testing::Test {
   OwnedSegment owned_;
 };
 
+// ---- the client's side ----
+
+TEST_F(ControlAccess, launches_are_numbered_from_one_and_read_back) {
+  EXPECT_EQ(CountSubmitted(block()), 1u);
+  EXPECT_EQ(CountSubmitted(block()), 2u);
+  EXPECT_EQ(ReadSubmitted(block()), 2u);
+  EXPECT_EQ(ReadProgress(block()).submitted, 2u);
+}
+
+TEST_F(ControlAccess, retired_only_rises_and_whoever_raises_it_is_told_so) {
+  EXPECT_TRUE(RaiseRetired(block(), 5));
+  EXPECT_FALSE(RaiseRetired(block(), 5));
+  EXPECT_FALSE(RaiseRetired(block(), 4));
+  EXPECT_EQ(ReadRetired(block()), 5u);
+  EXPECT_TRUE(RaiseRetired(block(), 6));
+}
+
+TEST_F(ControlAccess, of_threads_that_report_the_same_progress_one_raises_it) {
+  constexpr uint64_t kCommands = 20000;
+  std::atomic<uint64_t> raised{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] {
+      for (uint64_t number = 1; number <= kCommands; ++number) raised += RaiseRetired(block(), number);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(raised, kCommands);
+  EXPECT_GE(raised, 1u);
+  EXPECT_EQ(ReadRetired(block()), kCommands);
+}
+
+TEST_F(ControlAccess, a_client_reads_what_the_scheduler_wrote) {
+  WriteWords(block(), kHeld);
+  EXPECT_TRUE(ClosesGate(block()));
+  EXPECT_EQ(ReadFlags(block()), kHeld.flags);
+  const uint32_t before = ReadQuery(block());
+  AskProgress(block());
+  EXPECT_NE(ReadQuery(block()), before);
+  WriteWords(block(), kOpenWords);
+  EXPECT_FALSE(ClosesGate(block()));
+}
+
+TEST_F(ControlAccess, a_pause_is_one_word_for_the_device) {
+  SetPause(block(), true);
+  EXPECT_EQ(block().pause, 1u);
+  SetPause(block(), false);
+  EXPECT_EQ(block().pause, 0u);
+  block().passed = 7;  // the device
+  EXPECT_EQ(ReadPassed(block()), 7u);
+}
+
 // ---- gate and flags ----
 
 TEST_F(ControlAccess, each_part_of_a_control_has_its_bit) {
@@ -54,7 +106,7 @@ TEST_F(ControlAccess, flags_are_written_before_the_gate_both_when_it_closes_and_
   EXPECT_TRUE(HasWords(block(), kOpenWords));
 }
 
-TEST_F(ControlAccess, what_somebody_else_has_written_is_put_right) {
+TEST_F(ControlAccess, words_of_another_writer_are_corrected) {
   for (const SchedulerWords& ours : {kOpenWords, kHeld}) {
     WriteWords(block(), ours);
     EXPECT_FALSE(RestoreWords(block(), ours));

@@ -2,9 +2,10 @@
 // block per queue in it. This file is the binary contract between processes; change it only by the rules
 // below. Who writes and reads it, and in which order, is in control_access.h.
 //
-// The client makes the segment as a memfd, seals it against shrinking and growing, and hands it to the server
-// with its hello (messages.h). The server trusts nothing in it: it reads each word once, keeps copies of all
-// that matters, and writes only the words marked [scheduler]. A client can spoil its own queues, no others.
+// The client makes the segment as a memfd, seals it against shrinking and growing, and sends it to the server
+// with its hello (messages.h). The server trusts nothing in it: it reads each word once, keeps its own copy
+// of everything that matters, and writes only the words marked [scheduler]. A client can spoil only its own
+// queues.
 //
 //   offset 0       SegmentHeader                       4096 bytes
 //   offset 4096    ControlBlock[kMaxQueues]            128 bytes each
@@ -15,18 +16,18 @@
 //              [client]        open
 //     line 1   [client]     submitted  retired  passed  pause  moved
 //
-// Devices that read host memory wait at a gate by themselves: gate and open are the halves of one word, and
-// the device goes on while either is set (kDeviceGateMask); then, where the program suspends the queue by
-// itself, until pause is 0. They report what they have done in retired and passed.
+// Devices that read host memory wait at a gate by themselves. gate and open are the halves of one word, and
+// the device waits while both are 0 (kDeviceGateMask). In queues that the program may suspend, it then waits
+// until pause is 0. Devices report their progress in retired and passed.
 //
-// Ordering. Counters are published with release and read with acquire. Who moves a queue between idle and
-// ready does: store the counter, then fence(seq_cst), then set the queue's bit in `dirty`, then ring. The
-// scheduler does: clear `dirty` with acq_rel, then read the counters. So no change is lost; one may be seen
-// twice. A gate word closed and reopened faster than a device polls it may not be seen as open: never pulse
-// it.
+// Ordering. Counters are published with release and read with acquire. A thread that makes a queue idle or
+// ready stores the counter, then executes fence(seq_cst), then sets the queue's bit in `dirty`, then rings.
+// The scheduler clears `dirty` with acq_rel, and then reads the counters. So no change is lost, but one may
+// be seen twice. If a gate word is opened and closed faster than a device polls it, the device may miss it:
+// never pulse it.
 //
-// Compatibility. kSegmentVersion changes when a word changes its meaning; a server maps what it knows only. A
-// word that is new is 0 in segments of older clients, and means nothing new then: so it is with `moved`.
+// Compatibility. kSegmentVersion changes when a word changes its meaning. A server maps only versions that it
+// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` is such a word.
 #pragma once
 
 #include <atomic>
@@ -42,20 +43,21 @@ inline constexpr uint32_t kMaxQueues = 1024;  // per process; further queues run
 // ControlBlock::gate
 inline constexpr uint16_t kGateHold = 0;
 inline constexpr uint16_t kGateRun = 1;
-// What a device looks at in the word that holds gate and open.
+// The bits that a device reads in the word of gate and open.
 inline constexpr uint32_t kDeviceGateMask = 0x00010001;
 
 // ControlBlock::flags
 inline constexpr uint32_t kFlagTracked = 1u << 0;  // report ready <-> idle and dependencies at once
-inline constexpr uint32_t kFlagGated = 1u << 1;    // keep what is in flight bounded; it may be held
-inline constexpr uint32_t kFlagSliced = 1u << 2;  // … by other processes only, which time slices serve first
+inline constexpr uint32_t kFlagGated = 1u << 1;    // bound what is in flight: the queue may be held
+inline constexpr uint32_t kFlagSliced =
+    1u << 2;  // gated only for other processes, which time slices serve first
 
 inline constexpr int kMaxDependencies = 4;
 
 // A wait for another queue of the same process: until it has retired its command number `until`.
 //
-// A slot stays as it is when the wait is over, and the other queue's block may have another queue by then:
-// `generation` says which one is meant. 0 (clients that do not say it): whichever has the block.
+// When the wait is over, the slot stays as it is, and the other queue's block may be reused. So `generation`
+// identifies the queue. 0 (from older clients): any queue that has the block.
 struct DependencySlot {
   std::atomic<uint64_t> until;       // 0: empty
   std::atomic<uint32_t> queue;       // index of the other queue's control block
@@ -63,21 +65,21 @@ struct DependencySlot {
 };
 
 struct alignas(128) ControlBlock {
-  // Written by the scheduler, but for `open`.
+  // Written by the scheduler, except `open`.
   alignas(64) std::atomic<uint16_t> gate;
   std::atomic<uint16_t> open;  // [client] 1: gates are open whatever the scheduler says
   std::atomic<uint32_t> flags;
-  std::atomic<uint32_t> query;  // counts up: the scheduler wants `retired` to be brought up to date
+  std::atomic<uint32_t> query;  // incremented when the scheduler wants `retired` to be updated
 
   // Written by the client, the HAL or the device.
-  alignas(64) std::atomic<uint64_t> submitted;  // commands handed to the driver
-  std::atomic<uint64_t> retired;                // of these, known to have finished, in order
-  std::atomic<uint64_t> passed;  // the last gate that the device went through stood behind these
+  alignas(64) std::atomic<uint64_t> submitted;  // number of launches that have begun
+  std::atomic<uint64_t> retired;                // commands that are known to have finished, in order
+  std::atomic<uint64_t> passed;  // number of the command before the last gate that the device has passed
   std::atomic<uint32_t> pause;   // 1: the program suspended the queue
-  std::atomic<uint32_t> moved;   // counts up: commands have retired that report nothing
+  std::atomic<uint32_t> moved;   // incremented when commands have retired that report nothing
 };
 
-// Dependencies are rare: they live beside the blocks, so that a block stays two lines.
+// Dependencies are rare. They are separate from the blocks, so that a block has only two lines.
 struct SegmentHeader {
   uint32_t magic;
   uint32_t version;

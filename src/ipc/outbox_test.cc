@@ -19,7 +19,7 @@ class OutboxTest : public ::testing::Test {
     ping.cookie = cookie;
     return outbox_.Send(here_.get(), ping);
   }
-  // Hears what has come; each must be the one after the last.
+  // Receives all messages that have arrived, and checks that they are in order.
   void Hear() {
     for (Packet packet; ReceivePacket(there_.get(), packet) == Received::kMessage; ++heard_)
       EXPECT_EQ(packet.As<Ping>().cookie, heard_);
@@ -37,7 +37,7 @@ TEST_F(OutboxTest, what_a_peer_does_not_take_now_comes_later_and_in_order) {
   EXPECT_NE(outbox_.waiting(), 0u);
   Hear();
   EXPECT_LT(heard_, said);
-  // What is new waits behind what is older, though there is room by now.
+  // A new message waits behind older ones, although there is room now.
   ASSERT_TRUE(Say(said++));
   while (outbox_.waiting() != 0) {
     ASSERT_TRUE(outbox_.Flush(here_.get()));

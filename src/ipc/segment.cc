@@ -66,9 +66,9 @@ Result<MappedSegment> MapSegment(int memfd) {
     return Error::Make("the segment has %lld bytes instead of %zu", static_cast<long long>(status.st_size),
                        kSegmentSize);
   }
-  // Reserved huge pages may be missing when they are first touched, which would kill who touches them. The
-  // block size does not tell: where the kernel makes shared memory of huge pages by itself (shmem_enabled),
-  // it is a huge page's as well.
+  // Reserved huge pages may be missing at the first access, which would then kill the accessing process. The
+  // block size does not show this: it is also a huge page's if the kernel itself uses huge pages for shared
+  // memory (shmem_enabled).
   struct statfs filesystem {};
   if (fstatfs(memfd, &filesystem) != 0) return Error::FromErrno(errno, "cannot look at the segment");
   if (filesystem.f_type == HUGETLBFS_MAGIC) return Error::Make("the segment is not made of ordinary pages");
@@ -87,7 +87,7 @@ void RingScheduler(Segment& segment, uint32_t index, int doorbell) {
   std::atomic<uint64_t>& word = segment.header.dirty[index / 64];
   word.fetch_or(uint64_t{1} << (index % 64), std::memory_order_acq_rel);
   const uint64_t one = 1;
-  // A full counter (EAGAIN) has rung already.
+  // If the counter is full (EAGAIN), the doorbell has rung already.
   [[maybe_unused]] ssize_t written = write(doorbell, &one, sizeof one);
 }
 

@@ -1,4 +1,4 @@
-// Making a segment (client) and mapping somebody else's (server).
+// Makes a segment (client), and maps a client's segment (server).
 #pragma once
 
 #include "base/fd.h"
@@ -18,7 +18,7 @@ class MappedSegment {
   Segment* get() const { return segment_; }
   Segment* operator->() const { return segment_; }
   explicit operator bool() const { return segment_ != nullptr; }
-  // Leaves the mapping where it is.
+  // Gives up ownership: the mapping stays.
   void Forget() { segment_ = nullptr; }
 
  private:
@@ -30,18 +30,18 @@ struct OwnedSegment {
   MappedSegment mapping;
 };
 
-// The client's end. All blocks are zero, so their gates are closed: who gives a block to a queue opens it
-// first. Pages are used only as queues are.
+// Called by the client. All blocks are zero, so their gates are closed: before a queue uses a block, its gate
+// must be opened. Pages take memory only when queues use them.
 Result<OwnedSegment> CreateSegment();
 
-// The server's end: refuses what is not a sealed memfd of exactly kSegmentSize with this version's header, so
-// that no later access can fault or leave it.
+// Called by the server. Accepts only a sealed memfd of exactly kSegmentSize with this version's header, so
+// that no later access can fault or be out of bounds.
 Result<MappedSegment> MapSegment(int memfd);
 
-// Marks queue `index` and rings `doorbell` (an eventfd). Client's end; async-signal-safe.
+// Marks queue `index` and rings `doorbell` (an eventfd). Called by the client. Async-signal-safe.
 void RingScheduler(Segment& segment, uint32_t index, int doorbell);
 
-// Calls visit(index) for each marked queue and clears the marks. Scheduler's end.
+// Calls visit(index) for each marked queue and clears the marks. Called by the scheduler.
 template <typename Visit>
 void ForEachDirty(Segment& segment, Visit&& visit) {
   for (uint32_t word = 0; word < kMaxQueues / 64; ++word) {

@@ -19,7 +19,8 @@ bool shared_memory_is_huge = false;
 
 }  // namespace
 
-// In place of the C library's: as where /sys/kernel/mm/transparent_hugepage/shmem_enabled says "always".
+// Replaces the C library's, and behaves as if /sys/kernel/mm/transparent_hugepage/shmem_enabled were
+// "always".
 int fstat(int fd, struct stat* status) noexcept {
   const auto result = static_cast<int>(syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH));
   if (result == 0 && shared_memory_is_huge) status->st_blksize = 2 << 20;
@@ -145,7 +146,7 @@ TEST(Doorbell, no_change_is_lost_between_two_threads) {
   uint64_t seen = 0;
   while (seen < kChanges) {
     uint64_t rings;
-    // Blocks until somebody rings: a lost change would hang here.
+    // Blocks until the doorbell rings. If a change were lost, the test would hang here.
     ASSERT_EQ(read(bell.get(), &rings, sizeof rings), static_cast<ssize_t>(sizeof rings));
     ForEachDirty(segment, [&](uint32_t index) {
       ASSERT_EQ(index, 5u);
