@@ -1,6 +1,6 @@
-# Which policies a build has: whoever adds one adds its file, and edits no list.
+# The policies of a build: all files of policy/. To add one, add its file. There is no list to edit.
 
-# xsched_policy_files(POLICIES TESTS): the files of policy/.
+# xsched_policy_files(POLICIES TESTS): sets both to the files of policy/.
 function(xsched_policy_files policies tests)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/policy/*.cc)
   set(tests_of_policies ${files})
@@ -10,8 +10,9 @@ function(xsched_policy_files policies tests)
   set(${tests} ${tests_of_policies} PARENT_SCOPE)
 endfunction()
 
-# xsched_add_policies(TARGET [others…]): compiles the policies, and other files that are policies, with their registry into
-# TARGET. A program may have a registry of its own: it takes precedence over that of the libraries that it links.
+# xsched_add_policies(TARGET [others…]): compiles the policies, other files that are policies, and a registry of all of
+# them into TARGET. A program may have a registry of its own. It takes precedence over those of the libraries that the
+# program links.
 function(xsched_add_policies target)
   xsched_policy_files(policies tests)
   list(APPEND policies ${ARGN})

@@ -1,4 +1,4 @@
-// Gives out a device's time to its queues: queues that run side by side divide it.
+// Accounts a device's time to its queues. Queues that run at the same time divide it equally.
 #pragma once
 
 #include "sched/core/queue_record.h"
@@ -14,12 +14,12 @@ inline void SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   if (queue.charge != charge) ChangeCharge(queue, charge, now);
 }
 
-// The device time that the queue has received. REQUIRES: its device is accounted for.
+// The device time that the queue has received. REQUIRES: Account was called for its device.
 inline Duration ServiceOf(const QueueRecord& queue) {
   if (!IsService(queue.charge)) return queue.service;
   return queue.service + (queue.device->service_clock - queue.service_mark);
 }
-// … by decisions of a policy. REQUIRES: likewise.
+// The part of it that the policy decided. REQUIRES: as above.
 inline Duration ChosenServiceOf(const QueueRecord& queue) {
   return (queue.charge == Charge::kGift ? queue.service : ServiceOf(queue)) - queue.gifts;
 }

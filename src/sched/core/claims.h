@@ -1,7 +1,7 @@
-// How urgent queues are, beside each other.
+// Compares how urgent queues are.
 #pragma once
 
-#include "sched/core/policy.h"
+#include "sched/core/policy_setting.h"
 
 namespace xsched::sched {
 
@@ -10,19 +10,14 @@ struct DeviceRecord;
 // A queue's hints, with the effective priority.
 struct Claim {
   bool valid = false;
-  Hints hints;
+  ShownHints hints;
   DeviceRecord* device = nullptr;
 
   bool operator==(const Claim&) const = default;
 };
 
-// May `rival` hold the queue, and never the reverse?
-inline bool HasBetterClaim(const Policy& policy, const Hints& rival, const Hints& queue) {
-  return policy.CanHold(queue, rival) && !policy.CanHold(rival, queue);
-}
-
-inline void TakeMoreUrgent(const Policy& policy, Claim& best, const Claim& claim) {
-  if (claim.valid && (!best.valid || HasBetterClaim(policy, claim.hints, best.hints))) best = claim;
+inline void TakeMoreUrgent(const PolicySetting& setting, Claim& best, const Claim& claim) {
+  if (claim.valid && (!best.valid || setting.HasBetterClaim(claim.hints, best.hints))) best = claim;
 }
 
 }  // namespace xsched::sched

@@ -7,37 +7,51 @@
 namespace xsched::sched {
 namespace {
 
-// In less time on the device, a queue that retires nothing may not even have begun to work.
+// A queue that retired nothing in less time than this may not even have begun to work.
 constexpr Duration kChance = std::chrono::milliseconds(2);
+// While turns are shorter than this, running queues are not asked for their progress.
+constexpr Duration kShortOff = std::chrono::milliseconds(10);
 
-// Is it the one that an operator wants to hear of: at work, more urgent, or earlier?
-bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other) {
+// Which of two running queues is shown as the one that others wait for: one at work, then the more urgent
+// one, then the one that runs for longer.
+bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other, Granularity by) {
   const bool works = queue.state == QueueState::kReady && !queue.process->off();
   const bool other_works = other.state == QueueState::kReady && !other.process->off();
   if (works != other_works) return works;
-  if (queue.priority != other.priority) return queue.priority > other.priority;
+  if (PriorityFor(queue, by) != PriorityFor(other, by))
+    return PriorityFor(queue, by) > PriorityFor(other, by);
   return queue.running_since < other.running_since;
 }
 
-// Of a queue that may run.
+// What the time of a queue that may run is accounted as.
 Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
   if (!running) return Charge::kNothing;
   if (off) return Charge::kWaiting;
   return queue.chosen ? Charge::kService : Charge::kGift;
 }
 
-// Has the queue, which is about to be held, been able to work since it was held before?
+// The queue is about to be held. Could it work since it was held before?
 bool HadChance(const QueueRecord& queue, TimePoint now) {
   if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
   if (queue.let_run_by_gift) return false;
   return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
 }
 
+// Since when a process with work is off the device. kNever: none is.
+TimePoint OffSince(const DeviceRecord& device) {
+  TimePoint since = kNever;
+  for (const QueueRecord* queue : device.queues) {
+    if (queue->run && !queue->absent && queue->state == QueueState::kReady && queue->process->off())
+      since = std::min(since, queue->process->off_since);
+  }
+  return since;
+}
+
 void Report(QueueRecord& queue, bool watched, ControlSink& sink) {
   const DeviceRecord& device = *queue.device;
   Control control;
   control.run = queue.run;
-  // Inherited urgency may hold a queue that the policy by itself would not.
+  // Inherited urgency may hold a queue that the policy alone would not hold.
   control.gated = !queue.run || (queue.can_be_held && !device.slices.replace_holding());
   control.sliced = control.gated && device.slices.cut_short() && !queue.held_by_own;
   control.tracked = control.gated || (queue.can_hold && !device.slices.replace_holding()) || queue.awaited ||
@@ -50,8 +64,9 @@ void Report(QueueRecord& queue, bool watched, ControlSink& sink) {
 
 }  // namespace
 
-TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint now,
+TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now,
                           ControlSink& sink) const {
+  const Granularity by = setting.layers()[0].by;
   device.held_since = kNever;
   TimePoint next = kNever;
   bool taken = false;
@@ -71,18 +86,20 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
   }
   if (device.held_since != kNever && LongHeld::From(device.held_since) > now)
     next = std::min(next, LongHeld::From(device.held_since));
-  // Perhaps no queue is held, but processes are off the device.
-  const bool silent = now >= device.silence.AskAt();
+  // A process that is off the device for long counts like a held queue: a running queue may wait for it.
+  const TimePoint off_since = OffSince(device);
+  const bool off_long = off_since != kNever && now >= off_since + kShortOff;
+  if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
   bool asked = false;
   const QueueRecord* leader = nullptr;
   for (QueueRecord* queue : device.queues) {
     if (queue->state == QueueState::kLingering) next = std::min(next, queue->pauses.IdleAt(config_.grace));
     if (!queue->run) continue;
-    const TimePoint held_elsewhere = long_held_.ElsewhereSince(policy, *queue);
+    const TimePoint held_elsewhere = long_held_.ElsewhereSince(setting, *queue);
     TimePoint held_since = std::min(device.held_since, held_elsewhere);
-    if (held_since == kNever && silent) held_since = device.silence.since();
+    if (off_long) held_since = std::min(held_since, off_since);
     Report(*queue, held_elsewhere != kNever, sink);
-    queue->let_run_by_gift &= !queue->chosen || queue->priority != queue->hints.priority;
+    queue->let_run_by_gift &= !queue->chosen || InheritsPriority(*queue, by);
     const bool running = queue->IsEligible();
     const bool off = running && queue->process->off();
     if (running && !queue->running) {
@@ -91,20 +108,19 @@ TimePoint Controls::Apply(const Policy& policy, DeviceRecord& device, TimePoint 
     }
     queue->running = running;
     SetCharge(*queue, ChargeOf(*queue, running, off), now);
-    if (running && (leader == nullptr || LeadsBefore(*queue, *leader))) leader = queue;
+    if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     taken |= off && queue->state == QueueState::kReady;
     const bool works = running && !off && queue->state == QueueState::kReady;
     const Watch::Chance chance{.released = works && device.released_for.valid,
                                .watchable = works && queue->control.tracked && held_since != kNever,
-                               .held_since = held_since};
+                               .held_since = std::min(held_since, long_held_.AnywhereElseSince(*queue))};
     next = std::min(next, StepWatch(*queue, chance, now, sink));
     asked |= queue->watch.counting();
   }
   device.silence.Count(taken, asked, now);
-  if (device.silence.AskAt() > now) next = std::min(next, device.silence.AskAt());
   next = std::min(next, device.silence.Until(config_));
   device.leader = leader == nullptr ? QueueId{} : leader->id;
-  device.leader_claim = leader == nullptr ? Claim{} : ClaimOf(*leader);
+  device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
   return next;
 }
 

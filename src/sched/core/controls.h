@@ -1,5 +1,5 @@
-// Carries out what was decided for a device: tells the clients, counts the queues' time, and goes on with
-// their watches.
+// Applies a decision to a device: reports changes to the clients, accounts the queues' time, and steps their
+// watches.
 #pragma once
 
 #include "sched/core/long_held.h"
@@ -12,9 +12,9 @@ class Controls {
   Controls(const SchedulerConfig& config, const LongHeld& long_held)
       : config_(config), long_held_(long_held) {}
 
-  // Reports what has changed: holds first, so that who is let run finds the device free. Returns when to look
-  // again: when a lingering queue will be idle, or a watch wants to be called.
-  TimePoint Apply(const Policy& policy, DeviceRecord& device, TimePoint now, ControlSink& sink) const;
+  // Reports what has changed: holds first, so that queues which now run find the device free. Returns when to
+  // decide again: when a lingering queue becomes idle, or when a watch must be stepped.
+  TimePoint Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now, ControlSink& sink) const;
 
  private:
   TimePoint StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,

@@ -15,8 +15,7 @@ bool LongHeld::Find(TimePoint now) {
   if (devices_.size() < 2) return false;
   found_.Clear();
   for (const DeviceRecord* device : devices_) {
-    if (device->held_since == kNever || From(device->held_since) > now || !device->leader_claim.valid)
-      continue;
+    if (device->held_since == kNever || From(device->held_since) > now) continue;
     size_t at = found_.size();
     while (at > 0 && found_[at - 1].device->held_since > device->held_since) --at;
     found_.Insert(at, device->leader_claim);
@@ -29,12 +28,15 @@ bool LongHeld::Find(TimePoint now) {
   return true;
 }
 
-TimePoint LongHeld::Search(const Policy& policy, const QueueRecord& queue) const {
+TimePoint LongHeld::Search(const PolicySetting& setting, const QueueRecord& queue) const {
+  TimePoint since = kNever;
   for (const Claim& leader : leaders_) {
     if (leader.device == queue.device) continue;
-    if (!HasBetterClaim(policy, leader.hints, ClaimOf(queue).hints)) return leader.device->held_since;
+    if (leader.valid && setting.HasBetterClaim(leader.hints, ClaimOf(queue).hints)) continue;
+    // This decision may have let everybody run there already, or may have begun another hold.
+    since = std::min(since, leader.device->held_since);
   }
-  return kNever;
+  return since;
 }
 
 }  // namespace xsched::sched

@@ -1,6 +1,8 @@
-// The devices where a queue has been held for long. A queue of another device may wait for one that is held
-// there, in a way that the scheduler cannot see.
+// The devices where a queue has been held for long. A queue of another device may wait for the held one in a
+// way that the scheduler cannot see.
 #pragma once
+
+#include <algorithm>
 
 #include "base/array.h"
 #include "sched/core/queue_record.h"
@@ -9,27 +11,37 @@ namespace xsched::sched {
 
 class LongHeld {
  public:
-  // When a queue that has been held since then counts.
+  // When a queue that is held since `held_since` counts as held for long.
   static TimePoint From(TimePoint held_since);
 
   explicit LongHeld(const Array<DeviceRecord*>& devices) : devices_(devices) {}
 
-  // Makes room for so many devices. False: out of memory.
+  // Makes room for `devices` devices. False: out of memory.
   bool Reserve(size_t devices) { return leaders_.Reserve(devices) && found_.Reserve(devices); }
-  // Looks at all devices. False: nothing has changed.
+  // Finds these devices anew. False: nothing has changed.
   bool Find(TimePoint now);
-  // Since when a queue has been held on another device that this one may wait for: whoever runs there has no
-  // better claim. kNever: none is.
-  TimePoint ElsewhereSince(const Policy& policy, const QueueRecord& queue) const {
-    return leaders_.empty() ? kNever : Search(policy, queue);
+  // Since when a queue is held for long on another device, if this queue may wait for it. That is so if no
+  // queue that runs there has a better claim than this one. kNever: there is none.
+  TimePoint ElsewhereSince(const PolicySetting& setting, const QueueRecord& queue) const {
+    return leaders_.empty() ? kNever : Search(setting, queue);
+  }
+  // The same, also where a queue that runs there has a better claim. It may have one only for a moment.
+  TimePoint AnywhereElseSince(const QueueRecord& queue) const {
+    TimePoint since = kNever;
+    for (const Claim& leader : leaders_) {
+      if (leader.device != queue.device) since = std::min(since, leader.device->held_since);
+    }
+    return since;
   }
 
  private:
-  TimePoint Search(const Policy& policy, const QueueRecord& queue) const;
+  TimePoint Search(const PolicySetting& setting, const QueueRecord& queue) const;
 
   const Array<DeviceRecord*>& devices_;
-  Array<Claim> leaders_;  // of these devices; those where one has been held longest first
-  Array<Claim> found_;    // kept for its memory
+  // The best claims on these devices, not valid where no queue runs. The device with the longest hold is
+  // first.
+  Array<Claim> leaders_;
+  Array<Claim> found_;  // kept, so that its memory is reused
 };
 
 }  // namespace xsched::sched

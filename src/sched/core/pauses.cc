@@ -5,8 +5,8 @@
 namespace xsched::sched {
 namespace {
 
-// If a queue resumes early although a long pause was predicted, so many times more long pauses in a row are
-// required before one is predicted again, up to the second number.
+// If a queue resumes early although a long pause was predicted, kHarderToTrust times as many long pauses in a
+// row are required before one is predicted again, at most kHardestToTrust.
 constexpr int kHarderToTrust = 4;
 constexpr int kHardestToTrust = 4096;
 

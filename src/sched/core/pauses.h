@@ -1,6 +1,6 @@
-// Predicts how long a queue's pause will be, which has just begun. A queue lingers in a short one: it still
-// counts as ready for the policy, for programs bound by launch cost have many small gaps. A program that
-// serves requests has none, and the others would wait for nothing.
+// Predicts whether a pause of a queue will be short. In a short pause the queue lingers: the policy still
+// counts it as ready, because programs that are bound by launch cost have many small gaps. A program that
+// serves requests has only long pauses. If it lingered, others would wait for nothing.
 //
 // Pure.
 #pragma once
@@ -20,8 +20,8 @@ class Pauses {
 
  private:
   TimePoint began_{};
-  // How many in a row were longer than the grace period. After `trusted_after_` of them the next one is
-  // predicted to be long.
+  // How many pauses in a row were longer than the grace period. After `trusted_after_` of them the next one
+  // is predicted to be long.
   int long_ones_ = 0;
   int trusted_after_ = 4;
 };

@@ -23,12 +23,7 @@ constexpr struct {
 
 std::span<const PolicyGetter> Policies() { return kPolicies; }
 
-const Policy* FindPolicy(XPolicyType type) {
-  for (PolicyGetter policy : Policies()) {
-    if (policy().type() == type) return &policy();
-  }
-  return nullptr;
-}
+const Policy* FindPolicy(XPolicyType type) { return FindPolicyByNumber(static_cast<uint32_t>(type)); }
 
 const Policy* FindPolicyByNumber(uint32_t number) {
   for (PolicyGetter policy : Policies()) {

@@ -1,5 +1,5 @@
-// A policy decides who runs on one device. It is a pure function of what it is shown: no clock, no threads,
-// no I/O. What it remembers from one decision to the next is kept for it (PolicyWithState).
+// A policy decides which queues of one device run. It is a pure function of what it is shown: no clock, no
+// threads, no I/O. The scheduler keeps the policy's state from one decision to the next (PolicyWithState).
 //
 // Each policy is one file of src/sched/policy: CONTRIBUTING.md, "Add a policy".
 #pragma once
@@ -19,20 +19,41 @@ struct HintsRead {
   bool utilization = false;
   bool deadline = false;
   bool laxity = false;
-  bool timeslice = false;  // one for all queues
+  bool timeslice = false;      // one for all queues
+  bool at_a_time = false;      // likewise: DeviceView::at_a_time
+  bool cpu_priority = false;   // ProcessFacts
+  bool window_active = false;  // likewise
 };
 
-// What people are told of a policy. Command lines, error messages, completions and manual pages take it from
+// What makes a queue's claim better than another's.
+enum class ClaimBy {
+  kOther,     // something else, or claims do not say who runs next
+  kPriority,  // its priority: a queue never waits for one with a lower priority
+  kShare,     // whether it has a share (utilization): queues without one wait for all that have one
+};
+
+// What a policy decides about: single queues, or processes with all of their queues. Queues of a process that
+// wait for each other should not hold each other.
+enum class Granularity : uint8_t { kQueue, kProcess };
+
+// Whose queues a policy compares: those of one device, or those of all devices together.
+enum class Scope : uint8_t { kDevice, kAllDevices };
+
+// A policy's name and description. Command lines, error messages, completions and manual pages take them from
 // here.
 struct PolicyInfo {
   XPolicyType type;
   const char* name;     // short, in capitals: "HPF"
   const char* summary;  // one line: what it does
   HintsRead hints;
+  // The simulator checks who runs next accordingly (sim/promises.h). kOther: it does not.
+  ClaimBy claim = ClaimBy::kOther;
+  Granularity granularity = Granularity::kQueue;  // unless the user chooses another one (PolicySetting)
+  Scope scope = Scope::kDevice;
 };
 
-// What a policy remembers of one queue, of one process on a device, or of one device: bytes that mean
-// something to that policy alone. They are 0 for what is new, and after a change of policy.
+// What a policy remembers of one queue, of one process on a device, or of one device. Only that policy knows
+// what the bytes mean. They are 0 at the beginning, and after a change of policy.
 class PolicyState {
  public:
   template <typename State>
@@ -50,30 +71,37 @@ class PolicyState {
   alignas(8) std::byte bytes_[kSize] = {};
 };
 
-// One ready queue, as a policy sees it.
+// One ready queue, as a policy sees it. If the policy decides about processes: all ready queues of one
+// process together, each value as that of a queue that does what all of them do.
 struct QueueView {
-  QueueId id;
+  QueueId id;  // of a process: that of its first ready queue
   ProcessId process;
-  Hints hints;
+  Hints hints;  // of a process: the most demanding of each (CombineHints), also of queues that are not ready
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
   TimePoint ready_since;
   bool running;                // the last decision let it run
   TimePoint running_since;     // valid while `running`
   Duration service;            // device time received by decisions of a policy since it was created
-  bool newly_ready;            // it was not here at the last decision, or had other hints
+  bool newly_ready;            // since this policy last saw it, it became ready or got other hints
   PolicyState* state;          // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process
+  ProcessFacts facts;          // of its process
   // Out: may it run?
   bool run;
 };
+
+inline constexpr size_t kMostAtATime = 64;
 
 // One device, as a policy sees it.
 struct DeviceView {
   TimePoint now;
   Duration timeslice;
+  size_t at_a_time;            // how many queues a policy that counts them lets run; 1 … kMostAtATime
   std::span<QueueView> ready;  // its ready queues, in order of their ids
   PolicyState* state;          // of the device
+  // Scope::kAllDevices: the highest priority of the ready queues of all devices.
+  Priority highest_of_all = PRIORITY_NO_EXECUTE;
 };
 
 // One process on a device that divides its time between processes, as a policy sees it.
@@ -81,22 +109,23 @@ struct ProcessView {
   ProcessId id;
   Priority priority;        // the highest of its queues'
   Utilization utilization;  // likewise
+  ProcessFacts facts;
   // Out: how long it may keep the device at a stretch while other processes want it.
   Duration slice;
 };
 
 inline constexpr Duration kDriversSlice{0};
-// None: the process is off the device, for another has its turn.
+// None: the process is off the device, because another process has its turn.
 inline constexpr Duration kNoSlice{-1};
-// So short that whoever else has work has the device at once. Two ready processes with it make no progress
-// (measured on H200), so they take turns.
+// So short that any other process with work gets the device at once. Two ready processes with this slice make
+// no progress (measured on an H200), so they take turns.
 inline constexpr Duration kShortestSlice = std::chrono::microseconds(1);
 
 // What slices are for.
 enum class Division {
-  kNone,           // everybody keeps the driver's
-  kBesideHolding,  // they serve who is let run sooner; the policy holds queues all the same
-  kAlone,          // they alone divide the device: nobody is held
+  kNone,           // every process keeps the driver's slice
+  kBesideHolding,  // the policy holds queues, and slices give the device to the others sooner
+  kAlone,          // slices alone divide the device: no queue is held
 };
 
 class Policy {
@@ -106,26 +135,27 @@ class Policy {
   const PolicyInfo& info() const { return info_; }
   XPolicyType type() const { return info_.type; }
 
-  // Sets `run` of every view of the device's ready queues.
-  // Returns when to be asked again if nothing happens until then; kNever: not at all.
+  // Sets `run` of every view of the device's ready queues: at least one must run, on this device or, with
+  // Scope::kAllDevices, on another one. Returns when to be asked again if nothing happens
+  // until then; kNever: not necessary.
   virtual TimePoint Decide(const DeviceView& device) const = 0;
 
-  // May `victim` ever be held because of `rival`, both on one device, whatever they do? A queue that no
-  // other can hold costs nothing: it is not gated.
+  // Can `victim` ever be held because of `rival` on the same device, whatever they do? A queue that no other
+  // can hold costs nothing: it is not gated.
   virtual bool CanHold(const Hints& victim, const Hints& rival) const = 0;
 
   // Sets `slice` of every view, of the two or more processes of one device.
   virtual Division Divide(std::span<ProcessView>) const { return Division::kNone; }
 
  protected:
-  ~Policy() = default;  // policies are constants: nobody destroys one
+  ~Policy() = default;  // policies are constants, and never destroyed
 
  private:
   PolicyInfo info_;
 };
 
-// A policy that remembers something of a queue, of a process on a device, or of a device. Each state is a
-// plain struct of the policy's own, for which zero bytes are a beginning.
+// A policy that keeps state for a queue, for a process on a device, or for a device. Each state is a plain
+// struct that the policy defines. It begins as zero bytes.
 struct NoState {};
 template <typename QueueState, typename ProcessState = NoState, typename DeviceState = NoState>
 class PolicyWithState : public Policy {
@@ -142,19 +172,19 @@ class PolicyWithState : public Policy {
   static DeviceState& StateOf(const DeviceView& device) { return device.state->As<DeviceState>(); }
 };
 
-// Which policy is used where nobody has chosen one.
+// The policy that is used if none is chosen.
 inline constexpr XPolicyType kDefaultPolicy = kPolicyHighestPriorityFirst;
 
 // ---- the policies of this build: those that have a file in src/sched/policy ----
 
-// Yields a policy: a constant with static life.
+// Returns a policy, which is a constant with static lifetime.
 using PolicyGetter = const Policy& (*)();
 // In the order of their files' names; the default is one of them.
 std::span<const PolicyGetter> Policies();
 // The policy of that type; null: there is none of that type.
 const Policy* FindPolicy(XPolicyType type);
-// The same by the type's number, which may be any: one that is no value of the enumeration must not become
-// one.
+// The same for any number. It is compared as a number, and never cast to XPolicyType: it may not be a value
+// of it.
 const Policy* FindPolicyByNumber(uint32_t number);
 // By its short name, in any case ("HPF", "hpf"); null when there is none.
 const Policy* FindPolicyByName(const char* name);

@@ -1,4 +1,4 @@
-// What holds for every policy of this build, and what is kept for them.
+// What holds for every policy of this build, and for the state that is kept for them.
 #include "sched/core/policy.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TEST(Policies, are_found_by_type_and_by_name_in_any_case) {
   EXPECT_EQ(FindPolicyByName("UP"), up);
   EXPECT_EQ(FindPolicyByName("XYZ"), nullptr);
   EXPECT_EQ(up->type(), kPolicyUtilizationPartition);
-  EXPECT_EQ(FindPolicy(kPolicyKEarliestDeadlineFirst), nullptr);
+  EXPECT_EQ(FindPolicy(kPolicyUnknown), nullptr);
   EXPECT_STREQ(PolicyName(kPolicyKEarliestDeadlineFirst), "KEDF");
   EXPECT_STREQ(PolicyName(static_cast<XPolicyType>(999)), "?");
 }
@@ -48,13 +48,16 @@ TEST(Policies, have_types_names_and_summaries_of_their_own) {
     for (char c : name)
       EXPECT_TRUE(std::isupper(static_cast<unsigned char>(c)) || std::isdigit(static_cast<unsigned char>(c)))
           << name;
+    EXPECT_TRUE(info.claim != ClaimBy::kPriority || info.hints.priority)
+        << name << " does not read priorities";
+    EXPECT_TRUE(info.claim != ClaimBy::kShare || info.hints.utilization) << name << " does not read shares";
     EXPECT_EQ(std::string(info.summary).find('\n'), std::string::npos) << name;
     EXPECT_NE(info.summary[0], '\0') << name;
   }
 }
 
-// Under whatever hints.
-TEST(Policies, decide_the_same_of_the_same_and_let_somebody_run) {
+// With any hints.
+TEST(Policies, decide_the_same_from_the_same_input_and_let_some_queue_run) {
   for (PolicyGetter policy : Policies()) {
     std::mt19937 random(1);
     auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -88,13 +91,13 @@ TEST(Policies, decide_the_same_of_the_same_and_let_somebody_run) {
   }
 }
 
-// ---- what is kept for them ----
+// ---- their state ----
 
 struct Decisions {
   int count;
 };
 
-// Lets everybody run, counts its decisions, and reports the counts.
+// A policy that lets every queue run, counts its decisions, and reports the counts.
 class Counting final : public PolicyWithState<Decisions, Decisions, Decisions> {
  public:
   struct Counts {
@@ -138,7 +141,7 @@ class PolicyStateTest : public testing::Test {
     scheduler_.AddQueue(queue, process, device, Hints{}, now_);
     scheduler_.Progress(queue, 1, 0, now_);
   }
-  // Shows the change of one queue.
+  // Changes one queue, and decides.
   const std::vector<Counting::Counts>& Decide(QueueId queue) {
     now_ += milliseconds(1);
     scheduler_.SetHints(queue, {.priority = ++priority_});

@@ -10,15 +10,15 @@
 namespace xsched::sched {
 namespace {
 
-// How long a process without queues is still counted in.
+// How long the record of a process without queues is kept.
 constexpr Duration kKeep = std::chrono::seconds(1);
-// Commands up to this length count as short: as far apart as gates are where nothing else stops a queue.
-constexpr Duration kBrief = std::chrono::microseconds(50);
-// So much of the device's time tells how long a process's commands are.
+// Commands up to this length count as short. It is the distance of gates where nothing else stops a queue.
+constexpr Duration kShort = std::chrono::microseconds(50);
+// After so much of the device's time, the average length of a process's commands is known.
 constexpr Duration kWeighAfter = std::chrono::milliseconds(20);
-// How often that is done at least while they share: their commands may become longer.
+// How often, at least, it is computed anew while processes share: their commands may become longer.
 constexpr Duration kWeighAgain = std::chrono::milliseconds(100);
-// How long a process takes to say what it has retired, when asked.
+// How long a process takes to answer what it has retired.
 constexpr Duration kAnswerTime = std::chrono::milliseconds(1);
 
 bool IsShortest(const ProcessRecord& process) { return process.slice == kShortestSlice; }
@@ -58,7 +58,7 @@ void ProcessSlices::QueueGone(ProcessRecord& process, TimePoint now) {
     refresh_at_ = std::min(refresh_at_, now + kKeep);
     return;
   }
-  // Everybody has the driver's slice: nobody gets another by one queue less, and nothing is to be given back.
+  // All processes have the driver's slice. One queue less changes no slice, and nothing must be given back.
   if (process.queues != 0) return;
   for (Array<ProcessRecord*>* list : {&processes_, &by_id_}) {
     for (size_t i = list->size(); i-- > 0;) {
@@ -70,13 +70,17 @@ void ProcessSlices::QueueGone(ProcessRecord& process, TimePoint now) {
 
 void ProcessSlices::Forget(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
   Set(device, process, kDriversSlice, TimePoint{}, sink);
-  turns.Leave(process);
-  if (turn_.holder == &process) turn_.holder = nullptr;
+  LeaveTurns(process, turns);
   delete &process;
 }
 
-void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<QueueRecord* const> queues,
-                            Turns& turns, ControlSink& sink) {
+void ProcessSlices::LeaveTurns(ProcessRecord& process, Turns& turns) {
+  turns.Leave(process);
+  if (turn_.holder == &process) turn_.holder = nullptr;
+}
+
+void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
+                            std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink) {
   refresh_at_ = kNever;
   size_t kept = 0;
   for (ProcessRecord* process : by_id_) {
@@ -101,16 +105,20 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
     ProcessRecord& process = *queue->process;
     process.priority = std::max(process.priority, queue->hints.priority);
     process.utilization = std::max(process.utilization, queue->hints.utilization);
+    process.facts = queue->facts;
   }
-  // A process that cannot be sliced would have the driver's slice beside the others' shortest.
+  // A process that cannot be sliced would have the driver's slice beside the shortest slices of others.
   division_ = Division::kNone;
   if (processes_.size() > 1 && all_sliceable && views_.Reserve(processes_.size())) {
     views_.Clear();
     for (const ProcessRecord* process : processes_) {
-      [[maybe_unused]] bool pushed =
-          views_.Push(ProcessView{process->id, process->priority, process->utilization, {}});
+      [[maybe_unused]] bool pushed = views_.Push(ProcessView{.id = process->id,
+                                                             .priority = process->priority,
+                                                             .utilization = process->utilization,
+                                                             .facts = process->facts,
+                                                             .slice = kDriversSlice});
     }
-    division_ = policy.Divide(views_);
+    division_ = setting.Divide(views_);
   }
   size_t shortest = 0;
   for (size_t i = 0; i < processes_.size(); ++i) {
@@ -127,11 +135,12 @@ void ProcessSlices::Refresh(const Policy& policy, DeviceId device, std::span<Que
   }
 }
 
-// Without memory for turns there are no slices: two with the shortest would stand still.
+// If there is no memory for turns, there are no slices: two processes with the shortest one would stand
+// still.
 void ProcessSlices::JoinParties(Turns& turns) {
   if (division_ != Division::kBesideHolding) return;
   for (ProcessRecord* process : processes_) {
-    if (!IsShortest(*process)) turns.Leave(*process);
+    if (!IsShortest(*process)) LeaveTurns(*process, turns);
   }
   const auto detach = [&](ProcessRecord& process, const PartyKey& key) {
     turns.Detach(process, key);
@@ -145,8 +154,8 @@ void ProcessSlices::JoinParties(Turns& turns) {
   for (ProcessRecord* process : processes_) process->slice = kDriversSlice;
 }
 
-// Calls act(process, key) for each process that takes turns, until it returns false. False: it did, or there
-// is no memory.
+// Calls act(process, key) for each process that takes turns, until it returns false. Returns false if it did,
+// or if there is no memory.
 template <typename Do>
 bool ProcessSlices::ForEachParty(const Turns& turns, Do&& act) {
   if (!PrepareGroups()) return false;
@@ -197,7 +206,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   turn_.ready = turn_.competing = 0;
   bool longer_ready = false;
   bool absent_work = false;
-  bool all_brief = true;
+  bool all_short = true;
   for (const ProcessRecord* process : processes_) {
     absent_work |= process->absent_work;
     if (!IsShortest(*process)) {
@@ -206,13 +215,13 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
     }
     turn_.ready += process->ready;
     turn_.competing += process->competes;
-    all_brief &= !process->ready || process->brief;
+    all_short &= !process->ready || process->short_commands;
   }
   if (!window && longer_ready && turn_.competing != 0) conflict_until_ = now + kKeep;
   const bool conflict = now < conflict_until_;
   released_ = window || conflict || absent_work;
   if (released_) {
-    // What is retired meanwhile was not retired in time that is counted.
+    // The time is not counted meanwhile, so what is retired must not be counted either.
     for (ProcessRecord* process : processes_) {
       process->compared = process->on = false;
       process->weigh_at = kNever;
@@ -221,8 +230,8 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   }
   if (turn_.competing == 0) return kNever;
   const TimePoint weigh_at = Weigh(now, queues, sink);
-  // Once begun, it goes on while one of them has a pause.
-  sharing_ = (sharing_ || turn_.competing > 1) && all_brief;
+  // Sharing goes on while one of them pauses.
+  sharing_ = (sharing_ || turn_.competing > 1) && all_short;
   if (turn_.competing < 2) return kNever;
   return sharing_ ? std::min(weigh_at, now + kWeighAgain) : weigh_at;
 }
@@ -245,7 +254,8 @@ void ProcessSlices::Report(DeviceId device, Priority above, TimePoint now, Contr
   Account(now);
   const ProcessRecord* holder = turn_.holder;
   if (turn_.competing == 0 && (holder == nullptr || !holder->ready || holder->off())) {
-    // More urgent ones are at work. Who is off stays so; of the others one stays on.
+    // More urgent processes are at work. A process that is off the device stays off, and one of the others
+    // stays on.
     const auto found = std::find_if(processes_.begin(), processes_.end(), [](const ProcessRecord* p) {
       return IsShortest(*p) && p->ready && !p->off();
     });
@@ -265,16 +275,17 @@ Duration ProcessSlices::SliceOf(const ProcessRecord& process, const ProcessRecor
   if (!released_) {
     if (!shortest) return process.slice;
     if (sharing_) return kDriversSlice;
-    // Who has nothing to do disturbs nobody, and shall find the device at once.
+    // A process without work disturbs no other, and must get the device as soon as it has work.
     return process.ready && &process != holder ? kNoSlice : kShortestSlice;
   }
   if (now < conflict_until_) return kDriversSlice;
-  // A process that has nothing but absent work must not have longer than the others; those at work no less.
+  // A process with only absent work must not have a longer slice than the others, and those at work no
+  // shorter one.
   const bool stands = process.absent_work && !process.ready;
   return shortest == stands ? process.slice : kDriversSlice;
 }
 
-// Gives out the device's time since the last call, by who was on it until now.
+// Accounts the device's time since the last call to the processes that were on it.
 void ProcessSlices::Account(TimePoint now) {
   const Duration elapsed = now - std::exchange(accounted_at_, now);
   if (division_ != Division::kBesideHolding) return;
@@ -287,8 +298,8 @@ void ProcessSlices::Account(TimePoint now) {
   }
 }
 
-// How long its commands take, of whom has been on the device for long enough to tell. Returns when to be
-// called again at the latest.
+// Computes the average length of a process's commands, after the process was on the device for long enough.
+// Returns when to call it again at the latest.
 TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink) {
   TimePoint next = kNever;
   bool ask = false;
@@ -302,9 +313,9 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queu
       const uint64_t before = std::exchange(process->seen_retired, process->retired);
       const Duration time = std::exchange(process->on_device, Duration::zero());
       if (!std::exchange(process->compared, true)) continue;
-      // A queue may have gone.
+      // A queue may have been removed, and its count with it.
       const auto commands = static_cast<int64_t>(process->retired > before ? process->retired - before : 0);
-      process->brief = time <= (process->brief ? 2 * kBrief : kBrief) * commands;
+      process->short_commands = time <= (process->short_commands ? 2 * kShort : kShort) * commands;
     }
     next = std::min(next, process->weigh_at);
   }

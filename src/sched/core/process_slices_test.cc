@@ -1,4 +1,4 @@
-// Level 3 in virtual time: who has which slice, and who has its turn.
+// Level 3 in virtual time: which process has which slice, and whose turn it is.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -71,7 +71,7 @@ TEST_F(ProcessSlicesTest, tasks_that_come_and_go_change_none) {
   EXPECT_EQ(sink_.slice_changes, changes);
 }
 
-TEST_F(ProcessSlicesTest, who_is_left_alone_has_the_drivers_again) {
+TEST_F(ProcessSlicesTest, the_last_process_has_the_drivers_slice_again) {
   Add(1, 0);
   Add(2, 5);
   Decide();
@@ -80,6 +80,21 @@ TEST_F(ProcessSlicesTest, who_is_left_alone_has_the_drivers_again) {
   ASSERT_NE(now_, kNever);
   Decide();
   EXPECT_EQ(SliceOf(1), kDriversSlice);
+}
+
+TEST_F(ProcessSlicesTest, are_given_back_at_once_when_the_most_urgent_process_has_ended) {
+  Add(1, 0);
+  Add(2, 0);
+  Add(3, 5);
+  for (uint64_t id : {1, 2}) Work(id);
+  Decide();
+  ASSERT_EQ(SliceOf(1), kShortestSlice);
+  ASSERT_EQ(SliceOf(2), kNoSlice);
+  scheduler_.RemoveQueue(QueueId{3}, now_);
+  scheduler_.RemoveProcess(ProcessId{3});
+  Decide();
+  EXPECT_EQ(SliceOf(1), kDriversSlice);
+  EXPECT_EQ(SliceOf(2), kDriversSlice);
 }
 
 TEST_F(ProcessSlicesTest, streams_that_come_and_go_change_none) {
@@ -198,7 +213,8 @@ TEST_F(ProcessSlicesTest, turns_change_right_after_a_more_urgent_process_and_oth
 // Several continuous processes and an idle urgent one.
 class TogetherTest : public ProcessSlicesTest {
  protected:
-  // For `time`: who is on the device retires a command of its length, one after the other in small pieces.
+  // For `time`, in small steps: each process on the device retires commands of its length, one after the
+  // other.
   void Run(Duration time, const std::map<uint64_t, Duration>& lengths) {
     for (TimePoint end = now_ + time; now_ < end; now_ += milliseconds(1)) {
       int64_t on = 0;
@@ -210,7 +226,7 @@ class TogetherTest : public ProcessSlicesTest {
         due_[id] %= length;
       }
       Decide();
-      // Who is busy says what it has retired only when asked.
+      // A busy queue reports what it has retired only when asked.
       for (auto [id, length] : lengths) {
         if (std::exchange(sink_.queries[QueueId{id}], 0) != 0)
           scheduler_.Progress(QueueId{id}, retired_[id] + 1000, retired_[id], now_);
@@ -252,7 +268,7 @@ TEST_F(TogetherTest, one_whose_commands_are_long_makes_all_take_turns) {
   EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
 }
 
-TEST_F(TogetherTest, long_commands_are_told_from_short_ones_however_often_is_looked) {
+TEST_F(TogetherTest, long_commands_are_distinguished_from_short_ones_however_often_they_are_compared) {
   Begin({1, 2});
   const std::map<uint64_t, Duration> lengths = {{1, microseconds(200)}, {2, microseconds(200)}};
   Run(milliseconds(500), lengths);
@@ -269,7 +285,7 @@ TEST_F(TogetherTest, what_was_retired_while_all_had_the_drivers_slices_says_noth
     Add(id, 0);
     scheduler_.Progress(QueueId{id}, 1000, 0, now_);
   }
-  // More urgent ones that come, run tasks, and go.
+  // More urgent processes come, run tasks, and go.
   for (uint64_t rival : {9, 10}) {
     Run(milliseconds(2000), lengths);
     ASSERT_EQ(SliceOf(1), kDriversSlice);
@@ -310,7 +326,7 @@ TEST_F(TogetherTest, sharing_ends_with_the_second_process) {
   EXPECT_EQ(SliceOf(1), kShortestSlice);
 }
 
-TEST_F(ProcessSlicesTest, who_has_no_work_has_no_turn) {
+TEST_F(ProcessSlicesTest, a_process_without_work_has_no_turn) {
   Add(1, 0);
   Add(2, 0);
   Add(9, 5);
@@ -339,7 +355,7 @@ TEST_F(ProcessSlicesTest, the_urgent_one_holds_all_the_others) {
   EXPECT_EQ(sink_.slice_changes, changes) << "whose turn it is stays";
 }
 
-TEST_F(ProcessSlicesTest, who_is_off_is_on_again_when_the_one_with_the_turn_has_finished) {
+TEST_F(ProcessSlicesTest, a_process_is_on_again_when_the_one_with_the_turn_has_finished) {
   Add(1, 0);
   Add(2, 0);
   Add(9, 5);
@@ -353,7 +369,22 @@ TEST_F(ProcessSlicesTest, who_is_off_is_on_again_when_the_one_with_the_turn_has_
   EXPECT_EQ(SliceOf(2), kShortestSlice);
 }
 
-TEST_F(ProcessSlicesTest, who_is_off_is_on_again_without_a_more_urgent_process) {
+TEST_F(ProcessSlicesTest, one_with_the_turn_that_becomes_the_most_urgent_takes_nobody_off) {
+  Add(1, 0);
+  Add(2, 5);
+  Work(1);
+  Decide();
+  Hints most_urgent;
+  most_urgent.priority = 9;
+  scheduler_.SetHints(QueueId{1}, most_urgent);
+  Work(2);
+  Decide();
+  ASSERT_FALSE(Runs(2));
+  EXPECT_EQ(SliceOf(1), milliseconds(100));
+  EXPECT_EQ(SliceOf(2), kShortestSlice) << "no other takes turns with it";
+}
+
+TEST_F(ProcessSlicesTest, a_process_is_on_again_without_a_more_urgent_one) {
   Add(1, 0);
   Add(2, 0);
   Add(9, 5);
@@ -396,7 +427,7 @@ TEST_F(ProcessSlicesTest, a_process_without_a_share_is_held_by_gates_as_ever) {
   EXPECT_FALSE(Runs(2));
 }
 
-// ---- where the slices of the policy would make somebody stand still ----
+// ---- where the policy's slices would make a process stand still ----
 
 TEST_F(ProcessSlicesTest,
        a_process_that_may_stand_on_the_device_while_absent_leaves_the_others_more_than_it_has) {
@@ -407,14 +438,14 @@ TEST_F(ProcessSlicesTest,
   Work(2);
   Decide();
   ASSERT_EQ(SliceOf(2), kNoSlice);
-  // Stopped, it cannot be taken off: it keeps what it has.
+  // A stopped process cannot be taken off the device: it keeps its slice.
   scheduler_.SetAbsent(QueueId{1}, true, now_);
   Decide();
   EXPECT_EQ(SliceOf(1), kShortestSlice);
   EXPECT_EQ(SliceOf(2), kDriversSlice);
   EXPECT_FALSE(sink_.Of(QueueId{2}).sliced);
   EXPECT_EQ(SliceOf(9), milliseconds(100));
-  // The same of the most urgent one.
+  // The same for the most urgent one.
   Work(9);
   scheduler_.SetAbsent(QueueId{9}, true, now_);
   Decide();

@@ -1,6 +1,8 @@
-// What the scheduler remembers of one queue and of one device. Of one process on one device:
-// process_slices.h.
+// What the scheduler remembers of one queue and of one device. process_slices.h has the record of one process
+// on one device.
 #pragma once
+
+#include <algorithm>
 
 #include "base/array.h"
 #include "sched/core/claims.h"
@@ -22,16 +24,16 @@ struct WaitRecord {
   QueueRecord* owner;  // valid during a decision
 };
 
-// What is counted for a queue as time passes.
+// What the passing time is accounted as, for a queue.
 enum class Charge : uint8_t {
   kNothing,
   kService,
-  kGift,  // service that the policy did not decide: in a window, for another queue that waits for it, or by
-          // time slices alone
+  kGift,  // service that the policy did not decide: in a window, because another queue waits for this one, or
+          // where time slices alone divide the device
   kWaiting,
 };
 
-// Every decision reads the first members of every queue: they lie together.
+// Every decision reads the first members of every queue, so they are adjacent.
 struct QueueRecord {
   QueueId id;
   ProcessRecord* process;
@@ -39,90 +41,104 @@ struct QueueRecord {
 
   QueueState state = QueueState::kIdle;
   bool absent = false;
-  bool newly_ready = false;  // became ready, or got other hints, since the last decision
+  // A bit for each policy that has not seen it since it became ready, or got other hints.
+  uint8_t newly_ready = 0;
   bool running = false;      // the last decision let it run, and it was ready
   bool run = false;          // valid during a decision
-  bool chosen = false;       // … by the policy
-  bool can_hold = false;     // by the policy and the hints of the device's queues: it may hold another,
-  bool can_be_held = false;  // … or be held by another,
-  bool held_by_own = false;  // … even by one of its own process
+  bool chosen = false;       // likewise: it runs by the policy's decision
+  bool can_hold = false;     // with these hints, it can hold another queue of the device
+  bool can_be_held = false;  // with these hints, another queue can hold it
+  bool held_by_own = false;  // with these hints, another queue of its own process can hold it
   bool sliceable = false;
   bool awaited = false;          // another queue waits for this one
-  bool let_run_by_gift = false;  // … and not by the policy for its own claim since it was last held
+  bool let_run_by_gift = false;  // since it was last held, it has run only for another queue or in a window
   Charge charge = Charge::kNothing;
   Control control;                       // as last reported
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
   Hints hints;
+  ProcessFacts facts;  // of its process
 
-  // What the policy is shown.
+  // Policies see these, or what follows from them.
   TimePoint ready_since{};
   TimePoint running_since{};  // valid while running
-  Duration service{};         // up to the last change of `charge`; likewise
-  Duration gifts{};           // part of it: the policy does not count them
+  Duration service{};         // up to the last change of `charge`
+  Duration gifts{};           // the part of `service` that the policy did not decide
   Duration service_mark{};    // the device's service clock at that change
-  PolicyState policy_state;
 
   int wait_count = 0;
   uint64_t submitted = 0;
   uint64_t retired = 0;
   uint32_t moves = 0;  // as last read
-  // Held without a chance to work in between: since then (valid while held), at this number of retired
-  // commands.
+  // Valid while held. It has been held since then, without a chance to work in between, and had retired so
+  // many commands at that time.
   TimePoint held_since{kNever};
   uint64_t retired_when_held = 0;
   Watch watch;
   Pauses pauses;
 
-  // It was held or put off the device then, and nothing has been heard since it runs again: what it reports
-  // may have happened before. kNever: neither.
+  // When it was held or put off the device, if it has not reported since it runs again: what it reports first
+  // may have happened before that time. kNever: it has reported.
   TimePoint stopped_at{kNever};
   TimePoint absent_since{};  // valid while absent
   TimePoint waiting_mark{};  // the time of the last change of `charge`
-  Duration waiting{};        // up to then
-  size_t hints_number = 0;   // of the device's distinct hints
+  Duration waiting{};        // up to that time
+  size_t hints_number = 0;   // index of its hints among the device's distinct hints
   uint64_t holds = 0;
   uint64_t incidents = 0;
-  WaitRecord waits[kMaxDependencies] = {};  // for other queues, of any device; as far as they have not passed
+  WaitRecord waits[kMaxDependencies] = {};  // its dependencies on queues of any device that have not passed
+  PolicyState policy_states[kMostPolicies];
 
-  // Does the policy see it?
+  // True if the policy sees it.
   bool IsEligible() const { return state != QueueState::kIdle && !absent; }
   bool Unfinished() const { return submitted > retired; }
 };
 
+inline constexpr uint8_t kNewToAllPolicies = (1 << kMostPolicies) - 1;
+
+// The queue's effective priority, as a policy sees it that decides about queues, or about processes.
+inline Priority PriorityFor(const QueueRecord& queue, Granularity by) {
+  return by == Granularity::kQueue ? queue.priority : std::max(queue.priority, queue.process->hints.priority);
+}
+inline bool InheritsPriority(const QueueRecord& queue, Granularity by) {
+  return queue.priority > (by == Granularity::kQueue ? queue.hints : queue.process->hints).priority;
+}
+
 inline Claim ClaimOf(const QueueRecord& queue) {
-  Claim claim{true, queue.hints, queue.device};
-  claim.hints.priority = queue.priority;
+  Claim claim{true, {queue.hints, queue.process->hints}, queue.device};
+  claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
+  claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
   return claim;
 }
 
 struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
-  Array<QueueView> views;      // of the decision under way; kept for its memory
-  PolicyState policy_state;
+  Array<QueueView> views;      // of the current decision; kept for its memory
+  PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
   bool dirty = true;              // something has changed that a decision may depend on
-  bool rivals_changed = true;     // … can_hold and can_be_held, too
-  bool due = false;               // it takes part in the decision under way
-  bool observed = false;          // … and what time has changed is known
-  bool given = false;             // somebody was given the turn on it (Turns::Begin)
-  TimePoint held_since = kNever;  // the first of those that are held was held then; kNever: nobody is
+  bool rivals_changed = true;     // can_hold and can_be_held of its queues are out of date
+  bool due = false;               // it takes part in the current decision
+  bool observed = false;          // likewise, and Observe was called for it
+  bool asks = false;              // likewise, and policies decide which of its queues run
+  bool given = false;             // a party was given the turn on it (Turns::Begin)
+  TimePoint held_since = kNever;  // when the queue that is held longest was held; kNever: none is held
   Silence silence;
   TimePoint decide_at = kNever;
   TimePoint policy_at = kNever;  // the policy wants to be asked again
-  TimePoint slices_at = kNever;  // … and the slices
+  TimePoint slices_at = kNever;  // the slices must be observed again
 
-  Claim window;        // the most urgent queue for which the watchdog lets everybody run
-  Claim lends;         // … and on other devices as well
-  Claim released_for;  // the queue, of any device, for which everybody runs here
+  Claim window;        // the most urgent queue of this device that has an open window
+  Claim wide_window;   // the most urgent one whose window acts on other devices as well
+  Claim released_for;  // the queue, of any device, in whose window the queues of this device run
 
   QueueId leader{};  // the queue with the best claim of those that run
   Claim leader_claim;
 
-  // The device time that a queue has received which has run from the beginning; queues that run side by side
-  // divide it.
+  // The device time that a queue would have received if it had run since the beginning. Queues that run at
+  // the same time divide the device's time.
   Duration service_clock{};
-  int sharing = 0;  // how many run
+  int sharing = 0;  // how many queues run
   TimePoint accounted_at{};
 
   void RivalsChanged() {

@@ -7,12 +7,12 @@
 namespace xsched::sched {
 namespace {
 
-WaitReason ReasonOf(const Policy& policy, const QueueRecord& queue) {
+WaitReason ReasonOf(const PolicySetting& setting, const QueueRecord& queue) {
   if (!queue.Unfinished()) return WaitReason::kNone;
   if (queue.absent) return WaitReason::kAbsent;
   if (!queue.control.run) {
     const Claim& leader = queue.device->leader_claim;
-    const bool behind = leader.valid && !HasBetterClaim(policy, leader.hints, ClaimOf(queue).hints);
+    const bool behind = leader.valid && !setting.HasBetterClaim(leader.hints, ClaimOf(queue).hints);
     return behind ? WaitReason::kTurn : WaitReason::kHeld;
   }
   if (queue.process->off()) return WaitReason::kOffDevice;
@@ -21,12 +21,12 @@ WaitReason ReasonOf(const Policy& policy, const QueueRecord& queue) {
 
 }  // namespace
 
-QueueStats StatsOf(const Policy& policy, const QueueRecord& queue, TimePoint now) {
+QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimePoint now) {
   Account(*queue.device, now);
   QueueStats stats;
   stats.state = queue.state;
   stats.stalled = queue.watch.stalled();
-  stats.wait_reason = ReasonOf(policy, queue);
+  stats.wait_reason = ReasonOf(setting, queue);
   switch (stats.wait_reason) {
     case WaitReason::kNone:
       break;

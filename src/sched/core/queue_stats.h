@@ -1,10 +1,10 @@
-// What is told of one queue: how it stands, and why it waits.
+// The statistics of one queue: its state, its counters, and why it waits.
 #pragma once
 
 #include "sched/core/queue_record.h"
 
 namespace xsched::sched {
 
-QueueStats StatsOf(const Policy& policy, const QueueRecord& queue, TimePoint now);
+QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimePoint now);
 
 }  // namespace xsched::sched

@@ -1,67 +1,115 @@
 #include "sched/core/rivals.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/core/queue_record.h"
+#include "sched/core/views.h"
 
 namespace xsched::sched {
 namespace {
 
-// Which hints a process's queues have is kept in one word: with more distinct hints, each process that has
-// several queues is taken to hold its own.
+// One word says which hints the queues of a process have. If there are more distinct hints than this, each
+// process with several queues is assumed to hold its own queues.
 constexpr size_t kMostHints = 64;
+
+// Queues with the same hints.
+struct Group {
+  ShownHints hints;
+  size_t queues;
+  size_t processes;  // or more
+  bool can_hold;
+  bool can_be_held;
+};
+
+struct Holds {
+  bool own_process = false;
+  bool other_process = false;
+};
+
+Holds CanHold(const PolicySetting& setting, bool by_process, const Group& victim, const Group& rival) {
+  const bool same_hints = &victim == &rival;
+  if (same_hints && victim.queues == 1) return {};
+  if (!by_process) {
+    const bool holds = setting.CanHold(victim.hints, rival.hints);
+    return {holds, holds};
+  }
+  const bool same_process = victim.hints.of_process == rival.hints.of_process;
+  const bool other_process = !same_hints || victim.processes > 1;
+  return {same_process && setting.CanHold(victim.hints, rival.hints, /*same_process=*/true),
+          other_process && setting.CanHold(victim.hints, rival.hints)};
+}
+
+// False: out of memory.
+bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Array<Group>& groups) {
+  const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
+  const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  for (DeviceRecord* device : devices) {
+    for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
+    for (QueueRecord* queue : device->queues) {
+      const ShownHints hints = {by_queue ? queue->hints : Hints{},
+                                by_process ? queue->process->hints : Hints{}};
+      Group* group = std::find_if(groups.begin(), groups.end(),
+                                  [&](const Group& other) { return other.hints == hints; });
+      queue->hints_number = static_cast<size_t>(group - groups.begin());
+      if (group == groups.end()) {
+        if (!groups.Push(Group{hints, 0, 0, false, false})) return false;
+        group = &groups.back();
+      }
+      ++group->queues;
+      const size_t number = queue->hints_number + 1;
+      group->processes += std::exchange(queue->process->counted_in, number) != number;
+    }
+  }
+  return true;
+}
 
 }  // namespace
 
-// Who may be held by whom depends on hints alone, and few of them differ: ask once per distinct pair.
-void RefreshRivals(const Policy& policy, DeviceRecord& device) {
-  device.rivals_changed = false;
-  struct Group {
-    Hints hints;
-    size_t count;
-    bool can_hold;
-    bool can_be_held;
-  };
-  Array<Group> groups;
-  for (QueueRecord* queue : device.queues) {
-    Group* group = std::find_if(groups.begin(), groups.end(),
-                                [queue](const Group& other) { return other.hints == queue->hints; });
-    queue->hints_number = static_cast<size_t>(group - groups.begin());
-    if (group != groups.end()) {
-      ++group->count;
-    } else if (!groups.Push(Group{queue->hints, 1, false, false})) {
-      return;  // out of memory: what they were is good enough
-    }
+// Whether one queue may hold another depends on their hints alone, and there are few distinct hints. So the
+// policies are asked once per distinct pair.
+void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
+  const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  for (DeviceRecord* device : devices) {
+    device->rivals_changed = false;
+    if (by_process) RefreshHintsOfProcesses(*device);
   }
-  // Which hints can hold which: a bit for each.
+  Array<Group> groups;
+  if (!MakeGroups(setting, devices, groups)) return;  // out of memory: the old values are good enough
+  // held_by[i] has a bit for each of the hints that can hold hints number i in the same process.
   uint64_t held_by[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = 0; j < groups.size(); ++j) {
-      if (i == j && groups[i].count == 1) continue;
-      if (!policy.CanHold(groups[i].hints, groups[j].hints)) continue;
+      const Holds holds = CanHold(setting, by_process, groups[i], groups[j]);
+      if (!holds.own_process && !holds.other_process) continue;
       groups[i].can_be_held = groups[j].can_hold = true;
-      if (i < kMostHints && j < kMostHints) held_by[i] |= uint64_t{1} << j;
+      if (holds.own_process && i < kMostHints && j < kMostHints) held_by[i] |= uint64_t{1} << j;
     }
   }
   const bool few = groups.size() <= kMostHints;
-  for (ProcessRecord* process : device.slices.processes()) process->hints_held = process->hints_twice = 0;
-  for (QueueRecord* queue : device.queues) {
-    const Group& group = groups[queue->hints_number];
-    queue->can_hold = group.can_hold;
-    queue->can_be_held = group.can_be_held;
-    if (!few) continue;
-    const uint64_t bit = uint64_t{1} << queue->hints_number;
-    queue->process->hints_twice |= queue->process->hints_held & bit;
-    queue->process->hints_held |= bit;
-  }
-  for (QueueRecord* queue : device.queues) {
-    if (!few) {
-      queue->held_by_own = queue->process->queues > 1;
-      continue;
+  const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
+  const bool all_devices = setting.ComparesAllDevices();
+  for (DeviceRecord* device : devices) {
+    for (ProcessRecord* process : device->slices.processes()) process->hints_held = process->hints_twice = 0;
+    for (QueueRecord* queue : device->queues) {
+      const Group& group = groups[queue->hints_number];
+      queue->can_hold = group.can_hold;
+      queue->can_be_held = group.can_be_held;
+      if (!few) continue;
+      const uint64_t bit = uint64_t{1} << queue->hints_number;
+      queue->process->hints_twice |= queue->process->hints_held & bit;
+      queue->process->hints_held |= bit;
     }
-    const uint64_t bit = uint64_t{1} << queue->hints_number;
-    const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
-    queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
+    for (QueueRecord* queue : device->queues) {
+      if (all_devices || !few) {
+        // No time slice serves a queue of another device.
+        queue->held_by_own = queue->can_be_held && (all_devices || (by_queue && queue->process->queues > 1));
+        continue;
+      }
+      const uint64_t bit = uint64_t{1} << queue->hints_number;
+      const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
+      queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
+    }
   }
 }
 

@@ -1,13 +1,16 @@
-// Which queues of a device can hold each other at all, by the policy and their hints. A queue that no other
-// can hold costs nothing.
+// Finds which queues can ever hold each other, by the policy and their hints. A queue that no
+// other can hold costs nothing.
 #pragma once
+
+#include <span>
 
 namespace xsched::sched {
 
-class Policy;
+class PolicySetting;
 struct DeviceRecord;
 
-// Sets can_hold, can_be_held and held_by_own of all queues of the device.
-void RefreshRivals(const Policy& policy, DeviceRecord& device);
+// Sets can_hold, can_be_held and held_by_own of all queues of these devices: one device or, if a policy
+// compares all devices, all of them.
+void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices);
 
 }  // namespace xsched::sched

@@ -12,20 +12,21 @@
 #include "sched/core/queue_stats.h"
 #include "sched/core/rivals.h"
 #include "sched/core/turns.h"
+#include "sched/core/views.h"
 #include "sched/core/waits.h"
 #include "sched/core/windows.h"
 
 namespace xsched::sched {
 namespace {
 
-// A decision this much later than asked for means that the scheduler itself did not run.
+// If a decision is this much later than it was due, the scheduler itself did not run.
 constexpr Duration kLate = std::chrono::milliseconds(10);
 
 }  // namespace
 
 struct Scheduler::Impl {
   SchedulerConfig config;
-  const Policy* policy = FindPolicy(kDefaultPolicy);
+  PolicySetting policy = *FindPolicy(kDefaultPolicy);
   PointerMap<QueueRecord> queues;
   Turns turns;  // outlives the devices
   Array<DeviceRecord*> devices;
@@ -40,15 +41,18 @@ struct Scheduler::Impl {
   DeviceRecord* Device(DeviceId id, TimePoint now);
   void ForgetEmptyDevices();
   void DirtyAll();
-  void MeetItself(ProcessRecord& process);
+  void MarkOnOthers(ProcessRecord& process);
 
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
   void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
 
   bool ChooseDevices(TimePoint now);
+  void RefreshAllRivals();
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  void AskPolicy(DeviceRecord& device, TimePoint now) const;
+  bool PoliciesDecide(const DeviceRecord& device) const;
+  void AskPolicies(TimePoint now) const;
+  Priority HighestOfAll(Granularity by) const;
 };
 
 Scheduler::Scheduler(const SchedulerConfig& config) : impl_(new (std::nothrow) Impl) {
@@ -90,7 +94,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   auto* queue = new (std::nothrow) QueueRecord;
   if (queue == nullptr || !impl_->queues.Insert(static_cast<uint64_t>(id), queue)) {
     delete queue;
-    device->RivalsChanged();  // a process without queues is forgotten
+    device->RivalsChanged();  // so that a process without queues is removed
     return false;
   }
   queue->id = id;
@@ -98,7 +102,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   queue->device = device;
   queue->hints = hints;
   queue->sliceable = sliceable;
-  if (process->queues++ == 0) impl_->MeetItself(*process);
+  if (process->queues++ == 0) impl_->MarkOnOthers(*process);
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
@@ -106,8 +110,8 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   return true;
 }
 
-// A process that is on several devices has its turns on all of them at the same time.
-void Scheduler::Impl::MeetItself(ProcessRecord& process) {
+// A process that uses several devices has its turns on all of them at the same time.
+void Scheduler::Impl::MarkOnOthers(ProcessRecord& process) {
   for (DeviceRecord* device : devices) {
     ProcessRecord* other = device->slices.Find(process.id);
     if (other == nullptr || other == &process) continue;
@@ -120,7 +124,17 @@ void Scheduler::Impl::MeetItself(ProcessRecord& process) {
 
 void Scheduler::SetJob(ProcessId process, JobId job) {
   if (impl_ == nullptr || impl_->turns.JobOf(process) == job) return;
-  impl_->turns.SetJob(process, job);  // without memory it takes its turns as a process without a job
+  impl_->turns.SetJob(process, job);  // if memory runs out, it takes its turns as a process without a job
+}
+
+void Scheduler::RemoveProcess(ProcessId process) {
+  if (impl_ == nullptr) return;
+  impl_->turns.SetJob(process, JobId{});
+  for (DeviceRecord* device : impl_->devices) {
+    if (device->slices.Find(process) == nullptr) continue;
+    device->slices.Changed();
+    device->dirty = true;
+  }
 }
 
 void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
@@ -129,20 +143,22 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
   SetCharge(*queue, Charge::kNothing, now);
+  queue->process->service_of_gone += ChosenServiceOf(*queue);
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
   device.slices.QueueGone(*queue->process, now);
   delete queue;
   device.dirty = device.rivals_changed = true;
-  if (impl_->waits.any()) impl_->DirtyAll();  // what it waited for may be elsewhere
+  if (impl_->waits.any()) impl_->DirtyAll();  // it may have waited for a queue of another device
 }
 
 void Scheduler::Impl::DirtyAll() {
   for (DeviceRecord* device : devices) device->dirty = true;
 }
 
-// Clients name devices as they like: one without queues must not stay, once its slices are given back.
+// Clients choose the names of devices. So a device without queues is removed once its slices are given back:
+// otherwise the list could grow without bound.
 void Scheduler::Impl::ForgetEmptyDevices() {
   for (size_t i = devices.size(); i-- > 0;) {
     if (!devices[i]->queues.empty() || !devices[i]->slices.none()) continue;
@@ -169,18 +185,18 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
     if (before == QueueState::kReady) return;
     queue->state = QueueState::kReady;
     queue->watch.Reset(now);
-    // From lingering, it goes on as if it had never paused.
+    // A lingering queue goes on as if it had never paused.
     if (before == QueueState::kIdle) {
       queue->ready_since = now;
-      queue->newly_ready = true;
+      queue->newly_ready = kNewToAllPolicies;
       queue->device->dirty = true;
     }
   } else if (before == QueueState::kReady || retired_some) {
     queue->watch.Reset(now);
     if (before == QueueState::kIdle) {
-      // It came and went between two looks.
+      // It became ready and finished between two readings of its counters.
       queue->ready_since = now;
-      queue->newly_ready = true;
+      queue->newly_ready = kNewToAllPolicies;
     }
     queue->state = QueueState::kLingering;
     queue->pauses.Begin(now);
@@ -201,7 +217,7 @@ void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at,
   Moved(queue, at, now);
 }
 
-// The device has done something for the queue, at that time for sure.
+// The queue made progress, at `at` or later.
 void Scheduler::Impl::Moved(QueueRecord& queue, TimePoint at, TimePoint now) {
   DeviceRecord& device = *queue.device;
   device.silence.Break(at, now);
@@ -223,7 +239,7 @@ void Scheduler::SetAbsent(QueueId id, bool absent, TimePoint now) {
   queue->absent = absent;
   queue->absent_since = now;
   if (queue->watch.stalled()) queue->watch.Reset(now);
-  queue->newly_ready = true;
+  queue->newly_ready = kNewToAllPolicies;
   queue->device->dirty = true;
 }
 
@@ -232,7 +248,16 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
-  queue->newly_ready = true;
+  queue->newly_ready = kNewToAllPolicies;
+  queue->device->RivalsChanged();
+}
+
+void Scheduler::SetFacts(QueueId id, const ProcessFacts& facts) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || queue->facts == facts) return;
+  queue->facts = facts;
+  queue->newly_ready = kNewToAllPolicies;
   queue->device->RivalsChanged();
 }
 
@@ -242,22 +267,28 @@ std::optional<Hints> Scheduler::GetHints(QueueId id) const {
   return queue->hints;
 }
 
-void Scheduler::SetPolicy(const Policy& policy) {
-  if (impl_ == nullptr || impl_->policy == &policy) return;
-  impl_->policy = &policy;
+void Scheduler::SetPolicy(const PolicySetting& setting) {
+  if (impl_ == nullptr || impl_->policy == setting) return;
+  impl_->policy = setting;
+  auto clear = [](PolicyState(&states)[kMostPolicies]) {
+    for (PolicyState& state : states) state.Clear();
+  };
   for (DeviceRecord* device : impl_->devices) {
     device->RivalsChanged();
-    device->policy_state.Clear();
-    for (ProcessRecord* process : device->slices.processes()) process->policy_state.Clear();
+    clear(device->policy_states);
+    for (ProcessRecord* process : device->slices.processes()) {
+      clear(process->policy_states);
+      clear(process->view_states);
+    }
     for (QueueRecord* queue : device->queues) {
-      queue->policy_state.Clear();
-      queue->newly_ready = true;
+      clear(queue->policy_states);
+      queue->newly_ready = kNewToAllPolicies;
     }
   }
 }
 
-const Policy& Scheduler::policy() const {
-  return impl_ == nullptr ? *FindPolicy(kDefaultPolicy) : *impl_->policy;
+PolicySetting Scheduler::setting() const {
+  return impl_ == nullptr ? PolicySetting(*FindPolicy(kDefaultPolicy)) : impl_->policy;
 }
 
 void Scheduler::SetTimeslice(Duration timeslice) {
@@ -269,9 +300,17 @@ void Scheduler::SetTimeslice(Duration timeslice) {
 
 Duration Scheduler::timeslice() const { return impl_ == nullptr ? Duration{} : impl_->config.timeslice; }
 
+void Scheduler::SetAtATime(size_t queues) {
+  if (impl_ == nullptr) return;
+  impl_->config.at_a_time = std::clamp<size_t>(queues, 1, kMostAtATime);
+  impl_->DirtyAll();
+}
+
+size_t Scheduler::at_a_time() const { return impl_ == nullptr ? 1 : impl_->config.at_a_time; }
+
 // ---- accounting ----
 
-// If the scheduler did not run for a while, answers may lie unread: no queue was silent meanwhile.
+// If the scheduler did not run for a while, answers may be unread. That time does not count as silence.
 void Scheduler::Impl::Forgive(TimePoint now) {
   if (decide_at == kNever || now <= decide_at + kLate) return;
   for (DeviceRecord* device : devices) {
@@ -282,8 +321,9 @@ void Scheduler::Impl::Forgive(TimePoint now) {
 
 // ---- decisions ----
 
-// The devices that are due go through it in step: what time has changed; who is how urgent; whom the policy
-// lets run; who must run besides; whose turn it is; what is new to the clients, and when to look again.
+// All devices that are due take each step together: observe what time has changed; find each queue's urgency;
+// ask the policy; run what those queues wait for; choose whose turn it is; report changes, and find out when
+// to decide again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
   impl_->Forgive(now);
@@ -293,31 +333,35 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
         if (device->due) step(*device);
       }
     };
+    const PolicySetting& policy = impl_->policy;
+    const Granularity by = policy.layers()[0].by;
+    impl_->RefreshAllRivals();
     for_each_due([&](DeviceRecord& device) { impl_->Observe(device, now, sink); });
     impl_->waits.ForgetPassed();
-    impl_->waits.LendPriorities();
-    for_each_due([&](DeviceRecord& device) { Windows::Find(*impl_->policy, device); });
+    impl_->waits.InheritPriorities(by);
+    for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
     const bool held_elsewhere = impl_->long_held.Find(now);
-    if (impl_->windows.ChooseLender(*impl_->policy) || held_elsewhere) {
+    if (impl_->windows.ChooseWide(policy) || held_elsewhere) {
       for (DeviceRecord* device : impl_->devices) device->due = true;
       for_each_due([&](DeviceRecord& device) {
         if (device.observed) return;
         impl_->Observe(device, now, sink);
-        Windows::Find(*impl_->policy, device);
+        Windows::Find(policy, device);
       });
     }
     for_each_due([&](DeviceRecord& device) {
-      impl_->windows.Release(*impl_->policy, device);
-      impl_->AskPolicy(device, now);
+      impl_->windows.Release(policy, device);
+      device.asks = impl_->PoliciesDecide(device);
     });
-    impl_->waits.LendRuns();
+    impl_->AskPolicies(now);
+    impl_->waits.InheritRuns();
     for_each_due([&](DeviceRecord& device) {
       device.slices_at = device.slices.Observe(device.queues, device.released_for.valid, now, sink);
     });
     impl_->turns_at = impl_->turns.Update(impl_->devices, now, impl_->config.timeslice);
     for_each_due([&](DeviceRecord& device) {
-      device.slices.Report(device.id, device.released_for.hints.priority, now, sink);
-      device.decide_at = std::min({impl_->controls.Apply(*impl_->policy, device, now, sink), device.policy_at,
+      device.slices.Report(device.id, device.released_for.hints.For(by).priority, now, sink);
+      device.decide_at = std::min({impl_->controls.Apply(policy, device, now, sink), device.policy_at,
                                    device.slices_at, device.slices.refresh_at()});
       device.dirty = device.due = device.observed = false;
     });
@@ -330,8 +374,8 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   return impl_->decide_at;
 }
 
-// False: none is due. While a queue waits for another, which may be of another device, all are decided
-// together.
+// Returns false if no device is due. All devices are decided together while any queue waits for another,
+// which may be of another device, or if a policy compares the queues of all devices.
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
   for (DeviceRecord* device : devices) {
@@ -339,13 +383,24 @@ bool Scheduler::Impl::ChooseDevices(TimePoint now) {
         device->dirty || now >= device->decide_at || (now >= turns_at && device->slices.take_turns());
     any |= device->due;
   }
-  if (any && waits.any()) {
+  if (any && (waits.any() || policy.ComparesAllDevices())) {
     for (DeviceRecord* device : devices) device->due = true;
   }
   return any;
 }
 
-// What time alone has changed, and what follows from hints.
+void Scheduler::Impl::RefreshAllRivals() {
+  if (!policy.ComparesAllDevices()) {
+    for (DeviceRecord* device : devices) {
+      if (device->due && device->rivals_changed) RefreshRivals(policy, {&device, 1});
+    }
+    return;
+  }
+  auto changed = [](const DeviceRecord* device) { return device->rivals_changed; };
+  if (std::any_of(devices.begin(), devices.end(), changed)) RefreshRivals(policy, devices);
+}
+
+// Brings up to date what changes with time.
 void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& sink) {
   device.observed = true;
   Account(device, now);
@@ -360,40 +415,59 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
-  if (device.rivals_changed) RefreshRivals(*policy, device);
-  if (now >= device.slices.refresh_at())
-    device.slices.Refresh(*policy, device.id, device.queues, turns, sink);
+  if (now >= device.slices.refresh_at()) device.slices.Refresh(policy, device.id, device.queues, turns, sink);
 }
 
-// ---- who runs ----
+// ---- which queues run ----
 
-void Scheduler::Impl::AskPolicy(DeviceRecord& device, TimePoint now) const {
-  device.policy_at = kNever;
-  bool ask = !device.slices.replace_holding();
-  if (ask && device.released_for.valid) {
-    ask = std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
-      return queue->IsEligible() && HasBetterClaim(*policy, ClaimOf(*queue).hints, device.released_for.hints);
-    });
+// False: every queue of the device runs.
+bool Scheduler::Impl::PoliciesDecide(const DeviceRecord& device) const {
+  if (device.slices.replace_holding()) return false;
+  if (!device.released_for.valid) return true;
+  return std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
+    return queue->IsEligible() && policy.HasBetterClaim(ClaimOf(*queue).hints, device.released_for.hints);
+  });
+}
+
+// Each policy of the chain decides on all devices before the next one does.
+void Scheduler::Impl::AskPolicies(TimePoint now) const {
+  for (DeviceRecord* device : devices) {
+    if (!device->due) continue;
+    device->policy_at = kNever;
+    for (QueueRecord* queue : device->queues) {
+      queue->run = true;
+      queue->chosen = false;
+    }
   }
-  device.views.Clear();
-  for (QueueRecord* queue : device.queues) {
-    queue->run = true;
-    queue->chosen = false;
-    if (!ask || !queue->IsEligible()) continue;
-    [[maybe_unused]] bool pushed = device.views.Push(
-        QueueView{queue->id, queue->process->id, queue->hints, queue->priority, queue->ready_since,
-                  queue->running, queue->running_since, ChosenServiceOf(*queue), queue->newly_ready,
-                  &queue->policy_state, &queue->process->policy_state, true});  // reserved by AddQueue
+  for (size_t layer = 0; layer < policy.layers().size(); ++layer) {
+    const auto& [asked, by] = policy.layers()[layer];
+    const bool all_devices = asked->info().scope == Scope::kAllDevices;
+    const Priority highest_of_all = all_devices ? HighestOfAll(by) : PRIORITY_NO_EXECUTE;
+    for (DeviceRecord* device : devices) {
+      if (!device->due || !device->asks) continue;
+      MakeViews(*device, layer, by);
+      if (device->views.empty()) continue;
+      const DeviceView view{.now = now,
+                            .timeslice = config.timeslice,
+                            .at_a_time = config.at_a_time,
+                            .ready = device->views,
+                            .state = &device->policy_states[layer],
+                            .highest_of_all = highest_of_all};
+      device->policy_at = std::min(device->policy_at, asked->Decide(view));
+      TakeDecision(*device, layer, by);
+    }
   }
-  if (device.views.empty()) return;
-  device.policy_at = policy->Decide({now, config.timeslice, device.views, &device.policy_state});
-  const QueueView* view = device.views.begin();
-  for (QueueRecord* queue : device.queues) {
-    if (!queue->IsEligible()) continue;
-    queue->run = queue->chosen = view->run;
-    queue->newly_ready = false;
-    ++view;
+}
+
+// Of the queues that the former policies let run.
+Priority Scheduler::Impl::HighestOfAll(Granularity by) const {
+  Priority highest = PRIORITY_NO_EXECUTE;
+  for (const DeviceRecord* device : devices) {
+    for (const QueueRecord* queue : device->queues) {
+      if (queue->run && queue->IsEligible()) highest = std::max(highest, PriorityFor(*queue, by));
+    }
   }
+  return highest;
 }
 
 Control Scheduler::GetControl(QueueId id) const {
@@ -404,7 +478,7 @@ Control Scheduler::GetControl(QueueId id) const {
 std::optional<QueueStats> Scheduler::Stats(QueueId id, TimePoint now) const {
   const QueueRecord* queue = impl_ == nullptr ? nullptr : impl_->Find(id);
   if (queue == nullptr) return std::nullopt;
-  return StatsOf(*impl_->policy, *queue, now);
+  return StatsOf(impl_->policy, *queue, now);
 }
 
 }  // namespace xsched::sched

@@ -1,7 +1,7 @@
-// The scheduler: what is known of each queue, and who may run. Pure: events and time in, controls out. The
+// The scheduler: knows each queue, and decides which of them run. Pure: events and time in, controls out. The
 // same code runs in xserver, in a process with the local scheduler, and in the simulator.
 //
-// A queue's life, as the scheduler sees it:
+// The states of a queue, as the scheduler sees them:
 //
 //            first unfinished command                 all retired
 //     idle ---------------------------> ready ----------------------------> lingering
@@ -10,12 +10,12 @@
 //      +----------------------------------|-------------------------------------+
 //                                         +-------------------------------------+
 //
-// A lingering queue still counts as ready for the policy: programs bound by launch cost have many small gaps.
-// One that never comes back within the grace period has no such gaps, and does not linger.
+// The policy sees a lingering queue as ready, because programs that are bound by launch cost have many small
+// gaps. A queue that never resumes within the grace period has no such gaps, and does not linger (pauses.h).
 //
-// A queue that may run while others of its device are held is asked for its progress when nothing was heard
-// of it. If it shows none for a bounded time it is *stalled*, and everybody runs for a while (watch.h). Each
-// such episode is counted as an incident.
+// If a queue runs while others of its device are held, and reports nothing, the scheduler queries its
+// progress. If it makes none for a bounded time it is *stalled*, and every queue of the device runs for a
+// window (watch.h). Each such episode is counted as an incident.
 //
 // Not thread-safe. Needs no libstdc++ at run time; if memory runs out, every queue runs.
 #pragma once
@@ -24,7 +24,7 @@
 #include <optional>
 #include <span>
 
-#include "sched/core/policy.h"
+#include "sched/core/policy_setting.h"
 #include "sched/core/types.h"
 
 namespace xsched::sched {
@@ -32,24 +32,25 @@ namespace xsched::sched {
 struct SchedulerConfig {
   // How long a queue that has retired everything still counts as ready.
   Duration grace = std::chrono::microseconds(200);
-  // A ready queue of which nothing was heard for so long is asked for its progress, if somebody waits for it.
+  // If a ready queue reports nothing for so long while others wait because of it, its progress is queried.
   Duration query_after = std::chrono::microseconds(200);
-  // A queue that shows no progress for so long after it was first asked is stalled: everybody runs for a
-  // window, and the next one is twice as long. One of `endless_window` would stay open until there is
-  // progress.
+  // If a queue makes no progress for so long after the first query, it is stalled, and every queue of the
+  // device runs for a window. Each window is twice as long as the one before. A window that would be as long
+  // as `endless_window` stays open until there is progress.
   Duration stall_after = std::chrono::milliseconds(80);
   Duration first_window = std::chrono::milliseconds(10);
   Duration endless_window = std::chrono::milliseconds(1280);
   Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);
+  size_t at_a_time = 1;
 };
 
-// Where a scheduler's outputs go. Called from Scheduler::Decide only, and only for what has changed.
+// Receives the scheduler's outputs. Called from Scheduler::Decide only, and only for what has changed.
 class ControlSink {
  public:
   virtual void SetControl(QueueId queue, const Control& control) = 0;
-  // Somebody waits for `queue`, and its progress is not known: find out.
+  // Others wait because of `queue`, and its progress is not known: find it out.
   virtual void Query(QueueId queue) = 0;
-  // How long `process` may keep `device` at a stretch; kDriversSlice: as its driver has it.
+  // How long `process` may keep `device` at a stretch. kDriversSlice: as long as the driver's own slice.
   virtual void SetSlice(ProcessId process, DeviceId device, Duration slice) = 0;
 
  protected:
@@ -58,14 +59,14 @@ class ControlSink {
 
 enum class QueueState : uint8_t { kIdle, kReady, kLingering };
 
-// Why a queue that has work does not run, as far as the scheduler knows.
+// Why a queue with work does not run, as far as the scheduler knows.
 enum class WaitReason : uint8_t {
   kNone,       // it may run, or has no work
   kHeld,       // a queue with a better claim runs: QueueStats::waits_for
-  kTurn,       // the policy runs equal queues one after another
+  kTurn,       // the policy runs queues one after another, and now another queue of no better claim
   kOffDevice,  // its process is off the device while another process has its turn
   kStalled,    // it may run and retires nothing
-  kAbsent,     // SetAbsent: its program suspended it, or its process cannot run
+  kAbsent,     // its program suspended it, or its process cannot run (SetAbsent)
 };
 
 struct QueueStats {
@@ -77,8 +78,8 @@ struct QueueStats {
   Control control;
   uint64_t submitted = 0;
   uint64_t retired = 0;
-  Duration service{};  // device time received; queues that run side by side divide it
-  Duration waiting{};  // time spent ready and held
+  Duration service{};  // device time received; queues that run at the same time divide it
+  Duration waiting{};  // time during which it was ready, and held or off the device
   uint64_t holds = 0;  // how often it was held
   uint64_t incidents = 0;
 };
@@ -94,34 +95,45 @@ class Scheduler {
   // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
   bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now,
                 bool sliceable = false);
-  // The job that `process` belongs to; 0: none, and the process is forgotten. REQUIRES: it has no queue.
+  // The job that `process` belongs to; 0: none. REQUIRES: it has no queue.
   void SetJob(ProcessId process, JobId job);
+  // The time slices of others stay as they are for a while if this was the last queue of its process:
+  // programs make and release streams by the second.
   void RemoveQueue(QueueId id, TimePoint now);
+  // The process has ended or left: it is forgotten, and the time slices are decided anew in the next
+  // decision. REQUIRES: it has no queue.
+  void RemoveProcess(ProcessId process);
   // Everything below ignores an unknown `id`.
 
-  // The queue's counters as read from its control block: may repeat itself, may be a liar's. `retired`
-  // counts up to `submitted`; more is taken as equal.
+  // The queue's counters, as read from its control block. They may be the same as before, and they may be
+  // wrong on purpose. If `retired` is more than `submitted`, it is taken as equal.
   void Progress(QueueId id, uint64_t submitted, uint64_t retired, TimePoint now);
-  // The queue's count of moves, as read from its control block: when it changes, commands have retired though
-  // `retired` does not show it.
+  // The queue's count of moves, as read from its control block. When it changes, commands have retired,
+  // although `retired` does not show it. Call it before Progress with the same reading: what the queue
+  // reports first after a hold may have happened before it.
   void Moved(QueueId id, uint32_t moves, TimePoint now);
   // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
   void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);
-  // The program suspended the queue itself, or its process cannot run: it makes nobody wait.
+  // The program suspended the queue, or its process cannot run: no other queue waits because of it.
   void SetAbsent(QueueId id, bool absent, TimePoint now);
   void SetHints(QueueId id, const Hints& hints);
+  // What is known of the queue's process. REQUIRES: the same for all queues of one process.
+  void SetFacts(QueueId id, const ProcessFacts& facts);
   std::optional<Hints> GetHints(QueueId id) const;
 
-  void SetPolicy(const Policy& policy);
-  const Policy& policy() const;
+  void SetPolicy(const PolicySetting& setting);
+  PolicySetting setting() const;
+  const Policy& policy() const { return setting().first(); }
   void SetTimeslice(Duration timeslice);  // clamped to TIMESLICE_MIN … TIMESLICE_MAX
   Duration timeslice() const;
+  void SetAtATime(size_t queues);  // clamped to 1 … kMostAtATime
+  size_t at_a_time() const;
 
   // Decides anew and reports what has changed. Returns when to be asked again (kNever: when something
   // happens).
   TimePoint Decide(TimePoint now, ControlSink& sink);
 
-  // What was last reported of the queue (ControlSink::SetControl). Of an unknown one: that it runs.
+  // What was last reported for the queue (ControlSink::SetControl). An unknown queue runs.
   Control GetControl(QueueId id) const;
   std::optional<QueueStats> Stats(QueueId id, TimePoint now) const;
 

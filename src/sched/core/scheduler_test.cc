@@ -30,7 +30,7 @@ class SchedulerTest : public testing::Test {
     Decide();
   }
   void Decide() { ask_at_ = scheduler_.Decide(now_, sink_); }
-  // Time goes on; the scheduler is asked whenever it wanted to be.
+  // Lets time pass. The scheduler decides whenever it has asked for it.
   void Pass(Duration time) {
     TimePoint end = now_ + time;
     for (int rounds = 0; ask_at_ <= end; ++rounds) {
@@ -41,7 +41,7 @@ class SchedulerTest : public testing::Test {
     now_ = end;
   }
   bool Runs(QueueId id) const { return sink_.Of(id).run; }
-  // The urgent program's request number 0, 1, …, and its pause after it.
+  // Request `number` of the urgent program (0, 1, …), and the pause after it.
   void ServeRequest(uint64_t number, Duration pause) {
     Progress(kHigh, number + 1, number);
     Pass(milliseconds(1));
@@ -131,7 +131,7 @@ TEST_F(SchedulerTest, a_small_gap_now_and_then_makes_others_run_in_it_ever_less_
     if (i % 20 != 0) continue;
     ran += Runs(kLow);
   }
-  // After 4 and after 16 long pauses; 64 in a row there are not.
+  // After 4 and after 16 long pauses. There are never 64 in a row.
   EXPECT_EQ(ran, 2);
 }
 
@@ -201,7 +201,7 @@ TEST_F(SchedulerTest, nobody_is_stalled_while_nobody_waits) {
   EXPECT_EQ(scheduler_.Stats(kHigh, now_)->incidents, 0u);
 }
 
-TEST_F(SchedulerTest, progress_is_asked_for_only_while_somebody_waits_and_ever_less_often) {
+TEST_F(SchedulerTest, progress_is_queried_only_while_others_wait_and_less_and_less_often) {
   Add(kLow, 0);
   Add(kHigh, 1);
   Progress(kHigh, 1, 0);
@@ -252,8 +252,8 @@ constexpr DeviceId kElsewhere{2};
 
 class WaitsAcrossDevices : public SchedulerTest, public testing::WithParamInterface<bool> {
  protected:
-  // A low and a middle queue compete on one device; the high one is alone on another, which is known first or
-  // last.
+  // A low and a middle queue compete on one device. The high one is alone on another device, which the
+  // scheduler knows first or last.
   void SetUp() override {
     if (GetParam()) Add(kHigh, 10, kElsewhere);
     Add(kLow, 0, kHere);
@@ -348,7 +348,7 @@ TEST_F(SchedulerTest, waits_that_repeat_themselves_cost_no_decision) {
   EXPECT_EQ(ask_at_, ask_at);
 }
 
-// ---- questions and stalls ----
+// ---- queries and stalls ----
 
 TEST_F(SchedulerTest, a_queue_that_nobody_asked_is_asked_before_it_is_called_stalled) {
   Add(kLow, 0);
@@ -551,8 +551,8 @@ TEST_F(SchedulerTest, unknown_queues_are_ignored) {
   EXPECT_EQ(ask_at_, kNever);
 }
 
-// Random events on two devices under every policy: whatever happens, a device is never left with work and
-// nobody to run, only gated queues are held, the timers come to rest, and the same events give the same
+// Random events on two devices under every policy. Whatever happens: a device with work always has a queue
+// that may run, only gated queues are held, the timers come to rest, and the same events give the same
 // controls.
 class RandomEvents : public testing::TestWithParam<std::tuple<XPolicyType, int>> {};
 
@@ -622,13 +622,12 @@ TEST_P(RandomEvents, keep_the_invariants) {
       ASSERT_EQ(sink_one.Of(queue), sink_two.Of(queue));
       ASSERT_TRUE(sink_one.Of(queue).run || sink_one.Of(queue).gated);
       auto stats = one.Stats(queue, now);
-      two.Stats(queue, now);  // a look divides the time accounted: both are looked at
+      two.Stats(queue, now);  // reading statistics divides the accounted time, so both are read
       if (stats->state != QueueState::kReady || stats->stalled || absent[q]) continue;
       ++ready[device_of(q)];
       running[device_of(q)] += stats->control.run;
     }
-    // A lingering queue may keep the ready ones waiting, but not for long: that is what the grace timer is
-    // for.
+    // A lingering queue may keep the ready ones waiting, but only until the grace period is over.
     Duration bound = std::max<Duration>(microseconds(200), one.timeslice() * kQueues);
     for (int device = 0; device < kDevices; ++device) {
       ASSERT_TRUE(ready[device] == 0 || running[device] > 0 || ask_one <= now + bound);

@@ -7,11 +7,9 @@
 namespace xsched::sched {
 namespace {
 
-// What a queue reports may have happened that much earlier.
-constexpr Duration kAskAfter = std::chrono::milliseconds(10);
-// A queue's own watch, and the next turn, may make the device go on before it is let go of as a whole.
+// How much longer than a queue's own watch this waits, because that watch or the next turn may be enough.
 constexpr Duration kLonger = std::chrono::milliseconds(10);
-// So long a queue has to answer before its silence is believed.
+// How long a queue has to answer before it counts as silent.
 constexpr Duration kAnswerTime = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -40,8 +38,6 @@ void Silence::Count(bool taken, bool asked, TimePoint now) {
     asked_since_ = kNever;
   }
 }
-
-TimePoint Silence::AskAt() const { return since_ == kNever ? kNever : since_ + kAskAfter; }
 
 TimePoint Silence::Until(const SchedulerConfig& config) const {
   if (asked_since_ == kNever) return kNever;

@@ -10,14 +10,16 @@ namespace xsched::sched {
 namespace {
 
 // How long a change of turns that is due waits for a more urgent process to come and finish. A change takes
-// the device from everybody for most of a millisecond, which an urgent process that comes just then feels
-// (H200: p99 1.5 times alone, with changes every 5 ms); right after one has finished, none is about to come.
+// the device from all processes for most of a millisecond, and an urgent process that comes then is delayed
+// (H200: p99 1.5 × alone, with changes every 5 ms). Right after an urgent process has finished, none is
+// likely to come.
 constexpr Duration kPatience = std::chrono::milliseconds(80);
-// However long the timeslice is: the next one must not stand still for 100 ms. Longer than the watchdog
-// waits, so that a queue is caught within one turn.
+// The longest turn for any timeslice, so that the next party does not stand still for 100 ms. It is longer
+// than the watchdog waits, so that a stalled queue is noticed within one turn.
 constexpr Duration kLongestTurn = std::chrono::milliseconds(85);
 
-// A party that has used less of its turn has it again; one that was lent a device for so long has had one.
+// A party that has used less than this of its turn gets it again. One that was lent a device for so long has
+// had a turn.
 constexpr Duration kWorthATurn = std::chrono::milliseconds(5);
 
 ProcessRecord* MemberOn(const Party& party, const DeviceRecord& device) {
@@ -113,7 +115,7 @@ Party* Turns::MakeParty(const Party* beside) {
   if (!by_key_.Reserve(room) || !ring_.Reserve(room) || !playing_.Reserve(room)) return nullptr;
   auto* party = new (std::nothrow) Party;
   if (party == nullptr) return nullptr;
-  // Behind all that wait, before those whose turn it is.
+  // Behind all waiting parties, before those that have the turn.
   size_t place = ring_.size();
   while (place > 0 && ring_[place - 1] != beside && (beside != nullptr || ring_[place - 1]->has_turn))
     --place;
@@ -135,7 +137,7 @@ void Turns::Leave(ProcessRecord& process) {
   if (party->members == nullptr) Remove(party);
 }
 
-// REQUIRES: it is empty.
+// REQUIRES: the party is empty.
 void Turns::Remove(Party* party) {
   for (Array<Party*>* list : {&ring_, &playing_}) {
     for (size_t i = list->size(); i-- > 0;) {
@@ -191,8 +193,8 @@ TimePoint Turns::Update(std::span<DeviceRecord* const> devices, TimePoint now, D
   return next;
 }
 
-// Counts for how long the parties have had a device since the last decision that others want as well, by
-// their turn or lent.
+// Counts for how long each party has had a device that others want as well, since the last decision, in its
+// turn or lent.
 void Turns::CountUse(std::span<DeviceRecord* const> devices, TimePoint now) {
   for (DeviceRecord* device : devices) {
     const ProcessRecord* holder = device->slices.turn().holder;
@@ -212,8 +214,9 @@ void Turns::MarkUse(std::span<DeviceRecord* const> devices, TimePoint now) {
   }
 }
 
-// Puts those that could not use their turn before all others, and those that were lent a device for as long
-// as a turn is worth behind those that wait, in the order in which they gave it back.
+// Orders the ring: first the parties that could not use their turn, then the waiting ones, then those that
+// were lent a device for as long as `worth`, in the order in which they gave it back, and last those that
+// have used their turn.
 void Turns::OrderByUse(Duration worth) {
   const auto place = [worth](const Party& party) {
     const bool used = party.used >= worth;
@@ -228,7 +231,8 @@ void Turns::OrderByUse(Duration worth) {
   }
 }
 
-// Adds the turn that ends now. A party that comes back from a pause has no claim to what it did not use.
+// Adds the turn that ends now. A party that resumes after a pause gets no credit for the time that it did not
+// use.
 void Turns::CountTimeHad(Duration worth) {
   Duration least = Duration::max();
   for (Party* party : ring_) {
@@ -246,7 +250,7 @@ void Turns::CountTimeHad(Duration worth) {
   for (Party* party : ring_) party->had = std::max(party->had - least, Duration::zero());
 }
 
-// How much more than those that have the turn another has had.
+// How much less time the parties that have the turn have had than the one with the most.
 Duration Turns::BehindOthers() const {
   Duration most{};
   for (const Party* party : ring_) most = std::max(most, party->had);
@@ -255,7 +259,8 @@ Duration Turns::BehindOthers() const {
   return most - least;
 }
 
-// Gives the turn to whoever has waited longest, and to all that fit beside.
+// Gives the turn to the party that has waited longest, and to all others that need only devices that are
+// still free.
 void Turns::Begin(TimePoint now, Duration turn) {
   const Duration worth = std::min(turn, kWorthATurn);
   OrderByUse(worth);
@@ -292,7 +297,7 @@ void Turns::Begin(TimePoint now, Duration turn) {
   until_ = now + std::min(turn + BehindOthers(), kLongestTurn);
 }
 
-// A party that has nothing to do has had its turn. One that is held keeps it.
+// A party without work has had its turn. A held party keeps it.
 void Turns::DropThoseWithoutWork() {
   for (size_t i = playing_.size(); i-- > 0;) {
     Party* party = playing_[i];
@@ -314,7 +319,7 @@ ProcessRecord* Turns::WithTurn(const DeviceRecord& device) const {
   return nullptr;
 }
 
-// REQUIRES: somebody competes there.
+// REQUIRES: a process competes on the device.
 ProcessRecord* Turns::NextInRing(const DeviceRecord& device) const {
   for (const Party* party : ring_) {
     ProcessRecord* member = MemberOn(*party, device);

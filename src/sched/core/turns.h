@@ -1,22 +1,22 @@
-// Whose turn it is on devices that only one of several processes can use at a time, for all devices together.
+// Decides whose turn it is, for devices that only one of several processes can use at a time. It does so for
+// all devices together.
 //
-// The processes of one job (the ranks of a distributed program) wait for each other: a turn is worth
-// something only if all of them have it, on whatever devices they are. So turns belong to *parties*: the
-// processes of one job, one from each device. Processes of which no job is known are matched by the order in
-// which they came to their devices, among those of their priority: the first ones are one party, the second
-// ones another.
+// The processes of one job (the ranks of a distributed program) wait for each other. A turn is useful only if
+// all of them have it at the same time, on all their devices. So turns belong to *parties*: the processes of
+// one job, one from each device. Processes without a known job are matched by priority and by the order in
+// which they came to their devices: the first ones are one party, the second ones another.
 //
-// All parties stand in one ring, those that have waited longest first. When a turn is over, it is over on all
-// devices. The ring is then gone through from the front: a party gets the turn if no device on which it
-// competes has been given to another yet. Parties that have got it go to the end. So a job has its turn on
-// all of its devices or on none, and jobs that do not meet on any device never wait for each other.
+// All parties are in one ring, in which those that have waited longest are first. When a turn is over, it is
+// over on all devices. Then the parties are checked from the front: a party gets the turn if no device on
+// which it competes was given to another party yet. Parties that got it go to the end. So a job has its turn
+// on all of its devices or on none, and jobs without a common device never wait for each other.
 //
-// Turns differ in length, since a more urgent process that comes ends them. A process that comes every 100 ms
-// would end a long turn, then a short one, and so on. So a party that has had less time than the others keeps
-// its turn until it has had as much.
+// Turns differ in length, because a more urgent process ends them. A process that comes every 100 ms would
+// end a long turn, then a short one, and so on. So a party that has had less time than the others keeps its
+// turn until it has had as much.
 //
-// A device whose party has a pause meanwhile, or is held there, is lent to the next in the ring that competes
-// there. A turn of which its party could not use a timeslice goes on with the next one.
+// If a party pauses during its turn, or is held on a device, that device is lent to the next party in the
+// ring that competes there. If a party could not use a timeslice of its turn, it keeps the next turn.
 //
 // Pure.
 #pragma once
@@ -30,22 +30,22 @@ namespace xsched::sched {
 
 struct PartyKey {
   JobId job{};
-  ProcessId process{};    // where no job is known, of a process that is on several devices
-  Priority priority = 0;  // of any other
-  uint32_t number = 0;    // the how manyth of these it is on its device
+  ProcessId process{};    // if no job is known: for a process that is on several devices
+  Priority priority = 0;  // for any other process
+  uint32_t number = 0;    // its position among the processes with the same key on its device
 
   auto operator<=>(const PartyKey&) const = default;
 };
 
 struct Party {
   PartyKey key;
-  ProcessRecord* members = nullptr;  // a list: next_in_party; at most one of each device
+  ProcessRecord* members = nullptr;  // a list (next_in_party), with at most one of each device
   bool has_turn = false;
-  TimePoint working_since = kNever;  // it has had a device since then that others want, by its turn or lent
-  Duration used{};                   // … and before that, since its last turn,
-  TimePoint used_until{};            // … up to then
-  Duration had{};                    // the time of its turns, beyond what all that compete have had
-  bool competed = false;             // when the last turn began
+  TimePoint working_since = kNever;  // since when it has a device that others want, in its turn or lent
+  Duration used{};                   // the sum of such time before working_since, since its last turn
+  TimePoint used_until{};            // the end of the time in `used`
+  Duration had{};                    // the time of its turns, minus the least of all that compete
+  bool competed = false;             // it competed when the last turn began
 };
 
 class Turns {
@@ -59,20 +59,21 @@ class Turns {
   bool SetJob(ProcessId process, JobId job);
   JobId JobOf(ProcessId process) const;
 
-  // Other hints may put several processes of a device into other parties. For none of them is this a reason
-  // to wait longer: a party that all have left stays in the ring for one that has left it. In this order:
+  // Other hints may put several processes of a device into other parties. None of them must wait longer for
+  // that reason: an empty party keeps its place in the ring for a process that has left it. Call in this
+  // order:
   // 1. The process leaves its party, if that has another key.
   void Detach(ProcessRecord& process, const PartyKey& key);
   // 2. Makes `process` a member of that party and of no other. False: out of memory; it is in none.
   bool Join(ProcessRecord& process, const PartyKey& key);
-  // 3. Forgets the parties that are empty now.
+  // 3. Removes the parties that are empty now.
   void DropEmpty();
   // The process takes no turns any more.
   void Leave(ProcessRecord& process);
 
-  // Chooses who is on, on each device (ProcessSlices::turn), and marks devices where that has changed as due.
-  // A turn is over after `turn`, as soon as a more urgent process has come and finished, or a while later.
-  // Returns when to be called again at the latest.
+  // Chooses which process is on each device (ProcessSlices::turn), and marks the devices where this has
+  // changed as due. After `turn`, a turn ends as soon as a more urgent process has come and finished, or a
+  // while later. Returns when to call it again at the latest.
   TimePoint Update(std::span<DeviceRecord* const> devices, TimePoint now, Duration turn);
 
  private:
@@ -97,11 +98,11 @@ class Turns {
   ProcessRecord* NextInRing(const DeviceRecord& device) const;
 
   Array<JobOfProcess> jobs_;  // in order of their processes
-  Array<Party*> by_key_;      // that are not empty
+  Array<Party*> by_key_;      // those that are not empty
   Array<Party*> ring_;        // those that have waited longest first; has room for all parties
-  Array<Party*> playing_;     // those that have the turn; likewise
-  TimePoint until_{};         // the turn is over after that when a more urgent process has finished,
-  TimePoint latest_{};        // … and at this time in any case
+  Array<Party*> playing_;     // those that have the turn; has room for all parties
+  TimePoint until_{};         // from then on, the turn ends when a more urgent process has finished
+  TimePoint latest_{};        // the turn ends then in any case
 };
 
 }  // namespace xsched::sched

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 
 class TurnsTest : public Timeline {
  protected:
-  // An idle urgent process on each of the devices makes all others take turns.
+  // Adds an idle urgent process on each device, so that all others take turns.
   void AddUrgent(std::initializer_list<uint64_t> devices) {
     for (uint64_t device : devices) Add(900 + device, 10, device);
   }
@@ -28,21 +28,21 @@ class TurnsTest : public Timeline {
     Busy(id);
   }
   bool IsOn(uint64_t id) { return Runs(id) && !IsOff(id); }
-  // Of programs whose commands take a millisecond.
+  // These programs have commands of a millisecond.
   void Work(std::initializer_list<uint64_t> ids) {
     Pass(milliseconds(1));
     for (uint64_t id : ids) {
       if (IsOn(id)) RetireOne(id);
     }
   }
-  // Everybody else who has work is off its device.
+  // True if all other processes with work are off their devices.
   bool IsAlone(uint64_t id) {
     return IsOn(id) && std::none_of(device_of_.begin(), device_of_.end(), [&](auto other) {
              return other.first != id && other.second == device_of_[id] && other.first < 900 &&
                     IsOn(other.first);
            });
   }
-  // A job's step takes 2 ms in which all of its ranks are alone on their devices. Returns each job's share.
+  // A step of a job needs 2 ms in which each of its ranks is alone on its device. Returns each job's share.
   std::vector<double> Share(const std::vector<std::vector<uint64_t>>& jobs, milliseconds time) {
     std::vector<int> worked(jobs.size());
     for (milliseconds passed{}; passed < time; passed += milliseconds(1)) {
@@ -84,7 +84,7 @@ class TurnsTest : public Timeline {
 // Two jobs of two ranks, on devices 7 and 8.
 struct Ranks {
   const char* name;
-  milliseconds apart;        // the second job's second rank comes so much later than its first
+  milliseconds apart;        // how much later the second job's second rank comes than its first
   milliseconds urgent_on_7;  // 0: never
   milliseconds urgent_on_8;
   bool third_class;
@@ -168,7 +168,7 @@ TEST_F(TurnsTest, a_job_on_two_devices_and_one_on_each_have_half_of_the_time_eac
   for (double share : Share({{11, 12}, {21}, {31}}, milliseconds(5000))) EXPECT_GE(share, 0.45);
 }
 
-// Its arrivals end a long turn and a short one by turns.
+// Its arrivals end long and short turns alternately.
 TEST_F(TurnsTest, equals_share_what_an_urgent_program_at_10_hz_leaves) {
   AddUrgent({7});
   AddBusy(1, 7);
@@ -181,14 +181,14 @@ TEST_F(TurnsTest, equals_share_what_an_urgent_program_at_10_hz_leaves) {
 
 TEST_F(TurnsTest, a_process_on_two_devices_has_its_turns_on_both_at_the_same_time) {
   AddUrgent({7, 8});
-  // Both come to device 8 in the other order.
+  // On device 8 both arrive in the other order.
   AddBusy(11, 7);
   AddBusy(21, 7);
   Add(22, 0, 8, 21);
   Add(12, 0, 8, 11);
   Busy(22);
   Busy(12);
-  Pass(milliseconds(5));  // a device that was lent is taken back after a timeslice
+  Pass(milliseconds(5));  // after a timeslice, a device that was lent is taken back
   int together = 0;
   for (int i = 0; i < 1000; ++i) {
     Pass(milliseconds(1));
@@ -342,7 +342,7 @@ TEST_P(RandomTurns, never_leave_a_device_with_work_to_nobody_nor_to_two_with_the
       if (slice == kShortestSlice) shortest[device].insert(process_of[queue]);
     }
     for (auto [device, count] : ready) {
-      // One that has just finished may linger.
+      // A queue that has just finished may linger.
       if (working[device] == 0) {
         EXPECT_LE(ask_at_, now_ + microseconds(200)) << step;
       }

@@ -8,12 +8,12 @@
 
 namespace xsched::sched {
 
-// Strong ids: a queue's is unique for the life of one scheduler and never reused.
+// Strong ids. A queue's id is unique for the life of one scheduler and never reused.
 enum class QueueId : uint64_t {};
 enum class ProcessId : uint64_t {};  // a client connection, not a pid
 enum class DeviceId : uint64_t {};   // an XDevice
-// Processes that work together, such as the ranks of a distributed program: they are given their turns at the
-// same time, on whatever devices they are. 0: none is known.
+// Processes that work together, such as the ranks of a distributed program. They have their turns at the same
+// time on all their devices. 0: no job is known.
 enum class JobId : uint64_t {};
 
 // What a queue's owner (or an administrator) asks for. Ranges: xsched/types.h.
@@ -28,18 +28,28 @@ struct Hints {
   bool operator==(const Hints&) const = default;
 };
 
+// What is known of a process, and what nobody asks for: its owner cannot hint it.
+struct ProcessFacts {
+  // By the CPU's scheduler; bigger is more urgent. -19 … 20: the opposite of the nice value; above that:
+  // real-time processes.
+  int cpu_priority = 0;
+  bool window_active = false;  // a window of it is the active one of a display
+
+  bool operator==(const ProcessFacts&) const = default;
+};
+
 // "`queue` must retire its command number `until` before the waiter can go on."
 struct Dependency {
   QueueId queue;
   uint64_t until;
 };
 
-// What a scheduler tells the client about a queue, through the queue's control block (ipc/control_block.h).
+// What the scheduler sets for a queue, in the queue's control block (ipc/control_block.h).
 struct Control {
   bool run = true;       // false: hold
-  bool tracked = false;  // somebody waits because of this queue: report its progress at once
-  bool gated = false;    // somebody may make this queue wait: keep what is in flight bounded
-  bool sliced = false;   // … only other processes may, and time slices serve those before any gate does
+  bool tracked = false;  // others wait because of this queue: report its progress at once
+  bool gated = false;    // another queue may make this one wait: keep what is in flight bounded
+  bool sliced = false;   // gated only for other processes, which time slices serve before any gate does
 
   bool operator==(const Control&) const = default;
 };

@@ -1,4 +1,4 @@
-// What an operator is told of a queue that has work and does not run.
+// The reason that an operator sees for a queue that has work and does not run.
 #include "sched/testing/timeline.h"
 
 namespace xsched::sched {

@@ -3,8 +3,8 @@
 namespace xsched::sched {
 namespace {
 
-// What is lent reaches through so many waits. Whoever builds a longer chain waits for the watchdog, and does
-// not make everybody's decisions slow.
+// Inheritance reaches through so many waits. In a longer chain the watchdog ends the wait: a client that
+// builds one does not make the decisions for all others slow.
 constexpr int kLongestChain = 16;
 
 }  // namespace
@@ -27,7 +27,7 @@ bool Waits::Set(QueueRecord& waiter, std::span<const Dependency> dependencies) {
   }
   changed |= count != waiter.wait_count;
   waiter.wait_count = count;
-  any_ |= changed;  // the next decision looks closer
+  any_ |= changed;  // ForgetPassed makes it exact
   return changed;
 }
 
@@ -53,32 +53,33 @@ void Waits::ForgetPassed() {
   }
 }
 
-// Calls lend(waiter, owner), which says whether it changed anything, for each waiter with work until nothing
-// changes any more. That the waiter is stalled does not matter: waiting makes it so.
-template <typename Lend>
-void Waits::AlongWaits(Lend&& lend) const {
+// Calls inherit(waiter, owner) for each waiter with work, until it returns false for all of them. It returns
+// whether it changed anything. A stalled waiter counts as well: it is stalled because it waits.
+template <typename Inherit>
+void Waits::AlongWaits(Inherit&& inherit) const {
   bool changed = any_;
   for (int length = 0; changed && length < kLongestChain; ++length) {
     changed = false;
     for (const DeviceRecord* device : devices_) {
       for (const QueueRecord* waiter : device->queues) {
         if (waiter->state == QueueState::kIdle || waiter->absent) continue;
-        for (int i = 0; i < waiter->wait_count; ++i) changed |= lend(*waiter, *waiter->waits[i].owner);
+        for (int i = 0; i < waiter->wait_count; ++i) changed |= inherit(*waiter, *waiter->waits[i].owner);
       }
     }
   }
 }
 
-void Waits::LendPriorities() const {
-  AlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
-    if (owner.priority >= waiter.priority) return false;
-    owner.priority = waiter.priority;
+void Waits::InheritPriorities(Granularity by) const {
+  AlongWaits([by](const QueueRecord& waiter, QueueRecord& owner) {
+    const Priority priority = PriorityFor(waiter, by);
+    if (PriorityFor(owner, by) >= priority) return false;
+    owner.priority = priority;
     return true;
   });
 }
 
-// Holding a queue must never hold what a running one needs, whatever the policy says.
-void Waits::LendRuns() const {
+// A queue that a running one waits for must run, whatever the policy says.
+void Waits::InheritRuns() const {
   AlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
     if (!waiter.run || owner.run) return false;
     owner.run = true;

@@ -1,5 +1,5 @@
-// Queues that wait for other queues, of any device. A waiter lends its urgency and its right to run to the
-// queues that it waits for: these must not be held by a queue that is less urgent than the waiter.
+// Queues that wait for other queues, of any device. The awaited queue inherits the waiter's urgency and its
+// right to run: a queue that is less urgent than the waiter must not hold it.
 #pragma once
 
 #include <span>
@@ -15,20 +15,20 @@ class Waits {
   Waits(const PointerMap<QueueRecord>& queues, const Array<DeviceRecord*>& devices)
       : queues_(queues), devices_(devices) {}
 
-  // Does any queue wait for another? Then devices cannot be decided one by one.
+  // True if any queue waits for another. Then devices cannot be decided one by one.
   bool any() const { return any_; }
   // Replaces what `waiter` waits for. False: it is the same as before.
   bool Set(QueueRecord& waiter, std::span<const Dependency> dependencies);
 
   // In this order, in every decision on all devices:
   void ForgetPassed();
-  void LendPriorities() const;  // before the policy is asked
-  void LendRuns() const;        // after that
+  void InheritPriorities(Granularity by) const;  // before the policy is asked
+  void InheritRuns() const;                      // after that
 
  private:
   bool HasPassed(const Dependency& dependency) const;
-  template <typename Lend>
-  void AlongWaits(Lend&& lend) const;
+  template <typename Inherit>
+  void AlongWaits(Inherit&& inherit) const;
 
   const PointerMap<QueueRecord>& queues_;
   const Array<DeviceRecord*>& devices_;

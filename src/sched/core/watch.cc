@@ -7,9 +7,9 @@
 namespace xsched::sched {
 namespace {
 
-// How far apart questions get while there is no answer.
+// The longest time between two queries while there is no answer.
 constexpr Duration kLongestAskDelay = std::chrono::milliseconds(2);
-// During an episode the queue has been asked often: seldom is enough.
+// During an episode the queue was asked often already, so fewer queries are enough.
 constexpr Duration kFirstAskDelayInWindow = std::chrono::milliseconds(2);
 constexpr Duration kLongestAskDelayInWindow = std::chrono::milliseconds(100);
 constexpr Duration kFirstAskDelayRestored = std::chrono::milliseconds(8);
@@ -40,7 +40,7 @@ bool Watch::Age(TimePoint now, const SchedulerConfig& config) {
 
 bool Watch::LetGo(TimePoint now, const SchedulerConfig& config) {
   if (windows_ == 0) stalled_since_ = since_;
-  // As many doublings as it takes to reach the longest window: no more are counted.
+  // Doubles only until the longest window is reached.
   Duration length = config.first_window;
   for (int i = 0; i < windows_ && length < config.endless_window; ++i) length *= 2;
   ++windows_;
@@ -82,7 +82,7 @@ TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig
   if (!watching_) {
     watching_ = true;
     if (stalled()) {
-      // It has left many questions without an answer: time counts at once.
+      // It has left many queries unanswered, so time counts at once.
       asked_at_ = ask_at_ = now;
       ask_delay_ = kFirstAskDelayRestored;
       if (watched_ == Duration::zero()) {
@@ -96,8 +96,8 @@ TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig
     }
   }
   if (chance.held_since > since_) {
-    // All that were held when it was first asked have run since. It may wait for one that was held later: at
-    // most the time up to that counts no more.
+    // All queues that were held when it was first asked have run since. It may wait for one that was held
+    // later, so the time before that does not count any more.
     watched_ = std::max(Duration::zero(), watched_ - (chance.held_since - since_));
     since_ = chance.held_since;
     if (asked_at_ != kNever) asked_at_ = std::max(asked_at_, chance.held_since);

@@ -1,4 +1,4 @@
-// The watchdog in virtual time: who is let run for whom, when, and for how long.
+// The watchdog in virtual time: which queues it lets run, for which queue, when, and for how long.
 #include "sched/core/watch.h"
 
 #include "sched/testing/timeline.h"
@@ -16,13 +16,13 @@ constexpr uint64_t kLow = 4;
 
 class WatchdogTest : public Timeline {
  protected:
-  // How long `id` is held from now on; at most `most`.
+  // How long `id` is held from now on, up to `most`.
   Duration HeldFor(uint64_t id, Duration most) {
     const TimePoint begin = now_;
     while (!Runs(id) && now_ < begin + most) Pass(microseconds(100));
     return now_ - begin;
   }
-  // How much of the next `time` `id` is let run.
+  // For how much of the next `time` the queue `id` may run.
   Duration RunsIn(Duration time, uint64_t id) {
     Duration ran{};
     for (Duration passed{}; passed < time; passed += microseconds(100)) {
@@ -37,7 +37,7 @@ TEST_F(WatchdogTest, a_hidden_wait_goes_on_80_ms_after_it_began_every_time) {
   Add(kHigh, 10);
   Add(kLow, 0);
   Busy(kLow);
-  // One honest command of more than a second is no reason to wait longer later.
+  // One long command of more than a second must not make later waits longer.
   Busy(kHigh);
   Pass(milliseconds(1200));
   RetireOne(kHigh);
@@ -66,7 +66,7 @@ TEST_F(WatchdogTest, a_full_queue_that_takes_launches_is_at_work_though_it_repor
     Progress(kHigh, ++launched, 0);
   }
   EXPECT_EQ(StatsOf(kHigh).incidents, 0u);
-  // No launch goes through any more: it may wait for who is held.
+  // No launch goes through any more: the queue may wait for one that is held.
   EXPECT_LT(HeldFor(kLow, milliseconds(500)), milliseconds(83));
 }
 
@@ -122,7 +122,7 @@ TEST_F(WatchdogTest, a_long_command_keeps_most_of_its_claim) {
   EXPECT_LE(RunsIn(milliseconds(400), kLow), milliseconds(170));
 }
 
-TEST_F(WatchdogTest, a_window_gives_everybody_the_drivers_slice_and_takes_it_back) {
+TEST_F(WatchdogTest, a_window_gives_all_processes_the_drivers_slice_and_takes_it_back) {
   Add(kHigh, 10);
   Add(kMiddle, 5);
   Add(kMiddleToo, 5);
@@ -171,8 +171,8 @@ TEST_F(WatchdogTest, one_that_is_off_the_device_is_not_asked_and_its_time_does_n
   EXPECT_FALSE(StatsOf(kMiddleToo).stalled);
 }
 
-// The device works for a process at the shortest slice only if it is alone with that. Returns how many
-// commands of 2 ms each retires.
+// A process with the shortest slice makes progress only if no other on the device has one. Each retires
+// commands of 2 ms.
 TEST_F(WatchdogTest, turns_go_on_whatever_the_watchdog_does_and_two_are_never_on_with_the_shortest_slice) {
   Add(kHigh, 10);
   Add(kMiddle, 5);
@@ -227,7 +227,7 @@ TEST_F(WatchdogTest, a_queue_that_only_shares_the_device_by_turns_of_the_policy_
   EXPECT_EQ(StatsOf(kHigh).incidents, 0u) << "each of the others has run meanwhile";
 }
 
-TEST_F(WatchdogTest, under_a_policy_of_shares_a_queue_without_a_share_is_let_run_for_who_waits_for_it) {
+TEST_F(WatchdogTest, under_a_policy_of_shares_a_queue_without_a_share_runs_for_one_that_waits_for_it) {
   sliceable_ = false;
   scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
   for (uint64_t id : {kHigh, kMiddle, kLow}) Add(id, 0);
@@ -398,7 +398,7 @@ class WatchdogElsewhere : public WatchdogTest {
       RetireOne(kMiddleElsewhere);
     }
   }
-  // The first window helps nobody.
+  // The first window does not help.
   void PassFirstWindow() {
     for (int i = 0; i < 100; ++i) {
       PassWhileMiddleWorks(milliseconds(1));
@@ -424,7 +424,7 @@ TEST_F(WatchdogElsewhere, from_the_second_window_on_what_may_be_waited_for_there
   EXPECT_FALSE(Runs(kLowElsewhere)) << "progress ends it on all devices at once";
 }
 
-TEST_F(WatchdogElsewhere, who_has_a_better_claim_there_is_not_disturbed) {
+TEST_F(WatchdogElsewhere, a_queue_with_a_better_claim_there_is_not_disturbed) {
   PassFirstWindow();
   Busy(kTopElsewhere);
   for (int i = 0; i < 1000; ++i) {
@@ -445,7 +445,7 @@ TEST_F(WatchdogElsewhere, a_queue_that_leaves_takes_its_window_with_it) {
   EXPECT_FALSE(Runs(kLowElsewhere));
 }
 
-// A queue with no rival on its own device, as urgent as who runs on the other one.
+// The waiter has no rival on its own device, and is as urgent as the queue that runs on the other one.
 TEST_F(WatchdogElsewhere, a_hidden_wait_ends_though_nobody_is_held_on_the_waiters_own_device) {
   scheduler_.RemoveQueue(QueueId{kLow}, now_);
   Finish(kHigh);
@@ -459,7 +459,7 @@ TEST_F(WatchdogElsewhere, a_hidden_wait_ends_though_nobody_is_held_on_the_waiter
   EXPECT_EQ(SliceOf(kLowElsewhere), kDriversSlice);
 }
 
-TEST_F(WatchdogElsewhere, a_lone_queue_that_is_less_urgent_than_who_runs_there_is_not_even_tracked) {
+TEST_F(WatchdogElsewhere, a_lone_queue_that_is_less_urgent_than_the_one_that_runs_there_is_not_tracked) {
   scheduler_.RemoveQueue(QueueId{kLow}, now_);
   scheduler_.SetHints(QueueId{kHigh}, Hints{.priority = 4});
   Decide();

@@ -9,35 +9,35 @@ void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoi
   device.silence.Count(false, false, now);
 }
 
-void Windows::Find(const Policy& policy, DeviceRecord& device) {
-  device.window = device.lends = Claim{};
+void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
+  device.window = device.wide_window = Claim{};
   for (const QueueRecord* queue : device.queues) {
     if (!queue->watch.window_open()) continue;
     const Claim claim = ClaimOf(*queue);
-    TakeMoreUrgent(policy, device.window, claim);
-    if (queue->watch.lends_elsewhere()) TakeMoreUrgent(policy, device.lends, claim);
+    TakeMoreUrgent(setting, device.window, claim);
+    if (queue->watch.window_is_wide()) TakeMoreUrgent(setting, device.wide_window, claim);
   }
 }
 
-bool Windows::ChooseLender(const Policy& policy) {
+bool Windows::ChooseWide(const PolicySetting& setting) {
   Claim best;
-  for (const DeviceRecord* device : devices_) TakeMoreUrgent(policy, best, device->lends);
-  if (best == lender_) return false;
-  lender_ = best;
+  for (const DeviceRecord* device : devices_) TakeMoreUrgent(setting, best, device->wide_window);
+  if (best == wide_) return false;
+  wide_ = best;
   return true;
 }
 
-void Windows::Release(const Policy& policy, DeviceRecord& device) const {
+void Windows::Release(const PolicySetting& setting, DeviceRecord& device) const {
   device.released_for = device.window;
-  if (!lender_.valid || lender_.device == &device) return;
-  // Where only one queue has work, or one with a better claim has, nothing is gained by it.
+  if (!wide_.valid || wide_.device == &device) return;
+  // It gains nothing if only one queue here is ready, which runs, or one with a better claim.
   int eligible = 0;
   for (const QueueRecord* queue : device.queues) {
     if (!queue->IsEligible()) continue;
-    if (HasBetterClaim(policy, ClaimOf(*queue).hints, lender_.hints)) return;
+    if (setting.HasBetterClaim(ClaimOf(*queue).hints, wide_.hints)) return;
     ++eligible;
   }
-  if (eligible > 1) TakeMoreUrgent(policy, device.released_for, lender_);
+  if (eligible > 1 || setting.ComparesAllDevices()) TakeMoreUrgent(setting, device.released_for, wide_);
 }
 
 }  // namespace xsched::sched

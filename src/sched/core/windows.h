@@ -1,6 +1,6 @@
-// For whom the watchdog lets everybody run, on each device: for a queue of the device whose window is open
-// (watch.h), or for one of another device that lends its urgency, since a window of its own device did not
-// help.
+// Decides on each device whether the watchdog lets every queue run, and for which queue. That is a queue of
+// the device with an open window (watch.h), or a queue of another device with a *wide* window: one that acts
+// on all devices, because a window on its own device did not help.
 #pragma once
 
 #include "base/array.h"
@@ -12,20 +12,21 @@ class Windows {
  public:
   explicit Windows(const Array<DeviceRecord*>& devices) : devices_(devices) {}
 
-  // No queue of the device retires anything: opens a window for each that runs.
+  // No queue of the device retires anything: opens a window for each queue that is asked for its progress.
   static void LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoint now);
 
   // In this order, in every decision, once it is known how urgent each queue is:
-  // 1. Finds the most urgent queue of the device with an open window, and of those that lend.
-  static void Find(const Policy& policy, DeviceRecord& device);
-  // 2. Finds the most urgent queue of all devices that lends. False: it is the same as before.
-  bool ChooseLender(const Policy& policy);
-  // 3. Sets for whom everybody runs on the device (DeviceRecord::released_for).
-  void Release(const Policy& policy, DeviceRecord& device) const;
+  // 1. Finds the most urgent queue of the device with an open window, and the most urgent one with a wide
+  // one.
+  static void Find(const PolicySetting& setting, DeviceRecord& device);
+  // 2. Finds the most urgent queue of all devices with a wide window. False: it is the same as before.
+  bool ChooseWide(const PolicySetting& setting);
+  // 3. Sets the queue in whose window the device's queues run (DeviceRecord::released_for).
+  void Release(const PolicySetting& setting, DeviceRecord& device) const;
 
  private:
   const Array<DeviceRecord*>& devices_;
-  Claim lender_;
+  Claim wide_;
 };
 
 }  // namespace xsched::sched

@@ -1,13 +1,11 @@
-// Highest priority first: the most urgent ready queues run, equals side by side.
+// Highest priority first: the most urgent ready queues run. Equally urgent ones run at the same time.
 //
-// For an urgent program beside batch jobs, which are to run in what it leaves. It suits devices that are idle
-// for most of the time of those that are urgent.
+// For an urgent program beside batch jobs, which use the time that it leaves free. It suits urgent programs
+// that need the device only for a part of the time.
 //
-// It fails where the most urgent programs always have work: everybody below them starves. It knows no shares
-// either: equals get what the driver gives them.
-#include <algorithm>
-
-#include "sched/core/policy.h"
+// It fails where the most urgent programs always have work: all others starve. It has no shares: equally
+// urgent programs get what the driver gives them.
+#include "sched/core/highest_first.h"
 
 namespace xsched::sched::hpf {
 namespace {
@@ -17,6 +15,7 @@ constexpr PolicyInfo kInfo = {
     .name = "HPF",
     .summary = "highest priority first, equals side by side",
     .hints = {.priority = true},
+    .claim = ClaimBy::kPriority,
 };
 
 class HighestPriorityFirst final : public Policy {
@@ -24,9 +23,7 @@ class HighestPriorityFirst final : public Policy {
   using Policy::Policy;
 
   TimePoint Decide(const DeviceView& device) const override {
-    Priority highest = PRIORITY_NO_EXECUTE;
-    for (const QueueView& queue : device.ready) highest = std::max(highest, queue.priority);
-    for (QueueView& queue : device.ready) queue.run = queue.priority == highest;
+    RunHighest(device.ready, [](const QueueView& queue) { return queue.priority; });
     return kNever;
   }
 
@@ -34,22 +31,9 @@ class HighestPriorityFirst final : public Policy {
     return rival.priority > victim.priority;
   }
 
-  // The most urgent process has the device as soon as it wants it, and keeps it. Where several are equally
-  // urgent, they share it as the driver has it.
   Division Divide(std::span<ProcessView> processes) const override {
-    Priority highest = processes.front().priority;
-    for (const ProcessView& process : processes) highest = std::max(highest, process.priority);
-    auto is_highest = [highest](const ProcessView& process) { return process.priority == highest; };
-    const auto equals = std::count_if(processes.begin(), processes.end(), is_highest);
-    if (equals == std::ssize(processes)) return Division::kNone;
-    for (ProcessView& process : processes) {
-      process.slice = !is_highest(process) ? kShortestSlice : equals == 1 ? kLongSlice : kDriversSlice;
-    }
-    return Division::kBesideHolding;
+    return SliceHighestFirst(processes, [](const ProcessView& process) { return process.priority; });
   }
-
- private:
-  static constexpr Duration kLongSlice = std::chrono::milliseconds(100);
 };
 
 constinit const HighestPriorityFirst policy(kInfo);

@@ -1,4 +1,4 @@
-// Highest priority first, shown a device and asked who runs.
+// Highest priority first: which queues of a device it lets run.
 #include <gtest/gtest.h>
 
 #include "sched/testing/policy_device.h"

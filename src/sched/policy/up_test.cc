@@ -1,4 +1,4 @@
-// Utilisation partition, shown a device and asked who runs.
+// Utilization partition: which queue of a device it lets run.
 #include <gtest/gtest.h>
 
 #include "sched/testing/policy_device.h"
@@ -43,10 +43,10 @@ TEST(UtilizationPartition, idle_time_is_no_credit) {
   EXPECT_TRUE(ready[0].run) << "six milliseconds later it is the old queue's turn, not five seconds later";
 }
 
-// Who used the device while the others were away owes them one timeslice at most.
+// A queue that used the device while the others were idle owes them at most one timeslice.
 TEST(UtilizationPartition, time_used_alone_is_no_debt) {
   PolicyDevice ready = {Queue(1), Queue(2)};
-  ready[0].service = std::chrono::seconds(100);  // long ago, alone; now it is back
+  ready[0].service = std::chrono::seconds(100);  // received long ago, alone
   ready[0].newly_ready = true;
   ready[1].service = milliseconds(100);
   Duration used[2] = {};

@@ -1,6 +1,6 @@
-// A client's agent, as far as the scheduler can tell: it sets the slices that it was sent, by control calls
-// that take time and may fail, and tries again until the driver has reported success. Nothing happens while
-// its process is stopped, except that a call that is under way ends.
+// A client's agent, as the scheduler sees it. It sets the slices that it was sent. It uses control calls,
+// which take time and may fail, and it tries again until the driver reports success. While its process is
+// stopped, it only ends a call that is under way.
 #pragma once
 
 #include "sched/core/policy.h"
@@ -13,14 +13,14 @@ class ClientModel {
   explicit ClientModel(ProcessModel& process) : process_(process) {}
 
   void Want(int device, Duration slice, TimePoint now);
-  // The process has been continued.
+  // The process was continued.
   void Continue(TimePoint now) { wake_at_ = now; }
   TimePoint next() const {
     return call_until_ != kNever ? call_until_ : process_.stopped ? kNever : wake_at_;
   }
-  // Does what is due. True: the device has another slice now.
+  // Does what is due. Returns true if a slice of the device has changed.
   bool Act(TimePoint now);
-  // Has it set all that it was sent?
+  // True if it has set all that it was sent.
   bool AllSet() const;
   bool HasDriversSlices() const;
 
@@ -30,7 +30,7 @@ class ClientModel {
 
   ProcessModel& process_;
   Duration wanted_[kMaxDevices] = {};
-  Duration set_[kMaxDevices] = {};  // as the driver has reported
+  Duration set_[kMaxDevices] = {};  // what the driver reported as set
   bool sure_[kMaxDevices] = {true, true, true};
   int calls_ = 0;
   int call_device_ = 0;

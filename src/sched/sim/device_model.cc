@@ -8,8 +8,8 @@
 namespace xsched::sched::sim {
 namespace {
 
-constexpr Duration kDriversOwn = microseconds(2048);  // what the driver gives each process by itself
-// With a slice up to this, a process does nothing while another is runnable.
+constexpr Duration kDriversOwn = microseconds(2048);  // the driver's own slice
+// With a slice up to this, a process makes no progress while another is runnable.
 constexpr Duration kUseless = microseconds(10);
 
 Duration Length(Duration slice) { return slice == kDriversSlice ? kDriversOwn : slice; }

@@ -1,18 +1,16 @@
-// Devices as they were measured (docs/design.md, ideas 1 and 3), in virtual time:
+// Devices as they were measured (docs/design.md, sections 4 and 6), in virtual time:
 //
-//  - the commands of a queue run in order; queues of one process run side by side and share its time;
-//  - level 1: a held queue starts a few more commands, then the device has nothing of it;
-//  - level 2: a held queue starts a few more commands, then stands at a gate;
-//  - level 3: as level 2; besides, processes have time slices, and can be off the device;
-//  - the device gives its time to runnable processes by their slices. A process that waits on the device, at
-//    a gate or inside of a command, is runnable and does nothing with its share;
-//  - a process with the shortest slice does nothing while another process is runnable, whatever slice that
-//  one
-//    has: beside a long one it gets next to nothing, and two of the shortest only make the device change
-//    between them.
+//  - The commands of a queue run in order. Queues of one process run at the same time and share its time.
+//  - Level 1: a held queue starts a few more commands. Then the device has no work of it.
+//  - Level 2: a held queue starts a few more commands. Then it waits at a gate.
+//  - Level 3: as level 2. In addition, processes have time slices, and can be off the device.
+//  - The device divides its time between runnable processes by their slices. A process that waits on the
+//    device, at a gate or inside a command, is runnable, and its share is lost.
+//  - A process with the shortest slice makes no progress while another process is runnable. Beside a long
+//    slice it gets almost nothing, and with two of the shortest the device only switches between them.
 //
-// Shares are exact at each moment: a process with 2 of 10 ms runs at a fifth of the speed. Knows nothing of
-// the scheduler.
+// Shares are exact at each moment: a process with 2 of 10 ms runs at a fifth of the speed. The model knows
+// nothing of the scheduler.
 #pragma once
 
 #include <span>
@@ -21,27 +19,27 @@
 
 namespace xsched::sched::sim {
 
-// Shorter commands of a queue are taken together, up to so long.
+// Several short commands of a queue are modeled as one, up to this length.
 inline constexpr Duration kTakenAsOne = milliseconds(1);
 
-// What the device does with the oldest unfinished command of a queue.
+// The state of the oldest unfinished command of a queue on the device.
 enum class Stage : uint8_t {
   kNone,      // there is none
   kHeld,      // not started: held, suspended or off the device
-  kAwaits,    // not started: waits for another queue, as the scheduler knows
+  kAwaits,    // not started: waits for another queue, and the scheduler knows it
   kExecutes,  // started
-  kSpins,     // has done its own work, and waits for another queue, as the scheduler does not know
+  kSpins,     // has done its own work, and waits for another queue; the scheduler does not know it
 };
 
 struct QueueModel {
   const QueueScript* script = nullptr;
-  bool exists = false;  // from its creation until its program or its process has ended
+  bool exists = false;  // from its creation until its program or its process ends
   Hints hints;
 
   // The program's part.
   uint64_t submitted = 0;
-  bool launching = false;  // its thread waits in a launch until the stream has room: the last of `submitted`
-  int tasks = 0;           // given so far
+  bool launching = false;  // its thread waits until the stream has room, in the launch of the last command
+  int tasks = 0;           // submitted so far
   TimePoint next_task = kNever;
   bool suspended = false;
 
@@ -52,12 +50,12 @@ struct QueueModel {
   // The device's part.
   Stage stage = Stage::kNone;
   uint64_t retired = 0;
-  uint64_t arrived = 0;  // as `retired`, with the one that spins; counted as taken, not by commands
+  uint64_t arrived = 0;  // as `retired`, and the one that spins; several commands modeled as one count once
   int head_commands = 0;
   double head_left = 0;          // ns of device time
-  uint64_t await_retired = 0;    // kAwaits: until the target has retired so many commands
-  uint64_t await_arrived = 0;    // kSpins: until so many of the target's have arrived; 0: none
-  double rate = 0;               // of the device's time; valid while it executes
+  uint64_t await_retired = 0;    // kAwaits: waits until the target has retired so many commands
+  uint64_t await_arrived = 0;    // kSpins: waits until so many of the target's have arrived; 0: no wait
+  double rate = 0;               // its share of the device's time; valid while it executes
   TimePoint finish_at = kNever;  // at this rate
 
   bool HasHead() const { return stage != Stage::kNone; }
@@ -67,13 +65,12 @@ struct QueueModel {
 struct ProcessModel {
   const ProcessScript* script = nullptr;
   bool alive = true;
-  bool stopped = false;  // nothing of it runs on the host
-  bool seen_stopped =
-      false;  // … as the scheduler's environment has noticed, until it notices that it goes on
-  Duration slice[kMaxDevices] = {};  // as the device has it
+  bool stopped = false;              // nothing of it runs on the host
+  bool seen_stopped = false;         // the server takes it for stopped: it notices both changes later
+  Duration slice[kMaxDevices] = {};  // as set on the device
   bool own_off[kMaxDevices] = {};    // its program suspended all of its queues, at level 3
   bool wants[kMaxDevices] = {};      // runnable, as the device sees it
-  int executing[kMaxDevices] = {};   // queues
+  int executing[kMaxDevices] = {};   // number of queues that execute
 };
 
 class DeviceModel {
@@ -81,16 +78,16 @@ class DeviceModel {
   DeviceModel(std::span<ProcessModel> processes, std::span<QueueModel> queues)
       : processes_(processes), queues_(queues) {}
 
-  // The next command of a queue, of whose kind the program decides.
+  // Sets the next command of a queue. The program decides its kind.
   void SetHead(QueueModel& queue, int commands, double work) const;
-  // After anything has changed: starts what may start, and divides each device anew.
+  // Call after any change: starts the commands that may start, and divides each device anew.
   void Settle(TimePoint now);
-  // Lets the time pass in which nothing changes.
+  // Lets time pass. REQUIRES: nothing changes in that time.
   void Advance(Duration time);
   TimePoint NextFinish() const;
-  // May the command of this queue that spins retire?
+  // True if the spinning command of this queue may retire.
   bool IsSatisfied(const QueueModel& queue) const;
-  // How many more of this queue's commands, two at most, will arrive without another launch.
+  // How many more commands of this queue will arrive without another launch, at most two.
   static uint64_t Coming(const QueueModel& queue);
   bool MayUse(const ProcessModel& process, int device) const;
 

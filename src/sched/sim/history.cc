@@ -14,12 +14,11 @@ std::string ToString(Duration duration) {
 }
 
 std::string ToString(XPolicyType policy) {
-  if (policy == kPolicyHighestPriorityFirst) return "kPolicyHighestPriorityFirst";
-  if (policy == kPolicyUtilizationPartition) return "kPolicyUtilizationPartition";
-  return "static_cast<XPolicyType>(" + std::to_string(policy) + ")";
+  if (FindPolicy(policy) == nullptr) return "static_cast<XPolicyType>(" + std::to_string(policy) + ")";
+  return std::string("FindPolicyByName(\"") + PolicyName(policy) + "\")->type()";
 }
 
-// Writes `{.name = value, …}`, without what is as in a default-made object.
+// Writes `{.name = value, …}`, without the fields that have their default value.
 class Fields {
  public:
   explicit Fields(std::ostream& out) : out_(out) { out_ << "{"; }

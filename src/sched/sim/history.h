@@ -1,11 +1,12 @@
-// What happens in one simulated history: programs, their processes and queues, and what befalls them. Plain
-// data, so that a random history can be printed, and kept as an ordinary test.
+// One simulated history: programs, their processes and queues, and the events that happen to them. It is
+// plain data, so that a random history can be printed and kept as an ordinary test.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "sched/core/policy.h"
 #include "sched/core/types.h"
 
 namespace xsched::sched::sim {
@@ -18,24 +19,24 @@ inline constexpr int kMaxProcesses = 6;
 inline constexpr int kMaxQueues = 18;
 inline constexpr Duration kAlways = std::chrono::hours(1);
 
-// How a program keeps its queue at work.
+// How a program gives work to its queue.
 enum class Style : uint8_t {
-  kWaits,         // a task, wait for its end, pause, the next task
-  kPeriodic,      // a task every so often, whether or not the last one is done
-  kLaunchesAhead  // never waits: its thread blocks when the launch queue is full
+  kWaits,         // submits a task, waits for its end, pauses, submits the next
+  kPeriodic,      // submits a task at fixed intervals, even if the last one is not finished
+  kLaunchesAhead  // never waits: its thread blocks when the stream is full
 };
 
 // What the first command of some tasks waits for.
 enum class Wait : uint8_t {
   kNone,
-  kKnown,   // before it starts, for what another queue has been given; the scheduler knows
-  kHidden,  // on the device, for what another queue has been given next; the scheduler does not know
-  kGang,    // on the device, until its partner has come as far; likewise
+  kKnown,   // before it starts, for the commands submitted to another queue; the scheduler knows it
+  kHidden,  // on the device, for the next command of another queue; the scheduler does not know it
+  kGang,    // on the device, until its partner has arrived as far; the scheduler does not know it
 };
 
-// The answer of the driver to a call that sets a slice or switches channels.
+// How a driver's call that sets a slice or switches channels fails.
 enum class Fault : uint8_t {
-  kRefused,   // no effect, and reported so
+  kRefused,   // has no effect, and reports a failure
   kTimedOut,  // takes effect, and reports a failure
 };
 
@@ -43,11 +44,11 @@ struct ProcessScript {
   int level = 2;                          // of preemption: 1 to 3
   int overrun = 0;                        // commands that still start after a hold
   Duration reaction = microseconds(100);  // of its agent: to report, to answer, to begin a control call
-  Duration call = microseconds(300);      // a control call takes so long
-  int faults_from = 0;                    // the control call that fails first, and how many in a row
-  int faults = 0;
+  Duration call = microseconds(300);      // length of a control call
+  int faults_from = 0;                    // number of the first control call that fails
+  int faults = 0;                         // how many calls in a row fail
   Fault fault = Fault::kRefused;
-  int job = 0;  // told to the scheduler; 0: none
+  int job = 0;  // 0: the scheduler knows no job
 };
 
 struct QueueScript {
@@ -57,26 +58,26 @@ struct QueueScript {
   Utilization utilization = 100;
   Style style = Style::kWaits;
   Duration command = milliseconds(1);
-  int commands = 1;  // of a task
-  int room = 1020;   // commands that its stream takes before a launch blocks
-  Duration pause{};  // kWaits: after a task; kPeriodic: from task to task
+  int commands = 1;  // of each task
+  int room = 1020;   // how many commands its stream takes before a launch blocks
+  Duration pause{};  // kWaits: after a task; kPeriodic: from one task to the next
   Duration start{};
   Duration end = kAlways;
-  // The first command of this task takes longer. -1: of none.
+  // The first command of this task is longer. -1: of no task.
   int long_task = -1;
   Duration long_command{};
-  // Every so many tasks wait. A queue waits for one with a smaller number, except in a gang of two: so no two
-  // programs ever wait for each other for good.
+  // One task in `every` waits for the queue `target`. A queue waits for one with a smaller number, except in
+  // a gang of two. So two programs never wait for each other forever.
   Wait wait = Wait::kNone;
   int target = 0;
   int every = 1;
 };
 
 enum class EventKind : uint8_t {
-  kKill,     // of a process: what it has on the device vanishes
-  kStop,     // of a process, for `length`: it goes on on the device, and nothing of it on the host does
-  kSuspend,  // of a queue, by its own program, for `length`
-  kHints,    // of a queue: other priority and utilisation
+  kKill,     // a process is killed: its work on the device vanishes
+  kStop,     // a process is stopped for `length`: its work on the device goes on
+  kSuspend,  // a program suspends its queue for `length`
+  kHints,    // a queue gets another priority and utilization
   kPolicy,
 };
 
@@ -85,24 +86,24 @@ struct Event {
   EventKind kind = EventKind::kKill;
   int subject = 0;  // a process or a queue
   Duration length{};
-  Duration notice{};  // until the scheduler's environment has noticed (kKill, kStop)
+  Duration notice{};  // kKill, kStop: how long until the server notices it
   Priority priority = 0;
   Utilization utilization = 100;
-  XPolicyType policy = kPolicyHighestPriorityFirst;
+  XPolicyType policy = kDefaultPolicy;
 };
 
 struct History {
-  XPolicyType policy = kPolicyHighestPriorityFirst;
+  XPolicyType policy = kDefaultPolicy;
   std::vector<ProcessScript> processes;
   std::vector<QueueScript> queues;
   std::vector<Event> events;
   Duration length = milliseconds(500);
-  // At the end all processes but one are killed, and that one must get back whatever was taken from it.
+  // At the end all processes but one are killed. That one must get back everything that was taken from it.
   int survivor = 0;
   bool survivor_works = false;
 };
 
-// As C++ that makes this history: for a test that keeps it.
+// Returns C++ source that makes this history, for a test that keeps it.
 std::string ToString(const History& history);
 
 }  // namespace xsched::sched::sim

@@ -1,4 +1,4 @@
-// Histories in which a promise (promises.h) was broken once, each in its smallest form.
+// Histories that once broke a promise (promises.h), each in its smallest form.
 #include <gtest/gtest.h>
 
 #include "sched/sim/world.h"
@@ -17,7 +17,7 @@ QueueScript Ahead(int process, Priority priority) {
       .process = process, .priority = priority, .style = Style::kLaunchesAhead, .command = milliseconds(2)};
 }
 
-// ---- the watchdog lets go of slices as well as of gates, each time ----
+// ---- the watchdog lets go of slices as well as of gates, every time ----
 
 TEST(LivenessHistories, an_urgent_kernel_that_waits_for_another_process_goes_on_though_slices_are_set) {
   QueueScript waiter = Ahead(1, 5);
@@ -97,7 +97,7 @@ TEST(LivenessHistories, turns_are_taken_until_the_slices_of_one_that_has_gone_ar
               .length = milliseconds(400)});
 }
 
-// ---- who cannot be taken off the device ----
+// ---- processes that cannot be taken off the device ----
 
 TEST(LivenessHistories, beside_a_stopped_process_whose_kernel_runs_on_another_gets_the_device) {
   QueueScript idle{.process = 0, .priority = 10, .style = Style::kPeriodic, .pause = milliseconds(1000)};
@@ -140,7 +140,7 @@ TEST(LivenessHistories, a_program_that_suspends_one_of_its_queues_leaves_the_dev
               .survivor = 1});
 }
 
-// ---- slices follow who has work, and what is lent ----
+// ---- slices follow work and inherited urgency ----
 
 TEST(LivenessHistories,
      a_process_with_an_idle_urgent_queue_shares_the_device_with_equals_of_its_other_queue) {
@@ -160,7 +160,7 @@ TEST(LivenessHistories,
       {.processes = {kLevel3, kLevel3}, .queues = {Ahead(0, 0), held, urgent}, .length = milliseconds(400)});
 }
 
-TEST(LivenessHistories, who_is_waited_for_by_an_urgent_process_gets_time_and_not_only_leave_to_run) {
+TEST(LivenessHistories, a_process_that_an_urgent_one_waits_for_gets_time_on_the_device) {
   QueueScript awaited{.process = 0,
                       .priority = 5,
                       .style = Style::kPeriodic,
@@ -177,7 +177,7 @@ TEST(LivenessHistories, who_is_waited_for_by_an_urgent_process_gets_time_and_not
   ExpectKept({.processes = {kLevel3, kLevel3}, .queues = {awaited, waiter}, .length = milliseconds(300)});
 }
 
-// ---- who is watched ----
+// ---- which queues are watched ----
 
 TEST(LivenessHistories, two_kernels_that_wait_for_each_other_go_on_after_a_stopped_urgent_process) {
   const QueueScript one{.process = 0, .command = milliseconds(2), .wait = Wait::kGang, .target = 1};
@@ -194,6 +194,30 @@ TEST(LivenessHistories, two_kernels_that_wait_for_each_other_go_on_after_a_stopp
               .events = {stop},
               .length = milliseconds(300),
               .survivor = 2});
+}
+
+TEST(LivenessHistories, a_short_window_for_one_queue_does_not_make_another_one_wait_anew) {
+  constexpr ProcessScript kTimesOut{.level = 3, .fault = Fault::kTimedOut};
+  QueueScript held = Ahead(0, 0);
+  held.pause = milliseconds(20);
+  const QueueScript urgent{
+      .process = 1, .priority = 5, .command = milliseconds(2), .pause = milliseconds(50)};
+  QueueScript needed = Ahead(2, 0);
+  needed.command = microseconds(500);
+  needed.wait = Wait::kGang;
+  needed.target = 3;
+  QueueScript partner = Ahead(3, 5);
+  partner.wait = Wait::kGang;
+  partner.target = 2;
+  QueueScript waiter = Ahead(3, 5);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 2;
+  waiter.every = 2;
+  ExpectKept({.processes = {kLevel3, kLevel3, kTimesOut, kLevel3},
+              .queues = {held, urgent, needed, partner, waiter},
+              .length = milliseconds(129),
+              .survivor = 2,
+              .survivor_works = false});
 }
 
 TEST(LivenessHistories, other_hints_do_not_make_a_silent_device_wait_longer) {
@@ -335,7 +359,7 @@ TEST(LivenessHistories, other_hints_of_the_awaited_queue_do_not_make_its_waiter_
               .length = milliseconds(500)});
 }
 
-// The window of its wait was cut short by the urgent process.
+// The urgent process interrupts the window of the wait.
 TEST(LivenessHistories, a_wait_ends_in_time_after_a_more_urgent_process_was_killed) {
   QueueScript urgent = Ahead(0, 10);
   urgent.start = milliseconds(201);
@@ -516,12 +540,12 @@ TEST(LivenessHistories, progress_that_nobody_asked_for_does_not_make_a_silent_de
   waiter.start = milliseconds(204);
   waiter.wait = Wait::kHidden;
   slow.command = milliseconds(30);
-  const QueueScript brief{.process = 1,
-                          .device = 2,
-                          .priority = 5,
-                          .command = microseconds(20),
-                          .commands = 100,
-                          .pause = milliseconds(1)};
+  const QueueScript frequent{.process = 1,
+                             .device = 2,
+                             .priority = 5,
+                             .command = microseconds(20),
+                             .commands = 100,
+                             .pause = milliseconds(1)};
   const QueueScript waits_there{.process = 2,
                                 .device = 2,
                                 .priority = 5,
@@ -541,8 +565,101 @@ TEST(LivenessHistories, progress_that_nobody_asked_for_does_not_make_a_silent_de
                                .target = 2,
                                .every = 2};
   ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3},
-              .queues = {ahead, waiter, slow, brief, Ahead(1, 0), waits_there, waits_here},
+              .queues = {ahead, waiter, slow, frequent, Ahead(1, 0), waits_there, waits_here},
               .length = milliseconds(505)});
+}
+
+TEST(LivenessHistories, a_process_that_is_off_the_device_for_two_turns_is_not_waited_for_that_long) {
+  QueueScript short_tasks{.process = 0, .device = 2, .command = microseconds(20), .pause = milliseconds(10)};
+  QueueScript tasks{.process = 1,
+                    .device = 2,
+                    .priority = -5,
+                    .command = milliseconds(2),
+                    .pause = milliseconds(50),
+                    .start = milliseconds(16)};
+  QueueScript ends = Ahead(2, 0);
+  ends.end = milliseconds(40);
+  QueueScript needed = Ahead(3, -5);
+  needed.command = QueueScript{}.command;
+  QueueScript busy = Ahead(4, -5);
+  busy.device = 2;
+  QueueScript waiter = Ahead(5, -5);
+  waiter.wait = Wait::kHidden;
+  waiter.target = 3;
+  QueueScript elsewhere = Ahead(5, 0);
+  elsewhere.device = 1;
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3, kLevel3, kLevel3, kLevel3},
+              .queues = {short_tasks, tasks, ends, needed, busy, waiter, elsewhere, Ahead(5, -5)},
+              .length = milliseconds(164),
+              .survivor = 4,
+              .survivor_works = false});
+}
+
+TEST(LivenessHistories, a_hold_that_begins_on_one_device_does_not_make_a_longer_one_elsewhere_forgotten) {
+  constexpr ProcessScript kTimesOut{.level = 3, .fault = Fault::kTimedOut};
+  QueueScript held = Ahead(0, 0);
+  held.device = 2;
+  const QueueScript needed{.process = 1, .command = milliseconds(2), .wait = Wait::kGang, .target = 4};
+  const QueueScript tasks{.process = 1,
+                          .device = 2,
+                          .priority = 10,
+                          .command = milliseconds(5),
+                          .commands = 3,
+                          .pause = milliseconds(20),
+                          .wait = Wait::kKnown,
+                          .every = 5};
+  const QueueScript waiter{.process = 2,
+                           .device = 1,
+                           .priority = 10,
+                           .command = microseconds(500),
+                           .wait = Wait::kGang,
+                           .target = 1};
+  QueueScript busy = Ahead(2, 5);
+  busy.device = 2;
+  ExpectKept({.processes = {kLevel3, kTimesOut, kLevel3},
+              .queues = {held, needed, tasks, Ahead(2, 10), waiter, busy},
+              .length = milliseconds(216),
+              .survivor = 0,
+              .survivor_works = false});
+}
+
+TEST(LivenessHistories, an_urgent_queue_that_works_for_a_moment_does_not_make_a_long_hold_forgotten) {
+  constexpr ProcessScript kOverruns{.level = 3, .overrun = 1};
+  const QueueScript waiter{
+      .process = 0, .device = 1, .priority = 5, .command = milliseconds(2), .wait = Wait::kGang, .target = 4};
+  const QueueScript short_tasks{
+      .process = 0, .device = 1, .command = microseconds(20), .commands = 100, .pause = milliseconds(1)};
+  const QueueScript moments{
+      .process = 0, .priority = 10, .command = milliseconds(2), .pause = milliseconds(50)};
+  const QueueScript needed{.process = 1, .command = milliseconds(2), .wait = Wait::kGang};
+  ExpectKept({.processes = {kOverruns, kLevel3},
+              .queues = {waiter, short_tasks, moments, Ahead(1, 5), needed},
+              .length = milliseconds(250),
+              .survivor = 1,
+              .survivor_works = false});
+}
+
+TEST(LivenessHistories, what_launching_threads_report_after_a_hold_may_have_happened_before_it) {
+  QueueScript first = Ahead(0, 0);
+  first.command = microseconds(500);
+  first.wait = Wait::kGang;
+  first.target = 1;
+  QueueScript second = Ahead(1, -5);
+  second.wait = Wait::kGang;
+  const QueueScript urgent{.process = 2,
+                           .priority = 5,
+                           .style = Style::kPeriodic,
+                           .command = milliseconds(2),
+                           .pause = milliseconds(150),
+                           .start = milliseconds(62),
+                           .end = milliseconds(441),
+                           .wait = Wait::kHidden,
+                           .target = 1};
+  ExpectKept({.processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {first, second, urgent},
+              .length = milliseconds(598),
+              .survivor = 0,
+              .survivor_works = false});
 }
 
 // ---- shares ----
@@ -575,6 +692,21 @@ TEST(LivenessHistories, time_that_slices_alone_have_divided_is_no_debt) {
               .queues = {share(0, 50, milliseconds(128)), share(0, 0, {}), share(0, 50, milliseconds(82)),
                          share(1, 50, {}), share(2, 0, milliseconds(225)), share(3, 10, {})},
               .length = milliseconds(776)});
+}
+
+// ---- other policies ----
+
+TEST(LivenessHistories, a_quantum_that_two_queues_use_up_together_ends) {
+  QueueScript waiter = Ahead(1, 0);
+  waiter.commands = 3;
+  waiter.wait = Wait::kKnown;
+  waiter.every = 2;
+  ExpectKept({.policy = kPolicyMultiLevelFeedbackQueue,
+              .processes = {kLevel3, kLevel3},
+              .queues = {Ahead(0, 0), waiter},
+              .length = milliseconds(22),
+              .survivor = 0,
+              .survivor_works = false});
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // The promises (promises.h) in random histories (random_history.cc). Deterministic: the seeds are fixed.
 //
-//   XSCHED_HISTORIES=N  so many in each test
-//   XSCHED_SEED=N       other ones
+//   XSCHED_HISTORIES=N  the number of histories in each test
+//   XSCHED_SEED=N       another seed
 //
-// A history that breaks a promise is made smaller and printed as C++: it belongs into
-// liveness_histories_test.cc.
+// A history that breaks a promise is made smaller and printed as C++. Add it to liveness_histories_test.cc.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -17,7 +17,7 @@ size_t Index(int index) { return static_cast<size_t>(index); }
 
 std::string Milliseconds(Duration duration) { return std::to_string(duration / microseconds(1)) + " us"; }
 
-// How many of the watchdog's windows give so much time, when each loses some.
+// How many of the watchdog's windows are needed for `needed`, if each loses `lost`.
 int Windows(Duration needed, Duration lost) {
   int windows = 1;
   for (Duration window = kFirstWindow; needed > window - lost; window *= 2, ++windows)
@@ -27,8 +27,8 @@ int Windows(Duration needed, Duration lost) {
 
 }  // namespace
 
-void Promises::ClaimsChanged(XPolicyType policy, Duration timeslice) {
-  policy_ = policy;
+void Promises::ClaimsChanged(ClaimBy claim, Duration timeslice) {
+  claim_ = claim;
   timeslice_ = timeslice;
   std::fill(std::begin(entitled_), std::end(entitled_), Entitlement{});
   std::fill(std::begin(waits_), std::end(waits_), HiddenWait{});
@@ -47,7 +47,7 @@ void Promises::Hold(TimePoint from, Duration elapsed) {
   until_ = from + elapsed;
   Look();
   for (int device = 0; device < kMaxDevices; ++device) NoDeviceStandsStill(device, elapsed);
-  if (policy_ != kPolicyHighestPriorityFirst && policy_ != kPolicyUtilizationPartition) return;
+  if (claim_ == ClaimBy::kOther) return;
   for (size_t i = 0; i < queues_.size(); ++i) {
     TheNextOneRuns(i, elapsed);
     HiddenWaitsEnd(i, elapsed);
@@ -64,15 +64,15 @@ bool Promises::IsRunnable(const QueueModel& queue) const {
 }
 
 int Promises::Claim(const QueueModel& queue) const {
-  if (policy_ == kPolicyUtilizationPartition) return queue.hints.utilization > 0 ? 1 : 0;
+  if (claim_ == ClaimBy::kShare) return queue.hints.utilization > 0 ? 1 : 0;
   return queue.hints.priority;
 }
 
-void Promises::LendClaims() {
+void Promises::InheritClaims() {
   bool waits = false;
   for (size_t i = 0; i < queues_.size(); ++i) {
-    lent_[i] = Claim(queues_[i]);
-    lent_unseen_[i] = false;
+    inherited_[i] = Claim(queues_[i]);
+    inherited_unseen_[i] = false;
     waits |= queues_[i].stage == Stage::kAwaits || queues_[i].stage == Stage::kSpins;
   }
   for (size_t length = 0; waits && length < queues_.size(); ++length) {
@@ -80,17 +80,17 @@ void Promises::LendClaims() {
     for (size_t i = 0; i < queues_.size(); ++i) {
       if (queues_[i].stage != Stage::kAwaits && queues_[i].stage != Stage::kSpins) continue;
       const size_t owner = Index(queues_[i].script->target);
-      if (lent_[owner] >= lent_[i]) continue;
+      if (inherited_[owner] >= inherited_[i]) continue;
       waits = true;
-      lent_[owner] = lent_[i];
+      inherited_[owner] = inherited_[i];
       const bool apart = queues_[owner].script->device != queues_[i].script->device;
-      lent_unseen_[owner] = lent_unseen_[i] || (apart && queues_[i].stage == Stage::kSpins);
+      inherited_unseen_[owner] = inherited_unseen_[i] || (apart && queues_[i].stage == Stage::kSpins);
     }
   }
 }
 
 void Promises::Look() {
-  LendClaims();
+  InheritClaims();
   for (Standing& standing : standing_) {
     standing =
         Standing{.best = kNobody, .best_waiting = kNobody, .best_at_work = kNobody, .still = standing.still};
@@ -105,12 +105,12 @@ void Promises::Look() {
     }
     if (queue.rate > 0) {
       standing.works = true;
-      standing.best_at_work = std::max(standing.best_at_work, lent_[i]);
+      standing.best_at_work = std::max(standing.best_at_work, inherited_[i]);
     }
-    if (runnable_[i]) standing.best = std::max(standing.best, lent_[i]);
+    if (runnable_[i]) standing.best = std::max(standing.best, inherited_[i]);
     standing.present += queue.HasHead();
     standing.waits |= IsPresent(queue) && !runnable_[i];
-    if (IsPresent(queue)) standing.best_waiting = std::max(standing.best_waiting, lent_[i]);
+    if (IsPresent(queue)) standing.best_waiting = std::max(standing.best_waiting, inherited_[i]);
   }
 }
 
@@ -126,14 +126,14 @@ void Promises::NoDeviceStandsStill(int device, Duration elapsed) {
           Milliseconds(standing.still));
 }
 
-// Processes beside its own that may take turns with it. There is one ring of turns for all devices.
+// The number of other processes that may take turns with the queue's own. There is one ring for all devices.
 int Promises::Equals(size_t index) const {
   const QueueModel& queue = queues_[index];
   bool counted[kMaxProcesses] = {};
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueModel& other = queues_[i];
     if (!other.exists || !other.HasHead() || other.suspended) continue;
-    if (other.script->device != queue.script->device || lent_[i] >= Claim(queue))
+    if (other.script->device != queue.script->device || inherited_[i] >= Claim(queue))
       counted[other.script->process] = true;
   }
   counted[queue.script->process] = false;
@@ -170,14 +170,14 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
     entitled.in_one_piece = entitled.without_work = {};
     return;
   }
-  const Duration unsettled = std::max(Duration::zero(), kSettles - entitled.in_one_piece);
-  const Duration counted = std::max(Duration::zero(), elapsed - unsettled);
+  const Duration not_counted = std::max(Duration::zero(), kSettles - entitled.in_one_piece);
+  const Duration counted = std::max(Duration::zero(), elapsed - not_counted);
   entitled.in_one_piece += elapsed;
   entitled.without_work += counted;
   if (standing.best_waiting <= claim) entitled.in_all += counted;
   entitled.equals = std::max(entitled.equals, Equals(index));
   Duration limit = kLimit * std::max(1, entitled.equals + entitled.stop) + kAllowance;
-  if (policy_ == kPolicyUtilizationPartition && queue.hints.utilization > 0) {
+  if (claim_ == ClaimBy::kShare && queue.hints.utilization > 0) {
     entitled.uses = std::max(entitled.uses, standing.shares / queue.hints.utilization + standing.with_share);
     limit += Duration(static_cast<int64_t>(3 * entitled.uses * static_cast<double>(timeslice_.count())));
   }
@@ -188,8 +188,8 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
 }
 
 Promises::Awaited Promises::WhatIsAwaited(size_t index) const {
-  Awaited awaited{.root = index, .left = {}, .apart = lent_unseen_[index]};
-  uint64_t commands = 0;  // of the root, in pieces as the device takes them
+  Awaited awaited{.root = index, .left = {}, .apart = inherited_unseen_[index]};
+  uint64_t commands = 0;  // of the root; several that are modeled as one count once
   for (size_t length = 0; length < queues_.size(); ++length) {
     const QueueModel& queue = queues_[awaited.root];
     if (queue.stage != Stage::kAwaits && queue.stage != Stage::kSpins) break;
@@ -207,8 +207,8 @@ Promises::Awaited Promises::WhatIsAwaited(size_t index) const {
   return awaited;
 }
 
-// What a window loses before the processes of a device have the slices that go with it. Calls that fail do so
-// once in a history.
+// How much a window loses before the processes of the device have its slices. Control calls fail only once in
+// a history.
 Promises::Settling Promises::SettlingOf(int device) const {
   Settling settling;
   for (const QueueModel& queue : queues_) {
@@ -236,8 +236,8 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   const ProcessModel& process = processes_[Index(queue.script->process)];
   if (queue.hold || !devices_.MayUse(process, queue.script->device)) return;
   const Standing& there = standing_[awaited.script->device];
-  if (policy_ == kPolicyUtilizationPartition ? there.best_at_work > 0 || Claim(awaited) > 0
-                                             : there.best_waiting > lent_[index])
+  if (claim_ == ClaimBy::kShare ? there.best_at_work > 0 || Claim(awaited) > 0
+                                : there.best_waiting > inherited_[index])
     return;
   wait.held_up += elapsed;
   wait.turn |=

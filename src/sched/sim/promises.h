@@ -1,41 +1,49 @@
-// What the scheduler promises, checked at every moment of a simulated history.
+// The scheduler's promises, checked at every moment of a simulated history.
 //
-// Words. A queue is *runnable* if it has been given a command that its device could work at now: its
-// process is not stopped (and the server does not take it for stopped any more), its program has not
-// suspended it, and the command does not wait for another queue. It *works* if the device works at it. Its
-// *claim* is its priority (HPF), or whether it has a share at all (UP); for other policies only promises 1
-// and 3 are checked. A waiter lends its claim to whom it waits for, when it is asked whether somebody
-// else's claim was better.
+// Terms. A queue is *runnable* if it has a command that its device could execute now: its process is not
+// stopped, the server does not take it for stopped, its program has not suspended the queue, and the command
+// does not wait for another queue. A queue *works* if the device executes a command of it. Its *claim* is
+// what the policy says of itself (ClaimBy): its priority, or whether it has a share. For policies with other
+// claims only promises 1 and 3 are checked. An awaited queue inherits the waiter's claim.
 //
-// 1. No device stands still: while some queue of a device is runnable, some queue of it works, except for
-//    100 ms. The time starts anew when a process is stopped that has work there, and when that is noticed
-//    while another queue waits for one: only now it can be seen that this one hangs.
-// 2. A queue that is runnable works within 100 ms of the moment from which on no queue with a better claim
-//    is runnable on its device. Idle, dead, stopped and suspended queues are not runnable, nor are those
-//    that wait for something of others; so this is the end, the death, the stop and the hang of a rival.
-//    Counted twice: in one piece; and added up over the work of rivals between, then without the time in
-//    which a better one waits for another queue. When a stop is noticed and another better one waits, the
-//    time starts anew, as above. Processes with equal claims may take turns, in one ring for all devices:
-//    the limit is 100 ms for each of the others that have been given something there (on other devices:
-//    anything), and 100 ms more if a process was stopped meanwhile. Under UP it is a round of time slices
-//    more, and what the queue may owe for what it used while the others were away.
-// 3. When all processes but one have gone, that one's queues run, its slices are the driver's, and its
-//    channels are on, within 1.2 s (the scheduler remembers a process without queues for a second),
-//    whatever control calls had failed.
-// 4. A queue that waits for another one as the scheduler does not know goes on within 100 ms and what that
-//    other one needs: the time counts in which what it waits for is runnable and does not work, since it
-//    became so, while the waiter may use its own device, and nobody with a better claim than the waiter's
-//    has been given anything on the device where it is needed. The watchdog lets go for 10 ms, then 20, 40,
-//    …: who needs more than one such window may cost 100 ms for each that it needs. What is needed is what it
-//    has had and what is left, each queue that has been given something taking its part, and what it takes
-//    until the slices of a window are set. Where the two are on different devices, or a hidden wait on
-//    another device lends the waiter its claim, one window more, and one turn if what it waits for is off its
-//    device; and the time counts in one piece, for what works now and then is not taken for held.
+// 1. No device stands still. While a queue of a device is runnable, a queue of that device works, except for
+//    at most 100 ms at a time. The time starts anew
+//    - when a process with work there is stopped;
+//    - when that is noticed while another queue waits for one: only from then on can the scheduler see that
+//      the waiter hangs.
+// 2. A runnable queue works within 100 ms of the moment from which on no queue with a better claim is
+//    runnable on its device. Queues that are idle, dead, stopped, suspended or waiting are not runnable. So
+//    this covers the end, the death, the stop and the hang of a rival.
+//    - The time is counted in two ways: without a break; and as a sum over several pieces, with the work of
+//      rivals between them. The sum leaves out the time in which a better one waits for another queue.
+//    - When a stop is noticed and another queue with a better claim waits, the time starts anew, as in 1.
+//    - Processes with equal claims may take turns, in one ring for all devices. The limit is 100 ms for each
+//      of them that has work there (or on any other device), and 100 ms more if a process was stopped
+//      meanwhile.
+//    - Where claims are shares, a round of time slices is added, and what the queue may owe because it used
+//    the device while
+//      the others were idle.
+// 3. When all processes but one have ended, the queues of that one run, its slices are the driver's, and its
+//    channels are on, within 1.2 s (the scheduler keeps a process without queues for a second). This holds
+//    whatever control calls have failed.
+// 4. If a queue waits for another one, and the scheduler does not know it, the wait ends within 100 ms and
+//    the time that the awaited queue needs.
+//    - Counted is the time in which the awaited queue is runnable and does not work, while the waiter may use
+//      its own device, and no queue with a better claim than the waiter's has work on the awaited queue's
+//      device.
+//    - The watchdog lets go for 10 ms, then 20, 40, …. A queue that needs several windows has 100 ms
+//      for each.
+//    - The needed time is what the awaited queue has received, what it still has to do while each queue with
+//      work takes its part, and the time until the slices of a window are set.
+//    - If the two queues are on different devices, or the waiter inherits its claim from a hidden wait on
+//      another device, one more window is allowed, and one turn if the awaited queue's process is off its
+//      device. The time is then counted without a break, because a queue that works now and then does not
+//      count as held.
 //
-// Allowances: 15 ms in each limit, for an agent's reaction, control calls of up to 0.6 ms each and three in
-// a row that fail; in promise 2, a queue must have been entitled for 5 ms in one piece before its time
-// counts (grace period, late reports). What a device needs by itself is no matter here, for its model
-// divides its time exactly.
+// Allowances. Each limit has 15 ms more, for an agent's reaction and for control calls of up to 0.6 ms each,
+// of which three in a row may fail. In promise 2, time counts only after a queue has been entitled for 5 ms
+// without a break (grace period, late reports). The device itself adds nothing: the model divides its time
+// exactly.
 #pragma once
 
 #include <span>
@@ -51,45 +59,45 @@ class Promises {
            std::span<const QueueModel> queues)
       : devices_(devices), processes_(processes), queues_(queues) {}
 
-  // Claims are other ones from now on: what was counted does not count any more.
-  void ClaimsChanged(XPolicyType policy, Duration timeslice);
-  // What holds now has held for so long, since `from`.
+  // The claims have changed: the counted times start anew.
+  void ClaimsChanged(ClaimBy claim, Duration timeslice);
+  // The present situation has lasted for `elapsed`, since `from`.
   void Hold(TimePoint from, Duration elapsed);
   void Stopped(int process);
-  // The environment has noticed that a process was stopped or continued.
+  // The server has noticed that a process was stopped or continued.
   void StopNoticed();
   void NotGivenBack(TimePoint now, const std::string& what);
 
   bool kept() const { return broken_.empty(); }
-  // The first that was not kept.
+  // The first promise that was not kept.
   const std::string& broken() const { return broken_; }
 
  private:
-  // Of promise 2.
+  // For promise 2.
   struct Entitlement {
     Duration in_one_piece{};
-    Duration without_work{};  // … of this, as far as it counts
-    Duration in_all{};        // … of several pieces, without waits of better ones
+    Duration without_work{};  // the part of in_one_piece in which the queue did not work, as far as it counts
+    Duration in_all{};        // the same, added up over several pieces, without waits of better ones
     int equals = 0;
-    bool stop = false;  // a process was stopped, or that was noticed
-    double uses = 1;    // UP: all shares in terms of its own
+    bool stop = false;  // a process was stopped, or a stop was noticed
+    double uses = 1;    // where claims are shares: the sum of all, divided by its own
   };
-  // Of promise 4.
+  // For promise 4.
   struct HiddenWait {
-    uint64_t command = 0;  // that waits
+    uint64_t command = 0;  // the waiting command
     Duration held_up{};
     Duration needed{};
-    bool apart = false;  // the scheduler had to guess that a queue of another device is needed,
-    bool turn = false;   // … and that one's process was off its device
+    bool apart = false;  // the scheduler had to guess that a queue of another device is needed
+    bool turn = false;   // the process of the awaited queue was off its device
   };
   struct Standing {
     bool works = false;
-    bool waits = false;    // a queue for another one
-    int best = 0;          // claims, lent ones included, of the runnable
-    int best_waiting = 0;  // … and of those that wait
+    bool waits = false;    // a queue waits for another one
+    int best = 0;          // the best claim of the runnable queues, inherited ones included
+    int best_waiting = 0;  // the best claim of those that wait
     int best_at_work = 0;
-    int present = 0;     // queues that have been given something, and may want the device
-    int with_share = 0;  // queues
+    int present = 0;     // number of queues that have work and may want the device
+    int with_share = 0;  // number of queues with a share
     double shares = 0;
     Duration still{};
   };
@@ -97,22 +105,22 @@ class Promises {
   bool IsPresent(const QueueModel& queue) const;
   bool IsRunnable(const QueueModel& queue) const;
   int Claim(const QueueModel& queue) const;
-  void LendClaims();
+  void InheritClaims();
   void Look();
   void NoDeviceStandsStill(int device, Duration elapsed);
   void TheNextOneRuns(size_t index, Duration elapsed);
   void HiddenWaitsEnd(size_t index, Duration elapsed);
   int Equals(size_t index) const;
-  // What a queue waits for.
+  // What a queue waits for, through all waits.
   struct Awaited {
-    size_t root;    // the queue whose work it is in the end,
-    Duration left;  // … what that one still has to do, if nothing else ran there,
-    bool apart;     // … and the scheduler would have to guess that a queue of another device needs it
+    size_t root;    // the queue at the end of the chain
+    Duration left;  // what that one still has to do, if nothing else runs there
+    bool apart;     // the scheduler has to guess that a queue of another device needs it
   };
   Awaited WhatIsAwaited(size_t index) const;
   struct Settling {
-    Duration each{};  // window loses so much,
-    Duration once{};  // … and one of them so much more
+    Duration each{};  // how much each window loses
+    Duration once{};  // how much one of them loses in addition
   };
   Settling SettlingOf(int device) const;
   void Break(const std::string& what);
@@ -120,12 +128,12 @@ class Promises {
   const DeviceModel& devices_;
   std::span<const ProcessModel> processes_;
   std::span<const QueueModel> queues_;
-  XPolicyType policy_ = kPolicyHighestPriorityFirst;
+  ClaimBy claim_ = ClaimBy::kOther;
   Duration timeslice_{};
   TimePoint until_{};
-  int lent_[kMaxQueues] = {};
-  bool lent_unseen_[kMaxQueues] =
-      {};  // … by a queue of another device that waits as the scheduler does not know
+  int inherited_[kMaxQueues] = {};
+  // The claim is inherited from a queue of another device, whose wait the scheduler does not know.
+  bool inherited_unseen_[kMaxQueues] = {};
   bool runnable_[kMaxQueues] = {};
   Entitlement entitled_[kMaxQueues] = {};
   HiddenWait waits_[kMaxQueues] = {};

@@ -1,4 +1,4 @@
-// Random histories for rapidcheck, and how one that fails is made smaller.
+// Random histories for rapidcheck, and how a failing one is made smaller.
 #pragma once
 
 #include <rapidcheck.h>

@@ -3,7 +3,7 @@
 namespace xsched::sched::sim {
 namespace {
 
-// With so many unreported commands, a stream may be full.
+// With this many unreported commands, a stream may be full.
 constexpr uint64_t kMayBeFull = 600;
 
 }  // namespace
@@ -15,9 +15,9 @@ void ReportModel::Track(const QueueModel& queue, uint64_t silent) {
 
 void ReportModel::Ask(const QueueModel& queue) {
   const bool full = queue.launching && queue.submitted - Retired(queue) > kMayBeFull;
-  const uint64_t settled = full ? queue.submitted - 1 : 0;
-  if (settled_when_full_ != 0 && settled > settled_when_full_) ++moves_;
-  settled_when_full_ = settled;
+  const uint64_t issued = full ? queue.submitted - 1 : 0;
+  if (issued_when_full_ != 0 && issued > issued_when_full_) ++moves_;
+  issued_when_full_ = issued;
 }
 
 uint64_t ReportModel::Retired(const QueueModel& queue) {

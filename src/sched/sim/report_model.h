@@ -1,7 +1,7 @@
 // What the scheduler can read of a queue: which commands report that they have retired, and what the client's
-// agent sees when it is asked (preempt/queue). Commands report that were launched while the queue was
-// tracked; of the others only the end of the last one becomes known. An agent that finds the queue's thread
-// waiting for room in the stream, each time, counts a move when launches have gone through meanwhile.
+// agent finds when the scheduler asks (preempt/queue). Commands report if they were launched while the queue
+// was tracked. Of the others, only the end of the last one becomes known. If the agent finds the launching
+// thread waiting for room in the stream twice, and launches have gone through in between, it counts a move.
 #pragma once
 
 #include "sched/sim/device_model.h"
@@ -10,9 +10,9 @@ namespace xsched::sched::sim {
 
 class ReportModel {
  public:
-  // From now on commands report; `silent` were launched before.
+  // From now on commands report. The first `silent` ones were launched before.
   void Track(const QueueModel& queue, uint64_t silent);
-  // The scheduler asks: the agent looks at the launching thread.
+  // The scheduler asks: the agent checks the launching thread.
   void Ask(const QueueModel& queue);
   // As the control block shows it.
   uint64_t Retired(const QueueModel& queue);
@@ -21,7 +21,7 @@ class ReportModel {
  private:
   uint64_t retired_ = 0;
   uint64_t silent_ = UINT64_MAX;  // commands up to this one do not report
-  uint64_t settled_when_full_ = 0;
+  uint64_t issued_when_full_ = 0;
   uint32_t moves_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Programs that have launched far ahead before anybody else came: what the scheduler can know of them.
+// What the scheduler can know of programs that launched far ahead before any other program came.
 #include "sched/sim/report_model.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,4 @@
-// A device with preemption level 1 and its queues, in virtual time, under the real scheduler: for trying
-// policies, and for tests that need no clock. Not for foreign processes.
+// A load on one simple device, for the tests of policies: sim/simulation.h in a few words.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +11,14 @@ namespace xsched::sched {
 struct SimulatedQueue {
   Hints hints;
   Duration command{};  // length of each command
-  int commands = 1;    // of a task
-  Duration period{};   // a task arrives every so often; zero: there is always work
-  int in_flight = 1;   // commands that run on after a hold
+  int commands = 1;    // of each task
+  Duration period{};   // from the arrival of one task to the next; zero: there is always work
+  int in_flight = 1;   // commands that run on after a hold; 0: only the one that runs
   bool stuck = false;  // its commands never end
+  int process = 0;     // queues with the same number belong to one process; 0: it has one of its own
 
   // Results.
-  std::vector<Duration> latencies;  // of finished tasks
+  std::vector<Duration> latencies;  // of finished tasks; none if there is always work
   Duration device_time{};
 };
 
@@ -27,8 +27,8 @@ struct SimulationResult {
   Duration busy{};  // device time of all
 };
 
-// One device, one command at a time, queues served in turn when several may run.
-SimulationResult Simulate(const Policy& policy, std::vector<SimulatedQueue> queues, Duration length,
+// The device runs one command at a time, and serves the queues in turn if several may run.
+SimulationResult Simulate(const PolicySetting& policy, std::vector<SimulatedQueue> queues, Duration length,
                           const SchedulerConfig& config = {});
 
 }  // namespace xsched::sched

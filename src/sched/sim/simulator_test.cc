@@ -32,7 +32,7 @@ TEST(HighestPriorityFirstSimulated, an_urgent_task_waits_for_what_is_in_flight_a
                {Continuous(0, milliseconds(2)), Task(1, milliseconds(2), 5, milliseconds(50))}, seconds(5));
   const auto& latencies = result.queues[1].latencies;
   ASSERT_GE(latencies.size(), 90u);
-  // The running command, and the one that was let through behind it.
+  // The running command, and the one that has passed the gate behind it.
   EXPECT_LE(*std::max_element(latencies.begin(), latencies.end()),
             milliseconds(10 + 2 + 2) + microseconds(50));
   EXPECT_GE(result.busy, milliseconds(4850)) << "the device is kept busy";

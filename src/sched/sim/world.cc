@@ -21,7 +21,7 @@ constexpr uint64_t kMostEvents = 1'000'000;
 
 size_t Index(int index) { return static_cast<size_t>(index); }
 
-// What happens later because of an event.
+// An effect of an event that happens later.
 struct Later {
   enum class Kind : uint8_t { kScript, kContinue, kNoticeStop, kResume, kReportSuspension, kRemove };
   TimePoint at{};
@@ -39,19 +39,20 @@ class World final : public ControlSink {
   void SetSlice(ProcessId process, DeviceId device, Duration slice) override;
 
  private:
-  // What the scheduler's side knows of a queue, and has still to be told.
+  // What the server knows of a queue.
   struct Contact {
     bool known = false;
     bool tracked = false;
-    bool asked = false;  // since the last report
+    bool asked = false;  // its progress was queried since the last report
     TimePoint made_at{};
     TimePoint report_at = kNever;
     ReportModel reports;
-    uint64_t told_await = 0;
+    uint64_t known_await = 0;
     bool suspended = false;
   };
 
   static QueueId Id(int queue) { return QueueId{static_cast<uint64_t>(queue) + 1}; }
+  static ProcessId IdOfProcess(int process) { return ProcessId{static_cast<uint64_t>(process) + 1}; }
   static int IndexOf(QueueId id) { return static_cast<int>(id) - 1; }
   ProcessModel& ProcessOf(const QueueModel& queue) { return processes_[Index(queue.script->process)]; }
   template <typename... Args>
@@ -79,7 +80,7 @@ class World final : public ControlSink {
   void SwitchOwnChannels(int process, int device);
 
   // Agents.
-  void TellProgress(int index);
+  void ReportProgress(int index);
   void Report(int index);
   void ReportSoon(int index);
 
@@ -91,7 +92,8 @@ class World final : public ControlSink {
     next_later_ = std::min(next_later_, now_ + time);
   }
   void Kill(int process, Duration notice);
-  void TellAbsent(int index);
+  void Remove(int index);
+  void ReportAbsent(int index);
   void ChangePolicy(XPolicyType policy);
   void EndAllButOne();
 
@@ -110,8 +112,8 @@ class World final : public ControlSink {
   TimePoint now_ = kStart;
   TimePoint decide_at_ = kNever;
   TimePoint next_later_ = kNever;
-  bool told_ = true;     // the scheduler knows more than at its last decision
-  bool moved_ = true;    // the devices have to be divided anew
+  bool changed_ = true;  // the scheduler has new information since its last decision
+  bool moved_ = true;    // the devices must be divided anew
   bool ending_ = false;  // only the survivor is left
   Outcome outcome_;
 };
@@ -129,7 +131,8 @@ World::World(const History& history, std::ostream* trace)
     processes_[i].script = &history.processes[i];
     clients_.emplace_back(processes_[i]);
     if (history.processes[i].job != 0)
-      scheduler_.SetJob(ProcessId{i + 1}, JobId{static_cast<uint64_t>(history.processes[i].job)});
+      scheduler_.SetJob(IdOfProcess(static_cast<int>(i)),
+                        JobId{static_cast<uint64_t>(history.processes[i].job)});
   }
   for (size_t i = 0; i < queues_.size(); ++i) {
     QueueModel& queue = queues_[i];
@@ -165,8 +168,8 @@ void World::RunUntil(TimePoint end) {
   while (promises_.kept()) {
     HandleDue();
     if (moved_) devices_.Settle(now_);
-    if (told_ || now_ >= decide_at_) {
-      told_ = false;
+    if (changed_ || now_ >= decide_at_) {
+      changed_ = false;
       moved_ = false;
       decide_at_ = scheduler_.Decide(now_, *this);
       if (moved_) devices_.Settle(now_);
@@ -200,7 +203,7 @@ TimePoint World::NextEvent() const {
 
 void World::HandleDue() {
   if (now_ >= next_later_) {
-    // Those that are due may add others.
+    // An effect may add others to the list.
     for (size_t i = 0; i < later_.size(); ++i) {
       if (later_[i].at > now_) continue;
       const Later due = later_[i];
@@ -223,7 +226,7 @@ void World::HandleDue() {
   }
 }
 
-// ---- what the scheduler says ----
+// ---- the scheduler's outputs ----
 
 void World::SetControl(QueueId id, const Control& control) {
   const int index = IndexOf(id);
@@ -234,7 +237,7 @@ void World::SetControl(QueueId id, const Control& control) {
   moved_ |= queue.hold == control.run;
   queue.hold = !control.run;
   if (control.tracked && !contact.tracked) {
-    // The commands of a queue that has just been made come later, and report.
+    // If the queue has just been made, its commands come later, and all of them report.
     contact.reports.Track(queue, now_ > contact.made_at ? queue.submitted : 0);
     ReportSoon(index);
   }
@@ -258,7 +261,7 @@ void World::SetSlice(ProcessId process, DeviceId device, Duration slice) {
 
 // ---- programs ----
 
-// The queue is made, or given its next task, or has come to its end.
+// Makes the queue, submits its next task, or ends it.
 void World::Launch(int index) {
   QueueModel& queue = queues_[Index(index)];
   const QueueScript& script = *queue.script;
@@ -271,11 +274,11 @@ void World::Launch(int index) {
   if (!queue.exists) {
     queue.exists = contact.known = true;
     contact.made_at = now_;
-    scheduler_.AddQueue(Id(index), ProcessId{static_cast<uint64_t>(script.process) + 1},
+    scheduler_.AddQueue(Id(index), IdOfProcess(script.process),
                         DeviceId{static_cast<uint64_t>(script.device) + 1}, queue.hints, now_,
                         ProcessOf(queue).script->level == 3);
     SwitchOwnChannels(script.process, script.device);
-    told_ = true;
+    changed_ = true;
   }
   const uint64_t before = queue.submitted;
   const auto commands = static_cast<uint64_t>(script.commands);
@@ -291,7 +294,7 @@ void World::Launch(int index) {
   if (contact.tracked) ReportSoon(index);
 }
 
-// Its thread launches until a launch has to wait.
+// Its thread launches until a launch must wait.
 void World::FillStream(QueueModel& queue) {
   queue.submitted = queue.retired + static_cast<uint64_t>(queue.script->room) + 1;
   queue.launching = true;
@@ -361,7 +364,7 @@ void World::Retire(int index) {
   if (script.style != Style::kLaunchesAhead && contacts_[Index(index)].tracked) ReportSoon(index);
 }
 
-// The program has destroyed the queue, or has died: what is left of its work vanishes.
+// The program has destroyed the queue, or has died: the rest of its work vanishes.
 void World::EndQueue(int index, Duration notice) {
   QueueModel& queue = queues_[Index(index)];
   Trace("queue ", index, " ends");
@@ -376,7 +379,7 @@ void World::EndQueue(int index, Duration notice) {
   ReleaseWaiters();
 }
 
-// A program that has suspended all of its queues has its channels off, at level 3.
+// At level 3, a program that has suspended all of its queues has its channels off.
 void World::SwitchOwnChannels(int process, int device) {
   bool any = false;
   bool all = true;
@@ -396,15 +399,15 @@ void World::ReportSoon(int index) {
   at = std::min(at, now_ + ProcessOf(queues_[Index(index)]).script->reaction);
 }
 
-void World::TellProgress(int index) {
+void World::ReportProgress(int index) {
   const QueueModel& queue = queues_[Index(index)];
   ReportModel& reports = contacts_[Index(index)].reports;
   const uint64_t retired = reports.Retired(queue);
   Trace("queue ", index, " reports ", retired, ", has retired ", queue.retired, " of ", queue.submitted,
         ", moves ", reports.moves());
-  scheduler_.Progress(Id(index), queue.submitted, retired, now_);
   scheduler_.Moved(Id(index), reports.moves(), now_);
-  told_ = true;
+  scheduler_.Progress(Id(index), queue.submitted, retired, now_);
+  changed_ = true;
 }
 
 void World::Report(int index) {
@@ -413,16 +416,16 @@ void World::Report(int index) {
   contact.report_at = kNever;
   if (!queue.exists || ProcessOf(queue).stopped) return;
   if (std::exchange(contact.asked, false)) contact.reports.Ask(queue);
-  TellProgress(index);
-  if (queue.await_retired == contact.told_await) return;
-  contact.told_await = queue.await_retired;
+  ReportProgress(index);
+  if (queue.await_retired == contact.known_await) return;
+  contact.known_await = queue.await_retired;
   const Dependency dependency{Id(queue.script->target), queue.await_retired};
   scheduler_.SetDependencies(Id(index), std::span(&dependency, queue.await_retired != 0 ? 1 : 0));
 }
 
-void World::TellAbsent(int index) {
+void World::ReportAbsent(int index) {
   if (!contacts_[Index(index)].known) return;
-  told_ = true;
+  changed_ = true;
   scheduler_.SetAbsent(
       Id(index), contacts_[Index(index)].suspended || ProcessOf(queues_[Index(index)]).seen_stopped, now_);
 }
@@ -461,8 +464,8 @@ void World::Do(const Event& event) {
       queue.hints.priority = event.priority;
       queue.hints.utilization = event.utilization;
       scheduler_.SetHints(Id(event.subject), queue.hints);
-      promises_.ClaimsChanged(scheduler_.policy().type(), scheduler_.timeslice());
-      told_ = true;
+      promises_.ClaimsChanged(scheduler_.policy().info().claim, scheduler_.timeslice());
+      changed_ = true;
       return;
     }
     case EventKind::kPolicy:
@@ -496,9 +499,9 @@ void World::Do(const Later& later) {
       Trace("process ", later.subject, process.stopped ? " is seen as stopped" : " is seen as continued");
       for (int i = 0; i < static_cast<int>(queues_.size()); ++i) {
         if (queues_[Index(i)].script->process != later.subject) continue;
-        // The server reads the counters of who cannot report them: they are in memory that it shares.
-        if (queues_[Index(i)].exists) TellProgress(i);
-        TellAbsent(i);
+        // A stopped process cannot report. The server reads its counters in shared memory.
+        if (queues_[Index(i)].exists) ReportProgress(i);
+        ReportAbsent(i);
       }
       promises_.StopNoticed();
       return;
@@ -514,14 +517,25 @@ void World::Do(const Later& later) {
     }
     case Later::Kind::kReportSuspension:
       contacts_[Index(later.subject)].suspended = queues_[Index(later.subject)].suspended;
-      TellAbsent(later.subject);
+      ReportAbsent(later.subject);
       return;
     case Later::Kind::kRemove:
-      contacts_[Index(later.subject)].known = false;
-      scheduler_.RemoveQueue(Id(later.subject), now_);
-      told_ = true;
+      Remove(later.subject);
       return;
   }
+}
+
+// The server hears that a queue has gone, and with the last one of a killed process that the process has.
+void World::Remove(int index) {
+  contacts_[Index(index)].known = false;
+  scheduler_.RemoveQueue(Id(index), now_);
+  changed_ = true;
+  const int process = queues_[Index(index)].script->process;
+  if (processes_[Index(process)].alive) return;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (queues_[i].script->process == process && contacts_[i].known) return;
+  }
+  scheduler_.RemoveProcess(IdOfProcess(process));
 }
 
 void World::Kill(int process, Duration notice) {
@@ -540,8 +554,8 @@ void World::ChangePolicy(XPolicyType type) {
   if (policy == nullptr) return;
   Trace("the policy is ", PolicyName(type));
   scheduler_.SetPolicy(*policy);
-  promises_.ClaimsChanged(type, scheduler_.timeslice());
-  told_ = true;
+  promises_.ClaimsChanged(policy->info().claim, scheduler_.timeslice());
+  changed_ = true;
 }
 
 // ---- the end ----
@@ -569,7 +583,7 @@ void World::EndAllButOne() {
   }
 }
 
-// While a program works on, its queues may hold each other.
+// True if the queue is held although no other queue of its device has or gets work.
 bool World::IsHeldByNobody(const QueueModel& queue) const {
   const auto is_rival = [&](const QueueModel& other) {
     return other.exists && &other != &queue && other.script->device == queue.script->device &&

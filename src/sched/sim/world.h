@@ -1,5 +1,4 @@
-// Runs a history: programs, agents and devices as they are modelled, in virtual time, under the real
-// scheduler.
+// Runs a history in virtual time: models of programs, agents and devices, under the real scheduler.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +10,13 @@
 namespace xsched::sched::sim {
 
 struct Outcome {
-  std::string broken;    // the first promise that was not kept, and how; empty: all were
+  std::string broken;    // the first promise that was not kept, and how; empty: all were kept
   uint64_t retired = 0;  // commands
   uint64_t events = 0;
-  uint64_t incidents = 0;  // how often a queue was taken for stalled, of those that are there at the end
+  uint64_t incidents = 0;  // how often a queue counted as stalled; of the queues that exist at the end
 };
 
-// `trace`: writes what the scheduler decides, and what the programs do.
+// `trace`, if not null, receives what the scheduler decides and what the programs do.
 Outcome Run(const History& history, std::ostream* trace = nullptr);
 
 }  // namespace xsched::sched::sim

@@ -1,5 +1,5 @@
-// A device with ready queues, for the unit tests of policies. What a policy remembers of them is kept from
-// one decision to the next, as the scheduler keeps it.
+// A device with ready queues, for the unit tests of policies. It keeps the policy's state from one decision
+// to the next, as the scheduler does.
 #pragma once
 
 #include <initializer_list>
@@ -31,11 +31,13 @@ class PolicyDevice {
   PolicyDevice& operator=(const PolicyDevice&) = delete;
 
   TimePoint Decide(const Policy& policy, TimePoint now = kNow) {
-    return policy.Decide({now, kTimeslice, ready_, &device_});
+    return policy.Decide({now, kTimeslice, at_a_time, ready_, &device_});
   }
 
   QueueView& operator[](size_t i) { return ready_[i]; }
   std::vector<QueueView>& ready() { return ready_; }
+
+  size_t at_a_time = 1;
 
   static constexpr TimePoint kNow{std::chrono::milliseconds(100)};
   static constexpr Duration kTimeslice = std::chrono::milliseconds(5);

@@ -1,4 +1,4 @@
-// A ControlSink that remembers, for tests and the simulator.
+// A ControlSink that records everything, for tests and the simulator.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ class Recorder final : public ControlSink {
     ++slice_changes;
   }
 
-  // What the scheduler last said of the queue; the defaults if nothing.
+  // The last control of the queue; the default if there was none.
   Control Of(QueueId queue) const {
     auto found = controls_.find(queue);
     return found == controls_.end() ? Control{} : found->second;
   }
 
-  // What it last said of the process's slice there.
+  // The last slice of the process on the device; the driver's if there was none.
   Duration SliceOf(ProcessId process, DeviceId device) const {
     auto found = slices_on_.find({process, device});
     return found == slices_on_.end() ? kDriversSlice : found->second;

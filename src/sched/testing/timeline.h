@@ -1,5 +1,5 @@
-// A scheduler in virtual time, for tests: it is asked whenever it wants to be. Queue and process have the
-// same number unless something else is said.
+// A scheduler in virtual time, for tests. It decides whenever it has asked for it. A queue and its process
+// have the same number unless a test gives another.
 #pragma once
 
 #include <gtest/gtest.h>

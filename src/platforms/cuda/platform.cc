@@ -1,0 +1,28 @@
+#include "cli/platform.h"
+
+#include <dlfcn.h>
+
+#include "platforms/cuda/doctor.h"
+
+namespace xsched::cli::cuda {
+
+const Platform& Get() {
+  static const Platform platform = {
+      .id = "cuda",
+      .name = kName,
+      .number = kPlatformCUDA,
+      .shim = kShim,
+      .is_here = [] { return dlopen(kDriver, RTLD_LAZY) != nullptr; },
+      .libraries = {{"libcuda.so", "CUDA's driver", "preloading reaches it"},
+                    {"libcudart.so", "CUDA's runtime", "preloading reaches it"}},
+      .variables = {{.name = "XSCHED_CUDA_LIB",
+                     .meaning = "CUDA's driver library, if it is not the one loaded as libcuda.so.1",
+                     .kind = EnvironmentVariable::Kind::kFile,
+                     .manual = kManualOfLibrary}},
+      .examine = Examine,
+      .probe = Probe,
+  };
+  return platform;
+}
+
+}  // namespace xsched::cli::cuda

@@ -1,0 +1,7 @@
+list(APPEND CMAKE_MODULE_PATH ${CMAKE_CURRENT_LIST_DIR})
+find_package(CudaHeaders)
+option(XSCHED_CUDA "Build the CUDA platform" ${CudaHeaders_FOUND})
+if(XSCHED_CUDA AND NOT CudaHeaders_FOUND)
+  message(FATAL_ERROR "XSCHED_CUDA needs cuda.h and cudaTypedefs.h: set CudaHeaders_INCLUDE_DIR, or CUDA_HOME")
+endif()
+set(XSCHED_CUDA_DESCRIPTION "XSched for CUDA streams")

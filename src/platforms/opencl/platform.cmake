@@ -1,0 +1,12 @@
+option(XSCHED_OPENCL "Build the OpenCL platform" ON)
+if(XSCHED_OPENCL)
+  if(CMAKE_CROSSCOMPILING)
+    # The headers are the same for all processors. Their folder also has headers of this machine, so link only these.
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/headers)
+    file(CREATE_LINK /usr/include/CL ${CMAKE_BINARY_DIR}/headers/CL SYMBOLIC)
+    set(OpenCL_INCLUDE_DIR ${CMAKE_BINARY_DIR}/headers CACHE PATH "")
+    set(OpenCL_LIBRARY OpenCL CACHE STRING "None is linked")
+  endif()
+  find_package(OpenCL REQUIRED)
+endif()
+set(XSCHED_OPENCL_DESCRIPTION "XSched for OpenCL command queues")

@@ -1,0 +1,77 @@
+// What the user chooses: which policies decide, and about what. Mostly one policy, or a chain of them:
+//
+//   UP                    one policy, about what it decides by itself: here, queues
+//   UP:process            the same, about processes with all of their queues
+//   HPF/CFS:process/KEDF  priority classes; in each class, shares of processes; in each process, deadlines
+//
+// The first policy of a chain decides about all ready queues, and each further one about those that the one
+// before it lets run. Each lets one run at least, so a chain never leaves a device unused. Each has its own
+// state (PolicyState).
+#pragma once
+
+#include <span>
+
+#include "base/result.h"
+#include "sched/core/policy.h"
+
+namespace xsched::sched {
+
+// The hints of one queue, by what a policy decides about.
+struct ShownHints {
+  Hints own;
+  Hints of_process;  // valid if a policy in use decides about processes
+
+  const Hints& For(Granularity by) const { return by == Granularity::kQueue ? own : of_process; }
+  bool operator==(const ShownHints&) const = default;
+};
+
+inline constexpr size_t kMostPolicies = 3;
+
+class PolicySetting {
+ public:
+  struct Layer {
+    const Policy* policy = nullptr;
+    Granularity by = Granularity::kQueue;
+
+    bool operator==(const Layer&) const = default;
+  };
+
+  // The policy, about what it decides by itself.
+  PolicySetting(const Policy& policy)  // NOLINT: implicit
+      : PolicySetting(policy, policy.info().granularity) {}
+  PolicySetting(const Policy& policy, Granularity by) : layers_{{&policy, by}}, count_(1) {}
+
+  // Appends a policy. False: there are kMostPolicies already.
+  bool Add(const Layer& layer);
+
+  std::span<const Layer> layers() const { return {layers_, count_}; }
+  const Policy& first() const { return *layers_[0].policy; }
+  // True if one policy decides, about what it decides by itself.
+  bool IsPlain() const { return count_ == 1 && layers_[0].by == first().info().granularity; }
+  bool DecidesAbout(Granularity what) const;
+  bool ComparesAllDevices() const;
+  // True if a policy in use reads this hint.
+  bool Reads(bool HintsRead::*hint) const;
+  bool operator==(const PolicySetting&) const = default;
+
+  // Can `victim` ever be held because of `rival`, a queue of another process or of the same one?
+  bool CanHold(const ShownHints& victim, const ShownHints& rival, bool same_process = false) const;
+  // True if `rival` may hold the queue, and the queue never holds `rival`.
+  bool HasBetterClaim(const ShownHints& rival, const ShownHints& queue) const;
+  // The time slices of processes: those of the first policy that sets any.
+  Division Divide(std::span<ProcessView> processes) const;
+
+ private:
+  Layer layers_[kMostPolicies] = {};
+  size_t count_ = 0;
+};
+
+// The text form, as above. Names of policies and granularities in any case.
+inline constexpr size_t kPolicyTextSize = 92;
+Result<PolicySetting> ParsePolicySetting(const char* text);
+// Writes it with a NUL, cut off where it is too long.
+void WritePolicySetting(const PolicySetting& setting, char (&text)[kPolicyTextSize]);
+// "queue", "process".
+const char* GranularityName(Granularity by);
+
+}  // namespace xsched::sched

@@ -1,0 +1,65 @@
+// Shares of a device's time: one claimant (a queue, or a process with all of its queues) runs at a time, and
+// each ready one gets time in proportion to its weight. The base of the policies that differ in weights only.
+//
+// Stride scheduling. A claimant's pass is the service it has received per unit of weight; the one with the
+// lowest pass runs for a slice.
+//
+// When a claimant becomes ready, its pass is clamped between the lowest pass of the others and one
+// timeslice's worth above that. So idle time is no credit, time that it used alone is no debt, and a short
+// pause does not cancel a debt.
+#pragma once
+
+#include <span>
+
+#include "sched/core/policy.h"
+
+namespace xsched::sched {
+
+struct ShareState {
+  double uncounted;  // seconds of service that the claimant's pass does not count
+};
+
+// Slices in proportion to the processes' weights, which are above 0. False: they cannot have that proportion,
+// and no slice is set.
+using WeightOfProcess = double (*)(const ProcessView& process);
+bool DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of);
+
+class ProportionalShare : public PolicyWithState<ShareState> {
+ public:
+  using PolicyWithState::PolicyWithState;
+
+  // In the header: policies may be compiled with run-time type information, which this library does without.
+  TimePoint Decide(const DeviceView& device) const final { return LetOneRun(device); }
+
+ protected:
+  ~ProportionalShare() = default;
+
+  // 0: it runs only while no claimant with a weight is ready.
+  virtual double WeightOf(const QueueView& claimant) const = 0;
+
+ private:
+  TimePoint LetOneRun(const DeviceView& device) const;
+  double Pass(const QueueView& claimant) const;
+  QueueView& Lowest(std::span<QueueView> ready) const;
+  void LevelNewcomers(const DeviceView& device) const;
+};
+
+// Shares in proportion to utilization, of queues or of processes (PolicyInfo::granularity).
+class UtilizationShare final : public ProportionalShare {
+ public:
+  using ProportionalShare::ProportionalShare;
+
+  // Without a share, it runs only when nobody with one is ready.
+  bool CanHold(const Hints&, const Hints& rival) const override { return rival.utilization > 0; }
+
+  // The device divides its time by slices in proportion.
+  Division Divide(std::span<ProcessView> processes) const override {
+    auto weight = [](const ProcessView& process) -> double { return process.utilization; };
+    return DivideInProportion(processes, weight) ? Division::kAlone : Division::kNone;
+  }
+
+ private:
+  double WeightOf(const QueueView& claimant) const override { return claimant.hints.utilization; }
+};
+
+}  // namespace xsched::sched

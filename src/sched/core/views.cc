@@ -1,0 +1,105 @@
+#include "sched/core/views.h"
+
+#include <algorithm>
+
+#include "sched/core/accounting.h"
+
+namespace xsched::sched {
+namespace {
+
+// True if the former policies let it run.
+bool IsShown(const QueueRecord& queue) { return queue.run && queue.IsEligible(); }
+
+QueueView ViewOf(QueueRecord& queue, size_t layer) {
+  return {.id = queue.id,
+          .process = queue.process->id,
+          .hints = queue.hints,
+          .priority = queue.priority,
+          .ready_since = queue.ready_since,
+          .running = queue.running,
+          .running_since = queue.running_since,
+          .service = ChosenServiceOf(queue),
+          .newly_ready = ((queue.newly_ready >> layer) & 1) != 0,
+          .state = &queue.policy_states[layer],
+          .process_state = &queue.process->policy_states[layer],
+          .facts = queue.facts,
+          .run = true};
+}
+
+// Adds what a further ready queue of the process does.
+void Join(QueueView& process, const QueueRecord& queue, size_t layer) {
+  process.priority = std::max(process.priority, queue.priority);
+  process.ready_since = std::min(process.ready_since, queue.ready_since);
+  if (queue.running) {
+    process.running_since =
+        process.running ? std::min(process.running_since, queue.running_since) : queue.running_since;
+  }
+  process.running |= queue.running;
+  process.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
+}
+
+void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
+  for (ProcessRecord* process : device.slices.processes()) {
+    process->view = nullptr;
+    process->service = process->service_of_gone;
+  }
+  for (const QueueRecord* queue : device.queues) queue->process->service += ChosenServiceOf(*queue);
+  for (QueueRecord* queue : device.queues) {
+    if (!IsShown(*queue)) continue;
+    ProcessRecord& process = *queue->process;
+    if (process.view != nullptr) {
+      Join(*process.view, *queue, layer);
+      continue;
+    }
+    [[maybe_unused]] bool pushed = device.views.Push(ViewOf(*queue, layer));
+    process.view = device.views.end() - 1;
+    process.view->hints = process.hints;
+    process.view->priority = PriorityFor(*queue, Granularity::kProcess);
+    process.view->service = process.service;
+    process.view->state = &process.view_states[layer];
+  }
+}
+
+}  // namespace
+
+Hints CombineHints(const Hints& one, const Hints& other) {
+  auto earlier = [](int64_t a, int64_t b) { return a < 0 ? b : b < 0 ? a : std::min(a, b); };
+  Hints both = one;
+  both.priority = std::max(one.priority, other.priority);
+  both.utilization = std::max(one.utilization, other.utilization);
+  both.deadline_us = earlier(one.deadline_us, other.deadline_us);
+  both.laxity_us = earlier(one.laxity_us, other.laxity_us);
+  both.lax_priority = std::max(one.lax_priority, other.lax_priority);
+  both.critical_priority = std::max(one.critical_priority, other.critical_priority);
+  return both;
+}
+
+void RefreshHintsOfProcesses(DeviceRecord& device) {
+  for (ProcessRecord* process : device.slices.processes()) process->has_hints = false;
+  for (const QueueRecord* queue : device.queues) {
+    ProcessRecord& process = *queue->process;
+    process.hints = process.has_hints ? CombineHints(process.hints, queue->hints) : queue->hints;
+    process.has_hints = true;
+  }
+}
+
+void MakeViews(DeviceRecord& device, size_t layer, Granularity by) {
+  device.views.Clear();
+  if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer);
+  for (QueueRecord* queue : device.queues) {
+    if (!IsShown(*queue)) continue;
+    [[maybe_unused]] bool pushed = device.views.Push(ViewOf(*queue, layer));
+  }
+}
+
+void TakeDecision(DeviceRecord& device, size_t layer, Granularity by) {
+  const QueueView* next = device.views.begin();
+  for (QueueRecord* queue : device.queues) {
+    if (!IsShown(*queue)) continue;
+    const QueueView& view = by == Granularity::kProcess ? *queue->process->view : *next++;
+    queue->run = queue->chosen = view.run;
+    queue->newly_ready &= static_cast<uint8_t>(~(1u << layer));
+  }
+}
+
+}  // namespace xsched::sched

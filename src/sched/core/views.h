@@ -1,0 +1,21 @@
+// What a policy is shown of a device, and what it has decided: for each queue, or for each process with all
+// of its queues (Granularity). `layer` is the policy's place in the chain (PolicySetting).
+#pragma once
+
+#include "sched/core/queue_record.h"
+
+namespace xsched::sched {
+
+// What one who does all that `one` and `other` do would ask for.
+Hints CombineHints(const Hints& one, const Hints& other);
+
+// Sets the hints of the device's processes to those of all of their queues.
+void RefreshHintsOfProcesses(DeviceRecord& device);
+
+// Fills device.views from the eligible queues that the former policies let run. REQUIRES: device.views has
+// room for all; Account was called.
+void MakeViews(DeviceRecord& device, size_t layer, Granularity by);
+// Lets those queues run as the views say.
+void TakeDecision(DeviceRecord& device, size_t layer, Granularity by);
+
+}  // namespace xsched::sched

@@ -1,0 +1,95 @@
+// K earliest deadlines first: the k queues whose work is due first run.
+//
+// For requests with deadlines, as in serving: where all of them can be met, they are (with k = 1). A larger k
+// suits devices that are not filled by one queue. A queue's work is due its deadline after it became ready.
+//
+// A queue without a deadline is due one second after it last ran for a time slice. So it gets the time that
+// the others leave, and a little where they leave none. Work that is late by more than its deadline is
+// treated in the same way: there is nothing left to be met, and others may be in time.
+//
+// It fails where the deadlines together ask for more than the device can do: which of them are missed is not
+// decided by how important they are.
+#include <algorithm>
+#include <array>
+
+#include "sched/core/policy.h"
+
+namespace xsched::sched::kedf {
+namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyKEarliestDeadlineFirst,
+    .name = "KEDF",
+    .summary = "k earliest deadlines first",
+    .hints = {.deadline = true, .timeslice = true, .at_a_time = true},
+};
+
+constexpr Duration kWithout = std::chrono::seconds(1);
+
+struct QueueState {
+  TimePoint served;  // the end of its last time slice without a deadline
+};
+
+class KEarliestDeadlines final : public PolicyWithState<QueueState> {
+ public:
+  using PolicyWithState::PolicyWithState;
+
+  TimePoint Decide(const DeviceView& device) const override {
+    const size_t k = std::min(device.at_a_time, kMostAtATime);
+    for (QueueView& queue : device.ready) {
+      queue.run = device.ready.size() <= k;
+      if (queue.running && !HasDeadline(queue, device.now) && device.now >= SliceEnd(queue, device))
+        StateOf(queue).served = device.now;
+    }
+    if (device.ready.size() <= k) return kNever;
+    // A heap of the k earliest so far, the latest of them on top.
+    std::array<QueueView*, kMostAtATime + 1> earliest;
+    auto* const begin = earliest.data();
+    auto* end = begin;
+    auto is_before = [now = device.now](const QueueView* one, const QueueView* other) {
+      const TimePoint due = DueAt(*one, now);
+      const TimePoint other_due = DueAt(*other, now);
+      return due != other_due ? due < other_due : one->id < other->id;
+    };
+    for (QueueView& queue : device.ready) {
+      if (static_cast<size_t>(end - begin) == k && !is_before(&queue, *begin)) continue;
+      *end++ = &queue;
+      std::push_heap(begin, end, is_before);
+      if (static_cast<size_t>(end - begin) > k) std::pop_heap(begin, end--, is_before);
+    }
+    TimePoint next = kNever;
+    for (auto* at = begin; at != end; ++at) {
+      QueueView& queue = **at;
+      queue.run = true;
+      next = std::min(next, HasDeadline(queue, device.now) ? LateAt(queue) : SliceEnd(queue, device));
+    }
+    return next;
+  }
+
+  bool CanHold(const Hints&, const Hints&) const override { return true; }
+
+ private:
+  static Duration Deadline(const QueueView& queue) {
+    return std::chrono::microseconds(queue.hints.deadline_us);
+  }
+  static TimePoint LateAt(const QueueView& queue) { return queue.ready_since + 2 * Deadline(queue); }
+  static bool HasDeadline(const QueueView& queue, TimePoint now) {
+    return queue.hints.deadline_us >= 0 && now < LateAt(queue);
+  }
+  static TimePoint DueAt(const QueueView& queue, TimePoint now) {
+    if (HasDeadline(queue, now)) return queue.ready_since + Deadline(queue);
+    return std::max(queue.ready_since, StateOf(queue).served) + kWithout;
+  }
+  static TimePoint SliceEnd(const QueueView& queue, const DeviceView& device) {
+    const TimePoint begin = queue.running ? std::max(queue.running_since, StateOf(queue).served) : device.now;
+    return begin + device.timeslice;
+  }
+};
+
+constinit const KEarliestDeadlines policy(kInfo);
+
+}  // namespace
+
+const Policy& Get() { return policy; }
+
+}  // namespace xsched::sched::kedf

@@ -1,0 +1,71 @@
+// Laxity: each queue has one priority until its laxity is used up, and another one after that. The queues of
+// the highest priority run.
+//
+// For work that may wait, but not for too long: a video conference beside speech recognition, whose frames
+// become urgent only when they are about to be late. Queues without a laxity have their usual priority, so
+// LAX can do what HPF does.
+//
+// It fails where a queue that always has work has a laxity: it is critical for good, once that is used up,
+// because its laxity counts from the time at which it last became ready.
+#include <algorithm>
+
+#include "sched/core/policy.h"
+
+namespace xsched::sched::lax {
+namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyLaxity,
+    .name = "LAX",
+    .summary = "laxity: a queue's priority changes when it has waited for as long as it may",
+    .hints = {.priority = true, .laxity = true},
+};
+
+bool HasLaxity(const Hints& hints) { return hints.laxity_us >= 0; }
+
+TimePoint CriticalAt(const QueueView& queue) {
+  return queue.ready_since + std::chrono::microseconds(queue.hints.laxity_us);
+}
+
+Priority PriorityOf(const QueueView& queue, TimePoint now) {
+  if (!HasLaxity(queue.hints)) return queue.priority;
+  const Priority own = now >= CriticalAt(queue) ? queue.hints.critical_priority : queue.hints.lax_priority;
+  // A more urgent queue may wait for it.
+  return queue.priority > queue.hints.priority ? std::max(own, queue.priority) : own;
+}
+
+class Laxity final : public Policy {
+ public:
+  using Policy::Policy;
+
+  TimePoint Decide(const DeviceView& device) const override {
+    Priority highest = PRIORITY_NO_EXECUTE;
+    TimePoint next = kNever;
+    for (const QueueView& queue : device.ready) {
+      highest = std::max(highest, PriorityOf(queue, device.now));
+      if (HasLaxity(queue.hints) && CriticalAt(queue) > device.now) next = std::min(next, CriticalAt(queue));
+    }
+    for (QueueView& queue : device.ready) queue.run = PriorityOf(queue, device.now) == highest;
+    return device.ready.size() > 1 ? next : kNever;
+  }
+
+  bool CanHold(const Hints& victim, const Hints& rival) const override {
+    return Highest(rival) > Lowest(victim);
+  }
+
+ private:
+  static Priority Highest(const Hints& hints) {
+    return HasLaxity(hints) ? std::max(hints.lax_priority, hints.critical_priority) : hints.priority;
+  }
+  static Priority Lowest(const Hints& hints) {
+    return HasLaxity(hints) ? std::min(hints.lax_priority, hints.critical_priority) : hints.priority;
+  }
+};
+
+constinit const Laxity policy(kInfo);
+
+}  // namespace
+
+const Policy& Get() { return policy; }
+
+}  // namespace xsched::sched::lax

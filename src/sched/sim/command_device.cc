@@ -1,0 +1,252 @@
+#include "sched/sim/command_device.h"
+
+#include <algorithm>
+
+namespace xsched::sched::sim {
+namespace {
+
+// Queues that take turns run so much of their commands in one step: an exact order of each command would make
+// short ones expensive, and changes latencies by a fraction of this.
+constexpr uint64_t kStepsOfATask = 32;
+constexpr Duration kLongestStep = std::chrono::milliseconds(1);
+constexpr int64_t kMostBetweenGates = 512;
+
+}  // namespace
+
+CommandDevice::CommandDevice(const DeviceParameters& parameters, Order order,
+                             std::vector<CommandQueue>& queues, size_t processes)
+    : parameters_(parameters), order_(order), queues_(queues) {
+  processes_.resize(Sliced() ? processes : 1);
+}
+
+void CommandDevice::Add(size_t queue) { processes_[GroupOf(queues_[queue])].queues.push_back(queue); }
+
+// ---- queues ----
+
+bool CommandDevice::Executes(const Process& process) const {
+  return process.slice != kNoSlice && std::any_of(process.queues.begin(), process.queues.end(),
+                                                  [&](size_t queue) { return queues_[queue].MayRun(); });
+}
+
+bool CommandDevice::Wants(const Process& process) const {
+  if (process.slice == kNoSlice) return false;
+  return std::any_of(process.queues.begin(), process.queues.end(), [&](size_t index) {
+    const CommandQueue& queue = queues_[index];
+    return queue.MayRun() || (Sliced() && queue.level > 1 && queue.HasWork());
+  });
+}
+
+int64_t CommandDevice::CommandsBetweenGates(const CommandQueue& queue) const {
+  const Duration latency = queue.sliced ? parameters_.sliced_preempt_latency : parameters_.preempt_latency;
+  return std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)), 1, kMostBetweenGates);
+}
+
+Duration CommandDevice::LengthOf(const CommandQueue& queue) const {
+  const Duration gate =
+      queue.gated && queue.level > 1 ? parameters_.gate / CommandsBetweenGates(queue) : Duration::zero();
+  return std::max({queue.command, queue.launch, parameters_.launch, Duration(1)}) + gate;
+}
+
+void CommandDevice::Hold(size_t index) const {
+  CommandQueue& queue = queues_[index];
+  const uint64_t started = queue.retired + static_cast<uint64_t>(queue.left > Duration::zero());
+  queue.open = false;
+  if (queue.level > 1) {
+    const auto between = static_cast<uint64_t>(CommandsBetweenGates(queue));
+    queue.stop_at = (started + between - 1) / between * between;
+  } else {
+    const int64_t most = std::clamp<int64_t>(
+        parameters_.preempt_latency / std::max(queue.command, Duration(1)), 1, parameters_.in_flight);
+    queue.stop_at = queue.retired + static_cast<uint64_t>(most);
+  }
+}
+
+// ---- time ----
+
+void CommandDevice::Settle(TimePoint now) {
+  const Duration time = now - at_;
+  at_ = now;
+  if (doing_ != Doing::kRuns) return;
+  CommandQueue& queue = queues_[running_];
+  if (time < queue.left) {
+    queue.left -= time;
+    return;
+  }
+  const Duration rest = time - queue.left;
+  const uint64_t more = std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
+  queue.retired += 1 + more;
+  queue.device_time += queue.command * static_cast<int64_t>(1 + more);
+  queue.left = Duration::zero();
+  if (queue.retired < until_) {
+    const Duration begun = rest - length_ * static_cast<int64_t>(more);
+    queue.left = begun > Duration::zero() ? length_ - begun : Duration::zero();
+  }
+  if (queue.left == Duration::zero()) doing_ = Doing::kNothing;
+}
+
+TimePoint CommandDevice::next() const {
+  TimePoint next = kNever;
+  if (!calls_.empty()) {
+    const Call& call = calls_.front();
+    next = call.stops && call.begin > at_ ? call.begin : call.end;
+  }
+  if (doing_ == Doing::kChanges) return std::min(next, change_end_);
+  if (doing_ == Doing::kRuns) {
+    const CommandQueue& queue = queues_[running_];
+    next = std::min(next, at_ + queue.left + length_ * static_cast<int64_t>(until_ - queue.retired - 1));
+  }
+  if (contested_ && on_ >= 0 && doing_ != Doing::kNothing)
+    next = std::min(next, slice_begun_ + SliceOf(processes_[static_cast<size_t>(on_)]));
+  return next;
+}
+
+// ---- slices ----
+
+void CommandDevice::SetSlice(int process, Duration slice, TimePoint now) {
+  if (!Sliced()) return;
+  Process& changed = processes_[static_cast<size_t>(process)];
+  const bool off = slice == kNoSlice;
+  const bool stops = off || changed.wanted == kNoSlice;
+  const Duration time = off ? parameters_.off : stops ? parameters_.on : parameters_.slice_change;
+  const TimePoint begin =
+      std::max(now + parameters_.hold_latency, calls_.empty() ? TimePoint{} : calls_.back().end);
+  changed.wanted = slice;
+  calls_.push_back({static_cast<size_t>(process), slice, begin, begin + time, stops});
+}
+
+void CommandDevice::EndCalls(TimePoint now) {
+  while (!calls_.empty() && calls_.front().end <= now) {
+    processes_[calls_.front().process].slice = calls_.front().slice;
+    calls_.pop_front();
+  }
+}
+
+bool CommandDevice::Stopped(TimePoint now) const {
+  return !calls_.empty() && calls_.front().stops && calls_.front().begin <= now;
+}
+
+// The process that has the device now; -1: none wants it.
+int CommandDevice::ChooseProcess(TimePoint now) {
+  const auto count = static_cast<int>(processes_.size());
+  const bool stays = on_ >= 0 && Wants(processes_[static_cast<size_t>(on_)]);
+  const bool was_contested = contested_;
+  int other = -1;
+  for (int tried = 1; tried <= count && other < 0; ++tried) {
+    const int candidate = (std::max(on_, 0) + tried) % count;
+    if (candidate != on_ && Wants(processes_[static_cast<size_t>(candidate)])) other = candidate;
+  }
+  contested_ = stays && other >= 0;
+  if (!stays) return other;
+  if (!Sliced()) return on_;
+  const Duration slice = SliceOf(processes_[static_cast<size_t>(on_)]);
+  // Slices also follow each other while nobody else wants the device.
+  if (!was_contested && now - slice_begun_ >= slice) slice_begun_ = now - (now - slice_begun_) % slice;
+  return other >= 0 && now - slice_begun_ >= slice ? other : on_;
+}
+
+// ---- commands ----
+
+// How many commands queues that take turns run in one step.
+uint64_t CommandDevice::Together(const Process& process) const {
+  uint64_t shortest = kWithoutEnd;
+  Duration longest{1};
+  for (size_t index : process.queues) {
+    const CommandQueue& queue = queues_[index];
+    if (!queue.MayRun()) continue;
+    shortest = std::min(shortest, queue.head_end - queue.retired);
+    longest = std::max(longest, LengthOf(queue));
+  }
+  return std::max<uint64_t>(
+      1, std::min(shortest / kStepsOfATask, static_cast<uint64_t>(kLongestStep / longest)));
+}
+
+// The next queue of the process that may run; -1: none may.
+int CommandDevice::ChooseQueue(Process& process) const {
+  int chosen = -1;
+  for (size_t tried = 1; tried <= process.queues.size(); ++tried) {
+    const size_t place = (process.last + tried) % process.queues.size();
+    const CommandQueue& queue = queues_[process.queues[place]];
+    if (!queue.MayRun()) continue;
+    if (queue.left > Duration::zero()) return static_cast<int>(place);  // what has started ends first
+    const bool better = order_ == Order::kByArrival && chosen >= 0 &&
+                        queue.arrived < queues_[process.queues[static_cast<size_t>(chosen)]].arrived;
+    if (chosen < 0 || better) chosen = static_cast<int>(place);
+  }
+  return chosen;
+}
+
+void CommandDevice::Run(Process& process, TimePoint now) {
+  const auto others_may_run = [&](size_t than) {
+    return std::any_of(process.queues.begin(), process.queues.end(),
+                       [&](size_t queue) { return queue != than && queues_[queue].MayRun(); });
+  };
+  if (doing_ == Doing::kRuns) {
+    CommandQueue& queue = queues_[running_];
+    const bool in_turn = order_ == Order::kInTurn && others_may_run(running_);
+    if (in_turn && !in_turn_) until_ = queue.retired + 1;
+    in_turn_ = in_turn;
+    if (!queue.open) until_ = std::min(until_, std::max(queue.stop_at, queue.retired + 1));
+    until_ = std::max(std::min(until_, queue.head_end), queue.retired + 1);
+    return;
+  }
+  const int place = ChooseQueue(process);
+  if (place < 0) {
+    doing_ = Doing::kWaitsAtGate;
+    return;
+  }
+  process.last = static_cast<size_t>(place);
+  running_ = process.queues[process.last];
+  CommandQueue& queue = queues_[running_];
+  length_ = LengthOf(queue);
+  in_turn_ = order_ == Order::kInTurn && others_may_run(running_);
+  const bool endless = queue.head_end - queue.retired > kWithoutEnd / 2;
+  uint64_t count = queue.head_end - queue.retired;
+  if (endless) count = static_cast<uint64_t>(std::max<int64_t>(1, std::chrono::seconds(1) / length_));
+  if (in_turn_) count = std::min(count, Together(process));
+  if (order_ == Order::kByArrival && endless) {
+    // It has launched so much, and goes to the end of the line with what it launches next.
+    count = static_cast<uint64_t>(parameters_.in_flight);
+    queue.arrived = now;
+  }
+  if (!queue.open) count = std::min(count, queue.stop_at - queue.retired);
+  until_ = queue.retired + count;
+  if (queue.left == Duration::zero()) queue.left = length_;
+  doing_ = Doing::kRuns;
+}
+
+void CommandDevice::Dispatch(TimePoint now) {
+  EndCalls(now);
+  if (Stopped(now)) {
+    doing_ = Doing::kNothing;
+    return;
+  }
+  if (doing_ == Doing::kChanges) {
+    if (now < change_end_) return;
+    doing_ = Doing::kNothing;
+    slice_begun_ = now;
+  }
+  const int process = ChooseProcess(now);
+  if (process < 0) {
+    doing_ = Doing::kNothing;
+    return;
+  }
+  Process& chosen = processes_[static_cast<size_t>(process)];
+  if (process != on_) {
+    const bool first = on_ < 0;
+    const bool was_at_work = !first && Wants(processes_[static_cast<size_t>(on_)]);
+    const Duration time = first         ? Duration::zero()
+                          : was_at_work ? parameters_.switch_running
+                                        : parameters_.switch_idle;
+    on_ = process;
+    doing_ = Doing::kChanges;
+    change_end_ = now + time;
+    if (time > Duration::zero()) return;
+    slice_begun_ = now;
+    doing_ = Doing::kNothing;
+    ChooseProcess(now);  // is it contested?
+  }
+  if (doing_ == Doing::kWaitsAtGate) doing_ = Doing::kNothing;
+  Run(chosen, now);
+}
+
+}  // namespace xsched::sched::sim

@@ -1,0 +1,125 @@
+// A device that runs one command at a time, in virtual time. It knows nothing of the scheduler.
+//
+//  - A device with time slices serves one process after another, in a fixed order, each for its slice. To
+//    change takes time. The slice ends in the middle of a command, which later continues where it stopped.
+//    A process that has no work gives way at once. One that waits at a gate keeps its slice, unused.
+//  - Of the queues of one process, or of all if there are no slices, the device takes commands in turn.
+//  - A held queue goes on to its next gate, or as far as its commands have been launched (level 1).
+//  - A call that takes a process off the device, or puts it back, stops the device for as long as it lasts.
+//
+// Equal commands in a row are one step, so that an hour of short commands costs no more than its decisions.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "sched/core/policy.h"
+#include "sched/sim/device_parameters.h"
+#include "sched/sim/load.h"
+
+namespace xsched::sched::sim {
+
+// The order in which a device takes the commands of several queues.
+enum class Order : uint8_t {
+  kInTurn,     // one of each: natively, and under XSched
+  kByArrival,  // whole tasks, as if all came through one queue (FIFO)
+};
+
+struct CommandQueue {
+  int process = 0;
+  int level = 1;
+
+  // The oldest unfinished task. The program sets it.
+  uint64_t head_end = 0;  // number of its last command
+  Duration command{};
+  Duration launch{};
+  TimePoint arrived{};
+  bool waits = false;  // for another queue
+
+  // The scheduler's part.
+  bool gated = false;
+  bool sliced = false;
+  bool open = true;
+  uint64_t stop_at = 0;  // valid unless open: the number of the last command that still runs
+
+  // The device's part.
+  uint64_t retired = 0;
+  Duration left{};  // of a command that has started; 0: none has
+  Duration device_time{};
+
+  bool HasWork() const { return retired < head_end; }
+  bool MayRun() const { return HasWork() && !waits && (open || retired < stop_at); }
+};
+
+class CommandDevice {
+ public:
+  // `queues` are those of all devices. Add says which are on this one.
+  CommandDevice(const DeviceParameters& parameters, Order order, std::vector<CommandQueue>& queues,
+                size_t processes);
+  void Add(size_t queue);
+
+  // Time has come to `now`: what has been done until then. REQUIRES: `now` is not after next().
+  void Settle(TimePoint now);
+  // Decides what the device does next. Call it after Settle and every change.
+  void Dispatch(TimePoint now);
+  // When the device changes what it does by itself.
+  TimePoint next() const;
+
+  // The scheduler's decisions take effect. REQUIRES: settled.
+  void Hold(size_t queue) const;
+  // The client's agent begins to set a slice.
+  void SetSlice(int process, Duration slice, TimePoint now);
+
+ private:
+  enum class Doing : uint8_t { kNothing, kChanges, kRuns, kWaitsAtGate };
+  struct Process {
+    std::vector<size_t> queues;
+    Duration slice{};  // as set on the device; kNoSlice: it is off the device
+    Duration wanted{};
+    size_t last = 0;  // which of its queues ran last
+  };
+  struct Call {
+    size_t process;
+    Duration slice;
+    TimePoint begin;
+    TimePoint end;
+    bool stops;  // the device, while it lasts
+  };
+
+  bool Sliced() const { return order_ == Order::kInTurn && parameters_.slice > Duration::zero(); }
+  size_t GroupOf(const CommandQueue& queue) const {
+    return Sliced() ? static_cast<size_t>(queue.process) : 0;
+  }
+  Duration SliceOf(const Process& process) const {
+    return process.slice == kDriversSlice ? parameters_.slice : process.slice;
+  }
+  bool Wants(const Process& process) const;
+  bool Executes(const Process& process) const;
+  int64_t CommandsBetweenGates(const CommandQueue& queue) const;
+  Duration LengthOf(const CommandQueue& queue) const;
+  uint64_t Together(const Process& process) const;
+  int ChooseProcess(TimePoint now);
+  int ChooseQueue(Process& process) const;
+  void Run(Process& process, TimePoint now);
+  void EndCalls(TimePoint now);
+  bool Stopped(TimePoint now) const;
+
+  const DeviceParameters& parameters_;
+  Order order_;
+  std::vector<CommandQueue>& queues_;
+  std::vector<Process> processes_;
+  std::deque<Call> calls_;
+
+  Doing doing_ = Doing::kNothing;
+  TimePoint at_{};                 // settled so far
+  TimePoint change_end_ = kNever;  // kChanges
+  size_t running_ = 0;             // kRuns: a queue,
+  uint64_t until_ = 0;             // up to this command,
+  Duration length_{};              // each so long;
+  bool in_turn_ = false;           // others wait for their turn
+  int on_ = -1;                    // the process that the device runs, or has run
+  TimePoint slice_begun_{};
+  bool contested_ = false;  // other processes want the device
+};
+
+}  // namespace xsched::sched::sim

@@ -1,0 +1,58 @@
+// What the programs of a simulation do: which processes have which queues on which devices, and when which
+// commands come. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sched/core/types.h"
+#include "sched/sim/device_parameters.h"
+
+namespace xsched::sched::sim {
+
+inline constexpr uint64_t kWithoutEnd = uint64_t{1} << 60;  // commands of a task
+inline constexpr Duration kNoRepeat{-1};
+// Task::waits_for: it waits for something that never comes, and that the scheduler does not know.
+inline constexpr int kForEver = -2;
+
+// Some commands of equal length that come together. Its latency is the time from its arrival to its end.
+struct Task {
+  Duration at{};                // since the beginning; or, if it `follows`, since the end of the task before
+  bool follows = false;         // it comes because the task before has ended: a closed loop
+  uint64_t commands = 1;        // kWithoutEnd: there is always work, until `until`
+  Duration command{};           // length of each on the device
+  Duration launch{};            // between two launches: a longer one than a command leaves the device idle
+  Duration repeat = kNoRepeat;  // it comes again so long after its end, until `until`
+  Duration until{};
+  int waits_for = -1;  // a queue: it does not begin before that one has done what it has been given
+};
+
+struct HintChange {
+  Duration at{};
+  Hints hints;
+};
+
+struct QueueLoad {
+  std::string name;
+  int process = 0;
+  int device = 0;
+  int level = 1;
+  Hints hints;
+  std::vector<HintChange> changes;  // in the order of time
+  std::vector<Task> tasks;          // in the order of time
+};
+
+struct ProcessLoad {
+  std::string name;
+  uint64_t job = 0;  // 0: none
+};
+
+struct Load {
+  std::vector<DeviceParameters> devices;
+  std::vector<ProcessLoad> processes;
+  std::vector<QueueLoad> queues;
+  Duration length{};
+};
+
+}  // namespace xsched::sched::sim

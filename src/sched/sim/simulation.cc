@@ -1,0 +1,330 @@
+#include "sched/sim/simulation.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <span>
+#include <utility>
+
+namespace xsched::sched::sim {
+namespace {
+
+constexpr TimePoint kStart{std::chrono::milliseconds(1)};
+
+class Simulation final : public ControlSink {
+ public:
+  Simulation(const Load& load, const Conditions& conditions);
+  Result Run();
+
+  void SetControl(QueueId id, const Control& control) override;
+  void Query(QueueId id) override { programs_[IndexOf(id)].report = changed_ = true; }
+  void SetSlice(ProcessId process, DeviceId device, Duration slice) override {
+    devices_[static_cast<size_t>(device) - 1].SetSlice(static_cast<int>(process) - 1, slice, now_);
+  }
+
+ private:
+  struct Pending {
+    const Task* task;
+    TimePoint arrived;
+    uint64_t last;        // number of its last command
+    uint64_t wait_until;  // of the queue that it waits for: this command; 0: none
+  };
+  // A program's thread that gives work to one queue.
+  struct Program {
+    size_t next = 0;              // its next task
+    const Task* last = nullptr;   // that has come
+    TimePoint arrives = kNever;   // when that comes
+    TimePoint ends = kNever;      // when a task without an end ends
+    std::deque<Pending> pending;  // tasks that have not ended
+    uint64_t submitted = 0;
+    uint64_t seen = 0;     // commands whose end was noticed
+    uint64_t skipped = 0;  // commands of the warm-up
+    Duration skipped_time{};
+    bool report = false;            // the scheduler does not know its state yet
+    bool held = false;              // by the scheduler
+    TimePoint control_at = kNever;  // when that takes effect
+    size_t next_change = 0;         // of hints
+    bool waits = false;             // the scheduler knows a dependency
+  };
+
+  static QueueId IdOf(size_t queue) { return QueueId{queue + 1}; }
+  static size_t IndexOf(QueueId id) { return static_cast<size_t>(id) - 1; }
+  CommandDevice& DeviceOf(size_t queue) { return devices_[static_cast<size_t>(load_.queues[queue].device)]; }
+  const DeviceParameters& DeviceParametersOf(size_t queue) const {
+    return load_.devices[static_cast<size_t>(load_.queues[queue].device)];
+  }
+  const Hints& HintsOf(size_t queue) const {
+    return conditions_.hints.empty() ? load_.queues[queue].hints : conditions_.hints[queue];
+  }
+
+  void AddQueues();
+  void HandleDue();
+  void Arrive(size_t queue);
+  void EndEndless(size_t queue);
+  void EndTasks(size_t queue);
+  void Expect(size_t queue);
+  void Count(size_t queue, Duration time);
+  void SetHead(size_t queue);
+  void Act(size_t queue);
+  void Decide();
+  TimePoint NextEvent() const;
+  void EndWarmUp();
+
+  const Load& load_;
+  const Conditions& conditions_;
+  std::optional<Scheduler> scheduler_;
+  std::vector<CommandQueue> queues_;
+  std::vector<Program> programs_;
+  std::vector<CommandDevice> devices_;
+  Result result_;
+  TimePoint now_ = kStart;
+  TimePoint decide_at_ = kNever;
+  TimePoint counts_from_;
+  bool counts_ = false;
+  bool changed_ = true;  // the scheduler has new information since its last decision
+};
+
+Simulation::Simulation(const Load& load, const Conditions& conditions)
+    : load_(load), conditions_(conditions), queues_(load.queues.size()), programs_(load.queues.size()) {
+  counts_from_ = kStart + conditions.warm_up;
+  result_.queues.resize(queues_.size());
+  result_.length = load.length - conditions.warm_up;
+  const Order order = conditions.policy ? Order::kInTurn : conditions.order;
+  for (const DeviceParameters& device : load.devices)
+    devices_.emplace_back(device, order, queues_, load.processes.size());
+  if (conditions.policy) {
+    scheduler_.emplace(conditions.config);
+    scheduler_->SetPolicy(*conditions.policy);
+  }
+  AddQueues();
+}
+
+void Simulation::AddQueues() {
+  for (size_t i = 0; i < load_.processes.size(); ++i) {
+    if (scheduler_ && load_.processes[i].job != 0)
+      scheduler_->SetJob(ProcessId{i + 1}, JobId{load_.processes[i].job});
+  }
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    const QueueLoad& queue = load_.queues[i];
+    queues_[i].process = queue.process;
+    queues_[i].level = queue.level;
+    DeviceOf(i).Add(i);
+    if (!queue.tasks.empty()) programs_[i].arrives = kStart + queue.tasks[0].at;
+    if (!scheduler_) continue;
+    scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
+                         DeviceId{static_cast<uint64_t>(queue.device) + 1}, HintsOf(i), now_,
+                         queue.level == 3);
+  }
+}
+
+Result Simulation::Run() {
+  const TimePoint end = kStart + load_.length;
+  for (CommandDevice& device : devices_) device.Settle(now_);
+  while (now_ < end) {
+    HandleDue();
+    Decide();
+    for (CommandDevice& device : devices_) device.Dispatch(now_);
+    ++result_.events;
+    now_ = std::min(end, std::max(NextEvent(), now_));
+    for (CommandDevice& device : devices_) device.Settle(now_);
+  }
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    EndTasks(i);
+    result_.queues[i].commands = queues_[i].retired - programs_[i].skipped;
+    result_.queues[i].device_time = queues_[i].device_time - programs_[i].skipped_time;
+  }
+  return std::move(result_);
+}
+
+TimePoint Simulation::NextEvent() const {
+  TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
+  if (changed_ && scheduler_) return now_;
+  for (const CommandDevice& device : devices_) next = std::min(next, device.next());
+  for (size_t i = 0; i < programs_.size(); ++i) {
+    const Program& program = programs_[i];
+    next = std::min({next, program.arrives, program.ends, program.control_at});
+    const auto& changes = load_.queues[i].changes;
+    if (program.next_change < changes.size()) next = std::min(next, kStart + changes[program.next_change].at);
+  }
+  return next;
+}
+
+void Simulation::HandleDue() {
+  if (!counts_ && now_ >= counts_from_) EndWarmUp();
+  for (size_t i = 0; i < queues_.size(); ++i) EndTasks(i);
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (now_ >= programs_[i].ends) EndEndless(i);
+    while (now_ >= programs_[i].arrives) Arrive(i);
+    if (now_ >= programs_[i].control_at) Act(i);
+    const auto& changes = load_.queues[i].changes;
+    while (programs_[i].next_change < changes.size() &&
+           now_ >= kStart + changes[programs_[i].next_change].at) {
+      const HintChange& change = changes[programs_[i].next_change++];
+      if (!scheduler_ || !conditions_.hints.empty()) continue;
+      scheduler_->SetHints(IdOf(i), change.hints);
+      changed_ = true;
+    }
+  }
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (queues_[i].waits) SetHead(i);
+  }
+}
+
+void Simulation::EndWarmUp() {
+  counts_ = true;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    programs_[i].skipped = queues_[i].retired;
+    programs_[i].skipped_time = queues_[i].device_time;
+  }
+}
+
+// ---- programs ----
+
+void Simulation::Arrive(size_t index) {
+  Program& program = programs_[index];
+  const Task& task = load_.queues[index].tasks[program.next];
+  program.arrives = kNever;
+  program.submitted += task.commands;
+  Pending pending{&task, now_, program.submitted, 0};
+  if (task.waits_for >= 0) {
+    const auto target = static_cast<size_t>(task.waits_for);
+    // One that always has work never has done all of it.
+    if (programs_[target].ends == kNever) pending.wait_until = programs_[target].submitted;
+  }
+  program.pending.push_back(pending);
+  program.report = changed_ = true;
+  if (task.commands == kWithoutEnd) program.ends = kStart + std::min(task.until, load_.length);
+  if (program.pending.size() == 1) SetHead(index);
+  program.last = &task;
+  if (task.repeat != kNoRepeat) return;  // the same comes again
+  ++program.next;
+  Expect(index);
+}
+
+// The next task is known: when does it come?
+void Simulation::Expect(size_t index) {
+  Program& program = programs_[index];
+  const auto& tasks = load_.queues[index].tasks;
+  if (program.next >= tasks.size()) return;
+  const Task& task = tasks[program.next];
+  if (!task.follows) {
+    program.arrives = std::max(now_, kStart + task.at);
+  } else if (program.pending.empty()) {
+    program.arrives = now_ + task.at;
+  }
+}
+
+void Simulation::EndEndless(size_t index) {
+  Program& program = programs_[index];
+  CommandQueue& queue = queues_[index];
+  program.ends = kNever;
+  program.submitted = queue.retired + static_cast<uint64_t>(queue.left > Duration::zero());
+  program.pending.back().last = queue.head_end = program.submitted;
+  program.report = changed_ = true;
+}
+
+void Simulation::EndTasks(size_t index) {
+  Program& program = programs_[index];
+  CommandQueue& queue = queues_[index];
+  if (queue.retired == program.seen) return;
+  program.seen = queue.retired;
+  bool ended = false;
+  for (; !program.pending.empty() && program.pending.front().last <= queue.retired; ended = true) {
+    const Pending task = program.pending.front();
+    program.pending.pop_front();
+    if (counts_ && task.task->commands != kWithoutEnd) Count(index, now_ - task.arrived);
+  }
+  if (!ended) return;
+  program.report = changed_ = true;
+  SetHead(index);
+  if (!program.pending.empty()) return;
+  const Task& last = *program.last;
+  if (last.repeat != kNoRepeat && program.arrives == kNever) {
+    const TimePoint again = now_ + DeviceParametersOf(index).command_latency + last.repeat;
+    if (again < kStart + last.until) {
+      program.arrives = again;
+      return;
+    }
+    ++program.next;
+    Expect(index);
+  } else if (program.arrives == kNever) {
+    Expect(index);
+  }
+}
+
+void Simulation::Count(size_t index, Duration time) {
+  QueueResult& result = result_.queues[index];
+  const Duration latency = time + DeviceParametersOf(index).command_latency;
+  const Deadline deadline = HintsOf(index).deadline_us;
+  result.latencies.push_back(latency);
+  result.missed += static_cast<uint64_t>(deadline >= 0 && latency > std::chrono::microseconds(deadline));
+}
+
+// What the device sees of the queue's oldest task.
+void Simulation::SetHead(size_t index) {
+  Program& program = programs_[index];
+  CommandQueue& queue = queues_[index];
+  if (program.pending.empty()) {
+    queue.head_end = queue.retired;
+    queue.waits = false;
+    return;
+  }
+  const Pending& head = program.pending.front();
+  queue.head_end = head.last;
+  queue.command = head.task->command;
+  queue.launch = head.task->launch;
+  queue.arrived = head.arrived;
+  if (head.task->waits_for == kForEver) {
+    queue.waits = true;
+    return;
+  }
+  const auto target = static_cast<size_t>(std::max(head.task->waits_for, 0));
+  queue.waits = head.wait_until > queues_[target].retired;
+  if (!scheduler_ || queue.waits == program.waits) return;
+  program.waits = queue.waits;
+  const Dependency dependency{IdOf(target), head.wait_until};
+  scheduler_->SetDependencies(IdOf(index), std::span(&dependency, queue.waits ? 1 : 0));
+  changed_ = true;
+}
+
+// ---- the scheduler ----
+
+void Simulation::Decide() {
+  if (!scheduler_ || (!changed_ && now_ < decide_at_)) return;
+  changed_ = false;
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (!std::exchange(programs_[i].report, false)) continue;
+    scheduler_->Progress(IdOf(i), programs_[i].submitted, queues_[i].retired, now_);
+  }
+  decide_at_ = scheduler_->Decide(now_, *this);
+}
+
+void Simulation::SetControl(QueueId id, const Control& control) {
+  const size_t index = IndexOf(id);
+  Program& program = programs_[index];
+  CommandQueue& queue = queues_[index];
+  queue.gated = control.gated;
+  queue.sliced = control.sliced;
+  if (program.held == !control.run) return;
+  program.held = !control.run;
+  const DeviceParameters& device = DeviceParametersOf(index);
+  program.control_at = now_ + (control.run ? device.resume_latency : device.hold_latency);
+  if (program.control_at <= now_) Act(index);
+}
+
+// What the scheduler decided last reaches the queue.
+void Simulation::Act(size_t index) {
+  Program& program = programs_[index];
+  program.control_at = kNever;
+  if (!program.held) {
+    queues_[index].open = true;
+  } else if (queues_[index].open) {
+    DeviceOf(index).Hold(index);
+  }
+}
+
+}  // namespace
+
+Result Simulate(const Load& load, const Conditions& conditions) { return Simulation(load, conditions).Run(); }
+
+}  // namespace xsched::sched::sim

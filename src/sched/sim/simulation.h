@@ -1,0 +1,40 @@
+// Predicts what a policy makes of a load: programs and devices in virtual time, under the real scheduler or
+// without one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sched/core/scheduler.h"
+#include "sched/sim/command_device.h"
+#include "sched/sim/load.h"
+
+namespace xsched::sched::sim {
+
+struct Conditions {
+  std::optional<PolicySetting> policy;  // none: no scheduler
+  Order order = Order::kInTurn;         // without a scheduler
+  SchedulerConfig config;
+  std::vector<Hints> hints;  // of each queue, in place of the load's; empty: as in the load
+  Duration warm_up{};        // what comes or ends in this time does not count
+};
+
+// What became of one queue, after the warm-up.
+struct QueueResult {
+  std::vector<Duration> latencies;  // of finished tasks, in the order of their ends
+  uint64_t missed = 0;              // of these: later than the queue's deadline
+  uint64_t commands = 0;
+  Duration device_time{};
+};
+
+struct Result {
+  std::vector<QueueResult> queues;
+  Duration length{};  // without the warm-up
+  uint64_t events = 0;
+};
+
+// REQUIRES: the load's numbers of devices, processes and queues are valid.
+Result Simulate(const Load& load, const Conditions& conditions);
+
+}  // namespace xsched::sched::sim

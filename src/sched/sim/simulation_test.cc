@@ -1,0 +1,268 @@
+// Loads on a device model: what a policy, the levels and the device's own ways make of them.
+#include "sched/sim/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace xsched::sched::sim {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+Task Endless(Duration command) {
+  Task task;
+  task.commands = kWithoutEnd;
+  task.command = command;
+  task.until = seconds(1000);
+  return task;
+}
+
+Task At(Duration at, uint64_t commands, Duration command) {
+  Task task;
+  task.at = at;
+  task.commands = commands;
+  task.command = command;
+  return task;
+}
+
+// Each queue has a process of its own, unless a test changes that.
+Load LoadOf(const DeviceParameters& device, std::vector<QueueLoad> queues) {
+  Load load;
+  load.devices = {device};
+  load.length = seconds(1);
+  for (QueueLoad& queue : queues) {
+    queue.process = static_cast<int>(load.processes.size());
+    queue.level = device.level;
+    load.processes.push_back({"p", 0});
+  }
+  load.queues = std::move(queues);
+  return load;
+}
+
+QueueLoad Queue(Priority priority, std::vector<Task> tasks) {
+  QueueLoad queue;
+  queue.hints.priority = priority;
+  queue.tasks = std::move(tasks);
+  return queue;
+}
+
+DeviceParameters WithSlices() {
+  DeviceParameters device;
+  device.level = 3;
+  device.slice = milliseconds(2);
+  return device;
+}
+
+Result Native(const Load& load, Order order = Order::kInTurn) {
+  Conditions conditions;
+  conditions.order = order;
+  return Simulate(load, conditions);
+}
+
+Result With(XPolicyType policy, const Load& load) {
+  Conditions conditions;
+  conditions.policy = *FindPolicy(policy);
+  return Simulate(load, conditions);
+}
+
+constexpr XPolicyType kHpf = kPolicyHighestPriorityFirst;
+
+TEST(Simulation, a_task_alone_takes_its_commands_and_the_command_latency) {
+  DeviceParameters device;
+  device.command_latency = microseconds(12);
+  const Result result = Native(LoadOf(device, {Queue(0, {At(milliseconds(5), 10, microseconds(200))})}));
+  ASSERT_EQ(result.queues[0].latencies.size(), 1u);
+  EXPECT_EQ(result.queues[0].latencies[0], microseconds(2012));
+  EXPECT_EQ(result.queues[0].commands, 10u);
+  EXPECT_EQ(result.queues[0].device_time, milliseconds(2));
+}
+
+TEST(Simulation, tasks_of_a_queue_wait_for_each_other) {
+  const Result result = Native(LoadOf(
+      {}, {Queue(0, {At(milliseconds(1), 1, milliseconds(4)), At(milliseconds(2), 1, milliseconds(4))})}));
+  ASSERT_EQ(result.queues[0].latencies.size(), 2u);
+  EXPECT_EQ(result.queues[0].latencies[1], milliseconds(7));
+}
+
+TEST(Simulation, natively_a_device_without_slices_takes_commands_in_turn) {
+  const Result result = Native(LoadOf(
+      {}, {Queue(0, {Endless(milliseconds(1))}), Queue(9, {At(microseconds(500), 4, milliseconds(1))})}));
+  // The rest of the running command, its own four, and three of the other between them.
+  EXPECT_EQ(result.queues[1].latencies[0], microseconds(7500));
+}
+
+TEST(Simulation, in_order_of_arrival_a_task_waits_for_the_whole_one_before) {
+  const Result result = Native(LoadOf({}, {Queue(0, {At(milliseconds(1), 100, milliseconds(1))}),
+                                           Queue(9, {At(milliseconds(2), 4, milliseconds(1))})}),
+                               Order::kByArrival);
+  EXPECT_EQ(result.queues[1].latencies[0], milliseconds(103));
+}
+
+TEST(Simulation, slices_change_in_the_middle_of_a_command_and_cost_what_they_cost) {
+  DeviceParameters device = WithSlices();
+  device.switch_running = microseconds(200);
+  device.switch_idle = microseconds(100);
+  const Result result = Native(LoadOf(
+      device, {Queue(0, {Endless(milliseconds(100))}), Queue(0, {At(milliseconds(3), 1, milliseconds(3))})}));
+  // One ms is left of the other's slice; then its own slice, the other's and the rest of its own.
+  EXPECT_EQ(result.queues[1].latencies[0], microseconds(1000 + 200 + 2000 + 200 + 2000 + 200 + 1000));
+}
+
+TEST(Simulation, two_busy_processes_lose_what_the_changes_take) {
+  DeviceParameters device = WithSlices();
+  device.switch_running = microseconds(200);
+  const Result result =
+      Native(LoadOf(device, {Queue(0, {Endless(microseconds(20))}), Queue(0, {Endless(milliseconds(10))})}));
+  for (const QueueResult& queue : result.queues) {
+    EXPECT_NEAR(std::chrono::duration<double>(queue.device_time).count(), 0.5 * 2.0 / 2.2, 0.01);
+  }
+}
+
+TEST(Simulation, a_held_queue_stops_at_its_next_gate_at_level_2) {
+  DeviceParameters device;
+  device.level = 2;
+  device.preempt_latency = milliseconds(2);
+  device.hold_latency = microseconds(10);
+  const Load load = LoadOf(device, {Queue(0, {Endless(microseconds(500))}),
+                                    Queue(1, {At(microseconds(100'700), 8, milliseconds(1))})});
+  // It comes in the second of the four commands before a gate. Its own eight take turns with the other two.
+  EXPECT_EQ(With(kHpf, load).queues[1].latencies[0], microseconds(300 + 8000 + 1000));
+}
+
+TEST(Simulation, at_level_1_what_is_in_flight_runs_on) {
+  DeviceParameters device;
+  device.in_flight = 3;
+  device.preempt_latency = seconds(1);
+  // The urgent task takes turns with the three in flight.
+  const Load load = LoadOf(device, {Queue(0, {Endless(milliseconds(1))}),
+                                    Queue(1, {At(microseconds(10'500), 4, milliseconds(1))})});
+  EXPECT_EQ(With(kHpf, load).queues[1].latencies[0], microseconds(500 + 4000 + 2000));
+}
+
+TEST(Simulation, gates_take_time_of_a_queue_that_may_be_held) {
+  DeviceParameters device;
+  device.level = 2;
+  device.preempt_latency = microseconds(50);
+  device.gate = microseconds(3);
+  const Load load = LoadOf(device, {Queue(0, {Endless(microseconds(10))}), Queue(1, {})});
+  EXPECT_NEAR(std::chrono::duration<double>(With(kHpf, load).queues[0].device_time).count(), 50.0 / 53,
+              0.002);
+  EXPECT_GT(Native(load).queues[0].device_time, milliseconds(999));
+}
+
+TEST(Simulation, a_program_that_is_bound_by_launch_cost_has_fewer_commands) {
+  Task task = Endless(microseconds(5));
+  task.launch = microseconds(20);
+  const Result result = Native(LoadOf({}, {Queue(0, {task})}));
+  EXPECT_NEAR(static_cast<double>(result.queues[0].commands), 50'000, 10);
+  EXPECT_NEAR(std::chrono::duration<double>(result.queues[0].device_time).count(), 0.25, 0.001);
+}
+
+// Its shortest slice goes to the urgent process at once, also in the middle of a command.
+TEST(Simulation, at_level_3_an_urgent_process_interrupts_a_long_command) {
+  DeviceParameters device = WithSlices();
+  device.switch_running = microseconds(200);
+  const Load load = LoadOf(
+      device, {Queue(0, {Endless(milliseconds(50))}), Queue(1, {At(milliseconds(500), 1, milliseconds(4))})});
+  EXPECT_LE(With(kHpf, load).queues[1].latencies[0], microseconds(4000 + 200 + 1));
+  EXPECT_GE(Native(load).queues[1].latencies[0], milliseconds(6));
+}
+
+// Why policies that hold queues should also divide the time of such a device.
+TEST(Simulation, a_process_that_waits_at_a_gate_of_the_device_uses_up_its_slices) {
+  const Load load =
+      LoadOf(WithSlices(), {Queue(0, {Endless(milliseconds(1))}), Queue(0, {Endless(milliseconds(1))})});
+  const Result result = With(kPolicyMultiLevelFeedbackQueue, load);
+  const Duration busy = result.queues[0].device_time + result.queues[1].device_time;
+  EXPECT_NEAR(std::chrono::duration<double>(busy).count(), 0.5, 0.05);
+}
+
+TEST(Simulation, a_task_that_waits_for_another_queue_begins_after_it) {
+  Task second = At(milliseconds(10), 1, milliseconds(1));
+  second.waits_for = 0;
+  Load load = LoadOf({}, {Queue(0, {At(milliseconds(10), 5, milliseconds(1))}), Queue(9, {second})});
+  load.devices.push_back({});
+  load.queues[1].device = 1;
+  EXPECT_EQ(Native(load).queues[1].latencies[0], milliseconds(6));
+  EXPECT_EQ(With(kHpf, load).queues[1].latencies[0], milliseconds(6));
+}
+
+// It inherits the urgency of the queue that waits for it.
+TEST(Simulation, a_held_queue_runs_if_an_urgent_one_waits_for_it) {
+  DeviceParameters device;
+  Task urgent = At(milliseconds(10), 1, milliseconds(1));
+  urgent.waits_for = 0;
+  const Load load = LoadOf(device, {Queue(0, {At(milliseconds(10), 5, milliseconds(1))}),
+                                    Queue(5, {Endless(milliseconds(1))}), Queue(9, {urgent})});
+  EXPECT_LE(With(kHpf, load).queues[2].latencies.at(0), milliseconds(5 + 1 + 2));
+}
+
+TEST(Simulation, a_closed_loop_goes_on_after_its_pause) {
+  Task task = At(Duration::zero(), 2, milliseconds(2));
+  task.repeat = milliseconds(6);
+  task.until = milliseconds(95);
+  const Result result = Native(LoadOf({}, {Queue(0, {task})}));
+  EXPECT_EQ(result.queues[0].latencies.size(), 10u);
+}
+
+TEST(Simulation, a_task_that_follows_comes_when_the_one_before_has_ended) {
+  Task following = At(milliseconds(3), 1, milliseconds(1));
+  following.follows = true;
+  const Result result =
+      Native(LoadOf({}, {Queue(0, {At(milliseconds(1), 1, milliseconds(2)), following, following})}));
+  EXPECT_EQ(result.queues[0].latencies.size(), 3u);
+  for (size_t i : {1, 2}) EXPECT_EQ(result.queues[0].latencies[i], milliseconds(1));
+}
+
+TEST(Simulation, hints_change_at_their_time_and_deadlines_are_counted) {
+  QueueLoad task = Queue(0, {});
+  task.hints.deadline_us = 9000;
+  for (int i = 1; i <= 9; ++i) task.tasks.push_back(At(milliseconds(100 * i), 3, milliseconds(1)));
+  task.changes = {{milliseconds(450), {.priority = 5, .deadline_us = 9000}}};
+  DeviceParameters device = {};
+  const Load load = LoadOf(device, {task, Queue(1, {Endless(milliseconds(1))})});
+  const Result result = With(kHpf, load);
+  // Held for good by the more urgent one, and then more urgent itself.
+  EXPECT_EQ(result.queues[0].latencies.size(), 9u);
+  EXPECT_EQ(result.queues[0].missed, 4u);
+}
+
+TEST(Simulation, what_happens_in_the_warm_up_does_not_count) {
+  const Load load = LoadOf(
+      {}, {Queue(0, {At(milliseconds(10), 1, milliseconds(1)), At(milliseconds(700), 1, milliseconds(1))})});
+  Conditions conditions;
+  conditions.warm_up = milliseconds(500);
+  const Result result = Simulate(load, conditions);
+  EXPECT_EQ(result.queues[0].latencies.size(), 1u);
+  EXPECT_EQ(result.queues[0].commands, 1u);
+  EXPECT_EQ(result.length, milliseconds(500));
+}
+
+TEST(Simulation, the_same_load_gives_the_same_result) {
+  const Load load =
+      LoadOf(WithSlices(), {Queue(0, {Endless(microseconds(30))}), Queue(0, {Endless(milliseconds(3))}),
+                            Queue(3, {At(milliseconds(7), 4, milliseconds(1))})});
+  const Result one = With(kPolicyCompletelyFairScheduler, load);
+  const Result two = With(kPolicyCompletelyFairScheduler, load);
+  for (size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(one.queues[i].device_time, two.queues[i].device_time);
+    EXPECT_EQ(one.queues[i].latencies, two.queues[i].latencies);
+  }
+}
+
+// Commands in a row are one step, whatever their number.
+TEST(Simulation, an_hour_of_short_commands_takes_few_steps) {
+  Load load = LoadOf({}, {Queue(0, {Endless(microseconds(3))})});
+  load.length = std::chrono::hours(1);
+  load.queues[0].tasks[0].until = load.length;
+  const Result result = Native(load);
+  EXPECT_GT(result.queues[0].commands, 1'000'000'000u);
+  EXPECT_LT(result.events, 10'000u);
+}
+
+}  // namespace
+}  // namespace xsched::sched::sim
