@@ -16,35 +16,35 @@
 extern "C" {
 #endif
 
-#define XSCHED_PRIVATE \
-  __attribute__((visibility("default"))) /* exported as XSCHED_PRIVATE: between our libraries only */
+/* Exported from one of our libraries to the others, as XSCHED_PRIVATE (cmake/private.map). */
+#define XSCHED_PRIVATE __attribute__((visibility("default")))
 
 // The words of a queue's control block (ipc/control_block.h) that a device reads and writes by itself.
 typedef struct XControlWords {
-  void* memory;  // the mapping that holds them, page-aligned: what a driver must be told of
+  void* memory;  // the page-aligned mapping that contains them, which a driver must register
   size_t memory_size;
-  uint32_t* gate;  // the device goes on while (*gate & gate_mask) != 0 …
+  uint32_t* gate;  // the device waits while (*gate & gate_mask) == 0
   uint32_t gate_mask;
-  uint32_t* pause;   // … and then, unless null, while *pause == 0;
-  uint64_t* passed;  // null with it: and then reports here that it went through
+  uint32_t* pause;   // unless null: after that, the device waits while *pause != 0
+  uint64_t* passed;  // null if `pause` is: then it writes here that it has passed
   uint64_t* retired;
 } XControlWords;
 
-// What holds back the commands of a queue (level 1).
+// How the commands of a queue are held (level 1).
 typedef enum XGating {
-  // Nothing in the driver: the launching thread waits while the queue is held or full.
+  // Without the driver: the launching thread waits while the queue is held or full.
   kGatingCallerWaits = 0,
   // Gates in the driver's queue that the host opens.
   kGatingHostGates = 1,
-  // Gates in the driver's queue at which the device waits by itself, by reading the control block.
+  // Device-side gates in the driver's queue: the device itself waits there, and reads the control block.
   kGatingDeviceGates = 2,
 } XGating;
 
 typedef struct XHwQueueOps {
   size_t size;  // sizeof(XHwQueueOps) of the HAL's build
   XPlatform platform;
-  XPreemptLevel max_level;  // of this kind of queue
-  XGating gating;           // says which of the following functions are used
+  XPreemptLevel max_level;  // the highest of this kind of queue
+  XGating gating;           // decides which of the following functions are used
 
   // ---- Host gates ----
   // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block.
@@ -53,39 +53,48 @@ typedef struct XHwQueueOps {
   void (*open_gate)(void* hwq, uint64_t gate);
 
   // ---- Host gates; caller waits ----
-  // Enqueues a marker: when everything enqueued so far has finished (or failed), HwQueueRetired(ticket) is
-  // called once, from any thread, a callback of the driver's included. Must not block. Failure: never called.
-  // Null: the driver has no markers. Host gates need them.
+
+  // Enqueues a marker. When everything enqueued so far has finished or failed, HwQueueRetired(ticket) is
+  // called once, from any thread, also from a callback of the driver. If append_marker fails, it is never
+  // called. Must not block. Null: the driver has no markers. Host gates need them.
   XResult (*append_marker)(void* hwq, uint64_t ticket);
 
   // ---- Caller waits ----
-  // Where a driver does not report by itself: looks for markers that have been reached, and calls
-  // HwQueueRetired for each, in order. append_marker is then called by the launching thread only. From any
-  // thread; must not block. Null: the driver reports.
+
+  // For drivers that do not report markers: finds the markers that have been reached, and calls
+  // HwQueueRetired for each, in order. Then only the launching thread calls append_marker. From any thread.
+  // Must not block. Null: the driver reports.
   void (*poll_markers)(void* hwq);
 
   // ---- Device gates ----
-  // Enqueues: `number` is written to words->retired when all before has finished; then the device waits, as
-  // the words say, before what comes next. Called by the launching thread. Must not block.
+
+  // Enqueues a gate: when all earlier commands have finished, `number` is written to words->retired. Then the
+  // device waits, as the words say, before the next command. Called by the launching thread. Must not block.
   XResult (*append_device_gate)(void* hwq, const XControlWords* words, uint64_t number);
-  // Enqueues the report alone.
+  // Enqueues only the report.
   XResult (*append_progress)(void* hwq, const XControlWords* words, uint64_t number);
 
-  // Has all that is enqueued finished? Must not block. For device gates and polled markers. Null: only the
-  // launching thread may ask the driver, so that every command of a tracked queue reports.
+  // Returns whether nothing of the queue runs or reports any more, because its context has failed. Also
+  // called when the program has released the driver's queue, but not when the context is being destroyed.
+  // Null: not known.
+  bool (*context_lost)(void* hwq);
+
+  // Returns whether everything enqueued has finished. Must not block. For device gates and polled markers.
+  // Null: only the launching thread may ask the driver. Then every command of a tracked queue reports.
   bool (*finished)(void* hwq);
 
   // ---- Urgency within the process ----
-  // The queue is so many steps more urgent than the least urgent of the process's queues on the device; 0: as
-  // the program made it. Only remembered. From any thread, one call at a time.
+
+  // Remembers by how many steps the queue is more urgent than the least urgent queue of the process on the
+  // device. 0: the priority that the program gave it. From any thread, one call at a time.
   void (*note_urgency)(void* hwq, int steps);
-  // Where both could run, the device is to prefer the more urgent queue, as far as it can; among equals the
-  // program's own order stays. Called when what was noted of any queue has changed. From any thread, one call
-  // at a time; the HAL opens gates (preempt::Barrier) around what may wait for them. kXSchedErrorNotAllowed:
-  // not now. Null, both: the device makes no difference.
+  // Makes the device prefer more urgent queues, as far as it can. Equally urgent queues keep the program's
+  // own order. Called after note_urgency of any queue. From any thread, one call at a time. The HAL opens
+  // gates (preempt::Barrier) around calls that may wait for them. kXSchedErrorNotAllowed: not possible now.
+  // Both functions are null if the device has no priorities.
   XResult (*apply_urgency)(void* hwq);
 
-  // Submits what is enqueued to the device, where a driver holds it back (clFlush). Null: not needed.
+  // Submits the enqueued commands to the device, for drivers that delay this. Null: not needed.
   void (*flush)(void* hwq);
   // Blocks until everything enqueued has finished.
   XResult (*synchronize)(void* hwq);
@@ -93,27 +102,28 @@ typedef struct XHwQueueOps {
   // ---- Levels 2 and 3; null where max_level is lower ----
   XResult (*deactivate)(void* hwq);  // launched commands that have not started do not start
   XResult (*reactivate)(void* hwq);
-  // The running command stops; without a deactivate: all of the process stops on the queue's device.
+  // Stops the running command. Without `deactivate`, stops all of the process on the queue's device.
   XResult (*interrupt)(void* hwq);
-  // … and goes on where it stopped. An error: it does not yet, and this is to be called again. A HAL that
-  // tries again by itself (XProcessOps::settle) reports success.
+  // Continues where it stopped. An error: it does not run yet, and this must be called again. A HAL that
+  // tries again by itself (XProcessOps::settle) returns success.
   XResult (*restore)(void* hwq);
   bool deactivate_interrupts;  // deactivate stops the running command as well
   bool time_slices;  // at level 3 the device divides its time between this process and others (XProcessOps)
 
-  // The queue keeps itself alive between these two while XSched still has work in it (the program let it go).
-  // Null: no need.
+  // Between these two calls the queue stays alive, although the program has released it, because XSched still
+  // has work in it. Null: not needed.
   void (*retain)(void* hwq);
   void (*release)(void* hwq);
-  // The HwQueue is being destroyed; frees `hwq`. All gates are open, no call is under way.
+  // The HwQueue is being destroyed: frees `hwq`. All gates are open, and no other call is in progress.
   void (*destroy)(void* hwq);
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {
   XDevice device;           // the same number in every process that uses this device
-  const char* device_name;  // for people; copied
-  uint64_t key;  // the driver's handle (cl_command_queue, CUstream, …): one HwQueue per key and platform
-  // What some calls of the driver wait for as a whole (a CUDA context); 0: there are no such calls.
+  const char* device_name;  // for display; copied
+  uint64_t key;             // the driver's handle of the queue or stream: one HwQueue per key and platform
+  // The unit for which some calls of the driver wait as a whole, such as a context. 0: there are no such
+  // calls.
   uint64_t context;
 } XHwQueueInfo;
 
@@ -121,11 +131,15 @@ typedef struct XHwQueueInfo {
 // handle. kXSchedErrorInvalidValue: a function that `gating` needs is missing.
 XSCHED_PRIVATE XResult HwQueueRegister(const XHwQueueOps* ops, void* hwq, const XHwQueueInfo* info,
                                        HwQueueHandle* out);
+// What a program gets that creates a queue twice: Success, and the one that there is (as in XSched 1.2).
+static inline XResult HwQueueMadeOrFound(XResult registered) {
+  return registered == kXSchedErrorNotAllowed ? kXSchedSuccess : registered;
+}
 // The handle of the queue registered for `key`; 0: none.
 XSCHED_PRIVATE HwQueueHandle HwQueueFind(XPlatform platform, uint64_t key);
-// The HAL's pointer for a handle; null if it is none, or another platform's.
+// The HAL's pointer for a handle. Null: it is no handle, or one of another platform.
 XSCHED_PRIVATE void* HwQueueImpl(HwQueueHandle handle, XPlatform platform);
-// A marker has been reached. Async-signal-unsafe, but never blocks on a driver and never calls one.
+// A marker has been reached. Not async-signal-safe. It never calls a driver and never waits for one.
 XSCHED_PRIVATE void HwQueueRetired(uint64_t ticket);
 
 // XProcessOps::set_slice: not at all, until it is set anew.
@@ -134,13 +148,14 @@ XSCHED_PRIVATE void HwQueueRetired(uint64_t ticket);
 // Level 3 for a whole process, where a device's own scheduler divides its time between processes.
 typedef struct XProcessOps {
   size_t size;
-  // The process keeps `device` for `slice_us` at a stretch while others want it; 0: for as long as its driver
-  // has it by default. May take a millisecond, and never calls the driver's library. The HAL says why, should
-  // it fail; it may have taken effect all the same, and is called again until it succeeds.
+  // The process keeps `device` for `slice_us` at a stretch while others want it. 0: for the driver's own
+  // slice. May take a millisecond, and never calls the driver's library. If it fails, the HAL logs why. It
+  // may have taken effect nevertheless, and is called again until it succeeds.
   XResult (*set_slice)(XDevice device, uint64_t slice_us);
-  // Does again what a driver has undone. Called now and then; costs nothing when there is nothing to do.
+  // Does again what a driver has undone. Called from time to time. Costs nothing if there is nothing to do.
   void (*refresh)(void);
-  // As refresh; also tries again what could not be given back. True: everything is as it was last asked for.
+  // As refresh, and also tries again to give back what could not be given back. True: everything is as
+  // requested.
   bool (*settle)(void);
 } XProcessOps;
 XSCHED_PRIVATE void ProcessOpsRegister(const XProcessOps* ops);

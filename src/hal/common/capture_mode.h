@@ -1,28 +1,26 @@
-// Calls that a program's stream capture forbids, made without disturbing it: not even a capture of another
-// thread's is invalidated by what this thread does meanwhile.
+// Lets this thread make calls that a stream capture forbids. They invalidate no capture of the program, also
+// not one of another thread.
 #pragma once
 
 namespace xsched::hal {
 
-// `exchange`: the driver's function that exchanges the thread's mode; null: there is none. `relaxed`: the
-// mode that forbids nothing.
-template <typename Result, typename Mode>
+// `kExchange`: the member of Functions that exchanges the thread's mode; it may be null. `kRelaxed`: the mode
+// that forbids nothing.
+template <typename Functions, auto kExchange, auto kRelaxed>
 class RelaxedCaptureMode {
  public:
-  RelaxedCaptureMode(Result (*exchange)(Mode*), Mode relaxed) : exchange_(exchange), mode_(relaxed) {
-    Exchange();
-  }
+  explicit RelaxedCaptureMode(const Functions& next) : next_(next) { Exchange(); }
   ~RelaxedCaptureMode() { Exchange(); }
   RelaxedCaptureMode(const RelaxedCaptureMode&) = delete;
   RelaxedCaptureMode& operator=(const RelaxedCaptureMode&) = delete;
 
  private:
   void Exchange() {
-    if (exchange_ != nullptr) exchange_(&mode_);
+    if (next_.*kExchange != nullptr) (next_.*kExchange)(&mode_);
   }
 
-  Result (*exchange_)(Mode*);
-  Mode mode_;
+  const Functions& next_;
+  decltype(kRelaxed) mode_ = kRelaxed;
 };
 
 }  // namespace xsched::hal

@@ -6,10 +6,7 @@
 
 namespace xsched::cuda {
 
-struct RelaxedCaptureMode : hal::RelaxedCaptureMode<CUresult, CUstreamCaptureMode> {
-  explicit RelaxedCaptureMode(const Functions& next)
-      : hal::RelaxedCaptureMode<CUresult, CUstreamCaptureMode>(next.cuThreadExchangeStreamCaptureMode,
-                                                               CU_STREAM_CAPTURE_MODE_RELAXED) {}
-};
+using RelaxedCaptureMode = hal::RelaxedCaptureMode<Functions, &Functions::cuThreadExchangeStreamCaptureMode,
+                                                   CU_STREAM_CAPTURE_MODE_RELAXED>;
 
 }  // namespace xsched::cuda

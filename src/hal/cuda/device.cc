@@ -9,8 +9,9 @@
 namespace xsched::cuda {
 namespace {
 
-// Which instance of a divided GPU (MIG); 0: the device is a whole GPU. The older function has the GPU's
-// number, the newer one the instance's; should both have the latter, the device's name tells.
+// The instance of a divided GPU (MIG); 0: the device is a whole GPU. The older function returns the GPU's
+// number, the newer one the instance's. If both return the instance's, the device's name shows that it is
+// one.
 uint32_t InstanceOf(const Functions& next, CUdevice device, const char* name) {
   CUuuid gpu{};
   CUuuid instance{};
@@ -25,10 +26,8 @@ uint32_t InstanceOf(const Functions& next, CUdevice device, const char* name) {
 
 }  // namespace
 
-bool IdentifyCurrentDevice(const Functions& next, DeviceIdentity* out) {
-  CUdevice device = 0;
+bool IdentifyDevice(const Functions& next, CUdevice device, DeviceIdentity* out) {
   char address[32] = "";
-  if (next.cuCtxGetDevice(&device) != CUDA_SUCCESS) return false;
   if (next.cuDeviceGetPCIBusId(address, sizeof address, device) != CUDA_SUCCESS) return false;
   const std::optional<XDeviceId> id = ReadPciAddress(address);
   if (!id) return false;
@@ -37,6 +36,11 @@ bool IdentifyCurrentDevice(const Functions& next, DeviceIdentity* out) {
   if (const uint32_t instance = InstanceOf(next, device, out->name))
     out->device = PartOfDevice(out->device, instance);
   return true;
+}
+
+bool IdentifyCurrentDevice(const Functions& next, DeviceIdentity* out) {
+  CUdevice device = 0;
+  return next.cuCtxGetDevice(&device) == CUDA_SUCCESS && IdentifyDevice(next, device, out);
 }
 
 }  // namespace xsched::cuda

@@ -1,4 +1,5 @@
-// Which GPU a context is on, as a number that is the same in every process and under CUDA_VISIBLE_DEVICES.
+// Identifies the GPU of a context by a number that is the same in every process, also under
+// CUDA_VISIBLE_DEVICES.
 #pragma once
 
 #include "cuda/functions.h"
@@ -11,7 +12,9 @@ struct DeviceIdentity {
   char name[96] = "";
 };
 
-// Of the current context. False: the driver does not tell.
+// False: the driver does not report it.
+bool IdentifyDevice(const Functions& next, CUdevice device, DeviceIdentity* out);
+// The device of the current context. False: the driver does not report it.
 bool IdentifyCurrentDevice(const Functions& next, DeviceIdentity* out);
 
 }  // namespace xsched::cuda

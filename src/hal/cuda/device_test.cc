@@ -11,10 +11,10 @@ namespace {
 
 constexpr XDevice kGpu = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0x3b, 0, 0));
 
-// What the driver says of the one device that there is.
+// What the driver reports about its only device.
 const char* name = nullptr;
-char gpu = 0;       // the last octet of its number …
-char instance = 0;  // … and of what the newer function has
+char gpu = 0;       // the last octet of its number, from the older function
+char instance = 0;  // the same, from the newer function
 
 CUresult Number(CUuuid* out, char last) {
   memcpy(out->bytes, "0123456789abcde", sizeof out->bytes);
@@ -54,7 +54,7 @@ TEST(Device, instances_of_a_divided_gpu_are_devices_of_their_own) {
   EXPECT_EQ(one, Identify("NVIDIA H200 MIG 1g.18gb", 'g', 'a')) << "the same in every process";
 }
 
-TEST(Device, instances_are_told_by_their_name_where_the_driver_has_one_number_only) {
+TEST(Device, instances_are_recognized_by_their_name_where_the_driver_has_one_number_only) {
   EXPECT_NE(Identify("NVIDIA H200 MIG 1g.18gb", 'a', 'a'), Identify("NVIDIA H200 MIG 1g.18gb", 'b', 'b'));
 }
 

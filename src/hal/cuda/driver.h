@@ -6,8 +6,8 @@
 
 namespace xsched::cuda {
 
-// The functions of XSCHED_CUDA_LIB; else of the library that the process has loaded as libcuda.so.1 (never a
-// second copy). Null: none is loaded so far. The result stays, and so does the library.
+// The functions of XSCHED_CUDA_LIB, or else of the library that the process has loaded as libcuda.so.1. Never
+// loads a second instance. Null: none is loaded yet. The result stays valid, and the library stays loaded.
 XSCHED_PRIVATE const Functions* FindDriver();
 
 }  // namespace xsched::cuda

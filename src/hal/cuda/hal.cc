@@ -1,5 +1,7 @@
 // xsched/cuda/hal.h. The types of cuda.h and of that header are the same.
 #include "xsched/cuda/hal.h"
+
+#include "base/driver_library.h"
 #include "hal/cuda/driver.h"
 #include "hal/cuda/queue.h"
 #include "hal/cuda/stream_key.h"
@@ -28,10 +30,11 @@ XResult CudaQueueCreate(HwQueueHandle* hwq, CUstream stream) {
   const Functions* next = xsched::cuda::FindDriver();
   if (next == nullptr) return kXSchedErrorNotFound;
   xsched::preempt::ReentrancyGuard guard;
+  xsched::WarnIfNotIntercepted("cuda");
   CUcontext context = CurrentContext(*next);
   if (context == nullptr) return kXSchedErrorHardware;
   CUstream actual = IsLegacy(stream) ? CU_STREAM_LEGACY : stream;
-  return CudaQueueRegister(next, context, actual, KeyOf(context, stream), hwq);
+  return HwQueueMadeOrFound(CudaQueueRegister(next, context, actual, KeyOf(context, stream), hwq));
 }
 
 XResult CudaQueueGet(HwQueueHandle* hwq, CUstream stream) {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "base/fork_handler.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "hal/cuda/channel_groups/channel_groups.h"
@@ -18,43 +19,43 @@ namespace {
 using std::chrono::microseconds;
 
 constexpr int kMaxDevices = 64;
-// What drivers have of themselves, should it not be known (H200, driver 580).
+// The driver's own slice, used if it cannot be read (H200, driver 580).
 constexpr microseconds kDriversSlice{2048};
 
 enum class Channels : uint8_t { kOn, kOff, kUnknown };
 
-// What is wanted, and what is known. Only a call that succeeds tells the state: one that reports an error, a
-// time-out above all, may have taken effect.
+// The wanted and the known state. Only a successful call makes the state known: a call that reports an error,
+// above all a time-out, may have taken effect.
 struct DeviceState {
   XDevice device;
 
-  int interrupted;    // queues of this process that want it stopped
+  int interrupted;    // number of queues of this process that want it stopped
   bool taken_off;     // by the scheduler: another process has its turn
   uint64_t slice_us;  // 0: the driver's own
 
   Channels channels;
-  bool slices_set;             // as wanted; of the groups that there were at …
-  uint64_t set_at_changes;     // … this count of changes
+  bool slices_set;             // the groups at `set_at_changes` have the wanted slices
+  uint64_t set_at_changes;     // the count of changes before they were set
   bool ours;                   // a slice of ours may be set
   microseconds drivers_slice;  // to give back
 
-  // The hardware rounds: what reads back the same twice is as near as it comes.
+  // The hardware rounds. If the same value reads back twice, it is the nearest possible one.
   microseconds rounded_from;
   microseconds rounded_to;
 
   bool failure_logged;  // since the last success
-  bool support_known;   // the last answer, good while there are no changes
+  bool support_known;   // the last answer is valid while there are no changes
   bool supported;
   uint64_t support_at_changes;
   bool support_logged;
 };
 
-constinit Mutex mutex;  // control calls are made under it, so that they come in order
-constinit int device_count = 0;
-constinit DeviceState devices[kMaxDevices] = {};
+constinit Mutex<LockRank::kCudaDevices> mutex;
+constinit int device_count GUARDED_BY(mutex) = 0;
+constinit DeviceState devices[kMaxDevices] GUARDED_BY(mutex) = {};
 
-// REQUIRES: mutex. Null: too many.
-DeviceState* Of(XDevice device) {
+// Null: too many.
+DeviceState* Of(XDevice device) REQUIRES(mutex) {
   for (int i = 0; i < device_count; ++i) {
     if (devices[i].device == device) return &devices[i];
   }
@@ -89,7 +90,7 @@ bool ForEachGroup(DeviceState& state, const char* what, Act&& act) {
   return ok;
 }
 
-// Does the group have the slice after all, as near as the hardware comes to it?
+// True if the group has the slice nevertheless, as near as the hardware can set it.
 bool IsRounded(DeviceState& state, const ChannelGroup& group, microseconds slice) {
   Result<microseconds> now = OwnChannelGroups().GetTimeslice(group);
   if (!now || now->count() == 0) return false;
@@ -99,8 +100,8 @@ bool IsRounded(DeviceState& state, const ChannelGroup& group, microseconds slice
   return again;
 }
 
-// REQUIRES: mutex. True: the channels are on or off, as wanted.
-bool SettleChannels(DeviceState& state) {
+// True: the channels are on or off, as wanted.
+bool SettleChannels(DeviceState& state) REQUIRES(mutex) {
   const bool off = state.interrupted != 0 || state.taken_off;
   const Channels wanted = off ? Channels::kOff : Channels::kOn;
   if (state.channels == wanted) return true;
@@ -113,14 +114,14 @@ bool SettleChannels(DeviceState& state) {
   return true;
 }
 
-// REQUIRES: mutex. True: the slices are as wanted. A driver may set its own later in a context's making, and
-// new contexts have groups of their own.
-bool SettleSlices(DeviceState& state) {
+// True: the slices are as wanted. While a context is made, the driver may set its own slice later, and new
+// contexts have new groups.
+bool SettleSlices(DeviceState& state) REQUIRES(mutex) {
   if (!state.ours) return true;
   const uint64_t changes = OwnChannelGroups().changes();
   const bool same_groups = state.slice_us == 0 || state.set_at_changes == changes;
   if (state.slices_set && same_groups) return true;
-  // Before the calls: what changes meanwhile is done again.
+  // Read before the calls, so that groups that change meanwhile are set again.
   state.set_at_changes = changes;
   const microseconds slice = state.slice_us == 0 ? state.drivers_slice : microseconds(state.slice_us);
   state.slices_set = ForEachGroup(state, "cannot set the GPU's time slices", [&](const ChannelGroup& group) {
@@ -132,8 +133,7 @@ bool SettleSlices(DeviceState& state) {
   return state.slices_set;
 }
 
-// REQUIRES: mutex.
-bool Settle(DeviceState& state) {
+bool Settle(DeviceState& state) REQUIRES(mutex) {
   const bool channels = SettleChannels(state);
   const bool slices = SettleSlices(state);
   if (channels && slices) state.failure_logged = false;
@@ -147,8 +147,8 @@ bool SettleAll() {
   return all;
 }
 
-// To be able to give it back. REQUIRES: mutex, and that no slice of ours is set.
-void ReadDriversSlice(DeviceState& state) {
+// Reads the slice that must be given back later. REQUIRES: no slice of ours is set.
+void ReadDriversSlice(DeviceState& state) REQUIRES(mutex) {
   Result<Array<ChannelGroup>> groups = OwnChannelGroups().OfDevice(state.device);
   if (!groups || groups->empty()) return;
   Result<microseconds> drivers = OwnChannelGroups().GetTimeslice((*groups)[0]);
@@ -160,7 +160,7 @@ XResult SetSlice(XDevice device, uint64_t slice_us) {
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
   state->taken_off = slice_us == kSliceNone;
-  // Off and on again is what happens often: the slice stays as it is.
+  // Off and on again is frequent: then the slice stays as it is.
   if (!state->taken_off && slice_us != state->slice_us) {
     if (!state->ours) ReadDriversSlice(*state);
     state->ours = true;
@@ -173,10 +173,11 @@ XResult SetSlice(XDevice device, uint64_t slice_us) {
 void InstallOnce() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] {
-    pthread_atfork(nullptr, nullptr, [] {
+    static constinit ForkHandler handler = {[] {
       mutex.ResetAfterFork();
       device_count = 0;
-    });
+    }};
+    handler.Install();
     XProcessOps ops{};
     ops.size = sizeof ops;
     ops.set_slice = SetSlice;
@@ -191,12 +192,12 @@ void InstallOnce() {
 bool QueueMade(XDevice device) {
   InstallOnce();
   ChannelGroups& groups = OwnChannelGroups();
-  // Before asking: what changes meanwhile is asked about anew.
+  // Read before the request, so that the answer is requested anew if something changes meanwhile.
   const uint64_t changes = groups.changes();
   MutexLock lock(mutex);
   DeviceState* state = Of(device);
   if (state == nullptr) return false;
-  // A program makes many streams; asking for each costs a round trip to the GPU.
+  // A program makes many streams, and a request costs a round trip to the GPU.
   if (state->support_known && state->support_at_changes == changes) return state->supported;
   Result<> support = groups.Level3Support(device);
   if (!support && !std::exchange(state->support_logged, true)) {
@@ -224,7 +225,7 @@ XResult RestoreQueue(XDevice device) {
   DeviceState* state = Of(device);
   if (state == nullptr) return kXSchedErrorNotSupported;
   if (state->interrupted > 0) --state->interrupted;
-  // What fails now is tried again by SettleAll.
+  // If this fails, SettleAll tries again.
   SettleChannels(*state);
   return kXSchedSuccess;
 }

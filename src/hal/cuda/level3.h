@@ -1,6 +1,6 @@
 // Level 3 of this process's CUDA queues, by its channel groups (channel_groups/). It acts on all of the
-// process's streams on a device at once: time slices beside other processes, set when the scheduler says so;
-// and a hard stop, when the program has suspended all of its queues there.
+// process's streams on a device at once. It sets time slices when the scheduler decides so, and makes a hard
+// stop when the program has suspended all of its queues there.
 #pragma once
 
 #include "hal/contract.h"
@@ -8,11 +8,11 @@
 
 namespace xsched::cuda {
 
-// A queue is being made on `device`: does it have level 3? The reason why not is logged once.
+// A queue is being made on `device`. Returns whether it has level 3. If not, the reason is logged once.
 bool QueueMade(XDevice device);
 
-// Stops all of the process on the device, or lets it go on when as many have asked for that. Some 0.3 ms
-// each.
+// InterruptQueue stops all of the process on the device. It runs again after as many calls of RestoreQueue.
+// Each takes some 0.3 ms.
 XResult InterruptQueue(XDevice device);
 XResult RestoreQueue(XDevice device);
 
@@ -22,7 +22,7 @@ XResult RestoreQueue(XDevice device);
 extern "C" {
 #endif
 
-// Why streams on the current context's GPU have no level 3; empty: they have it. For xsched doctor.
+// Writes why streams on the current context's GPU have no level 3. Empty: they have it. For xsched doctor.
 XSCHED_PRIVATE void CudaExplainLevel3(char* text, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-// What level 3 does where the resource manager refuses, or does what it was asked and says that it did not.
+// Level 3 when the resource manager refuses a request, or carries it out and reports a failure.
 #include "hal/cuda/level3.h"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,7 @@ struct FakeGpu {
   std::map<uint32_t, uint64_t> slices;  // by group
   bool running = true;
   uint64_t holds_at_most = UINT64_MAX;
-  // The next calls of that command report the status; with `effect`, they do what they were asked all the
-  // same.
+  // The next calls of that command report the status. With `effect`, they take effect nevertheless.
   struct Fault {
     uint32_t status;
     int times;
@@ -123,7 +122,7 @@ class Level3Test : public testing::Test {
     gpu_.faults.clear();
     process_ops.set_slice(device_, 0);
     EXPECT_TRUE(process_ops.settle());
-    // The client goes, with all that it has.
+    // The client is freed, with everything that it has.
     struct {
       uint32_t client = kClient, parent = 0, object = kClient, status = 0;
     } gone;
@@ -195,7 +194,7 @@ TEST_F(Level3Test, the_drivers_slice_is_given_back_though_ours_may_have_failed) 
   EXPECT_EQ(gpu_.slices[0x100], 1u);
   gpu_.faults[kSetTimeslice] = {kTimedOut, 1, false};
   EXPECT_NE(SetSlice(0), kXSchedSuccess);
-  // Meanwhile another one is wanted: what is there now is not the driver's.
+  // Meanwhile another slice is wanted. The present one is not the driver's.
   gpu_.faults[kSetTimeslice] = {kTimedOut, 1, false};
   EXPECT_NE(SetSlice(5), kXSchedSuccess);
   EXPECT_EQ(SetSlice(0), kXSchedSuccess);

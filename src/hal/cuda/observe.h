@@ -1,4 +1,4 @@
-// How the shim, which sees the process's requests to the resource manager, tells the HAL of them.
+// The shim sees the process's requests to the resource manager, and reports them to the HAL here.
 #pragma once
 
 #include "hal/contract.h"
@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-// To be called after each ioctl(2) that may concern it (rm::MayConcern), with what it returned. Keeps errno.
-// `next`: where the request went to. Our own go there as well: whoever stands in between knows the objects by
-// the same names as the program's driver.
+// Call it after each ioctl(2) that may concern RM (rm::MayConcern), with the result. Keeps errno. `next`: the
+// function that got the request. Our own requests use it as well, because another library in between may
+// translate the objects' names.
 XSCHED_PRIVATE void CudaObserveRequest(int fd, unsigned long request, const void* arg, int result,
                                        xsched::cuda::rm::ControlCall next);
 

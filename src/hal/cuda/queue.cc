@@ -1,44 +1,50 @@
 #include "hal/cuda/queue.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <new>
 #include <optional>
 
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/device.h"
+#include "hal/cuda/green_contexts.h"
 #include "hal/cuda/level3.h"
+#include "hal/cuda/lost_context.h"
 #include "hal/cuda/shared_memory.h"
+#include "hal/cuda/stream_key.h"
 #include "hal/cuda/stream_priority.h"
 #include "preempt/api/launch.h"
-#include "preempt/queue/query_lock.h"
+#include "preempt/api/query_lock.h"
 
 namespace xsched::cuda {
 namespace {
 
 using preempt::ReentrancyGuard;
 
+constinit Mutex<LockRank::kCudaQueues> queues_mutex;
+
 struct Queue {
   const Functions& next;
-  CUcontext context;
+  CUcontext context;  // of a green context's stream: that context's owner
   CUstream stream;
+  // The default stream of a green context or of a thread. It is known only to threads that have this context
+  // current, or to this thread.
+  bool known_to_launching_thread_only;
   XDevice device;
-  std::optional<int> own_priority;            // as the program made it; known once it has been changed
-  std::atomic<CUdeviceptr> shared_memory{0};  // the control blocks', as the context sees it; 0: not asked yet
-  std::optional<int> priority = own_priority;  // that it has; ApplyUrgency's, one call at a time
-  // Under queues_mutex.
-  int steps = 0;
-  Queue* next_queue = nullptr;
+  std::optional<int> own_priority;            // the program's; known after it was changed
+  std::atomic<CUdeviceptr> shared_memory{0};  // the control blocks' address in the context; 0: not known yet
+  std::optional<int> priority =
+      own_priority;  // its present one; only ApplyUrgency uses it, one call at a time
+  int steps GUARDED_BY(queues_mutex) = 0;
+  Queue* next_queue GUARDED_BY(queues_mutex) = nullptr;
 };
 
-constinit Mutex queues_mutex;
-constinit Queue* all_queues = nullptr;
+constinit Queue* all_queues GUARDED_BY(queues_mutex) = nullptr;
 
 void AddQueue(Queue* queue) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, [] { pthread_atfork(nullptr, nullptr, [] { queues_mutex.ResetAfterFork(); }); });
+  static constinit ForkHandler handler = {[] { queues_mutex.ResetAfterFork(); }};
+  handler.Install();
   MutexLock lock(queues_mutex);
   queue->next_queue = all_queues;
   all_queues = queue;
@@ -53,10 +59,11 @@ void RemoveQueue(const Queue* queue) {
   }
 }
 
-// Among the process's streams on the queue's device.
+// The priority of the queue's stream, among the process's streams on its device.
 int PriorityFor(const Queue& queue, PriorityRange range) {
   MutexLock lock(queues_mutex);
   return PriorityAmong(*queue.own_priority - queue.steps, range, [&queue](auto&& visit) {
+    queues_mutex.AssertHeld();
     for (const Queue* other = all_queues; other != nullptr; other = other->next_queue) {
       if (other->device == queue.device && other->own_priority.has_value())
         visit(*other->own_priority - other->steps);
@@ -68,43 +75,46 @@ Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
 
 XResult ToResult(CUresult result) { return result == CUDA_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware; }
 
-// For threads that are not the program's: the default stream is that of the current context.
+// Makes the queue's context current on a thread of ours: the default stream belongs to the current context.
 class CurrentContext {
  public:
   CurrentContext(const Functions& next, CUcontext context)
-      : next_(next), pushed_(next.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {}
+      : next_(next), result_(next.cuCtxPushCurrent_v2(context)) {}
   ~CurrentContext() {
     CUcontext ours;
-    if (pushed_) next_.cuCtxPopCurrent_v2(&ours);
+    if (pushed()) next_.cuCtxPopCurrent_v2(&ours);
   }
   CurrentContext(const CurrentContext&) = delete;
   CurrentContext& operator=(const CurrentContext&) = delete;
 
-  bool pushed() const { return pushed_; }
+  bool pushed() const { return result_ == CUDA_SUCCESS; }
+  CUresult result() const { return result_; }
 
  private:
   const Functions& next_;
-  bool pushed_;
+  const CUresult result_;
 };
 
-// Makes the queue's context current for a launch: the thread of a submit worker may have none.
+// Makes the queue's context current for a launch, because the thread of a submit worker may have none. A
+// green context that is current will do for its owner.
 class LaunchingContext {
  public:
   explicit LaunchingContext(const Queue& queue) {
     CUcontext current = nullptr;
     const bool told = queue.next.cuCtxGetCurrent(&current) == CUDA_SUCCESS;
-    if (!told || current != queue.context) made_current_.emplace(queue.next, queue.context);
+    if (!told || CudaOwnerOf(current) != queue.context) made_current_.emplace(queue.next, queue.context);
   }
 
  private:
   std::optional<CurrentContext> made_current_;
 };
 
-// The device's address of `word`, which lies in words.memory; 0: the driver refused. REQUIRES: the queue's
-// context is current, and capture mode is relaxed.
+// The device's address of `word`, which is in words.memory. 0: the driver refused. REQUIRES: capture mode is
+// relaxed.
 CUdeviceptr DeviceAddress(Queue& queue, const XControlWords& words, const void* word) {
   CUdeviceptr memory = queue.shared_memory.load(std::memory_order_relaxed);
   if (memory == 0) [[unlikely]] {
+    CurrentContext current(queue.next, queue.context);  // not a green one, which may be current now
     memory = SharedMemoryIn(queue.next, queue.context, words.memory, words.memory_size);
     if (memory == 0) return 0;
     queue.shared_memory.store(memory, std::memory_order_relaxed);
@@ -162,26 +172,8 @@ XResult AppendProgress(void* hwq, const XControlWords* words, uint64_t number) {
       next.cuStreamWriteValue64_v2(Of(hwq).stream, retired, number, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
-// The context is lost: every further call fails with the same, and nothing of it runs or writes any more.
-bool IsLost(CUresult result) {
-  switch (result) {
-    case CUDA_ERROR_ECC_UNCORRECTABLE:
-    case CUDA_ERROR_ILLEGAL_ADDRESS:
-    case CUDA_ERROR_LAUNCH_TIMEOUT:
-    case CUDA_ERROR_ASSERT:
-    case CUDA_ERROR_HARDWARE_STACK_ERROR:
-    case CUDA_ERROR_ILLEGAL_INSTRUCTION:
-    case CUDA_ERROR_MISALIGNED_ADDRESS:
-    case CUDA_ERROR_INVALID_ADDRESS_SPACE:
-    case CUDA_ERROR_INVALID_PC:
-    case CUDA_ERROR_LAUNCH_FAILED:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// The stream as another thread may ask the driver about it. Not while it captures: that would spoil it.
+// Lets a thread of ours ask the driver about the stream. Not while the stream captures, because this would
+// invalidate the capture.
 class QuietStream {
  public:
   explicit QuietStream(const Queue& queue)
@@ -212,8 +204,19 @@ bool Finished(void* hwq) {
   QuietStream quiet(queue);
   if (quiet.lost()) return true;
   if (!quiet) return false;
-  // An error is for the program to find: nothing of such a queue will run any more.
+  // The program gets the error itself. Nothing of such a queue will run any more.
   return queue.next.cuStreamQuery(queue.stream) != CUDA_ERROR_NOT_READY;
+}
+
+// Asks the context and not the stream, which may not exist any more.
+bool ContextLost(void* hwq) {
+  ReentrancyGuard guard;
+  const Queue& queue = Of(hwq);
+  RelaxedCaptureMode relaxed(queue.next);
+  CurrentContext current(queue.next, queue.context);
+  if (!current.pushed()) return IsLost(current.result());
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  return IsLost(queue.next.cuStreamIsCapturing(CU_STREAM_LEGACY, &capture));
 }
 
 void NoteUrgency(void* hwq, int steps) {
@@ -221,7 +224,7 @@ void NoteUrgency(void* hwq, int steps) {
   Of(hwq).steps = steps;
 }
 
-// A stream of higher priority is given the place of each block of another's kernel that ends: it need not
+// When a block of another stream's kernel ends, a stream of higher priority gets its place. So it does not
 // wait for the end of the kernel, as it must at a gate.
 XResult ApplyUrgency(void* hwq) {
   ReentrancyGuard guard;
@@ -237,8 +240,8 @@ XResult ApplyUrgency(void* hwq) {
     return kXSchedErrorHardware;
   const int priority = PriorityFor(queue, range);
   if (priority == queue.priority) return kXSchedSuccess;
-  // A capture that begins from here on captures with the new priority, or with the old one. So no lock is
-  // held that a capture would wait for: the driver may wait for a launch that waits for room on a stream.
+  // A capture that begins now may use the new or the old priority. No lock that a capture needs is held,
+  // because the driver may wait for a launch that waits for room on a stream.
   if (!QuietStream(queue)) return kXSchedErrorNotAllowed;
   const preempt::Barrier barrier;
   CUstreamAttrValue value{};
@@ -270,7 +273,7 @@ std::optional<int> PriorityOf(const Functions& next, CUstream stream) {
   return priority;
 }
 
-XHwQueueOps OpsFor(CUstream stream, bool level3) {
+XHwQueueOps OpsFor(const Queue& queue, bool level3) {
   XHwQueueOps ops{};
   ops.size = sizeof ops;
   ops.platform = kPlatformCUDA;
@@ -278,8 +281,8 @@ XHwQueueOps OpsFor(CUstream stream, bool level3) {
   ops.gating = kGatingDeviceGates;
   ops.append_device_gate = AppendInlineGate;
   ops.append_progress = AppendProgress;
-  // "Per thread" means another stream on another thread.
-  if (stream != CU_STREAM_PER_THREAD) {
+  ops.context_lost = ContextLost;
+  if (!queue.known_to_launching_thread_only) {
     ops.finished = Finished;
     ops.note_urgency = NoteUrgency;
     ops.apply_urgency = ApplyUrgency;
@@ -303,15 +306,27 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   ReentrancyGuard guard;
   DeviceIdentity identity;
   if (!IdentifyCurrentDevice(*next, &identity)) return kXSchedErrorHardware;
-  auto* hwq = new (std::nothrow) Queue{*next, context, stream, identity.device, PriorityOf(*next, stream)};
+  const CUcontext owner = CudaOwnerOf(context);
+  const bool launching_thread_only =
+      stream == CU_STREAM_PER_THREAD || (owner != context && IsDefaultStream(stream));
+  auto* hwq = new (std::nothrow)
+      Queue{*next, owner, stream, launching_thread_only, identity.device, PriorityOf(*next, stream)};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   AddQueue(hwq);
-  const XHwQueueOps ops = OpsFor(stream, QueueMade(identity.device));
-  const XHwQueueInfo info{identity.device, identity.name, key, reinterpret_cast<uint64_t>(context)};
+  const XHwQueueOps ops = OpsFor(*hwq, QueueMade(identity.device));
+  const XHwQueueInfo info{identity.device, identity.name, key, reinterpret_cast<uint64_t>(owner)};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) Destroy(hwq);
   return result;
 }
 
-void CudaContextGoes(CUcontext context) { xsched::cuda::ForgetSharedMemory(context); }
-void CudaContextGone(CUcontext context) { xsched::cuda::ReuseSharedMemory(context); }
+void CudaContextGoes(CUcontext context) {
+  xsched::preempt::ContextGoes(reinterpret_cast<uint64_t>(context));
+  xsched::cuda::ForgetSharedMemory(context);
+}
+
+void CudaContextGone(CUcontext context) {
+  xsched::cuda::ReuseSharedMemory(context);
+  // Of any other context, the device may still report.
+  if (context != nullptr) xsched::preempt::ContextGone(reinterpret_cast<uint64_t>(context));
+}

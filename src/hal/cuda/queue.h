@@ -1,4 +1,4 @@
-// A CUDA stream below an XQueue: gates in line through stream memory operations, and the rest of
+// A CUDA stream below an XQueue: device-side gates by stream memory operations, and the rest of
 // hal/contract.h.
 #pragma once
 
@@ -9,14 +9,15 @@
 extern "C" {
 #endif
 
-// CudaQueueCreate for who knows the functions and the stream's identity; `next` must stay. `stream` is a real
-// handle, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, of `context`, which is current; `key` is what it is found
-// by. For the shim.
+// CudaQueueCreate for the shim, which knows the functions and the stream's identity. `next` must stay valid.
+// `stream` is a real handle, CU_STREAM_LEGACY or CU_STREAM_PER_THREAD, of `context`. This context is current,
+// or the owner of this green context (green_contexts.h).
+// HwQueueFind finds it by `key`.
 XSCHED_PRIVATE XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context,
                                          CUstream stream, uint64_t key, HwQueueHandle* out);
-// The context (null: any) is going, with all of its streams; its queues have been unregistered.
+// The context (null: any) is being destroyed with all of its streams. Its queues have been unregistered.
 XSCHED_PRIVATE void CudaContextGoes(CUcontext context);
-// … and has gone.
+// The context has been destroyed.
 XSCHED_PRIVATE void CudaContextGone(CUcontext context);
 
 #ifdef __cplusplus

@@ -12,17 +12,17 @@ namespace xsched::cuda {
 namespace {
 
 struct Registration {
-  const void* memory;  // what it maps: a fork's child has other memory
+  const void* memory;  // the mapped memory: a forked child has other memory
   void* mapping;       // `memory` itself, or the same pages once more
   CUcontext context;   // null: free to be registered
-  CUdeviceptr device;  // 0: its context is going
+  CUdeviceptr device;  // 0: its context is being destroyed
 };
 
-constinit NoDestroy<Array<Registration>> registrations;
-constinit Mutex mutex;
+constinit Mutex<LockRank::kCudaSharedMemory> mutex;
+constinit NoDestroy<Array<Registration>> registrations GUARDED_BY(mutex);
 
-// REQUIRES: mutex. Null: none is free, and no other can be made.
-Registration* FreeMapping(void* memory, size_t size) {
+// Null: none is free, and no further one can be made.
+Registration* FreeMapping(void* memory, size_t size) REQUIRES(mutex) {
   bool known = false;
   for (Registration& registration : *registrations) {
     if (registration.memory != memory) continue;
@@ -31,7 +31,7 @@ Registration* FreeMapping(void* memory, size_t size) {
   }
   void* mapping = memory;
   if (known) {
-    // From no bytes of it: another mapping of the same pages.
+    // With an old size of 0, this makes another mapping of the same pages.
     mapping = mremap(memory, 0, size, MREMAP_MAYMOVE);
     if (mapping == MAP_FAILED) return nullptr;
   }
@@ -39,8 +39,7 @@ Registration* FreeMapping(void* memory, size_t size) {
   return &registrations->back();
 }
 
-// REQUIRES: mutex.
-CUresult Register(const Functions& next, size_t size, Registration* registration) {
+CUresult Register(const Functions& next, size_t size, Registration* registration) REQUIRES(mutex) {
   CUresult result = next.cuMemHostRegister_v2(registration->mapping, size, CU_MEMHOSTREGISTER_DEVICEMAP);
   if (result == CUDA_SUCCESS)
     result = next.cuMemHostGetDevicePointer_v2(&registration->device, registration->mapping, 0);
@@ -50,7 +49,7 @@ CUresult Register(const Functions& next, size_t size, Registration* registration
 }  // namespace
 
 CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size) {
-  // The driver may wait for what is held in other contexts.
+  // The driver may wait for held commands of other contexts.
   const preempt::Barrier barrier;
   MutexLock lock(mutex);
   for (const Registration& registration : *registrations) {
@@ -63,7 +62,7 @@ CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memor
     registration->context = context;
     if (result == CUDA_SUCCESS) return registration->device;
     registration->device = 0;
-    // A context that was thought to go may have stayed, and have it still.
+    // A context that seemed to be destroyed may still exist, with its registration.
     if (result != CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED) {
       registration->context = nullptr;
       break;

@@ -1,5 +1,5 @@
-// The control blocks' memory, as CUDA's devices see it. A registration ends with the context that it was made
-// in, and the devices' mapping with it: so each context has one of its own, of a host mapping of its own.
+// The control blocks' memory, as CUDA's devices see it. A registration ends with its context, and so does the
+// devices' mapping. So each context has its own registration, of its own host mapping.
 #pragma once
 
 #include <stddef.h>
@@ -8,13 +8,13 @@
 
 namespace xsched::cuda {
 
-// The address of `memory` in `context`. Registers it on first use there; 0: the driver refused. Takes locks.
-// REQUIRES: `context` is current, and capture mode is relaxed.
+// The device's address of `memory` in `context`. Registers it on first use there. 0: the driver refused.
+// Takes locks. REQUIRES: `context` is current, and capture mode is relaxed.
 CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size);
 
-// The context (null: any) is going: its registration goes with it. Before the driver's call.
+// The context (null: any) is being destroyed, and its registration with it. Call before the driver's call.
 void ForgetSharedMemory(CUcontext context);
-// It has gone: the host mapping may be registered in another. After the driver's call.
+// The context was destroyed: the host mapping may be registered in another. Call after the driver's call.
 void ReuseSharedMemory(CUcontext context);
 
 }  // namespace xsched::cuda

@@ -1,9 +1,9 @@
-// What a stream's handle means, as a number that is one stream's alone while it lives.
+// Maps a stream's handle to a key: a number that belongs to one stream only, while the stream exists.
 //
 //   handle                       stream                               key
 //   of cuStreamCreate            that one                             the handle
 //   1, or 0                      the current context's default one    the context, bit 48
-//   2, or 0 where it is _ptsz    … of the calling thread              a hash of both, bit 55
+//   2, or 0 where it is _ptsz    the calling thread's default one     a hash of both, bit 55
 //
 // Handles are addresses: user space ends below bit 48.
 #pragma once

@@ -1,7 +1,8 @@
-// Which of the driver's priorities a stream gets, from what the program gave it and how urgent hints make it.
+// Computes the driver's priority of a stream, from the one that the program gave it and the urgency of its
+// hints.
 //
-// Each step of urgency is one of the driver's. The driver has few of them (6 on an H200): where they do not
-// suffice, the streams' order is kept as far as they do, by places that follow each other.
+// Each step of urgency is one step of the driver's priority. The driver has few of them (6 on an H200). If
+// these are not enough, the streams get adjacent priorities in their order, as far as possible.
 //
 //   the program's   0 -2  0 -2      wanted        0  -2 -10 -12
 //   steps           0  0 10 10      of 0 … -5     0  -2  -4  -5
@@ -19,11 +20,12 @@ struct PriorityRange {
   int greatest;
 };
 
-// For a stream that wants `wanted` (the program's less the steps). for_each(visit) calls visit(wanted) for
-// each stream, this one too.
+// The priority of a stream that wants `wanted` (the program's priority minus the steps). for_each(visit)
+// calls visit(wanted) for each stream, including this one.
 template <typename ForEach>
 int PriorityAmong(int wanted, PriorityRange range, ForEach&& for_each) {
-  // From the most urgent wish to this one: each gets what it wants, or the place behind the one before it.
+  // From the most urgent stream to this one: each gets what it wants, or the priority behind the one before
+  // it.
   int place = range.greatest - 1;
   for (int wish = INT_MIN; wish < wanted && place < range.least;) {
     int next = wanted;

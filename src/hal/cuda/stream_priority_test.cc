@@ -25,7 +25,7 @@ TEST(StreamPriority, those_that_want_more_than_there_is_keep_their_order) {
   EXPECT_EQ(Among({-10, -12, -11}), (std::vector{-3, -5, -4}));
 }
 
-TEST(StreamPriority, who_wants_the_greatest_that_there_is_makes_room_for_who_wants_more) {
+TEST(StreamPriority, a_stream_with_the_greatest_priority_makes_room_for_one_that_wants_more) {
   EXPECT_EQ(Among({-5, -10, 0}), (std::vector{-4, -5, 0}));
 }
 

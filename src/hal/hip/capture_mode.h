@@ -6,10 +6,7 @@
 
 namespace xsched::hip {
 
-struct RelaxedCaptureMode : hal::RelaxedCaptureMode<hipError_t, hipStreamCaptureMode> {
-  explicit RelaxedCaptureMode(const Functions& next)
-      : hal::RelaxedCaptureMode<hipError_t, hipStreamCaptureMode>(next.hipThreadExchangeStreamCaptureMode,
-                                                                  hipStreamCaptureModeRelaxed) {}
-};
+using RelaxedCaptureMode = hal::RelaxedCaptureMode<Functions, &Functions::hipThreadExchangeStreamCaptureMode,
+                                                   hipStreamCaptureModeRelaxed>;
 
 }  // namespace xsched::hip

@@ -1,5 +1,5 @@
-// Which GPU a runtime instance means by a device's number, as a number that is the same in every process,
-// for every instance, and under HIP_VISIBLE_DEVICES; and whose device is current.
+// Identifies the GPU of a runtime instance's device by a number that is the same in every process, for every
+// instance, and under HIP_VISIBLE_DEVICES.
 #pragma once
 
 #include "hal/hip/runtime.h"
@@ -12,11 +12,11 @@ struct DeviceIdentity {
   char name[96] = "";
 };
 
-// False: the runtime does not tell.
+// False: the runtime does not report it.
 bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out);
 
-// Makes `device` the thread's current one for a while: the default streams are the current device's, and so
-// is an event that is made.
+// Makes `device` the thread's current one during a scope: default streams belong to the current device, and
+// new events as well.
 class CurrentDevice {
  public:
   CurrentDevice(const Functions& next, int device) : next_(next) {

@@ -1,5 +1,6 @@
 #include "xsched/hip/hal.h"
 
+#include "base/driver_library.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/queue.h"
 #include "hal/hip/runtime.h"
@@ -10,7 +11,7 @@ using namespace xsched::hip;
 
 namespace {
 
-// What a handle means to the calling thread.
+// The meaning of a handle for the calling thread.
 struct Identity {
   Runtime* runtime = nullptr;  // null: there is none, or none knows the stream
   int device = 0;
@@ -32,7 +33,7 @@ Identity Identify(hipStream_t stream, const void* caller) {
     return is;
   }
   is.stream = stream;
-  // Runtimes without it let a stream be used where its device is current only.
+  // In a runtime without this function, a stream can only be used while its device is current.
   if (next.hipGetStreamDeviceId != nullptr) {
     is.device = next.hipGetStreamDeviceId(stream);
     known = is.device >= 0;
@@ -42,7 +43,7 @@ Identity Identify(hipStream_t stream, const void* caller) {
 }
 
 XResult Explain(hipStream_t stream, const void* caller) {
-  // Which of the two is missing: a runtime, or one that knows the stream?
+  // Either there is no runtime, or none knows the stream.
   return IsNullStream(stream) || RuntimeOfCaller(caller) == nullptr ? kXSchedErrorNotFound
                                                                     : kXSchedErrorInvalidValue;
 }
@@ -52,18 +53,19 @@ XResult Explain(hipStream_t stream, const void* caller) {
 XResult HipQueueCreate(HwQueueHandle* hwq, hipStream_t stream) {
   if (hwq == nullptr || stream == kHipStreamPerThread) return kXSchedErrorInvalidValue;
   xsched::preempt::ReentrancyGuard guard;
+  xsched::WarnIfNotIntercepted("hip");
   const void* caller = __builtin_return_address(0);
   const Identity is = Identify(stream, caller);
   if (is.runtime == nullptr) return Explain(stream, caller);
   if (is.key == 0) return kXSchedErrorHardware;
-  return HipQueueRegister(is.runtime, is.device, is.stream, is.key, hwq);
+  return HwQueueMadeOrFound(HipQueueRegister(is.runtime, is.device, is.stream, is.key, hwq));
 }
 
 XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream) {
   if (hwq == nullptr || stream == kHipStreamPerThread) return kXSchedErrorInvalidValue;
   xsched::preempt::ReentrancyGuard guard;
   const void* caller = __builtin_return_address(0);
-  // A real handle's key is the handle: the runtime need not be asked.
+  // The key of a real handle is the handle itself. So the runtime need not be asked.
   uint64_t key = reinterpret_cast<uint64_t>(stream);
   if (IsNullStream(stream)) {
     const Identity is = Identify(stream, caller);

@@ -37,7 +37,7 @@ enum hipError_t : unsigned {
   hipErrorInvalidHandle = 400,  // and hipErrorInvalidResourceHandle
   hipErrorNotFound = 500,
   hipErrorNotReady = 600,
-  hipErrorContextIsDestroyed = 709,  // also: a stream of another runtime instance
+  hipErrorContextIsDestroyed = 709,  // before ROCm 7 also: a stream of another runtime instance
   hipErrorLaunchFailure = 719,
   hipErrorNotSupported = 801,
   hipErrorStreamCaptureUnsupported = 900,

@@ -1,12 +1,12 @@
-// The runtime keeps each thread's last error, and some versions overwrite it with every call: what we ask on
-// a program's thread must not look like an error of the program's.
+// Keeps a thread's last error in the runtime. Some versions overwrite it with every call, and our own calls
+// on the program's thread must not look like errors of the program.
 #pragma once
 
 #include "hal/hip/runtime.h"
 
 namespace xsched::hip {
 
-// An error that was there when this was made is the program's to find, and stays where the runtime lets it.
+// An error from before belongs to the program, and is kept if the runtime allows it.
 class KeepLastError {
  public:
   explicit KeepLastError(const Functions& next)

@@ -6,7 +6,7 @@ namespace xsched::hip {
 
 bool Markers::Append(const Functions& next, hipStream_t stream, uint64_t ticket) {
   MutexLock lock(mutex_);
-  // Room for the event's return as well, so that none is lost.
+  // Also reserve room to put the event back, so that none is lost.
   if (!waiting_.Reserve() || !spare_.Reserve(spare_.size() + waiting_.size() + 1)) return false;
   hipEvent_t event = nullptr;
   if (!spare_.empty()) {
@@ -15,7 +15,7 @@ bool Markers::Append(const Functions& next, hipStream_t stream, uint64_t ticket)
   } else if (next.hipEventCreateWithFlags(&event, kHipEventDisableTiming) != hipSuccess) {
     return false;
   }
-  // Under the lock: the order of the list is that of the stream.
+  // Under the lock, so that the list has the stream's order.
   const bool recorded = next.hipEventRecord(event, stream) == hipSuccess;
   const bool kept = recorded ? waiting_.Push(Marker{event, ticket}) : spare_.Push(event);
   return recorded && kept;
@@ -31,7 +31,7 @@ bool Markers::PopReached(const Functions& next, uint64_t* ticket) {
 }
 
 void Markers::Poll(const Functions& next) {
-  // The lock is not held while telling: who is told may take other locks.
+  // The lock is not held during the notification, because the notified code may take other locks.
   for (uint64_t ticket; PopReached(next, &ticket);) HwQueueRetired(ticket);
 }
 

@@ -1,5 +1,5 @@
-// The markers of one stream: events of the runtime's, recorded behind the program's commands, and looked at
-// until they have happened. The runtime's own way to be told (host functions) holds up the stream meanwhile.
+// The markers of one stream: events of the runtime, recorded behind the program's commands, and polled until
+// they have happened. The runtime's own notification (host functions) would delay the stream.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Markers {
 
   // REQUIRES: the stream's device is current, the stream does not capture.
   bool Append(const Functions& next, hipStream_t stream, uint64_t ticket);
-  // Reports those that have been reached, in order. An event that tells of an error counts: nothing before it
-  // will run any more.
+  // Reports the markers that have been reached, in order. An event with an error counts as reached: nothing
+  // before it will run any more.
   void Poll(const Functions& next);
-  // Reports all, and gives the events back.
+  // Reports all markers, and releases the events.
   void Drop(const Functions& next);
 
  private:
@@ -32,11 +32,11 @@ class Markers {
     uint64_t ticket;
   };
 
-  bool PopReached(const Functions& next, uint64_t* ticket);
+  bool PopReached(const Functions& next, uint64_t* ticket) EXCLUDES(mutex_);
 
-  Mutex mutex_;
-  Fifo<Marker> waiting_;
-  Array<hipEvent_t> spare_;
+  Mutex<LockRank::kHipMarkers> mutex_;
+  Fifo<Marker> waiting_ GUARDED_BY(mutex_);
+  Array<hipEvent_t> spare_ GUARDED_BY(mutex_);
 };
 
 }  // namespace xsched::hip

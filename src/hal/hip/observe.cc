@@ -5,7 +5,7 @@
 using xsched::hip::MostLevel;
 using xsched::hip::OwnHardwareQueues;
 
-// Where level 1 is all, nothing is remembered.
+// If only level 1 is used, nothing is remembered.
 
 int HipPerformRequest(int fd, unsigned long request, void* argument, xsched::hip::kfd::IoctlCall next) {
   if (MostLevel() == kPreemptLevelBlock) return next(fd, request, argument);

@@ -1,5 +1,5 @@
-// How the shim, which the process's requests to the kernel's driver go through, tells the HAL of them (levels
-// 2 and 3).
+// The process's requests to the kernel's driver pass through the shim. The shim reports them to the HAL here
+// (levels 2 and 3).
 #pragma once
 
 #include "hal/contract.h"
@@ -10,12 +10,13 @@
 extern "C" {
 #endif
 
-// Performs a request that MayConcern, as ioctl(2) does. `next`: where it goes to, which is where our own go.
+// Performs a request for which MayConcern is true, like ioctl(2). `next` performs it, and our own requests as
+// well.
 XSCHED_PRIVATE int HipPerformRequest(int fd, unsigned long request, void* argument,
                                      xsched::hip::kfd::IoctlCall next);
 
-// Around the runtime's making of a stream on this thread: queues that the process makes in between are that
-// stream's. `stream`: null when it failed.
+// Call these before and after the runtime makes a stream on this thread. Queues that the process makes in
+// between belong to that stream. `stream`: null if it failed.
 XSCHED_PRIVATE void HipStreamCreating(void);
 XSCHED_PRIVATE void HipStreamCreated(hipStream_t stream);
 // Before the runtime destroys it.

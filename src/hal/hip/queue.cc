@@ -8,7 +8,7 @@
 #include "hal/hip/markers.h"
 #include "hal/hip/suspension.h"
 #include "preempt/api/launch.h"
-#include "preempt/queue/query_lock.h"
+#include "preempt/api/query_lock.h"
 
 namespace xsched::hip {
 namespace {
@@ -25,7 +25,7 @@ struct Queue {
 
 Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
 
-// What our own calls need, on whatever thread.
+// The scope of our own calls on any thread.
 class OwnCalls {
  public:
   explicit OwnCalls(const Queue& queue)
@@ -40,7 +40,7 @@ class OwnCalls {
   CurrentDevice current_;
 };
 
-// REQUIRES: QueryLock. When in doubt, it is.
+// REQUIRES: QueryLock. When in doubt, the stream is capturing.
 bool IsCapturing(const Queue& queue) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   if (queue.next.hipStreamIsCapturing == nullptr) return false;
@@ -53,7 +53,7 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
   OwnCalls ours(queue);
   preempt::QueryLock no_capture_begins;
   if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
-  // Nobody else may be looking: their events are used again.
+  // No other thread may poll now, because the events are reused.
   queue.markers.Poll(queue.next);
   return queue.markers.Append(queue.next, queue.stream, ticket) ? kXSchedSuccess : kXSchedErrorHardware;
 }
@@ -71,7 +71,7 @@ bool Finished(void* hwq) {
   OwnCalls ours(queue);
   preempt::QueryLock no_capture_begins;
   if (!ours.ok() || !no_capture_begins || IsCapturing(queue)) return false;
-  // An error is for the program to find: nothing of such a queue will run any more.
+  // The program gets the error itself. Nothing of such a queue will run any more.
   return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;
 }
 
@@ -84,8 +84,8 @@ XResult Synchronize(void* hwq) {
 
 XResult ToResult(bool done) { return done ? kXSchedSuccess : kXSchedErrorHardware; }
 
-// Levels 2 and 3. They call the kernel's driver only: the runtime may be waiting, with locks held, for what
-// is suspended.
+// Levels 2 and 3. They call only the kernel's driver: the runtime may wait for suspended work and hold locks
+// meanwhile.
 XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(Of(hwq).stream)); }
 XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(Of(hwq).stream)); }
 XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(Of(hwq).address)); }
@@ -123,7 +123,7 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.gating = kGatingCallerWaits;
   ops.append_marker = AppendMarker;
   ops.poll_markers = PollMarkers;
-  // "Per thread" means another stream on another thread.
+  // On another thread, "per thread" means another stream.
   if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
   ops.synchronize = Synchronize;
   ops.destroy = Destroy;

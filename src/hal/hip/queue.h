@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-// HipQueueCreate for who knows the instance, the device and the stream's identity. `stream` is a real handle,
-// kHipStreamNull or kHipStreamPerThread; of `device`, as that instance numbers it; `key` is what it is found
-// by (stream_key.h). For the shim.
+// HipQueueCreate for the shim, which knows the instance, the device and the stream's identity. `stream` is a
+// real handle, kHipStreamNull or kHipStreamPerThread. `device` is the instance's number of its device.
+// HwQueueFind finds the stream by `key` (stream_key.h).
 XSCHED_PRIVATE XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStream_t stream,
                                         uint64_t key, HwQueueHandle* out);
 

@@ -1,5 +1,4 @@
-// Level 1: a thread that launches on a full or held queue waits, and nobody's stream is disturbed by our
-// looking.
+// Level 1: a thread that launches on a full or held queue waits, and our polling disturbs no stream.
 #include "hal/hip/queue.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr int64_t kThreshold = 4;
 constexpr int64_t kBatch = 2;
 
-// A stream of the fake runtime's with an XQueue, and launches as the shim makes them.
+// A stream of the fake runtime with an XQueue. It launches as the shim does.
 class Stream {
  public:
   Stream(const Instance& instance, Priority priority) : instance_(instance), stream_(instance.MakeStream()) {
@@ -55,7 +54,7 @@ class Stream {
   bool done() const { return done_; }
   void Finish(uint64_t count) const { instance_.Finish(stream_, count); }
   uint64_t Launched() const { return instance_.Launched(stream_); }
-  // It comes to this, and stays: what may not happen is given a moment to.
+  // Waits until `count` commands are launched, and checks for a moment that there are no more.
   void ExpectLaunched(uint64_t count) const {
     for (int i = 0; i < 2000 && Launched() < count; ++i) std::this_thread::sleep_for(milliseconds(5));
     std::this_thread::sleep_for(milliseconds(20));
@@ -98,8 +97,11 @@ class HipLevel1 : public testing::Test {
 
 TEST_F(HipLevel1, is_the_only_one_unless_more_is_asked_for) {
   Stream stream(instance_, 0);
-  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelDeactivate), kXSchedErrorNotSupported);
-  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelInterrupt), kXSchedErrorNotSupported);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelDeactivate), kXSchedSuccess);
+  EXPECT_EQ(XQueueSetPreemptLevel(stream.xqueue(), kPreemptLevelInterrupt), kXSchedSuccess);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("has no preemption level 2: using level 1"),
+            std::string::npos);
 }
 
 TEST_F(HipLevel1, a_queue_that_nobody_schedules_is_not_bounded_and_asks_nothing) {
@@ -111,7 +113,7 @@ TEST_F(HipLevel1, a_queue_that_nobody_schedules_is_not_bounded_and_asks_nothing)
   EXPECT_EQ(instance_.Events(), 0);
 }
 
-TEST_F(HipLevel1, a_suspended_queue_holds_who_launches_until_it_is_resumed) {
+TEST_F(HipLevel1, a_launch_on_a_suspended_queue_waits_until_it_is_resumed) {
   Stream stream(instance_, 0);
   stream.Launch(1);
   stream.Suspend();
@@ -151,7 +153,7 @@ TEST_F(HipLevel1, what_is_in_flight_of_a_queue_that_its_program_suspends_is_boun
   EXPECT_EQ(stream.Launched(), 20u);
 }
 
-TEST_F(HipLevel1, taking_the_queue_away_lets_who_waits_go_on) {
+TEST_F(HipLevel1, destroying_the_queue_ends_the_wait_of_a_launch) {
   Stream stream(instance_, 0);
   stream.Suspend();
   stream.LaunchOnAnotherThread(5);
@@ -213,7 +215,7 @@ TEST_F(HipLevel1, a_more_urgent_queue_holds_the_others_until_it_is_done) {
   Stream stream(instance_, 0);
   urgent.Launch(1);
   stream.LaunchOnAnotherThread(100'000);
-  // It is told to hold a moment later, and then has nothing in flight that could go on.
+  // The hold comes a moment later. From then on nothing is in flight that could go on.
   uint64_t seen = UINT64_MAX;
   for (uint64_t finished = 0; seen != finished; std::this_thread::sleep_for(milliseconds(20))) {
     seen = finished;
@@ -240,7 +242,7 @@ TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_p
   stream.Join();
 }
 
-// Else the two would wait for each other for ever.
+// Otherwise the two would wait for each other forever.
 TEST_F(HipLevel1, a_full_queue_that_makes_no_progress_lets_its_thread_go) {
   UseLocalScheduler();
   Stream urgent(instance_, 1);
@@ -287,7 +289,7 @@ TEST_F(HipLevel1, a_capture_is_not_spoiled_by_our_looking) {
   urgent.Launch(1);
   instance_.Capture(urgent.stream(), true);
   EXPECT_EQ(urgent.State(), kQueueStateReady);
-  std::this_thread::sleep_for(milliseconds(20));  // the agent asks as well
+  std::this_thread::sleep_for(milliseconds(20));  // the agent polls as well
   EXPECT_FALSE(instance_.Spoiled());
   instance_.Capture(urgent.stream(), false);
   urgent.Finish(1);

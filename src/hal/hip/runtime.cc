@@ -1,16 +1,17 @@
 #include "hal/hip/runtime.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/driver_library.h"
 #include "base/env.h"
+#include "base/libraries.h"
+#include "base/loaded_libraries.h"
 #include "base/log.h"
 #include "base/no_destroy.h"
 #include "hal/hip/last_error.h"
-#include "hal/hip/loaded_libraries.h"
 #include "preempt/api/launch.h"
 
 namespace xsched::hip {
@@ -41,19 +42,16 @@ static_assert(sizeof(Functions) == sizeof kFunctionNames, "each function has its
 
 // What every runtime has, and programs link to.
 constexpr char kProbe[] = "hipGetDeviceCount";
+// By file name or SONAME.
+constexpr char kLibrary[] = "libamdhip64";
+// By which the user names one.
+constexpr char kVariable[] = "XSCHED_HIP_LIB";
 // Wrappers have the names of what they wrap.
 constexpr char kShim[] = "libshimhip.";
 
-// Its path and base, of whatever is loaded at `address`. False: nothing.
-bool LibraryAt(const void* address, LoadedLibrary* out) {
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return false;
-  const char* slash = strrchr(info.dli_fname, '/');
-  const char* file = slash == nullptr ? info.dli_fname : slash + 1;
-  if (strncmp(file, kShim, sizeof kShim - 1) == 0) return false;
-  out->base = info.dli_fbase;
-  snprintf(out->path, sizeof out->path, "%s", info.dli_fname);
-  return true;
+// What is loaded at `address`, and is no shim. False: nothing.
+bool FindRuntimeAt(const void* address, LoadedLibrary* out) {
+  return FindLibraryAt(address, out) && strncmp(FileName(out->path), kShim, sizeof kShim - 1) != 0;
 }
 
 // Calls find(name) for each function; false: one that nothing works without is missing.
@@ -88,7 +86,7 @@ class RuntimeTable {
   Runtime* Add(const LoadedLibrary& library, const Functions& functions, void* handle) {
     for (Runtime& runtime : runtimes_) {
       const void* base = nullptr;
-      // Release: whoever counts it sees those before it.
+      // Release: a thread that reads the count sees the entries.
       if (!runtime.base_.compare_exchange_strong(base, library.base, std::memory_order_acq_rel)) {
         if (base == library.base) return Ready(runtime);
         continue;
@@ -136,18 +134,16 @@ constinit NoDestroy<RuntimeTable> table;
 // REQUIRES: guard. Null: it is no HIP runtime.
 Runtime* Register(const LoadedLibrary& library) {
   if (Runtime* known = table->Find(library.base)) return known;
-  void* handle = dlopen(library.path, RTLD_LAZY | RTLD_NOLOAD);
+  OpenLibrary open(library.path);
+  void* handle = open.handle();
   if (handle == nullptr) return nullptr;
   Functions functions;
   const bool complete = FillFunctions(&functions, [handle](const char* name) { return dlsym(handle, name); });
   // Of something that only depends on a runtime, dlsym finds that runtime's.
   LoadedLibrary found{};
-  if (complete && LibraryAt(reinterpret_cast<void*>(functions.hipStreamSynchronize), &found) &&
-      found.base == library.base) {
-    return table->Add(library, functions, handle);
-  }
-  dlclose(handle);
-  return nullptr;
+  const bool has_them =
+      complete && FindRuntimeAt(dlsym(handle, "hipStreamSynchronize"), &found) && found.base == library.base;
+  return has_them ? table->Add(library, functions, open.KeepForGood()) : nullptr;
 }
 
 // REQUIRES: guard.
@@ -156,7 +152,7 @@ void RegisterLoaded() {
   const uint64_t loads = LoadCount();
   if (seen_loads.load(std::memory_order_acquire) == loads) return;
   Array<LoadedLibrary> libraries;
-  if (!FindLoadedInstances(&libraries)) return;
+  if (!FindLoadedLibraries(kLibrary, &libraries)) return;
   for (const LoadedLibrary& library : libraries) Register(library);
   seen_loads.store(loads, std::memory_order_release);
 }
@@ -169,28 +165,24 @@ bool SameFile(const char* a, const char* b) {
 
 // Of XSCHED_HIP_LIB; null: it is not set, or does not say.
 Runtime* NamedRuntime() {
-  const char* named = EnvText("XSCHED_HIP_LIB");
+  const char* named = EnvText(kVariable);
   if (named == nullptr) return nullptr;
   const int count = table->Count();
   for (int i = 0; i < count; ++i) {
     if (SameFile((*table)[i].path(), named)) return &(*table)[i];
   }
-  static std::atomic<bool> told{false};
   if (count != 0) {
-    if (!told.exchange(true)) {
-      XSCHED_INFO("XSCHED_HIP_LIB=%s is not loaded, but %s is: using that", named, (*table)[0].path());
+    static std::atomic<bool> logged{false};
+    if (!logged.exchange(true)) {
+      XSCHED_INFO("%s=%s is not loaded, but %s is: using that", kVariable, named, (*table)[0].path());
     }
     return nullptr;
   }
-  // It stays open.
-  void* library = dlopen(named, RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) {
-    if (!told.exchange(true)) XSCHED_WARN("XSCHED_HIP_LIB: %s", dlerror());
-    return nullptr;
-  }
+  void* library = OpenNamedLibrary(kVariable);
+  if (library == nullptr) return nullptr;
   void* probe = dlsym(library, kProbe);
   LoadedLibrary found{};
-  return probe != nullptr && LibraryAt(probe, &found) ? Register(found) : nullptr;
+  return probe != nullptr && FindRuntimeAt(probe, &found) ? Register(found) : nullptr;
 }
 
 // What is loaded first comes first in the list; the program, before all.
@@ -203,20 +195,19 @@ bool IsLoadedBefore(const Runtime& runtime, const link_map& library) {
 
 // The instance that the library was linked to, itself or by what it depends on. Null: it was to none.
 Runtime* DependenceOf(const link_map& library) {
-  void* handle = dlopen(library.l_name, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return nullptr;
-  void* probe = dlsym(handle, kProbe);
-  Runtime* runtime = probe == nullptr ? nullptr : RuntimeAt(probe);
-  dlclose(handle);
-  return runtime;
+  const OpenLibrary open(&library);
+  if (open.handle() == nullptr) return nullptr;
+  void* probe = dlsym(open.handle(), kProbe);
+  return probe == nullptr ? nullptr : RuntimeAt(probe);
 }
 
+// Most of ROCm 7's functions take another instance's stream for one of their own. This one looks it up, in
+// every version.
 bool Knows(const Runtime& runtime, hipStream_t stream) {
   const Functions& next = runtime.next();
-  if (next.hipStreamGetFlags == nullptr) return false;
+  if (next.hipGetStreamDeviceId == nullptr) return false;
   KeepLastError keep(next);
-  unsigned flags = 0;
-  return next.hipStreamGetFlags(stream, &flags) == hipSuccess;
+  return next.hipGetStreamDeviceId(stream) >= 0;
 }
 
 }  // namespace
@@ -231,7 +222,7 @@ void* Runtime::Find(const char* name) const {
   void* library = library_.load(std::memory_order_acquire);
   if (library == nullptr) {
     // Two threads may open it: it stays loaded anyway.
-    library = dlopen(path_, RTLD_LAZY | RTLD_NOLOAD);
+    library = OpenLibrary(path_).KeepForGood();
     if (library == nullptr) return nullptr;
     library_.store(library, std::memory_order_release);
   }
@@ -241,7 +232,7 @@ void* Runtime::Find(const char* name) const {
 Runtime* RuntimeAt(const void* address) {
   ReentrancyGuard guard;
   LoadedLibrary library{};
-  return LibraryAt(address, &library) ? Register(library) : nullptr;
+  return FindRuntimeAt(address, &library) ? Register(library) : nullptr;
 }
 
 Runtime* RuntimeOfCaller(const void* address) {
@@ -250,10 +241,8 @@ Runtime* RuntimeOfCaller(const void* address) {
   if (table->Count() == 1) return &(*table)[0];
   void* probe = dlsym(RTLD_DEFAULT, kProbe);
   Runtime* global = probe == nullptr ? nullptr : RuntimeAt(probe);
-  Dl_info info;
-  link_map* caller = nullptr;
-  const bool found = dladdr1(address, &info, reinterpret_cast<void**>(&caller), RTLD_DL_LINKMAP) != 0 &&
-                     caller != nullptr && caller->l_name != nullptr;
+  const link_map* caller = LibraryAt(address);
+  const bool found = caller != nullptr && caller->l_name != nullptr;
   if (found && caller->l_name[0] != '\0' && (global == nullptr || !IsLoadedBefore(*global, *caller))) {
     if (Runtime* runtime = DependenceOf(*caller)) return runtime;
   }
@@ -281,7 +270,7 @@ Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess) {
 
 Runtime* RegisterDispatchTable(const void* function, OriginalFunction original, const void* data) {
   LoadedLibrary library{};
-  if (!LibraryAt(function, &library)) return nullptr;
+  if (!FindRuntimeAt(function, &library)) return nullptr;
   Runtime* runtime = table->Find(library.base);
   if (runtime == nullptr) {
     Functions functions;

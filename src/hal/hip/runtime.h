@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/driver_function.h"
 #include "hal/contract.h"
 #include "hal/hip/hip_abi.h"
 
@@ -18,30 +19,30 @@ namespace xsched::hip {
 
 inline constexpr int kMaxRuntimes = 16;
 
-// What the HAL itself calls, of one instance; null: it does not have it. Names are those of the exported
-// functions.
+// The functions of one instance that the HAL calls; null: the instance has no such function. The names are
+// those of the exported functions.
 struct Functions {
-  hipError_t (*hipGetDevice)(int* device);
-  hipError_t (*hipSetDevice)(int device);
-  hipError_t (*hipGetDeviceCount)(int* count);
-  hipError_t (*hipDeviceGetPCIBusId)(char* text, int size, int device);
-  hipError_t (*hipDeviceGetName)(char* text, int size, hipDevice_t device);
-  hipError_t (*hipGetLastError)();
-  hipError_t (*hipPeekAtLastError)();
-  int (*hipGetStreamDeviceId)(hipStream_t stream);
-  hipError_t (*hipStreamGetFlags)(hipStream_t stream, unsigned* flags);
-  hipError_t (*hipStreamQuery)(hipStream_t stream);
-  hipError_t (*hipStreamSynchronize)(hipStream_t stream);
-  hipError_t (*hipStreamIsCapturing)(hipStream_t stream, hipStreamCaptureStatus* status);
-  hipError_t (*hipThreadExchangeStreamCaptureMode)(hipStreamCaptureMode* mode);
-  hipError_t (*hipEventCreateWithFlags)(hipEvent_t* event, unsigned flags);
-  hipError_t (*hipEventDestroy)(hipEvent_t event);
-  hipError_t (*hipEventRecord)(hipEvent_t event, hipStream_t stream);
-  hipError_t (*hipEventQuery)(hipEvent_t event);
+  DriverFunction<hipError_t (*)(int* device)> hipGetDevice;
+  DriverFunction<hipError_t (*)(int device)> hipSetDevice;
+  DriverFunction<hipError_t (*)(int* count)> hipGetDeviceCount;
+  DriverFunction<hipError_t (*)(char* text, int size, int device)> hipDeviceGetPCIBusId;
+  DriverFunction<hipError_t (*)(char* text, int size, hipDevice_t device)> hipDeviceGetName;
+  DriverFunction<hipError_t (*)()> hipGetLastError;
+  DriverFunction<hipError_t (*)()> hipPeekAtLastError;
+  DriverFunction<int (*)(hipStream_t stream)> hipGetStreamDeviceId;
+  DriverFunction<hipError_t (*)(hipStream_t stream, unsigned* flags)> hipStreamGetFlags;
+  DriverFunction<hipError_t (*)(hipStream_t stream)> hipStreamQuery;
+  DriverFunction<hipError_t (*)(hipStream_t stream)> hipStreamSynchronize;
+  DriverFunction<hipError_t (*)(hipStream_t stream, hipStreamCaptureStatus* status)> hipStreamIsCapturing;
+  DriverFunction<hipError_t (*)(hipStreamCaptureMode* mode)> hipThreadExchangeStreamCaptureMode;
+  DriverFunction<hipError_t (*)(hipEvent_t* event, unsigned flags)> hipEventCreateWithFlags;
+  DriverFunction<hipError_t (*)(hipEvent_t event)> hipEventDestroy;
+  DriverFunction<hipError_t (*)(hipEvent_t event, hipStream_t stream)> hipEventRecord;
+  DriverFunction<hipError_t (*)(hipEvent_t event)> hipEventQuery;
 };
 
-// The function that a dispatch table had for `name` before the shim put its own there; null: the table has
-// none of that name. `data` is the registrant's.
+// Returns the function that a dispatch table had for `name` before the shim put its own there. Null: the
+// table has none of that name. `data` belongs to the code that registered the table.
 using OriginalFunction = void* (*)(const void* data, const char* name);
 
 class Runtime {
@@ -50,16 +51,16 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Counted from 0, below kMaxRuntimes: for tables of the shim's own.
+  // From 0 to kMaxRuntimes - 1: the shim has tables with this index.
   XSCHED_PRIVATE int index() const;
   const Functions& next() const { return functions_; }
-  // The real function of this instance, past every wrapper of ours; null: it has none of that name.
-  XSCHED_PRIVATE void* Find(const char* name) const;
-  // Its file, as the dynamic linker knows it.
+  // The real function of this instance, and not our wrapper. Null: it has none of that name.
+  void* Find(const char* name) const;
+  // The path of its file, from the dynamic linker.
   const char* path() const { return path_; }
-  // Where the library is loaded: what tells instances apart.
+  // The address at which the library is loaded. It identifies the instance.
   const void* base() const { return base_.load(std::memory_order_acquire); }
-  // Its calls come to the shim through its dispatch table, whoever makes them and however it is linked.
+  // True if its calls reach the shim through its dispatch table, for all callers.
   bool has_table() const { return original_.load(std::memory_order_acquire) != nullptr; }
 
  private:
@@ -85,14 +86,14 @@ XSCHED_PRIVATE Runtime* RuntimeOfCaller(const void* address);
 // The instance whose own code is at `address`, for functions that were looked up in it.
 XSCHED_PRIVATE Runtime* RuntimeAt(const void* address);
 
-// For who is linked to none: the one of XSCHED_HIP_LIB, opened if no instance at all is loaded; else the
-// first that was loaded.
-XSCHED_PRIVATE Runtime* DefaultRuntime();
+// The instance for a caller that is linked to none: the one that XSCHED_HIP_LIB names (it is opened only if
+// no instance is loaded), otherwise the first that was loaded.
+Runtime* DefaultRuntime();
 
 // The instance that made `stream`, a real handle (not 0, 1 or 2). With several loaded, each is asked whether
 // it knows the stream, `guess` (may be null) first: for a stream that is none of its own a runtime only says
 // so.
-XSCHED_PRIVATE Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess);
+Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess);
 
 // An instance announces itself with its dispatch table, before any of its functions has run. `function` is
 // any of the table's original functions. Takes no lock and calls nothing of the runtime: this may run inside
@@ -102,6 +103,6 @@ XSCHED_PRIVATE Runtime* RegisterDispatchTable(const void* function, OriginalFunc
 
 // Those registered so far, by index; `RuntimeCount()` first looks for instances loaded since.
 XSCHED_PRIVATE int RuntimeCount();
-XSCHED_PRIVATE Runtime* RuntimeByIndex(int index);
+Runtime* RuntimeByIndex(int index);
 
 }  // namespace xsched::hip

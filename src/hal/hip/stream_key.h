@@ -1,9 +1,9 @@
-// What a stream's handle means, as a number that is one stream's alone while it lives.
+// Maps a stream's handle to a key: a number that belongs to one stream only, while the stream exists.
 //
 //   handle                  stream                                      key
 //   of hipStreamCreate      that one, of the runtime that made it       the handle
 //   0 or 1                  the device's default one, of the runtime    bit 48, runtime and device
-//   2, or 0 where _spt      … of the calling thread                     bit 49, runtime, device and thread
+//   2, or 0 where _spt      the calling thread's default one of these   bit 49, runtime, device and thread
 //
 // Handles are addresses: user space ends below bit 48.
 #pragma once

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "base/env.h"
+#include "base/fork_handler.h"
 #include "base/log.h"
 #include "base/no_destroy.h"
 #include "hal/hip/device.h"
@@ -15,7 +16,7 @@
 namespace xsched::hip {
 namespace {
 
-// What the runtime takes where its variable is not set.
+// The runtime's default if its variable is not set.
 constexpr int kDefaultQueues = 4;
 
 constinit NoDestroy<kfd::HardwareQueues> own_queues;
@@ -23,14 +24,15 @@ constinit NoDestroy<kfd::HardwareQueues> own_queues;
 kfd::StreamRules ReadStreamRules() {
   kfd::StreamRules rules;
   rules.queues_until_shared = static_cast<int>(EnvInt("GPU_MAX_HW_QUEUES", 1, 1024).value_or(kDefaultQueues));
-  // Newer runtimes move streams between queues unless they are told not to; older ones do not know the
-  // variable, and never do.
+  // Newer runtimes move streams between queues unless this variable forbids it. Older ones do not know the
+  // variable, and never move them.
   rules.keep_their_queues = !EnvBool("DEBUG_HIP_DYNAMIC_QUEUES").value_or(true);
   return rules;
 }
 
 void Set() {
-  pthread_atfork(nullptr, nullptr, [] { own_queues->ForgetAfterFork(); });
+  static constinit ForkHandler handler = {[] { own_queues->ForgetAfterFork(); }};
+  handler.Install();
   own_queues->UseStreamRules(ReadStreamRules());
 }
 

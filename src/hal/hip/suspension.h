@@ -1,9 +1,9 @@
 // Levels 2 and 3 of HIP streams, by suspending hardware queues (kfd/). A suspended queue stops where it is,
-// so that whatever has level 2 has what level 3 is, too:
+// so level 2 does the same as level 3:
 //
-//   a stream with a hardware queue of its own     is suspended by itself      XSCHED_HIP_LEVEL=2 or 3
-//   any other                                     with all of the process,    XSCHED_HIP_LEVEL=3
-//                                                 while nothing else of it is at work on the device
+//   a stream with its own hardware queue    is suspended by itself               XSCHED_HIP_LEVEL=2 or 3
+//   any other stream                        with all of the process, if          XSCHED_HIP_LEVEL=3
+//                                           nothing else of it has work there
 //
 // Off unless that variable is set: none of it has been run on AMD hardware.
 #pragma once
@@ -17,7 +17,7 @@ namespace xsched::hip {
 
 // XSCHED_HIP_LEVEL; level 1 unless it is set.
 XPreemptLevel MostLevel();
-// This process's. Knows about fork.
+// The hardware queues of this process. Handles fork.
 kfd::HardwareQueues& OwnHardwareQueues();
 
 enum class Suspension { kNone, kStream, kProcess };
@@ -30,8 +30,8 @@ Suspension SuspensionOf(XDevice device, hipStream_t stream);
 extern "C" {
 #endif
 
-// Which level the current device's streams have at most, and why no more; "" where there is no more. It is
-// tried: the process is stopped there for a moment. For xsched doctor.
+// The highest level of the current device's streams, and why there is no higher one ("" at level 3). This is
+// tested: the process is stopped there for a moment. For xsched doctor.
 XSCHED_PRIVATE int HipTryLevels(char* why_no_more, size_t size);
 
 #ifdef __cplusplus

@@ -43,7 +43,7 @@ bool Query(const Functions& next, cl_device_id device, cl_device_info what, Valu
          size == sizeof *value;
 }
 
-// A device's or platform's text; empty on failure. What does not fit is cut off.
+// A text property of a device or platform; empty on failure. Longer texts are cut.
 template <size_t kSize>
 void QueryText(const Functions& next, cl_device_id device, cl_device_info what, char (&text)[kSize]) {
   text[0] = '\0';
@@ -57,12 +57,12 @@ void QueryText(const Functions& next, cl_device_id device, cl_device_info what, 
 
 cl_device_id RootDevice(const Functions& next, cl_device_id device) {
   cl_device_id parent = nullptr;
-  // Drivers of OpenCL 1.1 do not know the question.
+  // Drivers of OpenCL 1.1 do not know this query.
   while (Query(next, device, CL_DEVICE_PARENT_DEVICE, &parent) && parent != nullptr) device = parent;
   return device;
 }
 
-// 0: the driver does not tell.
+// 0: the driver does not report it.
 XDeviceId FindPciAddress(const Functions& next, cl_device_id device) {
   if (PciBusInfoKhr pci{}; Query(next, device, kPciBusInfoKhr, &pci)) {
     return PciAddress(pci.domain, pci.bus, pci.device, pci.function);
@@ -88,7 +88,7 @@ uint32_t Hash(uint32_t hash, const char* text) {
   return hash;
 }
 
-// The place of `device` among those of the same name on its platform.
+// The position of `device` among the devices of the same name on its platform.
 uint32_t PlaceAmongNamesakes(const Functions& next, cl_platform_id platform, cl_device_id device,
                              const char* name) {
   cl_uint count = 0;

@@ -10,7 +10,7 @@ namespace {
 
 using preempt::ReentrancyGuard;
 
-// Holds no reference: the queue must live until `destroy` unless `retain` is called. The context lives as
+// It has no reference: the queue must live until `destroy`, unless `retain` is called. The context lives as
 // long as its queue.
 struct Queue {
   const Functions& next;
@@ -22,7 +22,7 @@ Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
 
 XResult ToResult(cl_int error) { return error == CL_SUCCESS ? kXSchedSuccess : kXSchedErrorHardware; }
 
-// A gate is a user event that a barrier waits for: it holds what comes later on out-of-order queues as well.
+// A gate is a user event for which a barrier waits. It holds later commands, also on out-of-order queues.
 XResult AppendGate(void* hwq, uint64_t* gate) {
   ReentrancyGuard guard;
   const Functions& next = Of(hwq).next;

@@ -8,8 +8,8 @@
 extern "C" {
 #endif
 
-// OclQueueCreate for who knows the functions of the instance that made the queue; `next` must stay. For the
-// shim.
+// OclQueueCreate for the shim, which knows the functions of the runtime instance that made the queue. `next`
+// must stay valid.
 XSCHED_PRIVATE XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue queue,
                                         HwQueueHandle* out);
 

@@ -5,8 +5,8 @@
 
 namespace xsched::opencl {
 
-// XSCHED_OPENCL_LIB; else the library that the process has loaded as libOpenCL.so.1 (never a second copy);
-// else what its global scope has. Null: none. The result stays.
+// XSCHED_OPENCL_LIB, or else the library that the process has loaded as libOpenCL.so.1, or else the functions
+// in its global scope. Never loads a second instance. Null: there is none. The result stays valid.
 const Functions* FindRuntime();
 
 }  // namespace xsched::opencl

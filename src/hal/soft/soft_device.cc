@@ -8,8 +8,8 @@
 namespace xsched::soft {
 
 SoftDevice* SoftDevice::Get(XDeviceId id) {
-  static Mutex mutex;
-  static SoftDevice* devices[64];
+  static Mutex<LockRank::kSoftDevices> mutex;
+  static SoftDevice* devices[64] GUARDED_BY(mutex);
   MutexLock lock(mutex);
   for (SoftDevice*& device : devices) {
     if (device != nullptr && device->id_ == id) return device;
@@ -40,7 +40,7 @@ SoftQueue* SoftDevice::MakeQueue() {
 void SoftDevice::DestroyQueue(SoftQueue* queue) {
   {
     MutexLock lock(mutex_);
-    while (!queue->items.empty() || queue->running) changed_.Wait(mutex_);
+    while (!StateOf(*queue).items.empty() || StateOf(*queue).running) changed_.Wait(mutex_);
     for (size_t i = 0; i < queues_.size(); ++i) {
       if (queues_[i] == queue) queues_.RemoveUnordered(i);
     }
@@ -51,51 +51,55 @@ void SoftDevice::DestroyQueue(SoftQueue* queue) {
 bool SoftDevice::Append(SoftQueue& queue, Item item) {
   MutexLock lock(mutex_);
   item.arrival = ++arrivals_;
-  if (!queue.items.Push(item)) return false;
+  if (!StateOf(queue).items.Push(item)) return false;
   changed_.NotifyAll();
   return true;
 }
 
 bool SoftDevice::AppendGate(SoftQueue& queue, uint64_t* gate) {
   MutexLock lock(mutex_);
-  if (!queue.items.Push(Item{Item::kGate, ++arrivals_, {}, queue.gates_made + 1, nullptr, nullptr}))
+  SoftQueue::State& state = StateOf(queue);
+  if (!state.items.Push(Item{Item::kGate, ++arrivals_, {}, state.gates_made + 1, nullptr, nullptr}))
     return false;
-  *gate = ++queue.gates_made;
+  *gate = ++state.gates_made;
   return true;
 }
 
 void SoftDevice::OpenGate(SoftQueue& queue, uint64_t gate) {
   MutexLock lock(mutex_);
-  queue.gates_open = gate;
+  StateOf(queue).gates_open = gate;
   changed_.NotifyAll();
 }
 
 void SoftDevice::SetDeactivated(SoftQueue& queue, bool deactivated) {
   MutexLock lock(mutex_);
-  queue.deactivated = deactivated;
+  StateOf(queue).deactivated = deactivated;
   changed_.NotifyAll();
 }
 
 void SoftDevice::SetInterrupted(SoftQueue& queue, bool interrupted) {
   MutexLock lock(mutex_);
-  queue.interrupted = interrupted;
+  StateOf(queue).interrupted = interrupted;
   changed_.NotifyAll();
 }
 
 void SoftDevice::Synchronize(SoftQueue& queue) {
   MutexLock lock(mutex_);
-  while (queue.running || !(queue.items.empty() || queue.deactivated)) changed_.Wait(mutex_);
+  SoftQueue::State& state = StateOf(queue);
+  while (state.running || !(state.items.empty() || state.deactivated)) changed_.Wait(mutex_);
 }
 
 void SoftDevice::Drain(SoftQueue& queue) {
   MutexLock lock(mutex_);
-  while (queue.running || !queue.items.empty()) changed_.Wait(mutex_);
+  SoftQueue::State& state = StateOf(queue);
+  while (state.running || !state.items.empty()) changed_.Wait(mutex_);
 }
 
 void SoftDevice::Report(SoftQueue& queue, uint64_t* finished, uint64_t* busy_ns) {
   MutexLock lock(mutex_);
-  if (finished != nullptr) *finished = queue.finished;
-  if (busy_ns != nullptr) *busy_ns = static_cast<uint64_t>(queue.busy.count());
+  SoftQueue::State& state = StateOf(queue);
+  if (finished != nullptr) *finished = state.finished;
+  if (busy_ns != nullptr) *busy_ns = static_cast<uint64_t>(state.busy.count());
 }
 
 void* SoftDevice::Main(void* device) {
@@ -109,7 +113,7 @@ void SoftDevice::Run() {
     SoftQueue* queue = NextQueue();
     if (queue == nullptr) {
       changed_.Wait(mutex_);
-    } else if (queue->items.front().kind == Item::kCommand) {
+    } else if (StateOf(*queue).items.front().kind == Item::kCommand) {
       RunCommand(*queue);
     } else {
       Finish(*queue);
@@ -117,47 +121,50 @@ void SoftDevice::Run() {
   }
 }
 
-// The queue whose next item arrived first, of those that may go on.
+// Of the queues that may go on, the one whose next item arrived first.
 SoftQueue* SoftDevice::NextQueue() {
   SoftQueue* next = nullptr;
   for (SoftQueue* queue : queues_) {
-    if (queue->items.empty() || queue->interrupted) continue;
-    const Item& item = queue->items.front();
-    if (item.kind == Item::kGate && item.value > queue->gates_open) continue;
-    if (item.kind == Item::kCommand && queue->deactivated) continue;
-    if (next == nullptr || item.arrival < next->items.front().arrival) next = queue;
+    SoftQueue::State& state = StateOf(*queue);
+    if (state.items.empty() || state.interrupted) continue;
+    const Item& item = state.items.front();
+    if (item.kind == Item::kGate && item.value > state.gates_open) continue;
+    if (item.kind == Item::kCommand && state.deactivated) continue;
+    if (next == nullptr || item.arrival < StateOf(*next).items.front().arrival) next = queue;
   }
   return next;
 }
 
-// REQUIRES: the lock; gives it up while the command runs.
+// The lock is released while the command runs.
 void SoftDevice::RunCommand(SoftQueue& queue) {
-  queue.running = true;
+  SoftQueue::State& state = StateOf(queue);
+  state.running = true;
   TimePoint began = MonotonicClock::now();
-  TimePoint end = began + queue.items.front().left;
-  while (!queue.interrupted && MonotonicClock::now() < end) changed_.WaitUntil(mutex_, end);
+  TimePoint end = began + state.items.front().left;
+  while (!state.interrupted && MonotonicClock::now() < end) changed_.WaitUntil(mutex_, end);
   TimePoint now = MonotonicClock::now();
-  queue.running = false;
-  queue.busy += (now < end ? now : end) - began;
+  state.running = false;
+  state.busy += (now < end ? now : end) - began;
   if (now >= end) {
     Finish(queue);
   } else {
-    queue.items.front().left = end - now;
+    state.items.front().left = end - now;
     changed_.NotifyAll();
   }
 }
 
-// The first item is done. REQUIRES: the lock; gives it up while telling.
+// The first item is done. The lock is released during the notification.
 void SoftDevice::Finish(SoftQueue& queue) {
-  Item item = queue.items.front();
-  queue.running = true;  // keeps the queue until its owner has been told
-  if (item.kind == Item::kCommand) ++queue.finished;
+  SoftQueue::State& state = StateOf(queue);
+  Item item = state.items.front();
+  state.running = true;  // keeps the queue until its owner was notified
+  if (item.kind == Item::kCommand) ++state.finished;
   mutex_.Unlock();
   if (item.done != nullptr) item.done(item.data);
   if (item.kind == Item::kMarker) HwQueueRetired(item.value);
   mutex_.Lock();
-  queue.items.Pop();
-  queue.running = false;
+  state.items.Pop();
+  state.running = false;
   changed_.NotifyAll();
 }
 

@@ -1,4 +1,4 @@
-// A device in software: one thread that runs the commands of its queues, one at a time, in order of arrival.
+// A device in software. One thread runs the commands of its queues, one at a time, in order of arrival.
 #pragma once
 
 #include <pthread.h>
@@ -24,17 +24,22 @@ struct Item {
   void* data;
 };
 
-// Everything in it is guarded by its device's lock.
 struct SoftQueue {
   SoftDevice* device = nullptr;
-  Fifo<Item> items;
-  uint64_t gates_made = 0;
-  uint64_t gates_open = 0;   // gates open in order, so a count is enough
-  bool deactivated = false;  // level 2: the next command does not start
-  bool interrupted = false;  // level 3: the running command does not go on
-  bool running = false;
-  uint64_t finished = 0;
-  Duration busy{};
+
+ private:
+  friend class SoftDevice;
+  struct State {
+    Fifo<Item> items;
+    uint64_t gates_made = 0;
+    uint64_t gates_open = 0;   // gates are opened in order, so a count is enough
+    bool deactivated = false;  // level 2: the next command does not start
+    bool interrupted = false;  // level 3: the running command does not go on
+    bool running = false;
+    uint64_t finished = 0;
+    Duration busy{};
+  };
+  State state_;  // SoftDevice::StateOf
 };
 
 class SoftDevice {
@@ -54,7 +59,7 @@ class SoftDevice {
   void SetInterrupted(SoftQueue& queue, bool interrupted);
   // Waits until the queue is empty or, while it is deactivated, until none of its commands runs.
   void Synchronize(SoftQueue& queue);
-  // Waits until the queue is empty, whatever it takes.
+  // Waits until the queue is empty, without a time limit.
   void Drain(SoftQueue& queue);
   void Report(SoftQueue& queue, uint64_t* finished, uint64_t* busy_ns);
 
@@ -65,16 +70,17 @@ class SoftDevice {
 
   static void* Main(void* device);
   void Run();
-  SoftQueue* NextQueue();
-  void RunCommand(SoftQueue& queue);
-  void Finish(SoftQueue& queue);
+  SoftQueue::State& StateOf(SoftQueue& queue) REQUIRES(mutex_) { return queue.state_; }
+  SoftQueue* NextQueue() REQUIRES(mutex_);
+  void RunCommand(SoftQueue& queue) REQUIRES(mutex_);
+  void Finish(SoftQueue& queue) REQUIRES(mutex_);
 
   const XDeviceId id_;
   pthread_t thread_{};
-  Mutex mutex_;
+  Mutex<LockRank::kSoftDevice> mutex_;
   Condition changed_;
-  Array<SoftQueue*> queues_;
-  uint64_t arrivals_ = 0;
+  Array<SoftQueue*> queues_ GUARDED_BY(mutex_);
+  uint64_t arrivals_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace xsched::soft

@@ -1,13 +1,39 @@
 // The C API of xsched/hint.h.
+//
+// As in XSched 1.2, a value out of its range is no error. Priorities get the nearest value that there is; a
+// utilization or a timeslice changes nothing. One warning says so.
 #include "xsched/hint.h"
 
+#include <inttypes.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/log.h"
 #include "preempt/api/process.h"
 
 using namespace xsched::preempt;
 
 namespace {
 
-bool IsPriority(Priority priority) { return priority >= PRIORITY_NO_EXECUTE && priority <= PRIORITY_MAX; }
+void WarnOfRange(const char* hint, int64_t value, const char* effect) {
+  static constinit std::atomic<bool> warned{false};
+  if (warned.exchange(true, std::memory_order_relaxed)) return;
+  XSCHED_WARN("%s: %" PRId64 " is out of its range (xsched/hint.h): %s", hint, value, effect);
+}
+
+Priority InRange(Priority priority) {
+  if (priority == PRIORITY_NO_EXECUTE) return priority;
+  const Priority nearest = std::clamp<Priority>(priority, PRIORITY_MIN, PRIORITY_MAX);
+  if (nearest != priority) WarnOfRange("priority", priority, "using the nearest one");
+  return nearest;
+}
+
+bool IsInRange(const char* hint, int64_t value, int64_t min, int64_t max) {
+  if (value >= min && value <= max) return true;
+  WarnOfRange(hint, value, "ignoring it");
+  return false;
+}
 
 template <typename Change>
 XResult ChangeHints(XQueueHandle xq, Change&& change) {
@@ -29,38 +55,38 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy) {
 }
 
 XResult XHintPriority(XQueueHandle xq, Priority prio) {
-  if (!IsPriority(prio)) return kXSchedErrorInvalidValue;
-  return ChangeHints(xq, [prio](xsched::sched::Hints& hints) { hints.priority = prio; });
+  return ChangeHints(xq, [prio](xsched::sched::Hints& hints) { hints.priority = InRange(prio); });
 }
 
 XResult XHintUtilization(XQueueHandle xq, Utilization util) {
-  if (util < UTILIZATION_MIN || util > UTILIZATION_MAX) return kXSchedErrorInvalidValue;
-  return ChangeHints(xq, [util](xsched::sched::Hints& hints) { hints.utilization = util; });
+  return ChangeHints(xq, [util](xsched::sched::Hints& hints) {
+    if (IsInRange("utilization", util, UTILIZATION_MIN, UTILIZATION_MAX)) hints.utilization = util;
+  });
 }
 
 XResult XHintTimeslice(Timeslice ts_us) {
-  if (ts_us < TIMESLICE_MIN || ts_us > TIMESLICE_MAX) return kXSchedErrorInvalidValue;
-  return ThisProcess().agent.SetTimeslice(ts_us);
+  if (IsInRange("timeslice", ts_us, TIMESLICE_MIN, TIMESLICE_MAX)) ThisProcess().agent.SetTimeslice(ts_us);
+  return kXSchedSuccess;
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {
-  if ((lax_us < 0 && lax_us != NO_LAXITY) || !IsPriority(lax_prio) || !IsPriority(crit_prio)) {
-    return kXSchedErrorInvalidValue;
-  }
   return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
-    hints.laxity_us = lax_us;
-    hints.lax_priority = lax_prio;
-    hints.critical_priority = crit_prio;
+    hints.laxity_us = lax_us < 0 ? NO_LAXITY : lax_us;
+    hints.lax_priority = InRange(lax_prio);
+    hints.critical_priority = InRange(crit_prio);
   });
 }
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
-  if (ddl_us < 0 && ddl_us != NO_DEADLINE) return kXSchedErrorInvalidValue;
-  return ChangeHints(xq, [ddl_us](xsched::sched::Hints& hints) { hints.deadline_us = ddl_us; });
+  return ChangeHints(
+      xq, [ddl_us](xsched::sched::Hints& hints) { hints.deadline_us = ddl_us < 0 ? NO_DEADLINE : ddl_us; });
 }
 
 XResult XHintKDeadline(size_t k) {
-  if (k == 0) return kXSchedErrorInvalidValue;
-  // No policy of this build runs k queues by deadline.
-  return kXSchedErrorNotSupported;
+  if (k >= 1 && k <= xsched::sched::kMostAtATime) {
+    ThisProcess().agent.SetAtATime(k);
+  } else {
+    WarnOfRange("k", static_cast<int64_t>(k), "ignoring it");
+  }
+  return kXSchedSuccess;
 }

@@ -11,12 +11,12 @@ XQueue* FindXQueue(XPlatform platform, uint64_t key) { return ThisProcess().queu
 bool AutoXQueueEnabled() { return GetSettings().auto_xqueue && !ThisProcess().state.shut_down(); }
 
 XResult AutoXQueueCreate(HwQueueHandle handle) {
-  Ref<HwQueue> hwq = HwQueues().Get(handle);
+  Ref<HwQueue> hwq = ThisProcess().hw_queues.Get(handle);
   if (!hwq) return kXSchedErrorNotFound;
   const Settings& settings = GetSettings();
   XQueueOptions options;
-  // A program asked for by name cannot be asked what its platform has: take the best there is up to the
-  // level.
+  // The environment does not know what the platform supports. So the level is a limit: use the best one up to
+  // it.
   options.level = settings.level < hwq->ops.max_level ? settings.level : hwq->ops.max_level;
   options.pausable = false;
   options.config = {settings.threshold, settings.batch_size};
@@ -31,19 +31,22 @@ bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitte
 uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
-bool TracksDependencies(XQueue* queue) { return queue->block().flags.load(std::memory_order_acquire) != 0; }
+bool TracksDependencies(XQueue* queue) { return queue->state().raw_flags() != 0; }
 
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
-  if (waiter != owner) ThisProcess().agent.AddDependency(*waiter, *owner, until);
+  if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);
 }
 
 void DestroyWhenDrained(XPlatform platform, uint64_t key) {
   if (XQueue* queue = ThisProcess().queues.Find(platform, key)) {
     ThisProcess().queues.DestroyWhenDrained(queue);
-  } else if (HwQueueHandle hwq = FindHwQueue(platform, key)) {
-    UnregisterHwQueue(hwq);
+  } else if (HwQueueHandle hwq = ThisProcess().hw_queues.Find(platform, key)) {
+    ThisProcess().hw_queues.Unregister(hwq);
   }
 }
+
+void ContextGoes(uint64_t context) { ThisProcess().queues.ContextGoes(context); }
+void ContextGone(uint64_t context) { ThisProcess().queues.ContextGone(context); }
 
 void Barrier::ForceAllOpen(bool open) { ThisProcess().queues.ForceAllOpen(open); }
 
@@ -51,11 +54,13 @@ void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift
 
 bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
 
-bool AwaitGiven(uint64_t context, Duration patience) {
-  GivenWork given(ThisProcess().queues, context);
+bool AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+  GivenWork given(ThisProcess().queues, queues, {});
   return given.Await(patience, ThisProcess().slices) && !given.of_several_classes();
 }
 
-void OpenAllGatesForGood() { ThisProcess().agent.Shutdown(); }
+void AwaitNotHeld(const AwaitedQueues& queues, Duration patience) {
+  GivenWork(ThisProcess().queues, queues, {}).AwaitNotHeld(patience);
+}
 
 }  // namespace xsched::preempt

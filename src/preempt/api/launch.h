@@ -1,10 +1,10 @@
-// What a shim calls around each intercepted command. This is the hot path:
+// The functions that a shim calls around each intercepted command. This is the hot path:
 //
 //   wrapper (shim) -> LaunchScope -> the driver, on the caller's thread -> ~LaunchScope
 //
 //     xsched::preempt::LaunchScope launch(FindXQueue(...));
-//     cl_int result = next->clEnqueueNDRangeKernel(...);
-//     launch.Finish(result == CL_SUCCESS);
+//     Status result = driver->LaunchKernel(...);
+//     launch.Finish(result == kSuccess);
 //
 // No lock is held while the driver is called, nothing is allocated, and a queue that is not scheduled costs a
 // null check.
@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "hal/contract.h"
+#include "preempt/queue/awaited_queues.h"
 #include "preempt/queue/reentrancy_guard.h"
 
 namespace xsched::preempt {
@@ -23,15 +24,15 @@ class XQueue;
 // The XQueue over the driver's queue `key`; null when it has none. Lock-free.
 XSCHED_PRIVATE XQueue* FindXQueue(XPlatform platform, uint64_t key);
 
-// Should the shim make XQueues by itself (XSCHED_AUTO_XQUEUE), and may it in this process?
+// True if the shim makes XQueues by itself (XSCHED_AUTO_XQUEUE), and may do so in this process.
 XSCHED_PRIVATE bool AutoXQueueEnabled();
 // Makes an XQueue with level, launch config and hints from the environment (XSCHED_AUTO_XQUEUE_*).
 XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
 
-// A command is about to be enqueued: counts it, wakes the scheduler if the queue was idle, and puts a gate in
-// front of it if need be. Blocks only on platforms without gates. Returns the command's number.
+// A command is about to be enqueued. Counts it, wakes the scheduler if the queue was idle, and puts a gate in
+// front of it if necessary. Blocks only on platforms without gates. Returns the command's number.
 XSCHED_PRIVATE uint64_t LaunchBegin(XQueue* queue);
-// The driver took it, or not (then it counts as finished).
+// The launch has returned. If the driver refused it, it counts as finished.
 XSCHED_PRIVATE void LaunchEnd(XQueue* queue, uint64_t number, bool launched);
 
 class LaunchScope {
@@ -58,25 +59,30 @@ class LaunchScope {
   uint64_t number_ = 0;
 };
 
-// Is no thread within a launch on the queue?
+// True if no thread is in a launch on the queue.
 XSCHED_PRIVATE bool NoLaunchUnderWay(XQueue* queue);
 // The newest command's number, to be passed to RetiredUpTo after a wait that began now.
 XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
-// The program's own synchronisation has shown that all commands up to `number` have finished.
+// The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
-// Is anybody scheduled against this queue? A wait is worth telling where that is so of either of the two:
-// they may be of different devices.
+// True if other queues are scheduled against this queue. A wait of one queue for another is reported if this
+// is so for either of them, because they may be on different devices.
 XSCHED_PRIVATE bool TracksDependencies(XQueue* queue);
 // Commands enqueued on `waiter` from now on wait until `owner` has finished its command `until`.
 XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until);
 
-// The program has let the driver's queue go. What is gated still runs under the scheduler; the XQueue and its
-// HwQueue are destroyed when it has drained (at once, if nothing is outstanding).
+// The program has released the driver's queue. Gated commands still run under the scheduler. The XQueue and
+// its HwQueue are destroyed when the queue has drained (at once, if it has no unfinished work).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
-// The program is in a call of the driver's that may wait for any of its queues: what has been launched is not
-// held meanwhile. For platforms with gates in line, or whose device is stopped from outside. Nests.
+// A context of the driver (0: any) is about to be destroyed, and has been destroyed. Its queues have been
+// released (DestroyWhenDrained). Those that still drain get no more reports.
+XSCHED_PRIVATE void ContextGoes(uint64_t context);
+XSCHED_PRIVATE void ContextGone(uint64_t context);
+
+// The scope of a call of the driver that may wait for any queue of the program. Launched commands are not
+// held meanwhile. For platforms with device-side gates, or whose device is stopped from outside. Nests.
 class Barrier {
  public:
   Barrier() { ForceAllOpen(true); }
@@ -88,9 +94,9 @@ class Barrier {
   XSCHED_PRIVATE static void ForceAllOpen(bool open);
 };
 
-// The program is in a call of the driver's that waits for queues and keeps nothing else waiting: what the
-// program has suspended by itself is not held meanwhile, for it may resume only after the call. What a
-// scheduler holds stays held. For platforms with gates in line. Nests.
+// The scope of a call of the driver that waits for queues and does not make other threads wait. Queues that
+// the program has suspended run meanwhile, because the program may resume them only after the call. Queues
+// that a scheduler holds stay held. For platforms with device-side gates. Nests.
 class SuspensionLift {
  public:
   SuspensionLift() { Lift(true); }
@@ -102,18 +108,20 @@ class SuspensionLift {
   XSCHED_PRIVATE static void Lift(bool lift);
 };
 
-// May a scheduler hold a queue of the process? Lock-free.
+// True if a scheduler may hold a queue of the process. Lock-free.
 XSCHED_PRIVATE bool AnyMayBeHeld();
 
-// Before a call that waits for all that the queues of `context` have been given: waits for that here, where
-// it is held as it should be and nothing of the driver's is taken. A Barrier around the call then opens gates
-// behind which nothing is left to wait for. REQUIRES: a scheduler may hold a queue of the process. Gives up
-// when nothing moves for `patience` although nothing is rightly held: the device may wait for the caller
-// itself. False: the call needs a Barrier, for it may wait for what is held and the caller may be more
-// urgent. True: needed only where the call keeps other threads waiting.
-XSCHED_PRIVATE bool AwaitGiven(uint64_t context, Duration patience);
+// Call it before a call of the driver that waits for all work of some queues. Waits for this work outside the
+// driver, where queues may be held and no lock of the driver is held. After that, a Barrier around the call
+// opens gates behind which there is nothing left to wait for. REQUIRES: a scheduler may hold a queue of the
+// process. Gives up if there is no progress for `patience` although no queue is rightly held, because the
+// device may wait for the caller. Returns false if the call needs a Barrier: it may wait for a held queue,
+// and the caller may be more urgent. True: it needs one only if the call makes other threads wait.
+XSCHED_PRIVATE bool AwaitGiven(const AwaitedQueues& queues, Duration patience);
 
-// The process is about to lose its driver (exit, reset): opens every gate, for good.
-XSCHED_PRIVATE void OpenAllGatesForGood();
+// Call it before a call of the driver that may wait for such work, or may not. Waits only while some of it is
+// held, so the call is not delayed beside work that runs. Gives up after `patience` if the caller may be more
+// urgent than the held queues.
+XSCHED_PRIVATE void AwaitNotHeld(const AwaitedQueues& queues, Duration patience);
 
 }  // namespace xsched::preempt

@@ -3,27 +3,31 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/fork_handler.h"
 #include "preempt/api/settings.h"
 
 namespace xsched::preempt {
 namespace {
 
-// Beside the process: without a pointer in it, it takes no room in the library's file.
+// Separate from the process: they contain no pointers, so they take no room in the library's file.
 constinit NoDestroy<XQueueSlots> slots;
+constinit NoDestroy<UrgencySlots> urgency_slots;
 
 }  // namespace
 
-constinit NoDestroy<Process> the_process{*slots};
+constinit NoDestroy<Process> the_process{*slots, *urgency_slots};
 
 bool Process::StartAgent() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] {
-    pthread_atfork(nullptr, nullptr, [] { ThisProcess().ResetAfterFork(); });
-    // Registered late, so run early: before the driver's own end, which may wait for what our gates hold.
+    static constinit ForkHandler handler = {[] { ThisProcess().ResetAfterFork(); }};
+    handler.Install();
+    // Registered late, so it runs early: before the driver's own exit handler, which may wait for commands
+    // behind our gates.
     atexit([] { ThisProcess().agent.Shutdown(); });
   });
   const Settings& settings = GetSettings();
-  return agent.Start({settings.scheduler, settings.policy, settings.timeslice_us});
+  return agent.Start({settings.scheduler, settings.policy, settings.timeslice_us, settings.at_a_time});
 }
 
 XResult Process::CreateQueue(const Ref<HwQueue>& hwq, XQueueOptions options, XQueueHandle* out) {
@@ -37,13 +41,17 @@ XResult Process::CreateQueue(const Ref<HwQueue>& hwq, XQueueOptions options, XQu
 void Process::HintsChanged(XQueue& queue) {
   urgencies.Changed();
   agent.HintsChanged(queue);
-  urgencies.RequestAll(Urgencies::Wait::kBriefly);
+  urgencies.RequestAll(Urgencies::Wait::kShortly);
 }
 
 void Process::Suspend(XQueue& queue, bool suspended) {
   queue.Suspend(suspended);
-  urgencies.RequestAll(Urgencies::Wait::kBriefly);
+  urgencies.RequestAll(Urgencies::Wait::kShortly);
   agent.AbsentChanged(queue);
+}
+
+void Process::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
+  if (memory.AddWait(waiter, owner, until)) memory.RingScheduler(waiter.index());
 }
 
 void Process::QueueCreated(XQueue& queue) {
@@ -62,7 +70,8 @@ void Process::ResetAfterFork() {
   driver.ResetAfterFork();
   queues.ResetAfterFork();
   urgencies.ResetAfterFork();
-  ResetHwQueuesAfterFork();
+  hw_queues.ResetAfterFork();
+  hw_commands.ResetAfterFork();
   agent.ResetAfterFork();
 }
 

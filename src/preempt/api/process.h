@@ -1,11 +1,13 @@
-// What there is once per process, made of the parts below, and the only way to it. Never destroyed: other
-// threads of the program may launch until the very end.
+// The state of the process, composed of its parts, and the only access to it. Never destroyed, because other
+// threads of the program may launch until the end.
 #pragma once
 
 #include "base/no_destroy.h"
+#include "preempt/queue/query_mutex.h"
 #include "preempt/queue/urgencies.h"
 #include "preempt/queue/xqueue_table.h"
 #include "preempt/scheduling/agent.h"
+#include "preempt/scheduling/control_memory.h"
 #include "preempt/scheduling/driver_caller.h"
 #include "preempt/scheduling/process_slices.h"
 
@@ -13,29 +15,38 @@ namespace xsched::preempt {
 
 class Process final : XQueueTableOwner {
  public:
-  explicit constexpr Process(XQueueSlots& slots)
-      : queues(slots, *this, {&state, &agent, &queues, &driver, &slices, &MonotonicClock::now}),
-        urgencies(queues, driver, state),
+  constexpr Process(XQueueSlots& slots, UrgencySlots& urgency_slots)
+      : queues(slots, *this,
+               {&state, &agent, &queues, &driver, &slices, &hw_queues, &hw_commands, &MonotonicClock::now}),
+        urgencies(urgency_slots, queues, driver, state),
         driver(queues, urgencies, state),
-        agent(queues, urgencies, slices, driver, state) {}
+        memory(queues, state),
+        agent(memory, queues, urgencies, slices, driver, state, thread, &MonotonicClock::now) {}
 
   // Starts the agent, on first use, with the scheduler that the environment asks for. False: no memory.
   bool StartAgent();
   XResult CreateQueue(const Ref<HwQueue>& hwq, XQueueOptions options, XQueueHandle* out);
-  // Others are to know of the queue's new hints.
+  // Reports the queue's new hints to the scheduler and to the driver.
   void HintsChanged(XQueue& queue);
   void Suspend(XQueue& queue, bool suspended);
+  // Queue `waiter` waits until `owner` has retired `until` commands.
+  void AddDependency(XQueue& waiter, XQueue& owner, uint64_t until);
 
   ProcessState state;
   ProcessSlices slices;
+  HwQueues hw_queues;
+  HwCommands hw_commands;
+  QueryMutex stream_queries;
   XQueueTable queues;
   Urgencies urgencies;
   DriverCaller driver;
+  PosixAgentThread thread;
+  ControlMemory memory;
   Agent agent;
 
  private:
-  ipc::ControlBlock* ResetBlock(uint32_t index) override { return agent.ResetBlock(index); }
-  SharedMemory ControlBlocks() const override { return agent.ControlBlocks(); }
+  ipc::ControlBlock* ResetBlock(uint32_t index) override { return memory.ResetBlock(index); }
+  SharedMemory ControlBlocks() const override { return memory.blocks(); }
   void QueueCreated(XQueue& queue) override;
   void QueueDestroyed(XQueue& queue) override;
 

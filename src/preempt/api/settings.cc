@@ -4,10 +4,11 @@
 #include <strings.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "base/env.h"
+#include "base/former_variables.h"
 #include "base/log.h"
-#include "sched/core/policy.h"
 
 namespace xsched::preempt {
 namespace {
@@ -24,13 +25,14 @@ void ReadScheduler(Settings& settings) {
   if (const char* name = EnvText("XSCHED_SCHEDULER")) settings.scheduler = SchedulerFromName(name);
   const char* policy_name = EnvText("XSCHED_POLICY");
   if (policy_name == nullptr) return;
-  const sched::Policy* policy = sched::FindPolicyByName(policy_name);
-  if (policy == nullptr) {
-    XSCHED_WARN("XSCHED_POLICY=%s is not a policy of this build: ignoring it", policy_name);
-    return;
-  }
   settings.scheduler = kSchedulerLocal;
-  settings.policy = policy->type();
+  Result<sched::PolicySetting> policy = sched::ParsePolicySetting(policy_name);
+  if (policy) {
+    settings.policy = *policy;
+  } else {
+    XSCHED_WARN("XSCHED_POLICY=%s: %s; using %s", policy_name, policy.error().text(),
+                settings.policy.first().info().name);
+  }
 }
 
 void ReadHints(Settings& settings) {
@@ -44,6 +46,8 @@ void ReadHints(Settings& settings) {
   hints.laxity_us = EnvInt("XSCHED_AUTO_XQUEUE_LAXITY", 1, INT64_MAX).value_or(NO_LAXITY);
   hints.critical_priority = hints.priority;
   settings.timeslice_us = EnvInt("XSCHED_AUTO_XQUEUE_TIMESLICE", TIMESLICE_MIN, TIMESLICE_MAX).value_or(0);
+  settings.at_a_time = static_cast<size_t>(
+      EnvInt("XSCHED_AUTO_XQUEUE_KDEADLINE", 1, int64_t{sched::kMostAtATime}).value_or(0));
 }
 
 }  // namespace
@@ -67,9 +71,12 @@ Settings ReadSettings() {
 
 const Settings& GetSettings() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  static Settings settings;
-  pthread_once(&once, [] { settings = ReadSettings(); });
-  return settings;
+  static constinit std::optional<Settings> settings;
+  pthread_once(&once, [] {
+    settings.emplace(ReadSettings());
+    WarnOfFormerVariables();
+  });
+  return *settings;
 }
 
 }  // namespace xsched::preempt

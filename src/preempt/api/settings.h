@@ -1,9 +1,10 @@
-// What the environment asks for (names as in XSched 1.2). Read once; a bad value is one warning and the
-// default.
+// The settings from the environment (names as in XSched 1.2). They are read once. An invalid value causes one
+// warning, and the default is used.
 #pragma once
 
 #include "base/clock.h"
 #include "preempt/gates/launch_config.h"
+#include "sched/core/policy_setting.h"
 #include "sched/core/types.h"
 #include "xsched/types.h"
 
@@ -12,20 +13,21 @@ namespace xsched::preempt {
 struct Settings {
   // XSCHED_SCHEDULER = APP | LCL | GLB, XSCHED_POLICY (which means LCL).
   XSchedulerType scheduler = kSchedulerAppManaged;
-  XPolicyType policy = kPolicyHighestPriorityFirst;
+  sched::PolicySetting policy = *sched::FindPolicy(sched::kDefaultPolicy);
 
   // XSCHED_AUTO_XQUEUE and XSCHED_AUTO_XQUEUE_*: the queues that shims make by themselves.
   bool auto_xqueue = false;
-  XPreemptLevel level = kPreemptLevelInterrupt;  // the best that the queue has up to this
+  XPreemptLevel level = kPreemptLevelInterrupt;  // the queue uses the best level up to this
   int64_t threshold = kDefaultThreshold;
   int64_t batch_size = kDefaultBatchSize;
   sched::Hints hints;
   Timeslice timeslice_us = 0;  // 0: not given
+  size_t at_a_time = 0;        // XSCHED_AUTO_XQUEUE_KDEADLINE; likewise
 
-  // XSCHED_PREEMPT_LATENCY_US: a queue that may be told to hold has no more in flight than finishes within
-  // this (but at least one command). Where the host opens the gates, each costs some 20 µs.
+  // XSCHED_PREEMPT_LATENCY_US: a queue that may be held has no more in flight than finishes within this time
+  // (but at least one command). This is for gates that the host opens, at some 20 µs each.
   Duration latency = std::chrono::microseconds(2000);
-  // The same for devices that open their gates themselves, at some 3 µs each; set by the same variable.
+  // The same for device-side gates, at some 3 µs each. Set by the same variable.
   Duration gate_latency = std::chrono::microseconds(50);
 };
 

@@ -1,8 +1,10 @@
 // The C API of xsched/xqueue.h: checks its arguments, then calls the classes.
 #include "xsched/xqueue.h"
 
+#include <atomic>
 #include <new>
 
+#include "base/log.h"
 #include "preempt/api/launch.h"
 #include "preempt/api/process.h"
 
@@ -12,13 +14,28 @@ namespace {
 
 bool IsLevel(int64_t level) { return level > kPreemptLevelUnknown && level < kPreemptLevelMax; }
 
-constexpr int64_t kSuspendFlags =
-    kQueueSuspendFlagSyncHwQueue | kQueueSuspendFlagWaitAll | kQueueSuspendFlagWaitIdle;
+// As in XSched 1.2, a level that the queue does not have is no error: it gets the best one below it.
+XPreemptLevel BestLevel(int64_t wanted, const HwQueue& hwq) {
+  const auto level = static_cast<XPreemptLevel>(wanted);
+  if (level <= hwq.ops.max_level) return level;
+  static constinit std::atomic<bool> warned{false};
+  if (!warned.exchange(true, std::memory_order_relaxed)) {
+    XSCHED_WARN("%s: this queue has no preemption level %d: using level %d", hwq.device_name, level,
+                hwq.ops.max_level);
+  }
+  return hwq.ops.max_level;
+}
 
-// Everything submitted so far has been launched and has finished.
+// The handle of the queue's XQueue; 0: it has none.
+XQueueHandle XQueueOf(const HwQueue& hwq) {
+  XQueue* xqueue = hwq.xqueue.load(std::memory_order_acquire);
+  return xqueue == nullptr ? 0 : xqueue->handle();
+}
+
+// Waits until everything submitted so far has been launched and has finished.
 void WaitAll(XQueue& queue) {
   queue.worker().WaitLaunched();
-  queue.WaitRetired(queue.issued());
+  queue.flow().WaitRetired(queue.issued());
 }
 
 struct CallbackCommand {
@@ -29,43 +46,54 @@ struct CallbackCommand {
 }  // namespace
 
 XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t flags) {
-  if (xq == nullptr || !IsLevel(level)) return kXSchedErrorInvalidValue;
-  if ((flags & ~int64_t{kQueueCreateFlagBlockingSubmit}) != 0) return kXSchedErrorInvalidValue;
-  Ref<HwQueue> queue = HwQueues().Get(hwq);
+  if (xq == nullptr) return kXSchedErrorInvalidValue;
+  *xq = 0;  // programs that do not check the result must not use a handle that they find here
+  if (!IsLevel(level)) return kXSchedErrorInvalidValue;
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
   if (!queue) return kXSchedErrorNotFound;
   XQueueOptions options;
-  options.level = static_cast<XPreemptLevel>(level);
+  options.level = BestLevel(level, *queue);
   options.blocking_submit = (flags & kQueueCreateFlagBlockingSubmit) != 0;
-  return ThisProcess().CreateQueue(queue, options, xq);
+  const XResult result = ThisProcess().CreateQueue(queue, options, xq);
+  if (result != kXSchedErrorNotAllowed) return result;
+  // It has one, which the program or a shim has made: as in XSched 1.2, the program gets that one.
+  *xq = XQueueOf(*queue);
+  return *xq != 0 ? kXSchedSuccess : result;
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
-  // The HwQueue and the driver's queue are the program's to destroy from now on.
+  // From now on the program may destroy the HwQueue and the driver's queue.
   ThisProcess().queues.AwaitOthers(*queue);
   return kXSchedSuccess;
 }
 
 XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
   if (xq == nullptr) return kXSchedErrorInvalidValue;
-  Ref<HwQueue> queue = HwQueues().Get(hwq);
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
   if (!queue) return kXSchedErrorNotFound;
-  XQueue* xqueue = queue->xqueue.load(std::memory_order_acquire);
-  XQueueHandle handle = xqueue == nullptr ? 0 : xqueue->handle();
+  const XQueueHandle handle = XQueueOf(*queue);
   if (handle == 0) return kXSchedErrorNotFound;
   *xq = handle;
   return kXSchedSuccess;
 }
 
-XResult XQueueSetPreemptLevel(XQueueHandle xq, int64_t level) {
+XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
   if (!IsLevel(level)) return kXSchedErrorInvalidValue;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
-  if (level > queue->hwq().ops.max_level) return kXSchedErrorNotSupported;
-  queue->MakePausable();
-  queue->SetLevel(static_cast<XPreemptLevel>(level));
+  queue->flow().MakePausable();
+  queue->SetLevel(BestLevel(level, queue->hwq()));
   ThisProcess().agent.ConfigChanged(*queue);
+  return kXSchedSuccess;
+}
+
+XResult XQueueGetPreemptLevel(XQueueHandle xq, XPreemptLevel* level) {
+  if (level == nullptr) return kXSchedErrorInvalidValue;
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  if (!queue) return kXSchedErrorNotFound;
+  *level = queue->level();
   return kXSchedSuccess;
 }
 
@@ -83,26 +111,25 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
 
 XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
-  Ref<HwCommand> command = HwCommands().Get(hw_cmd);
-  if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedErrorNotAllowed;
+  Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
+  if (queue && ThisProcess().hw_commands.WasConsumed(hw_cmd)) return kXSchedErrorNotAllowed;
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->ops.platform != kPlatformUnknown && command->ops.platform != queue->hwq().ops.platform) {
     return kXSchedErrorInvalidValue;
   }
-  XQueueHandle nowhere = 0;
-  if (!command->submitted_to.compare_exchange_strong(nowhere, xq)) return kXSchedErrorNotAllowed;
+  if (!command->Claim(xq)) return kXSchedErrorNotAllowed;
   return queue->worker().Submit(*queue, command, queue->blocking_submit());
 }
 
 XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
-  Ref<HwCommand> command = HwCommands().Get(hw_cmd);
-  if (queue && HwCommands().WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
+  Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
+  if (queue && ThisProcess().hw_commands.WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->submitted_to.load(std::memory_order_acquire) != xq) return kXSchedErrorNotAllowed;
   queue->worker().WaitLaunched(*command);
   if (command->dropped.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
-  queue->WaitRetired(command->number.load(std::memory_order_acquire));
+  queue->flow().WaitRetired(command->number.load(std::memory_order_acquire));
   return kXSchedSuccess;
 }
 
@@ -117,17 +144,17 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
   if (state == nullptr) return kXSchedErrorInvalidValue;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
-  queue->RequestProgress();
+  queue->flow().RequestProgress();
   *state = queue->Idle() && queue->worker().Empty() ? kQueueStateIdle : kQueueStateReady;
+  ThisProcess().queues.FinishIfDrained(*queue);
   return kXSchedSuccess;
 }
 
 XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
-  if ((flags & ~kSuspendFlags) != 0) return kXSchedErrorInvalidValue;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (queue->suspended()) return kXSchedSuccess;
-  queue->MakePausable();
+  queue->flow().MakePausable();
   if ((flags & kQueueSuspendFlagWaitAll) != 0) WaitAll(*queue);
   if ((flags & kQueueSuspendFlagWaitIdle) != 0) {
     while (!queue->Idle() || !queue->worker().Empty()) WaitAll(*queue);
@@ -139,7 +166,6 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
 }
 
 XResult XQueueResume(XQueueHandle xq, int64_t flags) {
-  if ((flags & ~int64_t{kQueueResumeFlagDropCommands}) != 0) return kXSchedErrorInvalidValue;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (!queue->suspended()) return kXSchedSuccess;
@@ -158,26 +184,30 @@ XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t* count) {
 }
 
 XResult HwQueueDestroy(HwQueueHandle hwq) {
-  Ref<HwQueue> queue = HwQueues().Get(hwq);
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
   if (!queue) return kXSchedErrorNotFound;
-  // Its XQueue would be left without a queue.
+  // Its XQueue would have no hardware queue any more.
   if (queue->xqueue.load(std::memory_order_acquire) != nullptr) return kXSchedErrorNotAllowed;
-  return UnregisterHwQueue(hwq);
+  return ThisProcess().hw_queues.Unregister(hwq);
 }
 
 XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd) {
-  Ref<HwQueue> queue = HwQueues().Get(hwq);
-  Ref<HwCommand> command = HwCommands().Get(hw_cmd);
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
+  Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->ops.platform != kPlatformUnknown && command->ops.platform != queue->ops.platform) {
     return kXSchedErrorInvalidValue;
+  }
+  if (!command->kept.load(std::memory_order_relaxed)) {
+    if (!command->Claim(hwq)) return kXSchedErrorNotAllowed;
+    ThisProcess().hw_commands.Consume(hw_cmd);
   }
   ReentrancyGuard guard;
   return command->ops.launch(command->command, hwq);
 }
 
 XResult HwQueueSynchronize(HwQueueHandle hwq) {
-  Ref<HwQueue> queue = HwQueues().Get(hwq);
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
   if (!queue) return kXSchedErrorNotFound;
   return queue->ops.synchronize(queue->impl);
 }
@@ -199,7 +229,16 @@ XResult HwCommandCreateCallback(HwCommandHandle* hw_cmd, LaunchCallback launch, 
   return result;
 }
 
+XResult HwCommandKeep(HwCommandHandle hw_cmd) {
+  Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
+  if (!command)
+    return ThisProcess().hw_commands.WasConsumed(hw_cmd) ? kXSchedErrorNotAllowed : kXSchedErrorNotFound;
+  command->kept.store(true, std::memory_order_relaxed);
+  return kXSchedSuccess;
+}
+
 XResult HwCommandDestroy(HwCommandHandle hw_cmd) {
-  const bool known = HwCommands().Remove(hw_cmd) || HwCommands().WasConsumed(hw_cmd);
+  const bool known =
+      ThisProcess().hw_commands.Remove(hw_cmd) || ThisProcess().hw_commands.WasConsumed(hw_cmd);
   return known ? kXSchedSuccess : kXSchedErrorNotFound;
 }

@@ -1,14 +1,16 @@
 #include "preempt/gates/caller_waits.h"
 
+#include "base/python_lock.h"
+
 namespace xsched::preempt {
 namespace {
 
-// A waiting thread polls all the time at first, for short commands; then now and then.
+// A waiting thread polls continuously at first, for short commands, and then from time to time.
 constexpr Duration kPollClosely = std::chrono::microseconds(50);
 constexpr Duration kNap = std::chrono::microseconds(30);
 
-// A queue that may run, is full, and retires nothing for so long may be waiting for the very thread that
-// waits here: to write to memory that the device looks at.
+// If a full queue may run and retires nothing for so long, the device may wait for the thread that waits
+// here, for example to write to memory that the device reads.
 constexpr Duration kLetGoAfter = std::chrono::seconds(1);
 
 }  // namespace
@@ -39,7 +41,7 @@ bool CallerWaits::BeforeLaunch(uint64_t number, uint32_t flags) {
 
 void CallerWaits::PollMarkers() {
   ops().poll_markers(hwq());
-  markers_.OnRetired(queue_.retired(), queue_.retired_at());
+  markers_.OnRetired(queue_.retired(), queue_.markers.reached_at());
 }
 
 template <typename Done>
@@ -47,6 +49,8 @@ void CallerWaits::WaitPolling(Done&& done) {
   TimePoint closely_until = queue_.Now() + kPollClosely;
   while (!done()) {
     if (queue_.Held()) {
+      // Who resumes the queue may be a thread of the same Python program.
+      PythonLockReleased released;
       queue_.waiters.Await([&] { return !queue_.Held(); });
       closely_until = queue_.Now() + kPollClosely;
       continue;
@@ -87,16 +91,17 @@ void CallerWaits::MarkProgress() {
 void CallerWaits::RequestProgress() {
   if (!PollsMarkers()) return FlowControl::RequestProgress();
   PollMarkers();
-  if (!queue_.Idle() && !queue_.MarkersUnderWay()) AskDevice();
+  if (!queue_.Idle() && !queue_.markers.UnderWay()) AskDevice();
 }
 
 bool CallerWaits::Advance(IfBusy) {
-  markers_.OnRetired(queue_.retired(), queue_.retired_at());
+  markers_.OnRetired(queue_.retired(), queue_.markers.reached_at());
   return true;
 }
 
 void CallerWaits::OnSuspend() {
-  // A program that has suspended the queue will again, and must not wait for all that was launched ahead.
+  // A program that has suspended the queue will do so again, and must not wait for many commands in flight
+  // then.
   if (PollsMarkers()) queue_.self_gated.store(true, std::memory_order_relaxed);
 }
 

@@ -1,7 +1,7 @@
-// For platforms without gates (HIP, OpenCL 1.0): the launching thread waits while the queue is held or full.
+// For platforms without gates: the launching thread waits while the queue is held or full.
 //
-// Where a driver does not report by itself, markers are polled (poll_markers): by whoever waits, and by the
-// thread that asks the driver.
+// If the driver does not report markers, they are polled (poll_markers): by waiting threads, and by the
+// thread that calls the driver.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace xsched::preempt {
 
 class CallerWaits final : public FlowControl, GateDriver {
  public:
-  explicit CallerWaits(QueueState& queue) : FlowControl(queue), markers_(queue.closed_gates) {}
+  explicit CallerWaits(FlowState& queue) : FlowControl(queue), markers_(queue.closed_gates) {}
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   void WaitBeforeLaunch(uint64_t number) override;
@@ -38,7 +38,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   GateChain::Now Now() const;
 
   GateChain markers_;  // never has a gate
-  // The launching thread does not wait for what is in flight, while as many commands have retired.
+  // While exactly this many commands have retired, the launching thread does not wait for those in flight.
   std::atomic<uint64_t> let_go_at_{UINT64_MAX};
 };
 

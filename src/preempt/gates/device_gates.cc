@@ -10,13 +10,13 @@
 namespace xsched::preempt {
 namespace {
 
-// Longer than a device takes from looking at a gate's words to reporting that it went through.
+// Longer than a device takes between reading a gate's words and reporting that it has passed the gate.
 constexpr useconds_t kStoppedPollUs = 10;
 
-// Where time slices have served the rival before any gate could, gates only keep the queue from coming back.
+// Where time slices serve the rival before any gate could, gates only keep the queue from running again.
 constexpr int kSlicedFactor = 20;
 
-// A thread that has launched nothing for so long counts as not launching.
+// If there was no launch for this time, launching has paused.
 constexpr Duration kLaunchingPaused = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -62,10 +62,12 @@ void DeviceGates::AppendLastReport() {
   if (ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
     spacing_.Reported(newest);
   } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
-    // A context that has failed takes no report, and what was enqueued before will not report either.
-    queue_.RetiredUpTo(std::max(newest, spacing_.last_report()));
+    // A failed context accepts no report, and earlier reports will not come either.
+    NoMoreReports();
   }
 }
+
+void DeviceGates::NoMoreReports() { queue_.RetiredUpTo(std::max(queue_.issued(), spacing_.last_report())); }
 
 bool DeviceGates::DeviceAtWork() const {
   const uint64_t last = spacing_.last_report();
@@ -78,14 +80,25 @@ void DeviceGates::MakePausable() {
 }
 
 void DeviceGates::RequestProgress() {
-  if (!queue_.Idle()) AskDevice();
+  if (queue_.Idle()) return;
+  if (queue_.draining()) {
+    AskContext();
+  } else {
+    AskDevice();
+  }
 }
 
-// A driver that is asked about a full queue answers when it is not full any more. While many commands are
-// unreported, it is asked only where nobody seems to launch: its last commands must become known all the
-// same.
+void DeviceGates::AskContext() {
+  if (queue_.context_goes() || ops().context_lost == nullptr) return;
+  if (ops().context_lost(hwq())) NoMoreReports();
+}
+
+// If a driver is asked about a full queue, it answers only when the queue is not full any more. So while many
+// commands are unreported, it is asked only if launching has paused. The progress of the last commands must
+// become known nevertheless.
 bool DeviceGates::AnswerIsNear() {
-  if (!queue_.MayBeFull()) return true;
+  // Of a draining queue, the driver is asked only about its context.
+  if (!queue_.MayBeFull() || queue_.draining()) return true;
   const uint64_t newest = queue_.submitted();
   const TimePoint now = queue_.Now();
   if (newest != seen_submitted_) {
@@ -95,9 +108,8 @@ bool DeviceGates::AnswerIsNear() {
   return !queue_.Held() && now >= seen_at_ + kLaunchingPaused;
 }
 
-// A stream is full if a thread stands in a launch at each look. Launches that return meanwhile show that
-// commands retire, though none of them may report: those that were launched before anybody tracked the queue
-// do not.
+// A stream is full if a thread is in a launch at every check. If launches return in between, commands retire,
+// although they may not report: commands that were launched before the queue was tracked do not.
 void DeviceGates::OnQuery() {
   const bool full = queue_.Launching() && queue_.MayBeFull();
   const uint64_t issued = full ? queue_.issued() : 0;
@@ -105,16 +117,17 @@ void DeviceGates::OnQuery() {
   if (before != 0 && issued > before) ipc::CountMove(queue_.block());
 }
 
-// The device waits for the scheduler by itself; what the program has suspended can still be dropped.
+// The device itself waits for the scheduler. But commands of a queue that the program has suspended can still
+// be dropped, so they are not launched.
 bool DeviceGates::MayLaunch(uint64_t) const { return queue_.destroying() || !queue_.suspended(); }
 
 void DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
   const uint64_t newest = queue_.issued();
-  // Seen twice: a device that was just going through a gate has reported it by then.
+  // Check twice: a device that was just passing a gate has reported it by the second time.
   for (int seen = 0; seen < 2 && !queue_.destroying(); usleep(kStoppedPollUs)) {
     if (stopped_otherwise(argument)) return;
     AskDevice();
-    const uint64_t passed = queue_.block().passed.load(std::memory_order_acquire);
+    const uint64_t passed = ipc::ReadPassed(queue_.block());
     seen = spacing_.Stopped(passed, queue_.retired(), newest) ? seen + 1 : 0;
   }
 }
@@ -124,7 +137,7 @@ XControlWords DeviceGates::Words(bool pausable) const {
   XControlWords words{};
   words.memory = start_.shared_memory;
   words.memory_size = start_.shared_memory_size;
-  // The device reads `gate` and `open` at once.
+  // The device reads `gate` and `open` as one word.
   words.gate = reinterpret_cast<uint32_t*>(&block.gate);
   words.gate_mask = ipc::kDeviceGateMask;
   words.retired = reinterpret_cast<uint64_t*>(&block.retired);

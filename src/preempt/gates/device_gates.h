@@ -1,5 +1,5 @@
-// Gates at which the device waits by itself (CUDA), by reading the control block: gate_spacing.h decides
-// where they go, this asks the driver.
+// Device-side gates: the device itself waits there and reads the control block. gate_spacing.h decides where
+// they go, and this class calls the driver.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace xsched::preempt {
 
 class DeviceGates final : public FlowControl {
  public:
-  explicit DeviceGates(QueueState& queue) : FlowControl(queue) {}
+  explicit DeviceGates(FlowState& queue) : FlowControl(queue) {}
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   void AfterLaunch(uint64_t number) override;
@@ -22,6 +22,8 @@ class DeviceGates final : public FlowControl {
   bool AnswerIsNear() override;
   void OnQuery() override;
   bool DeviceAtWork() const override;
+  void AskContext() override;
+  void NoMoreReports() override;
   void AppendLastReport() override;
   bool MayLaunch(uint64_t number) const override;
   void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
@@ -29,15 +31,16 @@ class DeviceGates final : public FlowControl {
 
  private:
   void Reset() override;
-  // `pausable`: for a gate that holds what the program suspends, too.
+  // `pausable`: for a gate that also waits for suspensions by the program.
   XControlWords Words(bool pausable) const;
 
   GateSpacing spacing_;
   std::atomic<bool> gates_failed_{false};
-  std::atomic<bool> pausable_{false};  // the program has the queue by its handle: gates heed `pause`, too
-  // Launches that had ended when the scheduler last asked, if another one was waiting for room then; else 0.
+  std::atomic<bool> pausable_{false};  // the program has the queue's handle, so gates also read `pause`
+  // The number of issued commands when the scheduler last asked, if a launch was waiting for room then; else
+  // 0.
   std::atomic<uint64_t> issued_when_full_{0};
-  // Of the thread that asks the driver: what it saw when it last looked at a queue that may be full.
+  // Used by the thread that calls the driver: what it saw when it last checked a queue that may be full.
   uint64_t seen_submitted_ = 0;
   TimePoint seen_at_{};
 };

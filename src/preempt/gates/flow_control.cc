@@ -2,13 +2,14 @@
 
 #include <new>
 
+#include "base/python_lock.h"
 #include "preempt/gates/caller_waits.h"
 #include "preempt/gates/device_gates.h"
 #include "preempt/gates/host_gates.h"
 
 namespace xsched::preempt {
 
-FlowControl* FlowControl::Make(XGating gating, QueueState& queue) {
+FlowControl* FlowControl::Make(XGating gating, FlowState& queue) {
   switch (gating) {
     case kGatingCallerWaits:
       return new (std::nothrow) CallerWaits(queue);
@@ -26,12 +27,12 @@ void FlowControl::Begin(const Start& start) {
 }
 
 void FlowControl::RequestProgress() {
-  if (!queue_.Idle() && !queue_.MarkersUnderWay()) AppendMarker(queue_.issued());
+  if (!queue_.Idle() && !queue_.markers.UnderWay()) AppendMarker(queue_.issued());
 }
 
 void FlowControl::AskDevice() {
   if (ops().finished == nullptr || queue_.draining()) return;
-  // Not idle, obviously; and a driver that is asked may wait for the launch.
+  // A launch is in progress, so the queue is not idle, and the driver's answer might wait for the launch.
   if (queue_.Launching()) return;
   const uint64_t newest = queue_.issued();
   if (ops().finished(hwq())) queue_.RetiredUpTo(newest);
@@ -48,6 +49,8 @@ bool FlowControl::MayLaunch(uint64_t number) const {
 void FlowControl::WaitUntilMayLaunch(uint64_t number) {
   if (MayLaunch(number)) return;
   if (!queue_.Held()) AppendMarker(queue_.issued());
+  // Who resumes the queue may be a thread of the same Python program.
+  PythonLockReleased released;
   queue_.waiters.Await([&] { return MayLaunch(number); });
 }
 
@@ -63,9 +66,9 @@ void FlowControl::WaitRetired(uint64_t number) {
 
 bool FlowControl::AppendMarker(uint64_t upto) {
   if (ops().append_marker == nullptr) return false;
-  queue_.CountMarker();
-  if (ops().append_marker(hwq(), queue_.TicketFor(upto)) != kXSchedSuccess) {
-    queue_.ForgetMarker();
+  queue_.markers.Count();
+  if (ops().append_marker(hwq(), Ticket{queue_.index(), upto}.Pack()) != kXSchedSuccess) {
+    queue_.markers.Forget();
     return false;
   }
   if (ops().flush != nullptr) ops().flush(hwq());

@@ -7,12 +7,11 @@
 namespace xsched::preempt {
 namespace {
 
-// How often a queue that others wait for tells where it is, at most, while it is being filled.
+// How often, at most, a queue that others wait for reports progress while commands are launched.
 constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
-// REQUIRES: appending_.
 void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
   {
     MutexLock lock(mutex_);
@@ -24,12 +23,12 @@ void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
   last_marker_at_ = now.time;
 }
 
-// REQUIRES: appending_.
 GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limits& limits) {
   MutexLock lock(mutex_);
   uint64_t before = number - 1;
   if (now.retired >= before) {
-    // The queue was idle: the program's own waits may have retired commands that no marker told of.
+    // The queue was idle. The program's own waits may have shown that commands have retired, without a
+    // marker.
     busy_since_ = now.time;
     if (before > seen_retired_) seen_retired_ = before;
   }
@@ -43,8 +42,8 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
     uint64_t in_flight = before > now.retired ? before - now.retired : 0;
     gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
   }
-  // However many a queue that others wait for is filled with at once, its progress shows: by batches, of the
-  // launch config while its pace is not known.
+  // A queue that others wait for must show its progress, however many commands are launched at once. So
+  // markers come every batch, and while the pace is not known, every batch of the launch config.
   const uint64_t marker_every =
       now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
   bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
@@ -53,7 +52,7 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
   return {marker ? std::min(before, now.launched) : 0, gate_now};
 }
 
-// Puts a marker if one is due; tells whether a gate is. REQUIRES: appending_.
+// Puts a marker if one is due. Returns whether a gate is due.
 bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   const Due due = WhatIsDue(number, now, limits);
   if (due.marker != 0) PutMarker(due.marker, now, driver);
@@ -80,7 +79,7 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     MutexLock lock(mutex_);
     room = closed_.Reserve();
   }
-  // Only this thread pushes, and a pop takes no room: what was reserved is still there.
+  // Only this thread pushes, and a pop takes no room. So the reserved room is still there.
   if (room && driver.AppendGate(&gate.token)) {
     MutexLock lock(mutex_);
     [[maybe_unused]] bool pushed = closed_.Push(gate);
@@ -91,7 +90,6 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
   XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
 }
 
-// REQUIRES: opening_.
 bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) {
   MutexLock lock(mutex_);
   if (closed_.empty()) return false;
@@ -134,12 +132,13 @@ uint64_t GateChain::OpenEnd(uint64_t submitted) {
 }
 
 void GateChain::Reset() {
+  MutexLock appending(appending_);
+  gates_failed_ = false;
   MutexLock lock(mutex_);
   last_marker_ = seen_retired_ = 0;
   last_marker_at_ = TimePoint{};
   busy_since_ = TimePoint{};
   pace_ = Pace{};
-  gates_failed_ = false;
 }
 
 void GateChain::ResetAfterFork() {

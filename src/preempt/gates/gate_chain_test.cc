@@ -15,7 +15,7 @@ namespace {
 using std::chrono::microseconds;
 using testing::ElementsAre;
 
-// An in-order queue of commands, markers and gates, which retires what it is told to.
+// An in-order queue of commands, markers and gates. It retires as many commands as a test wants.
 class FakeQueue final : public GateDriver {
  public:
   bool AppendGate(uint64_t* gate) override {
@@ -32,7 +32,8 @@ class FakeQueue final : public GateDriver {
   }
   void Append(uint64_t number) { items_.push_back({Item::kCommand, number}); }
 
-  // Runs up to `commands` commands, as far as gates allow. Returns how far markers told.
+  // Runs up to `commands` commands, as far as gates allow. Returns the last number that a marker has
+  // reported.
   uint64_t Run(int commands) {
     uint64_t told = 0;
     while (next_ < items_.size()) {
@@ -69,7 +70,7 @@ class GateChainTest : public testing::Test {
     chain_.BeforeLaunch(submitted_, Now(), limits_, queue_);
     queue_.Append(submitted_);
   }
-  // The device runs `commands` commands, `each` long; the agent looks.
+  // The device runs `commands` commands of length `each`, and the agent acts on it.
   void Run(int commands, Duration each = microseconds(10)) {
     size_t before = queue_.ran.size();
     uint64_t told = queue_.Run(commands);
@@ -211,7 +212,7 @@ TEST_F(GateChainTest, a_driver_that_refuses_gates_leaves_the_queue_running) {
   EXPECT_EQ(queue_.ran.size(), 20u);
 }
 
-// A driver one of whose calls does not come back until it is let go.
+// A driver in which one call blocks until a test releases it.
 class BlockingDriver final : public GateDriver {
  public:
   bool AppendGate(uint64_t* gate) override {
@@ -262,7 +263,7 @@ TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not
   EXPECT_EQ(chain.Advance(2, free, limits, driver), 1);
 }
 
-TEST(GateChainAndAThreadInTheDriver, who_must_not_wait_is_told_that_another_thread_opens_gates) {
+TEST(GateChainAndAThreadInTheDriver, a_thread_that_must_not_wait_learns_that_another_one_opens_gates) {
   std::atomic<uint32_t> closed{0};
   GateChain chain(closed);
   BlockingDriver driver;

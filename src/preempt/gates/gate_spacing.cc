@@ -7,10 +7,10 @@ namespace {
 
 // Until the first report has come back, commands may be of any length.
 constexpr int64_t kUnknownSpacing = 4;
-// Even the shortest commands are stopped within so many.
+// The most commands between two gates, also if they are very short.
 constexpr int64_t kMaxSpacing = 512;
-// How often a queue that others wait for tells where it is, at most. Whether it has finished, the driver is
-// asked; this is for those that are long at work.
+// How often, at most, a queue that others wait for reports progress. The driver is asked whether it has
+// finished. These reports are for queues that work for long.
 constexpr Duration kReportEvery = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -20,7 +20,7 @@ void GateSpacing::Observe(const Now& now, uint64_t before) {
   if (observed_ && !now.hold && now.retired > observed_retired_)
     pace_.OnRetired(now.retired - observed_retired_, observed_at_, now.time);
   if (idle || now.hold) {
-    // The time until the next report says nothing of how long commands take.
+    // The time until the next report does not show how long commands take.
     observed_ = false;
   } else if (!observed_ || now.retired > observed_retired_) {
     observed_ = true;
@@ -39,11 +39,11 @@ bool GateSpacing::GateBefore(uint64_t number, const Now& now) {
   const uint64_t before = number - 1;
   Observe(now, before);
   const bool far = !any_gate_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now));
-  // The first command of a burst needs none: what comes later is held by its own.
+  // The first command of a burst needs no gate: later commands have their own.
   const bool idle = now.retired >= before;
   bool gate;
   if (now.hold) {
-    // Once all before the last gate has retired, the device may be through it.
+    // When everything before the last gate has retired, the device may have passed it.
     gate = far || now.retired >= last_gate_;
   } else {
     gate = now.gated && !idle && far;
@@ -82,13 +82,14 @@ bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
   uint32_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
   for (uint32_t i = oldest; i != count_; ++i) {
     const Gate& gate = gates_[i % kRemembered];
-    // The first such gate that it has not gone through: it is there once all before has retired.
+    // The first such gate that the device has not passed: it waits there when everything before has retired.
     if (gate.pausable && gate.position > passed) return retired >= gate.position;
   }
   return false;
 }
 
 void GateSpacing::Reset() {
+  MutexLock lock(mutex_);
   last_gate_ = last_report_ = 0;
   last_report_at_ = TimePoint{};
   any_gate_ = observed_ = false;

@@ -13,8 +13,8 @@ using std::chrono::milliseconds;
 class GateSpacingTest : public testing::Test {
  protected:
   bool Launch() { return gates_.GateBefore(++number_, now_); }
-  // Launches `count` commands while the device finishes one in `each`, 100 behind; returns where gates were
-  // put.
+  // Launches `count` commands while the device, 100 commands behind, finishes one per `each`. Returns the
+  // positions of gates.
   std::vector<uint64_t> Run(int count, microseconds each) {
     std::vector<uint64_t> gates;
     for (int i = 0; i < count; ++i) {
@@ -97,7 +97,7 @@ TEST_F(GateSpacingTest, time_spent_held_says_nothing_of_how_long_commands_take) 
   EXPECT_LE(gates.size(), 12u);
 }
 
-TEST_F(GateSpacingTest, stopped_is_who_waits_at_the_first_gate_not_passed) {
+TEST_F(GateSpacingTest, a_queue_is_stopped_at_the_first_gate_that_it_has_not_passed) {
   now_.gated = false;
   for (uint64_t behind : {10u, 20u}) {
     while (number_ < behind) Launch();

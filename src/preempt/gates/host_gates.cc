@@ -16,14 +16,15 @@ GateChain::Limits HostGates::Limits() const {
 bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
   const GateChain::Now seen = Now();
   chain_.BeforeLaunch(number, seen, Limits(), *this);
-  // What we saw may have changed before our gate was there to be opened by whoever changed it.
+  // The state may have changed before our gate existed. Then the thread that changed it did not open our
+  // gate.
   if (chain_.HasClosed() && (queue_.retired() != seen.retired || queue_.Held() != seen.hold))
     Advance(IfBusy::kWait);
   return false;
 }
 
 bool HostGates::Advance(IfBusy if_busy) {
-  chain_.OnRetired(queue_.retired(), queue_.retired_at());
+  chain_.OnRetired(queue_.retired(), queue_.markers.reached_at());
   const int opened = chain_.Advance(queue_.submitted(), Now(), Limits(), *this, if_busy);
   if (opened > 0 && ops().flush != nullptr) ops().flush(hwq());
   return opened != GateChain::kBusy;
@@ -36,7 +37,7 @@ void HostGates::WaitStopped(bool (*)(const void*), const void*) {
     WaitRetired(newest);
     return;
   }
-  // A marker stands before every gate.
+  // There is a marker before every gate.
   queue_.waiters.Await([&] { return queue_.retired() >= open_end; });
 }
 

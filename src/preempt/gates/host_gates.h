@@ -1,4 +1,4 @@
-// Gates that the host opens (OpenCL, the software device): gate_chain.h decides, this asks the driver.
+// Gates that the host opens. gate_chain.h decides, and this class calls the driver.
 #pragma once
 
 #include "preempt/gates/flow_control.h"
@@ -8,7 +8,7 @@ namespace xsched::preempt {
 
 class HostGates final : public FlowControl, GateDriver {
  public:
-  explicit HostGates(QueueState& queue) : FlowControl(queue), chain_(queue.closed_gates) {}
+  explicit HostGates(FlowState& queue) : FlowControl(queue), chain_(queue.closed_gates) {}
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   bool Advance(IfBusy if_busy) override;

@@ -1,4 +1,4 @@
-// What a thread does that finds another one opening the same queue's gates. The other may stand in the
+// What a thread does if another one is opening the same queue's gates. The other one may be blocked in the
 // driver.
 #pragma once
 

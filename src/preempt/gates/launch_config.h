@@ -1,4 +1,4 @@
-// The launch config of XSched 1.2: bounds on what a queue has in flight.
+// The launch config of XSched 1.2: bounds on the commands in flight.
 #pragma once
 
 #include <cstdint>

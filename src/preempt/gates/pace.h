@@ -1,8 +1,9 @@
-// How fast a queue retires commands, and how many it may therefore have in flight. Pure: time is passed in.
+// Measures how fast a queue retires commands, and computes how many it may have in flight. Pure: time is
+// passed in.
 //
-// XSched 1.2's launch config (threshold, batch size) bounds the count. Here the wanted preemption latency
-// bounds it as well: what is in flight when a queue is told to hold still runs, so long commands are let
-// through one by one, and short ones in batches that make the cost of a gate small.
+// XSched 1.2's launch config (threshold, batch size) bounds the count. The wanted preemption latency bounds
+// it as well, because commands in flight still run when a queue is held. So long commands run one by one, and
+// short ones in batches, which makes the cost of a gate small.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +15,11 @@ namespace xsched::preempt {
 
 class Pace {
  public:
-  // `retired` commands more have finished by `now`; the device has worked on them since `since` at the
-  // earliest.
+  // `retired` further commands have finished by `now`. The device began with them at `since` or later.
   void OnRetired(uint64_t retired, TimePoint since, TimePoint now) {
     if (retired == 0 || now <= since) return;
     Duration each = (now - since) / static_cast<int64_t>(retired);
-    // Rises at once, for a wrong guess upwards costs latency; falls slowly.
+    // The estimate rises at once, because one that is too low costs latency. It falls slowly.
     mean_ = each > mean_ ? each : mean_ - (mean_ - each) / 8;
     if (mean_ <= Duration::zero()) mean_ = Duration(1);
   }
@@ -34,8 +34,7 @@ class Pace {
     return std::clamp<int64_t>(latency / mean_, 1, most);
   }
 
-  // How many commands to let through at a time: half of what may be in flight, so that the device does not
-  // run dry.
+  // How many commands to let through at a time: half of the limit, so that the device always has work.
   static int64_t Batch(int64_t limit, int64_t batch_size) {
     return std::clamp<int64_t>(limit / 2, 1, batch_size);
   }

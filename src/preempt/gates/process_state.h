@@ -1,7 +1,7 @@
-// What is so for the whole process and takes precedence over its control blocks. Lock-free.
+// State of the whole process that takes precedence over its control blocks. Lock-free.
 //
-// Written by the agent (is there a scheduler?), by calls of the program that must not find anything held
-// (barriers), and by queues that stop the process on a device.
+// Written by the agent (whether there is a scheduler), by calls of the program during which nothing may be
+// held (barriers), and by queues that stop the process on a device.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,23 @@ class ProcessState {
  public:
   constexpr ProcessState() = default;
 
-  // Is a scheduler in charge? Without one nothing is held: what a former scheduler still writes into the
+  // True if there is a scheduler. Without one nothing is held: what a former scheduler still writes into the
   // control blocks is ignored.
   bool scheduled() const { return scheduled_.load(std::memory_order_acquire); }
   void SetScheduled(bool scheduled) { scheduled_.store(scheduled, std::memory_order_seq_cst); }
 
-  // The process ends, or loses its driver: everything is open, for good.
+  // True if the process ends or loses its driver: everything is open forever.
   bool shut_down() const { return shut_down_.load(std::memory_order_acquire); }
   void ShutDown() { shut_down_.store(true, std::memory_order_seq_cst); }
 
-  // Nothing is held while calls of the program need that. True: the answer has changed. Nests.
+  // While this is set, nothing is held. Returns true if forced_open() has changed. Nests.
   bool ForceOpen(bool open) { return Count(forced_open_, open); }
   bool forced_open() const { return forced_open_.load(std::memory_order_seq_cst) > 0; }
-  // What the program has suspended runs, likewise; what a scheduler holds does not.
+  // Likewise, but only for queues that the program has suspended. Queues that a scheduler holds stay held.
   bool LiftSuspensions(bool lift) { return Count(lifted_suspensions_, lift); }
   bool suspensions_lifted() const { return lifted_suspensions_.load(std::memory_order_seq_cst) > 0; }
 
-  // Queues for which the whole process is stopped on their device.
+  // The number of queues for which the whole process is stopped on their device.
   int hard_stops() const { return hard_stops_.load(std::memory_order_seq_cst); }
   void CountHardStop(int change) { hard_stops_.fetch_add(change, std::memory_order_seq_cst); }
 

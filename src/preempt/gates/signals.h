@@ -1,4 +1,4 @@
-// Whom a queue wakes. Implemented by the agent, and by tests.
+// The notifications that a queue sends. Implemented by the agent, and by tests.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@ namespace xsched::preempt {
 
 class Signals {
  public:
-  // Tells the scheduler to look at queue `index`. Lock-free, async-signal-safe.
+  // Notifies the scheduler of queue `index`. Lock-free, async-signal-safe.
   virtual void RingScheduler(uint32_t index) = 0;
-  // Tells the agent's thread to look at the queues. Lock-free, async-signal-safe.
+  // Wakes the agent's thread, so that it attends to the queues. Lock-free, async-signal-safe.
   virtual void Wake() = 0;
-  // A launch has found its queue scheduled: from now on a server that hangs must be found out. Lock-free.
+  // A launch has found its queue scheduled. From now on the agent must notice if the server hangs. Lock-free.
   virtual void SomethingIsTaken() = 0;
-  // Something could not be given back: the agent's thread tries until it is. Takes locks.
+  // Something could not be given back: the agent's thread tries again until it succeeds. Takes locks.
   virtual void GiveBackLater() = 0;
 
  protected:

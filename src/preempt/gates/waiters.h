@@ -1,4 +1,4 @@
-// Threads that wait until a queue has moved. Notifying costs one load while there are none.
+// Threads that wait for a queue's progress. While there are none, notifying costs one load.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ class Waiters {
   }
 
  private:
-  Mutex mutex_;
+  Mutex<LockRank::kWaiters> mutex_;
   Condition moved_;
   std::atomic<uint32_t> count_{0};
 };

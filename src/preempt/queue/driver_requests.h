@@ -1,5 +1,5 @@
-// Work for the thread that calls drivers, and the threads that must leave it to that one. Any call into a
-// driver may block for as long as the device works, or for ever.
+// Requests to the thread that calls drivers, from threads that must not call one. Any call into a driver may
+// block for as long as the device works, or forever.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +11,23 @@ namespace xsched::preempt {
 class DriverRequests {
  public:
   enum Work : uint32_t {
-    kProgress = 1u << 0,  // find out how far the queue is
-    kUrgency = 1u << 1,   // tell the driver how urgent it is
-    kFinish = 1u << 2,    // its last user has let it go: XQueueTable::Finish
+    kProgress = 1u << 0,  // find out the queue's progress
+    kUrgency = 1u << 1,   // set its urgency in the driver
+    kFinish = 1u << 2,    // its last user has released it: XQueueTable::Finish
   };
 
-  // Asks for `work` on the queue in slot `index`. False: nobody can do it.
+  // Requests `work` on the queue in slot `index`. False: there is no thread for it.
   virtual bool Request(uint32_t index, Work work) = 0;
-  // Waits until what has been requested so far is done, but not past `deadline`. For calls of the program
-  // that promise an effect.
+  // Waits until all requests so far are done, at most until `deadline`. For calls of the program that promise
+  // an effect.
   virtual void AwaitUntil(TimePoint deadline) = 0;
 
  protected:
   ~DriverRequests() = default;
 };
 
-// While it lives, this thread must not call a driver, or does not want to just now: the end of a queue is
-// then left to DriverRequests.
+// While this object exists, its thread must not call a driver. The end of a queue is then left to
+// DriverRequests.
 class NoDriverCalls {
  public:
   NoDriverCalls();

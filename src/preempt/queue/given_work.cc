@@ -1,7 +1,5 @@
 #include "preempt/queue/given_work.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "preempt/queue/xqueue_table.h"
@@ -9,58 +7,87 @@
 namespace xsched::preempt {
 namespace {
 
-constexpr useconds_t kFirstNapUs = 20;
-constexpr useconds_t kLongestNapUs = 200;
+constexpr Duration kFirstNap = std::chrono::microseconds(20);
+constexpr Duration kLongestNap = std::chrono::microseconds(200);
 
-// A process with a short time slice, or off the device while others have their turns, moves in jumps.
+// How many times longer to wait if the process has a time slice of ours: it makes progress only in its turns.
 constexpr int kWhileSliced = 10;
+
+Duration NextNap(Duration nap) { return std::min(nap + nap / 4, kLongestNap); }
+
+bool IsAwaited(const XQueue& queue, const AwaitedQueues& awaited) {
+  const HwQueue& hwq = queue.hwq();
+  return queue.state().has_device_gates() && (awaited.context == 0 || hwq.context == awaited.context) &&
+         (awaited.device == 0 || hwq.device == awaited.device);
+}
 
 }  // namespace
 
-GivenWork::GivenWork(XQueueTable& queues, uint64_t context) : queues_(queues) {
+GivenWork::GivenWork(XQueueTable& queues, const AwaitedQueues& awaited, const Time& time)
+    : queues_(queues), time_(time) {
   for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) {
-    if (queue->hwq().context != context || !queue->has_device_gates()) continue;
+    if (!IsAwaited(*queue, awaited)) continue;
     const Priority priority = queue->hints().priority;
     least_ = std::min(least_, priority);
     most_ = std::max(most_, priority);
-    // What the program has suspended does not move before the call.
+    // A queue that the program has suspended makes no progress before the call.
     if (queue->suspended() || count_ == kMaxQueues) continue;
     newest_[count_++] = {queue->handle(), queue->issued(), queue->retired()};
   }
 }
 
 GivenWork::Progress GivenWork::Look(Newest& newest) const {
-  // Pinned for this look only: whoever destroys the queue waits for those who have it.
+  // Pinned only for this check, because a thread that destroys the queue waits for all pins.
   XQueuePin queue = queues_.Pin(newest.queue);
   if (!queue || queue->suspended()) return Progress::kDone;
-  if (queue->retired() < newest.number && !queue->MayBeFull()) queue->AskDevice();
+  if (queue->retired() < newest.number && !queue->state().MayBeFull()) queue->flow().AskDevice();
   const uint64_t retired = queue->retired();
   if (retired >= newest.number) return Progress::kDone;
-  if (queue->Held() && !queue->ForcedOpen() && queue->hints().priority >= most_) return Progress::kHeld;
+  if (queue->Held() && !queue->state().ForcedOpen())
+    return queue->hints().priority >= most_ ? Progress::kHeld : Progress::kHeldForCaller;
   if (retired == newest.seen_retired) return Progress::kNone;
   newest.seen_retired = retired;
   return Progress::kMoved;
 }
 
-bool GivenWork::Await(Duration patience, ProcessLevel& process_level) {
-  TimePoint moved_at = MonotonicClock::now();
-  for (useconds_t nap = kFirstNapUs;; nap = std::min(nap + nap / 4, kLongestNapUs)) {
-    bool moved = false;
-    for (int i = 0; i < count_;) {
-      const Progress progress = Look(newest_[i]);
-      moved |= progress != Progress::kNone;
-      if (progress == Progress::kDone) {
-        newest_[i] = newest_[--count_];
-      } else {
-        ++i;
-      }
+bool GivenWork::LookAtAll(bool held_only) {
+  bool moved = false;
+  for (int i = 0; i < count_;) {
+    Progress progress = Look(newest_[i]);
+    const bool held = progress == Progress::kHeld || progress == Progress::kHeldForCaller;
+    if (held_only && !held) progress = Progress::kDone;
+    moved |= progress != Progress::kNone && progress != Progress::kHeldForCaller;
+    if (progress == Progress::kDone) {
+      newest_[i] = newest_[--count_];
+    } else {
+      ++i;
     }
+  }
+  return moved;
+}
+
+bool GivenWork::Await(Duration patience, ProcessLevel& process_level) {
+  TimePoint moved_at = time_.now();
+  for (Duration nap = kFirstNap;; nap = NextNap(nap)) {
+    const bool moved = LookAtAll(false);
     if (count_ == 0) return true;
-    const TimePoint now = MonotonicClock::now();
+    const TimePoint now = time_.now();
     if (moved) moved_at = now;
     const Duration patience_now = process_level.AnyTaken() ? patience * kWhileSliced : patience;
     if (now - moved_at >= patience_now) return false;
-    usleep(nap);
+    time_.nap(nap);
+  }
+}
+
+void GivenWork::AwaitNotHeld(Duration patience) {
+  TimePoint moved_at = time_.now();
+  for (Duration nap = kFirstNap;; nap = NextNap(nap)) {
+    const bool moved = LookAtAll(true);
+    if (count_ == 0) return;
+    const TimePoint now = time_.now();
+    if (moved) moved_at = now;
+    if (now - moved_at >= patience) return;
+    time_.nap(nap);
   }
 }
 

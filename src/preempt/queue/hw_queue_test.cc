@@ -12,33 +12,38 @@ namespace {
 
 constexpr uint64_t kKey = 0x7000;
 
-XResult Register(uint64_t key, HwQueueHandle* handle, std::atomic<int>* destroyed) {
-  XHwQueueOps ops{};
-  ops.size = sizeof ops;
-  ops.platform = kPlatformOpenCL;
-  ops.max_level = kPreemptLevelBlock;
-  ops.destroy = [](void* impl) { static_cast<std::atomic<int>*>(impl)->fetch_add(1); };
-  XHwQueueInfo info{};
-  info.key = key;
-  return HwQueueRegister(&ops, destroyed, &info, handle);
-}
+class HwQueuesTest : public ::testing::Test {
+ protected:
+  XResult Register(uint64_t key, HwQueueHandle* handle, std::atomic<int>* destroyed) {
+    XHwQueueOps ops{};
+    ops.size = sizeof ops;
+    ops.platform = kPlatformOpenCL;
+    ops.max_level = kPreemptLevelBlock;
+    ops.destroy = [](void* impl) { static_cast<std::atomic<int>*>(impl)->fetch_add(1); };
+    XHwQueueInfo info{};
+    info.key = key;
+    return queues_.Register(ops, destroyed, info, handle);
+  }
 
-TEST(HwQueueRegistry, a_key_is_registered_once) {
+  HwQueues queues_;
+};
+
+TEST_F(HwQueuesTest, a_key_is_registered_once) {
   std::atomic<int> destroyed{0};
   HwQueueHandle first = 0;
   HwQueueHandle second = 0;
   ASSERT_EQ(Register(kKey, &first, &destroyed), kXSchedSuccess);
   EXPECT_EQ(Register(kKey, &second, &destroyed), kXSchedErrorNotAllowed);
   EXPECT_EQ(second, first);
-  EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), first);
-  EXPECT_EQ(FindHwQueue(kPlatformCUDA, kKey), 0u);
-  EXPECT_EQ(UnregisterHwQueue(first), kXSchedSuccess);
+  EXPECT_EQ(queues_.Find(kPlatformOpenCL, kKey), first);
+  EXPECT_EQ(queues_.Find(kPlatformCUDA, kKey), 0u);
+  EXPECT_EQ(queues_.Unregister(first), kXSchedSuccess);
   EXPECT_EQ(destroyed, 1);
-  EXPECT_EQ(UnregisterHwQueue(first), kXSchedErrorNotFound);
-  EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), 0u);
+  EXPECT_EQ(queues_.Unregister(first), kXSchedErrorNotFound);
+  EXPECT_EQ(queues_.Find(kPlatformOpenCL, kKey), 0u);
 }
 
-TEST(HwQueueRegistry, a_queue_without_what_its_gating_needs_is_refused) {
+TEST_F(HwQueuesTest, a_queue_without_what_its_gating_needs_is_refused) {
   XHwQueueOps ops{};
   ops.size = sizeof ops;
   ops.platform = kPlatformOpenCL;
@@ -47,31 +52,31 @@ TEST(HwQueueRegistry, a_queue_without_what_its_gating_needs_is_refused) {
   HwQueueHandle handle = 0;
   for (XGating gating : {kGatingHostGates, kGatingDeviceGates, static_cast<XGating>(3)}) {
     ops.gating = gating;
-    EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedErrorInvalidValue) << gating;
+    EXPECT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedErrorInvalidValue) << gating;
   }
-  EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), 0u);
+  EXPECT_EQ(queues_.Find(kPlatformOpenCL, kKey), 0u);
   ops.gating = kGatingHostGates;
   ops.append_gate = [](void*, uint64_t*) { return kXSchedSuccess; };
   ops.open_gate = [](void*, uint64_t) {};
-  EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedErrorInvalidValue) << "no markers";
+  EXPECT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedErrorInvalidValue) << "no markers";
   ops.append_marker = [](void*, uint64_t) { return kXSchedSuccess; };
-  EXPECT_EQ(HwQueueRegister(&ops, nullptr, &info, &handle), kXSchedSuccess);
-  EXPECT_EQ(UnregisterHwQueue(handle), kXSchedSuccess);
+  EXPECT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedSuccess);
+  EXPECT_EQ(queues_.Unregister(handle), kXSchedSuccess);
 }
 
-TEST(HwQueueRegistry, a_queue_in_use_outlives_its_handle) {
+TEST_F(HwQueuesTest, a_queue_in_use_outlives_its_handle) {
   std::atomic<int> destroyed{0};
   HwQueueHandle handle = 0;
   ASSERT_EQ(Register(kKey, &handle, &destroyed), kXSchedSuccess);
-  Ref<HwQueue> user = HwQueues().Get(handle);
-  ASSERT_EQ(UnregisterHwQueue(handle), kXSchedSuccess);
+  Ref<HwQueue> user = queues_.Get(handle);
+  ASSERT_EQ(queues_.Unregister(handle), kXSchedSuccess);
   EXPECT_EQ(destroyed, 0);
   user = Ref<HwQueue>();
   EXPECT_EQ(destroyed, 1);
 }
 
-// A driver's handle may come back as soon as its queue is gone, on another thread.
-TEST(HwQueueRegistry, threads_that_come_and_go_with_one_key_agree_on_who_has_it) {
+// A driver may reuse a handle on another thread as soon as its queue is destroyed.
+TEST_F(HwQueuesTest, threads_that_register_and_unregister_one_key_agree_on_its_owner) {
   constexpr int kThreads = 4;
   constexpr int kRounds = 20000;
   std::atomic<int> owners{0};
@@ -85,13 +90,13 @@ TEST(HwQueueRegistry, threads_that_come_and_go_with_one_key_agree_on_who_has_it)
         HwQueueHandle handle = 0;
         if (Register(kKey, &handle, &destroyed) == kXSchedSuccess) {
           ++registered;
-          if (owners.fetch_add(1) != 0 || FindHwQueue(kPlatformOpenCL, kKey) != handle) wrong = true;
+          if (owners.fetch_add(1) != 0 || queues_.Find(kPlatformOpenCL, kKey) != handle) wrong = true;
           owners.fetch_sub(1);
-          if (UnregisterHwQueue(handle) != kXSchedSuccess) wrong = true;
+          if (queues_.Unregister(handle) != kXSchedSuccess) wrong = true;
         } else if (handle == 0) {
           wrong = true;
         }
-        FindHwQueue(kPlatformOpenCL, kKey);
+        queues_.Find(kPlatformOpenCL, kKey);
       }
     });
   }
@@ -99,7 +104,37 @@ TEST(HwQueueRegistry, threads_that_come_and_go_with_one_key_agree_on_who_has_it)
   EXPECT_FALSE(wrong);
   EXPECT_GT(registered, 0);
   EXPECT_EQ(destroyed, registered);
-  EXPECT_EQ(FindHwQueue(kPlatformOpenCL, kKey), 0u);
+  EXPECT_EQ(queues_.Find(kPlatformOpenCL, kKey), 0u);
+}
+
+TEST_F(HwQueuesTest, an_older_hal_lacks_the_newest_functions) {
+  XHwQueueOps ops{};
+  ops.size = offsetof(XHwQueueOps, destroy);
+  ops.destroy = [](void*) { FAIL() << "what is behind the HAL's size is not its own"; };
+  XHwQueueInfo info{};
+  info.key = kKey;
+  HwQueueHandle handle = 0;
+  ASSERT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedSuccess);
+  EXPECT_EQ(queues_.Get(handle)->ops.destroy, nullptr);
+  EXPECT_EQ(queues_.Unregister(handle), kXSchedSuccess);
+}
+
+// ---- commands ----
+
+TEST(HwCommandsTest, a_command_that_was_consumed_is_known_as_such_until_its_handle_is_old) {
+  HwCommands commands;
+  XHwCommandOps ops{};
+  ops.size = sizeof ops;
+  HwCommandHandle handle = 0;
+  EXPECT_EQ(commands.Register(ops, nullptr, &handle), kXSchedErrorInvalidValue) << "nothing launches it";
+  ops.launch = [](void*, HwQueueHandle) { return kXSchedSuccess; };
+  ASSERT_EQ(commands.Register(ops, nullptr, &handle), kXSchedSuccess);
+  EXPECT_EQ(commands.Get(handle)->handle, handle);
+  EXPECT_FALSE(commands.WasConsumed(handle));
+  commands.Consume(handle);
+  EXPECT_TRUE(commands.WasConsumed(handle));
+  EXPECT_FALSE(commands.Get(handle));
+  EXPECT_FALSE(commands.Remove(handle));
 }
 
 }  // namespace

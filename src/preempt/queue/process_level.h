@@ -1,14 +1,13 @@
-// Level 3 of the whole process, as its queues see it. Implemented by scheduling/process_slices.h, and by
-// tests.
+// Level 3 of the whole process, for its queues. Implemented by scheduling/process_slices.h, and by tests.
 #pragma once
 
 namespace xsched::preempt {
 
 class ProcessLevel {
  public:
-  // Has this process anything else than the driver's own slices, as far as is known?
+  // True unless the process is known to have only the driver's own slices.
   virtual bool AnyTaken() = 0;
-  // Has the HAL given back all that it was asked to? Where it could not, it tries again now.
+  // True if the HAL has given back everything that it was asked to. If not, it tries again now.
   virtual bool Settled() = 0;
 
  protected:

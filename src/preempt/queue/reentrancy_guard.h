@@ -1,4 +1,4 @@
-// Our own use of a driver: wrappers of the shims must then pass straight through.
+// Marks XSched's own use of a driver: then the shims' wrappers pass calls through.
 #pragma once
 
 #include "hal/contract.h"

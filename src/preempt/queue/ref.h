@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "base/array.h"
+#include "base/handle.h"
 #include "base/mutex.h"
 
 namespace xsched::preempt {
 
-// T has `std::atomic<uint32_t> references` and `void Dispose()`, called when the last reference goes.
+// T has `std::atomic<uint32_t> references` and `void Dispose()`, which is called when the last reference is
+// released.
 template <typename T>
 class Ref {
  public:
@@ -34,7 +36,7 @@ class Ref {
     return *this;
   }
   ~Ref() {
-    // acq_rel: who disposes of the object must see what all others did to it.
+    // acq_rel: the thread that disposes of the object must see all changes that other threads made to it.
     if (object_ != nullptr && object_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
       object_->Dispose();
   }
@@ -48,17 +50,16 @@ class Ref {
   T* object_ = nullptr;
 };
 
-// Maps handles to objects. A handle is (kind << 56 | generation << 24 | index + 1): a stale one, one of
-// another table, or a made-up one finds nothing.
+// Maps handles to objects. A stale handle, one of another table, or an invented one finds nothing.
 template <typename T, uint8_t kKind>
 class HandleTable {
  public:
   // Shares `object`; 0: out of memory.
-  uint64_t Add(const Ref<T>& object) {
+  uint64_t Add(const Ref<T>& object) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     size_t index = free_head_;
     if (index == kNone) {
-      if (slots_.size() >= kMaxSlots || !slots_.Push(Slot{nullptr, 1, kNone, 0})) return 0;
+      if (slots_.size() > kMaxHandleIndex || !slots_.Push(Slot{nullptr, 1, 0, kNone})) return 0;
       index = slots_.size() - 1;
     } else {
       free_head_ = slots_[index].next_free;
@@ -68,21 +69,21 @@ class HandleTable {
     return Handle(index);
   }
 
-  Ref<T> Get(uint64_t handle) {
+  Ref<T> Get(uint64_t handle) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Slot* slot = Find(handle);
     return slot == nullptr ? Ref<T>() : Ref<T>::Share(slot->object);
   }
 
-  // Takes the handle away; null: there was none.
-  Ref<T> Remove(uint64_t handle) {
+  // Removes the handle; null: there was none.
+  Ref<T> Remove(uint64_t handle) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Slot* slot = Find(handle);
     return slot == nullptr ? Ref<T>() : Free(slot);
   }
 
-  // Takes a handle away that its owner may still use: WasConsumed says so.
-  Ref<T> Consume(uint64_t handle) {
+  // Removes a handle that its owner may still use: for this one, WasConsumed returns true.
+  Ref<T> Consume(uint64_t handle) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Slot* slot = Find(handle);
     if (slot == nullptr) return Ref<T>();
@@ -90,54 +91,47 @@ class HandleTable {
     return Free(slot);
   }
 
-  // Has the handle been consumed? May be said of an older handle that was removed.
-  bool WasConsumed(uint64_t handle) {
+  // True if the handle was consumed. May also be true for an older handle that was removed.
+  bool WasConsumed(uint64_t handle) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    const size_t index = IndexOf(handle);
-    return handle >> 56 == kKind && index < slots_.size() && GenerationOf(handle) != 0 &&
-           GenerationOf(handle) <= slots_[index].consumed;
+    const size_t index = HandleIndex(handle);
+    return HandleKind(handle) == kKind && index < slots_.size() && HandleGeneration(handle) != 0 &&
+           HandleGeneration(handle) <= slots_[index].consumed;
   }
 
   void ResetAfterFork() { mutex_.ResetAfterFork(); }
 
  private:
   static constexpr size_t kNone = SIZE_MAX;
-  static constexpr size_t kMaxSlots = (1u << 24) - 2;
-  static constexpr uint64_t kGenerationMask = 0xffffffffu;
 
   struct Slot {
     T* object;
-    uint64_t generation;
+    uint32_t generation;
+    uint32_t consumed;  // the newest such generation; 0: none
     size_t next_free;
-    uint64_t consumed;  // the newest such generation; 0: none
   };
 
-  static size_t IndexOf(uint64_t handle) {
-    return (handle & 0xffffffu) - 1;
-  }  // 0 wraps to what nothing reaches
-  static uint64_t GenerationOf(uint64_t handle) { return handle >> 24 & kGenerationMask; }
-
-  uint64_t Handle(size_t index) const {
-    return uint64_t{kKind} << 56 | (slots_[index].generation << 24 & 0x00ffffffff000000u) | (index + 1);
+  uint64_t Handle(size_t index) const REQUIRES(mutex_) {
+    return PackHandle(kKind, slots_[index].generation, static_cast<uint32_t>(index));
   }
 
-  Ref<T> Free(Slot* slot) {
+  Ref<T> Free(Slot* slot) REQUIRES(mutex_) {
     Ref<T> object = Ref<T>::Adopt(std::exchange(slot->object, nullptr));
-    slot->generation = (slot->generation + 1) & kGenerationMask;
+    ++slot->generation;
     slot->next_free = free_head_;
     free_head_ = static_cast<size_t>(slot - slots_.begin());
     return object;
   }
 
-  Slot* Find(uint64_t handle) {
-    const size_t index = IndexOf(handle);
+  Slot* Find(uint64_t handle) REQUIRES(mutex_) {
+    const size_t index = HandleIndex(handle);
     if (index >= slots_.size() || slots_[index].object == nullptr || Handle(index) != handle) return nullptr;
     return &slots_[index];
   }
 
-  Mutex mutex_;
-  Array<Slot> slots_;
-  size_t free_head_ = kNone;
+  Mutex<LockRank::kHandles> mutex_;
+  Array<Slot> slots_ GUARDED_BY(mutex_);
+  size_t free_head_ GUARDED_BY(mutex_) = kNone;
 };
 
 }  // namespace xsched::preempt

@@ -1,4 +1,4 @@
-// What a queue needs of the other queues of its process. Implemented by the table of them, and by tests.
+// What a queue needs from the other queues of its process. Implemented by their table, and by tests.
 #pragma once
 
 namespace xsched::preempt {
@@ -7,11 +7,11 @@ class XQueue;
 
 class Siblings {
  public:
-  // Has the process nothing else at work on the queue's device?
+  // True if no other queue of the process has work on the queue's device.
   virtual bool OthersAreQuiet(const XQueue& queue) = 0;
-  // `queue` is about to launch, or has work: nothing may stop its device.
+  // `queue` is about to launch, or has work: ends hard stops of its device.
   virtual void LiftHardStops(const XQueue& queue) = 0;
-  // Keeps the queue from being destroyed until Unpin. False: it is on its way.
+  // Keeps the queue from being destroyed until Unpin. False: it is being destroyed.
   virtual bool TryPin(XQueue& queue) = 0;
   virtual void Unpin(XQueue& queue) = 0;
 

@@ -43,12 +43,17 @@ int64_t SubmitWorker::waiting() {
 }
 
 void SubmitWorker::Drop() {
+  Fifo<HwCommand*> dropped = TakeToDrop();
+  // Without the lock: the end of a command is the HAL's, or the program's.
+  for (; !dropped.empty(); dropped.Pop()) Ref<HwCommand>::Adopt(dropped.front());
+}
+
+Fifo<HwCommand*> SubmitWorker::TakeToDrop() {
   MutexLock lock(mutex_);
-  for (; !waiting_.empty(); waiting_.Pop(), ++taken_out_) {
-    Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
-    command->dropped.store(true, std::memory_order_release);
-  }
+  for (size_t i = 0; i < waiting_.size(); ++i) waiting_[i]->dropped.store(true, std::memory_order_release);
+  taken_out_ += waiting_.size();
   changed_.NotifyAll();
+  return waiting_.TakeAll();
 }
 
 void SubmitWorker::WaitBetweenLaunches() {
@@ -62,13 +67,15 @@ bool SubmitWorker::Empty() {
 }
 
 void SubmitWorker::Stop() {
+  pthread_t thread;
   {
     MutexLock lock(mutex_);
     if (!started_) return;
+    thread = thread_;
     stop_ = true;
     changed_.NotifyAll();
   }
-  pthread_join(thread_, nullptr);
+  pthread_join(thread, nullptr);
   GiveBack(UINT64_MAX);
   MutexLock lock(mutex_);
   started_ = false;
@@ -78,7 +85,7 @@ void SubmitWorker::GiveBack(uint64_t retired) {
   for (; !launched_.empty(); launched_.Pop()) {
     if (launched_.front()->number.load(std::memory_order_relaxed) > retired) return;
     const Ref<HwCommand> command = Ref<HwCommand>::Adopt(launched_.front());
-    HwCommands().Consume(command->handle);
+    if (!command->kept.load(std::memory_order_relaxed)) commands_->Consume(command->handle);
   }
 }
 
@@ -93,12 +100,12 @@ void SubmitWorker::Run(XQueue& queue) {
   for (;;) {
     while (waiting_.empty() && !stop_) changed_.Wait(mutex_);
     if (waiting_.empty()) break;
-    // Waits outside the queue: what is still in it can be dropped.
+    // Waits while the command is still in `waiting_`, so that it can be dropped.
     mutex_.Unlock();
-    queue.WaitUntilMayLaunch(queue.submitted() + 1);
+    queue.flow().WaitUntilMayLaunch(queue.submitted() + 1);
     mutex_.Lock();
-    // It may have been suspended, or its commands dropped, meanwhile.
-    if (waiting_.empty() || !queue.MayLaunch(queue.submitted() + 1)) continue;
+    // Meanwhile the queue may have been suspended, or its commands dropped.
+    if (waiting_.empty() || !queue.flow().MayLaunch(queue.submitted() + 1)) continue;
     launching_ = true;
     Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
     waiting_.Pop();
@@ -113,9 +120,9 @@ void SubmitWorker::Run(XQueue& queue) {
     last = waiting_.empty();
     changed_.NotifyAll();
     mutex_.Unlock();
-    // Nobody but us may be looking at this queue's progress: learn when the batch is done.
+    // Perhaps nothing else reports this queue's progress. So find out when the batch is done.
     if (last || queue.submitted() % static_cast<uint64_t>(queue.config().batch_size) == 0)
-      queue.MarkProgress();
+      queue.flow().MarkProgress();
     mutex_.Lock();
   }
   mutex_.Unlock();
@@ -125,7 +132,7 @@ void SubmitWorker::Launch(XQueue& queue, HwCommand& command) {
   uint64_t number = queue.LaunchBegin();
   XResult result;
   {
-    ReentrancyGuard guard;  // it is counted here; a shim must not count it again
+    ReentrancyGuard guard;  // the command is counted here, and a shim must not count it again
     result = command.ops.launch(command.command, queue.hwq().handle);
   }
   queue.LaunchEnd(number, result == kXSchedSuccess);

@@ -1,5 +1,5 @@
-// Commands given to XQueueSubmit wait in host memory; a thread launches them when the queue may run and
-// little enough is in flight. The thread exists only while a queue is used in this way.
+// Commands of XQueueSubmit wait in host memory. A worker thread launches them when the queue may run and few
+// enough are in flight. The thread exists only for queues that are used in this way.
 #pragma once
 
 #include <pthread.h>
@@ -17,20 +17,23 @@ class XQueue;
 
 class SubmitWorker {
  public:
-  // Takes `command` (kept alive until it has been launched or dropped). `blocking`: returns when it has been
-  // launched.
+  // For the slot's next queue, whose commands are in `commands`. REQUIRES: the thread does not run.
+  void Begin(HwCommands& commands) { commands_ = &commands; }
+
+  // Takes `command`, and keeps it alive until it has been launched or dropped. `blocking`: returns after its
+  // launch.
   XResult Submit(XQueue& queue, const Ref<HwCommand>& command, bool blocking);
   // Returns when all that was submitted before this call has been launched or dropped.
   void WaitLaunched();
   // Returns when `command`, submitted here, has been launched or dropped.
   void WaitLaunched(const HwCommand& command);
-  // Forgets what was not launched yet.
+  // Drops the commands that were not launched yet.
   void Drop();
-  // Returns when no launch that began before the queue was suspended is under way.
+  // Waits until all launches that began before the queue was suspended have returned.
   void WaitBetweenLaunches();
   bool Empty();
   int64_t waiting();
-  // Launches the rest and ends the thread. The owner makes sure that the queue may run.
+  // Launches the remaining commands and ends the thread. REQUIRES: the queue may run.
   void Stop();
   void ResetAfterFork();
 
@@ -38,19 +41,23 @@ class SubmitWorker {
   static void* Main(void* queue);
   void Run(XQueue& queue);
   void Launch(XQueue& queue, HwCommand& command);
-  // Gives back the commands that have finished, up to number `retired`. Programs need not destroy them.
+  // Forgets what waits, and returns it with its references.
+  Fifo<HwCommand*> TakeToDrop() EXCLUDES(mutex_);
+  // Releases the finished commands, up to number `retired`. Programs need not destroy them.
   void GiveBack(uint64_t retired);
 
-  Mutex mutex_;
+  HwCommands* commands_ = nullptr;
+  Fifo<HwCommand*> launched_;  // each holds a reference; the thread's alone, while there is one
+
+  Mutex<LockRank::kSubmitWorker> mutex_;
   Condition changed_;
-  Fifo<HwCommand*> waiting_;   // each holds a reference
-  Fifo<HwCommand*> launched_;  // as well; the thread's alone, while there is one
-  bool stop_ = false;
-  bool started_ = false;
-  bool launching_ = false;
-  pthread_t thread_{};
-  uint64_t taken_in_ = 0;   // under mutex_: commands ever put in …
-  uint64_t taken_out_ = 0;  // … and launched or dropped
+  Fifo<HwCommand*> waiting_ GUARDED_BY(mutex_);  // each holds a reference
+  bool stop_ GUARDED_BY(mutex_) = false;
+  bool started_ GUARDED_BY(mutex_) = false;
+  bool launching_ GUARDED_BY(mutex_) = false;
+  pthread_t thread_ GUARDED_BY(mutex_){};
+  uint64_t taken_in_ GUARDED_BY(mutex_) = 0;   // commands ever put in …
+  uint64_t taken_out_ GUARDED_BY(mutex_) = 0;  // … and launched or dropped
 };
 
 }  // namespace xsched::preempt

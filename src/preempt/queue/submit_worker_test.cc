@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Commands that record their launches.
+// Tests with commands that record their launches.
 class SubmitWorkerTest : public FakeProcess {
  protected:
   struct Recorded {
@@ -32,8 +32,13 @@ class SubmitWorkerTest : public FakeProcess {
     };
     ops.destroy = [](void* self) { delete static_cast<Recorded*>(self); };
     HwCommandHandle handle = 0;
-    EXPECT_EQ(HwCommandRegister(&ops, new Recorded{this, name}, &handle), kXSchedSuccess);
-    return HwCommands().Get(handle);
+    EXPECT_EQ(hw_commands.Register(ops, new Recorded{this, name}, &handle), kXSchedSuccess);
+    commands_.push_back(handle);
+    return hw_commands.Get(handle);
+  }
+  void TearDown() override {
+    FakeProcess::TearDown();
+    for (HwCommandHandle handle : commands_) hw_commands.Remove(handle);
   }
   std::vector<int> launched() {
     const std::scoped_lock lock(mutex_);
@@ -43,6 +48,7 @@ class SubmitWorkerTest : public FakeProcess {
   FakeDriver driver_{kGatingHostGates};
   std::mutex mutex_;
   std::vector<int> launched_;
+  std::vector<HwCommandHandle> commands_;
 };
 
 TEST_F(SubmitWorkerTest, commands_are_launched_in_their_order_and_numbered) {
@@ -98,11 +104,11 @@ TEST_F(SubmitWorkerTest, a_command_that_the_driver_refuses_counts_as_finished) {
 TEST_F(SubmitWorkerTest, commands_that_have_finished_are_given_back) {
   XQueue& queue = Make(driver_);
   const HwCommandHandle handle = Command(1)->handle;
-  queue.worker().Submit(queue, HwCommands().Get(handle), true);
+  queue.worker().Submit(queue, hw_commands.Get(handle), true);
   queue.RetiredUpTo(1);
   queue.worker().Stop();
-  EXPECT_FALSE(HwCommands().Get(handle));
-  EXPECT_TRUE(HwCommands().WasConsumed(handle));
+  EXPECT_FALSE(hw_commands.Get(handle));
+  EXPECT_TRUE(hw_commands.WasConsumed(handle));
 }
 
 }  // namespace

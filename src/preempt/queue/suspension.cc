@@ -6,6 +6,7 @@ namespace xsched::preempt {
 
 void Suspension::Begin(const Start& start) {
   start_ = start;
+  MutexLock lock(mutex_);
   deactivated_ = interrupted_ = false;
 }
 
@@ -18,7 +19,7 @@ bool Suspension::Apply() {
 
 bool Suspension::ApplyDeactivation() {
   const XHwQueueOps& ops = *start_.ops;
-  const QueueState& queue = *start_.queue;
+  const FlowState& queue = *start_.queue;
   MutexLock lock(mutex_);
   const bool hold = queue.Held() && !queue.ForcedOpen();
   if (hold && queue.level() >= kPreemptLevelDeactivate && !deactivated_) {
@@ -34,12 +35,12 @@ bool Suspension::ApplyDeactivation() {
 }
 
 bool Suspension::ApplyHardStop() {
-  const QueueState& queue = *start_.queue;
+  const FlowState& queue = *start_.queue;
   MutexLock lock(mutex_);
   const bool forced = queue.ForcedOpen();
   const bool lifted = forced || (queue.has_device_gates() && start_.process->suspensions_lifted());
   ipc::ForceOpen(queue.block(), forced || !start_.process->scheduled());
-  queue.block().pause.store(queue.suspended() && !lifted ? 1 : 0, std::memory_order_seq_cst);
+  ipc::SetPause(queue.block(), queue.suspended() && !lifted);
   if (!StopsProcess()) return true;
   const bool stop = !lifted && WantsHardStop();
   if (stop && !interrupted_) HardStop();
@@ -47,15 +48,15 @@ bool Suspension::ApplyHardStop() {
 }
 
 bool Suspension::WantsHardStop() const {
-  const QueueState& queue = *start_.queue;
-  // With device gates it is the program's own doing: the scheduler stops such queues by gates and time
-  // slices.
+  const FlowState& queue = *start_.queue;
+  // With device-side gates, only a suspension by the program makes a hard stop: the scheduler stops such
+  // queues by gates and time slices.
   if (queue.has_device_gates()) return queue.suspended() && queue.level() >= kPreemptLevelInterrupt;
   return queue.Held() && queue.level() >= kPreemptLevelDeactivate && queue.retired() < queue.issued();
 }
 
 void Suspension::HardStop() {
-  // Before looking at the others: whoever launches from now on sees it, and lifts it.
+  // Before checking the other queues: a launch on one of them from now on sees the hard stop and ends it.
   start_.process->CountHardStop(1);
   interrupted_ =
       start_.siblings->OthersAreQuiet(*start_.self) && start_.ops->interrupt(start_.hwq) == kXSchedSuccess;

@@ -1,18 +1,18 @@
-// Levels 2 and 3 of one queue: what is in the driver's hands does not start, and what runs stops.
+// Levels 2 and 3 of one queue: launched commands do not start, and the running one stops.
 //
 //   runs --deactivate--> deactivated --interrupt--> interrupted     a queue that is stopped by itself
 //   runs --------------- interrupt ---------------> interrupted     a hard stop: of its whole process
 //
-// A hard stop takes the whole process off the queue's device. So it is made only while the process has
-// nothing else at work there, and the next launch on another queue lifts it.
+// A hard stop takes the whole process off the queue's device. So it is made only while no other queue of the
+// process has work there, and the next launch on another queue ends it.
 //
-// What could not be given back stays marked as taken: Apply says so, and is to be called again. It also
-// writes the words of the control block by which the client opens and closes device gates. Thread-safe but
-// for Begin.
+// If something could not be given back, it stays marked as taken. Apply returns this, and must be called
+// again. It also writes the words of the control block by which the client opens and closes device-side
+// gates. Thread-safe, except for Begin.
 #pragma once
 
 #include "base/mutex.h"
-#include "preempt/gates/queue_state.h"
+#include "preempt/gates/flow_state.h"
 #include "preempt/queue/siblings.h"
 
 namespace xsched::preempt {
@@ -22,7 +22,7 @@ class Suspension {
   struct Start {
     const XHwQueueOps* ops;
     void* hwq;
-    const QueueState* queue;
+    const FlowState* queue;
     ProcessState* process;
     Siblings* siblings;
     const XQueue* self;  // for the siblings
@@ -31,34 +31,33 @@ class Suspension {
   constexpr Suspension() = default;
   void Begin(const Start& start);
 
-  // Makes the device do what the queue's state says. False: what was stopped does not go on yet.
+  // Applies the queue's state to the device. False: a stopped queue does not run again yet.
   bool Apply();
 
   enum class Lifted { kNothing, kDone, kNotYet };
   // Ends a hard stop; gates hold the queue as before.
   Lifted LiftHardStop();
 
-  // Does nothing of the queue run, not even what had started?
+  // True if nothing of the queue runs, not even commands that had started.
   bool Stopped() const;
-  // Is it kept from starting what was launched?
+  // True if launched commands do not start.
   bool Deactivated() const;
   bool Interrupted() const;
 
   void ResetAfterFork() { mutex_.ResetAfterFork(); }
 
  private:
-  bool ApplyDeactivation();
-  bool ApplyHardStop();
+  bool ApplyDeactivation() EXCLUDES(mutex_);
+  bool ApplyHardStop() EXCLUDES(mutex_);
   bool StopsProcess() const { return start_.ops->interrupt != nullptr && start_.ops->deactivate == nullptr; }
   bool WantsHardStop() const;
-  // Both: REQUIRES mutex_.
-  void HardStop();
-  bool EndHardStop();
+  void HardStop() REQUIRES(mutex_);
+  bool EndHardStop() REQUIRES(mutex_);
 
   Start start_{};
-  mutable Mutex mutex_;  // guards what follows; held around the driver's calls
-  bool deactivated_ = false;
-  bool interrupted_ = false;
+  mutable Mutex<LockRank::kSuspension> mutex_;  // held around the HAL's calls
+  bool deactivated_ GUARDED_BY(mutex_) = false;
+  bool interrupted_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace xsched::preempt

@@ -35,7 +35,7 @@ bool Urgencies::HaveDiffered(XDevice device) {
 }
 
 int Urgencies::StepsAboveLeast(const XQueue& queue) {
-  // What a server says may be any number.
+  // A server may send any number.
   const int64_t steps = int64_t{queue.hints().priority} - LeastPriority(queue.hwq().device);
   constexpr int64_t kMost = PRIORITY_MAX - PRIORITY_NO_EXECUTE;
   return static_cast<int>(std::clamp<int64_t>(steps, 0, kMost));
@@ -49,8 +49,8 @@ void Urgencies::QueueCameOrGoes(const XQueue& queue) {
 bool Urgencies::IsNews(XQueue& queue) {
   if (queue.hwq().ops.apply_urgency == nullptr) return false;
   if (queue.state().draining() || queue.state().destroying()) return false;
-  // Other queues' hints count as well.
-  if (queue.urgency_told().version.load(std::memory_order_relaxed) == version()) return false;
+  // It also depends on other queues' hints.
+  if (in_driver_[queue.index()].version.load(std::memory_order_relaxed) == version()) return false;
   return HaveDiffered(queue.hwq().device);
 }
 
@@ -61,35 +61,39 @@ bool Urgencies::Request(XQueue& queue) {
 void Urgencies::RequestAll(Wait wait) {
   bool requested = false;
   for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) requested |= Request(*queue);
-  if (requested && wait == Wait::kBriefly && !NoDriverCalls::Here())
+  if (requested && wait == Wait::kShortly && !NoDriverCalls::Here())
     driver_.AwaitUntil(MonotonicClock::now() + kAwaitDriver);
 }
 
-// Lets the HALs know of all urgencies as they are now.
+// Passes the present urgencies of all queues to the HALs.
 void Urgencies::NoteAll() {
   const uint64_t now = version();
   if (noted_version_ == now) return;
   for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) {
-    const XHwQueueOps& ops = queue->hwq().ops;
-    if (ops.note_urgency == nullptr) continue;
-    int& noted = queue->urgency_told().noted;
-    const int urgency = StepsAboveLeast(*queue);
-    if (noted != urgency) ops.note_urgency(queue->hwq().impl, urgency);
-    noted = urgency;
+    if (queue->hwq().ops.note_urgency != nullptr) Note(*queue);
   }
   noted_version_ = now;
 }
 
-bool Urgencies::Tell(XQueue& queue) {
+void Urgencies::Note(XQueue& queue) {
+  UrgencySlots::InDriver& in_driver = in_driver_[queue.index()];
+  const int known = in_driver.queue == queue.id() ? in_driver.noted : 0;
+  const int urgency = StepsAboveLeast(queue);
+  if (known != urgency) queue.hwq().ops.note_urgency(queue.hwq().impl, urgency);
+  in_driver.queue = queue.id();
+  in_driver.noted = urgency;
+}
+
+bool Urgencies::Apply(XQueue& queue) {
   if (!IsNews(queue) || process_.shut_down()) return true;
-  // The driver would block, with every gate open meanwhile.
+  // The driver would block, and every gate would be open meanwhile.
   if (queues_.AnyMayBeFull()) return false;
-  // Before looking at them: what changes meanwhile is told again.
+  // Read before the queues, so that changes in the meantime are passed again.
   const uint64_t now = version();
   NoteAll();
   const XHwQueueOps& ops = queue.hwq().ops;
   if (ops.apply_urgency(queue.hwq().impl) != kXSchedErrorNotAllowed)
-    queue.urgency_told().version.store(now, std::memory_order_relaxed);
+    in_driver_[queue.index()].version.store(now, std::memory_order_relaxed);
   return true;
 }
 

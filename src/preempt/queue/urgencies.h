@@ -1,8 +1,9 @@
-// How urgent the process's queues are among each other on a device, for drivers that heed it
-// (XHwQueueOps::apply_urgency): each step of a queue's priority above the device's least urgent queue counts.
+// The relative urgency of the process's queues on a device, for drivers with priorities
+// (XHwQueueOps::apply_urgency). It is the number of steps by which a queue's priority is above that of the
+// device's least urgent queue.
 //
-// Hints that are equal make no difference, so most programs never come here. Drivers are told by the thread
-// that calls them (Tell). Thread-safe.
+// Equal hints make no difference, so most programs never use this. The thread that calls drivers sets
+// urgencies (Apply). Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -13,25 +14,39 @@
 
 namespace xsched::preempt {
 
+// What the drivers know of the queues, by slot. Static memory, as for the table: all zero until used.
+struct UrgencySlots {
+  struct InDriver {
+    // Of the thread that calls drivers: what was noted, and for which queue. The slot's earlier queues do not
+    // count.
+    XQueueHandle queue = 0;
+    int noted = 0;
+    // Of the process's priorities, when it was last set in the driver. A new queue changes the version.
+    std::atomic<uint64_t> version{0};
+  };
+  InDriver slots[ipc::kMaxQueues];
+};
+
 class Urgencies {
  public:
-  constexpr Urgencies(XQueueTable& queues, DriverRequests& driver, const ProcessState& process)
-      : queues_(queues), driver_(driver), process_(process) {}
+  constexpr Urgencies(UrgencySlots& slots, XQueueTable& queues, DriverRequests& driver,
+                      const ProcessState& process)
+      : in_driver_(slots.slots), queues_(queues), driver_(driver), process_(process) {}
 
-  // Hints have changed, or a queue has come or is going.
+  // Hints have changed, or a queue was made or is being destroyed.
   void Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
   void QueueCameOrGoes(const XQueue& queue);
 
-  // Leaves it to the thread that calls drivers to tell the queue's urgency, if that is news. False: it is
-  // not.
+  // Asks the thread that calls drivers to set the queue's urgency, if it has changed. False: it has not.
   bool Request(XQueue& queue);
-  // … of each queue. For calls of the program that promise the effect: waits, but not for long.
-  enum class Wait { kNo, kBriefly };
+  // The same for all queues. kShortly waits for the effect, but not for long: for calls of the program that
+  // promise it.
+  enum class Wait { kNo, kShortly };
   void RequestAll(Wait wait);
 
-  // Tells the driver how urgent the queue is, if it does not know yet. Calls the driver, which may block.
-  // False: not now.
-  bool Tell(XQueue& queue);
+  // Sets the queue's urgency in the driver, if it is not set yet. Calls the driver, which may block. False:
+  // not possible now.
+  bool Apply(XQueue& queue);
 
   void ResetAfterFork() { mutex_.ResetAfterFork(); }
 
@@ -45,20 +60,22 @@ class Urgencies {
 
   uint64_t version() const { return version_.load(std::memory_order_acquire); }
   bool IsNews(XQueue& queue);
-  Priority LeastPriority(XDevice device);
+  Priority LeastPriority(XDevice device) EXCLUDES(mutex_);
   bool HaveDiffered(XDevice device);
   int StepsAboveLeast(const XQueue& queue);
+  void Note(XQueue& queue);
   void NoteAll();
 
+  UrgencySlots::InDriver* const in_driver_;
   XQueueTable& queues_;
   DriverRequests& driver_;
   const ProcessState& process_;
   std::atomic<uint64_t> version_{1};
-  std::atomic<bool> have_differed_{false};  // on any device, once
+  std::atomic<bool> have_differed_{false};  // hints have once been different on some device
   uint64_t noted_version_ = 0;              // of the thread that calls drivers
 
-  Mutex mutex_;  // guards what follows; taken before the table's
-  Known known_[1 << kKnownDevicesBits] = {};
+  Mutex<LockRank::kUrgencies> mutex_;
+  Known known_[1 << kKnownDevicesBits] GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace xsched::preempt

@@ -18,14 +18,13 @@ bool XQueue::Begin(const Start& start) {
   flow_ = flow;
   suspension_.Begin({&ops, hwq_->impl, &state_, environment_.process, environment_.siblings, this});
   answered_query_.store(0, std::memory_order_relaxed);
+  worker_.Begin(*environment_.hw_commands);
   blocking_submit_ = options.blocking_submit;
   {
     MutexLock lock(hints_mutex_);
     hints_ = options.hints;
   }
-  urgency_told_.noted = 0;
-  urgency_told_.version.store(0, std::memory_order_relaxed);
-  if (options.pausable) MakePausable();
+  if (options.pausable) flow_->MakePausable();
   return true;
 }
 
@@ -47,9 +46,9 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
     environment_.signals->SomethingIsTaken();
     if (retired() + 1 >= number) environment_.signals->RingScheduler(index());
   }
-  if (process.hard_stops() != 0 && !KeepsStill()) environment_.siblings->LiftHardStops(*this);
+  if (process.hard_stops() != 0 && !flow_->KeepsStill()) environment_.siblings->LiftHardStops(*this);
   if (!flow_->BeforeLaunch(number, flags)) return number;
-  // Whoever takes the queue away lets us go, and waits for that.
+  // The thread that destroys the queue makes this wait end, and then waits for our pin.
   if (environment_.siblings->TryPin(*this)) {
     flow_->WaitBeforeLaunch(number);
     environment_.siblings->Unpin(*this);
@@ -59,18 +58,17 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
 
 void XQueue::LaunchEnd(uint64_t number, bool launched) {
   if (!launched && retired() + 1 == number) RetiredUpTo(number);
-  if (launched && (block().flags.load(std::memory_order_relaxed) & ipc::kFlagTracked) != 0)
-    flow_->AfterLaunch(number);
+  if (launched && (state_.raw_flags() & ipc::kFlagTracked) != 0) flow_->AfterLaunch(number);
   state_.CountIssued();
 }
 
 void XQueue::AskDriver() {
-  if (!environment_.process->shut_down() && flow_->AnswerIsNear()) RequestProgress();
+  if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
 }
 
 XQueue::Left XQueue::Attend(IfBusy if_busy) {
   Left left;
-  if (environment_.process->hard_stops() != 0 && !KeepsStill() && !Idle())
+  if (environment_.process->hard_stops() != 0 && !flow_->KeepsStill() && !Idle())
     environment_.siblings->LiftHardStops(*this);
   left.stopped = !ApplyLevels();
   AnswerQuery();
@@ -80,12 +78,12 @@ XQueue::Left XQueue::Attend(IfBusy if_busy) {
 }
 
 void XQueue::AnswerQuery() {
-  // While it is stopped there is nothing to tell; and a driver that is asked may wait for what is stopped.
+  // A stopped queue makes no progress, and the driver might wait for stopped commands.
   if (hwq_->ops.poll_markers != nullptr && suspension_.Stopped()) return;
-  uint32_t query = block().query.load(std::memory_order_acquire);
+  const uint32_t query = ipc::ReadQuery(block());
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
   flow_->OnQuery();
-  // What is known is told at once; what is not, when the driver has said it or the next marker is reached.
+  // Known progress is reported at once, the rest when the driver answers or the next marker is reached.
   state_.ReportNextProgress(!Idle());
   environment_.signals->RingScheduler(index());
   if (!Idle()) environment_.driver->Request(index(), DriverRequests::kProgress);
@@ -116,7 +114,7 @@ void XQueue::SetConfig(const LaunchConfig& config) {
 void XQueue::LiftHardStop() {
   const Suspension::Lifted lifted = suspension_.LiftHardStop();
   if (lifted == Suspension::Lifted::kNothing) return;
-  // The agent may have been asked something meanwhile.
+  // Meanwhile the scheduler may have changed something for the agent to act on.
   if (SeeGivenBack(lifted == Suspension::Lifted::kDone)) environment_.signals->Wake();
 }
 

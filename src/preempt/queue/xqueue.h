@@ -1,12 +1,11 @@
 // The preemptible queue over one hardware queue.
 //
-// Commands go straight to the driver on the caller's thread; control comes from what is put around them:
-// flow control (gates/flow_control.h), levels 2 and 3 (suspension.h), the control block that the scheduler
-// writes (ipc/control_block.h), and, for commands submitted through XQueueSubmit only, a worker that launches
-// them later (submit_worker.h).
+// Commands go straight to the driver on the caller's thread. They are controlled by flow control
+// (gates/flow_control.h), levels 2 and 3 (suspension.h), and the control block that the scheduler writes
+// (ipc/control_block.h). Only commands of XQueueSubmit are launched later, by a worker (submit_worker.h).
 //
-// XQueues live in the slots of a table (xqueue_table.h) and are used again, never freed: a stale pointer in a
-// launching thread is at worst a wrong count. What needs a queue to stay holds a pin.
+// XQueues are in the slots of a table (xqueue_table.h). They are reused and never freed: with a stale
+// pointer, a launching thread at worst makes a count wrong. A thread that needs the queue to stay has a pin.
 #pragma once
 
 #include <atomic>
@@ -16,7 +15,7 @@
 #include "hal/contract.h"
 #include "ipc/control_block.h"
 #include "preempt/gates/flow_control.h"
-#include "preempt/gates/queue_state.h"
+#include "preempt/gates/flow_state.h"
 #include "preempt/queue/driver_requests.h"
 #include "preempt/queue/hw_queue.h"
 #include "preempt/queue/process_level.h"
@@ -33,23 +32,25 @@ struct XQueueOptions {
   sched::Hints hints;
   bool blocking_submit = false;
   bool pausable = true;  // the program may suspend it
-  // From a hold to the queue's stop, wanted: where the host opens gates or the caller waits, and where the
-  // device waits by itself.
+  // The wanted time from a hold until the queue stops. The first is for gates that the host opens and for
+  // waiting callers, the second for device-side gates.
   Duration host_gate_latency = std::chrono::microseconds(2000);
   Duration device_gate_latency = std::chrono::microseconds(50);
 };
 
-// What queues use of their process. All of it outlives them.
+// The parts of the process that queues use. They outlive the queues.
 struct XQueueEnvironment {
   ProcessState* process;
   Signals* signals;
   Siblings* siblings;
   DriverRequests* driver;
   ProcessLevel* process_level;
+  HwQueues* hw_queues;
+  HwCommands* hw_commands;
   Clock clock;
 };
 
-// Where the control blocks are.
+// The memory of the control blocks.
 struct SharedMemory {
   void* memory = nullptr;
   size_t size = 0;
@@ -70,12 +71,20 @@ class XQueue {
   };
   // False: out of memory.
   bool Begin(const Start& start);
-  // From now on others find it by its handle; 0: no more.
+  // From now on it can be found by this handle; 0: not any more.
   void SetHandle(XQueueHandle handle);
-  // Nobody uses it any more: lets the HwQueue go.
+  // Nobody uses it any more: releases the HwQueue.
   void End();
-  QueueState& state() { return state_; }
-  const QueueState& state() const { return state_; }
+
+  // ---- its parts ----
+  // The counters of its commands, and whether it is held.
+  FlowState& state() { return state_; }
+  const FlowState& state() const { return state_; }
+  // Its gates, and waiting for its commands. REQUIRES: Begin has succeeded in this slot.
+  FlowControl& flow() { return *flow_; }
+  const FlowControl& flow() const { return *flow_; }
+  // The commands of XQueueSubmit.
+  SubmitWorker& worker() { return worker_; }
 
   // ---- the hot path; see launch.h ----
   uint64_t LaunchBegin() {
@@ -92,63 +101,40 @@ class XQueue {
   uint64_t issued() const { return state_.issued(); }
   uint64_t retired() const { return state_.retired(); }
   bool Idle() const { return state_.Idle(); }
-  bool Launching() const { return state_.Launching(); }
-  bool MayBeFull() const { return state_.MayBeFull(); }
   // Commands up to `number` have finished. Lock-free; from any thread.
   void RetiredUpTo(uint64_t number) { state_.RetiredUpTo(number); }
-  // A marker has been reached (HwQueueRetired).
-  void MarkerReached(uint64_t number) { state_.MarkerReached(number); }
-  // Asks the driver whether all has finished. May block where MayBeFull.
-  void AskDevice() { flow_->AskDevice(); }
-  // Finds out how far the device is, at once or when a marker is reached. Calls the driver, which may block.
-  void RequestProgress() { flow_->RequestProgress(); }
-  // The same for the thread that asks for everybody (driver_caller.h): only where the answer can come.
+  // Requests progress on the thread that calls drivers (driver_caller.h): only if the answer can come.
   void AskDriver();
-  // Puts a marker behind what is enqueued, unless one is there. Called by the launching thread.
-  void MarkProgress() { flow_->MarkProgress(); }
   bool HasClosedGates() const { return state_.closed_gates.load(std::memory_order_acquire) != 0; }
-  // Will the device still look at the control block, or write to it? Then the slot is not free, even when the
-  // queue is gone.
+  // True if the device may still read or write the control block. Then the slot is not free, even if the
+  // queue is destroyed.
   bool DeviceAtWork() const { return flow_ != nullptr && flow_->DeviceAtWork(); }
-  // Enqueues a last report, after which the device has nothing to do with the control block any more. Called
-  // by a thread that may launch.
-  void AppendLastReport() { flow_->AppendLastReport(); }
 
   // ---- control ----
   bool Held() const { return state_.Held(); }
-  bool ForcedOpen() const { return state_.ForcedOpen(); }
-  // Acts on what has changed: gates, levels 2 and 3, waiters. Called by the agent, and by the thread that
-  // resumes the queue. What needs an answer of the driver is left to the thread for that.
+  // Acts on changes: gates, levels 2 and 3, waiters. Called by the agent, and by the thread that resumes the
+  // queue. Questions to the driver are left to the thread that calls drivers.
   struct Left {
     bool gates = false;    // another thread opens gates: more may be due
-    bool stopped = false;  // it should go on, and does not yet
+    bool stopped = false;  // it should run again, and does not yet
   };
   Left Attend(IfBusy if_busy);
-  // … levels 2 and 3 alone. False: it should go on, and does not yet.
+  // Acts only on levels 2 and 3. False: it should run again, and does not yet.
   bool ApplyLevels() { return suspension_.Apply(); }
   void Suspend(bool suspended);  // by the program itself
   bool suspended() const { return state_.suspended(); }
-  // The program may suspend it by itself, at any time.
-  void MakePausable() { flow_->MakePausable(); }
-  // Nothing more of it starts for now, and nobody makes it start without telling this process.
-  bool KeepsStill() const { return flow_->KeepsStill(); }
-  // Stops the running command no longer; gates hold the queue as before.
+  // Lets the running command continue. Gates hold the queue as before.
   void LiftHardStop();
 
-  // ---- waiting; each may block for as long as the device takes ----
-  bool MayLaunch(uint64_t number) const { return flow_->MayLaunch(number); }
-  void WaitUntilMayLaunch(uint64_t number) { flow_->WaitUntilMayLaunch(number); }
-  void WaitRetired(uint64_t number) { flow_->WaitRetired(number); }
-  void WaitInFlight();  // what is not held has finished
-  void NotifyWaiters() { state_.waiters.Notify(); }
+  // Waits until all commands that are not held have finished. May block for as long as the device takes.
+  void WaitInFlight();
 
   // ---- description ----
   uint32_t index() const { return state_.index(); }
   XQueueHandle handle() const { return handle_.load(std::memory_order_acquire); }
-  XQueueHandle id() const { return id_; }  // the handle that it has or had
+  XQueueHandle id() const { return id_; }  // its present or former handle
   HwQueue& hwq() const { return *hwq_; }
   bool has_hwq() const { return static_cast<bool>(hwq_); }
-  bool has_device_gates() const { return state_.has_device_gates(); }
   XPreemptLevel level() const { return state_.level(); }
   void SetLevel(XPreemptLevel level);
   LaunchConfig config() const { return state_.config(); }
@@ -157,30 +143,22 @@ class XQueue {
   void SetHints(const sched::Hints& hints);
   ipc::ControlBlock& block() const { return state_.block(); }
   bool blocking_submit() const { return blocking_submit_; }
-  SubmitWorker& worker() { return worker_; }
-
-  // How urgent the driver takes the queue for: kept for urgencies.h.
-  struct UrgencyTold {
-    int noted = 0;                     // of the thread that calls drivers
-    std::atomic<uint64_t> version{0};  // of the process's priorities, when the driver was last told
-  };
-  UrgencyTold& urgency_told() { return urgency_told_; }
 
   void ResetAfterFork();
 
  private:
   uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
   void AnswerQuery();
-  // True: all is given back. False: the agent's thread will see to it.
+  // True: everything is given back. False: the agent's thread will do it.
   bool SeeGivenBack(bool going_on);
 
-  QueueState state_;
+  FlowState state_;
   FlowControl* flow_ = nullptr;  // one of flows_
   XQueueEnvironment environment_{};
   Suspension suspension_;
   std::atomic<uint32_t> answered_query_{0};
 
-  // By kind of gating; made when a queue of that kind first has the slot.
+  // By kind of gating. Made when the slot first has a queue of that kind.
   FlowControl* flows_[kGatingDeviceGates + 1] = {};
 
   Ref<HwQueue> hwq_;
@@ -189,14 +167,10 @@ class XQueue {
   bool blocking_submit_ = false;
 
   // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
-  mutable Mutex hints_mutex_;
-  sched::Hints hints_{0, 0, 0, 0, 0, 0};
-  UrgencyTold urgency_told_;
+  mutable Mutex<LockRank::kHints> hints_mutex_;
+  sched::Hints hints_ GUARDED_BY(hints_mutex_){0, 0, 0, 0, 0, 0};
 
   SubmitWorker worker_;
 };
-
-// The slot that a handle names. REQUIRES: it once was a handle.
-inline uint32_t XQueueIndex(XQueueHandle handle) { return static_cast<uint32_t>(handle & 0xffffffu) - 1; }
 
 }  // namespace xsched::preempt

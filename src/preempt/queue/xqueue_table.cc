@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/handle.h"
 #include "base/log.h"
 
 namespace xsched::preempt {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr uint8_t kHandleKind = 1;
 
-// Slots that rest before they are used again.
+// So many free slots are not reused yet.
 constexpr uint32_t kResting = 64;
 
 // 100 ms, if need be.
@@ -20,39 +21,40 @@ constexpr useconds_t kFinishRetryUs = 5000;
 
 }  // namespace
 
-// A free slot for `hwq`; null: none, or it has an XQueue.
-XQueueSlot* XQueueTable::TakeSlot(HwQueue& hwq, uint32_t* index) {
-  MutexLock lock(mutex_);
-  if (hwq.xqueue.load(std::memory_order_relaxed) != nullptr) return nullptr;
+uint32_t XQueueTable::FindFreeSlot() {
   slots_in_turn_ = std::clamp(taken_slots_ + kResting, slots_in_turn_, ipc::kMaxQueues);
-  XQueueSlot* chosen = nullptr;
-  for (uint32_t i = 0; i < ipc::kMaxQueues && chosen == nullptr; ++i) {
-    *index = i < slots_in_turn_ ? (next_slot_ + i) % slots_in_turn_ : i;
-    XQueueSlot& candidate = slots_[*index];
-    if (candidate.taken || candidate.queue.state().MarkersUnderWay()) continue;
-    if (candidate.queue.DeviceAtWork()) continue;
-    chosen = &candidate;
+  for (uint32_t i = 0; i < ipc::kMaxQueues; ++i) {
+    const uint32_t index = i < slots_in_turn_ ? (next_slot_ + i) % slots_in_turn_ : i;
+    XQueue& queue = queues_[index];
+    if (!slots_[index].taken && !queue.state().markers.UnderWay() && !queue.DeviceAtWork()) return index;
   }
-  if (chosen == nullptr) {
-    static constinit std::atomic<bool> warned{false};
-    if (!warned.exchange(true, std::memory_order_relaxed))
-      XSCHED_WARN("more than %u queues in one process: further ones run unscheduled", ipc::kMaxQueues);
-    return nullptr;
-  }
-  next_slot_ = *index + 1;
-  first_unused_.store(std::max(end_of_used(), *index + 1), std::memory_order_release);
-  ++taken_slots_;
-  chosen->taken = true;
-  ++chosen->generation;
-  chosen->nameless = false;
-  hwq.xqueue.store(&chosen->queue, std::memory_order_release);
-  return chosen;
+  return kNoSlot;
 }
 
-void XQueueTable::ReturnSlot(XQueueSlot& slot) {
+uint32_t XQueueTable::TakeSlot(HwQueue& hwq, uint32_t* generation) {
   MutexLock lock(mutex_);
-  slot.queue.state().SetDestroying(false);
-  slot.taken = false;
+  if (hwq.xqueue.load(std::memory_order_relaxed) != nullptr) return kNoSlot;
+  const uint32_t index = FindFreeSlot();
+  if (index == kNoSlot) {
+    if (!std::exchange(warned_of_no_slot_, true))
+      XSCHED_WARN("more than %u queues in one process: further ones run unscheduled", ipc::kMaxQueues);
+    return kNoSlot;
+  }
+  next_slot_ = index + 1;
+  first_unused_.store(std::max(end_of_used(), index + 1), std::memory_order_release);
+  ++taken_slots_;
+  XQueueSlot& slot = slots_[index];
+  slot.taken = true;
+  slot.nameless = false;
+  *generation = ++slot.generation;
+  hwq.xqueue.store(&queues_[index], std::memory_order_release);
+  return index;
+}
+
+void XQueueTable::ReturnSlot(uint32_t index) {
+  MutexLock lock(mutex_);
+  queues_[index].state().SetDestroying(false);
+  slots_[index].taken = false;
   --taken_slots_;
 }
 
@@ -60,22 +62,22 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   if (options.level > hwq->ops.max_level) return kXSchedErrorNotSupported;
   if (draining_.load(std::memory_order_relaxed) != 0) FinishDrained();
 
-  uint32_t index = 0;
-  XQueueSlot* slot = TakeSlot(*hwq, &index);
-  if (slot == nullptr) return kXSchedErrorNotAllowed;
-  XQueue& queue = slot->queue;
+  uint32_t generation = 0;
+  const uint32_t index = TakeSlot(*hwq, &generation);
+  if (index == kNoSlot) return kXSchedErrorNotAllowed;
+  XQueue& queue = queues_[index];
   ipc::ControlBlock* block = owner_.ResetBlock(index);
   if (block == nullptr || !queue.Begin({&environment_, hwq, index, block, owner_.ControlBlocks(), options})) {
     hwq->xqueue.store(nullptr, std::memory_order_release);
-    ReturnSlot(*slot);
+    ReturnSlot(index);
     return kXSchedErrorUnknown;
   }
   if (!by_key_.Insert(MapKey(hwq->ops.platform, hwq->key), &queue)) {
     queue.End();
-    ReturnSlot(*slot);
+    ReturnSlot(index);
     return kXSchedErrorUnknown;
   }
-  *out = uint64_t{kHandleKind} << 56 | uint64_t{slot->generation} << 24 | (index + 1);
+  *out = PackHandle(kHandleKind, generation, index);
   queue.SetHandle(*out);
   queue.ApplyLevels();
   owner_.QueueCreated(queue);
@@ -91,10 +93,10 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     if (!SlotOf(*pin).nameless) by_key_.Remove(MapKey(pin->hwq().ops.platform, pin->hwq().key));
     pin->SetHandle(0);
   }
-  // Not by the thread that lets go last: that may be one that stands in the driver.
+  // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
   pin->Attend(NoDriverCalls::Here() ? IfBusy::kReturn : IfBusy::kWait);
-  pin->NotifyWaiters();
-  // Not by the thread that lets go last: that may be the agent itself.
+  pin->state().waiters.Notify();
+  // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
   return true;
 }
@@ -103,30 +105,34 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
   const XHwQueueOps& ops = queue->hwq().ops;
-  queue->AppendLastReport();
+  queue->flow().AppendLastReport();
   if (queue->DeviceAtWork()) {
-    // The driver may give the next queue the same handle.
+    // The driver may reuse the handle for the next queue.
     {
       MutexLock lock(mutex_);
       by_key_.Remove(MapKey(ops.platform, queue->hwq().key));
       SlotOf(*queue).nameless = true;
     }
-    UnregisterHwQueue(queue->hwq().handle);
+    environment_.hw_queues->Unregister(queue->hwq().handle);
     queue->state().SetDraining(true);
     draining_.fetch_add(1, std::memory_order_relaxed);
-    // The program releases the driver's queue next, here and below.
+    environment_.signals->Wake();  // the device's reports wake nobody
+    // After this, and in the case below, the program releases the driver's queue.
     AwaitOthers(*queue);
     return;
   }
   if (queue->HasClosedGates() && ops.retain != nullptr) {
     ops.retain(queue->hwq().impl);
-    SlotOf(*queue).retained = true;
+    {
+      MutexLock lock(mutex_);
+      SlotOf(*queue).retained = true;
+    }
     queue->state().SetDraining(true);
     draining_.fetch_add(1, std::memory_order_relaxed);
     environment_.signals->Wake();
     return;
   }
-  UnregisterHwQueue(queue->hwq().handle);
+  environment_.hw_queues->Unregister(queue->hwq().handle);
   if (Destroy(queue->handle())) AwaitOthers(*queue);
 }
 
@@ -142,26 +148,54 @@ void XQueueTable::AwaitOthers(const XQueue& queue) {
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
   if (queue.HasClosedGates() || queue.DeviceAtWork() || !queue.state().draining()) return;
-  if (!queue.state().SetDraining(false)) return;  // another thread does it
+  if (!queue.state().SetDraining(false)) return;  // another thread finishes it
   draining_.fetch_sub(1, std::memory_order_relaxed);
-  UnregisterHwQueue(queue.hwq().handle);
+  environment_.hw_queues->Unregister(queue.hwq().handle);
   Destroy(queue.handle());
 }
 
 void XQueueTable::FinishDrained() {
-  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) FinishIfDrained(*queue);
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (!queue->state().draining()) continue;
+    queue->flow().AskContext();
+    FinishIfDrained(*queue);
+  }
+}
+
+void XQueueTable::ContextGoes(uint64_t context) {
+  if (!AnyDraining()) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (!queue->state().draining() || (context != 0 && queue->hwq().context != context)) continue;
+    queue->state().SetContextGoes();
+    AwaitOthers(*queue);  // a thread may be asking the driver
+  }
+}
+
+void XQueueTable::ContextGone(uint64_t context) {
+  if (!AnyDraining()) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (!queue->state().context_goes() || queue->hwq().context != context) continue;
+    queue->flow().NoMoreReports();
+    FinishIfDrained(*queue);
+  }
 }
 
 void XQueueTable::Finish(uint32_t index) {
-  XQueueSlot& slot = slots_[index];
-  XQueue& queue = slot.queue;
+  XQueue& queue = queues_[index];
   queue.worker().Stop();
-  // Not held any more: opens every gate. What cannot be given back at once is tried again for a while.
+  // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
+  // while.
   for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).stopped; ++i) usleep(kFinishRetryUs);
-  // Only now: the thread that has opened the last gate may not have flushed the driver's queue yet.
-  if (std::exchange(slot.retained, false)) queue.hwq().ops.release(queue.hwq().impl);
+  // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
+  // yet.
+  bool retained;
+  {
+    MutexLock lock(mutex_);
+    retained = std::exchange(slots_[index].retained, false);
+  }
+  if (retained) queue.hwq().ops.release(queue.hwq().impl);
   queue.End();
-  ReturnSlot(slot);
+  ReturnSlot(index);
 }
 
 void XQueueTable::ForceAllOpen(bool open) {
@@ -178,21 +212,20 @@ void XQueueTable::LiftSuspensions(bool lift) {
 
 bool XQueueTable::AnyMayBeHeld() const {
   if (!environment_.process->scheduled()) return false;
-  return std::any_of(slots_, slots_ + end_of_used(), [](const XQueueSlot& slot) {
-    return slot.queue.handle() != 0 &&
-           (slot.queue.block().flags.load(std::memory_order_relaxed) & ipc::kFlagGated) != 0;
+  return std::any_of(queues_, queues_ + end_of_used(), [](const XQueue& queue) {
+    return queue.handle() != 0 && (queue.state().raw_flags() & ipc::kFlagGated) != 0;
   });
 }
 
 bool XQueueTable::AnyMayBeFull() {
-  return AnyOf([](const XQueue& queue) { return queue.Launching() && queue.MayBeFull(); });
+  return AnyOf([](const XQueue& queue) { return queue.state().Launching() && queue.state().MayBeFull(); });
 }
 
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
-  // Without pins: the thread that lets the last one go attends to the queue, and the caller holds a lock of
-  // this one's.
+  // No pins here: the thread that releases the last pin attends to the queue, and the caller holds a lock of
+  // this queue.
   return !AnyOf([&queue](const XQueue& other) {
-    return &other != &queue && other.hwq().device == queue.hwq().device && !other.KeepsStill() &&
+    return &other != &queue && other.hwq().device == queue.hwq().device && !other.flow().KeepsStill() &&
            !other.Idle();
   });
 }
@@ -204,13 +237,12 @@ void XQueueTable::LiftHardStops(const XQueue& queue) {
 }
 
 XQueuePin XQueueTable::Pin(XQueueHandle handle) {
-  const uint32_t index = XQueueIndex(handle);
+  const uint32_t index = HandleIndex(handle);
   if (index >= ipc::kMaxQueues) return XQueuePin();
   MutexLock lock(mutex_);
-  XQueueSlot& slot = slots_[index];
-  if (handle == 0 || slot.queue.handle() != handle) return XQueuePin();
-  ++slot.pins;
-  return XQueuePin(*this, slot.queue);
+  if (handle == 0 || queues_[index].handle() != handle) return XQueuePin();
+  ++slots_[index].pins;
+  return XQueuePin(*this, queues_[index]);
 }
 
 bool XQueueTable::TryPin(XQueue& queue) {
@@ -223,11 +255,10 @@ bool XQueueTable::TryPin(XQueue& queue) {
 XQueuePin XQueueTable::PinNext(uint32_t* next) {
   MutexLock lock(mutex_);
   for (; *next < end_of_used(); ++*next) {
-    XQueueSlot& slot = slots_[*next];
-    if (slot.queue.handle() == 0) continue;
-    ++*next;
-    ++slot.pins;
-    return XQueuePin(*this, slot.queue);
+    XQueue& queue = queues_[*next];
+    if (queue.handle() == 0) continue;
+    ++slots_[(*next)++].pins;
+    return XQueuePin(*this, queue);
   }
   return XQueuePin();
 }
@@ -237,7 +268,7 @@ void XQueueTable::Unpin(XQueue& queue) {
   {
     MutexLock lock(mutex_);
     if (--slots_[index].pins != 0 || !queue.state().destroying()) return;
-    // The last one out. Nobody can pin it any more: its handle is gone.
+    // This was the last pin. Nobody can pin the queue any more, because it has no handle.
   }
   if (NoDriverCalls::Here() && environment_.driver->Request(index, DriverRequests::kFinish)) return;
   Finish(index);
@@ -248,14 +279,14 @@ void XQueueTable::ResetAfterFork() {
   by_key_.ResetAfterFork();
   draining_.store(0, std::memory_order_relaxed);
   for (uint32_t i = 0; i < end_of_used(); ++i) {
-    XQueueSlot& slot = slots_[i];
-    if (!slot.taken) continue;
-    // The parent's queues: the child's driver does not have them. Their slots stay taken; the program sees
-    // them as queues that XSched does not know.
-    slot.queue.SetHandle(0);
-    if (slot.queue.has_hwq() && !slot.nameless)
-      by_key_.Remove(MapKey(slot.queue.hwq().ops.platform, slot.queue.hwq().key));
-    slot.queue.ResetAfterFork();
+    XQueue& queue = queues_[i];
+    if (!slots_[i].taken) continue;
+    // The child's driver does not have the parent's queues. Their slots stay taken, and to the program they
+    // are queues that XSched does not know.
+    queue.SetHandle(0);
+    if (queue.has_hwq() && !slots_[i].nameless)
+      by_key_.Remove(MapKey(queue.hwq().ops.platform, queue.hwq().key));
+    queue.ResetAfterFork();
   }
 }
 

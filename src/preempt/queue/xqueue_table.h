@@ -1,4 +1,4 @@
-// All XQueues of the process: their slots, their handles, and who uses which at the moment.
+// All XQueues of the process: their slots, their handles, and which of them are in use now.
 //
 //   free --Create--> live --Destroy, unpinned--> free
 //                      \--DestroyWhenDrained--> draining --drained, unpinned--> free
@@ -38,10 +38,10 @@ class XQueuePin {
   XQueue* queue_ = nullptr;
 };
 
-// Who has the control blocks, and hears of queues that come and go.
+// Provides the control blocks, and is notified when a queue is created or destroyed.
 class XQueueTableOwner {
  public:
-  // The control block of slot `index`, reset for a new queue. Null: there are none.
+  // The control block of slot `index`, reset for a new queue. Null: there are no control blocks.
   virtual ipc::ControlBlock* ResetBlock(uint32_t index) = 0;
   virtual SharedMemory ControlBlocks() const = 0;
   virtual void QueueCreated(XQueue& queue) = 0;
@@ -51,17 +51,18 @@ class XQueueTableOwner {
   ~XQueueTableOwner() = default;
 };
 
+// What the table knows of one slot, beside its queue.
 struct XQueueSlot {
-  XQueue queue;
   bool taken = false;
-  bool nameless = false;  // the driver's handle is another queue's by now
-  bool retained = false;  // the driver's queue is there for us alone
+  bool nameless = false;  // the driver's handle may belong to another queue now
+  bool retained = false;  // only XSched keeps the driver's queue alive
   uint32_t pins = 0;
   uint32_t generation = 0;
 };
 
 // Static memory for a table. All zero until used: slots that were never used are no memory.
 struct XQueueSlots {
+  XQueue queues[ipc::kMaxQueues];
   XQueueSlot slots[ipc::kMaxQueues];
 };
 
@@ -69,85 +70,92 @@ class XQueueTable final : public Siblings {
  public:
   // `environment` names this table as siblings.
   constexpr XQueueTable(XQueueSlots& slots, XQueueTableOwner& owner, const XQueueEnvironment& environment)
-      : slots_(slots.slots), owner_(owner), environment_(environment) {}
+      : queues_(slots.queues), slots_(slots.slots), owner_(owner), environment_(environment) {}
 
   // kXSchedErrorNotAllowed: the HwQueue has an XQueue already, or there are kMaxQueues.
   XResult Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out);
-  // Opens its gates and destroys it when nobody uses it any more. False: no such queue.
+  // Opens its gates, and destroys it when nobody uses it any more. False: there is no such queue.
   bool Destroy(XQueueHandle handle);
-  // Waits until nobody else uses `queue`, the agent among them, but for no longer than a second. The caller
-  // holds a pin.
+  // Waits until no other thread uses `queue`, but not longer than a second. The caller has a pin.
   void AwaitOthers(const XQueue& queue);
-  // The program let the hardware queue go: destroys both when no gate is closed any more.
+  // The program has released the hardware queue: destroys both when no gate is closed any more.
   void DestroyWhenDrained(XQueue* queue);
-  // Does what DestroyWhenDrained put off, once that is possible. The caller holds a pin.
+  // Does what DestroyWhenDrained deferred, if that is possible now. The caller has a pin.
   void FinishIfDrained(XQueue& queue);
-  // The last user of the queue in slot `index` has let it go. Calls the driver, which may block.
+  // True if a queue waits for its last report. Lock-free.
+  bool AnyDraining() const { return draining_.load(std::memory_order_relaxed) != 0; }
+  // A context of the driver (0: any) is about to be destroyed: the driver is not asked about its draining
+  // queues any more.
+  void ContextGoes(uint64_t context);
+  // It has been destroyed: its draining queues get no more reports, and are finished.
+  void ContextGone(uint64_t context);
+  // The last user of the queue in slot `index` has released it. Calls the driver, which may block.
   void Finish(uint32_t index);
 
   XQueuePin Pin(XQueueHandle handle);
-  // Live queues in turn: begin with 0; the next index is written to *next. Empty pin: no more.
+  // Iterates over live queues: begin with 0, and the next index is written to *next. Empty pin: no more.
   XQueuePin PinNext(uint32_t* next);
   bool TryPin(XQueue& queue) override;
   void Unpin(XQueue& queue) override;
 
-  // Is any live queue so? Under the table's lock, without pins: `predicate` must be brief, and must not call
-  // the table.
+  // True if `predicate` is true for any live queue. It is called under the table's lock and without pins, so
+  // it must be short, and must not call the table.
   template <typename Predicate>
-  bool AnyOf(Predicate&& predicate) {
+  bool AnyOf(Predicate&& predicate) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    return std::any_of(slots_, slots_ + end_of_used(), [&](const XQueueSlot& slot) {
-      return slot.queue.handle() != 0 && predicate(slot.queue);
-    });
+    return std::any_of(queues_, queues_ + end_of_used(),
+                       [&](const XQueue& queue) { return queue.handle() != 0 && predicate(queue); });
   }
 
-  // Opens all device gates and stops nothing, whatever the scheduler says and the program has suspended,
-  // until as many calls with false have come as with true.
+  // ForceAllOpen(true) opens all device-side gates and ends all stops, whatever the scheduler and the program
+  // say, until as many calls with false have followed.
   void ForceAllOpen(bool open);
-  // What the program has suspended runs, likewise; what a scheduler holds does not.
+  // Likewise, but only for queues that the program has suspended. Queues that a scheduler holds stay held.
   void LiftSuspensions(bool lift);
-  // Is there a queue that a scheduler may hold at any time? Lock-free.
+  // True if a scheduler may hold some queue at any time. Lock-free.
   bool AnyMayBeHeld() const;
-  // Does a launch stand in the driver on a queue that may be full there? Calls that concern the whole process
-  // then block as well.
+  // True if a launch may be blocked in the driver on a full queue. Then calls that concern the whole process
+  // block as well.
   bool AnyMayBeFull();
   bool OthersAreQuiet(const XQueue& queue) override;
   void LiftHardStops(const XQueue& queue) override;
 
   // Lock-free; for launches.
   XQueue* Find(XPlatform platform, uint64_t key) const { return by_key_.Find(MapKey(platform, key)); }
-  // The queue in slot `index`, which may be gone: its slot is not used again while markers are on their way.
-  XQueue& At(uint32_t index) { return slots_[index].queue; }
+  // The queue in slot `index`, which may be destroyed. Its slot is not reused while markers are pending.
+  XQueue& At(uint32_t index) { return queues_[index]; }
   // The handle of the live queue in slot `index`; 0: none.
-  XQueueHandle HandleAt(uint32_t index) const { return slots_[index].queue.handle(); }
-  // No slot from here on has ever been a queue's: most programs have few, and slots are pages apart.
+  XQueueHandle HandleAt(uint32_t index) const { return queues_[index].handle(); }
+  // Slots from this index on were never used. Most programs have few queues, and slots are pages apart.
   // Lock-free.
   uint32_t end_of_used() const { return first_unused_.load(std::memory_order_acquire); }
 
   void ResetAfterFork();
 
  private:
-  static uint64_t MapKey(XPlatform platform, uint64_t key) {
-    return key ^ static_cast<uint64_t>(platform) << 56;
-  }
-  XQueueSlot& SlotOf(const XQueue& queue) { return slots_[queue.index()]; }
-  XQueueSlot* TakeSlot(HwQueue& hwq, uint32_t* index);
-  void ReturnSlot(XQueueSlot& slot);
-  // Devices report by themselves, and wake nobody for it: looks for who has drained meanwhile.
+  XQueueSlot& SlotOf(const XQueue& queue) REQUIRES(mutex_) { return slots_[queue.index()]; }
+  // A free slot for `hwq`; kNoSlot: there is none, or it has an XQueue. `*generation`: of the slot's queues.
+  static constexpr uint32_t kNoSlot = UINT32_MAX;
+  uint32_t TakeSlot(HwQueue& hwq, uint32_t* generation) EXCLUDES(mutex_);
+  uint32_t FindFreeSlot() REQUIRES(mutex_);
+  void ReturnSlot(uint32_t index) EXCLUDES(mutex_);
+  // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.
   void FinishDrained();
 
-  XQueueSlot* const slots_;
+  XQueue* const queues_;
+  XQueueSlot* const slots_ PT_GUARDED_BY(mutex_);
   XQueueTableOwner& owner_;
   const XQueueEnvironment environment_;
   PointerMap<XQueue> by_key_;
   std::atomic<int> draining_{0};
   std::atomic<uint32_t> first_unused_{0};
 
-  Mutex mutex_;  // guards what follows, and the slots but for their queues
-  // Slots are used in turn, so that each rests before it is used again. As many take part as that needs.
-  uint32_t next_slot_ = 0;
-  uint32_t slots_in_turn_ = 0;
-  uint32_t taken_slots_ = 0;
+  Mutex<LockRank::kQueueTable> mutex_;
+  // Slots are used in turn, so that each stays free for a while before it is reused.
+  uint32_t next_slot_ GUARDED_BY(mutex_) = 0;
+  uint32_t slots_in_turn_ GUARDED_BY(mutex_) = 0;
+  uint32_t taken_slots_ GUARDED_BY(mutex_) = 0;
+  bool warned_of_no_slot_ GUARDED_BY(mutex_) = false;
 };
 
 inline XQueuePin::~XQueuePin() {

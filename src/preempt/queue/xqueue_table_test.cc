@@ -1,8 +1,12 @@
 #include "preempt/queue/xqueue_table.h"
+#include "base/handle.h"
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <deque>
 #include <set>
+#include <string>
 #include <thread>
 
 #include "preempt/queue/testing/fake_process.h"
@@ -20,7 +24,7 @@ class XQueueTableTest : public FakeProcess {
     XQueueOptions options;
     options.level = level;
     XQueueHandle handle = 0;
-    return table.Create(HwQueues().Get(FindHwQueue(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver))),
+    return table.Create(hw_queues.Get(hw_queues.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver))),
                         options, &handle);
   }
 
@@ -59,13 +63,13 @@ TEST_F(XQueueTableTest, a_handle_of_a_destroyed_queue_finds_nothing_and_its_slot
     table.Destroy(queue->handle());
   }
   EXPECT_EQ(slots_used.size(), 60u);
-  EXPECT_THAT(slots_used, Not(Contains(XQueueIndex(first))));
+  EXPECT_THAT(slots_used, Not(Contains(HandleIndex(first))));
 }
 
 TEST_F(XQueueTableTest, a_slot_whose_markers_are_under_way_is_not_used_again) {
   XQueue& queue = Make(driver_);
   Launch(driver_);
-  queue.MarkProgress();
+  queue.flow().MarkProgress();
   const uint32_t index = queue.index();
   table.Destroy(queue.handle());
   std::set<uint32_t> slots_used;
@@ -79,9 +83,24 @@ TEST_F(XQueueTableTest, a_slot_whose_markers_are_under_way_is_not_used_again) {
   Run(driver_);
 }
 
+TEST_F(XQueueTableTest, a_process_with_too_many_queues_is_warned_once) {
+  std::deque<FakeDriver> drivers;
+  for (uint32_t i = 0; i < ipc::kMaxQueues; ++i) Make(drivers.emplace_back(kGatingHostGates));
+  Register(driver_);
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(Create(driver_), kXSchedErrorNotAllowed);
+  EXPECT_EQ(Create(driver_), kXSchedErrorNotAllowed);
+  const std::string warnings = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(warnings.begin(), warnings.end(), '\n'), 1) << warnings;
+  for (const FakeDriver& driver : drivers) table.Destroy(driver.queue->handle());
+  EXPECT_EQ(Create(driver_), kXSchedSuccess);
+  for (FakeDriver& driver : drivers)
+    hw_queues.Unregister(hw_queues.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver)));
+}
+
 TEST_F(XQueueTableTest, a_pinned_queue_ends_with_its_last_pin) {
   XQueue& queue = Make(driver_);
-  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  const Ref<HwQueue> hwq = hw_queues.Get(queue.hwq().handle);
   {
     XQueuePin pin = table.Pin(queue.handle());
     EXPECT_TRUE(table.Destroy(queue.handle()));
@@ -93,7 +112,7 @@ TEST_F(XQueueTableTest, a_pinned_queue_ends_with_its_last_pin) {
 
 TEST_F(XQueueTableTest, the_end_of_a_queue_is_left_to_the_thread_that_may_call_drivers) {
   XQueue& queue = Make(driver_);
-  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  const Ref<HwQueue> hwq = hw_queues.Get(queue.hwq().handle);
   {
     const NoDriverCalls here;
     table.Destroy(queue.handle());
@@ -105,8 +124,8 @@ TEST_F(XQueueTableTest, the_end_of_a_queue_is_left_to_the_thread_that_may_call_d
 }
 
 TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_queue_go) {
-  driver_.ops.retain = [](void* self) { static_cast<FakeDriver*>(self)->calls.push_back("retain"); };
-  driver_.ops.release = [](void* self) { static_cast<FakeDriver*>(self)->calls.push_back("release"); };
+  driver_.ops.retain = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("retain"); };
+  driver_.ops.release = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("release"); };
   XQueue& queue = Make(driver_);
   Hold(queue);
   Launch(driver_, 3);
@@ -144,69 +163,13 @@ TEST_F(XQueueTableTest, a_queue_may_be_held_while_a_scheduler_bounds_it) {
 
 TEST_F(XQueueTableTest, a_forked_child_knows_none_of_its_parents_queues) {
   XQueue& queue = Make(driver_);
-  const Ref<HwQueue> hwq = HwQueues().Get(queue.hwq().handle);
+  const Ref<HwQueue> hwq = hw_queues.Get(queue.hwq().handle);
   const XQueueHandle handle = queue.handle();
   table.ResetAfterFork();
   EXPECT_FALSE(table.Pin(handle));
   EXPECT_EQ(table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_)), nullptr);
   uint32_t next = 0;
   EXPECT_FALSE(table.PinNext(&next));
-}
-
-// ---- urgencies ----
-
-class UrgenciesTest : public FakeProcess {
- protected:
-  UrgenciesTest() {
-    for (FakeDriver* driver : {&low_, &high_}) {
-      driver->ops.note_urgency = [](void* self, int steps) {
-        static_cast<FakeDriver*>(self)->calls.push_back("note " + std::to_string(steps));
-      };
-      driver->ops.apply_urgency = [](void* self) {
-        static_cast<FakeDriver*>(self)->calls.push_back("apply");
-        return kXSchedSuccess;
-      };
-    }
-  }
-  void SetPriority(XQueue& queue, Priority priority) {
-    sched::Hints hints = queue.hints();
-    hints.priority = priority;
-    queue.SetHints(hints);
-    urgencies.Changed();
-  }
-
-  FakeDriver low_{kGatingHostGates};
-  FakeDriver high_{kGatingHostGates};
-};
-
-TEST_F(UrgenciesTest, queues_that_are_hinted_alike_are_told_to_no_driver) {
-  XQueue& queue = Make(low_);
-  Make(high_);
-  EXPECT_FALSE(urgencies.Request(queue));
-  EXPECT_TRUE(urgencies.Tell(queue));
-  EXPECT_TRUE(low_.calls.empty());
-}
-
-TEST_F(UrgenciesTest, a_driver_is_told_the_steps_above_the_least_urgent_queue_once) {
-  Make(low_);
-  XQueue& queue = Make(high_);
-  SetPriority(queue, 3);
-  EXPECT_TRUE(urgencies.Request(queue));
-  EXPECT_THAT(requests, ElementsAre(Requested{queue.index(), kUrgency}));
-  EXPECT_TRUE(urgencies.Tell(queue));
-  EXPECT_THAT(high_.calls, ElementsAre("note 3", "apply"));
-  EXPECT_FALSE(urgencies.Request(queue)) << "no news";
-}
-
-TEST_F(UrgenciesTest, a_driver_with_a_full_queue_is_told_later) {
-  Make(low_);
-  XQueue& queue = Make(high_);
-  SetPriority(queue, 3);
-  Launch(low_, 700);
-  const uint64_t number = low_.queue->LaunchBegin();
-  EXPECT_FALSE(urgencies.Tell(queue));
-  low_.queue->LaunchEnd(number, true);
-  EXPECT_TRUE(urgencies.Tell(queue));
 }
 
 }  // namespace

@@ -47,6 +47,18 @@ TEST_F(XQueueTest, a_queue_that_becomes_idle_rings_once) {
   EXPECT_THAT(rung, ElementsAre(queue.index()));
 }
 
+// The device has stored `retired` itself, before a marker or a wait of the program says the same.
+TEST_F(XQueueTest, a_queue_that_the_device_has_shown_to_be_idle_rings_once) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_);
+  rung.clear();
+  queue.block().retired = 1;
+  queue.RetiredUpTo(1);
+  queue.RetiredUpTo(1);
+  EXPECT_THAT(rung, ElementsAre(queue.index()));
+}
+
 TEST_F(XQueueTest, a_launch_that_the_driver_refuses_counts_as_finished) {
   XQueue& queue = Make(driver_);
   queue.LaunchEnd(queue.LaunchBegin(), false);
@@ -197,7 +209,7 @@ class CallerWaitsTest : public FakeProcess {
 TEST_F(CallerWaitsTest, a_launch_on_a_full_queue_polls_until_there_is_room) {
   XQueue& queue = Make(driver_);
   LetRun(queue);
-  driver_.on_poll = [](FakeDriver& driver) { driver.Run(1); };
+  driver_.on_poll = [](FakeHwQueue& driver) { driver.Run(1); };
   Launch(driver_, 50);
   EXPECT_GT(driver_.ran.size(), 30u);
   EXPECT_LE(queue.submitted() - queue.retired(), 17u);
@@ -206,7 +218,7 @@ TEST_F(CallerWaitsTest, a_launch_on_a_full_queue_polls_until_there_is_room) {
 TEST_F(CallerWaitsTest, a_queue_that_retires_nothing_for_a_second_lets_its_caller_go) {
   XQueue& queue = Make(driver_);
   LetRun(queue);
-  driver_.on_poll = [](FakeDriver&) { fake_now += std::chrono::milliseconds(10); };
+  driver_.on_poll = [](FakeHwQueue&) { fake_now += std::chrono::milliseconds(10); };
   const TimePoint start = fake_now;
   Launch(driver_, 3);
   EXPECT_GE(fake_now - start, std::chrono::seconds(1));

@@ -1,103 +1,60 @@
 #include "preempt/scheduling/agent.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
+#include <utility>
 
+#include "base/handle.h"
 #include "base/log.h"
-#include "base/thread.h"
-#include "ipc/control_access.h"
 
 namespace xsched::preempt {
 namespace {
 
-// Making a stream or starting a program waits no longer than this for a server.
+// The longest wait for a server when a stream is made or a program starts.
 constexpr Duration kWelcomeAtStart = std::chrono::milliseconds(40);
-// XHintSetScheduler waits no longer than this for a server, and reports whether there is one.
+// The longest wait of XHintSetScheduler for a server. It reports whether there is one.
 constexpr Duration kWelcomeWhenAsked = std::chrono::seconds(1);
-// How often the thread looks at its descriptors while anything is taken.
-constexpr Duration kWatchEvery = Heartbeat::kEvery;
-// … and for so long afterwards: a program with work now and then wakes the thread no more often.
-constexpr Duration kWatchOn = std::chrono::seconds(1);
-// How often the words that a scheduler has left are looked at until there is one again. They hold nobody.
+// How often the control blocks are checked while there is no scheduler. What they say holds no queue then.
 constexpr Duration kVerifyEvery = std::chrono::milliseconds(500);
-// While another thread opens a queue's gates.
-constexpr Duration kBusy = std::chrono::milliseconds(1);
-// The end of a process waits no longer for what it gives back.
+// How often the driver is asked about queues that wait for their last report.
+constexpr Duration kDrainedEvery = std::chrono::milliseconds(500);
+// The longest time that the end of a process waits until everything is given back.
 constexpr Duration kGiveBackAtEnd = std::chrono::milliseconds(100);
-
-void Ring(const GuardedFd& bell) {
-  const uint64_t one = 1;
-  // A full counter (EAGAIN) has rung already.
-  [[maybe_unused]] ssize_t written = write(bell.get(), &one, sizeof one);
-}
-
-void Silence(const GuardedFd& bell) {
-  uint64_t count;
-  [[maybe_unused]] ssize_t bytes = read(bell.get(), &count, sizeof count);
-}
+constexpr Duration kGiveBackAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
 bool Agent::Start(const Config& config) {
   MutexLock lock(mutex_);
   if (started_) return true;
-  Result<ipc::OwnedSegment> segment = ipc::CreateSegment();
-  if (!segment) {
-    XSCHED_WARN("%s: running unscheduled", segment.error().text());
+  if (Result<> created = memory_.Create(); !created) {
+    XSCHED_WARN("%s: running unscheduled", created.error().text());
     return false;
   }
-  UniqueFd agent_bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  UniqueFd scheduler_bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  if (!agent_bell || !scheduler_bell) {
-    XSCHED_WARN("%s: running unscheduled", Error::FromErrno(errno, "cannot make an eventfd").text());
-    return false;
-  }
-  owned_ = std::move(*segment);
-  memfd_ = GuardedFd(std::move(owned_.memfd));
-  agent_bell_fd_ = GuardedFd(std::move(agent_bell));
-  scheduler_bell_fd_ = GuardedFd(std::move(scheduler_bell));
-  segment_.store(owned_.mapping.get(), std::memory_order_release);
-  agent_bell_.store(&agent_bell_fd_, std::memory_order_release);
   started_ = true;
-  timeslice_us_ = config.timeslice_us;
+  if (timeslice_us_ == 0) timeslice_us_ = config.timeslice_us;
+  if (at_a_time_ == 0) at_a_time_ = config.at_a_time;
   UseScheduler(config.scheduler, config.policy);
   AwaitWelcome(kWelcomeAtStart);
   return true;
 }
 
-ipc::ControlBlock* Agent::ResetBlock(uint32_t index) {
-  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  ipc::ResetBlock(*segment, index);
-  return &segment->blocks[index];
-}
-
-SharedMemory Agent::ControlBlocks() const {
-  return {segment_.load(std::memory_order_acquire), ipc::kSegmentSize};
-}
-
-void Agent::UseScheduler(XSchedulerType type, XPolicyType policy) {
-  if (lost_.load(std::memory_order_acquire)) return;
+void Agent::UseScheduler(XSchedulerType type, const sched::PolicySetting& policy) {
+  if (memory_.lost()) return;
   if (type == kSchedulerLocal) {
-    scheduler_bell_.store(&agent_bell_fd_, std::memory_order_release);
-    const sched::Policy* chosen = sched::FindPolicy(policy);
-    if (chosen == nullptr || !local_.Start(*owned_.mapping.get(), *chosen, shared_)) return;
+    memory_.UseBellOf(ControlMemory::Scheduler::kAgents);
+    if (!local_.Start(memory_.segment(), policy, shared_)) return;
     client_ = &local_;
     if (StartThread()) RegisterQueues();
   } else if (type == kSchedulerGlobal) {
-    scheduler_bell_.store(&scheduler_bell_fd_, std::memory_order_release);
+    memory_.UseBellOf(ControlMemory::Scheduler::kServers);
     shared_ = true;
-    server_.Start(memfd_.get(), scheduler_bell_fd_.get(), MonotonicClock::now());
+    server_.Start(memory_.memfd(), memory_.scheduler_bell(), clock_());
     client_ = &server_;
     StartThread();
   }
 }
 
-// The thread receives it; the lock is free meanwhile.
+// The agent's thread receives the welcome. The lock is free meanwhile.
 void Agent::AwaitWelcome(Duration at_most) {
   const TimePoint deadline = MonotonicClock::now() + at_most;
   while (thread_running_ && server_.state() == ServerClient::State::kGreeting &&
@@ -107,33 +64,25 @@ void Agent::AwaitWelcome(Duration at_most) {
 }
 
 void Agent::RegisterQueues() {
-  // What an earlier scheduler has written counts no more.
-  OpenControls();
+  // What a former scheduler has written does not count any more.
+  memory_.OpenControls();
   state_.SetScheduled(true);
-  bool said = timeslice_us_ == 0 || client_->Timeslice(timeslice_us_);
-  ForEachQueue([&](XQueue& queue) {
-    said = said && client_->QueueCreated(queue) && (!queue.suspended() || client_->Absent(queue));
+  SchedulerClient& client = *client_;
+  bool said = timeslice_us_ == 0 || client.Timeslice(timeslice_us_);
+  said = said && (at_a_time_ == 0 || client.AtATime(at_a_time_));
+  ForEachQueue(queues_, [&](XQueue& queue) {
+    said = said && client.QueueCreated(queue) && (!queue.suspended() || client.Absent(queue));
   });
   AfterChange(said);
 }
 
-template <typename Visit>
-void Agent::ForEachQueue(Visit&& visit) {
-  // Letting a queue go may be its end, which calls the driver.
-  const NoDriverCalls here;
-  for (uint32_t next = 0; XQueuePin queue = queues_.PinNext(&next);) visit(*queue);
-}
-
 bool Agent::StartThread() {
   if (thread_running_) return true;
-  pthread_t thread;
-  if (int error = StartQuietThread(&thread, &Agent::Main, this)) {
+  if (int error = thread_.Start(*this)) {
     XSCHED_WARN("%s: running unscheduled", Error::FromErrno(error, "cannot start a thread").text());
     StopScheduler();
     return false;
   }
-  pthread_setname_np(thread, "xsched-agent");
-  pthread_detach(thread);
   thread_running_ = true;
   return true;
 }
@@ -144,40 +93,25 @@ void Agent::StopScheduler() {
   LeaveServer();
 }
 
-// Nobody schedules for now. The caller sees to it that the thread attends to the queues.
+// There is no scheduler for now. The caller makes sure that the thread attends to the queues.
 void Agent::LeaveServer() {
   state_.SetScheduled(false);
   slices_.WantDrivers();
-  OpenControls();
+  memory_.OpenControls();
   welcome_.NotifyAll();
 }
 
-void Agent::OpenControls() {
-  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
-    ipc::RestoreWords(owned_.mapping->blocks[i], ipc::kOpenWords);
-  }
-}
+// ---- notifications from queues ----
 
-bool Agent::AnythingTaken() {
-  if (slices_.AnyTaken()) return true;
-  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
-    // The next launch of a queue without work tells us.
-    if (ipc::AnythingTaken(owned_.mapping->blocks[i])) return true;
-  }
-  return false;
-}
-
-// ---- what queues tell ----
-
-// `said`: the client has taken what has changed.
+// `said`: the scheduler's client has accepted the change.
 void Agent::AfterChange(bool said) {
-  if (said && !client_->Commit(MonotonicClock::now())) return;
+  if (said && !client_->Commit(clock_())) return;
   if (!said) LeaveServer();
   Wake();
 }
 
 template <typename Change>
-bool Agent::Tell(Change&& change) {
+bool Agent::Notify(Change&& change) {
   MutexLock lock(mutex_);
   if (client_ == nullptr || !client_->connected()) return false;
   const bool said = change(*client_);
@@ -186,53 +120,42 @@ bool Agent::Tell(Change&& change) {
 }
 
 void Agent::QueueCreated(XQueue& queue) {
-  Tell([&](SchedulerClient& client) { return client.QueueCreated(queue); });
+  Notify([&](SchedulerClient& client) { return client.QueueCreated(queue); });
 }
 void Agent::QueueDestroyed(XQueue& queue) {
-  Tell([&](SchedulerClient& client) { return client.QueueDestroyed(queue); });
+  Notify([&](SchedulerClient& client) { return client.QueueDestroyed(queue); });
 }
 void Agent::HintsChanged(XQueue& queue) {
-  Tell([&](SchedulerClient& client) { return client.Hints(queue); });
+  Notify([&](SchedulerClient& client) { return client.Hints(queue); });
 }
 void Agent::ConfigChanged(XQueue& queue) {
-  Tell([&](SchedulerClient& client) { return client.Config(queue); });
+  Notify([&](SchedulerClient& client) { return client.Config(queue); });
 }
 void Agent::AbsentChanged(XQueue& queue) {
-  Tell([&](SchedulerClient& client) { return client.Absent(queue); });
+  Notify([&](SchedulerClient& client) { return client.Absent(queue); });
 }
-XResult Agent::SetTimeslice(Timeslice timeslice_us) {
-  const bool said = Tell([=](SchedulerClient& client) { return client.Timeslice(timeslice_us); });
-  return said ? kXSchedSuccess : kXSchedErrorNotFound;
+void Agent::SetTimeslice(Timeslice timeslice_us) {
+  MutexLock lock(mutex_);
+  timeslice_us_ = timeslice_us;
+  if (client_ != nullptr && client_->connected()) AfterChange(client_->Timeslice(timeslice_us));
+}
+void Agent::SetAtATime(size_t queues) {
+  MutexLock lock(mutex_);
+  at_a_time_ = queues;
+  if (client_ != nullptr && client_->connected()) AfterChange(client_->AtATime(queues));
 }
 
 XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
-  if (type == kSchedulerLocal && sched::FindPolicy(policy) == nullptr) return kXSchedErrorNotSupported;
+  const sched::Policy* chosen = sched::FindPolicy(policy);
+  if (type == kSchedulerLocal && chosen == nullptr) return kXSchedErrorNotSupported;
+  if (chosen == nullptr) chosen = sched::FindPolicy(sched::kDefaultPolicy);  // not used
   MutexLock lock(mutex_);
-  if (lost_.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
+  if (memory_.lost()) return kXSchedErrorNotFound;
   StopScheduler();
-  UseScheduler(type, policy);
+  UseScheduler(type, *chosen);
   Wake();
   AwaitWelcome(kWelcomeWhenAsked);
   return type != kSchedulerGlobal || server_.connected() ? kXSchedSuccess : kXSchedErrorNotFound;
-}
-
-void Agent::RingScheduler(uint32_t index) {
-  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  const GuardedFd* bell = scheduler_bell_.load(std::memory_order_acquire);
-  if (segment == nullptr || bell == nullptr) return;
-  if (!bell->Intact()) return LoseDescriptors();
-  ipc::RingScheduler(*segment, index, bell->get());
-}
-
-void Agent::Wake() {
-  const GuardedFd* bell = agent_bell_.load(std::memory_order_acquire);
-  if (bell == nullptr) return;
-  if (!bell->Intact()) return LoseDescriptors();
-  Ring(*bell);
-}
-
-void Agent::StartWatching() {
-  if (!watching_.exchange(true, std::memory_order_seq_cst)) Wake();
 }
 
 void Agent::GiveBackLater() {
@@ -243,100 +166,50 @@ void Agent::GiveBackLater() {
   Wake();
 }
 
-// The program has closed descriptors that it does not know, and what it opens may have their numbers. The
-// thread, which looks now and then while anything is taken, does the rest. Lock-free, async-signal-safe.
-void Agent::LoseDescriptors() {
-  if (lost_.exchange(true, std::memory_order_seq_cst)) return;
-  state_.SetScheduled(false);
-  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  for (uint32_t i = 0; i < queues_.end_of_used(); ++i) ipc::ForceOpen(segment->blocks[i], true);
-}
-
-void Agent::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
-  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
-  if (segment == nullptr || owner.retired() >= until) return;
-  ipc::DependencySlot* chosen = nullptr;
-  for (ipc::DependencySlot& slot : segment->depends[waiter.index()]) {
-    const ipc::Wait old = ipc::ReadWait(slot);
-    // The server can write here as well: what it writes is no index until it was checked.
-    bool passed = old.until == 0 || old.queue >= ipc::kMaxQueues ||
-                  segment->blocks[old.queue].retired.load(std::memory_order_relaxed) >= old.until ||
-                  !ipc::MeansQueue(old, queues_.HandleAt(old.queue));  // that queue is gone
-    if (old.queue == owner.index() || passed) chosen = &slot;
-    if (old.queue == owner.index() && !passed) break;
-  }
-  // All four in use by other queues: the scheduler's watchdog must do.
-  if (chosen == nullptr) return;
-  ipc::WriteWait(*chosen, {owner.index(), ipc::HandleGeneration(owner.id()), until});
-  RingScheduler(waiter.index());
-}
-
 // ---- the thread ----
 
-void* Agent::Main(void* agent) {
-  static_cast<Agent*>(agent)->Run();
-  return nullptr;
+AgentThread::Work::Sources Agent::WhatToAwait() {
+  MutexLock lock(mutex_);
+  if (client_ == nullptr) return {memory_.agent_bell(), -1, 0};
+  return {memory_.agent_bell(), client_->fd(), client_->events()};
 }
 
-void Agent::Run() {
+std::optional<TimePoint> Agent::Attend(TimePoint now) {
   const NoDriverCalls here;
-  TimePoint wake_at{};
-  for (;;) {
-    pollfd fds[2] = {{-1, POLLIN, 0}, {-1, 0, 0}};
-    {
-      MutexLock lock(mutex_);
-      // What is not ours any more would wake us all the time.
-      if (agent_bell_fd_.Intact()) fds[0].fd = agent_bell_fd_.get();
-      fds[1].fd = client_ != nullptr ? client_->fd() : -1;
-      fds[1].events = client_ != nullptr ? client_->events() : short{0};
-    }
-    timespec timeout{};
-    if (wake_at != kNever) {
-      Duration left = wake_at - MonotonicClock::now();
-      if (left < Duration::zero()) left = Duration::zero();
-      timeout.tv_sec = left / std::chrono::seconds(1);
-      timeout.tv_nsec = (left % std::chrono::seconds(1)).count();
-    }
-    ppoll(fds, 2, wake_at == kNever ? nullptr : &timeout, nullptr);
-    bool ending;
-    {
-      MutexLock lock(mutex_);
-      // Before looking at anything, so that who rings after our look wakes us again.
-      if (agent_bell_fd_.Intact()) Silence(agent_bell_fd_);
-      wake_at = Tick(MonotonicClock::now());
-      give_back_ = false;
-      ending = Ending();
-    }
-    const TimePoint again = GiveBack(MonotonicClock::now());
-    wake_at = std::min(wake_at, again);
-    if (!ending || again != kNever) continue;
+  TimePoint wake_at;
+  bool ending;
+  {
     MutexLock lock(mutex_);
-    if (give_back_ || !Ending()) continue;
-    thread_running_ = false;
-    return;
+    // Reset the bell before checking anything: a later ring then wakes us again.
+    memory_.SilenceAgent();
+    wake_at = Tick(now);
+    give_back_ = false;
+    ending = Ending();
   }
+  const TimePoint again = attendant_.Attend(clock_());
+  const TimePoint drained = queues_.AnyDraining() ? now + kDrainedEvery : kNever;
+  if (!ending || again != kNever) return std::min({wake_at, again, drained});
+  MutexLock lock(mutex_);
+  if (give_back_ || !Ending()) return wake_at;
+  thread_running_ = false;
+  return std::nullopt;
 }
 
-bool Agent::DescriptorsAreOurs() const {
-  return !lost_.load(std::memory_order_acquire) && agent_bell_fd_.Intact() && scheduler_bell_fd_.Intact() &&
-         memfd_.Intact() && (server_.fd() < 0 || server_.socket_is_ours());
+bool Agent::DescriptorsAreOurs() {
+  if (server_.fd() >= 0 && !server_.socket_is_ours()) memory_.Lose();
+  return memory_.Intact();
 }
 
 TimePoint Agent::Tick(TimePoint now) {
   if (Ending()) return kNever;
   if (!DescriptorsAreOurs()) {
-    LoseDescriptors();
     StopScheduler();
     XSCHED_WARN("this program has closed descriptors that are XSched's: running unscheduled from now on");
     return kNever;
   }
   const TimePoint wake_at = ServeClient(now);
-  // First: who finds something taken from now on wakes us.
-  watching_.store(false, std::memory_order_seq_cst);
-  if (AnythingTaken()) watch_until_ = now + kWatchOn;
-  if (now >= watch_until_) return wake_at;
-  watching_.store(true, std::memory_order_seq_cst);
-  return std::min(wake_at, now + kWatchEvery);
+  watch_.Pause();
+  return std::min(wake_at, watch_.Checked(AnythingTaken(), now));
 }
 
 TimePoint Agent::ServeClient(TimePoint now) {
@@ -345,41 +218,16 @@ TimePoint Agent::ServeClient(TimePoint now) {
     RegisterQueues();
     welcome_.NotifyAll();
   }
+  ReportConfigs();
   if (news == SchedulerClient::News::kLost || !client_->Beat(AnythingTaken(), now)) LeaveServer();
   client_->ConnectIfDue(now);
   if (client_->connected()) return client_->wake_at();
-  // A round of a server that we have left may have been under way.
-  OpenControls();
+  // A server that we have left may have finished its round meanwhile.
+  memory_.OpenControls();
   return std::min(client_->wake_at(), now + kVerifyEvery);
 }
 
-TimePoint Agent::GiveBack(TimePoint now) {
-  // First what needs no driver: opening one queue's gates, where the host does it, may take until another's
-  // is open.
-  ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
-  const TimePoint slices = slices_.Apply(now);
-  const XQueue::Left left = AttendQueues(IfBusy::kReturn);
-  if (left.stopped) {
-    retry_.Failed(now);
-  } else {
-    retry_.Reset();
-  }
-  return std::min({slices, retry_.next(), left.gates ? now + kBusy : kNever});
-}
-
-XQueue::Left Agent::AttendQueues(IfBusy if_busy) {
-  XQueue::Left all;
-  ForEachQueue([&](XQueue& queue) {
-    urgencies_.Request(queue);
-    const XQueue::Left left = queue.Attend(if_busy);
-    all.gates |= left.gates;
-    all.stopped |= left.stopped;
-    queues_.FinishIfDrained(queue);
-  });
-  return all;
-}
-
-// ---- the end of the process, and its copies ----
+// ---- the end of the process, and forks ----
 
 void Agent::Shutdown() {
   state_.ShutDown();
@@ -388,16 +236,13 @@ void Agent::Shutdown() {
     if (!started_) return;
     StopScheduler();
   }
-  // The driver's own end may wait for what is stopped.
+  // The driver's own exit may wait for stopped commands.
   const TimePoint until = MonotonicClock::now() + kGiveBackAtEnd;
-  for (TimePoint now = MonotonicClock::now();; now = MonotonicClock::now()) {
-    ForEachQueue([](XQueue& queue) { queue.ApplyLevels(); });
-    const TimePoint slices = slices_.Apply(now);
-    const XQueue::Left left = AttendQueues(IfBusy::kWait);
-    if ((slices == kNever && !left.stopped) || now >= until) break;
-    usleep(1000);
+  for (TimePoint now = MonotonicClock::now(); !attendant_.AttendLast(now) && now < until;
+       now = MonotonicClock::now()) {
+    SleepFor(kGiveBackAgain);
   }
-  // A call that is under way there should not meet the driver's own end.
+  // A call that is in progress should end before the driver's own exit.
   driver_.AwaitUntil(until);
   Wake();
 }
@@ -407,39 +252,55 @@ void Agent::ResetAfterFork() {
   welcome_.ResetAfterFork();
   local_.ForgetAfterFork();
   if (!started_) return;
-  // Our copies of the parent's descriptors would keep its connection open after its end.
   server_.ForgetAfterFork();
-  memfd_.Reset();
-  agent_bell_.store(nullptr, std::memory_order_relaxed);
-  scheduler_bell_.store(nullptr, std::memory_order_relaxed);
-  agent_bell_fd_.Reset();
-  scheduler_bell_fd_.Reset();
-  watching_.store(false, std::memory_order_relaxed);
-  lost_.store(false, std::memory_order_relaxed);
-  retry_.Reset();
+  memory_.ForgetAfterFork();
+  watch_.Pause();
+  attendant_.ResetAfterFork();
   give_back_ = false;
-  // Launches of this process must not count in the parent's blocks: put private memory in their place. Zeroed
-  // flags make every queue unscheduled.
-  void* own = mmap(owned_.mapping.get(), ipc::kSegmentSize, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
-  if (own == MAP_FAILED) XSCHED_WARN("a forked process still counts its launches with its parent's");
-  owned_.mapping.Forget();
-  segment_.store(nullptr, std::memory_order_relaxed);
   started_ = shared_ = false;
   thread_running_ = false;
   client_ = nullptr;
 }
 
-// ---- what the server says ----
+// ---- messages of the server ----
 
 void Agent::OnSlice(XDevice device, uint64_t slice_us) { slices_.Want(device, slice_us); }
 
+XQueue* Agent::QueueOf(XQueueHandle handle) {
+  const uint32_t index = HandleIndex(handle);
+  return index < ipc::kMaxQueues && queues_.HandleAt(index) == handle ? &queues_.At(index) : nullptr;
+}
+
 void Agent::OnHints(XQueueHandle handle, const sched::Hints& hints) {
-  const uint32_t index = XQueueIndex(handle);
-  if (index >= ipc::kMaxQueues || queues_.HandleAt(index) != handle) return;
-  // Its slot is not used again before the agent, under whose lock we are, has heard of its end.
-  queues_.At(index).SetHints(hints);
+  mutex_.AssertHeld();
+  XQueue* queue = QueueOf(handle);
+  if (queue == nullptr) return;
+  queue->SetHints(hints);
   urgencies_.Changed();
+}
+
+// The thread attends to all queues after this, so a queue that is held gets its new level at once.
+void Agent::OnConfig(XQueueHandle handle, uint32_t level, const LaunchConfig& config) {
+  mutex_.AssertHeld();
+  XQueue* queue = QueueOf(handle);
+  if (queue == nullptr) return;
+  if (level != kPreemptLevelUnknown) {
+    const auto best = static_cast<uint32_t>(queue->hwq().ops.max_level);
+    queue->state().SetLevel(static_cast<XPreemptLevel>(std::min(level, best)));
+  }
+  LaunchConfig wanted = queue->config();
+  if (config.threshold > 0) wanted.threshold = config.threshold;
+  if (config.batch_size > 0) wanted.batch_size = config.batch_size;
+  if (wanted.batch_size <= wanted.threshold) queue->state().SetConfig(wanted);
+  configs_unreported_ = true;
+}
+
+void Agent::ReportConfigs() {
+  if (!std::exchange(configs_unreported_, false) || !client_->connected()) return;
+  SchedulerClient& client = *client_;
+  bool said = true;
+  ForEachQueue(queues_, [&](XQueue& queue) { said = said && client.Config(queue); });
+  if (!said) LeaveServer();
 }
 
 }  // namespace xsched::preempt

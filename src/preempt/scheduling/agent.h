@@ -1,137 +1,138 @@
-// The process's link to whoever schedules its queues: xserver (server_client.h), a policy in this process
-// (local_client.h), or nobody (application-managed).
+// Connects the process to the scheduler of its queues: xserver (server_client.h), a policy in this process
+// (local_client.h), or none (application-managed).
 //
-// Owns the shared-memory segment and one thread, which exists while a scheduler is in use, or while something
-// is still to be given back: it opens gates, sets slices, notifies waiters, and connects anew when the server
-// comes back. It never calls a driver, but to open gates that the host opens, and never takes a lock that is
-// held around a driver's call: questions go to driver_caller.h. It never holds up a launch.
+// Its thread (agent_thread.h) exists while a scheduler is in use, or while something must still be given
+// back. It attends to the queues (attendant.h), checks whether the scheduler is alive while something is
+// taken (taken_watch.h), and connects anew when the server is back. It calls a driver only to open host
+// gates, and takes no lock that is held during a driver's call: questions go to driver_caller.h. It never
+// delays a launch.
 //
-// Fail open: without a scheduler every gate is open, whatever stands in the shared memory.
+// Fail open: without a scheduler every gate is open, whatever the shared memory contains.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
-#include "base/guarded_fd.h"
 #include "base/mutex.h"
-#include "ipc/segment.h"
 #include "preempt/gates/signals.h"
 #include "preempt/queue/urgencies.h"
 #include "preempt/queue/xqueue_table.h"
+#include "preempt/scheduling/agent_thread.h"
+#include "preempt/scheduling/attendant.h"
+#include "preempt/scheduling/control_memory.h"
 #include "preempt/scheduling/local_client.h"
 #include "preempt/scheduling/process_slices.h"
-#include "preempt/scheduling/retry.h"
 #include "preempt/scheduling/server_client.h"
+#include "preempt/scheduling/taken_watch.h"
+#include "sched/core/policy_setting.h"
 #include "xsched/types.h"
 
 namespace xsched::preempt {
 
-class Agent final : public Signals, ServerListener {
+class Agent final : public Signals, AgentThread::Work, ServerListener {
  public:
-  // What a program's environment asks for.
+  // The settings from a program's environment.
   struct Config {
     XSchedulerType scheduler = kSchedulerAppManaged;
-    XPolicyType policy = kPolicyHighestPriorityFirst;
+    sched::PolicySetting policy = *sched::FindPolicy(sched::kDefaultPolicy);
     Timeslice timeslice_us = 0;  // 0: not given
+    size_t at_a_time = 0;        // likewise
   };
 
-  constexpr Agent(XQueueTable& queues, Urgencies& urgencies, ProcessSlices& slices, DriverRequests& driver,
-                  ProcessState& state)
-      : queues_(queues), urgencies_(urgencies), slices_(slices), driver_(driver), state_(state) {}
+  constexpr Agent(ControlMemory& memory, XQueueTable& queues, Urgencies& urgencies, ProcessSlices& slices,
+                  DriverRequests& driver, ProcessState& state, AgentThread& thread, Clock clock)
+      : memory_(memory),
+        queues_(queues),
+        urgencies_(urgencies),
+        slices_(slices),
+        driver_(driver),
+        state_(state),
+        thread_(thread),
+        clock_(clock),
+        attendant_(queues, urgencies, slices, driver) {}
 
-  // On first use makes the segment and starts the scheduler that `config` asks for. Waits for a server's
-  // welcome, but for moments only. False: no memory.
+  // On first use makes the segment and starts the scheduler that `config` names. Waits for a server's
+  // welcome, but not long. False: no memory.
   bool Start(const Config& config);
-  // The control block of queue slot `index`, reset for a new queue. REQUIRES: Start succeeded.
-  ipc::ControlBlock* ResetBlock(uint32_t index);
 
   void QueueCreated(XQueue& queue);
   void QueueDestroyed(XQueue& queue);
   void HintsChanged(XQueue& queue);
   void ConfigChanged(XQueue& queue);
   void AbsentChanged(XQueue& queue);
-  XResult SetTimeslice(Timeslice timeslice_us);
+  void SetTimeslice(Timeslice timeslice_us);
+  void SetAtATime(size_t queues);
   XResult SetScheduler(XSchedulerType type, XPolicyType policy);
 
-  // The mapping that holds the control blocks. REQUIRES: Start succeeded.
-  SharedMemory ControlBlocks() const;
-
-  void RingScheduler(uint32_t index) override;
-  void Wake() override;
+  void RingScheduler(uint32_t index) override { memory_.RingScheduler(index); }
+  void Wake() override { memory_.RingAgent(); }
   void SomethingIsTaken() override {
-    if (!watching_.load(std::memory_order_seq_cst)) StartWatching();
+    if (watch_.Begin()) Wake();
   }
   void GiveBackLater() override;
-  // Queue `waiter` waits until `owner` has retired `until` commands.
-  void AddDependency(XQueue& waiter, XQueue& owner, uint64_t until);
 
-  // Opens every gate and schedules nothing any more.
+  // Opens every gate and stops scheduling.
   void Shutdown();
   // In a forked child, which begins unscheduled.
   void ResetAfterFork();
 
+  // ---- the thread ----
+  Sources WhatToAwait() override;
+  std::optional<TimePoint> Attend(TimePoint now) override;
+
  private:
-  static void* Main(void* agent);
-  void Run();
-  // When to be called again; kNever: everything is given back.
-  TimePoint GiveBack(TimePoint now);
-  XQueue::Left AttendQueues(IfBusy if_busy);
-  void StartWatching();
-  void LoseDescriptors();
-
   template <typename Change>
-  bool Tell(Change&& change);
+  bool Notify(Change&& change) EXCLUDES(mutex_);
 
-  // All of these: REQUIRES mutex_.
-  bool StartThread();
-  void UseScheduler(XSchedulerType type, XPolicyType policy);
-  void AwaitWelcome(Duration at_most);
-  void StopScheduler();
-  void RegisterQueues();
-  void LeaveServer();
-  void OpenControls();
-  bool AnythingTaken();
-  void AfterChange(bool said);
-  bool Ending() const { return state_.shut_down() || client_ == nullptr; }
-  bool DescriptorsAreOurs() const;
-  TimePoint Tick(TimePoint now);
-  TimePoint ServeClient(TimePoint now);
-  template <typename Visit>
-  void ForEachQueue(Visit&& visit);
+  bool StartThread() REQUIRES(mutex_);
+  void UseScheduler(XSchedulerType type, const sched::PolicySetting& policy) REQUIRES(mutex_);
+  void AwaitWelcome(Duration at_most) REQUIRES(mutex_);
+  void StopScheduler() REQUIRES(mutex_);
+  void RegisterQueues() REQUIRES(mutex_);
+  void LeaveServer() REQUIRES(mutex_);
+  bool AnythingTaken() REQUIRES(mutex_) { return slices_.AnyTaken() || memory_.AnythingTaken(); }
+  void AfterChange(bool said) REQUIRES(mutex_);
+  bool Ending() const REQUIRES(mutex_) { return state_.shut_down() || client_ == nullptr; }
+  bool DescriptorsAreOurs() REQUIRES(mutex_);
+  TimePoint Tick(TimePoint now) REQUIRES(mutex_);
+  TimePoint ServeClient(TimePoint now) REQUIRES(mutex_);
+  // Called by the clients, and so with mutex_ held.
   void OnSlice(XDevice device, uint64_t slice_us) override;
   void OnHints(XQueueHandle queue, const sched::Hints& hints) override;
+  void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) override;
+  void ReportConfigs() REQUIRES(mutex_);
+  // The queue with this handle; null: it is gone. Valid while the lock is held: the slot is not reused before
+  // the agent is notified of the queue's end.
+  XQueue* QueueOf(XQueueHandle handle) REQUIRES(mutex_);
 
+  ControlMemory& memory_;  // created under mutex_
   XQueueTable& queues_;
   Urgencies& urgencies_;
   ProcessSlices& slices_;
   DriverRequests& driver_;
   ProcessState& state_;
+  AgentThread& thread_;
+  const Clock clock_;
 
-  std::atomic<ipc::Segment*> segment_{nullptr};
-  std::atomic<const GuardedFd*> scheduler_bell_{nullptr};  // eventfd: wakes the scheduler
-  std::atomic<const GuardedFd*> agent_bell_{nullptr};      // eventfd: wakes the agent
-  std::atomic<bool> watching_{false};  // the thread wakes now and then, since something is taken
-  std::atomic<bool> lost_{false};      // the program has closed descriptors of ours
+  Attendant attendant_;
+  TakenWatch watch_;
 
-  Retry retry_;  // the thread's alone
-
-  // Guards what follows. Queues' own locks may be taken while it is held, never the other way round.
-  Mutex mutex_;
-  Condition welcome_;  // the server has taken this process, or not
-  ipc::OwnedSegment owned_;
-  GuardedFd memfd_;
-  GuardedFd scheduler_bell_fd_;
-  GuardedFd agent_bell_fd_;
-  bool started_ = false;
-  bool thread_running_ = false;
-  TimePoint watch_until_{};
-  bool shared_ = false;  // a server has been given the segment: from then on it may write there at any time
-  bool give_back_ = false;  // has been asked for since the thread last looked
-  Timeslice timeslice_us_ = 0;
-  ServerClient server_{*this};
-  LocalClient local_{queues_};
-  SchedulerClient* client_ = nullptr;  // one of these; null: the program schedules by itself
+  Mutex<LockRank::kAgent> mutex_;
+  Condition welcome_;  // the server has accepted or rejected this process
+  bool started_ GUARDED_BY(mutex_) = false;
+  bool thread_running_ GUARDED_BY(mutex_) = false;
+  // A server has the segment: from then on it may write there at any time.
+  bool shared_ GUARDED_BY(mutex_) = false;
+  bool give_back_ GUARDED_BY(mutex_) = false;           // requested since the thread last checked
+  bool configs_unreported_ GUARDED_BY(mutex_) = false;  // of queues that a tool has changed
+  // What the program asks of all schedulers, also of those to come; 0: nothing.
+  Timeslice timeslice_us_ GUARDED_BY(mutex_) = 0;
+  size_t at_a_time_ GUARDED_BY(mutex_) = 0;
+  ServerClient server_ GUARDED_BY(mutex_){*this};
+  LocalClient local_ GUARDED_BY(mutex_){queues_};
+  // One of these; null: the program schedules by itself.
+  SchedulerClient* client_ GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace xsched::preempt

@@ -1,32 +1,29 @@
 #include "preempt/scheduling/driver_caller.h"
 
-#include "base/thread.h"
-
 namespace xsched::preempt {
 namespace {
 
-// What could not be done now is tried again after this.
+// Failed requests are tried again after this time.
 constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
 
 }  // namespace
 
 bool DriverCaller::Request(uint32_t index, Work work) {
-  // Asked already, and not begun yet: the scheduler's questions come often.
+  // It is requested already, and not begun. This is frequent, because the scheduler queries often.
   if ((work_[index].fetch_or(work, std::memory_order_acq_rel) & work) != 0) return true;
   MutexLock lock(mutex_);
-  if (!running_) {
-    pthread_t thread;
-    if (StartQuietThread(&thread, &DriverCaller::Main, this) != 0) {
-      work_[index].fetch_and(~uint32_t{work}, std::memory_order_relaxed);
-      return false;
-    }
-    pthread_setname_np(thread, "xsched-driver");
-    pthread_detach(thread);
-    running_ = true;
+  if (!EnsureThread()) {
+    work_[index].fetch_and(~uint32_t{work}, std::memory_order_relaxed);
+    return false;
   }
   requested_ = true;
   changed_.NotifyAll();
   return true;
+}
+
+bool DriverCaller::EnsureThread() {
+  if (!running_) running_ = start_thread_("xsched-driver", &DriverCaller::Main, this) == 0;
+  return running_;
 }
 
 void DriverCaller::AwaitUntil(TimePoint deadline) {
@@ -37,35 +34,35 @@ void DriverCaller::AwaitUntil(TimePoint deadline) {
 }
 
 void* DriverCaller::Main(void* self) {
-  static_cast<DriverCaller*>(self)->Run();
-  return nullptr;
+  auto& caller = *static_cast<DriverCaller*>(self);
+  for (bool again = false;; again = !caller.DoRequested()) caller.AwaitRequests(again);
 }
 
-void DriverCaller::Run() {
-  bool again = false;
-  for (;;) {
-    {
-      MutexLock lock(mutex_);
-      const TimePoint retry_at = MonotonicClock::now() + kTryAgainAfter;
-      while (!requested_ && !(again && MonotonicClock::now() >= retry_at)) {
-        if (again) {
-          changed_.WaitUntil(mutex_, retry_at);
-        } else {
-          changed_.Wait(mutex_);
-        }
-      }
-      requested_ = again = false;
-      ++begun_;
-    }
-    for (uint32_t index = 0; index < queues_.end_of_used(); ++index) {
-      if (work_[index].load(std::memory_order_relaxed) == 0) continue;
-      const uint32_t work = work_[index].exchange(0, std::memory_order_acq_rel);
-      if (!Do(index, work)) again = true;
-    }
-    MutexLock lock(mutex_);
-    done_ = begun_;
-    changed_.NotifyAll();
+void DriverCaller::AwaitRequests(bool again) {
+  MutexLock lock(mutex_);
+  if (!again) {
+    while (!requested_) changed_.Wait(mutex_);
+    return;
   }
+  const TimePoint retry_at = MonotonicClock::now() + kTryAgainAfter;
+  while (!requested_ && MonotonicClock::now() < retry_at) changed_.WaitUntil(mutex_, retry_at);
+}
+
+bool DriverCaller::DoRequested() {
+  {
+    MutexLock lock(mutex_);
+    requested_ = false;
+    ++begun_;
+  }
+  bool all = true;
+  for (uint32_t index = 0; index < queues_.end_of_used(); ++index) {
+    if (work_[index].load(std::memory_order_relaxed) == 0) continue;
+    all &= Do(index, work_[index].exchange(0, std::memory_order_acq_rel));
+  }
+  MutexLock lock(mutex_);
+  done_ = begun_;
+  changed_.NotifyAll();
+  return all;
 }
 
 // False: something is to be tried again.
@@ -78,8 +75,11 @@ bool DriverCaller::Do(uint32_t index, uint32_t work) {
   }
   XQueuePin queue = queues_.Pin(queues_.HandleAt(index));
   if (!queue) return true;
-  if ((work & kProgress) != 0) queue->AskDriver();
-  if ((work & kUrgency) == 0 || urgencies_.Tell(*queue)) return true;
+  if ((work & kProgress) != 0) {
+    queue->AskDriver();
+    queues_.FinishIfDrained(*queue);
+  }
+  if ((work & kUrgency) == 0 || urgencies_.Apply(*queue)) return true;
   work_[index].fetch_or(kUrgency, std::memory_order_relaxed);
   return false;
 }

@@ -1,8 +1,9 @@
-// The thread that asks the driver. Any call into a driver may block for as long as the device works, or for
-// ever: so what gives back (the agent) never makes one, and leaves them to this thread. Nothing waits for it;
-// when it hangs, queues are asked no more, and the scheduler goes by what devices report by themselves.
+// The thread that calls drivers. Any call into a driver may block for as long as the device works, or
+// forever. So the agent, which gives things back, never makes one, and leaves them to this thread. Nothing
+// waits for this thread. If it hangs, queues are not queried any more, and the scheduler only has what
+// devices report themselves.
 //
-// One per process, started when it is first needed. Thread-safe.
+// There is one per process, started when it is first needed. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -10,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "base/thread.h"
 #include "ipc/control_block.h"
 #include "preempt/queue/urgencies.h"
 
@@ -17,31 +19,38 @@ namespace xsched::preempt {
 
 class DriverCaller final : public DriverRequests {
  public:
-  constexpr DriverCaller(XQueueTable& queues, Urgencies& urgencies, const ProcessState& process)
-      : queues_(queues), urgencies_(urgencies), process_(process) {}
+  constexpr DriverCaller(XQueueTable& queues, Urgencies& urgencies, const ProcessState& process,
+                         ThreadStart start_thread = &StartDetachedThread)
+      : queues_(queues), urgencies_(urgencies), process_(process), start_thread_(start_thread) {}
 
-  // False: there is no such thread, and none can be started.
+  // False: the thread does not run, and cannot be started.
   bool Request(uint32_t index, Work work) override;
   void AwaitUntil(TimePoint deadline) override;
+
+  // One round of the thread over all queues: does what is requested. False: something must be tried again.
+  bool DoRequested() EXCLUDES(mutex_);
 
   void ResetAfterFork();
 
  private:
   static void* Main(void* self);
-  void Run();
+  bool EnsureThread() REQUIRES(mutex_);
+  // Returns when something is requested, or when it is time to try `again`.
+  void AwaitRequests(bool again) EXCLUDES(mutex_);
   bool Do(uint32_t index, uint32_t work);
 
   XQueueTable& queues_;
   Urgencies& urgencies_;
   const ProcessState& process_;
+  const ThreadStart start_thread_;
   std::atomic<uint32_t> work_[ipc::kMaxQueues]{};  // by slot
 
-  Mutex mutex_;  // never held around a call of a driver
+  Mutex<LockRank::kDriverRequests> mutex_;
   Condition changed_;
-  bool running_ = false;
-  bool requested_ = false;
-  uint64_t begun_ = 0;  // rounds over all queues
-  uint64_t done_ = 0;
+  bool running_ GUARDED_BY(mutex_) = false;
+  bool requested_ GUARDED_BY(mutex_) = false;
+  uint64_t begun_ GUARDED_BY(mutex_) = 0;  // rounds over all queues
+  uint64_t done_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace xsched::preempt

@@ -1,8 +1,5 @@
-// Does the server still live? Asked only while something is taken from this process: a server that hangs then
-// would keep it for good. Pure: time comes in, what to do comes out.
-//
-// A hang is noticed kEvery + kPatience after the server's last sign of life at the latest, so that a held
-// queue runs within 250 ms of it.
+// Finds out whether the server is alive. This matters only while something is taken from this process,
+// because a hanging server would never give it back. Pure: time in, what to do out.
 #pragma once
 
 #include "base/clock.h"
@@ -16,11 +13,11 @@ class Heartbeat {
 
   enum class Verdict { kFine, kAsk, kHangs };
 
-  // A connection begins, or anything has come from the server.
+  // A connection begins, or the server has sent anything.
   void Heard() { asked_ = false; }
 
-  // To be called when `next` has come, or earlier, and after all that has arrived was heard: if this process
-  // has not run for a while, the answer is there already. kAsk: send a ping now.
+  // Call it at `next` or earlier, and after everything that has arrived was handled: if this process did not
+  // run for a while, the answer may have arrived already. kAsk: send a ping now.
   Verdict Look(bool taken, TimePoint now) {
     if (!taken) {
       asked_ = false;
@@ -39,7 +36,7 @@ class Heartbeat {
     return Verdict::kAsk;
   }
 
-  // When to look again; kNever: nothing is taken.
+  // When to call Look again; kNever: nothing is taken.
   TimePoint next() const { return next_; }
 
  private:

@@ -48,14 +48,14 @@ TEST(HeartbeatTest, time_in_which_this_process_stood_is_not_held_against_the_ser
   Heartbeat heart;
   ASSERT_EQ(heart.Look(true, kStart), Verdict::kAsk);
   heart.Heard();
-  // Stopped for an hour: it has not been asked meanwhile.
+  // This process was stopped for an hour, and sent no ping meanwhile.
   EXPECT_EQ(heart.Look(true, kStart + seconds(3600)), Verdict::kAsk);
-  // Stopped again, with the answer in the socket.
+  // It was stopped again, and the answer is in the socket.
   heart.Heard();
   EXPECT_EQ(heart.Look(true, kStart + seconds(7200)), Verdict::kAsk);
 }
 
-TEST(HeartbeatTest, who_is_given_everything_back_meanwhile_waits_for_no_answer) {
+TEST(HeartbeatTest, a_process_that_got_everything_back_waits_for_no_answer) {
   Heartbeat heart;
   ASSERT_EQ(heart.Look(true, kStart), Verdict::kAsk);
   EXPECT_EQ(heart.Look(false, kStart + milliseconds(100)), Verdict::kFine);

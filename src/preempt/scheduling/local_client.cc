@@ -3,22 +3,24 @@
 #include <algorithm>
 #include <new>
 
+#include "base/handle.h"
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
 
 namespace xsched::preempt {
 namespace {
 
-// How often control blocks are looked at into which a left server may write. Its words would count here.
+// How often control blocks are checked if a former server may write into them. With the local scheduler its
+// words would count.
 constexpr Duration kRestoreEvery = std::chrono::milliseconds(60);
 
-// A scheduler's ids are never used again, slots are: the handle holds both a slot and its generation.
+// A scheduler's ids are never reused, but slots are. The handle contains the slot and its generation.
 sched::QueueId IdOf(const XQueue& queue) { return sched::QueueId{queue.id()}; }
-uint32_t IndexOf(sched::QueueId id) { return XQueueIndex(static_cast<XQueueHandle>(id)); }
+uint32_t IndexOf(sched::QueueId id) { return HandleIndex(static_cast<XQueueHandle>(id)); }
 
 }  // namespace
 
-bool LocalClient::Start(ipc::Segment& segment, const sched::Policy& policy, bool shared) {
+bool LocalClient::Start(ipc::Segment& segment, const sched::PolicySetting& policy, bool shared) {
   segment_ = &segment;
   shared_ = shared;
   wake_at_ = kNever;
@@ -57,6 +59,11 @@ bool LocalClient::Timeslice(int64_t timeslice_us) {
   return true;
 }
 
+bool LocalClient::AtATime(size_t queues) {
+  scheduler_->SetAtATime(queues);
+  return true;
+}
+
 bool LocalClient::Commit(TimePoint now) {
   Decide(now);
   return true;
@@ -76,7 +83,7 @@ void LocalClient::Decide(TimePoint now) {
   wake_at_ = scheduler_->Decide(now, *this);
 }
 
-// Puts right what somebody else has written to the control blocks, such as a server that hung and goes on
+// Corrects what another writer has written into the control blocks, such as a server that hung and continues
 // after the process has left it.
 void LocalClient::RestoreControls() {
   for (uint32_t i = 0; i < queues_.end_of_used(); ++i) {
@@ -90,8 +97,8 @@ void LocalClient::Observe(uint32_t index, TimePoint now) {
   XQueueHandle handle = queues_.HandleAt(index);
   if (handle == 0) return;
   const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
-  scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
   scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
+  scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;

@@ -15,8 +15,8 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
  public:
   explicit constexpr LocalClient(const XQueueTable& queues) : queues_(queues) {}
 
-  // `shared`: a server has been given the segment, and may write there at any time. False: out of memory.
-  bool Start(ipc::Segment& segment, const sched::Policy& policy, bool shared);
+  // `shared`: a server has the segment, and may write there at any time. False: out of memory.
+  bool Start(ipc::Segment& segment, const sched::PolicySetting& policy, bool shared);
   void Stop() override;
   bool connected() const override { return scheduler_ != nullptr; }
 
@@ -26,13 +26,14 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
   bool Config(const XQueue&) override { return true; }  // policies do not look at it
   bool Absent(const XQueue& queue) override;
   bool Timeslice(int64_t timeslice_us) override;
-  // On the caller's thread: a queue that may be held from now on has bounds on what is in flight before its
-  // next launch. The agent's thread acts on the rest.
+  bool AtATime(size_t queues) override;
+  // On the caller's thread, so that a queue that may be held from now on is bounded before its next launch.
+  // The agent's thread does the rest.
   bool Commit(TimePoint now) override;
 
   int fd() const override { return -1; }
   short events() const override { return 0; }
-  // Looks at the queues that rang, and decides.
+  // Observes the queues that rang, and decides.
   News Serve(TimePoint now) override;
   bool Beat(bool, TimePoint) override { return true; }
   void ConnectIfDue(TimePoint) override {}
@@ -43,7 +44,7 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
  private:
   void SetControl(sched::QueueId queue, const sched::Control& control) override;
   void Query(sched::QueueId queue) override;
-  // Slices divide a device between processes; here is but one.
+  // Slices divide a device between processes, and here is only one.
   void SetSlice(sched::ProcessId, sched::DeviceId, Duration) override {}
   void Decide(TimePoint now);
   void RestoreControls();

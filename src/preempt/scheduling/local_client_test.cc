@@ -30,7 +30,7 @@ class LocalClientTest : public FakeProcess {
     client_.QueueCreated(*high_queue_);
     EXPECT_TRUE(client_.Commit(fake_now));
   }
-  // The agent's thread, for so long.
+  // Does the work of the agent's thread for `time`.
   void Serve(Duration time) {
     for (const TimePoint until = fake_now + time; fake_now < until; fake_now += milliseconds(1))
       client_.Serve(fake_now);
@@ -95,6 +95,21 @@ TEST_F(LocalClientTest, hints_and_the_end_of_a_queue_count_at_once) {
   client_.QueueDestroyed(*low_queue_);
   client_.Commit(fake_now);
   EXPECT_TRUE(MayRun(*high_queue_));
+}
+
+TEST_F(LocalClientTest, k_says_how_many_queues_run_at_a_time) {
+  ASSERT_TRUE(client_.Start(*segment_, *sched::FindPolicy(kPolicyKEarliestDeadlineFirst), false));
+  state.SetScheduled(true);
+  client_.QueueCreated(*low_queue_);
+  client_.QueueCreated(*high_queue_);
+  client_.Commit(fake_now);
+  Launch(low_);
+  Launch(high_);
+  Serve(milliseconds(1));
+  EXPECT_NE(MayRun(*low_queue_), MayRun(*high_queue_));
+  EXPECT_TRUE(client_.AtATime(2));
+  client_.Commit(fake_now);
+  EXPECT_TRUE(MayRun(*low_queue_) && MayRun(*high_queue_));
 }
 
 TEST_F(LocalClientTest, what_a_left_server_writes_is_put_right_within_60_ms) {

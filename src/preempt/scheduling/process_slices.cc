@@ -6,7 +6,7 @@ namespace xsched::preempt {
 
 void ProcessSlices::Use(const XProcessOps& ops) {
   MutexLock lock(mutex_);
-  // Of a HAL that was built before the last fields were added, they stay null.
+  // If the HAL was built before the last fields were added, these stay null.
   ops_ = XProcessOps{};
   memcpy(static_cast<void*>(&ops_), &ops, ops.size < sizeof ops_ ? ops.size : sizeof ops_);
 }
@@ -45,7 +45,6 @@ bool ProcessSlices::AnyTaken() {
   return false;
 }
 
-// REQUIRES: applying_.
 bool ProcessSlices::SetSlices(const XProcessOps& ops) {
   bool all = true;
   for (int i = 0;; ++i) {
@@ -81,7 +80,7 @@ TimePoint ProcessSlices::Apply(TimePoint now) {
   } else {
     retry_.Failed(now);
   }
-  // What was wanted meanwhile is set at once.
+  // If something else was wanted meanwhile, it is set at once.
   return changed_.load(std::memory_order_acquire) ? now : retry_.next();
 }
 

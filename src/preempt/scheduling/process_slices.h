@@ -1,8 +1,8 @@
-// Level 3: how long this process may keep each device, as the scheduler said, and as its HAL has set.
-// Setting takes the driver half a millisecond: the agent's thread does it, without the lock that Want takes.
+// Level 3: how long this process may keep each device, by the scheduler's decision and as set by the HAL.
+// Setting takes the driver half a millisecond. The agent's thread does it, without the lock that Want takes.
 //
-// A slice counts as set when the HAL says so, and not before: what has failed may have taken effect or not.
-// It is tried again until it is as wanted, whether or not there still is a scheduler. Thread-safe.
+// A slice counts as set only when the HAL reports success, because a failed call may have taken effect or
+// not. It is tried again until it is as wanted, also without a scheduler. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,14 +18,14 @@ namespace xsched::preempt {
 
 class ProcessSlices final : public ProcessLevel {
  public:
-  // The HAL that can set them. One platform per process can.
+  // Sets the HAL that can set slices. Only one platform per process can.
   void Use(const XProcessOps& ops);
 
   void Want(XDevice device, uint64_t slice_us);
-  // No scheduler any more: everybody has the driver's own.
+  // There is no scheduler any more: all devices get the driver's own slice.
   void WantDrivers();
   bool AnyTaken() override;
-  // Sets what is wanted and not set yet. When to be called again; kNever: everything is as wanted.
+  // Sets what is wanted and not set yet. Returns when to call it again; kNever: everything is as wanted.
   TimePoint Apply(TimePoint now);
   bool Settled() override;
   void ResetAfterFork();
@@ -37,18 +37,18 @@ class ProcessSlices final : public ProcessLevel {
     XDevice device;
     uint64_t wanted_us;  // 0: the driver's own
     uint64_t set_us;     // as of the last call
-    bool unknown;        // … which failed
+    bool unknown;        // the last call failed
   };
 
   XProcessOps Ops();
-  bool SetSlices(const XProcessOps& ops);
+  bool SetSlices(const XProcessOps& ops) REQUIRES(applying_);
 
-  Mutex applying_;  // taken first; one thread sets at a time
-  Retry retry_;     // under applying_
-  Mutex mutex_;     // guards what follows
-  XProcessOps ops_{};
-  int count_ = 0;
-  Slice slices_[kMaxDevices] = {};
+  Mutex<LockRank::kSliceSetting> applying_;  // one thread sets at a time
+  Retry retry_ GUARDED_BY(applying_);
+  Mutex<LockRank::kSlices> mutex_;
+  XProcessOps ops_ GUARDED_BY(mutex_){};
+  int count_ GUARDED_BY(mutex_) = 0;
+  Slice slices_[kMaxDevices] GUARDED_BY(mutex_) = {};
   std::atomic<bool> changed_{false};
 };
 

@@ -37,7 +37,7 @@ class ProcessSlicesTest : public testing::Test {
     ops.settle = Settle;
     slices_.Use(ops);
   }
-  // Lets time pass until nothing is left to do, but not for more than a minute. How long that took.
+  // Lets time pass until nothing is left to do, at most for a minute. Returns how long it took.
   Duration Settled() {
     const TimePoint start = now_;
     for (TimePoint next; (next = slices_.Apply(now_)) != kNever && now_ < start + seconds(60);) {
@@ -120,7 +120,7 @@ TEST_F(ProcessSlicesTest, a_hal_of_an_older_build_has_nothing_to_settle) {
   ops.size = offsetof(XProcessOps, settle);
   ops.set_slice = SetSlice;
   ops.refresh = [] {};
-  ops.settle = [] { return false; };  // what is beyond its end
+  ops.settle = [] { return false; };  // a field behind the end of the older table
   slices_.Use(ops);
   slices_.Want(kDevice, 1);
   EXPECT_EQ(slices_.Apply(now_), kNever);

@@ -1,4 +1,4 @@
-// When to try again what has failed: soon at first, then less and less often. Pure.
+// When to try a failed operation again: soon at first, then less and less often. Pure.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Retry {
     at_ = now + delay_;
     delay_ = std::min(delay_ * 2, kLast);
   }
-  // It has succeeded, or something else is to be tried.
+  // It has succeeded, or another operation will be tried.
   void Reset() {
     at_ = TimePoint{};
     delay_ = kFirst;

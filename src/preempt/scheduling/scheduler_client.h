@@ -1,8 +1,9 @@
-// Who schedules the queues of this process, as the agent sees it: xserver (server_client.h), or a policy in
-// this process (local_client.h). Nothing here ever waits. Not thread-safe: the agent locks. Time comes in
-// from outside.
+// The scheduler of this process's queues, as the agent uses it: xserver (server_client.h), or a policy in
+// this process (local_client.h). Nothing here ever waits. Not thread-safe: the agent locks. Time is passed
+// in.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -12,19 +13,21 @@ namespace xsched::preempt {
 
 class SchedulerClient {
  public:
-  // Is the scheduler in charge?
+  // True if the scheduler schedules this process's queues.
   virtual bool connected() const = 0;
   virtual void Stop() = 0;
 
-  // ---- what has changed; REQUIRES: connected ----
-  // Each: false when nothing more can be said to the scheduler, which is then not in charge any more.
+  // ---- changes; REQUIRES: connected ----
+
+  // Each returns false if the scheduler cannot be reached any more. Then it is not connected any more.
   virtual bool QueueCreated(const XQueue& queue) = 0;
   virtual bool QueueDestroyed(const XQueue& queue) = 0;
   virtual bool Hints(const XQueue& queue) = 0;
   virtual bool Config(const XQueue& queue) = 0;
   virtual bool Absent(const XQueue& queue) = 0;
   virtual bool Timeslice(int64_t timeslice_us) = 0;
-  // Acts on these changes. True: the agent's thread has something to do.
+  virtual bool AtATime(size_t queues) = 0;
+  // Applies these changes. True: the agent's thread has something to do.
   virtual bool Commit(TimePoint now) = 0;
 
   // ---- the agent's thread ----
@@ -32,10 +35,10 @@ class SchedulerClient {
   virtual int fd() const = 0;
   virtual short events() const = 0;
   enum class News { kNone, kWelcomed, kLost };
-  // Acts on what has come meanwhile.
+  // Handles what has arrived.
   virtual News Serve(TimePoint now) = 0;
-  // To be called after Serve. Something of this process is taken, or nothing: does the scheduler live? False:
-  // it hangs, and has been left.
+  // Call it after Serve. Checks whether the scheduler is alive if something of this process is `taken`.
+  // False: it hangs, and the process has left it.
   virtual bool Beat(bool taken, TimePoint now) = 0;
   // Connects anew, if it is time to.
   virtual void ConnectIfDue(TimePoint now) = 0;

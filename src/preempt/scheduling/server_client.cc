@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <utility>
@@ -15,9 +13,10 @@
 namespace xsched::preempt {
 namespace {
 
-// Long enough to cost nothing, short enough to be scheduled again soon after a server's return.
+// Long enough to cost nothing, and short enough to be scheduled soon after a server is back.
 constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
-// A server that hangs may go on. One that has taken its place would not be found, though.
+// A server that hangs may continue. But another server that replaced it would not be found without this
+// limit.
 constexpr Duration kWelcomePatience = std::chrono::seconds(10);
 
 // A job is named by a text; its number is FNV-1a of that. 0: none.
@@ -27,16 +26,6 @@ uint64_t ReadJob() {
   uint64_t hash = 0xcbf29ce484222325;
   for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
   return hash != 0 ? hash : 1;
-}
-
-ipc::WireHints ToWire(const sched::Hints& hints) {
-  return {hints.priority,  hints.utilization,  hints.deadline_us,
-          hints.laxity_us, hints.lax_priority, hints.critical_priority};
-}
-
-sched::Hints FromWire(const ipc::WireHints& hints) {
-  return {hints.priority,  hints.utilization,  hints.deadline_us,
-          hints.laxity_us, hints.lax_priority, hints.critical_priority};
 }
 
 }  // namespace
@@ -75,13 +64,9 @@ void ServerClient::Connect(TimePoint now) {
 }
 
 bool ServerClient::SendHello() {
-  ipc::Hello hello{};
-  hello.major = ipc::kMajor;
-  hello.minor = ipc::kMinor;
-  hello.role = ipc::Role::kAgent;
+  ipc::Hello hello = ipc::HelloFrom(ipc::Role::kAgent, program_invocation_short_name);
   hello.pid = getpid();
   hello.job = job_;
-  snprintf(hello.name, sizeof hello.name, "%s", program_invocation_short_name);
   const int fds[] = {memfd_, scheduler_bell_};
   return ipc::Send(socket_.get(), hello, fds, 2);
 }
@@ -101,7 +86,7 @@ short ServerClient::events() const {
 ServerClient::News ServerClient::Serve(TimePoint now) {
   if (state_ == State::kApart) return News::kNone;
   News news = News::kNone;
-  // What the program has put in the socket's place is not ours to read.
+  // If the program has put another file in the socket's place, it must not be read.
   for (bool more = socket_.Intact(); more;) {
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
@@ -150,7 +135,7 @@ bool ServerClient::Beat(bool taken, TimePoint now) {
   }
   XSCHED_WARN("the server does not answer: running unscheduled until it does");
   warned_ = true;
-  // At once: should it go on, it finds us at its door.
+  // Connect again at once: if the server continues, it finds our connection.
   Disconnect(now);
   return false;
 }
@@ -168,8 +153,7 @@ TimePoint ServerClient::wake_at() const {
 }
 
 ServerClient::News ServerClient::Refused(const ipc::Packet& packet, TimePoint now) {
-  auto rejected = packet.As<ipc::Rejected>();
-  rejected.reason[sizeof rejected.reason - 1] = '\0';
+  const auto rejected = packet.As<ipc::Rejected>();
   if (!warned_) XSCHED_WARN("the server refused this process: %s", rejected.reason);
   warned_ = true;
   Disconnect(now + kRetryEvery);
@@ -195,12 +179,16 @@ ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now
     }
     case ipc::MessageType::kQueueHints: {
       auto hints = packet.As<ipc::QueueHints>();
-      listener_.OnHints(hints.handle, FromWire(hints.hints));
+      listener_.OnHints(hints.handle, ipc::FromWire<sched::Hints>(hints.hints));
+      break;
+    }
+    case ipc::MessageType::kQueueConfig: {
+      const auto config = packet.As<ipc::QueueConfig>();
+      listener_.OnConfig(config.handle, config.level, {config.threshold, config.batch_size});
       break;
     }
     case ipc::MessageType::kReply: {
-      auto reply = packet.As<ipc::Reply>();
-      reply.text[sizeof reply.text - 1] = '\0';
+      const auto reply = packet.As<ipc::Reply>();
       if (reply.result != kXSchedErrorNotAllowed || warned_of_refusal_) break;
       XSCHED_WARN("the server: %s", reply.text);
       warned_of_refusal_ = true;
@@ -223,19 +211,9 @@ bool ServerClient::SendOrDrop(const T& message) {
 bool ServerClient::QueueCreated(const XQueue& queue) {
   if (introduced_[queue.index()]) return true;
   introduced_[queue.index()] = true;
-  ipc::QueueCreated message{};
-  LaunchConfig config = queue.config();
-  message.index = queue.index();
-  message.level = queue.level();
-  message.device = queue.hwq().device;
-  message.hints = ToWire(queue.hints());
-  message.threshold = config.threshold;
-  message.batch_size = config.batch_size;
-  message.platform = queue.hwq().ops.platform;
-  message.traits = (queue.has_device_gates() ? ipc::kTraitGatesInLine : 0) |
+  auto message = ipc::QueueCreatedFrom(queue, queue.config());
+  message.traits = (queue.state().has_device_gates() ? ipc::kTraitDeviceGates : 0) |
                    (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0);
-  message.handle = queue.handle();
-  memcpy(message.device_name, queue.hwq().device_name, sizeof message.device_name);
   return SendOrDrop(message);
 }
 
@@ -254,19 +232,13 @@ bool ServerClient::Hints(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
   ipc::QueueHints message{};
   message.index = queue.index();
-  message.hints = ToWire(queue.hints());
+  message.hints = ipc::WireHintsFrom(queue.hints());
   return SendOrDrop(message);
 }
 
 bool ServerClient::Config(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
-  ipc::QueueConfig message{};
-  LaunchConfig config = queue.config();
-  message.index = queue.index();
-  message.level = queue.level();
-  message.threshold = config.threshold;
-  message.batch_size = config.batch_size;
-  return SendOrDrop(message);
+  return SendOrDrop(ipc::QueueConfigFrom(queue, queue.config()));
 }
 
 bool ServerClient::Absent(const XQueue& queue) {
@@ -280,6 +252,12 @@ bool ServerClient::Absent(const XQueue& queue) {
 bool ServerClient::Timeslice(int64_t timeslice_us) {
   ipc::TimesliceHint message{};
   message.timeslice_us = timeslice_us;
+  return SendOrDrop(message);
+}
+
+bool ServerClient::AtATime(size_t queues) {
+  ipc::KDeadlineHint message{};
+  message.at_a_time = static_cast<uint32_t>(queues);
   return SendOrDrop(message);
 }
 

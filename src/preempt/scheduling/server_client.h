@@ -1,6 +1,6 @@
-// The connection to xserver: hello, queues, hints, heartbeat; and connecting anew after it was lost. Nothing
-// here ever waits: what the server does not take at once is kept in order, and its welcome is awaited by
-// whoever polls. Not thread-safe: the agent locks. Time comes in from outside.
+// The connection to xserver: hello, queues, hints, heartbeat, and connecting anew after it was lost. Nothing
+// here ever waits: messages that the server does not take at once are kept in order, and the caller polls for
+// its welcome. Not thread-safe: the agent locks. Time is passed in.
 //
 //              Connect                 welcome
 //   apart ---------------> greeting ---------------> connected
@@ -17,6 +17,7 @@
 #include "ipc/client.h"
 #include "ipc/control_block.h"
 #include "ipc/outbox.h"
+#include "preempt/gates/launch_config.h"
 #include "preempt/scheduling/heartbeat.h"
 #include "preempt/scheduling/scheduler_client.h"
 #include "sched/core/types.h"
@@ -24,13 +25,15 @@
 
 namespace xsched::preempt {
 
-// What a server says, but for the words in control blocks. Called from Serve.
+// Receives what a server sends, except for the words in control blocks. Called from Serve.
 class ServerListener {
  public:
-  // How long this process may keep the device at a stretch; 0: as its driver has it.
+  // How long this process may keep the device at a stretch; 0: the driver's own slice.
   virtual void OnSlice(XDevice device, uint64_t slice_us) = 0;
-  // The server schedules the queue by these hints already; the next server will learn them from us.
+  // The server already uses these hints for the queue. We send them to the next server.
   virtual void OnHints(XQueueHandle queue, const sched::Hints& hints) = 0;
+  // A tool asks for another level or launch config; 0 leaves a value as it is. Not checked.
+  virtual void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) = 0;
 
  protected:
   ~ServerListener() = default;
@@ -42,8 +45,8 @@ class ServerClient final : public SchedulerClient {
 
   explicit constexpr ServerClient(ServerListener& listener) : listener_(listener) {}
 
-  // Reads where the server is, and this process's job, from the environment; then connects, with the segment
-  // and the doorbell. To be called in a thread of the program's.
+  // Reads the server's socket and this process's job from the environment. Then connects, with the segment
+  // and the doorbell. Call it on a thread of the program.
   void Start(int memfd, int scheduler_bell, TimePoint now);
   void Stop() override { Disconnect(TimePoint{}); }
   State state() const { return state_; }
@@ -51,23 +54,24 @@ class ServerClient final : public SchedulerClient {
 
   int fd() const override { return socket_.get(); }
   short events() const override;
-  // Has the program left the socket in its place? REQUIRES: there is one.
+  // True if the program has not closed or replaced the socket. REQUIRES: there is one.
   bool socket_is_ours() const { return socket_.Intact(); }
 
-  // Takes what the server has sent, and sends what it has not taken yet.
+  // Receives what the server has sent, and sends what it has not taken yet.
   News Serve(TimePoint now) override;
   bool Beat(bool taken, TimePoint now) override;
   void ConnectIfDue(TimePoint now) override;
   TimePoint wake_at() const override;
 
-  // A queue that the server does not know is not spoken of, and none is introduced twice.
+  // Sends nothing about a queue that the server does not know, and introduces no queue twice.
   bool QueueCreated(const XQueue& queue) override;
   bool QueueDestroyed(const XQueue& queue) override;
   bool Hints(const XQueue& queue) override;
   bool Config(const XQueue& queue) override;
   bool Absent(const XQueue& queue) override;
   bool Timeslice(int64_t timeslice_us) override;
-  // The thread may be polling for what comes only.
+  bool AtATime(size_t queues) override;
+  // The thread may poll only for input now.
   bool Commit(TimePoint) override;
 
   void ForgetAfterFork();
@@ -75,8 +79,8 @@ class ServerClient final : public SchedulerClient {
  private:
   template <typename T>
   bool SendOrDrop(const T& message);
-  // Introduces this process to the server, if there is one; whether it takes us, Serve will say. The first
-  // time that there is none, one warning says why.
+  // Sends a hello to the server, if there is one. Serve receives the answer. The first time that there is
+  // none, one warning says why.
   void Connect(TimePoint now);
   void Disconnect(TimePoint retry_at);
   bool SendHello();
@@ -96,7 +100,7 @@ class ServerClient final : public SchedulerClient {
   TimePoint retry_at_{};
   TimePoint welcome_until_{};
   std::bitset<ipc::kMaxQueues> introduced_;  // by the indices of their control blocks
-  bool warned_ = false;                      // that nobody schedules, since somebody did
+  bool warned_ = false;                      // that there is no server, since there was one
   bool warned_of_refusal_ = false;           // that the server does not schedule some queue
 };
 

@@ -1,4 +1,4 @@
-// The connection to a server that the test plays, in virtual time.
+// The connection to a server whose part the test plays, in virtual time.
 #include "preempt/scheduling/server_client.h"
 
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <optional>
 
 #include "ipc/client.h"
@@ -57,7 +58,7 @@ class ServerClientTest : public FakeProcess, ServerListener {
     EXPECT_TRUE(ipc::Send(peer_.get(), welcome));
     EXPECT_EQ(client_.Serve(fake_now), News::kWelcomed);
   }
-  // The next message, which is there already; nullopt: there is none, or it is of another type.
+  // The next message, which has arrived already; nullopt: there is none, or it has another type.
   template <typename T>
   std::optional<T> Receive() {
     ipc::Packet packet;
@@ -70,6 +71,9 @@ class ServerClientTest : public FakeProcess, ServerListener {
   void OnHints(XQueueHandle queue, const sched::Hints& hints) override {
     hints_.push_back({queue, hints.priority});
   }
+  void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) override {
+    configs_.push_back({static_cast<int64_t>(queue), level, config.threshold, config.batch_size});
+  }
 
   std::string folder_;
   std::string path_;
@@ -78,6 +82,7 @@ class ServerClientTest : public FakeProcess, ServerListener {
   UniqueFd listener_;
   UniqueFd peer_;
   std::vector<std::pair<XDevice, uint64_t>> slices_;
+  std::vector<std::array<int64_t, 4>> configs_;
   std::vector<std::pair<XQueueHandle, Priority>> hints_;
   FakeDriver driver_{kGatingHostGates};
   ServerClient client_{*this};
@@ -158,6 +163,16 @@ TEST_F(ServerClientTest, a_queue_is_introduced_once_and_one_that_the_server_does
   EXPECT_FALSE(Receive<ipc::QueueDestroyed>());
 }
 
+TEST_F(ServerClientTest, the_timeslice_and_k_are_passed_on) {
+  Connect();
+  EXPECT_TRUE(client_.Timeslice(700) && client_.AtATime(4));
+  const auto timeslice = Receive<ipc::TimesliceHint>();
+  const auto k = Receive<ipc::KDeadlineHint>();
+  ASSERT_TRUE(timeslice && k);
+  EXPECT_EQ(timeslice->timeslice_us, 700);
+  EXPECT_EQ(k->at_a_time, 4u);
+}
+
 TEST_F(ServerClientTest, what_the_server_says_reaches_the_listener) {
   Connect();
   ipc::ProcessSlice slice{};
@@ -166,10 +181,16 @@ TEST_F(ServerClientTest, what_the_server_says_reaches_the_listener) {
   ipc::QueueHints hints{};
   hints.handle = 42;
   hints.hints.priority = 3;
-  ASSERT_TRUE(ipc::Send(peer_.get(), slice) && ipc::Send(peer_.get(), hints));
+  ipc::QueueConfig config{};
+  config.handle = 43;
+  config.level = 2;
+  config.threshold = 8;
+  ASSERT_TRUE(ipc::Send(peer_.get(), slice) && ipc::Send(peer_.get(), hints) &&
+              ipc::Send(peer_.get(), config));
   EXPECT_EQ(client_.Serve(fake_now), News::kNone);
   EXPECT_THAT(slices_, ::testing::ElementsAre(std::pair{XDevice{7}, uint64_t{1000}}));
   EXPECT_THAT(hints_, ::testing::ElementsAre(std::pair{XQueueHandle{42}, Priority{3}}));
+  EXPECT_THAT(configs_, ::testing::ElementsAre(std::array<int64_t, 4>{43, 2, 8, 0}));
 }
 
 TEST_F(ServerClientTest, what_cannot_be_said_ends_the_connection_and_begins_one_at_once) {

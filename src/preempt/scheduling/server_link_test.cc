@@ -1,4 +1,4 @@
-// What a client does with what a server says: a real agent, and a server that the test plays.
+// How a client reacts to a server: a real agent, and a server whose part the test plays.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ class Peer {
   ipc::MappedSegment segment_;
 };
 
-// Looks until `done`, but for no longer than 5 s. How long that took.
+// Polls until `done`, at most for 5 s. Returns how long it took.
 template <typename Done>
 Duration Until(Done&& done) {
   const TimePoint start = MonotonicClock::now();
@@ -141,7 +141,7 @@ class ServerLinkTest : public testing::Test {
   void Launch() const { EXPECT_EQ(SoftLaunch(hwq_, 100, nullptr, nullptr), kXSchedSuccess); }
 
   Peer Accept() { return Peer(UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC))); }
-  // The program begins to use the server.
+  // The program begins to use the server. Returns its connection.
   Peer AcceptFirst() {
     auto connecting =
         std::async(std::launch::async, [] { return XHintSetScheduler(kSchedulerGlobal, kPolicyUnknown); });
@@ -185,12 +185,45 @@ TEST_F(ServerLinkTest, hints_that_others_have_given_outlive_the_server) {
   EXPECT_EQ(created->hints.priority, 42);
   EXPECT_EQ(created->hints.utilization, 30);
 
-  // What the program hints itself leaves the rest as others have set it.
+  // A hint of the program leaves the other hints as others have set them.
   ASSERT_EQ(XHintPriority(queue_, 7), kXSchedSuccess);
   auto hints = second.Receive<ipc::QueueHints>();
   ASSERT_TRUE(hints);
   EXPECT_EQ(hints->hints.priority, 7);
   EXPECT_EQ(hints->hints.utilization, 30);
+}
+
+TEST_F(ServerLinkTest,
+       a_level_and_a_launch_config_that_others_ask_for_are_set_as_far_as_possible_and_reported) {
+  Peer server = AcceptFirst();
+  auto created = server.Receive<ipc::QueueCreated>();
+  ASSERT_TRUE(created);
+  ipc::QueueConfig wanted{};
+  wanted.handle = created->handle;
+  wanted.level = kPreemptLevelInterrupt;
+  wanted.threshold = 4;
+  wanted.batch_size = 2;
+  ASSERT_TRUE(server.Send(wanted));
+  auto reported = server.Receive<ipc::QueueConfig>();
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(reported->level, static_cast<uint32_t>(kPreemptLevelBlock)) << "the best that it has";
+  EXPECT_EQ(reported->threshold, 4);
+  EXPECT_EQ(reported->batch_size, 2);
+
+  // What is not valid together stays as it is.
+  wanted.level = kPreemptLevelUnknown;
+  wanted.threshold = 1;
+  wanted.batch_size = 0;
+  ASSERT_TRUE(server.Send(wanted));
+  reported = server.Receive<ipc::QueueConfig>();
+  ASSERT_TRUE(reported);
+  EXPECT_EQ(reported->threshold, 4);
+
+  wanted.handle -= uint64_t{1} << 24;  // the queue that was in this place before
+  wanted.threshold = 8;
+  ASSERT_TRUE(server.Send(wanted));
+  ASSERT_EQ(XHintPriority(queue_, 3), kXSchedSuccess);
+  EXPECT_TRUE(server.Receive<ipc::QueueHints>());
 }
 
 TEST_F(ServerLinkTest, what_a_newer_server_says_is_ignored) {
@@ -223,7 +256,7 @@ TEST_F(ServerLinkTest, a_refused_queue_is_one_warning) {
   EXPECT_EQ(said.find("too many queues", at + 1), std::string::npos) << said;
 }
 
-// ---- what a scheduler that is gone, or hangs, has taken ----
+// ---- giving back what was taken by a scheduler that has gone or hangs ----
 
 TEST_F(ServerLinkTest, a_server_that_hangs_holds_nobody_for_more_than_a_moment) {
   Peer server = AcceptFirst();
@@ -233,7 +266,7 @@ TEST_F(ServerLinkTest, a_server_that_hangs_holds_nobody_for_more_than_a_moment) 
   Launch();
   EXPECT_LT(Until([&] { return Finished() == 1; }), milliseconds(450));
   EXPECT_EQ(Finished(), 1u);
-  // It stands at the door already, for when the server goes on.
+  // Its new connection is already pending, in case the server continues.
   Peer again = Accept();
   EXPECT_TRUE(again.Receive<ipc::QueueCreated>());
 }
@@ -278,7 +311,7 @@ TEST_F(ServerLinkTest, what_a_server_writes_that_has_been_left_holds_nobody) {
   auto created = server.Receive<ipc::QueueCreated>();
   ASSERT_TRUE(created);
   ASSERT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
-  server.Hold(created->index);  // its round was under way
+  server.Hold(created->index);  // it finishes its round
   Launch();
   EXPECT_LT(Until([&] { return Finished() == 1; }), milliseconds(100));
   EXPECT_EQ(Finished(), 1u);
@@ -289,7 +322,7 @@ TEST_F(ServerLinkTest, what_a_lost_server_still_writes_is_taken_back) {
   auto created = server.Receive<ipc::QueueCreated>();
   ASSERT_TRUE(created);
   ASSERT_TRUE(server.SendBytes("nonsense", 8));  // the client leaves
-  Peer second = Accept();                        // … and another server has taken it by now
+  Peer second = Accept();                        // now another server has accepted it
   ASSERT_TRUE(second.Receive<ipc::QueueCreated>());
   ASSERT_TRUE(second.SendBytes("nonsense", 8));
   usleep(20'000);
@@ -304,7 +337,7 @@ TEST_F(ServerLinkTest, what_a_lost_server_still_writes_is_taken_back) {
 
 // ---- nothing waits for a server ----
 
-TEST_F(ServerLinkTest, who_has_much_to_say_to_a_server_that_does_not_listen_waits_for_nothing) {
+TEST_F(ServerLinkTest, a_client_with_many_messages_never_waits_for_a_server_that_does_not_read) {
   Peer server = AcceptFirst();
   ASSERT_TRUE(server.Receive<ipc::QueueCreated>());
   Duration longest{};
@@ -322,7 +355,7 @@ TEST_F(ServerLinkTest, who_has_much_to_say_to_a_server_that_does_not_listen_wait
   }
 }
 
-TEST_F(ServerLinkTest, who_has_too_much_to_say_comes_again_with_what_holds_now) {
+TEST_F(ServerLinkTest, a_client_with_too_many_messages_connects_anew_with_its_present_state) {
   Peer server = AcceptFirst();
   ASSERT_TRUE(server.Receive<ipc::QueueCreated>());
   for (int i = 0; i < 40'000; ++i) ASSERT_EQ(XHintPriority(queue_, i % 2 == 0 ? 3 : 5), kXSchedSuccess);
@@ -343,7 +376,7 @@ TEST_F(ServerLinkTest, a_queue_that_the_program_has_suspended_is_so_for_the_next
   ASSERT_EQ(XQueueResume(queue_, kQueueResumeFlagNone), kXSchedSuccess);
 }
 
-// A thread of ours that read the environment while the program changes it would end the program.
+// If a thread of ours read the environment while the program changes it, the program could crash.
 TEST_F(ServerLinkTest, a_server_is_found_again_where_the_environment_said_it_is_when_scheduling_began) {
   setenv("XSCHED_JOB", "training-1", 1);
   uint64_t job = 0;
@@ -371,7 +404,7 @@ TEST_F(ServerLinkTest, agents_of_one_job_say_the_same_number) {
   EXPECT_NE(job_of("training-2"), first);
 }
 
-// ---- a scheduler of the process's own, after a server that still writes ----
+// ---- the local scheduler, after a server that still writes ----
 
 TEST_F(ServerLinkTest, what_a_left_server_writes_late_holds_nobody_under_the_local_scheduler) {
   Peer server = AcceptFirst();
@@ -380,7 +413,7 @@ TEST_F(ServerLinkTest, what_a_left_server_writes_late_holds_nobody_under_the_loc
   ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
   Launch();
   Until([&] { return Finished() == 1; });
-  // Longer than the agent watches because something was taken.
+  // Longer than the agent goes on checking after something was taken.
   usleep(1'300'000);
   uint64_t launched = 1;
   for (const uint32_t flags : {ipc::kFlagTracked | ipc::kFlagGated, 0u}) {
@@ -419,7 +452,7 @@ TEST_F(ServerLinkTest, what_a_left_server_writes_late_opens_nothing_that_the_loc
 
 // ---- nothing waits for a driver ----
 
-// A hardware queue whose driver answers questions when it is let go, and not before.
+// A hardware queue whose driver answers queries only after the test releases it.
 class SilentDriver {
  public:
   explicit SilentDriver(uint64_t key = kKey) {
@@ -489,11 +522,11 @@ TEST_F(ServerLinkTest, a_driver_that_does_not_answer_keeps_nobody_held) {
   Launch();
   usleep(10'000);
   EXPECT_EQ(Finished(), 0u);
-  // Let go by a scheduler that lives …
+  // Released by a scheduler that lives.
   server->SetGate(first->index, ipc::kGateRun, ipc::kFlagTracked);
   ASSERT_TRUE(server->Send(ipc::Wake{}));
   EXPECT_LT(Until([&] { return Finished() == 1; }), milliseconds(100));
-  // … and by the end of one.
+  // Released because the scheduler ends.
   server->Hold(first->index);
   Launch();
   usleep(10'000);
@@ -544,11 +577,10 @@ TEST_F(ServerLinkTest, a_driver_is_asked_about_a_full_queue_only_when_launching_
   SilentDriver::Launch(1000);
   for (int i = 0; i < 5; ++i) {
     SilentDriver::Launch();
-    server.Query(created->index);
-    usleep(10'000);
+    server.QueryAndAwaitAnswer(created->index);
     EXPECT_EQ(driver.asked, 0);
   }
-  // Its last commands become known all the same.
+  // The progress of its last commands becomes known nevertheless.
   Until([&] {
     server.Query(created->index);
     usleep(2'000);
@@ -605,7 +637,7 @@ TEST_F(ServerLinkTest, a_queue_of_a_context_that_failed_leaves_no_slot_behind) {
   }
 }
 
-// ---- programs of their own: a scheduler from the start, or descriptors that are gone for good ----
+// ---- separate programs: a scheduler from the start, or descriptors that are closed ----
 
 class OwnProcess : public testing::Test {
  protected:
@@ -632,7 +664,7 @@ class OwnProcess : public testing::Test {
   UniqueFd listener_;
 };
 
-// Ends the process: 0 if everything was so.
+// Ends the process: 0 if everything was as expected.
 [[noreturn]] void StartBesideAHungServer() {
   HwQueueHandle hwq = 0;
   XQueueHandle queue = 0;
@@ -651,7 +683,7 @@ TEST_F(OwnProcess, a_program_starts_as_soon_beside_a_server_that_hangs) {
   EXPECT_EXIT(StartBesideAHungServer(), testing::ExitedWithCode(0), "");
 }
 
-// Closes all that is not the program's, as closefrom does, and opens files where that was.
+// Closes all descriptors that are not the program's, as closefrom does, and opens files with their numbers.
 std::vector<UniqueFd> CloseAndOpenFiles(const std::set<int>& known) {
   std::set<int> ours;
   for (int fd = 3; fd < 5000; ++fd) {
@@ -682,7 +714,7 @@ std::vector<UniqueFd> CloseAndOpenFiles(const std::set<int>& known) {
   auto created = server.Receive<ipc::QueueCreated>();
   server.Hold(created->index);
   SoftLaunch(hwq, 100, nullptr, nullptr);
-  // What the test itself has is at low numbers.
+  // The test's own descriptors have low numbers.
   std::set<int> known;
   for (int fd = 3; fd < 200; ++fd) known.insert(fd);
   const std::vector<UniqueFd> files = CloseAndOpenFiles(known);
@@ -702,7 +734,7 @@ std::vector<UniqueFd> CloseAndOpenFiles(const std::set<int>& known) {
     struct stat status {};
     ok = ok && fstat(file.get(), &status) == 0 && status.st_size == 0;
   }
-  // Nobody polls what is gone all the time.
+  // No thread polls closed descriptors all the time.
   timespec before{};
   timespec after{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);

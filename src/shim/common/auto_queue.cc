@@ -9,7 +9,7 @@
 namespace xsched::shim {
 
 void CreateXQueue(XResult made, HwQueueHandle hwq, const char* what) {
-  // The program has made one by itself, without an XQueue: that is not ours.
+  // The program has registered the stream itself, without an XQueue. We leave that as it is.
   if (made == kXSchedErrorNotAllowed) return;
   XResult result = made;
   if (result == kXSchedSuccess) {

@@ -1,12 +1,12 @@
-// XQueues that a shim makes by itself, over the queues of programs that know nothing of XSched.
+// Makes XQueues over the queues of programs that do not use XSched's API.
 #pragma once
 
 #include "hal/contract.h"
 
 namespace xsched::shim {
 
-// Makes an XQueue over `hwq`, if making that one succeeded (`made`); where either fails, its queue runs
-// unscheduled. `what`: the queue, for the warning of that, which comes once: "a CUDA stream".
+// Makes an XQueue over `hwq`, if `made` says that making `hwq` succeeded. If either fails, the queue runs
+// unscheduled, and there is one warning. `what` names the queue there, with its platform.
 void CreateXQueue(XResult made, HwQueueHandle hwq, const char* what);
 
 }  // namespace xsched::shim

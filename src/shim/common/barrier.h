@@ -1,6 +1,6 @@
-// Around a call that may wait inside the driver for everything. What it waits for could be behind a gate, and
-// what would open the gate behind this call: nothing is held meanwhile. Whose context or device the call is
-// about, only the driver knows: so for all of the process.
+// The scope of a call that may wait inside the driver for everything. It could wait for a command behind a
+// gate, and the thread that opens the gate could wait for this call. So nothing is held during the call. Only
+// the driver knows which context or device the call concerns, so this applies to the whole process.
 #pragma once
 
 #include "preempt/api/launch.h"

@@ -1,13 +1,13 @@
-// What was found out about a caller, remembered by the address that its call returns to: finding a library by
-// an address costs microseconds, reading it here a load or two.
+// A cache of answers about callers, by the return address of their calls. Finding a library by an address
+// costs microseconds. Reading the answer here costs one or two loads.
 //
-// One word per call site, so that it is read and written whole:
+// One word per call site, so that it is read and written atomically:
 //
 //    63     58 57        48 47                              0
 //   | answer  | question   | address, which is user space's  |
 //
-// The question, which function was called for example, is part of what is looked for. Words whose hashes
-// agree share a bucket, one cache line; in a full one, each that comes takes the place of another.
+// The question, for example which function was called, is part of the key. Words with the same hash share a
+// bucket of one cache line. In a full bucket, a new word replaces another one.
 #pragma once
 
 #include <atomic>
@@ -22,11 +22,11 @@ class CallSites {
   static constexpr int kQuestions = 1 << 10;
   static constexpr int kUnknown = -1;
 
-  // What Remember was told last; kUnknown: nothing.
+  // The last answer given to Remember; kUnknown: none.
   int Find(const void* site, int question = 0) const {
     const uint64_t key = KeyOf(site, question);
     for (const std::atomic<uint64_t>& word : buckets_[IndexOf(key)].words) {
-      // acquire: what the answer stands for was made before it got here.
+      // acquire: what the answer refers to was made before the answer was stored.
       const uint64_t known = word.load(std::memory_order_acquire);
       if ((known & kKey) == key) return static_cast<int>(known >> kKeyBits);
     }
@@ -49,11 +49,11 @@ class CallSites {
     bucket.words[turn % kBucketSize].store(whole, std::memory_order_release);
   }
 
-  // Libraries have gone: others may come where they were.
+  // Libraries were unloaded, and others may get their addresses.
   void Forget() {
     for (Bucket& bucket : buckets_) {
       for (std::atomic<uint64_t>& word : bucket.words) {
-        // Pages that were never written stay so.
+        // Does not write to pages that were never written.
         if (word.load(std::memory_order_relaxed) != 0) word.store(0, std::memory_order_relaxed);
       }
     }

@@ -38,7 +38,7 @@ TEST_F(CallSitesTest, each_question_has_its_answer) {
   EXPECT_GT(known, CallSites::kQuestions * 9 / 10);
 }
 
-// As many as a large program has: nearly all of them keep their places.
+// A large program has this many. Nearly all of them stay in the cache.
 TEST_F(CallSitesTest, thousands_are_remembered) {
   constexpr int kSites = 4000;
   for (int i = 0; i < kSites; ++i) sites_->Remember(Site(static_cast<uint64_t>(i) * 37), i % 2);
@@ -65,7 +65,7 @@ TEST_F(CallSitesTest, nothing_is_known_after_libraries_have_gone) {
   for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(sites_->Find(Site(i)), CallSites::kUnknown);
 }
 
-// Each thread's sites have an answer of their own: none may get another's.
+// The sites of each thread have a different answer. None may get another's.
 TEST_F(CallSitesTest, an_answer_is_never_another_sites) {
   auto work = [this](int mine) {
     for (int round = 0; round < 20; ++round) {

@@ -1,9 +1,9 @@
-// Around calls that begin and end stream captures (captures.h). `Platform`: platform.h of each shim.
+// The scopes of calls that begin and end stream captures (captures.h). `Platform`: platform.h of each shim.
 #pragma once
 
 #include <cstdint>
 
-#include "preempt/queue/query_lock.h"
+#include "preempt/api/query_lock.h"
 #include "shim/common/captures.h"
 
 namespace xsched::shim {
@@ -17,7 +17,7 @@ bool IsCapturing(const typename Platform::Call& call, typename Platform::Stream 
 template <typename Platform>
 class CaptureBegin {
  public:
-  // Before the call: no command may slip in between.
+  // Before the call, so that no command can come in between.
   CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
       : key_(Platform::KeyOf(call, stream)) {
     CaptureBegins(key_);
@@ -28,7 +28,7 @@ class CaptureBegin {
 
  private:
   uint64_t key_;
-  // Our own queries spoil a capture that begins at the same time.
+  // Our own queries would invalidate a capture that begins at the same time.
   preempt::QueryLock no_queries_;
 };
 
@@ -37,7 +37,8 @@ class CaptureEnd {
  public:
   CaptureEnd(const typename Platform::Call& call, typename Platform::Stream stream)
       : call_(call), stream_(stream), key_(Platform::KeyOf(call, stream)) {}
-  // A capture that went wrong ends with an error; one that another thread must end does not end.
+  // An invalid capture ends, and the call returns an error. A capture that another thread must end does not
+  // end.
   void Finish(typename Platform::Result result) {
     if (result == Platform::kSuccess || !Platform::AskWhetherCapturing(call_, stream_)) CaptureEnded(key_);
   }

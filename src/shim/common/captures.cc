@@ -1,9 +1,9 @@
 #include "shim/common/captures.h"
 
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "shim/common/fork.h"
 
 namespace xsched::shim {
 
@@ -13,8 +13,8 @@ namespace {
 
 struct Capture {};
 constinit Capture under_way;
-constinit NoDestroy<PointerMap<Capture>> origins;
-constinit Mutex mutex;  // makes `captures` the number of `origins`
+constinit Mutex<LockRank::kCaptures> mutex;  // keeps `captures` equal to the number of `origins`
+constinit NoDestroy<PointerMap<Capture>> origins GUARDED_BY(mutex);
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void CaptureBegins(uint64_t stream) {
   fork_handler.Install();
   MutexLock lock(mutex);
   const bool was_there = origins->Remove(stream) != nullptr;
-  // Where there is no memory to remember it, it stays counted.
+  // If there is no memory for it, it stays counted.
   origins->Insert(stream, &under_way);
   if (!was_there) captures.fetch_add(1, std::memory_order_release);
 }

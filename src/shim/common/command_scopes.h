@@ -1,7 +1,9 @@
-// Around calls that put commands on streams, or wait for them. Nothing here changes what the program sees:
-// its call's arguments, result and side effects are the driver's. `Platform`: platform.h of each shim.
+// The scopes of calls that put commands on streams, or wait for them. The program sees no difference: the
+// arguments, the result and the side effects of its calls are the driver's. `Platform`: platform.h of each
+// shim.
 //
-// No call of the driver's is made after the program's own: it could be taken for the program's last error.
+// After the program's own call, no scope calls the driver: the program could see that call's error as its
+// last error.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +22,7 @@ class Launch {
   Launch(const typename Platform::Call& call, typename Platform::Stream stream)
       : queue_(Announce(call, stream)), scope_(queue_) {}
 
-  // `finishes`: the call returned when the command, and so all before it, had finished.
+  // `finishes`: the call returned after the command, and so all earlier ones, had finished.
   void Finish(typename Platform::Result result, bool finishes) {
     if (queue_ == nullptr) return;
     scope_.Finish(result == Platform::kSuccess);
@@ -44,11 +46,11 @@ class Launch {
   preempt::LaunchScope scope_;
 };
 
-// One kernel on each of several streams, each of another device.
+// The launch of one kernel on each of several streams of different devices.
 template <typename Platform>
 class MultiLaunch {
  public:
-  // `launches`: as the platform describes them.
+  // `launches`: in the platform's own format.
   template <typename Description>
   MultiLaunch(const typename Platform::Call& call, const Description* launches, unsigned count) {
     for (unsigned i = 0; launches != nullptr && i < count && i < kMaxStreams; ++i)
@@ -65,7 +67,7 @@ class MultiLaunch {
   std::optional<Launch<Platform>> launches_[kMaxStreams];
 };
 
-// Around a call that waits for a stream, or asks for it.
+// The scope of a call that waits for a stream, or asks whether it has finished.
 template <typename Platform>
 class StreamWait {
  public:

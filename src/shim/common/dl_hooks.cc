@@ -4,8 +4,8 @@
 
 #include <initializer_list>
 
-// glibc's first version on this processor: what programs that were built before 2.34 are bound to.
-// dl_hooks.map has it, too.
+// glibc's first version on this processor. Programs that were built with a glibc before 2.34 are bound to it.
+// dl_hooks.map has it as well.
 #if defined(__x86_64__)
 #define XSCHED_OLD_GLIBC "GLIBC_2.2.5"
 #elif defined(__aarch64__)
@@ -15,7 +15,7 @@
 #endif
 #define XSCHED_NEW_GLIBC "GLIBC_2.34"
 
-// What the assembly below uses; local to the library by its version script.
+// Used by the assembly below. The version script makes these names local to the library.
 extern "C" {
 xsched::shim::Lookup XSchedLookUp(void* handle, const char* name, void* caller);
 void* (*xsched_real_dlsym)(void*, const char*) = nullptr;
@@ -24,7 +24,7 @@ void* (*xsched_real_dlsym)(void*, const char*) = nullptr;
 namespace xsched::shim {
 namespace {
 
-// By version, because the plain name is ours. Racing threads find the same.
+// Looked up by version, because the plain name is ours. If threads race here, they find the same function.
 template <typename Function>
 Function* FindReal(const char* name) {
   for (const char* version : {XSCHED_NEW_GLIBC, XSCHED_OLD_GLIBC}) {
@@ -143,8 +143,8 @@ __asm__(R"(
   .set xsched_dlclose_old, XSchedDlclose
   .set xsched_dlclose_new, XSchedDlclose
 )");
-// Programs are bound to one of the two versions, by the C library that they were built with; without either,
-// nothing of theirs is caught.
+// A program is bound to one of the two versions, which depends on the C library it was built with. So both
+// must be exported.
 __asm__(".symver xsched_dlsym_old, dlsym@" XSCHED_OLD_GLIBC);
 __asm__(".symver xsched_dlsym_new, dlsym@@" XSCHED_NEW_GLIBC);
 __asm__(".symver xsched_dlclose_old, dlclose@" XSCHED_OLD_GLIBC);

@@ -1,9 +1,10 @@
-// dlsym and dlclose as programs call them, while a shim is preloaded; and the C library's own.
+// Intercepts dlsym and dlclose while a shim is preloaded, and calls the C library's own.
 //
 //   program -> dlsym (ours) -> LookUp, which each shim implements -> the shim's wrapper
-//                           '-> jump to the C library's dlsym, if LookUp has nothing to say
+//                           '-> jump to the C library's dlsym, if LookUp has no answer
 //
-// It is a jump, so that the C library still sees who called: RTLD_NEXT and RTLD_DEFAULT depend on that.
+// It is a jump, so that the C library still sees the caller's address: RTLD_NEXT and RTLD_DEFAULT depend on
+// it.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@ namespace xsched::shim {
 
 struct Lookup {
   void* address = nullptr;
-  uint64_t answered = 0;  // 0: the C library is to answer. As wide as a register: read by the assembly.
+  uint64_t answered = 0;  // 0: the C library answers. The assembly reads it as a whole register.
 };
 
-// What `caller` (an address in its code) gets for `name`. Implemented by each shim; allocates nothing unless
+// What `caller` (an address in its code) gets for `name`. Implemented by each shim. Allocates memory only if
 // it answers.
 Lookup LookUp(void* handle, const char* name, void* caller);
 
-// A library has been closed: what was there may be replaced by another. Implemented by each shim.
+// A library was closed, and another one may get its addresses. Implemented by each shim.
 void LibraryClosed();
 
 // The C library's dlsym, called from the shim.

@@ -5,7 +5,7 @@
 
 #include "shim/common/testing/dl_hooks_library.h"
 
-// As a program has them that was built with a C library before 2.34.
+// The functions as a program has them that was built with a C library before 2.34.
 extern "C" {
 void* OldDlsym(void* handle, const char* name);
 int OldDlclose(void* handle);
@@ -20,7 +20,7 @@ __asm__(".symver OldDlclose, dlclose@GLIBC_2.17");
 
 namespace {
 
-// Where the code is that `address` is in.
+// The library that contains `address`.
 const char* LibraryOf(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) == 0 ? "" : info.dli_fname;
@@ -35,7 +35,7 @@ TEST(DlHooks, the_shim_may_answer_that_there_is_no_such_function) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "HookedAbsence"), nullptr);
 }
 
-TEST(DlHooks, the_shim_is_told_who_asks) {
+TEST(DlHooks, the_shim_gets_the_caller) {
   static_cast<void>(dlsym(RTLD_DEFAULT, "HookedName"));
   EXPECT_STREQ(LibraryOf(HookedCaller()), LibraryOf(reinterpret_cast<void*>(&LibraryOf)));
 }
@@ -49,12 +49,12 @@ TEST(DlHooks, all_else_is_answered_by_the_C_library) {
 }
 
 TEST(DlHooks, to_the_C_library_the_program_itself_is_the_caller) {
-  // After the program comes the library with the hooks; after that library, nobody has it.
+  // Behind the program is the library with the hooks. Behind that library, no other defines the function.
   EXPECT_NE(dlsym(RTLD_NEXT, "HookedNext"), nullptr);
   EXPECT_NE(OldDlsym(RTLD_NEXT, "HookedNext"), nullptr);
 }
 
-TEST(DlHooks, the_shim_is_told_that_a_library_is_closed_and_it_is) {
+TEST(DlHooks, the_shim_is_notified_that_a_library_was_closed) {
   const int before = HookedLibrariesClosed();
   void* library = dlopen("libm.so.6", RTLD_LAZY);
   ASSERT_NE(library, nullptr);

@@ -1,11 +1,11 @@
-// Around calls on events (events.h). `Platform`: platform.h of each shim.
+// The scopes of calls on events (events.h). `Platform`: platform.h of each shim.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "preempt/api/launch.h"
-#include "preempt/queue/query_lock.h"
+#include "preempt/api/query_lock.h"
 #include "shim/common/events.h"
 #include "shim/common/stream_queues.h"
 
@@ -34,7 +34,7 @@ class EventDestruction {
   void Finish(typename Platform::Result) {}
 };
 
-// What is recorded in a capture happens in the graph's launches.
+// A recording inside a capture happens when the graph is launched.
 template <typename Platform>
 class EventRecording {
  public:
@@ -60,7 +60,7 @@ class EventRecording {
   EventPoint point_;
 };
 
-// Of an event of which nothing is known afterwards.
+// The recording of an event of which nothing is known afterwards.
 template <typename Platform>
 class UnknownRecording {
  public:
@@ -74,7 +74,7 @@ class UnknownRecording {
   Event* event_;
 };
 
-// Around a call that waits for an event, or asks for it.
+// The scope of a call that waits for an event, or asks whether it has happened.
 template <typename Platform>
 class EventWait {
  public:
@@ -85,11 +85,11 @@ class EventWait {
   }
 
  private:
-  EventPoint point_;  // of the recording that is waited for: there may be a later one by the end of it
+  EventPoint point_;  // of the awaited recording: there may be a later one when the wait ends
 };
 
-// Which queue `waiter` will wait for in a wait for `event`, which stands at `point`. Null: the event has
-// happened, or no scheduler needs to know.
+// The queue for which `waiter` will wait in a wait for `event`, which was recorded at `point`. Null: the
+// event has happened, or no scheduler needs to know.
 template <typename Platform>
 preempt::XQueue* AwaitedQueue(const typename Platform::Call& call, preempt::XQueue* waiter,
                               typename Platform::Event event, const EventPoint& point) {
@@ -99,9 +99,9 @@ preempt::XQueue* AwaitedQueue(const typename Platform::Call& call, preempt::XQue
   return nullptr;
 }
 
-// Around a call that makes a stream wait for an event. A wait for what has not happened yet is a command,
-// where others are scheduled against one of the two: the waiter has work to do, be it nothing else, and so
-// may lend its right to run.
+// The scope of a call that makes a stream wait for an event. A wait for an event that has not happened counts
+// as a command, if other queues are scheduled against one of the two: the waiter then has work, and the
+// awaited queue can inherit its right to run.
 template <typename Platform>
 class EventOrder {
  public:
@@ -111,8 +111,8 @@ class EventOrder {
     if (waiter == nullptr) return;
     const EventPoint point = PointOf(KeyOfEvent(event));
     if (point.in_capture()) {
-      // Such a call puts nothing on the stream, and so does not wait for room on it; it waits only for a
-      // launch by another thread that does.
+      // Such a call puts nothing on the stream, so it does not wait for room there. It only waits for a
+      // launch by another thread that waits for room.
       if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
       return;
     }
@@ -127,7 +127,8 @@ class EventOrder {
 
  private:
   std::optional<preempt::LaunchScope> wait_;
-  // The wait joins the stream to a capture: our own query of the stream at the same time would spoil that.
+  // The wait makes the stream join a capture. Our own query of the stream at the same time would invalidate
+  // it.
   std::optional<preempt::QueryLock> joins_capture_;
 };
 

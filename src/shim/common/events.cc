@@ -2,10 +2,10 @@
 
 #include <new>
 
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "shim/common/fork.h"
 
 namespace xsched::shim {
 
@@ -17,7 +17,7 @@ class EventTable {
     Event* event = NewEvent();
     if (event == nullptr) return;
     event->Set(EventPoint());
-    // One of the same handle went without our seeing it.
+    // An event with the same handle was destroyed, and we did not see it.
     Free(by_handle_.Remove(handle));
     if (!by_handle_.Insert(handle, event)) Free(event);
   }
@@ -30,7 +30,7 @@ class EventTable {
   }
 
  private:
-  Event* NewEvent() {
+  Event* NewEvent() EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     Event* event = free_;
     if (event == nullptr) return new (std::nothrow) Event;
@@ -38,8 +38,8 @@ class EventTable {
     return event;
   }
 
-  // Events are used again and never freed, as streams are.
-  void Free(Event* event) {
+  // Events are reused and never freed, as streams are.
+  void Free(Event* event) EXCLUDES(mutex_) {
     if (event == nullptr) return;
     MutexLock lock(mutex_);
     event->next_free_ = free_;
@@ -47,8 +47,8 @@ class EventTable {
   }
 
   PointerMap<Event> by_handle_;
-  Mutex mutex_;
-  Event* free_ = nullptr;
+  Mutex<LockRank::kEventRecords> mutex_;
+  Event* free_ GUARDED_BY(mutex_) = nullptr;
 };
 
 namespace {
@@ -75,10 +75,10 @@ preempt::XQueue* EventPoint::AwaitedBy(preempt::XQueue* waiter) const {
 
 void Event::Set(const EventPoint& point) {
   uint32_t version = version_.load(std::memory_order_relaxed);
-  // Of two recordings at the same time either may be the last.
+  // Of two recordings at the same time, either may count as the last.
   if (version % 2 != 0 || !version_.compare_exchange_strong(version, version + 1, std::memory_order_acquire))
     return;
-  // Released one by one, so that who reads one of these sees the odd version, too.
+  // Each store is a release, so that a reader of one of these also sees the odd version.
   stream_.store(point.stream, std::memory_order_release);
   life_.store(point.life, std::memory_order_release);
   number_.store(point.number, std::memory_order_release);

@@ -1,7 +1,8 @@
-// The program's events: which stream each was recorded on last, and behind which command. So a wait of one
-// stream for another is known to the scheduler, and a wait of the program tells how far a stream is.
+// The program's events: on which stream each was recorded last, and behind which command. So the scheduler
+// knows when one stream waits for another, and a wait of the program shows the progress of a stream.
 //
-// Events are registered when they are made, by their handles; of others (another process's) nothing is known.
+// Events are registered by their handles when they are made. Of others, such as another process's, nothing is
+// known.
 #pragma once
 
 #include <atomic>
@@ -12,7 +13,7 @@
 
 namespace xsched::shim {
 
-// Behind the command `number` of a stream. Null: nothing is known, but that it may be in a capture.
+// A point behind the command `number` of a stream. Null: unknown, or in a capture.
 struct EventPoint {
   Stream* stream = nullptr;
   uint32_t life = 0;
@@ -21,19 +22,20 @@ struct EventPoint {
   static EventPoint InCapture() { return {nullptr, 0, UINT64_MAX}; }
   bool in_capture() const { return stream == nullptr && number == UINT64_MAX; }
 
-  // Behind what is on it by now.
+  // The point behind all commands that are on the stream now.
   static EventPoint NewestOn(Stream* stream, preempt::XQueue* queue) {
     return {stream, stream->life.load(std::memory_order_acquire), preempt::SubmittedNow(queue)};
   }
 
-  // Null: the stream is gone.
+  // Null: the stream does not exist any more.
   preempt::XQueue* Queue() const;
   void HasHappened() const;
-  // Whom a wait of `waiter` for this is to be told of, unless it has happened. Null: nobody cares.
+  // The queue on which a wait of `waiter` for this depends. Null: the event has happened, or no scheduler
+  // needs to know.
   preempt::XQueue* AwaitedBy(preempt::XQueue* waiter) const;
 };
 
-// Written and read without a lock, as one:
+// Written and read atomically, without a lock (a seqlock):
 //   version even --Set--> odd (being written) --> even, 2 more
 class Event {
  public:

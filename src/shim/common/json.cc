@@ -13,7 +13,7 @@ int Digit(char c) {
   return -1;
 }
 
-// Of which numbers and the words true, false and null are made.
+// True for characters of numbers and of the words true, false and null.
 bool IsWordCharacter(char c) {
   return Digit(c) >= 0 || (c >= 'a' && c <= 'z') || c == 'E' || c == '+' || c == '-' || c == '.';
 }
@@ -106,7 +106,7 @@ bool JsonReader::NextKey(JsonText* key) {
 bool JsonReader::NextElement() { return NextItem(']'); }
 
 bool JsonReader::Append(JsonText* out, char c) {
-  // A name with a zero in it would be taken for a shorter one.
+  // A name that contains a zero would be taken for a shorter one.
   if (c == '\0' || out->size == sizeof out->text) return Fail();
   out->text[out->size++] = c;
   return true;
@@ -133,7 +133,7 @@ bool JsonReader::ReadCodeUnit(unsigned* out) {
   return true;
 }
 
-// Behind a backslash.
+// Reads an escape sequence after its backslash.
 bool JsonReader::ReadEscape(JsonText* out) {
   if (at_ == text_.size()) return Fail();
   switch (const char c = text_[at_++]) {

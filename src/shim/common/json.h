@@ -1,6 +1,5 @@
 // Reads JSON (RFC 8259) item by item, for code that runs in foreign processes: allocates nothing, and stops
-// at the first fault. It checks what it walks over, not that nothing follows the outermost value: ask
-// AtEnd().
+// at the first fault. It checks what it reads. AtEnd() checks that nothing follows the outermost value.
 //
 //   JsonReader json(text);
 //   JsonText key;
@@ -25,7 +24,7 @@ class JsonReader {
   explicit JsonReader(std::string_view text) : text_(text) {}
 
   enum class Kind { kObject, kArray, kText, kOther, kNothing };
-  // What comes next, at a place for a value. kNothing: that is no value, or there was a fault.
+  // The kind of the next value. kNothing: there is no value, or there was a fault.
   Kind Next();
 
   void EnterObject() { Enter('{'); }
@@ -35,7 +34,7 @@ class JsonReader {
   // Moves on to the next element. False: the array has ended, or there was a fault.
   bool NextElement();
   bool ReadText(JsonText* out);
-  // Over one value, whatever it is.
+  // Skips one value of any kind.
   void Skip();
 
   bool ok() const { return ok_; }

@@ -81,14 +81,14 @@ TEST(Json, members_are_walked_in_order) {
   EXPECT_EQ(seen, (std::vector<std::string>{"one", "a", "b", "two", "three"}));
 }
 
-TEST(Json, the_line_of_a_fault_is_told) {
+TEST(Json, the_line_of_a_fault_is_known) {
   JsonReader json("{\n\"a\": 1,\n\"b\" 2\n}");
   json.Skip();
   EXPECT_FALSE(json.ok());
   EXPECT_EQ(json.line(), 3);
 }
 
-// Reads whatever is there as a caller would, and must come to an end.
+// Reads any text as a caller would. It must come to an end.
 void WalkOver(std::string_view text) {
   JsonReader json(text);
   JsonText name;
@@ -105,7 +105,7 @@ void WalkOver(std::string_view text) {
 
 TEST(Json, no_text_whatsoever_makes_it_read_beyond_the_end) {
   const std::string whole = R"({"a": ["x", "\u0041\n"], "b": {"c": [1.5e3, true, null]}, "d": "e"})";
-  // Each on the heap, in a block of its own size: a sanitizer sees the first byte too many.
+  // Each is on the heap, in a block of its exact size, so that a sanitizer detects reading one byte too many.
   for (size_t size = 0; size <= whole.size(); ++size) {
     std::vector<char> part(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
     WalkOver({part.data(), part.size()});

@@ -79,7 +79,7 @@ bool PassRules::ReadFile(std::string_view text, int* fault_line) {
     } else if (key.view() == "functions") {
       understood = ReadFunctions(json);
     } else {
-      json.Skip();  // of another version's, or a comment
+      json.Skip();  // a key of another version, or a comment
     }
   }
   if (understood && json.AtEnd()) return true;

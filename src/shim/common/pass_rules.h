@@ -1,14 +1,14 @@
-// Which commands are to pass unscheduled, by the library that calls and by the function called: what
-// XSCHED_PASSTHROUGH_LIBS and the file XSCHED_PASSTHROUGH_FILE say. Reads no environment and no file.
+// The rules of XSCHED_PASSTHROUGH_LIBS and the file XSCHED_PASSTHROUGH_FILE: which commands pass unscheduled,
+// by the calling library and by the called function. Reads no environment and no file.
 //
 //   {
-//     "passthrough_mode": "whitelist",            those listed pass; "blacklist": all others do
-//     "libraries": ["libhipblas.so", "libMIOpen"],  file names, or their beginnings
-//     "functions": {"hipMemcpy": "passthrough", "hipLaunchKernel": "schedule"}
+//     "passthrough_mode": "whitelist",           listed libraries pass; "blacklist": all others do
+//     "libraries": ["libblas.so", "libsolver"],  file names or prefixes of them
+//     "functions": {"copyMemory": "passthrough", "launchKernel": "schedule"}
 //   }
 //
-// "functions" may as well have two lists, "passthrough" and "schedule". What is said of a function goes
-// before what is said of libraries.
+// "functions" may also have two lists, "passthrough" and "schedule". The rule of a function takes precedence
+// over those of libraries.
 #pragma once
 
 #include <string_view>
@@ -18,22 +18,24 @@
 
 namespace xsched::shim {
 
-// Is `library`, a path, in `names`, file names or their beginnings with , : ; or spaces between them?
+// True if the path `library` matches one of `names`: file names or prefixes of them, separated by , : ; or
+// spaces.
 bool IsListed(const char* names, const char* library);
 
 class PassRules {
  public:
-  // `names`: as IsListed has them; null: none.
+  // `names`: as for IsListed; null: none.
   void SetListedNames(const char* names) { names_ = names; }
 
-  // False: it is no such file; *fault_line says where. Nothing of it counts then.
+  // False: the file is wrong in line *fault_line. Then none of its rules applies.
   bool ReadFile(std::string_view text, int* fault_line);
 
-  // Nothing passes, whoever asks.
+  // True if nothing passes.
   bool empty() const { return names_ == nullptr && !has_libraries_ && functions_.empty(); }
 
   enum class Reason { kScheduled, kLibrary, kFunction };
-  // `library`: the path of the caller's; "" for the program itself. `function`: its name.
+  // `library`: the path of the calling library; "" for the program itself. `function`: the name of the called
+  // one.
   Reason Decide(const char* library, const char* function) const;
 
  private:
@@ -50,7 +52,7 @@ class PassRules {
   bool AddFunction(const JsonText& name, Rule rule);
   bool InFile(std::string_view file) const;
 
-  // Of each sort; a file with more is not one that somebody wrote.
+  // The most names of each kind: far more than in a file that a person writes.
   static constexpr size_t kMaxNames = 1024;
 
   const char* names_ = nullptr;

@@ -131,7 +131,7 @@ TEST_F(PassRulesFile, nothing_counts_of_a_file_with_a_fault) {
   }
 }
 
-// A file with `names` names of one sort.
+// A file with `names` names of one kind.
 std::string FileWith(const char* sort, int names) {
   std::ostringstream file;
   file << "{" << sort << "[\"0\"";
@@ -154,7 +154,7 @@ TEST_F(PassRulesFile, as_many_names_count_as_anybody_writes) {
   }
 }
 
-// Whatever is in the file: it is understood as a whole, or nothing of it counts.
+// Whatever the file contains, either all of its rules apply or none does.
 TEST_F(PassRulesFile, no_file_whatsoever_is_understood_by_half) {
   const std::string whole = R"({"passthrough_mode": "blacklist", "libraries": ["a", "\u0041\n"],
       "functions": {"hipMemcpy": "passthrough", "schedule": ["b"]}, "other": [{"c": 1.5}, null]})";

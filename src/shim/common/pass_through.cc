@@ -8,12 +8,12 @@
 
 #include "base/env.h"
 #include "base/fd.h"
+#include "base/fork_handler.h"
+#include "base/libraries.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "shim/common/call_sites.h"
-#include "shim/common/fork.h"
-#include "shim/common/libraries.h"
 #include "shim/common/pass_rules.h"
 #include "shim/common/verbose_log.h"
 
@@ -28,12 +28,12 @@ constexpr char kFile[] = "XSCHED_PASSTHROUGH_FILE";
 constexpr size_t kMaxFileSize = size_t{1} << 20;
 
 constinit NoDestroy<PassRules> rules;
-constinit Mutex reading;  // serialises reading them; then they stay as they are
+constinit Mutex<LockRank::kPassRules> reading;  // serializes reading the rules, which never change afterwards
 
-// Whether a function passes from there.
+// For each call site, whether the function passes.
 constinit CallSites callers;
 
-// As much of the file as `text` holds; false: it is not all, or cannot be read.
+// Reads the file into `text`. False: it does not fit, or cannot be read.
 bool ReadWhole(const char* path, Array<char>* text) {
   UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
   if (!file || !text->Reserve(kMaxFileSize + 1)) return false;

@@ -1,12 +1,12 @@
-// Calls that the user wants to pass unscheduled (pass_rules.h). By default there are none, and asking costs
-// one comparison; else the caller is looked at once per call site.
+// Calls that pass unscheduled by the user's rules (pass_rules.h). By default there are none, and the check
+// costs one comparison. Otherwise the caller is examined once per call site.
 #pragma once
 
 #include <atomic>
 
 namespace xsched::shim {
 
-// The name of one of this shim's functions, for what is said of functions. Implemented by each shim.
+// The name of one of this shim's functions, for rules of functions. Implemented by each shim.
 const char* FunctionName(int function);
 
 enum class PassThrough : int { kUnknown, kNobody, kSome };
@@ -19,7 +19,7 @@ inline bool PassesThrough(const void* caller, int function) {
          LooksUpPassThrough(caller, function);
 }
 
-// Libraries have gone: callers are looked at anew.
+// Libraries were unloaded: callers are examined anew.
 void ForgetPassThrough();
 
 }  // namespace xsched::shim

@@ -1,4 +1,4 @@
-// The XQueue of the stream that a call is about. `Platform`: platform.h of each shim.
+// Finds the XQueue of a call's stream. `Platform`: platform.h of each shim.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace xsched::shim {
 
-// Registers a stream with its first command. Null: it runs unscheduled. Out of line: the rare case.
+// Registers a stream with its first command. Null: it runs unscheduled. Not inline, because it is rare.
 template <typename Platform>
 [[gnu::noinline]] preempt::XQueue* RegisterQueue(const typename Platform::Call& call,
                                                  typename Platform::Stream stream, uint64_t key) {
-  // One that was registered without getting an XQueue stays without.
+  // A stream that was registered without an XQueue never gets one.
   if (FindStream(key) != nullptr || !preempt::AutoXQueueEnabled()) return nullptr;
   return Platform::Register(call, stream, key, true) == nullptr ? nullptr : FindQueue(key);
 }
 
-// The XQueue that a command for `stream` is put on now. Null: it passes untouched.
+// The XQueue for a command on `stream` now. Null: the command passes untouched.
 template <typename Platform>
 preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename Platform::Stream stream) {
   if (IsCapturing<Platform>(call, stream)) return nullptr;
@@ -27,7 +27,7 @@ preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename P
   return queue != nullptr || key == 0 ? queue : RegisterQueue<Platform>(call, stream, key);
 }
 
-// The stream's record, without making an XQueue. Null: no such stream, or no memory.
+// The stream's record. Makes no XQueue. Null: no such stream, or no memory.
 template <typename Platform>
 Stream* RecordOf(const typename Platform::Call& call, typename Platform::Stream stream, uint64_t key) {
   if (Stream* known = FindStream(key)) return known;

@@ -4,10 +4,10 @@
 
 #include <new>
 
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "shim/common/fork.h"
 
 namespace xsched::shim {
 
@@ -16,9 +16,9 @@ constinit std::atomic<Stream*> all_streams{nullptr};
 namespace {
 
 constinit NoDestroy<PointerMap<Stream>> streams;
-constinit Mutex registration_mutex;  // one stream is registered at a time
-constinit Mutex record_mutex;        // guards free_records; taken last
-constinit Stream* free_records = nullptr;
+constinit Mutex<LockRank::kStreamRegistration> registration_mutex;
+constinit Mutex<LockRank::kStreamRecords> record_mutex;
+constinit Stream* free_records GUARDED_BY(record_mutex) = nullptr;
 
 void InstallForkHandler() {
   static constinit ForkHandler handler = {[] {
@@ -58,7 +58,7 @@ void ForgetWhere(Match&& match) {
   });
 }
 
-// A thread's own default streams go with it.
+// When a thread ends, its default streams end as well.
 void ForgetThread(void* thread) {
   ForgetWhere([thread](const Stream& stream) {
     return stream.thread.load(std::memory_order_relaxed) == reinterpret_cast<uint64_t>(thread);

@@ -1,6 +1,6 @@
-// The program's streams, and the XQueues over them, of one platform. A stream gets its XQueue with its first
-// command, whoever made it and however; streams that go without our seeing it are registered anew. What a
-// handle means, and making an XQueue over it, is the platform's.
+// The program's streams on one platform, and the XQueues over them. A stream gets its XQueue with its first
+// command, however it was made. If a stream is destroyed without our seeing it, its handle is registered
+// anew. The platform defines the meaning of a handle, and makes an XQueue over it.
 //
 // Reading takes no lock and allocates nothing.
 #pragma once
@@ -12,18 +12,18 @@
 
 namespace xsched::shim {
 
-// Whose shim this is.
+// The platform of this shim.
 extern const XPlatform kPlatform;
 
-// A stream that is registered. Records are used again and never freed: a reader may hold one a moment longer
-// than its stream is there. `life` tells whether it is still the same stream's.
+// A registered stream. Records are reused and never freed, because a reader may have one a moment longer than
+// its stream exists. `life` shows whether the record still belongs to the same stream.
 struct Stream {
-  std::atomic<uint64_t> key{0};  // 0: none's
+  std::atomic<uint64_t> key{0};  // 0: no stream's
   std::atomic<uint32_t> life{0};
   std::atomic<uint64_t> home{0};      // the key of the default stream of its context, or device
-  std::atomic<uint64_t> thread{0};    // whose default stream it is; 0: not a thread's
+  std::atomic<uint64_t> thread{0};    // the thread whose default stream it is; 0: none
   std::atomic<bool> blocking{false};  // its home waits for this one, and the reverse
-  Stream* next = nullptr;             // of all
+  Stream* next = nullptr;             // in the list of all streams
   Stream* next_free = nullptr;        // under the lock of streams.cc
 
   bool IsHome() const { return key.load(std::memory_order_relaxed) == home.load(std::memory_order_relaxed); }
@@ -38,8 +38,8 @@ struct StreamFacts {
 // Null: not registered yet.
 Stream* FindStream(uint64_t key);
 
-// Registering a stream: one at a time, and its record is published last, so that who finds one, and no
-// XQueue, knows that there will be none.
+// Registers a stream. Only one is registered at a time, and its record is published last. So if a record
+// exists without an XQueue, there will be none.
 class StreamRegistration {
  public:
   explicit StreamRegistration(uint64_t key);
@@ -47,11 +47,11 @@ class StreamRegistration {
   StreamRegistration(const StreamRegistration&) = delete;
   StreamRegistration& operator=(const StreamRegistration&) = delete;
 
-  // Another thread was first. Null: nobody was.
+  // The record, if another thread was first; otherwise null.
   Stream* known() const { return known_; }
   // False: no memory.
   bool Begin(const StreamFacts& facts);
-  // After Begin. Null: no memory; an XQueue that was made for it is gone.
+  // After Begin. Null: no memory; then an XQueue that was made for it is destroyed.
   Stream* Publish();
 
  private:
@@ -60,8 +60,8 @@ class StreamRegistration {
   Stream* record_ = nullptr;
 };
 
-// The record of a stream, which may be known by now. `make_queue()` makes an XQueue over it, or not. Null: no
-// memory.
+// Registers a stream, unless another thread has done so, and returns its record. `make_queue()` may make an
+// XQueue over it. Null: no memory.
 template <typename MakeQueue>
 Stream* RegisterStream(uint64_t key, const StreamFacts& facts, MakeQueue&& make_queue) {
   StreamRegistration registration(key);
@@ -71,16 +71,16 @@ Stream* RegisterStream(uint64_t key, const StreamFacts& facts, MakeQueue&& make_
   return registration.Publish();
 }
 
-// Null: it has none, so far.
+// Null: it has none yet.
 inline preempt::XQueue* FindQueue(uint64_t key) {
   return key == 0 ? nullptr : preempt::FindXQueue(kPlatform, key);
 }
 
-// What a default stream waits for, and what waits for it: says so to the scheduler, before a command of
-// `waiter` on the stream with `key`.
+// Reports implicit dependencies to the scheduler before a command of `waiter` on the stream with `key`: a
+// default stream waits for blocking streams, and they wait for it.
 void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key);
 
-// Calls visit(record) for each stream that is known.
+// Calls visit(record) for each known stream.
 extern std::atomic<Stream*> all_streams;
 template <typename Visit>
 void ForEachStream(Visit&& visit) {
@@ -90,23 +90,23 @@ void ForEachStream(Visit&& visit) {
   }
 }
 
-// These: before the driver's call, after which a handle may be another's. The XQueue goes as well, also one
-// that the program made.
+// Call these before the driver's call, after which the handle may be reused. They also destroy the XQueue,
+// even one that the program made.
 void ForgetStream(uint64_t key);
 void ForgetStreamsOf(uint64_t home);
 void ForgetAllStreams();
 
-// The calling thread, by a number that no other thread gets, not even after its end.
+// A number for the calling thread, which no other thread gets, not even after its end.
 uint64_t ThreadNumber();
 
-// How far the streams of one home are before a wait for all of them, and what is known after it.
+// Notes the progress of a home's streams before a wait for all of them, and reports it after the wait.
 class HomeWait {
  public:
   explicit HomeWait(uint64_t home);
   void Succeeded() const;
 
  private:
-  static constexpr int kMaxQueues = 64;  // of more, others tell how far they are
+  static constexpr int kMaxQueues = 64;  // the progress of further ones comes from other sources
   struct Newest {
     uint64_t key;
     uint32_t life;

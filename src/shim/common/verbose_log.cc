@@ -13,7 +13,7 @@
 namespace xsched::shim {
 namespace {
 
-// More are logged more than once.
+// Further libraries may be logged more than once.
 constexpr int kMaxLibraries = 256;
 constinit std::atomic<uintptr_t> logged[2][kMaxLibraries] = {};
 
@@ -31,7 +31,7 @@ bool Verbose() {
 
 bool IsFirst(Logged what, const link_map* library) {
   if (!Verbose()) return false;
-  // Generated code's is 1: 0 is a free place.
+  // 1 stands for generated code; 0 is a free place.
   const uintptr_t wanted = library == nullptr ? 1 : reinterpret_cast<uintptr_t>(library);
   for (std::atomic<uintptr_t>& place : logged[static_cast<int>(what)]) {
     uintptr_t known = 0;

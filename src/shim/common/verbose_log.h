@@ -1,4 +1,4 @@
-// What XSCHED_VERBOSE=1 prints: once per library that it is about.
+// The output of XSCHED_VERBOSE=1: each message once per library.
 #pragma once
 
 #include <link.h>
@@ -7,13 +7,13 @@ namespace xsched::shim {
 
 enum class Logged : int { kPassThrough, kBinding };
 
-// Is the log wanted, and this not logged of `library` so far? Null: generated code.
+// True if the log is wanted, and this was not logged for `library` yet. Null: generated code.
 bool IsFirst(Logged what, const link_map* library);
 
 // To stderr, in one write. `format` is printf's.
 [[gnu::format(printf, 1, 2)]] void Log(const char* format, ...);
 
-// The library's path, or what else it is.
+// The library's path, or a description if it has none.
 const char* NameForPeople(const link_map* library);
 
 }  // namespace xsched::shim

@@ -1,4 +1,4 @@
-// One call of one wrapped function, as its wrapper hands it to its scope.
+// One call of a wrapped function. The wrapper passes it to the scope.
 #pragma once
 
 #include "preempt/api/launch.h"
@@ -8,13 +8,13 @@ namespace xsched::cuda {
 
 class Call {
  public:
-  // `function`: its index in kFunctionNames. `site`: where the call returns to.
+  // `function`: its index in kFunctionNames. `site`: the return address of the call.
   Call(int function, const void* site) : next_(Driver()), function_(function), site_(site) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Not one that XSched makes, nor one from a command that the program submitted (XQueueSubmit): those are
-  // counted already.
+  // False for calls that XSched makes, and for calls from a command that the program submitted
+  // (XQueueSubmit), which is counted already.
   bool is_the_programs() const { return !preempt::InsideXSched(); }
   const Functions& next() const { return next_; }
   int function() const { return function_; }

@@ -1,5 +1,5 @@
-// Which functions and kernels have been used before: the driver may load their code as late as that, which
-// waits for all that is on the context (CUDA_MODULE_LOADING=LAZY, the default).
+// Remembers which functions and kernels have been used. The driver may load their code at the first use, and
+// then waits for all work of the context (CUDA_MODULE_LOADING=LAZY, the default).
 #pragma once
 
 #include <optional>
@@ -10,10 +10,11 @@
 
 namespace xsched::cuda {
 
-// Functions' and kernels' handles may be others' from now on.
+// From now on, handles of functions and kernels may be reused.
 void ForgetUsedCode();
 
-// Around a call that may load the code of a function or kernel: a barrier the first time in a context.
+// The scope of a call that may load the code of a function or kernel: a barrier at the first use in a
+// context.
 class CodeUse {
  public:
   CodeUse(const Call&, CUfunction function) : CodeUse(reinterpret_cast<uint64_t>(function)) {}
@@ -26,13 +27,13 @@ class CodeUse {
       LetGo();
   }
   void LetGo();
-  // True once per handle, context and life of the code. Takes no lock but then.
+  // True once per handle, context and loading of the code. Takes a lock only then.
   static bool IsFirst(uint64_t handle);
 
   std::optional<preempt::Barrier> barrier_;
 };
 
-// Around cuModuleUnload and cuLibraryUnload, which wait for all that the context has been given as well.
+// The scope of cuModuleUnload and cuLibraryUnload, which also wait for all work of the context.
 class CodeUnloading {
  public:
   explicit CodeUnloading(const Call& call) : drain_(call, nullptr) { ForgetUsedCode(); }
@@ -42,7 +43,7 @@ class CodeUnloading {
   Drain drain_;
 };
 
-// The same, from a command that is counted among what the context has been given: it cannot wait for that.
+// The same inside a command that is itself counted as work of the context: it cannot wait for that work.
 class CodeUnloadingInCommand {
  public:
   explicit CodeUnloadingInCommand(const Call&) { ForgetUsedCode(); }

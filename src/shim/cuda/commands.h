@@ -1,4 +1,4 @@
-// Around calls that put commands on CUDA streams.
+// The scopes of calls that put commands on CUDA streams.
 #pragma once
 
 #include "shim/common/command_scopes.h"
@@ -10,7 +10,7 @@ namespace xsched::cuda {
 using Launch = shim::Launch<Platform>;
 using MultiLaunch = shim::MultiLaunch<Platform>;
 
-// A kernel's launch, which may have to load its code.
+// The launch of a kernel, which may have to load its code.
 class KernelLaunch {
  public:
   KernelLaunch(const Call& call, CUstream stream, CUfunction function)

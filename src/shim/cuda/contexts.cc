@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "hal/cuda/device.h"
+#include "hal/cuda/green_contexts.h"
 #include "hal/cuda/queue.h"
 #include "shim/cuda/code.h"
 
@@ -10,16 +12,49 @@ namespace {
 
 struct PrimaryContext {
   std::atomic<CUcontext> context{nullptr};
-  std::atomic<int64_t> references{0};  // that were seen
+  std::atomic<int64_t> references{0};  // that we have seen
 };
 constexpr CUdevice kMaxDevices = 128;
-// The driver would wait for as long as it takes. A kernel may well run for so long.
+// How long to wait without progress. The driver itself would wait without a limit, and a kernel may run for
+// this long.
 constexpr Duration kDrainPatience = std::chrono::milliseconds(50);
+// The same for a call that natively may wait for nothing.
+constexpr Duration kPossibleWaitPatience = std::chrono::milliseconds(5);
 
 constinit PrimaryContext primary_contexts[kMaxDevices];
 
 PrimaryContext* PrimaryContextOf(CUdevice device) {
   return device >= 0 && device < kMaxDevices ? &primary_contexts[device] : nullptr;
+}
+
+CUcontext OrCurrent(CUcontext context) { return context == nullptr ? CurrentContext() : context; }
+
+// The queues of the context and of those with the same owner. Null: of any context.
+preempt::AwaitedQueues QueuesOf(CUcontext context) {
+  return {.context = reinterpret_cast<uint64_t>(CudaOwnerOf(context))};
+}
+
+// Waits while work of the context is held. Null: of the current one; if there is none, it could be any.
+void AwaitNotHeldOf(CUcontext context) {
+  if (preempt::AnyMayBeHeld()) preempt::AwaitNotHeld(QueuesOf(OrCurrent(context)), kPossibleWaitPatience);
+}
+
+// Waits for all work on the device.
+void AwaitGivenToDevice(const Functions& next, CUdevice device) {
+  DeviceIdentity identity;
+  if (!preempt::AnyMayBeHeld() || !IdentifyDevice(next, device, &identity)) return;
+  preempt::AwaitGiven({.device = identity.device}, kDrainPatience);
+}
+
+// Waits for all work of a context that ends; null: the primary one of `device`, which we do not know.
+void AwaitLastWork(const Call& call, CUcontext context, CUdevice device) {
+  // A command that the program submitted cannot wait for itself.
+  if (!call.is_the_programs()) return;
+  if (context != nullptr) {
+    AwaitGivenTo(context, kDrainPatience);
+  } else {
+    AwaitGivenToDevice(call.next(), device);
+  }
 }
 
 void ContextEnds(CUcontext context) {
@@ -29,7 +64,11 @@ void ContextEnds(CUcontext context) {
   CudaContextGoes(context);
 }
 
-// One that was never seen being retained could be any; null.
+CUcontext Known(const PrimaryContext* primary) {
+  return primary == nullptr ? nullptr : primary->context.load(std::memory_order_acquire);
+}
+
+// Null: we did not see it being retained, so it could be any context.
 CUcontext PrimaryContextEnds(PrimaryContext* primary) {
   CUcontext context = primary == nullptr ? nullptr : primary->context.exchange(nullptr);
   if (primary != nullptr) primary->references.store(0, std::memory_order_relaxed);
@@ -47,8 +86,8 @@ CUcontext PrimaryContextEnds(PrimaryContext* primary) {
 
 bool AwaitGivenTo(CUcontext context, Duration patience) {
   if (!preempt::AnyMayBeHeld()) return false;
-  const CUcontext actual = context == nullptr ? CurrentContext() : context;
-  return actual != nullptr && preempt::AwaitGiven(reinterpret_cast<uint64_t>(actual), patience);
+  const CUcontext actual = OrCurrent(context);
+  return actual != nullptr && preempt::AwaitGiven(QueuesOf(actual), patience);
 }
 
 CUcontext ContextOf(CUgreenCtx green) {
@@ -60,38 +99,106 @@ CUcontext ContextOf(CUgreenCtx green) {
 
 Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); }
 
-ContextWait::ContextWait(const Call&, CUcontext context)
-    : barrier_(!AwaitGivenTo(context, kDrainPatience)),
-      streams_(HomeOf(context == nullptr ? CurrentContext() : context)) {}
+PossibleWait::NotHeld::NotHeld() { AwaitNotHeldOf(nullptr); }
 
-ContextDestruction::ContextDestruction(const Call&, CUcontext context) : context_(context) {
+bool ContextWait::NeedsBarrier(CUcontext context) {
+  if (CudaOwnerOf(context) == context) return !AwaitGivenTo(context, kDrainPatience);
+  // The driver waits for the green context only, and we know only all queues of its owner. So do not wait for
+  // any that runs.
+  AwaitNotHeldOf(context);
+  return true;
+}
+
+ContextWait::ContextWait(const Call&, CUcontext context)
+    : context_(OrCurrent(context)), barrier_(NeedsBarrier(context_)), streams_(HomeOf(context_)) {}
+
+ContextCreation::ContextCreation(const Call& call, CUdevice device) {
+  if (call.is_the_programs()) AwaitGivenToDevice(call.next(), device);
+  barrier_.emplace();
+}
+
+ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : context_(context) {
+  if (context != nullptr) AwaitLastWork(call, context, 0);
   ContextEnds(context);
+  barrier_.emplace();
 }
 
 void ContextDestruction::Finish(CUresult) const {
   if (context_ != nullptr) CudaContextGone(context_);
 }
 
-void PrimaryContextRetention::Finish(CUresult result, CUdevice device, const CUcontext* context) {
-  PrimaryContext* primary = PrimaryContextOf(device);
+PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
+  unsigned flags = 0;
+  int active = 0;
+  const auto get_state = call.next().cuDevicePrimaryCtxGetState;
+  if (get_state == nullptr || get_state(device, &flags, &active) != CUDA_SUCCESS || active == 0)
+    creation_.emplace(call, device);
+}
+
+void PrimaryContextRetention::Finish(CUresult result, const CUcontext* context) {
+  PrimaryContext* primary = PrimaryContextOf(device_);
   if (result != CUDA_SUCCESS || primary == nullptr || context == nullptr) return;
   primary->context.store(*context, std::memory_order_release);
   primary->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-PrimaryContextRelease::PrimaryContextRelease(const Call&, CUdevice device) {
+PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device) {
   PrimaryContext* primary = PrimaryContextOf(device);
   if (primary == nullptr) return;
   ends_ = primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1;
-  if (ends_) context_ = PrimaryContextEnds(primary);
+  if (!ends_) return;
+  AwaitLastWork(call, Known(primary), device);
+  context_ = PrimaryContextEnds(primary);
+  barrier_.emplace();
 }
 
 void PrimaryContextRelease::Finish(CUresult) const {
   if (ends_) CudaContextGone(context_);
 }
 
-PrimaryContextReset::PrimaryContextReset(const Call&, CUdevice device)
-    : context_(PrimaryContextEnds(PrimaryContextOf(device))) {}
+GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
+    : call_(call), device_(device), creation_(call, device) {}
+
+void GreenContextCreation::Finish(CUresult result, const CUgreenCtx* green) {
+  PrimaryContext* primary = PrimaryContextOf(device_);
+  if (result != CUDA_SUCCESS || primary == nullptr || green == nullptr) return;
+  const Functions& next = call_.next();
+  CUcontext owner = nullptr;
+  if (next.cuDevicePrimaryCtxRetain == nullptr ||
+      next.cuDevicePrimaryCtxRetain(&owner, device_) != CUDA_SUCCESS)
+    return;
+  next.cuDevicePrimaryCtxRelease_v2(device_);  // the green context keeps it
+  CudaGreenContextMade(ContextOf(*green), owner);
+  primary->context.store(owner, std::memory_order_release);
+  primary->references.fetch_add(1, std::memory_order_relaxed);
+}
+
+GreenContextDestruction::GreenContextDestruction(const Call& call, CUcontext context) : context_(context) {
+  const CUcontext owner = CudaOwnerOf(context);
+  if (owner == context) {
+    destruction_.emplace(call, context);
+    return;
+  }
+  if (call.is_the_programs()) AwaitNotHeldOf(context);
+  shim::ForgetStreamsOf(HomeOf(context));
+  barrier_.emplace();
+  for (CUdevice device = 0; device < kMaxDevices; ++device) {
+    if (Known(&primary_contexts[device]) == owner) release_.emplace(call, device);
+  }
+}
+
+void GreenContextDestruction::Finish(CUresult result) {
+  if (destruction_.has_value()) destruction_->Finish(result);
+  if (release_.has_value()) release_->Finish(result);
+  CudaGreenContextGone(context_);
+}
+
+PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device) {
+  PrimaryContext* primary = PrimaryContextOf(device);
+  AwaitLastWork(call, Known(primary), device);
+  context_ = PrimaryContextEnds(primary);
+  barrier_.emplace();
+}
 
 void PrimaryContextReset::Finish(CUresult) const { CudaContextGone(context_); }
 

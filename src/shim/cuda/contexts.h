@@ -1,7 +1,13 @@
-// Calls that wait inside the driver for whole contexts, and the end of contexts. Most of them keep other
-// threads from launching meanwhile: nothing is held while such a call is under way, for what it waits for
-// could be behind a gate, and what would open the gate behind this call. Those that are known to wait for all
-// that a context has been given let what is held come to its end first, outside the driver.
+// The scopes of calls that wait inside the driver for whole contexts, and of calls that end contexts. Most of
+// them keep other threads from launching. Such a call could wait for a command behind a gate, and the thread
+// that opens the gate could wait for this call. So nothing is held during the call. Before the call, the
+// thread waits outside the driver, so that a held program cannot run by repeating such calls:
+//
+//   Drain, and the scopes of calls on contexts   the call is known to wait for all work of a context or
+//   device
+//                                                (measured or documented): until that work has finished
+//   PossibleWait                                 it may wait, and only the driver knows: while work of the
+//                                                current context is held
 #pragma once
 
 #include <optional>
@@ -16,16 +22,36 @@ namespace xsched::cuda {
 // preempt::AwaitGiven. A null context is the current one.
 bool AwaitGivenTo(CUcontext context, Duration patience);
 
-// A green context's, as its streams have it.
+// The context of a green context's streams.
 CUcontext ContextOf(CUgreenCtx green);
 
 // The default stream of `context`, as the home of its streams.
 inline uint64_t HomeOf(CUcontext context) { return LegacyStreamKey(reinterpret_cast<uint64_t>(context)); }
+inline CUcontext ContextOfHome(uint64_t home) {
+  return reinterpret_cast<CUcontext>(home ^ LegacyStreamKey(0));
+}
 
+// The scope of such calls that are no calls of the program, or are part of a command that it submitted: they
+// cannot wait for that command.
 using Barrier = shim::Barrier<Platform>;
 
-// Around a call that waits for all that a context has been given, and keeps others from launching meanwhile.
-// A null context is the current one.
+// The scope of a call that may wait inside the driver for everything on a context, and only the driver knows
+// which. Other contexts of the process run during the call itself.
+class PossibleWait {
+ public:
+  explicit PossibleWait(const Call&) {}
+  void Finish(CUresult) {}
+
+ private:
+  struct NotHeld {
+    NotHeld();
+  };
+  NotHeld not_held_;  // before the barrier
+  preempt::Barrier barrier_;
+};
+
+// The scope of a call that waits for all work of a context, and keeps others from launching meanwhile. A null
+// context is the current one.
 class Drain {
  public:
   Drain(const Call&, CUcontext context) : given_(context) {}
@@ -39,8 +65,8 @@ class Drain {
   preempt::Barrier barrier_;
 };
 
-// Around cuCtxSynchronize, which keeps nobody from launching: what is held stays held, unless the caller may
-// be more urgent. A null context is the current one.
+// The scope of cuCtxSynchronize, which does not keep other threads from launching. Held queues stay held,
+// unless the caller may be more urgent. A null context is the current one.
 class ContextWait {
  public:
   ContextWait(const Call& call, CUcontext context);
@@ -49,18 +75,30 @@ class ContextWait {
   }
 
  private:
+  static bool NeedsBarrier(CUcontext context);
   struct BarrierIf {
     explicit BarrierIf(bool needed) {
       if (needed) barrier.emplace();
     }
     std::optional<preempt::Barrier> barrier;
   };
+  CUcontext context_;
   BarrierIf barrier_;
   preempt::SuspensionLift lift_;
   shim::HomeWait streams_;
 };
 
-// Around cuCtxDestroy.
+// The scope of cuCtxCreate, which waits for the work of the device's other contexts.
+class ContextCreation {
+ public:
+  ContextCreation(const Call& call, CUdevice device);
+  void Finish(CUresult) {}
+
+ private:
+  std::optional<preempt::Barrier> barrier_;  // after the wait
+};
+
+// The scope of cuCtxDestroy.
 class ContextDestruction {
  public:
   ContextDestruction(const Call& call, CUcontext context);
@@ -68,20 +106,22 @@ class ContextDestruction {
 
  private:
   CUcontext context_;
-  preempt::Barrier barrier_;
+  std::optional<preempt::Barrier> barrier_;  // after the wait
 };
 
-// Around cuDevicePrimaryCtxRetain, which may make the context: only it tells which context is whose.
+// The scope of cuDevicePrimaryCtxRetain, which makes the context if there is none. Only this call shows which
+// device's context it is.
 class PrimaryContextRetention {
  public:
-  explicit PrimaryContextRetention(const Call&) {}
-  void Finish(CUresult result, CUdevice device, const CUcontext* context);
+  PrimaryContextRetention(const Call& call, CUdevice device);
+  void Finish(CUresult result, const CUcontext* context);
 
  private:
-  preempt::Barrier barrier_;
+  CUdevice device_;
+  std::optional<ContextCreation> creation_;
 };
 
-// Around cuDevicePrimaryCtxRelease. If the context lives on, because somebody was not seen retaining it, its
+// The scope of cuDevicePrimaryCtxRelease. If the context stays, because we missed that it was retained, its
 // streams are registered anew.
 class PrimaryContextRelease {
  public:
@@ -90,19 +130,44 @@ class PrimaryContextRelease {
 
  private:
   bool ends_ = false;
-  CUcontext context_ = nullptr;  // null: it could be any
-  preempt::Barrier barrier_;
+  CUcontext context_ = nullptr;              // null: it could be any
+  std::optional<preempt::Barrier> barrier_;  // if it ends, after the wait
 };
 
-// Around cuDevicePrimaryCtxReset.
+// The scope of cuGreenCtxCreate, which retains the device's primary context.
+class GreenContextCreation {
+ public:
+  GreenContextCreation(const Call& call, CUdevice device);
+  void Finish(CUresult result, const CUgreenCtx* green);
+
+ private:
+  const Call& call_;
+  CUdevice device_;
+  ContextCreation creation_;
+};
+
+// The scope of cuGreenCtxDestroy, which releases it. `context`: ContextOf the green context.
+class GreenContextDestruction {
+ public:
+  GreenContextDestruction(const Call& call, CUcontext context);
+  void Finish(CUresult result);
+
+ private:
+  CUcontext context_;
+  std::optional<preempt::Barrier> barrier_;
+  std::optional<PrimaryContextRelease> release_;
+  std::optional<ContextDestruction> destruction_;  // we did not see it being made
+};
+
+// The scope of cuDevicePrimaryCtxReset.
 class PrimaryContextReset {
  public:
   PrimaryContextReset(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:
-  CUcontext context_;  // null: it could be any
-  preempt::Barrier barrier_;
+  CUcontext context_ = nullptr;              // null: it could be any
+  std::optional<preempt::Barrier> barrier_;  // after the wait
 };
 
 }  // namespace xsched::cuda

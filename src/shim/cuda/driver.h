@@ -1,4 +1,4 @@
-// Where wrapped calls go on to: the driver's own functions. There is one CUDA driver in a process.
+// The driver's own functions, which wrappers call. There is one CUDA driver in a process.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 namespace xsched::cuda {
 
 extern std::atomic<const Functions*> driver;
-// Nowhere, while no driver is loaded.
+// Looks for the driver. While none is loaded, all functions are null.
 const Functions& LookUpDriver();
 
 inline const Functions& Driver() {
@@ -17,7 +17,7 @@ inline const Functions& Driver() {
 }
 
 // The function with index `function` in kFunctionNames.
-inline void* DriverFunction(int function) { return reinterpret_cast<void* const*>(&Driver())[function]; }
+inline void* DriverAddress(int function) { return reinterpret_cast<void* const*>(&Driver())[function]; }
 
 // Null: none is current.
 inline CUcontext CurrentContext() {

@@ -1,4 +1,4 @@
-// Around calls on CUDA events.
+// The scopes of calls on CUDA events.
 #pragma once
 
 #include "shim/common/event_scopes.h"
@@ -13,7 +13,7 @@ using UnknownRecording = shim::UnknownRecording<Platform>;  // cuCtxRecordEvent:
 using EventWait = shim::EventWait<Platform>;
 using EventOrder = shim::EventOrder<Platform>;
 
-// Around cuCtxWaitEvent. A null context is the current one.
+// The scope of cuCtxWaitEvent. A null context is the current one.
 class ContextOrder {
  public:
   ContextOrder(const Call& call, CUcontext context, CUevent event);

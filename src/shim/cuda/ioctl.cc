@@ -1,4 +1,4 @@
-// The driver's requests to the resource manager tell which channel groups the process has (level 3).
+// The driver's requests to the resource manager show which channel groups the process has (level 3).
 #include "shim/common/ioctl.h"
 
 #include "hal/cuda/observe.h"

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/sorted_names.h"
 #include "cuda/wrappers.h"
 #include "preempt/api/launch.h"
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
-#include "shim/common/sorted_names.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -20,14 +20,14 @@ namespace {
 
 const char* SymbolOf(const Version& version) { return version.symbol; }
 
-bool IsKnownToPass(const char* symbol) { return shim::IndexOf(symbol, kUntouched, kUntouchedCount) >= 0; }
+bool IsKnownToPass(const char* symbol) { return IndexOf(symbol, kUntouched, kUntouchedCount) >= 0; }
 
 void CountUnknown(const char* symbol, int version) {
   unknown_functions.fetch_add(1, std::memory_order_relaxed);
   XSCHED_INFO("%s of CUDA %d is not known to XSched and passes untouched", symbol, version);
 }
 
-// What the driver itself answers.
+// The driver's own answer.
 void* AskDriver(const char* symbol, int version, cuuint64_t flags) {
   const Functions& next = Driver();
   void* found = nullptr;
@@ -41,26 +41,26 @@ void* AskDriver(const char* symbol, int version, cuuint64_t flags) {
   return result == CUDA_SUCCESS ? found : nullptr;
 }
 
-// Does `found` have the ABI of that version? A driver that is newer than our headers may have a newer one,
-// and then answers differently for ours.
+// True if `found` has the ABI of that version. A driver that is newer than our headers may have a newer ABI,
+// and then gives another answer for our version.
 bool IsSame(const KnownVersion& known, const char* symbol, cuuint64_t flags, const void* found) {
-  if (DriverFunction(known.function) == nullptr) return false;
-  return found == DriverFunction(known.function) || found == AskDriver(symbol, known.version, flags);
+  if (DriverAddress(known.function) == nullptr) return false;
+  return found == DriverAddress(known.function) || found == AskDriver(symbol, known.version, flags);
 }
 
 }  // namespace
 
 int WrappedFunction(const char* name) {
-  const int i = shim::IndexOf(name, kFunctionNames, kFunctionCount);
+  const int i = IndexOf(name, kFunctionNames, kFunctionCount);
   return i >= 0 && kWrappers[i] != nullptr ? i : -1;
 }
 
 KnownVersion FindVersion(const char* symbol, int version, bool per_thread) {
   KnownVersion newest;
-  for (int i = shim::LowerBound(kVersions, kVersionCount, symbol, SymbolOf); i < kVersionCount; ++i) {
+  for (int i = LowerBound(kVersions, kVersionCount, symbol, SymbolOf); i < kVersionCount; ++i) {
     const Version& known = kVersions[i];
     if (strcmp(known.symbol, symbol) != 0) break;
-    // Those with a per-thread default stream come last. Without one there is one function for both.
+    // Versions with a per-thread default stream come last. If there are none, one function serves both.
     if ((known.per_thread && !per_thread) || known.version > version) continue;
     newest = {known.function, known.version};
   }
@@ -88,7 +88,7 @@ using namespace xsched::cuda;
 
 static_assert(kFunctionCount <= CallSites::kQuestions, "passing through is remembered per function");
 
-// As programs write it: without its version, and whichever the default stream is.
+// The name as programs write it: without its version and without its kind of default stream.
 const char* FunctionName(int function) {
   for (const Version& version : kVersions) {
     if (version.function == function) return version.symbol;
@@ -102,10 +102,10 @@ Lookup LookUp(void* handle, const char* name, void*) {
   const int function = WrappedFunction(name);
   if (function < 0 || preempt::InsideXSched()) return kNotOurs;
   void* found = handle == RTLD_DEFAULT ? kWrappers[function] : RealDlsym(handle, name);
-  // In the global scope this library comes first: what is behind it?
+  // In the global scope this library comes first. Find the function behind it.
   if (found == kWrappers[function]) found = RealDlsym(RTLD_NEXT, name);
-  // Another library's function of that name is not ours to replace.
-  const bool drivers = found != nullptr && found == DriverFunction(function);
+  // Do not replace another library's function of that name.
+  const bool drivers = found != nullptr && found == DriverAddress(function);
   return {drivers ? kWrappers[function] : found, 1};
 }
 

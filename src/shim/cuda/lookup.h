@@ -11,18 +11,18 @@ namespace xsched::cuda {
 // The index of an exported function that is wrapped; -1: it is not.
 int WrappedFunction(const char* name);
 
-// The index of the wrapper with the ABI that cuGetProcAddress gives who asks for `symbol` of CUDA `version`,
-// as far as our headers know; -1: none.
+// The index of the wrapper with the ABI that cuGetProcAddress returns for `symbol` and CUDA `version`, as far
+// as our headers know it; -1: none.
 struct KnownVersion {
   int function = -1;
   int version = 0;
 };
 KnownVersion FindVersion(const char* symbol, int version, bool per_thread);
 
-// Looked-up functions that XSched has no wrapper for and does not know as harmless.
+// The number of looked-up functions without a wrapper that XSched does not know as harmless.
 extern std::atomic<uint64_t> unknown_functions;
 
-// Around cuGetProcAddress.
+// The scope of cuGetProcAddress.
 class AddressLookup {
  public:
   explicit AddressLookup(const Call&) {}

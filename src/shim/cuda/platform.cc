@@ -1,6 +1,7 @@
 #include "shim/cuda/platform.h"
 
 #include "hal/cuda/capture_mode.h"
+#include "hal/cuda/green_contexts.h"
 #include "hal/cuda/queue.h"
 #include "shim/common/auto_queue.h"
 #include "shim/cuda/contexts.h"
@@ -14,15 +15,15 @@ constinit const XPlatform kPlatform = kPlatformCUDA;
 namespace xsched::cuda {
 namespace {
 
-// The context of `stream`, made current where it is not.
+// The context of `stream`. Makes it current if it is not, or the owner of a green context.
 class ContextOfStream {
  public:
   ContextOfStream(const Functions& next, CUstream stream) : next_(next) {
     if (next.cuStreamGetCtx == nullptr || next.cuStreamGetCtx(stream, &context_) != CUDA_SUCCESS)
       context_ = nullptr;
-    if (context_ != nullptr && context_ != CurrentContext()) {
-      pushed_ = next.cuCtxPushCurrent_v2(context_) == CUDA_SUCCESS;
-    }
+    const CUcontext owner = CudaOwnerOf(context_);
+    if (owner != nullptr && owner != CudaOwnerOf(CurrentContext()))
+      pushed_ = next.cuCtxPushCurrent_v2(owner) == CUDA_SUCCESS;
   }
   ~ContextOfStream() {
     if (pushed_) next_.cuCtxPopCurrent_v2(&context_);

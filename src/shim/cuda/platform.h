@@ -1,4 +1,4 @@
-// CUDA, as the scopes that shims share need to know it (shim/common: barrier.h, *_scopes.h).
+// Describes CUDA to the scopes that shims share (shim/common: barrier.h, *_scopes.h).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Platform {
   using Event = CUevent;
   static constexpr CUresult kSuccess = CUDA_SUCCESS;
 
-  // 0: it means no stream.
+  // 0: the handle names no stream.
   static uint64_t KeyOf(const Call&, CUstream stream) {
     if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
     const auto context = reinterpret_cast<uint64_t>(CurrentContext());
@@ -34,7 +34,7 @@ struct Platform {
 
   // Registers a stream: `with_queue`, with an XQueue over it. Null: no such stream, or no memory.
   static shim::Stream* Register(const Call& call, CUstream stream, uint64_t key, bool with_queue);
-  // As the driver says. When in doubt, it is.
+  // Asks the driver. When in doubt, the stream is capturing.
   static bool AskWhetherCapturing(const Call& call, CUstream stream);
   static bool HasHappened(const Call& call, CUevent event);
 };

@@ -7,7 +7,7 @@
 namespace xsched::cuda {
 namespace {
 
-// Two contexts and two streams, as drivers hand them out: addresses of objects on the heap.
+// Two contexts and two streams, with typical handles of drivers: addresses of objects on the heap.
 constexpr uint64_t kContext = 0x555555d0c0a0;
 constexpr uint64_t kOtherContext = 0x555555d0d140;
 

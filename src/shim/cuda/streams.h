@@ -1,4 +1,4 @@
-// Around calls on CUDA streams.
+// The scopes of calls on CUDA streams.
 #pragma once
 
 #include "shim/common/capture_scopes.h"
@@ -11,7 +11,7 @@ using StreamWait = shim::StreamWait<Platform>;
 using CaptureBegin = shim::CaptureBegin<Platform>;
 using CaptureEnd = shim::CaptureEnd<Platform>;
 
-// Around cuStreamDestroy.
+// The scope of cuStreamDestroy.
 class StreamDestruction {
  public:
   StreamDestruction(const Call&, CUstream stream) {

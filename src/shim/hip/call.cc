@@ -1,8 +1,8 @@
 #include "shim/hip/call.h"
 
+#include "base/fork_handler.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
-#include "shim/common/fork.h"
 
 namespace xsched::hip {
 
@@ -10,11 +10,11 @@ constinit thread_local const void* outermost_call __attribute__((tls_model("init
 
 namespace {
 
-// The instance that made a handle.
+// For each handle, the instance that made it.
 constinit NoDestroy<PointerMap<Instance>> makers;
 
 void InstallForkHandler() {
-  static constinit shim::ForkHandler handler = {[] { makers->ResetAfterFork(); }};
+  static constinit ForkHandler handler = {[] { makers->ResetAfterFork(); }};
   handler.Install();
 }
 
@@ -30,7 +30,8 @@ bool Call::GoesBy(Handle handle) {
 
 bool Call::GoesBy(Code code) {
   if (code.address == nullptr) return false;
-  const Target target = ByLinking(code.address);
+  if (GoesBy(Handle(code.address))) return true;
+  const Target target = ByCode(code.address);
   if (target.instance == &nowhere) return false;
   if (target.instance != target_.instance) target_ = ByPointer(*target.instance);
   return true;
@@ -40,6 +41,14 @@ void Call::Remember(const void* handle) const {
   if (handle == nullptr) return;
   InstallForkHandler();
   makers->Insert(reinterpret_cast<uint64_t>(handle), &instance());
+}
+
+void Call::MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const {
+  auto ask = next().hipLibraryGetKernelCount;
+  if (ask == nullptr) ask = exported().hipLibraryGetKernelCount;
+  unsigned count = 0;
+  if (kernels == nullptr || ask == nullptr || ask(&count, library) != hipSuccess) return;
+  for (unsigned i = 0; i < wanted && i < count; ++i) Remember(kernels[i]);
 }
 
 void Call::Ends(const void* handle) const {

@@ -1,6 +1,6 @@
-// One call of one wrapped function, as its wrapper hands it to its scope. It goes on to the runtime instance
-// that it came in by (instances.h) but, where there are several: streams, events, functions and graphs are
-// used in the instance that made them, whoever calls.
+// One call of a wrapped function. The wrapper passes it to the scope. The call goes to the caller's runtime
+// instance (instances.h). But if there are several instances, a stream, event, function or graph is used in
+// the instance that made it, whoever calls.
 #pragma once
 
 #include <atomic>
@@ -10,8 +10,8 @@
 
 namespace xsched::hip {
 
-// What a call is about: what an instance has made, or a function or variable of the program's own, which
-// belongs to the instance that its library is linked to.
+// The object of a call: made by an instance, or a function or variable of the program, which belongs to the
+// instance that its library is linked to. A kernel's handle may stand in the place of a function.
 struct Handle {
   const void* value;
   explicit Handle(const void* handle) : value(handle) {}
@@ -23,12 +23,13 @@ struct Code {
 
 inline constexpr hipError_t kNoSuchFunction = hipErrorNotSupported;
 
-// Where on its stack this thread is in a call that makes other calls of wrapped functions in passing: the
-// runtime's exported functions call each other, and the entries of its dispatch table. Null: in none. Of the
-// initial-exec kind: one load, and no call of the dynamic linker's.
+// The stack address of this thread's outermost call. The runtime's exported functions call each other and the
+// entries of its dispatch table, so calls nest. Null: there is none. With the initial-exec model, reading it
+// is one load, without a call of the dynamic linker.
 //
-// A call may end without its destructor: the runtime's functions throw, and catch that in front of us. So
-// this may be over. It is, if the stack has been unwound up to there: what it makes is further down.
+// A call may end without its destructor, because the runtime's functions throw, and catch that outside of our
+// wrapper. So this address may be stale. It is stale if the stack was unwound beyond it: nested calls are
+// further down.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 inline bool IsInsideCall(const void* frame) { return frame < outermost_call; }
 
@@ -47,27 +48,29 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // The program's own call, not one that a call of its, or XSched, makes in passing.
+  // True for the program's own call. False for nested calls and calls of XSched.
   bool is_the_programs() const { return is_outermost_ && !preempt::InsideXSched(); }
   Instance& instance() const { return *target_.instance; }
   const WrappedFunctions& next() const { return *target_.next; }
-  // For what its dispatch table does not have.
+  // The exported functions, for those that its dispatch table does not have.
   const WrappedFunctions& exported() const;
   int function() const { return function_; }
   const void* site() const { return site_; }
 
-  // What the call is about: the first that an instance is known for decides where it goes.
+  // The objects of the call. The first one whose instance is known decides where the call goes.
   template <typename... Things>
   void Uses(Things... things) {
     if (instance_count.load(std::memory_order_relaxed) > 1) [[unlikely]]
       static_cast<void>((GoesBy(things) || ...));
   }
-  // What *handle is now, the instance has made. Null: the program did not want it.
+  // The instance has made *handle. Null: the program did not ask for the handle.
   template <typename Object>
   void Made(const Object* handle) const {
     if (handle != nullptr) Remember(*handle);
   }
-  // The handle may be another's from now on.
+  // The kernels that were enumerated: as many as were wanted, or as the library has.
+  void MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const;
+  // The handle may be reused from now on.
   void Ends(const void* handle) const;
 
  private:

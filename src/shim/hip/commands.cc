@@ -3,7 +3,7 @@
 namespace xsched::hip {
 namespace {
 
-// Deeper ones count as the null stream's, as most are.
+// Configurations that are nested deeper count as the null stream's, as most are.
 constexpr int kMaxConfigurations = 16;
 constinit thread_local hipStream_t configured[kMaxConfigurations] = {};
 constinit thread_local int configurations = 0;

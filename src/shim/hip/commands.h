@@ -1,4 +1,4 @@
-// Around calls that put commands on HIP streams.
+// The scopes of calls that put commands on HIP streams.
 #pragma once
 
 #include "shim/common/command_scopes.h"
@@ -12,7 +12,7 @@ inline constexpr hipMemcpyKind kToHost = 2;
 using Launch = shim::Launch<Platform>;
 using MultiLaunch = shim::MultiLaunch<Platform>;
 
-// A kernel that records an event at its end (another, at its start, tells less).
+// A kernel that records an event at its end. (A second event, at its start, is less useful and ignored.)
 class TimedLaunch {
  public:
   TimedLaunch(const Call& call, hipStream_t stream, hipEvent_t stop)
@@ -34,7 +34,7 @@ class TimedLaunch {
   shim::EventPoint point_;
 };
 
-// hipConfigureCall … hipLaunchByPtr: the stream is said before, and waits in the thread. They nest.
+// hipConfigureCall and hipLaunchByPtr: the first sets the stream of the launch, per thread. Calls nest.
 class Configuration {
  public:
   explicit Configuration(const Call&) {}

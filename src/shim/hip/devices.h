@@ -1,5 +1,5 @@
-// Calls that wait inside the runtime for whole devices, and the resetting of devices. (A held HIP stream
-// holds its caller before the runtime is entered, and so nothing that the runtime waits for.)
+// The scopes of calls that wait inside the runtime for whole devices, and of device resets. A held HIP stream
+// makes its caller wait before the runtime is entered. So the runtime never waits for held commands.
 #pragma once
 
 #include "preempt/api/launch.h"
@@ -13,7 +13,7 @@ inline constexpr int kCurrentDevice = -1;
 
 using Barrier = shim::Barrier<Platform>;
 
-// Around hipDeviceSynchronize.
+// The scope of hipDeviceSynchronize.
 class DeviceWait {
  public:
   explicit DeviceWait(const Call& call);
@@ -26,7 +26,7 @@ class DeviceWait {
   shim::HomeWait streams_;
 };
 
-// Around hipDeviceReset.
+// The scope of hipDeviceReset.
 class DeviceReset {
  public:
   DeviceReset(const Call& call, int device);

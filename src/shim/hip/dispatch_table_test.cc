@@ -1,5 +1,5 @@
-// The HIP dispatch table: offered to this program's instance of the shim, which is found because it is
-// linked, as if it were preloaded.
+// The HIP dispatch table. It is offered to the shim that this program is linked to, as if the shim were
+// preloaded.
 #include "shim/hip/testing/runtime_instance.h"
 
 extern "C" hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
@@ -9,8 +9,8 @@ namespace xsched::hip {
 
 int NumberInTable(const std::string& wanted) {
   int number = 0;
-#define XSCHED_TABLE_ENTRY(name)      \
-  if (wanted == #name) return number; \
+#define XSCHED_TABLE_ENTRY(name, since) \
+  if (wanted == #name) return number;   \
   ++number;
 #include "hip/standin.inc"
 #undef XSCHED_TABLE_ENTRY
@@ -19,7 +19,7 @@ int NumberInTable(const std::string& wanted) {
 
 int TableLength() {
   int length = 0;
-#define XSCHED_TABLE_ENTRY(name) ++length;
+#define XSCHED_TABLE_ENTRY(name, since) ++length;
 #include "hip/standin.inc"
 #undef XSCHED_TABLE_ENTRY
   return length;
@@ -28,6 +28,13 @@ int TableLength() {
 namespace {
 
 using Set = hipError_t(void*, int, size_t, hipStream_t);
+
+// Is the function one of the shim's?
+bool IsOurs(void* function) {
+  Dl_info info, shims;
+  return dladdr(function, &info) != 0 && dladdr(dlsym(RTLD_DEFAULT, "rocprofiler_configure"), &shims) != 0 &&
+         info.dli_fbase == shims.dli_fbase;
+}
 
 TEST(HipDispatchTable, a_call_that_no_interposition_sees_is_scheduled) {
   RuntimeInstance instance;
@@ -92,6 +99,20 @@ TEST(HipDispatchTable, what_a_longer_one_has_more_stays_as_it_is) {
     EXPECT_EQ(instance.TableEntry(i), instance.Fake<void>("FakeOfferTable"));
 }
 
+TEST(HipDispatchTable, what_may_be_something_else_in_an_older_version_stays_as_it_is) {
+  const int number = NumberInTable("hipLibraryEnumerateKernels");
+  RuntimeInstance older, newer;
+  older.Fake<decltype(FakeOfferVersion)>("FakeOfferVersion")(70100);
+  newer.Fake<decltype(FakeOfferVersion)>("FakeOfferVersion")(70200);
+  older.OfferTable(TableLength(), 0);
+  newer.OfferTable(TableLength(), 1);
+  EXPECT_EQ(older.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(newer.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(Commands(older.NullKey()), 1u);
+  EXPECT_FALSE(IsOurs(older.TableEntry(number)));
+  EXPECT_TRUE(IsOurs(newer.TableEntry(number)));
+}
+
 TEST(HipDispatchTable, entries_that_are_not_wrapped_stay_as_they_are) {
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);
@@ -145,10 +166,11 @@ TEST(HipDispatchTable, a_table_that_is_offered_again_is_wrapped_once) {
 
 // ---- with a profiler that is loaded as well ----
 
-class HipProfiled : public testing::Test {
+// In the scope of the whole program, or of whoever has opened it.
+class HipProfiled : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
-    profiler_ = dlopen(XSCHED_TEST_PROFILER, RTLD_NOW | RTLD_GLOBAL);
+    profiler_ = dlopen(XSCHED_TEST_PROFILER, RTLD_NOW | GetParam());
     ASSERT_NE(profiler_, nullptr) << dlerror();
   }
   template <typename... Args>
@@ -160,7 +182,7 @@ class HipProfiled : public testing::Test {
   void* profiler_ = nullptr;
 };
 
-TEST_F(HipProfiled, both_see_each_call_once) {
+TEST_P(HipProfiled, both_see_each_call_once) {
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);
   hipStream_t stream = instance.NewStream();
@@ -172,7 +194,7 @@ TEST_F(HipProfiled, both_see_each_call_once) {
   EXPECT_EQ(instance.Launched(stream), 2u);
 }
 
-TEST_F(HipProfiled, the_instance_is_known_by_its_own_functions) {
+TEST_P(HipProfiled, the_instance_is_known_by_its_own_functions) {
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);
   EXPECT_EQ(instance.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
@@ -181,7 +203,7 @@ TEST_F(HipProfiled, the_instance_is_known_by_its_own_functions) {
   EXPECT_EQ(Commands(instance.NullKey()), 1u);
 }
 
-TEST_F(HipProfiled, a_call_that_is_held_has_not_begun_for_the_profiler) {
+TEST_P(HipProfiled, a_call_that_is_held_has_not_begun_for_the_profiler) {
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);
   hipStream_t stream = instance.NewStream();
@@ -193,7 +215,7 @@ TEST_F(HipProfiled, a_call_that_is_held_has_not_begun_for_the_profiler) {
   EXPECT_NE(std::string(info.dli_fname).find("libshimhip"), std::string::npos) << "ours is called first";
 }
 
-TEST_F(HipProfiled, its_answer_is_the_runtimes) {
+TEST_P(HipProfiled, its_answer_is_the_runtimes) {
   Profiler("ProfilerAnswers", 7);
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);
@@ -202,7 +224,12 @@ TEST_F(HipProfiled, its_answer_is_the_runtimes) {
   EXPECT_EQ(Commands(instance.NullKey()), 1u) << "scheduled all the same";
 }
 
-// Attached later: it gets all tables once more, and its wrapper comes over ours.
+INSTANTIATE_TEST_SUITE_P(Opened, HipProfiled, testing::Values(RTLD_GLOBAL, RTLD_LOCAL),
+                         [](const auto& scope) {
+                           return std::string(scope.param == RTLD_GLOBAL ? "globally" : "locally");
+                         });
+
+// A profiler that is attached later gets all tables again, and its wrapper calls ours.
 TEST(HipDispatchTable, a_profiler_that_comes_later_is_no_endless_circle) {
   RuntimeInstance instance;
   instance.OfferTable(TableLength(), 0);

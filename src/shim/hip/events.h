@@ -1,4 +1,4 @@
-// Around calls on HIP events.
+// The scopes of calls on HIP events.
 #pragma once
 
 #include "shim/common/event_scopes.h"
@@ -8,6 +8,7 @@ namespace xsched::hip {
 
 using EventCreation = shim::EventCreation<Platform>;
 using EventDestruction = shim::EventDestruction<Platform>;
+using UnknownRecording = shim::UnknownRecording<Platform>;
 using EventRecording = shim::EventRecording<Platform>;
 using EventWait = shim::EventWait<Platform>;
 using EventOrder = shim::EventOrder<Platform>;

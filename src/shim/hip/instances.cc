@@ -1,11 +1,11 @@
 #include "shim/hip/instances.h"
 
+#include "base/fork_handler.h"
+#include "base/libraries.h"
 #include "base/mutex.h"
 #include "hip/wrappers.h"
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
-#include "shim/common/fork.h"
-#include "shim/common/libraries.h"
 #include "shim/common/verbose_log.h"
 
 namespace xsched::hip {
@@ -18,20 +18,20 @@ namespace {
 
 constinit const WrappedFunctions kNoFunctions = {};
 
-// The index of the instance that the code at an address is bound to.
+// For each call site, the index of the instance that its code is bound to.
 constinit shim::CallSites bindings;
 static_assert(kMaxRuntimes <= shim::CallSites::kAnswers);
 
-constinit Mutex mutex;  // serialises the filling of tables
+constinit Mutex<LockRank::kHipInstances> mutex;  // serializes filling the tables
 
 void InstallForkHandler() {
-  static constinit shim::ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
+  static constinit ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
   handler.Install();
 }
 
-// REQUIRES: mutex is free: the dynamic linker has locks of its own, and may call us with them held.
-void LookUpExported(const Runtime& runtime, WrappedFunctions* out) {
-  shim::OpenLibrary library(shim::LibraryAt(runtime.base()));
+// The dynamic linker has locks of its own, and may call us with them held.
+void LookUpExported(const Runtime& runtime, WrappedFunctions* out) EXCLUDES(mutex) {
+  OpenLibrary library(LibraryAt(runtime.base()));
   auto* entries = reinterpret_cast<void**>(out);
   for (int i = 0; i < kFunctionCount; ++i) {
     entries[i] = library.handle() == nullptr ? nullptr : shim::RealDlsym(library.handle(), kFunctionNames[i]);
@@ -57,7 +57,7 @@ Instance* InstanceOf(Runtime* runtime) {
   instance.exported_functions = functions;
   instance.Register(*runtime);
   const WrappedFunctions* none = nullptr;
-  // Not where its dispatch table has come first.
+  // Unless its dispatch table was registered before.
   instance.by_pointer.compare_exchange_strong(none, &instance.exported_functions, std::memory_order_release);
   instance.exported.store(&instance.exported_functions, std::memory_order_release);
   return &instance;
@@ -74,8 +74,14 @@ Target ByLinking(const void* site) {
   return {instance, &instance->exported_functions};
 }
 
+Target ByCode(const void* address) {
+  if (bindings.Find(address) == shim::CallSites::kUnknown && LibraryAt(address) == nullptr)
+    return {&nowhere, &kNoFunctions};
+  return ByLinking(address);
+}
+
 void LogBinding(const void* site, const Instance& instance) {
-  const link_map* library = shim::LibraryAt(site);
+  const link_map* library = LibraryAt(site);
   if (shim::IsFirst(shim::Logged::kBinding, library))
     shim::Log("[XSched] HIP: %s uses %s\n", shim::NameForPeople(library), instance.runtime().path());
 }

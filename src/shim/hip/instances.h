@@ -1,10 +1,11 @@
-// The instances of the HIP runtime (hal/hip/runtime.h) that calls go on to, and the functions of each. A call
-// finds its instance by one of two ways in:
+// The instances of the HIP runtime (hal/hip/runtime.h) that wrapped calls go to, and the functions of each. A
+// call finds its instance in one of two ways:
 //
-//   by linking   a program calls hipX, and reaches the function that we export: it goes on to the instance
-//                that the calling library is bound to, found once per call site
-//   by pointer   a function that was looked up in an instance (dlsym, hipGetProcAddress), or an entry of its
-//                dispatch table: each instance has wrappers of its own, and the one called says which it is
+//   by linking   A program calls hipX and reaches our exported function. The call goes to the instance that
+//                the calling library is bound to. This is found once per call site.
+//   by pointer   The program calls a function that was looked up in an instance (dlsym, hipGetProcAddress),
+//                or an entry of its dispatch table. Each instance has its own wrappers, so the wrapper knows
+//                the instance.
 #pragma once
 
 #include <atomic>
@@ -14,19 +15,21 @@
 
 namespace xsched::hip {
 
-// As many have ways in by pointer; calls of more instances are scheduled by linking alone.
+// So many instances have wrappers for calls by pointer. Calls to further instances are intercepted by linking
+// only.
 inline constexpr int kMaxInstances = 8;
 
 class Instance {
  public:
-  // Once is enough; the tables are set after it.
+  // Call it before the tables are set. Further calls do nothing.
   void Register(Runtime& runtime);
   // REQUIRES: it is registered.
   Runtime& runtime() const { return *runtime_.load(std::memory_order_acquire); }
 
-  // As programs link to them; null: not looked up so far.
+  // The functions that programs link to; null: not looked up yet.
   std::atomic<const WrappedFunctions*> exported{nullptr};
-  // What a way in by pointer goes on to: what its dispatch table had before us; without one, as exported.
+  // The functions for calls by pointer: those that its dispatch table had before us, or the exported ones if
+  // it has no table.
   std::atomic<const WrappedFunctions*> by_pointer{nullptr};
   WrappedFunctions exported_functions = {};
   WrappedFunctions table_functions = {};
@@ -36,7 +39,7 @@ class Instance {
 };
 
 extern Instance instances[kMaxRuntimes];
-// How many are registered.
+// The number of registered instances.
 extern std::atomic<int> instance_count;
 
 struct Target {
@@ -44,21 +47,23 @@ struct Target {
   const WrappedFunctions* next;
 };
 
-// The instance where there is none: it has no functions.
+// Stands for a missing instance: it has no functions.
 extern Instance nowhere;
 
-// The caller's own instance, or nowhere. `site`: where the call returns to.
+// The caller's own instance, or `nowhere`. `site`: the return address of the call.
 Target ByLinking(const void* site);
+// For a function or variable of the program's: the instance of its library. Nowhere: it is in none.
+Target ByCode(const void* address);
 inline Target ByPointer(Instance& instance) {
   return {&instance, instance.by_pointer.load(std::memory_order_acquire)};
 }
 
-// Its functions looked up, if they were not. Null: none such.
+// Looks up its functions, if this was not done. Null: there is no such instance.
 Instance* InstanceOf(Runtime* runtime);
 
-// `site` is bound to the instance: logged once per library, if that is wanted.
+// Logs that `site` is bound to the instance, once per library, if the user wants it.
 void LogBinding(const void* site, const Instance& instance);
-// Libraries have gone.
+// Libraries were unloaded.
 void ForgetCallers();
 
 }  // namespace xsched::hip

@@ -1,4 +1,4 @@
-// The process's requests to the kernel's driver tell which hardware queues it has (levels 2 and 3).
+// The process's requests to the kernel's driver show which hardware queues it has (levels 2 and 3).
 #include "shim/common/ioctl.h"
 
 #include "hal/hip/observe.h"

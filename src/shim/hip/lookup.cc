@@ -6,11 +6,11 @@
 
 #include <cstddef>
 
+#include "base/sorted_names.h"
 #include "hip/wrappers.h"
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
-#include "shim/common/sorted_names.h"
 
 namespace xsched::hip {
 namespace {
@@ -19,16 +19,17 @@ void* AddressOf(const WrappedFunctions& functions, int function) {
   return reinterpret_cast<void* const*>(&functions)[function];
 }
 
-// A table is as long as its instance is new.
+// An older instance has a shorter table.
 bool IsInTable(const Instance& instance, int function) {
   return instance.by_pointer.load(std::memory_order_acquire) == &instance.table_functions &&
          AddressOf(instance.table_functions, function) != nullptr;
 }
 
-// The wrapper for `found`, the function as the instance exports it.
+// The wrapper for `found`, a function that the instance exports.
 void* WrapperFor(const Instance& instance, int function, void* found) {
   const ptrdiff_t index = &instance - instances;
-  // Its dispatch table catches the call; and more instances have no ways in by pointer.
+  // If the function is in its dispatch table, the call is intercepted there. Further instances have no
+  // wrappers by pointer.
   if (index >= kMaxInstances || IsInTable(instance, function)) return found;
   return kWrappers[function].by_pointer[index];
 }
@@ -38,8 +39,8 @@ bool IsThe(const Instance& instance, int function, const void* found) {
   return function >= 0 && exported != nullptr && AddressOf(*exported, function) == found;
 }
 
-// Of its function with that name or, where the program asked for the calling thread's own default stream, of
-// that one's variant.
+// The index of the function with that name. If the program asked for the per-thread default stream, of that
+// variant.
 int FunctionOf(const Instance& instance, const char* symbol, const void* found) {
   int function = WrappedFunction(symbol);
   if (IsThe(instance, function, found)) return function;
@@ -51,7 +52,7 @@ int FunctionOf(const Instance& instance, const char* symbol, const void* found) 
 
 }  // namespace
 
-int WrappedFunction(const char* symbol) { return shim::IndexOf(symbol, kFunctionNames, kFunctionCount); }
+int WrappedFunction(const char* symbol) { return IndexOf(symbol, kFunctionNames, kFunctionCount); }
 
 void AddressLookup::Finish(hipError_t result, const char* symbol, void** address) const {
   if (result != hipSuccess || symbol == nullptr || address == nullptr || *address == nullptr) return;
@@ -79,10 +80,10 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
       (strncmp(name, "hip", 3) != 0 && strncmp(name, "_Z2", 3) != 0))
     return kNotOurs;
   const int function = WrappedFunction(name);
-  // The runtime's own, in passing: it is to find its own.
+  // A nested lookup by the runtime: it must find its own function.
   if (function < 0 || IsInsideCall(__builtin_frame_address(0)) || preempt::InsideXSched()) return kNotOurs;
   if (handle == RTLD_DEFAULT) {
-    // Behind this library, where it comes first; else what the caller is bound to.
+    // If this library comes first, the function behind it. Otherwise the one that the caller is bound to.
     void* next = RealDlsym(RTLD_NEXT, name);
     Instance* instance = InstanceOf(next != nullptr ? RuntimeAt(next) : RuntimeOfCaller(caller));
     if (instance == nullptr) return {next, 1};
@@ -91,10 +92,10 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
     return {found == nullptr ? next : WrapperFor(*instance, function, found), 1};
   }
   void* found = RealDlsym(handle, name);
-  // The handle of the program: its scope begins with this library, and goes on behind it.
+  // For the handle of the program, the scope begins with this library. Find the function behind it.
   if (found != nullptr && found == kWrappers[function].exported) found = RealDlsym(RTLD_NEXT, name);
   if (found == nullptr) return {nullptr, 1};
-  // Another library's function of that name is not ours to replace.
+  // Do not replace another library's function of that name.
   Instance* instance = InstanceOf(RuntimeAt(found));
   if (instance == nullptr || !IsThe(*instance, function, found)) return {found, 1};
   LogBinding(caller, *instance);

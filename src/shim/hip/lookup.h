@@ -1,5 +1,5 @@
-// Programs that look functions up at run time get wrappers that go to the runtime instance that they
-// asked.
+// Programs that look functions up at run time get wrappers. These call the runtime instance in which the
+// program looked.
 #pragma once
 
 #include "shim/hip/call.h"
@@ -9,7 +9,7 @@ namespace xsched::hip {
 // The index of an exported function that is wrapped; -1: it is not.
 int WrappedFunction(const char* symbol);
 
-// Around hipGetProcAddress and hipGetDriverEntryPoint.
+// The scope of hipGetProcAddress and hipGetDriverEntryPoint.
 class AddressLookup {
  public:
   explicit AddressLookup(const Call& call) : call_(call) {}

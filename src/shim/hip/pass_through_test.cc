@@ -1,4 +1,5 @@
-// Passing through, and what is told. The environment is read once, so each is in a process of its own.
+// Calls that pass unscheduled, and what is logged. The environment is read once, so each test has its own
+// process.
 #include <stdlib.h>
 
 #include "shim/hip/testing/runtime_instance.h"
@@ -13,7 +14,7 @@ class HipPassThrough : public testing::Test {
  protected:
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 
-  // Exits with 0 if `commands` counted of one set and one launch of the library's.
+  // Exits with 0 if, of the library's one set and one launch, `commands` were counted.
   [[noreturn]] static void Run(uint64_t commands) {
     RuntimeInstance instance;
     hipStream_t stream = instance.NewStream();
@@ -36,7 +37,7 @@ class HipPassThrough : public testing::Test {
 
 TEST_F(HipPassThrough, nothing_does_by_default) { EXPECT_EXIT(Run(3), testing::ExitedWithCode(0), "^$"); }
 
-TEST_F(HipPassThrough, a_listed_library_does_and_is_told_of_once) {
+TEST_F(HipPassThrough, a_listed_library_passes_and_is_reported_once) {
   EXPECT_EXIT(
       {
         setenv("XSCHED_PASSTHROUGH_LIBS", "libother.so,liblinked.so", 1);
@@ -67,7 +68,7 @@ TEST_F(HipPassThrough, all_but_the_listed_may_pass) {
       testing::ExitedWithCode(0), "^$");
 }
 
-TEST_F(HipPassThrough, a_function_may_pass_whoever_calls) {
+TEST_F(HipPassThrough, a_function_may_pass_for_every_caller) {
   EXPECT_EXIT(
       {
         WriteFile(R"({"functions": {"hipMemsetAsync": "passthrough"}})");
@@ -76,7 +77,7 @@ TEST_F(HipPassThrough, a_function_may_pass_whoever_calls) {
       testing::ExitedWithCode(0), "^$");
 }
 
-TEST_F(HipPassThrough, a_file_that_is_not_there_is_told_of) {
+TEST_F(HipPassThrough, a_missing_file_is_reported) {
   EXPECT_EXIT(
       {
         setenv("XSCHED_PASSTHROUGH_FILE", "/nowhere/pass.json", 1);
@@ -85,7 +86,7 @@ TEST_F(HipPassThrough, a_file_that_is_not_there_is_told_of) {
       testing::ExitedWithCode(0), "/nowhere/pass.json: No such file");
 }
 
-TEST_F(HipPassThrough, who_looks_functions_up_is_told_of) {
+TEST_F(HipPassThrough, libraries_that_look_functions_up_are_reported) {
   EXPECT_EXIT(
       {
         setenv("XSCHED_VERBOSE", "1", 1);
@@ -100,7 +101,7 @@ TEST_F(HipPassThrough, who_looks_functions_up_is_told_of) {
       "^\\[XSched\\] HIP: [^\n]*shim_hip_test uses [^\n]*libamdhip64.so.[0-9]*\n$");
 }
 
-TEST_F(HipPassThrough, a_file_with_a_fault_is_told_of_and_ignored) {
+TEST_F(HipPassThrough, a_file_with_a_fault_is_reported_and_ignored) {
   EXPECT_EXIT(
       {
         WriteFile("{\n\"libraries\": liblinked}");

@@ -14,7 +14,7 @@ constinit const XPlatform kPlatform = kPlatformHIP;
 namespace xsched::hip {
 namespace {
 
-// The device that `stream` is on; -1: there is no such stream.
+// The device of `stream`; -1: there is no such stream.
 int DeviceOf(const Instance& instance, hipStream_t stream) {
   const Functions& next = instance.runtime().next();
   if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(instance);

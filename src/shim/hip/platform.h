@@ -1,4 +1,4 @@
-// HIP, as the scopes that shims share need to know it (shim/common: barrier.h, *_scopes.h).
+// Describes HIP to the scopes that shims share (shim/common: barrier.h, *_scopes.h).
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace xsched::hip {
 
-// A wrapper's handle, with what the null stream means made explicit.
+// A wrapper's handle, with the meaning of the null stream made explicit.
 template <bool kPerThread>
 hipStream_t ActualStream(hipStream_t stream) {
   return kPerThread && stream == nullptr ? kHipStreamPerThread : stream;
 }
 
-// Of the calling thread, as the instance numbers them; -1: it does not say.
+// The calling thread's current device, by the instance's number; -1: unknown.
 inline int CurrentDevice(const Instance& instance) {
   int device = -1;
   return instance.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
@@ -28,7 +28,7 @@ struct Platform {
   using Event = hipEvent_t;
   static constexpr hipError_t kSuccess = hipSuccess;
 
-  // 0: it means no stream.
+  // 0: the handle names no stream.
   static uint64_t KeyOf(const Call& call, hipStream_t stream) {
     if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
     const Instance& instance = call.instance();
@@ -43,7 +43,7 @@ struct Platform {
 
   // Registers a stream: `with_queue`, with an XQueue over it. Null: no such stream, or no memory.
   static shim::Stream* Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue);
-  // As the runtime says. When in doubt, it is.
+  // Asks the runtime. When in doubt, the stream is capturing.
   static bool AskWhetherCapturing(const Call& call, hipStream_t stream);
   static bool HasHappened(const Call& call, hipEvent_t event);
 };

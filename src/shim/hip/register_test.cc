@@ -1,5 +1,5 @@
-// This program is not linked to the shim. It is preloaded, or the runtime opens it by itself, as
-// ROCPROFILER_REGISTER_LIBRARY says.
+// This program is not linked to the shim. The shim is preloaded, or the runtime opens it, because
+// ROCPROFILER_REGISTER_LIBRARY names it.
 #include <stdlib.h>
 
 #include <thread>
@@ -38,7 +38,7 @@ TEST(HipRegisterLibrary, several_instances_are_scheduled_side_by_side) {
   EXPECT_EQ(Commands(KeyOf(of_b)), 2u);
 }
 
-// By then the shim is in the global scope, so this one is linked to it.
+// At that time the shim is in the global scope, so this library is bound to it.
 TEST(HipRegisterLibrary, a_library_that_is_loaded_later_is_scheduled_once) {
   RuntimeInstance a;
   a.OfferTable(kWholeTable, 0);

@@ -77,6 +77,55 @@ TEST_F(HipTwoInstances, a_function_is_launched_in_the_instance_that_has_it) {
   EXPECT_EQ(b_.Call(hipFuncGetAttribute, "hipFuncGetAttribute", nullptr, 0, function), hipSuccess);
 }
 
+TEST_F(HipTwoInstances, a_kernels_handle_is_launched_in_the_instance_that_has_it) {
+  b_.NewStream();
+  a_.NewStream();
+  hipLibrary_t library = nullptr;
+  hipKernel_t kernel = nullptr;
+  ASSERT_EQ(a_.Call(hipLibraryLoadData, "hipLibraryLoadData", &library, nullptr, nullptr, nullptr, 0, nullptr,
+                    nullptr, 0),
+            hipSuccess);
+  ASSERT_EQ(b_.Call(hipLibraryGetKernel, "hipLibraryGetKernel", &kernel, library, "kernel"), hipSuccess);
+  EXPECT_EQ(b_.Call(hipLaunchKernel, "hipLaunchKernel", kernel, dim3{}, dim3{}, nullptr, 0, nullptr),
+            hipSuccess);
+  EXPECT_EQ(a_.Launched(nullptr), 1u);
+  EXPECT_EQ(Commands(a_.NullKey()), 1u);
+}
+
+TEST_F(HipTwoInstances, kernels_that_are_enumerated_belong_to_the_instance_of_their_library) {
+  b_.NewStream();
+  a_.NewStream();
+  hipLibrary_t library = nullptr;
+  ASSERT_EQ(a_.Call(hipLibraryLoadData, "hipLibraryLoadData", &library, nullptr, nullptr, nullptr, 0, nullptr,
+                    nullptr, 0),
+            hipSuccess);
+  // More than the library has: what is behind those is no handle.
+  char not_a_kernel;
+  hipKernel_t kernels[3] = {nullptr, nullptr, &not_a_kernel};
+  ASSERT_EQ(a_.Call(hipLibraryEnumerateKernels, "hipLibraryEnumerateKernels", kernels, 3, library),
+            hipSuccess);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(b_.Call(hipLaunchKernel, "hipLaunchKernel", kernels[i], dim3{}, dim3{}, nullptr, 0, nullptr),
+              hipSuccess);
+  }
+  EXPECT_EQ(a_.Launched(nullptr), 2u);
+  EXPECT_EQ(b_.Call(hipLaunchKernel, "hipLaunchKernel", kernels[2], dim3{}, dim3{}, nullptr, 0, nullptr),
+            hipErrorInvalidDeviceFunction);
+  EXPECT_EQ(b_.CallsOf("hipLaunchKernel"), 1) << "it goes where the program said";
+}
+
+// As one from before the shim was loaded.
+TEST_F(HipTwoInstances, a_kernels_handle_that_is_not_known_goes_where_it_is_used) {
+  a_.NewStream();
+  b_.NewStream();
+  auto get = b_.Exported<hipError_t(hipKernel_t*, hipLibrary_t, const char*)>("hipLibraryGetKernel");
+  hipKernel_t kernel = nullptr;
+  ASSERT_EQ(get(&kernel, nullptr, "kernel"), hipSuccess);
+  EXPECT_EQ(b_.Call(hipLaunchKernel, "hipLaunchKernel", kernel, dim3{}, dim3{}, nullptr, 0, nullptr),
+            hipSuccess);
+  EXPECT_EQ(b_.Launched(nullptr), 1u);
+}
+
 TEST_F(HipTwoInstances, a_graph_is_built_and_launched_in_the_instance_that_has_it) {
   b_.NewStream();
   hipGraph_t graph = nullptr;
@@ -118,9 +167,9 @@ TEST_F(HipTwoInstances, what_has_ended_is_nobodys) {
   hipStream_t stream = a_.NewStream();
   b_.NewStream();
   ASSERT_EQ(b_.Call(hipStreamDestroy, "hipStreamDestroy", stream), hipSuccess);
-  unsigned flags = 0;
-  EXPECT_EQ(b_.Call(hipStreamGetFlags, "hipStreamGetFlags", stream, &flags), hipErrorContextIsDestroyed);
-  EXPECT_EQ(b_.CallsOf("hipStreamGetFlags"), 1);
+  const int calls = b_.CallsOf("hipGetStreamDeviceId");
+  EXPECT_EQ(b_.Call(hipGetStreamDeviceId, "hipGetStreamDeviceId", stream), -1);
+  EXPECT_EQ(b_.CallsOf("hipGetStreamDeviceId"), calls + 1);
 }
 
 // A tail call: its return address is in this program, which is bound to the first instance.

@@ -1,4 +1,4 @@
-// Around calls on HIP streams.
+// The scopes of calls on HIP streams.
 #pragma once
 
 #include "hal/hip/observe.h"
@@ -12,7 +12,7 @@ using StreamWait = shim::StreamWait<Platform>;
 using CaptureBegin = shim::CaptureBegin<Platform>;
 using CaptureEnd = shim::CaptureEnd<Platform>;
 
-// Around hipStreamCreate and the like.
+// The scope of hipStreamCreate and similar calls.
 class StreamCreation {
  public:
   explicit StreamCreation(const Call&) { HipStreamCreating(); }
@@ -21,7 +21,7 @@ class StreamCreation {
   }
 };
 
-// Around hipStreamDestroy, which may wait for what is on the stream.
+// The scope of hipStreamDestroy, which may wait for the stream's commands.
 class StreamDestruction {
  public:
   StreamDestruction(const Call&, hipStream_t stream) {

@@ -1,4 +1,4 @@
-// One call of one wrapped function, as its wrapper hands it to its scope.
+// One call of a wrapped function. The wrapper passes it to the scope.
 #pragma once
 
 #include "preempt/api/launch.h"
@@ -8,19 +8,20 @@ namespace xsched::opencl {
 
 class Call {
  public:
-  explicit Call(const Route& route) : next_(route.next) {}
+  explicit Call(Route& route) : route_(route) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // Not one that XSched, or another call of the program's, makes in passing.
+  // False for calls that XSched makes, or that another call of the program makes.
   bool is_the_programs() const { return !preempt::InsideXSched(); }
-  const Functions& next() const { return next_; }
+  const Functions& next() const { return route_.next; }
+  Route& route() const { return route_; }
 
  private:
-  const Functions& next_;
+  Route& route_;
 };
 
-// What a function of OpenCL returned: an error code, or an object.
+// Success of an OpenCL function, which returns an error code or an object.
 inline bool Succeeded(cl_int result) { return result == CL_SUCCESS; }
 inline bool Succeeded(const void* result) { return result != nullptr; }
 

@@ -3,7 +3,7 @@
 namespace xsched::opencl {
 namespace {
 
-// Null: a user event's, or none at all.
+// The event's queue. Null: a user event, or an invalid one.
 cl_command_queue QueueOf(const Functions& next, cl_event event) {
   cl_command_queue queue = nullptr;
   if (event == nullptr || next.clGetEventInfo == nullptr) return nullptr;
@@ -11,7 +11,7 @@ cl_command_queue QueueOf(const Functions& next, cl_event event) {
   return error == CL_SUCCESS ? queue : nullptr;
 }
 
-// Failed commands count as done: nobody waits for them any more.
+// Failed commands count as finished: nothing waits for them any more.
 bool IsPending(const Functions& next, cl_event event) {
   cl_int status = CL_COMPLETE;
   next.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);

@@ -1,8 +1,8 @@
-// What the generated wrappers do around a command or a wait. Nothing here changes what the program sees: its
-// call's arguments, result and side effects are the driver's.
+// The scopes of commands and waits, which the generated wrappers use. The program sees no difference: the
+// arguments, the result and the side effects of its calls are the driver's.
 //
-// While the driver is being called, what it calls in turn (a layer below, its own entry points, the program's
-// callbacks) passes through: it belongs to the command that is counted already.
+// During a call, nested calls pass through: those of a layer below, of the driver to its own entry points,
+// and of the program's callbacks. They belong to the command that is counted already.
 #pragma once
 
 #include <optional>
@@ -30,7 +30,7 @@ class Launch {
     if (xqueue_ != nullptr) guard_.emplace();
   }
 
-  // `blocking`: the call returned when the command had finished. `event`: where the command's event is, or
+  // `blocking`: the call returned after the command had finished. `event`: points to the command's event, or
   // null.
   void Finish(bool launched, cl_bool blocking, const cl_event* event) {
     if (xqueue_ == nullptr) return;
@@ -53,7 +53,7 @@ class Launch {
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 
-// The launch of a command buffer, on the queues given or, without any, on those that it was recorded for.
+// The launch of a command buffer, on the given queues. Without any, on those that it was recorded for.
 class RecordingLaunch {
  public:
   RecordingLaunch(const Call& call, cl_uint count, const cl_command_queue* queues,
@@ -84,7 +84,7 @@ class QueueWait {
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 
-// clWaitForEvents. What it tells of out-of-order queues is left to markers.
+// clWaitForEvents. For out-of-order queues, markers report progress instead.
 class EventWait {
  public:
   explicit EventWait(const Call& call) : next_(call.next()) {}

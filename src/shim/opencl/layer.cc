@@ -3,12 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/libraries.h"
 #include "opencl/wrappers.h"
-#include "shim/common/libraries.h"
 #include "shim/opencl/routes.h"
 
 using namespace xsched::opencl;
-namespace shim = xsched::shim;
 
 namespace {
 
@@ -41,13 +40,13 @@ cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void* out, si
   }
 }
 
-// A loader that is newer than our headers has more entries, which pass through; an older one has fewer.
+// A newer loader than our headers has more entries, which pass through. An older one has fewer.
 cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_out,
                                const cl_icd_dispatch** layer_out) {
   if (entries == 0 || target == nullptr || entries_out == nullptr || layer_out == nullptr)
     return CL_INVALID_VALUE;
   const size_t size = entries * sizeof(void*);
-  void* table = malloc(size);  // for as long as the loader is there
+  void* table = malloc(size);  // never freed: the loader uses it
   if (table == nullptr) return CL_OUT_OF_HOST_MEMORY;
   memcpy(table, target, size);
   Functions next{};
@@ -55,9 +54,9 @@ cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, c
     if (void** entry = Entry(table, size, kWrappers[i].dispatch_offset)) FunctionAt(next, i) = *entry;
   }
   if (Route* route = AddRoute(next, nullptr)) {
-    // Gates are opened after the program has closed its OpenCL library, and one that is loaded again would
-    // need a route again.
-    shim::OpenLibrary(shim::LibraryAt(__builtin_return_address(0))).KeepForGood();
+    // Keep the library: gates may be opened after the program has closed it, and a reloaded one would need
+    // another route.
+    xsched::OpenLibrary(xsched::LibraryAt(__builtin_return_address(0))).KeepForGood();
     for (int i = 0; i < kFunctionCount; ++i) {
       void** entry = Entry(table, size, kWrappers[i].dispatch_offset);
       void* wrapper = kWrappers[i].via[IndexOf(*route)];

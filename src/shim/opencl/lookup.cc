@@ -3,11 +3,11 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "base/libraries.h"
 #include "base/log.h"
+#include "base/sorted_names.h"
 #include "opencl/wrappers.h"
 #include "shim/common/dl_hooks.h"
-#include "shim/common/libraries.h"
-#include "shim/common/sorted_names.h"
 
 namespace xsched::opencl {
 namespace {
@@ -15,18 +15,18 @@ namespace {
 bool IsWrapped(int function) { return function >= 0 && kWrappers[function].via[0] != nullptr; }
 bool IsCore(int function) { return kWrappers[function].dispatch_offset != kNotInDispatch; }
 
-// An OpenCL loader asks vendors' libraries for this: that is not the program's doing.
+// An OpenCL loader looks this up in vendors' libraries. Such a lookup is not the program's.
 bool IsLoadersLookup(const char* name, const void* caller) {
   if (strcmp(name, "clGetExtensionFunctionAddress") != 0) return false;
-  const link_map* library = shim::LibraryAt(caller);
-  shim::OpenLibrary open(library);
+  const link_map* library = LibraryAt(caller);
+  OpenLibrary open(library);
   void* own = open.handle() == nullptr ? nullptr : shim::RealDlsym(open.handle(), name);
-  return own != nullptr && shim::LibraryAt(own) == library;
+  return own != nullptr && LibraryAt(own) == library;
 }
 
 }  // namespace
 
-int FunctionIndex(const char* name) { return shim::IndexOf(name, kFunctionNames, kFunctionCount); }
+int FunctionIndex(const char* name) { return xsched::IndexOf(name, kFunctionNames, kFunctionCount); }
 
 void* WrapperFor(Route& route, const char* name, void* found) {
   int function = FunctionIndex(name);
@@ -35,7 +35,8 @@ void* WrapperFor(Route& route, const char* name, void* found) {
       XSCHED_INFO("%s is not known to XSched and runs unscheduled", name);
     return found;
   }
-  // Instances give out their own or a vendor's function for a name that they export: the same to the program.
+  // For a name that it exports, an instance may return its own or a vendor's function. To the program they
+  // are equal.
   bool has_own = IsCore(function) && FunctionAt(route.next, function) != nullptr;
   Route* with = has_own ? &route : RouteWith(route, function, found);
   return with == nullptr ? found : kWrappers[function].via[IndexOf(*with)];
@@ -60,13 +61,13 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
     route = FindRouteOfCaller(caller);
   } else {
     found = RealDlsym(handle, name);
-    // The handle of the program: its scope begins with this library, and goes on behind it.
+    // For the handle of the program, the scope begins with this library. Find the function behind it.
     if (found != nullptr && found == kWrappers[function].exported) found = RealDlsym(RTLD_NEXT, name);
     if (found == nullptr) return {nullptr, 1};
     route = RouteOfLibrary(found);
   }
   if (route == nullptr || FunctionAt(route->next, function) == nullptr) {
-    // Where there is none, dlerror is to say so.
+    // If there is none, call dlsym again, so that dlerror reports it.
     return {found != nullptr ? found : RealDlsym(RTLD_NEXT, name), 1};
   }
   return {kWrappers[function].via[IndexOf(*route)], 1};

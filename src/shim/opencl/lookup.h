@@ -1,18 +1,17 @@
 // Programs that look functions up at run time get the wrappers.
 #pragma once
 
-#include "preempt/api/launch.h"
-#include "shim/opencl/routes.h"
+#include "shim/opencl/call.h"
 
 namespace xsched::opencl {
 
 // The index of a function that is wrapped or used here; -1: unknown, passes through.
 int FunctionIndex(const char* name);
 
-// The program asked OpenCL for `name` and would get `found`: the wrapper, if there is one.
+// The program looks up `name` in OpenCL and would get `found`. Returns the wrapper, if there is one.
 void* WrapperFor(Route& route, const char* name, void* found);
 
-// Functions of extensions that the wrappers need and that the instance has not been asked for yet.
+// Looks up functions of extensions that the wrappers need and that are not known for the instance yet.
 template <typename Ask>
 void TakeOwnFunctions(Route& route, Ask&& ask) {
   const int function = FunctionIndex("clGetCommandBufferInfoKHR");
@@ -21,12 +20,22 @@ void TakeOwnFunctions(Route& route, Ask&& ask) {
   if (void* found = ask("clGetCommandBufferInfoKHR")) RouteWith(route, function, found);
 }
 
-template <typename Ask>
-void* WrapLookedUp(Route& route, const char* name, void* found, Ask&& ask) {
-  if (found == nullptr || name == nullptr) return found;
-  void* wrapper = WrapperFor(route, name, found);
-  if (wrapper != found) TakeOwnFunctions(route, ask);
-  return wrapper;
-}
+// The scope of clGetExtensionFunctionAddress and clGetExtensionFunctionAddressForPlatform.
+class AddressLookup {
+ public:
+  explicit AddressLookup(const Call& call) : call_(call) {}
+
+  template <typename Ask>
+  void Finish(bool succeeded, const char* name, void** address, Ask&& ask) const {
+    if (!succeeded || name == nullptr) return;
+    void* wrapper = WrapperFor(call_.route(), name, *address);
+    if (wrapper == *address) return;
+    TakeOwnFunctions(call_.route(), ask);
+    *address = wrapper;
+  }
+
+ private:
+  const Call& call_;
+};
 
 }  // namespace xsched::opencl

@@ -2,22 +2,22 @@
 
 #include <new>
 
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
 #include "base/pointer_map.h"
 #include "hal/opencl/queue.h"
 #include "shim/common/auto_queue.h"
-#include "shim/common/fork.h"
+#include "shim/opencl/chosen_queue.h"
 
 namespace xsched::opencl {
 namespace {
 
 constinit NoDestroy<PointerMap<QueueRecord>> records;
 
-// Records are used again and never freed: a reader of the map may hold one a moment longer than it is in
-// there.
-constinit Mutex free_mutex;
-constinit QueueRecord* free_records = nullptr;
+// Records are reused and never freed, because a reader of the map may have one a moment longer than the map.
+constinit Mutex<LockRank::kOpenClQueueRecords> free_mutex;
+constinit QueueRecord* free_records GUARDED_BY(free_mutex) = nullptr;
 
 QueueRecord* NewRecord() {
   MutexLock lock(free_mutex);
@@ -36,7 +36,7 @@ void FreeRecord(QueueRecord* record) {
 }
 
 void InstallForkHandler() {
-  static constinit shim::ForkHandler handler = {[] {
+  static constinit ForkHandler handler = {[] {
     free_mutex.ResetAfterFork();
     records->ResetAfterFork();
   }};
@@ -53,7 +53,8 @@ bool IsInOrder(cl_command_queue_properties properties) {
   return (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
 }
 
-// Forgets a queue of the same address that went without our seeing it (in a fork's parent, say).
+// Forgets a queue with the same address whose end we did not see, for example because it was in a fork's
+// parent.
 void ForgetStale(cl_command_queue queue) {
   if (QueueRecord* record = records->Remove(KeyOf(queue))) {
     preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
@@ -74,7 +75,7 @@ QueueRecord* FindRecord(cl_command_queue queue) { return records->Find(KeyOf(que
 void QueueCreation::Register(const Functions& next, cl_command_queue queue) {
   if (next.clGetCommandQueueInfo == nullptr) return;
   const cl_command_queue_properties properties = PropertiesOf(next, queue);
-  // The device's own queues: the host enqueues nothing there.
+  // A queue of the device: the host enqueues nothing there.
   if ((properties & CL_QUEUE_ON_DEVICE) != 0) return;
   InstallForkHandler();
   ForgetStale(queue);
@@ -86,6 +87,7 @@ void QueueCreation::Register(const Functions& next, cl_command_queue queue) {
     return;
   }
   if (preempt::AutoXQueueEnabled()) MakeXQueue(next, queue);
+  KeepChosenQueue(next, queue);
 }
 
 void QueueRetention::Finish(bool retained) {

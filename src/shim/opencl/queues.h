@@ -1,6 +1,6 @@
-// The program's command queues, from their making to the program's last release.
+// The program's command queues, from their creation to the program's last release.
 //
-// Counts the program's references, and holds none itself: a queue lives as long as it would natively.
+// Counts the program's references, and has none itself: a queue lives as long as it would natively.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@ namespace xsched::opencl {
 
 inline uint64_t KeyOf(cl_command_queue queue) { return reinterpret_cast<uint64_t>(queue); }
 
-// The newest command of a queue whose event the program has, with that event. One word, so that both change
-// at once: the low halves of the command's number and of the event's address.
+// The newest command of a queue whose event the program has, and that event. They are one word, so that both
+// change atomically: the low halves of the command's number and of the event's address.
 class NewestEvent {
  public:
   void Set(cl_event event, uint64_t number) { word_.store(Pack(event, number), std::memory_order_relaxed); }
@@ -28,7 +28,7 @@ class NewestEvent {
   }
 
  private:
-  // Objects are aligned: the lowest bits of their addresses tell nothing.
+  // Objects are aligned, so the lowest bits of their addresses carry no information.
   static uint64_t Pack(cl_event event, uint64_t number) {
     return (reinterpret_cast<uint64_t>(event) >> 4) << 32 | static_cast<uint32_t>(number);
   }
@@ -42,10 +42,10 @@ struct QueueRecord {
   QueueRecord* next_free = nullptr;
 };
 
-// Null: a queue whose making was not seen.
+// Null: we did not see its creation.
 QueueRecord* FindRecord(cl_command_queue queue);
 
-// Around a call that makes a queue.
+// The scope of a call that makes a queue.
 class QueueCreation {
  public:
   explicit QueueCreation(const Call& call) : next_(call.next()) {}
@@ -60,7 +60,7 @@ class QueueCreation {
   preempt::ReentrancyGuard guard_;
 };
 
-// Around clRetainCommandQueue.
+// The scope of clRetainCommandQueue.
 class QueueRetention {
  public:
   QueueRetention(const Call&, cl_command_queue queue) : queue_(queue) {}
@@ -70,15 +70,15 @@ class QueueRetention {
   cl_command_queue queue_;
 };
 
-// Around clReleaseCommandQueue.
+// The scope of clReleaseCommandQueue.
 class QueueRelease {
  public:
-  // Before the call: with the last release the queue may be gone, and its handle another's.
+  // Before the call: after the last release the queue may not exist any more, and its handle may be reused.
   QueueRelease(const Call&, cl_command_queue queue);
   void Finish(bool) {}
 };
 
-// Around a call that may change a queue's properties, also where it fails.
+// The scope of a call that may change a queue's properties, also where it fails.
 class QueueReconfiguration {
  public:
   QueueReconfiguration(const Call& call, cl_command_queue queue) : next_(call.next()), queue_(queue) {}

@@ -2,13 +2,13 @@
 
 #include <atomic>
 
+#include "base/fork_handler.h"
+#include "base/libraries.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "opencl/wrappers.h"
 #include "shim/common/call_sites.h"
 #include "shim/common/dl_hooks.h"
-#include "shim/common/fork.h"
-#include "shim/common/libraries.h"
 
 namespace xsched::opencl {
 
@@ -16,12 +16,9 @@ constinit Route routes[kMaxRoutes] = {};
 
 namespace {
 
-using shim::LibraryAt;
-using shim::OpenLibrary;
 using shim::RealDlsym;
 
-constinit Mutex
-    mutex;  // serialises adding; never held while the dynamic linker is called, which has locks of its own
+constinit Mutex<LockRank::kOpenClRoutes> mutex;  // serializes adding
 constinit std::atomic<int> route_count{0};
 constinit Route to_nowhere = {};
 
@@ -30,46 +27,41 @@ constexpr char kAnyFunction[] = "clGetPlatformIDs";
 
 // ---- which route a caller takes ----
 
-// The number of the route that the code at an address is bound to.
+// For each call site, the number of the route that its code is bound to.
 constinit shim::CallSites callers;
 static_assert(kMaxRoutes <= shim::CallSites::kAnswers);
 
-// What ELF's rules give the library that holds `caller` for an undefined symbol: the global scope (here:
-// behind this shim), then what that library itself depends on.
+// Finds the function as ELF's rules do for an undefined symbol of the library that contains `caller`: in the
+// global scope (here: behind this shim), then in the libraries that it depends on.
 void* FunctionInScopeOf(const void* caller) {
   if (void* function = RealDlsym(RTLD_NEXT, kAnyFunction)) return function;
   OpenLibrary library(LibraryAt(caller));
   return library.handle() == nullptr ? nullptr : RealDlsym(library.handle(), kAnyFunction);
 }
 
-// For code that is bound to no instance itself: it has a pointer to a function, or another library's call
-// ended in a jump.
+// For code that is bound to no instance: it has a pointer to a function, or another library made a tail call.
 Route* AnyRoute() {
   if (route_count.load(std::memory_order_acquire) != 0) return &routes[0];
-  void* library = dlopen("libOpenCL.so.1", RTLD_LAZY | RTLD_NOLOAD);
-  if (library == nullptr) return nullptr;
-  void* function = RealDlsym(library, kAnyFunction);
-  dlclose(library);
+  const OpenLibrary library("libOpenCL.so.1");
+  void* function = library.handle() == nullptr ? nullptr : RealDlsym(library.handle(), kAnyFunction);
   return function == nullptr ? nullptr : RouteOfLibrary(function);
 }
 
 // ---- adding routes ----
 
 void InstallForkHandler() {
-  static constinit shim::ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
+  static constinit ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
   handler.Install();
 }
 
-// REQUIRES: mutex.
-Route* FindRoute(const link_map* library) {
+Route* FindRoute(const link_map* library) REQUIRES(mutex) {
   for (int i = 0; i < route_count.load(std::memory_order_relaxed); ++i) {
     if (routes[i].library == library) return &routes[i];
   }
   return nullptr;
 }
 
-// REQUIRES: mutex.
-Route* AddRouteLocked(const Functions& next, const link_map* library) {
+Route* AddRouteLocked(const Functions& next, const link_map* library) REQUIRES(mutex) {
   int count = route_count.load(std::memory_order_relaxed);
   if (count == kMaxRoutes) {
     static bool warned = false;
@@ -141,7 +133,7 @@ Route* RouteWith(Route& first, int function, void* found) {
   MutexLock lock(mutex);
   for (Route* route = &first;; route = route->sibling) {
     void*& known = FunctionAt(route->next, function);
-    // release, relaxed: whoever calls it got its address from here.
+    // release, relaxed: a thread that calls the function got its address from here.
     if (known == nullptr) __atomic_store_n(&known, found, __ATOMIC_RELEASE);
     if (known == found) return route;
     if (route->sibling != nullptr) continue;

@@ -1,13 +1,15 @@
-// Where wrapped calls go on to. Several instances of OpenCL can be in one process (the loader, a loader that
-// came with a program's files, a vendor's library opened directly), and each call must reach the one that it
-// was meant for:
+// The real functions for wrapped calls. One process can have several instances of OpenCL (the loader, a
+// loader among the program's files, a vendor's library opened directly). Each call must reach the instance
+// that it was meant for:
 //
-//   OPENCL_LAYERS     loader -> Via<n> (in the table that clInitLayer gave it)     -> routes[n].next: below
-//   the layer dlsym, clGetExtensionFunctionAddress   -> Via<n> (the address they returned)   ->
-//   routes[n].next LD_PRELOAD        program -> exported function -> RouteOfCaller                -> its
-//   route's next
+//   OPENCL_LAYERS   The loader calls Via<n>, from the table that clInitLayer gave it. This calls
+//                   routes[n].next: the layer below.
+//   lookup          The program calls Via<n>, the address that dlsym or clGetExtensionFunctionAddress
+//                   returned. This calls routes[n].next.
+//   LD_PRELOAD      The program calls the exported function. This calls the next of RouteOfCaller.
 //
-// Routes are made on first use and stay; so do the libraries that they go to. Nothing here loads a library.
+// Routes are made on first use and are never removed. The libraries that they lead to stay loaded. Nothing
+// here loads a library.
 #pragma once
 
 #include <link.h>
@@ -29,20 +31,19 @@ inline int IndexOf(const Route& route) { return static_cast<int>(&route - routes
 // The function with index `function` in `next`.
 inline void*& FunctionAt(Functions& next, int function) { return reinterpret_cast<void**>(&next)[function]; }
 
-// The route to the instance of OpenCL that the code at `return_address` is bound to. Without one: a route to
-// nowhere.
+// The route to the instance of OpenCL that the code at `return_address` is bound to. If there is none, a
+// route whose functions are null.
 Route& RouteOfCaller(void* return_address);
 // As above; null: none.
 Route* FindRouteOfCaller(const void* caller);
-// The route to the instance that `function`, one of its functions, belongs to. Null: no room for more (warned
-// of once).
+// The route to the instance that has `function`. Null: no room for more (there is one warning).
 Route* RouteOfLibrary(const void* function);
-// A new route. Null: no room for more (warned of once).
+// A new route. Null: no room for more (there is one warning).
 Route* AddRoute(const Functions& next, const link_map* library);
-// The route that is as `route`, but goes on to `found` for `function`. Null: no room for more.
+// A route like `route`, but with `found` for `function`. Null: no room for more.
 Route* RouteWith(Route& route, int function, void* found);
 
-// Libraries have come or gone: callers are looked at anew.
+// Libraries were loaded or unloaded: callers are examined anew.
 void ForgetCallers();
 
 }  // namespace xsched::opencl

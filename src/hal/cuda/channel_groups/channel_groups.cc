@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/fork_handler.h"
+#include "base/lock_order.h"
 #include "base/no_destroy.h"
 #include "base/pci_address.h"
 #include "hal/cuda/channel_groups/mps.h"
@@ -59,10 +61,10 @@ bool HasCompute(std::span<const Object> objects, const Object& channel) {
   });
 }
 
-// The nearest device above; null: none was seen.
+// The nearest device above `group`; null: none was seen.
 const Object* DeviceOf(std::span<const Object> objects, const Object& group) {
   const Object* object = &group;
-  // No deeper than the table is long, whatever it was told about parents.
+  // Bounded by the table's length, in case the reported parents form a cycle.
   for (size_t i = 0; i < objects.size(); ++i) {
     object = FindIn(objects, object->client, object->parent);
     if (object == nullptr || object->object_class == rm::kDeviceClass) return object;
@@ -79,13 +81,12 @@ const Object* SubdeviceOf(std::span<const Object> objects, const Object& device)
 
 constinit NoDestroy<ChannelGroups> own_groups;
 
-void KnowAboutFork() {
-  pthread_atfork([] { own_groups->BeforeFork(); }, [] { own_groups->AfterForkInParent(); },
-                 [] { own_groups->AfterForkInChild(); });
-}
+constinit ForkHandler fork_handler = {.in_child = [] { own_groups->AfterForkInChild(); },
+                                      .before = [] { own_groups->BeforeFork(); },
+                                      .in_parent = [] { own_groups->AfterForkInParent(); }};
 
-// One request's worth of the group's channels, past the first `skip`; the subdevice's handle, 0 where one of
-// them is not known.
+// Reads as many of the group's channels as fit into one request, after the first `skip`. Returns the
+// subdevice's handle; 0: something is not known.
 rm::Handle ReadChannels(std::span<const Object> objects, const ChannelGroup& group, size_t skip,
                         DisableChannelsParams* params) {
   const Object* itself = FindIn(objects, group.client, group.handle);
@@ -120,15 +121,22 @@ void ChannelGroups::Observe(int fd, unsigned long request, const void* arg, int 
   const rm::Event event = rm::ReadRequest(request, arg);
   if (event.kind == rm::Event::Kind::kNone) return;
   const int saved = errno;
-  // Relaxed: only this thread could have put this thread there.
-  const bool locked = forking_.load(std::memory_order_relaxed) == pthread_self();
-  if (!locked) mutex_.Lock();
-  if (table_.Apply(event, fd)) Changed();
-  if (!locked) mutex_.Unlock();
+  // Relaxed: only this thread can have stored its own id.
+  if (forking_.load(std::memory_order_relaxed) == pthread_self()) {
+    mutex_.AssertHeld();
+    Apply(event, fd);
+  } else {
+    MutexLock lock(mutex_);
+    Apply(event, fd);
+  }
   errno = saved;
 }
 
-// Release: who sees the new number finds the table as it is now (under the lock).
+void ChannelGroups::Apply(const rm::Event& event, int fd) {
+  if (table_.Apply(event, fd)) Changed();
+}
+
+// Release: a thread that sees the new number also sees the table as it is now (under the lock).
 void ChannelGroups::Changed() { changes_.fetch_add(1, std::memory_order_release); }
 
 bool ChannelGroups::FindGroups(Array<Placed>* out) {
@@ -199,7 +207,7 @@ Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice instance) {
       } else if (HasOneGpu()) {
         placed.address = device;
       } else {
-        // A guess could stop the work of another GPU.
+        // Guessing could stop the work of another GPU.
         return address.error();
       }
     }
@@ -210,13 +218,14 @@ Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice instance) {
 
 rm::Reply ChannelGroups::Control(rm::Handle client, rm::Handle object, uint32_t command, void* params,
                                  size_t size) {
-  // One duplicate per call: the client may be freed, and its file closed, while the call is under way.
+  // One duplicate per call: the client may be freed, and its file closed, during the call.
   UniqueFd file;
   {
     MutexLock lock(mutex_);
     file = table_.OpenFile(client);
   }
   if (!file) return {.errnum = EBADF};
+  lock_order::CheckCall(Calls::kKernel);
   return rm::Control(control_call_.load(std::memory_order_acquire), file.get(), client, object, command,
                      params, size);
 }
@@ -259,7 +268,7 @@ Result<> ChannelGroups::SetRunning(const ChannelGroup& group, bool run) {
     if (done == 0 && params.count == 0) return Error::Make("%s: the group has none", what);
     if (params.count == 0) break;
     rm::Reply reply = Control(group.client, subdevice, kDisableChannels, &params, sizeof params);
-    // The others are not to stay as they are for that.
+    // Go on: the other channels must change nevertheless.
     if (!reply.ok() && result) result = rm::Explain(what, reply);
     done += params.count;
   } while (done % DisableChannelsParams::kMaxChannels == 0);
@@ -309,17 +318,16 @@ void ChannelGroups::AfterForkInParent() {
 }
 
 void ChannelGroups::AfterForkInChild() {
+  mutex_.ResetAfterFork();
   table_.Clear();
   Changed();
   forking_.store(0, std::memory_order_relaxed);
-  mutex_.ResetAfterFork();
 }
 
 ChannelGroups& OwnChannelGroups() { return *own_groups; }
 
 void ObserveRequest(int fd, unsigned long request, const void* arg, int result) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, KnowAboutFork);
+  fork_handler.Install();
   own_groups->Observe(fd, request, arg, result);
 }
 

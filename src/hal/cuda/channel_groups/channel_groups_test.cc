@@ -36,7 +36,7 @@ constexpr uint32_t kOk = 0;
 constexpr uint32_t kNotPermitted = 0x1B;
 constexpr uint32_t kNotSupported = 0x56;
 
-// The layouts once more, as the published headers have them, and not by the code under test.
+// The layouts of the published headers, independent of the code under test.
 struct Nvos00 {
   uint32_t client, parent, object, status;
 };
@@ -82,7 +82,7 @@ std::set<int> OpenDescriptors() {
   return open;
 }
 
-// The resource manager's side of control calls: records them, keeps timeslices, answers what a test wants.
+// The resource manager's side of control calls: records them, keeps timeslices, and answers as a test wants.
 struct FakeDevice {
   struct Call {
     uint32_t client;
@@ -200,8 +200,8 @@ class ChannelGroupsTest : public testing::Test {
     Allocate(device, device + 1, 0x2080, client);
     device_.gpu_of[device + 1] = bus << 8;
   }
-  // A context as the driver makes it: a compute group with two channels, and a copy group. Handles from
-  // `group` on.
+  // A context as the driver makes it: a compute group with two channels, and a copy group. Its handles begin
+  // at `group`.
   void MakeContext(uint32_t device, uint32_t group, uint32_t client = kClient) {
     Allocate(device, group, kGroupClass, client);
     Allocate(group, group + 1, 0xC86F, client);
@@ -416,7 +416,7 @@ TEST_F(ChannelGroupsTest, the_calls_are_exactly_these) {
   const Bytes gpu_id = {0, 0, 0, 0};
   const Bytes pci = {0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   const Bytes one = {1, 0, 0, 0, 0, 0, 0, 0};
-  // Disable or not, two channels, and at 24 and 280 their clients and handles.
+  // Disable or enable, the number of channels (2), and at offsets 24 and 280 their clients and handles.
   Bytes channels(536);
   channels[4] = 2;
   for (size_t i = 0; i < 2; ++i) {
@@ -627,7 +627,7 @@ TEST_F(ChannelGroupsTest, a_forked_child_forgets_the_groups_and_closes_their_fil
   MakeGpu(0x10, 7);
   MakeContext(0x10, 0x100);
   groups_.BeforeFork();
-  Allocate(0x10, 0x300, kGroupClass);  // somebody else's fork handler
+  Allocate(0x10, 0x300, kGroupClass);  // in a fork handler of another library
   pid_t child = fork();
   if (child == 0) {
     groups_.AfterForkInChild();
@@ -670,7 +670,7 @@ TEST_F(ChannelGroupsTest, threads_may_allocate_free_and_ask_at_the_same_time) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Memory that ends where the process's does: a read beyond it is a crash.
+// Memory in front of an unmapped page: a read beyond its end crashes.
 class Edge {
  public:
   Edge() {
@@ -703,7 +703,7 @@ TEST_F(ChannelGroupsTest, any_request_is_read_within_its_size_only) {
       uint32_t word = i == 12 && below(8) ? kClasses[below(std::size(kClasses))] : handle();
       memcpy(bytes + i, &word, 4);
     }
-    // Where a pointer and its size may be, they are as true as after the kernel's own reading.
+    // Pointers and their sizes are valid, as after the kernel has read them.
     size_t params_size = below(9);
     uint64_t pointer = below(4) ? Address(params.Last(params_size)) : 0;
     if (size == 32 || size == 48) {

@@ -1,9 +1,10 @@
-// Whether CUDA programs of this environment share one context through NVIDIA's Multi-Process Service.
+// Finds out whether CUDA programs of this environment share one context through NVIDIA's Multi-Process
+// Service.
 #pragma once
 
 namespace xsched::cuda {
 
-// Where the service's control socket is, if there is one. A program that starts CUDA then becomes its client.
+// The path of the service's control socket, if it exists. Then a program that starts CUDA becomes its client.
 struct MpsSocket {
   bool found = false;
   char path[512] = "";

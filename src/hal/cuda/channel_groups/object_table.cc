@@ -21,7 +21,7 @@ bool ObjectTable::Apply(const rm::Event& event, int fd) {
     case rm::Event::Kind::kNone:
       return false;
     case rm::Event::Kind::kAllocated:
-      // A client's handle may come again after the driver closed its file without freeing anything.
+      // A client's handle may be reused after the driver closed its file without freeing anything.
       if (rm::IsClient(event.object_class)) return Remove(event.object, event.object);
       return Add({.client = event.client,
                   .parent = event.parent,
@@ -54,7 +54,7 @@ bool ObjectTable::Apply(const rm::Event& event, int fd) {
 
 bool ObjectTable::Add(const Object& object, int fd) {
   if (!Wanted(object.object_class)) return false;
-  // A handle that comes again was freed in a way that nobody saw.
+  // The handle is reused, so the old object was freed in a way that we did not see.
   Remove(object.client, object.handle);
   if (objects_.size() >= kMaxObjects || !objects_.Push(object)) {
     complete_ = false;
@@ -64,7 +64,7 @@ bool ObjectTable::Add(const Object& object, int fd) {
   return MakesGroups(object.object_class);
 }
 
-// Moves what goes to the end of the array, where it is also the list of parents still to look at.
+// Moves the removed objects to the end of the array. There they are also the list of parents to check.
 bool ObjectTable::Remove(rm::Handle client, rm::Handle handle) {
   size_t live = objects_.size();
   auto take_all = [&](auto&& goes) {

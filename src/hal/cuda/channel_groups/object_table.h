@@ -1,10 +1,12 @@
-// What the process's driver has allocated from the resource manager, as far as channel groups need it:
-// devices, subdevices, channel groups, channels and compute objects, and the open file of each client.
+// The objects that the process's driver has allocated from the resource manager, as far as channel groups
+// need them: devices, subdevices, channel groups, channels and compute objects, and the open file of each
+// client.
 //
 //   client ── device ─┬─ subdevice                      (for questions about the GPU)
 //                     └─ channel group ── channel ── compute object
 //
-// Bounded; what does not fit is left out and remembered as missing. Not thread-safe; makes no request to RM.
+// Bounded: objects that do not fit are left out, and the table remembers that some are missing. Not
+// thread-safe. It makes no request to RM.
 #pragma once
 
 #include <sys/stat.h>
@@ -24,8 +26,8 @@ struct Object {
   rm::Handle handle = 0;
   uint32_t object_class = 0;
   uint32_t instance = UINT32_MAX;  // a device's
-  bool scheduled = false;          // a channel's or a group's: the driver has put it on the hardware's list
-  XDevice address = 0;             // a device's, once asked for; 0: not known
+  bool scheduled = false;          // of a channel or a group: the driver has put it on the hardware's list
+  XDevice address = 0;             // of a device, after the first request for it; 0: not known
 };
 
 class ObjectTable {
@@ -36,20 +38,20 @@ class ObjectTable {
   constexpr ObjectTable() = default;
   ~ObjectTable() { Clear(); }
 
-  // `fd` is what the request went to. True: channel groups came, went or changed.
+  // `fd`: the descriptor of the request. True: channel groups were made, freed or changed.
   bool Apply(const rm::Event& event, int fd);
   void Clear();
 
   std::span<const Object> objects() const { return objects_; }
   // Null: not there.
   Object* Find(rm::Handle client, rm::Handle handle);
-  // A duplicate of the open file that `client` belongs to (RM takes a client's requests on that one only).
-  // Empty: there is none, or the program has closed ours.
+  // A duplicate of the open file of `client`. RM accepts a client's requests only on that file. Empty: there
+  // is none, or the program has closed our descriptor.
   UniqueFd OpenFile(rm::Handle client) const;
   bool complete() const { return complete_; }
 
  private:
-  // Programs that close all descriptors they do not know close ours, and the number may then be anybody's.
+  // Some programs close all descriptors that they do not know, also ours. Then the number may be reused.
   struct ClientFile {
     rm::Handle client;
     int fd;

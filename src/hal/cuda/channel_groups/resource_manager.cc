@@ -14,7 +14,7 @@ enum Escape : uint32_t {
   kControl = 0x2A,
   kAlloc = 0x2B,
   kDupObject = 0x34,
-  kTransfer = 211,  // carries another request, whose size need not fit into an ioctl's number
+  kTransfer = 211,  // contains another request, whose size may be too large for an ioctl's number
 };
 
 struct FreeRequest {  // NVOS00
@@ -47,7 +47,7 @@ struct AllocWithRightsRequest {  // NVOS64
   uint32_t status;
 };
 static_assert(sizeof(AllocWithRightsRequest) == 48);
-constexpr uint32_t kFlagSerialized = 1;  // the parameters are packed in a way of NVIDIA's own
+constexpr uint32_t kFlagSerialized = 1;  // the parameters have NVIDIA's own packed format
 
 struct ControlRequest {  // NVOS54
   Handle client;
@@ -197,7 +197,7 @@ const char* Meaning(uint32_t status) {
 }  // namespace
 
 Event ReadRequest(unsigned long request, const void* arg) {
-  // The kernel looks at the number and the size alone, not at the direction.
+  // The kernel checks only the number and the size, not the direction.
   const uint32_t escape = _IOC_NR(request);
   const size_t size = _IOC_SIZE(request);
   if (!MayConcern(request) || arg == nullptr) return {};

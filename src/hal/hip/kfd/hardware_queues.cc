@@ -8,17 +8,30 @@
 namespace xsched::hip::kfd {
 namespace {
 
-// What this thread is at, between StreamCreating and StreamCreated.
+// ROCr makes a queue for itself before the first one of a program, on each GPU. Its ring is the smallest that
+// there is (64 packets); HIP's rings for streams have thousands.
+constexpr uint32_t kSmallestRing = 4096;
+
+struct Made {
+  int count = 0;
+  QueueId last = 0;
+
+  void Add(QueueId queue) {
+    ++count;
+    last = queue;
+  }
+};
+
+// The state of this thread between StreamCreating and StreamCreated.
 struct Making {
   bool stream = false;
-  int queues = 0;
-  QueueId queue = 0;  // the last one
+  Made queues;
+  Made with_larger_rings;  // these of them
 };
-// Few bytes: they fit beside those of the libraries that the program began with, so that nothing is
-// allocated.
+// It is small enough for the static thread-local storage of the program's start, so nothing is allocated.
 [[gnu::tls_model("initial-exec")]] constinit thread_local Making making{};
 
-// For who was called in the place of ioctl(2), or is asked in the middle of the program's work.
+// Keeps errno for the program.
 class KeepErrno {
  public:
   ~KeepErrno() { errno = saved_; }
@@ -32,7 +45,7 @@ class KeepErrno {
 int HardwareQueues::Perform(int fd, unsigned long request, void* argument, IoctlCall next) {
   const Request asked = ReadRequest(request, argument);
   if (asked.kind == Request::Kind::kOther) {
-    // Without the lock: some wait for the device.
+    // Without the lock, because some requests wait for the device.
     const int result = next(fd, request, argument);
     if (result >= 0 && !seen_.load(std::memory_order_relaxed)) seen_.store(true, std::memory_order_relaxed);
     return result;
@@ -82,8 +95,8 @@ void HardwareQueues::Created(int fd, const Request& request) {
   queue.device = address;
   queue.saves_waves = request.saves_waves;
   if (making.stream) {
-    ++making.queues;
-    making.queue = request.queue;
+    making.queues.Add(request.queue);
+    if (request.config.ring_size > kSmallestRing) making.with_larger_rings.Add(request.queue);
   }
   if (++device->queues >= rules_.queues_until_shared) {
     device->shared = true;
@@ -108,10 +121,11 @@ void HardwareQueues::StreamCreating() { making = {.stream = true}; }
 void HardwareQueues::StreamCreated(Stream stream) {
   const Making made = making;
   making = {};
-  // Of several it could be any: runtimes make some for themselves.
-  if (stream == nullptr || made.queues != 1) return;
+  // Runtimes make queues for themselves as well. If it is not clear which one is the stream's, it has none.
+  const Made& candidates = made.queues.count == 1 ? made.queues : made.with_larger_rings;
+  if (stream == nullptr || candidates.count != 1) return;
   MutexLock lock(mutex_);
-  if (Queue* queue = Find(made.queue)) queue->stream = stream;
+  if (Queue* queue = Find(candidates.last)) queue->stream = stream;
 }
 
 void HardwareQueues::StreamDestroying(Stream stream) {
@@ -119,7 +133,7 @@ void HardwareQueues::StreamDestroying(Stream stream) {
   Queue* queue = FindOf(stream);
   if (queue == nullptr) return;
   KeepErrno keep;
-  // The runtime waits for its end.
+  // The runtime waits until the stream has finished.
   queue->stops = 0;
   ApplyTo([queue](const Queue& other) { return &other == queue; });
   queue->stream = nullptr;
@@ -130,7 +144,7 @@ void HardwareQueues::UseStreamRules(const StreamRules& rules) {
   rules_ = rules;
 }
 
-// ---- what there is ----
+// ---- queues and devices ----
 
 HardwareQueues::Queue* HardwareQueues::Find(QueueId id) {
   for (int i = 0; i < queue_count_; ++i) {
@@ -162,13 +176,13 @@ bool HardwareQueues::OpenFile::StillOpen() const {
   return fstat(fd, &info) == 0 && info.st_dev == device && info.st_ino == inode;
 }
 
-// ---- can it be done? ----
+// ---- support ----
 
 Result<> HardwareQueues::CanStop(XDevice device) {
   if (failed_) return failure_;
   if (overflowed_) return Error::Make("too many hardware queues to follow them all");
   for (int i = 0; i < queue_count_; ++i) {
-    // A guess could leave some at work, or stop another GPU.
+    // Guessing could leave queues running, or stop another GPU.
     if (queues_[i].device == 0) return Error::Make("which GPU queue %u is on is not known", queues_[i].id);
     if (queues_[i].device == device && !queues_[i].saves_waves) {
       return Error::Make("queue %u has no memory for what runs when it is taken off", queues_[i].id);
@@ -226,13 +240,16 @@ Result<> HardwareQueues::Apply(Queue& queue) {
   }
   const QueueConfig config = suspend ? queue.config.Inactive() : queue.config;
   if (Update(call_, queue.file.fd, queue.id, config) < 0) {
+    // KFD may have kept what was asked for, and may take the queue off the hardware now or later. So the
+    // queue counts as suspended until a request to resume it has succeeded.
+    queue.suspended = true;
     return Error::FromErrno(errno, "%s hardware queue %u", what, queue.id);
   }
   queue.suspended = suspend;
   return {};
 }
 
-// False: one failed. Then nothing is suspended any more.
+// False: a request failed. Then nothing is suspended any more.
 template <typename Which>
 bool HardwareQueues::ApplyTo(Which&& which) {
   for (int i = 0; i < queue_count_; ++i) {
@@ -276,7 +293,8 @@ bool HardwareQueues::LetDeviceGo(XDevice address) {
   Device* device = FindDevice(address);
   if (device != nullptr && device->stops > 0) --device->stops;
   // After a failure, what could not be resumed is tried again.
-  return ApplyTo([this, address](const Queue& queue) { return failed_ || queue.device == address; });
+  const bool all = failed_;
+  return ApplyTo([all, address](const Queue& queue) { return all || queue.device == address; });
 }
 
 bool HardwareQueues::StopStream(Stream stream) {
@@ -294,9 +312,10 @@ bool HardwareQueues::LetStreamGo(Stream stream) {
   MutexLock lock(mutex_);
   KeepErrno keep;
   Queue* queue = FindOf(stream);
-  // It may have lost its queue meanwhile, and with it what held that.
+  // The stream may have lost its queue meanwhile, and the queue's count of stops with it.
   if (queue != nullptr && queue->stops > 0) --queue->stops;
-  return ApplyTo([this, queue](const Queue& other) { return failed_ || &other == queue; });
+  const bool all = failed_;
+  return ApplyTo([all, queue](const Queue& other) { return all || &other == queue; });
 }
 
 void HardwareQueues::ForgetAfterFork() {

@@ -1,15 +1,15 @@
-// This process's hardware queues for compute, of AMD's GPUs: found by performing the runtime's own requests
-// to KFD, and suspended and resumed by requests of our own (levels 2 and 3). What runs on a suspended queue
-// is saved and goes on later (CWSR). Queues that copy only are left alone.
+// This process's compute queues on AMD's GPUs. They are found by performing the runtime's own requests to
+// KFD, and suspended and resumed by our own requests (levels 2 and 3). Running work of a suspended queue is
+// saved and continues later (CWSR). Queues that only copy are not touched.
 //
-// Not run on AMD hardware so far: what is here follows KFD's published interface, and tests hold it to that
-// over a KFD of their own.
+// Not run on AMD hardware so far. The code follows KFD's published interface, and tests check it over a fake
+// KFD.
 //
-//   active --Stop…, while anybody wants it--> suspended --the last Let…Go--> active
-//   either --KFD refuses anything--> active for good: nothing is stopped any more
+//   active --the first Stop…--> suspended --the last Let…Go--> active
+//   either --KFD refuses a request--> active forever: nothing is stopped any more
 //
-// Acts on queues of this process only, and needs no privilege beyond what the runtime has. Thread-safe. A
-// request, the program's as well as ours, is made with the lock held: KFD's order is then that of our table.
+// Acts only on queues of this process, and needs no privilege beyond the runtime's. Thread-safe. Requests of
+// the program and our own are made with the lock held, so that KFD's order is the order of our table.
 #pragma once
 
 #include <atomic>
@@ -23,49 +23,50 @@
 
 namespace xsched::hip::kfd {
 
-// How a runtime gives its streams hardware queues, as the environment tells it.
+// How a runtime assigns hardware queues to its streams, by the environment.
 struct StreamRules {
-  // Streams share queues when a device has so many (per priority, and runtime instance).
+  // Streams share queues when a device has this many (per priority, and runtime instance).
   int queues_until_shared = 0;
-  bool keep_their_queues = false;  // a stream stays where it was made
+  bool keep_their_queues = false;  // a stream stays on the queue of its creation
 };
 
 class HardwareQueues {
  public:
-  using Stream = const void*;  // a handle: only a name here
+  using Stream = const void*;  // a handle, used only as a name
 
   constexpr HardwareQueues() = default;
   explicit HardwareQueues(const char* sysfs) : sysfs_(sysfs) {}  // for tests
 
-  // Performs a program's request that MayConcern, by `next`; our own requests go there, too.
+  // Performs a request of the program by `next`, if MayConcern is true for it. Our own requests use `next` as
+  // well.
   int Perform(int fd, unsigned long request, void* argument, IoctlCall next);
 
-  // Around the making of a stream on this thread: a queue that is made meanwhile is that stream's.
+  // Call these before and after this thread makes a stream. A queue that is made in between belongs to that
+  // stream.
   void StreamCreating();
   void StreamCreated(Stream stream);
   void StreamDestroying(Stream stream);
   void UseStreamRules(const StreamRules& rules);
 
-  // Can all of the process be stopped on `device`? An error says why not.
+  // Ok: all of the process can be stopped on `device`. An error says why not.
   Result<> DeviceSupport(XDevice device);
-  // Can `stream` be stopped by itself: has it a hardware queue of its own?
+  // Ok: `stream` can be stopped by itself, because it has its own hardware queue. An error says why not.
   Result<> StreamSupport(Stream stream);
 
-  // Stops what is of this process on `device`, queues that are still to come included; counted. False:
-  // nothing has been stopped.
+  // Stops this process's queues on `device`, also later ones. Calls are counted. False: nothing was stopped.
   bool StopDevice(XDevice device);
   bool LetDeviceGo(XDevice device);
   bool StopStream(Stream stream);
   bool LetStreamGo(Stream stream);
 
-  // A child has no queues, and KFD takes none of its requests for its parent's.
+  // A child has no queues, and KFD accepts no requests of it for its parent's.
   void ForgetAfterFork();
 
  private:
   static constexpr int kMaxQueues = 1024;  // KFD's own limit for a process
   static constexpr int kMaxDevices = 64;
 
-  // All of this is zero at first, so that it takes no room in the library's file.
+  // All members are zero at first, so that they take no room in the library's file.
   struct OpenFile {
     int fd = 0;  // the program's
     uint64_t device = 0;
@@ -90,36 +91,36 @@ class HardwareQueues {
     bool shared = false;  // streams may have been given the same queue
   };
 
-  // All of these: REQUIRES mutex_.
-  Queue* Find(QueueId id);
-  Queue* FindOf(Stream stream);
-  Device* FindDevice(XDevice device);  // null: too many
-  void Created(int fd, const Request& request);
-  void Destroyed(QueueId id);
-  int PerformUpdate(int fd, unsigned long request, void* argument, const Request& asked);
-  Result<> CanStop(XDevice device);
-  Result<> CanStopStream(Stream stream);
-  bool WantsSuspended(const Queue& queue);
-  Result<> Apply(Queue& queue);
+  Queue* Find(QueueId id) REQUIRES(mutex_);
+  Queue* FindOf(Stream stream) REQUIRES(mutex_);
+  Device* FindDevice(XDevice device) REQUIRES(mutex_);  // null: too many
+  void Created(int fd, const Request& request) REQUIRES(mutex_);
+  void Destroyed(QueueId id) REQUIRES(mutex_);
+  int PerformUpdate(int fd, unsigned long request, void* argument, const Request& asked) REQUIRES(mutex_);
+  Result<> CanStop(XDevice device) REQUIRES(mutex_);
+  Result<> CanStopStream(Stream stream) REQUIRES(mutex_);
+  bool WantsSuspended(const Queue& queue) REQUIRES(mutex_);
+  Result<> Apply(Queue& queue) REQUIRES(mutex_);
   template <typename Which>
-  bool ApplyTo(Which&& which);
-  void Fail(const Error& error);
+  bool ApplyTo(Which&& which) REQUIRES(mutex_);
+  void Fail(const Error& error) REQUIRES(mutex_);
 
   const char* sysfs() const { return sysfs_ == nullptr ? kSysfs : sysfs_; }
 
   const char* sysfs_ = nullptr;
-  Mutex mutex_;
-  IoctlCall call_ = nullptr;
-  std::atomic<bool> seen_{false};  // requests to KFD come by here
-  StreamRules rules_;
-  int queue_count_ = 0;
-  int device_count_ = 0;
-  bool overflowed_ = false;
-  bool failed_ = false;
-  bool stuck_ = false;  // … and something is still suspended: said so
-  Error failure_;
-  Queue queues_[kMaxQueues] = {};
-  Device devices_[kMaxDevices] = {};
+  std::atomic<bool> seen_{false};  // requests to KFD pass through here
+
+  Mutex<LockRank::kKfdQueues> mutex_;
+  IoctlCall call_ GUARDED_BY(mutex_) = nullptr;
+  StreamRules rules_ GUARDED_BY(mutex_);
+  int queue_count_ GUARDED_BY(mutex_) = 0;
+  int device_count_ GUARDED_BY(mutex_) = 0;
+  bool overflowed_ GUARDED_BY(mutex_) = false;
+  bool failed_ GUARDED_BY(mutex_) = false;
+  bool stuck_ GUARDED_BY(mutex_) = false;  // after a failure, something is still suspended; it was logged
+  Error failure_ GUARDED_BY(mutex_);
+  Queue queues_[kMaxQueues] GUARDED_BY(mutex_) = {};
+  Device devices_[kMaxDevices] GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace xsched::hip::kfd

@@ -1,4 +1,4 @@
-// The exact requests that suspending and resuming come to, over a KFD that keeps a record of them.
+// The exact requests for suspending and resuming, over a fake KFD that records them.
 #include "hal/hip/kfd/hardware_queues.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ class HardwareQueuesTest : public ::testing::Test {
     queues_.UseStreamRules({.queues_until_shared = 4, .keep_their_queues = true});
   }
 
-  // Where the program's and our requests end up.
+  // Receives the program's and our requests.
   static int Ioctl(int fd, unsigned long request, void* argument) {
     std::lock_guard lock(current->kfd_mutex_);
     EXPECT_EQ(fd, current->file_.get());
@@ -56,12 +56,12 @@ class HardwareQueuesTest : public ::testing::Test {
     return queues_.Perform(file_.get(), request, &arguments, Ioctl);
   }
 
-  // What the runtime does. Rings are told apart by their queue.
+  // The runtime's requests. The queue's number identifies its ring.
   uint32_t Create(uint32_t gpu = kGpu, uint32_t type = KFD_IOC_QUEUE_TYPE_COMPUTE_AQL,
-                  uint32_t save_area = 0x2000) {
+                  uint32_t save_area = 0x2000, uint32_t ring_size = 0x1000) {
     kfd_ioctl_create_queue_args create{};
     create.ring_base_address = (next_ring_ += 0x10000);
-    create.ring_size = 0x1000;
+    create.ring_size = ring_size;
     create.gpu_id = gpu;
     create.queue_type = type;
     create.queue_percentage = 100;
@@ -216,7 +216,7 @@ TEST_F(HardwareQueuesTest, the_programs_errno_stays_when_ours_fails) {
   EXPECT_EQ(errno, 7);
 }
 
-// ---- why not ----
+// ---- missing support ----
 
 TEST_F(HardwareQueuesTest, a_device_can_be_stopped_before_it_has_a_queue) {
   EXPECT_THAT(WhyNot(kDevice), HasSubstr("no request to /dev/kfd has come by"));
@@ -275,7 +275,8 @@ TEST_P(Refused, what_was_suspended_goes_on_and_nothing_is_stopped_any_more) {
   EXPECT_FALSE(queues_.StopDevice(kDevice));
   const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(Record(), ElementsAre("update 1: 0 %, priority 7, ring 10000+1000", "update fails",
-                                    "update 1: 100 %, priority 7, ring 10000+1000"));
+                                    "update 1: 100 %, priority 7, ring 10000+1000",
+                                    "update 2: 100 %, priority 7, ring 20000+1000"));
   EXPECT_THAT(log, HasSubstr("suspending hardware queue 2: "));
   EXPECT_THAT(log, HasSubstr("HIP runs with preemption level 1 from now on"));
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 1);
@@ -293,6 +294,13 @@ TEST_P(Refused, a_resumption_is_tried_again_and_the_others_go_on) {
                                     "update 2: 100 %, priority 7, ring 20000+1000"));
   EXPECT_FALSE(queues_.StopDevice(kDevice));
   EXPECT_THAT(Record(), IsEmpty());
+}
+
+TEST_F(HardwareQueuesTest, a_queue_is_resumed_although_its_suspension_reported_an_error) {
+  Create();
+  kfd_.FailAfterwards(AMDKFD_IOC_UPDATE_QUEUE, ETIME);
+  EXPECT_FALSE(queues_.StopDevice(kDevice));
+  EXPECT_TRUE(kfd_.active(1));
 }
 
 TEST_F(HardwareQueuesTest, what_stays_suspended_is_said_once_and_tried_with_each_occasion) {
@@ -313,7 +321,7 @@ TEST_F(HardwareQueuesTest, what_stays_suspended_is_said_once_and_tried_with_each
 TEST_F(HardwareQueuesTest, a_file_that_the_program_has_closed_is_not_written_to) {
   Create();
   Record();
-  // The number is another file's by now.
+  // The descriptor's number now belongs to another file.
   const UniqueFd other(open(topology_.root(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   dup2(other.get(), file_.get());
   EXPECT_FALSE(queues_.StopDevice(kDevice));
@@ -354,6 +362,17 @@ TEST_F(HardwareQueuesTest, a_stream_for_which_no_queue_was_made_or_several_has_n
   EXPECT_FALSE(queues_.StreamSupport(nullptr));
 }
 
+TEST_F(HardwareQueuesTest, the_queue_that_rocr_makes_for_itself_before_the_first_is_not_the_streams) {
+  constexpr uint32_t kSaveArea = 0x2000, kRingOfStream = 0x100000;
+  queues_.StreamCreating();
+  const uint32_t rocrs = Create();
+  const uint32_t own = Create(kGpu, KFD_IOC_QUEUE_TYPE_COMPUTE_AQL, kSaveArea, kRingOfStream);
+  queues_.StreamCreated(Stream(0));
+  EXPECT_TRUE(queues_.StopStream(Stream(0)));
+  EXPECT_FALSE(kfd_.active(own));
+  EXPECT_TRUE(kfd_.active(rocrs));
+}
+
 TEST_F(HardwareQueuesTest, queues_that_another_thread_makes_meanwhile_are_not_the_streams) {
   queues_.StreamCreating();
   const uint32_t own = Create();
@@ -383,7 +402,7 @@ TEST_F(HardwareQueuesTest, when_streams_begin_to_share_queues_none_is_stopped_al
   EXPECT_TRUE(kfd_.active(1));
   EXPECT_FALSE(queues_.StopStream(Stream(1)));
   EXPECT_TRUE(queues_.LetStreamGo(Stream(0)));
-  // Who shares one may do so for as long as it lives.
+  // A stream that shares a queue may do so as long as it lives.
   Destroy(4);
   EXPECT_FALSE(queues_.StreamSupport(Stream(1)));
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/lock_order.h"
+
 namespace xsched::hip::kfd {
 namespace {
 
@@ -45,7 +47,7 @@ struct UpdateRequest {
 };
 static_assert(sizeof(UpdateRequest) == 24);
 
-// The program owns `argument`: it need not be aligned. KFD takes longer ones than it knows.
+// The program owns `argument`, so it may be unaligned. KFD accepts longer arguments than it knows.
 template <typename Arguments>
 bool Read(const void* argument, size_t size, Arguments* arguments) {
   if (size < sizeof(Arguments) || argument == nullptr) return false;
@@ -87,6 +89,7 @@ Request ReadRequest(unsigned long request, const void* argument) {
 }
 
 int Update(IoctlCall call, int fd, QueueId queue, const QueueConfig& config) {
+  lock_order::CheckCall(Calls::kKernel);
   UpdateRequest update{.ring = config.ring,
                        .queue = queue,
                        .ring_size = config.ring_size,

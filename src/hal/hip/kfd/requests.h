@@ -1,30 +1,30 @@
-// Requests to AMD's kernel driver for compute (KFD, /dev/kfd) about hardware queues, as a runtime makes them
-// and as we do. Numbers and layouts are those of linux/kfd_ioctl.h, which need not be there; a test compares.
+// Requests about hardware queues to AMD's kernel driver for compute (KFD, /dev/kfd), made by a runtime or by
+// us. Numbers and layouts are those of linux/kfd_ioctl.h, which is not needed; a test compares them.
 //
-// Keeps nothing; reads a request only where its declared size allows.
+// It has no state, and reads a request only within its declared size.
 #pragma once
 
 #include <cstdint>
 
 namespace xsched::hip::kfd {
 
-// ioctl(2), as who was asked by the program would pass it on.
+// ioctl(2): passes on a request of the program.
 using IoctlCall = int (*)(int fd, unsigned long request, void* argument);
 
 using GpuId = uint32_t;    // KFD's own number of a GPU, or of a part of one
 using QueueId = uint32_t;  // unique within the process
 
-// What a queue can be given anew. All of it is, with each request.
+// The settings of a queue that can be changed. Each request sets all of them.
 struct QueueConfig {
   uint64_t ring = 0;
   uint32_t ring_size = 0;
-  uint32_t percentage = 0;  // in its low byte: 0 to 100; above it, which part of the GPU reads some packets
+  uint32_t percentage = 0;  // the low byte: 0 to 100; above it, which part of the GPU reads some packets
   uint32_t priority = 0;
 
   bool operator==(const QueueConfig&) const = default;
 
-  // With percentage 0 KFD takes the queue off the hardware. What runs is saved (CWSR), and goes on where it
-  // was when the percentage is another.
+  // With percentage 0, KFD takes the queue off the hardware. Running work is saved (CWSR). It continues where
+  // it was when the percentage is not 0 any more.
   QueueConfig Inactive() const {
     QueueConfig config = *this;
     config.percentage &= ~0xffu;
@@ -32,7 +32,7 @@ struct QueueConfig {
   }
 };
 
-// Something that a runtime asks of KFD. What KFD answers is there when the request has succeeded.
+// A runtime's request to KFD. KFD's answers in it are valid after the request has succeeded.
 struct Request {
   enum class Kind { kOther, kCreate, kDestroy, kUpdate };
   Kind kind = Kind::kOther;
@@ -40,11 +40,11 @@ struct Request {
   QueueConfig config;  // kCreate, kUpdate
   // kCreate:
   GpuId gpu = 0;
-  bool compute = false;      // or it copies only
-  bool saves_waves = false;  // there is memory for what runs, when it is taken off
+  bool compute = false;      // false: it only copies
+  bool saves_waves = false;  // there is memory to save running work when the queue is taken off
 };
 
-// Can `request` be to KFD? Constant and cheap: it is asked about every ioctl of the process.
+// True if `request` may be for KFD. Cheap, because it checks every ioctl of the process.
 constexpr bool MayConcern(unsigned long request) {
   // Requests of consoles have the same letter, and no size.
   return (request >> 8 & 0xff) == 'K' && (request >> 16 & 0x3fff) != 0;
@@ -52,8 +52,8 @@ constexpr bool MayConcern(unsigned long request) {
 
 Request ReadRequest(unsigned long request, const void* argument);
 
-// Performs the kUpdate that ReadRequest has read, but with `config`; a program's own as well, whose argument
-// is not touched. As ioctl(2).
+// Performs a kUpdate request for `queue` with `config`. Used for our own requests, and in place of a
+// program's, whose argument is not changed. Returns like ioctl(2).
 int Update(IoctlCall call, int fd, QueueId queue, const QueueConfig& config);
 
 }  // namespace xsched::hip::kfd

@@ -34,7 +34,7 @@ TEST(KfdRequest, a_queues_creation_is_read_as_the_kernels_header_lays_it_out) {
   EXPECT_TRUE(request.saves_waves);
 }
 
-TEST(KfdRequest, queues_that_copy_are_told_apart) {
+TEST(KfdRequest, queues_that_copy_are_recognized) {
   for (uint32_t type : {KFD_IOC_QUEUE_TYPE_SDMA, KFD_IOC_QUEUE_TYPE_SDMA_XGMI, 4}) {
     kfd_ioctl_create_queue_args create = kCreated;
     create.queue_type = type;

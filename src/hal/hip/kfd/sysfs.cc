@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kMaxNodes = 256;
 
-// Of a node of the topology; CPUs are nodes, too, with GPU id 0.
+// A node of the topology. CPUs are nodes as well, with GPU id 0.
 struct Node {
   GpuId gpu = 0;
   XDevice device = 0;
 };
 
-// The file's beginning; "" as well where it may not be read. False: it is not there.
+// Reads the beginning of the file. "": it may not be read. False: it does not exist.
 template <size_t kSize>
 bool ReadText(const char* path, char (&text)[kSize]) {
   UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
@@ -33,7 +33,7 @@ bool ReadText(const char* path, char (&text)[kSize]) {
   return true;
 }
 
-// The number behind `name` at the beginning of a line; 0 as well where there is none.
+// The number behind `name` at the beginning of a line; 0 also if there is none.
 unsigned long ReadProperty(const char* text, const char* name) {
   const size_t length = strlen(name);
   for (const char* line = text; line != nullptr; line = strchr(line, '\n')) {
@@ -49,11 +49,11 @@ bool ReadNode(const char* sysfs, int index, Node* node) {
   char text[8192];
   snprintf(path, sizeof path, "%s/class/kfd/kfd/topology/nodes/%d/gpu_id", sysfs, index);
   if (!ReadText(path, text)) return false;
-  // A container may not read those of GPUs that it was not given: 0.
+  // A container may not read the id of a GPU that it was not given: then it is 0.
   *node = {.gpu = static_cast<GpuId>(strtoul(text, nullptr, 10))};
   snprintf(path, sizeof path, "%s/class/kfd/kfd/topology/nodes/%d/properties", sysfs, index);
   if (node->gpu == 0 || !ReadText(path, text)) return true;
-  // Bus, device and function; above them, which part of the GPU it is.
+  // Bus, device and function; above them, the part of the GPU.
   const unsigned long location = ReadProperty(text, "location_id");
   const auto domain = static_cast<uint32_t>(ReadProperty(text, "domain"));
   node->device = MakeDevice(kDeviceTypeGPU,
@@ -61,7 +61,7 @@ bool ReadNode(const char* sysfs, int index, Node* node) {
   return true;
 }
 
-// The first GPU's that `wanted` is true for.
+// The address of the first GPU for which `wanted` is true.
 template <typename Wanted>
 Node FindNode(const char* sysfs, Wanted&& wanted) {
   Node node;

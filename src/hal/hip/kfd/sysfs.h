@@ -1,4 +1,4 @@
-// What the kernel's driver says of its GPUs in /sys. Reads files; keeps nothing.
+// Reads what the kernel's driver reports about its GPUs in /sys. It has no state.
 #pragma once
 
 #include "hal/hip/kfd/requests.h"
@@ -8,11 +8,11 @@ namespace xsched::hip::kfd {
 
 inline constexpr const char* kSysfs = "/sys";
 
-// The GPU that KFD calls `gpu`, by its PCI address; parts of one GPU have the same. 0: it does not say.
+// The PCI address of KFD's GPU `gpu`. Parts of one GPU have the same address. 0: unknown.
 XDevice DeviceOf(const char* sysfs, GpuId gpu);
-// Has KFD a GPU, or a part of one, with this address?
+// True if KFD has a GPU, or a part of one, with this address.
 bool HasDevice(const char* sysfs, XDevice device);
-// Can what runs be taken off the hardware? It is so unless someone has turned it off for the machine.
+// True if running work can be taken off the hardware, unless this was disabled on the machine.
 bool SavesWaves(const char* sysfs);
 
 }  // namespace xsched::hip::kfd

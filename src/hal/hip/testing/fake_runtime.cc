@@ -1,6 +1,7 @@
 // A HIP runtime without a device: streams whose commands finish when the test says so. It has the name of
-// AMD's and the functions that the HAL calls. It knows only streams and events of its own, keeps a last error
-// per thread that every call overwrites, and has two devices, as AMD's would.
+// AMD's and the functions that the HAL calls. It keeps a last error per thread that every call overwrites,
+// and has two devices, as AMD's would. Like ROCm 7 it takes another instance's stream for one of its own;
+// only hipGetStreamDeviceId and hipStreamDestroy look it up.
 #include "hal/hip/testing/fake_runtime.h"
 
 #include <stdio.h>
@@ -47,10 +48,10 @@ hipError_t Return(hipError_t error) {
 }
 
 bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
-// REQUIRES: mutex. Null: another instance's.
+bool IsDefault(hipStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+// REQUIRES: mutex.
 hipStream_t Actual(hipStream_t stream) {
-  if (reinterpret_cast<uintptr_t>(stream) <= 2) return &default_streams[current_device];
-  return IsValid(stream) ? stream : nullptr;
+  return IsDefault(stream) ? &default_streams[current_device] : stream;
 }
 
 }  // namespace
@@ -108,14 +109,13 @@ EXPORT hipError_t hipStreamDestroy(hipStream_t stream) {
 
 EXPORT int hipGetStreamDeviceId(hipStream_t stream) {
   std::lock_guard lock(mutex);
-  hipStream_t actual = Actual(stream);
-  Return(actual == nullptr ? hipErrorContextIsDestroyed : hipSuccess);
-  return actual == nullptr ? -1 : actual->device;
+  const bool known = IsDefault(stream) || IsValid(stream);
+  Return(known ? hipSuccess : hipErrorContextIsDestroyed);
+  return known ? Actual(stream)->device : -1;
 }
 
-EXPORT hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
-  std::lock_guard lock(mutex);
-  if (!IsValid(stream)) return Return(hipErrorContextIsDestroyed);
+EXPORT hipError_t hipStreamGetFlags(hipStream_t, unsigned* flags) {
+  if (flags == nullptr) return Return(hipErrorInvalidValue);
   *flags = 0;
   return Return(hipSuccess);
 }
@@ -123,7 +123,6 @@ EXPORT hipError_t hipStreamGetFlags(hipStream_t stream, unsigned* flags) {
 EXPORT hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
-  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   if (status == nullptr) return Return(hipErrorInvalidValue);
   *status = actual->capturing ? hipStreamCaptureStatusActive : hipStreamCaptureStatusNone;
   return Return(hipSuccess);
@@ -140,7 +139,6 @@ EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
 EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
-  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   if (actual->capturing) {
     spoiled = 1;
     return Return(hipErrorStreamCaptureUnsupported);
@@ -151,7 +149,6 @@ EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
 EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
   std::unique_lock lock(mutex);
   hipStream_t actual = Actual(stream);
-  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   const uint64_t newest = actual->launched;
   changed.wait(lock, [&] { return actual->finished >= newest; });
   return Return(hipSuccess);
@@ -174,7 +171,6 @@ EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
 EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
-  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   if (events.count(event) == 0 || event->device != actual->device) return Return(hipErrorInvalidHandle);
   if (actual->capturing) spoiled = 1;
   event->stream = actual;
@@ -194,7 +190,6 @@ EXPORT hipError_t hipEventQuery(hipEvent_t event) {
 EXPORT hipError_t FakeLaunch(hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
-  if (actual == nullptr) return Return(hipErrorContextIsDestroyed);
   ++actual->launched;
   if (finish_at_once) actual->finished = actual->launched;
   return Return(hipSuccess);

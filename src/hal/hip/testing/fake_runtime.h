@@ -1,5 +1,5 @@
-// What tests ask of the fake HIP runtime beside HIP's own functions. They look the functions up in the
-// instance that they loaded.
+// How a test controls the fake HIP runtime, in addition to HIP's own functions. Tests look the functions up
+// in the instance that they loaded.
 #pragma once
 
 #include <stdint.h>
@@ -14,13 +14,13 @@ extern "C" {
 hipError_t FakeLaunch(hipStream_t stream);
 // Lets the next `count` commands of the stream finish.
 void FakeFinish(hipStream_t stream, uint64_t count);
-// From now on commands finish as they are put on a stream.
+// From now on commands finish at once.
 void FakeFinishAtOnce(void);
 // Commands put on the stream so far.
 uint64_t FakeLaunched(hipStream_t stream);
 // From now on the stream captures, or does not.
 void FakeCapture(hipStream_t stream, int capturing);
-// Something was asked of a stream that captures, which spoils the capture.
+// True if a call about a capturing stream was made that invalidates the capture.
 int FakeSpoiled(void);
 // Events made and not destroyed; calls of any function so far.
 int FakeEvents(void);

@@ -13,7 +13,7 @@ namespace xsched::hip {
 inline constexpr const char* kInstanceA = FAKE_HIP_A;
 inline constexpr const char* kInstanceB = FAKE_HIP_B;
 
-// One loaded instance, as a program that has opened it sees it.
+// One loaded instance, as seen by a program that has opened it.
 class Instance {
  public:
   explicit Instance(const char* path) : library_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {

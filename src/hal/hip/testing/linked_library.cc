@@ -12,7 +12,7 @@ extern "C" __attribute__((visibility("default"))) const void* AddressInside() {
 
 // The default stream, seen from here.
 extern "C" __attribute__((visibility("default"))) XResult MakeDefaultQueue(HwQueueHandle* hwq) {
-  // Not a tail call: the caller is told by its return address.
+  // Prevents a tail call, because the callee identifies its caller by the return address.
   volatile XResult result = HipQueueCreate(hwq, nullptr);
   return result;
 }

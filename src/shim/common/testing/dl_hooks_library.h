@@ -1,15 +1,16 @@
-// The hooks of dlsym and dlclose, in a library as a shim is one: it answers for two names.
+// The hooks of dlsym and dlclose in a library that is built like a shim. It answers for two names.
 #pragma once
 
 extern "C" {
 #pragma GCC visibility push(default)
 
-// What dlsym gives for "HookedName", which nobody defines, is the address of HookedAnswer.
+// For "HookedName", which no library defines, dlsym returns the address of HookedAnswer.
 void HookedAnswer();
-// Defined here alone: who asks for the next one after itself finds it if, to the C library, it is the caller.
+// Defined only here. A program that looks it up with RTLD_NEXT finds it if the C library takes the program
+// for the caller.
 void HookedNext();
 
-const void* HookedCaller();  // whoever asked for "HookedName" last
+const void* HookedCaller();  // the last caller that looked up "HookedName"
 int HookedLibrariesClosed();
 
 #pragma GCC visibility pop

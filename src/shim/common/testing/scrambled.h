@@ -7,8 +7,8 @@
 
 namespace xsched::shim {
 
-// `text` with so many of its characters replaced. In a block of the heap of its own: a sanitizer sees the
-// first byte too many that is read of it.
+// `text` with `changes` of its characters replaced. It is in its own block of the heap, so that a sanitizer
+// detects reading one byte too many.
 inline std::vector<char> Scrambled(std::string_view text, unsigned changes, std::mt19937& random) {
   static constexpr char kLetters[] = "{}[]\",:\\u0123456789abcdefntr.eE+- \n\0\xff";
   std::vector<char> scrambled(text.begin(), text.end());

@@ -21,7 +21,7 @@ hipError_t hipGraphCreate(hipGraph_t* graph, unsigned flags);
 
 #define EXPORT __attribute__((visibility("default")))
 
-// Not tail calls: the caller is told by its return address.
+// These prevent tail calls, because the callee identifies its caller by the return address.
 #define RETURN(call)          \
   hipError_t result = (call); \
   __asm__ volatile("");       \
@@ -44,7 +44,7 @@ EXPORT hipError_t LibraryGraph(hipGraph_t* graph) { RETURN(hipGraphCreate(graph,
 // A variable on the device, which the compiler's constructor registers.
 static char variable;
 __attribute__((constructor)) static void Register() { FakeRegisterVariable(&variable); }
-// A tail call: the return address is of whoever calls this.
+// A tail call: the return address is in the caller of this function.
 // NOLINTNEXTLINE(clang-diagnostic-unknown-attributes)
 EXPORT __attribute__((optimize("O2"))) hipError_t LibraryCopyToVariable() {
   return hipMemcpyToSymbol(&variable, nullptr, 0, 0, 1);

@@ -1,8 +1,8 @@
-// The outside of a stand-in for the HIP runtime, built as AMD's is since ROCm 6.2: exported functions that go
-// through a dispatch table, which is offered to tools before the first one runs. What is behind the table is
-// hal/hip/testing/fake_runtime.cc and own_functions.cc, under other names; where these have nothing, a
-// function is here that launches a command or does nothing. What they throw is caught in front of the table,
-// as in ROCm 7.
+// The exported part of a stand-in for the HIP runtime, built like AMD's since ROCm 6.2: exported functions
+// call through a dispatch table, which is offered to tools before the first one runs. The functions behind
+// the table are those of hal/hip/testing/fake_runtime.cc and own_functions.cc, under other names. If these
+// have none, a function here launches a command or does nothing. Their exceptions are caught in front of the
+// table, as in ROCm 7.
 #include "shim/hip/testing/offered_runtime.h"
 
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ Result As(hipError_t error) {
 namespace {
 
 const char* const kTableNames[] = {
-#define XSCHED_TABLE_ENTRY(name) #name,
+#define XSCHED_TABLE_ENTRY(name, since) #name,
 #include "hip/standin.inc"
 #undef XSCHED_TABLE_ENTRY
 };
@@ -81,6 +81,7 @@ void* Find(std::span<const Named> functions, std::string_view symbol) {
 }
 
 std::atomic<uint64_t> offered_length{0};
+std::atomic<uint64_t> offered_version{UINT32_MAX};
 std::atomic<uint64_t> offered_instance{0};
 std::atomic<int> offer_result{-1};
 
@@ -117,7 +118,7 @@ class Table {
     void* compilers[] = {compilers_.data()};
     reinterpret_cast<SetTable*>(set)("hip_compiler", 60400, offered_instance, compilers, 1);
     void* tables[] = {words_.data()};
-    offer_result = reinterpret_cast<SetTable*>(set)("hip", 60400, offered_instance, tables, 1);
+    offer_result = reinterpret_cast<SetTable*>(set)("hip", offered_version, offered_instance, tables, 1);
   }
 
   void* entry(size_t number) const {
@@ -126,7 +127,7 @@ class Table {
   bool compilers_is_whole() const { return compilers_ == CompilersTable(); }
 
  private:
-  // Of what nobody calls there is some function.
+  // Entries that nobody calls have any function.
   static void* Function(size_t number) {
     if (number < std::size(kTableNames)) {
       if (void* own = Find(kOwn, kTableNames[number])) return own;
@@ -164,7 +165,7 @@ class Entry {
     entries[symbol] = this;
   }
 
-  // What a call goes to.
+  // The target of a call.
   template <typename Function>
   Function* Called() {
     void* in_table = GetTable().entry(number_);
@@ -194,6 +195,8 @@ class Entry {
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
 
+EXPORT void FakeOfferVersion(uint64_t version) { offered_version = version; }
+
 EXPORT void FakeOfferTable(uint64_t length, uint64_t instance) {
   offered_length = length;
   offered_instance = instance;
@@ -210,7 +213,7 @@ EXPORT int FakeCallsOf(const char* symbol) {
   return found == entries.end() ? 0 : found->second->calls();
 }
 
-// By their addresses: to look them up would give wrappers.
+// By their addresses, because a lookup would return wrappers.
 EXPORT void* FakeExported(const char* symbol) {
   static const Named exported[] = {
 #define XSCHED_FUNCTION(result, name, symbol, parameters, arguments, launches, stream) \

@@ -1,5 +1,5 @@
-// What tests ask of the stand-in for the HIP runtime that the shim is tested with, beside what
-// hal/hip/testing/fake_runtime.h has. They look the functions up in the instance that they loaded.
+// How a test controls the shim's stand-in for the HIP runtime, in addition to hal/hip/testing/fake_runtime.h.
+// Tests look the functions up in the instance that they loaded.
 #pragma once
 
 #include <stdint.h>
@@ -8,24 +8,26 @@
 extern "C" {
 #endif
 
-// The instance is to offer its dispatch table with the first function that is called, as its `instance`; it
-// has the first `length` functions of ours, or more than we know. 0, as it is by default: it offers none.
+// At the first call of a function, the instance offers its dispatch table as `instance`. The table has the
+// first `length` of our functions, or more than we know. 0 (the default): it offers none.
 void FakeOfferTable(uint64_t length, uint64_t instance);
-// It is offered once more, as to a profiler that is attached.
+// The version of HIP that the table is offered as: 70200 is 7.2. By default newer than any that is known.
+void FakeOfferVersion(uint64_t version);
+// Offers it once more, as to a profiler that is attached later.
 void FakeOfferAgain(void);
-// What it was answered last.
+// The last answer to an offer.
 int FakeOfferResult(void);
 // The entry of the table; null: it has none of that number.
 void* FakeTableEntry(uint64_t number);
-// Is the compiler's table, which is offered as well, as it was?
+// True if the compiler's table, which is offered as well, is unchanged.
 int FakeCompilerTableIsWhole(void);
 
-// How many calls of the exported function got to the runtime's own.
+// The number of calls of the exported function that reached the runtime's own.
 int FakeCallsOf(const char* symbol);
-// The exported function, as a library is linked to it that we know nothing of.
+// The exported function, as an unknown library is bound to it.
 void* FakeExported(const char* symbol);
 
-// A variable of a program's, that its constructor registers: only this instance knows it.
+// Registers a variable of a program, as its constructor does. Only this instance knows it.
 void FakeRegisterVariable(const void* variable);
 
 #ifdef __cplusplus

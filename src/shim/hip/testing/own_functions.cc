@@ -1,5 +1,5 @@
-// What of the stand-in's functions is neither in hal/hip/testing/fake_runtime.cc nor does nothing. Of
-// modules, functions and graphs an instance knows those that it has made.
+// The stand-in's functions that are not in hal/hip/testing/fake_runtime.cc and do something. An instance
+// knows the modules, functions and graphs that it has made.
 #include <dlfcn.h>
 
 #include <mutex>
@@ -80,6 +80,30 @@ OWN hipError_t Own_hipModuleLaunchKernel(hipFunction_t f, unsigned, unsigned, un
 }
 OWN hipError_t Own_hipMemcpyToSymbol(const void* symbol, const void*, size_t, size_t, hipMemcpyKind) {
   return LaunchOf(symbol, nullptr);
+}
+
+// A library has two kernels.
+OWN hipError_t Own_hipLibraryLoadData(hipLibrary_t* library, const void*, hipJitOption*, void**, unsigned,
+                                      hipLibraryOption*, void**, unsigned) {
+  return New(library);
+}
+OWN hipError_t Own_hipLibraryGetKernel(hipKernel_t* kernel, hipLibrary_t library, const char*) {
+  return NewOf(library, kernel);
+}
+OWN hipError_t Own_hipLibraryGetKernelCount(unsigned* count, hipLibrary_t library) {
+  if (count != nullptr) *count = 2;
+  return Check(library);
+}
+OWN hipError_t Own_hipLibraryEnumerateKernels(hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) {
+  for (unsigned i = 0; i < wanted && i < 2; ++i) {
+    if (hipError_t error = NewOf(library, &kernels[i]); error != hipSuccess) return error;
+  }
+  return Check(library);
+}
+// As since ROCm 7.2, of a kernel's handle as well.
+OWN hipError_t Own_hipLaunchKernel(const void* function_address, dim3, dim3, void**, size_t,
+                                   hipStream_t stream) {
+  return LaunchOf(function_address, stream);
 }
 
 // More than there is.

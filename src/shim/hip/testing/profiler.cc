@@ -1,5 +1,4 @@
-// A profiler, as far as the dispatch table goes: it counts calls of one function, and answers what it is told
-// to.
+// A profiler that uses the dispatch table: it counts the calls of one function, and returns what a test sets.
 #include <stdint.h>
 #include <string.h>
 
@@ -14,7 +13,7 @@ namespace {
 constexpr int kFunction = [] {
   int number = 0;
   int found = -1;
-#define XSCHED_TABLE_ENTRY(name)                                      \
+#define XSCHED_TABLE_ENTRY(name, since)                               \
   if (__builtin_strcmp(#name, "hipMemsetAsync") == 0) found = number; \
   ++number;
 #include "hip/standin.inc"

@@ -1,5 +1,4 @@
-// Instances of the stand-in for the HIP runtime, as a process with PyTorch has several of AMD's, and what
-// they tell.
+// Instances of the stand-in for the HIP runtime, because a process with PyTorch has several of AMD's runtime.
 #pragma once
 
 #include <dlfcn.h>
@@ -25,8 +24,8 @@ namespace xsched::hip {
 int NumberInTable(const std::string& wanted);
 int TableLength();
 
-// A runtime instance, and a library that is linked to it, in a folder of their own. Names differ as well:
-// the dynamic linker would else take the one for the other. Both stay loaded.
+// A runtime instance and a library that is linked to it, in their own folder. Their names differ as well,
+// because otherwise the dynamic linker would take one for the other. Both stay loaded.
 class RuntimeInstance {
  public:
   explicit RuntimeInstance(int scope = RTLD_LOCAL) {
@@ -78,7 +77,7 @@ class RuntimeInstance {
   void* TableEntry(int number) const {
     return Fake<decltype(FakeTableEntry)>("FakeTableEntry")(static_cast<uint64_t>(number));
   }
-  // The runtime's own function, past whatever we do about looking it up.
+  // The runtime's own function, without our interception of lookups.
   template <typename Function>
   Function* Exported(const char* symbol) const {
     return reinterpret_cast<Function*>(Fake<decltype(FakeExported)>("FakeExported")(symbol));

@@ -1,5 +1,5 @@
-// A KFD for tests: takes the requests about queues that AMD's kernel driver takes, refuses what it refuses,
-// and keeps a record of them. By the kernel's own header, and not by the code under test. Not thread-safe.
+// A KFD for tests. It accepts and refuses the same requests about queues as AMD's kernel driver, and records
+// them. It uses the kernel's own header, and not the code under test. Not thread-safe.
 #pragma once
 
 #include <errno.h>
@@ -28,11 +28,41 @@ class Kfd {
   int Ioctl(unsigned long request, void* argument) {
     const unsigned number = _IOC_NR(request);
     if (auto fault = faults_.find(number); fault != faults_.end() && --fault->second.calls_until < 0) {
-      errno = fault->second.error;
-      Record("%s fails", Name(number));
+      const Fault ordered = fault->second;
       if (--fault->second.count == 0) faults_.erase(fault);
+      if (ordered.takes_effect) Perform(number, argument);
+      errno = ordered.error;
+      Record("%s fails", Name(number));
       return -1;
     }
+    return Perform(number, argument);
+  }
+
+  // `count` requests of this kind (AMDKFD_IOC_…) fail with `error`, after `skip` that do not.
+  void Fail(unsigned long request, int error, int count = 1, int skip = 0) {
+    faults_[_IOC_NR(request)] = {skip, count, error, false};
+  }
+  // The next one takes effect, but reports `error`.
+  void FailAfterwards(unsigned long request, int error) { faults_[_IOC_NR(request)] = {0, 1, error, true}; }
+  void FailNoMore() { faults_.clear(); }
+
+  // "create 1: gpu 2a, type 2", "update 1: 0 %, priority 7, ring 10000+1000", "destroy 1", "update fails"
+  std::vector<std::string> TakeRecord() { return std::exchange(record_, {}); }
+  const std::map<uint32_t, Queue>& queues() const { return queues_; }
+  bool active(uint32_t queue) const { return queues_.at(queue).active(); }
+
+  // Called when a queue was made, destroyed, activated or deactivated.
+  std::function<void()> changed = [] {};
+
+ private:
+  struct Fault {
+    int calls_until;
+    int count;
+    int error;
+    bool takes_effect;
+  };
+
+  int Perform(unsigned number, void* argument) {
     switch (number) {
       case _IOC_NR(AMDKFD_IOC_CREATE_QUEUE):
         return Create(*static_cast<kfd_ioctl_create_queue_args*>(argument));
@@ -41,31 +71,9 @@ class Kfd {
       case _IOC_NR(AMDKFD_IOC_UPDATE_QUEUE):
         return Update(*static_cast<kfd_ioctl_update_queue_args*>(argument));
       default:
-        return 0;  // all else that a runtime asks of it
+        return 0;  // all other requests of a runtime
     }
   }
-
-  // `count` requests of this kind (AMDKFD_IOC_…) fail with `error`, after `skip` that do not.
-  void Fail(unsigned long request, int error, int count = 1, int skip = 0) {
-    faults_[_IOC_NR(request)] = {skip, count, error};
-  }
-  void FailNoMore() { faults_.clear(); }
-
-  // "create 1: gpu 2a, type 2", "update 1: 0 %, priority 7, ring 10000+1000", "destroy 1", "update fails"
-  std::vector<std::string> TakeRecord() { return std::exchange(record_, {}); }
-  const std::map<uint32_t, Queue>& queues() const { return queues_; }
-  bool active(uint32_t queue) const { return queues_.at(queue).active(); }
-
-  // A queue has come, gone, or become active or not.
-  std::function<void()> changed = [] {};
-
- private:
-  struct Fault {
-    int calls_until;
-    int count;
-    int error;
-  };
-
   static const char* Name(unsigned number) {
     return number == _IOC_NR(AMDKFD_IOC_CREATE_QUEUE)    ? "create"
            : number == _IOC_NR(AMDKFD_IOC_DESTROY_QUEUE) ? "destroy"
@@ -89,7 +97,7 @@ class Kfd {
 
   int Create(kfd_ioctl_create_queue_args& create) {
     if (!IsValid(create.queue_percentage, create.queue_priority, create.ring_size)) return Refuse(EINVAL);
-    // The smallest that is free, as the kernel does: numbers come again.
+    // The smallest free number, as in the kernel: numbers are reused.
     create.queue_id = 1;
     while (queues_.count(create.queue_id) != 0) ++create.queue_id;
     queues_[create.queue_id] = {create,

@@ -1,4 +1,4 @@
-// The files in which the kernel's driver names its GPUs, in a folder of a test's own.
+// The files in which the kernel's driver lists its GPUs, in a folder of a test.
 #pragma once
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ class Topology {
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
-  // The next node; a CPU where `gpu` is 0. `part`: of a GPU that is several nodes.
+  // Adds a node. It is a CPU if `gpu` is 0. `part`: the part of a GPU that is several nodes.
   void Add(uint32_t gpu, uint32_t bus = 0, uint32_t domain = 0, uint32_t part = 0) {
     const std::string node = "class/kfd/kfd/topology/nodes/" + std::to_string(nodes_++);
     Write(node + "/gpu_id", std::to_string(gpu) + "\n");

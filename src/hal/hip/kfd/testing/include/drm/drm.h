@@ -1,4 +1,4 @@
-// All that linux/kfd_ioctl.h needs of DRM's header, which not every machine has.
+// The part of DRM's header that linux/kfd_ioctl.h needs. Not every machine has that header.
 #pragma once
 
 #include <linux/types.h>

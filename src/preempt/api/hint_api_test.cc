@@ -1,0 +1,79 @@
+#include "xsched/hint.h"
+
+#include <semaphore.h>
+
+#include "preempt/api/testing/api_test.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+class HintApiTest : public ApiTest {
+ protected:
+  sched::Hints hints() const { return QueueOf(driver_)->hints(); }
+};
+
+TEST_F(HintApiTest, each_hint_reaches_its_queue_and_leaves_the_others_as_they_are) {
+  const XQueueHandle queue = Make(driver_);
+  EXPECT_EQ(XHintPriority(queue, 3), kXSchedSuccess);
+  EXPECT_EQ(XHintUtilization(queue, 40), kXSchedSuccess);
+  EXPECT_EQ(XHintDeadline(queue, 5000), kXSchedSuccess);
+  EXPECT_EQ(XHintLaxity(queue, 700, 1, 6), kXSchedSuccess);
+  EXPECT_EQ(hints().priority, 3);
+  EXPECT_EQ(hints().utilization, 40);
+  EXPECT_EQ(hints().deadline_us, 5000);
+  EXPECT_EQ(hints().laxity_us, 700);
+  EXPECT_EQ(hints().lax_priority, 1);
+  EXPECT_EQ(hints().critical_priority, 6);
+}
+
+// No errors, as in XSched 1.2.
+TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_hint_changes_nothing) {
+  const XQueueHandle queue = Make(driver_);
+  const sched::Hints before = hints();
+  EXPECT_EQ(XHintUtilization(queue, UTILIZATION_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(XHintUtilization(queue, UTILIZATION_MIN - 1), kXSchedSuccess);
+  EXPECT_EQ(XHintDeadline(queue, -5), kXSchedSuccess);
+  EXPECT_EQ(XHintTimeslice(TIMESLICE_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(hints(), before);
+  EXPECT_EQ(XHintPriority(queue, PRIORITY_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(hints().priority, PRIORITY_MAX);
+  EXPECT_EQ(XHintPriority(queue, PRIORITY_NO_EXECUTE - 1), kXSchedSuccess);
+  EXPECT_EQ(hints().priority, PRIORITY_MIN);
+  EXPECT_EQ(XHintPriority(queue, PRIORITY_NO_EXECUTE), kXSchedSuccess);
+  EXPECT_EQ(hints().priority, PRIORITY_NO_EXECUTE);
+  EXPECT_EQ(XHintLaxity(queue, -5, 0, PRIORITY_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(hints().laxity_us, NO_LAXITY);
+  EXPECT_EQ(hints().critical_priority, PRIORITY_MAX);
+}
+
+TEST_F(HintApiTest, a_hint_for_a_queue_that_is_not_there_finds_nothing) {
+  const XQueueHandle queue = Make(driver_);
+  EXPECT_EQ(XHintPriority(queue + 1, 3), kXSchedErrorNotFound);
+  XQueueDestroy(queue);
+  EXPECT_EQ(XHintPriority(queue, 3), kXSchedErrorNotFound);
+}
+
+TEST_F(HintApiTest, a_priority_reaches_the_drivers_of_the_device) {
+  static sem_t applied;
+  sem_init(&applied, 0, 0);
+  driver_.ops.apply_urgency = [](void*) {
+    sem_post(&applied);
+    return kXSchedSuccess;
+  };
+  const XQueueHandle queue = Make(driver_);
+  Make(other_driver_);
+  EXPECT_EQ(XHintPriority(queue, 3), kXSchedSuccess);
+  EXPECT_EQ(sem_wait(&applied), 0) << "by the thread that calls drivers";
+}
+
+TEST_F(HintApiTest, a_timeslice_and_k_need_no_scheduler_and_unknown_schedulers_are_invalid) {
+  ASSERT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+  EXPECT_EQ(XHintTimeslice(1000), kXSchedSuccess);
+  EXPECT_EQ(XHintSetScheduler(kSchedulerUnknown, kPolicyUnknown), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XHintSetScheduler(kSchedulerMax, kPolicyUnknown), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XHintKDeadline(1), kXSchedSuccess);
+  EXPECT_EQ(XHintKDeadline(0), kXSchedSuccess) << "and ignored";
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing

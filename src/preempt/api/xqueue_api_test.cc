@@ -1,0 +1,147 @@
+// The C API of xsched/xqueue.h. tests/integration/xqueue_api_test.cc has what takes time.
+#include "xsched/xqueue.h"
+
+#include <gmock/gmock.h>
+
+#include "preempt/api/testing/api_test.h"
+#include "preempt/queue/reentrancy_guard.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class XQueueApiTest : public ApiTest {
+ protected:
+  HwCommandHandle Callback() {
+    HwCommandHandle command = 0;
+    EXPECT_EQ(HwCommandCreateCallback(
+                  &command,
+                  [](HwQueueHandle, void* data) {
+                    ++*static_cast<int*>(data);
+                    return kXSchedSuccess;
+                  },
+                  &launched_),
+              kXSchedSuccess);
+    return command;
+  }
+
+  int launched_ = 0;
+};
+
+TEST_F(XQueueApiTest, a_hardware_queue_has_one_xqueue_which_it_leads_to) {
+  const XQueueHandle queue = Make(driver_);
+  const HwQueueHandle hwq = HwQueueFind(kPlatformOpenCL, KeyOf(driver_));
+  XQueueHandle found = 0;
+  EXPECT_EQ(XQueueGet(&found, hwq), kXSchedSuccess);
+  EXPECT_EQ(found, queue);
+  EXPECT_EQ(XQueueCreate(&found, hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+  EXPECT_EQ(found, queue) << "the one that is there";
+  EXPECT_EQ(HwQueueDestroy(hwq), kXSchedErrorNotAllowed) << "its XQueue would have none";
+  EXPECT_EQ(XQueueDestroy(queue), kXSchedSuccess);
+  EXPECT_EQ(XQueueGet(&found, hwq), kXSchedErrorNotFound);
+  EXPECT_EQ(XQueueDestroy(queue), kXSchedErrorNotFound);
+  EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, for_a_level_that_the_hardware_queue_has_not_it_gets_the_best_below) {
+  const XQueueHandle queue = Make(driver_);
+  EXPECT_EQ(XQueueSetPreemptLevel(queue, kPreemptLevelBlock), kXSchedSuccess);
+  EXPECT_EQ(XQueueSetPreemptLevel(queue, kPreemptLevelInterrupt), kXSchedSuccess);
+  EXPECT_EQ(QueueOf(driver_)->level(), kPreemptLevelDeactivate);
+  EXPECT_EQ(XQueueSetPreemptLevel(queue, kPreemptLevelMax), kXSchedErrorInvalidValue);
+  XQueueHandle other = 0;
+  EXPECT_EQ(XQueueCreate(&other, Register(other_driver_), kPreemptLevelDeactivate, 0), kXSchedSuccess);
+  EXPECT_EQ(QueueOf(other_driver_)->level(), kPreemptLevelBlock);
+}
+
+TEST_F(XQueueApiTest, a_launch_config_keeps_what_is_not_given_and_has_no_batch_above_its_threshold) {
+  const XQueueHandle queue = Make(driver_);
+  EXPECT_EQ(XQueueSetLaunchConfig(queue, 32, 4), kXSchedSuccess);
+  EXPECT_EQ(XQueueSetLaunchConfig(queue, 0, 6), kXSchedSuccess);
+  EXPECT_EQ(QueueOf(driver_)->config().threshold, 32);
+  EXPECT_EQ(QueueOf(driver_)->config().batch_size, 6);
+  EXPECT_EQ(XQueueSetLaunchConfig(queue, 5, 0), kXSchedErrorInvalidValue);
+  EXPECT_EQ(QueueOf(driver_)->config().threshold, 32);
+}
+
+TEST_F(XQueueApiTest, a_suspended_queue_takes_launches_and_starts_them_when_it_is_resumed) {
+  const XQueueHandle queue = Make(driver_);
+  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
+  Launch(driver_);
+  Run(driver_);
+  EXPECT_THAT(driver_.ran, IsEmpty());
+  XQueueState state = kQueueStateUnknown;
+  EXPECT_EQ(XQueueQuery(queue, &state), kXSchedSuccess);
+  EXPECT_EQ(state, kQueueStateReady);
+  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
+  Run(driver_);
+  EXPECT_THAT(driver_.ran, ElementsAre(1));
+  XQueueQuery(queue, &state);
+  Run(driver_);
+  EXPECT_EQ(XQueueQuery(queue, &state), kXSchedSuccess);
+  EXPECT_EQ(state, kQueueStateIdle);
+}
+
+TEST_F(XQueueApiTest, a_submitted_command_is_launched_once_and_counted) {
+  const XQueueHandle queue = Make(driver_);
+  const HwCommandHandle command = Callback();
+  EXPECT_EQ(XQueueSubmit(queue, command), kXSchedSuccess);
+  EXPECT_EQ(XQueueSubmit(queue, command), kXSchedErrorNotAllowed);
+  ThisProcess().queues.Pin(queue)->worker().WaitLaunched();
+  EXPECT_EQ(launched_, 1);
+  int64_t count = 0;
+  EXPECT_EQ(XQueueProfileHwCommandCount(queue, &count), kXSchedSuccess);
+  EXPECT_EQ(count, 1);
+  QueueOf(driver_)->RetiredUpTo(1);
+  EXPECT_EQ(XQueueWait(queue, command), kXSchedSuccess);
+  EXPECT_EQ(XQueueWaitAll(queue), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, what_waits_in_a_suspended_queue_can_be_dropped) {
+  const XQueueHandle queue = Make(driver_);
+  const HwCommandHandle command = Callback();
+  ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
+  ASSERT_EQ(XQueueSubmit(queue, command), kXSchedSuccess);
+  ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagDropCommands), kXSchedSuccess);
+  EXPECT_EQ(XQueueWait(queue, command), kXSchedErrorNotFound);
+  EXPECT_EQ(launched_, 0);
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedErrorNotFound);
+}
+
+TEST_F(XQueueApiTest, a_command_of_another_platform_is_invalid) {
+  const XQueueHandle queue = Make(driver_);
+  XHwCommandOps ops{};
+  ops.size = sizeof ops;
+  ops.platform = kPlatformCUDA;
+  ops.launch = [](void*, HwQueueHandle) { return kXSchedSuccess; };
+  HwCommandHandle command = 0;
+  ASSERT_EQ(HwCommandRegister(&ops, nullptr, &command), kXSchedSuccess);
+  EXPECT_EQ(XQueueSubmit(queue, command), kXSchedErrorInvalidValue);
+  EXPECT_EQ(HwQueueLaunch(HwQueueFind(kPlatformOpenCL, KeyOf(driver_)), command), kXSchedErrorInvalidValue);
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, a_command_that_is_launched_directly_is_not_counted_again_by_a_shim) {
+  const HwQueueHandle hwq = Register(driver_);
+  HwCommandHandle command = 0;
+  bool inside = false;
+  ASSERT_EQ(HwCommandCreateCallback(
+                &command,
+                [](HwQueueHandle, void* data) {
+                  *static_cast<bool*>(data) = InsideXSched();
+                  return kXSchedSuccess;
+                },
+                &inside),
+            kXSchedSuccess);
+  EXPECT_EQ(HwQueueLaunch(hwq, command), kXSchedSuccess);
+  EXPECT_TRUE(inside);
+  EXPECT_EQ(HwQueueSynchronize(hwq), kXSchedSuccess);
+  EXPECT_THAT(driver_.calls, ElementsAre("synchronize"));
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing

@@ -1,0 +1,113 @@
+#include "preempt/gates/caller_waits.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "preempt/gates/testing/flow_test.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using Item = FakeHwQueue::Item;
+
+class PolledTest : public FlowTest {
+ protected:
+  PolledTest() : FlowTest(kGatingCallerWaits, true) { Begin({4, 2}); }
+};
+
+TEST_F(PolledTest, an_unscheduled_queue_waits_for_nothing_and_marks_nothing) {
+  Launch(100);
+  EXPECT_EQ(driver.Count(Item::kMarker), 0u);
+}
+
+TEST_F(PolledTest, a_launch_on_a_full_queue_polls_until_there_is_room) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue& queue) { queue.Run(1); };
+  Launch(50);
+  EXPECT_LE(state.submitted() - state.retired(), 5u);
+}
+
+TEST_F(PolledTest, a_launch_on_a_held_queue_waits_until_it_may_run) {
+  Hold();
+  std::thread launching([&] { Launch(); });
+  while (state.submitted() == 0) std::this_thread::yield();
+  EXPECT_EQ(state.issued(), 0u);
+  LetRun();
+  // The agent attends to the queue again and again.
+  while (state.issued() == 0) state.waiters.NotifyIfAny();
+  launching.join();
+  EXPECT_EQ(driver.Count(Item::kCommand), 1u);
+}
+
+TEST_F(PolledTest, a_full_queue_that_retires_nothing_for_a_second_lets_its_caller_go) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue&) { fake_now += milliseconds(10); };
+  const TimePoint start = fake_now;
+  Launch(5);
+  EXPECT_GE(fake_now - start, seconds(1));
+  const TimePoint released = fake_now;
+  Launch(5);
+  EXPECT_LT(fake_now - released, seconds(1)) << "nothing has retired since";
+}
+
+TEST_F(PolledTest, a_queue_that_was_suspended_once_is_bounded_from_then_on) {
+  Launch(10);
+  EXPECT_EQ(driver.Count(Item::kMarker), 0u);
+  flow->OnSuspend();
+  driver.on_poll = [](FakeHwQueue& queue) { queue.Run(1); };
+  Launch(20);
+  EXPECT_LE(state.submitted() - state.retired(), 5u);
+}
+
+TEST_F(PolledTest, a_request_for_progress_polls_and_asks_the_device_if_no_marker_is_under_way) {
+  Launch(3);
+  driver.Run();
+  flow->RequestProgress();
+  EXPECT_EQ(state.retired(), 3u);
+}
+
+TEST_F(PolledTest, progress_is_marked_once_behind_what_was_launched) {
+  Launch(3);
+  flow->MarkProgress();
+  flow->MarkProgress();
+  EXPECT_EQ(driver.Count(Item::kMarker), 1u);
+  driver.Run();
+  flow->RequestProgress();
+  EXPECT_TRUE(state.Idle());
+}
+
+TEST_F(PolledTest, a_stop_is_awaited_by_the_driver) {
+  Launch(3);
+  flow->WaitStopped(nullptr, nullptr);
+  EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize"));
+  EXPECT_TRUE(state.Idle());
+}
+
+// A driver that reports its markers.
+class ReportedTest : public FlowTest {
+ protected:
+  ReportedTest() : FlowTest(kGatingCallerWaits) { Begin({4, 2}); }
+};
+
+TEST_F(ReportedTest, a_launch_on_a_full_queue_puts_a_marker_and_waits_for_it) {
+  LetRun();
+  Launch(4);
+  std::thread launching([&] { Launch(); });
+  while (!state.markers.UnderWay()) std::this_thread::yield();
+  EXPECT_EQ(state.issued(), 4u);
+  state.MarkerReached(4);
+  launching.join();
+  EXPECT_EQ(state.issued(), 5u);
+}
+
+TEST_F(ReportedTest, a_launch_on_a_queue_that_nobody_may_hold_does_not_wait) {
+  Schedule(ipc::kGateRun, ipc::kFlagTracked);
+  Launch(100);
+  EXPECT_EQ(state.issued(), 100u);
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing

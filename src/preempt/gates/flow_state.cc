@@ -1,0 +1,48 @@
+#include "preempt/gates/flow_state.h"
+
+namespace xsched::preempt {
+
+void FlowState::Begin(const Start& start) {
+  index_ = start.index;
+  block_ = start.block;
+  process_ = start.process;
+  signals_ = start.signals;
+  clock_ = start.clock;
+  gating_.store(start.gating, std::memory_order_relaxed);
+  SetLevel(start.level);
+  SetConfig(start.config);
+  suspended_.store(false, std::memory_order_relaxed);
+  self_gated.store(false, std::memory_order_relaxed);
+  issued_.store(0, std::memory_order_relaxed);
+  notified_idle_.store(0, std::memory_order_relaxed);
+  draining_.store(false, std::memory_order_relaxed);
+  context_goes_.store(false, std::memory_order_relaxed);
+}
+
+void FlowState::RetiredUpTo(uint64_t number) {
+  if (!ipc::RaiseRetired(*block_, number)) {
+    NotifyIdle(number);
+    return;
+  }
+  if (raw_flags() != 0 && !NotifyIdle(number) &&
+      report_progress_.exchange(false, std::memory_order_seq_cst)) {
+    signals_->RingScheduler(index_);
+  }
+  if (closed_gates.load(std::memory_order_acquire) != 0) signals_->Wake();
+  waiters.NotifyIfAny();
+}
+
+bool FlowState::NotifyIdle(uint64_t number) {
+  if (raw_flags() == 0 || number < submitted()) return false;
+  // Ring only once: a program may ask repeatedly.
+  if (notified_idle_.exchange(number, std::memory_order_relaxed) != number) signals_->RingScheduler(index_);
+  return true;
+}
+
+void FlowState::ResetAfterFork() {
+  suspended_.store(false, std::memory_order_relaxed);
+  closed_gates.store(0, std::memory_order_relaxed);
+  waiters.ResetAfterFork();
+}
+
+}  // namespace xsched::preempt

@@ -1,0 +1,121 @@
+#include "preempt/gates/host_gates.h"
+
+#include <gmock/gmock.h>
+
+#include <thread>
+
+#include "preempt/gates/testing/flow_test.h"
+
+namespace xsched::preempt::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using Item = FakeHwQueue::Item;
+
+class HostGatesTest : public FlowTest {
+ protected:
+  HostGatesTest() : FlowTest(kGatingHostGates) {
+    driver.ops.flush = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("flush"); };
+    Begin();
+  }
+};
+
+TEST_F(HostGatesTest, a_held_queue_takes_commands_and_starts_none) {
+  Hold();
+  Launch(3);
+  Run();
+  EXPECT_THAT(driver.ran, IsEmpty());
+  EXPECT_GT(state.closed_gates, 0u);
+}
+
+TEST_F(HostGatesTest, gates_open_when_the_queue_may_run_and_then_the_driver_is_flushed) {
+  Hold();
+  Launch(3);
+  driver.calls.clear();
+  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_THAT(driver.calls, IsEmpty()) << "nothing was opened";
+  LetRun();
+  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_THAT(driver.calls, ElementsAre("flush"));
+  for (int i = 0; i < 3; ++i) {
+    Run();
+    flow->Advance(IfBusy::kWait);
+  }
+  EXPECT_THAT(driver.ran, ElementsAre(1, 2, 3));
+  EXPECT_EQ(state.closed_gates, 0u);
+}
+
+// The thread that let the queue run looked for gates before this one existed.
+TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_the_launching_thread) {
+  driver.ops.append_gate = [](void* self, uint64_t* gate) {
+    auto& queue = *static_cast<FakeHwQueue*>(self);
+    *gate = ++queue.gates;
+    queue.items.push_back({Item::kGate, *gate});
+    queue.state->block().gate = ipc::kGateRun;
+    return kXSchedSuccess;
+  };
+  Hold();
+  Launch();
+  EXPECT_EQ(state.closed_gates, 0u);
+  Run();
+  EXPECT_THAT(driver.ran, ElementsAre(1));
+}
+
+TEST_F(HostGatesTest, a_queue_that_may_be_held_has_no_more_in_flight_than_its_config_says) {
+  LetRun();
+  Launch(100);
+  driver.Run();
+  EXPECT_LE(driver.ran.size(), 16u);
+  EXPECT_GE(driver.ran.size(), 1u);
+}
+
+TEST_F(HostGatesTest, a_queue_of_a_process_that_ends_gets_no_gate) {
+  Hold();
+  process.ShutDown();
+  Launch(50);
+  EXPECT_EQ(driver.Count(Item::kGate), 0u);
+}
+
+TEST_F(HostGatesTest, a_stop_is_awaited_until_what_is_in_front_of_the_gate_has_finished) {
+  LetRun();
+  Launch();
+  Hold();
+  Launch();
+  std::thread waiting([&] { flow->WaitStopped(nullptr, nullptr); });
+  Run();
+  waiting.join();
+  EXPECT_THAT(driver.ran, ElementsAre(1));
+}
+
+TEST_F(HostGatesTest, a_stop_of_a_queue_without_gates_is_awaited_until_all_has_finished) {
+  Launch(2);
+  std::thread waiting([&] { flow->WaitStopped(nullptr, nullptr); });
+  while (!state.markers.UnderWay()) std::this_thread::yield();
+  state.MarkerReached(2);
+  waiting.join();
+  EXPECT_TRUE(state.Idle());
+}
+
+TEST_F(HostGatesTest, the_slots_next_queue_begins_with_no_marker_and_no_pace) {
+  LetRun();
+  Launch(20);
+  for (int i = 0; i < 20 && !state.Idle(); ++i) {
+    fake_now += std::chrono::seconds(1);
+    Run();
+    flow->Advance(IfBusy::kWait);
+    flow->RequestProgress();
+  }
+  ASSERT_TRUE(state.Idle());
+  block.submitted = block.retired = 0;
+  Begin();
+  driver.items.clear();
+  driver.next = 0;
+  Launch(3);
+  EXPECT_THAT(driver.items, Each(::testing::Field(&Item::value, ::testing::Ne(0u))));
+  EXPECT_GE(driver.Count(Item::kMarker), 1u) << "the last queue's markers are not this one's";
+}
+
+}  // namespace
+}  // namespace xsched::preempt::testing
