@@ -26,7 +26,7 @@ void Acceptor::Accept(TimePoint now) {
       connections_.Add(std::move(socket), std::move(*peer), now);
   }
   if (!listener_.exhausted()) return;
-  // To try again at once would keep a processor busy.
+  // Trying again at once would keep a processor busy.
   resume_at_ = now + kPause;
   static_cast<void>(loop_.Watch(listener_.fd(), 0, kTag));
 }

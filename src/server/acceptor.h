@@ -1,5 +1,5 @@
-// Accepts connections from the listening socket. Where descriptors have run out and it cannot even turn
-// clients away, it leaves them waiting for a while.
+// Accepts connections from the listening socket. If descriptors have run out and it cannot even reject
+// clients, they wait for a while.
 #pragma once
 
 #include "base/clock.h"

@@ -22,7 +22,8 @@ std::optional<Peer> PeerOf(int socket) {
       peer.groups.insert(peer.groups.end(), groups.begin(), groups.begin() + size / sizeof(gid_t));
       return peer;
     }
-    // ERANGE: `size` says how much is needed. Anything else: an old kernel; the primary group must do.
+    // ERANGE: `size` says how much is needed. Any other error: an old kernel, and the primary group must be
+    // enough.
     if (errno != ERANGE) return peer;
     groups.resize(size / sizeof(gid_t));
   }

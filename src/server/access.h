@@ -1,4 +1,4 @@
-// Who is at the other end of a connection, by the kernel's word, and what they may do.
+// The user and process at the other end of a connection, as the kernel reports them, and what they may do.
 #pragma once
 
 #include <sys/types.h>
@@ -15,7 +15,7 @@ struct Peer {
   std::vector<gid_t> groups;  // the primary one first
 };
 
-// Of a connected Unix socket.
+// The peer of a connected Unix socket.
 std::optional<Peer> PeerOf(int socket);
 
 // Empty name: none. Throws std::runtime_error if there is no such group.
@@ -26,10 +26,10 @@ class AccessRules {
   AccessRules(uid_t server_uid, std::optional<gid_t> admin_group)
       : server_uid_(server_uid), admin_group_(admin_group) {}
 
-  // Root, the server's own user, and members of the admin group: they see and hint everybody's queues and set
-  // the policy.
+  // Root, the server's own user, and members of the admin group are administrators. They see and hint the
+  // queues of all users, and set the policy.
   bool IsAdmin(const Peer& peer) const;
-  // A user sees and hints their own queues.
+  // Users see and hint their own queues.
   bool MayTouch(const Peer& peer, uid_t owner) const { return peer.uid == owner || IsAdmin(peer); }
 
  private:

@@ -1,5 +1,5 @@
-// One agent: the part of a client process that registers queues, and what the server knows through it. Data
-// alone: agents.h and queues.h say what is done with it.
+// One agent: the part of a client process that registers queues. This is what the server knows of it, as data
+// only: agents.h and queues.h work with it.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,14 @@ namespace xsched::server {
 
 struct Agent;
 
-// A queue as its client described it. Texts are cleaned for people's eyes.
+// What tools ask for and was not sent to the agent yet; 0: nothing.
+struct WantedConfig {
+  uint32_t level = 0;
+  int64_t threshold = 0;
+  int64_t batch_size = 0;
+};
+
+// A queue as its client described it. Its texts are cleaned for display.
 struct Queue {
   sched::QueueId id;
   uint32_t index;
@@ -36,17 +43,18 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  bool absent = false;  // by the program's own word
+  bool absent = false;  // the program has suspended it
   bool has_dependencies = false;
-  ipc::SchedulerWords words;  // what stands in its control block, by our last word
-  uint64_t submitted = 0;     // as last read: what grows shows that the process lives
-  bool hints_unsent = false;  // a tool has set them, and the agent has not been sent them
+  ipc::SchedulerWords words;  // what we last wrote into its control block
+  uint64_t submitted = 0;     // as last read: if it grows, the process is alive
+  bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
+  std::optional<WantedConfig> config_unsent;
   Agent* agent;
 
   ipc::ControlBlock& block() const;
 };
 
-// Which memory a segment is, whoever sent its descriptor.
+// Identifies the memory of a segment, independent of who sent its descriptor.
 struct SegmentIdentity {
   dev_t device = 0;
   ino_t inode = 0;
@@ -67,12 +75,14 @@ struct Agent {
   SegmentIdentity segment_identity;
   UniqueFd doorbell;
   std::map<uint32_t, Queue> queues;      // by index
-  std::bitset<ipc::kMaxQueues> refused;  // indices of queues that nobody schedules
+  std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
   std::optional<Job> job;
   Liveness liveness;
+  sched::ProcessFacts facts;
   AgentOutbox outbox;
   bool hints_unsent = false;  // of some queue
-  bool wake_due = false;      // it is woken when this round is over
+  bool configs_unsent = false;
+  bool wake_due = false;  // it is woken at the end of this round
 };
 
 inline ipc::ControlBlock& Queue::block() const { return agent->segment->blocks[index]; }

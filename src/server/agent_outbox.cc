@@ -5,9 +5,8 @@
 
 namespace xsched::server {
 
-// A process must not keep a slice that is not its own any more: it might have the device to itself for 100 ms
-// at a stretch, or make no progress at all. So an agent that does not read gets the last one as soon as it
-// does.
+// A process must not keep an old slice: it might have the device to itself for 100 ms at a stretch, or make
+// no progress at all. So an agent that does not read now gets the last slice as soon as it reads.
 bool AgentOutbox::SendSlice(Connection& connection, const ipc::ProcessSlice& slice) {
   // An older one that was kept must not be sent after it.
   const bool in_order = !slices_.contains(slice.device);

@@ -1,6 +1,6 @@
-// Time slices and answers to pings that an agent must get, though its buffer may have no room for them now
-// because its process is stopped. Only the last slice of each device and the last answer are kept: it never
-// grows with what a client leaves unread.
+// Time slices and answers to pings that an agent must get, although its buffer may have no room for them now
+// because its process is stopped. Only the last slice of each device and the last answer are kept, so the
+// size is bounded.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 namespace xsched::server {
 namespace {
 
-// Longer than any turn: some process is taken off the device again before it is over.
+// Longer than any turn. While turns go on, a process is taken off the device at least once in this time.
 constexpr Duration kTurnsLast = std::chrono::seconds(1);
 
 bool IsEventFd(int fd) {
@@ -25,8 +25,8 @@ bool IsEventFd(int fd) {
   return std::string_view(target, length < 0 ? 0 : static_cast<size_t>(length)) == "anon_inode:[eventfd]";
 }
 
-// Hands a message about one of its sender's queues to `handle`; false: it has no such queue. A queue that was
-// refused exists, but there is nothing to be done about it.
+// Passes a message about one of its sender's queues to `handle`. False: the sender has no such queue. A
+// refused queue exists, but nothing is done for it.
 template <typename Message, typename Handle>
 bool ForQueue(Agent& agent, const ipc::Packet& packet, Handle&& handle) {
   auto message = packet.As<Message>();
@@ -63,8 +63,8 @@ bool Agents::Add(Connection& connection, ipc::Packet& packet, TimePoint now) {
                            EventTag(EventSource::kDoorbell, connection.id));
 }
 
-// A process that connects anew has left its former connection, though its end may not have come to us yet.
-// What we would still write for that one would hold the new one's queues, and nobody would take it back.
+// A process that connects anew has left its former connection, although we may not have seen its end yet.
+// What we would write for the former one would hold the new one's queues, and nothing would undo it.
 void Agents::CloseFormer(const SegmentIdentity& segment, TimePoint now) {
   auto former = segments_.find(segment);
   if (former == segments_.end()) return;
@@ -84,16 +84,14 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
   if (found == agents_.end()) return;
   Agent& agent = *found->second;
   for (auto& [index, queue] : agent.queues) parts_.queues.Forget(queue, now);
-  if (agent.job) {
-    jobs_.Leave(*agent.job);
-    parts_.scheduler.SetJob(agent.process(), sched::JobId{});
-  }
+  if (agent.job) jobs_.Leave(*agent.job);
+  parts_.scheduler.RemoveProcess(agent.process());
   if (auto segment = segments_.find(agent.segment_identity);
       segment != segments_.end() && segment->second == connection) {
     segments_.erase(segment);
   }
   parts_.wakes.Forget(agent);
-  // A watch goes with its descriptor, but the client has a copy of that.
+  // Closing the descriptor does not end the watch, because the client has a copy of it.
   parts_.loop.Unwatch(agent.doorbell.get());
   agents_.erase(found);
 }
@@ -114,15 +112,13 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
     case ipc::MessageType::kQueueHints:
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
         if (!IsValid(message.hints)) return false;
-        parts_.scheduler.SetHints(queue.id, FromWire(message.hints));
+        parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(message.hints));
         return true;
       });
     case ipc::MessageType::kQueueConfig:
       return ForQueue<ipc::QueueConfig>(agent, packet, [](Queue& queue, const ipc::QueueConfig& message) {
         if (message.level >= kPreemptLevelMax) return false;
-        queue.level = message.level;
-        queue.threshold = message.threshold;
-        queue.batch_size = message.batch_size;
+        ipc::KeepIn(queue, message);
         return true;
       });
     case ipc::MessageType::kQueueAbsent:
@@ -131,8 +127,10 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
         parts_.queues.RefreshAbsent(queue, now);
         return true;
       });
-    case ipc::MessageType::kTimeslice:
+    case ipc::MessageType::kTimesliceHint:
       return SetTimeslice(agent, packet.As<ipc::TimesliceHint>());
+    case ipc::MessageType::kKDeadlineHint:
+      return SetAtATime(agent, packet.As<ipc::KDeadlineHint>());
     case ipc::MessageType::kPing:
       return Answer(agent, packet.As<ipc::Ping>());
     default:
@@ -147,15 +145,15 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   }
   if (!IsValid(message.hints) || agent.queues.contains(message.index)) return false;
   if (agent.refused[message.index]) return false;
-  // The block may have had another queue before: begin from what is taken for granted.
+  // Another queue may have used the block before: reset it.
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
   if (!parts_.quotas.MayAddQueue(agent.connection.peer.uid)) return RefuseQueue(agent, message.index);
   parts_.queues.Add(agent, message, now);
   return true;
 }
 
-// It runs unscheduled, and its client is told once why. It may be the fault of others, so no connection is
-// closed.
+// The queue runs unscheduled, and the client gets one message with the reason. It may not be this client's
+// fault, so the connection stays.
 bool Agents::RefuseQueue(Agent& agent, uint32_t index) {
   const uid_t user = agent.connection.peer.uid;
   std::string reason =
@@ -173,7 +171,7 @@ bool Agents::DestroyQueue(Agent& agent, uint32_t index, TimePoint now) {
     return true;
   }
   auto found = agent.queues.find(index);
-  // It went while its client was connecting anew.
+  // It was destroyed while its client was connecting anew.
   if (found == agent.queues.end()) return true;
   parts_.queues.Forget(found->second, now);
   agent.queues.erase(found);
@@ -182,14 +180,24 @@ bool Agents::DestroyQueue(Agent& agent, uint32_t index, TimePoint now) {
 
 bool Agents::SetTimeslice(Agent& agent, const ipc::TimesliceHint& message) {
   if (message.timeslice_us < TIMESLICE_MIN || message.timeslice_us > TIMESLICE_MAX) return false;
-  // One figure for everybody: a client may set it that may set the policy.
+  // There is one timeslice for all. Only a client that may set the policy may set it.
   if (parts_.access.IsAdmin(agent.connection.peer))
     parts_.scheduler.SetTimeslice(std::chrono::microseconds(message.timeslice_us));
   return true;
 }
 
-// The agent's buffer may be full because its process was stopped: then it is answered when it has read.
+bool Agents::SetAtATime(Agent& agent, const ipc::KDeadlineHint& message) {
+  if (message.at_a_time == 0 || message.at_a_time > sched::kMostAtATime) return false;
+  if (parts_.access.IsAdmin(agent.connection.peer)) parts_.scheduler.SetAtATime(message.at_a_time);
+  return true;
+}
+
+// An agent pings while anything is taken from its process, as its control blocks show. A queue that is held
+// by mistake may never ring its doorbell, so its control block is checked here as well.
+//
+// The agent's buffer may be full because its process was stopped. Then it gets the answer when it has read.
 bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
+  parts_.queues.RestoreControls(agent);
   if (!agent.outbox.SendPong(agent.connection, ping.cookie)) return false;
   return agent.outbox.empty() || parts_.connections.Watch(agent.connection, EPOLLIN | EPOLLOUT);
 }
@@ -197,13 +205,14 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 // ---- what agents are sent ----
 
 void Agents::SetHints(Queue& queue, const ipc::WireHints& hints) {
-  parts_.scheduler.SetHints(queue.id, FromWire(hints));
+  parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(hints));
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
 
 void Agents::SendUnsent(Agent& agent) {
-  if (agent.outbox.empty() && !agent.hints_unsent) return;
-  const bool sent_all = agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent);
+  if (agent.outbox.empty() && !agent.hints_unsent && !agent.configs_unsent) return;
+  const bool sent_all =
+      agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent) && SendUnsentConfigs(agent);
   if (!parts_.connections.Watch(agent.connection, sent_all ? EPOLLIN : EPOLLIN | EPOLLOUT))
     parts_.connections.Close(agent.connection, "it cannot be watched");
 }
@@ -215,12 +224,40 @@ bool Agents::SendUnsentHints(Agent& agent) {
     if (!queue.hints_unsent) continue;
     ipc::QueueHints message{};
     message.index = index;
-    message.hints = ToWire(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
+    message.hints = ipc::WireHintsFrom(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
     message.handle = queue.handle;
     if (!agent.connection.Send(message)) return false;
     queue.hints_unsent = false;
   }
   agent.hints_unsent = false;
+  return true;
+}
+
+bool Agents::SetConfig(Queue& queue, const ipc::SetConfig& request) {
+  constexpr uint16_t kTakesConfigs = 3;  // this minor and later ones; older agents ignore the message
+  if (queue.agent->connection.minor < kTakesConfigs) return false;
+  if (!queue.config_unsent) queue.config_unsent.emplace();
+  if (request.level != 0) queue.config_unsent->level = request.level;
+  if (request.threshold != 0) queue.config_unsent->threshold = request.threshold;
+  if (request.batch_size != 0) queue.config_unsent->batch_size = request.batch_size;
+  queue.agent->configs_unsent = true;
+  return true;
+}
+
+bool Agents::SendUnsentConfigs(Agent& agent) {
+  if (!agent.configs_unsent) return true;
+  for (auto& [index, queue] : agent.queues) {
+    if (!queue.config_unsent) continue;
+    ipc::QueueConfig message{};
+    message.index = index;
+    message.level = queue.config_unsent->level;
+    message.threshold = queue.config_unsent->threshold;
+    message.batch_size = queue.config_unsent->batch_size;
+    message.handle = queue.handle;
+    if (!agent.connection.Send(message)) return false;
+    queue.config_unsent.reset();
+  }
+  agent.configs_unsent = false;
   return true;
 }
 
@@ -241,7 +278,7 @@ void Agents::SetControl(sched::QueueId id, const sched::Control& control) {
 
 void Agents::Query(sched::QueueId id) { parts_.queues.Query(id); }
 
-// Throws nothing: a decision cannot be left in its middle.
+// Throws nothing, because a decision cannot stop halfway.
 void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration slice) {
   Agent* agent = Find(static_cast<uint64_t>(process));
   if (agent == nullptr) return;

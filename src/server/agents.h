@@ -1,7 +1,8 @@
 // All agents: takes their segments, handles their messages, and sends them what the scheduler decides about
-// their processes. What is in control blocks is not read or written here (queues.h).
+// their processes. It does not read or write control blocks (queues.h does).
 //
-// No agent can hold up a round: what its buffer has no room for is kept, and sent when it has read.
+// No agent can delay a round: if its buffer has no room for a message, the message is kept, and sent when the
+// agent has read.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,9 @@ class Agents final : sched::ControlSink {
   explicit Agents(const Parts& parts) : parts_(parts) {}
 
   // Makes `connection` that of an agent, with the segment and the doorbell of its hello. False: they are not
-  // what they should be; it may have been told why. The caller closes the connection then.
+  // valid. The client may have been sent the reason, and the caller closes the connection.
   bool Add(Connection& connection, ipc::Packet& packet, TimePoint now);
-  // The agent is one of the job that its user's agents call by this number.
+  // Adds the agent to the job that agents of its user name by this number.
   void JoinJob(Agent& agent, uint64_t number);
   // Its queues hold nobody from now on. Does nothing if the connection has no agent.
   void Remove(uint64_t connection, TimePoint now);
@@ -56,15 +57,18 @@ class Agents final : sched::ControlSink {
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
   void SetHints(Queue& queue, const ipc::WireHints& hints);
-  // Sends what the agent's buffer had no room for, if anything. Closes its connection if it cannot find out
-  // when there is room.
+  // A tool asks for another level or launch config. The agent reports what the queue has then. False: the
+  // agent is too old to do this. REQUIRES: SendUnsent afterwards.
+  bool SetConfig(Queue& queue, const ipc::SetConfig& request);
+  // Sends what the agent's buffer had no room for, if anything. Closes the connection if it cannot be watched
+  // for room.
   void SendUnsent(Agent& agent);
 
-  // Has the scheduler decide, carries that out, and wakes those agents that must act. Returns when to decide
-  // again.
+  // Lets the scheduler decide, applies the decisions, and wakes the agents that must act. Returns when to
+  // decide again.
   TimePoint Decide(TimePoint now);
   uint64_t decisions() const { return decisions_; }
-  // Processes take turns on a device, as far as is known, until then.
+  // Until when processes may be taking turns on a device.
   TimePoint turns_until() const { return turns_until_; }
 
  private:
@@ -73,8 +77,10 @@ class Agents final : sched::ControlSink {
   bool RefuseQueue(Agent& agent, uint32_t index);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
+  bool SetAtATime(Agent& agent, const ipc::KDeadlineHint& message);
   bool Answer(Agent& agent, const ipc::Ping& ping);
   bool SendUnsentHints(Agent& agent);
+  bool SendUnsentConfigs(Agent& agent);
 
   void SetControl(sched::QueueId id, const sched::Control& control) override;
   void Query(sched::QueueId id) override;

@@ -41,12 +41,49 @@ TEST_F(AgentsTest, an_agent_is_woken_once_when_the_round_is_over) {
   EXPECT_EQ(other_.ReadAll<ipc::Wake>(), 0);
 }
 
+// As a server does that hung, was left by its clients, and goes on.
+TEST_F(AgentsTest, a_gate_that_another_writer_has_closed_is_opened_when_the_agent_pings) {
+  ASSERT_TRUE(queues_made_);
+  agents_.Decide(now_);
+  other_.block(0).submitted.fetch_add(1);  // blocked at the gate: it does not ring
+  other_.block(0).gate.store(ipc::kGateHold);
+  agents_.Decide(now_);
+  ASSERT_TRUE(other_.IsHeld(0));
+  EXPECT_TRUE(agents_.HandleMessage(AgentOf(other_), PacketOf(ipc::Ping{}), now_));
+  EXPECT_FALSE(other_.IsHeld(0));
+  other_.ReadAll<ipc::Wake>();
+  wakes_.Send(now_);
+  EXPECT_EQ(other_.ReadAll<ipc::Wake>(), 1) << "the agent lets the launching thread go on";
+}
+
 TEST_F(AgentsTest, an_agent_that_leaves_before_it_is_woken_is_not_woken) {
   wakes_.Add(AgentOf(other_));
   connections_.Close(*other_.connection, nullptr);
   RemoveClosed();
   wakes_.Send(now_);
   EXPECT_EQ(other_.ReadAll<ipc::Wake>(), 0);
+}
+
+TEST_F(AgentsTest, slices_are_given_back_as_soon_as_the_more_urgent_process_has_ended) {
+  const Client low = ConnectAgent({300, 1000, {}});
+  const Client high = ConnectAgent({400, 1000, {}});
+  ASSERT_TRUE(CreateQueue(low, 1, 0, true) && CreateQueue(high, 1, 10, true));
+  connections_.Close(*urgent_.connection, nullptr);  // those of level 1 have no slices
+  connections_.Close(*other_.connection, nullptr);
+  RemoveClosed();
+  const auto last_slice = [&] {
+    std::optional<uint64_t> slice_us;
+    agents_.Decide(now_);
+    while (std::optional<ipc::Packet> packet = low.Receive()) {
+      if (packet->header().type == ipc::MessageType::kProcessSlice)
+        slice_us = packet->As<ipc::ProcessSlice>().slice_us;
+    }
+    return slice_us;
+  };
+  EXPECT_EQ(last_slice(), 1u) << "the shortest";
+  connections_.Close(*high.connection, nullptr);
+  RemoveClosed();
+  EXPECT_EQ(last_slice(), 0u) << "the driver's";
 }
 
 TEST_F(AgentsTest, a_segment_that_comes_again_belongs_to_the_new_connection_at_once) {
@@ -83,6 +120,42 @@ TEST_F(AgentsTest, all_gates_open_at_the_end) {
   queues_.OpenAllGates();
   EXPECT_FALSE(other_.IsHeld(0));
   EXPECT_EQ(other_.block(0).flags.load(), 0u);
+}
+
+// Ranks of jobs that come to their devices in different orders.
+class AgentsOfJobs : public ServerParts {
+ protected:
+  struct Rank {
+    Client client;
+    bool off = false;
+  };
+  Rank Start(uint64_t device, int32_t priority, uint64_t job) {
+    Rank rank{ConnectAgent({static_cast<pid_t>(++pids_), 1000, {}}, job)};
+    EXPECT_TRUE(CreateQueue(rank.client, 0, priority, true, device));
+    if (priority == 0) Submit(rank.client, 0);
+    return rank;
+  }
+  static void ReadSlices(Rank& rank) {
+    while (std::optional<ipc::Packet> packet = rank.client.Receive()) {
+      if (packet->header().type == ipc::MessageType::kProcessSlice)
+        rank.off = packet->As<ipc::ProcessSlice>().slice_us == ~uint64_t{0};
+    }
+  }
+  int pids_ = 100;
+};
+
+TEST_F(AgentsOfJobs, the_ranks_of_a_job_have_their_turn_on_all_devices_at_the_same_time) {
+  const Rank urgent_here = Start(1, 10, 0);
+  const Rank urgent_there = Start(2, 10, 0);
+  Rank first_here = Start(1, 0, 7);
+  Rank second_there = Start(2, 0, 8);
+  Rank second_here = Start(1, 0, 8);
+  Rank first_there = Start(2, 0, 7);
+  agents_.Decide(now_);
+  for (Rank* rank : {&first_here, &first_there, &second_here, &second_there}) ReadSlices(*rank);
+  EXPECT_EQ(first_here.off, first_there.off);
+  EXPECT_EQ(second_here.off, second_there.off);
+  EXPECT_NE(first_here.off, second_here.off);
 }
 
 }  // namespace

@@ -6,20 +6,10 @@
 
 namespace xsched::server {
 
-void Connection::SendRejected(const std::string& reason) {
-  ipc::Rejected message{};
-  message.major = ipc::kMajor;
-  message.minor = ipc::kMinor;
-  reason.copy(message.reason, sizeof message.reason - 1);
-  Send(message);
-}
+void Connection::SendRejected(const std::string& reason) { Send(ipc::RejectedFrom(reason)); }
 
 bool Connection::SendReply(XResult result, uint32_t count, const std::string& text) {
-  ipc::Reply reply{};
-  reply.result = result;
-  reply.count = count;
-  text.copy(reply.text, sizeof reply.text - 1);
-  return Send(reply);
+  return Send(ipc::ReplyFrom(result, count, text));
 }
 
 bool Connection::HasReadAll() const {
@@ -55,16 +45,6 @@ bool IsValid(const ipc::WireHints& hints) {
   return IsPriority(hints.priority) && hints.utilization >= UTILIZATION_MIN &&
          hints.utilization <= UTILIZATION_MAX && IsTime(hints.deadline_us) && IsTime(hints.laxity_us) &&
          IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority);
-}
-
-sched::Hints FromWire(const ipc::WireHints& hints) {
-  return {hints.priority,  hints.utilization,  hints.deadline_us,
-          hints.laxity_us, hints.lax_priority, hints.critical_priority};
-}
-
-ipc::WireHints ToWire(const sched::Hints& hints) {
-  return {hints.priority,  hints.utilization,  hints.deadline_us,
-          hints.laxity_us, hints.lax_priority, hints.critical_priority};
 }
 
 }  // namespace xsched::server

@@ -1,4 +1,4 @@
-// One client's connection: its socket, and who the client is. The server trusts nothing that comes from it.
+// One client's connection: its socket, and the client's identity. The server trusts nothing that it sends.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,20 @@ struct Connection {
   Quotas::ConnectionShare share;
   uint64_t id;
   TimePoint since;
-  bool closed = false;  // it is removed when the round's events have been handled
+  bool closed = false;  // removed when the round's events have been handled
 
-  // From the hello on.
+  // Set by the hello.
   std::optional<ipc::Role> role;
-  std::string name;  // cleaned for people's eyes
+  uint16_t minor = 0;  // of the protocol that the client speaks
+  std::string name;    // cleaned for display
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }
-  // Says why the client cannot be served. The caller closes the connection.
+  // Sends the reason why the client is rejected. The caller closes the connection.
   void SendRejected(const std::string& reason);
   bool SendReply(XResult result, uint32_t count, const std::string& text);
-  // Has the client read everything that it was sent? True also where the kernel does not say.
+  // True if the client has read everything that it was sent, or if the kernel does not report this.
   bool HasReadAll() const;
-  // Has the client closed its end? What it has sent before may still be unread.
+  // True if the client has closed its end. Messages that it sent before may still be unread.
   bool HasLeft() const;
 };
 
@@ -39,7 +40,5 @@ struct Connection {
 std::string CleanText(const char* text, size_t size);
 
 bool IsValid(const ipc::WireHints& hints);
-sched::Hints FromWire(const ipc::WireHints& hints);
-ipc::WireHints ToWire(const sched::Hints& hints);
 
 }  // namespace xsched::server

@@ -1,4 +1,4 @@
-// All connections: which may be made, which have not said hello in time, which are to be closed. It reads and
+// All connections: accepts new ones within limits, and closes those that send no hello in time. It reads and
 // writes no messages, and knows nothing of queues.
 //
 // A connection that is closed stays until RemoveClosed, so that a round may still refer to it.
@@ -22,20 +22,20 @@ class Connections {
   Connections(EventLoop& loop, Quotas& quotas, TimePoint now)
       : loop_(loop), quotas_(quotas), idle_since_(now) {}
 
-  // A new connection, unidentified until Identify; null: its user has too many, or the system watches no more
-  // descriptors. Where it throws, nothing has happened but that the socket is closed.
+  // A new connection, unidentified until Identify. Null: its user has too many, or the system cannot watch
+  // more descriptors. If it throws, the socket is closed and nothing else has changed.
   Connection* Add(UniqueFd socket, Peer peer, TimePoint now);
   void Identify(Connection& connection, ipc::Role role, std::string name);
-  // Null: it is gone.
+  // Null: there is none.
   Connection* Find(uint64_t id);
 
-  // Reports `events` of the socket from now on. False: the system watches no more descriptors.
+  // Reports `events` of the socket from now on. False: the system cannot watch more descriptors.
   [[nodiscard]] bool Watch(const Connection& connection, uint32_t events);
   // `reason`: what the client did wrong; null: it left.
   void Close(Connection& connection, const char* reason);
-  // Closes those that have not said hello in time. Returns when to call it again.
+  // Closes those that sent no hello in time. Returns when to call it again.
   TimePoint CloseUnidentified(TimePoint now);
-  // Destroys those that are closed, after a call of forget(connection) for each.
+  // Destroys the closed ones, after calling forget(connection) for each.
   template <typename Forget>
   void RemoveClosed(TimePoint now, Forget&& forget);
   bool removal_due() const { return removal_due_; }

@@ -1,17 +1,17 @@
 #include "server/disposer.h"
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <new>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace xsched::server {
 
 struct Disposer::Queue {
-  std::mutex mutex;
-  std::condition_variable filled;
-  std::deque<UniqueFd> fds;  // bounded by the limit on descriptors
+  Mutex<LockRank::kDisposer> mutex;
+  Condition filled;
+  std::deque<UniqueFd> fds GUARDED_BY(mutex);  // bounded by the limit on descriptors
 };
 
 void Disposer::Take(UniqueFd fd) noexcept {
@@ -21,15 +21,15 @@ void Disposer::Take(UniqueFd fd) noexcept {
       queue_ = std::make_shared<Queue>();
       start_due_ = true;
     }
-    std::lock_guard lock(queue_->mutex);
+    MutexLock lock(queue_->mutex);
     queue_->fds.emplace_back();
     queue_->fds.back() = std::move(fd);
   } catch (const std::bad_alloc&) {
-    // To close it here could stop the server, so it stays open: one descriptor is lost.
+    // Closing it here could block the server, so it stays open: one descriptor is lost.
     static_cast<void>(fd.Release());
     return;
   }
-  queue_->filled.notify_one();
+  queue_->filled.NotifyAll();
   StartIfNeeded();
 }
 
@@ -39,16 +39,16 @@ void Disposer::StartIfNeeded() noexcept {
     std::thread(Run, queue_).detach();
     start_due_ = false;
   } catch (const std::exception&) {
-    // The system has no thread or no memory for us now.
+    // There is no thread or no memory now.
   }
 }
 
-void Disposer::Run(std::shared_ptr<Queue> queue) {
+void Disposer::Run(const std::shared_ptr<Queue>& queue) {
   for (;;) {
     UniqueFd fd;
     {
-      std::unique_lock lock(queue->mutex);
-      queue->filled.wait(lock, [&queue] { return !queue->fds.empty(); });
+      MutexLock lock(queue->mutex);
+      while (queue->fds.empty()) queue->filled.Wait(queue->mutex);
       fd = std::move(queue->fds.front());
       queue->fds.pop_front();
     }

@@ -52,7 +52,7 @@ bool EventLoop::Watch(int fd, uint32_t events, uint64_t tag) {
 void EventLoop::Unwatch(int fd) noexcept { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 void EventLoop::WakeAt(TimePoint time) {
-  // A timer that is due earlier than needed costs one idle round. To set it each time costs a system call per
+  // A timer that expires too early costs one idle round. Setting it each time would cost a system call per
   // round.
   if (time == kNever || (timer_at_ != kNever && timer_at_ <= time)) return;
   timer_at_ = time;

@@ -1,5 +1,5 @@
-// What the server's one thread sleeps on: descriptors, one timer, and the signals that end it. It knows
-// nothing of clients, and never reads a descriptor that it watches for somebody.
+// The server's only thread waits here: for descriptors, one timer, and the signals that end it. It knows
+// nothing of clients, and never reads a descriptor that it watches for others.
 #pragma once
 
 #include <array>
@@ -13,26 +13,25 @@ namespace xsched::server {
 
 class EventLoop {
  public:
-  // Events that one call of Wait returns at most.
+  // The most events that one call of Wait returns.
   static constexpr size_t kMaxEvents = 256;
 
-  // Blocks SIGTERM, SIGINT and SIGHUP in the calling thread: from now on they come here. Throws
+  // Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, and receives them from now on. Throws
   // std::runtime_error.
   EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
-  // Reports `events` (of epoll) of `fd` with `tag` from now on, in the place of what was watched of it
-  // before. False: the system watches no more descriptors. REQUIRES: `tag` is not one of the two largest
-  // numbers.
+  // Reports `events` (of epoll) of `fd` with `tag` from now on. Replaces what was watched of it before.
+  // False: the system cannot watch more descriptors. REQUIRES: `tag` is not one of the two largest numbers.
   [[nodiscard]] bool Watch(int fd, uint32_t events, uint64_t tag);
-  // The watch goes with its descriptor, unless another process has a copy of that.
+  // Closing the descriptor also ends the watch, unless another process has a copy of the descriptor.
   void Unwatch(int fd) noexcept;
 
-  // Makes Wait return at this time at the latest; kNever changes nothing. It may return too early once.
+  // Makes Wait return at this time at the latest. kNever changes nothing. Wait may return too early once.
   void WakeAt(TimePoint time);
-  // Waits for `timeout_ms` at most (-1: for ever). Returns the tags of what has happened, valid until the
-  // next call. Throws std::runtime_error.
+  // Waits for `timeout_ms` at most (-1: no limit). Returns the tags of the events, valid until the next call.
+  // Throws std::runtime_error.
   std::span<const uint64_t> Wait(int timeout_ms);
   // A signal asks the server to end.
   bool end_requested() const { return end_requested_; }

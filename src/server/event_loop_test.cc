@@ -78,7 +78,7 @@ TEST_F(EventLoopTest, a_signal_asks_the_server_to_end) {
     raise(signal);
     EXPECT_THAT(loop.Wait(0), IsEmpty());
     EXPECT_TRUE(loop.end_requested());
-    // It must not be there when the mask is as before.
+    // Consume the signal before the former mask is restored.
     sigset_t taken;
     sigemptyset(&taken);
     sigaddset(&taken, signal);

@@ -1,4 +1,4 @@
-// What an event of the server's loop is about.
+// Tags that say what an event of the server's loop is about.
 #pragma once
 
 #include <cstdint>

@@ -18,14 +18,12 @@ bool Handshake::HandleMessage(Connection& connection, ipc::Packet& packet, TimeP
   if (packet.fd_count != (is_agent ? 2 : 0)) return false;
   if (is_agent) {
     if (!agents_.Add(connection, packet, now)) return false;
+    facts_.Learn(*agents_.Find(connection.id));
     if (hello.job != 0) agents_.JoinJob(*agents_.Find(connection.id), hello.job);
   }
+  connection.minor = hello.minor;
   connections_.Identify(connection, hello.role, CleanText(hello.name, sizeof hello.name));
-  ipc::Welcome welcome{};
-  welcome.major = ipc::kMajor;
-  welcome.minor = ipc::kMinor;
-  welcome.client_id = connection.id;
-  return connection.Send(welcome);
+  return connection.Send(ipc::WelcomeFrom(connection));
 }
 
 }  // namespace xsched::server

@@ -1,23 +1,27 @@
-// The first message of each connection: makes a connection that of an agent or a tool, or refuses it.
+// Handles the first message of each connection: the connection becomes that of an agent or a tool, or is
+// refused.
 #pragma once
 
 #include "base/clock.h"
 #include "server/agents.h"
 #include "server/connections.h"
+#include "server/process_facts.h"
 
 namespace xsched::server {
 
 class Handshake {
  public:
-  Handshake(Connections& connections, Agents& agents) : connections_(connections), agents_(agents) {}
+  Handshake(Connections& connections, Agents& agents, const ProcessFactsTable& facts)
+      : connections_(connections), agents_(agents), facts_(facts) {}
 
-  // REQUIRES: the connection is unidentified. False: the message is no hello that we can accept; the client
-  // may have been told why. The caller closes the connection then.
+  // REQUIRES: the connection is unidentified. False: the message is not a valid hello. The client may have
+  // been sent the reason, and the caller closes the connection.
   bool HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now);
 
  private:
   Connections& connections_;
   Agents& agents_;
+  const ProcessFactsTable& facts_;
 };
 
 }  // namespace xsched::server

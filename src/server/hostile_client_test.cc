@@ -1,4 +1,4 @@
-// Clients that break the protocol, on purpose or not: their connection ends, and nothing else happens.
+// Clients that break the protocol, on purpose or not. Their connection ends, and nothing else happens.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -36,7 +36,7 @@ class HostileClient : public ServerTest {
     EXPECT_TRUE(connection.IsClosedByServer());
     EXPECT_EQ(Counted(), before_ + 1) << server_.errors();
   }
-  // Hello as an agent with these descriptors.
+  // Sends an agent's hello with these descriptors.
   void ExpectRefused(const std::vector<int>& fds) {
     TestConnection connection(socket());
     ASSERT_TRUE(connection.Send(HelloOf(ipc::Role::kAgent), fds));
@@ -49,7 +49,7 @@ class HostileClient : public ServerTest {
 
 // ---- hello ----
 
-TEST_F(HostileClient, a_client_of_another_major_version_is_told_why) {
+TEST_F(HostileClient, a_client_of_another_major_version_gets_the_reason) {
   TestConnection connection(socket());
   ipc::Hello hello = HelloOf(ipc::Role::kTool);
   hello.major = ipc::kMajor + 1;
@@ -135,7 +135,7 @@ TEST_F(HostileClient, an_unknown_role_is_refused) {
   ExpectThrownOut(connection);
 }
 
-TEST_F(HostileClient, who_says_nothing_is_dropped_after_a_while) {
+TEST_F(HostileClient, a_client_that_sends_nothing_is_dropped_after_a_while) {
   TestConnection connection(socket());
   EXPECT_FALSE(connection.IsClosedByServer(3000));
   EXPECT_TRUE(connection.IsClosedByServer(4000));
@@ -283,7 +283,7 @@ TEST_F(HostileAgent, the_end_of_an_impossible_queue_is_refused) {
 }
 
 TEST_F(HostileAgent, the_end_of_an_unknown_queue_is_ignored) {
-  // It may have come and gone while its client was connecting.
+  // The queue may have been made and destroyed while its client was connecting.
   ipc::QueueDestroyed message{};
   message.index = 9;
   ASSERT_TRUE(agent_->Send(message));
@@ -332,7 +332,7 @@ TEST_F(HostileAgent, what_it_writes_into_its_segment_harms_itself_alone) {
 TEST_F(HostileAgent, a_flood_of_messages_does_not_hold_up_others) {
   ipc::Ping ping{};
   ipc::Prepare(ping);
-  // It never reads the answers; it is thrown out when its buffer is full.
+  // It never reads the answers. Its connection is closed when its buffer is full.
   for (int i = 0; i < 10'000 && ipc::SendWithin(agent_->fd(), 2000, ping); ++i) {
     if (i % 64 == 0) ExpectServed(*bystander_);
   }
@@ -343,7 +343,7 @@ TEST_F(HostileAgent, coming_and_going_queues_leave_nothing_behind) {
   for (uint32_t index = 0; index < 500; ++index) ASSERT_TRUE(bystander_->CreateQueue(index + 1, 0));
   auto churn = [this](int rounds) {
     for (int i = 0; i < rounds; ++i) {
-      // Each on a device that nobody has named before.
+      // Each queue is on a device that was never named before.
       static uint64_t device = 1000;
       uint32_t index = static_cast<uint32_t>(i) % ipc::kMaxQueues;
       ASSERT_TRUE(agent_->CreateQueue(index, 0, ++device));
@@ -363,7 +363,7 @@ TEST_F(HostileAgent, coming_and_going_queues_leave_nothing_behind) {
 
 TEST_F(HostileAgent, queues_beyond_the_users_limit_run_unscheduled_and_their_client_stays) {
   std::vector<std::unique_ptr<TestAgent>> agents;
-  // Together with the bystander's, as many as there may be.
+  // Together with the bystander's queue, as many as the limit allows.
   for (size_t agent = 0; agent < kMaxQueuesOfUser / ipc::kMaxQueues; ++agent) {
     auto& added = agents.emplace_back(std::make_unique<TestAgent>(socket()));
     ASSERT_TRUE(added->welcome());
@@ -380,7 +380,7 @@ TEST_F(HostileAgent, queues_beyond_the_users_limit_run_unscheduled_and_their_cli
   EXPECT_NE(strstr(reply->text, "8192"), nullptr) << reply->text;
   EXPECT_NE(server_.errors().find("8192"), std::string::npos) << server_.errors();
 
-  // What is said of it is heard, and changes nothing.
+  // Messages about a refused queue are accepted, and change nothing.
   ipc::QueueHints hints{};
   hints.index = 3;
   hints.hints = GoodQueue().hints;
@@ -394,7 +394,7 @@ TEST_F(HostileAgent, queues_beyond_the_users_limit_run_unscheduled_and_their_cli
   EXPECT_TRUE(agent_->IsAlive());
   EXPECT_EQ(Counted(), before_) << "nobody was thrown out";
 
-  // When there is room again, there is room.
+  // When queues have gone, new ones are accepted again.
   agents.erase(agents.begin());
   ASSERT_TRUE(
       Eventually([&] { return TestTool(socket()).Status()->queues <= kMaxQueuesOfUser - ipc::kMaxQueues; }));
@@ -470,16 +470,16 @@ TEST_F(HostileClient, a_crowd_of_silent_connections_does_not_keep_others_out) {
     try {
       crowd.push_back(std::make_unique<TestConnection>(socket()));
     } catch (const std::exception&) {
-      usleep(1000);  // the backlog is full for the moment
+      usleep(1000);  // the backlog is full at this moment
     }
   }
   ExpectServed(*bystander_);
-  // Who is over the limit has been turned away at once.
+  // Connections beyond the limit have been closed at once.
   int closed = 0;
   for (auto& connection : crowd) closed += connection->IsClosedByServer(0);
   EXPECT_GT(closed, 100);
   EXPECT_LT(server_.descriptors(), 400);
-  // The others go when their time is over; then there is room.
+  // The others are closed when their time is over. Then there is room again.
   EXPECT_TRUE(Eventually([&] { return TestTool(socket()).welcome().has_value(); }, std::chrono::seconds(8)));
 }
 

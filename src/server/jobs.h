@@ -1,4 +1,4 @@
-// Ids for jobs, so that no user can join another's job by sending its number.
+// Gives ids to jobs. A user cannot join another user's job by sending its number.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ class Jobs {
     if (entry.processes++ == 0) entry.id = sched::JobId{next_++};
     return entry.id;
   }
-  // REQUIRES: a Join that was not left.
+  // REQUIRES: a call of Join for which Leave was not called yet.
   void Leave(const Job& job) {
     auto found = entries_.find(job);
     if (--found->second.processes == 0) entries_.erase(found);

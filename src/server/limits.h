@@ -1,4 +1,4 @@
-// Bounds on what clients can make the server hold. A user cannot use up what the others need.
+// Limits on the resources that clients can use in the server, so that no user can take those of the others.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,19 @@ inline constexpr size_t kMaxConnectionsOfUser = 4096;
 // Connections that have not said hello yet.
 inline constexpr size_t kMaxUnidentified = 1024;
 inline constexpr size_t kMaxUnidentifiedOfUser = 256;
-// A decision takes time in proportion to the queues of a device. Further ones run unscheduled.
+// A decision takes time in proportion to the queues of a device. Queues beyond the limit run unscheduled.
 inline constexpr size_t kMaxQueuesOfUser = 8192;
-// Devices whose time slices an agent may leave unread; far more than a process has.
+// The number of devices whose time slices an agent may leave unread: far more than a process uses.
 inline constexpr size_t kMaxUnsentSlices = 1024;
-// Pings that an agent may send without reading the answers to former ones.
+// The number of displays of which the server keeps the active window.
+inline constexpr int kMaxDisplaysOfUser = 64;
+// The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 
 inline constexpr Duration kHelloTimeout = std::chrono::seconds(5);
 // How long a tool may leave its answer unread.
 inline constexpr Duration kUnreadTimeout = std::chrono::seconds(5);
-// A client's stream must not hold up the others: so many messages per round.
+// The number of messages per round of one client, so that it cannot delay the others.
 inline constexpr int kMaxMessagesPerRound = 64;
 
 }  // namespace xsched::server

@@ -27,11 +27,11 @@ constexpr Duration kWarnEvery = std::chrono::seconds(1);
 void MakeFolder(const std::string& socket_path) {
   std::filesystem::path folder = std::filesystem::path(socket_path).parent_path();
   if (folder.empty()) folder = ".";
-  // 0755: who may connect is the socket's mode.
+  // 0755: every user may enter the folder. Which users may connect depends on the mode of the socket.
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     Fail(fmt::format("cannot make the folder {}", folder.string()));
-  // In a folder of somebody else's, what we do to a path may be done to another file, and clients do not look
-  // there.
+  // In a folder of another user, our operations on a path might reach another file, and clients do not use
+  // it.
   if (Result<> safe = ipc::CheckSocketFolder(folder.c_str()); !safe)
     throw std::runtime_error(safe.error().text());
 }
@@ -45,8 +45,8 @@ UniqueFd TakeLock(const std::string& path) {
   throw AlreadyRunning(fmt::format("a server is running at {} already", path));
 }
 
-// The lock is ours, so what lies there should be left over from a server that was killed. But lock files get
-// cleaned away, and paths get mistyped.
+// We have the lock, so the file should be left over from a killed server. But lock files may be cleaned away,
+// and paths may be mistyped.
 void RemoveStaleSocket(const sockaddr_un& address) {
   struct stat status {};
   if (lstat(address.sun_path, &status) != 0) return;
@@ -76,7 +76,7 @@ Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> gr
   RemoveStaleSocket(address);
   socket_.Reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket_) Fail("cannot make a socket");
-  // With its mode from the first moment; nobody can connect before listen.
+  // The socket has its mode from the beginning. Nobody can connect before listen.
   mode_t old_mask = umask(~mode & 0777);
   int bound = bind(socket_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address);
   umask(old_mask);
@@ -97,7 +97,7 @@ UniqueFd Listener::Accept() {
   if (connection || (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)) {
     return connection;
   }
-  // Left alone, the connection would wait and wake us for ever.
+  // Otherwise the connection would stay pending and wake us forever.
   spare_.Reset();
   connection.Reset(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
   exhausted_ = !connection;
@@ -105,7 +105,7 @@ UniqueFd Listener::Accept() {
   spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (TimePoint now = MonotonicClock::now(); now >= warn_at_) {
     warn_at_ = now + kWarnEvery;
-    spdlog::warn("out of file descriptors: turned a client away (raise the limit: ulimit -n, LimitNOFILE=)");
+    spdlog::warn("out of file descriptors: rejected a client (raise the limit: ulimit -n, LimitNOFILE=)");
   }
   return connection;
 }

@@ -1,4 +1,5 @@
-// The server's socket: made with its folder, mode and group; one server per path; gone when the server is.
+// The server's socket. Creates it with its folder, mode and group, allows one server per path, and removes it
+// at the end.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +12,7 @@
 
 namespace xsched::server {
 
-// Another server is there already.
+// Another server listens at this path already.
 class AlreadyRunning : public std::exception {
  public:
   explicit AlreadyRunning(std::string text) : text_(std::move(text)) {}
@@ -31,19 +32,18 @@ class Listener {
 
   int fd() const { return socket_.get(); }
   const std::string& path() const { return path_; }
-  // The next connection, non-blocking. Empty: none is waiting (or it had to be turned away for lack of
-  // descriptors).
+  // The next connection, non-blocking. Empty: none is waiting, or it was rejected for lack of descriptors.
   UniqueFd Accept();
-  // Connections wait that could not even be turned away.
+  // True if connections wait that could not even be rejected.
   bool exhausted() const { return exhausted_; }
 
  private:
   std::string path_;
-  UniqueFd lock_;   // held for as long as the server lives; the kernel lets it go whatever happens
-  UniqueFd spare_;  // given up for a moment to turn a connection away when there are no descriptors left
+  UniqueFd lock_;   // held while the server lives; the kernel releases it in any case
+  UniqueFd spare_;  // closed for a moment to reject a connection when there are no descriptors left
   UniqueFd socket_;
   bool exhausted_ = false;
-  TimePoint warn_at_{};  // not before this time again
+  TimePoint warn_at_{};  // no further warning before this time
 };
 
 }  // namespace xsched::server

@@ -1,21 +1,21 @@
-// Can a client's process run, as far as its signs of life show? Pure: signs and time in, an answer out.
+// Decides by its signs of life whether a client's process can run. Pure: signs and time in, an answer out.
 //
 //                     the kernel says that it is stopped
 //      running ----------------------------------------------> stopped
 //       ^   |                                                     |
-//       |   | it leaves unread what it was asked, for 60 ms       | continued
+//       |   | it does not read its messages for 60 ms             | continued
 //       |   v                                                     |
 //       |  silent (it hangs, or its control group is frozen)      |
 //       +---+-----------------------------------------------------+
-//         it is heard from
+//         it gives a sign of life
 //
-// Others run within 100 ms of a process's stop or hang. A stop is seen within kPresumedAlive and the time
-// between two checks. A process that hangs or is frozen (which the kernel does not show as stopped) is asked
-// within the same time, and found silent after kAnswerWithin: 100 ms at most, and mostly less, because a
-// scheduler that others wait for asks after some hundred microseconds.
+// After a process stops or hangs, others run within 100 ms. A stop is noticed within kPresumedAlive and the
+// time between two checks. The kernel does not report a hanging or frozen process as stopped. Such a process
+// is sent a message within the same time, and counts as silent after kAnswerWithin. That is 100 ms at most.
+// It is mostly less, because the scheduler queries progress after some hundred microseconds if others wait.
 //
-// On a loaded machine an agent may be late without hanging. This costs little: others run beside its queues
-// until it is heard from, some milliseconds later.
+// On a loaded machine an agent may be late although it does not hang. This costs little: others run beside
+// its queues until it answers, some milliseconds later.
 #pragma once
 
 #include "base/clock.h"
@@ -24,7 +24,7 @@ namespace xsched::server {
 
 class Liveness {
  public:
-  // A process that has been heard from for less than this is running.
+  // A process that gave a sign of life within this time is running.
   static constexpr Duration kPresumedAlive = std::chrono::milliseconds(20);
   static constexpr Duration kAnswerWithin = std::chrono::milliseconds(60);
 
@@ -35,22 +35,22 @@ class Liveness {
   bool running() const { return !stopped_ && !silent_; }
 
   bool IsPresumedAlive(TimePoint now) const { return now < heard_at_ + kPresumedAlive; }
-  // It has rung its doorbell, or written. True: it is running again.
+  // It has rung its doorbell, or sent something. True: it is running again.
   bool HeardFrom(TimePoint now);
 
-  // Has it been sent something since it was last heard from?
+  // True if it was sent something since its last sign of life.
   bool is_asked() const { return asked_at_ != kNever; }
   void Asked(TimePoint now) { asked_at_ = now; }
 
   struct Signs {
-    bool stopped;         // by the kernel's word
-    bool has_read_all;    // of what it was sent
+    bool stopped;         // as the kernel reports
+    bool has_read_all;    // it has read everything that it was sent
     bool has_progressed;  // its queues have new commands since the last check
   };
   struct Verdict {
-    bool changed;                 // running() did
-    bool must_ask;                // send it something
-    TimePoint check_at = kNever;  // when it will have been silent for too long
+    bool changed;                 // running() has changed
+    bool must_ask;                // send it something that it must read
+    TimePoint check_at = kNever;  // when it counts as silent if it does not answer
   };
   Verdict Check(const Signs& signs, TimePoint now);
 

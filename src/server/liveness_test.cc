@@ -1,4 +1,4 @@
-// What was taken from a program is given back, whatever becomes of the server and of others.
+// What was taken from a program is given back, whatever happens to the server and to other programs.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ ipc::SetHints Utilization(uint64_t queue, int32_t utilization) {
   return request;
 }
 
-// The last of the slices that are there or come within a moment; 0: none.
+// The last slice that it was sent, or gets within a moment; 0: none.
 uint64_t LastSlice(TestAgent& agent) {
   uint64_t slice = 0;
   while (auto packet = agent.Receive(200)) {
@@ -73,7 +73,7 @@ TEST_F(Liveness, a_ping_is_answered_when_there_is_room_for_the_answer) {
   ASSERT_TRUE(agent.IsAlive());
   TestTool tool(socket());
   uint64_t queue = tool.List()->front().queue_id;
-  // Its process was stopped for a while: its buffer is full of what others hinted.
+  // Its process was stopped for a while. Its buffer is full of hints that others set.
   for (int change = 0; change < 800; ++change)
     ASSERT_EQ(tool.SetHints(Utilization(queue, 10 + change % 80))->result, kXSchedSuccess);
   ipc::Ping ping{};
@@ -90,7 +90,7 @@ TEST_F(Liveness, a_ping_is_answered_when_there_is_room_for_the_answer) {
 
 // ---- one segment, one connection ----
 
-TEST_F(Liveness, a_process_that_connects_anew_is_not_held_by_what_its_former_connection_was_told) {
+TEST_F(Liveness, a_process_that_connects_anew_is_not_held_by_decisions_for_its_former_connection) {
   TestAgent high(socket());
   ASSERT_TRUE(high.CreateQueue(0, 10));
   auto segment = ipc::CreateSegment();
@@ -120,7 +120,7 @@ TEST_F(Liveness, a_process_that_connects_anew_is_not_held_by_what_its_former_con
   ASSERT_TRUE(anew.ReceiveA<ipc::Pong>());
   EXPECT_EQ(TestTool(socket()).List()->size(), 2u);
 
-  // What would hold the former queue does not touch the new one, which is on another device.
+  // What would hold the former queue does not affect the new one, which is on another device.
   high.Submit(0);
   for (int i = 0; i < 20; ++i, usleep(1000)) {
     high.ReadAll();
@@ -128,16 +128,16 @@ TEST_F(Liveness, a_process_that_connects_anew_is_not_held_by_what_its_former_con
   }
 }
 
-TEST_F(Liveness, a_hold_that_nobody_decided_is_taken_back_when_the_queue_is_next_looked_at) {
+TEST_F(Liveness, a_hold_that_was_not_decided_ends_when_the_queue_is_next_observed) {
   TestAgent agent(socket());
   TestAgent other(socket());
   ASSERT_TRUE(agent.CreateQueue(0, 5) && other.CreateQueue(0, 0));
   ASSERT_TRUE(agent.IsAlive() && other.IsAlive());
-  // As a server does that was stopped, and goes on after its clients have gone to another one.
+  // A server that was stopped does this when it continues after its clients have connected to another one.
   agent.block(0).gate.store(ipc::kGateHold);
   agent.Submit(0);
   EXPECT_TRUE(Eventually([&] { return !agent.IsHeld(0); }, 100ms));
-  // While others wait for the queue, it is looked at all the time.
+  // While others wait because of the queue, it is observed all the time.
   other.Submit(0);
   ASSERT_TRUE(Eventually([&] { return other.IsHeld(0); }));
   agent.block(0).gate.store(ipc::kGateHold);
@@ -154,12 +154,13 @@ TEST_F(Liveness, a_client_that_has_left_owns_its_gates_though_its_end_has_not_be
   TestAgent other(socket());
   ASSERT_TRUE(agent.CreateQueue(0, 5) && other.CreateQueue(0, 0));
   ASSERT_TRUE(agent.IsAlive() && other.IsAlive());
-  // Answers come before a round's decision: that of the round which made the queues is over with this one.
+  // A round answers before it decides. So with this answer, the decision of the round that made the queues is
+  // done.
   ASSERT_TRUE(other.IsAlive());
   server_.Signal(SIGSTOP);
   ASSERT_EQ(waitpid(server_.pid(), nullptr, WUNTRACED), server_.pid());
   agent.Submit(0);
-  // It leaves, and a scheduler of its own holds the queue.
+  // It disconnects, and its local scheduler holds the queue.
   agent.Close();
   agent.block(0).gate.store(ipc::kGateHold);
   server_.Signal(SIGCONT);
@@ -170,7 +171,7 @@ TEST_F(Liveness, a_client_that_has_left_owns_its_gates_though_its_end_has_not_be
 
 // ---- processes that are frozen ----
 
-// A process of which the kernel does not say that it is stopped. Empty: this machine lets us freeze none.
+// A frozen process, which the kernel does not report as stopped. Empty: this machine does not allow freezing.
 class Freezer {
  public:
   Freezer() {
@@ -213,19 +214,7 @@ TEST_F(Liveness, a_frozen_process_holds_nobody_and_takes_its_place_again_when_it
   TestAgent low(socket());
   ASSERT_TRUE(low.CreateQueue(0, 0));
   low.Submit(0);
-  pid_t child = fork();
-  if (child == 0) {
-    TestAgent high(socket());
-    high.CreateQueue(0, 10);
-    high.Submit(0);
-    for (;;) {  // at work: its commands retire one by one
-      high.block(0).submitted.fetch_add(1);
-      high.block(0).retired.fetch_add(1);
-      ipc::RingScheduler(high.segment(), 0, high.bell());
-      high.ReadAll();
-      usleep(5000);
-    }
-  }
+  const pid_t child = ForkWorkingAgent(socket(), 10);
   auto low_is_held = [&] {
     low.ReadAll();
     return low.IsHeld(0);
@@ -245,7 +234,7 @@ TEST_F(Liveness, a_frozen_process_holds_nobody_and_takes_its_place_again_when_it
   if (!can_freeze) GTEST_SKIP() << "no process can be frozen here";
 }
 
-// Nobody is held by a gate here: who has not its turn is off the device.
+// No queue is held by a gate here: processes that have not their turn are off the device.
 TEST_F(Liveness, a_process_that_does_not_answer_takes_no_turns) {
   TestAgent urgent(socket());
   TestAgent silent(socket());
@@ -306,7 +295,7 @@ TEST_F(Liveness, a_server_with_another_policy_takes_over_and_holds_nobody_by_the
   auto low_again = register_anew(low, 0);
   EXPECT_TRUE(Eventually([&] { return !low.IsHeld(0); }, 100ms)) << "even a hold that its agent left";
   auto high_again = register_anew(high, 10);
-  // Both have their turns now.
+  // Now both have their turns.
   for (int turn = 0; turn < 3; ++turn) {
     auto read = [](TestConnection& connection) {
       while (connection.Receive(0)) {
@@ -360,7 +349,7 @@ TEST(Log, a_pipe_that_nobody_reads_stops_neither_the_server_nor_its_end) {
   TestTool tool(server.socket());
   for (int i = 0; i < 3; ++i) ASSERT_EQ(tool.SetPolicy(kPolicyUtilizationPartition)->result, kXSchedSuccess);
   ASSERT_TRUE(agent.IsAlive());
-  // What was dropped is counted, and told when somebody reads again.
+  // Dropped lines are counted. The number is logged when somebody reads again.
   pipe.ReadAll();
   ASSERT_EQ(tool.SetPolicy(kPolicyHighestPriorityFirst)->result, kXSchedSuccess);
   EXPECT_EQ(pipe.ReadAll().find("xserver: 4 lines were dropped"), 0u);
@@ -389,7 +378,7 @@ TEST(Log, a_full_pipe_does_not_keep_a_server_from_saying_no) {
 
 // ---- the service manager ----
 
-TEST(ServiceManager, it_is_told_that_the_server_is_ready_goes_round_and_ends) {
+TEST(ServiceManager, it_is_notified_that_the_server_is_ready_is_alive_and_ends) {
   TempFolder folder;
   std::string path = folder.path() + "/notify";
   UniqueFd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -412,7 +401,7 @@ TEST(ServiceManager, it_is_told_that_the_server_is_ready_goes_round_and_ends) {
   };
   EXPECT_EQ(next(1000), "READY=1");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(next(190), "WATCHDOG=1") << i;
-  // A server that hangs does not say that it goes on.
+  // A server that hangs does not notify its service manager.
   server->Signal(SIGSTOP);
   while (!next(50).empty()) {
   }
@@ -429,8 +418,8 @@ TEST(ServiceManager, it_is_told_that_the_server_is_ready_goes_round_and_ends) {
 // ---- no memory, no threads, no descriptors ----
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Clients come until the server can take no more: those that it has go on being served. Where its memory ends
-// depends on how much it had.
+// Clients come until the server can accept no more. It goes on serving those that it has. When memory runs
+// out depends on how much it had.
 TEST(FewResources, a_server_out_of_memory_turns_newcomers_away_and_serves_the_others) {
   int refusing = 0;
   for (long megabytes = 10; megabytes < 20; ++megabytes) {
@@ -463,9 +452,10 @@ TEST(FewResources, a_server_out_of_memory_turns_newcomers_away_and_serves_the_ot
   EXPECT_GT(refusing, 0);
 }
 
-// The descriptors that a client sends in vain are closed on a thread, which may not be had.
+// Invalid descriptors of a client are closed on a separate thread, which may fail to start.
 TEST(FewResources, a_server_that_can_start_no_thread_goes_on) {
-  // Where the first thread finds no room for its stack depends on what the libraries take.
+  // At which limit the first thread finds no room for its stack depends on the libraries.
+  int without_a_thread = 0;
   for (long megabytes = 12; megabytes < 40; ++megabytes) {
     TempFolder folder;
     ServerProcess server(kServerProgram, folder.path() + "/s", {"--user"},
@@ -479,7 +469,10 @@ TEST(FewResources, a_server_that_can_start_no_thread_goes_on) {
       EXPECT_TRUE(client.IsClosedByServer());
     }
     ASSERT_TRUE(agent.IsAlive()) << megabytes << " MiB: " << server.errors();
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(server.pid()) + "/task");
+    without_a_thread += std::distance(begin(threads), end(threads)) == 1;
   }
+  EXPECT_GT(without_a_thread, 0) << "nowhere did a thread fail to start";
 }
 #endif
 

@@ -37,9 +37,9 @@ class Sink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
 
 LogOutput::LogOutput(int fd) : fd_(fd) {
   struct stat status {};
-  // What is written to a file waits for nobody. Opened anew, it would be written from its beginning.
+  // Writing to a file never waits. If it were opened again, writing would start at its beginning.
   if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode) || S_ISSOCK(status.st_mode)) return;
-  // O_NONBLOCK belongs to the open file, which others may have as well: so open it once more.
+  // O_NONBLOCK applies to the open file description, which others may share. So open it once more.
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   own_.Reset(open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
@@ -49,7 +49,7 @@ LogOutput::LogOutput(int fd) : fd_(fd) {
 void LogOutput::Write(std::string_view line) {
   if (dropped_ != 0) {
     char note[96];
-    int length = snprintf(note, sizeof note, "xserver: %llu lines were dropped, for nobody read them\n",
+    int length = snprintf(note, sizeof note, "xserver: %llu lines were dropped, because nobody read them\n",
                           static_cast<unsigned long long>(dropped_));
     if (!TryWrite({note, static_cast<size_t>(length)})) {
       ++dropped_;
@@ -61,11 +61,11 @@ void LogOutput::Write(std::string_view line) {
 }
 
 bool LogOutput::TryWrite(std::string_view text) const {
-  // A pipe takes so much in one piece or not at all.
+  // A pipe takes up to this size atomically.
   size_t size = std::min<size_t>(text.size(), PIPE_BUF);
   ssize_t sent = send(fd_, text.data(), size, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0 || errno != ENOTSOCK) return sent >= 0;
-  // Room for one line is there, unless somebody else fills it in this very moment.
+  // There is room for one line, unless another process fills it at this moment.
   pollfd room{fd_, POLLOUT, 0};
   if (may_block_ && (poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0)) return false;
   return write(own_ ? own_.get() : fd_, text.data(), size) >= 0;
@@ -73,7 +73,7 @@ bool LogOutput::TryWrite(std::string_view text) const {
 
 void SendLogTo(LogOutput& output) {
   spdlog::set_default_logger(std::make_shared<spdlog::logger>("xserver", std::make_shared<Sink>(output)));
-  // spdlog's own handler would write to stderr, and wait.
+  // spdlog's own error handler would write to stderr and might wait.
   spdlog::set_error_handler([](const std::string&) {});
 }
 

@@ -1,5 +1,5 @@
-// Where the server's messages go: stderr, in most cases. Writing never waits. Whoever should read them may
-// have stopped, and a server that waits for its reader holds all of its clients.
+// The output of the server's messages, in most cases stderr. Writing never waits: the reader may have
+// stopped, and a server that waits for it would hold all of its clients.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace xsched::server {
 
 class LogOutput {
  public:
-  // `fd` stays the caller's, open, and as it is for others who have it.
+  // `fd` stays the caller's. It stays open, and nothing changes for other processes that share it.
   explicit LogOutput(int fd);
 
-  // A line that finds no room is dropped, and counted in front of the next one that does. Not thread-safe.
+  // If there is no room for a line, it is dropped. The next line that is written comes after a line with the
+  // number of dropped ones. Not thread-safe.
   void Write(std::string_view line);
 
  private:
@@ -27,7 +28,7 @@ class LogOutput {
   uint64_t dropped_ = 0;
 };
 
-// Makes `output`, which stays the caller's, the place of all that spdlog says.
+// Sends all messages of spdlog to `output`, which stays the caller's.
 void SendLogTo(LogOutput& output);
 
 }  // namespace xsched::server

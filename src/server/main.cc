@@ -1,4 +1,4 @@
-// xserver: parses its options, takes its socket, runs.
+// xserver: parses its options, opens its socket, and runs the server.
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,9 +9,11 @@
 
 #include <exception>
 
+#include "server/http/start.h"
 #include "server/listener.h"
 #include "server/log_output.h"
 #include "server/options.h"
+#include "server/policy_names.h"
 #include "server/server.h"
 
 namespace {
@@ -28,8 +30,9 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// We work for microseconds at a time, and others wait for it: on busy processors, ask to be run first. What
-// is not granted (an old kernel, no privilege) changes delays only.
+// The server works for microseconds at a time, and others wait for it. So it asks the kernel to run it first
+// on a busy processor. If that is refused (an old kernel, no privilege), delays are longer, and nothing else
+// changes.
 void AskForLowLatency() {
   setpriority(PRIO_PROCESS, 0, -10);
   // The kernel's own struct (linux/sched/types.h clashes with sched.h). A short slice means an early virtual
@@ -51,10 +54,20 @@ void AskForLowLatency() {
   syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// Who waits for it may have given up, and left us a pipe that nobody reads.
+// The starting process may have given up and left a pipe without a reader.
 void SayReady(int fd) {
   LogOutput(fd).Write("\n");
   close(fd);
+}
+
+// The scheduler does not depend on it.
+void StartHttpOrSay(const Options& options, const std::string& socket) {
+  try {
+    http::StartHttp(options, socket);
+    spdlog::info("HTTP at 127.0.0.1:{}", *options.http_port);
+  } catch (const std::exception& error) {
+    spdlog::error("no HTTP at port {}: {}", *options.http_port, error.what());
+  }
 }
 
 }  // namespace
@@ -66,15 +79,14 @@ int main(int argc, char** argv) {
     SendLogTo(errors);
     spdlog::set_pattern("xserver: %v");
     spdlog::set_level(spdlog::level::from_str(options.log_level));
-    // What clients do must not end us, and each of them needs two descriptors.
+    // Clients must not be able to end the server, and each of them needs two descriptors.
     signal(SIGPIPE, SIG_IGN);
     RaiseDescriptorLimit();
     AskForLowLatency();
-    if (options.port_given) spdlog::info("there is no TCP port any more: ignoring it");
     Listener listener(options.socket, options.mode, FindGroup(options.group));
+    if (options.http_port) StartHttpOrSay(options, listener.path());
     Server server(options, listener);
-    spdlog::info("listening at {}, policy {}", listener.path(),
-                 xsched::sched::PolicyName(options.policy->type()));
+    spdlog::info("listening at {}, policy {}", listener.path(), xsched::server::TextOf(options.policy));
     if (options.ready_fd >= 0) SayReady(options.ready_fd);
     server.Run();
     spdlog::info("stopped");

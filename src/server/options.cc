@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "ipc/client.h"
+#include "server/http/loopback.h"
 #include "server/policy_names.h"
 #include "server/version.h"
 
@@ -40,6 +41,11 @@ Duration MicrosecondsOrThrow(const char* what, int64_t value, int64_t min, int64
 Duration Timeslice(int64_t value) {
   return MicrosecondsOrThrow("timeslice_us", value, TIMESLICE_MIN, TIMESLICE_MAX);
 }
+size_t AtATime(int64_t value) {
+  if (value < 1 || value > int64_t{sched::kMostAtATime})
+    throw std::runtime_error(fmt::format("k must be from 1 to {}", sched::kMostAtATime));
+  return static_cast<size_t>(value);
+}
 Duration IdleExit(int64_t seconds) {
   if (seconds < 0 || seconds > 1'000'000) throw std::runtime_error("idle_exit must be from 0 to 1000000 s");
   return std::chrono::seconds(seconds);
@@ -65,9 +71,11 @@ void Apply(const json& config, Options& options) {
     } else if (key == "admin_group") {
       options.admin_group = value.get<std::string>();
     } else if (key == "policy") {
-      options.policy = &PolicyOrThrow(value.get<std::string>());
+      options.policy = SettingOrThrow(value.get<std::string>());
     } else if (key == "timeslice_us") {
       options.timeslice = Timeslice(value.get<int64_t>());
+    } else if (key == "k") {
+      options.at_a_time = AtATime(value.get<int64_t>());
     } else if (key == "grace_us") {
       options.grace = Grace(value.get<int64_t>());
     } else if (key == "idle_exit") {
@@ -122,9 +130,10 @@ Options ParseOptions(int argc, char** argv) {
   std::string config;
   std::string policy;
   std::string positional_policy;
-  std::optional<int> port;
   std::string mode;
+  std::string by;
   std::optional<int64_t> timeslice_us;
+  std::optional<int64_t> at_a_time;
   std::optional<int64_t> grace_us;
   std::optional<int64_t> idle_exit_s;
   std::string socket;
@@ -135,19 +144,29 @@ Options ParseOptions(int argc, char** argv) {
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
   app.add_option("POLICY", positional_policy, PoliciesExplained());
-  app.add_option("PORT", port, "accepted for compatibility with XSched 1.2, and not used")
-      ->check(CLI::Range(1, 65535));
+  app.add_option("PORT", options.http_port, "as --http")->check(CLI::Range(1, 65535));
   auto* system_flag = app.add_flag("--system", options.system, "serve all users (default for root)");
   app.add_flag("--user", user, "serve this user only")->excludes(system_flag);
   app.add_option("--socket", socket, "listen here");
   app.add_option("--mode", mode, "the socket's file mode, octal (default 0600; with --system 0666)");
   app.add_option("--group", group, "the socket's group");
-  app.add_option("--admin-group", admin_group, "its members may set the policy and hint everybody's queues");
-  app.add_option("--policy", policy, "as POLICY");
+  app.add_option("--admin-group", admin_group, "its members may set the policy and hint all users' queues");
+  app.add_option("--policy", policy, "as POLICY; or a chain of them, as HPF/CFS:process/KEDF");
+  app.add_option("--by", by, kByHelp);
   app.add_option("--timeslice-us", timeslice_us,
                  fmt::format("timeslice ({}), also of turns on a GPU", ReadBy(&sched::HintsRead::timeslice)));
+  app.add_option(
+      "--k", at_a_time,
+      fmt::format("how many queues run at a time ({}; default 1)", ReadBy(&sched::HintsRead::at_a_time)));
   app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
   app.add_option("--config", config, "configuration file (JSON)");
+  auto* http =
+      app.add_option(
+             "--http", options.http_port,
+             fmt::format("also answer XSched 1.2's HTTP requests, at this port of 127.0.0.1 (default {})",
+                         http::kDefaultPort))
+          ->check(CLI::Range(1, 65535))
+          ->expected(0, 1);
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
   app.add_option("--log-level", log_level, "off, error, warn, info or debug");
@@ -157,23 +176,24 @@ Options ParseOptions(int argc, char** argv) {
     std::exit(app.exit(error) == 0 ? 0 : 2);
   }
 
-  options.policy = sched::FindPolicy(sched::kDefaultPolicy);
   if (!user && !options.system) options.system = geteuid() == 0;
   if (options.system) options.mode = 0666;
   ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
-  if (!positional_policy.empty()) options.policy = &PolicyOrThrow(positional_policy);
-  if (!policy.empty()) options.policy = &PolicyOrThrow(policy);
+  if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
+  if (!policy.empty()) options.policy = SettingOrThrow(policy);
+  if (!by.empty()) options.policy = SettingBy(options.policy, by);
   if (!socket.empty()) options.socket = socket;
   if (!mode.empty()) options.mode = ModeOrThrow(mode);
   if (!group.empty()) options.group = group;
   if (!admin_group.empty()) options.admin_group = admin_group;
   if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
+  if (at_a_time) options.at_a_time = AtATime(*at_a_time);
   if (grace_us) options.grace = Grace(*grace_us);
   if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
   if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
-  options.port_given = port.has_value();
+  if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
   if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
-    options.socket = chosen;  // where clients with the same environment look first
+    options.socket = chosen;  // clients with the same environment try this path first
   }
   if (options.socket.empty()) {
     options.socket = (options.system ? ipc::SystemServerSocket() : ipc::UserServerSocket()).text;

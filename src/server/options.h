@@ -1,4 +1,5 @@
-// What the administrator asks for: command line over configuration file over defaults.
+// The server's options. The command line takes precedence over the configuration file, and that over the
+// defaults.
 #pragma once
 
 #include <sys/types.h>
@@ -7,22 +8,23 @@
 #include <string>
 
 #include "base/clock.h"
-#include "sched/core/policy.h"
+#include "sched/core/policy_setting.h"
 
 namespace xsched::server {
 
 struct Options {
-  bool system = false;  // listen for all users (default for root), not for one
+  bool system = false;  // serve all users (default for root), not only this one
   std::string socket;   // empty: the user's or the system's default path
-  mode_t mode = 0600;   // 0666 for a system server: who connects sees and hints only their own queues
+  mode_t mode = 0600;   // 0666 for a system server: users see and hint only their own queues
   std::string group;
   std::string admin_group;
-  const sched::Policy* policy = nullptr;
+  sched::PolicySetting policy = *sched::FindPolicy(sched::kDefaultPolicy);
   Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);
+  size_t at_a_time = 1;
   Duration grace = std::chrono::microseconds(200);
   std::optional<Duration> idle_exit;
   int ready_fd = -1;
-  bool port_given = false;  // XSched 1.2 had one; ours is a Unix socket
+  std::optional<int> http_port;  // XSched 1.2's interface, on 127.0.0.1 only
   std::string log_level = "info";
 };
 

@@ -9,14 +9,15 @@ namespace {
 
 using sched::HintsRead;
 
-// As the options that set them are called.
+// The hints, by the names of the options that set them.
 constexpr struct {
   bool HintsRead::*read;
   const char* name;
 } kHints[] = {
-    {&HintsRead::priority, "priority"},   {&HintsRead::utilization, "utilization"},
-    {&HintsRead::deadline, "deadline"},   {&HintsRead::laxity, "laxity"},
-    {&HintsRead::timeslice, "timeslice"},
+    {&HintsRead::priority, "priority"},       {&HintsRead::utilization, "utilization"},
+    {&HintsRead::deadline, "deadline"},       {&HintsRead::laxity, "laxity"},
+    {&HintsRead::timeslice, "timeslice"},     {&HintsRead::at_a_time, "k"},
+    {&HintsRead::cpu_priority, "nice value"}, {&HintsRead::window_active, "active window"},
 };
 
 }  // namespace
@@ -54,14 +55,23 @@ std::string ReadBy(bool HintsRead::*hint) {
   return fmt::format("{} {}", names.size() == 1 ? "policy" : "policies", Listed(names, "and"));
 }
 
-std::string NoSuchPolicy(const std::string& name) {
-  return fmt::format("there is no policy {} (there are {})", name, Listed(PolicyNames(), "and"));
+std::string TextOf(const sched::PolicySetting& setting) {
+  char text[sched::kPolicyTextSize];
+  sched::WritePolicySetting(setting, text);
+  return text;
 }
 
-const sched::Policy& PolicyOrThrow(const std::string& name) {
-  const sched::Policy* policy = sched::FindPolicyByName(name.c_str());
-  if (policy == nullptr) throw std::runtime_error(NoSuchPolicy(name));
-  return *policy;
+sched::PolicySetting SettingOrThrow(const std::string& text) {
+  Result<sched::PolicySetting> setting = sched::ParsePolicySetting(text.c_str());
+  if (setting) return *setting;
+  throw std::runtime_error(
+      fmt::format("{} (there are {})", setting.error().text(), Listed(PolicyNames(), "and")));
+}
+
+sched::PolicySetting SettingBy(const sched::PolicySetting& setting, const std::string& by) {
+  if (setting.layers().size() > 1)
+    throw std::runtime_error("--by is for one policy; in a chain, write NAME:queue or NAME:process");
+  return SettingOrThrow(fmt::format("{}:{}", setting.first().info().name, by));
 }
 
 }  // namespace xsched::server

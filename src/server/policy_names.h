@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "sched/core/policy.h"
+#include "sched/core/policy_setting.h"
 
 namespace xsched::server {
 
-// In the order of Policies(); with `hint`, those that read it.
+// All policies in the order of Policies(), or only those that read `hint`.
 std::vector<std::string> PolicyNames(bool sched::HintsRead::*hint = nullptr);
 // "HPF", "HPF or UP", "CFS, HPF or UP".
 std::string Listed(const std::vector<std::string>& words, std::string_view conjunction);
@@ -19,9 +19,15 @@ std::string NamesOfHints(const sched::PolicyInfo& info);
 // reads it".
 std::string ReadBy(bool sched::HintsRead::*hint);
 
-// Why there is no policy `name`, with those that there are.
-std::string NoSuchPolicy(const std::string& name);
-// Throws std::runtime_error: there is no such policy.
-const sched::Policy& PolicyOrThrow(const std::string& name);
+// "HPF/CFS:process": the form in which users write settings.
+std::string TextOf(const sched::PolicySetting& setting);
+// From that form. Throws std::runtime_error: which policies there are, if one is unknown, or what else is
+// wrong.
+sched::PolicySetting SettingOrThrow(const std::string& text);
+// The help of an option that says what a policy decides about, and what it does: `setting`, which must be a
+// single policy, by "queue" or "process". Throws std::runtime_error.
+inline constexpr const char* kByHelp =
+    "what the policy decides about: queue or process (default: the policy's own)";
+sched::PolicySetting SettingBy(const sched::PolicySetting& setting, const std::string& by);
 
 }  // namespace xsched::server

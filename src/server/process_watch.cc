@@ -39,7 +39,7 @@ void ProcessWatch::Check(Agent& agent, TimePoint now) {
   if (verdict.changed) queues_.RefreshAbsent(agent, now);
 }
 
-// Does the agent have new commands since its queues were last read?
+// True if the agent has new commands since its queues were last read.
 bool ProcessWatch::HasProgressed(Agent& agent, TimePoint now) {
   bool progressed = false;
   for (auto& [index, queue] : agent.queues) {
@@ -50,7 +50,7 @@ bool ProcessWatch::HasProgressed(Agent& agent, TimePoint now) {
   return progressed;
 }
 
-// Could a queue of this process, which has not been heard from for a while, hold another one?
+// True if a queue of this process, which gave no sign of life for a while, may hold another one.
 bool ProcessWatch::MayHoldOthers(const Agent& agent, TimePoint now) const {
   if (agent.liveness.IsPresumedAlive(now)) return false;
   return std::any_of(agent.queues.begin(), agent.queues.end(), [&](const auto& entry) {

@@ -1,6 +1,6 @@
 // Finds processes that cannot run: stopped (SIGSTOP, a debugger), frozen by their control group, or hanging.
-// Their queues make no progress, and must not make others wait. It checks only while somebody may be waiting,
-// and never a process that has just been heard from.
+// Their queues make no progress, and must not make others wait. It checks only while other processes may
+// wait, and never a process that has just given a sign of life.
 #pragma once
 
 #include <sys/types.h>
@@ -18,16 +18,16 @@ class ProcessWatch {
  public:
   static constexpr Duration kCheckEvery = std::chrono::milliseconds(20);
 
-  // `is_stopped`: what the kernel says of a process.
+  // `is_stopped`: asks the kernel whether a process is stopped.
   ProcessWatch(Agents& agents, Queues& queues, Wakes& wakes, const sched::Scheduler& scheduler,
                bool (*is_stopped)(pid_t) = IsStopped)
       : agents_(agents), queues_(queues), wakes_(wakes), scheduler_(scheduler), is_stopped_(is_stopped) {}
 
-  // The agent has rung its doorbell, or written.
+  // The agent has rung its doorbell, or sent something.
   void HeardFrom(Agent& agent, TimePoint now);
   // Checks the processes if it is time to.
   void Check(TimePoint now);
-  // Call it when the round has decided. Returns when to call Check.
+  // Call it after the round's decision. Returns when to call Check.
   TimePoint NextCheck(TimePoint now);
 
  private:
@@ -41,7 +41,7 @@ class ProcessWatch {
   const sched::Scheduler& scheduler_;
   bool (*is_stopped_)(pid_t);
   TimePoint check_at_ = kNever;
-  bool all_running_ = true;  // as the last check found
+  bool all_running_ = true;  // the result of the last check
 };
 
 }  // namespace xsched::server

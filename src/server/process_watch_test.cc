@@ -92,7 +92,7 @@ class ProcessWatchTest : public ServerParts {
     Round();
     EXPECT_TRUE(other_.IsHeld(0));
   }
-  // The scheduler would let others run beside a queue that shows no progress, too.
+  // With its watchdog, the scheduler would also let others run beside a queue without progress.
   static sched::SchedulerConfig WithoutWatchdog() {
     sched::SchedulerConfig config;
     config.stall_after = 1h;
@@ -104,7 +104,7 @@ class ProcessWatchTest : public ServerParts {
     next_check_ = process_watch_.NextCheck(now_);
     other_.ReadAll<ipc::Wake>();
   }
-  // Rounds until `end`, as the watch and the scheduler ask for them; `each` after each.
+  // Runs rounds until `end`, when the watch and the scheduler ask for them. Calls `each` after each round.
   template <typename Each>
   void RunUntil(TimePoint end, Each&& each) {
     for (; now_ < end; now_ += 1ms) {

@@ -6,18 +6,11 @@
 namespace xsched::server {
 
 void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) {
-  // Where memory ends, nothing below may be half done. A decision cannot be left in its middle at all.
+  // Allocate first: if memory runs out, nothing may be half done, and a decision cannot stop halfway.
   newly_tracked_.reserve(queues_.size() + 1);
   Queue queue{};
   queue.id = sched::QueueId{next_id_++};
-  queue.index = message.index;
-  queue.level = message.level;
-  queue.platform = message.platform;
-  queue.traits = message.traits;
-  queue.device = message.device;
-  queue.handle = message.handle;
-  queue.threshold = message.threshold;
-  queue.batch_size = message.batch_size;
+  ipc::KeepIn(queue, message);
   queue.device_name = CleanText(message.device_name, sizeof message.device_name);
   queue.agent = &agent;
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
@@ -25,8 +18,9 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   const bool sliceable =
       message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0;
-  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, FromWire(message.hints),
-                      now, sliceable);
+  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device},
+                      ipc::FromWire<sched::Hints>(message.hints), now, sliceable);
+  scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);
 }
@@ -36,6 +30,11 @@ void Queues::Forget(const Queue& queue, TimePoint now) {
   quotas_.RemoveQueue(queue.agent->connection.peer.uid);
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
+}
+
+void Queues::SetFacts(Agent& agent, const sched::ProcessFacts& facts) {
+  agent.facts = facts;
+  for (const auto& [index, queue] : agent.queues) scheduler_.SetFacts(queue.id, facts);
 }
 
 Queue* Queues::Find(sched::QueueId id) {
@@ -61,8 +60,8 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   const Agent& agent = *queue.agent;
   const ipc::Segment& segment = *agent.segment.get();
   const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
-  scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
   scheduler_.Moved(queue.id, progress.moved, now);
+  scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
   queue.submitted = progress.submitted;
   RestoreControl(queue);
 
@@ -77,8 +76,8 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   queue.has_dependencies = count != 0;
 }
 
-// Another writer may have been at the block, such as a server that hung and went on after its clients had
-// left it: that must not hold a queue for good. A client that has left us owns its blocks, though.
+// Another server may have written into the block: one that hung, and continued after its clients had left it.
+// That must not hold a queue forever. But after a client has left us, its blocks are no longer ours.
 void Queues::RestoreControl(Queue& queue) {
   ipc::ControlBlock& block = queue.block();
   if (ipc::HasWords(block, queue.words) || queue.agent->connection.HasLeft()) return;
@@ -86,10 +85,15 @@ void Queues::RestoreControl(Queue& queue) {
   wakes_.Add(*queue.agent);
 }
 
-// A queue that was ready before it was tracked has not rung for it.
+void Queues::RestoreControls(Agent& agent) {
+  for (auto& [index, queue] : agent.queues) RestoreControl(queue);
+}
+
+// A queue that became ready before it was tracked has not rung the doorbell.
 bool Queues::ObserveNewlyTracked(TimePoint now) {
   if (newly_tracked_.empty()) return false;
-  // Either the client sees the flag that we have just set, or we see what it submitted before it looked.
+  // Either the client sees the flag that we have just set, or we see what it submitted before it read the
+  // flag.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (sched::QueueId id : newly_tracked_) {
     if (Queue* queue = Find(id)) Observe(*queue, now);
@@ -111,18 +115,18 @@ void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
   if (queue == nullptr) return;
   Agent& agent = *queue->agent;
   const ipc::SchedulerWords words = ipc::WordsOf(control);
-  // The client may have written into its block. What we wrote last is what counts.
+  // The client may have changed its block. Compare with what we wrote last.
   const ipc::SchedulerWords former = std::exchange(queue->words, words);
   ipc::WriteWords(queue->block(), words, [&] {
-    // An agent that is not awake does not check whether we live. So it must be, before the first hold: we may
-    // hang right after that (docs/model.md).
+    // A sleeping agent does not check whether the server lives. So it is woken before the first hold: the
+    // server may hang right after that (docs/model.md).
     if (former.flags == 0 && words.flags != 0) agent.connection.Send(ipc::Wake{});
   });
   held_ += words.held();
   held_ -= former.held();
-  // A gate that closes at level 1 needs no agent: the next launch, or the next gate, sees it.
+  // Closing a gate at level 1 needs no agent: the next launch or the next gate sees it.
   const bool agent_acts =
-      (queue->traits & ipc::kTraitGatesInLine) == 0 &&
+      (queue->traits & ipc::kTraitDeviceGates) == 0 &&
       (control.run || words.flags != former.flags || queue->level >= kPreemptLevelDeactivate);
   if (agent_acts) wakes_.Add(agent);
   if (words.tracked() && !former.tracked()) newly_tracked_.push_back(id);

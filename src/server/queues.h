@@ -1,8 +1,8 @@
-// The queues of all agents: carries their progress from the control blocks to the scheduler, and its
-// decisions back. It knows no messages but what a new queue is described with, and decides nothing itself.
+// The queues of all agents: passes their progress from the control blocks to the scheduler, and its decisions
+// back. It knows no message except the one that describes a new queue, and decides nothing.
 //
 //   doorbell -> counters from the client's segment -> sched::Scheduler
-//   sched::Scheduler -> gate and flags in the client's segment, a wake where its agent must act
+//   sched::Scheduler -> gate and flags in the client's segment; a wake if its agent must act
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,10 @@ class Queues {
   Queues(sched::Scheduler& scheduler, Quotas& quotas, Wakes& wakes)
       : scheduler_(scheduler), quotas_(quotas), wakes_(wakes) {}
 
-  // Registers a queue with the scheduler. REQUIRES: the agent has none with this index, its user may have one
-  // more (Quotas), and the message is valid.
+  // Registers a queue with the scheduler. REQUIRES: the agent has no queue with this index, its user may have
+  // one more (Quotas), and the message is valid.
   void Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
-  // The queue is unknown from now on. What stands in its control block stays. Its agent must remove it.
+  // Forgets the queue. Its control block stays as it is. The caller must remove the queue from its agent.
   void Forget(const Queue& queue, TimePoint now);
   // Null: it is gone.
   Queue* Find(sched::QueueId id);
@@ -42,20 +42,24 @@ class Queues {
 
   // Observes the queues that the agent has rung for.
   void ReadDoorbell(Agent& agent, TimePoint now);
-  // Reads the queue's control block and tells the scheduler what it says.
+  // Reads the queue's counters and reports them to the scheduler.
   void Observe(Queue& queue, TimePoint now);
-  // True: new queues have become tracked in the last decision. They have been observed, and may change it.
+  // Observes the queues that became tracked in the last decision. True: there were some, so decide again.
   bool ObserveNewlyTracked(TimePoint now);
-  // Tells the scheduler whether the queue makes others wait: not if its program has suspended it, and not if
-  // its process cannot run.
+  // Reports to the scheduler whether the queue is absent: its program has suspended it, or its process cannot
+  // run.
   void RefreshAbsent(const Queue& queue, TimePoint now);
   void RefreshAbsent(const Agent& agent, TimePoint now);
+  // Reports to the scheduler what is known of the agent's process.
+  void SetFacts(Agent& agent, const sched::ProcessFacts& facts);
 
   // ---- what the scheduler decided: see sched::ControlSink ----
 
   void SetControl(sched::QueueId id, const sched::Control& control);
   void Query(sched::QueueId id);
-  // Opens every gate. The clients would do so themselves when they find us gone: this is sooner.
+  // Writes the decisions on this agent's queues again if its blocks say something else.
+  void RestoreControls(Agent& agent);
+  // Opens every gate. The clients would do this when they notice that the server has gone, but later.
   void OpenAllGates();
 
   bool any_held() const { return held_ != 0; }

@@ -1,5 +1,5 @@
-// What users hold of the server, and whether they may have more (limits.h). Only counts: it never closes or
-// refuses anything by itself.
+// Counts the server's resources that each user has, and says whether they may have more (limits.h). It never
+// closes or refuses anything itself.
 #pragma once
 
 #include <sys/types.h>
@@ -12,7 +12,7 @@ namespace xsched::server {
 
 class Quotas {
  public:
-  // One connection, counted for as long as this lives. It is unidentified until it has said hello.
+  // One connection, counted while this object lives. It is unidentified until its hello.
   class ConnectionShare {
    public:
     ConnectionShare(Quotas& quotas, uid_t user);
@@ -35,7 +35,7 @@ class Quotas {
   bool MayAddQueue(uid_t user) const;
   void AddQueue(uid_t user);
   void RemoveQueue(uid_t user);
-  // A queue of the user was refused. True: the first one since the user has connections.
+  // A queue of the user was refused. True: it is the first one since the user has connections.
   bool RefuseQueue(uid_t user);
 
  private:

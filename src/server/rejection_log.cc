@@ -19,7 +19,7 @@ void RejectionLog::Add(const Peer& peer, const char* reason, TimePoint now) noex
     spdlog::warn("closed the connection of pid {} (user {}): {}{}", peer.pid, peer.uid, reason,
                  unlogged_ > 1 ? fmt::format(" ({} more closed before)", unlogged_ - 1) : "");
   } catch (const std::exception&) {
-    return;  // There is no memory. The next line counts it, too.
+    return;  // there is no memory; the next line counts this one as well
   }
   unlogged_ = 0;
 }

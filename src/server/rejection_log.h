@@ -1,5 +1,5 @@
-// Counts the connections that were closed because of what their client did, and logs them: one line per
-// second at most, however many there are. It never fails.
+// Counts and logs connections that were closed because of what their client did. It writes at most one line
+// per second, and never fails.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class RejectionLog {
  private:
   uint64_t count_ = 0;
   uint64_t unlogged_ = 0;
-  TimePoint log_at_{};  // no line before
+  TimePoint log_at_{};  // no line before this time
 };
 
 }  // namespace xsched::server

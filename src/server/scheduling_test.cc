@@ -1,4 +1,4 @@
-// What clients get from a server: gates that follow the policy, whatever becomes of the other clients.
+// Gates follow the policy, whatever happens to other clients.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ TEST_F(Scheduling, a_queue_that_was_busy_before_anybody_tracked_it_counts_from_t
   TestAgent high(socket());
   ASSERT_TRUE(high.CreateQueue(0, 10));
   ASSERT_TRUE(high.IsAlive());
-  high.block(0).submitted.store(5);  // untracked: it does not ring
+  high.block(0).submitted.store(5);  // not tracked: it does not ring
   TestAgent low(socket());
   ASSERT_TRUE(low.CreateQueue(0, 0));
   low.Submit(0);
@@ -166,18 +166,7 @@ TEST_F(Scheduling, a_stopped_process_holds_nobody_and_takes_its_place_again_when
   TestAgent low(socket());
   ASSERT_TRUE(low.CreateQueue(0, 0));
   low.Submit(0);
-  pid_t child = fork();
-  if (child == 0) {
-    TestAgent high(socket());
-    high.CreateQueue(0, 10);
-    high.Submit(0);
-    for (;;) {  // at work: its commands retire one by one
-      high.block(0).submitted.fetch_add(1);
-      high.block(0).retired.fetch_add(1);
-      ipc::RingScheduler(high.segment(), 0, high.bell());
-      usleep(5000);
-    }
-  }
+  const pid_t child = ForkWorkingAgent(socket(), 10);
   auto low_is_held = [&] {
     low.ReadAll();
     return low.IsHeld(0);
@@ -193,14 +182,14 @@ TEST_F(Scheduling, a_stopped_process_holds_nobody_and_takes_its_place_again_when
   waitpid(child, nullptr, 0);
 }
 
-// Its process is not stopped as far as the kernel says, but nothing comes from it.
+// The kernel does not report its process as stopped, but nothing comes from it.
 TEST_F(Scheduling, a_process_that_does_not_answer_holds_nobody_and_takes_its_place_again_when_it_does) {
   TestAgent high(socket());
   TestAgent low(socket());
   TestTool tool(socket());
   ASSERT_TRUE(high.CreateQueue(0, 10) && low.CreateQueue(0, 0));
   low.Submit(0);
-  // The device goes on with what it was given: that is no sign that the process lives.
+  // The device goes on with its work. That is not a sign that the process lives.
   high.Submit(0, 1'000'000);
   uint64_t retired = 0;
   auto low_is_held = [&] {
@@ -209,7 +198,7 @@ TEST_F(Scheduling, a_process_that_does_not_answer_holds_nobody_and_takes_its_pla
     return low.IsHeld(0);
   };
   for (int round = 0; round < 3; ++round) {
-    // It has nothing to say, and is heard of all the same: it reads.
+    // It sends nothing, but it reads, and that is a sign of life.
     EXPECT_TRUE(Eventually(
         [&] {
           high.ReadAll();
@@ -284,7 +273,7 @@ TEST_F(Scheduling, hints_and_a_change_of_policy_take_effect) {
   auto reply = tool.SetPolicy(kPolicyUtilizationPartition, 20'000);
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->result, kXSchedSuccess);
-  // Both partake now, in turns.
+  // Now both run, in turns.
   EXPECT_TRUE(Eventually([&] { return second.IsHeld(0) && !first.IsHeld(0); }));
   auto status = tool.Status();
   ASSERT_TRUE(status);
@@ -319,7 +308,7 @@ TEST_F(Scheduling, processes_that_can_be_interrupted_only_are_held_in_turns) {
   EXPECT_TRUE(Eventually([&] { return second.IsHeld(0); }));
 }
 
-TEST_F(Scheduling, an_agent_is_told_what_others_hint) {
+TEST_F(Scheduling, an_agent_gets_the_hints_that_others_set) {
   TestAgent agent(socket());
   constexpr uint32_t kQueues = 1000;  // more than its buffer takes
   for (uint32_t index = 0; index < kQueues; ++index) ASSERT_TRUE(agent.CreateQueue(index, 0, 1 + index));

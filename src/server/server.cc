@@ -17,10 +17,11 @@ sched::SchedulerConfig SchedulerConfigOf(const Options& options) {
   sched::SchedulerConfig config;
   config.grace = options.grace;
   config.timeslice = options.timeslice;
+  config.at_a_time = options.at_a_time;
   return config;
 }
 
-// Closes what is left of a packet's descriptors, also where memory ends while the packet is handled.
+// Closes the remaining descriptors of a packet, also if memory runs out while the packet is handled.
 struct DisposeOfDescriptors {
   Disposer& disposer;
   ipc::Packet& packet;
@@ -39,11 +40,12 @@ Server::Server(const Options& options, Listener& listener)
       connections_(loop_, quotas_, MonotonicClock::now()),
       queues_(scheduler_, quotas_, wakes_),
       agents_({loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}),
-      handshake_(connections_, agents_),
+      process_facts_(agents_, queues_, scheduler_),
+      handshake_(connections_, agents_, process_facts_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
-      tools_({connections_, agents_, queues_, scheduler_, access_}, MonotonicClock::now()),
+      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_}, MonotonicClock::now()),
       acceptor_(listener, loop_, connections_) {
-  scheduler_.SetPolicy(*options.policy);
+  scheduler_.SetPolicy(options.policy);
 }
 
 Server::~Server() { queues_.OpenAllGates(); }
@@ -57,7 +59,7 @@ void Server::Run() {
       Round(-1);
       failures = 0;
     } catch (const std::exception& error) {
-      // What the round left undone is not known, so nobody is held by it.
+      // It is not known what the round left undone. So no queue stays held by it.
       CloseAllAgents(MonotonicClock::now());
       if (++failures == kMaxFailuresInARow) throw;
       spdlog::error("{}: all clients must connect anew", error.what());
@@ -75,11 +77,11 @@ void Server::Round(int timeout_ms) {
   RemoveClosed(now);
   const TimePoint decide_at = agents_.Decide(now);
   const TimePoint check_at = process_watch_.NextCheck(now);
-  // What a decision closes is removed by the next round, at once.
+  // Connections that a decision closes are removed by the next round, which follows at once.
   loop_.WakeAt(connections_.removal_due() ? now : std::min({housekeeping_at, decide_at, check_at}));
 }
 
-// Memory may end in the middle of what one client asks for. The others must not feel it.
+// Memory may run out while one client's request is handled. This must not affect the others.
 void Server::HandleEventOrClose(uint64_t tag, TimePoint now) {
   try {
     HandleEvent(tag, now);
@@ -91,9 +93,11 @@ void Server::HandleEventOrClose(uint64_t tag, TimePoint now) {
 
 void Server::HandleEvent(uint64_t tag, TimePoint now) {
   if (SourceOf(tag) == EventSource::kListener) return acceptor_.Accept(now);
-  Connection* connection = connections_.Find(ConnectionOf(tag));
+  // A doorbell, which rings most often, is looked up once.
+  Agent* agent = agents_.Find(ConnectionOf(tag));
+  Connection* connection = agent != nullptr ? &agent->connection : connections_.Find(ConnectionOf(tag));
   if (connection == nullptr || connection->closed) return;
-  if (Agent* agent = agents_.Find(connection->id)) {
+  if (agent != nullptr) {
     process_watch_.HeardFrom(*agent, now);
     agents_.SendUnsent(*agent);
     if (connection->closed) return;
@@ -127,12 +131,13 @@ bool Server::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoin
   return agent != nullptr && agents_.HandleMessage(*agent, packet, now);
 }
 
-// What time alone makes due. Returns when to call it again.
+// Does what is due by time alone. Returns when to call it again.
 TimePoint Server::Housekeeping(TimePoint now) {
   process_watch_.Check(now);
   disposer_.StartIfNeeded();
-  TimePoint next = std::min({connections_.CloseUnidentified(now), tools_.CloseUnreading(now),
-                             acceptor_.Resume(now), service_manager_.KeepAlive(now)});
+  TimePoint next =
+      std::min({connections_.CloseUnidentified(now), tools_.CloseUnreading(now), acceptor_.Resume(now),
+                service_manager_.KeepAlive(now), process_facts_.Refresh(now)});
   if (idle_exit_ && connections_.empty()) {
     const TimePoint exit_at = connections_.idle_since() + *idle_exit_;
     idle_for_long_ = now >= exit_at;
@@ -148,7 +153,7 @@ void Server::RemoveClosed(TimePoint now) {
   });
 }
 
-// What is held goes on: an agent without a server opens its gates and gives its slices back.
+// Held queues then run: an agent without a server opens its gates and gives its slices back.
 void Server::CloseAllAgents(TimePoint now) {
   queues_.OpenAllGates();
   agents_.ForEach([&](Agent& agent) { connections_.Close(agent.connection, nullptr); });

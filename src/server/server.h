@@ -1,15 +1,15 @@
 // The server: one loop, on one thread, in rounds. A round takes what has happened (connections, messages,
 // doorbells), decides once, and sleeps.
 //
-// Nothing that a client does can block a round: sockets are non-blocking, doorbells are never read, and a
-// client that does not read what it asked for is dropped. A round that runs out of memory or descriptors ends
-// the connection that it was about. The server ends with all gates open, whatever ends it.
+// No client can block a round: sockets are non-blocking, doorbells are never read, and a client that does not
+// read its answers loses its connection. If memory or descriptors run out, the connection that this was about
+// is closed. However the server ends, all gates are open then.
 //
-//   EventLoop                      what the thread sleeps on
-//   Acceptor -> Connections        who is connected; closing
-//   Handshake -> Agents | Tools    what clients say, and what they are sent
+//   EventLoop                      waits for events
+//   Acceptor -> Connections        opens and closes connections
+//   Handshake -> Agents | Tools    handle messages of clients, and answer them
 //   Queues                         control blocks: progress to the scheduler, its decisions back
-//   ProcessWatch                   processes that are stopped, frozen, or hang
+//   ProcessWatch                   finds processes that are stopped, frozen, or hang
 #pragma once
 
 #include <optional>
@@ -45,7 +45,7 @@ class Server {
 
   // Returns when a signal (SIGTERM, SIGINT) or idleness ends it. Throws std::exception if it cannot go on.
   void Run();
-  // One round: waits for something to happen, for so long at most (-1: for ever), and attends to it.
+  // One round: waits for events, at most for this time (-1: no limit), and handles them.
   void Round(int timeout_ms);
 
  private:
@@ -69,6 +69,7 @@ class Server {
   Wakes wakes_;
   Queues queues_;
   Agents agents_;
+  ProcessFactsTable process_facts_;
   Handshake handshake_;
   ProcessWatch process_watch_;
   Tools tools_;

@@ -12,7 +12,8 @@
 namespace xsched::server {
 namespace {
 
-// Of this process, and not of a parent that left its environment to us. Zero: none.
+// The watchdog time if it is for this process, and not for a parent whose environment we inherited. Zero:
+// none.
 Duration WatchdogTime() {
   const char* pid = std::getenv("WATCHDOG_PID");
   const char* time_us = std::getenv("WATCHDOG_USEC");

@@ -1,5 +1,5 @@
 // Notifies the service manager that started the server (systemd, Type=notify and WatchdogSec=) that it is
-// ready, and from time to time that its loop goes round. Says nothing where there is none, and never waits.
+// ready, and regularly that its loop runs. Does nothing if there is no service manager. Never waits.
 #pragma once
 
 #include "base/clock.h"

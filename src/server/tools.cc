@@ -10,12 +10,13 @@
 #include <utility>
 
 #include "server/limits.h"
+#include "server/policy_names.h"
 #include "server/version.h"
 
 namespace xsched::server {
 namespace {
 
-// `hints` with those of the request in their place.
+// `hints`, with the request's hints replaced.
 ipc::WireHints With(const ipc::SetHints& request, ipc::WireHints hints) {
   if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
   if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
@@ -28,6 +29,20 @@ ipc::WireHints With(const ipc::SetHints& request, ipc::WireHints hints) {
   return hints;
 }
 
+Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
+  if (request.setting[0] != '\0')
+    return sched::ParsePolicySetting(CleanText(request.setting, sizeof request.setting).c_str());
+  const sched::Policy* policy = sched::FindPolicyByNumber(request.policy);
+  if (policy == nullptr) return Error::Make("this server has no such policy");
+  return sched::PolicySetting(*policy);
+}
+
+// The same answer for a queue of another user, so that it is not revealed which queues exist.
+bool ReplyWithCount(Connection& tool, uint32_t count) {
+  if (count == 0) return tool.SendReply(kXSchedErrorNotFound, 0, "no such queue of yours");
+  return tool.SendReply(kXSchedSuccess, count, "");
+}
+
 }  // namespace
 
 bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now) {
@@ -36,8 +51,12 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
       return List(tool, now);
     case ipc::MessageType::kSetHints:
       return SetHints(tool, packet.As<ipc::SetHints>());
+    case ipc::MessageType::kSetConfig:
+      return SetConfig(tool, packet.As<ipc::SetConfig>());
     case ipc::MessageType::kSetPolicy:
       return SetPolicy(tool, packet.As<ipc::SetPolicy>());
+    case ipc::MessageType::kSetActiveWindow:
+      return SetActiveWindow(tool, packet.As<ipc::SetActiveWindow>());
     case ipc::MessageType::kGetStatus:
       return SendStatus(tool, now);
     case ipc::MessageType::kQueueCreated:
@@ -95,38 +114,14 @@ TimePoint Tools::CloseUnreading(TimePoint now) {
   return next;
 }
 
-// As `reader` may see it.
+// What `reader` may see of the queue.
 ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) {
   const Connection& client = queue.agent->connection;
-  // What the client has not rung for is read now.
+  // Reads progress for which the client has not rung.
   parts_.queues.Observe(queue, now);
-  sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
-  ipc::QueueInfo info{};
-  info.queue_id = static_cast<uint64_t>(queue.id);
-  info.client_id = client.id;
-  info.handle = queue.handle;
-  info.device = queue.device;
-  info.pid = client.peer.pid;
-  info.uid = client.peer.uid;
-  info.platform = queue.platform;
-  info.level = queue.level;
-  info.state = static_cast<uint32_t>(stats.state);
-  info.run = stats.control.run;
-  info.tracked = stats.control.tracked;
-  info.gated = stats.control.gated;
-  info.stalled = stats.stalled;
-  info.absent = queue.absent;
-  info.hints = ToWire(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
-  info.threshold = queue.threshold;
-  info.batch_size = queue.batch_size;
-  info.submitted = stats.submitted;
-  info.retired = stats.retired;
-  info.service_ns = static_cast<uint64_t>(stats.service.count());
-  info.waiting_ns = static_cast<uint64_t>(stats.waiting.count());
-  info.holds = stats.holds;
-  info.incidents = stats.incidents;
-  client.name.copy(info.name, sizeof info.name - 1);
-  queue.device_name.copy(info.device_name, sizeof info.device_name - 1);
+  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
+  ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, hints);
   DescribeWait(info, queue, stats, reader, now);
   return info;
 }
@@ -140,7 +135,7 @@ void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::
     info.absent = 1;
     return;
   }
-  // What the program has suspended may be held as well: its own word is why it does not run.
+  // A queue that the program has suspended may be held as well. The suspension is then the reason.
   info.wait_reason = static_cast<uint32_t>(queue.absent ? sched::WaitReason::kAbsent : stats.wait_reason);
   if (queue.absent || stats.wait_reason == sched::WaitReason::kNone) return;
   info.waiting_since_ns =
@@ -155,38 +150,72 @@ void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::
   }
   info.waits_for_queue = static_cast<uint64_t>(found->id);
   info.waits_for_pid = other.peer.pid;
-  other.name.copy(info.waits_for_name, sizeof info.waits_for_name - 1);
+  ipc::SetText(info.waits_for_name, other.name);
 }
 
 // ---- hints, policy, status ----
+
+template <typename Request, typename Change>
+uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Change&& change) {
+  uint32_t count = 0;
+  bool going_on = true;
+  parts_.agents.ForEach([&](Agent& agent) {
+    const Peer& owner = agent.connection.peer;
+    if (!going_on || !parts_.access.MayTouch(tool.peer, owner.uid)) return;
+    for (auto& [index, queue] : agent.queues) {
+      const bool is_named = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
+                                                  : owner.pid == request.pid;
+      if (!is_named) continue;
+      going_on = change(queue);
+      if (!going_on) break;
+      ++count;
+    }
+    parts_.agents.SendUnsent(agent);
+  });
+  return count;
+}
 
 bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
   constexpr uint32_t kKnown =
       ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity;
   if (request.mask == 0 || (request.mask & ~kKnown) != 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
-  uint32_t count = 0;
   bool valid = true;
-  parts_.agents.ForEach([&](Agent& agent) {
-    const Peer& owner = agent.connection.peer;
-    if (!valid || !parts_.access.MayTouch(tool.peer, owner.uid)) return;
-    for (auto& [index, queue] : agent.queues) {
-      const bool is_meant = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
-                                                  : owner.pid == request.pid;
-      if (!is_meant) continue;
-      const ipc::WireHints hints =
-          With(request, ToWire(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{})));
-      valid = IsValid(hints);
-      if (!valid) break;
-      parts_.agents.SetHints(queue, hints);
-      ++count;
-    }
-    if (agent.hints_unsent) parts_.agents.SendUnsent(agent);
+  const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
+    const ipc::WireHints hints =
+        With(request, ipc::WireHintsFrom(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{})));
+    valid = IsValid(hints);
+    if (valid) parts_.agents.SetHints(queue, hints);
+    return valid;
   });
   if (!valid) return tool.SendReply(kXSchedErrorInvalidValue, count, "a hint is out of its range");
-  // Whether somebody else's queue exists is nobody's business.
-  if (count == 0) return tool.SendReply(kXSchedErrorNotFound, 0, "no such queue of yours");
-  return tool.SendReply(kXSchedSuccess, count, "");
+  return ReplyWithCount(tool, count);
+}
+
+bool Tools::SetConfig(Connection& tool, const ipc::SetConfig& request) {
+  const bool nothing = request.level == 0 && request.threshold == 0 && request.batch_size == 0;
+  if (nothing || request.level >= kPreemptLevelMax || request.threshold < 0 || request.batch_size < 0)
+    return tool.SendReply(kXSchedErrorInvalidValue, 0,
+                          "no level, threshold or batch size, or one out of its range");
+  bool valid = true;
+  uint32_t too_old = 0;
+  const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
+    const int64_t threshold = request.threshold != 0 ? request.threshold : queue.threshold;
+    const int64_t batch_size = request.batch_size != 0 ? request.batch_size : queue.batch_size;
+    valid = threshold == 0 || batch_size <= threshold;  // 0: the agent has reported none
+    if (valid && !parts_.agents.SetConfig(queue, request)) ++too_old;
+    return valid;
+  });
+  if (!valid)
+    return tool.SendReply(kXSchedErrorInvalidValue, count,
+                          "the batch size must not be more than the threshold");
+  if (too_old != 0) {
+    return tool.SendReply(kXSchedErrorNotSupported, count - too_old,
+                          fmt::format("{} of {} queues not changed: the program's XSched is older than the "
+                                      "server's and cannot do this. Restart the program with the new one",
+                                      too_old, count));
+  }
+  return ReplyWithCount(tool, count);
 }
 
 bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
@@ -198,38 +227,41 @@ bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
       (request.timeslice_us < TIMESLICE_MIN || request.timeslice_us > TIMESLICE_MAX)) {
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "the timeslice is out of its range");
   }
-  if (request.policy != kPolicyUnknown) {
-    const sched::Policy* policy = sched::FindPolicyByNumber(request.policy);
-    if (policy == nullptr)
-      return tool.SendReply(kXSchedErrorNotSupported, 0, "this server has no such policy");
-    parts_.scheduler.SetPolicy(*policy);
-    spdlog::info("policy {} set by pid {} (user {})", sched::PolicyName(policy->type()), tool.peer.pid,
-                 tool.peer.uid);
+  if (request.at_a_time > sched::kMostAtATime)
+    return tool.SendReply(kXSchedErrorInvalidValue, 0, "k is out of its range");
+  if (request.policy != kPolicyUnknown || request.setting[0] != '\0') {
+    Result<sched::PolicySetting> setting = SettingIn(request);
+    if (!setting) return tool.SendReply(kXSchedErrorNotSupported, 0, setting.error().text());
+    parts_.scheduler.SetPolicy(*setting);
+    spdlog::info("policy {} set by pid {} (user {})", TextOf(*setting), tool.peer.pid, tool.peer.uid);
   }
   if (request.timeslice_us != 0)
     parts_.scheduler.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
+  if (request.at_a_time != 0) parts_.scheduler.SetAtATime(request.at_a_time);
   return tool.SendReply(kXSchedSuccess, 0, "");
 }
 
+bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request) {
+  if (!parts_.access.MayTouch(tool.peer, request.user))
+    return tool.SendReply(kXSchedErrorNotAllowed, 0, "it is another user's display");
+  if (request.pid < 0)
+    return tool.SendReply(kXSchedErrorInvalidValue, 0, "a process's number is not below 0");
+  const int count = parts_.facts.SetActiveWindow(request.user, request.display, request.pid);
+  if (count < 0) return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user has too many displays");
+  return tool.SendReply(kXSchedSuccess, static_cast<uint32_t>(count), "");
+}
+
 bool Tools::SendStatus(Connection& tool, TimePoint now) {
-  ipc::Status status{};
-  status.major = ipc::kMajor;
-  status.minor = ipc::kMinor;
-  status.policy = parts_.scheduler.policy().type();
-  status.timeslice_us = parts_.scheduler.timeslice() / std::chrono::microseconds(1);
+  ipc::Status status = ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections);
   status.pid = getpid();
   status.uid = geteuid();
   status.uptime_ns = static_cast<uint64_t>((now - started_).count());
-  status.clients = static_cast<uint32_t>(parts_.agents.size());
-  status.queues = static_cast<uint32_t>(parts_.queues.size());
-  status.decisions = parts_.agents.decisions();
-  status.state_changes = parts_.queues.state_changes();
   parts_.queues.ForEach([&](const Queue& queue) {
     if (auto stats = parts_.scheduler.Stats(queue.id, now)) status.incidents += stats->incidents;
   });
-  status.rejected = parts_.connections.rejected();
   status.is_admin = parts_.access.IsAdmin(tool.peer);
-  std::string(kVersion).copy(status.version, sizeof status.version - 1);
+  ipc::SetText(status.version, kVersion);
+  sched::WritePolicySetting(parts_.scheduler.setting(), status.setting);
   return tool.Send(status);
 }
 

@@ -1,7 +1,7 @@
-// Tools: answers what they ask (list, hints, policy, status), as far as their user may see and change it.
-// Tools change nothing but hints and the policy.
+// Answers the requests of tools (list, hints, level and launch config, policy, windows, status), within the
+// rights of their user. Tools can change nothing else.
 //
-// An answer is never kept as text: what a tool's buffer has no room for is put together when it has read.
+// Answers are not stored: if a tool's buffer has no room, the rest of the answer is made when it has read.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/connections.h"
+#include "server/process_facts.h"
 #include "server/queues.h"
 
 namespace xsched::server {
@@ -27,14 +28,15 @@ class Tools {
     Queues& queues;
     sched::Scheduler& scheduler;
     const AccessRules& access;
+    ProcessFactsTable& facts;
   };
   Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
 
   // False: the message breaks the protocol, or the tool is gone.
   bool HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now);
-  // Has the tool not taken all of an answer yet? Its requests wait until then.
+  // True if the tool has not taken all of an answer yet. Its requests wait until then.
   bool IsListing(const Connection& tool) const { return unfinished_.contains(tool.id); }
-  // There may be room for more of the answer. REQUIRES: IsListing. False: the tool is gone.
+  // Call if there may be room for more of the answer. REQUIRES: IsListing. False: the tool is gone.
   bool ContinueListing(Connection& tool, TimePoint now);
   // Closes the connections of tools that leave an answer unread. Returns when to call it again.
   TimePoint CloseUnreading(TimePoint now);
@@ -54,8 +56,14 @@ class Tools {
   ipc::QueueInfo Describe(Queue& queue, const Peer& reader, TimePoint now);
   void DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
                     const Peer& reader, TimePoint now) const;
+  // `change(queue)` for each queue that the request names and the tool's user may change; false ends it.
+  // Returns how many there were.
+  template <typename Request, typename Change>
+  uint32_t ForEachNamed(const Connection& tool, const Request& request, Change&& change);
   bool SetHints(Connection& tool, const ipc::SetHints& request);
+  bool SetConfig(Connection& tool, const ipc::SetConfig& request);
   bool SetPolicy(Connection& tool, const ipc::SetPolicy& request);
+  bool SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request);
   bool SendStatus(Connection& tool, TimePoint now);
 
   Parts parts_;

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <vector>
 
 #include "server/testing/server_parts.h"
@@ -145,6 +147,70 @@ TEST_F(ToolsTest, hints_out_of_range_change_nothing) {
   EXPECT_EQ(PriorityOf(mine_), 0);
 }
 
+TEST_F(ToolsTest, a_config_is_asked_of_the_agent_where_the_user_may_and_only_what_is_named) {
+  ipc::SetConfig request{};
+  request.pid = 100;
+  request.level = kPreemptLevelDeactivate;
+  EXPECT_EQ(Answer(tool_, request).count, 1u);
+  auto sent = mine_.ReceiveA<ipc::QueueConfig>();
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->level, static_cast<uint32_t>(kPreemptLevelDeactivate));
+  EXPECT_EQ(sent->threshold, 0);
+  EXPECT_EQ(sent->handle, AgentOf(mine_).queues.at(0).handle);
+  EXPECT_NE(AgentOf(mine_).queues.at(0).level, static_cast<uint32_t>(kPreemptLevelDeactivate))
+      << "it is what the agent reports";
+  request.pid = 200;
+  EXPECT_EQ(Answer(tool_, request).result, static_cast<uint32_t>(kXSchedErrorNotFound));
+  EXPECT_FALSE(theirs_.Receive());
+}
+
+TEST_F(ToolsTest, configs_that_the_agents_buffer_has_no_room_for_are_sent_as_one_when_it_has_read) {
+  while (mine_.connection->Send(ipc::Wake{})) {
+  }
+  ipc::SetConfig request{};
+  request.pid = 100;
+  request.level = kPreemptLevelBlock;
+  EXPECT_EQ(Answer(tool_, request).count, 1u);
+  request.level = 0;
+  request.batch_size = 1;
+  EXPECT_EQ(Answer(tool_, request).count, 1u);
+  EXPECT_EQ(mine_.ReadAll<ipc::QueueConfig>(), 0);
+  agents_.SendUnsent(AgentOf(mine_));
+  auto sent = mine_.ReceiveA<ipc::QueueConfig>();
+  ASSERT_TRUE(sent);
+  EXPECT_EQ(sent->level, static_cast<uint32_t>(kPreemptLevelBlock));
+  EXPECT_EQ(sent->batch_size, 1);
+  EXPECT_FALSE(mine_.Receive()) << "once";
+}
+
+TEST_F(ToolsTest, a_config_that_an_older_agent_would_ignore_is_not_said_to_be_changed) {
+  const Client older = ConnectAgent({300, kUser.uid, {}}, /*job=*/0, /*minor=*/2);
+  ASSERT_TRUE(CreateQueue(older, 0, 0));
+  ASSERT_TRUE(CreateQueue(older, 1, 0));
+  ipc::SetConfig request{};
+  request.pid = 300;
+  request.threshold = 4;
+  const ipc::Reply reply = Answer(tool_, request);
+  EXPECT_EQ(reply.result, static_cast<uint32_t>(kXSchedErrorNotSupported));
+  EXPECT_EQ(reply.count, 0u);
+  EXPECT_EQ(std::string(reply.text).find("2 of 2 queues"), 0u) << reply.text;
+  EXPECT_FALSE(older.Receive());
+}
+
+TEST_F(ToolsTest, configs_out_of_range_change_nothing) {
+  ipc::SetConfig request{};
+  request.pid = 100;
+  EXPECT_EQ(Answer(tool_, request).result, static_cast<uint32_t>(kXSchedErrorInvalidValue)) << "nothing";
+  for (auto [level, threshold, batch_size] :
+       {std::array<int64_t, 3>{kPreemptLevelMax, 0, 0}, {0, -1, 0}, {0, 0, -1}, {0, 4, 8}}) {
+    request.level = static_cast<uint32_t>(level);
+    request.threshold = threshold;
+    request.batch_size = batch_size;
+    EXPECT_EQ(Answer(tool_, request).result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
+  }
+  EXPECT_FALSE(mine_.Receive());
+}
+
 TEST_F(ToolsTest, the_policy_is_the_administrators) {
   ipc::SetPolicy request{};
   request.policy = kPolicyUtilizationPartition;
@@ -152,6 +218,35 @@ TEST_F(ToolsTest, the_policy_is_the_administrators) {
   EXPECT_EQ(scheduler_.policy().type(), kPolicyHighestPriorityFirst);
   EXPECT_EQ(Answer(admin_, request).result, static_cast<uint32_t>(kXSchedSuccess));
   EXPECT_EQ(scheduler_.policy().type(), kPolicyUtilizationPartition);
+}
+
+TEST_F(ToolsTest, a_chain_of_policies_is_set_and_shown) {
+  ipc::SetPolicy request{};
+  request.policy = kPolicyUtilizationPartition;
+  ipc::SetText(request.setting, std::string_view("HPF/cfs:process"));
+  request.at_a_time = 4;
+  EXPECT_EQ(Answer(admin_, request).result, static_cast<uint32_t>(kXSchedSuccess));
+  ASSERT_TRUE(Ask(tool_, ipc::GetStatus{}));
+  auto status = tool_.ReceiveA<ipc::Status>();
+  ASSERT_TRUE(status);
+  EXPECT_STREQ(status->setting, "HPF/CFS:process");
+  EXPECT_EQ(status->policy, static_cast<uint32_t>(kPolicyHighestPriorityFirst));
+  EXPECT_EQ(status->at_a_time, 4u);
+}
+
+TEST_F(ToolsTest, a_setting_that_makes_no_sense_is_answered_and_changes_nothing) {
+  ipc::SetPolicy request{};
+  for (const char* text : {"HPF/", "NONE", "HPF:all", "UP/UP/UP/UP", "/"}) {
+    ipc::SetText(request.setting, std::string_view(text));
+    EXPECT_EQ(Answer(admin_, request).result, static_cast<uint32_t>(kXSchedErrorNotSupported)) << text;
+  }
+  memset(request.setting, 'A', sizeof request.setting);  // without an end
+  EXPECT_EQ(Answer(admin_, request).result, static_cast<uint32_t>(kXSchedErrorNotSupported));
+  ipc::SetPolicy k{};
+  k.at_a_time = sched::kMostAtATime + 1;
+  EXPECT_EQ(Answer(admin_, k).result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
+  EXPECT_EQ(scheduler_.setting(), *sched::FindPolicy(kPolicyHighestPriorityFirst));
+  EXPECT_EQ(scheduler_.at_a_time(), 1u);
 }
 
 TEST_F(ToolsTest, a_number_that_is_no_policy_is_answered_and_changes_nothing) {

@@ -1,4 +1,4 @@
-// Who sees and hints whose queues. Needs root, to be other users.
+// Which users see and hint which queues. Needs root, to act as other users.
 #include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr uid_t kAlice = 54321;
 constexpr uid_t kBob = 54322;
-constexpr gid_t kAdminGroup = 0;  // root's: a group that is there everywhere
+constexpr gid_t kAdminGroup = 0;  // root's: a group that exists everywhere
 
 class Visibility : public ::testing::Test {
  protected:
@@ -61,7 +61,7 @@ TEST_F(Visibility, users_see_and_hint_their_own_queues_only) {
   EXPECT_EQ(TestTool(socket).List()->front().hints.priority, 0);
 }
 
-TEST_F(Visibility, whom_a_queue_is_held_for_is_named_to_who_may_see_that_queue_only) {
+TEST_F(Visibility, the_reason_of_a_hold_names_only_queues_that_the_caller_may_see) {
   TestAgent roots(server_.socket());
   ASSERT_TRUE(roots.CreateQueue(0, 10));
   ASSERT_TRUE(roots.IsAlive());
@@ -95,12 +95,20 @@ TEST_F(Visibility, only_administrators_set_the_policy_and_the_timeslice) {
     TestAgent agent(socket);
     ipc::TimesliceHint hint{};
     hint.timeslice_us = 9000;
+    ipc::KDeadlineHint k{};
+    k.at_a_time = 4;
     return tool.Status()->is_admin == 0 &&
            tool.SetPolicy(kPolicyUtilizationPartition)->result == kXSchedErrorNotAllowed &&
-           agent.Send(hint) && agent.IsAlive() && tool.Status()->timeslice_us == TIMESLICE_DEFAULT;
+           agent.Send(hint) && agent.Send(k) && agent.IsAlive() &&
+           tool.Status()->timeslice_us == TIMESLICE_DEFAULT && tool.Status()->at_a_time == 1;
   }));
   EXPECT_EQ(TestTool(socket).SetPolicy(kPolicyUtilizationPartition, 9000)->result, kXSchedSuccess);
   EXPECT_EQ(TestTool(socket).Status()->timeslice_us, 9000);
+  TestAgent admins(socket);
+  ipc::KDeadlineHint k{};
+  k.at_a_time = 4;
+  ASSERT_TRUE(admins.Send(k) && admins.IsAlive());
+  EXPECT_EQ(TestTool(socket).Status()->at_a_time, 4u);
 }
 
 TEST_F(Visibility, members_of_the_admin_group_may_do_everything) {

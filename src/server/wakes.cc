@@ -23,8 +23,8 @@ void Wakes::Forget(Agent& agent) noexcept {
   agent.wake_due = false;
 }
 
-// A wake may fail to be sent. An agent that has not read what came before is awake already, and a client that
-// has left is found to be gone soon.
+// Sending a wake may fail. That does no harm: an agent that has unread messages is awake already, and a
+// client that has left is noticed soon.
 void Wakes::Send(TimePoint now) {
   for (Agent* agent : due_) {
     agent->wake_due = false;

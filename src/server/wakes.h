@@ -1,5 +1,5 @@
-// Agents that must be woken when the round is over: each once, however often it was asked for. Each wake also
-// asks the process for a sign of life (liveness.h).
+// The agents that are woken at the end of the round, each once. A wake also asks the process for a sign of
+// life (liveness.h).
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct Agent;
 
 class Wakes {
  public:
-  // Makes room for so many agents, so that Add allocates nothing.
+  // Makes room for `agents` agents, so that Add allocates nothing.
   void Reserve(size_t agents) { due_.reserve(agents); }
   // Wakes the agent at the end of the round; at once where there is no memory.
   void Add(Agent& agent) noexcept;

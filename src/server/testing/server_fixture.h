@@ -22,7 +22,7 @@ class ServerTest : public ::testing::Test {
   static std::string SocketIn(const TempFolder& folder) { return folder.path() + "/xserver.sock"; }
   ipc::SocketPath socket() const { return server_.socket(); }
 
-  // A connected client is served still.
+  // Checks that a connected client is still served.
   void ExpectServed(TestAgent& agent) { EXPECT_TRUE(agent.IsAlive()) << server_.errors(); }
 
   TempFolder folder_;

@@ -1,5 +1,5 @@
-// The server's parts without its loop and without clients' processes: a test is both ends of each connection,
-// says who the client is, and what time it is.
+// The server's parts without its loop and without clients' processes. A test is both ends of each connection,
+// and sets the client's identity and the time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 
 namespace xsched::server::testing {
 
-// EventLoop blocks signals; other tests of the program are not to feel it.
+// EventLoop blocks signals. This must not affect other tests of the program.
 class SavedSignalMask {
  public:
   SavedSignalMask() { pthread_sigmask(SIG_SETMASK, nullptr, &saved_); }
@@ -50,7 +50,7 @@ ipc::Packet PacketOf(T message) {
   return packet;
 }
 
-// A client's end.
+// The client's end of a connection.
 struct Client {
   Connection* connection;  // the server's end
   UniqueFd socket;
@@ -68,7 +68,7 @@ struct Client {
     if (!packet || packet->header().type != T::kType) return std::nullopt;
     return packet->As<T>();
   }
-  // Reads all that it was sent. Returns how many messages of type T.
+  // Reads everything that it was sent. Returns the number of messages of type T.
   template <typename T>
   int ReadAll() const {
     int count = 0;
@@ -97,17 +97,19 @@ class ServerParts : public ::testing::Test {
     EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
     return client;
   }
-  Client ConnectAgent(const Peer& peer) {
+  Client ConnectAgent(const Peer& peer, uint64_t job = 0, uint16_t minor = ipc::kMinor) {
     Client client = Connect(peer);
     client.segment = std::move(*ipc::CreateSegment());
-    EXPECT_TRUE(SayHello(client, ipc::Role::kAgent));
+    EXPECT_TRUE(SayHello(client, ipc::Role::kAgent, job, minor));
     EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
     return client;
   }
-  bool SayHello(const Client& client, ipc::Role role) {
+  bool SayHello(const Client& client, ipc::Role role, uint64_t job = 0, uint16_t minor = ipc::kMinor) {
     ipc::Hello hello{};
     hello.major = ipc::kMajor;
+    hello.minor = minor;
     hello.role = role;
+    hello.job = job;
     ipc::Packet packet = PacketOf(hello);
     if (role == ipc::Role::kAgent) {
       packet.fds[0].Reset(dup(client.segment.memfd.get()));
@@ -117,11 +119,14 @@ class ServerParts : public ::testing::Test {
     return handshake_.HandleMessage(*client.connection, packet, now_);
   }
   Agent& AgentOf(const Client& client) { return *agents_.Find(client.connection->id); }
-  bool CreateQueue(const Client& client, uint32_t index, int32_t priority) {
+  // Of level 1, or of level 3 on a device that divides its time between processes.
+  bool CreateQueue(const Client& client, uint32_t index, int32_t priority, bool time_slices = false,
+                   uint64_t device = 1) {
     ipc::QueueCreated message{};
     message.index = index;
-    message.level = kPreemptLevelBlock;
-    message.device = 1;
+    message.level = time_slices ? kPreemptLevelInterrupt : kPreemptLevelBlock;
+    message.traits = time_slices ? ipc::kTraitTimeSlices : 0;
+    message.device = device;
     message.hints = {priority, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
     return agents_.HandleMessage(AgentOf(client), PacketOf(message), now_);
   }
@@ -135,7 +140,7 @@ class ServerParts : public ::testing::Test {
     process_watch_.HeardFrom(AgentOf(client), now_);
     queues_.ReadDoorbell(AgentOf(client), now_);
   }
-  // What a round does when its events have been handled.
+  // What a round does after its events.
   void RemoveClosed() {
     connections_.RemoveClosed(now_, [&](const Connection& connection) {
       agents_.Remove(connection.id, now_);
@@ -156,9 +161,12 @@ class ServerParts : public ::testing::Test {
   Wakes wakes_;
   Queues queues_{scheduler_, quotas_, wakes_};
   Agents agents_{{loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}};
-  Handshake handshake_{connections_, agents_};
+  static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
+  static inline std::map<pid_t, int> cpu_priorities_;
+  ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
+  Handshake handshake_{connections_, agents_, process_facts_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
-  Tools tools_{{connections_, agents_, queues_, scheduler_, access_}, now_};
+  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_}, now_};
 };
 
 }  // namespace xsched::server::testing

@@ -10,7 +10,7 @@
 
 namespace xsched::server::testing {
 
-// A folder that goes with its owner, and everything in it.
+// A folder that is removed with everything in it when this object is destroyed.
 class TempFolder {
  public:
   TempFolder();
@@ -38,12 +38,12 @@ class ServerProcess {
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
 
-  // It listens. False: it has ended instead.
+  // True if it listens. False: it has ended.
   bool ready() const { return ready_; }
   pid_t pid() const { return pid_; }
   ipc::SocketPath socket() const;
   void Signal(int signal) const;
-  // Its exit status, or minus the signal that ended it; -1000 when it is still there after `timeout_ms`.
+  // Its exit status, or minus the signal that ended it; -1000 if it still runs after `timeout_ms`.
   int WaitForExit(int timeout_ms = 5000);
   std::string errors() const;
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "base/clock.h"
+#include "base/handle.h"
 
 namespace xsched::server::testing {
 
@@ -64,19 +65,15 @@ bool TestConnection::IsClosedByServer(int timeout_ms) {
 bool TestConnection::IsAlive() {
   ipc::Ping ping{};
   ping.cookie = 0x1234;
-  // After many messages, the socket's buffer may be full for the moment.
+  // After many messages, the socket's buffer may be full at this moment.
   if (!ipc::SendWithin(fd(), 2000, ping)) return false;
   auto pong = ReceiveA<ipc::Pong>();
   return pong && pong->cookie == ping.cookie;
 }
 
 ipc::Hello HelloOf(ipc::Role role) {
-  ipc::Hello hello{};
-  hello.major = ipc::kMajor;
-  hello.minor = ipc::kMinor;
-  hello.role = role;
+  ipc::Hello hello = ipc::HelloFrom(role, "test-client");
   hello.pid = getpid();
-  snprintf(hello.name, sizeof hello.name, "test-client");
   return hello;
 }
 
@@ -127,7 +124,7 @@ bool TestAgent::Create(ipc::QueueCreated message) {
   message.hints.utilization = UTILIZATION_DEFAULT;
   message.hints.deadline_us = NO_DEADLINE;
   message.hints.laxity_us = NO_LAXITY;
-  message.handle = uint64_t{generation_} << 24 | (message.index + 1);
+  message.handle = PackHandle(/*kind=*/0, generation_, message.index);
   snprintf(message.device_name, sizeof message.device_name, "device %llu",
            static_cast<unsigned long long>(message.device));
   return ipc::SendWithin(fd(), 2000, message);
@@ -153,6 +150,21 @@ void TestAgent::RetireAll(uint32_t index) {
 void TestAgent::ReadAll() {
   ipc::Packet packet;
   while (ipc::ReceivePacket(fd(), packet) == ipc::Received::kMessage) {
+  }
+}
+
+pid_t ForkWorkingAgent(const ipc::SocketPath& path, int32_t priority) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  TestAgent agent(path);
+  agent.CreateQueue(0, priority);
+  agent.Submit(0);
+  for (;;) {
+    agent.block(0).submitted.fetch_add(1);
+    agent.block(0).retired.fetch_add(1);
+    ipc::RingScheduler(agent.segment(), 0, agent.bell());
+    agent.ReadAll();
+    usleep(5000);
   }
 }
 

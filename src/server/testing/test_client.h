@@ -1,4 +1,4 @@
-// Clients of xserver that do what a test says, well-behaved or not: agents without a device, and tools.
+// Clients of xserver that a test controls, well-behaved or not: agents without a device, and tools.
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@
 
 namespace xsched::server::testing {
 
-// Until `condition` holds; false: it did not within `timeout`.
+// Waits until `condition` holds. False: it did not within `timeout`.
 bool Eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds timeout = std::chrono::milliseconds(2000));
 
 class TestConnection {
  public:
-  // Connects, and says nothing yet.
+  // Connects, and sends nothing yet.
   explicit TestConnection(const ipc::SocketPath& path);
 
   int fd() const { return socket_.get(); }
@@ -32,14 +32,14 @@ class TestConnection {
   }
   // The next message that is not kWake; nullopt: the server has closed the connection, or nothing came.
   std::optional<ipc::Packet> Receive(int timeout_ms = 2000);
-  // As Receive, but only a T will do.
+  // As Receive, for a message of type T only.
   template <typename T>
   std::optional<T> ReceiveA(int timeout_ms = 2000) {
     std::optional<ipc::Packet> packet = Receive(timeout_ms);
     if (!packet || packet->header().type != T::kType) return std::nullopt;
     return packet->As<T>();
   }
-  // Has the server closed it (whatever it said before)?
+  // True if the server has closed it, whatever it sent before.
   bool IsClosedByServer(int timeout_ms = 2000);
   bool IsAlive();
   void Close() { socket_.Reset(); }
@@ -52,9 +52,9 @@ ipc::Hello HelloOf(ipc::Role role);
 
 class TestAgent : public TestConnection {
  public:
-  // Connects and greets; check welcome().
+  // Connects and sends a hello. The answer is welcome().
   explicit TestAgent(const ipc::SocketPath& path);
-  // With a segment that a former connection used.
+  // The same with a segment that a former connection used.
   TestAgent(const ipc::SocketPath& path, ipc::OwnedSegment segment, UniqueFd bell);
 
   const std::optional<ipc::Welcome>& welcome() const { return welcome_; }
@@ -64,15 +64,15 @@ class TestAgent : public TestConnection {
   int memfd() const { return segment_.memfd.get(); }
 
   bool CreateQueue(uint32_t index, int32_t priority, uint64_t device = 1);
-  // One that can be interrupted, with `traits` (ipc/messages.h).
+  // One that can be interrupted, with `traits` (kTrait…).
   bool CreateInterruptibleQueue(uint32_t index, uint32_t traits);
   bool DestroyQueue(uint32_t index);
-  // What launching and finishing do to the control block; each rings.
+  // Do to the control block what launching and finishing do, and ring the doorbell.
   void Submit(uint32_t index, uint64_t count = 1);
   void RetireAll(uint32_t index);
-  // Reads and forgets what the server has sent, as an agent that lives does all the time.
+  // Reads and discards what the server has sent, as a live agent does all the time.
   void ReadAll();
-  // Of the handles of queues that are made from now on.
+  // Sets the generation in the handles of queues that are made from now on.
   void SetGeneration(uint32_t generation) { generation_ = generation; }
   bool IsHeld(uint32_t index) { return block(index).gate.load(std::memory_order_acquire) == ipc::kGateHold; }
 
@@ -85,6 +85,10 @@ class TestAgent : public TestConnection {
   uint32_t generation_ = 0;
   std::optional<ipc::Welcome> welcome_;
 };
+
+// Forks a process with a queue of this priority that always has work. Its commands retire one by one until it
+// is killed.
+pid_t ForkWorkingAgent(const ipc::SocketPath& path, int32_t priority);
 
 class TestTool : public TestConnection {
  public:

@@ -1,0 +1,169 @@
+// xserver with its HTTP interface, over real sockets.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "server/http/loopback.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using nlohmann::json;
+
+constexpr uid_t kStranger = 54321;
+
+// A port that is free now.
+int FreePort() {
+  UniqueFd listening(http::ListenOnLoopback(0));
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+const json kHpf = {{"policy", 1}, {"setting", "HPF"}, {"k", 1}};
+
+class Http : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(server_.ready()) << server_.errors();
+    agent_.SetGeneration(7);
+    ASSERT_TRUE(agent_.CreateQueue(0, 1) && agent_.IsAlive());
+  }
+
+  UniqueFd Connect(const char* address = "127.0.0.1") const {
+    UniqueFd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in at{};
+    at.sin_family = AF_INET;
+    at.sin_port = htons(static_cast<uint16_t>(port_));
+    inet_pton(AF_INET, address, &at.sin_addr);
+    const timeval patience{10, 0};
+    setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) client.Reset();
+    return client;
+  }
+  // The whole answer; "": none.
+  std::string Exchange(const std::string& request) const {
+    UniqueFd client = Connect();
+    if (client.get() < 0 || send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
+    std::string answer;
+    char part[4096];
+    for (ssize_t got; (got = recv(client.get(), part, sizeof part, 0)) > 0;)
+      answer.append(part, static_cast<size_t>(got));
+    return answer;
+  }
+  static std::string RequestFor(const std::string& line, const std::string& body = "") {
+    return fmt::format("{} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{}",
+                       line, body.size(), body);
+  }
+  json Ask(const std::string& line, const std::string& body = "") const {
+    const std::string answer = Exchange(RequestFor(line, body));
+    const size_t begin = answer.find("\r\n\r\n");
+    return begin == std::string::npos ? json() : json::parse(answer.substr(begin), nullptr, false);
+  }
+  // The status line of the answer to a request of another user.
+  std::string AskAsStranger(const std::string& line) const {
+    int ends[2];
+    if (pipe(ends) != 0) return "";
+    const pid_t child = fork();
+    if (child == 0) {
+      if (setuid(kStranger) != 0) _exit(1);
+      const std::string answer = Exchange(RequestFor(line));
+      const std::string status = answer.substr(0, answer.find('\r'));
+      _exit(write(ends[1], status.data(), status.size()) > 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    char status[256];
+    const ssize_t got = read(ends[0], status, sizeof status);
+    close(ends[0]);
+    waitpid(child, nullptr, 0);
+    return {status, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+  }
+
+  TempFolder folder_;
+  const int port_ = FreePort();
+  ServerProcess server_{
+      XSERVER_PROGRAM, folder_.path() + "/s", {"--mode", "0666", "HPF", std::to_string(port_)}};
+  TestAgent agent_{server_.socket()};
+};
+
+TEST_F(Http, a_line_of_1_2s_manual_starts_it_and_the_routes_answer) {
+  const json queues = Ask("GET /xqueues");
+  ASSERT_EQ(queues["xqueues"].size(), 1u) << queues;
+  EXPECT_EQ(queues["xqueues"][0]["pid"], getpid());
+  const uint64_t queue = queues["xqueues"][0]["handle"];
+  EXPECT_EQ(Ask(fmt::format("GET /xqueue/{:x}", queue))["xqueue"]["handle"], queue);
+  EXPECT_EQ(Ask("GET /policy"), kHpf);
+  EXPECT_EQ(Ask("POST /policy?policy=4"), json({{"info", "success"}}));
+  EXPECT_EQ(Ask("GET /policy"), json({{"policy", 4}, {"setting", "UP"}, {"k", 1}}));
+  EXPECT_EQ(Ask("POST /hint", json({{"hint_type", 1}, {"handle", queue}, {"priority", 9}}).dump()),
+            json({{"info", "success"}}));
+  auto hints = agent_.ReceiveA<ipc::QueueHints>();
+  ASSERT_TRUE(hints);
+  EXPECT_EQ(hints->hints.priority, 9);
+  EXPECT_EQ(Ask(fmt::format("POST /config/{:x}?level=2&threshold=4&batch_size=2", queue)),
+            json({{"info", "success"}}));
+  auto config = agent_.ReceiveA<ipc::QueueConfig>();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->threshold, 4);
+}
+
+TEST_F(Http, another_user_reads_and_changes_nothing_of_others) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  EXPECT_EQ(AskAsStranger("GET /xqueues"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(AskAsStranger("POST /policy?policy=4"), "HTTP/1.1 403 Forbidden");
+  const uint64_t queue = Ask("GET /xqueues")["xqueues"][0]["handle"];
+  EXPECT_EQ(AskAsStranger(fmt::format("POST /config/{:x}?level=1", queue)), "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(Ask("GET /policy"), kHpf);
+}
+
+TEST_F(Http, clients_that_send_slowly_or_nothing_make_nobody_wait) {
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 32; ++i) {
+    slow.push_back(Connect());
+    ASSERT_EQ(send(slow.back().get(), "GET /xq", 7, MSG_NOSIGNAL), 7);
+  }
+  const TimePoint begun = MonotonicClock::now();
+  EXPECT_EQ(Ask("GET /policy"), kHpf);
+  EXPECT_LT(MonotonicClock::now() - begun, std::chrono::seconds(2));
+  EXPECT_TRUE(agent_.IsAlive());
+}
+
+TEST_F(Http, what_is_no_request_or_too_long_is_refused_and_the_next_is_answered) {
+  EXPECT_FALSE(Exchange("\r\n\r\n\x01garbage\r\n\r\n").starts_with("HTTP/1.1 200"));
+  EXPECT_FALSE(
+      Exchange("GET /" + std::string(100'000, 'x') + " HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 200"));
+  EXPECT_TRUE(Exchange(RequestFor("POST /hint", std::string(100'000, ' '))).starts_with("HTTP/1.1 413"));
+  EXPECT_EQ(Ask("GET /policy"), kHpf);
+}
+
+TEST_F(Http, it_is_not_reached_from_other_machines) {
+  // Any other address of this machine; 127.0.0.2 is one.
+  EXPECT_LT(Connect("127.0.0.2").get(), 0);
+}
+
+TEST_F(Http, a_server_whose_port_is_taken_schedules_nevertheless_and_says_so) {
+  TempFolder folder;
+  ServerProcess second(XSERVER_PROGRAM, folder.path() + "/s", {"--http", std::to_string(port_)});
+  ASSERT_TRUE(second.ready());
+  EXPECT_NE(second.errors().find("cannot listen at 127.0.0.1"), std::string::npos) << second.errors();
+}
+
+TEST_F(Http, it_ends_with_the_server) {
+  ASSERT_EQ(Ask("GET /policy"), kHpf);
+  server_.Signal(SIGKILL);
+  server_.WaitForExit();
+  EXPECT_TRUE(Eventually([&] { return Connect().get() < 0; }));
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

@@ -1,0 +1,193 @@
+// xserver-http: the HTTP interface of XSched 1.2, for a server on this machine. A process of its own, which
+// xserver starts when it is asked to: whatever happens here, scheduling goes on.
+//
+// One thread, which waits for no client: libmicrohttpd reads and writes as sockets allow. The number of
+// connections, their memory, their idle time and the length of a body are limited.
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <microhttpd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/fd.h"
+#include "server/http/caller.h"
+#include "server/http/loopback.h"
+#include "server/http/routes.h"
+#include "server/version.h"
+
+namespace {
+
+using namespace xsched::server;
+using namespace xsched::server::http;
+
+constexpr size_t kMaxBody = 64 * 1024;
+constexpr unsigned kMaxConnections = 64;
+constexpr unsigned kIdleSeconds = 5;
+constexpr size_t kMemoryOfConnection = 32 * 1024;
+
+struct Options {
+  std::string socket;
+  std::string admin_group;
+  int listen_fd = -1;
+  int port = kDefaultPort;
+};
+
+// A request whose body arrives piece by piece.
+struct Pending {
+  Request request;
+  bool too_long = false;
+};
+
+class Gateway {
+ public:
+  explicit Gateway(const Options& options)
+      : socket_(options.socket),
+        client_(options.socket),
+        access_(geteuid(), FindGroup(options.admin_group)),
+        routes_(client_, access_) {}
+
+  Answer Handle(const Pending& pending, MHD_Connection* connection) {
+    if (pending.too_long) return {413, {{"error", "the body is too long"}}};
+    return routes_.Handle(pending.request, CallerOf(connection));
+  }
+
+ private:
+  std::optional<Peer> CallerOf(MHD_Connection* connection) const {
+    const auto* address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const auto* descriptor = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    if (address == nullptr || descriptor == nullptr || address->client_addr->sa_family != AF_INET)
+      return std::nullopt;
+    sockaddr_in ours{};
+    socklen_t size = sizeof ours;
+    if (getsockname(descriptor->connect_fd, reinterpret_cast<sockaddr*>(&ours), &size) != 0)
+      return std::nullopt;
+    const auto user = UserOfConnection(*reinterpret_cast<const sockaddr_in*>(address->client_addr), ours);
+    if (!user) return std::nullopt;
+    Peer peer = PeerFor(*user);
+    struct stat socket {};
+    if (stat(socket_.c_str(), &socket) != 0 || !MayConnect(peer, socket)) return std::nullopt;
+    return peer;
+  }
+
+  std::string socket_;
+  SocketClient client_;
+  AccessRules access_;
+  Routes routes_;
+};
+
+std::string HeaderOf(MHD_Connection* connection, const char* name) {
+  const char* value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  return value == nullptr ? "" : value;
+}
+
+MHD_Result AddParameter(void* parameters, MHD_ValueKind, const char* name, const char* value) {
+  (*static_cast<std::map<std::string, std::string>*>(parameters))[name] = value == nullptr ? "" : value;
+  return MHD_YES;
+}
+
+Pending* Begin(MHD_Connection* connection, const char* path, const char* method) {
+  auto pending = std::make_unique<Pending>();
+  Request& request = pending->request;
+  request.method = method;
+  request.path = path;
+  request.host = HeaderOf(connection, MHD_HTTP_HEADER_HOST);
+  request.origin = HeaderOf(connection, "Origin");
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &AddParameter, &request.parameters);
+  return pending.release();
+}
+
+void AddToBody(Pending& pending, const char* data, size_t size) {
+  pending.too_long = pending.too_long || pending.request.body.size() + size > kMaxBody;
+  if (!pending.too_long) pending.request.body.append(data, size);
+}
+
+MHD_Result Reply(MHD_Connection* connection, const Answer& answer) {
+  std::string text = answer.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  MHD_Response* response = MHD_create_response_from_buffer(text.size(), text.data(), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+  const MHD_Result result = MHD_queue_response(connection, answer.status, response);
+  MHD_destroy_response(response);
+  return result;
+}
+
+// Called when the headers of a request are there, for each piece of its body, and at its end. MHD_NO closes
+// the connection.
+MHD_Result OnRequest(void* gateway, MHD_Connection* connection, const char* path, const char* method,
+                     const char*, const char* data, size_t* size, void** state) try {
+  if (*state == nullptr) {
+    *state = Begin(connection, path, method);
+    return MHD_YES;
+  }
+  auto& pending = *static_cast<Pending*>(*state);
+  if (*size != 0) {
+    AddToBody(pending, data, *size);
+    *size = 0;
+    return MHD_YES;
+  }
+  return Reply(connection, static_cast<Gateway*>(gateway)->Handle(pending, connection));
+} catch (const std::exception&) {
+  return MHD_NO;  // no memory
+}
+
+void OnCompleted(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+  delete static_cast<Pending*>(*state);
+}
+
+Options ParseOptions(int argc, char** argv) {
+  Options options;
+  CLI::App app("XSched 1.2's HTTP interface to a server on this machine, for this machine");
+  app.set_version_flag("--version", fmt::format("xserver-http {}", xsched::kVersion));
+  app.add_option("PORT", options.port,
+                 fmt::format("listen here, on 127.0.0.1 only (default {})", kDefaultPort))
+      ->check(CLI::Range(1, 65535));
+  app.add_option("--socket", options.socket, "the server's socket");
+  app.add_option("--admin-group", options.admin_group, "as the server's");
+  app.add_option("--listen-fd", options.listen_fd, "a socket that listens already, as from xserver");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::exit(app.exit(error) == 0 ? 0 : 2);
+  }
+  if (options.socket.empty()) options.socket = xsched::ipc::FindServerSocket().text;
+  return options;
+}
+
+void Run(const Options& options) {
+  sigset_t ending;
+  sigemptyset(&ending);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ending, signal);
+  sigprocmask(SIG_BLOCK, &ending, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  xsched::UniqueFd listening(options.listen_fd >= 0 ? options.listen_fd : ListenOnLoopback(options.port));
+  Gateway gateway(options);
+  MHD_Daemon* daemon =
+      MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, &OnRequest, &gateway,  //
+                       MHD_OPTION_LISTEN_SOCKET, listening.get(),                                 //
+                       MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,                              //
+                       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                               //
+                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemoryOfConnection,                   //
+                       MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, nullptr, MHD_OPTION_END);
+  if (daemon == nullptr) throw std::runtime_error("libmicrohttpd does not start");
+  listening.Release();  // it is the library's now
+  int signal = 0;
+  sigwait(&ending, &signal);
+  MHD_stop_daemon(daemon);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Run(ParseOptions(argc, argv));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "xserver-http: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

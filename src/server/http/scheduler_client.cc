@@ -1,0 +1,79 @@
+#include "server/http/scheduler_client.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/fd.h"
+
+namespace xsched::server::http {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(2);
+
+}  // namespace
+
+class SocketClient::Session {
+ public:
+  explicit Session(const ipc::SocketPath& path) : until_(MonotonicClock::now() + kPatience) {
+    Result<UniqueFd> connection = ipc::ConnectToServer(path);
+    if (!connection) throw std::runtime_error(connection.error().text());
+    socket_ = std::move(*connection);
+    ipc::Hello hello = ipc::HelloFrom(ipc::Role::kTool, "xserver-http");
+    hello.pid = getpid();
+    Send(hello);
+    if (Next().header().type != ipc::MessageType::kWelcome) throw std::runtime_error("the server refused");
+  }
+
+  void Send(const auto& message) {
+    if (!ipc::Send(socket_.get(), message)) throw std::runtime_error("the server is gone");
+  }
+  ipc::Packet Next() {
+    ipc::Packet packet;
+    for (;;) {
+      const ipc::Received received = ipc::ReceivePacket(socket_.get(), packet);
+      if (received == ipc::Received::kMessage) return packet;
+      if (received != ipc::Received::kNothing) throw std::runtime_error("the server is gone");
+      const auto left = until_ - MonotonicClock::now();
+      pollfd ready{socket_.get(), POLLIN, 0};
+      const int left_ms = static_cast<int>(left / std::chrono::milliseconds(1));
+      if (left_ms <= 0 || poll(&ready, 1, left_ms) == 0)
+        throw std::runtime_error("the server does not answer");
+    }
+  }
+
+ private:
+  TimePoint until_;
+  UniqueFd socket_;
+};
+
+SocketClient::SocketClient(const std::string& path) { path.copy(path_.text, sizeof path_.text - 1); }
+
+std::vector<ipc::QueueInfo> SocketClient::List() {
+  Session session(path_);
+  session.Send(ipc::List{});
+  std::vector<ipc::QueueInfo> queues;
+  for (;;) {
+    const ipc::Packet packet = session.Next();
+    if (packet.header().type == ipc::MessageType::kReply) return queues;
+    if (packet.header().type == ipc::MessageType::kQueueInfo) queues.push_back(packet.As<ipc::QueueInfo>());
+  }
+}
+
+ipc::Status SocketClient::Status() {
+  Session session(path_);
+  session.Send(ipc::GetStatus{});
+  return session.Next().As<ipc::Status>();
+}
+
+template <typename T>
+ipc::Reply SocketClient::Answer(const T& request) {
+  Session session(path_);
+  session.Send(request);
+  return session.Next().As<ipc::Reply>();
+}
+
+}  // namespace xsched::server::http

@@ -1,0 +1,45 @@
+// What HTTP requests ask of the server, and the server's socket as the way there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ipc/client.h"
+#include "ipc/messages.h"
+
+namespace xsched::server::http {
+
+// Each function throws std::runtime_error if the server cannot be asked.
+class SchedulerClient {
+ public:
+  virtual ~SchedulerClient() = default;
+
+  virtual std::vector<ipc::QueueInfo> List() = 0;
+  virtual ipc::Status Status() = 0;
+  virtual ipc::Reply SetHints(const ipc::SetHints& request) = 0;
+  virtual ipc::Reply SetConfig(const ipc::SetConfig& request) = 0;
+  virtual ipc::Reply SetPolicy(const ipc::SetPolicy& request) = 0;
+  virtual ipc::Reply SetActiveWindow(const ipc::SetActiveWindow& request) = 0;
+};
+
+// A tool's connection to the server at `path`, made for each request. Never waits longer than two seconds.
+class SocketClient final : public SchedulerClient {
+ public:
+  explicit SocketClient(const std::string& path);
+
+  std::vector<ipc::QueueInfo> List() override;
+  ipc::Status Status() override;
+  ipc::Reply SetHints(const ipc::SetHints& request) override { return Answer(request); }
+  ipc::Reply SetConfig(const ipc::SetConfig& request) override { return Answer(request); }
+  ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return Answer(request); }
+  ipc::Reply SetActiveWindow(const ipc::SetActiveWindow& request) override { return Answer(request); }
+
+ private:
+  class Session;
+  template <typename T>
+  ipc::Reply Answer(const T& request);
+
+  ipc::SocketPath path_{};
+};
+
+}  // namespace xsched::server::http

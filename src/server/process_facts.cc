@@ -1,0 +1,53 @@
+#include "server/process_facts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "server/limits.h"
+
+namespace xsched::server {
+
+void ProcessFactsTable::Learn(Agent& agent) const { agent.facts = FactsOf(agent); }
+
+sched::ProcessFacts ProcessFactsTable::FactsOf(const Agent& agent) const {
+  const Peer& process = agent.connection.peer;
+  return {.cpu_priority = read_cpu_priority_(process.pid), .window_active = HasActiveWindow(process)};
+}
+
+// A user's displays say nothing of the processes of others.
+bool ProcessFactsTable::HasActiveWindow(const Peer& process) const {
+  return process.pid != 0 && std::any_of(active_.begin(), active_.end(), [&](const auto& entry) {
+           return entry.first.first == process.uid && entry.second == process.pid;
+         });
+}
+
+int ProcessFactsTable::SetActiveWindow(uid_t user, uint32_t display, pid_t pid) {
+  const std::pair key(user, display);
+  if (pid == 0) {
+    active_.erase(key);
+  } else {
+    const auto first = active_.lower_bound({user, 0});
+    const auto end = active_.upper_bound({user, std::numeric_limits<uint32_t>::max()});
+    if (!active_.contains(key) && std::distance(first, end) >= kMaxDisplaysOfUser) return -1;
+    active_[key] = pid;
+  }
+  size_t count = 0;
+  agents_.ForEach([&](Agent& agent) {
+    if (agent.connection.peer.uid != user) return;
+    sched::ProcessFacts facts = agent.facts;
+    facts.window_active = HasActiveWindow(agent.connection.peer);
+    queues_.SetFacts(agent, facts);
+    if (agent.connection.peer.pid == pid) count += agent.queues.size();
+  });
+  return static_cast<int>(count);
+}
+
+TimePoint ProcessFactsTable::Refresh(TimePoint now) {
+  if (!scheduler_.setting().Reads(&sched::HintsRead::cpu_priority)) return kNever;
+  if (now < read_at_) return read_at_;
+  agents_.ForEach([&](Agent& agent) { queues_.SetFacts(agent, FactsOf(agent)); });
+  read_at_ = now + kReadEvery;
+  return read_at_;
+}
+
+}  // namespace xsched::server
