@@ -1,4 +1,4 @@
-// This process becomes another program.
+// Replaces this process by another program.
 #pragma once
 
 #include <string>
@@ -6,8 +6,7 @@
 
 namespace xsched::cli {
 
-// `program`: its name, looked for in PATH, or its path, and its arguments. Throws if there is no such
-// program.
+// `program`: its path, or its name in PATH, and its arguments. Throws if there is no such program.
 [[noreturn]] void Become(const std::vector<std::string>& program);
 
 }  // namespace xsched::cli

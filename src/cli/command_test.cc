@@ -63,7 +63,8 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"doctor"},
                                                          {"config", "get"},
                                                          {"config", "set"},
-                                                         {"demo"}};
+                                                         {"demo"},
+                                                         {"simulate"}};
 
 TEST_F(Command, each_explains_itself_on_stdout) {
   for (std::vector<std::string> command : kCommands) {
@@ -104,7 +105,7 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"policy", "set"}, "xsched policy set --help"},
       {{"policy", "set", "HPF", "--timeslice-us", "99"}, "--timeslice-us"},
       {{"top", "--delay", "0"}, "xsched top --help"},
-      {{"config", "get", "colour"}, "there is no setting colour"},
+      {{"config", "get", "color"}, "there is no setting color"},
       {{"demo", "--seconds", "0"}, "xsched demo --help"},
   };
   for (const auto& [arguments, part] : wrong) {
@@ -250,7 +251,7 @@ TEST_F(Command, config_leaves_the_file_alone_when_a_server_would_not_take_it) {
                                                                                    {"policy", "FIFO"},
                                                                                    {"timeslice_us", "1"},
                                                                                    {"grace_us", "soon"},
-                                                                                   {"colour", "red"}}) {
+                                                                                   {"color", "red"}}) {
     Outcome outcome = Run({"config", "set", key, value});
     EXPECT_EQ(outcome.status, kExitUsage) << key;
     ExpectOneLine(outcome.errors);
@@ -283,11 +284,46 @@ TEST_F(Command, doctor_ends_with_0_if_and_only_if_a_program_would_be_scheduled) 
   }
 }
 
+TEST_F(Command, doctor_says_that_ld_library_path_schedules_nothing) {
+  const std::string ours = std::filesystem::path(XSCHED_SHIM).parent_path();
+  EXPECT_THAT(Run({"doctor"}, {{"LD_LIBRARY_PATH", ours}}).out,
+              HasSubstr("LD_LIBRARY_PATH has XSched's libraries. This alone schedules nothing"));
+  EXPECT_THAT(Run({"doctor"}).out, Not(HasSubstr("LD_LIBRARY_PATH")));
+}
+
+TEST_F(Command, run_and_doctor_warn_of_another_xsched_in_ld_library_path) {
+  std::ofstream(folder_.path() + "/libpreempt.so") << "another version";
+  const Environment environment{{"LD_LIBRARY_PATH", folder_.path()}};
+  const std::string warning =
+      "LD_LIBRARY_PATH has " + folder_.path() + ", where another XSched is: programs may load";
+  EXPECT_THAT(Run({"doctor"}, environment).out, HasSubstr(warning));
+  const Outcome run = Run({"run", "--scheduler", "LCL", "--", Script("echo runs")}, environment);
+  EXPECT_EQ(run.out, "runs\n");
+  EXPECT_THAT(run.errors, HasSubstr("xsched: " + warning));
+}
+
 TEST_F(Command, doctor_says_why_a_program_would_not_be_scheduled) {
   Outcome outcome = Run({"doctor", "--json", "--", folder_.path() + "/missing"});
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_EQ(json::parse(outcome.out)["scheduled"], false);
   ExpectOneLine(outcome.errors);
+}
+
+TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
+  const std::vector<std::string> search = {"simulate", "priority",   "--seconds",  "2",
+                                           "--policy", "native,HPF", "--maximize", "train"};
+  auto with = [&](const std::string& target) {
+    std::vector<std::string> arguments = search;
+    arguments.insert(arguments.end(), {"--target", target});
+    return Run(arguments);
+  };
+  const Outcome met = with("serve p99 < 5 ms");
+  EXPECT_EQ(met.status, kExitOk) << met.errors;
+  EXPECT_THAT(met.out, HasSubstr("best of"));
+  const Outcome missed = with("serve p99 < 1 ms");
+  EXPECT_EQ(missed.status, kExitFailed);
+  ExpectOneLine(missed.errors);
+  EXPECT_THAT(missed.errors, HasSubstr("the nearest is HPF"));
 }
 
 TEST_F(Command, demo_says_what_to_install) {

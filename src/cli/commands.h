@@ -1,4 +1,4 @@
-// The commands: each adds itself to the program, in a file of its own.
+// The commands. Each is a file of its own, and adds itself to the program.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,5 +14,6 @@ void AddConfig(CLI::App& app);
 void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);
 void AddPlan(CLI::App& app);
+void AddSimulate(CLI::App& app);
 
 }  // namespace xsched::cli

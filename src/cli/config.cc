@@ -1,4 +1,5 @@
-// xsched config: where settings come from, and what they are; changes the server's configuration file.
+// xsched config: shows settings and where they come from, and changes the server's configuration file. For
+// queues, see queue_config.h.
 #include <errno.h>
 #include <fmt/format.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/json_text.h"
+#include "cli/policy_text.h"
+#include "cli/queue_config.h"
 #include "cli/server_session.h"
 #include "cli/variables.h"
 #include "sched/core/policy.h"
@@ -27,8 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kKeys[] = {"socket",       "mode",     "group",     "admin_group", "policy",
-                                 "timeslice_us", "grace_us", "idle_exit", "log_level"};
+constexpr const char* kKeys[] = {"socket",       "mode", "group",    "admin_group", "policy",
+                                 "timeslice_us", "k",    "grace_us", "idle_exit",   "log_level"};
 
 struct ConfigOptions {
   bool as_json = false;
@@ -55,17 +58,14 @@ void CheckKey(const std::string& key) {
   throw CommandError(kExitUsage, fmt::format("there is no setting {} (there are{})", key, all));
 }
 
-// What is running, or why nothing can be said of it.
+// The state of the running server, or why it is not known.
 json ServerState() {
   try {
     ServerSession server;
     ipc::Status status = server.Status();
-    return {{"running", true},
-            {"version", status.version},
-            {"pid", status.pid},
-            {"policy", sched::PolicyName(static_cast<XPolicyType>(status.policy))},
-            {"timeslice_us", status.timeslice_us},
-            {"you_may_set_the_policy", status.is_admin != 0}};
+    json state = {{"running", true}, {"policy", PolicyText(status)}};
+    ipc::ForEachShown(status, [&state](const char* name, const auto& value) { state[name] = value; });
+    return state;
   } catch (const CommandError& error) {
     return {{"running", false}, {"reason", error.what()}};
   }
@@ -127,7 +127,7 @@ void Get(const ConfigOptions& options) {
 }
 
 json ValueOf(const std::string& key, const std::string& text) {
-  if (key != "timeslice_us" && key != "grace_us" && key != "idle_exit") return text;
+  if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "idle_exit") return text;
   int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
@@ -135,7 +135,7 @@ json ValueOf(const std::string& key, const std::string& text) {
   return number;
 }
 
-// A file that comes into its place whole, or not at all.
+// Replaces a file as a whole, or not at all.
 class NewFile {
  public:
   NewFile(const std::string& path, const std::string& text) : path_(path), new_path_(path + ".XXXXXX") {
@@ -174,7 +174,7 @@ class NewFile {
   bool in_place_ = false;
 };
 
-// Would a server start with this file? It is asked as the server itself would read it.
+// Throws if a server would not start with this file. It uses the server's own parser.
 void CheckAsServer(std::string file) {
   std::string program = "xserver";
   std::string option = "--config";
@@ -203,7 +203,8 @@ void Set(const ConfigOptions& options) {
 
 void AddConfig(CLI::App& app) {
   auto options = std::make_shared<ConfigOptions>();
-  CLI::App* config = app.add_subcommand("config", "show the configuration, or change the server's");
+  CLI::App* config =
+      app.add_subcommand("config", "show the configuration, or change the server's or a queue's");
   config->require_subcommand(0, 1);
   config->add_flag("--json", options->as_json, "as JSON");
   CLI::App* get = config->add_subcommand("get", "print a setting of the server's configuration file");
@@ -215,8 +216,8 @@ void AddConfig(CLI::App& app) {
   set->add_option("value", options->value)->required();
   set->add_flag("--system", options->system, "of the system's server");
   set->callback([options] { Set(*options); });
-  config->callback([config, options] {
-    if (config->get_subcommands().empty()) Show(*options);
+  config->callback([config, options, set_queue_config = AddQueueConfig(*config)] {
+    if (config->get_subcommands().empty() && !set_queue_config()) Show(*options);
   });
 }
 

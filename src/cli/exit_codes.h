@@ -1,4 +1,4 @@
-// What xsched's exit status means; `xsched run` becomes the program and so ends as it does.
+// The meaning of xsched's exit status. `xsched run` becomes the program, and has the program's status.
 #pragma once
 
 #include <stdexcept>

@@ -1,11 +1,13 @@
 // xsched hint: changes the hints of running queues.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <memory>
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/queue_named.h"
 #include "cli/server_session.h"
 #include "cli/validators.h"
 #include "xsched/types.h"
@@ -14,17 +16,18 @@ namespace xsched::cli {
 namespace {
 
 struct HintOptions {
-  std::optional<uint64_t> queue;
+  std::string queue;
   std::optional<int32_t> pid;
   std::optional<int32_t> priority;
   std::optional<int32_t> utilization;
   std::optional<int64_t> deadline_us;
   std::optional<int64_t> laxity_us;
+  int64_t timeslice_us = 0;
+  std::optional<uint32_t> display;  // on which a window of the process is the active one
 };
 
-void Hint(const HintOptions& options) {
+ipc::SetHints RequestFrom(const HintOptions& options) {
   ipc::SetHints request{};
-  request.queue_id = options.queue.value_or(0);
   request.pid = options.pid.value_or(0);
   if (options.priority) {
     request.mask |= ipc::kHintPriority;
@@ -43,8 +46,42 @@ void Hint(const HintOptions& options) {
     request.hints.laxity_us = *options.laxity_us;
     request.hints.critical_priority = options.priority.value_or(PRIORITY_DEFAULT);
   }
-  if (request.mask == 0) throw CommandError(kExitUsage, "hint: nothing to set (see xsched hint --help)");
-  uint32_t count = ServerSession().SetHints(request);
+  return request;
+}
+
+void SetTimeslice(ServerSession& server, int64_t timeslice_us) {
+  ipc::SetPolicy request{};
+  request.timeslice_us = timeslice_us;
+  server.SetPolicy(request);
+  fmt::print("timeslice {} µs\n", timeslice_us);
+}
+
+void SetActiveWindow(ServerSession& server, int32_t pid, uint32_t display) {
+  server.Require(kMinorOfChains, "for active windows");
+  ipc::SetActiveWindow request{};
+  request.pid = pid;
+  request.display = display;
+  request.user = getuid();
+  const uint32_t count = server.SetActiveWindow(request);
+  fmt::print("the active window of display {}: process {}, queues: {}\n", display, pid, count);
+}
+
+void Hint(const HintOptions& options) {
+  ipc::SetHints request = RequestFrom(options);
+  const bool of_queues = !options.queue.empty() || options.pid;
+  if (request.mask != 0 && !of_queues)
+    throw CommandError(kExitUsage,
+                       "hint: of which queue? --queue or --pid is missing (see xsched hint --help)");
+  if (options.display && !options.pid)
+    throw CommandError(kExitUsage, "hint: --window-active needs --pid (see xsched hint --help)");
+  if (request.mask == 0 && options.timeslice_us == 0 && !options.display)
+    throw CommandError(kExitUsage, "hint: nothing to set (see xsched hint --help)");
+  ServerSession server;
+  if (options.timeslice_us != 0) SetTimeslice(server, options.timeslice_us);
+  if (options.display) SetActiveWindow(server, *options.pid, *options.display);
+  if (request.mask == 0) return;
+  if (!options.queue.empty()) request.queue_id = QueueNamed(server, options.queue);
+  const uint32_t count = server.SetHints(request);
   fmt::print("{} queue{} changed\n", count, count == 1 ? "" : "s");
 }
 
@@ -53,16 +90,27 @@ void Hint(const HintOptions& options) {
 void AddHint(CLI::App& app) {
   auto options = std::make_shared<HintOptions>();
   CLI::App* hint = app.add_subcommand("hint", "change the hints of queues");
-  auto* target = hint->add_option_group("target");
-  target->add_option("--queue,-q", options->queue, "the queue, as listed by xsched list");
-  target->add_option("--pid", options->pid, "all queues of this process");
-  target->require_option(1);
+  auto* queue =
+      hint->add_option("--queue,-q,--xqueue,-x", options->queue, "the queue, as listed by xsched list")
+          ->check(QueueNumber());
+  hint->add_option("--pid", options->pid, "all queues of this process")->excludes(queue);
   hint->add_option("--priority,-p", options->priority)->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
   hint->add_option("--utilization,-u", options->utilization)
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
   hint->add_option("--deadline-us", options->deadline_us)->check(AboveZero());
   hint->add_option("--laxity-us", options->laxity_us)->check(AboveZero());
-  hint->callback([options] { Hint(*options); });
+  auto* window =
+      hint->add_option("--window-active", options->display,
+                       fmt::format("a window of the process --pid is the active one of your display of this "
+                                   "number (default 0); --pid 0: of no process ({})",
+                                   server::ReadBy(&sched::HintsRead::window_active)))
+          ->expected(0, 1);
+  hint->add_option("--timeslice,-t", options->timeslice_us, "the server's timeslice in µs, for all queues")
+      ->check(CLI::Range(int64_t{TIMESLICE_MIN}, int64_t{TIMESLICE_MAX}));
+  hint->callback([options, window] {
+    if (window->count() != 0 && !options->display) options->display = 0;
+    Hint(*options);
+  });
 }
 
 }  // namespace xsched::cli

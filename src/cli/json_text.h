@@ -1,4 +1,4 @@
-// JSON as the commands print it. Names and values that are not UTF-8 must not keep the rest from being seen.
+// JSON as the commands print it. Text that is not UTF-8 must not make the whole output fail.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// The environment that makes a program scheduled.
+// The environment in which a program is scheduled.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace xsched::cli {
 
 struct LaunchOptions {
-  bool preload = true;  // false: it would end the program (reach.h)
+  bool preload = true;  // false: preloading would end the program (reach.h)
   std::optional<int64_t> priority;
   std::optional<int64_t> utilization;
   std::optional<int64_t> deadline_us;
@@ -23,18 +23,18 @@ struct LaunchOptions {
   std::optional<int64_t> threshold;
   std::optional<int64_t> batch_size;
   std::string scheduler = "GLB";
-  std::string policy;  // with LCL: the process's own
+  std::string policy;  // of the local scheduler (LCL)
   std::string route = "layer";
-  std::string job;  // of a program that is of none yet
+  std::string job;  // for a program that has no job yet
 };
 
 struct Variable {
   std::string name;
-  std::optional<std::string> value;  // nullopt: taken out
+  std::optional<std::string> value;  // nullopt: the variable is unset
 };
 
-// `list` with `entry` first; as it is if it has `entry` already (a program under `xsched run` may use it
-// again, and one shim is enough).
+// `list` with `entry` first. Unchanged if it has `entry` already: a program under `xsched run` may call
+// `xsched run` again, and one shim is enough.
 inline std::string Prepended(const std::string& entry, const std::string& list) {
   if (list.empty()) return entry;
   if ((":" + list + ":").find(":" + entry + ":") != std::string::npos) return list;
@@ -50,16 +50,16 @@ inline std::string Without(const std::string& entry, const std::string& list) {
 
 inline std::string DefaultPolicy() { return sched::PolicyName(sched::kDefaultPolicy); }
 
-// Paths of the shims to use; empty: not that one.
-struct Shims {
-  std::string opencl;
-  std::string cuda;
-  std::string hip;
+// A shim that the program is to use.
+struct Shim {
+  std::string path;
+  std::string layers;  // the variable in which a loader takes it as a layer; "": it is preloaded
 };
 
-// `current(name)`: the value a variable has now, or "".
+// `current(name)`: the present value of a variable, or "".
 template <typename Current>
-std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shims& shims, Current&& current) {
+std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std::vector<Shim>& shims,
+                                        Current&& current) {
   std::vector<Variable> variables = {{"XSCHED_AUTO_XQUEUE", "ON"}, {"XSCHED_SCHEDULER", options.scheduler}};
   auto number = [&](const char* name, const std::optional<int64_t>& value) {
     if (value) variables.push_back({std::string("XSCHED_AUTO_XQUEUE_") + name, std::to_string(*value)});
@@ -73,21 +73,20 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
   number("THRESHOLD", options.threshold);
   number("BATCH_SIZE", options.batch_size);
   if (options.scheduler != "LCL") {
-    // Where it is set, the process schedules itself, whatever XSCHED_SCHEDULER says.
+    // If it is set, the process uses the local scheduler, whatever XSCHED_SCHEDULER says.
     variables.push_back({"XSCHED_POLICY", std::nullopt});
   } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
     variables.push_back({"XSCHED_POLICY", options.policy.empty() ? DefaultPolicy() : options.policy});
   }
-  // What a program starts is of its job, also where it starts it by `xsched run`.
+  // A program's children belong to its job, even if they are started by `xsched run`.
   if (!options.job.empty() && current("XSCHED_JOB").empty()) variables.push_back({"XSCHED_JOB", options.job});
   std::string preloaded = current("LD_PRELOAD");
-  const bool opencl_as_layer = options.route != "preload";
-  if (!shims.opencl.empty() && opencl_as_layer) {
-    variables.push_back({"OPENCL_LAYERS", Prepended(shims.opencl, current("OPENCL_LAYERS"))});
-  }
-  for (const std::string& shim : {opencl_as_layer ? "" : shims.opencl, shims.cuda, shims.hip}) {
-    if (shim.empty()) continue;
-    const std::string entry = ForPreloading(shim);
+  for (const Shim& shim : shims) {
+    if (!shim.layers.empty() && options.route != "preload") {
+      variables.push_back({shim.layers, Prepended(shim.path, current(shim.layers))});
+      continue;
+    }
+    const std::string entry = ForPreloading(shim.path);
     preloaded = options.preload ? Prepended(entry, preloaded) : Without(entry, preloaded);
   }
   if (preloaded.empty() && !current("LD_PRELOAD").empty()) {
@@ -98,7 +97,7 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const Shim
   return variables;
 }
 
-// Of this process; "": not set.
+// The variable of this process; "": not set.
 inline std::string CurrentVariable(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;

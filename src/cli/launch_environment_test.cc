@@ -8,10 +8,14 @@ namespace xsched::cli {
 namespace {
 
 constexpr char kShim[] = "/lib/libshimopencl.so";
+const Shim kOpenCl = {kShim, "OPENCL_LAYERS"};
+const Shim kCuda = {"/lib/libshimcuda.so", ""};
+const Shim kHip = {"/lib/libshimhip.so", ""};
 
 // The environment of a program that is launched from one with `before`.
 std::map<std::string, std::string> After(std::map<std::string, std::string> environment,
-                                         const LaunchOptions& options, const Shims& shims = {kShim, "", ""}) {
+                                         const LaunchOptions& options,
+                                         const std::vector<Shim>& shims = {kOpenCl}) {
   auto before = environment;
   for (const Variable& variable :
        LaunchEnvironment(options, shims, [&](const std::string& name) { return before[name]; })) {
@@ -58,8 +62,8 @@ TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
 }
 
 TEST(LaunchEnvironment, cuda_and_hip_are_always_preloaded) {
-  const Shims both{kShim, "/lib/libshimcuda.so", ""};
-  const Shims all{kShim, "/lib/libshimcuda.so", "/lib/libshimhip.so"};
+  const std::vector<Shim> both{kOpenCl, kCuda};
+  const std::vector<Shim> all{kOpenCl, kCuda, kHip};
   LaunchOptions options;
   EXPECT_EQ(After({{"LD_PRELOAD", "/x.so"}}, options, both)["LD_PRELOAD"],
             Pre("/lib/libshimcuda.so") + ":/x.so");
@@ -73,7 +77,7 @@ TEST(LaunchEnvironment, cuda_and_hip_are_always_preloaded) {
 }
 
 TEST(LaunchEnvironment, of_a_program_that_it_would_end_has_nothing_of_ours_preloaded) {
-  const Shims shims{kShim, "/lib/libshimcuda.so", ""};
+  const std::vector<Shim> shims{kOpenCl, kCuda};
   LaunchOptions options;
   const Environment outer = After({{"LD_PRELOAD", "/x.so"}}, options, shims);
   options.preload = false;

@@ -1,4 +1,4 @@
-// Where the parts of this installation (or build tree) are, seen from this program.
+// Finds the parts of this installation or build tree, relative to this program.
 #pragma once
 
 #include <optional>
@@ -6,11 +6,11 @@
 
 namespace xsched::cli {
 
-// A library of ours ("libshimopencl.so"); empty: it is not installed.
+// A library of ours ("libpreempt.so"); empty: it is not installed.
 std::optional<std::string> FindLibrary(const std::string& name);
 // A program of ours ("xserver", "xsched-latency-task").
 std::optional<std::string> FindProgram(const std::string& name);
-// A file of ours that no architecture is in ("plan/run.py"): what share/xsched has.
+// An architecture-independent file of ours, in share/xsched ("plan/run.py").
 std::optional<std::string> FindShared(const std::string& name);
 // A program in PATH.
 std::optional<std::string> FindInPath(const std::string& name);

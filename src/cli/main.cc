@@ -1,11 +1,26 @@
-// xsched (and xcli): run programs under XSched, and look at and steer what runs.
+// xsched (and xcli): runs programs under XSched, and shows and controls their queues.
 #include <fmt/format.h>
 
 #include <cstdio>
 
-#include "cli/commands.h"
+#include "cli/all_commands.h"
 #include "cli/exit_codes.h"
 #include "server/version.h"
+
+namespace {
+
+// XSched 1.2's xcli asked a server for which there was an address and a port. This one is found by its
+// socket.
+void AddAddress(CLI::App& app) {
+  app.add_option("--addr,-a",
+                 "accepted as XSched 1.2's xcli does: 127.0.0.1 alone, for the server is on this machine")
+      ->check(CLI::IsMember({"127.0.0.1", "localhost"}));
+  app.add_option("--port,-p",
+                 "accepted as XSched 1.2's xcli does, and not used: XSCHED_SOCKET chooses another server")
+      ->check(CLI::Range(1, 65535));
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace xsched::cli;
@@ -13,8 +28,9 @@ int main(int argc, char** argv) {
   app.name("xsched");
   app.set_version_flag("--version", fmt::format("xsched {}", xsched::kVersion));
   app.require_subcommand(1);
+  AddAddress(app);
   app.failure_message([](const CLI::App* at, const CLI::Error& error) {
-    // The one whose options were wrong: the innermost that was named.
+    // The innermost named command is the one whose options were wrong.
     while (!at->get_subcommands().empty()) at = at->get_subcommands().back();
     std::string command = at->get_name();
     for (at = at->get_parent(); at != nullptr; at = at->get_parent()) {
@@ -24,15 +40,7 @@ int main(int argc, char** argv) {
   });
   app.footer(
       "Exit status: 0 done; 1 failed; 2 wrong usage; 3 no server; 4 not permitted; run: the program's own.");
-  AddRun(app);
-  AddTop(app);
-  AddList(app);
-  AddHint(app);
-  AddPolicy(app);
-  AddConfig(app);
-  AddDoctor(app);
-  AddDemo(app);
-  AddPlan(app);
+  AddCommands(app);
   auto is_first_word = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first_word).empty()) {
     fmt::print(stderr, "xsched: there is no command {} (see xsched --help)\n", argv[1]);

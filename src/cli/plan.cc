@@ -1,5 +1,5 @@
-// xsched plan: the test plan for this machine's GPU. The plan is written in Python (plan/); this program
-// becomes it.
+// xsched plan: the test plan for this machine's GPU. The plan is a Python program (plan/), which replaces
+// this process.
 #include <filesystem>
 
 #include "cli/become.h"
@@ -13,7 +13,7 @@ namespace {
 void Plan(const std::vector<std::string>& options) {
   std::optional<std::string> script = FindShared("plan/run.py");
   if (!script) throw CommandError(kExitFailed, "the test plan is not installed (share/xsched/plan)");
-  // What is tested is this XSched. PyTorch is where the user's python3 is.
+  // It tests this installation of XSched. The user's python3 is the one that has PyTorch.
   std::vector<std::string> words = {"python3", *script, "--bin",
                                     std::filesystem::read_symlink("/proc/self/exe").parent_path().string()};
   words.insert(words.end(), options.begin(), options.end());
@@ -24,7 +24,7 @@ void Plan(const std::vector<std::string>& options) {
 
 void AddPlan(CLI::App& app) {
   CLI::App* plan = app.add_subcommand("plan", "test XSched on this machine's GPU, step by step");
-  // All options are the plan's own, --help as well.
+  // All options, --help included, are passed to the plan.
   plan->set_help_flag();
   plan->prefix_command();
   plan->callback([plan] { Plan(plan->remaining()); });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
+#include "cli/platform.h"
 #include "sched/core/scheduler.h"
 
 namespace xsched::cli {
@@ -52,16 +53,8 @@ std::string WhyText(const ipc::QueueInfo& queue) {
 }
 
 std::string PlatformText(uint32_t platform) {
-  switch (platform) {
-    case kPlatformCUDA:
-      return "CUDA";
-    case kPlatformHIP:
-      return "HIP";
-    case kPlatformOpenCL:
-      return "OpenCL";
-    default:
-      return "software";
-  }
+  const Platform* known = FindPlatform(platform);
+  return known == nullptr ? fmt::format("platform {}", platform) : known->name;
 }
 
 std::string UserText(uint32_t uid) {
@@ -70,33 +63,14 @@ std::string UserText(uint32_t uid) {
 }
 
 nlohmann::json ToJson(const ipc::QueueInfo& queue) {
-  return {
-      {"queue", queue.queue_id},
-      {"client", queue.client_id},
-      {"process", queue.name},
-      {"pid", queue.pid},
+  nlohmann::json all = {
       {"user", UserText(queue.uid)},
       {"platform", PlatformText(queue.platform)},
-      {"device", queue.device_name},
-      {"device_id", queue.device},
       {"state", StateText(queue)},
       {"why", WhyText(queue)},
-      {"waits_for", queue.waits_for_queue != 0 ? nlohmann::json(queue.waits_for_queue) : nlohmann::json()},
-      {"level", queue.level},
-      {"tracked", queue.tracked != 0},
-      {"gated", queue.gated != 0},
-      {"priority", queue.hints.priority},
-      {"utilization", queue.hints.utilization},
-      {"deadline_us", queue.hints.deadline_us},
-      {"laxity_us", queue.hints.laxity_us},
-      {"threshold", queue.threshold},
-      {"batch_size", queue.batch_size},
-      {"submitted", queue.submitted},
-      {"retired", queue.retired},
-      {"service_ns", queue.service_ns},
-      {"waiting_ns", queue.waiting_ns},
-      {"holds", queue.holds},
-      {"incidents", queue.incidents}};
+      {"waits_for", queue.waits_for_queue != 0 ? nlohmann::json(queue.waits_for_queue) : nlohmann::json()}};
+  ipc::ForEachShown(queue, [&all](const char* name, const auto& value) { all[name] = value; });
+  return all;
 }
 
 }  // namespace xsched::cli

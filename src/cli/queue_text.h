@@ -1,4 +1,4 @@
-// A queue in words and in JSON, as list and top show it.
+// A queue as text and as JSON, for list and top.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@ namespace xsched::cli {
 
 // "run", "held", "idle", "stalled", "suspended", "stopped", "silent".
 std::string StateText(const ipc::QueueInfo& queue);
-// Why a queue that has work does not run: "held for queue 7 (serve.py, pid 812) since 1.2 s"; "" where it
-// runs or has none.
+// Why a queue with work does not run: "held for queue 7 (serve.py, pid 812) since 1.2 s". "": it runs, or has
+// no work.
 std::string WhyText(const ipc::QueueInfo& queue);
 std::string PlatformText(uint32_t platform);
 std::string UserText(uint32_t uid);

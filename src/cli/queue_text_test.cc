@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/json_text.h"
 #include "cli/top/top_text.h"
 #include "sched/core/scheduler.h"
 
@@ -40,6 +41,62 @@ TEST(QueueText, names_the_queue_that_another_is_held_for_as_far_as_the_reader_ma
   EXPECT_EQ(WhyText(queue), "held for queue 7 (serve.py, pid 812) since 1.2 s");
   EXPECT_EQ(ToJson(queue)["why"], WhyText(queue));
   EXPECT_EQ(ToJson(queue)["waits_for"], 7);
+}
+
+// Programs read it: names, values and order stay.
+TEST(QueueText, in_json_is_as_programs_know_it) {
+  ipc::QueueInfo queue{};
+  queue.queue_id = 7;
+  queue.client_id = 3;
+  queue.handle = 99;
+  queue.device = 0x1'0000'0000;
+  queue.pid = 812;
+  queue.uid = ~0u;  // nobody's
+  queue.platform = kPlatformCUDA;
+  queue.level = 2;
+  queue.state = static_cast<uint32_t>(sched::QueueState::kReady);
+  queue.tracked = 1;
+  queue.hints = {-3, 40, 20000, -1, -4, 9};
+  queue.threshold = 16;
+  queue.batch_size = 8;
+  queue.submitted = 1000;
+  queue.retired = 990;
+  queue.service_ns = 5'000'000'000;
+  queue.waiting_ns = 12;
+  queue.holds = 4;
+  queue.incidents = 1;
+  snprintf(queue.name, sizeof queue.name, "serve.py");
+  snprintf(queue.device_name, sizeof queue.device_name, "H200");
+  queue.wait_reason = static_cast<uint32_t>(sched::WaitReason::kTurn);
+  queue.waiting_since_ns = 1'230'000'000;
+  EXPECT_EQ(JsonText(ToJson(queue)), R"({
+  "batch_size": 8,
+  "client": 3,
+  "deadline_us": 20000,
+  "device": "H200",
+  "device_id": 4294967296,
+  "gated": false,
+  "holds": 4,
+  "incidents": 1,
+  "laxity_us": -1,
+  "level": 2,
+  "pid": 812,
+  "platform": "CUDA",
+  "priority": -3,
+  "process": "serve.py",
+  "queue": 7,
+  "retired": 990,
+  "service_ns": 5000000000,
+  "state": "held",
+  "submitted": 1000,
+  "threshold": 16,
+  "tracked": true,
+  "user": "4294967295",
+  "utilization": 40,
+  "waiting_ns": 12,
+  "waits_for": null,
+  "why": "waits for its turn since 1.2 s"
+})");
 }
 
 TEST(QueueText, a_row_of_top_ends_with_why) {

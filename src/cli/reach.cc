@@ -15,11 +15,11 @@ constexpr int kMachine = EM_X86_64;
 constexpr int kMachine = EM_AARCH64;
 #endif
 
-// What our libraries need at most; tests/abi/check_library.py sees to that. glibc's loader has the names of
-// the versions that it brings, this one among them since then.
+// The newest version that our libraries need; tests/abi/check_library.py checks it. glibc's loader contains
+// the names of all versions that it supports.
 constexpr const char* kNeededGlibc = "GLIBC_2.34";
-constexpr int kMostInterpreters = 4;  // as the kernel
-// More than any program is folders deep: above the root there is only the root.
+constexpr int kMostInterpreters = 4;  // the kernel's limit
+// No program is in more nested folders than this. Further ".." stay at the root.
 constexpr int kDepth = 40;
 
 }  // namespace
@@ -29,7 +29,7 @@ Reach ReachOf(const ElfFile& elf) {
   if (!elf.has_loader) return Reach::kStatic;
   if (std::filesystem::path(elf.loader).filename().string().starts_with("ld-musl")) return Reach::kMusl;
   std::error_code error;
-  // Without its loader the program does not start, and says so itself.
+  // Without its loader the program does not start, and the system reports that.
   if (!std::filesystem::exists(elf.loader, error)) return Reach::kReached;
   return FileContains(elf.loader, kNeededGlibc) ? Reach::kReached : Reach::kOldGlibc;
 }
@@ -54,7 +54,7 @@ std::string WhyNotReached(Reach reach) {
     case Reach::kOtherMachine:
       return "is a 32-bit program, or one for another processor; XSched's libraries are not";
     case Reach::kStatic:
-      return "is statically linked: nothing can be put before its calls";
+      return "is statically linked: its calls cannot be intercepted";
     case Reach::kMusl:
       return "is a program of musl; XSched's libraries are of glibc";
     case Reach::kOldGlibc:

@@ -1,5 +1,5 @@
-// Can our libraries get into a program, as far as its file says? What is preloaded into a program of another
-// C library, or of an older one than ours, ends it at its start.
+// Checks by a program's file whether our libraries can be preloaded into it. A program of another C library,
+// or of an older glibc, would end at its start.
 #pragma once
 
 #include <string>
@@ -11,34 +11,35 @@ namespace xsched::cli {
 enum class Reach {
   kReached,
   kOtherMachine,  // 32-bit, or for another processor
-  kStatic,        // has no loader, so nothing is loaded before it
-  kMusl,          // another C library, which leaves out what it cannot find
-  kOldGlibc       // ends programs for which something preloaded needs a newer one
+  kStatic,        // has no loader, so nothing can be preloaded
+  kMusl,          // another C library; its loader ignores preloaded libraries that it cannot find
+  kOldGlibc       // its loader ends the program if a preloaded library needs a newer glibc
 };
 
 Reach ReachOf(const ElfFile& elf);
 
-// Of the program that runs in the end if `name` is started, which may be a script's interpreter. kReached
-// where that cannot be told.
+// For the program that runs if `name` is started, which may be a script's interpreter. kReached if this is
+// not known.
 struct Target {
   std::string path;
   Reach reach = Reach::kReached;
 };
 Target TargetOf(const std::string& name);
 
-// Why it is not reached, after the program's name: "is statically linked: …"; "": it is reached.
+// Why it is not reached, as text behind the program's name: "is statically linked: …". "": it is reached.
 std::string WhyNotReached(Reach reach);
 
-// Would what is preloaded end the program?
+// True if preloading would end the program.
 inline bool PreloadingKills(Reach reach) { return reach == Reach::kOldGlibc; }
 
-// `library` as LD_PRELOAD names it: "$ORIGIN/../../…/path". glibc replaces $ORIGIN by the program's own
-// folder, so this is the same file. musl does not: it finds no such file and goes on without, where it would
-// end a program into which it had loaded a library of glibc. So children of a program are safe, whatever they
-// are.
+// The name of `library` for LD_PRELOAD: "$ORIGIN/../../…/path". glibc replaces $ORIGIN by the program's own
+// folder, so this names the file. musl does not replace it: it finds no such file and ignores it. With the
+// plain path, musl would load the library, and that would end the program. So a scheduled program can start
+// programs of any kind.
 std::string ForPreloading(const std::string& library);
 
-// LD_PRELOAD separates by spaces and by colons, and knows no way to quote them; OPENCL_LAYERS by colons.
+// LD_PRELOAD separates paths by spaces and colons, lists of layers by colons. Neither has a way to quote
+// them.
 inline bool CanBePreloaded(const std::string& path) { return path.find_first_of(" :") == std::string::npos; }
 inline bool CanBeLayer(const std::string& path) { return path.find(':') == std::string::npos; }
 

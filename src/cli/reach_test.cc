@@ -86,7 +86,7 @@ TEST_F(Reaching, a_script_is_judged_by_its_interpreter) {
   EXPECT_EQ(TargetOf(Make("script", "#!" + old + " -i\n")).reach, Reach::kOldGlibc);
 }
 
-TEST_F(Reaching, what_cannot_be_told_is_left_to_the_start_of_the_program) {
+TEST_F(Reaching, what_is_not_known_is_left_to_the_start_of_the_program) {
   EXPECT_EQ(TargetOf("no-such-program-anywhere").reach, Reach::kReached);
   EXPECT_EQ(TargetOf(Make("text", "text")).reach, Reach::kReached);
   EXPECT_EQ(TargetOf(WithLoader("lost", "/usr/bin/env", "/no/loader")).reach, Reach::kReached);

@@ -14,7 +14,10 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/launch_environment.h"
+#include "cli/library_path.h"
 #include "cli/locations.h"
+#include "cli/platform.h"
+#include "cli/policy_text.h"
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
@@ -30,13 +33,14 @@ struct RunOptions {
 };
 
 constexpr int kServerStartMs = 3000;
-// A program is a client from its first command on the device, and may read its model for many minutes before.
+// A program becomes a client with its first command. Before that, it may load its model for many minutes.
 constexpr const char* kServerIdleSeconds = "3600";
 
 void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
 
-// What runs natively is run so, with a line that says why.
-void LookAtProgram(RunOptions& options, const FoundShims& shims) {
+// If the program can only run natively, prepares for that and prints why.
+void CheckProgram(RunOptions& options, const FoundShims& shims) {
+  for (const std::string& folder : ReadLibraryPath().others) Warn(ProblemOfOther(folder));
   for (const std::string& name : shims.missing)
     Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
   for (const std::string& path : shims.unloadable) {
@@ -53,7 +57,7 @@ void LookAtProgram(RunOptions& options, const FoundShims& shims) {
                    options.launch.preload ? "" : ", and so does what it starts"));
 }
 
-// A per-user server that ends when it has had no client for a while. False: it did not come up.
+// Starts a server for this user, which ends when it has no client for a while. False: it did not start.
 bool StartUserServer() {
   std::optional<std::string> server = FindProgram("xserver");
   if (!server) server = FindInPath("xserver");
@@ -65,10 +69,10 @@ bool StartUserServer() {
   pid_t child = fork();
   if (child < 0) return false;
   if (child == 0) {
-    // A grandchild of its own session: it outlives the program and its terminal.
+    // A grandchild in its own session outlives the program and its terminal.
     setsid();
     if (fork() != 0) _exit(0);
-    // It must keep nothing of ours open: who reads our output to its end would wait for the server's.
+    // It must close our descriptors. Otherwise a reader of our output would wait until the server ends.
     constexpr int kReadyFd = 3;
     int null = open("/dev/null", O_RDWR);
     for (int fd : {0, 1, 2}) dup2(null, fd);
@@ -95,7 +99,7 @@ void PrepareServer(const RunOptions& options) {
       Warn(fmt::format("no server is started, and the program runs unscheduled: {}", safe.error().text()));
       return;
     }
-    // Another run may have started one at the same moment: then ours has ended, and theirs answers.
+    // Another run may have started a server at the same moment. Then ours has ended, and the other answers.
     if (!StartUserServer() && !ServerAnswers()) {
       Warn("cannot start a server: the program runs unscheduled until one is there");
       return;
@@ -103,17 +107,16 @@ void PrepareServer(const RunOptions& options) {
   }
   if (options.launch.policy.empty()) return;
   try {
-    ipc::SetPolicy request{};
-    request.policy = PolicyByName(options.launch.policy);
-    ServerSession().SetPolicy(request);
+    ServerSession server;
+    server.SetPolicy(PolicyRequest(server, server::SettingOrThrow(options.launch.policy)));
   } catch (const CommandError& error) {
     Warn(fmt::format("policy not set: {}", error.what()));
   }
 }
 
-// That no other job has had. "": the system has no random numbers to give, and the program's processes are
-// scheduled one by one.
-std::string FreshJob() {
+// A job that nobody has used. "": the system gives no random numbers. Then each process of the program is
+// scheduled by itself.
+std::string NewJob() {
   uint64_t id = 0;
   if (getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) return "";
   return fmt::format("{:016x}", id);
@@ -125,8 +128,8 @@ void Run(RunOptions& options) {
   }
   PrepareServer(options);
   const FoundShims shims = FindShims(options.launch.route);
-  LookAtProgram(options, shims);
-  options.launch.job = FreshJob();
+  CheckProgram(options, shims);
+  options.launch.job = NewJob();
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   Become(options.program);
 }
@@ -147,7 +150,7 @@ void AddRun(CLI::App& app) {
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
   run->add_option(
          "--deadline-us", launch.deadline_us,
-         fmt::format("deadline from the moment work is there ({})", server::ReadBy(&HintsRead::deadline)))
+         fmt::format("deadline, from the arrival of work ({})", server::ReadBy(&HintsRead::deadline)))
       ->check(AboveZero());
   run->add_option("--laxity-us", launch.laxity_us,
                   fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
@@ -162,7 +165,8 @@ void AddRun(CLI::App& app) {
                   "GLB: the server; LCL: the process's own; APP: the program itself")
       ->check(CLI::IsMember({"GLB", "LCL", "APP"}));
   run->add_option("--route", launch.route,
-                  "layer: through the OpenCL loader; preload: for programs that go round the loader")
+                  fmt::format("layer: through the {} loader; preload: for programs that bypass the loader",
+                              server::Listed(NamesOfPlatforms(/*with_layers=*/true), "or")))
       ->check(CLI::IsMember({"layer", "preload"}));
   run->add_flag("--no-server", options->no_server, "do not start a server");
   run->add_option("program", options->program, "the program and its arguments")->required();

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/exit_codes.h"
@@ -25,17 +24,15 @@ ServerSession::ServerSession() {
                                                   connection.error().text()));
   }
   socket_ = std::move(*connection);
-  ipc::Hello hello{};
-  hello.major = ipc::kMajor;
-  hello.minor = ipc::kMinor;
-  hello.role = ipc::Role::kTool;
+  ipc::Hello hello = ipc::HelloFrom(ipc::Role::kTool, "xsched");
   hello.pid = getpid();
-  strcpy(hello.name, "xsched");
   Ask(hello);
   ipc::Packet packet = Next();
-  if (packet.header().type == ipc::MessageType::kWelcome) return;
-  auto rejected = packet.As<ipc::Rejected>();
-  rejected.reason[sizeof rejected.reason - 1] = '\0';
+  if (packet.header().type == ipc::MessageType::kWelcome) {
+    minor_ = packet.As<ipc::Welcome>().minor;
+    return;
+  }
+  const auto rejected = packet.As<ipc::Rejected>();
   throw CommandError(kExitFailed, fmt::format("the server at {} refused: {}", path_, rejected.reason));
 }
 
@@ -67,8 +64,7 @@ ipc::Packet ServerSession::Next() {
 
 void ServerSession::Check(const ipc::Reply& reply) {
   if (reply.result == kXSchedSuccess) return;
-  std::string text(reply.text, strnlen(reply.text, sizeof reply.text));
-  throw CommandError(reply.result == kXSchedErrorNotAllowed ? kExitNotPermitted : kExitFailed, text);
+  throw CommandError(reply.result == kXSchedErrorNotAllowed ? kExitNotPermitted : kExitFailed, reply.text);
 }
 
 std::vector<ipc::QueueInfo> ServerSession::List() {
@@ -80,12 +76,7 @@ std::vector<ipc::QueueInfo> ServerSession::List() {
       Check(packet.As<ipc::Reply>());
       return queues;
     }
-    if (packet.header().type != ipc::MessageType::kQueueInfo) continue;
-    auto info = packet.As<ipc::QueueInfo>();
-    info.name[sizeof info.name - 1] = '\0';
-    info.device_name[sizeof info.device_name - 1] = '\0';
-    info.waits_for_name[sizeof info.waits_for_name - 1] = '\0';
-    queues.push_back(info);
+    if (packet.header().type == ipc::MessageType::kQueueInfo) queues.push_back(packet.As<ipc::QueueInfo>());
   }
 }
 
@@ -94,9 +85,7 @@ ipc::Status ServerSession::Status() {
   ipc::Packet packet = Next();
   if (packet.header().type != ipc::MessageType::kStatus)
     throw CommandError(kExitFailed, "the server gave no status");
-  auto status = packet.As<ipc::Status>();
-  status.version[sizeof status.version - 1] = '\0';
-  return status;
+  return packet.As<ipc::Status>();
 }
 
 uint32_t ServerSession::SetHints(const ipc::SetHints& request) {
@@ -106,9 +95,28 @@ uint32_t ServerSession::SetHints(const ipc::SetHints& request) {
   return reply.count;
 }
 
+uint32_t ServerSession::SetConfig(const ipc::SetConfig& request) {
+  Ask(request);
+  auto reply = Next().As<ipc::Reply>();
+  Check(reply);
+  return reply.count;
+}
+
 void ServerSession::SetPolicy(const ipc::SetPolicy& request) {
   Ask(request);
   Check(Next().As<ipc::Reply>());
+}
+
+uint32_t ServerSession::SetActiveWindow(const ipc::SetActiveWindow& request) {
+  Ask(request);
+  auto reply = Next().As<ipc::Reply>();
+  Check(reply);
+  return reply.count;
+}
+
+void ServerSession::Require(uint16_t minor, const char* what) const {
+  if (minor_ >= minor) return;
+  throw CommandError(kExitFailed, fmt::format("the server at {} is too old {}: restart it", path_, what));
 }
 
 bool ServerAnswers() { return static_cast<bool>(ipc::ConnectToServer(ipc::FindServerSocket())); }

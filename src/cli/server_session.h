@@ -1,6 +1,7 @@
-// A tool's conversation with the server.
+// A tool's connection to the server.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,9 @@
 
 namespace xsched::cli {
 
+// The protocol's minor version that brought chains of policies, what they decide about, k and active windows.
+inline constexpr uint16_t kMinorOfChains = 4;
+
 class ServerSession {
  public:
   // Throws CommandError (kExitNoServer).
@@ -16,9 +20,13 @@ class ServerSession {
 
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
-  // Number of queues hinted. Throws CommandError with the server's reason.
+  // Returns the number of changed queues. Throws CommandError with the server's reason.
   uint32_t SetHints(const ipc::SetHints& request);
+  uint32_t SetConfig(const ipc::SetConfig& request);
   void SetPolicy(const ipc::SetPolicy& request);
+  uint32_t SetActiveWindow(const ipc::SetActiveWindow& request);
+  // Throws CommandError: the server is older than protocol version 1.`minor`, which is needed for `what`.
+  void Require(uint16_t minor, const char* what) const;
 
   const std::string& path() const { return path_; }
 
@@ -30,9 +38,10 @@ class ServerSession {
 
   UniqueFd socket_;
   std::string path_;
+  uint16_t minor_ = 0;  // the server's
 };
 
-// Is a server there? Without an exception.
+// True if a server answers. Throws nothing.
 bool ServerAnswers();
 
 }  // namespace xsched::cli

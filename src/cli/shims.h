@@ -1,4 +1,4 @@
-// Which of our shims a program is run under here.
+// Finds the shims for a program on this machine.
 #pragma once
 
 #include <string>
@@ -8,20 +8,12 @@
 
 namespace xsched::cli {
 
-inline constexpr const char* kOpenClShim = "libshimopencl.so";
-inline constexpr const char* kCudaShim = "libshimcuda.so";
-inline constexpr const char* kHipShim = "libshimhip.so";
-
 struct FoundShims {
-  Shims found;
-  std::vector<std::string> missing;     // not installed, though their platform is here
-  std::vector<std::string> unloadable;  // paths that LD_PRELOAD or OPENCL_LAYERS cannot name
+  std::vector<Shim> found;
+  std::vector<std::string> missing;     // not installed, although their platform is
+  std::vector<std::string> unloadable;  // paths that no list of libraries can name
 };
-// `route`: OpenCL's, as in LaunchOptions.
+// `route`: of shims that can be layers, as in LaunchOptions.
 FoundShims FindShims(const std::string& route = "layer");
-
-// The path of the HIP runtime that programs get which bring none of their own; "": there is none. It is
-// loaded.
-std::string FindHipRuntime();
 
 }  // namespace xsched::cli

@@ -1,4 +1,5 @@
 // xsched beside a real server with queues: looks, hints, policies, and who may.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -20,17 +21,20 @@ using nlohmann::json;
 using server::testing::ServerProcess;
 using server::testing::TempFolder;
 using server::testing::TestAgent;
+using server::testing::TestTool;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 constexpr uid_t kStranger = 54321;
+constexpr uint32_t kGeneration = 7;  // so that no handle is the number of a queue
 
 class Steering : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_TRUE(server_.ready()) << server_.errors();
     agent_ = std::make_unique<TestAgent>(server_.socket());
+    agent_->SetGeneration(kGeneration);
     ASSERT_TRUE(agent_->CreateQueue(0, 1));
     ASSERT_TRUE(agent_->CreateQueue(1, 2));
     ASSERT_TRUE(agent_->IsAlive());
@@ -78,7 +82,7 @@ class AtWork {
   std::jthread thread_;
 };
 
-TEST_F(Steering, list_shows_who_is_held) {
+TEST_F(Steering, list_shows_which_queues_are_held) {
   agent_->Submit(0);
   AtWork urgent(*agent_, 1);
   ASSERT_TRUE(server::testing::Eventually([&] { return agent_->IsHeld(0) && !agent_->IsHeld(1); }));
@@ -163,12 +167,100 @@ TEST_F(Steering, hint_of_a_queue_that_is_not_there_fails) {
   EXPECT_THAT(outcome.errors, HasSubstr("no such queue"));
 }
 
+// ---- lines of XSched 1.2's manual ----
+
+TEST_F(Steering, an_address_and_a_port_of_this_machine_are_accepted_and_another_machines_are_not) {
+  EXPECT_EQ(Run({"-a", "127.0.0.1", "-p", "50000", "list"}).out, Run({"list"}).out);
+  EXPECT_EQ(Run({"--addr", "10.0.0.1", "list"}).status, kExitUsage);
+}
+
+TEST_F(Steering, a_queue_is_named_by_its_number_or_its_programs_handle_in_decimal_or_hexadecimal) {
+  TestTool tool(server_.socket());
+  const ipc::QueueInfo queue = tool.List()->at(0);
+  int priority = 10;
+  for (const std::string& name : {fmt::format("{}", queue.queue_id), fmt::format("{:#x}", queue.queue_id),
+                                  fmt::format("{}", queue.handle), fmt::format("{:#x}", queue.handle)}) {
+    ++priority;
+    EXPECT_EQ(Run({"hint", "-x", name, "-p", std::to_string(priority)}).out, "1 queue changed\n") << name;
+    EXPECT_EQ(tool.List()->at(0).hints.priority, priority) << name;
+  }
+  TestAgent same(server_.socket());
+  same.SetGeneration(kGeneration);
+  ASSERT_TRUE(same.CreateQueue(0, 3) && same.IsAlive());
+  Outcome outcome = Run({"hint", "-x", fmt::format("{:#x}", queue.handle), "-p", "1"});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr("of several programs have the handle"));
+  EXPECT_EQ(tool.List()->at(0).hints.priority, priority);
+}
+
+TEST_F(Steering, config_of_a_queue_is_asked_of_its_program) {
+  TestTool tool(server_.socket());
+  const std::string name = fmt::format("{:#x}", tool.List()->at(1).queue_id);
+  EXPECT_EQ(Run({"config", "-x", name, "-l", "2", "-t", "4", "-b", "2"}).out, "1 queue changed\n");
+  auto config = agent_->ReceiveA<ipc::QueueConfig>();
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->index, 1u);
+  EXPECT_EQ(config->level, 2u);
+  EXPECT_EQ(config->threshold, 4);
+  EXPECT_EQ(config->batch_size, 2);
+  EXPECT_EQ(Run({"config", "--pid", std::to_string(getpid()), "-b", "1"}).out, "2 queues changed\n");
+  EXPECT_EQ(Run({"config", "-x", name, "-t", "1", "-b", "2"}).status, kExitFailed);
+  EXPECT_EQ(Run({"config", "-x", name}).status, kExitUsage);
+  EXPECT_EQ(Run({"config", "-l", "2"}).status, kExitUsage);
+}
+
+TEST_F(Steering, the_policy_and_the_timeslice_are_asked_for_and_set) {
+  EXPECT_THAT(Run({"policy", "-q"}).out, StartsWith("policy HPF"));
+  EXPECT_THAT(Run({"policy", "-s", "-n", "UP"}).out, StartsWith("policy UP"));
+  EXPECT_EQ(Run({"hint", "-t", "2000"}).status, kExitOk);
+  EXPECT_EQ(Run({"policy", "show"}).out, "policy UP, timeslice 2000 µs\n");
+  EXPECT_EQ(Run({"policy", "-s"}).status, kExitUsage);
+  EXPECT_EQ(Run({"top", "-f", "10", "--batch", "-n", "1"}).status, kExitOk);
+}
+
 TEST_F(Steering, policies_change_and_hints_stay) {
   EXPECT_THAT(Run({"policy", "show"}).out, StartsWith("policy HPF, timeslice 5000"));
   EXPECT_THAT(Run({"policy", "set", "up", "--timeslice-us", "700"}).out,
               StartsWith("policy UP, timeslice 700"));
   EXPECT_THAT(Run({"policy", "show"}).out, StartsWith("policy UP, timeslice 700"));
   EXPECT_EQ(Queues()[1]["priority"], 2);
+}
+
+TEST_F(Steering, policies_are_combined_and_decide_about_what_they_are_told_to) {
+  EXPECT_THAT(Run({"policy", "set", "CFS", "--by", "process"}).out, StartsWith("policy CFS:process,"));
+  EXPECT_THAT(Run({"policy", "set", "hpf/CFS:process/KEDF", "--k", "4"}).out,
+              StartsWith("policy HPF/CFS:process/KEDF,"));
+  EXPECT_EQ(json::parse(Run({"policy", "show", "--json"}).out),
+            json({{"policy", "HPF/CFS:process/KEDF"}, {"timeslice_us", 5000}, {"k", 4}}));
+  EXPECT_THAT(Run({"top", "--batch", "--count", "1"}).out, HasSubstr("policy HPF/CFS:process/KEDF"));
+  Outcome of_chain = Run({"policy", "set", "HPF/CFS", "--by", "process"});
+  EXPECT_EQ(of_chain.status, kExitUsage);
+  EXPECT_THAT(of_chain.errors, HasSubstr("NAME:process"));
+  EXPECT_EQ(Run({"policy", "set", "HPF/NONE"}).status, kExitUsage);
+  EXPECT_EQ(Run({"policy", "set", "KEDF", "--k", "65"}).status, kExitUsage);
+  EXPECT_THAT(Run({"policy", "show"}).out, StartsWith("policy HPF/CFS:process/KEDF, timeslice 5000 µs, k 4"));
+}
+
+TEST_F(Steering, what_each_policy_decides_about_is_listed) {
+  EXPECT_THAT(Run({"policy", "list"}).out, HasSubstr("(by process; hints: utilization, timeslice)"));
+  bool found = false;
+  for (const json& policy : json::parse(Run({"policy", "list", "--json"}).out)) {
+    if (policy["name"] != "KEDF") continue;
+    found = true;
+    EXPECT_EQ(policy["number"], 7);
+    EXPECT_EQ(policy["by"], "queue");
+    EXPECT_EQ(policy["hints"], "deadline, timeslice, k");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST_F(Steering, the_active_window_is_of_a_process) {
+  const std::string pid = std::to_string(getpid());
+  EXPECT_EQ(Run({"hint", "--pid", pid, "--window-active"}).out,
+            "the active window of display 0: process " + pid + ", queues: 2\n");
+  EXPECT_EQ(Run({"hint", "--pid", "0", "--window-active", "3"}).out,
+            "the active window of display 3: process 0, queues: 0\n");
+  EXPECT_EQ(Run({"hint", "--window-active"}).status, kExitUsage);
 }
 
 TEST_F(Steering, top_prints_as_many_looks_as_asked_for_with_the_rates_of_each) {

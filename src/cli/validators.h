@@ -2,28 +2,30 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <string>
 
-#include "sched/core/policy.h"
+#include "sched/core/policy_setting.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {
 
-// kPolicyUnknown: no such policy.
-inline XPolicyType PolicyByName(const std::string& name) {
-  const sched::Policy* policy = sched::FindPolicyByName(name.c_str());
-  return policy == nullptr ? kPolicyUnknown : policy->type();
+// "": `text` is a policy, or a chain of them. Otherwise why it is none.
+inline std::string PolicyProblem(const std::string& text) {
+  try {
+    server::SettingOrThrow(text);
+    return "";
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
 }
 
 inline CLI::Validator PolicyValidator() {
-  return CLI::Validator(
-      [](std::string& name) {
-        return PolicyByName(name) == kPolicyUnknown ? server::NoSuchPolicy(name) : "";
-      },
-      fmt::format("{}", fmt::join(server::PolicyNames(), "|")));
+  return CLI::Validator([](std::string& text) { return PolicyProblem(text); },
+                        fmt::format("{}", fmt::join(server::PolicyNames(), "|")));
 }
 
 inline CLI::Validator AboveZero() {

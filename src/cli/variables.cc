@@ -9,6 +9,9 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/former_variables.h"
+#include "cli/platform.h"
+#include "cli/validators.h"
 #include "ipc/client.h"
 #include "server/policy_names.h"
 #include "xsched/types.h"
@@ -21,18 +24,18 @@ using Kind = EnvironmentVariable::Kind;
 constexpr const char* kSwitch = " ON 1 TRUE YES OFF 0 FALSE NO ";
 constexpr const char* kLogLevels = " OFF ERROR WARN INFO DEBUG ERRO DEBG ";
 
-// In capitals, with spaces around each.
-std::string PolicyWords() { return fmt::format(" {} ", fmt::join(server::PolicyNames(), " ")); }
+using VariableList = std::vector<EnvironmentVariable>;
 
-const std::vector<EnvironmentVariable>& Variables() {
-  static const std::vector<EnvironmentVariable> kVariables = {
+// Of every platform.
+VariableList GeneralVariables() {
+  return {
       {"XSCHED_SCHEDULER",
        "who schedules: GLB (the server), LCL (the process), APP (the program itself; default)", Kind::kWord,
        0, 0, " GLB LCL APP "},
       {"XSCHED_POLICY",
        fmt::format("{}: schedule in the process, with this policy",
                    server::Listed(server::PolicyNames(), "or")),
-       Kind::kWord, 0, 0, PolicyWords()},
+       Kind::kPolicy},
       {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
       {"XSCHED_JOB",
        "any word: processes of one user with the same word are one job, and have their turns together",
@@ -46,8 +49,12 @@ const std::vector<EnvironmentVariable>& Variables() {
       {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
        UTILIZATION_MAX},
       {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
-      {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the moment work is there", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the arrival of work", Kind::kNumber, 1, INT64_MAX},
       {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},
+      {"XSCHED_AUTO_XQUEUE_KDEADLINE",
+       fmt::format("1 to {}: how many queues run at a time ({})", sched::kMostAtATime,
+                   server::ReadBy(&sched::HintsRead::at_a_time)),
+       Kind::kNumber, 1, int64_t{sched::kMostAtATime}},
       {"XSCHED_PREEMPT_LATENCY_US",
        "a held queue stops within so many µs (2000; 50 where the device opens its gates itself)",
        Kind::kNumber, 1, 10'000'000},
@@ -57,21 +64,47 @@ const std::vector<EnvironmentVariable>& Variables() {
        Kind::kFile},
       {"XSCHED_VERBOSE", "ON: which libraries pass unscheduled, and to which runtime each is bound",
        Kind::kWord, 0, 0, kSwitch},
-      {"XSCHED_CUDA_LIB", "CUDA's driver library, if it is not the one loaded as libcuda.so.1", Kind::kFile},
-      {"XSCHED_HIP_LIB", "the HIP runtime of queues that no shim saw, if the program has loaded several",
-       Kind::kFile},
-      {"XSCHED_HIP_LEVEL",
-       "1 to 3: highest preemption level of HIP (1); 2 and 3, by the kernel's driver, are not proven on AMD "
-       "hardware",
-       Kind::kNumber, 1, 3},
-      {"XSCHED_OPENCL_LIB", "the OpenCL library of queues that no shim saw", Kind::kFile},
+  };
+}
+
+VariableList VariablesOfPlatforms() {
+  VariableList variables;
+  for (const Platform* platform : Platforms()) {
+    variables.insert(variables.end(), platform->variables.begin(), platform->variables.end());
+  }
+  return variables;
+}
+
+VariableList VariablesOfOurParts() {
+  return {
       {"XSCHED_LIBRARY_DIR", "where the Python package finds XSched's libraries", Kind::kFile},
       {"XSCHED_LOG", "off, error, warn (default), info or debug", Kind::kWord, 0, 0, kLogLevels},
       {"XLOG_LEVEL", "the same, by its name in XSched 1.2", Kind::kWord, 0, 0, kLogLevels},
-      {"OPENCL_LAYERS", "OpenCL layers, the shim among them", Kind::kFiles},
-      {"LD_PRELOAD", "preloaded libraries", Kind::kFiles},
   };
-  return kVariables;
+}
+
+// Lists of libraries, in which shims are.
+VariableList ListsOfLibraries() {
+  VariableList lists;
+  for (const Platform* platform : PlatformsWithShim()) {
+    if (platform->layers == nullptr) continue;
+    lists.push_back(
+        {platform->layers, fmt::format("{} layers, the shim among them", platform->name), Kind::kFiles});
+  }
+  lists.push_back({"LD_PRELOAD", "preloaded libraries", Kind::kFiles});
+  return lists;
+}
+
+const VariableList& Variables() {
+  static const VariableList variables = [] {
+    VariableList all;
+    for (const VariableList& some :
+         {GeneralVariables(), VariablesOfPlatforms(), VariablesOfOurParts(), ListsOfLibraries()}) {
+      all.insert(all.end(), some.begin(), some.end());
+    }
+    return all;
+  }();
+  return variables;
 }
 
 std::string NumberProblem(const EnvironmentVariable& variable, const std::string& value) {
@@ -117,6 +150,10 @@ std::string ProblemOf(const EnvironmentVariable& variable, const std::string& va
       return NumberProblem(variable, value);
     case Kind::kWord:
       return WordProblem(variable, value);
+    case Kind::kPolicy: {
+      const std::string problem = PolicyProblem(value);
+      return problem.empty() ? "" : fmt::format("is not used: {}", problem);
+    }
     case Kind::kText:
       return "";
     case Kind::kFile:
@@ -138,7 +175,11 @@ std::vector<std::string> EnvironmentProblems(const char* const* environment) {
     auto known = std::find_if(Variables().begin(), Variables().end(),
                               [&](const EnvironmentVariable& variable) { return variable.name == name; });
     if (known == Variables().end()) {
-      if (name.starts_with("XSCHED_")) problems.push_back(fmt::format("{} is not read by anything", name));
+      if (const char* instead = InsteadOfFormerVariable(name.c_str()); instead != nullptr) {
+        if (!value.empty()) problems.push_back(fmt::format("{} has no effect any more: {}", name, instead));
+      } else if (name.starts_with("XSCHED_")) {
+        problems.push_back(fmt::format("{} is not read by anything", name));
+      }
     } else if (std::string problem = ProblemOf(*known, value); !problem.empty()) {
       problems.push_back(fmt::format("{}={} {}", name, value, problem));
     }

@@ -10,13 +10,14 @@
 namespace xsched::cli {
 
 struct EnvironmentVariable {
-  enum class Kind { kNumber, kWord, kText, kFile, kFiles, kSocket };
+  enum class Kind { kNumber, kWord, kPolicy, kText, kFile, kFiles, kSocket };
   const char* name;
   std::string meaning;
   Kind kind;
   int64_t min = 0;
   int64_t max = 0;
-  std::string words;  // the words it takes, in capitals, with spaces around each
+  std::string words;   // the words it takes, in capitals, with spaces around each
+  std::string manual;  // a platform's: the manual's text (mdoc); variables with the same text share it
 };
 
 std::span<const EnvironmentVariable> EnvironmentVariables();

@@ -36,8 +36,21 @@ TEST(Variables, with_a_word_that_they_do_not_take_are_named_with_those_they_do) 
   EXPECT_THAT(Problems({"XSCHED_SCHEDULER=GLB LCL"}).size(), 1);
 }
 
-TEST(Variables, that_nothing_reads_are_named_because_they_may_be_misspelt) {
+TEST(Variables, name_policies_and_chains_of_them) {
+  EXPECT_THAT(Problems({"XSCHED_POLICY=hpf/CFS:process"}), IsEmpty());
+  EXPECT_THAT(Problems({"XSCHED_POLICY=HPF/NONE"}),
+              ElementsAre(HasSubstr("there is no policy NONE (there are ")));
+  EXPECT_THAT(Problems({"XSCHED_POLICY=HPF:device"}),
+              ElementsAre(HasSubstr("by queue or by process, not by device")));
+}
+
+TEST(Variables, that_nothing_reads_are_named_because_they_may_be_misspelled) {
   EXPECT_THAT(Problems({"XSCHED_AUTO_XQEUE=ON"}), ElementsAre("XSCHED_AUTO_XQEUE is not read by anything"));
+}
+
+TEST(Variables, of_1_2_that_nothing_reads_are_named_with_what_to_do_instead) {
+  EXPECT_THAT(Problems({"CUXTRA_CUDA_LIB=/lib/libcuda.so.1", "XSCHED_CUDART_LIB="}),
+              ElementsAre("CUXTRA_CUDA_LIB has no effect any more: use XSCHED_CUDA_LIB"));
 }
 
 TEST(Variables, name_files_that_can_be_read) {

@@ -16,12 +16,12 @@ namespace xsched::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kGrace{2000};
-constexpr std::chrono::milliseconds kLook{10};
+constexpr std::chrono::milliseconds kPoll{10};
 
 [[noreturn]] void Become(std::vector<char*>& arguments, int output, pid_t parent) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(127);  // it ended before that took effect
+  if (getppid() != parent) _exit(127);  // the parent ended before the signal was set
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -44,12 +44,12 @@ BackgroundProgram::BackgroundProgram(const std::vector<std::string>& words, cons
   pid_ = fork();
   if (pid_ < 0) throw CommandError(kExitFailed, "cannot start a process");
   if (pid_ == 0) Become(arguments, file.get(), parent);
-  setpgid(pid_, pid_);  // here too: End may come before the child's own
+  setpgid(pid_, pid_);  // here as well: End may be called before the child calls it
 }
 
 std::optional<int> BackgroundProgram::Status() const {
   siginfo_t info{};
-  // Not reaped: until End its group's number cannot become another's.
+  // It is not reaped before End, so that its process group's number is not reused.
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0)
     return {};
   return info.si_code == CLD_EXITED ? info.si_status : -info.si_status;
@@ -59,7 +59,7 @@ void BackgroundProgram::End() {
   if (pid_ <= 0) return;
   kill(-pid_, SIGTERM);
   auto patience = std::chrono::steady_clock::now() + kGrace;
-  while (!Status() && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(kLook);
+  while (!Status() && std::chrono::steady_clock::now() < patience) std::this_thread::sleep_for(kPoll);
   kill(-pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
   pid_ = -1;

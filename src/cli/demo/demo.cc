@@ -1,5 +1,5 @@
-// xsched demo: the main job, seen. An urgent OpenCL task runs beside a program that keeps the device busy and
-// knows nothing of XSched, first natively, then with each of them under xsched run.
+// xsched demo: shows what XSched does. An urgent OpenCL task runs beside an unmodified program that keeps the
+// device busy: first natively, then with both under xsched run.
 #include <fmt/format.h>
 #include <stdlib.h>
 
@@ -26,9 +26,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using std::chrono::steady_clock;
 
-// How often a running program is looked at: rare enough to be nothing beside what is measured.
-constexpr std::chrono::milliseconds kLook{20};
-// Within which hashcat compiles its kernels and tunes itself.
+// How often a running program is checked: seldom enough not to disturb the measurement.
+constexpr std::chrono::milliseconds kPoll{20};
+// The most time that hashcat needs to compile and tune its kernels.
 constexpr std::chrono::seconds kBusyStart{60};
 
 struct DemoOptions {
@@ -37,7 +37,7 @@ struct DemoOptions {
   bool as_json = false;
 };
 
-// A folder for the demo's files, gone with it.
+// A folder for the demo's files. It is removed at the end.
 class Workplace {
  public:
   Workplace() {
@@ -101,13 +101,13 @@ class Demo {
     std::ifstream(output) >> loops_per_ms_;
   }
 
-  // Throws unless it succeeds. `meanwhile` is called now and then.
+  // Runs it to its end. Throws unless it succeeds. `meanwhile` is called from time to time.
   void ToItsEnd(
       const std::vector<std::string>& words, const std::string& output,
       const std::function<void()>& meanwhile = [] {}) const {
     BackgroundProgram program(words, output);
     while (!program.Status()) {
-      interrupts_.Sleep(kLook);
+      interrupts_.Sleep(kPoll);
       meanwhile();
     }
     if (program.Status() != 0) Fail(words[0], output);
@@ -143,12 +143,12 @@ class Demo {
     HashcatLog log;
     auto listen = [&] {
       if (!file.is_open()) file.open(output);
-      file.clear();  // it was at the end, and more has come
+      file.clear();  // it was at its end, and has more text now
       log.Add(std::string(std::istreambuf_iterator<char>(file), {}), steady_clock::now());
     };
     for (auto start = steady_clock::now(); log.lines().size() < 2; listen()) {
       if (busy.Status() || steady_clock::now() - start > kBusyStart) Fail("hashcat", output);
-      interrupts_.Sleep(kLook);
+      interrupts_.Sleep(kPoll);
     }
     Round round;
     size_t from = log.lines().size();
@@ -178,7 +178,7 @@ class Demo {
   }
 
   DemoOptions options_;
-  Interrupts interrupts_;  // before what has to be cleaned up
+  Interrupts interrupts_;  // must be destroyed after the members that clean up
   Workplace place_;
   std::string task_;
   std::string self_;

@@ -37,7 +37,7 @@ std::string LatencyChart(const std::vector<LatencySeries>& series, bool ascii) {
     int tallest = std::max(1, *std::max_element(counts.begin(), counts.end()));
     text += fmt::format("{:<28} |", entry.name);
     for (int count : counts) {
-      // Anything that occurred is seen.
+      // A latency that occurred at all is visible.
       int steps = static_cast<int>(shades.size()) - 1;
       text += shades[static_cast<size_t>((count * steps + tallest - 1) / tallest)];
     }

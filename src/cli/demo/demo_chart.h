@@ -1,4 +1,4 @@
-// The demo's result for the eye. Pure.
+// The demo's result as a table and a chart. Pure.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ struct LatencySeries {
   std::vector<double> milliseconds;
 };
 
-// A table of p50, p99 and maximum, with factors of the first series' p99.
+// A table of p50, p99 and maximum, and the p99 as a multiple of the first series' p99.
 std::string LatencyTable(const std::vector<LatencySeries>& series);
 
-// One histogram per series on a common scale, a line of blocks each. `ascii`: for terminals without Unicode.
+// One histogram per series, as a line of blocks, on a common scale. `ascii`: for terminals without Unicode.
 std::string LatencyChart(const std::vector<LatencySeries>& series, bool ascii);
 
 }  // namespace xsched::cli

@@ -1,5 +1,4 @@
-// The demo's busy program: hashcat, which searches for what it will not find and says once a second how far
-// it is.
+// The demo's busy program: hashcat. Its search never succeeds, and it prints its progress once a second.
 #pragma once
 
 #include <chrono>
@@ -10,7 +9,8 @@
 
 namespace xsched::cli {
 
-// Its session (a name that only one running hashcat may have) and its files are `folder`'s.
+// Its files are in `folder`. Its session is named after the folder, because two running hashcats cannot have
+// the same session.
 std::vector<std::string> HashcatCommand(const std::string& folder);
 
 struct HashcatProgress {
@@ -18,12 +18,12 @@ struct HashcatProgress {
   double candidates = 0;
 };
 
-// What it has said so far.
+// The progress that it has printed so far.
 class HashcatLog {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // More of its output, as it comes: lines may be in parts, and are other than about progress.
+  // Adds more of its output. Lines may come in parts, and other lines are ignored.
   void Add(std::string_view text, TimePoint now);
   const std::vector<HashcatProgress>& lines() const { return lines_; }
 

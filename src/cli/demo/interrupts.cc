@@ -14,14 +14,14 @@ Interrupts::Interrupts() {
   sigprocmask(SIG_BLOCK, &held_, &before_);
 }
 
-// What came meanwhile takes effect here.
+// Signals that came meanwhile take effect here.
 Interrupts::~Interrupts() { sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
 void Interrupts::Sleep(std::chrono::milliseconds time) const {
   timespec timeout{time.count() / 1000, time.count() % 1000 * 1'000'000};
   int signal = sigtimedwait(&held_, nullptr, &timeout);
   if (signal < 0) return;
-  // Taken; it must be pending again when the destructor lets it through.
+  // The signal was consumed. Send it again, so that it takes effect in the destructor.
   kill(getpid(), signal);
   throw Interrupted();
 }

@@ -1,4 +1,5 @@
-// Ctrl-C and its kind for a command that must clean up: held back, and seen where it waits.
+// Blocks Ctrl-C and similar signals for a command that must clean up. The command notices them where it
+// waits.
 #pragma once
 
 #include <signal.h>
@@ -8,14 +9,14 @@
 
 namespace xsched::cli {
 
-// The command was told to end. The process ends by that signal when its Interrupts is gone.
+// A signal asked the command to end. The process ends by that signal when Interrupts is destroyed.
 class Interrupted : public std::exception {
  public:
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// While one lives, SIGINT, SIGTERM and SIGHUP wait (those that this process ignores stay ignored). It must
-// outlive what has to be cleaned up. For a process with one thread.
+// While it lives, SIGINT, SIGTERM and SIGHUP are blocked. Signals that this process ignores stay ignored. It
+// must outlive everything that cleans up. For a process with one thread.
 class Interrupts {
  public:
   Interrupts();
@@ -23,7 +24,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Throws Interrupted as soon as one of the signals is there.
+  // Throws Interrupted as soon as one of the signals arrives.
   void Sleep(std::chrono::milliseconds time) const;
 
  private:

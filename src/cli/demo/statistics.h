@@ -1,4 +1,4 @@
-// Figures of a list of measurements. Pure.
+// Statistics of a list of measurements. Pure.
 #pragma once
 
 #include <vector>
@@ -15,8 +15,8 @@ struct Summary {
 };
 Summary Summarize(const std::vector<double>& values);
 
-// How many values fall into each of `bins` equal parts of [low, high]; what lies beyond counts in the
-// outermost.
+// How many values are in each of `bins` equal parts of [low, high]. Values outside count in the outermost
+// parts.
 std::vector<int> Histogram(const std::vector<double>& values, double low, double high, int bins);
 
 }  // namespace xsched::cli

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kTimeLimit{20};
 
-// A first character for "it came to its end", so that a child that dies early is told from an empty answer.
+// The first character of a complete answer. It distinguishes an empty answer from a child that died early.
 constexpr char kDone = '!';
 
 void WriteAll(int fd, const std::string& text) {
@@ -41,7 +41,7 @@ std::string ReadToEnd(int fd) {
   }
 }
 
-// What `work` writes to the descriptor that it is given, in a child.
+// Runs `work` in a child, and returns what it writes to the descriptor `answer`.
 std::string AnswerOf(const std::function<void(int answer)>& work) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -50,7 +50,7 @@ std::string AnswerOf(const std::function<void(int answer)>& work) {
   pid_t child = fork();
   if (child < 0) return "";
   if (child == 0) {
-    // What a driver prints is not part of our report.
+    // The driver's own output is not part of our report.
     int null = open("/dev/null", O_RDWR);
     dup2(null, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);

@@ -1,4 +1,4 @@
-// Work done in a child process, so that what crashes or hangs there hurts nobody here.
+// Runs work in a child process, so that a crash or a hang there does not affect this one.
 #pragma once
 
 #include <functional>
@@ -10,12 +10,12 @@
 
 namespace xsched::cli {
 
-// What `work` returned in the child; nullopt: it crashed, took too long, or could not be started. The child
-// ends without running destructors or exit handlers.
+// Returns what `work` returned in the child. nullopt: it crashed, took too long, or could not be started. The
+// child ends without running destructors or exit handlers.
 std::optional<std::string> InChild(const std::function<std::string()>& work);
 
-// What the program command[0], a path, printed on its standard output. Cut off if it crashed or took too
-// long.
+// Returns the standard output of the program command[0], which is a path. The output is incomplete if the
+// program crashed or took too long.
 std::string OutputOf(const std::vector<std::string>& command, const std::vector<Variable>& environment);
 
 // Why a library cannot be loaded; empty: it can.

@@ -7,6 +7,7 @@
 #include "cli/doctor/child_process.h"
 #include "cli/doctor/probe_child.h"
 #include "cli/json_text.h"
+#include "cli/platform.h"
 #include "cli/shims.h"
 
 namespace xsched::cli {
@@ -35,7 +36,9 @@ DeviceProbe ProbeDevices(const std::string& platform) {
 std::string AnswerProbe(const std::string& platform) {
   DeviceProbe probe;
   try {
-    platform == "hip" ? ProbeHip(probe) : ProbeCuda(probe);
+    const Platform* known = FindPlatformById(platform);
+    if (known == nullptr || known->probe == nullptr) throw ProbeError{"there is no probe of " + platform};
+    known->probe(probe);
   } catch (const ProbeError& error) {
     probe.error = error.text;
   }

@@ -1,4 +1,4 @@
-// xsched doctor: what would happen to a program here, and why.
+// xsched doctor: checks whether a program would be scheduled on this machine, and why.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -7,11 +7,13 @@
 
 #include "cli/commands.h"
 #include "cli/doctor/device_probe.h"
-#include "cli/doctor/examine_platforms.h"
 #include "cli/doctor/examine_program.h"
 #include "cli/doctor/report.h"
 #include "cli/exit_codes.h"
+#include "cli/library_path.h"
 #include "cli/locations.h"
+#include "cli/platform.h"
+#include "cli/policy_text.h"
 #include "cli/server_session.h"
 #include "cli/variables.h"
 #include "sched/core/policy.h"
@@ -29,10 +31,9 @@ void ExamineServer(Report& report) {
   try {
     ServerSession server;
     ipc::Status status = server.Status();
-    report.Ok("server",
-              fmt::format("{} at {}, policy {}, queues: {}; you may {}set the policy", status.version,
-                          server.path(), sched::PolicyName(static_cast<XPolicyType>(status.policy)),
-                          status.queues, status.is_admin != 0 ? "" : "not "));
+    report.Ok("server", fmt::format("{} at {}, policy {}, queues: {}; you may {}set the policy",
+                                    status.version, server.path(), PolicyText(status), status.queues,
+                                    status.is_admin != 0 ? "" : "not "));
   } catch (const CommandError& error) {
     if (!FindProgram("xserver") && !FindInPath("xserver")) {
       report.Obstacle("server", fmt::format("{}; and xserver is not installed", error.what()));
@@ -44,14 +45,15 @@ void ExamineServer(Report& report) {
   }
 }
 
-std::vector<Platform> ExaminePlatforms(Report& report) {
-  std::vector<Platform> platforms = {
-      {"OpenCL", ExamineOpenCl(report)}, {"CUDA", ExamineCuda(report)}, {"HIP", ExamineHip(report)}};
+std::vector<ExaminedPlatform> ExaminePlatforms(Report& report) {
+  std::vector<ExaminedPlatform> platforms;
   std::string problems;
   bool any = false;
-  for (const Platform& platform : platforms) {
-    any |= platform.problem.empty();
-    problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", platform.name, platform.problem);
+  for (const Platform* platform : PlatformsWithShim()) {
+    const std::string problem = platform->examine(report);
+    platforms.push_back({platform->name, problem});
+    any |= problem.empty();
+    problems += fmt::format("{}{}: {}", problems.empty() ? "" : "; ", platform->name, problem);
   }
   if (!any) report.Obstacle("platforms", problems);
   return platforms;
@@ -59,6 +61,14 @@ std::vector<Platform> ExaminePlatforms(Report& report) {
 
 void ExamineEnvironment(Report& report) {
   for (const std::string& problem : EnvironmentProblems(environ)) report.Problem("environment", problem);
+  const LibraryPath path = ReadLibraryPath();
+  for (const std::string& folder : path.others) report.Problem("environment", ProblemOfOther(folder));
+  if (path.has_ours) {
+    report.Note(
+        "environment",
+        "LD_LIBRARY_PATH has XSched's libraries. This alone schedules nothing, unlike with XSched 1.2: "
+        "start programs by xsched run -- program");
+  }
 }
 
 void Examine(const DoctorOptions& options) {
@@ -67,7 +77,7 @@ void Examine(const DoctorOptions& options) {
     return;
   }
   Report report;
-  const std::vector<Platform> platforms = ExaminePlatforms(report);
+  const std::vector<ExaminedPlatform> platforms = ExaminePlatforms(report);
   ExamineServer(report);
   ExamineEnvironment(report);
   if (!options.program.empty()) ExamineProgram(report, options.program.front(), platforms);
@@ -79,10 +89,10 @@ void Examine(const DoctorOptions& options) {
 
 void AddDoctor(CLI::App& app) {
   auto options = std::make_shared<DoctorOptions>();
-  CLI::App* doctor = app.add_subcommand("doctor", "say what would happen to a program here, and why");
+  CLI::App* doctor = app.add_subcommand("doctor", "check whether a program would be scheduled here, and why");
   doctor->add_flag("--json", options->as_json, "as JSON");
   doctor->add_option("--probe", options->probe)->group("");
-  doctor->add_option("program", options->program, "the program, and what it is given");
+  doctor->add_option("program", options->program, "the program and its arguments");
   doctor->positionals_at_end();
   doctor->footer("Exit status: 0 a program would be scheduled; 1 it would not.");
   doctor->callback([options] { Examine(*options); });

@@ -17,7 +17,7 @@ class Reader {
  public:
   explicit Reader(const std::string& path) : file_(path, std::ios::binary) {}
 
-  // False: the file ends before.
+  // False: the file ends before that.
   template <typename T>
   bool Read(uint64_t offset, T& value) {
     file_.clear();
@@ -37,7 +37,7 @@ class Reader {
   std::ifstream file_;
 };
 
-constexpr int kMostEntries = 10'000;  // of a table; more is damage
+constexpr int kMostEntries = 10'000;  // of a table; with more, the file is damaged
 
 std::vector<Elf64_Phdr> Segments(Reader& reader, const Elf64_Ehdr& header) {
   std::vector<Elf64_Phdr> segments;
@@ -49,7 +49,7 @@ std::vector<Elf64_Phdr> Segments(Reader& reader, const Elf64_Ehdr& header) {
   return segments;
 }
 
-// Where in the file a place in memory comes from.
+// The offset in the file of a memory address.
 std::optional<uint64_t> FileOffset(const std::vector<Elf64_Phdr>& segments, uint64_t address) {
   for (const Elf64_Phdr& segment : segments) {
     if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
@@ -126,7 +126,7 @@ std::optional<std::string> InterpreterOf(const std::string& path) {
   std::string interpreter;
   if (!(words >> interpreter)) return std::nullopt;
   if (fs::path(interpreter).filename() != "env") return interpreter;
-  // env takes options and assignments before the name.
+  // env accepts options and assignments before the name.
   for (std::string word; words >> word;) {
     if (word[0] != '-' && word.find('=') == std::string::npos) return word;
   }
@@ -138,7 +138,7 @@ bool FileContains(const std::string& path, const std::string& text) {
   std::ifstream file(path, std::ios::binary);
   std::string seen;
   while (file) {
-    // It may begin in one part and end in the next.
+    // The text may begin in one part and end in the next.
     seen.erase(0, seen.size() - std::min(seen.size(), text.size()));
     const size_t kept = seen.size();
     seen.resize(kept + kPart);

@@ -32,7 +32,7 @@ class Files : public ::testing::Test {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   }
-  static Report Examine(const std::string& program, std::span<const Platform> platforms = {}) {
+  static Report Examine(const std::string& program, std::span<const ExaminedPlatform> platforms = {}) {
     Report report;
     ExamineProgram(report, program, platforms);
     return report;
@@ -120,11 +120,11 @@ TEST_F(Files, a_program_that_is_not_there_or_not_executable_cannot_be_scheduled)
 TEST_F(Files, a_program_whose_platform_does_not_work_here_is_not_scheduled) {
   // As if a runtime were linked into it, which opens the driver.
   std::string program = Make("program", Content("/bin/sh") + std::string(3 << 20, '.') + "libcuda.so.1");
-  const Platform opencl_works[] = {{"OpenCL", ""}, {"CUDA", "there is no GPU"}};
+  const ExaminedPlatform opencl_works[] = {{"OpenCL", ""}, {"CUDA", "there is no GPU"}};
   Report report = Examine(program, opencl_works);
   EXPECT_THAT(report.obstacle(), HasSubstr("CUDA: there is no GPU"));
   EXPECT_THAT(report.Text(), HasSubstr("names CUDA's driver"));
-  const Platform cuda_works[] = {{"OpenCL", "there is no device"}, {"CUDA", ""}};
+  const ExaminedPlatform cuda_works[] = {{"OpenCL", "there is no device"}, {"CUDA", ""}};
   EXPECT_TRUE(Examine(program, cuda_works).scheduled());
 }
 

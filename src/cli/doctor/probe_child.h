@@ -1,5 +1,5 @@
-// For the child's part of a probe: functions of libraries that are known by name only, so that the tools need
-// no platform's headers, and the XQueue that the shim has made over a stream.
+// For the child's part of a probe: finds functions of libraries by name, so that the tools need no platform's
+// headers, and finds the XQueue that the shim has made over a stream.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,7 +24,8 @@ Function* LookUp(void* library, const char* name) {
 
 class ProbedQueue {
  public:
-  // `hal`, "libhalcuda.so.2", and `get`, "CudaQueueGet": of the stream's platform.
+  // `hal` and `get` belong to the stream's platform: its HAL, and the function there that gives the HwQueue
+  // of a stream.
   ProbedQueue(const char* hal, const char* get, void* stream)
       : hal_(dlopen(hal, RTLD_NOW | RTLD_NOLOAD)),
         preempt_(dlopen("libpreempt.so.2", RTLD_NOW | RTLD_NOLOAD)) {
@@ -37,11 +38,15 @@ class ProbedQueue {
   bool exists() const { return queue_ != 0; }
   void* hal() const { return hal_; }
 
+  // False: the queue has got a lower one, or none.
   bool SetLevel(int level) const {
-    return LookUp<XResult(XQueueHandle, int64_t)>(preempt_, "XQueueSetPreemptLevel")(queue_, level) ==
-           kXSchedSuccess;
+    XPreemptLevel best = kPreemptLevelUnknown;
+    LookUp<XResult(XQueueHandle, XPreemptLevel)>(preempt_, "XQueueSetPreemptLevel")(
+        queue_, static_cast<XPreemptLevel>(level));
+    LookUp<XResult(XQueueHandle, XPreemptLevel*)>(preempt_, "XQueueGetPreemptLevel")(queue_, &best);
+    return best == level;
   }
-  // The highest that it takes, which it then has.
+  // Sets the highest level that the queue accepts, and returns it.
   int SetHighestLevel() const {
     int level = kPreemptLevelInterrupt;
     while (level > 0 && !SetLevel(level)) --level;

@@ -1,4 +1,4 @@
-// What doctor has found: lines of a report, and whether a program would be scheduled by them.
+// The doctor's report: its lines, and whether a program would be scheduled.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ class Report {
   enum class Kind { kOk, kNote, kProblem };
 
   void Ok(const std::string& about, const std::string& text) { Add(about, Kind::kOk, text); }
-  // True, and no reason to expect anything else.
+  // A fact that is neither good nor bad.
   void Note(const std::string& about, const std::string& text) { Add(about, Kind::kNote, text); }
-  // Something is not as it should be, but a program is scheduled all the same.
+  // Something is wrong, but a program is scheduled nevertheless.
   void Problem(const std::string& about, const std::string& text) { Add(about, Kind::kProblem, text); }
   // A program is not scheduled because of this.
   void Obstacle(const std::string& about, const std::string& text);

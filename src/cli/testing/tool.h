@@ -1,4 +1,4 @@
-// Runs xsched itself, for tests, and says what it printed and how it ended.
+// Runs xsched itself, for tests, and returns its output and its exit status.
 #pragma once
 
 #include <sys/types.h>

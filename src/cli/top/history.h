@@ -1,4 +1,4 @@
-// The last values of something that is looked at again and again, and their picture. Pure.
+// The last values of something that is sampled regularly, and their picture. Pure.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ class History {
   }
   const std::deque<double>& values() const { return values_; }
 
-  // One block per value, oldest first; the tallest block stands for `top` and more. As wide as the history is
-  // long: what has not been yet is blank.
+  // One block per value, the oldest first. The tallest block stands for `top` and more. The width is fixed:
+  // values that do not exist yet are blank.
   std::string Sparkline(double top) const {
     static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     std::string line(length_ - values_.size(), ' ');

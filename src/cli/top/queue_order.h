@@ -1,4 +1,4 @@
-// In what order top shows the queues, and which of them is selected. Pure.
+// The order in which top shows the queues, and the selected one. Pure.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline Order NextOrder(Order order) {
   return static_cast<Order>((static_cast<int>(order) + 1) % kOrderCount);
 }
 
-// The biggest first, but of pids the smallest; queues that are equal stay in the order of their ids.
+// The largest first, except for pids: the smallest first. Equal queues stay in the order of their ids.
 inline void Sort(std::vector<QueueRates>& queues, Order order) {
   auto key = [order](const QueueRates& entry) -> double {
     switch (order) {
@@ -42,7 +42,7 @@ inline void Sort(std::vector<QueueRates>& queues, Order order) {
 // The selection is a queue, not a row: it stays with its queue when the order changes.
 class Selection {
  public:
-  // The row of the selected queue; of the nearest, if that has gone. −1: there are no queues.
+  // The row of the selected queue, or of the nearest one if that has gone. −1: there are no queues.
   int Row(const std::vector<QueueRates>& queues) {
     if (queues.empty()) return row_ = -1;
     for (size_t i = 0; i < queues.size(); ++i) {

@@ -26,7 +26,7 @@ namespace {
 constexpr size_t kHistory = 30;
 constexpr int kEscape = 27;
 
-enum Colour : short { kGood = 1, kWaits, kBad };
+enum Color : short { kGood = 1, kWaits, kBad };
 
 constexpr const char* kHelp[] = {
     "up, down, k, j   select a queue",

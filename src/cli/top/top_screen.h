@@ -1,4 +1,4 @@
-// top on the terminal: keys, colours, and what changes by itself.
+// top on the terminal: keys, colors, and what changes by itself.
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/policy_text.h"
 #include "cli/queue_text.h"
 #include "sched/core/policy.h"
 
@@ -11,9 +12,8 @@ std::string TopSummary(const ipc::Status& status) {
   return fmt::format(
       "xserver {} (pid {}), up {} s | policy {}, timeslice {} us | clients {}, queues {}, "
       "incidents {}",
-      status.version, status.pid, status.uptime_ns / 1'000'000'000,
-      sched::PolicyName(static_cast<XPolicyType>(status.policy)), status.timeslice_us, status.clients,
-      status.queues, status.incidents);
+      status.version, status.pid, status.uptime_ns / 1'000'000'000, PolicyText(status), status.timeslice_us,
+      status.clients, status.queues, status.incidents);
 }
 
 std::string TopHeading() {

@@ -1,0 +1,15 @@
+// All commands, in the order of the help.
+#pragma once
+
+#include "cli/commands.h"
+
+namespace xsched::cli {
+
+inline void AddCommands(CLI::App& app) {
+  for (auto* add :
+       {AddRun, AddTop, AddList, AddHint, AddPolicy, AddConfig, AddDoctor, AddDemo, AddPlan, AddSimulate}) {
+    add(app);
+  }
+}
+
+}  // namespace xsched::cli

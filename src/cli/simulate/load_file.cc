@@ -1,0 +1,268 @@
+#include "cli/simulate/load_file.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "cli/simulate/device_file.h"
+
+namespace xsched::cli {
+namespace {
+
+using sched::sim::kWithoutEnd;
+using sched::sim::QueueLoad;
+using sched::sim::Task;
+
+// A burst that begins so soon after the end of the one before began because of it.
+constexpr Duration kBackToBack = std::chrono::milliseconds(1);
+// A load that nothing else ends.
+constexpr Duration kLengthWithoutEnd = std::chrono::seconds(30);
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+sched::Hints ReadHints(const JsonLine& queue) {
+  sched::Hints hints;
+  if (!queue.Has("hints")) return hints;
+  const JsonLine line = queue.Part("hints");
+  const auto priority = [&](const char* name, Priority otherwise) {
+    return static_cast<Priority>(line.Number(name, PRIORITY_NO_EXECUTE, PRIORITY_MAX, otherwise));
+  };
+  hints.priority = priority("priority", hints.priority);
+  hints.lax_priority = priority("lax_priority", hints.lax_priority);
+  hints.critical_priority = priority("critical_priority", hints.critical_priority);
+  hints.utilization = static_cast<Utilization>(
+      line.Number("utilization", UTILIZATION_MIN, UTILIZATION_MAX, hints.utilization));
+  hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
+  hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
+  return hints;
+}
+
+}  // namespace
+
+// ---- lines ----
+
+void LoadReader::Read(std::istream& input, const std::string& name) {
+  devices_.clear();
+  processes_.clear();
+  queues_.clear();
+  size_t number = 0;
+  for (std::string text; std::getline(input, text);) {
+    ++number;
+    if (text.empty()) continue;
+    const std::string place = fmt::format("{}:{}", name, number);
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) {
+      if (input.eof() && number > 1) break;
+      throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
+    }
+    const JsonLine line(json, place);
+    if (number == 1) {
+      line.Number("xsched_record", 1, 1);
+    } else {
+      ReadLine(line);
+    }
+  }
+  if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+}
+
+void LoadReader::ReadLine(const JsonLine& line) {
+  const Duration at = line.Time("t");
+  end_ = std::max(end_, at);
+  if (line.Has("device")) {
+    ReadDevice(line.Part("device"));
+  } else if (line.Has("process")) {
+    ReadProcess(line.Part("process"));
+  } else if (line.Has("queue")) {
+    ReadQueue(line.Part("queue"), at);
+  } else if (line.Has("burst")) {
+    ReadBurst(line.Part("burst"), at);
+  } else if (line.Has("gone")) {
+    ReadGone(line.Part("gone"), at);
+  } else if (line.Has("wait")) {
+    const JsonLine wait = line.Part("wait");
+    recorded_[QueueOf(wait)].waits.push_back({at, static_cast<int>(QueueOf(wait, "for"))});
+  } else if (line.Has("load")) {
+    ReadGenerator(line.Part("load"), at);
+  }
+}
+
+size_t LoadReader::Find(const JsonLine& line, const char* key, const Numbers& numbers) {
+  const int64_t number = line.Number(key, 0, kMost);
+  const auto found = numbers.find(number);
+  if (found == numbers.end()) line.Fail(fmt::format("{} {} has no line before this one", key, number));
+  return found->second;
+}
+
+size_t LoadReader::QueueOf(const JsonLine& line, const char* key) const { return Find(line, key, queues_); }
+
+void LoadReader::ReadDevice(const JsonLine& device) {
+  sched::sim::DeviceParameters parameters = KnownDevice(device.Text("platform", ""));
+  parameters.name = device.Text("name", parameters.name);
+  parameters.level = static_cast<int>(device.Number("level", 1, 3, parameters.level));
+  if (device.Has("parameters")) ReadParameters(device.Part("parameters"), parameters);
+  const auto same = std::find_if(load_.devices.begin(), load_.devices.end(), [&](const auto& other) {
+    return other.name == parameters.name && other.platform == parameters.platform;
+  });
+  // Two devices of one file are two, also if they have the same name.
+  const auto known = static_cast<size_t>(same - load_.devices.begin());
+  const bool is_new =
+      same == load_.devices.end() || std::any_of(devices_.begin(), devices_.end(),
+                                                 [&](const auto& number) { return number.second == known; });
+  devices_[device.Number("id", 0, kMost)] = is_new ? load_.devices.size() : known;
+  if (is_new) load_.devices.push_back(std::move(parameters));
+}
+
+void LoadReader::ReadProcess(const JsonLine& process) {
+  const int64_t id = process.Number("id", 0, kMost);
+  const std::string job = process.Text("job", "");
+  uint64_t number = 0;
+  if (!job.empty()) number = jobs_.try_emplace(job, jobs_.size() + 1).first->second;
+  processes_[id] = load_.processes.size();
+  load_.processes.push_back({process.Text("name", fmt::format("p{}", id)), number});
+}
+
+void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
+  const int64_t id = queue.Number("id", 0, kMost);
+  const sched::Hints hints = ReadHints(queue);
+  if (const auto known = queues_.find(id); known != queues_.end()) {
+    load_.queues[known->second].changes.push_back({at, hints});
+    return;
+  }
+  QueueLoad load;
+  load.process = static_cast<int>(Find(queue, "process", processes_));
+  load.device = static_cast<int>(Find(queue, "device", devices_));
+  const int level = load_.devices[static_cast<size_t>(load.device)].level;
+  load.level = static_cast<int>(queue.Number("level", 1, 3, level));
+  load.hints = hints;
+  load.name = queue.Text("name", "");
+  queues_[id] = load_.queues.size();
+  load_.queues.push_back(std::move(load));
+  recorded_.emplace_back();
+}
+
+void LoadReader::ReadBurst(const JsonLine& burst, Duration at) {
+  constexpr auto kMostCommands = static_cast<int64_t>(kWithoutEnd) / 4;
+  const int64_t commands = std::max<int64_t>(1, burst.Number("commands", 0, kMostCommands));
+  const Duration span = burst.Time("span_ns", Duration::zero());
+  end_ = std::max(end_, at + span);
+  recorded_[QueueOf(burst)].bursts.push_back(
+      {at, span, static_cast<uint64_t>(commands), burst.Time("device_ns") / commands});
+}
+
+void LoadReader::ReadGone(const JsonLine& gone, Duration at) {
+  if (gone.Has("queue")) {
+    recorded_[QueueOf(gone)].gone = at;
+    return;
+  }
+  const auto process = static_cast<int>(Find(gone, "process", processes_));
+  for (size_t i = 0; i < load_.queues.size(); ++i) {
+    if (load_.queues[i].process == process) recorded_[i].gone = at;
+  }
+}
+
+void LoadReader::ReadGenerator(const JsonLine& line, Duration at) {
+  Generator generator{};
+  generator.queue = QueueOf(line);
+  generator.ends = line.Has("until_ns");
+  generator.arrivals.from = at;
+  generator.arrivals.until = line.Time("until_ns", Duration::zero());
+  generator.arrivals.period = line.Time("period_ns", Duration::zero());
+  generator.arrivals.jitter = line.Time("jitter_ns", Duration::zero());
+  generator.arrivals.seed = static_cast<uint64_t>(line.Number("seed", 0, kMost, 1));
+  const std::string arrivals = line.Text("arrivals", "periodic");
+  if (arrivals != "periodic" && arrivals != "poisson") line.Fail("arrivals must be periodic or poisson");
+  generator.arrivals.poisson = arrivals == "poisson";
+  Task& task = generator.task;
+  task.at = at;
+  task.command = line.Time("command_ns");
+  if (task.command == Duration::zero()) line.Fail("command_ns must not be 0");
+  task.commands = static_cast<uint64_t>(line.Number("commands", 1, kMost, 1));
+  task.launch = line.Time("launch_ns", Duration::zero());
+  if (line.Has("for")) task.waits_for = static_cast<int>(QueueOf(line, "for"));
+  if (line.Has("pause_ns")) {
+    if (generator.arrivals.period > Duration::zero()) line.Fail("pause_ns and period_ns exclude each other");
+    task.repeat = line.Time("pause_ns");
+  } else if (generator.arrivals.period == Duration::zero()) {
+    task.commands = kWithoutEnd;
+  }
+  if (generator.ends) end_ = std::max(end_, generator.arrivals.until);
+  generators_.push_back(generator);
+}
+
+// ---- the load ----
+
+// From what the queue was given in the past to what it is given in the simulation.
+void LoadReader::AddBursts(size_t index) {
+  Recorded& recorded = recorded_[index];
+  std::vector<Task>& tasks = load_.queues[index].tasks;
+  std::stable_sort(recorded.bursts.begin(), recorded.bursts.end(),
+                   [](const Burst& one, const Burst& other) { return one.at < other.at; });
+  std::stable_sort(recorded.waits.begin(), recorded.waits.end(),
+                   [](const Wait& one, const Wait& other) { return one.at < other.at; });
+  auto wait = recorded.waits.begin();
+  Duration ended{-1};
+  for (const Burst& burst : recorded.bursts) {
+    Task task;
+    task.at = burst.at;
+    task.commands = burst.commands;
+    task.command = std::max(burst.command, Duration(1));
+    if (!tasks.empty() && burst.at - ended < kBackToBack) {
+      task.follows = true;
+      task.at = std::max(Duration::zero(), burst.at - ended);
+    }
+    ended = burst.at + burst.span;
+    // A wait belongs to the burst in which it began, or to the next one.
+    for (; wait != recorded.waits.end() && wait->at < std::max(ended, burst.at + Duration(1)); ++wait)
+      task.waits_for = wait->queue;
+    tasks.push_back(task);
+  }
+}
+
+void LoadReader::AddGenerated(Duration length) {
+  for (Generator& generator : generators_) {
+    const std::optional<Duration> gone = recorded_[generator.queue].gone;
+    Duration until = generator.ends ? generator.arrivals.until : length;
+    if (gone) until = std::min(until, *gone);
+    Task& task = generator.task;
+    task.until = generator.arrivals.until = until;
+    if (task.at >= until) continue;
+    std::vector<Task>& tasks = load_.queues[generator.queue].tasks;
+    if (generator.arrivals.period == Duration::zero()) {
+      tasks.push_back(task);
+      continue;
+    }
+    for (Duration at : TimesOf(generator.arrivals)) {
+      task.at = at;
+      tasks.push_back(task);
+    }
+  }
+}
+
+// A queue without a name has that of its process, and a number where there are several.
+void LoadReader::NameQueues() {
+  std::map<std::string, int> seen;
+  for (QueueLoad& queue : load_.queues) {
+    if (!queue.name.empty()) continue;
+    queue.name = load_.processes[static_cast<size_t>(queue.process)].name;
+    if (const int number = ++seen[queue.name]; number > 1) queue.name += fmt::format("#{}", number);
+  }
+}
+
+sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
+                                    const std::optional<sched::sim::DeviceParameters>& device) {
+  load_.length = length ? *length : end_ > Duration::zero() ? end_ : kLengthWithoutEnd;
+  for (size_t i = 0; i < recorded_.size(); ++i) AddBursts(i);
+  AddGenerated(load_.length);
+  for (size_t i = 0; i < recorded_.size(); ++i) {
+    if (!recorded_[i].bursts.empty()) continue;  // they are in order, and some follow others
+    std::vector<Task>& tasks = load_.queues[i].tasks;
+    std::stable_sort(tasks.begin(), tasks.end(),
+                     [](const Task& one, const Task& other) { return one.at < other.at; });
+  }
+  NameQueues();
+  if (device) {
+    for (sched::sim::DeviceParameters& parameters : load_.devices) parameters = *device;
+  }
+  return std::move(load_);
+}
+
+}  // namespace xsched::cli

@@ -1,0 +1,145 @@
+// What is read of a load, and what is said where it is wrong.
+#include "cli/simulate/load_file.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "cli/simulate/outcome.h"
+
+namespace xsched::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const std::string kHead =
+    "{\"xsched_record\":1,\"started\":\"2026-11-22T20:00:00Z\",\"version\":\"2.0.0\",\"policy\":\"HPF\"}\n"
+    "{\"t\":0,\"device\":{\"id\":0,\"platform\":\"none\",\"name\":\"D\",\"level\":2}}\n"
+    "{\"t\":0,\"process\":{\"id\":1,\"name\":\"serve\",\"pid\":1,\"job\":\"\"}}\n"
+    "{\"t\":0,\"queue\":{\"id\":4,\"process\":1,\"device\":0,\"level\":2,\"hints\":{\"priority\":3}}}\n";
+
+sched::sim::Load Read(const std::string& text, std::optional<Duration> length = std::nullopt) {
+  std::istringstream input(text);
+  LoadReader reader;
+  reader.Read(input, "FILE");
+  return reader.Finish(length, std::nullopt);
+}
+
+std::string Error(const std::string& text) {
+  try {
+    Read(text);
+  } catch (const CommandError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(LoadFile, recorded_bursts_come_at_their_times) {
+  const sched::sim::Load load =
+      Read(kHead +
+           "{\"t\":5000000,\"burst\":{\"queue\":4,\"commands\":12,\"device_ns\":2400000,"
+           "\"span_ns\":3000000,\"submit_ns\":600000,\"alone\":true}}\n"
+           "{\"t\":25000000,\"burst\":{\"queue\":4,\"commands\":1,\"device_ns\":500000,"
+           "\"span_ns\":1000000,\"alone\":false}}\n");
+  ASSERT_EQ(load.queues.size(), 1u);
+  EXPECT_EQ(load.queues[0].name, "serve");
+  EXPECT_EQ(load.queues[0].hints.priority, 3);
+  const auto& tasks = load.queues[0].tasks;
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].at, milliseconds(5));
+  EXPECT_EQ(tasks[0].commands, 12u);
+  EXPECT_EQ(tasks[0].command, std::chrono::microseconds(200));
+  EXPECT_EQ(tasks[1].at, milliseconds(25));
+  EXPECT_FALSE(tasks[1].follows);
+  EXPECT_EQ(load.length, milliseconds(26));
+}
+
+// Also the rest of a burst that the recorder has cut.
+TEST(LoadFile, a_burst_right_after_another_follows_it) {
+  const sched::sim::Load load = Read(
+      kHead +
+      "{\"t\":0,\"burst\":{\"queue\":4,\"commands\":9,\"device_ns\":9000000,\"span_ns\":9000000}}\n"
+      "{\"t\":9500000,\"burst\":{\"queue\":4,\"commands\":9,\"device_ns\":9000000,\"span_ns\":9000000}}\n"
+      "{\"t\":30000000,\"burst\":{\"queue\":4,\"commands\":9,\"device_ns\":9,\"span_ns\":9}}\n"
+      "{\"t\":30000009,\"end\":{}}\n");
+  const auto& tasks = load.queues[0].tasks;
+  ASSERT_EQ(tasks.size(), 3u);
+  EXPECT_FALSE(tasks[0].follows);
+  EXPECT_TRUE(tasks[1].follows);
+  EXPECT_EQ(tasks[1].at, std::chrono::microseconds(500));
+  EXPECT_FALSE(tasks[2].follows);
+}
+
+TEST(LoadFile, a_wait_belongs_to_the_burst_in_which_it_began) {
+  const sched::sim::Load load =
+      Read(kHead +
+           "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n"
+           "{\"t\":1000000,\"burst\":{\"queue\":4,\"commands\":1,\"device_ns\":9,\"span_ns\":9000}}\n"
+           "{\"t\":5000100,\"wait\":{\"queue\":4,\"for\":5}}\n"
+           "{\"t\":5000000,\"burst\":{\"queue\":4,\"commands\":1,\"device_ns\":9,\"span_ns\":9000}}\n");
+  const auto& tasks = load.queues[0].tasks;
+  ASSERT_EQ(tasks.size(), 2u);
+  EXPECT_EQ(tasks[0].waits_for, -1);
+  EXPECT_EQ(tasks[1].waits_for, 1);
+  EXPECT_EQ(load.queues[1].name, "serve#2");
+}
+
+TEST(LoadFile, generated_tasks_come_periodically_at_random_or_without_a_pause) {
+  const auto with = [](const std::string& load) {
+    return Read(kHead + "{\"t\":1000000,\"load\":{\"queue\":4,\"command_ns\":1000," + load + "}}\n",
+                seconds(10));
+  };
+  EXPECT_EQ(with("\"period_ns\":10000000,\"until_ns\":101000000").queues[0].tasks.size(), 10u);
+  EXPECT_NEAR(static_cast<double>(
+                  with("\"period_ns\":1000000,\"arrivals\":\"poisson\",\"seed\":3").queues[0].tasks.size()),
+              9999, 300);
+  const auto endless = with("\"commands\":3").queues[0].tasks;
+  ASSERT_EQ(endless.size(), 1u);
+  EXPECT_EQ(endless[0].commands, sched::sim::kWithoutEnd);
+  EXPECT_EQ(endless[0].until, seconds(10));
+  EXPECT_EQ(with("\"pause_ns\":5").queues[0].tasks.at(0).repeat, Duration(5));
+}
+
+TEST(LoadFile, the_same_line_again_changes_hints) {
+  const sched::sim::Load load =
+      Read(kHead + "{\"t\":7,\"queue\":{\"id\":4,\"process\":1,\"device\":0,\"hints\":{\"priority\":9}}}\n");
+  ASSERT_EQ(load.queues.size(), 1u);
+  ASSERT_EQ(load.queues[0].changes.size(), 1u);
+  EXPECT_EQ(load.queues[0].changes[0].at, Duration(7));
+  EXPECT_EQ(load.queues[0].changes[0].hints.priority, 9);
+}
+
+TEST(LoadFile, programs_of_several_files_share_a_device) {
+  LoadReader reader;
+  for (const char* name : {"one", "two"}) {
+    std::istringstream input(kHead);
+    reader.Read(input, name);
+  }
+  const sched::sim::Load load = reader.Finish(seconds(1), std::nullopt);
+  EXPECT_EQ(load.devices.size(), 1u);
+  EXPECT_EQ(load.processes.size(), 2u);
+  ASSERT_EQ(load.queues.size(), 2u);
+  EXPECT_EQ(load.queues[1].device, 0);
+  EXPECT_EQ(load.queues[1].name, "serve#2");
+}
+
+TEST(LoadFile, unknown_lines_and_a_last_line_that_was_cut_off_are_ignored) {
+  EXPECT_EQ(Read(kHead + "{\"t\":1,\"weather\":{}}\n{\"t\":5,\"burst\":{\"que").queues.size(), 1u);
+}
+
+TEST(LoadFile, an_error_names_the_file_and_the_line) {
+  EXPECT_EQ(Error(""), "FILE: empty");
+  EXPECT_EQ(Error("{}\n"), "FILE:1: xsched_record is missing");
+  EXPECT_EQ(Error("{\"xsched_record\":2}\n"), "FILE:1: xsched_record must be a whole number from 1 to 1");
+  EXPECT_EQ(Error(kHead + "[]\n"), "FILE:5: not a JSON object");
+  EXPECT_EQ(Error(kHead + "{\"burst\"\n{}\n"), "FILE:5: not JSON");
+  EXPECT_EQ(Error(kHead + "{\"t\":1,\"burst\":{\"queue\":9,\"commands\":1,\"device_ns\":1}}\n"),
+            "FILE:5: burst: queue 9 has no line before this one");
+  EXPECT_EQ(Error(kHead + "{\"t\":1,\"load\":{\"queue\":4,\"command_ns\":0}}\n"),
+            "FILE:5: load: command_ns must not be 0");
+  EXPECT_EQ(Error(kHead + "{\"t\":-1,\"gone\":{\"queue\":4}}\n").substr(0, 9), "FILE:5: t");
+}
+
+}  // namespace
+}  // namespace xsched::cli

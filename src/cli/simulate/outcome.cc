@@ -1,0 +1,91 @@
+#include "cli/simulate/outcome.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "cli/demo/statistics.h"
+#include "cli/exit_codes.h"
+#include "server/policy_names.h"
+
+namespace xsched::cli {
+namespace {
+
+constexpr const char* kNative = "native";
+constexpr const char* kFifo = "FIFO";
+
+Scheme SchemeOf(const sched::PolicySetting& policy) {
+  return {.name = server::TextOf(policy), .policy = policy};
+}
+
+double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+// The figures of all queues that have the name of `first`.
+QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
+                      size_t first) {
+  QueueOutcome together{.name = load.queues[first].name};
+  const double length = Seconds(result.length);
+  std::vector<double> latencies_ms;
+  for (size_t i = first; i < load.queues.size(); ++i) {
+    if (load.queues[i].name != together.name) continue;
+    const sched::sim::QueueResult& queue = result.queues[i];
+    for (Duration latency : queue.latencies) latencies_ms.push_back(Seconds(latency) * 1e3);
+    const sched::Hints& hints = scheme.hints.empty() ? load.queues[i].hints : scheme.hints[i];
+    together.has_deadline |= hints.deadline_us >= 0;
+    together.missed += queue.missed;
+    together.commands_per_second += static_cast<double>(queue.commands) / length;
+    together.share += Seconds(queue.device_time) / length;
+  }
+  const Summary summary = Summarize(latencies_ms);
+  together.tasks = latencies_ms.size();
+  together.p50_ms = summary.p50;
+  together.p99_ms = summary.p99;
+  together.max_ms = summary.max;
+  return together;
+}
+
+}  // namespace
+
+Scheme SchemeByName(const std::string& name) {
+  if (strcasecmp(name.c_str(), kNative) == 0) return {.name = kNative};
+  if (strcasecmp(name.c_str(), kFifo) == 0) return {.name = kFifo, .order = sched::sim::Order::kByArrival};
+  try {
+    return SchemeOf(server::SettingOrThrow(name));
+  } catch (const std::runtime_error& error) {
+    throw CommandError(kExitUsage,
+                       fmt::format("{}; or {} or {}: without a scheduler", error.what(), kNative, kFifo));
+  }
+}
+
+std::vector<Scheme> AllSchemes() {
+  std::vector<Scheme> all = {SchemeByName(kNative), SchemeByName(kFifo)};
+  for (sched::PolicyGetter policy : sched::Policies()) all.push_back(SchemeOf(policy()));
+  return all;
+}
+
+const QueueOutcome* Outcome::Find(const std::string& name) const {
+  const auto found = std::find_if(queues.begin(), queues.end(),
+                                  [&](const QueueOutcome& queue) { return queue.name == name; });
+  return found == queues.end() ? nullptr : &*found;
+}
+
+Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up) {
+  sched::sim::Conditions conditions;
+  conditions.policy = scheme.policy;
+  conditions.order = scheme.order;
+  conditions.hints = scheme.hints;
+  conditions.warm_up = warm_up;
+  conditions.config.timeslice = scheme.timeslice;
+  const sched::sim::Result result = Simulate(load, conditions);
+  Outcome outcome{scheme, {}};
+  for (size_t i = 0; i < result.queues.size(); ++i) {
+    if (outcome.Find(load.queues[i].name) == nullptr)
+      outcome.queues.push_back(Together(load, scheme, result, i));
+  }
+  return outcome;
+}
+
+}  // namespace xsched::cli

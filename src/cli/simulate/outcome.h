@@ -1,0 +1,48 @@
+// What a policy makes of a load, in figures: one row per queue, or for all queues of one name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sched/sim/simulation.h"
+
+namespace xsched::cli {
+
+// What decides who runs: a policy, or the device by itself.
+struct Scheme {
+  std::string name;                                 // "HPF", "native", "UP, timeslice 1000 µs"
+  std::optional<sched::PolicySetting> policy = {};  // none: no scheduler
+  sched::sim::Order order = sched::sim::Order::kInTurn;
+  Duration timeslice = sched::SchedulerConfig{}.timeslice;
+  std::vector<sched::Hints> hints = {};  // of each queue, in place of the load's; empty: as in the load
+};
+
+// The scheme of that name: policies (PolicySetting), "native" or "FIFO", in any case. Throws CommandError.
+Scheme SchemeByName(const std::string& name);
+// All of them, without a scheduler first.
+std::vector<Scheme> AllSchemes();
+
+struct QueueOutcome {
+  std::string name;
+  size_t tasks = 0;  // that ended; 0: the queue always has work, and has no latencies
+  double p50_ms = 0;
+  double p99_ms = 0;
+  double max_ms = 0;
+  bool has_deadline = false;
+  uint64_t missed = 0;  // tasks that were later than the queue's deadline
+  double commands_per_second = 0;
+  double share = 0;  // of the device's time
+};
+
+struct Outcome {
+  Scheme scheme;
+  std::vector<QueueOutcome> queues;
+
+  // Null: there is no such queue.
+  const QueueOutcome* Find(const std::string& name) const;
+};
+
+Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
+
+}  // namespace xsched::cli

@@ -1,0 +1,140 @@
+// xsched simulate: what each policy would make of a load.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/json_text.h"
+#include "cli/locations.h"
+#include "cli/simulate/device_file.h"
+#include "cli/simulate/load_file.h"
+#include "cli/simulate/outcome.h"
+#include "cli/simulate/page.h"
+#include "cli/simulate/report.h"
+#include "cli/simulate/target.h"
+
+namespace xsched::cli {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// Of those that a search tried, as many are shown.
+constexpr size_t kShown = 10;
+
+struct SimulateOptions {
+  std::vector<std::string> files;
+  std::vector<std::string> policies;
+  std::string device;
+  std::optional<double> seconds;
+  double warm_up = 0;
+  bool json = false;
+  std::string html;
+  std::string target;
+  std::string maximize;
+};
+
+// A file, or the name of a load that comes with XSched.
+std::string FindLoad(const std::string& name) {
+  if (std::filesystem::exists(name)) return name;
+  const std::optional<std::string> shared = FindShared("examples/loads/" + name + ".xrec");
+  if (!shared)
+    throw CommandError(kExitFailed, fmt::format("{}: there is no such file, and no such load", name));
+  return *shared;
+}
+
+std::optional<Duration> Time(std::optional<double> seconds) {
+  if (!seconds) return std::nullopt;
+  return std::chrono::duration_cast<Duration>(Seconds(*seconds));
+}
+
+sched::sim::Load ReadLoad(const SimulateOptions& options) {
+  LoadReader reader;
+  for (const std::string& name : options.files) {
+    const std::string path = FindLoad(name);
+    std::ifstream file(path);
+    if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", path));
+    reader.Read(file, path);
+  }
+  std::optional<sched::sim::DeviceParameters> device;
+  if (!options.device.empty()) device = ReadDevice(options.device);
+  return reader.Finish(Time(options.seconds), device);
+}
+
+std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::Load& load) {
+  std::vector<Scheme> schemes;
+  for (const std::string& name : options.policies) schemes.push_back(SchemeByName(name));
+  if (schemes.empty()) schemes = AllSchemes();
+  const Duration warm_up = *Time(options.warm_up);
+  if (warm_up >= load.length) {
+    throw CommandError(kExitUsage, fmt::format("the load ends after {:.3f} s, within the warm-up",
+                                               Seconds(load.length).count()));
+  }
+  if (!options.target.empty())
+    return Search(load, schemes, ParseTarget(options.target), options.maximize, warm_up);
+  std::vector<Outcome> outcomes;
+  for (const Scheme& scheme : schemes) outcomes.push_back(Predict(load, scheme, warm_up));
+  return outcomes;
+}
+
+void Simulate(const SimulateOptions& options) {
+  const sched::sim::Load load = ReadLoad(options);
+  if (load.queues.empty()) throw CommandError(kExitFailed, "the load has no queue");
+  std::vector<Outcome> outcomes = Outcomes(options, load);
+  const bool searched = !options.target.empty();
+  const bool met = searched && ParseTarget(options.target).IsMet(outcomes.front());
+  const size_t tried = outcomes.size();
+  if (searched && outcomes.size() > kShown) outcomes.erase(outcomes.begin() + kShown, outcomes.end());
+  if (options.json) {
+    fmt::print("{}\n", JsonText(OutcomesJson(outcomes)));
+  } else {
+    fmt::print("{}", OutcomesText(outcomes));
+    if (met) {
+      fmt::print("\nbest of {} tried: {}, with {:.1f} % of the device's time for {}\n", tried,
+                 outcomes.front().scheme.name, outcomes.front().Find(options.maximize)->share * 100,
+                 options.maximize);
+    }
+  }
+  if (!options.html.empty()) {
+    std::ofstream page(options.html);
+    page << Page(outcomes);
+    if (!page.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.html));
+  }
+  if (searched && !met) {
+    throw CommandError(kExitFailed, fmt::format("none of {} tried meets the target {}; the nearest is {}",
+                                                tried, options.target, outcomes.front().scheme.name));
+  }
+}
+
+}  // namespace
+
+void AddSimulate(CLI::App& app) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* simulate = app.add_subcommand("simulate", "predict what policies make of a load");
+  simulate
+      ->add_option("files", options->files, "loads: of xsched record, by hand, or the name of a shipped one")
+      ->required()
+      ->type_name("FILE");
+  simulate->add_option("--policy", options->policies, "policies, native or FIFO; all of them by default")
+      ->delimiter(',');
+  simulate->add_option("--device", options->device, "a file with the device's parameters")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  simulate->add_option("--seconds", options->seconds, "how long the load goes on")
+      ->check(CLI::Range(0.001, 1e6));
+  simulate->add_option("--warm-up", options->warm_up, "seconds at the beginning that do not count")
+      ->check(CLI::Range(0.0, 1e6));
+  simulate->add_flag("--json", options->json, "as JSON");
+  simulate->add_option("--html", options->html, "also write a page with plots to this file")
+      ->type_name("FILE");
+  auto* target =
+      simulate->add_option("--target", options->target, "find how to meet it: \"serve p99 < 5 ms\"");
+  auto* maximize = simulate->add_option("--maximize", options->maximize,
+                                        "with --target: the queue that gets as much as possible");
+  target->needs(maximize);
+  maximize->needs(target);
+  simulate->callback([options] { Simulate(*options); });
+}
+
+}  // namespace xsched::cli

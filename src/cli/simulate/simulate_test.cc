@@ -1,0 +1,142 @@
+// xsched simulate: the loads that come with XSched show what their policies are for, and the search finds it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "cli/locations.h"
+#include "cli/simulate/load_file.h"
+#include "cli/simulate/outcome.h"
+#include "cli/simulate/page.h"
+#include "cli/simulate/report.h"
+#include "cli/simulate/target.h"
+
+namespace xsched::cli {
+namespace {
+
+constexpr Duration kWarmUp = std::chrono::seconds(1);
+
+sched::sim::Load Shipped(const std::string& name) {
+  const std::string path = FindShared("examples/loads/" + name + ".xrec").value();
+  std::ifstream file(path);
+  LoadReader reader;
+  reader.Read(file, path);
+  return reader.Finish(std::nullopt, std::nullopt);
+}
+
+Outcome With(const sched::sim::Load& load, const char* policy) {
+  return Predict(load, SchemeByName(policy), kWarmUp);
+}
+
+TEST(Loads, a_fixed_priority_keeps_the_latency_of_a_task_that_needs_a_fifth_of_the_device) {
+  const sched::sim::Load load = Shipped("priority");
+  const Outcome native = With(load, "native");
+  const Outcome scheduled = With(load, "HPF");
+  EXPECT_LE(scheduled.Find("serve")->p99_ms, 4.012 * 1.1);  // alone
+  EXPECT_GE(native.Find("serve")->p99_ms, scheduled.Find("serve")->p99_ms * 2);
+  EXPECT_GE(scheduled.Find("train")->share, 0.8 * 0.97);
+}
+
+TEST(Loads, shares_are_75_to_25_at_no_cost) {
+  const sched::sim::Load load = Shipped("partition");
+  const Outcome shared = With(load, "UP");
+  const double total = shared.Find("first")->share + shared.Find("second")->share;
+  EXPECT_NEAR(shared.Find("first")->share / total, 0.75, 0.01);
+  const Outcome native = With(load, "native");
+  EXPECT_GE(total, 0.98 * (native.Find("first")->share + native.Find("second")->share));
+}
+
+TEST(Loads, laxity_makes_the_frames_of_a_conference_nine_times_as_fast_as_in_order) {
+  const sched::sim::Load load = Shipped("conference");
+  const Outcome in_order = With(load, "FIFO");
+  const Outcome lax = With(load, "LAX");
+  EXPECT_GE(in_order.Find("conference")->p99_ms, 9 * lax.Find("conference")->p99_ms);
+  EXPECT_EQ(lax.Find("conference")->missed, 0u);
+  EXPECT_LE(lax.Find("speech")->p99_ms, 1.1 * in_order.Find("speech")->p99_ms);
+}
+
+TEST(Loads, earliest_deadlines_first_is_better_than_in_order_at_1000_requests_a_second) {
+  const sched::sim::Load load = Shipped("deadlines");
+  const Outcome in_order = With(load, "FIFO");
+  const Outcome deadlines = With(load, "KEDF");
+  size_t requests = 0;
+  uint64_t missed_in_order = 0;
+  for (const char* kind : {"small", "medium", "large"}) {
+    requests += deadlines.Find(kind)->tasks;
+    missed_in_order += in_order.Find(kind)->missed;
+    EXPECT_EQ(deadlines.Find(kind)->missed, 0u) << kind;
+  }
+  EXPECT_NEAR(static_cast<double>(requests) / 29, 1000, 20);
+  EXPECT_GT(missed_in_order, 100u);
+  EXPECT_GE(in_order.Find("small")->p99_ms, 1.3 * deadlines.Find("small")->p99_ms);
+  EXPECT_GE(in_order.Find("medium")->p99_ms, 1.3 * deadlines.Find("medium")->p99_ms);
+}
+
+TEST(Loads, an_urgent_pipeline_is_fast_on_each_of_two_devices) {
+  const sched::sim::Load load = Shipped("devices");
+  const Outcome in_order = With(load, "FIFO");
+  const Outcome scheduled = With(load, "HPF");
+  EXPECT_GE(in_order.Find("classify")->p99_ms, 9 * scheduled.Find("classify")->p99_ms);
+  EXPECT_LE(scheduled.Find("detect")->p99_ms, in_order.Find("detect")->p99_ms);
+  EXPECT_GE(scheduled.Find("train")->share, 0.9);
+  EXPECT_GE(scheduled.Find("speech")->share, 0.85);
+}
+
+TEST(Target, it_is_read_with_its_unit) {
+  const Target target = ParseTarget("serve p99 < 5 ms");
+  EXPECT_EQ(target.queue, "serve");
+  EXPECT_EQ(target.figure, &QueueOutcome::p99_ms);
+  EXPECT_DOUBLE_EQ(target.below_ms, 5);
+  EXPECT_DOUBLE_EQ(ParseTarget("a p50<250us").below_ms, 0.25);
+  EXPECT_THROW(ParseTarget("serve p98 < 5 ms"), CommandError);
+  EXPECT_THROW(ParseTarget("serve p99 < 5"), CommandError);
+}
+
+TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
+  sched::sim::Load load = Shipped("priority");
+  for (auto& queue : load.queues) queue.hints.priority = 0;
+  const Target target = ParseTarget("serve p99 < 5 ms");
+  const std::vector<Scheme> schemes = {SchemeByName("native"), SchemeByName("HPF"), SchemeByName("UP")};
+  const std::vector<Outcome> outcomes = Search(load, schemes, target, "train", kWarmUp);
+  ASSERT_TRUE(target.IsMet(outcomes[0]));
+  EXPECT_EQ(outcomes[0].scheme.name, "HPF, priority 1");
+  EXPECT_FALSE(target.IsMet(outcomes.back()));
+  EXPECT_THROW(Search(load, schemes, target, "nobody", kWarmUp), CommandError);
+}
+
+TEST(Report, each_policy_has_a_row_for_each_queue) {
+  const Outcome outcome = With(Shipped("priority"), "native");
+  const std::vector<Outcome> outcomes = {outcome};
+  const std::string text = OutcomesText(outcomes);
+  EXPECT_NE(text.find("native  serve"), std::string::npos);
+  const nlohmann::json json = OutcomesJson(outcomes);
+  EXPECT_EQ(json[0]["policy"], "native");
+  EXPECT_EQ(json[0]["queues"][0]["queue"], "serve");
+  EXPECT_DOUBLE_EQ(json[0]["queues"][0]["p99_ms"].get<double>(), outcome.queues[0].p99_ms);
+  EXPECT_FALSE(json[0]["queues"][1].contains("p99_ms"));
+}
+
+TEST(Report, the_page_escapes_names_and_needs_nothing_from_elsewhere) {
+  Outcome outcome = With(Shipped("priority"), "native");
+  outcome.queues[0].name = "<script>";
+  const std::vector<Outcome> outcomes = {outcome};
+  const std::string page = Page(outcomes);
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;: latency"), std::string::npos);
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
+  EXPECT_LT(page.size(), 10'000u);
+}
+
+TEST(Schemes, an_unknown_policy_is_named_with_those_that_there_are) {
+  EXPECT_EQ(SchemeByName("hpf").name, "HPF");
+  EXPECT_FALSE(SchemeByName("Native").policy);
+  try {
+    SchemeByName("XYZ");
+    FAIL();
+  } catch (const CommandError& error) {
+    EXPECT_NE(std::string(error.what()).find("native"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace xsched::cli
