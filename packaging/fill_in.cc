@@ -1,14 +1,21 @@
-// fill_in TEMPLATE OUTPUT: writes a completion or a manual page, with the policies of this build where the
-// template has a word between two @.
+// fill_in TEMPLATE OUTPUT: writes a completion or a manual page. It replaces words between two @ in the
+// template by the names and descriptions of the commands, policies and platforms of this build.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <regex>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
+#include "cli/all_commands.h"
+#include "cli/completions.h"
+#include "cli/platform.h"
 #include "server/policy_names.h"
 
 namespace {
@@ -24,19 +31,71 @@ std::string PolicyList() {
   std::string list = ".Bl -tag -width UTIL -compact\n";
   for (sched::PolicyGetter policy : sched::Policies()) {
     const sched::PolicyInfo& info = policy().info();
-    list += fmt::format(".It {}\n{}\n.Pq hints: {}\n", info.name, ManualText(info.summary),
-                        server::NamesOfHints(info));
+    list += fmt::format(".It {}\n{}\n.Pq by {}; hints: {}\n", info.name, ManualText(info.summary),
+                        sched::GranularityName(info.granularity), server::NamesOfHints(info));
   }
   return list + ".El";
 }
 
+// Variables that have the same text stand together.
+std::string PlatformVariables() {
+  std::vector<std::pair<std::string, std::string>> texts;  // and the names, in the order of the first
+  for (const cli::Platform* platform : cli::Platforms()) {
+    for (const cli::EnvironmentVariable& variable : platform->variables) {
+      auto same = std::ranges::find(texts, variable.manual, &std::pair<std::string, std::string>::first);
+      if (same == texts.end()) {
+        texts.emplace_back(variable.manual, variable.name);
+      } else {
+        same->second += fmt::format(" , {}", variable.name);
+      }
+    }
+  }
+  std::vector<std::string> items;
+  for (const auto& [text, names] : texts) items.push_back(fmt::format(".It Ev {}\n{}", names, text));
+  return fmt::format("{}", fmt::join(items, "\n"));
+}
+
+// The ids of those whose devices can be tried: the plan runs on these.
+std::vector<std::string> ProbedPlatforms() {
+  std::vector<std::string> ids;
+  for (const cli::Platform* platform : cli::Platforms()) {
+    if (platform->probe != nullptr) ids.emplace_back(platform->id);
+  }
+  return ids;
+}
+
+// The variables in which loaders take layers, to go on after LD_PRELOAD's.
+std::string Layers() {
+  std::string text;
+  for (const cli::Platform* platform : cli::PlatformsWithShim()) {
+    if (platform->layers != nullptr)
+      text += fmt::format(" and\n.Ev {}\n({})", platform->layers, platform->name);
+  }
+  return text;
+}
+
 std::string Filled(const std::string& text) {
+  CLI::App app;
+  cli::AddCommands(app);
   const std::map<std::string, std::string> values = {
       {"POLICIES", fmt::format("{}", fmt::join(server::PolicyNames(), " "))},
       {"POLICIES_OR", server::Listed(server::PolicyNames(), "or")},
       {"DEFAULT_POLICY", sched::PolicyName(sched::kDefaultPolicy)},
       {"TIMESLICE_POLICIES", server::Listed(server::PolicyNames(&sched::HintsRead::timeslice), "and")},
+      {"AT_A_TIME_POLICIES", server::Listed(server::PolicyNames(&sched::HintsRead::at_a_time), "and")},
+      {"WINDOW_POLICIES", server::ReadBy(&sched::HintsRead::window_active)},
       {"POLICY_LIST", PolicyList()},
+      {"PLATFORM_VARIABLES", PlatformVariables()},
+      {"PRELOADED_PLATFORMS",
+       fmt::format("{}", fmt::join(cli::NamesOfPlatforms(/*with_layers=*/false), ", "))},
+      {"LAYERS", Layers()},
+      {"PROBED_PLATFORMS", fmt::format("{}", fmt::join(ProbedPlatforms(), " "))},
+      {"COMMANDS", cli::CommandWords(app)},
+      {"BASH_OPTIONS", cli::BashOptions(app)},
+      {"ZSH_COMMANDS", cli::ZshCommands(app)},
+      {"ZSH_OPTIONS", cli::ZshOptions(app)},
+      {"FISH_OPTIONS", cli::FishOptions(app)},
+      {"PROBED_PLATFORMS_OR", server::Listed(ProbedPlatforms(), "or")},
   };
   static const std::regex kWord("@([A-Z_]+)@");
   std::string filled;

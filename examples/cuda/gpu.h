@@ -2,29 +2,7 @@
 #ifndef XSCHED_EXAMPLES_CUDA_GPU_H_
 #define XSCHED_EXAMPLES_CUDA_GPU_H_
 
-#include <cuda.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-#include <xsched/xsched.h>
-
-#define CU_CHECK(call)                                          \
-  do {                                                          \
-    CUresult result = (call);                                   \
-    if (result != CUDA_SUCCESS) {                               \
-      fprintf(stderr, "%s: CUresult %d\n", #call, (int)result); \
-      exit(1);                                                  \
-    }                                                           \
-  } while (0)
-
-#define CHECK(call)                                            \
-  do {                                                         \
-    XResult result = (call);                                   \
-    if (result != kXSchedSuccess) {                            \
-      fprintf(stderr, "%s: XResult %d\n", #call, (int)result); \
-      exit(1);                                                 \
-    }                                                          \
-  } while (0)
+#include "cu_check.h"
 
 /* spin_us(int us), which the driver compiles for the device that is there. */
 static const char kSpin[] =
@@ -73,17 +51,6 @@ static inline Gpu OpenGpu(void) {
 static inline CUresult Spin(const Gpu* gpu, int us, CUstream stream) {
   void* arguments[] = {&us};
   return cuLaunchKernel(gpu->spin, gpu->blocks, 1, 1, 1024, 1, 1, 0, stream, arguments, NULL);
-}
-
-static inline double NowMs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
-static inline void SleepMs(long ms) {
-  struct timespec time = {ms / 1000, ms % 1000 * 1000000};
-  nanosleep(&time, NULL);
 }
 
 #endif /* XSCHED_EXAMPLES_CUDA_GPU_H_ */

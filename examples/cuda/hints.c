@@ -2,8 +2,8 @@
  * beside it.
  *
  *   xsched run --scheduler LCL -- ./hints     the process schedules its streams itself
- *   xsched run -- ./hints                     the server does, beside those of other programs
- *   ./hints                                   nobody does
+ *   xsched run -- ./hints                     the server schedules them, with those of other programs
+ *   ./hints                                   they are not scheduled
  */
 #include <pthread.h>
 #include <stdatomic.h>

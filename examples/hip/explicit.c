@@ -3,30 +3,9 @@
  *
  *   explicit_hip [MiB]     how much memory each command sets (64)
  */
-#include <hip/hip_runtime_api.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <xsched/hip/hal.h>
-#include <xsched/xsched.h>
 
-#define HIP_CHECK(call)                                           \
-  do {                                                            \
-    hipError_t result = (call);                                   \
-    if (result != hipSuccess) {                                   \
-      fprintf(stderr, "%s: hipError_t %d\n", #call, (int)result); \
-      exit(1);                                                    \
-    }                                                             \
-  } while (0)
-
-#define CHECK(call)                                            \
-  do {                                                         \
-    XResult result = (call);                                   \
-    if (result != kXSchedSuccess) {                            \
-      fprintf(stderr, "%s: XResult %d\n", #call, (int)result); \
-      exit(1);                                                 \
-    }                                                          \
-  } while (0)
+#include "hip_check.h"
 
 enum { kCommands = 200 };
 
@@ -43,12 +22,6 @@ static XResult Launch(HwQueueHandle hwq, void* data) {
   if (hipSetDevice(0) != hipSuccess) return kXSchedErrorHardware;
   return hipMemsetAsync(work->memory, 1, work->bytes, work->stream) == hipSuccess ? kXSchedSuccess
                                                                                   : kXSchedErrorHardware;
-}
-
-static double NowMs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 int main(int argc, char** argv) {

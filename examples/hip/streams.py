@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Two streams of one PyTorch program with different priorities: a batch job in a thread, and an urgent task beside it. For ROCm;
-runs on CUDA as it is.
+"""Two streams of one PyTorch program with different priorities: a batch job in a thread, and an urgent task beside it. For ROCm and CUDA.
 
   xsched run -- python3 streams.py     PyTorch's own launches are scheduled
-  python3 streams.py                   nobody's are
+  python3 streams.py                   nothing is scheduled
 
 XSched's Python package: pip install, or PYTHONPATH=<prefix>/share/xsched/python.
 """
@@ -25,7 +24,8 @@ def batch(stream):
         while not done.is_set():
             for _ in range(AHEAD):
                 matrix = torch.tanh(matrix @ matrix)
-            # On HIP a held stream holds the thread that launches on it, outside of Python's lock: the others go on.
+            # On HIP, a thread that launches on a held stream waits. It does so without Python's lock, so other threads
+            # go on.
             stream.synchronize()
 
 

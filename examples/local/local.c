@@ -1,20 +1,9 @@
 /* A scheduler within one program: no server, no shim. A batch job and an urgent one share a device, here the
  * software one; with CUDA or OpenCL it is the same, with the HwQueue of a stream or command queue.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
 #include <xsched/soft/hal.h>
-#include <xsched/xsched.h>
 
-#define CHECK(call)                                            \
-  do {                                                         \
-    XResult result = (call);                                   \
-    if (result != kXSchedSuccess) {                            \
-      fprintf(stderr, "%s: XResult %d\n", #call, (int)result); \
-      exit(1);                                                 \
-    }                                                          \
-  } while (0)
+#include "../common/check.h"
 
 enum { kDevice = 0, kCommandUs = 1000, kBatch = 200, kUrgent = 20 };
 
@@ -23,7 +12,7 @@ static HwQueueHandle NewQueue(Priority priority) {
   XQueueHandle xq;
   CHECK(SoftQueueCreate(&hwq, kDevice, kPreemptLevelBlock));
   CHECK(XQueueCreate(&xq, hwq, kPreemptLevelBlock, kQueueCreateFlagNone));
-  /* At most 2 commands in flight, which an urgent one may have to wait for. */
+  /* At most 2 commands are in flight. An urgent command may have to wait for these. */
   CHECK(XQueueSetLaunchConfig(xq, 2, 1));
   CHECK(XHintPriority(xq, priority));
   return hwq;
@@ -31,12 +20,6 @@ static HwQueueHandle NewQueue(Priority priority) {
 
 static void Launch(HwQueueHandle hwq, int count) {
   for (int i = 0; i < count; ++i) CHECK(SoftLaunch(hwq, kCommandUs, NULL, NULL));
-}
-
-static double NowMs(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static void Run(const char* how, HwQueueHandle batch, HwQueueHandle urgent) {

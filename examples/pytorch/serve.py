@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An inference service: 20 requests a second, and how long they take. Knows nothing of XSched."""
+"""An inference service with 20 requests a second. Prints their latency. It does not use XSched's API."""
 import time
 
 import torch

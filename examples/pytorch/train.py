@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A training job that takes all of the GPU that it can get, for half a minute. Knows nothing of XSched."""
+"""A training job that uses all of the GPU that it can get, for half a minute. It does not use XSched's API."""
 import time
 
 import torch

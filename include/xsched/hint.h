@@ -1,7 +1,8 @@
 /* Hints: what a program tells the policy, and which scheduler it uses.
  *
  * Thread-safe. A queue keeps all of its hints, and each policy uses those that it knows ("xsched policy list" names them). They
- * survive a change of policy and of server. Out-of-range values yield kXSchedErrorInvalidValue, unknown handles kXSchedErrorNotFound.
+ * survive a change of policy and of server. Unknown handles yield kXSchedErrorNotFound. A value out of its range is no error, as in
+ * XSched 1.2: a priority becomes the nearest one, another value is ignored, and one warning says so.
  */
 #ifndef XSCHED_HINT_H_
 #define XSCHED_HINT_H_
@@ -26,7 +27,7 @@ XSCHED_API XResult XHintUtilization(XQueueHandle xq, Utilization util);
 
 /* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one, for all queues. With
  * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
- * Errors: kXSchedErrorNotFound: no scheduler. */
+ * A scheduler that comes later gets it as well. */
 XSCHED_API XResult XHintTimeslice(Timeslice ts_us);
 
 /* The queue may be delayed by `lax_us` microseconds (or NO_LAXITY). Until then its priority is `lax_prio`, after that
@@ -36,7 +37,8 @@ XSCHED_API XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio
 /* The queue's work should be done `ddl_us` microseconds after it became ready (or NO_DEADLINE). */
 XSCHED_API XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
 
-/* Sets how many queues run at a time with policy K-EDF. kXSchedErrorNotSupported: this build has no such policy. */
+/* 1 … 64: how many queues policy K-EDF runs at a time, for all queues; 1 unless it is set. With kSchedulerGlobal the server accepts
+ * it from those from whom it accepts a timeslice. A scheduler that comes later gets it as well. */
 XSCHED_API XResult XHintKDeadline(size_t k);
 
 #ifdef __cplusplus

@@ -5,7 +5,7 @@
  * passes commands to XQueueSubmit.
  *
  * Every function is thread-safe. Handles are checked: a stale or invalid one yields kXSchedErrorNotFound; a null pointer or
- * an unknown flag yields kXSchedErrorInvalidValue. Below, only other errors are listed.
+ * a level that is none yields kXSchedErrorInvalidValue. Below, only other errors are listed. Unknown flags are ignored.
  */
 #ifndef XSCHED_XQUEUE_H_
 #define XSCHED_XQUEUE_H_
@@ -16,10 +16,12 @@
 extern "C" {
 #endif
 
-/* Creates an XQueue over `hwq` with preemption level `level` (XPreemptLevel) and `flags` (XQueueCreateFlag).
+/* Creates an XQueue over `hwq` with preemption level `level` (XPreemptLevel) and `flags` (XQueueCreateFlag). If the HAL does
+ * not have this level for this queue, it gets the best one below it. If `hwq` has an XQueue already, made by the program or
+ * by a shim, the program gets this one as it is. *xq is 0 after an error.
  * Defaults: at most 16 commands in flight, released 8 at a time; priority 0; utilization 100.
- * Errors: kXSchedErrorNotSupported: the HAL does not have this level for this queue; kXSchedErrorNotAllowed: `hwq` has an
- * XQueue, or the process has 1024; kXSchedErrorUnknown: out of memory or descriptors (one warning says which). */
+ * Errors: kXSchedErrorNotAllowed: the process has 1024 XQueues; kXSchedErrorUnknown: out of memory or descriptors (one
+ * warning says which). */
 XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t level, int64_t flags);
 
 /* Destroys the XQueue. Held commands run, and submitted commands that are not launched yet are launched. The function waits
@@ -30,8 +32,11 @@ XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 /* The XQueue over `hwq`. kXSchedErrorNotFound: it has none. */
 XSCHED_API XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq);
 
-/* Changes the preemption level. May be called at any time. Errors: kXSchedErrorNotSupported. */
-XSCHED_API XResult XQueueSetPreemptLevel(XQueueHandle xq, int64_t level);
+/* Changes the preemption level, to the best one that the queue has up to `level`. May be called at any time. */
+XSCHED_API XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level);
+
+/* The preemption level that the queue has. (Since 2.0) */
+XSCHED_API XResult XQueueGetPreemptLevel(XQueueHandle xq, XPreemptLevel *level);
 
 /* Limits what is in flight on a queue that may be preempted: at most `threshold` commands, released `batch_size` at a time
  * (at most `threshold`). If commands are long, fewer are in flight: they should finish within XSCHED_PREEMPT_LATENCY_US.
@@ -40,8 +45,8 @@ XSCHED_API XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int
 
 /* Submits a command. A thread of XSched launches submitted commands in order, when the queue may run. The function returns
  * at once; with kQueueCreateFlagBlockingSubmit it returns when the command has been launched. When the command has
- * finished, XSched frees it. The program may still wait for it and may destroy it, but need not; it can do nothing else
- * with it.
+ * finished, XSched destroys it (unless HwCommandKeep was called). The program may still wait for it and may destroy it, but
+ * need not; it can do nothing else with it.
  * Errors: kXSchedErrorNotAllowed: submitted before; kXSchedErrorInvalidValue: a command of another platform. */
 XSCHED_API XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd);
 
@@ -52,7 +57,7 @@ XSCHED_API XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd);
 /* Waits until everything that was submitted (and, with a shim, launched) before the call has finished. */
 XSCHED_API XResult XQueueWaitAll(XQueueHandle xq);
 
-/* Returns whether the queue is idle or ready, as far as XSched knows. If the program has not synchronised with the queue,
+/* Returns whether the queue is idle or ready, as far as XSched knows. If the program has not synchronized with the queue,
  * XSched learns of completion a moment later. */
 XSCHED_API XResult XQueueQuery(XQueueHandle xq, XQueueState *state);
 
@@ -71,7 +76,8 @@ XSCHED_API XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count);
 /* Destroys the HwQueue; the platform's own queue stays. kXSchedErrorNotAllowed: destroy its XQueue first. */
 XSCHED_API XResult HwQueueDestroy(HwQueueHandle hwq);
 
-/* Launches a command immediately and bypasses the XQueue. Errors: those of its launch. */
+/* Launches a command immediately and bypasses the XQueue. Afterwards XSched destroys the command, unless HwCommandKeep was
+ * called. Errors: those of its launch; kXSchedErrorNotAllowed: submitted before. */
 XSCHED_API XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd);
 
 /* Waits until everything enqueued on the hardware queue has finished. */
@@ -79,6 +85,10 @@ XSCHED_API XResult HwQueueSynchronize(HwQueueHandle hwq);
 
 /* Creates a command that calls `launch` with the HwQueue and `data`. `launch` may enqueue any work on the platform's queue. */
 XSCHED_API XResult HwCommandCreateCallback(HwCommandHandle *hw_cmd, LaunchCallback launch, void *data);
+
+/* Keeps the command after its launch, until HwCommandDestroy. HwQueueLaunch may then launch it any number of times. Without
+ * this, a launch consumes the command, as in XSched 1.2. kXSchedErrorNotAllowed: that has happened already. (Since 2.0) */
+XSCHED_API XResult HwCommandKeep(HwCommandHandle hw_cmd);
 
 /* Destroys the command. If it still waits to be launched, it will be. */
 XSCHED_API XResult HwCommandDestroy(HwCommandHandle hw_cmd);

@@ -1,10 +1,10 @@
-"""Copies of the fake HIP runtime (src/hal/hip/testing), as a Python program has AMD's: opened by ctypes."""
+"""Instances of the fake HIP runtime (src/hal/hip/testing). ctypes opens them, as in Python programs with AMD's runtime."""
 import ctypes
 import os
 
 
-class Copy:
-    """One copy, opened: `variable` names the environment's variable with its path."""
+class Instance:
+    """One opened instance. `variable` names the environment variable with its path."""
 
     def __init__(self, variable):
         self._library = ctypes.CDLL(os.environ[variable])

@@ -28,10 +28,14 @@ class CommandQueues(unittest.TestCase):
                 self.assertTrue(queue.idle)
             queue.wait()
 
-    def test_it_has_level_1_only(self):
-        with self.assertRaises(xsched.XSchedError) as caught:
-            xsched.XSchedQueue(make_queue(), level=xsched.PreemptLevel.DEACTIVATE)
-        self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_SUPPORTED)
+    def test_it_has_level_1_whatever_level_is_asked_for(self):
+        with xsched.XSchedQueue(make_queue(), level=xsched.PreemptLevel.DEACTIVATE) as queue:
+            self.assertTrue(queue.idle)
+
+    def test_a_second_queue_over_the_same_command_queue_is_the_first(self):
+        stream = make_queue()
+        with xsched.XSchedQueue(stream, 5) as first, xsched.XSchedQueue(stream, 6) as second:
+            self.assertEqual(first.handle, second.handle)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ PRIORITY_MAX = 255
 
 
 class Result(enum.IntEnum):
-    """XResult: what a call of the C library returns."""
+    """XResult: the result of a call of the C library."""
 
     SUCCESS = 0
     ERROR_HARDWARE = 1
@@ -21,15 +21,15 @@ class Result(enum.IntEnum):
 
 
 class PreemptLevel(enum.IntEnum):
-    """XPreemptLevel: what is stopped when a queue is held."""
+    """XPreemptLevel: what a hold of the queue stops."""
 
     BLOCK = 1       # commands that were not launched yet
-    DEACTIVATE = 2  # launched commands that have not started, too
-    INTERRUPT = 3   # the running command, too; it later goes on where it stopped
+    DEACTIVATE = 2  # also launched commands that have not started
+    INTERRUPT = 3   # also the running command, which later goes on where it stopped
 
 
 class Scheduler(enum.IntEnum):
-    """XSchedulerType: who decides which queue runs."""
+    """XSchedulerType: which scheduler decides which queues run."""
 
     APP_MANAGED = 1  # the program: suspend and resume
     LOCAL = 2        # a policy, for the queues of this process
@@ -37,7 +37,7 @@ class Scheduler(enum.IntEnum):
 
 
 class Policy(enum.IntEnum):
-    """XPolicyType: by what rule. Builds have some of these; the C library says which it has not."""
+    """XPolicyType: the policy. A build has only some of these; for the others, the C library returns an error."""
 
     HIGHEST_PRIORITY_FIRST = 1
     HETEROGENEOUS_HIGHEST_PRIORITY_FIRST = 2

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 
 from .constants import Result
+from .platforms import PLATFORMS
 
 VERSION = 2  # of the libraries' names
 
@@ -16,7 +17,7 @@ VERSION = 2  # of the libraries' names
 class XSchedError(RuntimeError):
     """A call that the C library refused.
 
-    function: its name; result: a Result. What each means for each function is said in the C headers (xsched/*.h).
+    function: its name; result: a Result. The C headers (xsched/*.h) explain the results of each function.
     """
 
     def __init__(self, function, result):
@@ -39,7 +40,7 @@ _FUNCTIONS = {
         "XQueueCreate": [_OUT, _HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueDestroy": [_HANDLE],
         "XQueueGet": [_OUT, _HANDLE],
-        "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int64],
+        "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int],
         "XQueueSetLaunchConfig": [_HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueSubmit": [_HANDLE, _HANDLE],
         "XQueueWait": [_HANDLE, _HANDLE],
@@ -49,6 +50,7 @@ _FUNCTIONS = {
         "XQueueResume": [_HANDLE, ctypes.c_int64],
         "XQueueProfileHwCommandCount": [_HANDLE, ctypes.POINTER(ctypes.c_int64)],
         "HwQueueDestroy": [_HANDLE],
+        "HwQueueLaunch": [_HANDLE, _HANDLE],
         "HwQueueSynchronize": [_HANDLE],
         "HwCommandCreateCallback": [_OUT, LAUNCH_CALLBACK, ctypes.c_void_p],
         "HwCommandDestroy": [_HANDLE],
@@ -58,16 +60,15 @@ _FUNCTIONS = {
         "XHintTimeslice": [ctypes.c_int64],
         "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
         "XHintDeadline": [_HANDLE, ctypes.c_int64],
+        "XHintKDeadline": [ctypes.c_size_t],
     },
-    "halcuda": {"CudaQueueCreate": [_OUT, ctypes.c_void_p]},
-    "halhip": {"HipQueueCreate": [_OUT, ctypes.c_void_p]},
-    "halopencl": {"OclQueueCreate": [_OUT, ctypes.c_void_p]},
-    "halsoft": {"SoftQueueCreate": [_OUT, ctypes.c_uint32, ctypes.c_int]},
+    **{f"hal{name}": {function: [_OUT, *platform.ARGUMENTS] for function in (platform.CREATE, platform.GET) if function}
+       for name, platform in PLATFORMS.items()},
 }
 
 
 def _loaded(pattern):
-    """The path of a library that this process has loaded, however that came about; None: it has none such."""
+    """The path of a library that this process has loaded in any way; None: it is not loaded."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         found = re.search(rf"\s(/\S*/{pattern})$", maps.read(), re.MULTILINE)
     return found and found[1]
@@ -77,7 +78,7 @@ def _candidates(name):
     file = f"lib{name}.so.{VERSION}"
     if loaded := _loaded(re.escape(f"lib{name}.so") + r"[.\d]*"):
         yield loaded
-        return  # a second copy would not know the first one's queues
+        return  # a second instance would not know the first one's queues
     if folder := os.environ.get("XSCHED_LIBRARY_DIR"):
         yield str(pathlib.Path(folder, file))
         return
@@ -92,11 +93,11 @@ def _candidates(name):
 
 @functools.lru_cache(maxsize=None)
 def library(name):
-    """One of XSched's C libraries as a ctypes.CDLL whose functions have their types: "preempt", "halhip", "halcuda",
-    "halopencl" or "halsoft".
+    """One of XSched's C libraries as a ctypes.CDLL whose functions have their types: "preempt", or "hal" and the name of
+    a platform.
 
-    It is the one that this process has loaded (under a shim, say); else that of the folder XSCHED_LIBRARY_DIR; else one
-    that the dynamic linker finds, or that is installed beside the program xsched. OSError: there is none.
+    It is the one that this process has loaded (for example under a shim), or else that of the folder XSCHED_LIBRARY_DIR, or else one that
+    the dynamic linker finds, or one that is installed beside the program xsched. OSError: there is none.
     """
     problems = []
     for path in _candidates(name):
@@ -113,21 +114,21 @@ def library(name):
 
 
 def call(name, function, *arguments):
-    """Calls it, and raises XSchedError if it does not succeed. Other threads of Python's run meanwhile."""
+    """Calls it, and raises XSchedError if it does not succeed. Other Python threads run meanwhile."""
     result = getattr(library(name), function)(*arguments)
     if result != Result.SUCCESS:
         raise XSchedError(function, result)
 
 
 def handle(name, function, *arguments):
-    """As call, for a function that makes something: its handle goes where the first argument points."""
+    """As call, for a function that makes an object: it stores the handle through its first argument."""
     made = _HANDLE()
     call(name, function, ctypes.byref(made), *arguments)
     return made.value
 
 
 def ask(answer, name, function, *arguments):
-    """As call, for a function that answers where its last argument points; `answer` is that answer's ctypes type."""
+    """As call, for a function that stores its answer through its last argument. `answer` is the ctypes type of the answer."""
     value = answer()
     call(name, function, *arguments, ctypes.byref(value))
     return value.value

@@ -2,21 +2,21 @@
 import contextlib
 import ctypes
 
-from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel,
-                        QueueState, Result)
+from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESUME_DROP_COMMANDS,
+                        SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState, Result)
 from .library import LAUNCH_CALLBACK, XSchedError, ask, call, handle, library
-from .streams import PLATFORMS, platform_of, stream_handle
+from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
 
 class Command:
-    """What was handed to XSchedQueue.submit."""
+    """A command that was passed to XSchedQueue.submit."""
 
     def __init__(self, queue, launch):
         self._queue = queue
         self._launch = launch
         self._error = None
         self._launched = False
-        # Kept: the library calls it later.
+        # Kept, because the library calls it later.
         self._callback = LAUNCH_CALLBACK(self._call)
         self._handle = handle("preempt", "HwCommandCreateCallback", self._callback, None)
 
@@ -31,9 +31,9 @@ class Command:
         return Result.SUCCESS
 
     def wait(self):
-        """Returns when what the function put on the stream has finished; raises what the function raised.
+        """Waits until the work that the function put on the stream has finished. Raises the function's exception.
 
-        Waits on while the queue is held. XSchedError: NOT_FOUND: it was dropped (XSchedQueue.resume), or the queue is closed.
+        Waits also while the queue is held. XSchedError: NOT_FOUND: it was dropped (XSchedQueue.resume), or the queue is closed.
         """
         call("preempt", "XQueueWait", self._queue.handle, self._handle)
         if self._error is not None:
@@ -47,18 +47,18 @@ class Command:
 class XSchedQueue:
     """A preemptible queue (XQueue) over a stream, with a priority.
 
-    stream: PyTorch's, CuPy's or PyOpenCL's object; an int or a ctypes pointer; None or 0: the default stream of the current
-        device. On HIP it may be of any runtime instance that the process has loaded. It is kept alive until close().
-    priority: -255 to 255, bigger is more urgent; -256: never while anything else of the device has work.
-    level: the PreemptLevel; XSchedError NOT_SUPPORTED: the platform, or this stream, does not have it. None: BLOCK, or what
-        the shim's queue has.
-    platform: "cuda", "hip" or "opencl" where it cannot be told from the stream or from what is loaded.
-    threshold, batch_size: at most so many commands are in flight while others compete, and so many are let through at a
-        time; None: 16 and 8, fewer where commands are long.
-    blocking_submit: submit() returns when the command has been launched.
+    stream: an object of PyTorch, CuPy or PyOpenCL; an int or a ctypes pointer; None or 0: the default stream of the current device. It
+        may belong to any runtime instance that the process has loaded. It is kept alive until close().
+    priority: -255 to 255, bigger is more urgent; -256: never while any other queue of the device has work.
+    level: the PreemptLevel, or the best one below it that the platform has for this stream. None: BLOCK, or the level of the shim's
+        queue.
+    platform: its name (xsched.platforms), if neither the stream nor the loaded libraries show it.
+    threshold, batch_size: the largest number of commands in flight while others compete, and of commands that are let through at a time;
+        None: 16 and 8, fewer if commands are long.
+    blocking_submit: submit() returns after the command has been launched.
 
-    Under XSched's shim (xsched run) what the program launches on the stream is scheduled, and a stream that the shim has met
-    has its queue already: that one is used, with the priority given here. Without a shim, what submit() is given is.
+    Under XSched's shim (xsched run), the program's own launches on the stream are scheduled. A stream that the shim has discovered already
+    has a queue: this one is used, with the priority given here. Without a shim, only commands of submit() are scheduled.
 
     A context manager: leaving it closes the queue. Safe to use from several threads.
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream; HARDWARE: the runtime refused.
@@ -67,11 +67,11 @@ class XSchedQueue:
     def __init__(self, stream, priority=PRIORITY_DEFAULT, *, level=None, platform=None, threshold=None,
                  batch_size=None, blocking_submit=False):
         platform = platform or platform_of(stream)
-        if platform not in PLATFORMS:
-            raise ValueError(f"platform: {platform!r} is none of {', '.join(PLATFORMS)}")
+        if platform not in STREAM_PLATFORMS:
+            raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
         self._commands = []
-        self._hwq, self._owns_hwq = _hardware_queue(*PLATFORMS[platform], stream_handle(stream))
+        self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
         except BaseException:
@@ -92,7 +92,7 @@ class XSchedQueue:
 
     @property
     def stream(self):
-        """What the queue was made for."""
+        """The stream for which the queue was made."""
         return self._stream
 
     @property
@@ -102,6 +102,8 @@ class XSchedQueue:
 
     @priority.setter
     def priority(self, priority):
+        if not PRIORITY_NO_EXECUTE <= priority <= PRIORITY_MAX:  # the C library would take the nearest one
+            raise XSchedError("XHintPriority", Result.ERROR_INVALID_VALUE)
         call("preempt", "XHintPriority", self._handle, priority)
         self._priority = priority
 
@@ -110,35 +112,35 @@ class XSchedQueue:
         call("preempt", "XHintUtilization", self._handle, percent)
 
     def set_deadline(self, microseconds):
-        """Its work should be done so long after it became ready; -1: no deadline."""
+        """Its work should be finished within this time after it became ready; -1: no deadline."""
         call("preempt", "XHintDeadline", self._handle, microseconds)
 
     def set_laxity(self, microseconds, priority, critical_priority):
-        """It may be delayed for so long (-1: no laxity); until then it has `priority`, after that `critical_priority`."""
+        """It may be delayed for this time (-1: no laxity). Until then it has `priority`, and after that `critical_priority`."""
         call("preempt", "XHintLaxity", self._handle, microseconds, priority, critical_priority)
 
     def set_level(self, level):
-        """Changes the PreemptLevel. XSchedError: NOT_SUPPORTED."""
+        """Changes the PreemptLevel, to the best one that the stream has up to this."""
         call("preempt", "XQueueSetPreemptLevel", self._handle, level)
 
     def set_launch_config(self, threshold=None, batch_size=None):
-        """How many commands may be in flight, and are let through at a time (at most `threshold`); None: as it is."""
+        """How many commands may be in flight, and how many are let through at a time (at most `threshold`); None: unchanged."""
         call("preempt", "XQueueSetLaunchConfig", self._handle, threshold or 0, batch_size or 0)
 
     def suspend(self, wait=False):
-        """Holds the queue: nothing more of it starts. wait: returns when what was in flight has finished.
+        """Suspends the queue: nothing more of it starts. wait: returns when the commands in flight have finished.
 
-        On HIP a launch on the held stream then waits in the thread that makes it, until resume() of another thread.
+        On a platform without gates, a launch on the held stream then waits in the launching thread, until another thread resumes.
         """
         call("preempt", "XQueueSuspend", self._handle, SUSPEND_SYNC_HW_QUEUE if wait else 0)
 
     def resume(self, drop=False):
-        """Lets it go on; a scheduler may still hold it. drop: forgets submitted commands that were not launched."""
+        """Resumes the queue. A scheduler may still hold it. drop: drops submitted commands that were not launched."""
         call("preempt", "XQueueResume", self._handle, RESUME_DROP_COMMANDS if drop else 0)
 
     @contextlib.contextmanager
     def held(self, wait=False):
-        """`with queue.held(): …`: suspended within."""
+        """`with queue.held(): …`: the queue is suspended in the block."""
         self.suspend(wait)
         try:
             yield self
@@ -146,23 +148,23 @@ class XSchedQueue:
             self.resume()
 
     def submit(self, launch):
-        """Hands a function over that puts work on the stream; a thread of XSched's calls it when the queue may run.
+        """Submits a function that puts work on the stream. A thread of XSched calls it when the queue may run.
 
         Returns a Command. The function is called with no arguments, in the order of submission.
         """
         command = Command(self, launch)
-        # Nobody but us may be holding those that the library has yet to call.
+        # Keep the commands that the library has not called yet, because there may be no other reference to them.
         self._commands = [waiting for waiting in self._commands if not waiting._launched] + [command]
         call("preempt", "XQueueSubmit", self._handle, command._handle)
         return command
 
     def wait(self):
-        """Returns when everything that was submitted and, under a shim, launched before the call has finished."""
+        """Waits until everything that was submitted (and, under a shim, launched) before this call has finished."""
         call("preempt", "XQueueWaitAll", self._handle)
 
     @property
     def idle(self):
-        """Has everything finished, as far as is known?"""
+        """True if everything has finished, as far as is known."""
         return ask(ctypes.c_int, "preempt", "XQueueQuery", self._handle) == QueueState.IDLE
 
     @property
@@ -171,7 +173,7 @@ class XSchedQueue:
         return ask(ctypes.c_int64, "preempt", "XQueueProfileHwCommandCount", self._handle)
 
     def close(self):
-        """Takes the queue away, unless it is the shim's; what is held runs on. May be called again."""
+        """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly."""
         if self._handle == 0:
             return
         if self._owns_queue:
@@ -195,27 +197,26 @@ class XSchedQueue:
         return f"<XSchedQueue over {self._stream!r}, {state}>"
 
 
-def _hardware_queue(name, function, address):
-    """A HwQueue of the stream, and whether it was made here."""
-    answer = ctypes.c_uint64()
-    result = getattr(library(name), function)(ctypes.byref(answer), address)
-    if result == Result.ERROR_NOT_ALLOWED:
-        return answer.value, False
-    if result != Result.SUCCESS:
-        raise XSchedError(function, result)
-    return answer.value, True
+def _hardware_queue(platform, address):
+    """The stream's HwQueue, and whether it was made here."""
+    functions = STREAM_PLATFORMS[platform]
+    try:
+        return handle(f"hal{platform}", functions.GET, address), False
+    except XSchedError as error:
+        if error.result != Result.ERROR_NOT_FOUND:
+            raise
+    return handle(f"hal{platform}", functions.CREATE, address), True
 
 
 def _queue(hwq, level, blocking_submit):
-    """An XQueue over it, and whether it was made here."""
-    flags = CREATE_BLOCKING_SUBMIT if blocking_submit else 0
+    """Its XQueue, and whether it was made here."""
     try:
-        return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, flags), True
+        found = handle("preempt", "XQueueGet", hwq)
     except XSchedError as error:
-        if error.result != Result.ERROR_NOT_ALLOWED:
+        if error.result != Result.ERROR_NOT_FOUND:
             raise
-    # NOT_ALLOWED: it has one, the shim's, or there is no room for another.
-    found = handle("preempt", "XQueueGet", hwq)
+        flags = CREATE_BLOCKING_SUBMIT if blocking_submit else 0
+        return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, flags), True
     if level is not None:
         call("preempt", "XQueueSetPreemptLevel", found, level)
     return found, False

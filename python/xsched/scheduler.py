@@ -1,14 +1,14 @@
-"""Who decides which queue runs."""
+"""Chooses the scheduler."""
 from .constants import Policy, Scheduler
 from .library import call
 
 
 def set_scheduler(scheduler, policy=Policy.HIGHEST_PRIORITY_FIRST):
-    """Chooses who schedules this process's queues from now on: a Scheduler; for Scheduler.LOCAL, by which Policy.
+    """Chooses the Scheduler of this process's queues from now on, and for Scheduler.LOCAL its Policy.
 
-    Until the first call XSCHED_SCHEDULER and XSCHED_POLICY decide; without them the program holds its queues itself.
-    XSchedError: NOT_SUPPORTED: this build does not have the policy; NOT_FOUND (Scheduler.GLOBAL): no server is there now, and
-    the process runs unscheduled until one is.
+    Until the first call, XSCHED_SCHEDULER and XSCHED_POLICY decide. Without them, the program schedules its queues itself.
+    XSchedError: NOT_SUPPORTED: this build does not have the policy; NOT_FOUND (Scheduler.GLOBAL): there is no server now, and the process
+    runs unscheduled until there is one.
     """
     call("preempt", "XHintSetScheduler", Scheduler(scheduler), Policy(policy))
 
@@ -16,3 +16,8 @@ def set_scheduler(scheduler, policy=Policy.HIGHEST_PRIORITY_FIRST):
 def set_timeslice(microseconds):
     """The timeslice of policies that have one, for all queues: 100 to 10,000,000 microseconds."""
     call("preempt", "XHintTimeslice", microseconds)
+
+
+def set_k_deadline(queues):
+    """How many queues policy KEDF runs at a time: 1 to 64."""
+    call("preempt", "XHintKDeadline", queues)

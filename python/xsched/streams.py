@@ -1,23 +1,25 @@
-"""What people call a stream, as the handle that the C library takes, and the platform that it is of."""
+"""Converts stream objects into the handles that the C library takes, and finds their platforms."""
 import ctypes
 import re
 
-PLATFORMS = {"cuda": ("halcuda", "CudaQueueCreate"), "hip": ("halhip", "HipQueueCreate"),
-             "opencl": ("halopencl", "OclQueueCreate")}
-_RUNTIMES = {"hip": r"/libamdhip64[^/]*\.so", "cuda": r"/libcuda\.so", "opencl": r"/libOpenCL\.so"}
+from .platforms import PLATFORMS
+
+STREAM_PLATFORMS = {name: platform for name, platform in PLATFORMS.items() if platform.RUNTIME}
+_QUOTED = [f'"{name}"' for name in STREAM_PLATFORMS]
+STREAM_PLATFORMS_TEXT = f"{', '.join(_QUOTED[:-1])} or {_QUOTED[-1]}"
 
 
 def stream_handle(stream):
-    """The address that a stream stands for; 0: the default stream.
+    """The address of a stream; 0: the default stream.
 
-    Takes None, an int, a ctypes pointer, and the stream and queue objects of PyTorch (cuda_stream), CuPy (ptr), PyOpenCL
-    (int_ptr) and whoever has __cuda_stream__.
+    Takes None, an int, a ctypes pointer, stream and queue objects of PyTorch (cuda_stream), CuPy (ptr) and PyOpenCL (int_ptr), and objects
+    with __cuda_stream__.
     """
     if stream is None:
         return 0
     if isinstance(stream, ctypes.c_void_p):
         return stream.value or 0
-    if isinstance(stream, ctypes._Pointer):  # there is no other way to tell one
+    if isinstance(stream, ctypes._Pointer):  # there is no other way to recognize one
         return ctypes.cast(stream, ctypes.c_void_p).value or 0
     for attribute in ("cuda_stream", "int_ptr", "ptr"):
         value = getattr(stream, attribute, None)
@@ -32,18 +34,20 @@ def stream_handle(stream):
 
 
 def platform_of(stream):
-    """"cuda", "hip" or "opencl". ValueError: it cannot be told, and has to be said."""
+    """The name of one of STREAM_PLATFORMS. ValueError: it is not known, and must be given."""
     module = type(stream).__module__.split(".")[0]
-    if module == "pyopencl":
-        return "opencl"
+    for name, platform in STREAM_PLATFORMS.items():
+        if module == platform.MODULE:
+            return name
     if module == "torch":
-        import torch  # it is there already
+        import torch  # it is imported already
 
-        return "hip" if torch.version.hip else "cuda"
+        # Of the platforms that it was not built for, the version is None.
+        return next(name for name in STREAM_PLATFORMS if getattr(torch.version, name, None))
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         text = maps.read()
-    loaded = [name for name, runtime in _RUNTIMES.items() if re.search(runtime, text)]
+    loaded = [name for name, platform in STREAM_PLATFORMS.items() if re.search(platform.RUNTIME, text)]
     if len(loaded) != 1:
         raise ValueError(f"of which platform is the stream? This process has loaded {' and '.join(loaded) or 'none'}: "
-                         "say platform=\"cuda\", \"hip\" or \"opencl\"")
+                         f"say platform={STREAM_PLATFORMS_TEXT}")
     return loaded[0]

@@ -17,15 +17,14 @@ extern "C" {
 /* As in hip_runtime_api.h. */
 typedef struct ihipStream_t *hipStream_t;
 
-/* Creates a HwQueue over `stream`, which must live until HwQueueDestroy (with a shim it may be destroyed before). The
- * stream may belong to any runtime instance (libamdhip64) that the process has loaded; XSched finds that instance. Null:
+/* Creates a HwQueue over `stream`, or returns the one that it has (made by HipQueueCreate, or by the shim). The stream must
+ * live until HwQueueDestroy (with a shim it may be destroyed before). It may belong to any runtime instance (libamdhip64) that the process has loaded; XSched finds that instance. Null:
  * the default stream of the current device, of the runtime instance that the caller is linked to. If the caller is linked
  * to none (Python), it is the instance that XSCHED_HIP_LIB names, or the first that was loaded. XSCHED_HIP_LIB is the path
  * of a libamdhip64; XSched opens it only if the process has loaded none. May be called at any time, from any thread.
  * Errors: kXSchedErrorInvalidValue: `hwq` is null, no runtime instance knows the stream, or it is hipStreamPerThread (it
- * has a queue per thread, which the shim creates); kXSchedErrorNotAllowed: the stream has a HwQueue already, which is
- * returned in *hwq; kXSchedErrorNotFound: no HIP runtime is loaded; kXSchedErrorHardware: the runtime does not report the
- * stream's device; kXSchedErrorUnknown: out of memory. */
+ * has a queue per thread, which the shim creates); kXSchedErrorNotFound: no HIP runtime is loaded; kXSchedErrorHardware: the
+ * runtime does not report the stream's device; kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult HipQueueCreate(HwQueueHandle *hwq, hipStream_t stream);
 
 /* Returns the HwQueue of `stream`, created by HipQueueCreate, or by the shim at the stream's first command.

@@ -16,11 +16,15 @@ extern "C" {
 /* As in CL/cl.h. */
 typedef struct _cl_command_queue *cl_command_queue;
 
-/* Creates a HwQueue over `queue`, which must live until HwQueueDestroy (with a shim it may be released before).
+/* Creates a HwQueue over `queue`, or returns the one that it has (made by OclQueueCreate, or by the shim). The queue must live
+ * until HwQueueDestroy (with a shim it may be released before).
  * XSCHED_OPENCL_LIB is the path of the OpenCL library, if it is not the one that is loaded as libOpenCL.so.1.
- * Errors: kXSchedErrorInvalidValue: null, or not an OpenCL host queue; kXSchedErrorNotAllowed: the queue has a HwQueue already,
- * which is returned in *hwq; kXSchedErrorNotFound: no OpenCL library; kXSchedErrorUnknown: out of memory. */
+ * Errors: kXSchedErrorInvalidValue: null, or not an OpenCL host queue; kXSchedErrorNotFound: no OpenCL library;
+ * kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult OclQueueCreate(HwQueueHandle *hwq, cl_command_queue queue);
+
+/* Returns the HwQueue of `queue`. kXSchedErrorInvalidValue: `hwq` is null; kXSchedErrorNotFound: it has none. */
+XSCHED_API XResult OclQueueGet(HwQueueHandle *hwq, cl_command_queue queue);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ XSCHED_API XResult SoftQueueCreate(HwQueueHandle *hwq, XDeviceId device, XPreemp
  * Errors: kXSchedErrorNotFound: `hwq` is no software queue. */
 XSCHED_API XResult SoftLaunch(HwQueueHandle hwq, int64_t duration_us, void (*done)(void *data), void *data);
 
-/* Returns when everything enqueued has finished, as a program's own synchronisation does. */
+/* Returns when everything enqueued has finished, as a program's own synchronization does. */
 XSCHED_API XResult SoftSynchronize(HwQueueHandle hwq);
 
 /* A command of `duration_us` microseconds for XQueueSubmit and HwQueueLaunch. Destroyed by HwCommandDestroy. */

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""The shells' completions offer the options that the commands' helps have, and the shells can read them.
+
+  completions_test.py XSCHED FOLDER
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+COMMANDS = ("run", "top", "list", "hint", "policy", "config", "doctor", "demo", "simulate")
+SUBCOMMANDS = (("policy", "set"), ("config", "get"), ("config", "set"))
+READERS = {"xsched.bash": ("bash", "-n"), "_xsched": ("zsh", "-n"), "xsched.fish": ("fish", "--no-execute")}
+
+
+def output(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def options_in_help(xsched, *command):
+    """{option: does it take a value}"""
+    declared = re.findall(r"^  (-\S+)( [A-Z]{3})?", output(xsched, *command, "--help"), re.M)
+    return {name: bool(value) for names, value in declared for name in names.split(",") if name.startswith("--") and name != "--help"}
+
+
+def section(name, text, command):
+    """What the file says of one command."""
+    if name == "xsched.fish":
+        return "".join(re.findall(rf"^.*__fish_seen_subcommand_from {command}'.*\n", text, re.M))
+    return re.search(rf"^ +{command}\) .*?;;$", text, re.M | re.S).group(0)
+
+
+def as_written(name, option, takes_value):
+    if name == "xsched.fish":
+        return rf" -l {option[2:]}( -[ls] \S+)*{' -[xr]' if takes_value else '(?! -[xr])'}(?![\w-])"
+    if name == "_xsched":
+        return rf"'{option}(\[.*\])?{':' if takes_value else chr(39)}"
+    return rf"{option}(?![\w-])"
+
+
+def main(xsched, folder):
+    faults = []
+    for name, reader in READERS.items():
+        file = pathlib.Path(folder) / name
+        text = file.read_text(encoding="utf-8")
+        for command in [(command,) for command in COMMANDS] + list(SUBCOMMANDS):
+            offered = section(name, text, command[0])
+            faults += [f"{name}: {' '.join(command)} {option} is missing or has a wrong kind"
+                       for option, takes_value in options_in_help(xsched, *command).items()
+                       if not re.search(as_written(name, option, takes_value), offered)]
+        if shutil.which(reader[0]):
+            read = subprocess.run([*reader, file], capture_output=True, text=True, check=False)
+            faults += [f"{name}: {line}" for line in read.stderr.splitlines()]
+    for words, wanted in ((["hint", "--time"], "--timeslice"), (["config", "--queue", "1", "--l"], "--level"),
+                          (["policy", "--q"], "--query"), (["hi"], "hint")):
+        line = f"COMP_WORDS=(xsched {' '.join(words)}); COMP_CWORD={len(words)}; _xsched; echo ${{COMPREPLY[@]}}"
+        offered = output("bash", "-c", f"source {folder}/xsched.bash; {line}").split()
+        if offered != [wanted]:
+            faults.append(f"bash: xsched {' '.join(words)} offers {offered}")
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""The settings of systemd's units on which the promises of docs/design.md, "Liveness", or those about who may use the HTTP interface
+depend, and why."""
+import pathlib
+import sys
+
+FOLDER = pathlib.Path(__file__).parent
+SYSTEM, USER, HTTP = "xserver.service.in", "xserver-user.service.in", "xserver-http.service.in"
+BOTH = (SYSTEM, USER)
+
+WANTED = [
+    (BOTH, "Service", "Type", lambda value: value == "notify",
+     "systemd counts the server as started when it listens, and hears from it that it lives"),
+    (BOTH, "Service", "WatchdogSec", lambda value: 1 <= float(value or 0) <= 10,
+     "a server that hangs is replaced soon; its clients leave it after 230 ms. Not at once: a loaded machine is late"),
+    (BOTH, "Service", "Restart", lambda value: value == "on-failure", "a server that cannot go on comes back (memory, threads, a crash)"),
+    (BOTH, "Unit", "StartLimitIntervalSec", lambda value: value == "0",
+     "it comes back however often it ends. By default systemd gives up after five times in ten seconds"),
+    (BOTH, "Service", "RestartPreventExitStatus", lambda value: value == "3",
+     "3: another server listens there. Starting again and again would not help"),
+    ((HTTP,), "Service", "User", lambda value: value == setting(SYSTEM, "Service", "User"),
+     "the server lets its own user change the queues of all users and the policy, for those who may"),
+    ((HTTP,), "Service", "IPAddressDeny", lambda value: value == "any", "nobody but this machine reaches it"),
+    ((HTTP,), "Service", "IPAddressAllow", lambda value: value == "localhost", "this machine does"),
+    ((HTTP,), "Service", "RestrictAddressFamilies", lambda value: set((value or "").split()) == {"AF_UNIX", "AF_INET"},
+     "it listens at 127.0.0.1, and asks the server through a Unix socket"),
+    ((HTTP,), "Service", "PrivateNetwork", lambda value: value in (None, "no"), "its clients are on the machine's network"),
+    ((HTTP,), "Service", "PrivateUsers", lambda value: value in (None, "no"), "it must tell users apart, by /proc/net/tcp"),
+    ((HTTP,), "Service", "ProcSubset", lambda value: value in (None, "all"), "/proc/net/tcp must be there"),
+    ((SYSTEM,), "Service", "RuntimeDirectory", lambda value: value == "xsched", "the folder of SystemServerSocket"),
+    ((SYSTEM,), "Service", "RuntimeDirectoryPreserve", lambda value: value in ("yes", "restart"),
+     "containers have the folder mounted. A new one after a restart would be another folder"),
+]
+
+
+def settings(file):
+    """{(section, name): value}; a name that is there twice is a fault."""
+    found, section = {}, ""
+    for line in (FOLDER / file).read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith("#"):
+            name, value = line.split("=", 1)
+            if (section, name) in found and value:
+                sys.exit(f"{file}: {name} is set twice")
+            found[section, name] = value
+    return found
+
+
+def setting(file, section, name):
+    return settings(file).get((section, name))
+
+
+def main():
+    faults = []
+    for files, section, name, fits, why in WANTED:
+        for file in files:
+            value = setting(file, section, name)
+            if not fits(value):
+                faults.append(f"{file}: [{section}] {name}={value}: {why}")
+    if faults:
+        sys.exit("\n".join(faults))
+
+
+main()

@@ -1,0 +1,48 @@
+"""The platform of a stream is found from its Python module or from what the process has loaded. No library of XSched is used."""
+import pathlib
+import sys
+import types
+import unittest
+from unittest import mock
+
+from xsched.platforms import PLATFORMS
+from xsched.streams import STREAM_PLATFORMS, platform_of
+
+
+def stream_of(module):
+    return type("Stream", (), {"__module__": module})()
+
+
+class PlatformOf(unittest.TestCase):
+    def test_a_stream_of_pyopencl_is_its_modules(self):
+        self.assertEqual(platform_of(stream_of("pyopencl._cl")), "opencl")
+
+    def test_a_stream_of_torch_is_what_torch_was_built_for(self):
+        for built_for in ("cuda", "hip"):
+            version = types.SimpleNamespace(**{"cuda": None, "hip": None, built_for: "13.0"})
+            with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(version=version)}):
+                self.assertEqual(platform_of(stream_of("torch.cuda.streams")), built_for)
+
+    def assert_loaded(self, maps, expected):
+        with mock.patch("builtins.open", mock.mock_open(read_data=maps)):
+            self.assertEqual(platform_of(stream_of("program")), expected)
+
+    def test_another_stream_is_of_the_only_runtime_that_is_loaded(self):
+        self.assert_loaded("7f00 r-xp /opt/rocm/lib/libamdhip64-e487.so.7\n", "hip")
+        self.assert_loaded("7f00 r-xp /usr/lib/libcuda.so.1\n7f01 r-xp /usr/lib/libcudart.so\n", "cuda")
+
+    def test_where_it_is_not_known_the_error_names_all_platforms(self):
+        for maps, loaded in (("", "none"), ("7f00 /usr/lib/libcuda.so.1\n7f01 /usr/lib/libOpenCL.so.1\n", "cuda and opencl")):
+            with self.assertRaisesRegex(ValueError, f'has loaded {loaded}: say platform="cuda", "hip" or "opencl"'):
+                self.assert_loaded(maps, None)
+
+
+class Platforms(unittest.TestCase):
+    def test_each_has_a_module_of_its_name(self):
+        source = pathlib.Path(__file__).resolve().parents[2] / "src" / "platforms"
+        self.assertEqual(set(PLATFORMS), {folder.name for folder in source.iterdir() if folder.is_dir()})
+        self.assertEqual(set(PLATFORMS) - set(STREAM_PLATFORMS), {"soft"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,99 @@
+"""The names of XSched 1.2's Python package: its enumerations, its constants, and the C functions as methods of XSched.
+
+Each method returns an XResult, or an XResult and what the C function stores. New programs use XSchedQueue, which raises errors.
+"""
+import ctypes
+import enum
+
+from .library import library
+
+__all__ = ["HwCommandHandle", "HwQueueHandle", "XDevice", "XDeviceId", "XQueueHandle",
+           "XDeviceType", "XPlatform", "XPolicyType", "XPreemptLevel", "XQueueCreateFlag", "XQueueFeature", "XQueueResumeFlag",
+           "XQueueState", "XQueueSuspendFlag", "XResult", "XSched", "XSchedulerType",
+           "Deadline", "Laxity", "Priority", "Timeslice", "Utilization", "NO_DEADLINE", "NO_LAXITY",
+           "TIMESLICE_DEFAULT", "TIMESLICE_MAX", "TIMESLICE_MIN", "TIMESLICE_UNLIMITED",
+           "UTILIZATION_DEFAULT", "UTILIZATION_MAX", "UTILIZATION_MIN"]
+
+XDevice = XDeviceId = XQueueHandle = HwQueueHandle = HwCommandHandle = int
+Priority = Utilization = Timeslice = Laxity = Deadline = int
+
+UTILIZATION_MIN, UTILIZATION_DEFAULT, UTILIZATION_MAX = 0, 100, 100
+TIMESLICE_MIN, TIMESLICE_DEFAULT, TIMESLICE_MAX = 100, 5000, 10_000_000
+TIMESLICE_UNLIMITED = 2**64 - 1
+NO_LAXITY = NO_DEADLINE = -1
+
+
+def _enumeration(name, prefix, members):
+    return enum.IntEnum(name, {prefix + member: value for member, value in members.items()}, module=__name__)
+
+
+def _numbered(*names):
+    return {name: number for number, name in enumerate(names)}
+
+
+XResult = _enumeration("XResult", "kXSched", {
+    **_numbered("Success", "ErrorHardware", "ErrorInvalidValue", "ErrorNotFound", "ErrorNotAllowed", "ErrorNotSupported",
+                "ErrorBadResponse"), "ErrorUnknown": 999})
+XPlatform = _enumeration("XPlatform", "kPlatform", _numbered(
+    "Unknown", "VPI", "CUDA", "CUDLA", "HIP", "Ascend", "OpenCL", "LevelZero"))
+XDeviceType = _enumeration("XDeviceType", "kDeviceType", _numbered(
+    "Unknown", "CPU", "GPU", "NPU", "FPGA", "ASIC", "MCA"))
+XPreemptLevel = _enumeration("XPreemptLevel", "kPreemptLevel", _numbered(
+    "Unknown", "Block", "Deactivate", "Interrupt", "Max"))
+XQueueState = _enumeration("XQueueState", "kQueueState", _numbered("Unknown", "Idle", "Ready"))
+XQueueFeature = _enumeration("XQueueFeature", "kQueueFeature", {
+    "None": 0, "AsyncSubmit": 1, "DynamicLevel": 2, "DynamicThreshold": 4, "DynamicBatchSize": 8, "SyncSuspend": 16,
+    "ResumeDropCommands": 32, "MaskAll": -1})
+XQueueCreateFlag = _enumeration("XQueueCreateFlag", "kQueueCreateFlag", {"None": 0, "BlockingSubmit": 1, "MaskAll": -1})
+XQueueSuspendFlag = _enumeration("XQueueSuspendFlag", "kQueueSuspendFlag", {
+    "None": 0, "SyncHwQueue": 1, "WaitAll": 2, "WaitIdle": 4, "MaskAll": -1})
+XQueueResumeFlag = _enumeration("XQueueResumeFlag", "kQueueResumeFlag", {"None": 0, "DropCommands": 1, "MaskAll": -1})
+XSchedulerType = _enumeration("XSchedulerType", "kScheduler", _numbered("Unknown", "AppManaged", "Local", "Global", "Max"))
+XPolicyType = _enumeration("XPolicyType", "kPolicy", _numbered(
+    "Unknown", "HighestPriorityFirst", "HeterogeneousHighestPriorityFirst", "CPUHighestPriorityFirst", "UtilizationPartition",
+    "ProcessUtilizationPartition", "StrictProcessUtilizationPartition", "KEarliestDeadlineFirst", "Laxity",
+    "ActiveWindowFirst", "CompletelyFairScheduler", "MultiLevelFeedbackQueue", "Max"))
+
+
+def _method(name, function):
+    """The C function, whose arguments are all given."""
+    def method(*arguments):
+        return XResult(getattr(library(name), function)(*arguments))
+    method.__name__ = function
+    return staticmethod(method)
+
+
+def _making(name, function):
+    """One that stores a handle through its first argument: returns the result and the handle."""
+    def method(*arguments):
+        made = ctypes.c_uint64()
+        result = XResult(getattr(library(name), function)(ctypes.byref(made), *arguments))
+        return result, made.value
+    method.__name__ = function
+    return staticmethod(method)
+
+
+def _asking(name, function, answer, convert=int):
+    """One that stores an answer through its last argument: returns the result and the answer."""
+    def method(*arguments):
+        value = answer()
+        result = XResult(getattr(library(name), function)(*arguments, ctypes.byref(value)))
+        return result, convert(value.value)
+    method.__name__ = function
+    return staticmethod(method)
+
+
+class XSched:
+    """The functions of xsched/xqueue.h and xsched/hint.h."""
+
+    XQueueCreate = _making("preempt", "XQueueCreate")
+    XQueueGet = _making("preempt", "XQueueGet")
+    XQueueQuery = _asking("preempt", "XQueueQuery", ctypes.c_int, XQueueState)
+    XQueueProfileHwCommandCount = _asking("preempt", "XQueueProfileHwCommandCount", ctypes.c_int64)
+
+
+for _name in ("XQueueDestroy", "XQueueSetPreemptLevel", "XQueueSetLaunchConfig", "XQueueSubmit", "XQueueWait", "XQueueWaitAll",
+              "XQueueSuspend", "XQueueResume", "HwQueueDestroy", "HwQueueLaunch", "HwQueueSynchronize", "HwCommandDestroy",
+              "XHintSetScheduler", "XHintPriority", "XHintUtilization", "XHintTimeslice", "XHintLaxity", "XHintDeadline",
+              "XHintKDeadline"):
+    setattr(XSched, _name, _method("preempt", _name))

@@ -1,0 +1,10 @@
+"""XSched 1.2's xsched.hip."""
+from .former import _making
+
+hipStream_t = int
+
+
+class XSchedHip:
+    """The functions of xsched/hip/hal.h."""
+
+    HipQueueCreate = _making("halhip", "HipQueueCreate")
