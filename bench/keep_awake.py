@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs a command while no core of this machine falls asleep:
+"""Runs a command while no core of this machine sleeps:
 
   keep_awake.py COMMAND [ARGUMENT…]
 
-A core that sleeps takes tens of microseconds to wake (in a virtual machine above all) and starts slowly. A program that is
-alone on the machine pays for that at every task; beside a busy one it does not, and would look faster there than alone. So
-each core runs a loop of the idle class, which gives way to anything else at once, in every case that is compared.
+A sleeping core takes tens of microseconds to wake (above all in a virtual machine), and is slow at first. A program that is alone on
+the machine has this delay at every task. Beside a busy program it has not, so it would seem faster there. To compare fairly, each core
+runs a loop of the idle class in every case. That loop gives way to anything else at once.
 """
 import contextlib
 import os

@@ -1,5 +1,6 @@
-// What interception costs per call of the CUDA driver (bench/interception/cost.h), over the stand-in driver,
-// which does at once what it is told. Heap allocations and threads that XSched adds are counted.
+// Measures the cost of interception per call of the CUDA driver (bench/interception/cost.h), over the
+// stand-in driver, which executes commands at once. Also counts heap allocations and threads that XSched
+// adds.
 //
 //   cuda_launch_bench [--json FILE]
 //
@@ -21,7 +22,7 @@ using xsched::bench::Json;
 
 constexpr CUstream kDefault = nullptr;
 
-// The functions called, of the driver or of the shim.
+// The measured functions, of the driver or of the shim.
 struct Driver {
   explicit Driver(void* library) {
     auto find = [library](auto& function, const char* name) {
@@ -98,7 +99,7 @@ class Program {
       const CUresult launched = Launch(d, stream_);
       return launched != CUDA_SUCCESS ? launched : d.synchronize(stream_);
     });
-    // What libraries such as cuDNN ask for before each launch, and what waits for all that runs.
+    // The queries that libraries such as cuDNN make before each launch, and calls that wait for everything.
     CUfunction function = nullptr;
     measure("cuKernelGetFunction",
             [&](const Driver& d) { return d.function_of(&function, library_kernel_); });

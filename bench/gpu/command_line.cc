@@ -11,7 +11,7 @@ Commands::Commands(int argc, char** argv) {
     return;
   }
   reader_ = std::thread([this] { Read(); });
-  // It may be in a read for ever, and ends with the process.
+  // It may be blocked in a read, and ends with the process.
   reader_.detach();
 }
 

@@ -1,5 +1,5 @@
-// Commands, one JSON object each: from the program's arguments, or, without any, lines of standard input as
-// they come.
+// Reads commands. Each is a JSON object, from the program's arguments or, without any, from a line of
+// standard input.
 #pragma once
 
 #include <atomic>
@@ -17,9 +17,9 @@ class Commands {
  public:
   Commands(int argc, char** argv);
 
-  // The next command; nothing: that was all.
+  // The next command; nullopt: there are no more.
   std::optional<nlohmann::json> Next();
-  // What runs until it is told otherwise ends with the next line, or the end of the input.
+  // True if there is a further line or the end of the input. Commands that run without an end then stop.
   bool Interrupted() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
  private:
@@ -29,7 +29,7 @@ class Commands {
   std::condition_variable arrived_;
   std::deque<std::string> lines_;
   bool ended_ = false;
-  std::atomic<int> waiting_{0};  // lines, and the end
+  std::atomic<int> waiting_{0};  // unread lines, and the end of the input
   std::thread reader_;
 };
 

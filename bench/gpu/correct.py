@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What programs do with a GPU, from the simplest on, each with its result as a checksum: run natively and under XSched, the two
-must be the same.
+"""What programs do with a GPU, beginning with the simplest. Each check returns its result as a checksum, which must be the same
+natively and under XSched.
 
   correct.py GROUP [CHECK…]     one line of JSON per check: {"check", "sums": […]}, {"check", "skipped"} or {"check", "error"}
   correct.py --list             the groups
 
-A group is what can share a process.
+The checks of a group share a process.
 """
 import importlib
 import json
@@ -50,7 +50,7 @@ def torch_here():
 
 
 def cuda_driver():
-    """For what PyTorch itself has no call for."""
+    """The runtime's library, for calls that PyTorch does not offer."""
     if torch_here().version.hip is not None:
         raise Skipped("of CUDA's driver")
     import ctypes
@@ -58,7 +58,7 @@ def cuda_driver():
 
 
 def sums(*tensors):
-    """Two numbers of each: its sum, and its sum weighted by place."""
+    """Two numbers for each tensor: its sum, and its sum weighted by position."""
     import torch
     result = []
     for tensor in tensors:
@@ -301,7 +301,8 @@ def events_between_streams():
 
 @check("streams")
 def default_stream_and_blocking_streams():
-    """The legacy default stream waits for blocking streams and they for it: made with the driver, for PyTorch's do not."""
+    """The legacy default stream waits for blocking streams, and they wait for it. The driver makes them, because PyTorch's streams
+    are not blocking."""
     torch = torch_here()
     import ctypes
     driver = cuda_driver()
@@ -473,7 +474,7 @@ def cublas_and_cudnn_from_cpp():
     if not program.is_file():
         raise Skipped("library_check is not built")
     folders = [os.environ.get("LD_LIBRARY_PATH", "")]
-    for package in getattr(need("nvidia"), "__path__"):  # the libraries as wheels have them
+    for package in getattr(need("nvidia"), "__path__"):  # the libraries in NVIDIA's wheels
         folders += sorted({str(library.parent) for library in pathlib.Path(package).glob("*/lib/lib*.so*")})
     done = subprocess.run([str(program)], env=dict(os.environ, LD_LIBRARY_PATH=":".join(filter(None, folders))),
                           capture_output=True, text=True, timeout=100, check=False)

@@ -1,4 +1,4 @@
-"""Correctness: every check natively and under XSched beside an urgent competitor, so that what is checked is really held."""
+"""Correctness: runs every check natively and under XSched. An urgent competitor makes sure that the checked program is held."""
 import concurrent.futures
 import json
 import math
@@ -18,7 +18,7 @@ def groups():
 
 
 def answers(session, prefix, scheduled, group, seconds, checks=()):
-    """{check: its line} of a group, or of these checks of it; what a group that was ended early did not come to is missing."""
+    """{check: its line} of a group, or only of these checks. If the group was ended early, the rest is missing."""
     seconds = min(seconds, session.left())
     command = [*prefix, sys.executable, CHECKS, group, *checks]
     try:
@@ -31,7 +31,7 @@ def answers(session, prefix, scheduled, group, seconds, checks=()):
 
 
 def comparison(native, ours):
-    """One word for two answers of a check."""
+    """Compares the two answers of a check. Returns one word."""
     if native is None or "error" in native:
         return f"fails natively: {(native or {}).get('error', 'no answer')}"
     if "skipped" in native:

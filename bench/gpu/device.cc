@@ -33,7 +33,7 @@ Driver::Driver() {
     }
     return function;
   };
-// The stringified name is the plain one, the member may have a version: cuda.h's macros decide.
+// The string is the plain name. The member's name may have a version, by cuda.h's macros.
 #define XSCHED_BENCH_FIND(function) function = reinterpret_cast<decltype(function)>(find(#function));
   XSCHED_BENCH_DRIVER(XSCHED_BENCH_FIND)
 #undef XSCHED_BENCH_FIND
@@ -123,7 +123,7 @@ Calibration Device::Calibrate() const {
   constexpr uint32_t kShort = 64;
   constexpr uint32_t kLong = 2048;
   CUstream stream = NewStream();
-  // Clocks rise first.
+  // First wait until the GPU's clocks have risen.
   for (double begin = Seconds(); Seconds() - begin < 0.5;) BestQueueTime(stream, kLong);
   double short_us = BestQueueTime(stream, kShort);
   double long_us = BestQueueTime(stream, kLong);

@@ -1,6 +1,6 @@
-// The GPU as the benchmarks see it: one device, its primary context, streams, and the work kernel in the
-// wanted length. The driver is found as frameworks find it, by dlopen, dlsym and cuGetProcAddress. Errors are
-// exceptions. Knows nothing of XSched.
+// The GPU for the benchmarks: one device, its primary context, streams, and the work kernel with a given
+// length. The driver is found as frameworks find it, by dlopen, dlsym and cuGetProcAddress. Errors are
+// exceptions. It does not use XSched.
 #pragma once
 
 #include <cuda.h>
@@ -49,16 +49,16 @@ class Device {
   // Fills the device: every thread of every multiprocessor. `beat`: a word from Beat(), or null.
   void Launch(CUstream stream, uint32_t loops, const volatile uint64_t* beat = nullptr) const;
 
-  // Loops of a kernel of that length; throws if not calibrated.
+  // The loops of a kernel of that length. Throws if not calibrated.
   uint32_t Loops(double kernel_us) const;
   void Use(const Calibration& calibration) { calibration_ = calibration; }
-  // Needs the device for itself.
+  // REQUIRES: nothing else uses the device.
   Calibration Calibrate() const;
 
-  // Two words: a running kernel changes the first all the time, and each adds one to the second at its end
-  // (work_kernel.h).
+  // Two words. A running kernel changes the first all the time, and each kernel increments the second at its
+  // end (work_kernel.h).
   const volatile uint64_t* Beat() const { return beat_; }
-  // Puts these words into a file, where other processes can read them whatever this one does.
+  // Puts these words into a file, so that other processes can read them at any time.
   void ShareBeat(const std::string& path);
 
  private:

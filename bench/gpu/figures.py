@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From samples to figures, and from figures to a table. Pure, but for reading and writing results.
+"""Computes figures from samples, and a table from figures. Pure, except for reading and writing results.
 
   figures.py RESULTS.json…      prints the table of one or several runs, later ones replacing earlier ones' rows
 """
@@ -16,7 +16,7 @@ def percentile(values, fraction):
 
 
 def summary(values):
-    """p50, p99, the worst and the number of samples."""
+    """p50, p99, maximum and the number of samples."""
     if not values:
         return None
     return {"p50": percentile(values, 0.5), "p99": percentile(values, 0.99), "max": max(values), "n": len(values)}
@@ -53,7 +53,7 @@ def goal_text(goal):
 
 
 class Report:
-    """Rows, written as they come: a run that is cut short keeps what it has."""
+    """Rows. Each is written at once, so that an interrupted run keeps its rows."""
 
     def __init__(self, path, machine=None):
         self.path = path
@@ -61,8 +61,8 @@ class Report:
         self.rows = []
 
     def add(self, figure, case, what, value, goal=None, *, alone=None, native=None, xsched=None, details=None):
-        """One criterion. `value` is held against `goal` (lowest, highest); alone, native and xsched are shown beside it, each
-        a number or a summary()."""
+        """Adds one criterion. `value` is compared with `goal` (lowest, highest). alone, native and xsched are shown beside it. Each
+        is a number or a summary()."""
         row = {"figure": figure, "case": case, "what": what, "value": value, "goal": goal,
                "met": None if goal is None else within(value, goal),
                "alone": alone, "native": native, "xsched": xsched}
@@ -71,7 +71,7 @@ class Report:
         self._append(row)
 
     def note(self, figure, case, text):
-        """Something that did not come to a figure: skipped, or failed, and why."""
+        """Adds a row without a figure: why a measurement was skipped or failed."""
         self._append({"figure": figure, "case": case, "note": text})
 
     def _append(self, row):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what the GPU benchmarks compute from their samples, and of how they speak with a program."""
+"""Tests of the GPU benchmarks' computations, and of their communication with a program."""
 import json
 import pathlib
 import sys

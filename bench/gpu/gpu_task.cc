@@ -1,26 +1,23 @@
-// What the GPU benchmarks run: an urgent task at a fixed rate, a continuous program, both in one process, so
-// many kernels at once, and suspension seen from the GPU. As unaware of XSched as any program, but for
-// priorities of streams in one process and for suspension, which use its API where it is in the process.
+// The program of the GPU benchmarks: an urgent task at a fixed rate, a continuous program, both in one
+// process, a number of kernels at once, and suspension observed on the GPU. It uses XSched's API only for
+// priorities of streams in one process and for suspension, and only if XSched is in the process.
 //
 //   gpu_task [COMMAND…]      without arguments: commands are lines of standard input, answered one by one
 //
 // A command is a JSON object, and so is its answer: {"ok": …} or {"error": "…"}.
-//   {"do": "calibrate"}                                                       → {"base_us", "loops_per_us"}
-//   {"do": "use", "base_us", "loops_per_us"}                                  (of an idle device; before what
-//   follows)
-//   {"do": "count", "kernel_us", "kernels"}                                   → {"seconds"}
-//   {"do": "task", "kernel_us", "kernels", "rate_hz", "seconds"}              → {"begin", "end",
-//   "latency_ms": […]}
-//       with "watch_start": true also "start_us": […], from the launch until the GPU is at work on it
-//   {"do": "continuous", "kernel_us"[, "seconds"]}                            → {"progress": [[time,
-//   kernels], …]}
-//       without "seconds": until the next line, e.g. {"do": "stop"}, which does nothing itself
-//   {"do": "ahead", "kernel_us", "count_file"}                                → {}, at once
-//       launches as many kernels as the driver takes, never waits for them, and goes on until the program
-//       ends; the second word of the file counts those that have run
-//   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"}        → {"task": …, "continuous": …}
-//   {"do": "suspend", "kernel_us", "tries", "level"}                          → {"stopped_us", "call_us",
-//   "resumed_us": […]}
+//   {"do": "calibrate"}                                                → {"base_us", "loops_per_us"}
+//   {"do": "use", "base_us", "loops_per_us"}                           sets these, measured on an idle device
+//   {"do": "count", "kernel_us", "kernels"}                            → {"seconds"}
+//   {"do": "task", "kernel_us", "kernels", "rate_hz", "seconds"}       → {"begin", "end", "latency_ms": […]}
+//       with "watch_start": true also "start_us": […], from the launch until the GPU begins with it
+//   {"do": "continuous", "kernel_us"[, "seconds"]}                     → {"progress": [[time, kernels], …]}
+//       without "seconds": until the next line, e.g. {"do": "stop"}, which has no other effect
+//   {"do": "ahead", "kernel_us", "count_file"}                         → {}, at once
+//       launches as many kernels as the driver accepts, and never waits for them, until the program ends;
+//       the second word of the file counts the finished ones
+//   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"} → {"task": …, "continuous": …}
+//   {"do": "suspend", "kernel_us", "tries", "level"}
+//       → {"stopped_us": […], "call_us": […], "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
 #include <atomic>
 #include <cstdio>
@@ -51,7 +48,7 @@ void LaunchOnce(const Device& device, CUstream stream) {
   device.Synchronize(stream);
 }
 
-// ---- so many kernels ----
+// ---- a number of kernels ----
 
 Json RunCount(const Device& device, const Json& command) {
   CUstream stream = device.NewStream();
@@ -68,7 +65,7 @@ Json RunCount(const Device& device, const Json& command) {
 
 // ---- the urgent task ----
 
-// Launches `kernels` kernels and waits for them, so many times a second.
+// Launches `kernels` kernels and waits for them, at the given rate.
 Json RunTask(const Device& device, CUstream stream, const Json& command) {
   uint32_t loops = device.Loops(command.at("kernel_us"));
   int kernels = command.at("kernels");
@@ -91,7 +88,7 @@ Json RunTask(const Device& device, CUstream stream, const Json& command) {
     }
     device.Synchronize(stream);
     latencies_ms.push_back((Seconds() - begin) * 1e3);
-    // A task that comes late is not made up for: the next one comes at its time.
+    // A late task does not delay the next one, which comes at its time.
     while (arrival < Seconds()) arrival += period;
   }
   Json result = {{"begin", first}, {"end", Seconds()}, {"latency_ms", latencies_ms}};
@@ -101,7 +98,7 @@ Json RunTask(const Device& device, CUstream stream, const Json& command) {
 
 // ---- the continuous program ----
 
-// Kernels without a pause, a bounded number enqueued ahead, until `stop` says so.
+// Runs kernels without a pause, with a bounded number enqueued ahead, until `stop` returns true.
 Json RunContinuously(const Device& device, CUstream stream, double kernel_us,
                      const std::function<bool()>& stop, const volatile uint64_t* beat = nullptr) {
   constexpr double kProgressEvery = 0.01;
@@ -137,7 +134,7 @@ Json RunContinuously(const Device& device, CUstream stream, double kernel_us,
   return {{"progress", progress}};
 }
 
-// In a thread of its own, for as long as the object lives.
+// Does this in a separate thread while the object exists.
 class ContinuousThread {
  public:
   ContinuousThread(const Device& device, CUstream stream, double kernel_us, const volatile uint64_t* beat)
@@ -171,7 +168,7 @@ class ContinuousThread {
 
 // ---- the program that never waits ----
 
-// The thread is inside the driver most of the time, where a stream is full: it ends with the process.
+// The thread is blocked in the driver most of the time, because the stream is full. It ends with the process.
 void LaunchAhead(Device& device, double kernel_us, const std::string& count_file) {
   device.ShareBeat(count_file);
   CUstream stream = device.NewStream();
@@ -203,8 +200,8 @@ Json RunTwoStreams(const Device& device, const Json& command) {
 
 // ---- suspension ----
 
-// When the GPU was last seen at work, and when it began again after a pause; watched all the time, so that a
-// call that blocks hides nothing.
+// Records when the GPU was last at work, and when it began again after a pause. A separate thread watches all
+// the time, so that blocking calls hide nothing.
 class BeatWatcher {
  public:
   static constexpr double kQuiet = 0.003;  // no beat for so long: the GPU is not at work
@@ -324,7 +321,7 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
 
 int main(int argc, char** argv) {
   using xsched::bench::Json;
-  // Its reader may be waiting for input to the very end of the process.
+  // Never destroyed, because its reader may wait for input until the end of the process.
   auto& commands = *new xsched::bench::Commands(argc, argv);
   int status = 0;
   bool launches_ahead = false;
@@ -346,7 +343,7 @@ int main(int argc, char** argv) {
         status = 1;
       }
     }
-    // The device and the driver must outlive a thread that nobody can stop.
+    // The device and the driver must outlive the thread, which cannot be stopped.
     if (launches_ahead) std::_Exit(status);
   } catch (const std::exception& error) {
     answer({{"error", error.what()}});

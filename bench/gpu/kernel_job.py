@@ -1,7 +1,7 @@
-"""Kernels of a settable length, launched by PyTorch: the same program for every platform that it is built for.
+"""Kernels of a settable length, launched by PyTorch: the same program on every platform of PyTorch.
 
-The kernel is the incomplete gamma function of so many numbers: some hundred steps for each, so that its length follows their
-count and memory does not bound it; it fills the device; and it is a kernel of PyTorch's own, so nothing is compiled.
+The kernel is the incomplete gamma function of many numbers. Each takes some hundred steps. So the kernel's length is proportional to
+their count, memory does not bound it, and it fills the device. It is PyTorch's own kernel, so nothing is compiled.
 """
 import time
 
@@ -11,7 +11,7 @@ import torch
 class _Work:
     def __init__(self, elements):
         self.output = torch.empty(elements, device="cuda")
-        # 10 and 9: where the function is a series of some 25 terms.
+        # With 10 and 9, the function is a series of about 25 terms.
         self.shape = torch.full((1,), 10.0, device="cuda").expand(elements)
         self.point = torch.full((1,), 9.0, device="cuda").expand(elements)
 
@@ -20,7 +20,7 @@ class _Work:
 
 
 class KernelJob:
-    """A step is `kernels` kernels of `kernel_us` each. `elements_per_us`: of calibrate()."""
+    """A step is `kernels` kernels of `kernel_us` each. `elements_per_us` comes from calibrate()."""
 
     def __init__(self, kernel_us, elements_per_us, kernels=1):
         self.batch = kernels
@@ -36,7 +36,7 @@ class KernelJob:
 
 
 def calibrate():
-    """Elements of a kernel per microsecond of its length, on a device that nothing else uses."""
+    """Elements of a kernel per microsecond of its length, measured on an idle device."""
     elements, kernels = 1 << 16, 20
     while True:
         work = _Work(elements)

@@ -28,7 +28,7 @@ def calibrate(session):
 # ---- figure 1 ----
 
 def turns(session, workers, command, figure_of, count):
-    """The workers by turns: what each answered."""
+    """Asks the workers alternately. Returns the answers of each."""
     answers = [[] for _ in workers]
     for _ in range(count):
         for worker, answer in zip(workers, answers):
@@ -37,7 +37,7 @@ def turns(session, workers, command, figure_of, count):
 
 
 def idle_competitor(session):
-    """A more urgent program that has launched something once."""
+    """Starts a more urgent program that launches something once and is then idle."""
     idle = session.kernels(*HIGH, scheduled=True)
     session.ready([idle])
     idle.ask(do="count", kernel_us=100, kernels=1)
@@ -82,7 +82,8 @@ def measure_beside(session, task, low_us, lows=1, high=HIGH, low=LOW, rounds=ROU
 
 
 def report_kept(report, figure, case, alone_ms, rate_hz, native, ours, goal=None):
-    """What the continuous programs keep of what the task leaves, by their rate natively before it began."""
+    """The continuous programs' throughput, as a share of the time that the task leaves free. Reference: their native rate before
+    the task began."""
     left = native.total_before() * left_by(alone_ms, rate_hz)
     report.add(figure, case, "others keep", ours.total_rate() / left, goal and (goal, None), alone=native.total_before(),
                native=native.total_rate() / left, xsched=ours.total_rate() / left)
@@ -96,7 +97,7 @@ def report_latency(report, figure, case, alone_ms, native, ours, goal):
 
 
 def limit(session, steps):
-    """Seconds for `steps` measurements and as much again for what is around them."""
+    """Seconds for `steps` measurements with what is around them."""
     return 60 + steps * (session.seconds + ROUNDS * (LEAD + 1)) * 1.5
 
 
@@ -133,7 +134,7 @@ def mps_server(session):
 
 
 def mps(session):
-    """Figure 2 under MPS: one context for all, so gates alone."""
+    """Figure 2 under MPS: all programs share one context, so there are only gates."""
     for low_us in (20, 200):
         case = f"MPS: 5 × 200 µs at 50 Hz beside {low_us} µs"
         with session.step("2", case, limit(session, 3)), mps_server(session), session.server():
@@ -205,7 +206,7 @@ def both_continuously(session, workers, kernel_us):
         worker.send(do="continuous", kernel_us=kernel_us)
     time.sleep(LEAD + session.seconds)
     progresses = [worker.stop()["progress"] for worker in workers]
-    # The ends are not common to both: what was enqueued ahead still runs after the first has stopped.
+    # Use the time in which both run: after one has stopped, its enqueued work still runs.
     begin = max(progress[0][0] for progress in progresses) + LEAD / 2
     end = begin + session.seconds
     return [rate(progress, begin, end) for progress in progresses]

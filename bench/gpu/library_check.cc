@@ -1,6 +1,6 @@
-// cuBLAS and cuDNN from C++: a product and a convolution on a stream of the program's own. Prints {"sums":
-// […]}, or one line on stderr and exit status 1. The libraries are found at run time (LD_LIBRARY_PATH), as
-// wheels and toolkits have them.
+// cuBLAS and cuDNN from C++: a product and a convolution on a stream of the program. Prints {"sums": […]}, or
+// one line on stderr and exit status 1. The libraries of wheels or toolkits are found at run time
+// (LD_LIBRARY_PATH).
 #include <cublas_v2.h>
 #include <cudnn.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""How two programs are measured beside each other."""
+"""Measures two programs beside each other."""
 import statistics
 import time
 
@@ -8,7 +8,7 @@ LEAD = 2.0  # seconds that a continuous program runs alone before the task begin
 
 
 class Together:
-    """Latencies of a task and the rates of continuous programs in the same time, over several rounds."""
+    """The latencies of a task, and the rates of continuous programs in the same time, over several rounds."""
 
     def __init__(self, lead=LEAD):
         self.lead = lead
@@ -31,7 +31,7 @@ class Together:
 
 
 def together(result, high, lows, task, continuous):
-    """One round: the `lows` continuously, `high` the task. Commands are dictionaries."""
+    """Runs one round: the `lows` run continuously, `high` runs the task. Commands are dictionaries."""
     for low in lows:
         low.send(do="continuous", **continuous)
     time.sleep(result.lead)
@@ -40,13 +40,13 @@ def together(result, high, lows, task, continuous):
 
 
 def two_in_one(result, worker, command):
-    """One round of a program that has both within itself."""
+    """Runs one round of a program that contains both the task and the continuous work."""
     answer = worker.ask(lead_seconds=result.lead, **command)
     result.add(answer["task"], [answer["continuous"]["progress"]])
 
 
 def left_by(alone_latencies_ms, rate_hz):
-    """The part of the device's time that the task leaves, by its latency alone."""
+    """The part of the device's time that the task leaves free, computed from its latency when it runs alone."""
     return 1 - statistics.median(alone_latencies_ms) / 1000 * rate_hz
 
 

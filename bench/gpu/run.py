@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""All checks and measurements on a machine with an NVIDIA GPU, each figure beside native in the same run:
+"""Runs all checks and measurements on a machine with an NVIDIA GPU. Each figure has its native counterpart from the same run.
 
   run.py --bin FOLDER --out FOLDER [--only STAGE,…] [--seconds S]
 
-Writes results.json (rows as they come, with all samples), table.md, log.txt (what the programs and the server said) and doctor.txt
-into the output folder. A step that fails is recorded and the next one goes on. figures.py joins the results of several runs.
+Writes results.json (all rows and samples, each row at once), table.md, log.txt (the output of the programs and the server) and
+doctor.txt into the output folder. If a step fails, that is recorded, and the next one follows. figures.py joins several runs.
 """
 import argparse
 import os
@@ -34,12 +34,14 @@ STAGES = {
     "three": kernel_stages.three,
     "share": kernel_stages.share,
     "suspend": kernel_stages.suspend,
-    "liveness": liveness_stage.liveness,
+    **liveness_stage.STAGES,
     "torch_alone": torch_stages.torch_alone,
     "torch_pair": torch_stages.torch_pair,
     "torch_threads": torch_stages.torch_threads,
     "bert": torch_stages.bert_six,
 }
+# Names for several stages.
+GROUPS = {"liveness": list(liveness_stage.STAGES)}
 
 
 def output_of(*command):
@@ -61,10 +63,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder with xsched, xserver and gpu_task")
     parser.add_argument("--out", type=pathlib.Path, required=True)
-    parser.add_argument("--only", help=f"stages, with commas: {', '.join(STAGES)}")
+    parser.add_argument("--only", help=f"stages, with commas: {', '.join([*STAGES, *GROUPS])}")
     parser.add_argument("--seconds", type=float, default=8, help="of one measurement (default 8)")
     options = parser.parse_args()
-    names = options.only.split(",") if options.only else list(STAGES)
+    chosen = options.only.split(",") if options.only else list(STAGES)
+    names = [stage for name in chosen for stage in GROUPS.get(name, [name])]
     if unknown := [name for name in names if name not in STAGES]:
         parser.error(f"no such stage: {', '.join(unknown)}")
 

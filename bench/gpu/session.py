@@ -1,4 +1,5 @@
-"""What the stages of the GPU benchmarks share: programs native and under XSched, a server of their own, steps that may fail."""
+"""What the stages of the GPU benchmarks share: they start programs natively and under XSched, and servers, and have steps that may
+fail."""
 import contextlib
 import itertools
 import os
@@ -16,7 +17,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 
 class Skipped(Exception):
-    """A step cannot be done here, and that is no failure."""
+    """A step is not possible on this machine. This is not a failure."""
 
 
 class Session:
@@ -39,12 +40,12 @@ class Session:
     # ---- steps ----
 
     def give(self, seconds):
-        """So many seconds from now for all waits."""
+        """Sets the deadline for all waits."""
         self._deadline = time.monotonic() + seconds
 
     @contextlib.contextmanager
     def step(self, figure, case, seconds):
-        """Has so many seconds for all its waits. What fails in it is recorded, and the next step goes on."""
+        """A step with a time limit for all its waits. A failure is recorded, and the next step follows."""
         begin = time.monotonic()
         self.give(seconds)
         print(f"== {figure}: {case}", flush=True)
@@ -68,7 +69,7 @@ class Session:
         self._workers.clear()
 
     def kill(self, worker):
-        """Without a chance to say goodbye."""
+        """Kills it with SIGKILL."""
         worker.kill()
         self._workers.remove(worker)
 
@@ -88,8 +89,8 @@ class Session:
         return environment
 
     def new_file(self):
-        """The path of a file that is there for as long as the session, with one page of zeros. In memory: a driver does not
-        pin the pages of files on a disk."""
+        """The path of a file with one page of zeros, which exists until the session ends. It is in memory, because drivers do not pin
+        pages of files on a disk."""
         path = pathlib.Path(self._shared.name) / f"count{next(self._files)}"
         path.write_bytes(bytes(4096))
         return path
@@ -105,13 +106,13 @@ class Session:
         return worker
 
     def torch(self, *options, jobs, scheduled=False):
-        """torch_task.py with these jobs built."""
+        """Starts torch_task.py, and lets it build these jobs."""
         worker = self._start([sys.executable, str(HERE / "torch_task.py")], options, scheduled)
         worker.send(do="prepare", jobs=jobs)
         return worker
 
     def ready(self, *groups):
-        """Waits for programs that were started together, and sees to it that each is what it was started as."""
+        """Waits for programs that were started together, and checks that each is under XSched or native as requested."""
         for worker in itertools.chain(*groups):
             if worker.receive()["under_xsched"] != worker.scheduled:
                 raise WorkerError(f"{worker.name}: XSched is {'not ' if worker.scheduled else ''}in the process")
@@ -125,20 +126,20 @@ class Session:
 
     @contextlib.contextmanager
     def server(self, policy="HPF"):
-        """A server for what is started `scheduled` inside."""
+        """Starts a server for the programs that are started as `scheduled` inside the block."""
         self._servers += 1
         self._socket = str(pathlib.Path(self._folder.name) / f"server{self._servers}.sock")
         try:
             self.start_server(policy)
             yield
         finally:
-            # First its clients: none is to be seen without a server.
+            # End its clients first, so that none runs without a server.
             self.close_workers()
             self.end_server()
             self._socket = None
 
     def start_server(self, policy):
-        """At the socket that there is; `server()` ends it."""
+        """Starts another server at the same socket. `server()` ends it."""
         ready, theirs = os.pipe()
         self.log.write(f"--- xserver, {policy}\n")
         self.log.flush()

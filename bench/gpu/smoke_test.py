@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_task and the benchmarks' own commands, over the stand-in driver: that they work, not how fast.
+"""Checks that gpu_task and the benchmarks' commands work, over the stand-in driver. Their speed is not checked.
 
 smoke_test.py --task PROGRAM --driver FOLDER --shim LIBRARY --resource-manager LIBRARY
 """
@@ -17,10 +17,10 @@ options = None
 
 
 def answers(*commands, **environment):
-    """What gpu_task answers, natively or, with a scheduler in the environment, under XSched."""
+    """The answers of gpu_task: natively, or under XSched if the environment names a scheduler."""
     environment["LD_LIBRARY_PATH"] = options.driver
     if "XSCHED_SCHEDULER" in environment:
-        # Of these the latter stands behind the former: the shim's requests go there as well.
+        # The resource manager is behind the shim, so it gets the shim's requests as well.
         environment |= {"LD_PRELOAD": f"{options.shim}:{options.resource_manager}", "STANDIN_CUDA_CONTROL": "/dev/null",
                         "XSCHED_AUTO_XQUEUE": "ON"}
     done = subprocess.run([options.task, *map(json.dumps, commands)], env={**os.environ, **environment}, capture_output=True,

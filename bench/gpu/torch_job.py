@@ -1,4 +1,4 @@
-"""A network that is run over and over: inference or training steps, eager or as a CUDA graph."""
+"""A network that runs repeatedly: inference or training steps, eager or as a CUDA graph."""
 import torch
 
 import models
@@ -8,8 +8,8 @@ DTYPES = {"fp16": torch.float16, "fp32": torch.float32}
 
 
 class Job:
-    """What one step does: described by {"model", "batch", "dtype"[, "train"][, "graph"]}. Training with fp16 uses autocast.
-    `hint`: its stream's priority for XSched, where that is in the process; `stream_priority`: the driver's."""
+    """A job is described by {"model", "batch", "dtype"[, "train"][, "graph"]}. Training with fp16 uses autocast. `hint`: its stream's
+    priority for XSched, if XSched is in the process. `stream_priority`: its priority for the driver."""
 
     def __init__(self, model, batch, dtype="fp16", train=False, graph=False, device="cuda", hint=0, stream_priority=0):
         torch.manual_seed(1)
@@ -26,7 +26,7 @@ class Job:
             for _ in range(4):
                 self.step()
             self.stream.synchronize()
-            # Before the capture: a graph's kernels keep the stream's priority.
+            # Before the capture, because a graph's kernels keep the stream's priority.
             if hint and xsched_api.present():
                 xsched_api.set_priority(self.stream, hint)
             self.graph = None
@@ -41,7 +41,7 @@ class Job:
         if not self.train:
             with torch.inference_mode():
                 return self.module(self.input)
-        # A graph's gradients must be made in it: they are thrown away, not zeroed.
+        # A graph's gradients must be allocated in it. So they are dropped, and not set to zero.
         self.optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", torch.float16, enabled=self.autocast, cache_enabled=False):
             loss = self.module(self.input).float().square().mean()
@@ -50,7 +50,7 @@ class Job:
         return loss
 
     def run(self):
-        """Enqueues one step on this job's stream; the caller has made it current."""
+        """Enqueues one step on this job's stream. REQUIRES: this stream is current."""
         if self.graph is not None:
             self.graph.replay()
         else:

@@ -10,7 +10,7 @@ STARTING = 90  # seconds that importing frameworks and building networks may tak
 
 
 def together_rounds(session, native, scheduled, task, continuous, rounds=2):
-    """(latencies alone, native, XSched), as measure_beside has them; the first of each is the urgent one."""
+    """(latencies alone, native, XSched), as in measure_beside. The first program of each is the urgent one."""
     session.ready(native, scheduled)
     task = dict(task, seconds=session.seconds * 1.5 / rounds)
     alone_ms, beside, ours = [], Together(), Together()
@@ -90,7 +90,7 @@ def torch_threads(session):
                            details={"alone_ms": alone_ms, "native_ms": beside.latencies, "xsched_ms": ours.latencies})
         session.report.add("3", f"{case}, natively by the driver's priority", "p99, ms", p99(beside_preferred.latencies),
                            native=summary(beside_preferred.latencies), details={"native_ms": beside_preferred.latencies})
-        # Held against what it did natively beside the same task.
+        # Compared with its native rate beside the same task.
         kept = ours.total_rate() / beside.total_rate()
         session.report.add("3", case, "the other : native", kept, (0.98, None), alone=beside.total_before(),
                            native=beside.total_rate(), xsched=ours.total_rate(),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the benchmarks with PyTorch run. Commands and answers as with gpu_task; a job is described in torch_job.py, or, with
-"kernel_us", in kernel_job.py:
+"""The program of the benchmarks with PyTorch. Commands and answers are like gpu_task's. torch_job.py describes jobs; those with
+"kernel_us" are in kernel_job.py:
 
   {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}
@@ -36,7 +36,7 @@ ahead = []
 
 
 def job_of(description):
-    """Built once. One that cannot be built fails each command that needs it, and no other."""
+    """Builds each job once. If one cannot be built, only the commands that need it fail."""
     key = json.dumps(description, sort_keys=True)
     if key not in jobs:
         try:
@@ -49,7 +49,7 @@ def job_of(description):
 
 
 def run_continuously(job, stop, every=0.01):
-    """Steps without a pause until stop(); [[time, samples], …], so many seconds apart."""
+    """Runs steps without a pause until stop(). Records [[time, samples], …] at an interval."""
     progress = [[time.monotonic(), 0]]
     extend_continuously(progress, job, stop, every)
     return {"progress": progress}
@@ -95,14 +95,14 @@ def run_task(job, rate_hz, seconds):
             job.run()
             job.stream.synchronize()
             latencies.append((time.monotonic() - begin) * 1e3)
-            # A task that comes late is not made up for: the next one comes at its time.
+            # A late task does not delay the next one, which comes at its time.
             while arrival < time.monotonic():
                 arrival += period
     return {"begin": first, "end": time.monotonic(), "latency_ms": latencies}
 
 
 class Continuously(threading.Thread):
-    """A job that runs in a thread of its own for as long as the block lasts."""
+    """A job that runs in a separate thread during the block."""
 
     def __init__(self, job, every=0.01):
         super().__init__()
@@ -115,7 +115,7 @@ class Continuously(threading.Thread):
     def run(self):
         try:
             extend_continuously(self.progress, self.job, self._done.is_set, self.every)
-        except Exception as error:  # told by the thread that answers
+        except Exception as error:  # reported by the thread that answers
             self._error = error
 
     def __enter__(self):
@@ -130,7 +130,7 @@ class Continuously(threading.Thread):
 
 
 class Ahead(threading.Thread):
-    """Steps without ever waiting for the device, which itself counts them in a file."""
+    """Runs steps and never waits for the device. The device counts them in a file."""
 
     def __init__(self, job, count_file):
         super().__init__(daemon=True)
@@ -156,7 +156,7 @@ def run_two_threads(high, low, rate_hz, seconds, lead_seconds):
 
 
 def run_suspend(job, tries, pause_seconds):
-    """How long it takes until a stream that is kept full stands still, and whether it does so until it is resumed."""
+    """How long it takes until a full stream stops after a suspend, and whether it stays stopped until it is resumed."""
     with torch.cuda.stream(job.stream):
         job.run()
         job.stream.synchronize()
@@ -171,7 +171,7 @@ def run_suspend(job, tries, pause_seconds):
             try:
                 before = len(continuous.progress)
                 time.sleep(0.02 + pause_seconds)
-                # Of what was enqueued ahead, and has finished by now, the thread may hear late.
+                # The thread may notice late that work which it enqueued ahead has finished.
                 ran += max(0, len(continuous.progress) - before - AHEAD)
             finally:
                 xsched_api.resume(queue)

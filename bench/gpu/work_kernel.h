@@ -1,11 +1,10 @@
-// The one kernel of the GPU benchmarks, as PTX that the driver compiles for the device at hand: no CUDA
-// compiler is needed, neither here nor where it runs.
+// The only kernel of the GPU benchmarks, as PTX. The driver compiles it for the device, so no CUDA compiler
+// is needed.
 //
-//   work(beat, loops): so many times 32 dependent multiply-adds per thread. An amount of work and not a time,
-//   so that a kernel that is switched out makes no progress meanwhile, as real ones do not. `beat`: null, or
-//   two words. The first thread of the grid changes the first word in each loop, which shows that the kernel
-//   runs at this moment, and adds one to the second word at its end, which counts kernels (of one stream at a
-//   time).
+//   work(beat, loops): each thread does 32 dependent multiply-adds per loop. It is an amount of work and not
+//   a time, so that a kernel that is switched out makes no progress, like real ones. `beat`: null, or two
+//   words. The first thread of the grid changes the first word in each loop, which shows that the kernel runs
+//   now. It increments the second word at its end, which counts kernels (of one stream at a time).
 #pragma once
 
 // clang-format off

@@ -1,7 +1,7 @@
-"""A measured program that stays up and takes its commands one by one: lines of JSON in, lines of JSON out.
+"""A measured program that keeps running and gets its commands one by one: lines of JSON in, lines of JSON out.
 
-Two such programs can take turns within a second, which cancels out what changes slowly (clocks, temperature), and none is
-measured while it starts. Both gpu_task and torch_task.py speak this.
+Two such programs can alternate within a second, which cancels slow changes (clocks, temperature). No program is measured while it
+starts. gpu_task and torch_task.py use this protocol.
 """
 import contextlib
 import json
@@ -19,7 +19,7 @@ class WorkerError(Exception):
 
 
 class Worker:
-    """The driving end. Every wait ends at `deadline()`, a time.monotonic()."""
+    """The controlling end. Every wait ends at `deadline()`, a time.monotonic()."""
 
     def __init__(self, command, environment, log, deadline):
         self.name = " ".join(command)
@@ -42,7 +42,7 @@ class Worker:
     def receive(self):
         while True:
             line = self._line()
-            if not line.startswith(b"{"):  # libraries talk, too
+            if not line.startswith(b"{"):  # output of libraries
                 self._log.write(line.decode(errors="replace") + "\n")
                 continue
             answer = json.loads(line)
@@ -55,18 +55,18 @@ class Worker:
         return self.receive()
 
     def stop(self):
-        """Ends a command that runs until it is told otherwise; its answer."""
+        """Ends a command that runs until it is stopped. Returns its answer."""
         self.send(do="stop")
         return self.stopped()
 
     def stopped(self):
-        """The answer of a command that was told to end: where several are, all are told first, since one may wait for another."""
+        """The answer of a command that was asked to stop. Of several commands, ask all first: one may wait for another."""
         answer = self.receive()
         self.receive()
         return answer
 
     def tell_end(self):
-        """No more commands: it ends after what it is doing."""
+        """Closes its input: it ends after the present command."""
         with contextlib.suppress(OSError):
             self._process.stdin.close()
 
@@ -103,11 +103,11 @@ class Worker:
 
 
 class Commands:
-    """The driven end: iterates over the commands, answers them, and knows whether another one waits."""
+    """The controlled end: iterates over the commands, answers them, and knows whether another one waits."""
 
     def __init__(self):
         self._lines = queue.Queue()
-        # What libraries print must not get between the answers.
+        # Output of libraries must not get between the answers.
         self._answers = os.fdopen(os.dup(1), "w", buffering=1)
         os.dup2(2, 1)
         threading.Thread(target=self._read, daemon=True).start()

@@ -11,7 +11,7 @@
 namespace xsched::bench {
 namespace {
 
-// libpreempt and the HAL come with the shim; nothing here is linked to them.
+// The shim loads libpreempt and the HAL. This program is not linked to them.
 template <typename Function>
 Function* Find(const char* name) {
   void* function = dlsym(RTLD_DEFAULT, name);
@@ -42,7 +42,8 @@ void SetPriority(XQueueHandle queue, Priority priority) {
 }
 
 void SetLevel(XQueueHandle queue, int level) {
-  Check(Find<decltype(XQueueSetPreemptLevel)>("XQueueSetPreemptLevel")(queue, level),
+  Check(Find<decltype(XQueueSetPreemptLevel)>("XQueueSetPreemptLevel")(queue,
+                                                                       static_cast<XPreemptLevel>(level)),
         "XQueueSetPreemptLevel");
 }
 

@@ -1,5 +1,5 @@
-// XSched's queues over this process's streams, if XSched is in the process: a program that has not been
-// started under it runs the same code natively.
+// XSched's queues over this process's streams, if XSched is in the process. Otherwise the program runs the
+// same code natively.
 #pragma once
 
 #include <cuda.h>
@@ -10,7 +10,7 @@ namespace xsched::bench {
 
 bool UnderXSched();
 
-// The XQueue over a stream that work has been launched on. Throws if there is none.
+// The XQueue over a stream on which work was launched. Throws if there is none.
 XQueueHandle QueueOf(CUstream stream);
 
 void SetPriority(XQueueHandle queue, Priority priority);

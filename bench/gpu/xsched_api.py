@@ -1,4 +1,4 @@
-"""XSched's C API where XSched is in the process: what a program does with the queues of its streams, on CUDA and on HIP."""
+"""XSched's C API, if XSched is in the process: controls the queues of a program's streams, on CUDA and on HIP."""
 import ctypes
 import functools
 import re
@@ -7,14 +7,14 @@ SUSPEND_AND_WAIT = 1  # kQueueSuspendFlagSyncHwQueue
 
 
 def _platform():
-    """PyTorch's. Where both have runtimes, both of XSched's are loaded."""
-    import torch  # not what only asks whether XSched is here needs it
+    """PyTorch's platform. If both platforms have runtimes, both of XSched's libraries are loaded."""
+    import torch  # here, because present() must not need it
 
     return "hip" if torch.version.hip else "cuda"
 
 
 def _loaded(name):
-    """The path of a library of ours that this process has loaded, however that came about."""
+    """The path of a library of XSched that this process has loaded in any way."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         found = re.search(rf"/.*/lib{name}\.so\S*", maps.read())
     return found and found[0]
@@ -39,7 +39,7 @@ def _call(name, *arguments):
 
 
 def queue_of(stream):
-    """`stream`: a torch.cuda.Stream that work has been launched on."""
+    """`stream`: a torch.cuda.Stream on which work was launched."""
     hardware_queue, queue = ctypes.c_uint64(), ctypes.c_uint64()
     _call(f"{_platform().capitalize()}QueueGet", ctypes.byref(hardware_queue), ctypes.c_void_p(stream.cuda_stream))
     _call("XQueueGet", ctypes.byref(queue), hardware_queue)
@@ -51,7 +51,7 @@ def set_priority(stream, priority):
 
 
 def suspend(queue):
-    """Returns when what was in flight has finished."""
+    """Returns when the commands in flight have finished."""
     _call("XQueueSuspend", queue, ctypes.c_int64(SUSPEND_AND_WAIT))
 
 

@@ -1,5 +1,5 @@
-// What interception costs per call of the HIP runtime (bench/interception/cost.h), over a stand-in for it
-// whose commands finish at once, by each way in. Heap allocations and threads that XSched adds are counted.
+// Measures the cost of interception per call of the HIP runtime (bench/interception/cost.h) for each route,
+// over a stand-in whose commands finish at once. Also counts heap allocations and threads that XSched adds.
 //
 //   hip_launch_bench [--json FILE]
 //
@@ -41,7 +41,7 @@ void* Open(const std::string& library) {
   return opened;
 }
 
-// A file of a test's, gone at the end of its life.
+// A temporary file, which the destructor removes.
 class OwnFile {
  public:
   explicit OwnFile(const char* name) : path_(fs::temp_directory_path() / (name + std::to_string(getpid()))) {}
@@ -54,7 +54,7 @@ class OwnFile {
   fs::path path_;
 };
 
-// The functions called, as `look_up` finds them in a library.
+// The measured functions, as `look_up` finds them in a library.
 struct Functions {
   template <typename LookUp>
   Functions(void* library, LookUp* look_up) {
@@ -81,7 +81,7 @@ struct Functions {
   hipError_t (*create_stream)(hipStream_t*);
 };
 
-// What calls are made of: handles of one runtime instance.
+// The arguments of the calls: handles of one runtime instance.
 struct Side {
   Side(void* library, const Functions& functions) : call(functions) {
     reinterpret_cast<decltype(&FakeFinishAtOnce)>(dlsym(library, "FakeFinishAtOnce"))();
@@ -137,9 +137,9 @@ Json Measure(Route route, How how) {
   setenv("XSCHED_SCHEDULER", "LCL", 1);
   setenv("XSCHED_AUTO_XQUEUE", how == How::kUnscheduled ? "OFF" : "ON", 1);
 
-  // The first instance that is loaded is the one that this program, linked to none, is bound to.
+  // This program is linked to no instance, so it is bound to the one that is loaded first.
   void* runtime = Open(XSCHED_BENCH_RUNTIME);
-  // What is compared with: another instance, of which XSched never hears.
+  // For comparison: another instance, which XSched does not intercept.
   const OwnFile copy("xsched-bench-runtime-");
   fs::copy_file(XSCHED_BENCH_RUNTIME, copy.path(), fs::copy_options::overwrite_existing);
   void* second = Open(copy.path());
@@ -147,7 +147,7 @@ Json Measure(Route route, How how) {
 
   const int64_t threads = xsched::bench::Threads();
   const Functions wrapped = Wrapped(route, runtime);
-  // The shim is loaded, with the first call at the latest.
+  // The first call makes sure that the shim is loaded.
   hipStream_t first = nullptr;
   Check(wrapped.create_stream(&first), "hipStreamCreate");
   const char* const ours[] = {"libshimhip.so", "libhalhip.so", "libpreempt.so"};

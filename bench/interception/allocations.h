@@ -6,7 +6,7 @@
 
 namespace xsched::bench {
 
-// From now on: those of the loaded libraries whose paths have one of `names` in them.
+// Counts, from now on, those of the loaded libraries whose paths contain one of `names`.
 void CountAllocationsOf(std::span<const char* const> names);
 uint64_t Allocations();
 

@@ -1,6 +1,6 @@
-// What interception costs per call of a driver: a wrapper of ours against the function that it wraps. Pairs
-// of short runs alternate, and the median of the differences counts, so that a machine's changes of speed
-// cancel out.
+// Measures the cost of interception per call of a driver: our wrapper against the function that it wraps.
+// Pairs of short runs alternate, and the median of their differences is used, so that changes of the
+// machine's speed cancel out.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ inline double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Prints and returns it. `settle` ends what a run has left outstanding: that does not count in the next one.
+// Prints and returns the cost. `settle` finishes the work that a run has left, so that it does not count in
+// the next run.
 template <typename Native, typename Wrapped, typename Settle>
 Json Compare(const char* name, const Native& native, const Wrapped& wrapped, const Settle& settle) {
   constexpr int kCalls = 500;
@@ -64,8 +65,8 @@ Json Compare(const char* name, const Native& native, const Wrapped& wrapped, con
 // The threads of this process.
 int64_t Threads();
 
-// Each case in a process of its own: what it leaves behind goes with it. The exit status of the program: 1,
-// if one fails or XSched allocated memory in a call. `arguments`: [--json FILE].
+// Runs each case in a separate process, so that cases do not affect each other. Returns the program's exit
+// status: 1 if a case fails, or if XSched allocated memory in a call. `arguments`: [--json FILE].
 struct Case {
   std::string name;
   std::function<Json()> measure;

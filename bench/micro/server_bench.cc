@@ -1,5 +1,6 @@
-// What xserver does per second, what it costs when nothing happens, and how soon a gate follows a doorbell. A
-// real xserver process on one core, simulated clients (no device) in this process on another.
+// Measures what xserver does per second, what it costs when nothing happens, and the delay from a doorbell to
+// a gate. A real xserver process runs on one core, and simulated clients (without a device) run in this
+// process on another.
 //
 //   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N]
 #include <fmt/format.h>
@@ -53,7 +54,7 @@ std::vector<std::unique_ptr<TestAgent>> Connect(const ServerProcess& server, con
   std::vector<std::unique_ptr<TestAgent>> agents;
   for (int i = 0; i < setup.clients; ++i) {
     auto agent = std::make_unique<TestAgent>(server.socket());
-    // A client works on one device; on each, half of the clients are more urgent than the other half.
+    // Each client uses one device. On each device, half of the clients are more urgent than the other half.
     uint64_t device = 1 + static_cast<uint64_t>(i) % static_cast<uint64_t>(setup.devices);
     for (uint32_t queue = 0; queue < setup.queues; ++queue) {
       if (!agent->CreateQueue(queue, i / setup.devices % 2, device)) throw std::runtime_error("no queue");
@@ -64,7 +65,7 @@ std::vector<std::unique_ptr<TestAgent>> Connect(const ServerProcess& server, con
   return agents;
 }
 
-// Agents that are woken take their messages, as real ones do.
+// Woken agents read their messages, as real ones do.
 void ReadWakes(TestAgent& agent) {
   ipc::Packet packet;
   while (ipc::ReceivePacket(agent.fd(), packet) == ipc::Received::kMessage) {
@@ -79,8 +80,8 @@ json Quantiles(std::vector<double> values) {
   return {{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"p999", at(0.999)}, {"max", at(1)}};
 }
 
-// What the system itself takes from a write to an eventfd until a process on the server's core, which sleeps
-// in epoll_wait, has stored a word: no server can be faster than this.
+// The system's own delay, from a write to an eventfd until a process on the server's core, which sleeps in
+// epoll_wait, has stored a word. No server can be faster.
 json BareWakeup(const Setup& setup) {
   auto* word = static_cast<std::atomic<int>*>(
       mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -114,8 +115,8 @@ json BareWakeup(const Setup& setup) {
   return Quantiles(wakeup_us);
 }
 
-// Every queue goes idle -> ready -> idle, all over, as fast as this core rings. The server's own count of
-// changes that it read tells what it kept up with: one that it saw no trace of does not count.
+// Every queue goes idle -> ready -> idle, repeatedly, as fast as this core can ring. The result is the
+// server's own count of changes that it has read. Changes that it did not see do not count.
 json Throughput(const ServerProcess& server, const Setup& setup) {
   auto agents = Connect(server, setup);
   TestTool tool(server.socket());
@@ -180,12 +181,11 @@ json SignalLatency(const ServerProcess& server, const Setup& setup) {
   std::vector<double> close_us;
   std::vector<double> open_us;
   for (int i = 0; i < setup.transitions; ++i) {
-    // At work: a command of its retires now and then, so that it does not count as stalled.
+    // It has work, and retires a command from time to time, so that it does not count as stalled.
     other.block(0).submitted.fetch_add(1);
     TimePoint start = MonotonicClock::now();
     urgent.Submit(0);
-    // A machine that keeps us from running right here makes the urgent client stalled, with no claim on a
-    // hold.
+    // If the machine keeps us from running here, the urgent client is stalled, and holds nothing.
     if (!SpinUntil([&] { return other.IsHeld(0); })) {
       urgent.RetireAll(0);
       continue;

@@ -1,6 +1,6 @@
-// What interception costs per call: the shim, as a layer over an OpenCL that does nothing, against that
-// OpenCL called directly. Pairs of short runs alternate, and the median of the differences counts, so that a
-// machine's changes of speed cancel out. Heap allocations during the timed calls are counted.
+// Measures the cost of interception per call: the shim as a layer over an OpenCL that does nothing, against
+// direct calls of that OpenCL. Pairs of short runs alternate, and the median of their differences is used, so
+// that changes of the machine's speed cancel out. Also counts heap allocations during the measured calls.
 //
 //   intercept_bench [--json FILE]        XSCHED_SCHEDULER=GLB, XSCHED_SOCKET=…: with a server
 #define CL_TARGET_OPENCL_VERSION 300

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The OpenCL figures, each beside native in the same run:
+"""The OpenCL figures. Each has its native counterpart from the same run.
 
   latency.py --bin FOLDER [--rounds N] [--seconds S] [--json FILE]
 
-  1. An urgent task (kernels of 2 ms) beside a continuous program with the same kernels, each in a process of its own: latency
-     alone, together natively, together under XSched; what the other program keeps of the time that the first leaves.
-  2. 10,000 kernels of 100 µs: time under XSched (no competitor) over native time, in alternating parts.
+  1. An urgent task (kernels of 2 ms) beside a continuous program with the same kernels, in two processes. Latency alone, together
+     natively, and together under XSched. The other program's throughput, as a share of the time that the task leaves free.
+  2. 10,000 kernels of 100 µs: time under XSched (no competitor) divided by native time, in alternating parts.
 
 No core sleeps while this runs (bench/keep_awake.py says why).
 """
@@ -37,7 +37,7 @@ for name in list(os.environ):
 
 
 def calibrate():
-    """Loops of a kernel per millisecond, at the device's best."""
+    """Loops of a kernel per millisecond, at the device's highest speed."""
     tries = (subprocess.run([TASK, "--calibrate"], capture_output=True, text=True, check=True).stdout.strip() for _ in range(5))
     return max(tries, key=float)
 
@@ -67,7 +67,7 @@ def together(urgent, busy, urgent_prefix, busy_prefix):
 
 
 def measure_latencies(urgent, busy):
-    """Latencies of the urgent task alone, beside the busy program natively, and under XSched; and what the latter keeps."""
+    """Latencies of the urgent task alone, natively beside the busy program, and under XSched; and the busy program's throughput."""
     alone, native, scheduled, rates = [], [], [], []
     for _ in range(options.rounds):
         alone += finish(start([], urgent, options.seconds, "alone.json"))["latency_ms"]
@@ -75,7 +75,7 @@ def measure_latencies(urgent, busy):
         native += together(urgent, busy, [], [])[0]
         latencies, rate = together(urgent, busy, [XSCHED, "run", "-p", "9", "--"], [XSCHED, "run", "-p", "0", "--"])
         scheduled += latencies
-        # The urgent task's share of the device, by its latency alone.
+        # The urgent task's share of the device, computed from its latency when it runs alone.
         taken = statistics.median(alone) / 1000 * RATE * options.seconds / (options.seconds + 1)
         rates.append(rate / (busy_alone["kernels"] / busy_alone["seconds"]) / (1 - taken))
     rows = {name: {"p50_ms": percentile(values, 0.5), "p99_ms": percentile(values, 0.99), "max_ms": max(values)}
@@ -84,7 +84,7 @@ def measure_latencies(urgent, busy):
 
 
 def measure_overhead(loops):
-    """Time of 10,000 kernels under XSched over native time."""
+    """Time of 10,000 kernels under XSched, divided by native time."""
     ratios = []
     for _ in range(options.rounds):
         native, scheduled = (

@@ -1,5 +1,5 @@
-// A latency-critical OpenCL program, as unaware of XSched as any: a task of a few kernels arrives at a fixed
-// rate, and the time from its arrival to its end is recorded. Also, with --continuous, a batch job of the
+// A latency-critical OpenCL program, which does not use XSched's API. A task of a few kernels arrives at a
+// fixed rate, and the time from its arrival to its end is recorded. With --continuous, a batch job of the
 // same kernels.
 //
 //   xsched-latency-task --seconds 10 --json latencies.json
@@ -133,13 +133,13 @@ nlohmann::json RunTasks(Work& work, const Options& options) {
     for (int i = 0; i < options.kernels; ++i) work.Launch();
     work.Finish();
     latencies.push_back(Milliseconds(Clock::now() - begin).count());
-    // A task that comes late is not made up for: the next one comes at its time.
+    // A late task does not delay the next one, which comes at its time.
     while (arrival < Clock::now()) arrival += period;
   }
   return {{"kernel_ms", options.kernel_ms}, {"kernels_per_task", options.kernels}, {"latency_ms", latencies}};
 }
 
-// So many kernels, enqueued at once: how long they take.
+// Enqueues a number of kernels at once. Returns how long they take.
 nlohmann::json RunCount(Work& work, const Options& options) {
   auto begin = Clock::now();
   for (uint64_t i = 0; i < options.count; ++i) work.Launch();

@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
-"""A library for foreign processes is fit for them: see docs/design.md, the end of "Shims".
+"""Checks that a library is fit for foreign processes (docs/design.md, the end of "Interposition").
 
+  check_library.py LIBRARY --map FILE… --private HEADER|FOLDER… --needs NAME…
   check_library.py LIBRARY --exports PATTERN… --needs NAME…
 
-Checks what it exports (only names that match, and each pattern matches some), what it needs at run time (nothing but the C
-library and the names given), the newest glibc that it asks for, its flags, that nothing of the C++ runtime is in its table
-of symbols or runs when it is loaded, beyond registering what runs at the end, and that its tables are zero pages until used.
+Checks:
+- its exports: the names of its version scripts one by one, and what its headers mark with XSCHED_PRIVATE; or only names that match,
+  and each pattern matches at least one;
+- what it needs at run time: only the C library and the given names; the newest glibc version; its flags;
+- that no symbol of the C++ runtime is in its symbol table, and that loading it only registers exit handlers;
+- that its tables are zero pages until they are used.
 """
 
 import argparse
 import fnmatch
+import pathlib
 import re
 import subprocess
 import sys
 
 NEWEST_GLIBC = (2, 34)
-MOST_DATA = 1 << 16  # bytes that are in the file, and a program's own once written
+MOST_DATA = 1 << 16  # bytes of initialized data, which become private memory of a program when written
+PRIVATE = "XSCHED_PRIVATE"
 C_LIBRARY = ["libc.so.6", "ld-linux*.so.*"]
 
 
@@ -23,14 +29,49 @@ def run(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def exports(library):
-    """Names without their versions; the versions' own symbols are absolute (A)."""
-    lines = (line.split() for line in run("nm", "-D", "--defined-only", library).splitlines())
-    return {re.sub(r"@.*", "", words[2]) for words in lines if words[1] not in "Aa"}
+def exports(library, *options):
+    """Names with their versions; the versions' own symbols are absolute (A)."""
+    lines = (line.split(maxsplit=2) for line in run("nm", "-D", "--defined-only", *options, library).splitlines())
+    return {tuple(re.split("@+", words[2])) for words in lines if words[1] not in "Aa"}
+
+
+def listed(version_script):
+    """Pairs of a name and a version, those of C++ as nm -C has them."""
+    text = re.sub(r"/\*.*?\*/", "", pathlib.Path(version_script).read_text(encoding="utf-8"), flags=re.S)
+    # Nodes end before the next one begins; braces within them are those of extern "C++".
+    for version, body in re.findall(r"^([\w.]+) \{(.*?)^\}", text, flags=re.S | re.M):
+        exported = re.sub(r"\blocal:.*", "", body, flags=re.S)
+        for quoted, plain in re.findall(r'"([^"]+)";|([^\s;:{}"]+);', exported):
+            yield quoted or plain, version
+
+
+def marked(headers):
+    """The names, without their namespaces, of the functions that headers mark with XSCHED_PRIVATE."""
+    for path in headers:
+        for header in path.rglob("*.h") if path.is_dir() else [path]:
+            yield from re.findall(r"^ *XSCHED_PRIVATE\b[^;{]*?(\w+)\(", header.read_text(encoding="utf-8"), flags=re.M)
+
+
+def check_private(library, headers):
+    """What is exported to our other libraries."""
+    names = {re.sub(r"\(.*", "", name).split("::")[-1] for name, *versions in exports(library, "-C") if versions == [PRIVATE]}
+    expected = set(marked(headers))
+    yield from (f"exports {name} ({PRIVATE}), which no header marks" for name in sorted(names - expected))
+    yield from (f"does not export {name} ({PRIVATE}), which a header marks" for name in sorted(expected - names))
+
+
+def check_maps(library, version_scripts):
+    """What is in the list and nowhere is a mistake in it; so is a pattern, which exports what nobody has named."""
+    names = {pair for pair in exports(library, "-C") if pair[1:] != (PRIVATE,)}
+    expected = {pair for script in version_scripts for pair in listed(script)}
+    for name, version in sorted(names - expected):
+        yield f"exports {name} ({version}), which {version_scripts} does not list"
+    for name, version in sorted(expected - names):
+        yield f"does not export {name} ({version}), which {version_scripts} lists"
 
 
 def check_exports(library, patterns):
-    names = exports(library)
+    names = {name for name, *_ in exports(library)}
     for name in sorted(names):
         if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
             yield f"exports {name}"
@@ -69,14 +110,14 @@ def check_flags(library, dynamic):
 
 
 def check_data(library):
-    """One number in a large array that is not zero puts all of it into the file."""
+    """A single nonzero number in a large array puts the whole array into the file."""
     size = int(re.search(r"^\.data\s+(\d+)", run("size", "-A", library), flags=re.M)[1])
     if size > MOST_DATA:
         yield f"has {size} bytes of .data"
 
 
 def check_initializers(library):
-    """Destructors may be registered; nothing else may happen before the program asks for it."""
+    """Loading may register destructors. Nothing else may happen before the program calls the library."""
     disassembly = run("objdump", "-dC", "--no-show-raw-insn", library)
     for name in re.findall(r"^[0-9a-f]+ <(_GLOBAL__sub_I_[^>]*)>:", disassembly, flags=re.M):
         body = re.search(rf"<{re.escape(name)}>:\n(.*?)(?:\n\n|\Z)", disassembly, flags=re.S)[1]
@@ -88,11 +129,14 @@ def check_initializers(library):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
-    parser.add_argument("--exports", nargs="+", required=True, help="patterns (*, ?) of names")
+    parser.add_argument("--exports", nargs="+", help="patterns (*, ?) of names")
+    parser.add_argument("--map", nargs="+", help="its version scripts")
+    parser.add_argument("--private", nargs="*", type=pathlib.Path, default=[], help="where its headers are")
     parser.add_argument("--needs", nargs="*", default=[], help="patterns of libraries of ours")
     options = parser.parse_args()
     dynamic = run("readelf", "-dW", options.library)
-    faults = [*check_exports(options.library, options.exports), *check_needs(dynamic, options.needs),
+    exported = check_maps(options.library, options.map) if options.map else check_exports(options.library, options.exports)
+    faults = [*exported, *check_private(options.library, options.private), *check_needs(dynamic, options.needs),
               *check_versions(options.library), *check_flags(options.library, dynamic), *check_data(options.library),
               *check_initializers(options.library)]
     for fault in faults:

@@ -135,7 +135,7 @@ TEST_F(Capture, a_stream_that_joins_one_while_it_is_asked_about_spoils_nothing) 
   int spoilt = 0;
   for (int i = 0; i < 20000; ++i) {
     CUgraph graph = nullptr;
-    // There is something to ask about: it is not known to be idle.
+    // A launch, so that the stream is not known to be idle.
     ASSERT_EQ(Launch(joining), CUDA_SUCCESS);
     Begin(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     bool well = cuEventRecord(fork, stream_) == CUDA_SUCCESS;

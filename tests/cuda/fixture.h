@@ -1,4 +1,4 @@
-// A program of one context, as the shim sees it. Functions have the names that they are exported with (cu.h).
+// A program with one context, as the shim sees it. Functions have their exported names (cu.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ class CudaProgram : public testing::Test {
   }
   static uint64_t KeyOf(CUstream stream) { return reinterpret_cast<uint64_t>(stream); }
   uint64_t LegacyKey() const { return LegacyStreamKey(reinterpret_cast<uint64_t>(context_)); }
-  // The key of a thread's own default stream that has got an XQueue; 0: there is none but `known`.
+  // The key of a per-thread default stream that has an XQueue, other than `known`; 0: there is none.
   uint64_t PerThreadKey(uint64_t known = 0) const {
     for (uint64_t thread = 1; thread < 64; ++thread) {
       uint64_t key = PerThreadStreamKey(reinterpret_cast<uint64_t>(context_), thread);
@@ -38,7 +38,7 @@ class CudaProgram : public testing::Test {
     return 0;
   }
 
-  // A command, the simplest that there is.
+  // Launches the simplest command.
   CUresult Launch(CUstream stream) const { return cuMemsetD32Async(memory_, 1, kCount, stream); }
 
   static bool HasQueue(uint64_t key) { return preempt::FindXQueue(kPlatformCUDA, key) != nullptr; }

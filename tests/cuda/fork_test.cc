@@ -6,10 +6,10 @@
 namespace xsched::cuda {
 namespace {
 
-// What a child does, as its exit status: 0 if its stream is scheduled.
+// Tests with a forked child. Its exit status is 0 if its stream is scheduled.
 class Fork : public CudaProgram {
  protected:
-  // Each test says where CUDA is first used.
+  // Each test decides where CUDA is first used.
   void SetUp() override {}
   void UseCuda() { CudaProgram::SetUp(); }
 
@@ -34,7 +34,7 @@ TEST_F(Fork, a_child_of_a_program_that_has_not_used_cuda_is_scheduled) {
   EXPECT_EQ(WaitFor(child), 0);
 }
 
-// The driver does not work in such a child; the shim must not make it worse.
+// The driver does not work in such a child. The shim must not make this worse.
 TEST_F(Fork, a_child_of_a_program_that_uses_cuda_gets_the_drivers_errors) {
   UseCuda();
   CUstream stream = NewStream();

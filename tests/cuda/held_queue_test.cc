@@ -1,4 +1,4 @@
-// A held stream: what a program meets.
+// A held stream, as the program sees it.
 #include <chrono>
 #include <thread>
 
@@ -20,7 +20,7 @@ class HeldQueue : public CudaProgram {
     ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
     queue_ = QueueOf(stream_, KeyOf(stream_));
     ASSERT_EQ(XQueueSuspend(queue_, kQueueSuspendFlagNone), kXSchedSuccess);
-    // A call that the driver refuses to finish before what is held runs would never return.
+    // A call for which the driver waits for the held commands would never return.
     ASSERT_EQ(Write(1), CUDA_SUCCESS);
   }
   void TearDown() override {
@@ -29,7 +29,7 @@ class HeldQueue : public CudaProgram {
   }
 
   CUresult Write(uint32_t value) const { return cuStreamWriteValue32_v2(stream_, word_on_device_, value, 0); }
-  // Of a library that no context has used so far.
+  // A kernel of a library that no context has used yet.
   static CUkernel NewKernel() {
     CUlibrary library = nullptr;
     CUkernel kernel = nullptr;
@@ -64,7 +64,7 @@ TEST_F(HeldQueue, freeing_memory_does_not_wait_for_it_for_ever) {
   EXPECT_EQ(cuMemFree_v2(memory_), CUDA_SUCCESS);
 }
 
-TEST_F(HeldQueue, synchronising_the_context_does_not_wait_for_it_for_ever) {
+TEST_F(HeldQueue, synchronizing_the_context_does_not_wait_for_it_for_ever) {
   EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
   EXPECT_EQ(Word(), 1u);
 }
@@ -117,7 +117,7 @@ TEST_F(HeldQueue, stays_held_while_code_that_is_loaded_is_asked_for) {
   CUfunction function = nullptr;
   ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
   ASSERT_EQ(Write(2), CUDA_SUCCESS);
-  // A gate that opens for a moment is not always seen open.
+  // The device may miss it if a gate opens for only a moment.
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
   EXPECT_EQ(Word(), 1u);
 }

@@ -1,4 +1,4 @@
-// A library of a program's, by which it puts work on streams.
+// A library of the program that launches commands for it.
 #pragma once
 
 #include "hal/cuda/cu.h"

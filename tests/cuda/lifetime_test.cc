@@ -1,4 +1,4 @@
-// Streams and contexts that go, and handles that come back.
+// Streams and contexts that are destroyed, and handles that are reused.
 #include <thread>
 
 #include "fixture.h"

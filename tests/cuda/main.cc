@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 int main(int argc, char** argv) {
-  // Before the shim looks: it does so at the first command.
+  // The shim reads it at the first command.
   setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
   setenv("XSCHED_SCHEDULER", XSCHED_TEST_SCHEDULER, 1);
   setenv("STANDIN_CUDA_DEVICES", "2", 1);

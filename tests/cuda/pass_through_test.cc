@@ -12,7 +12,7 @@ namespace {
 
 class PassThroughLibraries : public CudaProgram {
  protected:
-  // Is read at the first command.
+  // The variables are read at the first command, which each test makes after it has set them.
   void SetUp() override {}
   void Prepare(const char* libraries) {
     if (libraries != nullptr) setenv("XSCHED_PASSTHROUGH_LIBS", libraries, 1);

@@ -1,5 +1,5 @@
-// What the program's own waits tell of how far its streams are. On a thread's own default stream, which
-// nobody but the thread can ask the driver about: what is known there is known from these waits alone.
+// Progress that XSched learns from the program's own waits. The tests use a per-thread default stream: only
+// its thread can ask the driver about it, so there is no other source of progress.
 #include "fixture.h"
 
 namespace xsched::cuda {
@@ -27,7 +27,7 @@ class Progress : public CudaProgram {
     EXPECT_EQ(XQueueQuery(QueueOf(kStream, PerThreadKey()), &state), kXSchedSuccess);
     return state;
   }
-  // From here on, the stream waits until the test is over.
+  // From here on, the stream waits until the end of the test.
   void Block() const {
     CUdeviceptr address = 0;
     ASSERT_EQ(cuMemHostGetDevicePointer_v2(&address, word_, 0), CUDA_SUCCESS);
@@ -38,7 +38,7 @@ class Progress : public CudaProgram {
   void* word_ = nullptr;
 };
 
-TEST_F(Progress, a_synchronised_stream_is_idle) {
+TEST_F(Progress, a_synchronized_stream_is_idle) {
   ASSERT_EQ(cuStreamSynchronize(kStream), CUDA_SUCCESS);
   EXPECT_EQ(State(), kQueueStateIdle);
 }
@@ -55,13 +55,13 @@ TEST_F(Progress, a_stream_that_answers_that_it_is_not_is_ready) {
   EXPECT_EQ(State(), kQueueStateReady);
 }
 
-TEST_F(Progress, a_synchronised_event_tells_of_what_is_before_it) {
+TEST_F(Progress, a_synchronized_event_tells_of_what_is_before_it) {
   ASSERT_EQ(cuEventRecord(event_, kStream), CUDA_SUCCESS);
   ASSERT_EQ(cuEventSynchronize(event_), CUDA_SUCCESS);
   EXPECT_EQ(State(), kQueueStateIdle);
 }
 
-TEST_F(Progress, a_synchronised_event_tells_nothing_of_what_is_behind_it) {
+TEST_F(Progress, a_synchronized_event_tells_nothing_of_what_is_behind_it) {
   ASSERT_EQ(cuEventRecord(event_, kStream), CUDA_SUCCESS);
   Block();
   ASSERT_EQ(cuEventSynchronize(event_), CUDA_SUCCESS);
@@ -93,7 +93,7 @@ TEST_F(Progress, an_event_of_a_stream_that_is_gone_says_nothing_of_its_successor
   ASSERT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
   Block();
   ASSERT_EQ(cuEventRecord(block, kStream), CUDA_SUCCESS);
-  // It may have the handle, the record and the slot of the other.
+  // It may reuse the handle, the record and the slot of the destroyed one.
   CUstream next = NewStream();
   ASSERT_EQ(cuStreamWaitEvent(next, block, 0), CUDA_SUCCESS);
   ASSERT_EQ(Launch(next), CUDA_SUCCESS);
@@ -101,7 +101,7 @@ TEST_F(Progress, an_event_of_a_stream_that_is_gone_says_nothing_of_its_successor
   EXPECT_EQ(StateOf(next), kQueueStateReady);
 }
 
-TEST_F(Progress, a_synchronised_context_has_idle_streams) {
+TEST_F(Progress, a_synchronized_context_has_idle_streams) {
   CUstream other = NewStream();
   ASSERT_EQ(Launch(other), CUDA_SUCCESS);
   ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);

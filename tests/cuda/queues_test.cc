@@ -7,6 +7,7 @@
 
 #include "fixture.h"
 #include "ipc/control_block.h"
+#include "xsched/cuda/hal.h"
 
 namespace xsched::cuda {
 namespace {
@@ -18,6 +19,20 @@ TEST_F(Queues, a_stream_gets_its_queue_with_its_first_command) {
   EXPECT_FALSE(HasQueue(KeyOf(stream)));
   ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
   EXPECT_TRUE(HasQueue(KeyOf(stream)));
+}
+
+// As programs for XSched 1.2 do it, without a look at the results.
+TEST_F(Queues, a_program_that_wraps_a_stream_in_use_gets_the_queue_that_the_shim_has_made) {
+  CUstream stream = NewStream();
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  HwQueueHandle hwq = 0;
+  XQueueHandle queue = 0;
+  EXPECT_EQ(CudaQueueCreate(&hwq, stream), kXSchedSuccess);
+  EXPECT_EQ(XQueueCreate(&queue, hwq, kPreemptLevelBlock, kQueueCreateFlagNone), kXSchedSuccess);
+  EXPECT_EQ(queue, QueueOf(stream, KeyOf(stream)));
+  EXPECT_EQ(XHintPriority(queue, 7), kXSchedSuccess);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u) << "it is one queue";
 }
 
 TEST_F(Queues, the_null_stream_is_the_legacy_default_stream) {
@@ -61,7 +76,7 @@ TEST_F(Queues, each_thread_has_a_default_stream_of_its_own_which_goes_with_it) {
 TEST_F(Queues, contexts_have_default_streams_of_their_own) {
   CUcontext other = nullptr;
   ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
-  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);  // it is current now
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);  // it becomes the current context
   CUdeviceptr memory = 0;
   ASSERT_EQ(cuMemAlloc_v2(&memory, 64), CUDA_SUCCESS);
   ASSERT_EQ(cuMemsetD8Async(memory, 0, 64, nullptr), CUDA_SUCCESS);

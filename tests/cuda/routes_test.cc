@@ -1,4 +1,4 @@
-// The ways in which programs come by the driver's functions.
+// The ways in which programs find the driver's functions.
 #include <dlfcn.h>
 #include <string.h>
 

@@ -1,123 +1,22 @@
-// Streams of one process that are scheduled against each other, by the scheduler in it.
+// Streams of one process that the local scheduler schedules against each other.
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
 
-#include "fixture.h"
-#include "preempt/queue/xqueue.h"
-#include "standin.h"
-#include "xsched/cuda/hal.h"
+#include "scheduled.h"
 
 namespace xsched::cuda {
 namespace {
 
-using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
-
-// What a queue that others are held for may be silent before it counts as stuck
+// How long a queue for which others are held may retire nothing before it is stalled
 // (SchedulerConfig::stall_after).
 constexpr milliseconds kWatchdog{80};
 
-bool WaitUntil(const std::function<bool()>& condition, milliseconds at_most = std::chrono::seconds(5)) {
-  for (auto begin = Clock::now(); !condition();) {
-    if (Clock::now() - begin > at_most) return false;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
-  return true;
-}
-
-// A word that a stream waits for, and one that a stream has written.
-struct Word {
-  volatile uint32_t* host = nullptr;
-  CUdeviceptr device = 0;
-
-  void Make() {
-    void* word = nullptr;
-    ASSERT_EQ(cuMemHostAlloc(&word, sizeof(uint32_t), CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE),
-              CUDA_SUCCESS);
-    ASSERT_EQ(cuMemHostGetDevicePointer_v2(&device, word, 0), CUDA_SUCCESS);
-    host = static_cast<volatile uint32_t*>(word);
-    *host = 0;
-  }
-};
-
-class Scheduled : public CudaProgram {
+class Scheduled : public ScheduledProgram {
  protected:
-  void SetUp() override {
-    CudaProgram::SetUp();
-    CUmodule module = nullptr;
-    ASSERT_EQ(cuModuleLoadData(&module, "any"), CUDA_SUCCESS);
-    ASSERT_EQ(cuModuleGetFunction(&store_, module, "store"), CUDA_SUCCESS);
-    ASSERT_EQ(cuModuleGetFunction(&spin_, module, "spin_us"), CUDA_SUCCESS);
-    ASSERT_EQ(cuModuleGetFunction(&append_, module, "append_after"), CUDA_SUCCESS);
-    open_.Make();
-    done_.Make();
-    low_ = NewStream(0);
-    high_ = NewStream(9);
-    // The first launch of a function opens all gates.
-    ASSERT_EQ(Store(low_, 0), CUDA_SUCCESS);
-    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-  }
-  void TearDown() override {
-    Open();
-    EXPECT_EQ(cuStreamDestroy_v2(low_), CUDA_SUCCESS);
-    EXPECT_EQ(cuStreamDestroy_v2(high_), CUDA_SUCCESS);
-    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-  }
-
-  static CUstream NewStream(Priority priority) {
-    CUstream stream = CudaProgram::NewStream();
-    HwQueueHandle hwq = 0;
-    XQueueHandle queue = 0;
-    EXPECT_EQ(cuStreamWriteValue32_v2(stream, ScratchWord(), 1, 0), CUDA_SUCCESS);
-    EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
-    EXPECT_EQ(CudaQueueGet(&hwq, stream), kXSchedSuccess);
-    EXPECT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
-    EXPECT_EQ(XHintPriority(queue, priority), kXSchedSuccess);
-    return stream;
-  }
-  static CUdeviceptr ScratchWord() {
-    static Word word;
-    if (word.host == nullptr) word.Make();
-    return word.device;
-  }
-
-  CUresult Store(CUstream stream, uint32_t value) const {
-    CUdeviceptr address = done_.device;
-    void* arguments[] = {&address, &value};
-    return cuLaunchKernel(store_, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
-  }
-  CUresult Spin(CUstream stream, int us) const {
-    void* arguments[] = {&us};
-    return cuLaunchKernel(spin_, 1, 1, 1, 1, 1, 1, 0, stream, arguments, nullptr);
-  }
-  // The stream is at work until Open, and needs nothing of the device meanwhile.
-  void Occupy(CUstream stream) const {
-    *open_.host = 0;
-    ASSERT_EQ(cuStreamWaitValue32_v2(stream, open_.device, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
-  }
-  void Open() const { *open_.host = 1; }
-
-  static bool IsHeld(CUstream stream) {
-    const preempt::XQueue* queue = preempt::FindXQueue(kPlatformCUDA, KeyOf(stream));
-    return queue->block().gate.load() == ipc::kGateHold;
-  }
-  // The low stream is held, since the high one is at work.
-  void HoldLow() const {
-    Occupy(high_);
-    // A command may have finished before the scheduler looks: the next one then finds the high stream at
-    // work.
-    bool held = false;
-    for (int i = 0; i < 50 && !held; ++i) {
-      ASSERT_EQ(cuStreamWriteValue32_v2(low_, ScratchWord(), 1, 0), CUDA_SUCCESS);
-      held = WaitUntil([this] { return IsHeld(low_); }, milliseconds(100));
-    }
-    ASSERT_TRUE(held);
-  }
-
-  // How long `work` takes, at best: a machine that is busy with something else makes it longer.
+  // The shortest time of `work` in several tries, because a busy machine makes it longer.
   static milliseconds Best(const std::function<void()>& work) {
     auto best = Clock::duration::max();
     for (int i = 0; i < 5; ++i) {
@@ -128,10 +27,11 @@ class Scheduled : public CudaProgram {
     return std::chrono::duration_cast<milliseconds>(best);
   }
 
-  // `launch` puts one command on the held low stream, which stores 1: it gets a gate, and waits there.
+  // Checks that the command of `launch`, which stores 1 on the held low stream, gets one gate and waits
+  // there.
   void IsGatedAsOne(const std::function<CUresult()>& launch) {
     bool held = false;
-    // The watchdog may have let it go in the middle of a look.
+    // The watchdog may have let it run during the check.
     for (int i = 0; i < 10 && !held; ++i) {
       Open();
       ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
@@ -154,39 +54,6 @@ class Scheduled : public CudaProgram {
     ASSERT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
     EXPECT_EQ(*done_.host, 1u);
   }
-
-  // Another thread makes `call`, which returns when all has finished: not before the high stream is done, and
-  // what the low stream has been given waits for that.
-  void StaysHeldDuring(const std::function<CUresult()>& call) {
-    bool held = false;
-    // The watchdog may let it go on a machine that is busy with something else.
-    for (int i = 0; i < 10 && !held; ++i) {
-      *done_.host = 0;
-      HoldLow();
-      ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
-      std::thread caller([&] {
-        EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
-        EXPECT_EQ(call(), CUDA_SUCCESS);
-      });
-      std::this_thread::sleep_for(milliseconds(20));
-      const uint32_t done = *done_.host;
-      held = IsHeld(low_);
-      Open();
-      caller.join();
-      EXPECT_EQ(*done_.host, 1u);
-      ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-      EXPECT_TRUE(!held || done == 0);
-    }
-    EXPECT_TRUE(held);
-  }
-
-  CUfunction store_ = nullptr;
-  CUfunction spin_ = nullptr;
-  CUfunction append_ = nullptr;
-  CUstream low_ = nullptr;
-  CUstream high_ = nullptr;
-  Word open_;
-  Word done_;
 };
 
 // ---- what is gated ----
@@ -275,58 +142,6 @@ TEST_F(Scheduled, a_wait_that_is_over_helps_no_later_stream) {
   EXPECT_EQ(cuStreamDestroy_v2(later), CUDA_SUCCESS);
 }
 
-// ---- calls that wait for everything ----
-
-TEST_F(Scheduled, a_thread_that_synchronises_the_context_leaves_the_rest_held) {
-  StaysHeldDuring([] { return cuCtxSynchronize(); });
-}
-
-TEST_F(Scheduled, a_thread_that_frees_memory_leaves_the_rest_held) {
-  CUdeviceptr block = 0;
-  StaysHeldDuring([&] {
-    const CUresult result = cuMemAlloc_v2(&block, 64);
-    return result != CUDA_SUCCESS ? result : cuMemFree_v2(block);
-  });
-}
-
-TEST_F(Scheduled, a_thread_that_loads_code_leaves_the_rest_held) {
-  StaysHeldDuring([] {
-    CUmodule module = nullptr;
-    return cuModuleLoadData(&module, "any");
-  });
-}
-
-TEST_F(Scheduled, a_thread_that_launches_a_kernel_for_the_first_time_waits_for_nobody_long) {
-  CUlibrary library = nullptr;
-  CUkernel kernel = nullptr;
-  CUfunction function = nullptr;
-  ASSERT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
-  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "nop"), CUDA_SUCCESS);
-  const uint64_t calls = standin_calls("cuKernelGetFunction");
-  Occupy(low_);
-  std::thread loader([&] {
-    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
-    EXPECT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
-  });
-  EXPECT_TRUE(WaitUntil([&] { return standin_calls("cuKernelGetFunction") != calls; }));
-  Open();
-  loader.join();
-}
-
-TEST_F(Scheduled, a_stream_that_is_destroyed_while_others_wait_for_it_is_no_harm) {
-  for (int i = 0; i < 20; ++i) {
-    CUstream stream = NewStream(0);
-    for (int k = 0; k < 20; ++k) ASSERT_EQ(Spin(stream, 200), CUDA_SUCCESS);
-    std::thread waiter([this] {
-      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
-      EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-    });
-    std::this_thread::sleep_for(std::chrono::microseconds(100 * i));
-    EXPECT_EQ(cuStreamDestroy_v2(stream), CUDA_SUCCESS);
-    waiter.join();
-  }
-}
-
 // ---- suspensions by the program ----
 
 TEST_F(Scheduled, a_stream_that_is_suspended_for_the_first_time_has_stopped_when_the_call_returns) {
@@ -362,7 +177,7 @@ TEST_F(Scheduled, a_stream_that_has_been_suspended_before_stops_at_its_next_gate
 
 // ---- the end of an urgent request ----
 
-// The device reports the command by itself; what the program learns from its own wait is no news then.
+// The device reports the command itself, so the program's own wait adds nothing.
 TEST_F(Scheduled, a_request_of_one_command_lets_the_others_go_when_the_program_sees_its_end) {
   std::vector<Clock::duration> late;
   ASSERT_EQ(Spin(high_, 10), CUDA_SUCCESS);
@@ -385,7 +200,7 @@ TEST_F(Scheduled, a_request_of_one_command_lets_the_others_go_when_the_program_s
 
 // ---- contexts that go ----
 
-// Where devices read host memory, they do so through what a context has been told of it.
+// A device reads host memory through a mapping that belongs to one context.
 TEST_F(Scheduled, gates_of_a_context_need_nothing_of_another_one) {
   CUcontext first = nullptr;
   CUcontext second = nullptr;
@@ -397,7 +212,7 @@ TEST_F(Scheduled, gates_of_a_context_need_nothing_of_another_one) {
     EXPECT_EQ(standin_calls("cuMemHostRegister_v2"), registered + 1);
   }
   ASSERT_EQ(cuCtxDestroy_v2(first), CUDA_SUCCESS);
-  // The mapping that has become free is used again.
+  // The mapping that is free now is used again.
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(cuCtxCreate_v2(&first, 0, 0), CUDA_SUCCESS);
     CUstream stream = CudaProgram::NewStream();
@@ -411,6 +226,28 @@ TEST_F(Scheduled, gates_of_a_context_need_nothing_of_another_one) {
   EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
   EXPECT_EQ(cuCtxDestroy_v2(second), CUDA_SUCCESS);
   ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+}
+
+TEST_F(Scheduled, a_stream_that_was_destroyed_in_a_context_that_fails_holds_nobody) {
+  ASSERT_EQ(XHintPriority(QueueOf(high_, KeyOf(high_)), 0), kXSchedSuccess);
+  CUcontext failing = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&failing, 0, 0), CUDA_SUCCESS);
+  CUstream urgent = NewStream(9);
+  HwQueueHandle hwq = 0;
+  XQueueHandle queue = 0;
+  XQueueState state = kQueueStateUnknown;
+  ASSERT_EQ(CudaQueueGet(&hwq, urgent), kXSchedSuccess);
+  ASSERT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  Hold(low_, urgent);
+  ASSERT_EQ(cuStreamDestroy_v2(urgent), CUDA_SUCCESS);
+  ASSERT_EQ(XQueueQuery(queue, &state), kXSchedSuccess);
+  standin_lose_context(failing, CUDA_ERROR_ILLEGAL_ADDRESS);
+  // Nobody asks about the stream: the scheduler and the agent notice it.
+  const preempt::XQueue* low = preempt::FindXQueue(kPlatformCUDA, KeyOf(low_));
+  EXPECT_TRUE(WaitUntil([low] { return (low->block().flags.load() & ipc::kFlagGated) == 0; }));
+  EXPECT_EQ(XQueueQuery(queue, &state), kXSchedErrorNotFound);
+  EXPECT_EQ(cuCtxDestroy_v2(failing), CUDA_SUCCESS);
 }
 
 // ---- waits for what is held ----
@@ -446,7 +283,7 @@ TEST_F(Scheduled, what_stands_behind_an_event_that_is_waited_for_is_held_again) 
   };
   append(low_, 0);
   ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-  // At best: on a busy machine the watchdog may let the low stream go.
+  // The best of several tries: on a busy machine the watchdog may let the low stream run.
   ptrdiff_t fewest = kBehind;
   for (int i = 0; i < 5 && fewest > kBehind / 3; ++i) {
     ASSERT_EQ(cuMemsetD32_v2(log, 0, 1024), CUDA_SUCCESS);

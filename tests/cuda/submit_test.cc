@@ -1,4 +1,4 @@
-// Commands that a program gives to XQueueSubmit: a thread of ours launches them.
+// Commands that a program passes to XQueueSubmit. A worker thread of XSched launches them.
 #include <chrono>
 #include <thread>
 
@@ -20,7 +20,7 @@ class Submit : public CudaProgram {
     queue_ = QueueOf(stream_, KeyOf(stream_));
   }
 
-  // A kernel of 1 ms, launched as libraries do it: they leave no context behind.
+  // A kernel of 1 ms. As in libraries, the current context is restored after the launch.
   void SubmitSpin() {
     const auto launch = [](HwQueueHandle, void* self) {
       const auto& test = *static_cast<Submit*>(self);

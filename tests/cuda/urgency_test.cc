@@ -21,7 +21,7 @@ class Urgency : public CudaProgram {
     EXPECT_EQ(cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
     return priority;
   }
-  // Before long: the driver is told by a thread of its own.
+  // Waits until the stream has this priority: a separate thread sets it in the driver.
   static bool Becomes(CUstream stream, int priority) {
     for (int i = 0; i < 2000 && PriorityOf(stream) != priority; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -109,7 +109,7 @@ TEST_F(Urgency, a_held_stream_can_be_hinted_and_keeps_its_work) {
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 
-TEST_F(Urgency, a_stream_that_captures_is_told_after_the_capture) {
+TEST_F(Urgency, a_stream_that_captures_gets_its_priority_after_the_capture) {
   UsedStream(0);
   CUstream stream = UsedStream(0);
   XQueueHandle queue = QueueOf(stream);

@@ -7,10 +7,11 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace xsched::server::testing {
 
-// What is left of the input; zeroes after its end.
+// The rest of the input. After its end it yields zeroes.
 class ServerScript::Bytes {
  public:
   explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -44,7 +45,7 @@ namespace {
 Options ScriptOptions() {
   spdlog::set_level(spdlog::level::off);
   Options options;
-  options.policy = sched::FindPolicy(kPolicyHighestPriorityFirst);
+  options.policy = *sched::FindPolicy(kPolicyHighestPriorityFirst);
   return options;
 }
 
@@ -151,7 +152,7 @@ std::vector<int> ServerScript::AnyDescriptors(Client& client, Bytes& bytes) cons
   return fds;
 }
 
-// Honest, but for a few bytes.
+// A valid message with a few changed bytes.
 void ServerScript::SendQueueCreated(Client& client, Bytes& bytes) {
   ipc::QueueCreated message{};
   message.index = bytes.Below(16);
@@ -165,14 +166,16 @@ void ServerScript::SendQueueCreated(Client& client, Bytes& bytes) {
   client.connection->Send(message);
 }
 
-// Any type, any length, any content; an honest header.
+// A valid header with any type, mostly with that type's length, and any content.
 void ServerScript::SendAnyMessage(Client& client, Bytes& bytes) {
   alignas(8) unsigned char packet[ipc::kMaxMessage] = {};
-  ipc::Header header{};
-  header.type = static_cast<ipc::MessageType>(bytes.Below(32));
-  header.size = static_cast<uint32_t>(sizeof header) + bytes.Below(96);
+  const auto& [type, size] = ipc::kMessageSizes[bytes.Below(std::size(ipc::kMessageSizes))];
+  ipc::Header header{type, 0, size};
+  const uint32_t oddity = bytes.Below(8);
+  if (oddity == 0) header.type = static_cast<ipc::MessageType>(bytes.Next<uint16_t>());
+  if (oddity == 1) header.size = static_cast<uint32_t>(sizeof header) + bytes.Below(256);
   memcpy(packet, &header, sizeof header);
-  // Small numbers first: an index that exists is met more often so.
+  // Prefer small numbers, because they are more often the index of a queue.
   packet[sizeof header] = static_cast<unsigned char>(bytes.Below(16));
   if (bytes.Below(2) == 0) bytes.Fill(packet + sizeof header + 1, header.size - sizeof header);
   client.connection->SendBytes(packet, header.size,
@@ -183,12 +186,12 @@ void ServerScript::SendGarbage(Client& client, Bytes& bytes) {
   unsigned char packet[ipc::kMaxMessage + 64];
   size_t size = bytes.Next<uint16_t>() % (sizeof packet + 1);
   memset(packet, 0, sizeof packet);
-  bytes.Fill(packet, std::min<size_t>(size, 64));
+  bytes.Fill(packet, std::min<size_t>(size, 256));
   client.connection->SendBytes(packet, size);
 }
 
 void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
-  switch (bytes.Below(4)) {
+  switch (bytes.Below(5)) {
     case 0:
       client.connection->Send(ipc::List{});
       break;
@@ -199,6 +202,20 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
       ipc::SetPolicy request{};
       request.policy = bytes.Below(kPolicyMax + 1);
       request.timeslice_us = bytes.Next<int32_t>();
+      request.at_a_time = bytes.Below(2 * sched::kMostAtATime);
+      if (bytes.Below(2) == 0) {
+        for (char& c : request.setting) c = "HPFUPCS:/process"[bytes.Below(17)];
+      }
+      client.connection->Send(request);
+      break;
+    }
+    case 3: {
+      ipc::SetConfig request{};
+      request.queue_id = bytes.Next<uint16_t>();
+      request.pid = getpid();
+      request.level = bytes.Below(5);
+      request.threshold = bytes.Next<int32_t>();
+      request.batch_size = bytes.Next<int32_t>();
       client.connection->Send(request);
       break;
     }
@@ -226,21 +243,21 @@ void ServerScript::WriteSegment(ipc::Segment& segment, Bytes& bytes) {
     default:  // a block of one of them
       at = offsetof(ipc::Segment, blocks) + bytes.Below(16 * 16) * 8;
   }
-  // The header stays what MapSegment checks: other values only end the connection.
+  // The header stays as MapSegment requires it. Other values would only end the connection.
   if (at < offsetof(ipc::SegmentHeader, dirty)) return;
   uint64_t value = bytes.Below(2) == 0 ? bytes.Below(8) : bytes.Next<uint64_t>();
   memcpy(start + at, &value, sizeof value);
 }
 
 void ServerScript::ExpectBystanderServed() {
-  // It asks after all that the others sent, and is answered in a bounded number of rounds.
+  // It sends a request after all the others' messages, and must get the answer in a bounded number of rounds.
   if (!bystander_->Send(ipc::GetStatus{})) abort();
   for (int round = 0; round < 100; ++round) {
     server_.Round(0);
     ipc::Packet packet;
     while (ipc::ReceivePacket(bystander_->fd(), packet) == ipc::Received::kMessage) {
       if (packet.header().type != ipc::MessageType::kStatus) continue;
-      // Who has left holds nothing.
+      // Clients that have left hold nothing.
       if (packet.As<ipc::Status>().queues == 0) return;
       if (!bystander_->Send(ipc::GetStatus{})) abort();
     }

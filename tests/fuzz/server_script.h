@@ -1,5 +1,5 @@
-// Turns bytes into what hostile and honest clients do to a server in this process: connections, messages, any
-// descriptors, any words in their segments, doorbells. The same entry point serves the fuzzers and a test.
+// Turns bytes into actions of hostile and honest clients of a server in this process: connections, messages,
+// any descriptors, any words in their segments, doorbells. The fuzzers and a test share these entry points.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,10 @@ class ServerScript {
   ServerScript();
   ~ServerScript();
 
-  // Messages in any order and shape, from up to four clients. Aborts if the server has stopped to serve an
-  // honest one.
+  // Messages in any order and shape, from up to four clients. Aborts if the server no longer serves an honest
+  // one.
   void RunSession(std::span<const uint8_t> bytes);
-  // Two agents with four queues each; then words of their segments, and doorbells.
+  // Two agents with four queues each. Then words of their segments change, and doorbells ring.
   void RunSegment(std::span<const uint8_t> bytes);
 
  private:

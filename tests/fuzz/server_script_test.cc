@@ -1,4 +1,4 @@
-// The fuzzers' entry points with random scripts, the same ones each time: for builds without libFuzzer.
+// The fuzzers' entry points with fixed random scripts, for builds without libFuzzer.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -16,7 +16,7 @@ void RunRandomScripts(int count, size_t longest, Run run) {
   std::mt19937 random(kSeed);
   std::vector<uint8_t> script;
   for (int i = 0; i < count; ++i) {
-    // Mostly a mutation of the one before: half-way good sessions lead further than noise.
+    // Mostly a mutation of the last script, because nearly valid sessions reach more code than noise.
     if (i % 8 == 0 || script.empty()) {
       script.resize(1 + random() % longest);
       for (uint8_t& byte : script) byte = static_cast<uint8_t>(random());

@@ -9,17 +9,17 @@
 #include "held.h"
 #include "queues.h"
 #include "standin_hsa.h"
-#include "two_copies.h"
+#include "two_instances.h"
 
 namespace xsched::hip {
 namespace {
 
 constexpr int kM = 48, kN = 32, kK = 64;
 
-class Blas : public TwoCopies, public testing::WithParamInterface<const char*> {
+class Blas : public TwoInstances, public testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    TwoCopies::SetUp();
+    TwoInstances::SetUp();
     setenv("ROCBLAS_TENSILE_LIBPATH", TEST_BLAS_KERNELS, 1);
     void* blas = dlopen(TEST_BLAS_PROGRAM, RTLD_LAZY | RTLD_LOCAL);
     ASSERT_NE(blas, nullptr) << dlerror();

@@ -1,4 +1,4 @@
-// Programs that fork, and that start others.
+// Programs that fork, and programs that start others.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 class Fork : public LinkedProgram {
  protected:
-  // Each test says where HIP is first used.
+  // Each test decides where HIP is first used.
   void SetUp() override {}
 
   // 0: a stream of this process is scheduled.
@@ -27,7 +27,7 @@ class Fork : public LinkedProgram {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  // This program, with one test of it.
+  // Starts this program with one of its tests.
   static int Start(const char* test) {
     const std::string filter = std::string("--gtest_filter=") + test;
     pid_t child = fork();
@@ -45,13 +45,13 @@ TEST_F(Fork, a_child_of_a_program_that_has_not_used_hip_is_scheduled) {
   EXPECT_EQ(WaitFor(child), 0);
 }
 
-// The runtime's threads are not in such a child: it takes launches, and nothing runs. With XSched it is the
-// same.
+// Such a child has none of the runtime's threads: the runtime accepts launches, and nothing runs. With XSched
+// it is the same.
 TEST_F(Fork, a_child_of_a_program_that_uses_hip_meets_what_it_would_meet_without_xsched) {
   UseHip();
   SUCCEEDS(Append(stream_, 1));
   SUCCEEDS(hipStreamSynchronize(stream_));
-  // The child is not held with its parent, either.
+  // The parent's hold does not hold the child.
   ASSERT_EQ(XQueueSuspend(QueueOf(stream_), kQueueSuspendFlagNone), kXSchedSuccess);
   pid_t child = fork();
   if (child == 0) {

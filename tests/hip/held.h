@@ -1,4 +1,4 @@
-// A queue that is held, as the program meets it.
+// A held queue, as the program sees it.
 #pragma once
 
 #include <functional>
@@ -8,13 +8,13 @@
 
 namespace xsched::hip {
 
-// `launch` puts work on the stream of `queue`. While the queue is held it must not return (HIP has no gates:
-// the launching thread waits), and `has_run` not hold. Returns when the queue has been resumed and `launch`
-// has returned.
+// `launch` puts work on the stream of `queue`. Checks that while the queue is held, `launch` does not return
+// (HIP has no gates, so the launching thread waits) and `has_run` is false. Returns when the queue was
+// resumed and `launch` has returned.
 void ExpectHeld(XQueueHandle queue, const std::function<hipError_t()>& launch,
                 const std::function<bool()>& has_run);
 
-// False: it did not come to be so within ten seconds.
+// Waits until `condition` holds. False: it did not within ten seconds.
 bool WaitUntil(const std::function<bool()>& condition);
 
 }  // namespace xsched::hip

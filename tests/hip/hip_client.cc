@@ -1,6 +1,7 @@
-// A HIP program over the software HSA agent, for hip_processes.py: kernels of a millisecond on one stream, as
-// fast as it may launch them, for as long as it is let; writes "<milliseconds> <kernels that have begun>"
-// every 10 ms. Knows nothing of XSched.
+// A HIP program over the software HSA agent, for hip_processes.py. It launches kernels of a millisecond on
+// one stream as fast as possible until it is killed, and writes "<milliseconds> <kernels that have begun>"
+// every 10 ms. For each line "streams <count>" of its input it makes and destroys that many streams, and
+// writes "took <milliseconds>". It does not use XSched's API.
 #include <stdio.h>
 #include <unistd.h>
 
@@ -29,14 +30,29 @@ void WriteProgress() {
   }
 }
 
+void MakeStreamsWhenAsked() {
+  using namespace std::chrono;
+  int count = 0;
+  while (scanf(" streams %d", &count) == 1) {
+    const auto begin = steady_clock::now();
+    for (int i = 0; i < count; ++i) {
+      hipStream_t stream = nullptr;
+      Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
+      Check(hipStreamDestroy(stream), "hipStreamDestroy");
+    }
+    printf("took %.3f\n", duration<double, std::milli>(steady_clock::now() - begin).count());
+  }
+}
+
 }  // namespace
 
 int main() {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   hipStream_t stream = nullptr;
   Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
-  // On a thread of its own: a thread that launches on a held stream waits.
+  // On a separate thread, because a thread that launches on a held stream waits.
   std::thread(WriteProgress).detach();
+  std::thread(MakeStreamsWhenAsked).detach();
   for (int us = 1000;;) {
     void* arguments[] = {&us};
     for (int i = 0; i < 32; ++i)

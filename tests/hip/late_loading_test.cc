@@ -4,12 +4,12 @@
 #include "held.h"
 #include "queues.h"
 #include "standin_hsa.h"
-#include "two_copies.h"
+#include "two_instances.h"
 
 namespace xsched::hip {
 namespace {
 
-class LateLoading : public TwoCopies {
+class LateLoading : public TwoInstances {
  protected:
   static void LoadShim() { ASSERT_NE(dlopen(TEST_SHIM, RTLD_LAZY | RTLD_GLOBAL), nullptr) << dlerror(); }
 };

@@ -19,7 +19,7 @@ class LinkedProgram : public testing::Test {
   void SetUp() override { UseHip(); }
   void UseHip() {
     SUCCEEDS(hipStreamCreateWithFlags(&stream_, hipStreamNonBlocking));
-    // Both are read while nothing of HIP may be called.
+    // In host memory, because the tests read both where HIP must not be called.
     SUCCEEDS(hipHostMalloc(reinterpret_cast<void**>(&log_), kLogSize * sizeof(int), 0));
     SUCCEEDS(hipHostMalloc(reinterpret_cast<void**>(&word_), sizeof(int), 0));
     log_[0] = *word_ = 0;
@@ -29,7 +29,7 @@ class LinkedProgram : public testing::Test {
     LaunchAppend(stream, log_, value);
     return hipGetLastError();
   }
-  // What was appended so far.
+  // The values that were appended so far.
   std::vector<int> Log() const { return {log_ + 1, log_ + 1 + __atomic_load_n(log_, __ATOMIC_ACQUIRE)}; }
 
   static constexpr int kLogSize = 4096;

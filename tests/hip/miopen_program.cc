@@ -4,7 +4,7 @@
 
 namespace {
 
-// The first error stays.
+// Keeps the first error.
 struct Status {
   int value = miopenStatusSuccess;
   bool operator()(miopenStatus_t status) {

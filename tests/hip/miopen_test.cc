@@ -1,5 +1,5 @@
-// AMD's MIOpen, as blas_test.cc has its BLAS libraries. It compiles its kernel when it first needs it, and
-// launches it with hipExtModuleLaunchKernel@hip_4.2.
+// AMD's MIOpen, set up as the BLAS libraries in blas_test.cc. MIOpen compiles its kernel at the first use,
+// and launches it with hipExtModuleLaunchKernel@hip_4.2.
 #include <stdlib.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 #include "miopen_program.h"
 #include "queues.h"
 #include "standin_hsa.h"
-#include "two_copies.h"
+#include "two_instances.h"
 
 namespace xsched::hip {
 namespace {
@@ -49,12 +49,12 @@ void Convolve(const void* arguments, const void*) {
   }
 }
 
-class Miopen : public TwoCopies {
+class Miopen : public TwoInstances {
  protected:
   void SetUp() override {
-    TwoCopies::SetUp();
-    // Of its ways to convolve, the one whose kernel is known here. And its compiler finds C's headers only
-    // without the folder that it names.
+    TwoInstances::SetUp();
+    // Only the algorithm whose kernel this test implements. Also, its compiler finds C's headers only without
+    // the folder that it names.
     for (const char* other : {"GEMM", "WINOGRAD", "FFT", "IMPLICIT_GEMM"})
       setenv((std::string("MIOPEN_DEBUG_CONV_") + other).c_str(), "0", 1);
     setenv("CCC_OVERRIDE_OPTIONS", "# X-isystem", 1);

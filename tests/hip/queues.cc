@@ -7,7 +7,7 @@
 namespace xsched::hip {
 namespace {
 
-constexpr int kCopies = 4;
+constexpr int kInstances = 4;
 constexpr uint64_t kThreads = 64;
 
 }  // namespace
@@ -21,15 +21,15 @@ uint64_t Commands(uint64_t key) {
 
 uint64_t NullStreamCommands(int device) {
   uint64_t sum = 0;
-  for (int copy = 0; copy < kCopies; ++copy) sum += Commands(NullStreamKey(copy, device));
+  for (int instance = 0; instance < kInstances; ++instance) sum += Commands(NullStreamKey(instance, device));
   return sum;
 }
 
 uint64_t PerThreadStreamCommands(int device) {
   uint64_t sum = 0;
-  for (int copy = 0; copy < kCopies; ++copy) {
+  for (int instance = 0; instance < kInstances; ++instance) {
     for (uint64_t thread = 0; thread < kThreads; ++thread)
-      sum += Commands(PerThreadStreamKey(copy, device, thread));
+      sum += Commands(PerThreadStreamKey(instance, device, thread));
   }
   return sum;
 }

@@ -1,5 +1,5 @@
-// Streams of one process that are scheduled against each other, by the scheduler in it: those of one copy of
-// the runtime, and those of two.
+// Streams of one process that are scheduled against each other by the local scheduler: those of one runtime
+// instance, and those of two.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -8,22 +8,22 @@
 #include "held.h"
 #include "queues.h"
 #include "standin_hsa.h"
-#include "two_copies.h"
+#include "two_instances.h"
 
 namespace xsched::hip {
 namespace {
 
-// As `append` (tests/standin/hsa/kernels.h), and takes a millisecond.
+// The same as `append` (tests/standin/hsa/kernels.h), but it takes a millisecond.
 void AppendSlowly(const void* arguments, const void*) {
   int* const log = *static_cast<int* const*>(arguments);
   log[1 + __atomic_fetch_add(log, 1, __ATOMIC_ACQ_REL)] = static_cast<const int*>(arguments)[2];
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-class Priorities : public TwoCopies {
+class Priorities : public TwoInstances {
  protected:
   void SetUp() override {
-    TwoCopies::SetUp();
+    TwoInstances::SetUp();
     void* memory = nullptr;
     SUCCEEDS(PROGRAM(ProgramMemory)(&memory, kLogSize * sizeof(int)));
     log_ = static_cast<int*>(memory);
@@ -36,8 +36,8 @@ class Priorities : public TwoCopies {
     ASSERT_EQ(XHintPriority(queue, priority), kXSchedSuccess);
   }
 
-  // The low one appends 1 all the time, and the high one 30 times 2. How many of the low one's kernels began
-  // amid those.
+  // The low stream appends 1 all the time, and the high one appends 2 thirty times. Returns how many of the
+  // low one's kernels began between these.
   template <typename AppendLow, typename AppendHigh, typename Synchronize>
   ptrdiff_t LowOnesAmidHighOnes(AppendLow append_low, AppendHigh append_high, Synchronize synchronize_high) {
     log_[0] = 0;
@@ -49,7 +49,7 @@ class Priorities : public TwoCopies {
     for (int i = 0; i < 30; ++i) EXPECT_EQ(append_high(), hipSuccess);
     EXPECT_EQ(synchronize_high(), hipSuccess);
     const int so_far = Entries();
-    // And it goes on.
+    // Then the low one goes on.
     EXPECT_TRUE(WaitUntil([&] { return Entries() > so_far + 10; }));
     stop = true;
     low.join();
@@ -61,7 +61,7 @@ class Priorities : public TwoCopies {
   }
   int Entries() const { return __atomic_load_n(log_, __ATOMIC_ACQUIRE); }
 
-  // A machine that is busy with something else may stop one of them for a while.
+  // A busy machine may stop one of them for a while.
   template <typename... Functions>
   void HighGoesFirst(Functions... functions) {
     ptrdiff_t fewest = 30;
@@ -96,7 +96,7 @@ TEST_F(Priorities, a_more_urgent_stream_goes_first) {
                 [&] { return PROGRAM(ProgramSynchronize)(high); });
 }
 
-TEST_F(Priorities, a_more_urgent_stream_of_another_copy_of_the_runtime_goes_first) {
+TEST_F(Priorities, a_more_urgent_stream_of_another_runtime_instance_goes_first) {
   hipStream_t high = nullptr;
   SUCCEEDS(OTHER(ProgramStream)(&high));
   SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 0));

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs|examples
+# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs|examples|archive
 # Installs BUILD, moves the installed tree elsewhere, and builds and runs programs against it; or runs its own.
 set -euo pipefail
 shopt -s nullglob
@@ -71,7 +71,7 @@ case $way in
 import sys, xsched
 assert xsched.__file__.startswith(sys.argv[1]), xsched.__file__
 print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
-    "$prefix/bin/xsched" plan --list | grep "^4\.12 "
+    "$prefix/bin/xsched" plan --list | grep "^4\.13 "
     # Each platform's shim is found beside the program, not where it was built or first installed.
     LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" doctor >"$work/doctor" || true
     for shim in "$libdir"/libshim*.so; do
@@ -83,6 +83,9 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     for unit in "$prefix"/lib/systemd/*/xserver.service; do
       grep "^ExecStart=$work/first/bin/xserver " "$unit"
     done
+    if [[ -x $prefix/bin/xserver-http ]]; then
+      grep "^ExecStart=$work/first/bin/xserver-http 50000 " "$prefix/lib/systemd/system/xserver-http.service"
+    fi
     ;;
   examples)
     # Where there are CUDA's headers, over the stand-in driver.
@@ -90,7 +93,7 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     if [[ -e $build/standin/libcuda.so ]]; then
       cuda=("-DCUDA_DRIVER=$build/standin/libcuda.so")
     fi
-    cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror" \
+    cmake -S "$examples" -B "$work/build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_FLAGS="-Wall -Wextra -Werror -DTASK_MIB=1" \
       -DCUDA_HEADERS="${CUDA_HEADERS:-}" "${cuda[@]}" >/dev/null
     cmake --build "$work/build" >/dev/null
     "$work/build/local"
@@ -103,9 +106,40 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     if [[ -x $work/build/explicit_hip && -e $build/standin-hsa/libhsa-runtime64.so.1 ]]; then
       LD_LIBRARY_PATH=$build/standin-hsa "$work/build/explicit_hip" 1
     fi
+    # The common ones: over the stand-in driver, AMD's runtime and the software agent, and OpenCL on the CPU.
+    declare -A drivers=([cuda]=$build/standin [hip]=$build/standin-hsa [opencl]=)
+    ran=0
+    for platform in "${!drivers[@]}"; do
+      [[ -x $work/build/manual_$platform ]] || continue
+      [[ -z ${drivers[$platform]} || -d ${drivers[$platform]} ]] || continue
+      export LD_LIBRARY_PATH=${drivers[$platform]} POCL_CACHE_DIR=$work/pocl
+      "$work/build/submission_$platform" | grep "^resumed: 50 commands"
+      "$work/build/transparent_$platform" 3 | grep "^3 tasks"
+      "$prefix/bin/xsched" run --scheduler LCL --policy UP -u 75 -- "$work/build/transparent_$platform" 3 | grep "^3 tasks"
+      "$prefix/bin/xsched" run --scheduler APP -- "$work/build/in_process_$platform" | grep "^priority 1: 20 tasks"
+      "$prefix/bin/xsched" run --scheduler APP -- "$work/build/manual_$platform" | grep ", 0 while it was suspended"
+      unset LD_LIBRARY_PATH
+      ran=$((ran + 1))
+    done
+    # Each platform that is installed has its examples, where its headers are.
+    ((ran != 0)) || [[ ! -e $libdir/libhalopencl.so ]]
     for script in "$examples"/*/*.py; do
       python3 -B -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$script"
     done
+    ;;
+  archive)
+    "$(dirname "$0")/../../scripts/archive.sh" "$build" "$work/archive.tar.gz"
+    mkdir "$work/unpacked"
+    tar -C "$work/unpacked" -xf "$work/archive.tar.gz"
+    root=$(echo "$work"/unpacked/xsched-*)
+    # What it brings is used, and not what this machine has.
+    for library in libfmt libncursesw libtinfo; do
+      ldd "$root/bin/xsched" | grep -F "$root/bin/../lib/$library.so"
+    done
+    ldd "$root/bin/xserver" | grep -F "$root/bin/../lib/libspdlog.so"
+    [[ -s $root/share/doc/licenses/libspdlog1.10 ]]
+    "$root/bin/xserver" --version
+    "$root/bin/xsched" plan --list | grep "^4\.13 "
     ;;
   *)
     echo "unknown way: $way" >&2

@@ -1,36 +1,38 @@
-// A CUDA program over the stand-in driver, for the tests in cuda_processes.py and cuda_liveness.py: kernels
-// on one stream, counted by the device. Knows nothing of XSched.
+// A CUDA program over the stand-in driver, for the tests in cuda_processes.py and cuda_liveness.py. It runs
+// kernels on one stream, and the device counts them. It does not use XSched's API.
 //
 //   cuda_client MODE KERNEL_US SECONDS
 //
 // Modes:
 //   idle           launches nothing
 //   task           10 kernels, 10 times a second
-//   continuous     keeps 32 kernels under way
-//   ahead          launches without ever waiting; blocked, sooner or later, in the launch itself
-//   freeing        launches 8 kernels, then frees memory, which waits for them; and so on
-//   synchronizing  launches 8 kernels, then synchronises the context
-//   streamsync     launches 8 kernels, then synchronises the stream
-//   giving         counts up a word of the shared file after every 4 kernels
-//   taking         lets its stream wait until that word has grown, then launches a kernel and waits for it;
-//                  writes "cycle <ms>"; and so on
-// The last six run on a thread of their own, so that the program can still say how far it is.
+//   continuous     keeps 32 kernels in flight
+//   ahead          launches and never waits, until a launch itself blocks
+//   freeing        launches 8 kernels, then frees memory, which waits for them; and repeats
+//   synchronizing  the same, but synchronizes the context
+//   streamsync     the same, but synchronizes the stream
+//   making         the same, but makes and destroys a context
+//   instantiating  keeps 16 kernels in flight, and instantiates graphs, which may have to load code
+//   giving         increments a word of the shared file after every 4 kernels
+//   taking         makes its stream wait until that word has grown, then launches a kernel and waits for it;
+//                  writes "cycle <ms>"; and repeats
+// The last eight run on a separate thread, so that the program can still print its progress.
 //
-// Writes "ready <ms>" when it has used the driver for the first time (what that took), then "<milliseconds>
-// <kernels finished>" every 10 ms, and whenever one of these has changed
-//   group <time slice, µs> <on the device: 1, or off: 0> <times that the slice was set>
-//   priority <of the stream, as the driver has it> [of the second stream]
+// Writes "ready <ms>" after its first use of the driver (how long that took), then "<milliseconds> <kernels
+// finished>" every 10 ms, and a line when one of these changes:
+//   group <time slice, µs> <on the device: 1, or off: 0> <how often the slice was set> priority <the
+//   stream's, as the driver reports it> [the second stream's]
 //
 // A line of input is a command:
 //   mode MODE
-//   launch N               launches as many kernels
-//   streams N              makes, uses and destroys as many; writes "took <ms>"
+//   launch N               launches N kernels
+//   streams N              makes, uses and destroys N streams; writes "took <ms>"
 //   second PRIORITY        makes and uses another stream
-//   share FILE             for giving and taking
-//   refuse CONTROL         the resource manager refuses it from now on
-//   fault FAULT CONTROL N  fake_rm_fault
-//   closefrom FILE         closes every descriptor but the standard ones, and opens FILE in place of each
-//   exit                   as with a driver, its end waits for the device
+//   share FILE             the file for giving and taking
+//   refuse CONTROL         the resource manager refuses CONTROL from now on
+//   fault FAULT CONTROL N  calls fake_rm_fault
+//   closefrom FILE         closes all descriptors except the standard ones, and opens FILE in place of each
+//   exit                   ends the program; as with a real driver, the end waits for the device
 #include <cuda.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -76,7 +78,7 @@ class Program {
   }
 
   uint64_t finished() {
-    // The log has so much room: a new one is begun while nothing writes to it.
+    // The size of the log. A new one is begun while nothing writes to it.
     const uint64_t entries =
         static_cast<uint64_t>(__atomic_load_n(static_cast<int*>(log_), __ATOMIC_ACQUIRE));
     if (entries > 200'000) {
@@ -108,6 +110,24 @@ class Program {
     Check(cuMemAlloc(&word, 4), "cuMemAlloc");
     Check(cuMemFree(word), "cuMemFree");
   }
+  void MakeContext() const {
+    CUcontext context;
+    Check(cuCtxCreate(&context, nullptr, 0, 0), "cuCtxCreate");
+    Check(cuCtxDestroy(context), "cuCtxDestroy");
+    UseThread();
+  }
+  static void Instantiate() {
+    CUgraph graph;
+    CUgraphExec executable;
+    Check(cuGraphCreate(&graph, 0), "cuGraphCreate");
+    Check(cuGraphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
+    Check(cuGraphExecDestroy(executable), "cuGraphExecDestroy");
+    Check(cuGraphDestroy(graph), "cuGraphDestroy");
+  }
+  // Never waits: at most 16 kernels are in flight.
+  void LaunchBatchIfFew() {
+    if (launched_ - finished() <= 8) LaunchBatch();
+  }
   void UseThread() const { Check(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
   void Share(const std::string& file) {
     const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -135,7 +155,7 @@ class Program {
     ++launched_;
   }
 
-  // Beside the program's own stream.
+  // Makes, uses and destroys streams beside the program's own.
   void Streams(int count) const {
     for (int i = 0; i < count; ++i) {
       CUstream stream;
@@ -187,13 +207,15 @@ enum class Mode {
   kFreeing,
   kSynchronizing,
   kStreamsync,
+  kMaking,
+  kInstantiating,
   kGiving,
   kTaking
 };
 
 Mode ModeOf(const std::string& name) {
-  const char* const names[] = {"idle",          "task",       "continuous", "ahead", "freeing",
-                               "synchronizing", "streamsync", "giving",     "taking"};
+  const char* const names[] = {"idle",       "task",   "continuous",    "ahead",  "freeing", "synchronizing",
+                               "streamsync", "making", "instantiating", "giving", "taking"};
   for (size_t i = 0; i < std::size(names); ++i) {
     if (name == names[i]) return static_cast<Mode>(i);
   }
@@ -222,6 +244,14 @@ void RunModesThatWait(Program& program, const std::atomic<Mode>& mode) {
         program.LaunchBatch();
         program.SynchronizeStream();
         break;
+      case Mode::kMaking:
+        program.LaunchBatch();
+        program.MakeContext();
+        break;
+      case Mode::kInstantiating:
+        program.LaunchBatchIfFew();
+        Program::Instantiate();
+        break;
       case Mode::kGiving:
         program.Give();
         break;
@@ -237,7 +267,7 @@ void RunModesThatWait(Program& program, const std::atomic<Mode>& mode) {
   }
 }
 
-// As a program does that closes whatever it may have inherited. FILE takes the place of each.
+// Some programs close all descriptors that they may have inherited. FILE takes the place of each.
 void CloseFrom(const std::string& file) {
   const int last = open("/dev/null", O_RDONLY | O_CLOEXEC);
   for (int fd = STDERR_FILENO + 1; fd <= last; ++fd) {
@@ -250,10 +280,10 @@ void CloseFrom(const std::string& file) {
 
 int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
-  std::ios::sync_with_stdio(false);  // so that std::cin knows of lines that it has read already
+  std::ios::sync_with_stdio(false);  // so that std::cin knows which lines it has already buffered
   if (argc != 4) return 2;
   std::atomic<Mode> mode = ModeOf(argv[1]);
-  // Registered first, and so last to run.
+  // Registered first, so it runs last.
   atexit([] {
     while (standin_pending(0) != 0) usleep(1000);
   });
@@ -261,7 +291,7 @@ int main(int argc, char** argv) {
   Program program(atoi(argv[2]));
   if (mode != Mode::kIdle) program.Launch();
   printf("ready %.1f\n", NowMs() - start);
-  // Not joined: it may be blocked in a call for good, and the program ends nevertheless.
+  // Not joined: it may be blocked in a call forever, and the program must end nevertheless.
   std::thread([&] { RunModesThatWait(program, mode); }).detach();
   const double end = NowMs() + atof(argv[3]) * 1000;
   double next_line = 0;

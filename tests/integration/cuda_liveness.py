@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Whatever is taken from CUDA programs is given back: promises of docs/design.md, "Liveness", over the stand-in driver.
+"""Everything that is taken from CUDA programs is given back: the promises of docs/design.md, "Liveness", over the stand-in driver.
 
-The stand-in obeys the real driver's rules (tests/standin/cuda/rules.h). Bounds are wide: programs, the server and the
+The stand-in obeys the real driver's rules (tests/standin/cuda/rules.h). The bounds are wide, because programs, the server and the
 devices share the machine's cores with everything else that runs there.
 """
 import os
@@ -10,9 +10,9 @@ import time
 
 import harness
 from cuda_processes import DRIVERS, LONG, SHORTEST, CudaClient, gains, is_held
-from harness import check, main, now_ms, slack, test, wait_until
+from harness import check, main, now_ms, numbers_after, slack, test, wait_until
 
-harness.TESTS.clear()  # those are not this script's
+harness.TESTS.clear()  # the imported script's tests
 
 KERNEL_US = 2000  # of a busy program; alone it does at most 500 in a second
 
@@ -24,12 +24,12 @@ def gains_of(clients, seconds):
 
 
 def late():
-    """Milliseconds by which this machine is late now, beyond what a bound allows."""
+    """Milliseconds by which this machine is late now, in addition to what a bound allows."""
     return slack() - 100
 
 
 def goes_on(client, what, moment=None, within_ms=100):
-    """`client` makes progress within so many milliseconds."""
+    """Checks that `client` makes progress within this many milliseconds."""
     moment = now_ms() if moment is None else moment
     overslept = 0.0  # how late the machine was meanwhile
     while client.resumed_after(moment) is None and now_ms() < moment + 3000:
@@ -42,12 +42,12 @@ def goes_on(client, what, moment=None, within_ms=100):
 
 
 def stand_still(clients):
-    time.sleep(0.3)  # what is under way
+    time.sleep(0.3)  # until the commands in flight have finished
     return sum(gains_of(clients, 0.2)) <= 2
 
 
 def urgent_and_idle(place, **options):
-    """An urgent program that is registered, and pauses."""
+    """An urgent program that is registered and has no work."""
     urgent = CudaClient(place, "task", priority=10, kernel_us=200, **options)
     wait_until(lambda: urgent.progress() > 5, "the urgent program works")
     urgent.say("mode idle")
@@ -55,10 +55,10 @@ def urgent_and_idle(place, **options):
 
 
 def took_ms(client):
-    return [float(line.split()[1]) for line in list(client.lines) if line.startswith("took")]
+    return numbers_after(client, "took")
 
 
-# ---- several programs, and an urgent one that comes and goes ----
+# ---- several programs, and an urgent one that starts and ends ----
 
 
 @test
@@ -88,7 +88,7 @@ def equals_share_what_an_urgent_program_at_10_hz_leaves(place):
 
 
 def becomes(good, measure, what):
-    """`good` of what is measured, sooner or later: on a busy machine a single measurement may be of the machine."""
+    """Repeats the measurement until `good` holds: on a busy machine, a single measurement may be wrong."""
     for _ in range(8):
         done = measure()
         if good(done):
@@ -97,7 +97,7 @@ def becomes(good, measure, what):
 
 
 def come_and_go(place, mode):
-    """Two programs that are always at work, while an urgent one comes, goes, comes again, and is killed."""
+    """Two programs that always have work, while an urgent one starts, ends, starts again, and is killed."""
     place.start_server()
     low = [CudaClient(place, mode, kernel_us=KERNEL_US) for _ in range(2)]
     for client in low:
@@ -148,7 +148,7 @@ def a_program_that_had_launched_far_ahead_before_others_came_keeps_its_claim(pla
     ahead = CudaClient(place, "idle", priority=5, kernel_us=10_000, level3=False)
     urgent = CudaClient(place, "idle", priority=10, kernel_us=200, level3=False)
     low = CudaClient(place, "idle", kernel_us=1000, level3=False)
-    # Nobody tracks it yet: these report nothing. The stream is not full yet, either.
+    # The queue is not tracked yet, so these commands report nothing. The stream is not full yet.
     ahead.say("launch 400")
     wait_until(lambda: ahead.progress() > 0, "it works")
     urgent.say("launch 1")
@@ -157,12 +157,12 @@ def a_program_that_had_launched_far_ahead_before_others_came_keeps_its_claim(pla
     ahead.say("mode ahead")
     wait_until(lambda: is_held(place, low), "the low one is held")
     done = gains(low, 2)
-    # What it had under way; and, until the stream is full, nothing shows that commands retire.
+    # Allowed are its commands in flight, and those until the stream is full, because nothing shows that they retire.
     check(done <= 100, f"so the other stays held: {done} of 2000")
 
 
-@test
-def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_when_it_does(place):
+def held_by_an_urgent_one(place):
+    """A low program that stands still because of an urgent one, and the urgent one."""
     place.start_server()
     low = CudaClient(place)
     low.wait_for_work()
@@ -170,6 +170,12 @@ def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_whe
     urgent.wait_for_work()
     wait_until(lambda: is_held(place, low), "the low one is held")
     wait_until(lambda: stand_still([low]), "it stands still")
+    return low, urgent
+
+
+@test
+def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_when_it_does(place):
+    low, urgent = held_by_an_urgent_one(place)
     moment = now_ms()
     urgent.process.send_signal(signal.SIGSTOP)
     goes_on(low, "it goes on", moment, 150)
@@ -180,12 +186,22 @@ def beside_an_urgent_program_that_is_stopped_others_go_on_and_are_held_again_whe
 
 
 @test
-def who_waits_for_its_context_or_frees_memory_stays_held(place):
+def a_program_that_waits_for_its_context_or_frees_memory_stays_held(place):
+    stays_held(place, ("synchronizing", "freeing"), levels=(2, 3))
+
+
+@test
+def a_program_that_makes_contexts_or_instantiates_graphs_stays_held(place):
+    # As long as for a graph of many kernels: the stand-in takes no time.
+    stays_held(place, ("making", "instantiating"), levels=(2,), STANDIN_CUDA_SLOW="cuGraphInstantiateWithFlags:5000")
+
+
+def stays_held(place, modes, levels, **env):
     place.start_server()
-    for level3 in (False, True):
+    for level3 in (level == 3 for level in levels):
         urgent = CudaClient(place, "idle", priority=5, kernel_us=500, level3=level3)
-        for mode in ("synchronizing", "freeing"):
-            low = CudaClient(place, mode, kernel_us=KERNEL_US, level3=level3)
+        for mode in modes:
+            low = CudaClient(place, mode, kernel_us=KERNEL_US, level3=level3, **env)
             low.wait_for_work()
             alone = gains(low, 0.5)
             urgent.say("mode continuous")
@@ -217,7 +233,7 @@ def an_urgent_program_that_waits_for_a_held_one_in_a_way_nobody_sees_goes_on_wit
     end = now_ms() + 5000
     wait_until(lambda: cycles_so_far() >= 20 or now_ms() > end, "it goes on")
     check(len(cycles) >= 20, f"it goes on, each time: {cycles}")
-    # 80 ms of patience, and the kernels that the other has to run.
+    # 80 ms of the watchdog, and the kernels that the other has to run.
     allowed = 100 + 8 + late()
     check(sorted(cycles)[len(cycles) * 3 // 4] <= allowed, f"in time: {cycles}")
     check(max(cycles) <= 2 * allowed, f"and never much later: {cycles}")
@@ -227,14 +243,8 @@ def an_urgent_program_that_waits_for_a_held_one_in_a_way_nobody_sees_goes_on_wit
 
 
 @test
-def who_is_held_works_again_within_250_ms_beside_a_server_that_hangs(place):
-    place.start_server()
-    low = CudaClient(place)
-    low.wait_for_work()
-    urgent = CudaClient(place, priority=5)
-    urgent.wait_for_work()
-    wait_until(lambda: is_held(place, low), "the low one is held")
-    wait_until(lambda: stand_still([low]), "it stands still")
+def a_held_program_works_again_within_250_ms_when_the_server_hangs(place):
+    low, urgent = held_by_an_urgent_one(place)
     place.server.send_signal(signal.SIGSTOP)
     time.sleep(0.3)
     moment = now_ms()
@@ -246,7 +256,7 @@ def who_is_held_works_again_within_250_ms_beside_a_server_that_hangs(place):
 
 
 @test
-def a_server_that_hangs_makes_nobody_wait_who_makes_a_stream_or_starts(place):
+def a_server_that_hangs_does_not_delay_new_streams_and_programs(place):
     place.start_server()
     client = CudaClient(place)
     client.wait_for_work()
@@ -302,7 +312,7 @@ def a_server_that_dies_and_comes_back_with_another_policy_harms_nobody(place):
 
 
 def stopped_by_a_call_that_timed_out(place):
-    """Two low programs in turns, of which the first is off the device, by a call that reported a time-out; and an urgent one."""
+    """Two low programs that take turns, and an urgent one. The first low one is off the device, by a call that reported a time-out."""
     place.start_server()
     urgent = urgent_and_idle(place)
     low = [CudaClient(place, FAKE_RM_TIME_OUT="disable:1"), CudaClient(place)]
@@ -325,12 +335,12 @@ def stops_that_time_out_are_undone(place):
 
 
 def off_by_its_last_stop(place, off, others):
-    """Ends the others, or what `others` ends, while `off` is off the device by a call that timed out."""
-    wait_until(lambda: off.group()[1] == 0, f"it is off: {off.group()}")
+    """Ends the other programs, or those that `others` ends, while `off` is off the device by a call that timed out."""
+    wait_until(lambda: off.group()[1] == 0, lambda: f"it is off: {off.group()}")
     moment = now_ms()
     others()
     goes_on(off, "it goes on", moment, 150)
-    wait_until(lambda: off.group()[1] == 1, f"it stays on: {off.group()}")
+    wait_until(lambda: off.group()[1] == 1, lambda: f"it stays on: {off.group()}")
     off.wait_for_slice(DRIVERS)
     becomes(lambda done: done > 150, lambda: gains(off, 0.5), "natively fast")
 
@@ -412,17 +422,17 @@ def a_hint_on_a_process_keeps_the_order_of_its_streams(place):
         first, second = priorities()
         check(second < first, f"with a hint of {priority} the urgent stream is still the more urgent one: {first}, {second}")
     place.tool("hint", "--pid", pid, "--priority", "0")
-    wait_until(lambda: priorities() == [0, -3], f"and in the end they are as before: {priorities()}")
+    wait_until(lambda: priorities() == [0, -3], lambda: f"and in the end they are as before: {priorities()}")
 
 
 @test
 def a_program_that_closes_descriptors_it_does_not_know_finds_nothing_in_its_files(place):
     place.start_server()
-    # Each has a device of its own, for the stand-in would miss its descriptors as the real driver does its.
+    # Each has its own device, because the stand-in needs its descriptors, as the real driver does.
     alone = {"STANDIN_CUDA_SHARED": ""}
     client = CudaClient(place, "task", priority=5, level3=False, **alone)
     client.wait_for_work()
-    rival = CudaClient(place, level3=False, **alone)  # has to be told whenever the other pauses
+    rival = CudaClient(place, level3=False, **alone)  # its agent must be notified whenever the other pauses
     rival.wait_for_work()
     wait_until(lambda: len(place.queues()) == 2, "both are known")
     file = os.path.join(place.folder, "file")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CUDA programs of several processes that share a stand-in device, with a server: gates, time slices, and what undoes them."""
+"""Several CUDA processes that share a stand-in device, with a server: gates and time slices, and how they are given back."""
 import os
 import signal
 import time
@@ -24,7 +24,7 @@ class CudaClient(Client):
         self.start(place, [str(place.bin / "cuda_client"), mode, str(kernel_us), str(seconds)], env)
 
     def group(self):
-        """(time slice, on the device, times that the slice was set) of its channel group."""
+        """Its channel group: (time slice, on the device, how often the slice was set)."""
         lines = [line.split() for line in list(self.lines) if line.startswith("group")]
         return tuple(map(int, lines[-1][1:])) if lines else (0, 1, 0)
 
@@ -36,10 +36,10 @@ class CudaClient(Client):
         return self.group()[0]
 
     def wait_for_slice(self, slice_us, seconds=5):
-        wait_until(lambda: self.slice() == slice_us, f"the slice of priority {self.priority} is {slice_us}: {self.group()}", seconds)
+        wait_until(lambda: self.slice() == slice_us, lambda: f"the slice of priority {self.priority} is {slice_us}: {self.group()}", seconds)
 
     def wait_for_work(self):
-        wait_until(lambda: self.progress() > 20, f"it runs: {self.lines[-3:]}")
+        wait_until(lambda: self.progress() > 20, lambda: f"it runs: {self.lines[-3:]}")
 
 
 def is_held(place, client):
@@ -53,7 +53,7 @@ def gains(client, seconds=0.3):
 
 
 def rivals(place, **options):
-    """A low program and a high one, both at work."""
+    """A low program and a high one, both with work."""
     low = CudaClient(place, **options)
     low.wait_for_work()
     high = CudaClient(place, priority=5, **options)
@@ -82,7 +82,7 @@ def a_hint_for_a_whole_program_leaves_the_drivers_priorities_as_the_program_made
     client.wait_for_work()
     check(client.stream_priority() == 0, "as the program made it")
     place.tool("hint", "--pid", str(client.process.pid), "--priority", "7")
-    wait_until(lambda: all(q["priority"] == 7 for q in place.queues()), f"it is hinted: {place.queues()}")
+    wait_until(lambda: all(q["priority"] == 7 for q in place.queues()), lambda: f"it is hinted: {place.queues()}")
     time.sleep(0.1)
     check(client.stream_priority() == 0, f"it has no other stream: {client.stream_priority()}")
 
@@ -140,7 +140,7 @@ def without_the_server_slices_are_the_drivers_and_gates_are_open(place):
 
 
 def low_ones_in_turns(place):
-    """Two low programs, of which one at a time is on the device, and a high one that has paused."""
+    """Two low programs that take turns on the device, and a high one that has paused."""
     place.start_server()
     low = [CudaClient(place), CudaClient(place)]
     high = CudaClient(place, "task", priority=5)
@@ -152,13 +152,13 @@ def low_ones_in_turns(place):
 
 
 @test
-def who_is_off_the_device_is_on_it_again_without_the_server(place):
+def a_program_that_is_off_the_device_is_on_it_again_without_the_server(place):
     low, _ = low_ones_in_turns(place)
     place.server.kill()
     place.server.wait()
     for client in low:
         client.wait_for_slice(DRIVERS)
-        wait_until(lambda: client.group()[1] == 1, f"it is on: {client.group()}")  # noqa: B023
+        wait_until(lambda: client.group()[1] == 1, lambda: f"it is on: {client.group()}")  # noqa: B023
         wait_until(lambda: gains(client) > 20, "it works")  # noqa: B023
 
 
@@ -171,7 +171,7 @@ def a_server_that_hangs_keeps_neither_gates_closed_nor_slices_short_nor_anybody_
     moment = now_ms()
     for client in low:
         client.wait_for_slice(DRIVERS)
-        wait_until(lambda: client.group()[1] == 1, f"it is on: {client.group()}")  # noqa: B023
+        wait_until(lambda: client.group()[1] == 1, lambda: f"it is on: {client.group()}")  # noqa: B023
     took, bound = now_ms() - moment, slack() + 150
     check(took <= bound, f"all is given back within 250 ms: {took} (bound here {bound:.0f})")
     for client in low:
@@ -179,7 +179,7 @@ def a_server_that_hangs_keeps_neither_gates_closed_nor_slices_short_nor_anybody_
 
 
 @test
-def who_is_off_the_device_can_end(place):
+def a_program_that_is_off_the_device_can_end(place):
     low, high = low_ones_in_turns(place)
     high.say("mode continuous")
     wait_until(lambda: all(is_held(place, client) for client in low), "the low ones are held")
@@ -201,7 +201,7 @@ def shares_are_slices_in_proportion_and_nobody_is_held(place):
 
 
 @test
-def where_slices_cannot_be_set_gates_hold_and_the_program_is_told(place):
+def where_slices_cannot_be_set_gates_hold_and_the_reason_is_logged(place):
     place.start_server()
     low = CudaClient(place)
     low.wait_for_work()
@@ -229,7 +229,7 @@ def under_mps_gates_hold(place):
 
 
 @test
-def who_is_not_at_level_3_leaves_everybody_the_drivers_slice(place):
+def a_program_without_level_3_leaves_all_the_drivers_slice(place):
     place.start_server()
     low = CudaClient(place)
     low.wait_for_work()

@@ -1,4 +1,4 @@
-// What xsched doctor says of CUDA and HIP, over a stand-in driver and a software agent.
+// xsched doctor's report on CUDA and HIP, over a stand-in driver and a software agent.
 #include <dlfcn.h>
 #include <errno.h>
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using ::testing::Not;
 // A machine with two GPUs of each kind, and a resource manager for those of CUDA.
 class Doctor : public ::testing::Test {
  protected:
-  // But for what `more` says.
+  // Runs the doctor with the variables of `more` in addition.
   json Ask(Environment more, const std::vector<std::string>& program = {}) {
     more.merge(Environment{{"XSCHED_SOCKET", folder_.path() + "/xserver.sock"},
                            {"LD_LIBRARY_PATH", STANDIN_CUDA ":" STANDIN_HSA},

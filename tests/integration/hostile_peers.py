@@ -1,38 +1,47 @@
 #!/usr/bin/env python3
-"""What peers of the server's socket do, slow, broken or malicious, ends their own connection and harms nobody else.
+"""Slow, broken or malicious peers of the server's socket lose their own connection, and harm no other client.
 
-Beside each of them runs a client that is held by another, as the server wants it to be.
+Beside each of them there is a client that another one holds. It must stay held.
 """
 import fcntl
 import os
+import pathlib
 import random
 import select
 import socket
 import struct
 import subprocess
+import sys
 import time
 
-from harness import Client, check, held_client, main, test, wait_until
+from harness import Client, check, held_client, main, test, under, wait_until
 
-# src/ipc/messages.h and src/ipc/control_block.h.
-HELLO, WELCOME, QUEUE_CREATED, PING, LIST = 1, 2, 4, 10, 20
-AGENT, TOOL = 1, 2
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "codegen"))
+from message_description import Description  # pylint: disable=wrong-import-position
+
+PROTOCOL = Description()
+HELLO, WELCOME, QUEUE_CREATED, PING, LIST = (PROTOCOL.message(name).number
+                                             for name in ("Hello", "Welcome", "QueueCreated", "Ping", "List"))
+AGENT, TOOL = PROTOCOL.value_of("Agent"), PROTOCOL.value_of("Tool")
+# src/ipc/control_block.h.
 SEGMENT_SIZE = 4096 + 1024 * 128 + 1024 * 4 * 16
 SEALS = 0x0002 | 0x0004  # F_SEAL_SHRINK, F_SEAL_GROW
 
 
 def message(kind, body=b"", size=None):
+    """Of any type, with any body, and a `size` that may be a lie."""
     return struct.pack("=HHI", kind, 0, 8 + len(body) if size is None else size) + body
 
 
 def hello(role, size=None):
-    return message(HELLO, struct.pack("=HHIi64s", 1, 0, role, os.getpid(), b"peer"), size)
+    body = PROTOCOL.message("Hello").pack(major=PROTOCOL.major, role=role, pid=os.getpid(), name=b"peer")[8:]
+    return message(HELLO, body, size)
 
 
 def queue_created(index, device, priority):
-    hints = struct.pack("=iiqqii", priority, 100, -1, -1, 0, 0)
-    return message(QUEUE_CREATED, struct.pack("=IIQ", index, 1, device) + hints +
-                   struct.pack("=qqIIQ96s", 16, 8, 0, 0, 1, b"device"))
+    hints = {"priority": priority, "utilization": 100, "deadline_us": -1, "laxity_us": -1}
+    return PROTOCOL.message("QueueCreated").pack(index=index, level=1, device=device, hints=hints, threshold=16, batch_size=8,
+                                                 handle=1, device_name=b"device")
 
 
 def memfd(size=SEGMENT_SIZE, seals=SEALS):
@@ -98,7 +107,7 @@ def server_holds(place):
 
 
 class Unharmed:
-    """Around an attack: the held client stays held, the other goes on at its pace, and the server keeps nothing."""
+    """Checks around an attack: the held client stays held, the other makes progress, and the server leaks nothing."""
 
     def __init__(self, place):
         self.place = place
@@ -114,14 +123,14 @@ class Unharmed:
         if kind is not None:
             return
         time.sleep(max(0, self.begin + 0.5 - time.monotonic()))
-        # Its commands take 1 ms each; on a busy machine a device in software is late each time.
+        # Its commands take 1 ms each. On a busy machine, a software device is late each time.
         expected = (time.monotonic() - self.begin) * 1000
         ran = self.high.progress() - self.high_before
         check(ran >= expected * 0.2, f"the client that runs goes on: {ran} commands in {expected:.0f} ms")
         check(self.low.progress() - self.low_before <= 2, "the held client is held still")
         check(self.place.server.poll() is None, "the server is there")
         fds, _ = self.held
-        wait_until(lambda: server_holds(self.place)[0] <= fds, f"no descriptor is left: {fds}, now {server_holds(self.place)}")
+        wait_until(lambda: server_holds(self.place)[0] <= fds, lambda: f"no descriptor is left: {fds}, now {server_holds(self.place)}")
         check(server_holds(self.place)[1] <= self.held[1] + 4096, f"no memory is left: {self.held}, now {server_holds(self.place)}")
         moment = time.clock_gettime(time.CLOCK_MONOTONIC) * 1e3
         self.high.kill()
@@ -130,6 +139,7 @@ class Unharmed:
 
 
 @test
+@under("address")
 def truncated_oversized_and_garbage_packets(place):
     good = hello(TOOL)
     garbage = random.Random(1)
@@ -150,6 +160,7 @@ def truncated_oversized_and_garbage_packets(place):
 
 
 @test
+@under("address")
 def descriptors_that_are_not_what_they_should_be(place):
     with Unharmed(place):
         end, other_end = os.pipe()
@@ -164,13 +175,14 @@ def descriptors_that_are_not_what_they_should_be(place):
             peer = Peer(place)
             peer.send(hello(AGENT), fds)
             check(peer.is_closed(), f"closed after descriptors {fds}")
-        # After its hello an agent has nothing more to give.
+        # After its hello, an agent has no more descriptors to send.
         peer = agent(place)
         peer.send(message(PING, bytes(8)), [bell])
         check(peer.is_closed(), "closed after a descriptor that nobody asked for")
 
 
 @test
+@under("thread")
 def peers_that_come_and_go_without_a_word(place):
     with Unharmed(place):
         for i in range(1000):
@@ -225,9 +237,10 @@ def peers_that_ask_and_never_read_are_dropped(place):
 
 
 @test
+@under("address")
 def an_agent_that_scribbles_over_its_segment_and_rings_without_end(place):
     with Unharmed(place):
-        # On a device of its own: what it says of the device of others may well hold them, as it may ask for.
+        # On its own device: on the others' device, it could hold them legitimately.
         peer = agent(place)
         for index in range(8):
             check(peer.send(queue_created(index, 12345, 10)), "a queue of its own")
@@ -256,7 +269,7 @@ def an_agent_that_claims_the_device_and_never_finishes_loses_its_claim(place):
     os.eventfd_write(peer.bell, 1)
 
     def an_incident_is_counted():
-        while peer.receive(0):  # it answers, but for its work
+        while peer.receive(0):  # it answers, but makes no progress
             pass
         return any(q["priority"] == 10 and q["incidents"] > 0 for q in place.queues())
 
@@ -267,6 +280,7 @@ def an_agent_that_claims_the_device_and_never_finishes_loses_its_claim(place):
 
 
 @test
+@under("address")
 def a_peer_that_is_killed_within_its_hello_leaves_nothing(place):
     with Unharmed(place):
         script = "import os, socket, sys, time; s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET); " \

@@ -1,4 +1,4 @@
-// A policy within one process, for its own queues, over the software device.
+// The local scheduler: a policy for the queues of one process, over the software device.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -12,7 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-constexpr int64_t kMillisecond = 1000;  // as SoftLaunch counts
+constexpr int64_t kMillisecond = 1000;  // in SoftLaunch's unit
 constexpr XDeviceId kDevice = 3;
 
 class LocalScheduler : public testing::Test {
@@ -48,7 +48,8 @@ class LocalScheduler : public testing::Test {
   }
   void TearDown() override { XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown); }
 
-  // Both queues have 200 commands; how many of the low one's had finished when the high one's all had.
+  // Both queues have 200 commands. Returns how many of the low one's had finished when all of the high one's
+  // had.
   uint64_t LowFinishedBeforeHigh() {
     uint64_t before = low_.Finished();
     low_.Launch(200);
@@ -102,7 +103,7 @@ TEST_F(LocalScheduler, what_the_program_suspended_stays_so_whatever_the_schedule
 }
 
 TEST_F(LocalScheduler, a_policy_that_is_not_there_is_refused_and_the_old_one_stays) {
-  EXPECT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyActiveWindowFirst), kXSchedErrorNotSupported);
+  EXPECT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyMax), kXSchedErrorNotSupported);
   EXPECT_EQ(XHintSetScheduler(kSchedulerMax, kPolicyUnknown), kXSchedErrorInvalidValue);
   EXPECT_LT(LowFinishedBeforeHigh(), 60u);
 }

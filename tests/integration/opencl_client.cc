@@ -1,12 +1,13 @@
-// A program that uses OpenCL, for the tests in opencl_processes.py. It opens the OpenCL library by itself, so
+// A program that uses OpenCL, for the tests in opencl_processes.py. It opens the OpenCL library itself, so
 // that it can close it again.
 //
-//   opencl_client queues|threads|unload|unload-busy|fork-first|fork-idle|fork-later|work
+//   opencl_client queues|threads|unload|unload-busy|fork-first|fork-idle|fork-later|work|continuous
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -30,7 +31,7 @@ using Clock = std::chrono::steady_clock;
   _exit(1);
 }
 
-// The OpenCL library, opened anew for each.
+// The OpenCL library. Each object opens it anew.
 struct OpenCl {
   void* library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
 
@@ -70,7 +71,7 @@ struct Device {
   ~Device() { cl.clReleaseContext(context); }
 };
 
-// A queue with a buffer; each piece of work leaves a new value in it.
+// A queue with a buffer. Each piece of work leaves a new value in it.
 struct Worker {
   const OpenCl& cl;
   cl_command_queue queue;
@@ -114,7 +115,7 @@ void WorkFor(double seconds, Worker& worker) {
   } while (Clock::now() < end);
 }
 
-// Repeats `round` until what it costs once has been paid, then counts.
+// Repeats `round` until one-time costs have occurred, then counts.
 void LeavesNothing(const char* what, int warm_up, int rounds, const std::function<void()>& round) {
   for (int i = 0; i < warm_up; ++i) round();
   ProcessUsage before = ProcessUsage::Now();
@@ -129,7 +130,7 @@ void Queues() {
   LeavesNothing("queues", 150, 500, [&] {
     Worker worker(device);
     worker.Enqueue(3);
-    // Every other one is let go with its commands under way.
+    // Every second one is released with unfinished commands.
     finish = !finish;
     finish ? worker.Check() : void(cl.clFlush(worker.queue));
   });
@@ -164,7 +165,7 @@ void Unload() {
     worker.Enqueue(3);
     worker.Check();
   });
-  // It is scheduled still: the tests look.
+  // It must still be scheduled: the tests check that.
   OpenCl cl;
   Device device(cl);
   Worker worker(device);
@@ -172,7 +173,7 @@ void Unload() {
   WorkFor(1, worker);
 }
 
-// The library is closed over a queue with work in it.
+// Closes the library while a queue has work.
 void UnloadBusy() {
   auto cl = std::make_unique<OpenCl>();
   auto* device = new Device(*cl);
@@ -198,7 +199,7 @@ void WorkAlone(const char* who, double seconds = 1) {
   printf("%s worked\n", who);
 }
 
-// Neither has used OpenCL before the fork.
+// Neither process has used OpenCL before the fork.
 void ForkFirst() {
   pid_t child = fork();
   WorkAlone(child == 0 ? "child" : "parent");
@@ -206,7 +207,7 @@ void ForkFirst() {
   printf("child ended with %d\n", ChildStatus(child));
 }
 
-// The parent goes on using OpenCL; the child does not use it and exits, through all that waits for an exit.
+// The parent goes on using OpenCL. The child does not use it, and ends with all exit handlers.
 void ForkIdle() {
   OpenCl cl;
   Device device(cl);
@@ -220,7 +221,7 @@ void ForkIdle() {
   printf("parent worked\n");
 }
 
-// Both go on: the child with what it has of its parent and with a queue of its own.
+// Both go on: the child with inherited objects and with a queue of its own.
 void ForkLater() {
   OpenCl cl;
   Device device(cl);
@@ -238,6 +239,38 @@ void ForkLater() {
   printf("child ended with %d\n", ChildStatus(child));
 }
 
+// Works until it is killed. Writes "<milliseconds> <rounds>" every 10 ms. For each line "queues <count>" of
+// its input it makes and releases that number of queues, and writes "took <milliseconds>".
+void Continuous() {
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  OpenCl cl;
+  Device device(cl);
+  Worker worker(device);
+  std::atomic<int> rounds = 0;
+  std::thread([&] {
+    for (;;) {
+      printf("%.3f %d\n", Milliseconds(Clock::now().time_since_epoch()).count(), rounds.load());
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }).detach();
+  std::thread([&] {
+    int count = 0;
+    while (scanf(" queues %d", &count) == 1) {
+      const auto begin = Clock::now();
+      for (int i = 0; i < count; ++i) {
+        cl_command_queue queue = cl.clCreateCommandQueue(device.context, device.id, 0, nullptr);
+        if (queue == nullptr || cl.clReleaseCommandQueue(queue) != CL_SUCCESS)
+          Fail("make and release a queue");
+      }
+      printf("took %.3f\n", Milliseconds(Clock::now() - begin).count());
+    }
+  }).detach();
+  for (;; ++rounds) {
+    worker.Enqueue(20);
+    worker.Check();
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -246,7 +279,8 @@ int main(int argc, char** argv) {
       {"queues", Queues},        {"threads", Threads},
       {"unload", Unload},        {"unload-busy", UnloadBusy},
       {"fork-first", ForkFirst}, {"fork-idle", ForkIdle},
-      {"fork-later", ForkLater}, {"work", [] { WorkAlone("rival", 20); }}};
+      {"fork-later", ForkLater}, {"work", [] { WorkAlone("rival", 20); }},
+      {"continuous", Continuous}};
   for (auto [name, run] : modes) {
     if (argc == 2 && argv[1] == std::string(name)) {
       run();

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""OpenCL programs with queues, threads, forks and libraries that come and go, by both routes into them."""
+"""OpenCL programs that make and release queues, threads, forks and libraries, by both routes."""
 import os
 import subprocess
 
-from harness import Client, check, left_nothing, main, skip, test, wait_until
+from harness import Client, check, left_nothing, main, nobody_waits_for_a_server_that_hangs, skip, test, wait_until
 
 ROUTES = {"layer": "OPENCL_LAYERS", "preload": "LD_PRELOAD"}
 
@@ -24,7 +24,7 @@ class OpenClClient(Client):
 
 
 def natively(place, what, device):
-    """What the program writes without XSched; skips the test if the driver itself cannot do it."""
+    """The program's output without XSched. Skips the test if the driver itself fails."""
     try:
         done = subprocess.run([str(place.bin / "opencl_client"), what], env={**os.environ, "POCL_DEVICES": device},
                               capture_output=True, text=True, timeout=20)
@@ -36,7 +36,7 @@ def natively(place, what, device):
 
 
 def for_each_route(what, device="pthread", contended=False):
-    """Calls the test, with a server running and, if wanted, a more urgent program on the device, for each route."""
+    """Calls the test for each route, with a server and, if requested, a more urgent program on the device."""
     def decorate(function):
         for route in ROUTES:
             def run(place, route=route):
@@ -51,6 +51,19 @@ def for_each_route(what, device="pthread", contended=False):
             test(run)
         return function
     return decorate
+
+
+def a_server_that_hangs_makes_nobody_wait_by(route):
+    def run(place):
+        natively(place, "queues", "pthread")
+        nobody_waits_for_a_server_that_hangs(
+            place, lambda priority: OpenClClient(place, "continuous", route, priority=priority), "queues")
+    run.__name__ = f"a_server_that_hangs_makes_nobody_wait_by_{route}"
+    return run
+
+
+for by in ROUTES:
+    test(a_server_that_hangs_makes_nobody_wait_by(by))
 
 
 def grew(lines):
@@ -76,7 +89,7 @@ def opening_and_closing_opencl_again_and_again_leaves_nothing_and_is_scheduled_s
 
 @for_each_route("unload-busy", contended=True)
 def closing_opencl_over_a_busy_queue_harms_nothing(place, client, native):
-    # Gates are closed, and opened when the program has let the library go.
+    # Gates are closed, and are opened after the program has closed the library.
     check(client.lines_at_end() == native, f"as natively: {client.lines}")
 
 

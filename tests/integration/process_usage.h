@@ -1,4 +1,4 @@
-// What this process holds of the system: for tests that nothing is left behind.
+// Counts the system's resources that this process has, for tests that check for leaks.
 #pragma once
 
 #include <stdio.h>
@@ -23,8 +23,8 @@ struct ProcessUsage {
     return {count("/proc/self/fd"), count("/proc/self/task"), pages * (sysconf(_SC_PAGESIZE) / 1024)};
   }
 
-  // Writes "<what> fds <n> threads <n> resident_kb <n>": what is there now more than then. A thread that was
-  // joined may be seen for a moment longer.
+  // Writes "<what> fds <n> threads <n> resident_kb <n>": the growth since then. A joined thread may be
+  // visible for a moment longer.
   void PrintGrowth(const char* what) const {
     ProcessUsage now = Now();
     for (int i = 0; i < 100 && now.threads > threads; ++i, now = Now()) usleep(10'000);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""It keeps working: real processes, killed, stopped and stuck at the wrong moment."""
+"""Scheduling goes on when real processes are killed, stopped or stuck at a bad moment."""
 import os
 import signal
 import subprocess
 import sys
 import time
 
-from harness import (Client, check, held_client, in_private_dev_shm, left_nothing, main, now_ms, slack, test, wait_until)
+from harness import (Client, check, held_client, in_private_dev_shm, left_nothing, main, now_ms, skip, slack, test, under,
+                     wait_until)
 
 
 @test
@@ -34,16 +35,19 @@ def server_ends(place, how):
 
 
 @test
+@under("address")
 def when_the_server_is_terminated_clients_run_on_and_are_scheduled_again_after_its_return(place):
     server_ends(place, signal.SIGTERM)
 
 
 @test
+@under("thread")
 def when_the_server_is_killed_clients_run_on_and_are_scheduled_again_after_its_return(place):
     server_ends(place, signal.SIGKILL)
 
 
 @test
+@under("thread")
 def when_the_server_hangs_clients_run_on_and_are_scheduled_again_when_it_goes_on(place):
     place.start_server()
     low, _ = held_client(place)
@@ -73,12 +77,14 @@ def high_client_fails(place, how):
 
 
 @test
+@under("thread")
 def when_a_client_is_killed_those_that_it_held_go_on(place):
     high_client_fails(place, signal.SIGKILL)
     wait_until(lambda: len(place.queues()) == 1, "its queue is gone")
 
 
 @test
+@under("thread")
 def when_a_client_is_stopped_those_that_it_held_go_on_until_it_is_continued(place):
     _, high = high_client_fails(place, signal.SIGSTOP)
     high.kill(signal.SIGCONT)
@@ -97,6 +103,7 @@ def a_client_that_is_stuck_holds_nobody_up_for_long(place):
 
 
 @test
+@under("address")
 def after_exec_a_program_is_a_new_client(place):
     place.start_server()
     client = Client(place, 3, "task", 5, "exec")
@@ -106,6 +113,7 @@ def after_exec_a_program_is_a_new_client(place):
 
 
 @test
+@under("address")
 def a_forked_child_is_a_client_of_its_own_and_keeps_nothing_of_its_parent(place):
     place.start_server()
     client = Client(place, 3, "continuous", 6, "fork")
@@ -117,6 +125,7 @@ def a_forked_child_is_a_client_of_its_own_and_keeps_nothing_of_its_parent(place)
 
 
 @test
+@under("thread")
 def exit_from_any_thread_while_held_ends_the_program(place):
     place.start_server()
     high = Client(place, 5, "continuous")
@@ -148,6 +157,7 @@ def a_second_server_says_that_there_is_one_and_exits(place):
 
 
 @test
+@under("address")
 def a_low_limit_of_descriptors_is_a_clear_message_and_the_program_runs(place):
     place.start_server()
     client = Client(place, 0, "continuous", 1, prefix=("sh", "-c", 'ulimit -n 4; exec "$0" "$@"'))
@@ -159,11 +169,16 @@ def a_low_limit_of_descriptors_is_a_clear_message_and_the_program_runs(place):
 
 @test
 def a_missing_runtime_folder_is_a_clear_message_and_the_program_runs(place):
-    client = Client(place, 0, "continuous", 1, env={"XSCHED_SOCKET": "", "XDG_RUNTIME_DIR": "/nonexistent/folder"})
+    nowhere = {"XSCHED_SOCKET": "", "XDG_RUNTIME_DIR": "/nonexistent/folder"}
+    client = Client(place, 0, "continuous", 1, env=nowhere)
     client.process.wait()
     check(client.progress() > 300, "it ran")
     text = client.process.stderr.read()
-    check("/nonexistent/folder" in text or "/run/xsched" in text, f"it says where it looked: {text}")
+    if not text and place.tool("policy", "show", env=nowhere).returncode == 0:
+        skip("a server runs on this machine")
+    # In place of such a folder there is the user's in /tmp, if it has been made, and then the system's.
+    places = (f"/tmp/xsched-{os.geteuid()}/", "/run/xsched/")
+    check(any(place in text for place in places), f"it says where it looked: {text}")
 
 
 @test
@@ -176,7 +191,7 @@ def a_read_only_dev_shm_changes_nothing(place):
 
 @test
 def a_full_dev_shm_changes_nothing(place):
-    # The last byte is gone, and the last inode.
+    # No byte and no inode is left.
     prefix = in_private_dev_shm("size=4k,nr_inodes=2", "head -c 4096 /dev/zero > /dev/shm/full && ! touch /dev/shm/more 2>&- && ")
     place.start_server()
     low = Client(place, 0, "continuous", prefix=prefix)
@@ -187,6 +202,7 @@ def a_full_dev_shm_changes_nothing(place):
 
 
 @test
+@under("thread")
 def in_one_process_the_local_scheduler_serves_alone(place):
     client = Client(place, 0, "continuous", 1, env={"XSCHED_SCHEDULER": "LCL", "XSCHED_POLICY": "HPF"})
     client.process.wait()
@@ -197,7 +213,7 @@ def in_one_process_the_local_scheduler_serves_alone(place):
 @test
 def shares_of_75_and_25_are_kept(place):
     place.start_server("--policy", "UP")
-    # Each has a device of its own thread, so that only the policy divides the time.
+    # Each client's device has its own thread, so that only the policy divides the time.
     one, two = Client(place, 0, "continuous"), Client(place, 0, "continuous")
     wait_until(lambda: len(place.queues()) == 2, "two queues")
     first, second = sorted(place.queues(), key=lambda q: q["queue"])

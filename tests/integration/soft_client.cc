@@ -51,7 +51,7 @@ void ManyQueues(int priority) {
   before.PrintGrowth("queues");
 }
 
-// Threads that launch on a common queue and make one of their own, and end with their commands under way.
+// Threads that launch on a common queue and on a queue of their own, and end with unfinished commands.
 void ManyThreads(int priority) {
   Queue common(priority);
   auto round = [&] {
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
     execl(argv[0], argv[0], argv[1], argv[2], argv[3], static_cast<char*>(nullptr));
   }
   if (extra == "fork" && fork() == 0) {
-    // Uses a device of its own; holds nothing of its parent's.
+    // It uses a separate device, and holds none of its parent's queues.
     Queue own(priority);
     SoftLaunch(own.hwq, 1000, nullptr, nullptr);
     sleep(static_cast<unsigned>(seconds));
@@ -130,5 +130,5 @@ int main(int argc, char** argv) {
     if (extra == "exit-thread" && elapsed() > 0.5) std::thread([] { exit(7); }).join();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  _exit(0);  // what is stuck stays so
+  _exit(0);  // does not wait for a stuck queue
 }

@@ -2,8 +2,8 @@
 //
 //   unload_client LIBHALSOFT again|busy
 //
-// again: many times, each time with queues of its own, which it destroys. busy: with commands under way,
-// which it looks for after the library has been closed.
+// again: many times, each time with new queues, which it destroys. busy: with unfinished commands, whose
+// effects it checks after the library has been closed.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct Library {
   }
   ~Library() { dlclose(handle); }
 
-  // Of libhalsoft, or of libpreempt behind it.
+  // Finds a function of libhalsoft, or of libpreempt behind it.
   template <typename Function>
   Function* Find(const char* name) const {
     return reinterpret_cast<Function*>(dlsym(handle, name));
@@ -79,5 +79,5 @@ int main(int argc, char** argv) {
   FIND(library, SoftSynchronize)(hwq);
   FIND(library, SoftQueueReport)(hwq, &finished, nullptr);
   printf("%llu finished\n", static_cast<unsigned long long>(finished));
-  return 5;  // with queues alive and the library open
+  return 5;  // with existing queues and the library open
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that close our libraries while they go on."""
-from harness import Client, check, left_nothing, main, test, wait_until
+"""Programs that close our libraries and go on."""
+from harness import Client, check, left_nothing, main, test, under, wait_until
 
 
 class Unloader(Client):
@@ -20,6 +20,7 @@ def opening_and_closing_the_libraries_again_and_again_leaves_nothing(place):
 
 
 @test
+@under("address")
 def closing_the_libraries_over_a_busy_queue_loses_nothing(place):
     place.start_server()
     client = Unloader(place, "busy")

@@ -16,7 +16,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int64_t kMillisecond = 1000;  // as SoftLaunch counts
+constexpr int64_t kMillisecond = 1000;  // in SoftLaunch's unit
 
 class XQueueApi : public testing::TestWithParam<XPreemptLevel> {
  protected:
@@ -39,7 +39,7 @@ class XQueueApi : public testing::TestWithParam<XPreemptLevel> {
     SoftQueueReport(hwq_, &finished, nullptr);
     return finished;
   }
-  // What finishes from now until the queue has settled.
+  // The number of commands that finish in `time` from now.
   uint64_t FinishedIn(milliseconds time) {
     uint64_t before = Finished();
     std::this_thread::sleep_for(time);
@@ -154,7 +154,7 @@ TEST_P(EveryLevel, commands_that_have_finished_are_given_back_though_the_program
   constexpr int kMany = 20000;
   HwCommandHandle first = 0;
   HwCommandHandle last = 0;
-  std::set<uint32_t> places;  // of handles
+  std::set<uint32_t> places;  // parts of the handles that name a slot
   for (int i = 0; i < kMany; ++i) {
     ASSERT_EQ(SoftCommandCreate(&last, 0), kXSchedSuccess);
     if (i == 0) first = last;
@@ -164,7 +164,7 @@ TEST_P(EveryLevel, commands_that_have_finished_are_given_back_though_the_program
   }
   ASSERT_EQ(XQueueWait(xqueue_, last), kXSchedSuccess);
   EXPECT_LT(places.size(), 1000u);
-  // What can be done with one that has finished.
+  // Calls that work with a finished command.
   EXPECT_EQ(XQueueWait(xqueue_, first), kXSchedSuccess);
   EXPECT_EQ(XQueueSubmit(xqueue_, first), kXSchedErrorNotAllowed);
   EXPECT_EQ(HwCommandDestroy(first), kXSchedSuccess);
@@ -207,7 +207,7 @@ using PreemptLevels = XQueueApi;
 
 TEST_P(PreemptLevels, each_stops_what_it_promises_and_loses_nothing) {
   Launch(4, 250 * kMillisecond);
-  std::this_thread::sleep_for(milliseconds(20));  // one runs, the others are launched
+  std::this_thread::sleep_for(milliseconds(20));  // one runs, and the others are launched
   uint64_t before = Finished();
   ASSERT_EQ(XQueueSuspend(xqueue_, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
   uint64_t finished = Finished();
@@ -226,20 +226,121 @@ INSTANTIATE_TEST_SUITE_P(Level, PreemptLevels,
                          testing::Values(kPreemptLevelBlock, kPreemptLevelDeactivate, kPreemptLevelInterrupt),
                          [](const auto& tested) { return std::to_string(tested.param); });
 
-TEST(Levels, those_that_a_queue_does_not_have_are_refused) {
+// What follows is as in XSched 1.2, whose programs do not check results.
+
+TEST(Levels, for_one_that_a_queue_does_not_have_it_gets_the_best_below) {
+  for (XPreemptLevel has : {kPreemptLevelBlock, kPreemptLevelDeactivate}) {
+    HwQueueHandle hwq = 0;
+    ASSERT_EQ(SoftQueueCreate(&hwq, 0, has), kXSchedSuccess);
+    XQueueHandle xqueue = 0;
+    ASSERT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelInterrupt, 0), kXSchedSuccess);
+    EXPECT_EQ(XQueueSetPreemptLevel(xqueue, kPreemptLevelInterrupt), kXSchedSuccess);
+    XPreemptLevel level = kPreemptLevelUnknown;
+    EXPECT_EQ(XQueueGetPreemptLevel(xqueue, &level), kXSchedSuccess);
+    EXPECT_EQ(level, has);
+    for (int i = 0; i < 4; ++i) SoftLaunch(hwq, 100 * kMillisecond, nullptr, nullptr);
+    std::this_thread::sleep_for(milliseconds(20));
+    ASSERT_EQ(XQueueSuspend(xqueue, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
+    uint64_t finished = 0;
+    SoftQueueReport(hwq, &finished, nullptr);
+    EXPECT_EQ(finished, has == kPreemptLevelBlock ? 4u : 1u);
+    EXPECT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+    EXPECT_EQ(HwQueueSynchronize(hwq), kXSchedSuccess);
+    EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+  }
+}
+
+TEST(Creation, a_second_one_returns_the_queue_that_there_is_and_hints_reach_it) {
   HwQueueHandle hwq = 0;
-  ASSERT_EQ(SoftQueueCreate(&hwq, 0, kPreemptLevelBlock), kXSchedSuccess);
-  XQueueHandle xqueue = 0;
-  EXPECT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelDeactivate, 0), kXSchedErrorNotSupported);
-  EXPECT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelInterrupt, 0), kXSchedErrorNotSupported);
-  ASSERT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
-  EXPECT_EQ(XQueueSetPreemptLevel(xqueue, kPreemptLevelDeactivate), kXSchedErrorNotSupported);
-  EXPECT_EQ(XQueueSetPreemptLevel(xqueue, kPreemptLevelInterrupt), kXSchedErrorNotSupported);
-  EXPECT_EQ(XQueueSetPreemptLevel(xqueue, kPreemptLevelBlock), kXSchedSuccess);
-  XQueueHandle second = 0;
-  EXPECT_EQ(XQueueCreate(&second, hwq, kPreemptLevelBlock, 0), kXSchedErrorNotAllowed) << "it has an XQueue";
-  EXPECT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+  ASSERT_EQ(SoftQueueCreate(&hwq, 0, kPreemptLevelInterrupt), kXSchedSuccess);
+  XQueueHandle first = 0;
+  XQueueHandle second = 0xbad;
+  ASSERT_EQ(XQueueCreate(&first, hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&second, hwq, kPreemptLevelInterrupt, 0), kXSchedSuccess);
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(XHintPriority(second, 3), kXSchedSuccess);
+  EXPECT_EQ(XQueueDestroy(second), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&second, hwq, kPreemptLevelBlock, 0), kXSchedSuccess) << "there is none any more";
+  EXPECT_NE(second, first);
+  EXPECT_EQ(XQueueDestroy(second), kXSchedSuccess);
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST(Creation, one_that_fails_leaves_no_handle_that_a_program_could_use) {
+  XQueueHandle xqueue = 0xbad;
+  EXPECT_EQ(XQueueCreate(&xqueue, 1, kPreemptLevelBlock, 0), kXSchedErrorNotFound);
+  EXPECT_EQ(xqueue, 0u);
+}
+
+class Commands : public testing::Test {
+ protected:
+  void SetUp() override { ASSERT_EQ(SoftQueueCreate(&hwq_, 0, kPreemptLevelBlock), kXSchedSuccess); }
+  void TearDown() override { HwQueueDestroy(hwq_); }
+
+  HwCommandHandle Create() {
+    HwCommandHandle command = 0;
+    auto count = [](HwQueueHandle, void* launches) {
+      ++*static_cast<int*>(launches);
+      return kXSchedSuccess;
+    };
+    EXPECT_EQ(HwCommandCreateCallback(&command, count, &launches_), kXSchedSuccess);
+    return command;
+  }
+
+  HwQueueHandle hwq_ = 0;
+  int launches_ = 0;
+};
+
+TEST_F(Commands, those_that_are_launched_are_consumed) {
+  std::set<uint32_t> places;  // parts of the handles that name a slot
+  for (int i = 0; i < 1000; ++i) {
+    HwCommandHandle command = Create();
+    places.insert(static_cast<uint32_t>(command & 0xffffffu));
+    ASSERT_EQ(HwQueueLaunch(hwq_, command), kXSchedSuccess);
+    EXPECT_EQ(HwQueueLaunch(hwq_, command), kXSchedErrorNotFound);
+    EXPECT_EQ(HwCommandKeep(command), kXSchedErrorNotAllowed) << "too late";
+    EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess) << "not needed, and no error";
+  }
+  EXPECT_EQ(places.size(), 1u);
+  EXPECT_EQ(launches_, 1000);
+}
+
+TEST_F(Commands, those_that_are_kept_can_be_launched_until_they_are_destroyed) {
+  HwCommandHandle command = Create();
+  ASSERT_EQ(HwCommandKeep(command), kXSchedSuccess);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(HwQueueLaunch(hwq_, command), kXSchedSuccess);
+  EXPECT_EQ(launches_, 3);
+  EXPECT_EQ(HwCommandDestroy(command), kXSchedSuccess);
+  EXPECT_EQ(HwQueueLaunch(hwq_, command), kXSchedErrorNotFound);
+}
+
+TEST_F(Commands, those_that_were_submitted_and_kept_can_be_waited_for_until_they_are_destroyed) {
+  XQueueHandle xqueue = 0;
+  ASSERT_EQ(XQueueCreate(&xqueue, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
+  HwCommandHandle kept = Create();
+  ASSERT_EQ(HwCommandKeep(kept), kXSchedSuccess);
+  ASSERT_EQ(XQueueSubmit(xqueue, kept), kXSchedSuccess);
+  HwCommandHandle other = Create();
+  ASSERT_EQ(XQueueSubmit(xqueue, other), kXSchedSuccess);
+  ASSERT_EQ(XQueueWaitAll(xqueue), kXSchedSuccess);
+  ASSERT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+  EXPECT_EQ(HwQueueLaunch(hwq_, kept), kXSchedSuccess) << "it is still there";
+  EXPECT_EQ(HwQueueLaunch(hwq_, other), kXSchedErrorNotFound);
+  EXPECT_EQ(HwCommandDestroy(kept), kXSchedSuccess);
+  EXPECT_EQ(launches_, 3);
+}
+
+TEST_F(Commands, those_that_are_submitted_cannot_be_launched_by_another_call) {
+  XQueueHandle xqueue = 0;
+  ASSERT_EQ(XQueueCreate(&xqueue, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
+  ASSERT_EQ(XQueueSuspend(xqueue, 0), kXSchedSuccess);
+  HwCommandHandle command = Create();
+  ASSERT_EQ(XQueueSubmit(xqueue, command), kXSchedSuccess);
+  EXPECT_EQ(HwQueueLaunch(hwq_, command), kXSchedErrorNotAllowed);
+  ASSERT_EQ(XQueueResume(xqueue, 0), kXSchedSuccess);
+  EXPECT_EQ(XQueueWait(xqueue, command), kXSchedSuccess);
+  EXPECT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+  EXPECT_EQ(launches_, 1);
 }
 
 TEST(Handles, stale_and_made_up_ones_are_errors_for_every_function) {
@@ -252,7 +353,7 @@ TEST(Handles, stale_and_made_up_ones_are_errors_for_every_function) {
   ASSERT_EQ(HwCommandDestroy(stale_command), kXSchedSuccess);
   ASSERT_EQ(XQueueDestroy(stale_xqueue), kXSchedSuccess);
   ASSERT_EQ(HwQueueDestroy(stale_hwq), kXSchedSuccess);
-  // A living queue, so that what is found missing is not everything.
+  // An existing queue, so that not every handle is unknown.
   HwQueueHandle hwq = 0;
   XQueueHandle xqueue = 0;
   HwCommandHandle command = 0;
@@ -275,6 +376,8 @@ TEST(Handles, stale_and_made_up_ones_are_errors_for_every_function) {
   int64_t count = 0;
   OF_XQUEUE(XQueueDestroy(handle));
   OF_XQUEUE(XQueueSetPreemptLevel(handle, kPreemptLevelBlock));
+  XPreemptLevel level = kPreemptLevelUnknown;
+  OF_XQUEUE(XQueueGetPreemptLevel(handle, &level));
   OF_XQUEUE(XQueueSetLaunchConfig(handle, 8, 4));
   OF_XQUEUE(XQueueSubmit(handle, command));
   OF_XQUEUE(XQueueWait(handle, command));
@@ -306,7 +409,7 @@ TEST(Handles, stale_and_made_up_ones_are_errors_for_every_function) {
 }
 
 TEST(Handles, a_hardware_queue_can_be_destroyed_right_after_its_xqueue) {
-  // With a scheduler there is the agent's thread, which a hint wakes: it may be at the queue by then.
+  // With a scheduler there is the agent's thread. A hint wakes it, and it may use the queue at this time.
   ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
   int refused = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -321,25 +424,40 @@ TEST(Handles, a_hardware_queue_can_be_destroyed_right_after_its_xqueue) {
   EXPECT_EQ(refused, 0);
 }
 
-TEST(Arguments, null_pointers_and_unknown_flags_and_figures_out_of_range_are_invalid) {
+TEST(Arguments, null_pointers_and_levels_that_are_none_are_invalid) {
   HwQueueHandle hwq = 0;
   XQueueHandle xqueue = 0;
   ASSERT_EQ(SoftQueueCreate(&hwq, 0, kPreemptLevelInterrupt), kXSchedSuccess);
   EXPECT_EQ(XQueueCreate(nullptr, hwq, kPreemptLevelBlock, 0), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelBlock, 0x40), kXSchedErrorInvalidValue);
   EXPECT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelMax, 0), kXSchedErrorInvalidValue);
   ASSERT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
   EXPECT_EQ(XQueueGet(nullptr, hwq), kXSchedErrorInvalidValue);
   EXPECT_EQ(XQueueQuery(xqueue, nullptr), kXSchedErrorInvalidValue);
   EXPECT_EQ(XQueueProfileHwCommandCount(xqueue, nullptr), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XQueueSuspend(xqueue, 0x40), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XQueueResume(xqueue, 0x40), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XHintPriority(xqueue, PRIORITY_MAX + 1), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XHintPriority(xqueue, PRIORITY_NO_EXECUTE - 1), kXSchedErrorInvalidValue);
-  EXPECT_EQ(XHintUtilization(xqueue, UTILIZATION_MAX + 1), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XQueueSetPreemptLevel(xqueue, kPreemptLevelMax), kXSchedErrorInvalidValue);
   EXPECT_EQ(HwCommandCreateCallback(nullptr, nullptr, nullptr), kXSchedErrorInvalidValue);
   EXPECT_EQ(SoftQueueCreate(nullptr, 0, kPreemptLevelBlock), kXSchedErrorInvalidValue);
   EXPECT_EQ(SoftCommandCreate(nullptr, 1), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
+  EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST(Arguments, flags_and_hints_that_xsched_1_2_accepts_are_no_errors) {
+  HwQueueHandle hwq = 0;
+  XQueueHandle xqueue = 0;
+  ASSERT_EQ(SoftQueueCreate(&hwq, 0, kPreemptLevelInterrupt), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&xqueue, hwq, kPreemptLevelBlock, 0x40), kXSchedSuccess);
+  EXPECT_EQ(XQueueSuspend(xqueue, kQueueSuspendFlagMaskAll), kXSchedSuccess);
+  EXPECT_EQ(XQueueResume(xqueue, kQueueResumeFlagMaskAll), kXSchedSuccess);
+  for (Priority priority : {PRIORITY_MAX + 1, PRIORITY_NO_EXECUTE - 1})
+    EXPECT_EQ(XHintPriority(xqueue, priority), kXSchedSuccess);
+  EXPECT_EQ(XHintUtilization(xqueue, UTILIZATION_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(XHintLaxity(xqueue, -7, PRIORITY_MIN, PRIORITY_MAX + 7), kXSchedSuccess);
+  EXPECT_EQ(XHintDeadline(xqueue, -7), kXSchedSuccess);
+  for (Timeslice timeslice :
+       {Timeslice{0}, Timeslice{TIMESLICE_DEFAULT}, static_cast<Timeslice>(TIMESLICE_UNLIMITED)})
+    EXPECT_EQ(XHintTimeslice(timeslice), kXSchedSuccess) << "also without a scheduler";
+  EXPECT_EQ(XHintKDeadline(16), kXSchedSuccess) << "also without the policy";
   EXPECT_EQ(XQueueDestroy(xqueue), kXSchedSuccess);
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
 }

@@ -1,4 +1,4 @@
-// Levels 2 and 3 from the program's call down to the requests that the kernel's driver gets.
+// Levels 2 and 3, from the program's call to the requests to the kernel's driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <hip/hip_runtime_api.h>
@@ -13,13 +13,11 @@
 #include <thread>
 
 #include "base/pci_address.h"
-#include "fake_kfd.h"
+#include "fixture.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 #include "standin_hsa.h"
 #include "xsched/xsched.h"
-
-extern "C" XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream);
 
 namespace xsched::hip {
 namespace {
@@ -27,83 +25,23 @@ namespace {
 using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
-#define SUCCEEDS(call) ASSERT_EQ(call, hipSuccess)
-
-// A fill stands for a kernel that runs until it is let go.
+// A fill stands for a kernel that runs until the test releases it.
 std::atomic<int> begun{0};
 std::atomic<int> may_end{0};
 void Fill(const void*, const void*) {
   for (const int number = ++begun; may_end < number;) std::this_thread::sleep_for(milliseconds(1));
 }
 
-template <typename Condition>
-bool Await(Condition&& condition) {
-  for (int i = 0; i < 10'000 && !condition(); ++i) std::this_thread::sleep_for(milliseconds(2));
-  return condition();
-}
-
-class Levels : public ::testing::Test {
+class Levels : public LevelsFixture {
  protected:
-  // `level`: XSCHED_HIP_LEVEL; null: not set.
-  static void Set(const char* level, const char* queues = nullptr) {
-    if (level != nullptr) setenv("XSCHED_HIP_LEVEL", level, 1);
-    if (queues == nullptr) return;
-    setenv("GPU_MAX_HW_QUEUES", queues, 1);
-    setenv("DEBUG_HIP_DYNAMIC_QUEUES", "0", 1);
-  }
-  void SetUp() override {
-    setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
-    setenv("XSCHED_SCHEDULER", "APP", 1);
-    setenv("STANDIN_HSA_DEVICES", "2", 1);
-  }
   void TearDown() override { may_end = 1'000'000; }
 
-  // A stream that is met, and the memory to fill on it.
-  hipStream_t NewStream() {
-    hipStream_t stream = nullptr;
-    EXPECT_EQ(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), hipSuccess);
-    if (memory_ == nullptr) {
-      EXPECT_EQ(hipMalloc(&memory_, 64), hipSuccess);
-    }
-    EXPECT_EQ(hipMemsetAsync(memory_, 1, 64, stream), hipSuccess);
-    EXPECT_EQ(hipStreamSynchronize(stream), hipSuccess);
-    return stream;
-  }
-  // From now on a command runs until it is let go.
+  // From now on a command runs until it is released.
   static void Slow() {
     for (const char* kernel : {"__amd_rocclr_fillBuffer", "__amd_rocclr_fillBufferAligned"}) {
       standin_hsa_set_kernel(kernel, Fill);
     }
   }
-  void Launch(hipStream_t stream, int count) const {
-    for (int i = 0; i < count; ++i) ASSERT_EQ(hipMemsetAsync(memory_, 1, 64, stream), hipSuccess);
-  }
-  static XQueueHandle QueueOf(hipStream_t stream) {
-    HwQueueHandle hwq = 0;
-    XQueueHandle queue = 0;
-    EXPECT_EQ(HipQueueGet(&hwq, stream), kXSchedSuccess);
-    EXPECT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
-    return queue;
-  }
-  static bool HasLevel(XQueueHandle queue, int level) {
-    return XQueueSetPreemptLevel(queue, level) == kXSchedSuccess;
-  }
-  static void Suspend(XQueueHandle queue) { ASSERT_EQ(XQueueSuspend(queue, 0), kXSchedSuccess); }
-  static void Resume(XQueueHandle queue) { ASSERT_EQ(XQueueResume(queue, 0), kXSchedSuccess); }
-  static std::string Record() {
-    char text[8192];
-    fake_kfd_take_record(text, sizeof text);
-    return text;
-  }
-  // Since the last Record(); by that, for it may be short: who makes no progress is not waited for forever.
-  static bool AwaitSuspension() {
-    std::string record;
-    return Await([&record] { return (record += Record()).find(": 0 %,") != std::string::npos; });
-  }
-  static bool AllActive() { return fake_kfd_active_queues() == fake_kfd_queues(); }
-  static bool NoneActive() { return fake_kfd_active_queues() == 0; }
-
-  void* memory_ = nullptr;
 };
 
 TEST_F(Levels, are_1_unless_more_is_asked_for) {
@@ -129,7 +67,7 @@ TEST_F(Levels, what_has_been_launched_stops_with_the_process_and_goes_on) {
   Suspend(queue);
   EXPECT_TRUE(NoneActive());
   EXPECT_THAT(Record(), HasSubstr(": 0 %, priority 7, ring "));
-  // The software agent stops between kernels.
+  // The software agent can stop only between kernels.
   may_end = 1;
   std::this_thread::sleep_for(milliseconds(30));
   EXPECT_EQ(begun, 1);
@@ -292,7 +230,7 @@ TEST_F(Levels, a_program_that_ends_suspended_leaves_nothing_so) {
   Set("3");
   EXPECT_EXIT(
       {
-        // Registered before XSched's own, so run after it.
+        // Registered before XSched's own handler, so it runs after it.
         static bool was_suspended = false;
         atexit([] { _exit(was_suspended && AllActive() ? 0 : 1); });
         hipStream_t stream = NewStream();
@@ -306,9 +244,9 @@ TEST_F(Levels, a_program_that_ends_suspended_leaves_nothing_so) {
       ::testing::ExitedWithCode(0), "");
 }
 
-// ---- as a scheduler says ----
+// ---- under a scheduler ----
 
-// In this process.
+// The local scheduler.
 class LocallyScheduled : public Levels {
  protected:
   void SetUp() override {
@@ -336,7 +274,7 @@ TEST_F(LocallyScheduled, a_stream_with_its_own_queue_makes_way_for_a_more_urgent
   SUCCEEDS(hipStreamSynchronize(low));
 }
 
-// By a server, for which a rival wants the same GPU.
+// A server. A rival wants the same GPU.
 class Scheduled : public Levels {
  protected:
   void SetUp() override {
@@ -349,7 +287,7 @@ class Scheduled : public Levels {
     ASSERT_TRUE(rival_.CreateQueue(0, 10, MakeDevice(kDeviceTypeGPU, PciAddress(0, 5, 0, 0))));
     Slow();
   }
-  // … while this process has work that has been launched.
+  // A rival comes while this process has launched work.
   void RivalComes() {
     Launch(stream_, 3);
     ASSERT_TRUE(Await([] { return begun == 1; }));
@@ -384,7 +322,7 @@ TEST_F(Scheduled, a_process_goes_on_when_the_server_is_gone) {
 }  // namespace xsched::hip
 
 int main(int argc, char** argv) {
-  // What it starts is not to be scheduled.
+  // Its child processes must not be scheduled.
   unsetenv("LD_PRELOAD");
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Programs that nobody here wrote do the same with and without XSched.
+"""Third-party programs behave the same with and without XSched.
 
   compare_suites.py --xsched PROGRAM NAME…     NAME: clinfo, clpeak, hashcat, pyopencl
 
-pyopencl's tests (those of the OpenCL API itself; those of its array library take an hour on a CPU) come with its source
-distribution (PyPI), of the installed version; where that cannot be had, the test says so and counts as skipped (exit status 77).
+pyopencl's tests come with the source distribution (PyPI) of the installed version. Only those of the OpenCL API run, because those of its
+array library take an hour on a CPU. If the distribution cannot be downloaded, the test is skipped (exit status 77).
 """
 import argparse
 import contextlib
@@ -30,7 +30,7 @@ def run(command, folder, timeout=600):
 
 @contextlib.contextmanager
 def server(xsched, folder):
-    """One of our own, that ends with us."""
+    """Starts a server that ends with this script."""
     os.environ["XSCHED_SOCKET"] = os.path.join(folder, "s")
     process = subprocess.Popen([os.path.join(os.path.dirname(xsched), "xserver"), "--socket", os.environ["XSCHED_SOCKET"],
                                 "--log-level", "error"])
@@ -70,7 +70,7 @@ def clpeak(under, folder):
     need("clpeak")
 
     def tests(text):
-        # Which tests gave a figure; the figures themselves differ from run to run.
+        # Only which tests gave a figure, because the figures differ from run to run.
         return sorted(set(re.findall(r"^\s+(\w[\w ]*?)\s*: [\d.]+", text, flags=re.M)))
 
     command = ["clpeak", "--global-bandwidth", "--kernel-latency", "--transfer-bandwidth"]
@@ -92,7 +92,7 @@ def hashcat(under, folder):
 
 
 def download_source(requirement, folder):
-    """The source distribution. pip would build it next (and numpy for it): it is ended as soon as it has it."""
+    """Downloads the source distribution. pip is ended as soon as it has it, because next it would build it, and numpy for it."""
     scratch = pathlib.Path(folder) / "pip"
     scratch.mkdir()
     pip = subprocess.Popen([sys.executable, "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--no-binary", ":all:",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A program sees under XSched what it sees natively, by every route.
+"""A program sees the same under XSched as natively, by every route.
 
   compare_transcripts.py PROGRAM SHIM XSERVER ROUTE      ROUTE: layer, preload, both, layer-contended, preload-dlopen
 """
@@ -20,8 +20,8 @@ def environment(extra):
 
 
 def run(extra, *arguments):
-    # PoCL 3.1 crashes now and then in this program, without XSched, too (about once in 30 runs on two busy cores): such a run
-    # says nothing. Anything else is what it is.
+    # PoCL 3.1 sometimes crashes in this program, also without XSched (about once in 30 runs on two busy cores). Such a run is repeated. Any
+    # other result counts.
     for _ in range(6):
         done = subprocess.run([program, *arguments], env=environment(extra), capture_output=True, text=True, timeout=120)
         if done.returncode not in (-signal.SIGSEGV, -signal.SIGABRT):
@@ -49,7 +49,7 @@ with tempfile.TemporaryDirectory() as folder:
     rival = None
     try:
         if "contended" in route:
-            # A more urgent process on the same device: the program's queues are gated, and held now and then.
+            # A more urgent process on the same device, so that the program's queues are gated, and sometimes held.
             rival = subprocess.Popen([program], env=environment({**under, "XSCHED_AUTO_XQUEUE_PRIORITY": "9"}),
                                      stdout=subprocess.DEVNULL)
         scheduled = run(under, *arguments)

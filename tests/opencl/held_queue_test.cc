@@ -1,5 +1,5 @@
-// A held OpenCL queue: what a program meets. In one process, under the layer, with the program's own XQueue
-// handles.
+// A held OpenCL queue, as the program sees it. In one process, under the layer, with XQueue handles of the
+// program.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,11 @@ class HeldQueue : public testing::TestWithParam<cl_command_queue_properties> {
     clSetKernelArg(kernel_, 0, sizeof buffer_, &buffer_);
     // The shim has registered the queue; this finds its handles.
     HwQueueHandle hwq = 0;
-    ASSERT_EQ(OclQueueCreate(&hwq, queue_), kXSchedErrorNotAllowed);
+    HwQueueHandle found = 0;
+    ASSERT_EQ(OclQueueGet(&found, queue_), kXSchedSuccess);
+    ASSERT_EQ(OclQueueCreate(&hwq, queue_), kXSchedSuccess);
+    ASSERT_EQ(hwq, found);
+    hwq_ = hwq;
     ASSERT_EQ(XQueueGet(&xqueue_, hwq), kXSchedSuccess);
   }
   void TearDown() override {
@@ -67,6 +71,7 @@ class HeldQueue : public testing::TestWithParam<cl_command_queue_properties> {
   cl_program program_{};
   cl_kernel kernel_{};
   cl_mem buffer_{};
+  HwQueueHandle hwq_ = 0;
   XQueueHandle xqueue_ = 0;
 };
 
@@ -88,7 +93,7 @@ TEST_P(HeldQueue, accepts_work_without_blocking_its_caller_and_runs_it_when_resu
   }
   std::vector<int> data(kCount);
   clEnqueueReadBuffer(queue_, buffer_, CL_TRUE, 0, kCount * sizeof(int), data.data(), 0, nullptr, nullptr);
-  // Kernels of an out-of-order queue may run side by side and miss each other's additions.
+  // Kernels of an out-of-order queue may run at the same time and lose each other's additions.
   if (GetParam() == 0) {
     EXPECT_EQ(std::accumulate(data.begin(), data.end(), 0), 200 * static_cast<int>(kCount));
   }
@@ -139,9 +144,11 @@ TEST_P(HeldQueue, counts_what_is_launched_and_knows_when_it_is_idle) {
   EXPECT_EQ(state, kQueueStateIdle);
 }
 
-TEST_P(HeldQueue, levels_that_opencl_does_not_have_are_refused) {
-  EXPECT_EQ(XQueueSetPreemptLevel(xqueue_, kPreemptLevelDeactivate), kXSchedErrorNotSupported);
-  EXPECT_EQ(XQueueSetPreemptLevel(xqueue_, kPreemptLevelBlock), kXSchedSuccess);
+TEST_P(HeldQueue, has_level_1_whatever_level_is_asked_for) {
+  EXPECT_EQ(XQueueSetPreemptLevel(xqueue_, kPreemptLevelDeactivate), kXSchedSuccess);
+  XQueueHandle again = 0;
+  EXPECT_EQ(XQueueCreate(&again, hwq_, kPreemptLevelInterrupt, kQueueCreateFlagNone), kXSchedSuccess);
+  EXPECT_EQ(again, xqueue_) << "the one that the layer has made";
 }
 
 INSTANTIATE_TEST_SUITE_P(Queues, HeldQueue, testing::Values(0, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
@@ -150,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Queues, HeldQueue, testing::Values(0, CL_QUEUE_OUT_OF_O
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Before the loader looks: it does so at the first call.
+  // The loader reads it at the first call.
   setenv("OPENCL_LAYERS", XSCHED_TEST_SHIM, 1);
   setenv("XSCHED_AUTO_XQUEUE", "ON", 1);
   setenv("XSCHED_SCHEDULER", "APP", 1);

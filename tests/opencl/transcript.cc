@@ -1,8 +1,8 @@
-// Uses OpenCL in many ways and writes down all that it sees: results, return codes, states of events,
+// Uses OpenCL in many ways and prints everything that it sees: results, return codes, states of events,
 // reference counts. The transcript must be the same natively, under the layer and preloaded
 // (compare_transcripts.py).
 //
-//   transcript [--dlopen]     --dlopen: no function is linked, all are looked up
+//   transcript [--dlopen]     --dlopen: functions are not linked, but looked up
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_1_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -81,7 +81,8 @@ struct Setup {
   }
 };
 
-// Of a queue without work: commands in flight count as users, until a moment of the runtime's own choosing.
+// Only for a queue without work: commands in flight count as references, until the runtime drops them at any
+// time.
 void SayReferences(cl_command_queue queue) {
   cl_uint count = 0;
   CL(clGetCommandQueueInfo)(queue, CL_QUEUE_REFERENCE_COUNT, sizeof count, &count, nullptr);
@@ -284,7 +285,7 @@ void QueuesComeAndGo(const Setup& cl) {
   CL(clReleaseMemObject)(buffer);
 }
 
-// A ring of queues, each waiting for the one before.
+// A ring of queues. Each waits for the one before it.
 void EventsAcrossManyQueues(const Setup& cl) {
   Say("== events across many queues");
   constexpr size_t kQueues = 4;
@@ -413,7 +414,7 @@ bool LookUpExtension(const Setup& cl, const char* name, Function* function) {
   return *function != nullptr;
 }
 
-// Extensions' functions come by lookup only. The second and third launch name no queue.
+// Functions of extensions can only be looked up. The second and third launch name no queue.
 void CommandBuffers(const Setup& cl) {
   Say("== command buffers");
   clCreateCommandBufferKHR_fn create;
@@ -447,8 +448,8 @@ void CommandBuffers(const Setup& cl) {
   Say("release", CL(clReleaseCommandQueue)(queue));
 }
 
-// PoCL 3.1 crashes, natively, when threads make and release kernels of one program at the same time: they
-// only launch here.
+// PoCL 3.1 crashes natively when threads create and release kernels of one program at the same time. So the
+// threads only launch here.
 void ManyThreads(const Setup& cl) {
   Say("== threads, each with a queue");
   constexpr int kThreads = 4;
@@ -490,7 +491,7 @@ void ManyThreads(const Setup& cl) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  setvbuf(stdout, nullptr, _IOLBF, 0);  // what was seen before a crash counts
+  setvbuf(stdout, nullptr, _IOLBF, 0);  // so that the lines before a crash are printed
   use_dlopen = argc > 1 && std::strcmp(argv[1], "--dlopen") == 0;
   Setup cl;
   KernelsCopiesFillsAndMaps(cl);

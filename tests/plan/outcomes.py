@@ -1,4 +1,4 @@
-"""A catalogue with one test for each thing that can become of one."""
+"""A catalogue with one test for each possible outcome."""
 import os
 import pathlib
 import subprocess
@@ -46,7 +46,7 @@ def crashes(bed):
 
 @CATALOGUE.test("1.7", "hangs, with a program in a session of its own", torch=False, seconds=2)
 def hangs(bed):
-    # It says where it is to be looked for, and would not end by itself.
+    # The test prints its process id. It would not end by itself.
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
     pathlib.Path(os.environ["PLAN_TEST_CHILD"]).write_text(str(child.pid), encoding="ascii")
     time.sleep(600)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""xsched plan: without a device; over the stand-in driver, with a PyTorch that has kernels of a settable length; and over AMD's
-runtime and the software agent.
+"""xsched plan: without a device; over the stand-in driver with a stand-in for PyTorch; and over AMD's runtime with the software agent.
 
 plan_test.py --xsched PROGRAM [--driver FOLDER] [--agent FOLDER] CASE…
 """
 import argparse
+import html
 import json
 import os
 import pathlib
@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
-# What computes nothing, by a PyTorch that computes nothing: but for the last, in which there is nothing to compare.
+# Tests that compare no results, because the stand-in for PyTorch computes nothing. The last one has nothing to compare.
 WITHOUT_RESULTS = ("--only", "1.,2.1,2.2,2.3,2.5,4.1", "--quick", "--seconds", "0.2")
 FIELDS = {"test_id", "test_name", "date", "hardware", "runtime_version", "xsched_version", "status", "metrics", "notes"}
 NO_DEVICE = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": "-1", "ROCR_VISIBLE_DEVICES": "-1"}
@@ -28,7 +28,7 @@ class Plan(unittest.TestCase):
         self.out = pathlib.Path(self._folder.name, "out")
 
     def run_plan(self, *words, **environment):
-        """Its exit status, and {test: its record}."""
+        """Returns the plan's exit status, and {test: its record}."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("XSCHED_")} | environment
         done = subprocess.run([options.xsched, "plan", "--out", self.out, *words], env=environment, capture_output=True, text=True,
                               timeout=110, check=False)
@@ -36,9 +36,9 @@ class Plan(unittest.TestCase):
         for one in records.values():
             self.assertLessEqual(FIELDS, one.keys())
         if records:
-            table = (self.out / "summary.txt").read_text() + (self.out / "summary.md").read_text()
+            table = "".join(html.unescape((self.out / f"summary.{kind}").read_text()) for kind in ("txt", "md", "html"))
             for one in records.values():
-                self.assertEqual(table.count(one["test_name"]), 2, f"in the tables: {one['test_name']}")
+                self.assertEqual(table.count(one["test_name"]), 3, f"in the tables: {one['test_name']}")
         self.last_output = done.stdout + done.stderr
         return done.returncode, records
 
@@ -61,7 +61,7 @@ class WithoutADevice(Plan):
 
 
 class OverTheStandInDriver(Plan):
-    def test_each_outcome_is_told(self):
+    def test_each_outcome_is_reported(self):
         child_file = pathlib.Path(self._folder.name, "child")
         status, records = self.over_the_driver("--catalogue", str(HERE / "outcomes.py"), torch="no_torch",
                                                PLAN_TEST_CHILD=str(child_file))
@@ -88,9 +88,21 @@ class OverTheStandInDriver(Plan):
         self.assertEqual(status, 0)
 
     def test_stages_that_measure_find_their_figures(self):
-        # How good they are on a machine that does other things as well is not asked.
-        _, records = self.over_the_driver("--only", "3.1,3.2", "--quick", "--seconds", "0.2", torch="standin_torch")
-        for test in ("3.1", "3.2"):
+        # The figures themselves do not matter on a busy machine.
+        _, records = self.over_the_driver("--only", "3.1,3.2,3.4", "--quick", "--seconds", "0.2", torch="standin_torch")
+        self.measured(records, "3.1", "3.2", "3.4")
+        plots = records["3.4"]["plots"]
+        self.assertEqual([len(plot["lines"]) for plot in plots], [3, 3])
+        self.assertEqual({tuple(x for x, _ in line) for plot in plots for line in plot["lines"].values()}, {(1, 2, 4, 8, 16, 32)})
+        self.assertEqual((self.out / "summary.html").read_text().count("<svg"), 2)
+
+    def test_three_classes_find_their_figures(self):
+        _, records = self.over_the_driver("--catalogue", str(HERE / "three_classes.py"), "--quick", "--seconds", "0.2",
+                                          torch="standin_torch")
+        self.measured(records, "4.13")
+
+    def measured(self, records, *tests):
+        for test in tests:
             self.assertIn(records[test]["status"], ("passed", "failed"))
             self.assertTrue(all(criterion["value"] is not None for criterion in records[test]["criteria"]))
             self.assertGreaterEqual(len(records[test]["criteria"]), 3, records[test]["notes"])

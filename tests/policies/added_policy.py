@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs that were built with one policy more, FCFS, say so wherever policies are named.
+"""Programs that were built with one more policy, FCFS, show it wherever policies are named.
 
   added_policy.py PROGRAMS PACKAGING CASE
 """
@@ -7,30 +7,33 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from added_parts import expect, main, run  # noqa: E402
 
 
-def run(*command, status=0):
-    """What the command prints; it ends with that status."""
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
-    assert done.returncode == status, f"{command} ended with {done.returncode}: {done.stdout}"
-    return done.stdout
+def policy_names(programs):
+    """All policies, in the order of the list: FCFS and those of every build."""
+    listed = run(programs / "xsched", "policy", "list")
+    return [line.split()[0] for line in listed.splitlines() if line[:1].isupper()]
 
 
-def expect(text, *parts):
-    for part in parts:
-        assert part in text, f"{part!r} is not in:\n{text}"
+def listed(names):
+    return f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def the_tool_and_the_server_know_it(programs, _packaging, folder):
     xsched = programs / "xsched"
-    expect(run(xsched, "policy", "list"), "FCFS  first come, first served: one queue at a time, until it has no work (hints: none)",
+    names = policy_names(programs)
+    assert {"HPF", "UP"} < set(names) and names[-1] == "FCFS", names
+    there_are = f"there are {', '.join(names[:-1])} and FCFS"
+    expect(run(xsched, "policy", "list"), "FCFS  first come, first served: one queue at a time, until it has no work (by queue; hints: none)",
            "HPF ", "\nUP ")
-    expect(run(xsched, "policy", "set", "fifo", status=2), "there is no policy fifo (there are HPF, UP and FCFS)")
-    expect(run(xsched, "policy", "set", "--help"), "HPF|UP|FCFS")
-    expect(run(xsched, "config"), "HPF, UP or FCFS: schedule in the process")
+    expect(run(xsched, "policy", "set", "fifo", status=2), f"there is no policy fifo ({there_are})")
+    expect(run(xsched, "policy", "set", "--help"), "|".join(names))
+    expect(run(xsched, "config"), f"{listed(names)}: schedule in the process")
     expect(run(programs / "xserver", "--help"), "FCFS (first come, first served")
-    expect(run(programs / "xserver", "--user", "--policy", "fifo", status=1), "there are HPF, UP and FCFS")
+    expect(run(programs / "xserver", "--user", "--policy", "fifo", status=1), there_are)
 
     os.environ["XSCHED_SOCKET"] = str(folder / "socket")
     ready, theirs = os.pipe()
@@ -48,6 +51,7 @@ def the_tool_and_the_server_know_it(programs, _packaging, folder):
 
 
 def completions_and_manuals_name_it(programs, packaging, folder):
+    names = policy_names(programs)
     templates = [*packaging.glob("completions/*.in"), *packaging.glob("man/*.in")]
     assert len(templates) == 5, templates
     for template in templates:
@@ -55,19 +59,12 @@ def completions_and_manuals_name_it(programs, packaging, folder):
         run(programs / "fill_in", template, filled)
         text = filled.read_text(encoding="utf-8")
         assert "@POLIC" not in text, text
-        expect(text, "HPF, UP or FCFS" if template.parent.name == "man" else "HPF UP FCFS")
+        expect(text, listed(names) if template.parent.name == "man" else " ".join(names))
         if template.parent.name == "man":
-            expect(text, ".It FCFS\nfirst come, first served: one queue at a time, until it has no work\n.Pq hints: none\n")
-    # What bash offers.
+            expect(text, ".It FCFS\nfirst come, first served: one queue at a time, until it has no work\n.Pq by queue; hints: none\n")
+    # The completions that bash offers.
     script = f'source {folder}/xsched.bash; COMP_WORDS=(xsched policy set F); COMP_CWORD=3; _xsched; echo "${{COMPREPLY[@]}}"'
     assert run("bash", "-c", script) == "FCFS\n"
 
 
-with tempfile.TemporaryDirectory() as temporary:
-    # The user's own settings stay out of it.
-    for variable in [name for name in os.environ if name.startswith("XSCHED_")]:
-        del os.environ[variable]
-    os.environ["XDG_CONFIG_HOME"] = temporary
-    os.environ["XDG_RUNTIME_DIR"] = temporary
-    cases = {case.__name__: case for case in (the_tool_and_the_server_know_it, completions_and_manuals_name_it)}
-    cases[sys.argv[3]](pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), pathlib.Path(temporary))
+main(the_tool_and_the_server_know_it, completions_and_manuals_name_it)

@@ -1,5 +1,5 @@
-// First come, first served: the queue that has been ready for longest runs alone. Not a policy of XSched: a
-// test adds it to the others by nothing but this file.
+// First come, first served: the queue that is ready for longest runs alone. It is not a policy of XSched. A
+// test adds it to the others with this file only.
 #include "sched/core/policy.h"
 
 namespace xsched::sched::fcfs {

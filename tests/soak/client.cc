@@ -1,5 +1,5 @@
-// A program of the soak test: for its lifetime it does what its seed says, in phases. soak.py starts it and
-// watches its page.
+// A program of the soak test. It works in phases, which its seed determines. soak.py starts it and watches
+// its page.
 //
 //   soak_PLATFORM PAGES INDEX SEED SECONDS PRIORITY LEVEL [native]
 //
@@ -31,7 +31,7 @@ void Fail(Page& page, const char* what, long got, long wanted) {
 Making::~Making() {
   uint64_t took = NowNs() - began_;
   if (took <= page_.longest_create_ns) return;
-  // The thread that notices how late it is may itself still be late.
+  // The thread that measures its own delay may itself still be delayed.
   usleep(20'000);
   took -= std::min(took, page_.late_ns - late_);
   page_.longest_create_ns = std::max<uint64_t>(page_.longest_create_ns, took);
@@ -41,7 +41,7 @@ namespace {
 
 constexpr int kChildPages = 40;
 
-// What a client is doing; soak.py names them in the same order.
+// What a client does now. soak.py has the names in the same order.
 enum class Phase : uint64_t {
   kStart,
   kContinuous,
@@ -78,7 +78,7 @@ class Client {
   uint32_t Below(uint32_t limit) { return static_cast<uint32_t>(random_() % limit); }
   void Enter(Phase phase) { page_.phase = static_cast<uint64_t>(phase); }
   void Sleep(uint32_t milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); }
-  // For whoever has nothing under way.
+  // Only while nothing is in flight.
   void SleepOnPurpose(uint32_t milliseconds) {
     page_.wants = 0;
     Sleep(milliseconds);
@@ -97,7 +97,7 @@ class Client {
   void Round() {
     for (int i = 0; i < 8; ++i) Launch(1000);
     Synchronize();
-    // A processor is shared by all that the test runs.
+    // All programs of the test share the processors.
     if (device_->uses_processor()) SleepOnPurpose(command() == Command::kSteady ? 1 : 10);
   }
 
@@ -127,7 +127,7 @@ class Client {
     for (uint32_t rounds = 10 + Below(100); rounds > 0 && command() == Command::kRun; --rounds) Round();
   }
 
-  // Far more than any queue of a driver has room for, without waiting for anything.
+  // Launches far more than any queue of a driver has room for, and never waits.
   void Ahead() {
     Enter(Phase::kAhead);
     const uint32_t count = 200 + Below(1500);
@@ -166,7 +166,8 @@ class Client {
     Synchronize();
   }
 
-  // With work under way. The child uses the device where that works natively, and always ends through exit.
+  // Forks with work in flight. The child uses the device if that works natively, and always ends through
+  // exit.
   void Fork() {
     Enter(Phase::kFork);
     for (int i = 0; i < 20; ++i) Launch(500);
@@ -175,7 +176,7 @@ class Client {
     const pid_t child = fork();
     if (child == 0) {
       if (!works) exit(0);
-      // The parent's device is not touched again, and not destroyed.
+      // The child does not use or destroy its parent's device.
       static_cast<void>(device_.release());
       Options own = options_;
       own.seconds = 1;
@@ -195,7 +196,7 @@ class Client {
     }
   }
 
-  // The program goes on as a new one, whatever it has under way.
+  // Replaces the program by a new one, also with work in flight.
   void Exec() {
     for (int i = 0; i < 50; ++i) Launch(500);
     std::string seed = std::to_string(random_());
@@ -214,7 +215,7 @@ class Client {
       case 1:
         _exit(0);
       default:
-        // As a program that forgets to wait: its end does what its driver does at an end.
+        // A program that forgets to wait. At its end, the driver does whatever it does then.
         break;
     }
     __atomic_store_n(&observed_, nullptr, __ATOMIC_RELEASE);

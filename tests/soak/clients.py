@@ -1,4 +1,4 @@
-"""The soak test's clients: forty slots, in each of which one program after the other lives."""
+"""The soak test's clients: forty slots. In each slot, one program runs after the other."""
 import mmap
 import os
 import random
@@ -55,7 +55,7 @@ class Pages:
 
 
 class Freezer:
-    """A control group that stands still; where there is none, SIGSTOP does."""
+    """Freezes a process by a control group, or by SIGSTOP if there is none."""
 
     def __init__(self, name):
         self.folder = None
@@ -101,7 +101,7 @@ class Freezer:
 
 
 class Usage:
-    """What a process holds of the system."""
+    """The system's resources that a process has."""
 
     def __init__(self, pid):
         with open(f"/proc/{pid}/statm") as file:
@@ -120,13 +120,13 @@ class Usage:
         return f"{self.resident_kb} KiB, {self.fds} descriptors ({self.memfds} of memory), {self.threads} threads"
 
     def keep_least(self, other):
-        """What is under way at a moment is no growth."""
+        """The smaller value of each resource, because short-lived use is not growth."""
         for name in vars(self):
             setattr(self, name, min(getattr(self, name), getattr(other, name)))
 
 
 class Slot:
-    """One client at a time. Survivors live from the beginning to the end and are never killed."""
+    """One client at a time. Survivors run from the beginning to the end and are never killed."""
 
     def __init__(self, world, index, platform, survivor=False, priority=None):
         self.world = world
@@ -166,7 +166,7 @@ class Slot:
 
     def environment(self, priority):
         world = self.world
-        # As few threads as will do: the test has many processes.
+        # As few threads as possible, because the test has many processes.
         env = os.environ | {"POCL_DEVICES": "pthread", "POCL_MAX_PTHREAD_COUNT": "1", "STANDIN_CUDA_POLL_US": "500",
                             "STANDIN_CUDA_CONTROL": "/dev/null"}
         if world.native:

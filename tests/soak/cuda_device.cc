@@ -1,5 +1,5 @@
-// The soak test's client on the CUDA stand-in: each kernel appends its number to a log. It knows nothing of
-// XSched.
+// The soak test's client on the CUDA stand-in. Each kernel appends its number to a log. It does not use
+// XSched's API.
 #include <cuda.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ namespace {
 class CudaDevice : public Device {
  public:
   CudaDevice(Page& page, const Options& options)
-      // Twice as many as kernels of 1 ms can be.
+      // Room for twice as many kernels of 1 ms as can run.
       : page_(page), room_(static_cast<int>((options.seconds + 60) * 2000)) {
     CUcontext context;
     CUmodule module;
@@ -99,10 +99,10 @@ class CudaDevice : public Device {
   const int room_;
   CUfunction append_ = nullptr;
   CUstream stream_ = nullptr;
-  int* log_ = nullptr;  // how many there are, and their numbers
+  int* log_ = nullptr;  // the number of entries, and the entries
   int launched_ = 0;
   int checked_ = 0;
-  int counted_ = 0;  // in Page::done
+  int counted_ = 0;  // added to Page::done so far
 };
 
 }  // namespace

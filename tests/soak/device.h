@@ -11,8 +11,8 @@ namespace soak {
 struct Options {
   int priority = 0;
   int level = 1;          // software device
-  bool native = false;    // software device: without XSched; the others are run without the shim
-  double seconds = 10;    // for how long the client lives
+  bool native = false;    // software device: without XSched; other platforms: run without the shim
+  double seconds = 10;    // the client's lifetime
   bool is_child = false;  // forked from a client
 };
 
@@ -22,21 +22,22 @@ class Device {
 
   // Appends a command to the main queue. Page::done counts it once the device has finished it.
   virtual void Launch(uint32_t microseconds) = 0;
-  // Waits for the main queue in the way of this number, and checks what has been computed.
+  // Waits for the main queue in one of several ways, and checks the results.
   virtual void Synchronize(uint32_t way) = 0;
   // Makes a queue, uses it, and destroys it.
   virtual void UseAnotherQueue() = 0;
-  // Called every 10 ms by another thread than all else.
+  // Called every 10 ms by a separate thread.
   virtual void Observe() {}
-  // Are its commands work for the processor? They take as long as they take then.
+  // True if its commands use the processor. Then their duration is not fixed.
   virtual bool uses_processor() const { return false; }
-  // May a forked child of a program that has used the device use it, too?
+  // True if a forked child of a program that has used the device may use it as well.
   virtual bool works_after_fork() const { return false; }
 };
 
 std::unique_ptr<Device> OpenDevice(Page& page, const Options& options);
 
-// Measures the making of a queue for Page::longest_create_ns, less what the machine kept us waiting for.
+// Measures how long it takes to make a queue (Page::longest_create_ns), without the time that the machine was
+// late.
 class Making {
  public:
   explicit Making(Page& page) : page_(page), began_(NowNs()), late_(page.late_ns) {}
@@ -50,7 +51,7 @@ class Making {
   uint64_t late_;
 };
 
-// A wrong result: counted, printed, and the end of the process.
+// Counts and prints a wrong result, and ends the process.
 [[noreturn]] void Fail(Page& page, const char* what, long got, long wanted);
 
 }  // namespace soak

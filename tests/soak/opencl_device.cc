@@ -1,4 +1,5 @@
-// The soak test's client on OpenCL: each command fills a buffer with its number. It knows nothing of XSched.
+// The soak test's client on OpenCL. Each command fills a buffer with its number. It does not use XSched's
+// API.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 

@@ -1,5 +1,4 @@
-// What a client of the soak test tells its driver, and the driver it: one page of a file that both map. Its
-// layout stands in clients.py as well.
+// A page of a file that a client of the soak test shares with soak.py. clients.py has the same layout.
 #pragma once
 
 #include <time.h>
@@ -10,23 +9,23 @@
 namespace soak {
 
 enum class Command : uint64_t {
-  kRun = 0,     // as the seed says
+  kRun = 0,     // what the seed determines
   kSteady = 1,  // one command after the other, for a measurement
   kIdle = 2,
   kExit = 3
 };
 
 struct alignas(256) Page {
-  std::atomic<uint64_t> pid;       // 0: nobody is here
+  std::atomic<uint64_t> pid;       // 0: no client
   std::atomic<uint64_t> done;      // commands that the device has finished
-  std::atomic<uint64_t> steps;     // calls that have returned, beside launches
-  std::atomic<uint64_t> wants;     // 0: the client sleeps on purpose, and the device has nothing of it
-  std::atomic<uint64_t> late_ns;   // by how much a thread that only sleeps woke too late, in all
+  std::atomic<uint64_t> steps;     // other calls than launches that have returned
+  std::atomic<uint64_t> wants;     // 0: the client sleeps on purpose and has no work on the device
+  std::atomic<uint64_t> late_ns;   // total delay of a thread that only sleeps
   std::atomic<uint64_t> slice_us;  // CUDA: the slice of the channel group; 0: not known
   std::atomic<uint64_t> on;        // CUDA: the group may run
   std::atomic<uint64_t> errors;    // wrong results
-  std::atomic<uint64_t> command;   // of the driver, a Command
-  std::atomic<uint64_t> phase;     // what it does, for messages
+  std::atomic<uint64_t> command;   // a Command, set by soak.py
+  std::atomic<uint64_t> phase;     // what the client does, for messages
   std::atomic<uint64_t> longest_create_ns;
 };
 static_assert(sizeof(Page) == 256);

@@ -1,4 +1,4 @@
-"""Watches the clients of the soak test: who makes no progress without a reason."""
+"""Watches the clients of the soak test, and finds those without progress and without a reason."""
 import json
 import os
 import subprocess
@@ -10,7 +10,7 @@ REASONS = ("held", "suspended", "stalled", "stopped")
 
 
 def has_ended(pid):
-    """Or is a zombie, whose parent has other things to do."""
+    """True if the process has ended, or is a zombie whose parent has not waited for it yet."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rsplit(")", 1)[1].split()[0] in "ZX"
@@ -19,7 +19,7 @@ def has_ended(pid):
 
 
 class Query:
-    """An `xsched list --json` under way."""
+    """A running `xsched list --json`."""
 
     def __init__(self, world):
         self.began = now()
@@ -40,7 +40,7 @@ class Query:
 
 
 class Clock:
-    """Since when a page has made no progress, and how late its own process's sleeper was until then."""
+    """Since when a page shows no progress, and how late its own process's sleeping thread was until then."""
 
     def __init__(self):
         self.key = None
@@ -60,9 +60,9 @@ class Watch:
         self.world = world
         self.clocks = [Clock() for _ in range(2 * SLOTS)]
         self.limit = 1.0
-        self.late = 0.0  # of this process, in all
+        self.late = 0.0  # total delay of this process
         self.late_at = [0.0] * (2 * SLOTS)
-        self.longest_gap = {}  # without a reason that somebody gave
+        self.longest_gap = {}  # without a known reason
         self.longest_start = {}
         self.longest_create = {}
         self.device_stood = {}
@@ -83,13 +83,13 @@ class Watch:
         self.device_since.clear()
 
     def gap(self, index, page):
-        """Seconds without progress, less what the machine itself took."""
+        """Seconds without progress, minus the delay of the machine itself."""
         clock = self.clocks[index]
         starved = (page.late_ns - clock.late_ns) / 1e9 if page.late_ns >= clock.late_ns else 0
         return now() - clock.since - starved - (self.late - self.late_at[index])
 
     def look(self):
-        """To be called every EVERY seconds."""
+        """Call it every EVERY seconds."""
         late = now() - self.last - EVERY
         self.last = now()
         if late > EVERY / 2:
@@ -107,7 +107,7 @@ class Watch:
         self.ask(suspects)
 
     def look_at(self, slot, index, page):
-        """Is it to be asked for?"""
+        """True if the server must be asked for a reason."""
         clock = self.clocks[index]
         child = index >= SLOTS
         alive = page.pid != 0 if child else slot.process is not None and slot.process.poll() is None
@@ -140,12 +140,12 @@ class Watch:
         return slot.process is not None and not slot.still_until and page.pid and page.wants and page.steps
 
     def look_at_devices(self, wanting):
-        """Somebody wants each of these devices: does it work for any of them?"""
+        """Checks that each device that programs want works for any of them."""
         for platform in {slot.platform for slot in self.world.slots}:
             clients = wanting.get(platform)
             done = sum(self.world.pages.read(slot.index).progress for slot in self.world.slots if slot.platform == platform)
             since, before = self.device_since.get(platform, (now(), None))
-            # A long command ends when it ends.
+            # A long command may still run.
             if not clients or done != before or any(page.doing == "long" for _, page in clients):
                 self.device_since[platform] = (now(), done)
                 self.device_late[platform] = (self.late, {index: page.late_ns for index, page in clients or []})
@@ -155,14 +155,14 @@ class Watch:
             self.note(self.device_stood, platform, now() - since - starved - (self.late - late))
 
     def ask(self, suspects):
-        """Who makes no progress must have a reason that the server names, twice."""
+        """For a program without progress, the server must give a reason, at two checks."""
         world = self.world
         if world.native:
             for slot, index in suspects:
                 self.note(self.longest_gap, slot.platform, self.gap(index, world.pages.read(index)))
             return
         if world.server is None or world.server_still_until:
-            # Nobody may hold anything then, and nobody can name a reason. (Clocks start anew when it comes to that.)
+            # Without a server, nothing may be held, and there is no reason to ask for. (The clocks start anew then.)
             for slot, index in suspects:
                 if self.gap(index, world.pages.read(index)) > self.limit + 0.2:
                     self.report(slot, index, "nobody to ask for them")

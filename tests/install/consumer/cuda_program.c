@@ -1,5 +1,5 @@
-/* The CUDA HAL needs neither CUDA's headers nor its driver: it uses the program's, and says when there is
- * none. */
+/* The CUDA HAL needs neither CUDA's headers nor its driver. It uses the program's driver, and returns an
+ * error if there is none. */
 #include <stdio.h>
 #include <xsched/cuda/hal.h>
 #include <xsched/xsched.h>

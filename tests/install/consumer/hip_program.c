@@ -1,5 +1,5 @@
-/* The HIP HAL needs neither HIP's headers nor its runtime: it uses the program's, and says when there is
- * none. */
+/* The HIP HAL needs neither HIP's headers nor its runtime. It uses the program's runtime, and returns an
+ * error if there is none. */
 #include <stdio.h>
 #include <xsched/hip/hal.h>
 #include <xsched/xsched.h>

@@ -1,4 +1,4 @@
-/* The OpenCL HAL needs no OpenCL library to be linked with: it uses the program's, and says when there is
+/* The OpenCL HAL links no OpenCL library. It uses the program's library, and returns an error if there is
  * none. */
 #include <stdio.h>
 #include <xsched/opencl/hal.h>

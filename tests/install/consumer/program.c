@@ -1,5 +1,5 @@
-/* A program as a user of the library writes it: a queue of the software device, scheduled by the program
- * itself. */
+/* A typical program that uses the library: a queue of the software device, scheduled by the program itself.
+ */
 #include <stdio.h>
 #include <xsched/soft/hal.h>
 #include <xsched/xsched.h>

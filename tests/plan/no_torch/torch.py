@@ -1,2 +1,2 @@
-"""A PyTorch that is not installed, whatever this machine has."""
+"""Makes importing PyTorch fail, whether or not it is installed."""
 raise ModuleNotFoundError("No module named 'torch'", name="torch")

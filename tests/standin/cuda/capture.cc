@@ -12,7 +12,7 @@ namespace {
 
 thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-// Lets calls pass without the lock while nobody captures, which is nearly always.
+// While there is no capture, calls pass without the lock. This is nearly always so.
 std::atomic<int> active_count{0};
 uint64_t captures_made = 0;
 
@@ -21,7 +21,7 @@ std::vector<std::shared_ptr<Capture>>& ActiveCaptures() {
   return *captures;
 }
 
-// Whether this thread may not make unsafe calls because of `capture`.
+// True if `capture` forbids unsafe calls of this thread.
 bool Forbids(const Capture& capture) {
   if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED) return false;
   const bool ours = capture.thread == std::this_thread::get_id();
@@ -78,7 +78,7 @@ CUstreamCaptureStatus StatusOf(const Stream& stream) {
   return stream.capture->invalidated ? CU_STREAM_CAPTURE_STATUS_INVALIDATED : CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-// Asking for the legacy stream's capture status is refused, but harms nobody.
+// Asking for the legacy stream's capture status is refused, but invalidates no capture.
 bool BlockingStreamCaptures(Context& context) {
   const std::vector<StreamPtr> blocking = BlockingStreamsOf(context);
   return std::any_of(blocking.begin(), blocking.end(),

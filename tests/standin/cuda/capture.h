@@ -1,8 +1,8 @@
 // Stream capture: which streams make which graph, and what the rules of capture refuse.
 //
-// A capture is active from its begin to its end. A rule broken makes it invalid; then every captured call
-// fails, and its end, which gives no graph. The rules are those of a driver 580 (CUDA 13.0), measured call by
-// call.
+// A capture is active from its begin to its end. If a rule is broken, it becomes invalid. Then every captured
+// call fails, and ending the capture fails and gives no graph. The rules are those of a driver 580 (CUDA
+// 13.0), measured call by call.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ struct Capture {
 CUresult RefuseUnsafeCall();
 CUresult RefuseConflictWithCapture();
 
-// All below REQUIRE TheLock. Each Refuse… invalidates what the call is in conflict with.
+// All below REQUIRE TheLock. Each Refuse… function invalidates the captures that the call conflicts with.
 void Invalidate(Capture& capture);
 CUresult RefuseLegacyStreamDuringCapture(Stream& stream);  // CUDA_SUCCESS: there is nothing to refuse
 CUresult RefuseOnCapturingStream(Stream& stream);

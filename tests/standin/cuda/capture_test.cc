@@ -17,7 +17,7 @@ class CaptureTest : public Cuda {
     EXPECT_EQ(cuStreamIsCapturing(stream, &status), CUDA_SUCCESS);
     return status;
   }
-  // A thread of its own makes the call, in a capture mode of its own.
+  // Another thread makes the call, in its own capture mode.
   CUresult Elsewhere(std::function<CUresult()> call,
                      CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL) {
     CUresult result{};
@@ -188,7 +188,7 @@ TEST_F(CaptureTest, the_legacy_stream_is_out_of_bounds_while_a_blocking_stream_c
   EXPECT_EQ(End(a), CUDA_SUCCESS);
 }
 
-TEST_F(CaptureTest, a_capturing_stream_can_be_neither_queried_nor_synchronised) {
+TEST_F(CaptureTest, a_capturing_stream_can_be_neither_queried_nor_synchronized) {
   for (const auto& call : {cuStreamQuery, cuStreamSynchronize}) {
     SUCCEEDS(Begin(a, CU_STREAM_CAPTURE_MODE_RELAXED));
     EXPECT_EQ(call(a), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -196,7 +196,7 @@ TEST_F(CaptureTest, a_capturing_stream_can_be_neither_queried_nor_synchronised) 
   }
 }
 
-TEST_F(CaptureTest, the_context_cannot_be_synchronised_whatever_the_modes) {
+TEST_F(CaptureTest, the_context_cannot_be_synchronized_whatever_the_modes) {
   SUCCEEDS(Begin(a, CU_STREAM_CAPTURE_MODE_RELAXED));
   EXPECT_EQ(Elsewhere(cuCtxSynchronize, CU_STREAM_CAPTURE_MODE_RELAXED),
             CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);

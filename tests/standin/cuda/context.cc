@@ -41,20 +41,16 @@ int Setting(const char* name, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-Context* NewContext(Device& device, bool primary) {
-  auto* context = new Context{.device = &device, .id = ++TheState().contexts_made, .primary = primary};
-  context->legacy = std::make_shared<Stream>(*context, Stream::Kind::kLegacy, 0, 0);
-  TheState().contexts.insert(context);
-  return context;
+// A green context is current to one thread at a time. False: it is current to another one.
+bool Enter(Context& context) {
+  if (context.primary_of_green == nullptr) return true;
+  if (context.times_current != 0 && context.current_on != std::this_thread::get_id()) return false;
+  context.current_on = std::this_thread::get_id();
+  ++context.times_current;
+  return true;
 }
-
-// Never freed: handles of destroyed contexts must stay recognisable.
-void Retire(Context& context) {
-  context.destroyed = true;
-  context.streams.clear();
-  context.per_thread.clear();
-  TheState().contexts.erase(&context);
-  TheState().retired.push_back(&context);
+void Leave(Context& context) {
+  if (context.times_current != 0) --context.times_current;
 }
 
 Context*& PrimaryOf(CUdevice device) { return TheState().primaries[device]; }
@@ -67,7 +63,7 @@ CUresult ResetPrimary(CUdevice device) {
     Context* const primary = PrimaryOf(device);
     if (primary == nullptr) return CUDA_SUCCESS;
     AwaitContext(lock, *primary);
-    if (primary->destroyed) return CUDA_SUCCESS;  // somebody else was faster
+    if (primary->destroyed) return CUDA_SUCCESS;  // another thread was faster
     PrimaryOf(device) = nullptr;
     Retire(*primary);
     id = primary->id;
@@ -76,7 +72,7 @@ CUresult ResetPrimary(CUdevice device) {
   return CUDA_SUCCESS;
 }
 
-// Creating a context waits for the work of the others in the process (as the real driver does).
+// Creating a context waits for the work of the process's other contexts, as the real driver does.
 CUresult MakeContext(CUcontext* out, unsigned flags, CUdevice device) {
   uint64_t id = 0;
   {
@@ -103,6 +99,21 @@ bool IsForkedChild() { return forked.load(std::memory_order_relaxed); }
 int DriverVersion() {
   static const int version = Setting("STANDIN_CUDA_VERSION", CUDA_VERSION);
   return version;
+}
+
+Context* NewContext(Device& device, bool primary) {
+  auto* context = new Context{.device = &device, .id = ++TheState().contexts_made, .primary = primary};
+  context->legacy = std::make_shared<Stream>(*context, Stream::Kind::kLegacy, 0, 0);
+  TheState().contexts.insert(context);
+  return context;
+}
+
+void Retire(Context& context) {
+  context.destroyed = true;
+  context.streams.clear();
+  context.per_thread.clear();
+  TheState().contexts.erase(&context);
+  TheState().retired.push_back(&context);
 }
 
 CUresult LossOfCurrentContext() {
@@ -242,6 +253,7 @@ CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   Lock lock;
   Context* context = FindContext(handle);
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!Enter(*context)) return CUDA_ERROR_CONTEXT_ALREADY_IN_USE;
   stack.push_back(context);
   return CUDA_SUCCESS;
 }
@@ -249,6 +261,8 @@ CUresult cuCtxPushCurrent_v2(CUcontext handle) {
 CUresult cuCtxPopCurrent_v2(CUcontext* out) {
   if (stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
   if (out != nullptr) *out = HandleOf(stack.back());
+  Lock lock;
+  Leave(*stack.back());
   stack.pop_back();
   return CUDA_SUCCESS;
 }
@@ -256,11 +270,13 @@ CUresult cuCtxPopCurrent_v2(CUcontext* out) {
 CUresult cuCtxSetCurrent(CUcontext handle) {
   Lock lock;
   if (handle == nullptr) {
-    if (!stack.empty()) stack.pop_back();
+    if (!stack.empty()) Leave(*stack.back()), stack.pop_back();
     return CUDA_SUCCESS;
   }
   Context* context = FindContext(handle);
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (!Enter(*context)) return CUDA_ERROR_CONTEXT_ALREADY_IN_USE;
+  if (!stack.empty()) Leave(*stack.back());
   if (stack.empty()) {
     stack.push_back(context);
   } else {
@@ -338,6 +354,14 @@ CUresult cuCtxGetCacheConfig(CUfunc_cache* config) {
 CUresult cuCtxSetCacheConfig(CUfunc_cache) { return CUDA_SUCCESS; }
 
 }  // namespace standin
+
+void standin_lose_context(void* handle, int error) {
+  standin::Lock lock;
+  standin::Context* context = standin::FindContext(static_cast<CUcontext>(handle));
+  if (context == nullptr) return;
+  context->lost = static_cast<CUresult>(error);
+  context->device->Wake();
+}
 
 void standin_lose_contexts(int ordinal, int error) {
   standin::Lock lock;

@@ -1,4 +1,4 @@
-// Initialisation, contexts (primary and ordinary), and each thread's stack of them.
+// Initialization, contexts (primary and ordinary), and each thread's stack of them.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace standin {
 
-// Calls that are blocked, and so block others. Who waits for them waits for those that are inside at that
+// Blocked calls, which block others. A call that waits for them waits for those that are blocked at that
 // moment, not for later ones.
 struct BlockedCalls {
   unsigned inside = 0;
@@ -44,11 +44,14 @@ struct Context {
   unsigned retained = 0;         // primary contexts
   CUresult lost = CUDA_SUCCESS;  // sticky
   bool destroyed = false;
+  Context* primary_of_green = nullptr;  // of a green context: the context whose memory it uses
+  std::thread::id current_on;           // of a green context: it is current to one thread at a time
+  unsigned times_current = 0;
   std::shared_ptr<Stream> legacy;
   std::map<std::thread::id, std::shared_ptr<Stream>> per_thread;
   std::set<std::shared_ptr<Stream>> streams;  // the program's own
   BlockedCalls waiting_for_room;              // in any of its streams
-  BlockedCalls waiting_for_all;               // cuMemFree and its like, which keep launches out
+  BlockedCalls waiting_for_all;               // cuMemFree and similar calls, which block launches
 };
 
 bool IsInitialized();
@@ -66,8 +69,11 @@ Context* FindContext(CUcontext handle);  // null: not a context (any more)
 inline CUcontext HandleOf(Context* context) { return reinterpret_cast<CUcontext>(context); }
 // Waits for everything that was submitted to the context so far, and returns its error.
 CUresult AwaitContext(Lock& lock, Context& context);
-// The same, and keeps launches on the context out meanwhile (rules.h, waiting_free_blocks).
+// The same, and blocks launches on the context meanwhile (rules.h, waiting_free_blocks).
 CUresult AwaitContextAlone(Lock& lock, Context& context);
+Context* NewContext(Device& device, bool primary);
+// Contexts are never freed, so that handles of destroyed ones can be recognized.
+void Retire(Context& context);
 CUresult AwaitCommand(Lock& lock, const CommandPtr& command);
 
 }  // namespace standin

@@ -1,5 +1,4 @@
-// Copies and sets of all families. All of them come down to a box of bytes that is copied, or filled, row by
-// row.
+// Copies and sets of all families. Each copies or fills a box of bytes, row by row.
 #include <cstring>
 #include <vector>
 
@@ -46,7 +45,7 @@ void CopyBox(const Place& to, const Place& from, const Extent& extent) {
   }
 }
 
-// The source's bytes now: what comes from pageable memory may be overwritten as soon as the call is back.
+// Takes the bytes of a pageable source now, because the program may overwrite it as soon as the call returns.
 std::vector<Step> CopySteps(Place to, Place from, Extent extent, bool captured) {
   if (from.pageable && !captured) {
     auto staged = std::make_shared<std::vector<unsigned char>>(extent.width * extent.height * extent.depth);
@@ -57,7 +56,7 @@ std::vector<Step> CopySteps(Place to, Place from, Extent extent, bool captured) 
   return {{Step::Kind::kAction, [=] { CopyBox(to, from, extent); }}};
 }
 
-// An asynchronous call, which waits nevertheless when the result goes to pageable memory.
+// An asynchronous call. It waits nevertheless if the destination is pageable memory.
 CUresult CopyAsync(CUstream handle, auto make_to, auto make_from, Extent extent) {
   Lock lock;
   const auto [stream, error] = ResolveStream(handle);
@@ -302,7 +301,7 @@ CUresult cuMemsetD2D32_v2(CUdeviceptr start, size_t pitch, unsigned int value, s
   return standin::cuMemsetD2D32Async(start, pitch, value, w, h, nullptr);
 }
 
-// All memory is everywhere already.
+// All devices can use all memory already.
 CUresult cuMemPrefetchAsync_v2(CUdeviceptr, size_t, CUmemLocation, unsigned int, CUstream s) {
   return Nothing(s);
 }

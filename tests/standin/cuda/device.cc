@@ -13,8 +13,9 @@
 namespace standin {
 namespace {
 
-// How soon a waiting step sees its word, and how soon a kernel starts when another process gives the device
-// up. STANDIN_CUDA_POLL_US: for tests of so many processes that this would keep the processors busy.
+// How soon a waiting step sees its word, and how soon a kernel starts after another process gives the device
+// up. STANDIN_CUDA_POLL_US makes it longer in tests with many processes, where polling would keep the
+// processors busy.
 std::chrono::microseconds PollEvery() {
   const char* us = std::getenv("STANDIN_CUDA_POLL_US");
   return std::chrono::microseconds(us == nullptr ? 20 : std::max(1, std::atoi(us)));
@@ -48,7 +49,9 @@ void Device::Enqueue(Stream& stream, CommandPtr command) {
 std::vector<CommandPtr> Device::LastCommandsOf(const Context& context) const {
   std::vector<CommandPtr> last;
   for (const auto& stream : active_) {
-    if (stream->context == &context) last.push_back(stream->queue.back());
+    // Work of a green context is work of the primary one.
+    if (stream->context == &context || stream->context->primary_of_green == &context)
+      last.push_back(stream->queue.back());
   }
   return last;
 }
@@ -98,7 +101,7 @@ bool Device::AdvanceStreams() {
   return progress;
 }
 
-// Does the next step of the stream's first command, if it can be done at once.
+// Does the next step of the stream's first command if that is possible now.
 bool Device::Advance(Stream& stream) {
   Command& command = *stream.queue.front();
   if (command.with_host_thread || on_engine_.get() == &stream) return false;
@@ -108,7 +111,7 @@ bool Device::Advance(Stream& stream) {
   }
   if (std::any_of(command.after.begin(), command.after.end(),
                   [](const auto& other) { return !other->done; })) {
-    // What is awaited may be another device's, which does not wake this one.
+    // It may wait for another device, which does not wake this one.
     something_waits_ = true;
     return false;
   }

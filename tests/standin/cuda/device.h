@@ -1,11 +1,11 @@
 // The software device: one thread that takes commands off the heads of streams. Never knows what a command
 // means.
 //
-// A command is a list of steps, done one after the other. Kernels of all streams share one engine, which runs
-// one kernel at a time, in the order in which they came to the head of their stream (as a GPU does whose
-// kernels fill it); copies, memory operations and the like take no time and need no engine. A step that waits
-// is asked again and again; it holds up its stream alone. A host function runs on a second thread, one at a
-// time, so that it too holds up its stream alone.
+// A command is a list of steps, done one after the other. Kernels of all streams share one engine. It runs
+// one kernel at a time, in the order in which they came to the head of their stream, as a GPU does if each
+// kernel fills it. Copies, memory operations and similar steps take no time and need no engine. A waiting
+// step is polled, and delays only its own stream. Host functions run on a second thread, one at a time, so
+// that they delay only their own stream.
 #pragma once
 
 #include <chrono>
@@ -63,7 +63,7 @@ class Device {
   // The last command of each stream of `context` that has any left, destroyed streams included.
   std::vector<CommandPtr> LastCommandsOf(const Context& context) const;
   void Wake() { changed_.notify_one(); }
-  // What turns() has been told holds from now on, not only when the device looks next.
+  // Changes of turns() take effect now, and not only at the device's next poll.
   void LookAtTurns() { DriveEngine(Clock::now()); }
   Turns& turns() { return turns_; }
   std::chrono::nanoseconds busy() const { return busy_; }

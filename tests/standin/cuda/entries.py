@@ -1,4 +1,4 @@
-"""Writes the outer shell of the stand-in: every function that the installed cuda.h declares, exported by its real name.
+"""Writes the exported functions of the stand-in: every function that the installed cuda.h declares, by its real name.
 
     entries.py --header PREPROCESSED --typedefs cudaTypedefs.h cudaProfilerTypedefs.h --out-dir DIR
 
@@ -37,7 +37,7 @@ def read_versions(text):
 
 
 def symbol_of(name, version, plain_versions, functions):
-    """The symbol that has carried `name` since `version`."""
+    """The symbol of `name` since `version`."""
     place = plain_versions.index(version) + 1
     for candidate in ([name] if place == 1 else []) + [f"{name}_v{place}", name]:
         if candidate in functions:
@@ -46,7 +46,7 @@ def symbol_of(name, version, plain_versions, functions):
 
 
 def lookup_table(functions, versions):
-    """(base name, version, per thread?, symbol), every one of which exists."""
+    """(base name, version, per thread?, symbol) of all that exist."""
     rows = []
     for (name, suffix), its_versions in versions.items():
         plain = versions[name, ""]

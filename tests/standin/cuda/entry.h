@@ -1,6 +1,5 @@
-// What every exported function passes before anything else: counting, faults on demand, and the rules that
-// hold for whole classes of functions (initialisation, lost contexts, capture, host functions). Never does a
-// function's own work.
+// The entry of every exported function: counting, faults on demand, and the rules for whole classes of
+// functions (initialization, lost contexts, capture, host functions). It never does a function's own work.
 #pragma once
 
 #include <atomic>
@@ -45,7 +44,7 @@ EntryState* FindEntry(const char* name);
 CUresult Unsupported(const char* name);
 void ReadFaultsFromEnvironment();
 
-// Whether the null stream means the thread's own default stream in the call under way.
+// True if the null stream means the thread's own default stream in the current call.
 extern thread_local bool null_stream_is_per_thread;
 // Set while the thread runs a host function of the program.
 extern thread_local bool in_host_function;

@@ -1,5 +1,6 @@
 #include "event.h"
 
+#include <cstring>
 #include <unordered_map>
 
 #include "capture.h"
@@ -20,8 +21,8 @@ EventPtr FindEvent(CUevent handle) {
   return found == Events().end() ? nullptr : found->second;
 }
 
-// What a query of an event says that was recorded in a capture: refused while that goes on, and meaningless
-// afterwards.
+// An event that was recorded in a capture cannot be queried: while the capture is active this is refused, and
+// afterwards it has no meaning.
 CUresult RefuseCaptured(const Event& event) {
   if (!event.capture->active()) return CUDA_ERROR_INVALID_VALUE;
   Invalidate(*event.capture);
@@ -125,7 +126,7 @@ CUresult cuEventSynchronize(CUevent handle) {
   const EventPtr event = FindEvent(handle);
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (event->capture != nullptr) return RefuseCaptured(*event);
-  const CommandPtr command = event->command;  // recording it anew does not move who waits already
+  const CommandPtr command = event->command;  // recording it anew does not change what waits already
   return command == nullptr ? CUDA_SUCCESS : AwaitCommand(lock, command);
 }
 
@@ -145,6 +146,31 @@ CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent from_handle, CUevent
 }
 CUresult cuEventElapsedTime(float* milliseconds, CUevent from, CUevent to) {
   return standin::cuEventElapsedTime_v2(milliseconds, from, to);
+}
+
+// A handle stands for the same event in the same process. The real driver opens only those of other
+// processes.
+CUresult cuIpcGetEventHandle(CUipcEventHandle* out, CUevent handle) {
+  Lock lock;
+  const EventPtr event = FindEvent(handle);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if ((event->flags & CU_EVENT_INTERPROCESS) == 0) return CUDA_ERROR_INVALID_HANDLE;
+  *out = {};
+  std::memcpy(out->reserved, &handle, sizeof handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuIpcOpenEventHandle(CUevent* out, CUipcEventHandle handle) {
+  Lock lock;
+  CUevent original = nullptr;
+  std::memcpy(&original, handle.reserved, sizeof original);
+  const EventPtr event = FindEvent(original);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  // Handles are compared only. One that is no address of an event cannot be another event's.
+  static uintptr_t opened = 0;
+  *out = reinterpret_cast<CUevent>(++opened * 2 + 1);
+  Events()[*out] = event;
+  return CUDA_SUCCESS;
 }
 
 // An event of everything in a context: it passes when all streams' work so far has.

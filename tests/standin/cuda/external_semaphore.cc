@@ -1,5 +1,5 @@
-// External semaphores: a counter that streams raise and wait for. Imported ones all count from 0; none leaves
-// the process.
+// External semaphores: a counter that streams increase and wait for. Imported ones all start at 0, and none
+// is shared with another process.
 #include <memory>
 #include <unordered_map>
 

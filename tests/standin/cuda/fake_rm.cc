@@ -27,7 +27,7 @@ struct Object {
   uint64_t timeslice_us = 1024;  // of a group
 };
 
-// Of one control. Disabling channels and enabling them is one command, and counts as two controls.
+// The faults of one control. Disabling and enabling channels is one command, but counts as two controls.
 struct Faults {
   uint64_t refuse = 0, time_out = 0, block_us = 0;
   uint64_t refuse_calls = 0, time_out_calls = 0;
@@ -94,7 +94,7 @@ struct Manager {
   std::chrono::microseconds TimeOf(const Control& control) {
     return std::chrono::microseconds(control_us + faults[KeyOf(control)].block_us);
   }
-  // What the caller is told, and whether the control takes effect.
+  // Returns the status for the caller, and lets the control take effect or not.
   uint32_t ActWithFaults(const Control& control) {
     Faults& its = faults[KeyOf(control)];
     if (Faults::IsDue(its.refuse, &its.refuse_calls)) return ++controls[control.command], kNotSupported;
@@ -156,7 +156,7 @@ struct Manager {
     return kOk;
   }
 
-  // Ids are such that the driver's PCI addresses (properties.cc) come out.
+  // The ids match the driver's PCI addresses (properties.cc).
   static constexpr uint32_t kFirstGpuId = 0x1000;
   uint32_t GetGpuId(const Object& subdevice, const Control& control) {
     if (subdevice.object_class != kClassSubdevice) return kNotSupported;
@@ -197,7 +197,7 @@ struct Manager {
         if (control.parameters_size != sizeof(uint64_t)) return kInvalidArgument;
         *reinterpret_cast<uint64_t*>(control.parameters) = group.timeslice_us;
         return kOk;
-      // Taken, and without effect, as a real one does.
+      // Accepted and without effect, as in a real one.
       case kGroupSchedule:
         return control.parameters_size < 3 ? kInvalidArgument : kOk;
       case kGroupGetInfo:

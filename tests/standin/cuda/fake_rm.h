@@ -1,6 +1,6 @@
 // A resource manager for tests: answers the ioctls of any open file, in this process. Preload libfake_rm.so
-// behind what is tested, and name any file in STANDIN_CUDA_CONTROL. Time slices and scheduling of the compute
-// group act on the stand-in's device. Each control takes 0.3 ms.
+// behind the tested libraries, and name any file in STANDIN_CUDA_CONTROL. Time slices and scheduling of the
+// compute group act on the stand-in's device. Each control takes 0.3 ms.
 //
 // Environment, read at the first request; CONTROL as for fake_rm_fault:
 //   FAKE_RM_TIME_US=0                     how long each control takes

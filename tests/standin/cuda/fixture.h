@@ -31,7 +31,7 @@ class Cuda : public testing::Test {
   }
   void TearDown() override {
     Open();
-    // A capture that a test left behind would refuse it.
+    // A capture that a test did not end would refuse it.
     cuCtxDestroy(context);
   }
 
@@ -64,7 +64,7 @@ class Cuda : public testing::Test {
 
   std::vector<int> Log() const { return {log + 1, log + 1 + __atomic_load_n(log, __ATOMIC_ACQUIRE)}; }
 
-  // Whether `call`, made by another thread while a stream is held, comes back only after Open.
+  // True if `call`, made by another thread while a stream is held, returns only after Open.
   template <typename Call>
   bool WaitsForHeldStream(CUstream held, Call call) {
     __atomic_store_n(gate, 0, __ATOMIC_RELEASE);

@@ -28,7 +28,8 @@ std::unordered_map<CUgraphExec, std::shared_ptr<GraphExec>>& GraphExecs() {
   return *execs;
 }
 
-// All steps in an order that respects the dependencies, otherwise that of creation.
+// All steps, in an order that respects the dependencies. Independent steps stay in the order of their
+// creation.
 std::vector<Step> Flatten(const Graph& graph) {
   std::vector<Step> steps;
   std::set<const Node*> placed;

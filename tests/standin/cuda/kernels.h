@@ -1,16 +1,16 @@
-// The kernels there are. A kernel's name says what it does; modules and libraries all contain all of them,
-// whatever their image. C++ names (_Z7spin_usi) find the kernel as well.
+// All kernels. A kernel's name says what it does. Every module and library contains all of them, whatever its
+// image. C++ names (_Z7spin_usi) find the kernel as well.
 //
 //   nop()                                    nothing, in the time that the test set (standin_set_kernel_time)
-//   spin_us(int us)                          runs for so long
+//   spin_us(int us)                          runs for this time
 //   store(int* p, int v)   add(int* p, int v)   *p = v, *p += v
 //   fill(int* p, int n, int v)               n times v
 //   copy(int* to, const int* from)           *to = *from
 //   append(int* log, int v)                  log[1 + log[0]++] = v: the order in which things ran
-//   append_after(int* log, int v, int us)    the same, at the end of so long a run
-//   work(uint64_t* beat, unsigned loops)     runs for so many times 10 ns, then changes beat[0] and counts in
-//   beat[1], unless null fault()                                  the context is lost:
-//   CUDA_ERROR_ILLEGAL_ADDRESS
+//   append_after(int* log, int v, int us)    the same, at the end of a run of this time
+//   work(uint64_t* beat, unsigned loops)     runs for `loops` times 10 ns, then changes beat[0] and
+//                                            increments beat[1] (null: neither)
+//   fault()                                  the context is lost: CUDA_ERROR_ILLEGAL_ADDRESS
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Initialisation, devices, looking functions up, faults.
+// Initialization, devices, looking functions up, faults.
 #include <cudaTypedefs.h>
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -90,7 +90,7 @@ TEST_F(LookupTest, a_device_is_known_by_its_address) {
   EXPECT_EQ(cuDeviceGetByPCIBusId(&device, "0000:FF:00.0"), CUDA_ERROR_INVALID_DEVICE);
 }
 
-TEST_F(LookupTest, a_forked_child_cannot_use_what_its_parent_initialised) {
+TEST_F(LookupTest, a_forked_child_cannot_use_what_its_parent_initialized) {
   const pid_t child = fork();
   if (child == 0) {
     CUdeviceptr p;
@@ -126,7 +126,7 @@ TEST_F(FaultTest, a_slow_call_takes_longer) {
   standin_slow("cuDeviceGetCount", 0);
 }
 
-TEST_F(FaultTest, a_lost_context_drops_its_work_and_wakes_who_waits) {
+TEST_F(FaultTest, a_lost_context_drops_its_work_and_wakes_waiting_threads) {
   SUCCEEDS(Hold(a));
   CUresult result = CUDA_SUCCESS;
   std::thread waiter([&] { result = cuStreamSynchronize(a); });

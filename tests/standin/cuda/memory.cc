@@ -27,6 +27,7 @@ CUresult AllocateCurrent(Allocation::Kind kind, size_t size, unsigned flags, uin
   Context* context = CurrentContext();
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (context->primary_of_green != nullptr) context = context->primary_of_green;
   return Allocate(*context, kind, size, flags, address);
 }
 
@@ -156,6 +157,7 @@ CUresult cuMemHostRegister_v2(void* address, size_t size, unsigned int flags) {
   Context* context = CurrentContext();
   if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (address == nullptr || size == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (context->primary_of_green != nullptr) context = context->primary_of_green;
   const auto start = reinterpret_cast<uintptr_t>(address);
   const auto next = Allocations().lower_bound(start);
   if (FindAllocation(start) != nullptr || (next != Allocations().end() && next->first < start + size)) {

@@ -1,5 +1,5 @@
-// Memory: what belongs to the device, what is pinned. Device memory is host memory, so device pointers can be
-// read.
+// Memory: which belongs to the device, and which is pinned. Device memory is host memory, so the host can
+// read device pointers.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +25,7 @@ CUresult Allocate(Context& context, Allocation::Kind kind, size_t size, unsigned
 void Release(uintptr_t address);
 // The allocation that `address` lies in, and where that starts; null: none.
 const Allocation* FindAllocation(uintptr_t address, uintptr_t* base = nullptr);
-// Memory that a device may read or write without the CPU in between: everything but the program's ordinary
-// memory.
+// True for memory that a device may access without the CPU: everything except the program's ordinary memory.
 bool IsPinned(const void* address);
 
 }  // namespace standin

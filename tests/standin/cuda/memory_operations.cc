@@ -1,8 +1,8 @@
 // Stream memory operations: the stream waits until a word of memory has a value, or writes one.
 //
-// The words are really read and written, in whoever's memory they are: another process can hold a stream, or
-// see how far it is. Waiting reads with acquire order and writing has release order, as the device's have
-// towards its host.
+// The words are really read and written, also in memory that is shared with another process. So that process
+// can hold a stream, or read its progress. Waiting reads with acquire order, and writing has release order,
+// as a real device's accesses have towards its host.
 #include <cstdint>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Memory, copies, memory operations, and which calls wait for work that they were not given.
+// Memory, copies, memory operations, and which calls wait for work of others.
 #include <cstdint>
 #include <cstring>
 
@@ -32,7 +32,7 @@ TEST_F(MemoryTest, the_four_conditions_hold_for_what_the_manual_says) {
     for (int i = 0; i < (c.holds ? 5000 : 5) && cuStreamQuery(a) != CUDA_SUCCESS; ++i)
       std::this_thread::sleep_for(1ms);
     EXPECT_EQ(cuStreamQuery(a) == CUDA_SUCCESS, c.holds) << c.flags << " " << c.word << " " << c.value;
-    // What holds every condition of these up, or ends it.
+    // The value that satisfies the condition.
     __atomic_store_n(reinterpret_cast<uint32_t*>(gate), c.flags == CU_STREAM_WAIT_VALUE_NOR ? 0 : c.value,
                      __ATOMIC_RELEASE);
     SUCCEEDS(cuStreamSynchronize(a));
@@ -172,7 +172,7 @@ TEST_F(WaitTest, a_librarys_first_launch_waits_and_its_loading_does_not) {
   EXPECT_TRUE(WaitsForHeldStream(a, launch));
   EXPECT_FALSE(WaitsForHeldStream(a, launch));
 }
-TEST_F(WaitTest, synchronising_the_context_waits_for_all_of_it) {
+TEST_F(WaitTest, synchronizing_the_context_waits_for_all_of_it) {
   EXPECT_TRUE(WaitsForHeldStream(a, [] { return cuCtxSynchronize(); }));
 }
 TEST_F(WaitTest, making_another_context_waits) {

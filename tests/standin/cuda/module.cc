@@ -1,7 +1,7 @@
 // Modules, libraries, functions, and launching them.
 //
-// Loading a module waits for the work of the context. A library is loaded into a context only when something
-// of it is first used there, and it is that which waits (lazy loading, the real driver's default).
+// Loading a module waits for the work of the context. A library is loaded into a context at its first use
+// there, and that use waits (lazy loading, the real driver's default).
 #include <cstring>
 #include <memory>
 #include <set>
@@ -23,7 +23,7 @@ struct Library {
   std::set<uint64_t> loaded_in;  // ids of contexts
 };
 
-// What CUfunction and CUkernel point to. Never freed: programs keep such handles for good.
+// What CUfunction and CUkernel point to. Never freed, because programs keep such handles forever.
 struct Function {
   const Kernel* kernel;
   Module* module = nullptr;    // of a CUfunction

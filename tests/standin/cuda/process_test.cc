@@ -1,4 +1,4 @@
-// What needs a process of its own: the environment, several processes on one device, the resource manager.
+// Tests that need separate processes: the environment, several processes on one device, the resource manager.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ namespace {
 using namespace std::chrono_literals;
 using Environment = std::map<std::string, std::string>;
 
-// `body` says by its result whether all went as it should; this process never calls the driver.
+// Runs `body` in a child. It returns true if the test passed. This process never calls the driver.
 pid_t Start(const Environment& environment, const std::function<bool()>& body) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -105,7 +105,7 @@ class SharedDevice : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // Runs a kernel of `us`, and says whether that took at least, and at most, so long.
+  // Runs a kernel of `us` in a child, and checks that it took between `least` and the maximum.
   pid_t Spinner(int us, const std::string& slice_us, std::chrono::milliseconds least,
                 std::chrono::milliseconds most) {
     return Start({{"STANDIN_CUDA_SHARED", folder_}, {"STANDIN_CUDA_TIMESLICE_US", slice_us}}, [=] {

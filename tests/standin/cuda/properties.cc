@@ -1,4 +1,4 @@
-// What a device says of itself, and which devices the process sees.
+// The properties of devices, and the devices that the process sees.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -13,7 +13,8 @@
 namespace standin::rm {
 namespace {
 
-// The objects of this process. Its own lock: what watches the ioctls may call the driver.
+// The objects of this process. They have their own lock, because code that watches the ioctls may call the
+// driver.
 struct Objects {
   std::mutex mutex;
   int control = -1;
@@ -28,7 +29,7 @@ Objects& TheObjects() {
   return *objects;
 }
 
-// In the larger form, where asked; 0: refused.
+// Allocates an object, `large`: with the larger request. 0: refused.
 uint32_t Allocate(Objects& all, uint32_t parent, uint32_t object_class, bool large,
                   void* parameters = nullptr, uint32_t size = 0) {
   const uint32_t handle = all.next_handle++;
@@ -87,7 +88,7 @@ void ContextCreated(uint64_t context, int ordinal) {
   for (int i = 0; i < 3; ++i) {
     const uint32_t group = Allocate(all, device, kClassGroup, true);
     Allocate(all, Allocate(all, group, kClassChannel, true), kClassCopy, false);
-    freed.push_back(group);  // what is in it goes with it
+    freed.push_back(group);  // everything in it is freed with it
   }
   const uint32_t group = Allocate(all, device, kClassGroup, true);
   for (int i = 0; i < 8; ++i) {

@@ -12,14 +12,9 @@
 
 #include <cstddef>
 
-namespace standin {
+#include "driver_rule.h"
 
-struct DriverRule {
-  const char* name;
-  const char* says;
-  const char* source;
-  const char* file;  // where it is implemented
-};
+namespace standin {
 
 constexpr DriverRule kDriverRules[] = {
     {"stream_depth",
@@ -74,7 +69,7 @@ constexpr DriverRule kDriverRules[] = {
      "assumed; the status is NV_ERR_TIMEOUT of the open kernel modules", "fake_rm.cc"},
 };
 
-// Which can be switched off, for a test that needs it: STANDIN_CUDA_WITHOUT=stream_depth,waiting_free_blocks
+// False: a test has switched the rule off: STANDIN_CUDA_WITHOUT=stream_depth,waiting_free_blocks
 bool Obeys(const char* rule);
 
 // A gate and 1,020 launches.

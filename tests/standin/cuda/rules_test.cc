@@ -15,6 +15,7 @@
 #include "fake_rm.h"
 #include "fixture.h"
 #include "rm_abi.h"
+#include "rule_tests.h"
 
 namespace standin_test {
 namespace {
@@ -42,10 +43,10 @@ class GroupRule : public testing::Test {
     pid_t pid;
     int output;
   };
-  // One may have been under way, and who reports it may be late.
+  // A kernel may have been running, and its report may be late.
   static constexpr int kNearlyNone = 4;
 
-  // Runs kernels of 1 ms, or waits at a gate, for as long as it is let.
+  // Starts a process that runs kernels of 1 ms, or waits at a gate, until it is killed.
   Group Start(uint64_t slice_us, bool at_gate = false) {
     int ends[2];
     EXPECT_EQ(pipe(ends), 0);
@@ -93,7 +94,7 @@ class GroupRule : public testing::Test {
     kill(group.pid, SIGKILL);
     waitpid(group.pid, nullptr, 0);
   }
-  // Kernels that it has finished since the last look.
+  // The number of kernels that it has finished since the last call.
   static int Finished(const Group& group) {
     char buffer[4096];
     int waiting = 0;
@@ -156,7 +157,7 @@ TEST_F(GroupRule, stopped_program_keeps_its_gates) {
 
 constexpr int kRoom = 1020;  // launches behind one gate
 
-// Threads that make one call each, and whether they are back.
+// Threads that make one call each. Knows which calls have returned.
 class Calls {
  public:
   explicit Calls(CUcontext context) : context_(context) {}
@@ -214,13 +215,13 @@ class Rule : public Cuda {
   static CUresult Query(CUstream stream, CUresult expected) {
     return cuStreamQuery(stream) == expected ? CUDA_SUCCESS : CUDA_ERROR_UNKNOWN;
   }
-  // a stands at a gate, and a thread is blocked in a launch on it.
+  // Stream a waits at a gate, and a thread is blocked in a launch on it.
   void FillA() {
     SUCCEEDS(Hold(a));
     for (int i = 0; i < kRoom; ++i) SUCCEEDS(Nop(a));
     ASSERT_TRUE(calls_->Blocks([this] { return Nop(a); }));
   }
-  // a stands at a gate, and a thread waits for it in `call`.
+  // Stream a waits at a gate, and a thread waits for it in `call`.
   void WaitIn(std::function<CUresult()> call) {
     SUCCEEDS(Hold(a));
     ASSERT_TRUE(calls_->Blocks(std::move(call)));
@@ -393,22 +394,7 @@ TEST_F(ControlRule, controls_time_out) {
 
 // ---- the list ----
 
-TEST(DriverRules, each_has_a_test_of_its_name) {
-  std::string tests = ",";
-  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  for (int i = 0; i < all.total_test_suite_count(); ++i) {
-    const testing::TestSuite& suite = *all.GetTestSuite(i);
-    if (!std::string(suite.name()).ends_with("Rule")) continue;
-    for (int j = 0; j < suite.total_test_count(); ++j)
-      tests += std::string(suite.GetTestInfo(j)->name()) + ",";
-  }
-  size_t length = 1;
-  for (const standin::DriverRule& rule : standin::kDriverRules) {
-    EXPECT_NE(tests.find(std::string(",") + rule.name + ","), std::string::npos) << rule.name;
-    length += std::string(rule.name).size() + 1;
-  }
-  EXPECT_EQ(length, tests.size()) << "a test of no rule: " << tests;
-}
+TEST(DriverRules, each_has_a_test_of_its_name) { standin::ExpectATestOfEach(standin::kDriverRules, "Rule"); }
 
 }  // namespace
 }  // namespace standin_test

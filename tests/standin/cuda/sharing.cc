@@ -14,7 +14,7 @@
 
 namespace standin {
 
-// A new file is all zero, which is: nobody here, nobody's turn. Changed under an flock of the file alone.
+// A new file is all zero: no process, and nobody's turn. It is changed only under an flock of the file.
 struct Turns::File {
   static constexpr int kSlots = 64;
   struct Slot {
@@ -32,7 +32,7 @@ namespace {
 
 // Two groups with slices of at most this make no progress beside each other.
 constexpr std::chrono::microseconds kShortestSlice{1};
-// A process that has not asked for so long is stopped: it asks again every 20 us.
+// A process that has not asked for so long is stopped. A running one asks every 20 us.
 constexpr std::chrono::milliseconds kStopped{30};
 
 class FileLock {
@@ -147,8 +147,8 @@ void Turns::Leave() {
   if (file_->turn == slot_ + 1) PassOn(Clock::now(), false);
 }
 
-// REQUIRES: the file's lock. The turn goes to the next process that wants it, if it is over, ours to give, or
-// its owner's no more; returns whether it is ours afterwards.
+// REQUIRES: the file's lock. Passes the turn to the next process that wants it, if the turn is over, is ours,
+// or its owner has gone. Returns whether it is ours afterwards.
 bool Turns::PassOn(Clock::time_point now, bool still_wanted) {
   const int owner = file_->turn - 1;
   const bool ours = owner == slot_;
@@ -158,7 +158,7 @@ bool Turns::PassOn(Clock::time_point now, bool still_wanted) {
     const int slot = (first + i) % File::kSlots;
     if (slot == slot_ ? !still_wanted : !IsAtWork(slot, now)) continue;
     file_->turn = slot + 1;
-    // Another process starts its slice when it takes notice (its own length, which only it knows).
+    // Another process starts its slice when it notices its turn. Only it knows the length.
     file_->turn_ends = slot == slot_ ? Nanoseconds(now + slice_) : 0;
     return slot == slot_;
   }

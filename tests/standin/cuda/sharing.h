@@ -12,10 +12,10 @@ using Clock = std::chrono::steady_clock;
 
 class Turns {
  public:
-  // Without a folder in the environment the device is this process's alone.
+  // Without a folder in the environment, only this process uses the device.
   explicit Turns(int ordinal);
 
-  // This process wants the device: whether it is its turn now.
+  // This process wants the device. Returns whether it has its turn now.
   bool Want(Clock::time_point now);
   // It has no kernel to run now.
   void Leave();

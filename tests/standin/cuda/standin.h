@@ -36,6 +36,8 @@ void standin_slow(const char* function, uint64_t extra_ns);
 // The contexts of device `ordinal` are lost: what is in flight is dropped, every call returns `error` until
 // they are destroyed.
 void standin_lose_contexts(int ordinal, int error);
+// The same for one context, by its handle.
+void standin_lose_context(void* context, int error);
 
 // The device.
 void standin_set_kernel_time(uint64_t ns);

@@ -65,7 +65,8 @@ CUresult CreateStream(CUstream* out, unsigned flags, int priority) {
   return CUDA_SUCCESS;
 }
 
-// Until the stream has room, and nobody keeps launches out of its context. Either may come anew meanwhile.
+// Waits until the stream has room, and no call blocks launches on its context. While it waits for one, the
+// other may change again.
 CUresult AwaitRoom(Lock& lock, Stream& stream, CUgraphNodeType type) {
   static const bool ends = Obeys("stream_depth");
   Context& context = *stream.context;
@@ -96,7 +97,7 @@ CUresult AwaitBlockedCalls(CUstream handle) {
   return CUDA_SUCCESS;
 }
 
-// What is asked of the legacy stream while a blocking stream captures would be an implicit dependency.
+// While a blocking stream captures, a call on the legacy stream would make an implicit dependency.
 template <typename Say>
 CUresult Describe(CUstream handle, Say say) {
   Lock lock;
@@ -186,7 +187,7 @@ CUresult cuStreamCreateWithPriority(CUstream* out, unsigned int flags, int prior
   return CreateStream(out, flags, priority);
 }
 
-// What was submitted still runs; only the handle goes.
+// Submitted work still runs. Only the handle is destroyed.
 CUresult cuStreamDestroy_v2(CUstream handle) {
   Lock lock;
   const auto found = Streams().find(handle);
@@ -241,10 +242,6 @@ CUresult cuStreamGetId(CUstream handle, unsigned long long* id) {
 }
 CUresult cuStreamGetCtx(CUstream handle, CUcontext* context) {
   return Describe(handle, [&](const Stream& stream) { *context = HandleOf(stream.context); });
-}
-CUresult cuStreamGetCtx_v2(CUstream handle, CUcontext* context, CUgreenCtx* green) {
-  if (green != nullptr) *green = nullptr;
-  return standin::cuStreamGetCtx(handle, context);
 }
 CUresult cuStreamGetDevice(CUstream handle, CUdevice* device) {
   return Describe(handle, [&](const Stream& stream) {

@@ -1,4 +1,4 @@
-// Streams, and the one way for work into them: into the queue, or into the graph that the stream's capture
+// Streams. All work enters them here: it goes into the queue, or into the graph that the stream's capture
 // makes.
 #pragma once
 
@@ -40,7 +40,7 @@ using StreamPtr = std::shared_ptr<Stream>;
 
 // All below REQUIRE TheLock.
 
-// What a CUstream argument means: a stream of the program, or a default stream of the current context.
+// The meaning of a CUstream argument: a stream of the program, or a default stream of the current context.
 struct StreamOrError {
   StreamPtr stream;
   CUresult error = CUDA_SUCCESS;
@@ -55,8 +55,8 @@ struct Work {
   std::vector<Step> steps;
   std::vector<CommandPtr> after = {};
 };
-// `command`, where given, becomes the command, or null when the work was captured.
-// Blocks while the stream is full, or while a call that waits for the context keeps launches out (rules.h).
+// `command`, where given, becomes the command, or null when the work was captured. Blocks while the stream is
+// full, or while a call that waits for the context blocks launches (rules.h).
 CUresult Submit(Lock& lock, Stream& stream, Work work, CommandPtr* command = nullptr);
 // Resolves, submits.
 CUresult SubmitTo(CUstream handle, Work work);

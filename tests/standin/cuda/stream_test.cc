@@ -106,7 +106,7 @@ TEST_F(StreamTest, a_stream_waits_for_an_event_of_another) {
   EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
 }
 
-TEST_F(StreamTest, recording_an_event_anew_does_not_move_who_waits_for_it) {
+TEST_F(StreamTest, recording_an_event_anew_does_not_change_existing_waits) {
   CUevent event;
   SUCCEEDS(cuEventCreate(&event, 0));
   SUCCEEDS(cuEventRecord(event, a));

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "entry.h"
+#include "images.h"
 #include "memory.h"
 #include "newer.h"
 
@@ -27,9 +28,14 @@ Settings ReadSettings() {
   return settings;
 }
 
+// gfx10 and later: gfx9 is GCN and CDNA.
+bool IsRdna() { return TheSettings().isa.starts_with("gfx1"); }
+
 // Features as the real agent names them; the code objects of programs and libraries are matched against
 // these.
-std::string IsaName() { return "amdgcn-amd-amdhsa--" + TheSettings().isa + ":sramecc+:xnack-"; }
+std::string IsaName() {
+  return "amdgcn-amd-amdhsa--" + TheSettings().isa + (IsRdna() ? "" : ":sramecc+:xnack-");
+}
 
 template <typename T>
 hsa_status_t Answer(void* to, const T& value) {
@@ -97,9 +103,10 @@ hsa_status_t hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute, v
       return Answer<uint16_t>(value, 1);
     case HSA_AGENT_INFO_EXTENSIONS:
       std::memset(value, 0, 128);
+      if (gpu) *static_cast<uint8_t*>(value) = 1 << HSA_EXTENSION_IMAGES;
       return HSA_STATUS_SUCCESS;
     case HSA_AGENT_INFO_WAVEFRONT_SIZE:
-      return Answer<uint32_t>(value, 64);
+      return Answer<uint32_t>(value, IsRdna() ? 32 : 64);
     case HSA_AGENT_INFO_WORKGROUP_MAX_SIZE:
       return Answer<uint32_t>(value, 1024);
     case HSA_AGENT_INFO_WORKGROUP_MAX_DIM: {
@@ -156,11 +163,14 @@ hsa_status_t hsa_agent_get_info(hsa_agent_t agent, hsa_agent_info_t attribute, v
       return Answer<uint32_t>(value, 1);
     case kAgentNearestCpu:
       return Answer(value, kHost);
+    case kAgentScratchLimitMax:
+    case kAgentScratchLimitCurrent:
+      return Answer<uint64_t>(value, uint64_t{4} << 30);
     case kAgentMemoryProperties:
     case kAgentAqlExtensions:
       return Answer<uint64_t>(value, 0);
     default:
-      return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+      return gpu ? GetImageInfo(attribute, value) : HSA_STATUS_ERROR_INVALID_ARGUMENT;
   }
 }
 

@@ -1,5 +1,6 @@
 // The kernels that the runtime itself launches for copies, fills and stream memory operations. It compiles
-// them from a source of its own, whose parameters changed over time: their number says which they are.
+// them from its own source. Their parameters changed over time, and the number of parameters identifies the
+// version.
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -17,7 +18,7 @@ void Fill(Bytes to, const unsigned char* pattern, size_t pattern_size, size_t ti
   for (size_t i = 0; i < times; ++i) std::memcpy(to + i * pattern_size, pattern, pattern_size);
 }
 
-// The buffer comes as bytes, or as elements of 2, 4 or 8 bytes: one of four pointers is set.
+// The buffer has bytes, or elements of 2, 4 or 8 bytes: one of four pointers is set.
 std::pair<Bytes, size_t> BufferAndElementSize(const Arguments& a) {
   for (size_t i = 0; i < 4; ++i) {
     if (auto buffer = a.Nth<Bytes>(i)) return {buffer, size_t{1} << i};

@@ -1,5 +1,5 @@
-// Code objects (ELF files for the GPU): loaded into memory of the GPU, and their symbols. Their instructions
-// are never run.
+// Code objects (ELF files for the GPU). They are loaded into memory of the GPU, and have symbols. Their
+// instructions are never run.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct KernelCode {
   std::string name;  // without ".kd"
   std::vector<Argument> arguments;
 };
-// The kernel whose descriptor lies at this address of the GPU.
+// The kernel whose descriptor is at this address of the GPU.
 std::optional<KernelCode> FindKernelCode(uint64_t descriptor);
 
 }  // namespace standin_hsa

@@ -1,4 +1,4 @@
-// The copy engine: does copies whose signals say so, one at a time, on a thread of its own.
+// The copy engine. A separate thread does the copies whose signals allow it, one at a time.
 #pragma once
 
 #include <hsa/hsa.h>

@@ -1,4 +1,4 @@
-// What every function of HSA that returns a status passes first: counting, and faults on demand.
+// The entry of every HSA function that returns a status: counting, and faults on demand.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -13,7 +13,7 @@ struct Entry {
   std::atomic<uint64_t> fail_in{0};  // 1: the next call fails; 0: none does
   std::atomic<int> fail_with{0};
 
-  // What the call has to return instead of doing its work; HSA_STATUS_SUCCESS: nothing.
+  // The status that the call must return instead of doing its work; HSA_STATUS_SUCCESS: it does its work.
   hsa_status_t Pass();
 };
 

@@ -1,6 +1,6 @@
-// rocBLAS's matrix products: Tensile's kernels with named arguments, in float and double. Their names say how
-// the matrices lie: "Cijk_Ailk_Bljk_SB_…" is C[i, j] = sum over l of A[i, l] B[l, j] for each k of a batch;
-// of an operand's indices the first is the one along which numbers lie side by side.
+// rocBLAS's matrix products: Tensile's kernels with named arguments, in float and double. Their names give
+// the layout of the matrices: "Cijk_Ailk_Bljk_SB_…" is C[i, j] = sum over l of A[i, l] B[l, j] for each k of
+// a batch. Along the first index of an operand, numbers are adjacent in memory.
 #include <array>
 #include <cstdint>
 #include <string>
@@ -58,7 +58,7 @@ void Gemm(const Arguments& arguments) {
 }  // namespace
 
 KernelFunction FindGemmKernel(const KernelCode& code) {
-  // In one pass: of those that divide the sum among several ("_GSU4_"), none is known.
+  // Only kernels with one pass. Those that divide the sum into several ("_GSU4_") are not implemented.
   if (!code.name.starts_with(kA) || code.name.find("_GSU1_") == std::string::npos) return nullptr;
   if (!Arguments(nullptr, &code).Has("AddressD")) return nullptr;
   const std::string_view type = std::string_view(code.name).substr(sizeof "Cijk_Ailk_Bljk_" - 1);

@@ -1,11 +1,14 @@
-// The software HSA agent by itself: what the HIP runtime relies on, and what tests ask of it.
+// The software HSA agent alone: what the HIP runtime relies on, and what tests use.
 #include <gtest/gtest.h>
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
+#include <hsa/hsa_ext_image.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -55,7 +58,7 @@ class Hsa : public testing::Test {
     __atomic_store_n(reinterpret_cast<uint16_t*>(slot), type << HSA_PACKET_HEADER_TYPE, __ATOMIC_RELEASE);
     hsa_signal_store_screlease(queue_->doorbell_signal, static_cast<hsa_signal_value_t>(index));
   }
-  // The signal that tells when the barrier has passed.
+  // The signal that shows that the barrier has passed.
   hsa_signal_t SubmitBarrier(std::vector<hsa_signal_t> after, uint16_t type = HSA_PACKET_TYPE_BARRIER_AND) {
     hsa_barrier_and_packet_t packet{};
     for (size_t i = 0; i < after.size(); ++i) packet.dep_signal[i] = after[i];
@@ -98,6 +101,86 @@ TEST_F(Hsa, a_handler_is_called_again_as_long_as_it_wants) {
   hsa_signal_subtract_relaxed(signal, 1);
   ASSERT_TRUE(Done(state.done));
   EXPECT_EQ(state.calls, 3);
+}
+
+TEST_F(Hsa, a_handler_that_is_due_has_run_when_handlers_have_been_awaited) {
+  static std::atomic<int> calls{0};
+  auto handler = [](hsa_signal_value_t, void*) {
+    std::this_thread::sleep_for(1ms);
+    return ++calls < 3;
+  };
+  SUCCEEDS(hsa_amd_signal_async_handler(Signal(0), HSA_SIGNAL_CONDITION_LT, 1, handler, nullptr));
+  standin_hsa_await_handlers();
+  EXPECT_EQ(calls, 3);
+}
+
+// A program that ends frees what its handlers would use.
+TEST_F(Hsa, no_handler_runs_after_the_last_user_has_shut_down) {
+  static std::atomic<int> calls{0};
+  static std::atomic<bool> may_return{false};
+  static std::atomic<bool> again{true};
+  auto handler = [](hsa_signal_value_t, void*) {
+    ++calls;
+    while (!may_return) std::this_thread::yield();
+    return again.load();
+  };
+  hsa_signal_t signal = Signal(0);
+  SUCCEEDS(hsa_amd_signal_async_handler(signal, HSA_SIGNAL_CONDITION_LT, 1, handler, nullptr));
+  while (calls == 0) std::this_thread::yield();
+  std::atomic<bool> is_down{false};
+  std::thread stopper([&] {
+    EXPECT_EQ(hsa_shut_down(), HSA_STATUS_SUCCESS);
+    is_down = true;
+  });
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(is_down) << "it waits for the handler that runs";
+  may_return = true;
+  stopper.join();
+  const int before = calls;
+  std::this_thread::sleep_for(5ms);
+  EXPECT_EQ(calls, before);
+  SUCCEEDS(hsa_init());
+  while (calls == before) std::this_thread::yield();
+  // The signal goes now.
+  again = false;
+  standin_hsa_await_handlers();
+}
+
+std::string IsaOf(hsa_agent_t gpu) {
+  char name[128] = "";
+  auto keep_name = [](hsa_isa_t isa, void* to) { return hsa_isa_get_info_alt(isa, HSA_ISA_INFO_NAME, to); };
+  EXPECT_EQ(hsa_agent_iterate_isas(gpu, keep_name, name), HSA_STATUS_SUCCESS);
+  return name;
+}
+
+class HsaOfRdna : public Hsa {
+ protected:
+  void SetUp() override {
+    // Read by the first hsa_init.
+    setenv("STANDIN_HSA_ISA", "gfx1100", 1);
+    Hsa::SetUp();
+  }
+};
+
+TEST_F(Hsa, a_gpu_of_cdna_says_which_features_its_isa_has) {
+  EXPECT_EQ(IsaOf(gpu_), "amdgcn-amd-amdhsa--gfx90a:sramecc+:xnack-");
+}
+
+TEST_F(HsaOfRdna, its_isa_has_no_features_and_its_waves_are_half_as_wide) {
+  EXPECT_EQ(IsaOf(gpu_), "amdgcn-amd-amdhsa--gfx1100");
+  uint32_t width = 0;
+  SUCCEEDS(hsa_agent_get_info(gpu_, HSA_AGENT_INFO_WAVEFRONT_SIZE, &width));
+  EXPECT_EQ(width, 32u);
+}
+
+TEST_F(Hsa, a_gpu_says_how_rows_of_images_are_aligned) {
+  uint8_t extensions[128] = {};
+  SUCCEEDS(hsa_agent_get_info(gpu_, HSA_AGENT_INFO_EXTENSIONS, extensions));
+  EXPECT_EQ(extensions[0], 1 << HSA_EXTENSION_IMAGES);
+  uint32_t alignment = 0;
+  SUCCEEDS(hsa_agent_get_info(
+      gpu_, static_cast<hsa_agent_info_t>(HSA_EXT_AGENT_INFO_IMAGE_LINEAR_ROW_PITCH_ALIGNMENT), &alignment));
+  EXPECT_EQ(alignment, 256u);
 }
 
 TEST_F(Hsa, packets_run_in_order_and_more_of_them_than_the_ring_holds) {

@@ -14,7 +14,7 @@
 namespace standin_hsa {
 namespace {
 
-// What was launched, and what a test has brought.
+// The launched kernels, and the kernels that a test has added.
 struct Record {
   std::mutex lock;
   std::map<std::string, uint64_t, std::less<>> dispatches;

@@ -1,7 +1,7 @@
-// What kernels do: host code in the place of the GPU's instructions, with the arguments where the runtime has
-// put them. A kernel's name says what it does, whatever code object it is in; C++ names (_Z7spin_usi) find it
-// as well. Pointers and numbers lie in the kernarg segment as the compiler lays them out: each at a multiple
-// of its size.
+// What kernels do. Host code replaces the GPU's instructions, and reads the arguments where the runtime has
+// put them. A kernel's name says what it does, whatever code object it is in. C++ names (_Z7spin_usi) find it
+// as well. The kernarg segment has the compiler's layout: each pointer and number is at a multiple of its
+// size.
 //
 //   nop()                                    nothing
 //   spin_us(int us)                          runs for so long
@@ -14,8 +14,8 @@
 //   matmul(float* c, const float* a, const float* b, int m, int n, int k)   c[m][n] = a[m][k] b[k][n]
 //   convolve(float* y, const float* x, const float* w, int n, int taps)      y[i] = sum of x[i + j] w[j]
 //
-// Further: the runtime's own kernels (blit_kernels.cc), rocBLAS's (gemm_kernels.cc), and what a test brings
-// (standin_hsa.h). Others do nothing, in the time that the test has set.
+// There are also the runtime's own kernels (blit_kernels.cc), rocBLAS's (gemm_kernels.cc), and those that a
+// test adds (standin_hsa.h). All others do nothing, for the time that the test has set.
 #pragma once
 
 #include <hsa/hsa.h>
@@ -38,7 +38,7 @@ class Arguments {
     std::memcpy(&value, static_cast<const char*>(segment_) + offset, sizeof(T));
     return value;
   }
-  // By its place in the source.
+  // The argument by its position in the source.
   template <typename T>
   T Nth(size_t index) const {
     return At<T>(code_->arguments[index].offset);
@@ -49,7 +49,7 @@ class Arguments {
   T Named(std::string_view name) const {
     return At<T>(Find(name)->offset);
   }
-  // How many the source has: without those that the compiler adds.
+  // The number of arguments in the source, without those that the compiler adds.
   size_t count() const;
   const std::string& kernel() const { return code_->name; }
 

@@ -1,6 +1,6 @@
-// A queue's counterpart in the kernel's driver, where a test has put a fake one into the process
-// (tests/standin/kfd): made, changed and destroyed by the requests that AMD's own library makes. Without it,
-// nothing is asked of any driver.
+// A queue's counterpart in the kernel's driver, if a test has put a fake driver into the process
+// (tests/standin/kfd). It is made, changed and destroyed by the requests that AMD's own library makes.
+// Without the fake, there are no requests to any driver.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace standin_hsa {
 
-// What is asked when a program begins to use HSA.
+// Makes the requests at the start of HSA.
 void OpenKfd();
 
 class KfdQueue {

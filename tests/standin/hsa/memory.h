@@ -1,4 +1,4 @@
-// Memory: pages of this process, whoever they are said to belong to, with a record of who.
+// Memory: pages of this process, with a record of the agent that they belong to.
 #pragma once
 
 #include <hsa/hsa.h>

@@ -22,7 +22,8 @@ class Reader {
  public:
   explicit Reader(std::span<const unsigned char> bytes) : bytes_(bytes) {}
 
-  // An empty value where the document ends early or is not understood; what follows is then empty, too.
+  // Returns an empty value if the document ends early or is not understood. All later values are then empty
+  // as well.
   Value Read() {
     const unsigned tag = static_cast<unsigned>(Number(1));
     Value value;

@@ -1,5 +1,5 @@
-// What a code object says of its kernels: the MessagePack document in its note "AMDGPU" (of which maps,
-// arrays, text and integers are read).
+// Reads a code object's description of its kernels: the MessagePack document in its note "AMDGPU". It
+// understands maps, arrays, text and integers.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Argument {
   size_t offset = 0;
   size_t size = 0;
 };
-// By the name of the kernel's symbol ("….kd"). Nothing for what is not understood.
+// By the name of the kernel's symbol ("….kd"). Kernels that are not understood are left out.
 std::map<std::string, std::vector<Argument>> ReadKernelArguments(std::span<const unsigned char> document);
 
 }  // namespace standin_hsa

@@ -1,4 +1,4 @@
-// Functions of HSA that newer runtimes import and that Debian 12's headers do not declare.
+// HSA functions that newer runtimes import, and that Debian 12's headers do not declare.
 #include <stdint.h>
 
 enum { kSuccess = 0 };

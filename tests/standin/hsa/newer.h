@@ -19,6 +19,8 @@ enum NewerAgentInfo {
   kAgentNearestCpu = 0xA113,
   kAgentMemoryProperties = 0xA114,
   kAgentAqlExtensions = 0xA115,
+  kAgentScratchLimitMax = 0xA116,
+  kAgentScratchLimitCurrent = 0xA117,
 };
 enum NewerPoolInfo { kPoolRecommendedGranule = 18 };
 

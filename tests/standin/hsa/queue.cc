@@ -175,6 +175,9 @@ uint64_t hsa_queue_load_read_index_scacquire(const hsa_queue_t* queue) {
 uint64_t hsa_queue_load_write_index_relaxed(const hsa_queue_t* queue) {
   return Queue::From(queue)->write_index();
 }
+uint64_t hsa_queue_load_write_index_scacquire(const hsa_queue_t* queue) {
+  return Queue::From(queue)->write_index();
+}
 hsa_status_t hsa_amd_queue_set_priority(hsa_queue_t* queue, hsa_amd_queue_priority_t priority) {
   HSA_ENTRY();
   constexpr uint32_t kOfDriver[] = {0, 7, 15};

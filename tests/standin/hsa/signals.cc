@@ -1,6 +1,7 @@
 #include "signals.h"
 
 #include <hsa/hsa_ext_amd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <list>
@@ -9,6 +10,7 @@
 
 #include "clock.h"
 #include "entry.h"
+#include "standin_hsa.h"
 
 namespace standin_hsa {
 namespace {
@@ -28,32 +30,67 @@ class Handlers {
     {
       std::lock_guard guard(Signals().lock);
       waiting_.push_back(handler);
-      if (!started_) std::thread([this] { Run(); }).detach();
-      started_ = true;
+      if (thread_ == std::thread::id()) {
+        std::thread thread([this] { Run(); });
+        thread_ = thread.get_id();
+        thread.detach();
+      }
     }
     Signals().changed.notify_all();
   }
+  void Start() {
+    {
+      std::lock_guard guard(Signals().lock);
+      stopped_ = false;
+    }
+    Signals().changed.notify_all();
+  }
+  void Stop() {
+    std::unique_lock lock(Signals().lock);
+    stopped_ = true;
+    // A handler that stops them need not wait for itself.
+    if (std::this_thread::get_id() == thread_) return;
+    Signals().changed.wait(lock, [this] { return !running_; });
+  }
+  void AwaitIdle() {
+    std::unique_lock lock(Signals().lock);
+    auto is_idle = [this] { return !running_ && std::none_of(waiting_.begin(), waiting_.end(), IsDue); };
+    Signals().changed.wait(lock, is_idle);
+  }
 
  private:
+  static bool IsDue(const Handler& handler) {
+    return Holds(handler.condition, Load(handler.signal), handler.compared_with);
+  }
   void Run() {
     for (;;) {
       std::list<Handler> due;
       Await([&] {
+        if (stopped_) return false;
         for (auto it = waiting_.begin(); it != waiting_.end();) {
           auto next = std::next(it);
-          if (Holds(it->condition, Load(it->signal), it->compared_with)) due.splice(due.end(), waiting_, it);
+          if (IsDue(*it)) due.splice(due.end(), waiting_, it);
           it = next;
         }
-        return !due.empty();
+        running_ = !due.empty();
+        return running_;
       });
       for (const Handler& handler : due) {
         if (handler.function(Load(handler.signal), handler.argument)) Add(handler);
       }
+      {
+        std::lock_guard guard(Signals().lock);
+        running_ = false;
+      }
+      Signals().changed.notify_all();
     }
   }
 
-  std::list<Handler> waiting_;  // under Signals().lock
-  bool started_ = false;
+  // Under Signals().lock.
+  std::list<Handler> waiting_;
+  std::thread::id thread_;
+  bool running_ = false;
+  bool stopped_ = false;
 };
 
 Handlers& AllHandlers() {
@@ -76,10 +113,18 @@ void ChangeSignal(hsa_signal_t signal, Change change) {
 
 }  // namespace
 
+// A child of fork has none of the threads that may hold these just then. It can ring a doorbell, and nothing
+// comes of it, as with a real queue.
 SignalState& Signals() {
-  static auto* const state = new SignalState;
+  static auto* const state = [] {
+    pthread_atfork(nullptr, nullptr, [] { new (&Signals()) SignalState; });
+    return new SignalState;
+  }();
   return *state;
 }
+
+void StartHandlers() { AllHandlers().Start(); }
+void StopHandlers() { AllHandlers().Stop(); }
 
 int64_t Load(hsa_signal_t signal) { return Value(signal).load(std::memory_order_acquire); }
 
@@ -118,6 +163,8 @@ void Complete(hsa_signal_t signal, uint64_t begun, uint64_t ended) {
 }  // namespace standin_hsa
 
 using namespace standin_hsa;
+
+void standin_hsa_await_handlers() { AllHandlers().AwaitIdle(); }
 
 hsa_status_t hsa_signal_create(hsa_signal_value_t value, uint32_t, const hsa_agent_t*,
                                hsa_signal_t* created) {

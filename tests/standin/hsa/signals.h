@@ -18,6 +18,10 @@ struct SignalState {
 };
 SignalState& Signals();
 
+// No handler of a signal runs from the time that Stop returns until Start is called.
+void StartHandlers();
+void StopHandlers();
+
 inline amd_signal_t* From(hsa_signal_t handle) { return reinterpret_cast<amd_signal_t*>(handle.handle); }
 int64_t Load(hsa_signal_t signal);
 // Waits until `met` says so, which is called under the lock; false: it did not by `deadline`.

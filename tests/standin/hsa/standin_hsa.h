@@ -3,12 +3,11 @@
 //
 // Environment, read by the first hsa_init:
 //   STANDIN_HSA_DEVICES=2               number of GPUs (1)
-//   STANDIN_HSA_ISA=gfx942              what they are (gfx90a)
+//   STANDIN_HSA_ISA=gfx942              their architecture (gfx90a)
 //   STANDIN_HSA_MEMORY_MB=64            memory of each (16384)
-//   STANDIN_HSA_KERNEL_US=10            how long a kernel runs that this agent does not know (0)
-//   STANDIN_HSA_FAIL=hsa_queue_create:2:4104   the 2nd call from now returns status 4104; several: a comma
-//   between STANDIN_HSA_LOG=FILE                one line for each kernel that begins: "<GPU> <queue>
-//   <kernel>"
+//   STANDIN_HSA_KERNEL_US=10            how long unknown kernels run (0)
+//   STANDIN_HSA_FAIL=hsa_queue_create:2:4104   the 2nd call from now returns status 4104; a list by commas
+//   STANDIN_HSA_LOG=FILE                a line for each kernel that begins: "<GPU> <queue> <kernel>"
 #pragma once
 
 #include <stdint.h>
@@ -30,9 +29,13 @@ uint64_t standin_hsa_queues(void);
 // The queue that the last kernel ran on, numbered from 1 in the order of their creation; 0: none has.
 uint64_t standin_hsa_last_queue(void);
 
-// What `kernel` does, called on the queue's own thread with the kernel's arguments as they lie in the kernarg
-// segment, and with the AQL packet (hsa_kernel_dispatch_packet_t). Replaces what was there; null takes it
-// back.
+// Returns when no handler of a signal is due or runs. If handlers run while the program ends, ROCm 7's HIP
+// sometimes crashes, so tests wait for them first.
+void standin_hsa_await_handlers(void);
+
+// Sets what `kernel` does. The function is called on the queue's own thread, with the kernel's arguments in
+// the kernarg segment and with the AQL packet (hsa_kernel_dispatch_packet_t). It replaces the former one;
+// null removes it.
 typedef void (*standin_hsa_kernel_function)(const void* arguments, const void* packet);
 void standin_hsa_set_kernel(const char* kernel, standin_hsa_kernel_function function);
 void standin_hsa_set_kernel_time(uint64_t ns);

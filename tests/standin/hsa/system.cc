@@ -9,6 +9,7 @@
 #include "entry.h"
 #include "kfd.h"
 #include "newer.h"
+#include "signals.h"
 
 using namespace standin_hsa;
 
@@ -22,7 +23,10 @@ hsa_status_t hsa_init() {
   static const bool once = (ReadFaultsFromEnvironment(), true);
   static_cast<void>(once);
   HSA_ENTRY();
-  if (users.fetch_add(1) == 0) standin_hsa::OpenKfd();
+  if (users.fetch_add(1) == 0) {
+    standin_hsa::OpenKfd();
+    StartHandlers();
+  }
   return HSA_STATUS_SUCCESS;
 }
 hsa_status_t hsa_shut_down() {
@@ -30,7 +34,10 @@ hsa_status_t hsa_shut_down() {
   uint32_t now = users.load();
   while (now != 0 && !users.compare_exchange_weak(now, now - 1)) {
   }
-  return now == 0 ? HSA_STATUS_ERROR_NOT_INITIALIZED : HSA_STATUS_SUCCESS;
+  if (now == 0) return HSA_STATUS_ERROR_NOT_INITIALIZED;
+  // A program that ends frees what they would use.
+  if (now == 1) StopHandlers();
+  return HSA_STATUS_SUCCESS;
 }
 hsa_status_t hsa_status_string(hsa_status_t status, const char** text) {
   HSA_ENTRY();

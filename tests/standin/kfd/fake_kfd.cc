@@ -29,7 +29,7 @@ struct Driver {
 
   Driver() {
     kfd.changed = [this] { changed.notify_all(); };
-    // For programs that a test does not share a process with.
+    // For programs in other processes than the test.
     if (const char* error = std::getenv("FAKE_KFD_FAIL_UPDATE")) {
       kfd.Fail(AMDKFD_IOC_UPDATE_QUEUE, std::atoi(error), INT32_MAX);
     }

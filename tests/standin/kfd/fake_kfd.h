@@ -1,6 +1,6 @@
-// AMD's kernel driver for compute, for tests: /dev/kfd and what /sys says of its GPUs, by the C library's
-// open and ioctl. Preload libfake_kfd.so behind what is tested, or link it. The software HSA agent makes its
-// queues here when it is there, and runs nothing of one that is not active.
+// AMD's kernel driver for compute, for tests: /dev/kfd and its GPUs in /sys, through the C library's open and
+// ioctl. Preload libfake_kfd.so behind the tested libraries, or link it. If it is there, the software HSA
+// agent makes its queues here, and runs nothing of an inactive one.
 //
 // GPU i is on bus 5 + i, as the agent's.
 #pragma once

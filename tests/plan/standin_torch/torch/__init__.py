@@ -1,5 +1,5 @@
-"""As much of PyTorch as kernels of a settable length need, over the stand-in driver or AMD's runtime with the software agent: so
-the plan's stages run from end to end. It computes nothing."""
+"""A stand-in for PyTorch, with the parts that kernels of a settable length need, over the stand-in driver or AMD's runtime with the
+software agent. With it, the plan's stages run from end to end. It computes nothing."""
 import types
 
 from torch import cuda, nn  # noqa: F401

@@ -1,4 +1,4 @@
-"""On CUDA's driver, by a kernel that the stand-in driver has."""
+"""CUDA's driver, with a kernel of the stand-in driver."""
 import ctypes
 
 VERSIONS = {"cuda": "13.0", "hip": None}

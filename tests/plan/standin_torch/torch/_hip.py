@@ -1,5 +1,4 @@
-"""On AMD's own runtime, over the software agent: the kernel is a function of the host's that sleeps, and holds up its stream
-meanwhile."""
+"""AMD's own runtime over the software agent. The kernel is a host function that sleeps, so that its stream waits."""
 import ctypes
 import time
 

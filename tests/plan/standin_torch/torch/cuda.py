@@ -1,5 +1,4 @@
-"""Streams, events and one kernel of a settable length, on CUDA's driver or on HIP's runtime: the one that PLAN_TEST_PLATFORM
-names."""
+"""Streams, events and one kernel of a settable length, on CUDA's driver or on HIP's runtime. PLAN_TEST_PLATFORM chooses it."""
 import contextlib
 import os
 import threading

@@ -1,1 +1,2 @@
 #include "server/above.h"
+#include "server/generated.h"

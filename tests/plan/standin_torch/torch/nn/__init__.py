@@ -1,4 +1,4 @@
-"""Networks are defined and never made."""
+"""Networks are defined, but never instantiated."""
 
 
 class Module:

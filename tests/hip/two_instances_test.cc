@@ -1,18 +1,19 @@
-// Under XSched, what belongs to one copy of AMD's runtime reaches that copy. native_test.cc shows what
+// Under XSched, what belongs to one runtime instance reaches that instance. native_test.cc shows what
 // happens without.
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "held.h"
 #include "queues.h"
 #include "standin_hsa.h"
-#include "two_copies.h"
+#include "two_instances.h"
 #include "xsched/hip/hal.h"
 
 namespace xsched::hip {
 namespace {
 
-class Scheduled : public TwoCopies {
+class Scheduled : public TwoInstances {
  protected:
   // What the kernels leave, as a program reads it.
   std::vector<float> Read(int index) {
@@ -51,7 +52,7 @@ TEST_F(Scheduled, a_convolution_is_launched_as_miopen_launches_it) {
   EXPECT_FLOAT_EQ(y[5], x[5] * w[0] + x[6] * w[1] + x[7] * w[2]);
 }
 
-TEST_F(Scheduled, a_stream_of_either_copy_gets_a_hardware_queue) {
+TEST_F(Scheduled, a_stream_of_either_instance_gets_a_hardware_queue) {
   HwQueueHandle hwq = 0;
   EXPECT_EQ(HipQueueCreate(&hwq, stream_), kXSchedSuccess);
   EXPECT_NE(hwq, 0u);
@@ -60,7 +61,7 @@ TEST_F(Scheduled, a_stream_of_either_copy_gets_a_hardware_queue) {
   EXPECT_EQ(HipQueueCreate(&hwq, other), kXSchedSuccess);
 }
 
-TEST_F(Scheduled, programs_of_both_copies_work_side_by_side) {
+TEST_F(Scheduled, programs_of_both_instances_work_side_by_side) {
   constexpr int kLaunches = 100;
   hipStream_t other = nullptr;
   void* memory = nullptr;
@@ -85,15 +86,15 @@ TEST_F(Scheduled, programs_of_both_copies_work_side_by_side) {
   }
 }
 
-// The calls that a scheduler bound to the installed copy made: 709 without XSched.
-TEST_F(Scheduled, a_stream_that_is_used_through_the_other_copy_reaches_its_own) {
+// The calls that a scheduler bound to the installed runtime made: 709 without XSched.
+TEST_F(Scheduled, a_stream_that_is_used_through_the_other_instance_reaches_its_own) {
   SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));
   EXPECT_EQ(INSTALLED(hipStreamSynchronize)(stream_), hipSuccess);
   EXPECT_EQ(INSTALLED(hipStreamQuery)(stream_), hipSuccess);
 }
 
 // Of a function, of the null stream as well: 98 or worse without XSched.
-TEST_F(Scheduled, a_kernel_that_is_launched_through_the_other_copy_reaches_its_own) {
+TEST_F(Scheduled, a_kernel_that_is_launched_through_the_other_instance_reaches_its_own) {
   hipFunction_t function = nullptr;
   hipStream_t other = nullptr;
   int value = 7;
@@ -106,7 +107,69 @@ TEST_F(Scheduled, a_kernel_that_is_launched_through_the_other_copy_reaches_its_o
   EXPECT_EQ(standin_hsa_dispatches("append"), 2u);
 }
 
-TEST_F(Scheduled, a_graph_that_is_launched_through_the_other_copy_runs_in_its_own) {
+// Of a library as HIP has them since ROCm 7.1, where no header of Debian's has them.
+class Libraries : public Scheduled {
+ protected:
+  using Library = void*;
+  using Kernel = const void*;
+  using LoadLibrary = hipError_t(Library*, const char*, void*, void**, unsigned, void*, void**, unsigned);
+  using GetKernel = hipError_t(Kernel*, Library, const char*);
+  using EnumerateKernels = hipError_t(Kernel*, unsigned, Library);
+  using GetKernelName = hipError_t(const char**, Kernel);
+
+  void SetUp() override {
+    Scheduled::SetUp();
+    auto* load = In<LoadLibrary>(installed_, "hipLibraryLoadFromFile");
+    if (load == nullptr || In<EnumerateKernels>(installed_, "hipLibraryEnumerateKernels") == nullptr)
+      GTEST_SKIP() << "this version of HIP has none";
+    SUCCEEDS(load(&library_, TEST_CODE_OBJECT, nullptr, nullptr, 0, nullptr, nullptr, 0));
+    SUCCEEDS(INSTALLED(hipStreamCreateWithFlags)(&other_, hipStreamNonBlocking));
+    void* memory = nullptr;
+    SUCCEEDS(In<hipError_t(void**, size_t)>(installed_, "hipMalloc")(&memory, 64 * sizeof(int)));
+    SUCCEEDS(INSTALLED(hipMemsetAsync)(memory, 0, 64 * sizeof(int), other_));
+    other_log_ = static_cast<int*>(memory);
+  }
+
+  template <typename Function>
+  static Function* In(void* library, const char* name) {
+    return reinterpret_cast<Function*>(dlsym(library, name));
+  }
+  // It is launched once, on a stream that is scheduled.
+  void IsLaunched(Kernel append) {
+    int value = 7;
+    void* arguments[] = {&other_log_, &value};
+    const uint64_t before = Commands(KeyOf(other_));
+    SUCCEEDS(INSTALLED(hipLaunchKernel)(append, dim3(1), dim3(64), arguments, 0, other_));
+    EXPECT_EQ(Commands(KeyOf(other_)), before + 1);
+    SUCCEEDS(INSTALLED(hipStreamSynchronize)(other_));
+    EXPECT_EQ(standin_hsa_dispatches("append"), 1u);
+  }
+
+  Library library_ = nullptr;
+  hipStream_t other_ = nullptr;
+  int* other_log_ = nullptr;
+};
+
+TEST_F(Libraries, a_kernels_handle_is_launched_as_a_function_is) {
+  Kernel kernel = nullptr;
+  SUCCEEDS(In<GetKernel>(installed_, "hipLibraryGetKernel")(&kernel, library_, "append"));
+  IsLaunched(kernel);
+}
+
+TEST_F(Libraries, a_kernel_that_is_enumerated_is_launched_as_a_function_is) {
+  Kernel kernels[32] = {};
+  SUCCEEDS(In<EnumerateKernels>(installed_, "hipLibraryEnumerateKernels")(kernels, 32, library_));
+  auto* get_name = In<GetKernelName>(installed_, "hipKernelGetName");
+  for (Kernel kernel : kernels) {
+    const char* name = nullptr;
+    if (kernel == nullptr || get_name(&name, kernel) != hipSuccess || std::string("append") != name) continue;
+    IsLaunched(kernel);
+    return;
+  }
+  FAIL() << "the library has no such kernel";
+}
+
+TEST_F(Scheduled, a_graph_that_is_launched_through_the_other_instance_runs_in_its_own) {
   hipGraph_t graph = nullptr;
   hipGraphExec_t exec = nullptr;
   SUCCEEDS(INSTALLED(hipDeviceSynchronize)());
@@ -121,7 +184,7 @@ TEST_F(Scheduled, a_graph_that_is_launched_through_the_other_copy_runs_in_its_ow
   EXPECT_EQ(standin_hsa_dispatches("append"), 1u);
 }
 
-TEST_F(Scheduled, the_null_stream_is_each_copys_own) {
+TEST_F(Scheduled, each_instance_has_a_null_stream_of_its_own) {
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 1));
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 2));
   SUCCEEDS(PROGRAM(ProgramSynchronize)(nullptr));
@@ -133,9 +196,9 @@ TEST_F(Scheduled, the_null_stream_is_each_copys_own) {
   EXPECT_EQ(log[2], 2);
 }
 
-// As Triton finds it: in the copy that it asks, which need not be one that anything is linked to.
-TEST_F(Scheduled, a_function_that_is_looked_up_is_scheduled_in_the_copy_that_was_asked) {
-  void* bundled = dlopen(TEST_BUNDLED_RUNTIME, RTLD_LAZY | RTLD_NOLOAD);
+// Triton finds its functions in the instance that it asks. Nothing needs to be linked to that one.
+TEST_F(Scheduled, a_function_that_is_looked_up_is_scheduled_in_the_instance_that_was_asked) {
+  void* bundled = Load("TEST_BUNDLED_RUNTIME");
   ASSERT_NE(bundled, nullptr);
   auto launch = reinterpret_cast<decltype(&hipModuleLaunchKernel)>(dlsym(bundled, "hipModuleLaunchKernel"));
   hipFunction_t function = nullptr;
@@ -165,10 +228,10 @@ TEST_F(Scheduled, a_stream_is_held_and_goes_on_whatever_is_launched) {
           [this] { return PROGRAM(ProgramConvolve)(stream_, Matrix(2), Matrix(0), Matrix(1), 200, 3); });
 }
 
-TEST_F(Scheduled, the_null_stream_of_a_copy_is_held_and_the_other_ones_is_not) {
+TEST_F(Scheduled, the_null_stream_of_an_instance_is_held_and_the_other_ones_is_not) {
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 1));
   SUCCEEDS(PROGRAM(ProgramSynchronize)(nullptr));
-  // Nobody here is linked to a copy: it is that of the one that was loaded first.
+  // No caller here is linked to an instance: the call goes to the one that was loaded first.
   ExpectHeld(
       QueueOf(nullptr), [this] { return PROGRAM(ProgramAppend)(nullptr, log_, 2); },
       [this] {

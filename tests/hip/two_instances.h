@@ -1,32 +1,36 @@
-// Two copies of AMD's runtime in one process, as with PyTorch: a program with its own (bundled/), loaded as
-// Python loads libraries, and the installed one, which something else uses: a scheduler that opens it by its
-// path, or another program.
+// Two runtime instances in one process, as with PyTorch: a program that brings its own (bundled/) and is
+// loaded as Python loads libraries, and the installed one, which something else uses: a scheduler that opens
+// it by its path, or another program.
 #pragma once
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include "program.h"
 
 namespace xsched::hip {
 
-inline constexpr char kBundledProgram[] = TEST_BUNDLED_PROGRAM;
-inline constexpr char kOtherProgram[] = TEST_OTHER_PROGRAM;  // linked to the installed copy
-inline constexpr char kInstalledRuntime[] = TEST_INSTALLED_RUNTIME;
+// Environment variables that CTest sets (over.cmake): TEST_BUNDLED_RUNTIME, TEST_BUNDLED_PROGRAM,
+// TEST_INSTALLED_RUNTIME, and TEST_OTHER_PROGRAM, which is linked to the installed runtime.
+inline void* Load(const char* variable) {
+  const char* path = getenv(variable);
+  return path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+}
 
 #define SUCCEEDS(call) ASSERT_EQ(call, hipSuccess)
 
-// The program's, the other program's, and the installed copy's, function of this name.
+// The function of this name in the program, in the other program, and in the installed runtime instance.
 #define PROGRAM(name) reinterpret_cast<decltype(&name)>(dlsym(program_, #name))
 #define OTHER(name) reinterpret_cast<decltype(&name)>(dlsym(OtherProgram(), #name))
 #define INSTALLED(name) reinterpret_cast<decltype(&name)>(dlsym(installed_, #name))
 
-class TwoCopies : public testing::Test {
+class TwoInstances : public testing::Test {
  protected:
   void SetUp() override {
-    program_ = dlopen(kBundledProgram, RTLD_LAZY | RTLD_LOCAL);
+    program_ = Load("TEST_BUNDLED_PROGRAM");
     ASSERT_NE(program_, nullptr) << dlerror();
-    installed_ = dlopen(kInstalledRuntime, RTLD_LAZY | RTLD_LOCAL);
+    installed_ = Load("TEST_INSTALLED_RUNTIME");
     ASSERT_NE(installed_, nullptr) << dlerror();
     SUCCEEDS(PROGRAM(ProgramStream)(&stream_));
     void* memory = nullptr;
@@ -36,11 +40,18 @@ class TwoCopies : public testing::Test {
     log_ = static_cast<int*>(memory);
   }
 
+  // As hipRuntimeGetVersion says it: 70253211 is a build of ROCm 7.2.
+  int InstalledVersion() const {
+    int version = 0;
+    EXPECT_EQ(INSTALLED(hipRuntimeGetVersion)(&version), hipSuccess);
+    return version;
+  }
+
   static constexpr int kFloats = 256;  // 16 × 16
   float* Matrix(int index) const { return floats_ + index * kFloats; }
 
   static void* OtherProgram() {
-    static void* const program = dlopen(kOtherProgram, RTLD_LAZY | RTLD_LOCAL);
+    static void* const program = Load("TEST_OTHER_PROGRAM");
     return program;
   }
 

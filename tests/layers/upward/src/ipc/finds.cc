@@ -1,0 +1,1 @@
+void* found = dlopen("libc.so.6", 1);

@@ -1,0 +1,2 @@
+stream = torch.cuda.Stream()
+NAMES = {"hip": "HIP"}

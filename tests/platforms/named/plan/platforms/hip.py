@@ -1,0 +1,1 @@
+LIBRARY = "libamdhip64.so"

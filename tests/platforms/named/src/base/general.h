@@ -1,0 +1,2 @@
+// A stream of hipMalloc's friends.
+#include <abacus.h>

@@ -1,0 +1,1 @@
+// Ownership and relationships of softer software; a call of sigprocmask.

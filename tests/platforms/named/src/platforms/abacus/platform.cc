@@ -1,0 +1,1 @@
+// Abacus, which may name itself, and not HIP.

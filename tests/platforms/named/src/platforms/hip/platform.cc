@@ -1,0 +1,1 @@
+// HIP, of AMD.
