@@ -5,15 +5,15 @@ PREFIX ?= /usr/local
 PRESET ?= release
 PYTHON ?= python3
 PLAN ?=
-# How long each fuzzer runs, and after how long clang-tidy begins no further file (never).
+# For how many seconds each fuzzer runs, and after how many clang-tidy begins no further file (unset: no limit).
 FUZZ_SECONDS ?= 20
 TIDY_SECONDS ?=
-# For how long the soak test runs, and what decides what happens in it (at random, and printed).
+# For how many seconds the soak test runs, and its seed (unset: random; the test prints it).
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm demo plan model ci check-format test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
-# Prerequisites in the order written; CMake builds in parallel.
+.PHONY: all deps test test-rocm demo plan archive model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+# Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
 all: build-release
@@ -28,19 +28,19 @@ build-%:
 test: deps build-$(PRESET)
 	ctest --preset $(PRESET)
 
-# For AArch64: the in-process libraries, and those of their tests that need nothing else, in an emulator.
+# test-aarch64: the in-process libraries and their unit tests, in an emulator.
 test-asan test-tsan test-aarch64: test-%: build-%
 	ctest --preset $*
 
-# Forty programs at a time, and all that can happen to them (tests/soak/soak.py).
+# Forty programs at a time that are killed, stopped and frozen (tests/soak/soak.py).
 soak: build-$(PRESET)
 	python3 -B tests/soak/soak.py --bin build/$(PRESET)/bin --lib build/$(PRESET)/lib --seconds $(SOAK_SECONDS) $(if $(SOAK_SEED),--seed $(SOAK_SEED))
 
-# HIP over the newest ROCm that Debian has, in a chroot (scripts/test-rocm.sh says what it needs).
+# HIP, and real programs, over all of AMD's runtimes that are available. scripts/test-rocm.sh lists them, and what it needs.
 test-rocm:
-	scripts/test-rocm.sh
+	PYTHON="$(PYTHON)" scripts/test-rocm.sh
 
-# What it needs, which is built in a third of the time.
+# Only these targets, which build in a third of the time.
 demo: TARGETS = xsched xserver shimopencl xsched-latency-task
 demo: deps build-release
 	build/release/bin/xsched demo
@@ -49,7 +49,11 @@ demo: deps build-release
 plan: build-release
 	$(PYTHON) plan/run.py --bin build/release/bin $(PLAN)
 
-# The models of the protocol (docs/model.md), and that each mutation of them is caught.
+# One file that runs where it is unpacked, as in containers with another system (docs/plan.md).
+archive: build-release
+	scripts/archive.sh build/release
+
+# Checks the models of the protocol, and that the checks find each mutation (docs/model.md).
 model:
 	scripts/model.py -j $(JOBS)
 
@@ -66,8 +70,19 @@ format:
 tidy: build-$(PRESET)
 	scripts/tidy.sh -p build/$(PRESET) -j $(JOBS) $(if $(TIDY_SECONDS),-l $(TIDY_SECONDS))
 
+# What each lock guards is used with it held: clang's analysis (src/base/thread_annotations.h).
+thread-safety: build-$(PRESET)
+	scripts/thread_safety.py -p build/$(PRESET) -j $(JOBS)
+
+# The shims preloaded, with the order of locks checked (src/base/lock_order.inc): sanitizers, which check it as well, cannot
+# be preloaded.
+test-locks:
+	$(MAKE) build-debug TARGETS="cuda_shim_test cuda_scheduled_test cuda_level3_test cuda_pass_through_test \
+	  cuda_patches_test shim_hip_test shim_hip_register_test hip_tests"
+	ctest --preset debug -L preloaded
+
 fuzz: build-fuzz
-	build/fuzz/bin/fuzz_session -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
+	build/fuzz/bin/fuzz_session -dict=build/fuzz/generated/ipc/messages.dict -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
 	build/fuzz/bin/fuzz_segment -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
 
 bench: build-$(PRESET)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Names the tests that failed, with the end of what each printed: for a record that keeps only the end of everything.
+"""Prints the failed tests, with the end of each one's output: for logs that keep only their end.
 
   failed_tests.py FILE...     as `ctest --output-junit` writes them
 """
@@ -7,8 +7,8 @@ import pathlib
 import sys
 import xml.etree.ElementTree as ElementTree
 
-CHARACTERS = 7000  # for all of them together
-LINES = 30  # of each
+CHARACTERS = 7000  # of all outputs together
+LINES = 30  # of each output
 
 
 def failed(path):

@@ -1,18 +1,18 @@
-/* What gives back never waits for the driver: barriers, blocking calls, the agent and the thread that calls the driver.
+/* Giving back never waits for the driver: barriers, blocking calls, the agent and the thread that calls the driver.
  *
- * One process with an urgent queue 0 and a queue 1 below it, and a rival process between them that comes and goes. Queue 1
- * is held while one of the others has work; the process is off the device while the rival has work. Programs launch ahead
- * and never wait. Two threads of the program also make a call that waits for everything (cuMemFree).
+ * One process has an urgent queue 0 and a less urgent queue 1. The priority of a rival process is between them, and the rival
+ * comes and goes. Queue 1 is held while one of the others has work. The process is off the device while the rival has work.
+ * Programs launch ahead and never wait. Two threads of the program also make a call that waits for everything (cuMemFree).
  *
  * The driver's rules, as measured:
  *   - a stream takes CAPACITY commands; the next launch waits inside the driver
  *   - while a thread is in cuMemFree, launches of the process wait
- *   - asking whether a stream has finished waits while a launch waits at that stream
+ *   - a query whether a stream has finished waits while a launch waits at that stream
  *
- * -DHOST_GATES: queue 1 has gates that the agent opens, not ones that its device looks through.
+ * -DHOST_GATES: queue 1 has host gates, which the agent opens, and no device-side gates.
  *
- * Checked: in each state in which nothing more can happen, every command has retired, every thread has ended, and the process
- * is on the device. Every execution is finite.
+ * Checked: if nothing more can happen, every command has retired, every thread has ended, and the process is on the device.
+ * Every execution is finite.
  */
 
 #ifndef COMMANDS
@@ -33,7 +33,7 @@
 
 bit gate[2] = RUN;
 bit open;
-byte forced; /* XQueueTable's forced_open: barriers under way */
+byte forced; /* XQueueTable's forced_open: the number of active barriers */
 bit level_lock;
 
 byte submitted[2], in_driver[2], retired[2];
@@ -42,12 +42,12 @@ byte freeing;     /* threads inside cuMemFree */
 byte ended;       /* threads of the program */
 bit off_device;
 
-/* Host gates: one closed gate of queue 1, behind which everything new stands. */
+/* Host gates: one closed gate of queue 1, and everything new is behind it. */
 bit closed;
 byte before_gate; /* commands in front of it */
 bit chain_lock;
 
-/* Messages to the agent: the newest value of each, and that there is something to look at. */
+/* Messages to the agent: the newest value of each, and a flag that something has changed. */
 bit wake, wanted_off;
 bit query[2], ask[2];
 
@@ -79,7 +79,7 @@ proctype launcher(bit q; byte commands) {
   :: number < commands ->
     atomic { number++; submitted[q] = number };
 #ifdef HOST_GATES
-    /* GateChain::BeforeLaunch, and the look after it: what it saw may have changed before its gate was there. */
+    /* GateChain::BeforeLaunch, and the check after it: the state may have changed before its gate existed. */
     if
     :: q == 1 ->
       atomic { !chain_lock -> chain_lock = 1; seen = HELD(1) };
@@ -102,8 +102,8 @@ proctype launcher(bit q; byte commands) {
   atomic { ended++; number = 0 }
 }
 
-/* XQueueTable::ForceAllOpen, XQueue::TellDevice: `open` follows `forced`, decided under the lock. */
-inline tells_device() {
+/* XQueueTable::ForceAllOpen, Suspension::Apply: `open` follows `forced`, decided under the lock. */
+inline applies_to_device() {
 #ifdef MUTATION_OPEN_DECIDED_UNLOCKED
   value = (forced > 0);
   open = value;
@@ -117,13 +117,13 @@ proctype freer() {
   bit value;
 #ifndef MUTATION_NO_BARRIER
   forced++;
-  tells_device();
+  applies_to_device();
 #endif
   atomic { wake = 1; freeing++ };
   atomic { in_driver[0] == 0 && in_driver[1] == 0 -> freeing-- }; /* the driver */
 #ifndef MUTATION_NO_BARRIER
   forced--;
-  tells_device();
+  applies_to_device();
 #endif
   ended++
 }

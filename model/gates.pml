@@ -1,25 +1,26 @@
-/* What is held is let go: gates, the agent, the connection, and the death and the hang of server and client.
+/* Every hold ends: gates, the agent, the connection, and the death and the hang of server and client.
  *
- * Two processes of two queues, three classes, one device, highest priority first. Process 0 has device-side gates, which
- * look at `gate` and `open` by themselves; process 1 has host gates, which its agent opens. The server decides in rounds
- * and stores word by word; it may die or hang between any two stores, and go on later where it was.
+ * Two processes with two queues each, three classes, one device, highest priority first. Process 0 has device-side gates, at
+ * which the device reads `gate` and `open`. Process 1 has host gates, which its agent opens. The server decides in rounds and
+ * stores word by word. It may die or hang between any two stores, and later continue where it was.
  *
- * The newest command of a queue; where gates are the host's, another one may be in the driver before it (`ahead`):
+ * The newest command of a queue (with host gates, another one may be in the driver before it, `ahead`):
  *
  *                submitted            driver has it              retires
  *     IDLE ----------------> SAW_RUN --------------> IN_DRIVER ---------> IDLE
  *                      \---> SAW_HOLD --> AT_GATE --> BEHIND_GATE (host gates: the agent makes it IN_DRIVER)
  *
- * Wake-ups are taken for right here (wakeup.pml): `news` is the doorbell with its dirty bits. Time is not counted: a timer
- * may expire whenever what it waits for has not come, the heartbeat when the server hangs, or, once, when it is only slow.
+ * Wake-ups are assumed to be correct here (wakeup.pml checks them): `news` is the doorbell with its dirty bits. Time is not
+ * modeled: a timer may expire at any moment before the event that it waits for. The heartbeat expires when the server hangs,
+ * or, once, when it is only slow.
  *
- * Checked: in each state in which nothing more can happen, every live program has retired all its commands and no queue is
- * held. Every execution is finite. So there is no deadlock, no hold without a holder, and progress without any assumption of
- * fairness but that who can go on at last does.
+ * Checked: if nothing more can happen, every live program has retired all its commands and no queue is held. Every execution is
+ * finite. So there is no deadlock, no hold without a holder, and there is progress. The only fairness that this needs: a process
+ * that can go on does so in the end.
  *
- * Faults, each as often as the command line says: DEATHS and HANGS of the server, RESUMES of a hung one, RESTARTS of a dead
+ * Faults; the command line sets the number of each: DEATHS and HANGS of the server, RESUMES of a hung one, RESTARTS of a dead
  * one; KILLS and STOPS of clients, CONTS of stopped ones; ALARMS: heartbeats that expire although the server lives; LEAVES:
- * clients that disconnect for good (XHintSetScheduler).
+ * clients that disconnect and stay away (XHintSetScheduler).
  */
 
 #ifndef DEATHS
@@ -81,9 +82,9 @@ bit news[NP];
 /* The connection. */
 mtype:link = { NONE, HELLO, UP, LEFT };
 mtype:link link[NP] = NONE; /* as the client has it */
-bit hello[NP], welcome[NP], created[NP], wake[NP]; /* under way */
+bit hello[NP], welcome[NP], created[NP], wake[NP]; /* sent, and not received yet */
 bit accepted[NP];   /* the server has a connection of this process */
-bit closed[NP];     /* the client has closed it, and the server has not seen that */
+bit closed[NP];     /* the client has closed it, and the server has not noticed */
 bit registered[NP]; /* the server knows the queues */
 
 bit watching[NP]; /* the agent keeps a heartbeat */
@@ -92,10 +93,10 @@ bit dead[NP], stopped[NP];
 mtype:server = { ALIVE, HUNG, KILLED, DEAD };
 mtype:server server_is = ALIVE;
 
-/* What the server knows, and what its clients were told last. */
+/* What the server knows, and what it last wrote for its clients. */
 bit ready[NQ];
-bit told[NQ] = RUN;
-bit told_flags[NQ];
+bit written[NQ] = RUN;
+bit written_flags[NQ];
 bit absent[NP];
 #ifdef MUTATION_OLD_CONNECTION_KEPT
 bit old[NP]; /* an older connection of this process, closed by it */
@@ -200,7 +201,7 @@ inline attends(p) {
   opens_host_gate(2 * p + 1)
 }
 
-/* Gives everything back and closes the connection. From the first store on, whatever the server stores holds nobody. */
+/* Gives everything back and closes the connection. From the first store on, nothing that the server stores holds a queue. */
 inline gives_back(p, next) {
 #ifndef MUTATION_OPEN_NOT_SET
   open[p] = 1;
@@ -278,13 +279,13 @@ inline dies_as_server() {
       ; old[p] = 0
 #endif
     }
-    for (q : 0 .. NQ - 1) { ready[q] = 0; told[q] = RUN; told_flags[q] = 0 }
+    for (q : 0 .. NQ - 1) { ready[q] = 0; written[q] = RUN; written_flags[q] = 0 }
     p = 0; q = 0; late_wake[0] = 0; late_wake[1] = 0;
     decided[0] = 0; decided[1] = 0; decided[2] = 0; decided[3] = 0
   }
 }
 
-/* Before each of its steps the server may stop for good, or for a while. */
+/* Before each of its steps the server may stop forever, or for a while. */
 #if DEATHS > 0 || HANGS > 0
 #define MAY_FAIL \
   :: atomic { deaths > 0 -> deaths--; goto die } \
@@ -301,7 +302,7 @@ inline dies_as_server() {
 inline forgets(p) {
   registered[p] = 0; absent[p] = 0;
   ready[2 * p] = 0; ready[2 * p + 1] = 0;
-  told[2 * p] = RUN; told[2 * p + 1] = RUN; told_flags[2 * p] = 0; told_flags[2 * p + 1] = 0
+  written[2 * p] = RUN; written[2 * p + 1] = RUN; written_flags[2 * p] = 0; written_flags[2 * p + 1] = 0
 }
 
 #ifdef MUTATION_OLD_CONNECTION_KEPT
@@ -323,7 +324,7 @@ inline forgets(p) {
 #endif
 #define HAPPENED(p) (hello[p] || CLOSE_UNNOTICED(p) || created[p] || IS_NEWS(p) || STOP_UNNOTICED(p))
 
-/* Server::HandleEvent, RemoveClosed, ProcessWatch::Check: in one round, not all that has happened need be seen. */
+/* Server::HandleEvent, RemoveClosed, ProcessWatch::Check: one round may see only a part of what has happened. */
 inline takes_events(p) {
   if
   :: CLOSE_UNNOTICED(p) && !hello[p] -> closed[p] = 0; accepted[p] = 0; forgets(p)
@@ -365,15 +366,15 @@ inline takes_events(p) {
 
 #define IS_BETTER(r, q) (registered[PROCESS(r)] && READY(r) && PRIORITY(r) > PRIORITY(q))
 #define RUNS(q) (!READY(q) || !(IS_BETTER(0, q) || IS_BETTER(1, q) || IS_BETTER(2, q) || IS_BETTER(3, q)))
-/* Somebody of another class is there. */
+/* True if there is a process of another class. */
 #define IS_GATED(q) (registered[PROCESS(q)] && (PROCESS(q) == 0 || registered[0]))
 
 /* Queues::SetControl, for flags: a change makes the agent keep its heartbeat, or end it. */
-inline tells_flags(p) {
+inline writes_flags(p) {
   if
-  :: registered[p] && (told_flags[2 * p] != IS_GATED(2 * p)) ->
-    told_flags[2 * p] = IS_GATED(2 * p); told_flags[2 * p + 1] = told_flags[2 * p];
-    flags[2 * p] = told_flags[2 * p]; flags[2 * p + 1] = told_flags[2 * p];
+  :: registered[p] && (written_flags[2 * p] != IS_GATED(2 * p)) ->
+    written_flags[2 * p] = IS_GATED(2 * p); written_flags[2 * p + 1] = written_flags[2 * p];
+    flags[2 * p] = written_flags[2 * p]; flags[2 * p + 1] = written_flags[2 * p];
 #ifdef MUTATION_GATE_BEFORE_WAKE
     late_wake[p] = 1
 #else
@@ -384,19 +385,19 @@ inline tells_flags(p) {
 }
 
 /* Queues::SetControl, for a gate. */
-#define MUST_TELL(q, word) (registered[PROCESS(q)] && told[q] != word && decided[q] == word)
-inline tells(word) {
+#define MUST_WRITE(q, word) (registered[PROCESS(q)] && written[q] != word && decided[q] == word)
+inline writes_gates(word) {
   do
-  :: atomic { MUST_TELL(0, word) -> stores_gate(0) }
-  :: atomic { !MUST_TELL(0, word) && MUST_TELL(1, word) -> stores_gate(1) }
-  :: atomic { !MUST_TELL(0, word) && !MUST_TELL(1, word) && MUST_TELL(2, word) -> stores_gate(2) }
-  :: atomic { !MUST_TELL(0, word) && !MUST_TELL(1, word) && !MUST_TELL(2, word) && MUST_TELL(3, word) -> stores_gate(3) }
-  :: atomic { !MUST_TELL(0, word) && !MUST_TELL(1, word) && !MUST_TELL(2, word) && !MUST_TELL(3, word) -> break }
+  :: atomic { MUST_WRITE(0, word) -> stores_gate(0) }
+  :: atomic { !MUST_WRITE(0, word) && MUST_WRITE(1, word) -> stores_gate(1) }
+  :: atomic { !MUST_WRITE(0, word) && !MUST_WRITE(1, word) && MUST_WRITE(2, word) -> stores_gate(2) }
+  :: atomic { !MUST_WRITE(0, word) && !MUST_WRITE(1, word) && !MUST_WRITE(2, word) && MUST_WRITE(3, word) -> stores_gate(3) }
+  :: atomic { !MUST_WRITE(0, word) && !MUST_WRITE(1, word) && !MUST_WRITE(2, word) && !MUST_WRITE(3, word) -> break }
   MAY_FAIL
   od
 }
 inline stores_gate(q) {
-  gate[q] = decided[q]; told[q] = decided[q];
+  gate[q] = decided[q]; written[q] = decided[q];
 #ifndef MUTATION_NO_WAKE_AT_OPENING
   if
   :: HOST_GATES(q) -> late_wake[PROCESS(q)] = 1
@@ -414,13 +415,13 @@ alive:
        HAPPENED(0) || HAPPENED(1) ->
        takes_events(0);
        takes_events(1);
-       /* Scheduler::Decide: who runs. The flags come before the gates, with the message that tells of them. */
+       /* Scheduler::Decide: which queues run. The flags are stored before the gates, and the message is sent between. */
        decided[0] = RUNS(0); decided[1] = RUNS(1); decided[2] = RUNS(2); decided[3] = RUNS(3);
-       tells_flags(0);
-       tells_flags(1)
+       writes_flags(0);
+       writes_flags(1)
      };
-    tells(HOLD);
-    tells(RUN);
+    writes_gates(HOLD);
+    writes_gates(RUN);
     do
     :: atomic {
          /* Wakes::Send */

@@ -1,21 +1,21 @@
-/* Slices and turns: two processes at the shortest slice make no progress, one that is off the device makes none, and calls that
- * set slices fail.
+/* Slices and turns: two processes with the shortest slice make no progress, one that is off the device makes none, and calls that
+ * set slices may fail.
  *
- * Three processes of one queue: process 0 is urgent and has the long slice; 1 and 2 have the shortest and take turns, for they
- * are equals (or, with -DCLASSES=3, 1 is above 2). The scheduler is exact about who has work (wakeup.pml).
+ * Three processes with one queue each. Process 0 is urgent and has the long slice. Processes 1 and 2 have the shortest slice and take
+ * turns: they are equal, or, with -DCLASSES=3, 1 is more urgent than 2. The scheduler knows exactly which processes have work
+ * (wakeup.pml checks this).
  *
  *   server: decides --slice--> socket of one message --> agent: wanted --control call--> device: effective
  *                   \-- full: remembered, sent later             \-- fails, or takes effect and reports a failure: again
  *
- * Time is not counted. A turn is over when its process has retired something in it, or when it cannot although all is set;
- * so a turn is long enough for a command, as 5 ms with at most 100 ms of patience are taken to be. The watchdog sees a queue
- * that cannot go on although all is set.
+ * Time is not modeled. A turn is over when its process has retired something in it, or when it cannot although all slices are set.
+ * So a turn is long enough for a command. The watchdog acts on a queue that makes no progress although all slices are set.
  *
- * Checked: in each state in which nothing more can happen, all work is done, no live process is off the device, and who has no
- * rival or no server has the driver's slice. Every execution is finite.
+ * Checked: if nothing more can happen, all work is done, no live process is off the device, and each process without a rival or
+ * without a server has the driver's slice. Every execution is finite.
  *
- * -DHIDDEN: the urgent command waits for the first command of process 2, and the scheduler does not know.
- * FAILURES: control calls that fail. -DDEATH: the server may die or hang for good; its clients notice by their heartbeat.
+ * -DHIDDEN: the urgent command waits for the first command of process 2, and the scheduler does not know it.
+ * FAILURES: control calls that fail. -DDEATH: the server may die or hang forever; its clients notice it by their heartbeat.
  */
 
 #ifndef FAILURES
@@ -57,7 +57,7 @@ mtype reported[NP] = DRIVERS; /* what the scheduler has said last */
 
 byte turn; /* 0: nobody's */
 bit retired_in_turn;
-bit window; /* the watchdog lets everybody run */
+bit window; /* the watchdog lets all processes run */
 byte windows = WINDOWS;
 byte failures = FAILURES;
 bit server_gone;
@@ -91,7 +91,7 @@ inline applies(p) {
 #else
     known[p] = UNKNOWN
 #endif
-  :: wanted[p] != known[p] && failures > 0 -> /* it has taken effect and says that it has not */
+  :: wanted[p] != known[p] && failures > 0 -> /* takes effect, and reports a failure */
     failures--;
     effective[p] = wanted[p];
 #ifndef MUTATION_FAILURE_TAKEN_FOR_NO_EFFECT
@@ -167,11 +167,11 @@ proctype process(byte p) {
 #define ALL_SETTLED (SETTLED(0) && SETTLED(1) && SETTLED(2))
 #define MUST_CHOOSE (!window && !COMPETES(turn) && (COMPETES(1) || COMPETES(2)))
 #define DUE(p) (!gone[p] && (reported[p] != MUST_REPORT(p) || gate[p] != MAY_RUN(p)))
-/* All that was decided has been told. */
+/* All decisions have been sent. */
 #define DECIDED (!MUST_CHOOSE && !DUE(0) && !DUE(1) && !DUE(2))
 
 /* Agents::SetSlice */
-inline tells_slice(p) {
+inline sends_slice(p) {
   reported[p] = MUST_REPORT(p);
   if
   :: socket[p] == EMPTY && unsent[p] == EMPTY -> socket[p] = reported[p]
@@ -184,10 +184,10 @@ inline tells_slice(p) {
   fi
 }
 
-inline tells(p) {
+inline publishes(p) {
   gate[p] = MAY_RUN(p);
   if
-  :: reported[p] != MUST_REPORT(p) -> tells_slice(p)
+  :: reported[p] != MUST_REPORT(p) -> sends_slice(p)
   :: else
   fi
 }
@@ -213,15 +213,15 @@ active proctype server() {
        (retired_in_turn || (ALL_SETTLED && !CAN_RETIRE(turn))) ->
        turn = ANOTHER(turn); retired_in_turn = 0
      }
-  :: atomic { !MUST_CHOOSE && DUE(0) -> tells(0) }
-  :: atomic { !MUST_CHOOSE && DUE(1) -> tells(1) }
-  :: atomic { !MUST_CHOOSE && DUE(2) -> tells(2) }
+  :: atomic { !MUST_CHOOSE && DUE(0) -> publishes(0) }
+  :: atomic { !MUST_CHOOSE && DUE(1) -> publishes(1) }
+  :: atomic { !MUST_CHOOSE && DUE(2) -> publishes(2) }
   /* AgentOutbox::SendKept */
   :: atomic { unsent[0] != EMPTY && socket[0] == EMPTY -> socket[0] = unsent[0]; unsent[0] = EMPTY }
   :: atomic { unsent[1] != EMPTY && socket[1] == EMPTY -> socket[1] = unsent[1]; unsent[1] = EMPTY }
   :: atomic { unsent[2] != EMPTY && socket[2] == EMPTY -> socket[2] = unsent[2]; unsent[2] = EMPTY }
 #ifndef MUTATION_NO_WATCHDOG
-  /* Watch: the urgent one retires nothing while others are held. */
+  /* Watch: the urgent process retires nothing while others are held. */
   :: atomic {
        DECIDED && !window && works[0] && ALL_SETTLED && !CAN_RETIRE(0) && (gate[1] == HOLD || gate[2] == HOLD) -> window = 1
      }

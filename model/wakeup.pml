@@ -1,19 +1,19 @@
 /* No wake-up is lost: counters, dirty bit, doorbell and the flag "tracked".
  *
- * One queue, at the level of single memory accesses. The launching thread and the device move the counters; who changes
- * the queue between idle and ready rings; the server clears the dirty bit and reads the counters. Rivals come and go, and
- * with them the flag, so the server must also learn what happened while nobody had to ring.
+ * One queue, at the level of single memory accesses. The launching thread and the device change the counters. A thread that makes
+ * the queue idle or ready rings. The server clears the dirty bit and reads the counters. Rivals come and go, and the flag changes
+ * with them. So the server must also learn what happened while the flag was not set and nothing rang.
  *
- * Memory: plain stores wait in a store buffer of their thread, one entry for each word, and reach memory at any later time
- * (process `memory`). Read-modify-writes with seq_cst empty their thread's buffer, as they do on x86. Where a word is read
- * by its own thread only through memory, no forwarding is needed.
+ * Memory: plain stores wait in their thread's store buffer, one entry for each word, and reach memory at any later time (process
+ * `memory`). Read-modify-write operations with seq_cst empty their thread's buffer, as on x86. If a thread reads its own word only
+ * through memory, no forwarding is needed.
  *
- * Checked: in each state in which nothing more can happen, the server of a tracked queue knows whether it is ready or
- * idle, and its dependency. Every execution is finite.
+ * Checked: if nothing more can happen, the server knows of a tracked queue whether it is ready or idle, and its dependency. Every
+ * execution is finite.
  *
- * Two ways of learning of the end:
- *   default      the program waits for its last command; RetiredUpTo rings
- *   -DQUERIES    the program never waits; the device's report moves `retired` silently; the server asks
+ * The end of the work becomes known in two ways:
+ *   default      the program waits for its last command, and RetiredUpTo rings
+ *   -DQUERIES    the program never waits; the device's report changes `retired` and does not ring; the server asks
  */
 
 #ifndef COMMANDS
@@ -134,8 +134,8 @@ end_waits:
   od
 }
 
-/* Finishes commands in order, and reports some of them: a progress write moves `retired` and rings nobody. It may stop
- * for good, as at a gate. */
+/* Finishes commands in order, and reports some of them: a progress write changes `retired` and does not ring. It may stop
+ * forever, as at a gate. */
 active proctype device() {
 end:
   do
@@ -198,8 +198,8 @@ end:
 #endif
   :: tracks && rivals_left > 0 -> set_tracked(0) /* the rival has gone; another may come */
 #ifdef QUERIES
-  /* Scheduler::Impl::AskProgress, while somebody is held. It asks again only when there is something to learn: the other
-   * questions change nothing. */
+  /* Watch::Step and Queues::Query, while another queue is held. The model queries again only if there is something to learn,
+   * because other queries change nothing. */
   :: atomic {
        !bell && tracks && !query && known_submitted > known_retired &&
        (retired > known_retired || (done == launched && done > known_retired)) -> query = 1

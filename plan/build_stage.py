@@ -1,4 +1,4 @@
-"""Stage 1: what was built or installed is whole, and finds the device."""
+"""Stage 1: the build or the installation is complete, and finds the device."""
 import json
 import os
 import pathlib
@@ -7,8 +7,7 @@ import sys
 import tempfile
 
 from catalogue import CATALOGUE, ROOT, Failed, Skipped
-
-NAMES = {"cuda": "CUDA", "hip": "HIP"}
+from platforms import PLATFORMS
 
 C_PROGRAM = """
 #include <xsched/xsched.h>
@@ -31,7 +30,7 @@ def programs_and_libraries(bed):
     for name in ("preempt", f"hal{bed.platform}", f"shim{bed.platform}"):
         library = bed.library(name)
         bed.metrics[name] = str(library)
-        # Every symbol at once, in a process of its own: what is missing shows here and not in the middle of a program.
+        # Resolve every symbol at once, in a separate process, so that a missing one shows here and not in a program.
         load = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
         status, _ = bed.output([sys.executable, "-c", load, library], environment={"LD_BIND_NOW": "1"})
         bed.expect(status == 0, f"{library} does not load")
@@ -70,7 +69,7 @@ def server(bed):
 def doctor(bed):
     status, text = bed.output([bed.binaries / "xsched", "doctor", "--json"], seconds=60)
     answer = json.loads(text)
-    name = NAMES[bed.platform]
+    name = PLATFORMS[bed.platform].NAME
     told = [finding for finding in answer["findings"] if finding["about"] == name]
     for finding in told:
         bed.note(f"[{finding['kind']}] {finding['text']}")

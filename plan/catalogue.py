@@ -1,4 +1,4 @@
-"""The tests of the plan: each is a function, registered under its number."""
+"""The tests of the plan. Each is a function that is registered with its number."""
 import dataclasses
 import importlib.util
 import pathlib
@@ -8,16 +8,16 @@ from typing import Callable
 STAGES = {1: "build and install", 2: "examples and API coverage", 3: "scheduling", 4: "PyTorch"}
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent  # of the source tree, or share/xsched of an installed one: the same in both
-# What measures, checks and speaks with programs is that of the benchmarks.
+# The plan uses the benchmarks' code to measure, to check and to communicate with programs.
 sys.path.insert(1, str(ROOT / "bench" / "gpu"))
 
 
 class Skipped(Exception):
-    """A test cannot be done here, and that is no failure: what is missing."""
+    """A test is not possible on this machine. This is not a failure. The text says what is missing."""
 
 
 class Failed(Exception):
-    """What was expected did not happen."""
+    """An expectation was not met."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Test:
     function: Callable
     seconds: float  # its limit
     needs_torch: bool
-    measures: bool  # wants the device, and the processor, for itself
-    quick: bool  # part of a quick run, too
+    measures: bool  # needs the device and the processor for itself
+    quick: bool  # also part of a quick run
 
     @property
     def stage(self):
@@ -40,7 +40,7 @@ class Catalogue:
         self.tests = {}
 
     def test(self, test_id, name, *, seconds=120, torch=True, measures=False, quick=True):
-        """A decorator. The function is given a TestBed, and returns when its expectations have been stated there."""
+        """A decorator. The function gets a TestBed, and states its expectations there."""
         def register(function):
             if test_id in self.tests:
                 raise ValueError(f"two tests {test_id}")
@@ -57,7 +57,7 @@ CATALOGUE = Catalogue()
 
 
 def load(path):
-    """The catalogue that a Python file holds: its CATALOGUE."""
+    """The CATALOGUE of a Python file."""
     specification = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Stage 2: the ways to use XSched, and what of the platform's interface it knows: by its names, and by use."""
+"""Stage 2: the ways to use XSched, and which parts of the platform's interface it knows, by names and by use."""
 import concurrent.futures
 import contextlib
 import re
@@ -8,6 +8,7 @@ import correct_stage
 import elf_exports
 from catalogue import CATALOGUE, ROOT, Failed, Skipped
 from kernel_stages import LOW
+from platforms import PLATFORMS
 
 # ---- the ways to use it ----
 
@@ -75,7 +76,7 @@ def examples(bed):
             bed.note(f"train.py {kind}: {text.strip().splitlines()[-1] if text.strip() else ''}")
 
 
-# ---- what it knows ----
+# ---- the platform's interface ----
 
 @CATALOGUE.test("2.5", "each function of the runtime here that puts work on a stream has its wrapper")
 def functions(bed):
@@ -84,8 +85,9 @@ def functions(bed):
     runtime = bed.machine.answers["torch"].get("runtime_library")
     if runtime is None:
         raise Skipped("the runtime's library, which was not found in PyTorch's process")
-    exported = interface(elf_exports.exported_functions(runtime))
-    wrapped = interface(elf_exports.exported_functions(bed.library(f"shim{bed.platform}")))
+    platform = PLATFORMS[bed.platform]
+    exported = interface(platform, elf_exports.exported_functions(runtime))
+    wrapped = interface(platform, elf_exports.exported_functions(bed.library(f"shim{bed.platform}")))
     missing = sorted(name for name in exported if kinds.get(name) and name not in wrapped)
     unknown = sorted(set(exported) - set(kinds))
     variants = sorted(set().union(*(exported[name] - wrapped[name] for name in exported if name in wrapped)))
@@ -113,20 +115,20 @@ def function_kinds(registry):
             for kind, properties in data["kinds"].items() for name in data.get(kind, {})}
 
 
-def interface(names):
-    """{function: its symbols}, of the platform's interface: versions, variants for per-thread streams and C++ twins are one."""
+def interface(platform, names):
+    """{function: its symbols} of the platform's interface. Versions, per-thread variants and C++ names belong to one function."""
     functions_ = {}
     for symbol in names:
         name = symbol
         if mangled := re.match(r"_Z(\d+)(\w+)", symbol):
             name = mangled[2][:int(mangled[1])]
-        if re.match(r"(cu|hip)[A-Z]", name):
+        if re.match(platform.FUNCTIONS, name):
             functions_.setdefault(re.sub(r"(_v\d+|_ptsz|_ptds|_spt)+$", "", name), set()).add(symbol)
     return functions_
 
 
 def compare(bed, group, *checks, competitor=False):
-    """A group of bench/gpu's checks, or some of it, natively and under XSched at the same time: the same results."""
+    """Runs a group of bench/gpu's checks, or some of them, natively and under XSched at the same time. The results must be the same."""
     with bed.server(), concurrent.futures.ThreadPoolExecutor(2) as pool, (
             bed.competitor() if competitor else contextlib.nullcontext()):
         seconds = bed.left() - 5

@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
-"""What one part of this machine answers, as one line of JSON; a process of its own, since drivers crash and hang.
+"""Asks one part of this machine, and prints the answer as a line of JSON. It is a separate process, because drivers may crash or hang.
 
-  device_probe.py cuda|hip|torch      {"devices": […], …} or {"problem": "…"}
+  device_probe.py PLATFORM|torch      {"devices": […], …} or {"problem": "…"}
 """
 import ctypes
 import json
-import pathlib
-import re
 import sys
 
-# The names under which the runtimes are installed; the first that loads is asked.
-LIBRARIES = {"cuda": ("libcuda.so.1",), "hip": ("libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5",
-                                                "/opt/rocm/lib/libamdhip64.so")}
+from platforms import PLATFORMS
 
 
-def library(platform):
+def library(names):
     problems = []
-    for name in LIBRARIES[platform]:
+    for name in names:
         try:
             return ctypes.CDLL(name)
         except OSError as error:
@@ -24,63 +20,11 @@ def library(platform):
     raise RuntimeError(problems[0])
 
 
-def ask(runtime, name, *arguments):
-    """A count or version: what the function puts into the integer that it is given."""
-    value = ctypes.c_int()
-    if (result := getattr(runtime, name)(ctypes.byref(value), *arguments)) != 0:
-        raise RuntimeError(f"{name} returns {result}")
-    return value.value
-
-
-def initialised(name, result):
-    if result not in (0, 100, 101):  # 100 and 101: there is no device
-        raise RuntimeError(f"{name} returns {result}")
-    return result == 0
-
-
-def cuda():
-    runtime = library("cuda")
-    if not initialised("cuInit", runtime.cuInit(0)):
-        return {"devices": []}
-    names = []
-    for index in range(ask(runtime, "cuDeviceGetCount")):
-        name = ctypes.create_string_buffer(256)
-        runtime.cuDeviceGetName(name, 256, ask(runtime, "cuDeviceGet", index))
-        names.append(name.value.decode(errors="replace"))
-    version = ask(runtime, "cuDriverGetVersion")
-    return {"devices": names, "version": f"{version // 1000}.{version % 1000 // 10}", "driver": nvidia_module()}
-
-
-def nvidia_module():
-    return loaded_module("nvidia") or release_in("/proc/driver/nvidia/version")
-
-
-def loaded_module(name):
-    try:
-        return pathlib.Path("/sys/module", name, "version").read_text(encoding="ascii").strip()
-    except OSError:
-        return ""
-
-
-def release_in(path):
-    try:
-        found = re.search(r"\d{3,}\.[.\d]+", pathlib.Path(path).read_text(encoding="ascii"))
-    except OSError:
-        return ""
-    return found[0] if found else ""
-
-
-def hip():
-    runtime = library("hip")
-    if not initialised("hipInit", runtime.hipInit(0)):
-        return {"devices": []}
-    names = []
-    for index in range(ask(runtime, "hipGetDeviceCount")):
-        name = ctypes.create_string_buffer(256)
-        runtime.hipDeviceGetName(name, 256, index)
-        names.append(name.value.decode(errors="replace"))
-    version = ask(runtime, "hipRuntimeGetVersion")  # major, two digits; minor, two or three; build, five
-    return {"devices": names, "version": f"{version // 10_000_000}.{version // 100_000 % 100}", "driver": loaded_module("amdgpu")}
+def probe(part):
+    if part == "torch":
+        return torch()
+    platform = PLATFORMS[part]
+    return platform.probe(library(platform.LIBRARIES))
 
 
 def torch():
@@ -88,31 +32,33 @@ def torch():
         import torch as framework
     except ImportError as error:
         return {"problem": "not installed" if error.name == "torch" else str(error)}
-    answer = {"version": framework.__version__, "cuda": framework.version.cuda, "hip": framework.version.hip, "devices": [],
-              "memory_gib": 0}
-    if framework.cuda.is_available():
-        answer["devices"] = [framework.cuda.get_device_name(index) for index in range(framework.cuda.device_count())]
-        answer["memory_gib"] = framework.cuda.get_device_properties(0).total_memory >> 30
-        framework.zeros(1, device="cuda")
+    answer = {"version": framework.__version__, "devices": [], "memory_gib": 0}
+    # The version of the platform that it was built for; None for the others.
+    answer |= {name: getattr(framework.version, name, None) for name in PLATFORMS}
+    gpus = framework.cuda  # whatever the platform
+    if gpus.is_available():
+        answer["devices"] = [gpus.get_device_name(index) for index in range(gpus.device_count())]
+        answer["memory_gib"] = gpus.get_device_properties(0).total_memory >> 30
+        framework.zeros(1, device=0)
         answer["runtime_library"] = runtime_library()
     return answer
 
 
 def runtime_library():
-    """The copy of the driver or runtime that PyTorch uses."""
+    """The runtime instance, or the driver, that PyTorch uses."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
         for line in maps:
             path = line.split(maxsplit=5)[-1].strip()
-            if any(name in path for name in ("/libcuda.so", "/libamdhip64")):
+            if any(platform.LOADED_AS in path for platform in PLATFORMS.values()):
                 return path
     return None
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2 or sys.argv[1] not in ("cuda", "hip", "torch"):
+    if len(sys.argv) != 2 or sys.argv[1] not in (*PLATFORMS, "torch"):
         sys.exit(__doc__)
     try:
-        result = {"cuda": cuda, "hip": hip, "torch": torch}[sys.argv[1]]()
+        result = probe(sys.argv[1])
     except Exception as error:  # whatever a driver or a framework raises is the answer
         result = {"problem": f"{type(error).__name__}: {error}" if not isinstance(error, RuntimeError) else str(error)}
     print(json.dumps(result))

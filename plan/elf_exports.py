@@ -1,4 +1,4 @@
-"""The functions that a shared library exports, read off its file."""
+"""The functions that a shared library exports, read from its file."""
 import struct
 
 SHT_DYNSYM = 11
@@ -6,7 +6,7 @@ STT_FUNC, STT_GNU_IFUNC = 2, 10
 
 
 def exported_functions(path):
-    """Their names, without versions; of a 64-bit little-endian ELF file."""
+    """Their names, without versions. For 64-bit little-endian ELF files."""
     with open(path, "rb") as file:
         data = file.read()
     if data[:6] != b"\x7fELF\x02\x01":

@@ -1,4 +1,4 @@
-"""The machine that the plan runs on: its devices, its runtime, PyTorch and XSched, in versions; and what a test misses there."""
+"""The machine on which the plan runs: its devices, the versions of its runtime, PyTorch and XSched, and what a test lacks there."""
 import concurrent.futures
 import dataclasses
 import json
@@ -8,16 +8,16 @@ import platform as host
 import subprocess
 import sys
 
+from platforms import PLATFORMS
+
 HERE = pathlib.Path(__file__).resolve().parent
-NAMES = {"cuda": "CUDA", "hip": "HIP"}
 
 
 @dataclasses.dataclass
 class Machine:
-    platform: str | None  # "cuda", "hip"; None: no device of either
-    answers: dict  # of device_probe.py, for cuda, hip and torch
+    platform: str | None  # one of PLATFORMS; None: no device of any
+    answers: dict  # of device_probe.py, for each platform and for torch
     xsched: str
-    rocm: str = ""
 
     @property
     def devices(self):
@@ -31,25 +31,28 @@ class Machine:
 
     def runtime(self):
         answer = self.answers.get(self.platform, {})
-        return {"platform": NAMES.get(self.platform, ""), "version": answer.get("version", ""), "rocm": self.rocm,
+        platform = PLATFORMS.get(self.platform)
+        return {"platform": platform.NAME if platform else "", "version": answer.get("version", ""),
+                "distribution": platform.distribution() if platform else "",
                 "pytorch": self.answers["torch"].get("version", ""), "python": host.python_version()}
 
     def lines(self):
-        """Said above the tables."""
+        """The text above the tables."""
         hardware, runtime = self.hardware(), self.runtime()
         if self.platform is None:
-            what = [f"no device ({'; '.join(f'{NAMES[name]}: {problem(self.answers[name])}' for name in NAMES)})"]
+            problems = (f"{platform.NAME}: {problem(self.answers[name])}" for name, platform in PLATFORMS.items())
+            what = [f"no device ({'; '.join(problems)})"]
         else:
             devices = hardware["devices"]
             driver = f", driver {hardware['driver']}" if hardware["driver"] else ""
-            rocm = f", ROCm {self.rocm}" if self.rocm else ""
-            what = [f"{len(devices)} × {devices[0]}{driver}", f"{runtime['platform']} {runtime['version']}{rocm}"]
+            distribution = f", {runtime['distribution']}" if runtime["distribution"] else ""
+            what = [f"{len(devices)} × {devices[0]}{driver}", f"{runtime['platform']} {runtime['version']}{distribution}"]
         torch = runtime["pytorch"] or self.answers["torch"].get("problem", "not installed")
         return [*what, f"PyTorch {torch}, Python {runtime['python']}", f"XSched {self.xsched}",
                 f"{hardware['cores']} cores, Linux {hardware['kernel']}"]
 
     def missing(self, test):
-        """Why the test cannot be done here, in a few words; None: it can."""
+        """Why the test is not possible here, in a few words; None: it is possible."""
         if self.platform is None:
             return "no device"
         if not test.needs_torch:
@@ -58,7 +61,7 @@ class Machine:
         if "problem" in torch:
             return f"PyTorch: {torch['problem']}"
         if not torch.get(self.platform):
-            return f"this PyTorch ({torch['version']}) is not for {NAMES[self.platform]}"
+            return f"this PyTorch ({torch['version']}) is not for {PLATFORMS[self.platform].NAME}"
         return None if torch["devices"] else "PyTorch sees no device"
 
 
@@ -71,7 +74,7 @@ def choose(answers, wanted=None):
     if wanted:
         return None if problem(answers[wanted]) else wanted
     torch = answers["torch"]
-    with_devices = [name for name in NAMES if not problem(answers[name])]
+    with_devices = [name for name in PLATFORMS if not problem(answers[name])]
     return next((name for name in with_devices if torch.get(name)), next(iter(with_devices), None))
 
 
@@ -88,19 +91,15 @@ def probe(part):
 
 
 def examine(binaries, wanted=None):
-    parts = ("cuda", "hip", "torch")
+    parts = (*PLATFORMS, "torch")
     with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
         answers = dict(zip(parts, pool.map(probe, parts)))
-    # A runtime that only PyTorch brings along: ROCm's wheels carry their own.
+    # The runtime may be only in PyTorch, whose wheels bring it for some platforms.
     torch = answers["torch"]
-    for name in NAMES:
+    for name in PLATFORMS:
         if problem(answers[name]) and torch.get(name) and torch["devices"]:
             answers[name] = {"devices": torch["devices"], "version": torch[name], "driver": ""}
-    try:
-        rocm = pathlib.Path("/opt/rocm/.info/version").read_text(encoding="ascii").strip()
-    except OSError:
-        rocm = ""
-    return Machine(choose(answers, wanted), answers, xsched_version(binaries), rocm)
+    return Machine(choose(answers, wanted), answers, xsched_version(binaries))
 
 
 def xsched_version(binaries):

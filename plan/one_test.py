@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""One test of the plan, in a process of its own: run.py starts it.
+"""Runs one test of the plan. run.py starts it as a separate process.
 
-  one_test.py ORDER      a file of JSON: the catalogue, the test, where XSched is, and where the outcome goes
+  one_test.py ORDER      a file of JSON: the catalogue, the test, the path of XSched, and the path for the outcome
 """
 import json
 import sys
@@ -16,7 +16,7 @@ from testbed import TestBed
 
 def outcome(test, bed, limit):
     """(status, why, the figures)."""
-    bed.give(max(5.0, limit - 10))  # to end what it has started itself, within the limit
+    bed.give(max(5.0, limit - 10))  # leaves time to end its programs within the limit
     try:
         test.function(bed)
     except Skipped as reason:
@@ -38,7 +38,7 @@ def main():
     bed = TestBed(order["binaries"], order["seconds"], sys.stdout, Machine(**order["machine"]), order["quick"])
     begin = time.monotonic()
     status, notes = outcome(test, bed, order["limit"])
-    result = {"status": status, "notes": notes, "metrics": bed.metrics, "criteria": bed.criteria,
+    result = {"status": status, "notes": notes, "metrics": bed.metrics, "criteria": bed.criteria, "plots": bed.plots,
               "seconds": time.monotonic() - begin}
     with open(order["result"], "w", encoding="utf-8") as file:
         json.dump(result, file)

@@ -1,4 +1,4 @@
-"""What is written of a test: one JSON file each, and a table of all, as text and in markdown. Pure, but for the files."""
+"""Writes the results: a JSON file for each test, and a table of all as text and in markdown. Pure, except for the files."""
 import datetime
 import json
 import os
@@ -10,14 +10,14 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
-def record(test, machine, status, *, date, metrics=None, criteria=(), notes="", seconds=0.0):
+def record(test, machine, status, *, date, metrics=None, criteria=(), plots=(), notes="", seconds=0.0):
     return {"test_id": test.id, "test_name": test.name, "stage": test.stage, "date": date, "hardware": machine.hardware(),
             "runtime_version": machine.runtime(), "xsched_version": machine.xsched, "status": status,
-            "metrics": metrics or {}, "criteria": list(criteria), "notes": notes, "seconds": round(seconds, 1)}
+            "metrics": metrics or {}, "criteria": list(criteria), "plots": list(plots), "notes": notes, "seconds": round(seconds, 1)}
 
 
 def write(path, content):
-    """Whole or not at all."""
+    """Writes the file as a whole or not at all."""
     with open(f"{path}.new", "w", encoding="utf-8") as file:
         file.write(content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False) + "\n")
     os.replace(f"{path}.new", path)
@@ -34,7 +34,7 @@ def number(value):
 
 
 def result_text(one):
-    """In a few words: the figures that were held against a bound, else the first words of the notes."""
+    """A short text: the figures that were compared with a bound, or else the beginning of the notes."""
     if one["status"] == SKIPPED:
         return one["notes"].removeprefix("skipped: ")
     figures = "; ".join(f"{criterion['what']} {number(criterion['value'])}{bounds_text(criterion)}" for criterion in one["criteria"])

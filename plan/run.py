@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The test plan: XSched on this machine's GPU, from the build to PyTorch, native beside XSched wherever figures are compared.
+"""The test plan: tests XSched on this machine's GPU, from the build to PyTorch. Figures are compared with native ones of the same run.
 
-Each test is a process of its own with a limit to its time, and leaves OUT/<test>.json and OUT/<test>.log; OUT/summary.txt and
-OUT/summary.md have the table. A test that cannot be done here is skipped and says what is missing; without a device each is.
+Each test is a separate process with a time limit. It writes OUT/<test>.json and OUT/<test>.log. OUT/summary.html has the table and
+plots; summary.txt and summary.md have the table. If a test is not possible on this machine, it is skipped and reports what is missing.
+Without a device, all are skipped.
 
 Exit status: 0 no test failed, and some passed; 1 some failed; 2 wrong usage; 77 all were skipped; 130 interrupted.
 """
@@ -19,16 +20,18 @@ import time
 
 import catalogue
 import machine as machines
+import page
 import record
+from platforms import PLATFORMS
 from supervisor import TIMED_OUT, Supervisor
 
-AT_A_TIME = 8  # tests that measure nothing, at most, …
-CORES_EACH, GIB_EACH = 2, 8  # … and what each is given of the processor and of the device's memory
+AT_A_TIME = 8  # the most tests at a time that measure nothing
+CORES_EACH, GIB_EACH = 2, 8  # cores and device memory for each of these
 QUICK_SECONDS = 1.5
 SECONDS = 8
 QUICK_WITHIN = 230
-SHORTEST = 15  # seconds: with less left no test begins
-TO_END = 12  # seconds before its limit a test gives up by itself
+SHORTEST = 15  # seconds: if less time is left, no test begins
+TO_END = 12  # a test gives up by itself so many seconds before its limit
 NOTES_OF_LOG = 3000  # characters
 
 
@@ -44,7 +47,7 @@ def arguments(argv):
     parser.add_argument("--quick", action="store_true", help="shorter measurements, fewer tests: within four minutes")
     parser.add_argument("--seconds", type=float, help=f"of one measurement (default {SECONDS}; quick: {QUICK_SECONDS})")
     parser.add_argument("--within", type=float, help=f"end within so many seconds, and skip what there is no time for (quick: {QUICK_WITHIN})")
-    parser.add_argument("--platform", choices=["cuda", "hip"], help="(default: PyTorch's, where there is one)")
+    parser.add_argument("--platform", choices=PLATFORMS, help="(default: PyTorch's, where there is one)")
     parser.add_argument("--catalogue", type=pathlib.Path, default=catalogue.HERE / "stages.py", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
     if options.seconds is None:
@@ -63,7 +66,7 @@ def arguments(argv):
 
 
 def find_binaries(options):
-    """Where xsched is: where it was said to be, else beside an installed plan, in the source tree's build, or in PATH."""
+    """The path of xsched: from the options, or else beside an installed plan, in the source tree's build, or in PATH."""
     found = shutil.which("xsched")
     places = ([options.bin] if options.bin else [options.prefix / "bin"] if options.prefix else
               [catalogue.ROOT / "build" / "release" / "bin", catalogue.ROOT.parent.parent / "bin",
@@ -102,7 +105,7 @@ class Plan:
         self._end = begin + options.within if options.within else None
 
     def run(self):
-        """All tests: several at a time, then one by one those that measure."""
+        """Runs all tests: several at a time, and then those that measure, one by one."""
         try:
             self._side_by_side([test for test in self.options.tests if not test.measures])
             for test in self.options.tests:
@@ -129,6 +132,7 @@ class Plan:
         records = [self.records[test.id] for test in self.options.tests if test.id in self.records]
         record.write(self.options.out / "summary.txt", record.text_table(records, self.machine))
         record.write(self.options.out / "summary.md", record.markdown_table(records, self.machine))
+        record.write(self.options.out / "summary.html", page.page(records, self.machine))
 
     def status(self):
         totals = record.totals(self.records.values())
@@ -151,7 +155,7 @@ class Plan:
         print(f"{one['status']:<8} {test.id:<5} {one['seconds']:5.0f} s  {test.name}: {record.result_text(one)}", flush=True)
 
     def _in_process(self, test, limit):
-        """What became of it, in the words of record(): its own account, or that it crashed or hung."""
+        """The outcome as arguments of record(): the test's own report, or that it crashed or hung."""
         log_path = self.options.out / f"{test.id}.log"
         begin = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="xsched-plan-") as folder, open(log_path, "w", encoding="utf-8") as log:
@@ -174,7 +178,7 @@ class Plan:
 
 def main(argv=None):
     options = arguments(argv)
-    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # an installed tree stays as it was installed
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # an installed tree must not change
     if options.list:
         for test in options.tests:
             print(f"{test.id:<5} {test.name}{'' if test.quick else ' (not in a quick run)'}")

@@ -1,7 +1,7 @@
-"""Runs a test as a process of its own with a limit to its time, and leaves nothing of it behind.
+"""Runs a test as a separate process with a time limit, and ends everything that it has started.
 
-Becomes the parent of whatever a test's processes leave (PR_SET_CHILD_SUBREAPER), so that even a program that hangs in a session
-of its own is found and ended.
+Becomes the parent of the test's orphaned processes (PR_SET_CHILD_SUBREAPER). So even a program that hangs in its own session is found and
+ended.
 """
 import ctypes
 import os
@@ -21,7 +21,7 @@ class Supervisor:
             raise OSError(ctypes.get_errno(), "prctl")
 
     def run(self, command, log, seconds, environment=None):
-        """Its exit status, or TIMED_OUT. Its output goes to the file `log`."""
+        """Returns its exit status, or TIMED_OUT. Its output goes to the file `log`."""
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                                    env=environment, start_new_session=True)
         self._running[process.pid] = process
@@ -36,7 +36,7 @@ class Supervisor:
             del self._running[process.pid]
 
     def sweep(self):
-        """Ends what is left, which is for when no test runs. What a driver keeps from ending is let go after some seconds."""
+        """Ends all remaining processes. REQUIRES: no test runs. Gives up after some seconds if a driver keeps a process from ending."""
         deadline = time.monotonic() + 10
         while (left := _children()) and time.monotonic() < deadline:
             for child in left:

@@ -1,5 +1,6 @@
-"""What a test is given: programs native and under XSched with a server of their own, and a place to state what is expected."""
+"""The environment of a test: it starts programs natively and under XSched, with a separate server, and records expectations."""
 import contextlib
+import dataclasses
 import json
 import os
 import pathlib
@@ -7,6 +8,8 @@ import subprocess
 
 from catalogue import Failed
 from measure import LEAD, Together
+from page import Plot
+from platforms import PLATFORMS
 from session import Session
 
 QUICK_LEAD = 1.0
@@ -14,34 +17,35 @@ ANSWERS_WITHIN = 20  # seconds, of XSched's own commands
 
 
 class TestBed(Session):
-    """`log`: the test's file, which all of its programs write to."""
+    """`log`: the test's file, to which all of its programs write."""
 
     def __init__(self, binaries, seconds, log, machine, quick):
         super().__init__(pathlib.Path(binaries), seconds, None, log)
         self.machine = machine
         self.platform = machine.platform
         self.quick = quick
-        self.lead = QUICK_LEAD if quick else LEAD  # seconds that a continuous program has to come to its pace
-        # A user's choices for a platform (XSCHED_HIP_LEVEL): the rest of the environment's XSCHED_… is the test's own.
+        self.lead = QUICK_LEAD if quick else LEAD  # seconds until a continuous program has reached its speed
+        # The user's settings for a platform (its level). The test sets all other XSCHED_… variables.
         self.extra_environment = {name: value for name, value in os.environ.items()
-                                  if name.startswith(("XSCHED_HIP_", "XSCHED_CUDA_"))}
+                                  if name.startswith(tuple(f"XSCHED_{platform.upper()}_" for platform in PLATFORMS))}
         self.metrics = dict(self.extra_environment)
         self.criteria = []
+        self.plots = []
         self.notes = []
         self.problems = []
 
-    # ---- what is expected ----
+    # ---- expectations ----
 
     def note(self, text):
         self.notes.append(text)
 
     def expect(self, condition, text):
-        """A condition that must hold; the test goes on, and will have failed if it does not."""
+        """Checks a condition. If it does not hold, the test fails, but goes on."""
         if not condition:
             self.problems.append(text)
 
     def judge(self, what, value, *, at_most=None, at_least=None, goal=None):
-        """A figure: it fails the test beyond `at_most` or `at_least`; the `goal`, in the same sense, is only reported."""
+        """Records a figure. Beyond `at_most` or `at_least`, the test fails. The `goal` is only reported."""
         sense = "at least" if at_least is not None else "at most"
         limit = at_least if at_least is not None else at_most
         self.metrics[what] = value
@@ -51,11 +55,15 @@ class TestBed(Session):
         elif goal is not None and (value < goal if sense == "at least" else value > goal):
             self.note(f"{what}: {value:.4g} misses the goal of {sense} {goal:g}")
 
+    def plot(self, *arguments, **options):
+        """Adds a Plot (page.py) to the page of results."""
+        self.plots.append(dataclasses.asdict(Plot(*arguments, **options)))
+
     # ---- programs ----
 
     def output(self, words, *, scheduled=False, options=(), seconds=None, environment=None):
-        """(exit status, what it printed) of a program, under `xsched run` if `scheduled`; what it complains of is in the log. One
-        that hangs fails the test."""
+        """(exit status, standard output) of a program, under `xsched run` if `scheduled`. Its standard error goes to the log. If it
+        hangs, the test fails."""
         prefix = self.prefix(*map(str, options)) if scheduled else []
         command = [*prefix, *map(str, words)]
         self.log.write(f"--- {' '.join(command)}\n")
@@ -70,7 +78,7 @@ class TestBed(Session):
         return done.returncode, done.stdout
 
     def xsched(self, *words):
-        """What xsched prints, spoken to through this test's server if there is one."""
+        """The output of xsched, with this test's server if there is one."""
         status, text = self.output([self.binaries / "xsched", *words],
                                    environment={"XSCHED_SOCKET": self._socket} if self._socket else None)
         if status != 0:
@@ -81,7 +89,7 @@ class TestBed(Session):
         return json.loads(self.xsched("list", "--json", "--pid", pid))
 
     def library(self, name):
-        """A library of ours: where the programs look for it."""
+        """The path of an XSched library, where the programs look for it."""
         found = sorted((self.binaries.parent).glob(f"lib*/lib{name}.so")) + sorted(
             (self.binaries.parent).glob(f"lib/*/lib{name}.so"))
         if not found:
@@ -89,7 +97,7 @@ class TestBed(Session):
         return found[0]
 
     def kernel_workers(self, native=0, scheduled=()):
-        """(native programs, programs under XSched, each with its options): ready for kernels, which need `calibration`."""
+        """(native programs, programs under XSched, each with its options), ready to run kernels. Sets `calibration`."""
         ours = [self.torch(*options, jobs=[], scheduled=True) for options in scheduled]
         natives = [self.torch(jobs=[]) for _ in range(native)]
         self.ready(natives, ours)
@@ -97,7 +105,7 @@ class TestBed(Session):
         return natives, ours
 
     def build(self, workers, *jobs):
-        """So that a program that is held is not still about to begin."""
+        """Waits until each program has begun, so that a held program is not one that has not begun yet."""
         for worker in workers:
             worker.ask(do="prepare", jobs=jobs)
 
@@ -109,12 +117,12 @@ class TestBed(Session):
         return Together(self.lead)
 
     def gate_level(self):
-        """The level at which what is in flight when a queue is suspended runs to its end: a platform's best short of 3."""
-        return {"cuda": 2, "hip": 1}[self.platform]
+        """The platform's best level below 3: commands in flight when a queue is suspended run to their end."""
+        return PLATFORMS[self.platform].GATE_LEVEL
 
     @contextlib.contextmanager
     def competitor(self):
-        """An urgent program that wants the device now and then, so that whoever is measured or checked meanwhile is held."""
+        """An urgent program that needs the device from time to time, so that the measured or checked program is held."""
         worker = self.torch("-p", 10, jobs=[], scheduled=True)
         self.ready([worker])
         job = {"kernel_us": 200, "kernels": 5, **worker.ask(do="calibrate")}

@@ -1,11 +1,14 @@
-"""Stage 4: PyTorch, from a tensor on the device to networks that share it."""
+"""Stage 4: PyTorch, from a tensor on the device to networks that share the device."""
+import time
+
 from catalogue import CATALOGUE
 from coverage_stage import compare
+from figures import percentile
 from kernel_stages import HIGH, LOW, turns
 from measure import left_by, p99, together
-from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, told
+from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, distribution, told
 
-# What the field reports' baselines were measured with.
+# The baselines of the field reports were measured with these.
 BATCH, BATCH_NEEDS_GIB = 1024, 64
 
 STEPS = (("basics", ("tensor_on_device", "small_allocations_and_frees"), "step 1: a tensor on the device"),
@@ -59,7 +62,9 @@ def beside(bed, task, busy, others=1):
     bed.metrics |= {"alone, ms": told(alone), "native, ms": told(native.latencies), "XSched, ms": told(scheduled.latencies),
                     "others, samples per second alone": native.total_before(), "others, native": native.total_rate(),
                     "others, XSched": scheduled.total_rate(), "seconds before the task begins": bed.lead}
-    # Beside others that do not disturb it there is nothing to gain; noise is not to fail it then.
+    bed.plot("latency of the urgent network", "percentile", "ms",
+             {"alone": distribution(alone), "native": distribution(native.latencies), "XSched": distribution(scheduled.latencies)})
+    # If the others do not disturb it, there is nothing to gain. Noise must not fail the test then.
     floor = max(p99(native.latencies), 1.2 * p99(alone))
     bed.judge("p99 alone, ms", p99(alone))
     bed.judge("p99 native, ms", p99(native.latencies))
@@ -82,3 +87,58 @@ def resnets(bed):
 def bert_in_six(bed):
     job = {"model": "bert", "batch": 8}
     beside(bed, {"job": job, "rate_hz": 20}, {"job": job}, others=5)
+
+
+@CATALOGUE.test("4.13", "six processes with BERT-base in three classes, two in each", measures=True, seconds=420)
+def bert_in_three_classes(bed):
+    in_three_classes(bed, {"model": "bert", "batch": 8})
+
+
+# Names and priorities. Those of the last class never pause. Each process of the others leaves most of the device free.
+CLASSES = {"urgent": 20, "middle": 10, "low": 0}
+EACH = 2
+LOAD_EACH, HIGHEST_RATE_HZ = 0.1, 20
+
+
+def in_three_classes(bed, job):
+    with bed.server():
+        natives = {name: [bed.torch(jobs=[job]) for _ in range(EACH)] for name in CLASSES}
+        ours = {name: [bed.torch("-p", priority, jobs=[job], scheduled=True) for _ in range(EACH)]
+                for name, priority in CLASSES.items()}
+        bed.ready(*natives.values(), *ours.values())
+        task = {"job": job, "rate_hz": HIGHEST_RATE_HZ, "seconds": max(bed.seconds, 3.0)}
+        alone = natives["urgent"][0].ask(do="task", **task)["latency_ms"]
+        task["rate_hz"] = min(HIGHEST_RATE_HZ, LOAD_EACH * 1000 / percentile(alone, 0.5))
+        native, scheduled = (one_round_of_classes(bed, workers, task) for workers in (natives, ours))
+    bed.metrics |= {"requests per second, each of four": task["rate_hz"], "alone, ms": told(alone)}
+    for name in ("urgent", "middle"):
+        bed.metrics |= {f"{name}, native, ms": told(native[name]), f"{name}, XSched, ms": told(scheduled[name])}
+        bed.plot(f"latency of the {name} class", "percentile", "ms",
+                 {"alone": distribution(alone), "native": distribution(native[name]), "XSched": distribution(scheduled[name])})
+        bed.judge(f"{name}: p99 native, ms", p99(native[name]))
+    bed.metrics |= {"low, samples per second, native": native["low"], "low, XSched": scheduled["low"]}
+    floor = max(p99(native["urgent"]), 1.2 * p99(alone))
+    bed.judge("urgent: p99 XSched, ms", p99(scheduled["urgent"]), at_most=floor, goal=1.5 * p99(alone))
+    # It waits for the urgent one, but not for the low one.
+    bed.judge("middle: p99 XSched, ms", p99(scheduled["middle"]), goal=max(p99(native["middle"]), 3 * p99(alone)))
+    left = 1 - 2 * EACH * (1 - left_by(alone, task["rate_hz"]))
+    bed.judge("low: keeps, of what the others leave", scheduled["low"] / (scheduled["low before"] * left), at_least=0.5, goal=0.9)
+
+
+def one_round_of_classes(bed, workers, task):
+    """The latencies of both upper classes; the total rate of the lowest one, before and beside them."""
+    result = bed.together()
+    for low in workers["low"]:
+        low.send(do="continuous", job=task["job"])
+    time.sleep(result.lead)
+    upper = [(name, worker) for name in ("urgent", "middle") for worker in workers[name]]
+    for _, worker in upper:
+        worker.send(do="task", **task)
+    answers = [(name, worker.receive()) for name, worker in upper]
+    for low in workers["low"]:
+        low.send(do="stop")
+    common = {"begin": max(answer["begin"] for _, answer in answers), "end": min(answer["end"] for _, answer in answers),
+              "latency_ms": []}
+    result.add(common, [low.stopped()["progress"] for low in workers["low"]])
+    return {"low": result.total_rate(), "low before": result.total_before(),
+            **{name: [ms for of, answer in answers if of == name for ms in answer["latency_ms"]] for name in ("urgent", "middle")}}

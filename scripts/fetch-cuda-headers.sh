@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: fetch-cuda-headers.sh
-# Where no headers of CUDA's driver API are found (cmake/FindCudaHeaders.cmake says where), fetches them from PyPI into
-# build/cuda-headers: some 3 MB, from which the CUDA platform is built and tested, with or without a GPU. Where that fails,
-# XSched is built without CUDA: no error.
+# If there are no headers of CUDA's driver API (src/platforms/cuda/FindCudaHeaders.cmake lists the places), downloads them from PyPI into
+# build/cuda-headers: some 3 MB. With them the CUDA platform is built and tested, with or without a GPU. If this fails, XSched is
+# built without CUDA, which is not an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 packages=('nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-profiler-api==13.0.*')
 place=build/cuda-headers
 
-if cmake -DCudaHeaders_FIND_REQUIRED=1 -P cmake/FindCudaHeaders.cmake &>/dev/null; then
+if cmake -DCudaHeaders_FIND_REQUIRED=1 -P src/platforms/cuda/FindCudaHeaders.cmake &>/dev/null; then
   exit 0
 fi
 
@@ -28,5 +28,5 @@ for package in "$work"/*.whl; do
 done
 rm -rf "$place"
 mkdir "$place"
-# In one step, so that half of it is never found.
+# Atomically, so that an incomplete folder is never found.
 mv "$work"/all/nvidia/cu13/include "$place"

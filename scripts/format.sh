@@ -1,5 +1,5 @@
 #!/bin/bash
-# Formats our C and C++; with --check only says what would change, and fails if anything would.
+# Formats our C and C++. With --check, only prints what would change, and fails if anything would.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

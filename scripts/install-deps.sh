@@ -1,19 +1,20 @@
 #!/bin/bash
 # Usage: install-deps.sh [--runtime | --dev]
-# Installs what is missing of the Debian 12 packages that XSched needs; asks no questions.
-#   --runtime  what an installed XSched needs, with PoCL (OpenCL on the CPU) and the programs of the demo
-#   --dev      what building and testing it needs; brings what it runs with. CUDA's headers, too (fetch-cuda-headers.sh)
+# Installs missing Debian 12 packages that XSched needs. Asks no questions.
+#   --runtime  for an installed XSched, with PoCL (OpenCL on the CPU) and the programs of the demo
+#   --dev      for building and testing, which includes --runtime, CUDA's headers (fetch-cuda-headers.sh) and one
+#              of AMD's own HIP runtimes (fetch-hip-runtime.py)
 #   (neither)  both
 set -euo pipefail
 
 runtime=(
-  libfmt9 libspdlog1.10 libncurses6
+  libfmt9 libspdlog1.10 libncurses6 libmicrohttpd12
   ocl-icd-libopencl1 pocl-opencl-icd clinfo clpeak hashcat
 )
 dev=(
   # build
   build-essential cmake ninja-build ccache pkg-config git
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev libmicrohttpd-dev
   ocl-icd-opencl-dev opencl-headers
   python3
   # test
@@ -36,7 +37,7 @@ case ${1:-} in
   --dev) wanted=("${dev[@]}") ;;
   "") wanted=("${runtime[@]}" "${dev[@]}") ;;
   *)
-    sed -n '2,6s/^# \?//p' "$0" >&2
+    sed -n '2,7s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -68,4 +69,9 @@ if ((${#missing[@]} != 0)); then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-[[ ${1:-} == --runtime ]] || "$(dirname "$0")/fetch-cuda-headers.sh"
+if [[ ${1:-} != --runtime ]]; then
+  "$(dirname "$0")/fetch-cuda-headers.sh"
+  if [[ $(uname -m) == x86_64 ]] && ! "$(dirname "$0")/fetch-hip-runtime.py" 7.2.4; then
+    echo "AMD's own HIP runtime cannot be fetched: the HIP tests run over the distribution's alone." >&2
+  fi
+fi

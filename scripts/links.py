@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that what the documents point to exists: each relative link, and each path in backquotes that begins with a folder of
-the project.
+"""Checks the links of the documents: each relative link, and each path in backquotes that begins with a folder of the project, must
+exist.
 
   links.py [FOLDER]      of the project; by default the one that this script belongs to
 """
@@ -14,7 +14,7 @@ PATH = re.compile(r"`((?:src|tests|docs|scripts|include|bench|registry|codegen|p
 
 
 def anchors(text):
-    """As hosting sites make them of headings."""
+    """The anchors that hosting sites make from headings."""
     for heading in re.findall(r"^#+ (.*)$", text, re.M):
         words = re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower())
         yield words.replace(" ", "-")

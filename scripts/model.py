@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the models of the protocol (model/, docs/model.md) with SPIN, exhaustively.
 
-Two kinds of check for each model as it should be: `states` (no state in which nothing can happen but something is left
-undone) and `cycles` (no execution goes on for ever). And mutations: models with one thing left out, each of which must
-be found to be wrong, so that it is known that the checks can fail. Ends with a line that counts the checks.
+There are two kinds of check for each model: `states` (if nothing more can happen, everything is done) and `cycles` (no execution goes
+on forever). Mutations are models with one step left out. The check must find an error in each: this shows that the checks can fail.
+The last line counts the checks.
 
   model.py [-j JOBS] [--only TEXT] [--keep FOLDER]
 """
@@ -94,19 +94,19 @@ def run(command, folder):
 
 
 def search(model, kind, options, folder):
-    """Returns (found an error or None where the search itself failed, a line or more about it)."""
+    """Returns (an error was found, or None if the search itself failed; a text about it)."""
     source = str(MODELS / f"{model}.pml")
     status, text = run(["spin", "-a", *options, source], folder)
-    # SPIN reports what it cannot parse, and goes on.
+    # SPIN reports parse errors, and goes on.
     if status != 0 or "Error:" in text or not (folder / "pan.c").exists():
         return None, text
     cycles = ["-DNP", "-DNOFAIR"] if kind == "cycles" else ["-DSAFETY"]
-    # Mutations end early, where the compiler's work is most of the time.
+    # For mutations, which end early, compiling takes most of the time.
     level = "-O0" if any(option.startswith("-DMUTATION") for option in options) else "-O2"
     status, text = run(["gcc", level, "-w", *cycles, f"-DMEMLIM={MEMORY_MIB}", "-o", "pan", "pan.c"], folder)
     if status != 0:
         return None, text
-    # -E: the model's own process `quiet` says which final states are right.
+    # -E: the model's own process `quiet` checks the final states.
     status, text = run(["./pan", "-E", "-m200000", *(["-l"] if kind == "cycles" else [])], folder)
     errors = re.search(r"errors: (\d+)", text)
     if not errors:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Usage: tidy.sh [-p BUILD] [-j JOBS] [-l SECONDS] [--changed] [FILE…]
-# Runs clang-tidy on our sources, or on FILEs, as BUILD (build/release) compiles them; fails if it finds anything.
-# What changed last comes first. After SECONDS no further file is begun; those left out are counted.
-# --changed: only what differs from the last commit.
+# Runs clang-tidy on our sources, or on FILEs, with the flags of BUILD (build/release). Fails if it finds anything.
+# The files that changed last come first. After SECONDS no further file is begun, and the remaining ones are counted.
+# --changed: only files that differ from the last commit.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +31,7 @@ if [[ ! -e $build/compile_commands.json ]]; then
   exit 2
 fi
 
-# Only what BUILD compiles: the others' flags are not known. Fuzzers and optional platforms may be among those.
+# Only files that BUILD compiles, because the flags of others are not known, for example of fuzzers and optional platforms.
 compiled=$(sed -n "s|.*\"file\": \"$PWD/\(.*\.cc\)\".*|\1|p" "$build/compile_commands.json" |
   grep -E '^(src|bench|tests)/' | sort -u)
 if ((${#files[@]} == 0)); then
@@ -45,7 +45,7 @@ if ((${#files[@]} == 0)); then
 fi
 ((${#files[@]} > 0)) || exit 0
 
-# One file's findings at a time. What is an error is .clang-tidy's to say, not the -Werror of the build.
+# Prints the findings of one file at a time. Only .clang-tidy decides what is an error, not -Werror of the build.
 check() {
   if [[ -n $deadline ]] && (($(date +%s) >= deadline)); then
     echo "$1" >>"$left_out"
