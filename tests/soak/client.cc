@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -28,12 +29,29 @@ void Fail(Page& page, const char* what, long got, long wanted) {
   _exit(3);
 }
 
+namespace {
+
+// For how many nanoseconds this thread has been ready to run without having a processor; 0: not known.
+uint64_t QueuedNs() {
+  uint64_t queued = 0;
+  if (FILE* file = fopen("/proc/thread-self/schedstat", "re")) {
+    if (fscanf(file, "%*u %" SCNu64, &queued) != 1) queued = 0;
+    fclose(file);
+  }
+  return queued;
+}
+
+}  // namespace
+
+Making::Making(Page& page) : page_(page), began_(NowNs()), late_(page.late_ns), queued_(QueuedNs()) {}
+
 Making::~Making() {
   uint64_t took = NowNs() - began_;
   if (took <= page_.longest_create_ns) return;
+  const uint64_t queued = QueuedNs() - queued_;
   // The thread that measures its own delay may itself still be delayed.
   usleep(20'000);
-  took -= std::min(took, page_.late_ns - late_);
+  took -= std::min(took, std::max(page_.late_ns - late_, queued));
   page_.longest_create_ns = std::max<uint64_t>(page_.longest_create_ns, took);
 }
 

@@ -147,6 +147,9 @@ class Slot:
     def pid(self):
         return self.process.pid if self.process else 0
 
+    def page(self):
+        return self.world.pages.read(self.index)
+
     def start(self):
         world = self.world
         choose = random.Random(f"{world.seed}/{self.index}/{self.generation}")

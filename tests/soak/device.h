@@ -36,11 +36,11 @@ class Device {
 
 std::unique_ptr<Device> OpenDevice(Page& page, const Options& options);
 
-// Measures how long it takes to make a queue (Page::longest_create_ns), without the time that the machine was
-// late.
+// Measures how long it takes to make a queue (Page::longest_create_ns), without the time for which the thread
+// waited for a processor or the machine was late.
 class Making {
  public:
-  explicit Making(Page& page) : page_(page), began_(NowNs()), late_(page.late_ns) {}
+  explicit Making(Page& page);
   ~Making();
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
@@ -49,6 +49,7 @@ class Making {
   Page& page_;
   uint64_t began_;
   uint64_t late_;
+  uint64_t queued_;
 };
 
 // Counts and prints a wrong result, and ends the process.

@@ -61,6 +61,7 @@ class Watch:
         self.clocks = [Clock() for _ in range(2 * SLOTS)]
         self.limit = 1.0
         self.late = 0.0  # total delay of this process
+        self.latest = 0.0  # its longest delay
         self.late_at = [0.0] * (2 * SLOTS)
         self.longest_gap = {}  # without a known reason
         self.longest_start = {}
@@ -94,6 +95,7 @@ class Watch:
         self.last = now()
         if late > EVERY / 2:
             self.late += late
+            self.latest = max(self.latest, late)
         suspects = []
         wanting = {}
         for slot in self.world.slots:
