@@ -19,24 +19,24 @@ namespace {
 constexpr unsigned kThreads = 1024;
 }  // namespace
 
-Driver::Driver() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
-  if (library == nullptr) throw std::runtime_error(dlerror());
-  auto get = reinterpret_cast<PFN_cuGetProcAddress_v12000>(dlsym(library, "cuGetProcAddress_v2"));
-  if (get == nullptr) throw std::runtime_error("the driver is older than CUDA 12");
-  auto find = [&](const char* name) {
-    void* function = nullptr;
-    CUdriverProcAddressQueryResult status;
-    if (get(name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS ||
-        function == nullptr) {
-      throw std::runtime_error(std::string("the driver has no ") + name);
-    }
-    return function;
-  };
+Driver::Driver() : library_(dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL)) {
+  if (library_ == nullptr) throw std::runtime_error(dlerror());
 // The string is the plain name. The member's name may have a version, by cuda.h's macros.
-#define XSCHED_BENCH_FIND(function) function = reinterpret_cast<decltype(function)>(find(#function));
+#define XSCHED_BENCH_FIND(function) function = Find<decltype(function)>(#function);
   XSCHED_BENCH_DRIVER(XSCHED_BENCH_FIND)
 #undef XSCHED_BENCH_FIND
+}
+
+void* Driver::FindAddress(const char* name) const {
+  auto get = reinterpret_cast<PFN_cuGetProcAddress_v12000>(dlsym(library_, "cuGetProcAddress_v2"));
+  if (get == nullptr) throw std::runtime_error("the driver is older than CUDA 12");
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status;
+  if (get(name, &function, CUDA_VERSION, CU_GET_PROC_ADDRESS_DEFAULT, &status) != CUDA_SUCCESS ||
+      function == nullptr) {
+    throw std::runtime_error(std::string("the driver has no ") + name);
+  }
+  return function;
 }
 
 void Driver::Check(CUresult result, const char* what) const {

@@ -20,12 +20,22 @@ namespace xsched::bench {
   F(cuMemHostRegister) F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
 // clang-format on
 
-struct Driver {
+class Driver {
+ public:
   Driver();
 #define XSCHED_BENCH_MEMBER(name) decltype(&::name) name = nullptr;
   XSCHED_BENCH_DRIVER(XSCHED_BENCH_MEMBER)
 #undef XSCHED_BENCH_MEMBER
   void Check(CUresult result, const char* what) const;
+  // A function of the driver by its plain name, in the version of this cuda.h. Throws if the driver has none.
+  template <typename Function>
+  Function Find(const char* name) const {
+    return reinterpret_cast<Function>(FindAddress(name));
+  }
+
+ private:
+  void* FindAddress(const char* name) const;
+  void* library_;
 };
 
 // Queue time of one kernel: base_us + loops / loops_per_us.
