@@ -20,6 +20,7 @@ import correct_stage  # noqa: E402
 import figures  # noqa: E402
 import kernel_stages  # noqa: E402
 import liveness_stage  # noqa: E402
+import policy_stage  # noqa: E402
 import torch_stages  # noqa: E402
 from keep_awake import awake_cores  # noqa: E402
 from session import Session  # noqa: E402
@@ -35,6 +36,7 @@ STAGES = {
     "share": kernel_stages.share,
     "suspend": kernel_stages.suspend,
     **liveness_stage.STAGES,
+    **policy_stage.STAGES,
     "torch_alone": torch_stages.torch_alone,
     "torch_pair": torch_stages.torch_pair,
     "torch_threads": torch_stages.torch_threads,

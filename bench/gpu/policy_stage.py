@@ -1,0 +1,148 @@
+"""Figure 9: every policy on real networks. Programs start once; policies and hints change while they run, as `xsched policy set` and
+`xsched hint` do it. Shares: two trainings of ResNet-50. Targets: BERT-base at 20 Hz beside these two."""
+import contextlib
+import statistics
+import subprocess
+import time
+
+from figures import percentile, rate
+from measure import LEAD, left_by
+from torch_stages import STARTING
+from worker import WorkerError
+
+FIGURE = "9"
+LOW_JOB = {"model": "resnet50", "batch": 64, "train": True}
+HIGH_JOB = {"model": "bert", "batch": 8, "graph": True}
+HIGH_HZ = 20
+NO_HINTS = ("--priority", 0, "--utilization", 0)
+# (policy, the options of `xsched hint` for each, the first one's share in percent)
+SHARES = (
+    ("CFS", (("--priority", 5), ("--priority", 0)), 100 * 1.2**5 / (1.2**5 + 1)),
+    ("PUP", (("--utilization", 75), ("--utilization", 25)), 75),
+    ("UP", (("--utilization", 60), ("--utilization", 40)), 60),
+    ("EEVDF", (("--weight", 300), ("--weight", 100)), 75),
+    ("MLFQ", ((), ()), 50),
+)
+# (policy, the options of `xsched hint` for the task, by how much its p99 may be above that alone, in ms; None: no promise)
+TASKS = (
+    ("HPF", ("--priority", 10), 1),
+    ("HHPF", ("--priority", 10), 1),
+    ("LAX", ("--laxity-us", 1000), None),
+    ("KEDF", ("--deadline-us", 8000), None),
+    ("CFS", ("--priority", 20), None),
+    ("EEVDF", ("--weight", 10000), None),
+    ("PUP", ("--utilization", 90), None),
+    ("HPF/EEVDF:process", ("--priority", 10), 1),
+)
+
+
+class Tools:
+    """`xsched`, connected to the session's server."""
+
+    def __init__(self, session):
+        self.session = session
+
+    def __call__(self, *arguments):
+        done = subprocess.run([str(self.session.binaries / "xsched"), *map(str, arguments)], env=self.session.environment(True),
+                              capture_output=True, text=True, timeout=10, check=False)
+        if done.returncode != 0:
+            raise WorkerError(f"xsched {arguments}: {done.stderr.strip()}")
+
+    def hint(self, worker, *options):
+        if options:
+            self("hint", "--pid", worker.pid, *options)
+
+
+@contextlib.contextmanager
+def continuously(workers):
+    """They work during the block. Yields a list that has their progress after it."""
+    progresses = []
+    for worker in workers:
+        worker.send(do="continuous", job=LOW_JOB)
+    try:
+        yield progresses
+    finally:
+        for worker in workers:
+            worker.send(do="stop")
+        progresses += [worker.stopped()["progress"] for worker in workers]
+
+
+def both(workers, seconds, prepare=lambda: None):
+    """Samples per second of each, while both work. `prepare` is called once they do."""
+    with continuously(workers) as progresses:
+        time.sleep(LEAD / 2)
+        prepare()
+        time.sleep(LEAD / 2 + seconds)
+    end = min(progress[-1][0] for progress in progresses)
+    return [rate(progress, end - seconds, end) for progress in progresses]
+
+
+def task_beside(worker, lows, seconds):
+    """(latencies in ms, samples per second of all others in that time)"""
+    with continuously(lows) as progresses:
+        time.sleep(LEAD)
+        answer = worker.ask(do="task", job=HIGH_JOB, rate_hz=HIGH_HZ, seconds=seconds)
+    return answer["latency_ms"], sum(rate(progress, answer["begin"], answer["end"]) for progress in progresses)
+
+
+def policies(session):
+    seconds = session.seconds / 2
+    limit = 3 * STARTING + (len(SHARES) + len(TASKS) + 6) * (seconds + 2 * LEAD) * 1.5
+    with session.step(FIGURE, "policies", limit), session.server():
+        native = [session.torch(jobs=[LOW_JOB]) for _ in range(2)] + [session.torch(jobs=[HIGH_JOB])]
+        ours = [session.torch(jobs=[LOW_JOB], scheduled=True) for _ in range(2)] + [session.torch(jobs=[HIGH_JOB], scheduled=True)]
+        session.ready(native, ours)
+        tool = Tools(session)
+        alone_ms = native[2].ask(do="task", job=HIGH_JOB, rate_hz=HIGH_HZ, seconds=seconds)["latency_ms"]
+        native_both = sum(both(native[:2], seconds))
+        native_ms, native_rest = task_beside(native[2], native[:2], seconds)
+        shares(session, tool, ours, native_both, seconds)
+        targets(session, tool, ours, (alone_ms, native_ms, native_rest, native_both), seconds)
+
+
+def shares(session, tool, ours, native_both, seconds):
+    for policy, hints, percent in SHARES:
+        case = f"{policy}: {' and '.join(' '.join(map(str, options)) or 'no hint' for options in hints)}"
+
+        def prepare(policy=policy, hints=hints):
+            tool("policy", "set", policy)
+            for worker, options in zip(ours, hints):
+                tool.hint(worker, *NO_HINTS)
+                tool.hint(worker, *options)
+
+        try:
+            first, second = both(ours[:2], seconds, prepare)
+        except (WorkerError, ValueError) as error:
+            session.report.note(FIGURE, case, f"failed: {error}")
+            continue
+        share = 100 * first / (first + second)
+        session.report.add(FIGURE, case, "% of the first", share, (percent - 1, percent + 1), xsched=share)
+        session.report.add(FIGURE, case, "total : native", (first + second) / native_both, (0.98, None), native=native_both,
+                           xsched=first + second)
+
+
+def targets(session, tool, ours, natively, seconds):
+    alone_ms, native_ms, native_rest, native_both = natively
+    left = native_both * left_by(alone_ms, HIGH_HZ)
+    session.report.add(FIGURE, "BERT at 20 Hz, natively", "p99 ms", percentile(native_ms, 0.99), alone=percentile(alone_ms, 0.99),
+                       native=percentile(native_ms, 0.99))
+    for policy, options, over in TASKS:
+        case = f"BERT at 20 Hz, {policy} {' '.join(map(str, options))}"
+        try:
+            tool("policy", "set", policy)
+            for worker in ours:
+                tool.hint(worker, *NO_HINTS)
+            tool.hint(ours[2], *options)
+            latencies, rest = task_beside(ours[2], ours[:2], seconds)
+        except (WorkerError, ValueError) as error:
+            session.report.note(FIGURE, case, f"failed: {error}")
+            continue
+        goal = None if over is None else (None, percentile(alone_ms, 0.99) + over)
+        session.report.add(FIGURE, case, "p99 ms", percentile(latencies, 0.99), goal, alone=percentile(alone_ms, 0.99),
+                           native=percentile(native_ms, 0.99), xsched=percentile(latencies, 0.99),
+                           details={"p50_ms": statistics.median(latencies), "latency_ms": latencies})
+        session.report.add(FIGURE, case, "others keep", rest / left, native=native_rest / left, xsched=rest / left)
+        tool.hint(ours[2], *NO_HINTS)
+
+
+STAGES = {"policies": policies}
