@@ -27,7 +27,7 @@ add_libraries() {
     [[ ! $needed =~ $systems && ! -e $lib/$needed ]] || continue
     install -m 644 "$path" "$lib/$needed"
     patchelf --set-rpath "\$ORIGIN" "$lib/$needed"
-    package=$(dpkg-query -S "*/$(basename "$(realpath "$path")")" | head -n 1 | cut -d: -f1)
+    package=$(dpkg-query -S "*/$(basename "$(realpath "$path")")" | sed -n "1s/:.*//p")
     install -D -m 644 "/usr/share/doc/$package/copyright" "$root/share/doc/licenses/$package"
   done
 }

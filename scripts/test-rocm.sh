@@ -35,10 +35,10 @@ tests='^(Hip|Hsa|Amdgpu)'
 
 command -v mmdebstrap >/dev/null || { echo "test-rocm: needs mmdebstrap" >&2; exit 1; }
 
-# The Debian mirror that this machine uses.
+# The Debian mirror that this machine uses. (sed reads all lines. With head, writing the rest could fail, and end the script.)
 mirror() {
   { apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null || true
-    echo http://deb.debian.org/debian; } | head -n 1
+    echo http://deb.debian.org/debian; } | sed -n 1p
 }
 
 test_here() {
