@@ -18,8 +18,14 @@ uint64_t Growth(Duration from, Duration to) {
 
 }  // namespace
 
-QueueTrack::QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, TimePoint now)
-    : id_(id), began_(began), last_(reading) {
+QueueTrack::QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, bool reported,
+                       TimePoint now)
+    : id_(id), began_(began), last_(reading), reported_(reported || !reading.busy()) {
+  if (reported_) Start(reading, now);
+}
+
+void QueueTrack::Start(const Reading& reading, TimePoint now) {
+  last_ = reading;
   // What was launched before counts as launched now, because it retires in the recording.
   last_.submitted = last_.retired;
   if (reading.busy()) BeginBurst(reading, now);
@@ -33,6 +39,11 @@ uint64_t QueueTrack::Since(TimePoint time) const {
 }
 
 void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
+  if (!reported_) {
+    reported_ = reading.retired != last_.retired;
+    if (reported_) Start(reading, now);
+    return;
+  }
   SeeHold(reading.busy() && reading.held, now, sink);
   SeeWait(reading, now, sink);
   if (busy_) {

@@ -48,8 +48,9 @@ class QueueTrack {
     bool busy() const { return submitted > retired; }
   };
 
-  // `began`: when the recording did. `reading`: at `now`, from which the queue is recorded.
-  QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, TimePoint now);
+  // `began`: when the recording did. `reading`: at `now`. `reported`: the queue has reported what has
+  // retired. A queue with work that has not is recorded from its first report on.
+  QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, bool reported, TimePoint now);
 
   void See(const Reading& reading, TimePoint now, RecordSink& sink);
   // The queue is gone, or the recording ends: what goes on is put as it is.
@@ -57,6 +58,7 @@ class QueueTrack {
 
  private:
   uint64_t Since(TimePoint time) const;
+  void Start(const Reading& reading, TimePoint now);
   void SeeHold(bool held, TimePoint now, RecordSink& sink);
   void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
   void BeginBurst(const Reading& reading, TimePoint now);
@@ -65,6 +67,7 @@ class QueueTrack {
   sched::QueueId id_;
   TimePoint began_;
   Reading last_;
+  bool reported_;
   bool busy_ = false;
   bool continues_ = false;  // the burst is the rest of one that was cut
   TimePoint busy_since_{};

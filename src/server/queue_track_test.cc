@@ -25,7 +25,7 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
     const T* wanted = std::get_if<T>(&event);
     return wanted == nullptr ? std::nullopt : std::optional<T>(*wanted);
   }
-  void Begin() { track_.emplace(kQueue, began_, reading_, now_); }
+  void Begin() { track_.emplace(kQueue, began_, reading_, /*reported=*/true, now_); }
   void See(uint64_t submitted, uint64_t retired) {
     reading_.submitted = submitted;
     reading_.retired = retired;
@@ -76,6 +76,31 @@ TEST_F(QueueTrackTest, work_from_before_the_recording_counts_from_its_beginning)
   EXPECT_EQ(burst->at_ns, 0u);
   EXPECT_EQ(burst->launched, 11u);
   EXPECT_EQ(burst->retired, 11u);
+}
+
+TEST_F(QueueTrackTest, a_queue_that_has_not_reported_is_recorded_from_its_first_report_on) {
+  reading_.submitted = 100'000;
+  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  Work(4ms);
+  See(100'010, 0);
+  Work(1ms);
+  See(100'011, 100'006);
+  Work(5ms);
+  See(100'011, 100'011);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 5'000'000u);
+  EXPECT_EQ(burst->retired, 5u);
+  EXPECT_EQ(burst->service_ns, 5'000'000u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_queue_that_has_not_reported_and_goes_leaves_no_record) {
+  reading_.submitted = 5;
+  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  Work(4ms);
+  track_->Finish(reading_, now_, *this);
+  EXPECT_TRUE(events_.empty());
 }
 
 TEST_F(QueueTrackTest, a_burst_that_nobody_saw_is_recorded_without_a_length) {

@@ -80,7 +80,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   parts_.queues.SetWatcher(this);
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
-    for (auto& [index, queue] : agent.queues) Track(recording, queue, now);
+    for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
   });
   parts_.queues.ObserveNewlyTracked(now);
   return PutReply(recording, kXSchedSuccess, recording.queues.size(), "");
@@ -125,12 +125,15 @@ bool Recordings::Records(const Recording& recording, const Agent& agent) const {
          (recording.all || recording.processes.contains(owner.pid));
 }
 
-void Recordings::Track(Recording& recording, Queue& queue, TimePoint now) {
+void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
   if (recording.queues.contains(id)) return;
+  parts_.queues.Observe(queue, now);
+  // Commands that were launched while nobody waited for the queue may have retired without a report.
+  const bool reported = is_new || queue.words.tracked();
   // First what may throw.
   Watched& watched = watched_[id];
-  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), now}});
+  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), reported, now}});
   if (watched.recordings++ == 0) parts_.queues.SetRecorded(queue, true);
   Describe(recording, queue.id, now);
   Touched(queue);
@@ -180,7 +183,7 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
 void Recordings::TakeNew(TimePoint now) {
   auto take = [&](Queue& queue) {
     for (auto& [connection, recording] : recordings_) {
-      if (Records(recording, *queue.agent)) Track(recording, queue, now);
+      if (Records(recording, *queue.agent)) Track(recording, queue, /*is_new=*/true, now);
     }
   };
   for (sched::QueueId id : std::exchange(new_, {})) {

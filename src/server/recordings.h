@@ -100,7 +100,7 @@ class Recordings final : QueueWatcher {
   void Gone(Queue& queue, TimePoint now) noexcept override;
 
   bool Records(const Recording& recording, const Agent& agent) const;
-  void Track(Recording& recording, Queue& queue, TimePoint now);
+  void Track(Recording& recording, Queue& queue, bool is_new, TimePoint now);
   void TakeNew(TimePoint now);
   void Ask(TimePoint now);
   void LookAt(Queue& queue, TimePoint now);
