@@ -6,8 +6,8 @@
 namespace xsched::cli {
 
 inline void AddCommands(CLI::App& app) {
-  for (auto* add :
-       {AddRun, AddTop, AddList, AddHint, AddPolicy, AddConfig, AddDoctor, AddDemo, AddPlan, AddSimulate}) {
+  for (auto* add : {AddRun, AddTop, AddList, AddHint, AddPolicy, AddConfig, AddDoctor, AddDemo, AddPlan,
+                    AddRecord, AddSimulate}) {
     add(app);
   }
 }

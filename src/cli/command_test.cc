@@ -64,6 +64,7 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"config", "get"},
                                                          {"config", "set"},
                                                          {"demo"},
+                                                         {"record"},
                                                          {"simulate"}};
 
 TEST_F(Command, each_explains_itself_on_stdout) {
@@ -98,6 +99,8 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"run", "--route", "sea", "--", "true"}, "--route"},
       {{"list", "--pid", "x"}, "xsched list --help"},
       {{"list", "surplus"}, "surplus"},
+      {{"record", "--seconds", "0"}, "--seconds"},
+      {{"record", "--pid", "0"}, "above 0"},
       {{"hint", "--priority", "1"}, "xsched hint --help"},
       {{"hint", "--queue", "1", "--pid", "2", "--priority", "1"}, "xsched hint --help"},
       {{"hint", "--queue", "1"}, "nothing to set"},

@@ -14,6 +14,7 @@ void AddConfig(CLI::App& app);
 void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);
 void AddPlan(CLI::App& app);
+void AddRecord(CLI::App& app);
 void AddSimulate(CLI::App& app);
 
 }  // namespace xsched::cli

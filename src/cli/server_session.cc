@@ -114,6 +114,14 @@ uint32_t ServerSession::SetActiveWindow(const ipc::SetActiveWindow& request) {
   return reply.count;
 }
 
+void ServerSession::BeginRecording(int32_t pid) {
+  ipc::Record request{};
+  request.pid = pid;
+  Ask(request);
+}
+
+void ServerSession::StopRecording() { ipc::Send(socket_.get(), ipc::StopRecording{}); }
+
 void ServerSession::Require(uint16_t minor, const char* what) const {
   if (minor_ >= minor) return;
   throw CommandError(kExitFailed, fmt::format("the server at {} is too old {}: restart it", path_, what));

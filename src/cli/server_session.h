@@ -10,7 +10,8 @@
 
 namespace xsched::cli {
 
-// The protocol's minor version that brought chains of policies, what they decide about, k and active windows.
+// The protocol's minor version that brought chains of policies, what they decide about, k, active windows and
+// recordings.
 inline constexpr uint16_t kMinorOfChains = 4;
 
 class ServerSession {
@@ -25,6 +26,16 @@ class ServerSession {
   uint32_t SetConfig(const ipc::SetConfig& request);
   void SetPolicy(const ipc::SetPolicy& request);
   uint32_t SetActiveWindow(const ipc::SetActiveWindow& request);
+  // Asks for a recording of the queues of `pid` (0: of all). From then on Take gets the answer, and what is
+  // recorded; nothing else may be asked.
+  void BeginRecording(int32_t pid);
+  // Take gets the rest, and then a kReply.
+  void StopRecording();
+  // The next message, if there is one.
+  ipc::Received Take(ipc::Packet& packet) { return ipc::ReceivePacket(socket_.get(), packet); }
+  int fd() const { return socket_.get(); }
+  // Throws CommandError with the server's reason, unless it did what was asked.
+  static void Check(const ipc::Reply& reply);
   // Throws CommandError: the server is older than protocol version 1.`minor`, which is needed for `what`.
   void Require(uint16_t minor, const char* what) const;
 
@@ -34,7 +45,6 @@ class ServerSession {
   template <typename T>
   void Ask(const T& request);
   ipc::Packet Next();
-  static void Check(const ipc::Reply& reply);
 
   UniqueFd socket_;
   std::string path_;

@@ -49,6 +49,8 @@ struct Queue {
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
   bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
   std::optional<WantedConfig> config_unsent;
+  bool recorded = false;  // a tool records it, so it reports as if others waited for it
+  bool touched = false;   // since the recordings last looked at it
   Agent* agent;
 
   ipc::ControlBlock& block() const;

@@ -113,12 +113,14 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
         if (!IsValid(message.hints)) return false;
         parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(message.hints));
+        parts_.queues.Touch(queue);
         return true;
       });
     case ipc::MessageType::kQueueConfig:
-      return ForQueue<ipc::QueueConfig>(agent, packet, [](Queue& queue, const ipc::QueueConfig& message) {
+      return ForQueue<ipc::QueueConfig>(agent, packet, [&](Queue& queue, const ipc::QueueConfig& message) {
         if (message.level >= kPreemptLevelMax) return false;
         ipc::KeepIn(queue, message);
+        parts_.queues.Touch(queue);
         return true;
       });
     case ipc::MessageType::kQueueAbsent:
@@ -206,6 +208,7 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 
 void Agents::SetHints(Queue& queue, const ipc::WireHints& hints) {
   parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(hints));
+  parts_.queues.Touch(queue);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
 

@@ -18,12 +18,19 @@ inline constexpr size_t kMaxQueuesOfUser = 8192;
 inline constexpr size_t kMaxUnsentSlices = 1024;
 // The number of displays of which the server keeps the active window.
 inline constexpr int kMaxDisplaysOfUser = 64;
+// Recordings of queues, each with the number of processes that it may name, and the number of messages that
+// its tool may leave unread. Further ones are dropped and counted.
+inline constexpr size_t kMaxRecordingsOfUser = 4;
+inline constexpr size_t kMaxRecordedProcesses = 1024;
+inline constexpr size_t kMaxUnreadRecords = 4096;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 
 inline constexpr Duration kHelloTimeout = std::chrono::seconds(5);
 // How long a tool may leave its answer unread.
 inline constexpr Duration kUnreadTimeout = std::chrono::seconds(5);
+// The same for a tool that records.
+inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 // The number of messages per round of one client, so that it cannot delay the others.
 inline constexpr int kMaxMessagesPerRound = 64;
 

@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace xsched::server {
+namespace {
+
+ipc::SchedulerWords WordsFor(const Queue& queue, const sched::Control& control) {
+  ipc::SchedulerWords words = ipc::WordsOf(control);
+  if (queue.recorded) words.flags |= ipc::kFlagTracked;
+  return words;
+}
+
+}  // namespace
 
 void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) {
   // Allocate first: if memory runs out, nothing may be half done, and a decision cannot stop halfway.
@@ -23,9 +32,11 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);
+  if (watcher_ != nullptr) watcher_->Added(stored);
 }
 
-void Queues::Forget(const Queue& queue, TimePoint now) {
+void Queues::Forget(Queue& queue, TimePoint now) {
+  if (queue.recorded && watcher_ != nullptr) watcher_->Gone(queue, now);
   held_ -= queue.words.held();
   quotas_.RemoveQueue(queue.agent->connection.peer.uid);
   scheduler_.RemoveQueue(queue.id, now);
@@ -74,6 +85,7 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   });
   if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
   queue.has_dependencies = count != 0;
+  Touch(queue);
 }
 
 // Another server may have written into the block: one that hung, and continued after its clients had left it.
@@ -114,7 +126,7 @@ void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
   Queue* queue = Find(id);
   if (queue == nullptr) return;
   Agent& agent = *queue->agent;
-  const ipc::SchedulerWords words = ipc::WordsOf(control);
+  const ipc::SchedulerWords words = WordsFor(*queue, control);
   // The client may have changed its block. Compare with what we wrote last.
   const ipc::SchedulerWords former = std::exchange(queue->words, words);
   ipc::WriteWords(queue->block(), words, [&] {
@@ -130,6 +142,12 @@ void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
       (control.run || words.flags != former.flags || queue->level >= kPreemptLevelDeactivate);
   if (agent_acts) wakes_.Add(agent);
   if (words.tracked() && !former.tracked()) newly_tracked_.push_back(id);
+  Touch(*queue);
+}
+
+void Queues::SetRecorded(Queue& queue, bool recorded) {
+  queue.recorded = recorded;
+  SetControl(queue.id, scheduler_.GetControl(queue.id));
 }
 
 void Queues::Query(sched::QueueId id) {

@@ -18,6 +18,19 @@
 
 namespace xsched::server {
 
+// Is told what becomes of queues while something is recorded. Throws nothing: a decision cannot stop halfway.
+class QueueWatcher {
+ public:
+  virtual void Added(const Queue& queue) noexcept = 0;
+  // Something of a recorded queue may have changed.
+  virtual void Touched(Queue& queue) noexcept = 0;
+  // A recorded queue is about to be forgotten.
+  virtual void Gone(Queue& queue, TimePoint now) noexcept = 0;
+
+ protected:
+  ~QueueWatcher() = default;
+};
+
 class Queues {
  public:
   Queues(sched::Scheduler& scheduler, Quotas& quotas, Wakes& wakes)
@@ -27,7 +40,7 @@ class Queues {
   // one more (Quotas), and the message is valid.
   void Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
   // Forgets the queue. Its control block stays as it is. The caller must remove the queue from its agent.
-  void Forget(const Queue& queue, TimePoint now);
+  void Forget(Queue& queue, TimePoint now);
   // Null: it is gone.
   Queue* Find(sched::QueueId id);
   const Queue* Find(sched::QueueId id) const;
@@ -62,6 +75,17 @@ class Queues {
   // Opens every gate. The clients would do this when they notice that the server has gone, but later.
   void OpenAllGates();
 
+  // ---- recordings ----
+
+  // Null: nothing is recorded.
+  void SetWatcher(QueueWatcher* watcher) { watcher_ = watcher; }
+  // A recorded queue reports when it becomes ready and idle, although nobody may wait for it. REQUIRES:
+  // ObserveNewlyTracked afterwards.
+  void SetRecorded(Queue& queue, bool recorded);
+  void Touch(Queue& queue) noexcept {
+    if (queue.recorded && watcher_ != nullptr) watcher_->Touched(queue);
+  }
+
   bool any_held() const { return held_ != 0; }
   uint64_t state_changes() const { return state_changes_; }
 
@@ -75,6 +99,7 @@ class Queues {
   uint64_t next_id_ = 1;
   size_t held_ = 0;  // queues whose gate is closed
   std::vector<sched::QueueId> newly_tracked_;
+  QueueWatcher* watcher_ = nullptr;
   uint64_t state_changes_ = 0;
 };
 

@@ -43,7 +43,9 @@ Server::Server(const Options& options, Listener& listener)
       process_facts_(agents_, queues_, scheduler_),
       handshake_(connections_, agents_, process_facts_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
-      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_}, MonotonicClock::now()),
+      recordings_({connections_, agents_, queues_, scheduler_, access_}),
+      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_},
+             MonotonicClock::now()),
       acceptor_(listener, loop_, connections_) {
   scheduler_.SetPolicy(options.policy);
 }
@@ -76,9 +78,11 @@ void Server::Round(int timeout_ms) {
   const TimePoint housekeeping_at = Housekeeping(now);
   RemoveClosed(now);
   const TimePoint decide_at = agents_.Decide(now);
+  const TimePoint record_at = recordings_.Look(now);
   const TimePoint check_at = process_watch_.NextCheck(now);
   // Connections that a decision closes are removed by the next round, which follows at once.
-  loop_.WakeAt(connections_.removal_due() ? now : std::min({housekeeping_at, decide_at, check_at}));
+  loop_.WakeAt(connections_.removal_due() ? now
+                                          : std::min({housekeeping_at, decide_at, record_at, check_at}));
 }
 
 // Memory may run out while one client's request is handled. This must not affect the others.
@@ -103,6 +107,7 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
     if (connection->closed) return;
     if (SourceOf(tag) == EventSource::kDoorbell) return queues_.ReadDoorbell(*agent, now);
   }
+  recordings_.SendUnread(*connection, now);
   if (!tools_.IsListing(*connection)) return ReadMessages(*connection, now);
   if (!tools_.ContinueListing(*connection, now)) connections_.Close(*connection, nullptr);
 }
@@ -137,7 +142,7 @@ TimePoint Server::Housekeeping(TimePoint now) {
   disposer_.StartIfNeeded();
   TimePoint next =
       std::min({connections_.CloseUnidentified(now), tools_.CloseUnreading(now), acceptor_.Resume(now),
-                service_manager_.KeepAlive(now), process_facts_.Refresh(now)});
+                service_manager_.KeepAlive(now), process_facts_.Refresh(now), recordings_.Advance(now)});
   if (idle_exit_ && connections_.empty()) {
     const TimePoint exit_at = connections_.idle_since() + *idle_exit_;
     idle_for_long_ = now >= exit_at;
@@ -149,6 +154,7 @@ TimePoint Server::Housekeeping(TimePoint now) {
 void Server::RemoveClosed(TimePoint now) {
   connections_.RemoveClosed(now, [&](const Connection& connection) {
     agents_.Remove(connection.id, now);
+    recordings_.Remove(connection, now);
     tools_.Remove(connection);
   });
 }

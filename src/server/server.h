@@ -10,6 +10,7 @@
 //   Handshake -> Agents | Tools    handle messages of clients, and answer them
 //   Queues                         control blocks: progress to the scheduler, its decisions back
 //   ProcessWatch                   finds processes that are stopped, frozen, or hang
+//   Recordings                     tell tools what queues do
 #pragma once
 
 #include <optional>
@@ -28,6 +29,7 @@
 #include "server/process_watch.h"
 #include "server/queues.h"
 #include "server/quotas.h"
+#include "server/recordings.h"
 #include "server/service_manager.h"
 #include "server/tools.h"
 #include "server/wakes.h"
@@ -72,6 +74,7 @@ class Server {
   ProcessFactsTable process_facts_;
   Handshake handshake_;
   ProcessWatch process_watch_;
+  Recordings recordings_;
   Tools tools_;
   Acceptor acceptor_;
 };

@@ -46,7 +46,11 @@ bool ReplyWithCount(Connection& tool, uint32_t count) {
 }  // namespace
 
 bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now) {
-  switch (packet.header().type) {
+  const ipc::MessageType type = packet.header().type;
+  if (type == ipc::MessageType::kRecord) return parts_.recordings.Start(tool, packet.As<ipc::Record>(), now);
+  if (type == ipc::MessageType::kStopRecording) return parts_.recordings.Stop(tool, now);
+  if (parts_.recordings.IsRecording(tool)) return parts_.recordings.Refuse(tool);
+  switch (type) {
     case ipc::MessageType::kList:
       return List(tool, now);
     case ipc::MessageType::kSetHints:

@@ -1,5 +1,5 @@
-// Answers the requests of tools (list, hints, level and launch config, policy, windows, status), within the
-// rights of their user. Tools can change nothing else.
+// Answers the requests of tools (list, hints, level and launch config, policy, windows, status, recordings),
+// within the rights of their user. Tools can change nothing else.
 //
 // Answers are not stored: if a tool's buffer has no room, the rest of the answer is made when it has read.
 #pragma once
@@ -16,6 +16,7 @@
 #include "server/connections.h"
 #include "server/process_facts.h"
 #include "server/queues.h"
+#include "server/recordings.h"
 
 namespace xsched::server {
 
@@ -29,6 +30,7 @@ class Tools {
     sched::Scheduler& scheduler;
     const AccessRules& access;
     ProcessFactsTable& facts;
+    Recordings& recordings;
   };
   Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
 

@@ -44,6 +44,8 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
   devices_.clear();
   processes_.clear();
   queues_.clear();
+  is_recording_ = has_ended_ = false;
+  lost_ = 0;
   size_t number = 0;
   for (std::string text; std::getline(input, text);) {
     ++number;
@@ -57,15 +59,27 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
     const JsonLine line(json, place);
     if (number == 1) {
       line.Number("xsched_record", 1, 1);
+      is_recording_ = line.Has("recorded");
     } else {
       ReadLine(line);
     }
   }
   if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+  if (is_recording_) EndFile(name);
+}
+
+void LoadReader::EndFile(const std::string& name) {
+  if (lost_ != 0) {
+    warnings_.push_back(fmt::format(
+        "{}: {} records were lost, because xsched record did not read them in time: some work is missing",
+        name, lost_));
+  }
+  if (!has_ended_) warnings_.push_back(fmt::format("{}: the recording was cut off: it has no end", name));
 }
 
 void LoadReader::ReadLine(const JsonLine& line) {
   const Duration at = line.Time("t");
+  if (has_ended_) line.Fail("a line after the end");
   end_ = std::max(end_, at);
   if (line.Has("device")) {
     ReadDevice(line.Part("device"));
@@ -82,7 +96,21 @@ void LoadReader::ReadLine(const JsonLine& line) {
     recorded_[QueueOf(wait)].waits.push_back({at, static_cast<int>(QueueOf(wait, "for"))});
   } else if (line.Has("load")) {
     ReadGenerator(line.Part("load"), at);
+  } else if (line.Has("hold")) {
+    ReadHold(line.Part("hold"));
+  } else if (line.Has("lost")) {
+    lost_ += line.Part("lost").Number("records", 1, kMost);
+  } else if (line.Has("end")) {
+    has_ended_ = is_recording_;
+  } else if (is_recording_) {
+    line.Fail("no kind of line that a recording has");
   }
+}
+
+// Holds are for people: in a simulation, other queues are held.
+void LoadReader::ReadHold(const JsonLine& hold) const {
+  QueueOf(hold);
+  hold.Time("span_ns");
 }
 
 size_t LoadReader::Find(const JsonLine& line, const char* key, const Numbers& numbers) {
@@ -139,13 +167,17 @@ void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
   recorded_.emplace_back();
 }
 
-void LoadReader::ReadBurst(const JsonLine& burst, Duration at) {
+void LoadReader::ReadBurst(const JsonLine& line, Duration at) {
   constexpr auto kMostCommands = static_cast<int64_t>(kWithoutEnd) / 4;
-  const int64_t commands = std::max<int64_t>(1, burst.Number("commands", 0, kMostCommands));
-  const Duration span = burst.Time("span_ns", Duration::zero());
-  end_ = std::max(end_, at + span);
-  recorded_[QueueOf(burst)].bursts.push_back(
-      {at, span, static_cast<uint64_t>(commands), burst.Time("device_ns") / commands});
+  RecordedBurst burst;
+  burst.at = at;
+  burst.span = line.Time("span_ns", Duration::zero());
+  burst.commands = static_cast<uint64_t>(std::max<int64_t>(1, line.Number("commands", 0, kMostCommands)));
+  burst.device = line.Time("device_ns");
+  burst.follows = line.Flag("continued");
+  burst.unseen = line.Flag("unseen");
+  end_ = std::max(end_, at + burst.span);
+  recorded_[QueueOf(line)].bursts.push_back(burst);
 }
 
 void LoadReader::ReadGone(const JsonLine& gone, Duration at) {
@@ -195,17 +227,18 @@ void LoadReader::AddBursts(size_t index) {
   Recorded& recorded = recorded_[index];
   std::vector<Task>& tasks = load_.queues[index].tasks;
   std::stable_sort(recorded.bursts.begin(), recorded.bursts.end(),
-                   [](const Burst& one, const Burst& other) { return one.at < other.at; });
+                   [](const RecordedBurst& one, const RecordedBurst& other) { return one.at < other.at; });
+  EstimateUnseen(recorded.bursts);
   std::stable_sort(recorded.waits.begin(), recorded.waits.end(),
                    [](const Wait& one, const Wait& other) { return one.at < other.at; });
   auto wait = recorded.waits.begin();
   Duration ended{-1};
-  for (const Burst& burst : recorded.bursts) {
+  for (const RecordedBurst& burst : recorded.bursts) {
     Task task;
     task.at = burst.at;
     task.commands = burst.commands;
-    task.command = std::max(burst.command, Duration(1));
-    if (!tasks.empty() && burst.at - ended < kBackToBack) {
+    task.command = std::max(burst.device / static_cast<int64_t>(burst.commands), Duration(1));
+    if (!tasks.empty() && (burst.follows || burst.at - ended < kBackToBack)) {
       task.follows = true;
       task.at = std::max(Duration::zero(), burst.at - ended);
     }
@@ -235,6 +268,12 @@ void LoadReader::AddGenerated(Duration length) {
       tasks.push_back(task);
     }
   }
+}
+
+std::vector<std::vector<RecordedBurst>> LoadReader::recorded() const {
+  std::vector<std::vector<RecordedBurst>> all;
+  for (const Recorded& queue : recorded_) all.push_back(queue.bursts);
+  return all;
 }
 
 // A queue without a name has that of its process, and a number where there are several.

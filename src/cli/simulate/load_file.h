@@ -2,6 +2,9 @@
 //
 // A recorded program is an open one, whose tasks come at the recorded times, unless a burst began right after
 // the one before had ended, or is the rest of one that was cut. Then it follows that end in the simulation.
+//
+// Recordings are read strictly: every line must be of a known kind. In a load that was written by hand, lines
+// of other kinds are ignored.
 #pragma once
 
 #include <istream>
@@ -12,6 +15,7 @@
 
 #include "cli/simulate/arrivals.h"
 #include "cli/simulate/json_line.h"
+#include "cli/simulate/recorded.h"
 #include "sched/sim/load.h"
 
 namespace xsched::cli {
@@ -26,21 +30,19 @@ class LoadReader {
   // of every device.
   sched::sim::Load Finish(std::optional<Duration> length,
                           const std::optional<sched::sim::DeviceParameters>& device);
+  // What is missing in recordings, one sentence each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+  // What was recorded of each queue of the load. REQUIRES: Finish was called.
+  std::vector<std::vector<RecordedBurst>> recorded() const;
 
  private:
-  struct Burst {
-    Duration at;
-    Duration span;
-    uint64_t commands;
-    Duration command;
-  };
   struct Wait {
     Duration at;
     int queue;
   };
   // What the files say of a queue, beside what is in the load.
   struct Recorded {
-    std::vector<Burst> bursts;
+    std::vector<RecordedBurst> bursts;
     std::vector<Wait> waits;
     std::optional<Duration> gone;
   };
@@ -53,10 +55,12 @@ class LoadReader {
   using Numbers = std::map<int64_t, size_t>;  // from a file's numbers to the load's
 
   void ReadLine(const JsonLine& line);
+  void EndFile(const std::string& name);
   void ReadDevice(const JsonLine& device);
   void ReadProcess(const JsonLine& process);
   void ReadQueue(const JsonLine& queue, Duration at);
   void ReadBurst(const JsonLine& burst, Duration at);
+  void ReadHold(const JsonLine& hold) const;
   void ReadGone(const JsonLine& gone, Duration at);
   void ReadGenerator(const JsonLine& line, Duration at);
   size_t QueueOf(const JsonLine& line, const char* key = "queue") const;
@@ -70,7 +74,12 @@ class LoadReader {
   std::vector<Generator> generators_;
   std::map<std::string, uint64_t> jobs_;
   Numbers devices_, processes_, queues_;  // of the file that is read
-  Duration end_{};                        // of what was recorded
+  // Of the file that is read.
+  bool is_recording_ = false;
+  bool has_ended_ = false;
+  int64_t lost_ = 0;
+  std::vector<std::string> warnings_;
+  Duration end_{};  // of what was recorded
 };
 
 }  // namespace xsched::cli

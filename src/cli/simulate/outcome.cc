@@ -79,7 +79,10 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.hints = scheme.hints;
   conditions.warm_up = warm_up;
   conditions.config.timeslice = scheme.timeslice;
-  const sched::sim::Result result = Simulate(load, conditions);
+  return OutcomeOf(load, scheme, Simulate(load, conditions));
+}
+
+Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result) {
   Outcome outcome{scheme, {}};
   for (size_t i = 0; i < result.queues.size(); ++i) {
     if (outcome.Find(load.queues[i].name) == nullptr)

@@ -43,6 +43,8 @@ struct Outcome {
   const QueueOutcome* Find(const std::string& name) const;
 };
 
+// The figures of each queue, or of all queues of one name.
+Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result);
 Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
 
 }  // namespace xsched::cli

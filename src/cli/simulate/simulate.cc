@@ -1,6 +1,7 @@
 // xsched simulate: what each policy would make of a load.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -49,8 +50,7 @@ std::optional<Duration> Time(std::optional<double> seconds) {
   return std::chrono::duration_cast<Duration>(Seconds(*seconds));
 }
 
-sched::sim::Load ReadLoad(const SimulateOptions& options) {
-  LoadReader reader;
+sched::sim::Load ReadLoad(const SimulateOptions& options, LoadReader& reader) {
   for (const std::string& name : options.files) {
     const std::string path = FindLoad(name);
     std::ifstream file(path);
@@ -78,11 +78,22 @@ std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::
   return outcomes;
 }
 
+// What was recorded stands above what is predicted.
+void AddRecorded(const sched::sim::Load& load, const std::vector<std::vector<RecordedBurst>>& bursts,
+                 Duration warm_up, std::vector<Outcome>& outcomes) {
+  const auto is_recorded = [](const std::vector<RecordedBurst>& queue) { return !queue.empty(); };
+  if (std::any_of(bursts.begin(), bursts.end(), is_recorded))
+    outcomes.insert(outcomes.begin(), RecordedOutcome(load, bursts, warm_up));
+}
+
 void Simulate(const SimulateOptions& options) {
-  const sched::sim::Load load = ReadLoad(options);
+  LoadReader reader;
+  const sched::sim::Load load = ReadLoad(options, reader);
+  for (const std::string& warning : reader.warnings()) fmt::print(stderr, "xsched: {}\n", warning);
   if (load.queues.empty()) throw CommandError(kExitFailed, "the load has no queue");
   std::vector<Outcome> outcomes = Outcomes(options, load);
   const bool searched = !options.target.empty();
+  if (!searched) AddRecorded(load, reader.recorded(), *Time(options.warm_up), outcomes);
   const bool met = searched && ParseTarget(options.target).IsMet(outcomes.front());
   const size_t tried = outcomes.size();
   if (searched && outcomes.size() > kShown) outcomes.erase(outcomes.begin() + kShown, outcomes.end());

@@ -144,6 +144,7 @@ class ServerParts : public ::testing::Test {
   void RemoveClosed() {
     connections_.RemoveClosed(now_, [&](const Connection& connection) {
       agents_.Remove(connection.id, now_);
+      recordings_.Remove(connection, now_);
       tools_.Remove(connection);
     });
   }
@@ -166,7 +167,8 @@ class ServerParts : public ::testing::Test {
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
   Handshake handshake_{connections_, agents_, process_facts_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
-  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_}, now_};
+  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_}};
+  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_}, now_};
 };
 
 }  // namespace xsched::server::testing

@@ -1,0 +1,152 @@
+#include "cli/record/recording_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/queue_text.h"
+
+namespace xsched::cli {
+
+void RecordingWriter::Begin(const Head& head) {
+  const Json line = {{"xsched_record", 1},
+                     {"recorded",
+                      {{"started", head.started},
+                       {"version", head.version},
+                       {"policy", head.policy},
+                       {"anonymous", anonymous_}}}};
+  out_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+void RecordingWriter::Write(const ipc::Packet& packet) {
+  switch (packet.header().type) {
+    case ipc::MessageType::kRecordedQueue:
+      return WriteQueue(packet.As<ipc::RecordedQueue>());
+    case ipc::MessageType::kRecordedBurst:
+      return WriteBurst(packet.As<ipc::RecordedBurst>());
+    case ipc::MessageType::kRecordedHold:
+      return WriteHold(packet.As<ipc::RecordedHold>());
+    case ipc::MessageType::kRecordedWait:
+      return WriteWait(packet.As<ipc::RecordedWait>());
+    case ipc::MessageType::kRecordedEnd:
+      return WriteEnd(packet.As<ipc::RecordedEnd>());
+    case ipc::MessageType::kRecordedLoss:
+      return WriteLoss(packet.As<ipc::RecordedLoss>());
+    default:
+      return;
+  }
+}
+
+void RecordingWriter::End(Duration at, const std::string& why) {
+  Line(std::max(static_cast<uint64_t>(std::max(at, Duration::zero()).count()), last_ns_), "end",
+       {{"why", why}});
+}
+
+void RecordingWriter::Line(uint64_t at_ns, const char* kind, Json what) {
+  last_ns_ = std::max(last_ns_, at_ns);
+  Json line = {{"t", at_ns}};
+  line[kind] = std::move(what);
+  out_ << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+}
+
+uint64_t RecordingWriter::NumberOf(Numbers& numbers, const std::string& key) {
+  return numbers.try_emplace(key, numbers.size() + 1).first->second;
+}
+
+const uint64_t* RecordingWriter::FindQueue(uint64_t id) const {
+  auto found = queues_.find(id);
+  return found == queues_.end() ? nullptr : &found->second;
+}
+
+// ---- descriptions ----
+
+void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
+  WriteDevice(queue);
+  WriteProcess(queue);
+  if (!queues_.contains(queue.queue_id)) queues_[queue.queue_id] = ++queues_seen_;
+  Json what = {{"id", queues_.at(queue.queue_id)},
+               {"process", processes_.at(queue.client_id)},
+               {"device", devices_.at({queue.platform, queue.device})},
+               {"level", std::clamp<uint32_t>(queue.level, kPreemptLevelBlock, kPreemptLevelInterrupt)}};
+  what["hints"] = {
+      {"priority", queue.hints.priority},         {"utilization", queue.hints.utilization},
+      {"deadline_us", queue.hints.deadline_us},   {"laxity_us", queue.hints.laxity_us},
+      {"lax_priority", queue.hints.lax_priority}, {"critical_priority", queue.hints.critical_priority}};
+  Line(queue.at_ns, "queue", std::move(what));
+}
+
+void RecordingWriter::WriteDevice(const ipc::RecordedQueue& queue) {
+  const auto [device, is_new] = devices_.try_emplace({queue.platform, queue.device}, devices_.size());
+  if (!is_new) return;
+  Line(queue.at_ns, "device",
+       {{"id", device->second},
+        {"platform", PlatformText(queue.platform)},
+        {"name", std::string(queue.device_name)},
+        {"level", std::clamp<uint32_t>(queue.level, kPreemptLevelBlock, kPreemptLevelInterrupt)}});
+}
+
+void RecordingWriter::WriteProcess(const ipc::RecordedQueue& queue) {
+  const auto [process, is_new] = processes_.try_emplace(queue.client_id, processes_.size() + 1);
+  if (!is_new) return;
+  const std::string name = queue.name;
+  const std::string user = UserText(queue.uid);
+  Json what = {{"id", process->second}};
+  if (anonymous_) {
+    what["name"] = fmt::format("program {}", NumberOf(programs_, name));
+    what["pid"] = process->second;
+    what["user"] = fmt::format("user {}", NumberOf(users_, user));
+  } else {
+    what["name"] = name;
+    what["pid"] = queue.pid;
+    what["user"] = user;
+  }
+  // A job is another one if another user gave it the same number.
+  if (queue.job != 0)
+    what["job"] = std::to_string(NumberOf(jobs_, fmt::format("{} {}", queue.uid, queue.job)));
+  Line(queue.at_ns, "process", std::move(what));
+}
+
+// ---- events ----
+
+void RecordingWriter::WriteBurst(const ipc::RecordedBurst& burst) {
+  const uint64_t* queue = FindQueue(burst.queue_id);
+  if (queue == nullptr) return;
+  Json what = {{"queue", *queue},
+               {"commands", burst.retired},
+               {"launched", burst.launched},
+               {"device_ns", burst.service_ns},
+               {"span_ns", burst.span_ns}};
+  if (burst.waiting_ns != 0) what["waiting_ns"] = burst.waiting_ns;
+  for (const auto& [flag, name] : {std::pair{ipc::kBurstContinued, "continued"},
+                                   {ipc::kBurstCut, "cut"},
+                                   {ipc::kBurstShared, "shared"},
+                                   {ipc::kBurstUnseen, "unseen"}}) {
+    if ((burst.flags & flag) != 0) what[name] = true;
+  }
+  ++bursts_;
+  Line(burst.at_ns, "burst", std::move(what));
+  last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
+}
+
+void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {
+  if (const uint64_t* queue = FindQueue(hold.queue_id))
+    Line(hold.at_ns, "hold", {{"queue", *queue}, {"span_ns", hold.span_ns}});
+}
+
+void RecordingWriter::WriteWait(const ipc::RecordedWait& wait) {
+  const uint64_t* queue = FindQueue(wait.queue_id);
+  const uint64_t* other = FindQueue(wait.waits_for);
+  if (queue != nullptr && other != nullptr) Line(wait.at_ns, "wait", {{"queue", *queue}, {"for", *other}});
+}
+
+void RecordingWriter::WriteEnd(const ipc::RecordedEnd& end) {
+  if (const uint64_t* queue = FindQueue(end.queue_id)) Line(end.at_ns, "gone", {{"queue", *queue}});
+  queues_.erase(end.queue_id);
+}
+
+void RecordingWriter::WriteLoss(const ipc::RecordedLoss& loss) {
+  lost_ += loss.lost;
+  Line(loss.at_ns, "lost", {{"records", loss.lost}});
+}
+
+}  // namespace xsched::cli

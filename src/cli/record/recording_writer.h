@@ -1,0 +1,70 @@
+// Writes what the server sends of a recording as lines (docs/recording.md). Pure: messages in, text out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+#include <utility>
+
+#include "base/clock.h"
+#include "ipc/client.h"
+
+namespace xsched::cli {
+
+class RecordingWriter {
+ public:
+  struct Head {
+    std::string started;  // 2026-11-22T20:00:00Z
+    std::string version;  // of XSched
+    std::string policy;   // of the server, when the recording began
+  };
+
+  // `anonymous`: names of programs, users and pids are replaced by numbers.
+  RecordingWriter(std::ostream& out, bool anonymous) : out_(out), anonymous_(anonymous) {}
+
+  // First.
+  void Begin(const Head& head);
+  // Messages that are no part of a recording are ignored.
+  void Write(const ipc::Packet& packet);
+  // Last. `why` it ended.
+  void End(Duration at, const std::string& why);
+
+  uint64_t queues() const { return queues_seen_; }
+  uint64_t bursts() const { return bursts_; }
+  // How many messages of the server are missing, because this program was too slow.
+  uint64_t lost() const { return lost_; }
+
+ private:
+  // Keys stay in the order in which they are set.
+  using Json = nlohmann::ordered_json;
+  using Numbers = std::map<std::string, uint64_t>;
+
+  void WriteQueue(const ipc::RecordedQueue& queue);
+  void WriteBurst(const ipc::RecordedBurst& burst);
+  void WriteHold(const ipc::RecordedHold& hold);
+  void WriteWait(const ipc::RecordedWait& wait);
+  void WriteEnd(const ipc::RecordedEnd& end);
+  void WriteLoss(const ipc::RecordedLoss& loss);
+  void WriteDevice(const ipc::RecordedQueue& queue);
+  void WriteProcess(const ipc::RecordedQueue& queue);
+  void Line(uint64_t at_ns, const char* kind, Json what);
+  // The number in this file of what the server names by `key`; a new one if it has none.
+  static uint64_t NumberOf(Numbers& numbers, const std::string& key);
+  // Null: no such queue was described, or it is gone.
+  const uint64_t* FindQueue(uint64_t id) const;
+
+  std::ostream& out_;
+  bool anonymous_;
+  std::map<std::pair<uint32_t, uint64_t>, uint64_t> devices_;  // by platform and the server's number
+  std::map<uint64_t, uint64_t> processes_;                     // by the server's number
+  std::map<uint64_t, uint64_t> queues_;
+  Numbers programs_, users_, jobs_;
+  uint64_t last_ns_ = 0;  // the latest time in the file
+  uint64_t queues_seen_ = 0;
+  uint64_t bursts_ = 0;
+  uint64_t lost_ = 0;
+};
+
+}  // namespace xsched::cli

@@ -1,0 +1,80 @@
+// What a recording knows of one queue: since when it has had work, is held, and waits for another queue.
+// Pure: readings and the time in, messages for the recording's tool out.
+//
+//                  it has work: a burst begins
+//        [idle] -------------------------------> [busy] --+ after 100 ms, when something has retired:
+//           ^                                      |  ^   | the burst is cut, and another one continues it
+//           +--------------------------------------+  +---+
+//                  all has retired: the burst ends
+//
+// Counters are differences of readings, so the bursts of a queue have all of its commands, and each one once.
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "base/clock.h"
+#include "ipc/messages.h"
+#include "sched/core/types.h"
+
+namespace xsched::server {
+
+// What a tool that records is sent.
+using RecordedEvent = std::variant<ipc::RecordedQueue, ipc::RecordedBurst, ipc::RecordedHold,
+                                   ipc::RecordedWait, ipc::RecordedEnd, ipc::RecordedLoss, ipc::Reply>;
+
+class RecordSink {
+ public:
+  virtual void Put(const RecordedEvent& event) = 0;
+
+ protected:
+  ~RecordSink() = default;
+};
+
+class QueueTrack {
+ public:
+  static constexpr Duration kCutAfter = std::chrono::milliseconds(100);
+
+  // What is read of the queue at one time. The times and counters never decrease, except for those of a
+  // client that writes nonsense.
+  struct Reading {
+    uint64_t submitted = 0;
+    uint64_t retired = 0;
+    bool held = false;
+    Duration service{};             // device time that it was charged for
+    Duration waiting{};             // time during which it was held or off the device
+    sched::Dependency waits_for{};  // until 0: for none
+
+    bool busy() const { return submitted > retired; }
+  };
+
+  // `began`: when the recording did. `reading`: at `now`. `reported`: the queue has reported what has
+  // retired. A queue with work that has not is recorded from its first report on.
+  QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, bool reported, TimePoint now);
+
+  void See(const Reading& reading, TimePoint now, RecordSink& sink);
+  // The queue is gone, or the recording ends: what goes on is put as it is.
+  void Finish(const Reading& reading, TimePoint now, RecordSink& sink);
+
+ private:
+  uint64_t Since(TimePoint time) const;
+  void Start(const Reading& reading, TimePoint now);
+  void SeeHold(bool held, TimePoint now, RecordSink& sink);
+  void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
+  void BeginBurst(const Reading& reading, TimePoint now);
+  void PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink);
+
+  sched::QueueId id_;
+  TimePoint began_;
+  Reading last_;
+  bool reported_;
+  bool busy_ = false;
+  bool continues_ = false;  // the burst is the rest of one that was cut
+  TimePoint busy_since_{};
+  Reading at_begin_;  // of the burst; its counters: of the last reading before it
+  bool held_ = false;
+  TimePoint held_since_{};
+  sched::Dependency waited_for_{};
+};
+
+}  // namespace xsched::server

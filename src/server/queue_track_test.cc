@@ -1,0 +1,246 @@
+// What is recorded of a queue: readings in virtual time in, messages out.
+#include "server/queue_track.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace xsched::server {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr sched::QueueId kQueue{7};
+
+class QueueTrackTest : public ::testing::Test, protected RecordSink {
+ protected:
+  void Put(const RecordedEvent& event) override { events_.push_back(event); }
+
+  // The next event, if it is a T.
+  template <typename T>
+  std::optional<T> Take() {
+    if (events_.empty()) return std::nullopt;
+    const RecordedEvent event = events_.front();
+    events_.erase(events_.begin());
+    const T* wanted = std::get_if<T>(&event);
+    return wanted == nullptr ? std::nullopt : std::optional<T>(*wanted);
+  }
+  void Begin() { track_.emplace(kQueue, began_, reading_, /*reported=*/true, now_); }
+  void See(uint64_t submitted, uint64_t retired) {
+    reading_.submitted = submitted;
+    reading_.retired = retired;
+    track_->See(reading_, now_, *this);
+  }
+  // The queue works alone for so long.
+  void Work(Duration time) {
+    now_ += time;
+    reading_.service += time;
+  }
+
+  const TimePoint began_{1h};
+  TimePoint now_ = began_;
+  QueueTrack::Reading reading_;
+  std::optional<QueueTrack> track_;
+  std::vector<RecordedEvent> events_;
+};
+
+TEST_F(QueueTrackTest, a_burst_is_from_ready_to_idle_with_its_commands_and_its_device_time) {
+  Begin();
+  now_ += 5ms;
+  See(12, 0);
+  Work(2ms);
+  See(20, 9);
+  Work(1ms);
+  See(20, 20);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->queue_id, 7u);
+  EXPECT_EQ(burst->at_ns, 5'000'000u);
+  EXPECT_EQ(burst->span_ns, 3'000'000u);
+  EXPECT_EQ(burst->launched, 20u);
+  EXPECT_EQ(burst->retired, 20u);
+  EXPECT_EQ(burst->service_ns, 3'000'000u);
+  EXPECT_EQ(burst->waiting_ns, 0u);
+  EXPECT_EQ(burst->flags, 0u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, work_from_before_the_recording_counts_from_its_beginning) {
+  reading_.submitted = 100;
+  reading_.retired = 90;
+  Begin();
+  Work(4ms);
+  See(101, 101);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 0u);
+  EXPECT_EQ(burst->launched, 11u);
+  EXPECT_EQ(burst->retired, 11u);
+}
+
+TEST_F(QueueTrackTest, a_queue_that_has_not_reported_is_recorded_from_its_first_report_on) {
+  reading_.submitted = 100'000;
+  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  Work(4ms);
+  See(100'010, 0);
+  Work(1ms);
+  See(100'011, 100'006);
+  Work(5ms);
+  See(100'011, 100'011);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 5'000'000u);
+  EXPECT_EQ(burst->retired, 5u);
+  EXPECT_EQ(burst->service_ns, 5'000'000u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_queue_that_has_not_reported_and_goes_leaves_no_record) {
+  reading_.submitted = 5;
+  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  Work(4ms);
+  track_->Finish(reading_, now_, *this);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_burst_that_nobody_saw_is_recorded_without_a_length) {
+  Begin();
+  now_ += 5ms;
+  See(3, 3);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 5'000'000u);
+  EXPECT_EQ(burst->span_ns, 0u);
+  EXPECT_EQ(burst->retired, 3u);
+  EXPECT_EQ(burst->flags, ipc::kBurstUnseen);
+}
+
+TEST_F(QueueTrackTest, a_long_burst_is_cut_every_100_ms_and_no_command_is_lost) {
+  Begin();
+  See(64, 0);
+  uint64_t retired = 0;
+  for (int i = 0; i < 26; ++i) {
+    Work(10ms);
+    retired += 10;
+    See(64 + retired, retired);
+  }
+  Work(6ms);
+  See(324, 324);
+  std::vector<ipc::RecordedBurst> parts;
+  while (auto part = Take<ipc::RecordedBurst>()) parts.push_back(*part);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_EQ(parts[0].flags, ipc::kBurstCut);
+  EXPECT_EQ(parts[1].flags, ipc::kBurstCut | ipc::kBurstContinued);
+  EXPECT_EQ(parts[2].flags, ipc::kBurstContinued);
+  EXPECT_EQ(parts[1].at_ns, 100'000'000u);
+  EXPECT_EQ(parts[1].span_ns, 100'000'000u);
+  EXPECT_EQ(parts[0].retired, 100u);
+  EXPECT_EQ(parts[0].retired + parts[1].retired + parts[2].retired, 324u);
+  EXPECT_EQ(parts[0].launched + parts[1].launched + parts[2].launched, 324u);
+}
+
+TEST_F(QueueTrackTest, a_command_longer_than_100_ms_is_one_burst) {
+  Begin();
+  See(1, 0);
+  for (int i = 0; i < 50; ++i) {
+    Work(10ms);
+    See(1, 0);
+  }
+  See(1, 1);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 500'000'000u);
+  EXPECT_EQ(burst->flags, 0u);
+}
+
+TEST_F(QueueTrackTest, a_hold_is_recorded_where_the_queue_has_work) {
+  Begin();
+  reading_.held = true;
+  See(0, 0);
+  EXPECT_TRUE(events_.empty()) << "an idle queue that is held waits for nobody";
+  See(4, 0);
+  now_ += 3ms;
+  reading_.waiting += 3ms;
+  reading_.held = false;
+  See(4, 0);
+  const auto hold = Take<ipc::RecordedHold>();
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->at_ns, 0u);
+  EXPECT_EQ(hold->span_ns, 3'000'000u);
+  Work(4ms);
+  See(4, 4);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->waiting_ns, 3'000'000u);
+  EXPECT_EQ(burst->service_ns, 4'000'000u);
+  EXPECT_EQ(burst->flags, 0u) << "all of its time is accounted for";
+}
+
+TEST_F(QueueTrackTest, device_time_that_others_had_a_part_of_is_marked) {
+  Begin();
+  See(4, 0);
+  now_ += 4ms;
+  reading_.service += 2ms;
+  See(4, 4);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->flags, ipc::kBurstShared);
+}
+
+TEST_F(QueueTrackTest, each_wait_is_recorded_once_when_it_begins) {
+  Begin();
+  reading_.waits_for = {sched::QueueId{9}, 30};
+  See(1, 0);
+  now_ += 1ms;
+  See(2, 0);
+  const auto wait = Take<ipc::RecordedWait>();
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->waits_for, 9u);
+  EXPECT_EQ(wait->until, 30u);
+  EXPECT_EQ(wait->at_ns, 0u);
+  reading_.waits_for = {};
+  See(2, 0);
+  EXPECT_TRUE(events_.empty());
+  reading_.waits_for = {sched::QueueId{9}, 31};
+  See(2, 0);
+  EXPECT_TRUE(Take<ipc::RecordedWait>());
+}
+
+TEST_F(QueueTrackTest, what_goes_on_at_the_end_is_recorded_as_it_is) {
+  Begin();
+  See(10, 0);
+  Work(2ms);
+  reading_.held = true;
+  See(10, 2);
+  now_ += 3ms;
+  track_->Finish(reading_, now_, *this);
+  const auto hold = Take<ipc::RecordedHold>();
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->span_ns, 3'000'000u);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->retired, 2u);
+  EXPECT_EQ(burst->launched, 10u);
+  EXPECT_TRUE(burst->flags & ipc::kBurstCut);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_client_that_writes_nonsense_makes_no_record_that_cannot_be_read) {
+  reading_.submitted = 50;
+  Begin();
+  See(~uint64_t{0}, 0);
+  Work(1ms);
+  See(~uint64_t{0}, ~uint64_t{0});
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->retired, uint64_t{1} << 48);
+  See(3, 0);
+  Work(1ms);
+  See(3, 3);
+  const auto smaller = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(smaller);
+  EXPECT_EQ(smaller->retired, 0u) << "less than before is no progress";
+}
+
+}  // namespace
+}  // namespace xsched::server

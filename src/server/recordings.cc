@@ -1,0 +1,383 @@
+#include "server/recordings.h"
+
+#include <errno.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "server/limits.h"
+
+namespace xsched::server {
+namespace {
+
+ipc::Reply ReplyWith(XResult result, uint64_t count, const char* text) {
+  return ipc::ReplyFrom(result, static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)),
+                        std::string(text));
+}
+
+uint64_t TimeSince(TimePoint began, TimePoint now) {
+  return static_cast<uint64_t>(std::max(now - began, Duration::zero()).count());
+}
+
+}  // namespace
+
+// Keeps what a track puts, with a description of the queue before it.
+class Recordings::Sink final : public RecordSink {
+ public:
+  Sink(Recordings& recordings, Recording& recording, sched::QueueId queue, TimePoint now)
+      : recordings_(recordings), recording_(recording), queue_(queue), now_(now) {}
+
+  void Put(const RecordedEvent& event) override {
+    if (!TryPut(event)) {
+      ++recording_.lost;
+      ++recording_.lost_all;
+    }
+  }
+
+ private:
+  bool TryPut(const RecordedEvent& event) try {
+    if (!HasRoom(recording_)) return false;
+    PutLoss(recording_, now_);
+    if (!recordings_.Describe(recording_, queue_, now_)) return false;
+    if (const auto* wait = std::get_if<ipc::RecordedWait>(&event);
+        wait != nullptr && !recordings_.Describe(recording_, sched::QueueId{wait->waits_for}, now_)) {
+      return true;  // it waits for a queue that is not recorded
+    }
+    recording_.unread.push_back(event);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+
+  Recordings& recordings_;
+  Recording& recording_;
+  sched::QueueId queue_;
+  TimePoint now_;
+};
+
+// ---- requests ----
+
+bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint now) {
+  if (request.pid < 0)
+    return tool.SendReply(kXSchedErrorInvalidValue, 0, "a process's number is not below 0");
+  auto found = recordings_.find(tool.id);
+  if (found == recordings_.end()) {
+    const auto same_user = [&](const auto& other) { return other.second.tool->peer.uid == tool.peer.uid; };
+    const auto of_user = std::count_if(recordings_.begin(), recordings_.end(), same_user);
+    if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser)
+      return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
+    found = recordings_.emplace(tool.id, Recording{.tool = &tool, .began = now}).first;
+    spdlog::info("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
+  }
+  Recording& recording = found->second;
+  if (recording.ends || recording.processes.size() >= kMaxRecordedProcesses)
+    return PutReply(recording, kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
+  recording.all |= request.pid == 0;
+  if (request.pid != 0) recording.processes.insert(request.pid);
+  parts_.queues.SetWatcher(this);
+  parts_.agents.ForEach([&](Agent& agent) {
+    if (!Records(recording, agent)) return;
+    for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
+  });
+  parts_.queues.ObserveNewlyTracked(now);
+  return PutReply(recording, kXSchedSuccess, recording.queues.size(), "");
+}
+
+bool Recordings::Stop(Connection& tool, TimePoint now) {
+  auto found = recordings_.find(tool.id);
+  if (found == recordings_.end()) return tool.SendReply(kXSchedErrorInvalidValue, 0, "nothing is recorded");
+  Recording& recording = found->second;
+  if (std::exchange(recording.ends, true)) return true;
+  for (auto& [id, tracked] : recording.queues) {
+    Queue* queue = parts_.queues.Find(sched::QueueId{id});
+    if (queue == nullptr) continue;
+    parts_.queues.Observe(*queue, now);
+    Sink sink(*this, recording, queue->id, now);
+    tracked.track.Finish(Read(*queue, now), now, sink);
+  }
+  PutLoss(recording, now);
+  Release(recording, now);
+  recording.unread.emplace_back(ReplyWith(kXSchedSuccess, recording.lost_all, ""));
+  return true;
+}
+
+bool Recordings::Refuse(const Connection& tool) {
+  return PutReply(recordings_.at(tool.id), kXSchedErrorNotAllowed, 0, "this connection records");
+}
+
+void Recordings::Remove(const Connection& tool, TimePoint now) {
+  auto found = recordings_.find(tool.id);
+  if (found == recordings_.end()) return;
+  Release(found->second, now);
+  recordings_.erase(found);
+  if (recordings_.empty()) parts_.queues.SetWatcher(nullptr);
+}
+
+// ---- which queues ----
+
+bool Recordings::Records(const Recording& recording, const Agent& agent) const {
+  const Peer& owner = agent.connection.peer;
+  return !recording.ends && !agent.connection.closed &&
+         parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
+         (recording.all || recording.processes.contains(owner.pid));
+}
+
+void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {
+  const auto id = static_cast<uint64_t>(queue.id);
+  if (recording.queues.contains(id)) return;
+  parts_.queues.Observe(queue, now);
+  // Commands that were launched while nobody waited for the queue may have retired without a report.
+  const bool reported = is_new || queue.words.tracked();
+  // First what may throw.
+  Watched& watched = watched_[id];
+  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), reported, now}});
+  if (watched.recordings++ == 0) parts_.queues.SetRecorded(queue, true);
+  Describe(recording, queue.id, now);
+  Touched(queue);
+}
+
+void Recordings::Release(Recording& recording, TimePoint now) {
+  for (auto& [id, tracked] : recording.queues) {
+    auto watched = watched_.find(id);
+    if (watched == watched_.end() || --watched->second.recordings > 0) continue;
+    watched_.erase(watched);
+    if (Queue* queue = parts_.queues.Find(sched::QueueId{id})) parts_.queues.SetRecorded(*queue, false);
+  }
+  recording.queues.clear();
+  parts_.queues.ObserveNewlyTracked(now);
+}
+
+void Recordings::Added(const Queue& queue) noexcept try {
+  new_.push_back(queue.id);
+} catch (const std::bad_alloc&) {
+  forgot_some_ = true;
+}
+
+void Recordings::Touched(Queue& queue) noexcept try {
+  if (queue.touched) return;
+  touched_.push_back(queue.id);
+  queue.touched = true;
+} catch (const std::bad_alloc&) {
+  forgot_some_ = true;
+}
+
+void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
+  const auto id = static_cast<uint64_t>(queue.id);
+  for (auto& [connection, recording] : recordings_) {
+    auto found = recording.queues.find(id);
+    if (found == recording.queues.end()) continue;
+    Sink sink(*this, recording, queue.id, now);
+    found->second.track.Finish(Read(queue, now), now, sink);
+    ipc::RecordedEnd end{};
+    end.queue_id = id;
+    end.at_ns = TimeSince(recording.began, now);
+    sink.Put(end);
+    recording.queues.erase(found);
+  }
+  watched_.erase(id);
+}
+
+void Recordings::TakeNew(TimePoint now) {
+  auto take = [&](Queue& queue) {
+    for (auto& [connection, recording] : recordings_) {
+      if (Records(recording, *queue.agent)) Track(recording, queue, /*is_new=*/true, now);
+    }
+  };
+  for (sched::QueueId id : std::exchange(new_, {})) {
+    if (Queue* queue = parts_.queues.Find(id)) take(*queue);
+  }
+  if (std::exchange(forgot_some_, false)) {
+    parts_.agents.ForEach([&](Agent& agent) {
+      for (auto& [index, queue] : agent.queues) {
+        take(queue);
+        if (queue.recorded) Touched(queue);
+      }
+    });
+  }
+  parts_.queues.ObserveNewlyTracked(now);
+}
+
+// ---- what they do ----
+
+TimePoint Recordings::Advance(TimePoint now) {
+  if (recordings_.empty()) return kNever;
+  TakeNew(now);
+  if (now >= look_at_) Ask(now);
+  return CloseUnreading(now);
+}
+
+// A queue is asked when launching has paused, for then the end of the last command must become known, and
+// from time to time if it retires nothing.
+void Recordings::Ask(TimePoint now) {
+  for (auto& [id, watched] : watched_) {
+    Queue* queue = watched.busy ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
+    if (queue == nullptr) continue;
+    const uint64_t submitted = watched.submitted;
+    const uint64_t retired = watched.retired;
+    parts_.queues.Observe(*queue, now);
+    LookAt(*queue, now);
+    if (!watched.busy || queue->words.held()) continue;
+    const bool paused = watched.submitted == submitted && watched.submitted != watched.asked_for;
+    const bool silent = watched.retired == retired && now >= watched.asked_at + kAskEvery;
+    if (!paused && !silent) continue;
+    watched.asked_for = watched.submitted;
+    watched.asked_at = now;
+    parts_.queues.Query(queue->id);
+  }
+  look_at_ = kNever;
+}
+
+TimePoint Recordings::Look(TimePoint now) {
+  if (recordings_.empty()) return kNever;
+  for (sched::QueueId id : touched_) {
+    Queue* queue = parts_.queues.Find(id);
+    if (queue == nullptr) continue;
+    queue->touched = false;
+    LookAt(*queue, now);
+  }
+  touched_.clear();
+  const auto busy = [](const auto& watched) { return watched.second.busy; };
+  if (std::none_of(watched_.begin(), watched_.end(), busy)) {
+    look_at_ = kNever;
+  } else if (look_at_ == kNever) {
+    look_at_ = now + kLookEvery;
+  }
+  for (auto& [connection, recording] : recordings_) {
+    if (!recording.blocked) Send(recording, now);
+  }
+  ForgetEnded();
+  return new_.empty() && !forgot_some_ ? look_at_ : now;
+}
+
+void Recordings::LookAt(Queue& queue, TimePoint now) {
+  const auto id = static_cast<uint64_t>(queue.id);
+  auto watched = watched_.find(id);
+  if (watched == watched_.end()) return;
+  const QueueTrack::Reading reading = Read(queue, now);
+  watched->second.busy = reading.busy();
+  watched->second.submitted = reading.submitted;
+  watched->second.retired = reading.retired;
+  for (auto& [connection, recording] : recordings_) {
+    auto found = recording.queues.find(id);
+    if (found == recording.queues.end()) continue;
+    Tracked& tracked = found->second;
+    const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
+    tracked.described &= hints == tracked.hints && queue.level == tracked.level;
+    if (!tracked.described && HasRoom(recording)) Describe(recording, queue.id, now);
+    Sink sink(*this, recording, queue.id, now);
+    tracked.track.See(reading, now, sink);
+  }
+}
+
+QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
+  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  QueueTrack::Reading reading;
+  reading.submitted = stats.submitted;
+  reading.retired = stats.retired;
+  reading.held = !stats.control.run;
+  reading.service = stats.service;
+  reading.waiting = stats.waiting;
+  if (!queue.has_dependencies) return reading;
+  const Agent& agent = *queue.agent;
+  ipc::ForEachWait(*agent.segment.get(), queue.index, [&](const ipc::Wait& wait) {
+    auto other = agent.queues.find(wait.queue);
+    if (reading.waits_for.until != 0 || other == agent.queues.end()) return;
+    if (!ipc::MeansQueue(wait, other->second.handle)) return;
+    const auto passed = parts_.scheduler.Stats(other->second.id, now).value_or(sched::QueueStats{}).retired;
+    if (wait.until > passed) reading.waits_for = {other->second.id, wait.until};
+  });
+  return reading;
+}
+
+// ---- what tools are sent ----
+
+// What a recording puts at its end is bounded by the number of queues.
+bool Recordings::HasRoom(const Recording& recording) {
+  return recording.ends || recording.unread.size() < kMaxUnreadRecords;
+}
+
+bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now) {
+  auto found = recording.queues.find(static_cast<uint64_t>(id));
+  const Queue* queue = parts_.queues.Find(id);
+  if (found == recording.queues.end() || queue == nullptr) return false;
+  Tracked& tracked = found->second;
+  if (tracked.described) return true;
+  if (!HasRoom(recording)) return false;
+  const sched::Hints hints = parts_.scheduler.GetHints(id).value_or(sched::Hints{});
+  const Agent& agent = *queue->agent;
+  ipc::RecordedQueue description = ipc::RecordedQueueFrom(*queue, agent.connection, hints);
+  description.at_ns = TimeSince(recording.began, now);
+  description.job = agent.job ? agent.job->second : 0;
+  recording.unread.emplace_back(description);
+  tracked.described = true;
+  tracked.hints = hints;
+  tracked.level = queue->level;
+  return true;
+}
+
+void Recordings::PutLoss(Recording& recording, TimePoint now) {
+  if (recording.lost == 0) return;
+  ipc::RecordedLoss loss{};
+  loss.at_ns = TimeSince(recording.began, now);
+  loss.lost = recording.lost;
+  recording.unread.emplace_back(loss);
+  recording.lost = 0;
+}
+
+// Between records, in their order. False: the tool asks on and reads nothing.
+bool Recordings::PutReply(Recording& recording, XResult result, uint64_t count, const char* text) {
+  constexpr size_t kRoomForReplies = 64;
+  if (recording.unread.size() >= kMaxUnreadRecords + kRoomForReplies) return false;
+  recording.unread.emplace_back(ReplyWith(result, count, text));
+  return true;
+}
+
+void Recordings::SendUnread(const Connection& tool, TimePoint now) {
+  auto found = recordings_.find(tool.id);
+  if (found == recordings_.end() || !found->second.blocked) return;
+  Send(found->second, now);
+  ForgetEnded();
+}
+
+void Recordings::Send(Recording& recording, TimePoint now) {
+  Connection& tool = *recording.tool;
+  if (tool.closed) return;
+  const bool was_blocked = std::exchange(recording.blocked, false);
+  for (; !recording.unread.empty(); recording.unread.pop_front()) {
+    const auto send = [&](const auto& message) { return tool.Send(message); };
+    if (std::visit(send, recording.unread.front())) {
+      recording.blocked_since = now;
+      continue;
+    }
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return parts_.connections.Close(tool, nullptr);
+    recording.blocked = true;
+    break;
+  }
+  if (recording.blocked == was_blocked) return;
+  if (recording.blocked) recording.blocked_since = now;
+  if (!parts_.connections.Watch(tool, recording.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN))
+    parts_.connections.Close(tool, "it cannot be watched");
+}
+
+TimePoint Recordings::CloseUnreading(TimePoint now) {
+  TimePoint next = look_at_;
+  for (auto& [connection, recording] : recordings_) {
+    if (!recording.blocked || recording.tool->closed) continue;
+    const TimePoint deadline = recording.blocked_since + kUnreadRecordTimeout;
+    if (now >= deadline) parts_.connections.Close(*recording.tool, "a recording left unread");
+    next = std::min(next, std::max(deadline, now));
+  }
+  return next;
+}
+
+// The tool is then as any other.
+void Recordings::ForgetEnded() {
+  std::erase_if(recordings_,
+                [](const auto& entry) { return entry.second.ends && entry.second.unread.empty(); });
+  if (recordings_.empty()) parts_.queues.SetWatcher(nullptr);
+}
+
+}  // namespace xsched::server

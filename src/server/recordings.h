@@ -1,0 +1,127 @@
+// The recordings that tools make of queues: what the queues were given, when, and how long it took. It reads
+// what the server knows anyway, and changes nothing but that a recorded queue reports when it becomes ready
+// and idle, and is asked for its progress from time to time.
+//
+// No tool can delay a round: what it has not read is kept up to a limit, and dropped and counted beyond it. A
+// tool that reads nothing for long is disconnected.
+//
+//   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> unread records --> the tool
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "sched/core/scheduler.h"
+#include "server/access.h"
+#include "server/agents.h"
+#include "server/connections.h"
+#include "server/queue_track.h"
+#include "server/queues.h"
+
+namespace xsched::server {
+
+class Recordings final : QueueWatcher {
+ public:
+  // How often queues with work are looked at, if they do not report by themselves.
+  static constexpr Duration kLookEvery = std::chrono::milliseconds(2);
+  // How often one that retires nothing is asked for its progress.
+  static constexpr Duration kAskEvery = std::chrono::milliseconds(20);
+
+  // What the recordings are about.
+  struct Parts {
+    Connections& connections;
+    Agents& agents;
+    Queues& queues;
+    sched::Scheduler& scheduler;
+    const AccessRules& access;
+  };
+  explicit Recordings(const Parts& parts) : parts_(parts) {}
+  ~Recordings() { parts_.queues.SetWatcher(nullptr); }
+  Recordings(const Recordings&) = delete;
+  Recordings& operator=(const Recordings&) = delete;
+
+  // ---- requests of tools; false: the tool is to be disconnected ----
+
+  [[nodiscard]] bool Start(Connection& tool, const ipc::Record& request, TimePoint now);
+  [[nodiscard]] bool Stop(Connection& tool, TimePoint now);
+  // Answers any other request of a tool that records.
+  [[nodiscard]] bool Refuse(const Connection& tool);
+
+  bool IsRecording(const Connection& tool) const { return recordings_.contains(tool.id); }
+  // Call if there may be room for more in the tool's buffer.
+  void SendUnread(const Connection& tool, TimePoint now);
+  void Remove(const Connection& tool, TimePoint now);
+
+  // Before a decision: takes in new queues, and asks those with work. Closes the connections of tools that
+  // read nothing. Returns when to call it again.
+  TimePoint Advance(TimePoint now);
+  // After a decision: records what has changed. Returns when to call Advance.
+  TimePoint Look(TimePoint now);
+
+ private:
+  struct Tracked {
+    QueueTrack track;
+    // As the tool was told last.
+    bool described = false;
+    sched::Hints hints{};
+    uint32_t level = 0;
+  };
+  struct Recording {
+    Connection* tool;
+    TimePoint began;
+    bool all = false;  // of all processes
+    std::set<pid_t> processes;
+    std::map<uint64_t, Tracked> queues;
+    std::deque<RecordedEvent> unread;
+    uint64_t lost = 0;  // since the last record
+    uint64_t lost_all = 0;
+    bool ends = false;     // it ends when everything has been sent
+    bool blocked = false;  // the tool's buffer is full
+    TimePoint blocked_since{};
+  };
+  // A queue that is recorded, by one recording or by several.
+  struct Watched {
+    int recordings = 0;
+    bool busy = false;  // as last looked at
+    uint64_t submitted = 0;
+    uint64_t retired = 0;
+    uint64_t asked_for = 0;  // what had been submitted when it was last asked
+    TimePoint asked_at{};
+  };
+  class Sink;
+
+  void Added(const Queue& queue) noexcept override;
+  void Touched(Queue& queue) noexcept override;
+  void Gone(Queue& queue, TimePoint now) noexcept override;
+
+  bool Records(const Recording& recording, const Agent& agent) const;
+  void Track(Recording& recording, Queue& queue, bool is_new, TimePoint now);
+  void TakeNew(TimePoint now);
+  void Ask(TimePoint now);
+  void LookAt(Queue& queue, TimePoint now);
+  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const;
+  // False: there is no room.
+  bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
+  static bool HasRoom(const Recording& recording);
+  static void PutLoss(Recording& recording, TimePoint now);
+  static bool PutReply(Recording& recording, XResult result, uint64_t count, const char* text);
+  void Send(Recording& recording, TimePoint now);
+  TimePoint CloseUnreading(TimePoint now);
+  void Release(Recording& recording, TimePoint now);
+  void ForgetEnded();
+
+  Parts parts_;
+  std::map<uint64_t, Recording> recordings_;  // by the tool's connection
+  std::unordered_map<uint64_t, Watched> watched_;
+  std::vector<sched::QueueId> new_;
+  std::vector<sched::QueueId> touched_;
+  bool forgot_some_ = false;  // there was no memory for one of these lists
+  TimePoint look_at_ = kNever;
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,361 @@
+// Recordings: who gets them, what is in them, and what a tool that does not read them costs.
+#include "server/recordings.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "server/limits.h"
+#include "server/testing/server_parts.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Peer kUser{100, 1000, {}};
+const Peer kOtherUser{200, 1001, {}};
+const Peer kAdmin{300, kServerUser, {}};
+
+class RecordingsTest : public ServerParts {
+ protected:
+  template <typename T>
+  bool Ask(const Client& tool, const T& request) {
+    return tools_.HandleMessage(*tool.connection, PacketOf(request), now_);
+  }
+  // What the server does after its events.
+  void Round() {
+    RemoveClosed();
+    recordings_.Advance(now_);
+    RemoveClosed();
+    agents_.Decide(now_);
+    recordings_.Look(now_);
+  }
+  // Begins to record, and returns the server's answer.
+  ipc::Reply Record(const Client& tool, pid_t pid = 0) {
+    ipc::Record request{};
+    request.pid = pid;
+    EXPECT_TRUE(Ask(tool, request));
+    Round();
+    return ReadUntil<ipc::Reply>(tool).value_or(ipc::Reply{});
+  }
+  // The next message of type T. What comes before it is kept in read_.
+  template <typename T>
+  std::optional<T> ReadUntil(const Client& tool) {
+    for (;;) {
+      std::optional<ipc::Packet> packet = tool.Receive();
+      if (!packet) {
+        if (!recordings_.IsRecording(*tool.connection)) return std::nullopt;
+        recordings_.SendUnread(*tool.connection, now_);
+        packet = tool.Receive();
+        if (!packet) return std::nullopt;
+      }
+      read_.push_back(packet->header().type);
+      if (packet->header().type == T::kType) return packet->As<T>();
+    }
+  }
+  void Retire(const Client& agent, uint32_t index) {
+    agent.block(index).retired.store(agent.block(index).submitted.load());
+    Ring(agent, index);
+  }
+  // The queue has work for so long.
+  void Work(const Client& agent, uint32_t index, Duration time) {
+    Submit(agent, index);
+    Round();
+    now_ += time;
+    Retire(agent, index);
+    Round();
+  }
+  bool IsTracked(const Client& agent, uint32_t index) {
+    return (agent.block(index).flags.load() & ipc::kFlagTracked) != 0;
+  }
+
+  Client mine_ = ConnectAgent(kUser);
+  Client theirs_ = ConnectAgent(kOtherUser);
+  const bool queues_made_ = CreateQueue(mine_, 0, 3, false, 1) && CreateQueue(theirs_, 0, 0, false, 2);
+  Client tool_ = ConnectTool(kUser);
+  Client admin_ = ConnectTool(kAdmin);
+  std::vector<ipc::MessageType> read_;
+};
+
+TEST_F(RecordingsTest, a_burst_is_sent_with_the_description_of_its_queue_before_it) {
+  ASSERT_TRUE(queues_made_);
+  EXPECT_EQ(Record(tool_).count, 1u);
+  now_ += 10ms;
+  Work(mine_, 0, 4ms);
+  const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 10'000'000u);
+  EXPECT_EQ(burst->span_ns, 4'000'000u);
+  EXPECT_EQ(burst->service_ns, 4'000'000u);
+  EXPECT_EQ(burst->retired, 1u);
+  EXPECT_EQ(burst->flags, 0u);
+  EXPECT_EQ(std::count(read_.begin(), read_.end(), ipc::MessageType::kRecordedQueue), 1);
+}
+
+TEST_F(RecordingsTest, a_queue_is_described_as_it_is) {
+  ipc::Record request{};
+  request.pid = 100;
+  ASSERT_TRUE(Ask(admin_, request));
+  Round();
+  const auto queue = ReadUntil<ipc::RecordedQueue>(admin_);
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(queue->queue_id, static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id));
+  EXPECT_EQ(queue->pid, 100);
+  EXPECT_EQ(queue->uid, 1000u);
+  EXPECT_EQ(queue->device, 1u);
+  EXPECT_EQ(queue->hints.priority, 3);
+  EXPECT_EQ(queue->level, static_cast<uint32_t>(kPreemptLevelBlock));
+}
+
+TEST_F(RecordingsTest, a_recorded_queue_reports_when_it_becomes_ready_and_no_longer_than_it_is_recorded) {
+  Round();
+  ASSERT_FALSE(IsTracked(mine_, 0)) << "nobody waits for it";
+  Record(tool_);
+  EXPECT_TRUE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsTracked(theirs_, 0));
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  Round();
+  EXPECT_FALSE(IsTracked(mine_, 0));
+}
+
+TEST_F(RecordingsTest, a_queue_of_two_recordings_is_recorded_until_both_have_ended) {
+  Record(tool_);
+  Record(admin_);
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  Round();
+  EXPECT_TRUE(IsTracked(mine_, 0));
+  connections_.Close(*admin_.connection, nullptr);
+  Round();
+  EXPECT_FALSE(IsTracked(mine_, 0));
+}
+
+TEST_F(RecordingsTest, a_user_records_its_own_queues_and_an_administrator_all) {
+  EXPECT_EQ(Record(tool_).count, 1u);
+  EXPECT_EQ(Record(admin_).count, 2u);
+  Work(theirs_, 0, 1ms);
+  EXPECT_FALSE(ReadUntil<ipc::RecordedBurst>(tool_));
+  EXPECT_TRUE(ReadUntil<ipc::RecordedBurst>(admin_));
+}
+
+TEST_F(RecordingsTest, a_process_of_another_user_is_as_one_that_does_not_exist) {
+  EXPECT_EQ(Record(tool_, 200).count, 0u);
+  EXPECT_EQ(Record(tool_, 999).count, 0u);
+  EXPECT_FALSE(IsTracked(theirs_, 0));
+}
+
+TEST_F(RecordingsTest, only_the_named_processes_are_recorded) {
+  EXPECT_EQ(Record(admin_, 200).count, 1u);
+  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_EQ(Record(admin_, 100).count, 2u) << "one more";
+}
+
+TEST_F(RecordingsTest, queues_that_are_made_later_are_recorded_as_well) {
+  Record(tool_, 100);
+  ASSERT_TRUE(CreateQueue(mine_, 1, 0));
+  ASSERT_TRUE(CreateQueue(theirs_, 1, 0, false, /*device=*/3));
+  Round();
+  EXPECT_TRUE(IsTracked(mine_, 1));
+  EXPECT_FALSE(IsTracked(theirs_, 1));
+  Work(mine_, 1, 1ms);
+  const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->queue_id, static_cast<uint64_t>(AgentOf(mine_).queues.at(1).id));
+}
+
+TEST_F(RecordingsTest, other_hints_are_a_new_description) {
+  Record(tool_);
+  while (ReadUntil<ipc::RecordedQueue>(tool_)) {
+  }
+  ipc::QueueHints hints{};
+  hints.hints = {7, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
+  now_ += 5ms;
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(mine_), PacketOf(hints), now_));
+  Round();
+  const auto queue = ReadUntil<ipc::RecordedQueue>(tool_);
+  ASSERT_TRUE(queue);
+  EXPECT_EQ(queue->hints.priority, 7);
+  EXPECT_EQ(queue->at_ns, 5'000'000u);
+  Round();
+  EXPECT_FALSE(ReadUntil<ipc::RecordedQueue>(tool_)) << "once";
+}
+
+TEST_F(RecordingsTest, a_hold_is_sent_when_it_ends) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(tool_);
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  ASSERT_TRUE(mine_.IsHeld(0));
+  now_ += 6ms;
+  Retire(theirs_, 1);
+  Round();
+  now_ += 1ms;  // beyond the grace period
+  Round();
+  ASSERT_FALSE(mine_.IsHeld(0));
+  const auto hold = ReadUntil<ipc::RecordedHold>(tool_);
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->at_ns, 0u);
+  EXPECT_EQ(hold->span_ns, 7'000'000u);
+}
+
+TEST_F(RecordingsTest, a_wait_for_another_queue_is_sent) {
+  ASSERT_TRUE(CreateQueue(mine_, 1, 0));
+  Record(tool_);
+  Submit(mine_, 1);
+  ipc::WriteWait(mine_.segment.mapping->depends[0][0], {.queue = 1, .generation = 0, .until = 1});
+  Submit(mine_, 0);
+  Round();
+  const auto wait = ReadUntil<ipc::RecordedWait>(tool_);
+  ASSERT_TRUE(wait);
+  EXPECT_EQ(wait->queue_id, static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id));
+  EXPECT_EQ(wait->waits_for, static_cast<uint64_t>(AgentOf(mine_).queues.at(1).id));
+  EXPECT_EQ(wait->until, 1u);
+}
+
+TEST_F(RecordingsTest, the_end_of_a_queue_is_sent_after_what_it_did) {
+  Record(tool_);
+  Submit(mine_, 0);
+  Round();
+  now_ += 2ms;
+  ipc::QueueDestroyed destroyed{};
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(mine_), PacketOf(destroyed), now_));
+  Round();
+  const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 2'000'000u);
+  const auto end = ReadUntil<ipc::RecordedEnd>(tool_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->at_ns, 2'000'000u);
+}
+
+TEST_F(RecordingsTest, the_end_of_a_process_is_the_end_of_its_queues) {
+  Record(tool_);
+  connections_.Close(*mine_.connection, nullptr);
+  Round();
+  EXPECT_TRUE(ReadUntil<ipc::RecordedEnd>(tool_));
+}
+
+TEST_F(RecordingsTest, a_recording_that_is_stopped_ends_with_what_goes_on_and_a_reply) {
+  Record(tool_);
+  Submit(mine_, 0);
+  Round();
+  now_ += 3ms;
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  Round();
+  const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 3'000'000u);
+  EXPECT_TRUE(burst->flags & ipc::kBurstCut);
+  const auto reply = ReadUntil<ipc::Reply>(tool_);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, 0u) << "nothing was lost";
+  EXPECT_FALSE(recordings_.IsRecording(*tool_.connection));
+  ASSERT_TRUE(Ask(tool_, ipc::GetStatus{}));
+  EXPECT_TRUE(ReadUntil<ipc::Status>(tool_)) << "it is a tool as any other";
+}
+
+TEST_F(RecordingsTest, a_queue_with_work_is_asked_when_launching_pauses_and_while_it_retires_nothing) {
+  Record(tool_);
+  Submit(mine_, 0);
+  Round();
+  const auto asked = [&] { return ipc::ReadQuery(mine_.block(0)); };
+  const uint32_t before = asked();
+  now_ += Recordings::kLookEvery;
+  Round();
+  EXPECT_EQ(asked(), before + 1);
+  now_ += Recordings::kLookEvery;
+  Round();
+  EXPECT_EQ(asked(), before + 1) << "it may need time";
+  now_ += Recordings::kAskEvery;
+  Round();
+  EXPECT_EQ(asked(), before + 2);
+  Retire(mine_, 0);
+  Round();
+  EXPECT_EQ(recordings_.Advance(now_), kNever) << "nobody has work";
+}
+
+TEST_F(RecordingsTest, a_tool_that_does_not_read_loses_a_counted_number_of_records_and_delays_nobody) {
+  Record(tool_);
+  read_.clear();
+  constexpr int kBursts = static_cast<int>(kMaxUnreadRecords) + 1000;
+  for (int i = 0; i < kBursts; ++i) {
+    now_ += 1ms;
+    Work(mine_, 0, 1ms);
+  }
+  uint64_t bursts = 0;
+  while (ReadUntil<ipc::RecordedBurst>(tool_)) ++bursts;
+  now_ += 1ms;
+  Work(mine_, 0, 1ms);
+  const auto loss = ReadUntil<ipc::RecordedLoss>(tool_);
+  ASSERT_TRUE(loss);
+  EXPECT_EQ(bursts + loss->lost, static_cast<uint64_t>(kBursts));
+  EXPECT_GE(bursts, kMaxUnreadRecords);
+  EXPECT_TRUE(ReadUntil<ipc::RecordedBurst>(tool_)) << "it goes on";
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  Round();
+  const auto reply = ReadUntil<ipc::Reply>(tool_);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, loss->lost);
+}
+
+TEST_F(RecordingsTest, a_tool_that_reads_nothing_for_30_s_is_disconnected) {
+  Record(tool_);
+  for (int i = 0; i < 2000; ++i) Work(mine_, 0, 1ms);
+  const TimePoint blocked = now_;
+  now_ = blocked + kUnreadRecordTimeout - 3s;
+  Round();
+  EXPECT_TRUE(recordings_.IsRecording(*tool_.connection));
+  now_ = blocked + kUnreadRecordTimeout;
+  Round();
+  EXPECT_FALSE(IsTracked(mine_, 0));
+}
+
+TEST_F(RecordingsTest, a_tool_that_leaves_costs_nothing_more) {
+  Record(tool_);
+  Submit(mine_, 0);
+  Round();
+  tool_.socket.Reset();
+  Retire(mine_, 0);
+  Round();
+  Round();
+  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_EQ(recordings_.Look(now_), kNever);
+}
+
+TEST_F(RecordingsTest, a_tool_that_records_is_answered_nothing_else) {
+  Record(tool_);
+  ASSERT_TRUE(Ask(tool_, ipc::GetStatus{}));
+  Round();
+  const auto reply = ReadUntil<ipc::Reply>(tool_);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, static_cast<uint32_t>(kXSchedErrorNotAllowed));
+}
+
+TEST_F(RecordingsTest, a_tool_that_asks_on_and_reads_nothing_is_disconnected) {
+  ASSERT_TRUE(Ask(tool_, ipc::Record{}));
+  int answered = 0;
+  while (answered < 100'000 && Ask(tool_, ipc::GetStatus{})) ++answered;
+  EXPECT_LT(answered, 5000);
+}
+
+TEST_F(RecordingsTest, a_user_makes_four_recordings_at_a_time) {
+  std::vector<Client> tools;
+  for (size_t i = 0; i < kMaxRecordingsOfUser; ++i) {
+    tools.push_back(ConnectTool(kUser));
+    EXPECT_EQ(Record(tools.back()).result, static_cast<uint32_t>(kXSchedSuccess));
+  }
+  EXPECT_EQ(Record(tool_).result, static_cast<uint32_t>(kXSchedErrorNotAllowed));
+  EXPECT_EQ(Record(admin_).result, static_cast<uint32_t>(kXSchedSuccess)) << "another user";
+}
+
+TEST_F(RecordingsTest, wrong_requests_are_answered) {
+  EXPECT_EQ(Record(tool_, -1).result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
+  ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
+  const auto reply = tool_.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Real programs are recorded by xsched record, and simulated from the recording."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+
+from harness import Client, check, held_client, main, test, under, wait_until
+
+TASK = 30  # commands of soft_client's task, each 1 ms long, every 100 ms
+
+
+class Recording:
+    """xsched record, while it runs, and its file."""
+
+    def __init__(self, place, *options):
+        self.place = place
+        self.path = pathlib.Path(place.folder) / "recording.xrec"
+        self.process = subprocess.Popen([str(place.bin / "xsched"), "record", "--output", str(self.path), *options],
+                                        env={**os.environ, **place.env}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: self.path.exists() and '"queue"' in self.path.read_text(), "it records")
+
+    def end(self, how=None):
+        if how is not None:
+            self.process.send_signal(how)
+        _, errors = self.process.communicate(timeout=20)
+        return self.process.returncode, errors
+
+    def lines(self):
+        return [json.loads(line) for line in self.path.read_text().splitlines()]
+
+    def of(self, kind):
+        return [line[kind] for line in self.lines() if kind in line]
+
+    def simulated(self, *options):
+        outcome = self.place.tool("simulate", "--json", *options, str(self.path))
+        check(outcome.returncode == 0, f"it can be simulated: {outcome.stderr}")
+        rows = {row["policy"]: {queue["queue"]: queue for queue in row["queues"]} for row in json.loads(outcome.stdout)}
+        return rows, outcome.stderr
+
+
+def at_work(place, priority, mode="task", **more):
+    client = Client(place, priority, mode, **more)
+    wait_until(lambda: client.progress() > 2 * TASK, "it works")
+    return client
+
+
+@test
+@under("address")
+def two_programs_are_recorded_and_simulated_with_the_same_tasks_and_throughput(place):
+    place.start_server()
+    at_work(place, 5)
+    at_work(place, 0)
+    recording = Recording(place, "--seconds", "3")
+    status, errors = recording.end()
+    check(status == 0 and errors.startswith("2 queues, "), f"it says what it has recorded: {status}, {errors}")
+    check(recording.lines()[-1]["end"] == {"why": "time"}, "the file has an end")
+    check(not recording.of("lost"), "nothing is lost")
+    check(sorted(queue["hints"]["priority"] for queue in recording.of("queue")) == [0, 5], "two queues, with their hints")
+    whole = [burst for burst in recording.of("burst") if burst["commands"] == TASK]
+    check(len(whole) >= 40, f"most tasks are a burst: {len(whole)} of about 60")
+    # A command takes 1 ms, and the device begins the next one a little later.
+    lengths = sorted(burst["device_ns"] / burst["commands"] / 1e6 for burst in whole)
+    check(0.95 <= lengths[len(lengths) // 2] <= 1.5, f"their commands are 1 ms long: {lengths[len(lengths) // 2]}")
+
+    rows, warnings = recording.simulated("--policy", "native,HPF")
+    check(not warnings, f"it is whole: {warnings}")
+    for policy in ("native", "HPF"):
+        for name, recorded in rows["recorded"].items():
+            predicted = rows[policy][name]
+            # A task that goes on at the end is a burst, and has not ended in the simulation.
+            check(abs(recorded["tasks"] - predicted["tasks"]) <= 1, f"{policy}: as many tasks: {recorded}, {predicted}")
+            ratio = predicted["commands_per_second"] / recorded["commands_per_second"]
+            check(0.95 <= ratio <= 1.05, f"{policy}: the same throughput: {recorded}, {predicted}")
+
+
+@test
+@under("thread")
+def holds_are_recorded_while_a_program_waits_for_a_more_urgent_one(place):
+    place.start_server()
+    at_work(place, 0, "continuous")
+    at_work(place, 5)
+    recording = Recording(place, "--seconds", "2")
+    check(recording.end()[0] == 0, "it ends")
+    low = {queue["id"] for queue in recording.of("queue") if queue["hints"]["priority"] == 0}
+    holds = recording.of("hold")
+    check(len(holds) >= 10 and {hold["queue"] for hold in holds} == low, f"the less urgent one is held, and it alone: {holds}")
+    held_ns = sum(hold["span_ns"] for hold in holds)
+    waited_ns = sum(burst.get("waiting_ns", 0) for burst in recording.of("burst") if burst["queue"] in low)
+    check(abs(held_ns - waited_ns) <= 0.1 * held_ns, f"for as long as its bursts waited: {held_ns}, {waited_ns}")
+    parts = [burst for burst in recording.of("burst") if burst["queue"] in low]
+    check(all(burst.get("cut") for burst in parts), "it always has work")
+
+
+@test
+@under("address")
+def ctrl_c_ends_a_recording_in_order(place):
+    place.start_server()
+    at_work(place, 0)
+    recording = Recording(place)
+    status, errors = recording.end(signal.SIGINT)
+    check(status == 0, f"it ends well: {status}, {errors}")
+    check(recording.lines()[-1]["end"] == {"why": "interrupted"}, "and so does the file")
+
+
+@test
+@under("thread")
+def when_the_server_ends_the_file_has_an_end_and_the_command_says_so(place):
+    place.start_server()
+    at_work(place, 0)
+    recording = Recording(place)
+    place.server.kill()
+    place.server.wait()
+    status, errors = recording.end()
+    check(status == 3 and "the server ended" in errors and str(recording.path) in errors, f"it says so: {status}, {errors}")
+    check("server" in recording.lines()[-1]["end"]["why"], "and so does the file")
+    _, warnings = recording.simulated("--policy", "native")
+    check(not warnings, f"which has an end: {warnings}")
+
+
+@test
+@under("address")
+def only_the_named_process_is_recorded_and_an_anonymous_file_names_nobody(place):
+    place.start_server()
+    named, other = at_work(place, 5), at_work(place, 0)
+    recording = Recording(place, "--seconds", "1", "--anonymous", "--pid", str(named.process.pid))
+    check(recording.end()[0] == 0, "it ends")
+    text = recording.path.read_text()
+    check([queue["hints"]["priority"] for queue in recording.of("queue")] == [5], "one queue")
+    check(len(recording.of("process")) == 1 and recording.of("process")[0]["name"] == "program 1", "without a name")
+    for hidden in ("soft_client", f'"pid":{named.process.pid}', f'"pid":{other.process.pid}'):
+        check(hidden not in text, f"{hidden} is not in it")
+
+
+@test
+@under("address")
+def a_recorder_that_is_stopped_or_killed_delays_nobody(place):
+    place.start_server()
+    low, high = held_client(place)
+    recording = Recording(place)
+    recording.process.send_signal(signal.SIGSTOP)
+    before = high.progress()
+    wait_until(lambda: high.progress() > before + 200, "the program goes on")
+    check(place.queues(), "and the server answers")
+    recording.process.kill()
+    recording.process.communicate()
+    high.end()
+    before = low.progress()
+    wait_until(lambda: low.progress() > before + 50, "what was held goes on when it may")
+
+
+if __name__ == "__main__":
+    main(__doc__)
