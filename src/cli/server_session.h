@@ -10,7 +10,8 @@
 
 namespace xsched::cli {
 
-// The protocol's minor version that brought chains of policies, what they decide about, k and active windows.
+// The protocol's minor version that brought chains of policies, what they decide about, k, active windows and
+// weights.
 inline constexpr uint16_t kMinorOfChains = 4;
 
 class ServerSession {
