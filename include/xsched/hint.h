@@ -25,6 +25,10 @@ XSCHED_API XResult XHintPriority(XQueueHandle xq, Priority prio);
 /* Percent, 0 … 100: the queue's share, relative to the values of the other queues. */
 XSCHED_API XResult XHintUtilization(XQueueHandle xq, Utilization util);
 
+/* WEIGHT_MIN … WEIGHT_MAX, WEIGHT_DEFAULT unless it is set: the share of the queue, and of its process among other processes, in
+ * proportion to the weights of the others that have work. A process has the highest weight of its queues. */
+XSCHED_API XResult XHintWeight(XQueueHandle xq, Weight weight);
+
 /* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one, for all queues. With
  * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
  * A scheduler that comes later gets it as well. */

@@ -125,6 +125,7 @@ typedef enum {
   kPolicyActiveWindowFirst = 9,
   kPolicyCompletelyFairScheduler = 10,
   kPolicyMultiLevelFeedbackQueue = 11,
+  kPolicyEarliestEligibleVirtualDeadlineFirst = 12, /* not in XSched 1.2 */
   kPolicyMax,
 } XPolicyType;
 
@@ -143,6 +144,12 @@ typedef int32_t Utilization;
 #define UTILIZATION_MIN 0
 #define UTILIZATION_DEFAULT 100
 #define UTILIZATION_MAX 100
+
+/* A queue's share of the device's time is in proportion to its weight: as cpu.weight of control groups. */
+typedef int32_t Weight;
+#define WEIGHT_MIN 1
+#define WEIGHT_DEFAULT 100
+#define WEIGHT_MAX 10000
 
 /* Microseconds. */
 typedef int64_t Timeslice;

@@ -50,6 +50,7 @@ class Policy(enum.IntEnum):
     ACTIVE_WINDOW_FIRST = 9
     COMPLETELY_FAIR_SCHEDULER = 10
     MULTI_LEVEL_FEEDBACK_QUEUE = 11
+    EARLIEST_ELIGIBLE_VIRTUAL_DEADLINE_FIRST = 12  # not in XSched 1.2
 
 
 class QueueState(enum.IntEnum):

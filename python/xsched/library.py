@@ -57,6 +57,7 @@ _FUNCTIONS = {
         "XHintSetScheduler": [ctypes.c_int, ctypes.c_int],
         "XHintPriority": [_HANDLE, ctypes.c_int32],
         "XHintUtilization": [_HANDLE, ctypes.c_int32],
+        "XHintWeight": [_HANDLE, ctypes.c_int32],
         "XHintTimeslice": [ctypes.c_int64],
         "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
         "XHintDeadline": [_HANDLE, ctypes.c_int64],

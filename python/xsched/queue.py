@@ -111,6 +111,11 @@ class XSchedQueue:
         """The queue's share of the device, 0 to 100 relative to the others' figures, under the policy UP."""
         call("preempt", "XHintUtilization", self._handle, percent)
 
+    def set_weight(self, weight):
+        """The queue's share, and its process's among other processes: 1 to 10,000, in proportion to the others' weights (100 unless set),
+        under the policy EEVDF. A weight out of this range changes nothing."""
+        call("preempt", "XHintWeight", self._handle, weight)
+
     def set_deadline(self, microseconds):
         """Its work should be finished within this time after it became ready; -1: no deadline."""
         call("preempt", "XHintDeadline", self._handle, microseconds)

@@ -15,6 +15,9 @@
 namespace xsched::cli {
 namespace {
 
+// The hints that came with kMinorOfChains.
+constexpr uint32_t kNewHints = ipc::kHintWeight;
+
 struct HintOptions {
   std::string queue;
   std::optional<int32_t> pid;
@@ -22,6 +25,7 @@ struct HintOptions {
   std::optional<int32_t> utilization;
   std::optional<int64_t> deadline_us;
   std::optional<int64_t> laxity_us;
+  std::optional<int32_t> weight;
   int64_t timeslice_us = 0;
   std::optional<uint32_t> display;  // on which a window of the process is the active one
 };
@@ -45,6 +49,10 @@ ipc::SetHints RequestFrom(const HintOptions& options) {
     request.mask |= ipc::kHintLaxity;
     request.hints.laxity_us = *options.laxity_us;
     request.hints.critical_priority = options.priority.value_or(PRIORITY_DEFAULT);
+  }
+  if (options.weight) {
+    request.mask |= ipc::kHintWeight;
+    request.more_hints.weight = *options.weight;
   }
   return request;
 }
@@ -81,6 +89,7 @@ void Hint(const HintOptions& options) {
   if (options.display) SetActiveWindow(server, *options.pid, *options.display);
   if (request.mask == 0) return;
   if (!options.queue.empty()) request.queue_id = QueueNamed(server, options.queue);
+  if ((request.mask & kNewHints) != 0) server.Require(kMinorOfChains, "for this hint");
   const uint32_t count = server.SetHints(request);
   fmt::print("{} queue{} changed\n", count, count == 1 ? "" : "s");
 }
@@ -99,6 +108,10 @@ void AddHint(CLI::App& app) {
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
   hint->add_option("--deadline-us", options->deadline_us)->check(AboveZero());
   hint->add_option("--laxity-us", options->laxity_us)->check(AboveZero());
+  hint->add_option("--weight,-w", options->weight,
+                   fmt::format("share, in proportion to the weights of others ({})",
+                               server::ReadBy(&sched::HintsRead::weight)))
+      ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
   auto* window =
       hint->add_option("--window-active", options->display,
                        fmt::format("a window of the process --pid is the active one of your display of this "

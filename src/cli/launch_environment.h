@@ -18,6 +18,7 @@ struct LaunchOptions {
   std::optional<int64_t> utilization;
   std::optional<int64_t> deadline_us;
   std::optional<int64_t> laxity_us;
+  std::optional<int64_t> weight;
   std::optional<int64_t> timeslice_us;
   std::optional<int64_t> level;
   std::optional<int64_t> threshold;
@@ -68,6 +69,7 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   number("UTILIZATION", options.utilization);
   number("DEADLINE", options.deadline_us);
   number("LAXITY", options.laxity_us);
+  number("WEIGHT", options.weight);
   number("TIMESLICE", options.timeslice_us);
   number("LEVEL", options.level);
   number("THRESHOLD", options.threshold);

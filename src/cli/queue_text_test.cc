@@ -57,6 +57,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   queue.state = static_cast<uint32_t>(sched::QueueState::kReady);
   queue.tracked = 1;
   queue.hints = {-3, 40, 20000, -1, -4, 9};
+  queue.more_hints.weight = 300;
   queue.threshold = 16;
   queue.batch_size = 8;
   queue.submitted = 1000;
@@ -95,6 +96,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "utilization": 40,
   "waiting_ns": 12,
   "waits_for": null,
+  "weight": 300,
   "why": "waits for its turn since 1.2 s"
 })");
 }

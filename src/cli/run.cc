@@ -155,6 +155,10 @@ void AddRun(CLI::App& app) {
   run->add_option("--laxity-us", launch.laxity_us,
                   fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
       ->check(AboveZero());
+  run->add_option("--weight,-w", launch.weight,
+                  fmt::format("share, in proportion to the weights of others ({})",
+                              server::ReadBy(&HintsRead::weight)))
+      ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());

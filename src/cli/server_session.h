@@ -10,8 +10,8 @@
 
 namespace xsched::cli {
 
-// The protocol's minor version that brought chains of policies, what they decide about, k, active windows and
-// recordings.
+// The protocol's minor version that brought chains of policies, what they decide about, k, active windows,
+// recordings and weights.
 inline constexpr uint16_t kMinorOfChains = 4;
 
 class ServerSession {

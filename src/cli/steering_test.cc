@@ -158,6 +158,9 @@ TEST_F(Steering, hint_changes_a_queue_or_all_of_a_process) {
   EXPECT_EQ(Run({"hint", "--pid", std::to_string(getpid()), "--utilization", "30"}).out,
             "2 queues changed\n");
   EXPECT_EQ(Queues()[0]["utilization"], 30);
+  EXPECT_EQ(Queues()[0]["weight"], WEIGHT_DEFAULT);
+  EXPECT_EQ(Run({"hint", "--queue", second, "--weight", "300"}).out, "1 queue changed\n");
+  EXPECT_EQ(Queues()[1]["weight"], 300);
   EXPECT_EQ(Queues()[1]["priority"], 9);
 }
 

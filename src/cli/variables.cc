@@ -48,6 +48,8 @@ VariableList GeneralVariables() {
        PRIORITY_NO_EXECUTE, PRIORITY_MAX},
       {"XSCHED_AUTO_XQUEUE_UTILIZATION", "0 to 100: share in percent (100)", Kind::kNumber, UTILIZATION_MIN,
        UTILIZATION_MAX},
+      {"XSCHED_AUTO_XQUEUE_WEIGHT", "1 to 10000: share, in proportion to the weights of others (100)",
+       Kind::kNumber, WEIGHT_MIN, WEIGHT_MAX},
       {"XSCHED_AUTO_XQUEUE_TIMESLICE", "µs, 100 to 10000000", Kind::kNumber, TIMESLICE_MIN, TIMESLICE_MAX},
       {"XSCHED_AUTO_XQUEUE_DEADLINE", "µs from the arrival of work", Kind::kNumber, 1, INT64_MAX},
       {"XSCHED_AUTO_XQUEUE_LAXITY", "µs by which work may be delayed", Kind::kNumber, 1, INT64_MAX},

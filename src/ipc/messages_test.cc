@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ipc/client.h"
+#include "ipc/hints.h"
 #include "sched/core/types.h"
 
 namespace xsched::ipc {
@@ -22,11 +23,21 @@ Packet PacketOf(T message) {
 }
 
 TEST(Messages, hints_come_back_as_they_went) {
-  const sched::Hints hints{-3, 40, 20000, 700, -4, 9};
-  EXPECT_EQ(FromWire<sched::Hints>(WireHintsFrom(hints)), hints);
+  const sched::Hints hints{-3, 40, 20000, 700, -4, 9, 250};
+  QueueHints message{};
+  SetHintsIn(message, hints);
+  EXPECT_EQ(HintsIn(message, sched::Hints{}), hints);
   const WireHints wire = WireHintsFrom(hints);
   EXPECT_EQ(wire.lax_priority, -4);
   EXPECT_EQ(wire.critical_priority, 9);
+}
+
+TEST(Messages, hints_that_the_sender_is_too_old_to_know_stay_as_they_are) {
+  QueueHints message{};
+  SetHintsIn(message, sched::Hints{.priority = 5});
+  message.more_hints = {};
+  EXPECT_EQ(HintsIn(message, sched::Hints{.priority = 1, .weight = 300}),
+            (sched::Hints{.priority = 5, .weight = 300}));
 }
 
 TEST(Messages, are_made_of_what_their_sender_has_and_zero_elsewhere) {

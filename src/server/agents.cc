@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "ipc/hints.h"
 #include "server/event_tag.h"
 #include "server/limits.h"
 
@@ -111,8 +112,10 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return DestroyQueue(agent, packet.As<ipc::QueueDestroyed>().index, now);
     case ipc::MessageType::kQueueHints:
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
-        if (!IsValid(message.hints)) return false;
-        parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(message.hints));
+        const sched::Hints hints =
+            ipc::HintsIn(message, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
+        if (!IsValid(hints)) return false;
+        parts_.scheduler.SetHints(queue.id, hints);
         parts_.queues.Touch(queue);
         return true;
       });
@@ -145,7 +148,7 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
       message.level >= kPreemptLevelMax) {
     return false;
   }
-  if (!IsValid(message.hints) || agent.queues.contains(message.index)) return false;
+  if (!IsValid(ipc::HintsIn(message, sched::Hints{})) || agent.queues.contains(message.index)) return false;
   if (agent.refused[message.index]) return false;
   // Another queue may have used the block before: reset it.
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
@@ -206,8 +209,8 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 
 // ---- what agents are sent ----
 
-void Agents::SetHints(Queue& queue, const ipc::WireHints& hints) {
-  parts_.scheduler.SetHints(queue.id, ipc::FromWire<sched::Hints>(hints));
+void Agents::SetHints(Queue& queue, const sched::Hints& hints) {
+  parts_.scheduler.SetHints(queue.id, hints);
   parts_.queues.Touch(queue);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
@@ -227,7 +230,7 @@ bool Agents::SendUnsentHints(Agent& agent) {
     if (!queue.hints_unsent) continue;
     ipc::QueueHints message{};
     message.index = index;
-    message.hints = ipc::WireHintsFrom(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
+    ipc::SetHintsIn(message, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
     message.handle = queue.handle;
     if (!agent.connection.Send(message)) return false;
     queue.hints_unsent = false;

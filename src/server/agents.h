@@ -56,7 +56,7 @@ class Agents final : sched::ControlSink {
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
-  void SetHints(Queue& queue, const ipc::WireHints& hints);
+  void SetHints(Queue& queue, const sched::Hints& hints);
   // A tool asks for another level or launch config. The agent reports what the queue has then. False: the
   // agent is too old to do this. REQUIRES: SendUnsent afterwards.
   bool SetConfig(Queue& queue, const ipc::SetConfig& request);

@@ -41,10 +41,11 @@ static_assert(NO_DEADLINE == -1 && NO_LAXITY == -1);
 
 }  // namespace
 
-bool IsValid(const ipc::WireHints& hints) {
+bool IsValid(const sched::Hints& hints) {
   return IsPriority(hints.priority) && hints.utilization >= UTILIZATION_MIN &&
          hints.utilization <= UTILIZATION_MAX && IsTime(hints.deadline_us) && IsTime(hints.laxity_us) &&
-         IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority);
+         IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority) &&
+         hints.weight >= WEIGHT_MIN && hints.weight <= WEIGHT_MAX;
 }
 
 }  // namespace xsched::server

@@ -39,6 +39,6 @@ struct Connection {
 // Printable ASCII up to the first NUL; other bytes become '?'.
 std::string CleanText(const char* text, size_t size);
 
-bool IsValid(const ipc::WireHints& hints);
+bool IsValid(const sched::Hints& hints);
 
 }  // namespace xsched::server

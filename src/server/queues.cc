@@ -3,6 +3,8 @@
 #include <atomic>
 #include <utility>
 
+#include "ipc/hints.h"
+
 namespace xsched::server {
 namespace {
 
@@ -28,7 +30,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   const bool sliceable =
       message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0;
   scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device},
-                      ipc::FromWire<sched::Hints>(message.hints), now, sliceable);
+                      ipc::HintsIn(message, sched::Hints{}), now, sliceable);
   scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);

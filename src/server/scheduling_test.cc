@@ -335,6 +335,34 @@ TEST_F(Scheduling, an_agent_gets_the_hints_that_others_set) {
   EXPECT_LE(server_.cpu_ticks() - before, 1) << "it does not go on waiting for the buffer";
 }
 
+TEST_F(Scheduling, a_weight_is_kept_when_an_agent_that_knows_none_gives_other_hints) {
+  TestAgent agent(socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 0));
+  TestTool tool(socket());
+  ASSERT_TRUE(agent.IsAlive());
+  ipc::SetHints request{};
+  request.pid = getpid();
+  request.mask = ipc::kHintWeight;
+  for (int32_t weight : {WEIGHT_MIN - 1, WEIGHT_MAX + 1}) {
+    request.more_hints.weight = weight;
+    EXPECT_EQ(tool.SetHints(request)->result, kXSchedErrorInvalidValue);
+  }
+  request.more_hints.weight = 300;
+  EXPECT_EQ(tool.SetHints(request)->result, kXSchedSuccess);
+  auto told = agent.ReceiveA<ipc::QueueHints>();
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->more_hints.weight, 300);
+  ipc::QueueHints given = *told;
+  given.hints.priority = 4;
+  given.more_hints = {};
+  ASSERT_TRUE(ipc::SendWithin(agent.fd(), 2000, given));
+  ASSERT_TRUE(agent.IsAlive());
+  const auto queues = tool.List();
+  ASSERT_TRUE(queues && queues->size() == 1);
+  EXPECT_EQ(queues->front().hints.priority, 4);
+  EXPECT_EQ(queues->front().more_hints.weight, 300);
+}
+
 TEST_F(Scheduling, a_list_tells_what_clients_said_and_did) {
   TestAgent agent(socket());
   ASSERT_TRUE(agent.CreateQueue(7, -3, 42));

@@ -17,7 +17,7 @@ namespace xsched::server {
 namespace {
 
 // `hints`, with the request's hints replaced.
-ipc::WireHints With(const ipc::SetHints& request, ipc::WireHints hints) {
+sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
   if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
   if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
   if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
@@ -26,6 +26,7 @@ ipc::WireHints With(const ipc::SetHints& request, ipc::WireHints hints) {
     hints.lax_priority = request.hints.lax_priority;
     hints.critical_priority = request.hints.critical_priority;
   }
+  if ((request.mask & ipc::kHintWeight) != 0) hints.weight = request.more_hints.weight;
   return hints;
 }
 
@@ -181,13 +182,12 @@ uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Cha
 
 bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
   constexpr uint32_t kKnown =
-      ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity;
+      ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity | ipc::kHintWeight;
   if (request.mask == 0 || (request.mask & ~kKnown) != 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
   bool valid = true;
   const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
-    const ipc::WireHints hints =
-        With(request, ipc::WireHintsFrom(parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{})));
+    const sched::Hints hints = With(request, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
     valid = IsValid(hints);
     if (valid) parts_.agents.SetHints(queue, hints);
     return valid;

@@ -71,7 +71,8 @@ void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
   what["hints"] = {
       {"priority", queue.hints.priority},         {"utilization", queue.hints.utilization},
       {"deadline_us", queue.hints.deadline_us},   {"laxity_us", queue.hints.laxity_us},
-      {"lax_priority", queue.hints.lax_priority}, {"critical_priority", queue.hints.critical_priority}};
+      {"lax_priority", queue.hints.lax_priority}, {"critical_priority", queue.hints.critical_priority},
+      {"weight", queue.more_hints.weight}};
   Line(queue.at_ns, "queue", std::move(what));
 }
 

@@ -31,6 +31,7 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.critical_priority = priority("critical_priority", hints.critical_priority);
   hints.utilization = static_cast<Utilization>(
       line.Number("utilization", UTILIZATION_MIN, UTILIZATION_MAX, hints.utilization));
+  hints.weight = static_cast<Weight>(line.Number("weight", WEIGHT_MIN, WEIGHT_MAX, hints.weight));
   hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
   hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
   return hints;

@@ -45,6 +45,18 @@ TEST(Loads, shares_are_75_to_25_at_no_cost) {
   EXPECT_GE(total, 0.98 * (native.Find("first")->share + native.Find("second")->share));
 }
 
+TEST(Loads, weights_are_kept_among_those_that_always_have_work_and_a_sleeper_gets_what_it_is_owed) {
+  const sched::sim::Load load = Shipped("weights");
+  const Outcome shared = With(load, "EEVDF");
+  EXPECT_NEAR(shared.Find("large")->share, 0.75 * 0.95, 0.01);
+  EXPECT_NEAR(shared.Find("small")->share, 0.25 * 0.95, 0.01);
+  const Outcome native = With(load, "native");
+  EXPECT_NEAR(native.Find("large")->share / native.Find("small")->share, 1, 0.02);
+  EXPECT_GE(shared.Find("large")->share + shared.Find("small")->share + shared.Find("sleeper")->share, 0.97);
+  EXPECT_NEAR(shared.Find("sleeper")->share, 0.05, 0.002)
+      << "it needs less than its share, and gets all of it";
+}
+
 TEST(Loads, laxity_makes_the_frames_of_a_conference_nine_times_as_fast_as_in_order) {
   const sched::sim::Load load = Shipped("conference");
   const Outcome in_order = With(load, "FIFO");

@@ -15,6 +15,7 @@ using std::chrono::microseconds;
 
 constexpr int64_t kTimeslicesUs[] = {500, 1000, 2000, 5000, 10000};
 constexpr Utilization kUtilizations[] = {25, 50, 75, 90};
+constexpr Weight kWeights[] = {200, 400, 1000};    // beside the default one
 constexpr double kLaxities[] = {0.25, 0.5, 0.75};  // of the target
 
 // What is tried so far. Each function below adds the same with another value of one hint: of the queues that
@@ -48,6 +49,17 @@ class Variants {
           hints.utilization = std::max(1, (100 - share) / std::max(others, 1));
         ForTarget(next, [&](sched::Hints& hints) { hints.utilization = std::max(1, share / targets); });
         Add(std::move(next), fmt::format("utilization {}", share));
+      }
+    });
+  }
+
+  void AddWeight() {
+    ForEach([this](const Scheme& scheme) {
+      for (Weight weight : kWeights) {
+        Scheme next = scheme;
+        for (sched::Hints& hints : next.hints) hints.weight = WEIGHT_DEFAULT;
+        ForTarget(next, [&](sched::Hints& hints) { hints.weight = weight; });
+        Add(std::move(next), fmt::format("weight {}", weight));
       }
     });
   }
@@ -166,6 +178,7 @@ std::vector<Scheme> Candidates(const Load& load, const Scheme& scheme, const Tar
   using sched::HintsRead;
   if (scheme.policy->Reads(&HintsRead::priority)) variants.AddPriority();
   if (scheme.policy->Reads(&HintsRead::utilization)) variants.AddUtilization();
+  if (scheme.policy->Reads(&HintsRead::weight)) variants.AddWeight();
   if (scheme.policy->Reads(&HintsRead::deadline)) variants.AddDeadline();
   if (scheme.policy->Reads(&HintsRead::laxity)) variants.AddLaxity();
   if (scheme.policy->Reads(&HintsRead::timeslice)) variants.AddTimeslice();

@@ -1,7 +1,7 @@
 // The C API of xsched/hint.h.
 //
 // As in XSched 1.2, a value out of its range is no error. Priorities get the nearest value that there is; a
-// utilization or a timeslice changes nothing. One warning says so.
+// utilization, a weight or a timeslice changes nothing. One warning says so.
 #include "xsched/hint.h"
 
 #include <inttypes.h>
@@ -61,6 +61,12 @@ XResult XHintPriority(XQueueHandle xq, Priority prio) {
 XResult XHintUtilization(XQueueHandle xq, Utilization util) {
   return ChangeHints(xq, [util](xsched::sched::Hints& hints) {
     if (IsInRange("utilization", util, UTILIZATION_MIN, UTILIZATION_MAX)) hints.utilization = util;
+  });
+}
+
+XResult XHintWeight(XQueueHandle xq, Weight weight) {
+  return ChangeHints(xq, [weight](xsched::sched::Hints& hints) {
+    if (IsInRange("weight", weight, WEIGHT_MIN, WEIGHT_MAX)) hints.weight = weight;
   });
 }
 

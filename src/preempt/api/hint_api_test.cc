@@ -18,6 +18,8 @@ TEST_F(HintApiTest, each_hint_reaches_its_queue_and_leaves_the_others_as_they_ar
   EXPECT_EQ(XHintUtilization(queue, 40), kXSchedSuccess);
   EXPECT_EQ(XHintDeadline(queue, 5000), kXSchedSuccess);
   EXPECT_EQ(XHintLaxity(queue, 700, 1, 6), kXSchedSuccess);
+  EXPECT_EQ(XHintWeight(queue, 250), kXSchedSuccess);
+  EXPECT_EQ(hints().weight, 250);
   EXPECT_EQ(hints().priority, 3);
   EXPECT_EQ(hints().utilization, 40);
   EXPECT_EQ(hints().deadline_us, 5000);
@@ -32,6 +34,8 @@ TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_h
   const sched::Hints before = hints();
   EXPECT_EQ(XHintUtilization(queue, UTILIZATION_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(XHintUtilization(queue, UTILIZATION_MIN - 1), kXSchedSuccess);
+  EXPECT_EQ(XHintWeight(queue, WEIGHT_MIN - 1), kXSchedSuccess);
+  EXPECT_EQ(XHintWeight(queue, WEIGHT_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(XHintDeadline(queue, -5), kXSchedSuccess);
   EXPECT_EQ(XHintTimeslice(TIMESLICE_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(hints(), before);

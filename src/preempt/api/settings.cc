@@ -45,6 +45,8 @@ void ReadHints(Settings& settings) {
   hints.deadline_us = EnvInt("XSCHED_AUTO_XQUEUE_DEADLINE", 1, INT64_MAX).value_or(NO_DEADLINE);
   hints.laxity_us = EnvInt("XSCHED_AUTO_XQUEUE_LAXITY", 1, INT64_MAX).value_or(NO_LAXITY);
   hints.critical_priority = hints.priority;
+  hints.weight = static_cast<Weight>(
+      EnvInt("XSCHED_AUTO_XQUEUE_WEIGHT", WEIGHT_MIN, WEIGHT_MAX).value_or(WEIGHT_DEFAULT));
   settings.timeslice_us = EnvInt("XSCHED_AUTO_XQUEUE_TIMESLICE", TIMESLICE_MIN, TIMESLICE_MAX).value_or(0);
   settings.at_a_time = static_cast<size_t>(
       EnvInt("XSCHED_AUTO_XQUEUE_KDEADLINE", 1, int64_t{sched::kMostAtATime}).value_or(0));

@@ -87,7 +87,7 @@ TEST_F(SettingsTest, a_policy_that_there_is_not_is_warned_of_and_means_the_defau
   EXPECT_EQ(settings.policy, Default());
 }
 
-TEST_F(SettingsTest, what_shims_make_is_set_by_variables_of_1_2) {
+TEST_F(SettingsTest, what_shims_make_is_set_by_variables) {
   const Settings settings = With({{"XSCHED_AUTO_XQUEUE", "ON"},
                                   {"XSCHED_AUTO_XQUEUE_LEVEL", "2"},
                                   {"XSCHED_AUTO_XQUEUE_THRESHOLD", "40"},
@@ -96,6 +96,7 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables_of_1_2) {
                                   {"XSCHED_AUTO_XQUEUE_UTILIZATION", "30"},
                                   {"XSCHED_AUTO_XQUEUE_DEADLINE", "900"},
                                   {"XSCHED_AUTO_XQUEUE_LAXITY", "80"},
+                                  {"XSCHED_AUTO_XQUEUE_WEIGHT", "300"},
                                   {"XSCHED_AUTO_XQUEUE_TIMESLICE", "2000"},
                                   {"XSCHED_AUTO_XQUEUE_KDEADLINE", "4"}});
   EXPECT_TRUE(settings.auto_xqueue);
@@ -107,6 +108,7 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables_of_1_2) {
   EXPECT_EQ(settings.hints.utilization, 30);
   EXPECT_EQ(settings.hints.deadline_us, 900);
   EXPECT_EQ(settings.hints.laxity_us, 80);
+  EXPECT_EQ(settings.hints.weight, 300);
   EXPECT_EQ(settings.timeslice_us, 2000);
   EXPECT_EQ(settings.at_a_time, 4u);
 }

@@ -5,6 +5,7 @@
 
 #include "base/handle.h"
 #include "base/log.h"
+#include "ipc/hints.h"
 
 namespace xsched::preempt {
 namespace {
@@ -271,11 +272,11 @@ XQueue* Agent::QueueOf(XQueueHandle handle) {
   return index < ipc::kMaxQueues && queues_.HandleAt(index) == handle ? &queues_.At(index) : nullptr;
 }
 
-void Agent::OnHints(XQueueHandle handle, const sched::Hints& hints) {
+void Agent::OnHints(const ipc::QueueHints& message) {
   mutex_.AssertHeld();
-  XQueue* queue = QueueOf(handle);
+  XQueue* queue = QueueOf(message.handle);
   if (queue == nullptr) return;
-  queue->SetHints(hints);
+  queue->SetHints(ipc::HintsIn(message, queue->hints()));
   urgencies_.Changed();
 }
 

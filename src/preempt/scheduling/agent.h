@@ -99,7 +99,7 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   TimePoint ServeClient(TimePoint now) REQUIRES(mutex_);
   // Called by the clients, and so with mutex_ held.
   void OnSlice(XDevice device, uint64_t slice_us) override;
-  void OnHints(XQueueHandle queue, const sched::Hints& hints) override;
+  void OnHints(const ipc::QueueHints& message) override;
   void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) override;
   void ReportConfigs() REQUIRES(mutex_);
   // The queue with this handle; null: it is gone. Valid while the lock is held: the slot is not reused before

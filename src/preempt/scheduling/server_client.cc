@@ -8,7 +8,7 @@
 
 #include "base/env.h"
 #include "base/log.h"
-#include "ipc/messages.h"
+#include "ipc/hints.h"
 
 namespace xsched::preempt {
 namespace {
@@ -177,11 +177,9 @@ ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now
       listener_.OnSlice(slice.device, slice.slice_us);
       break;
     }
-    case ipc::MessageType::kQueueHints: {
-      auto hints = packet.As<ipc::QueueHints>();
-      listener_.OnHints(hints.handle, ipc::FromWire<sched::Hints>(hints.hints));
+    case ipc::MessageType::kQueueHints:
+      listener_.OnHints(packet.As<ipc::QueueHints>());
       break;
-    }
     case ipc::MessageType::kQueueConfig: {
       const auto config = packet.As<ipc::QueueConfig>();
       listener_.OnConfig(config.handle, config.level, {config.threshold, config.batch_size});
@@ -232,7 +230,7 @@ bool ServerClient::Hints(const XQueue& queue) {
   if (!introduced_[queue.index()]) return true;
   ipc::QueueHints message{};
   message.index = queue.index();
-  message.hints = ipc::WireHintsFrom(queue.hints());
+  ipc::SetHintsIn(message, queue.hints());
   return SendOrDrop(message);
 }
 

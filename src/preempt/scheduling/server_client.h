@@ -16,6 +16,7 @@
 #include "base/guarded_fd.h"
 #include "ipc/client.h"
 #include "ipc/control_block.h"
+#include "ipc/messages.h"
 #include "ipc/outbox.h"
 #include "preempt/gates/launch_config.h"
 #include "preempt/scheduling/heartbeat.h"
@@ -31,7 +32,7 @@ class ServerListener {
   // How long this process may keep the device at a stretch; 0: the driver's own slice.
   virtual void OnSlice(XDevice device, uint64_t slice_us) = 0;
   // The server already uses these hints for the queue. We send them to the next server.
-  virtual void OnHints(XQueueHandle queue, const sched::Hints& hints) = 0;
+  virtual void OnHints(const ipc::QueueHints& message) = 0;
   // A tool asks for another level or launch config; 0 leaves a value as it is. Not checked.
   virtual void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) = 0;
 

@@ -68,8 +68,8 @@ class ServerClientTest : public FakeProcess, ServerListener {
   }
 
   void OnSlice(XDevice device, uint64_t slice_us) override { slices_.push_back({device, slice_us}); }
-  void OnHints(XQueueHandle queue, const sched::Hints& hints) override {
-    hints_.push_back({queue, hints.priority});
+  void OnHints(const ipc::QueueHints& message) override {
+    hints_.push_back({message.handle, message.hints.priority});
   }
   void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) override {
     configs_.push_back({static_cast<int64_t>(queue), level, config.threshold, config.batch_size});

@@ -164,6 +164,7 @@ ipc::QueueHints HintsFor(const ipc::QueueCreated& queue, int32_t priority, int32
   message.hints = queue.hints;
   message.hints.priority = priority;
   message.hints.utilization = utilization;
+  message.more_hints = queue.more_hints;
   return message;
 }
 
@@ -174,7 +175,9 @@ TEST_F(ServerLinkTest, hints_that_others_have_given_outlive_the_server) {
     ASSERT_TRUE(created);
     EXPECT_EQ(created->hints.priority, PRIORITY_DEFAULT);
     EXPECT_EQ(created->handle, queue_);
-    ASSERT_TRUE(first.Send(HintsFor(*created, 42, 30)));
+    ipc::QueueHints given = HintsFor(*created, 42, 30);
+    given.more_hints.weight = 250;
+    ASSERT_TRUE(first.Send(given));
     auto before = HintsFor(*created, 99, 99);  // of the queue that was in this place before
     before.handle -= uint64_t{1} << 24;
     ASSERT_TRUE(first.Send(before));
@@ -184,6 +187,12 @@ TEST_F(ServerLinkTest, hints_that_others_have_given_outlive_the_server) {
   ASSERT_TRUE(created);
   EXPECT_EQ(created->hints.priority, 42);
   EXPECT_EQ(created->hints.utilization, 30);
+  EXPECT_EQ(created->more_hints.weight, 250);
+
+  // A server that does not know weights leaves them as they are.
+  ipc::QueueHints of_old_server = HintsFor(*created, 42, 30);
+  of_old_server.more_hints = {};
+  ASSERT_TRUE(second.Send(of_old_server));
 
   // A hint of the program leaves the other hints as others have set them.
   ASSERT_EQ(XHintPriority(queue_, 7), kXSchedSuccess);
@@ -191,6 +200,7 @@ TEST_F(ServerLinkTest, hints_that_others_have_given_outlive_the_server) {
   ASSERT_TRUE(hints);
   EXPECT_EQ(hints->hints.priority, 7);
   EXPECT_EQ(hints->hints.utilization, 30);
+  EXPECT_EQ(hints->more_hints.weight, 250);
 }
 
 TEST_F(ServerLinkTest,

@@ -19,6 +19,7 @@ struct HintsRead {
   bool utilization = false;
   bool deadline = false;
   bool laxity = false;
+  bool weight = false;
   bool timeslice = false;      // one for all queues
   bool at_a_time = false;      // likewise: DeviceView::at_a_time
   bool cpu_priority = false;   // ProcessFacts
@@ -50,6 +51,7 @@ struct PolicyInfo {
   ClaimBy claim = ClaimBy::kOther;
   Granularity granularity = Granularity::kQueue;  // unless the user chooses another one (PolicySetting)
   Scope scope = Scope::kDevice;
+  bool sees_processes = false;  // it reads QueueView::process_weight and process_service
 };
 
 // What a policy remembers of one queue, of one process on a device, or of one device. Only that policy knows
@@ -67,7 +69,7 @@ class PolicyState {
   void Clear() { *this = PolicyState{}; }
 
  private:
-  static constexpr size_t kSize = 64;
+  static constexpr size_t kSize = 128;
   alignas(8) std::byte bytes_[kSize] = {};
 };
 
@@ -87,6 +89,10 @@ struct QueueView {
   PolicyState* state;          // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process
   ProcessFacts facts;          // of its process
+  // Of its process on this device with all of its queues, also of those that are not ready: the highest
+  // weight; what they have received, also those that are gone. Valid if PolicyInfo::sees_processes.
+  Weight process_weight = WEIGHT_DEFAULT;
+  Duration process_service{};
   // Out: may it run?
   bool run;
 };
@@ -107,8 +113,9 @@ struct DeviceView {
 // One process on a device that divides its time between processes, as a policy sees it.
 struct ProcessView {
   ProcessId id;
-  Priority priority;        // the highest of its queues'
-  Utilization utilization;  // likewise
+  Priority priority;               // the highest of its queues'
+  Utilization utilization;         // likewise
+  Weight weight = WEIGHT_DEFAULT;  // likewise
   ProcessFacts facts;
   // Out: how long it may keep the device at a stretch while other processes want it.
   Duration slice;

@@ -44,6 +44,12 @@ bool PolicySetting::ComparesAllDevices() const {
                      [](const Layer& layer) { return layer.policy->info().scope == Scope::kAllDevices; });
 }
 
+bool PolicySetting::ShowsProcesses() const {
+  return std::any_of(layers().begin(), layers().end(), [](const Layer& layer) {
+    return layer.by == Granularity::kProcess || layer.policy->info().sees_processes;
+  });
+}
+
 bool PolicySetting::Reads(bool HintsRead::*hint) const {
   return std::any_of(layers().begin(), layers().end(),
                      [hint](const Layer& layer) { return layer.policy->info().hints.*hint; });

@@ -50,6 +50,8 @@ class PolicySetting {
   bool IsPlain() const { return count_ == 1 && layers_[0].by == first().info().granularity; }
   bool DecidesAbout(Granularity what) const;
   bool ComparesAllDevices() const;
+  // True if a policy in use is shown whole processes, also where it decides about queues.
+  bool ShowsProcesses() const;
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   bool operator==(const PolicySetting&) const = default;

@@ -63,7 +63,10 @@ TEST(Policies, decide_the_same_from_the_same_input_and_let_some_queue_run) {
     auto below = [&random](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     for (int round = 0; round < 200; ++round) {
       auto hints = [&] {
-        return Hints{.priority = below(5) - 2, .utilization = below(5) * 25, .deadline_us = below(3) * 1000};
+        return Hints{.priority = below(5) - 2,
+                     .utilization = below(5) * 25,
+                     .deadline_us = below(3) * 1000,
+                     .weight = 1 + below(300)};
       };
       const Hints given[4] = {hints(), hints(), hints(), hints()};
       auto make = [&](uint64_t id) { return View(id, given[id - 1], ProcessId{id % 2 + 1}); };

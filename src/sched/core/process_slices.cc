@@ -52,9 +52,9 @@ ProcessRecord* ProcessSlices::Get(ProcessId id, DeviceRecord& device) {
   return process;
 }
 
-void ProcessSlices::QueueGone(ProcessRecord& process, TimePoint now) {
+void ProcessSlices::QueueGone(ProcessRecord& process, bool keeps_account, TimePoint now) {
   --process.queues;
-  if (!none()) {
+  if (!none() || (keeps_account && process.queues == 0)) {
     refresh_at_ = std::min(refresh_at_, now + kKeep);
     return;
   }
@@ -95,6 +95,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
     }
     process->priority = PRIORITY_NO_EXECUTE;
     process->utilization = UTILIZATION_MIN;
+    process->weight = WEIGHT_MIN;
     processes_[kept++] = process;
   }
   while (processes_.size() > kept) processes_.Pop();
@@ -105,6 +106,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
     ProcessRecord& process = *queue->process;
     process.priority = std::max(process.priority, queue->hints.priority);
     process.utilization = std::max(process.utilization, queue->hints.utilization);
+    process.weight = std::max(process.weight, queue->hints.weight);
     process.facts = queue->facts;
   }
   // A process that cannot be sliced would have the driver's slice beside the shortest slices of others.
@@ -115,6 +117,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
       [[maybe_unused]] bool pushed = views_.Push(ProcessView{.id = process->id,
                                                              .priority = process->priority,
                                                              .utilization = process->utilization,
+                                                             .weight = process->weight,
                                                              .facts = process->facts,
                                                              .slice = kDriversSlice});
     }

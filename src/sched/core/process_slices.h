@@ -43,6 +43,7 @@ struct ProcessRecord {
   Duration reported = kDriversSlice;  // as last reported; turns, sharing and windows may change the policy's
   Priority priority = PRIORITY_DEFAULT;  // the highest of its queues'; as of the last Refresh
   Utilization utilization = UTILIZATION_DEFAULT;
+  Weight weight = WEIGHT_DEFAULT;
   TimePoint off_since{};  // valid while off()
   ProcessFacts facts;
   PolicyState policy_states[kMostPolicies];
@@ -93,7 +94,8 @@ class ProcessSlices {
   // A queue has come, a process has gone, or hints or the policy have changed: Refresh is due.
   void Changed() { refresh_at_ = TimePoint{}; }
   // A queue of `process` was removed. Refresh is due in a while, because another queue may come soon.
-  void QueueGone(ProcessRecord& process, TimePoint now);
+  // `keeps_account`: a policy remembers what the process has received, also while it has no queue.
+  void QueueGone(ProcessRecord& process, bool keeps_account, TimePoint now);
   TimePoint refresh_at() const { return refresh_at_; }
   // Decides the slices anew; `queues` are all of the device's. Processes without queues are forgotten.
   void Refresh(const PolicySetting& setting, DeviceId device, std::span<QueueRecord* const> queues,

@@ -72,7 +72,7 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
   for (DeviceRecord* device : devices) {
     device->rivals_changed = false;
-    if (by_process) RefreshHintsOfProcesses(*device);
+    if (setting.ShowsProcesses()) RefreshHintsOfProcesses(*device);
   }
   Array<Group> groups;
   if (!MakeGroups(setting, devices, groups)) return;  // out of memory: the old values are good enough

@@ -147,7 +147,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
-  device.slices.QueueGone(*queue->process, now);
+  device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
   if (impl_->waits.any()) impl_->DirtyAll();  // it may have waited for a queue of another device
@@ -445,7 +445,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
     const Priority highest_of_all = all_devices ? HighestOfAll(by) : PRIORITY_NO_EXECUTE;
     for (DeviceRecord* device : devices) {
       if (!device->due || !device->asks) continue;
-      MakeViews(*device, layer, by);
+      MakeViews(*device, layer, by, asked->info().sees_processes);
       if (device->views.empty()) continue;
       const DeviceView view{.now = now,
                             .timeslice = config.timeslice,

@@ -581,6 +581,7 @@ TEST_P(RandomEvents, keep_the_invariants) {
     Hints hints;
     hints.priority = below(3);
     hints.utilization = below(4) * 25;
+    hints.weight = 1 + below(400);
     both([&](Scheduler& scheduler) {
       scheduler.AddQueue(QueueId{static_cast<uint64_t>(i) + 1}, ProcessId{1},
                          DeviceId{static_cast<uint64_t>(device_of(i))}, hints, now);

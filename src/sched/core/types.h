@@ -24,6 +24,7 @@ struct Hints {
   Laxity laxity_us = NO_LAXITY;
   Priority lax_priority = PRIORITY_DEFAULT;
   Priority critical_priority = PRIORITY_DEFAULT;
+  Weight weight = WEIGHT_DEFAULT;
 
   bool operator==(const Hints&) const = default;
 };

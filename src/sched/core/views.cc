@@ -23,6 +23,8 @@ QueueView ViewOf(QueueRecord& queue, size_t layer) {
           .state = &queue.policy_states[layer],
           .process_state = &queue.process->policy_states[layer],
           .facts = queue.facts,
+          .process_weight = queue.process->hints.weight,
+          .process_service = queue.process->service,
           .run = true};
 }
 
@@ -38,12 +40,15 @@ void Join(QueueView& process, const QueueRecord& queue, size_t layer) {
   process.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
 }
 
-void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
+void AddUpProcesses(DeviceRecord& device) {
   for (ProcessRecord* process : device.slices.processes()) {
     process->view = nullptr;
     process->service = process->service_of_gone;
   }
   for (const QueueRecord* queue : device.queues) queue->process->service += ChosenServiceOf(*queue);
+}
+
+void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
   for (QueueRecord* queue : device.queues) {
     if (!IsShown(*queue)) continue;
     ProcessRecord& process = *queue->process;
@@ -71,6 +76,7 @@ Hints CombineHints(const Hints& one, const Hints& other) {
   both.laxity_us = earlier(one.laxity_us, other.laxity_us);
   both.lax_priority = std::max(one.lax_priority, other.lax_priority);
   both.critical_priority = std::max(one.critical_priority, other.critical_priority);
+  both.weight = std::max(one.weight, other.weight);
   return both;
 }
 
@@ -83,8 +89,9 @@ void RefreshHintsOfProcesses(DeviceRecord& device) {
   }
 }
 
-void MakeViews(DeviceRecord& device, size_t layer, Granularity by) {
+void MakeViews(DeviceRecord& device, size_t layer, Granularity by, bool with_processes) {
   device.views.Clear();
+  if (by == Granularity::kProcess || with_processes) AddUpProcesses(device);
   if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer);
   for (QueueRecord* queue : device.queues) {
     if (!IsShown(*queue)) continue;

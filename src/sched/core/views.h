@@ -12,9 +12,10 @@ Hints CombineHints(const Hints& one, const Hints& other);
 // Sets the hints of the device's processes to those of all of their queues.
 void RefreshHintsOfProcesses(DeviceRecord& device);
 
-// Fills device.views from the eligible queues that the former policies let run. REQUIRES: device.views has
-// room for all; Account was called.
-void MakeViews(DeviceRecord& device, size_t layer, Granularity by);
+// Fills device.views from the eligible queues that the former policies let run. `with_processes`: also what a
+// policy that decides about queues is shown of their processes. REQUIRES: device.views has room for all;
+// Account was called.
+void MakeViews(DeviceRecord& device, size_t layer, Granularity by, bool with_processes);
 // Lets those queues run as the views say.
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by);
 

@@ -70,7 +70,8 @@ TEST(EverySetting, keeps_the_device_busy_while_a_queue_always_has_work) {
                      .deadline_us = below(2) == 0 ? NO_DEADLINE : 1000 * (1 + below(50)),
                      .laxity_us = below(2) == 0 ? NO_LAXITY : 1000 * (1 + below(50)),
                      .lax_priority = below(3),
-                     .critical_priority = below(6)};
+                     .critical_priority = below(6),
+                     .weight = 1 + below(400)};
       queue.command = microseconds(50 * (1 + below(10)));
       queue.process = 1 + below(3);
       queue.commands = 1 + below(20);

@@ -36,7 +36,8 @@ Hints RandomHints(Dice& dice) {
           .deadline_us = dice.Between(0, 1) == 0 ? NO_DEADLINE : dice.Between(1, 100) * 1000,
           .laxity_us = dice.Between(0, 1) == 0 ? NO_LAXITY : dice.Between(1, 50) * 1000,
           .lax_priority = dice.Between(-3, 3),
-          .critical_priority = dice.Between(0, 6)};
+          .critical_priority = dice.Between(0, 6),
+          .weight = dice.Between(1, 400)};
 }
 
 SimulatedQueue RandomQueue(Dice& dice) {
@@ -112,7 +113,9 @@ TEST_P(SharingPolicy, gives_busy_queues_their_shares_within_one_percent_in_a_sec
     std::vector<SimulatedQueue> queues(static_cast<size_t>(dice.Between(2, 5)));
     double total = 0;
     for (SimulatedQueue& queue : queues) {
-      queue.hints = {.priority = dice.Between(-4, 4), .utilization = dice.Between(10, 100)};
+      queue.hints = {.priority = dice.Between(-4, 4),
+                     .utilization = dice.Between(10, 100),
+                     .weight = dice.Between(20, 400)};
       queue.command = microseconds(20);  // a time slice ends with its last command
       queue.in_flight = 0;
       total += GetParam().weight(queue.hints);
@@ -138,11 +141,13 @@ TEST_P(SharingPolicy, starves_no_queue) {
 
 double ByUtilization(const Hints& hints) { return hints.utilization; }
 double ByPriority(const Hints& hints) { return std::pow(1.2, hints.priority); }
+double ByWeight(const Hints& hints) { return hints.weight; }
 
 INSTANTIATE_TEST_SUITE_P(Loads, SharingPolicy,
                          testing::Values(Shares{kPolicyUtilizationPartition, ByUtilization},
                                          Shares{kPolicyProcessUtilizationPartition, ByUtilization},
-                                         Shares{kPolicyCompletelyFairScheduler, ByPriority}),
+                                         Shares{kPolicyCompletelyFairScheduler, ByPriority},
+                                         Shares{kPolicyEarliestEligibleVirtualDeadlineFirst, ByWeight}),
                          [](const auto& tested) { return PolicyName(tested.param.type); });
 
 // ---- deadlines ----

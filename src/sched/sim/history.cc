@@ -67,6 +67,7 @@ void Write(std::ostream& out, const QueueScript& queue) {
   fields.Add("device", queue.device, usual.device);
   fields.Add("priority", queue.priority, usual.priority);
   fields.Add("utilization", queue.utilization, usual.utilization);
+  fields.Add("weight", queue.weight, usual.weight);
   fields.AddName("style", queue.style, usual.style,
                  std::array{"Style::kWaits", "Style::kPeriodic", "Style::kLaunchesAhead"});
   fields.Add("command", queue.command, usual.command);

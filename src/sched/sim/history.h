@@ -56,6 +56,7 @@ struct QueueScript {
   int device = 0;
   Priority priority = 0;
   Utilization utilization = 100;
+  Weight weight = 100;
   Style style = Style::kWaits;
   Duration command = milliseconds(1);
   int commands = 1;  // of each task

@@ -139,6 +139,7 @@ World::World(const History& history, std::ostream* trace)
     queue.script = &history.queues[i];
     queue.hints.priority = queue.script->priority;
     queue.hints.utilization = queue.script->utilization;
+    queue.hints.weight = queue.script->weight;
     queue.next_task = kStart + queue.script->start;
   }
   later_.reserve(16);

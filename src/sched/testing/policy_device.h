@@ -2,6 +2,7 @@
 // to the next, as the scheduler does.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
 #include <map>
 #include <vector>
@@ -31,7 +32,34 @@ class PolicyDevice {
   PolicyDevice& operator=(const PolicyDevice&) = delete;
 
   TimePoint Decide(const Policy& policy, TimePoint now = kNow) {
+    std::map<ProcessId, QueueView> processes;
+    for (const QueueView& queue : ready_) {
+      QueueView& process = processes[queue.process];
+      process.hints.weight =
+          process.state == nullptr ? queue.hints.weight : std::max(process.hints.weight, queue.hints.weight);
+      process.service += queue.service;
+      process.state = queue.process_state;
+    }
+    for (QueueView& queue : ready_) {
+      queue.process_weight = processes[queue.process].hints.weight;
+      queue.process_service = gone_[queue.process] + processes[queue.process].service;
+    }
     return policy.Decide({now, kTimeslice, at_a_time, ready_, &device_});
+  }
+
+  // The queue is not ready any more. Its state is kept, as is what its process has received.
+  QueueView Leave(size_t i) {
+    const QueueView left = ready_[i];
+    gone_[left.process] += left.service;
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
+    return left;
+  }
+  // It is ready again, behind the others.
+  void Return(const QueueView& left) {
+    gone_[left.process] -= left.service;
+    ready_.push_back(left);
+    ready_.back().newly_ready = true;
+    ready_.back().running = false;
   }
 
   QueueView& operator[](size_t i) { return ready_[i]; }
@@ -46,6 +74,7 @@ class PolicyDevice {
   std::vector<QueueView> ready_;
   std::map<QueueId, PolicyState> queues_;
   std::map<ProcessId, PolicyState> processes_;
+  std::map<ProcessId, Duration> gone_;  // what queues that are not ready have received
   PolicyState device_;
 };
 

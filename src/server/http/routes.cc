@@ -17,7 +17,8 @@ namespace {
 
 using nlohmann::json;
 
-enum HintType : int64_t { kPriority = 1, kUtilization = 2, kTimeslice = 3, kWindowActive = 7 };
+// 1 to 7 are those of XSched 1.2.
+enum HintType : int64_t { kPriority = 1, kUtilization = 2, kTimeslice = 3, kWindowActive = 7, kWeight = 8 };
 
 // Ends a request with an error.
 struct Refusal {
@@ -205,6 +206,7 @@ Answer Routes::SetHint(const Request& request, const Peer& caller) {
   switch (type) {
     case kPriority:
     case kUtilization:
+    case kWeight:
       return SetHintOfQueues(hint, type, caller);
     case kTimeslice:
       return SetTimeslice(hint, caller);
@@ -220,9 +222,12 @@ Answer Routes::SetHintOfQueues(const json& hint, int64_t type, const Peer& calle
   if (type == kPriority) {
     message.mask = ipc::kHintPriority;
     message.hints.priority = InRangeOr400(hint, "priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX);
-  } else {
+  } else if (type == kUtilization) {
     message.mask = ipc::kHintUtilization;
     message.hints.utilization = InRangeOr400(hint, "utilization", UTILIZATION_MIN, UTILIZATION_MAX);
+  } else {
+    message.mask = ipc::kHintWeight;
+    message.more_hints.weight = InRangeOr400(hint, "weight", WEIGHT_MIN, WEIGHT_MAX);
   }
   const int64_t handle = hint.contains("handle") ? IntegerOr400(hint, "handle") : 0;
   if (handle != 0) {

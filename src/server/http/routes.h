@@ -6,6 +6,7 @@
 //   POST /hint   {"hint_type": 1, "handle": N, "priority": N}        likewise
 //                {"hint_type": 2, "handle" or "pid": N, "utilization": N}
 //                {"hint_type": 3, "timeslice": N}                    administrators
+//                {"hint_type": 8, "handle" or "pid": N, "weight": N}    not in XSched 1.2
 //                {"hint_type": 7, "pid": N, "display": N}            of a display of the caller's
 //
 // A queue's "handle" is its number at the server (as in `xsched list`). The handle that its program has

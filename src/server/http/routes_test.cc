@@ -148,6 +148,11 @@ TEST_F(RoutesTest, hints_reach_a_queue_or_all_of_a_process) {
   EXPECT_EQ(Hint(R"({"hint_type": 1, "handle": 33, "priority": 1})", kUser).status, 403u);
   EXPECT_EQ(Hint(R"({"hint_type": 2, "pid": 200, "utilization": 1})", kUser).status, 404u);
   EXPECT_EQ(scheduler_.hints.size(), 3u);
+  EXPECT_EQ(Hint(R"({"hint_type": 8, "handle": 17, "weight": 300})", kUser).status, 200u);
+  ASSERT_EQ(scheduler_.hints.size(), 4u);
+  EXPECT_EQ(scheduler_.hints[3].mask, ipc::kHintWeight);
+  EXPECT_EQ(scheduler_.hints[3].more_hints.weight, 300);
+  EXPECT_EQ(Hint(R"({"hint_type": 8, "handle": 17, "weight": 10001})", kUser).status, 400u);
 }
 
 TEST_F(RoutesTest, the_policy_and_the_timeslice_are_the_administrators) {
@@ -159,7 +164,8 @@ TEST_F(RoutesTest, the_policy_and_the_timeslice_are_the_administrators) {
   ASSERT_EQ(scheduler_.policies.size(), 2u);
   EXPECT_EQ(scheduler_.policies[0].policy, 4u);
   EXPECT_EQ(scheduler_.policies[1].timeslice_us, 2000);
-  for (const char* policy : {"0", "12", "-1", ""})
+  for (const std::string& policy :
+       {std::string("0"), std::to_string(kPolicyMax), std::string("-1"), std::string()})
     EXPECT_EQ(Post("/policy", {{"policy", policy}}, kAdmin).status, 400u);
   scheduler_.reply.result = kXSchedErrorNotSupported;
   ipc::SetText(scheduler_.reply.text, "this server has no such policy");
