@@ -135,6 +135,13 @@ enum class Division {
   kAlone,          // slices alone divide the device: no queue is held
 };
 
+// For policies that let one queue or process run at a time: of the processes with work, only that one is on
+// the device. Another would use up slices at its closed gates.
+inline Division OnlyTheRunningOne(std::span<ProcessView> processes) {
+  for (ProcessView& process : processes) process.slice = kShortestSlice;
+  return Division::kBesideHolding;
+}
+
 class Policy {
  public:
   explicit constexpr Policy(const PolicyInfo& info) : info_(info) {}
@@ -151,7 +158,7 @@ class Policy {
   // can hold costs nothing: it is not gated.
   virtual bool CanHold(const Hints& victim, const Hints& rival) const = 0;
 
-  // Sets `slice` of every view, of the two or more processes of one device.
+  // Sets `slice` of every view, of the two or more processes of one device. With kNone, none is set.
   virtual Division Divide(std::span<ProcessView>) const { return Division::kNone; }
 
  protected:

@@ -76,12 +76,14 @@ bool PolicySetting::HasBetterClaim(const ShownHints& rival, const ShownHints& qu
   return false;
 }
 
-Division PolicySetting::Divide(std::span<ProcessView> processes) const {
+Division PolicySetting::Divide(std::span<ProcessView> processes, size_t at_a_time) const {
   for (const Layer& layer : layers()) {
+    // Several that run together are on the device together.
+    if (layer.policy->info().hints.at_a_time && at_a_time > 1) continue;
     const Division division = layer.policy->Divide(processes);
     if (division == Division::kNone) continue;
     // Slices that divide the device alone hold nobody. The other policies of a chain could not decide.
-    return division == Division::kAlone && count_ > 1 ? Division::kNone : division;
+    return division == Division::kAlone && count_ > 1 ? OnlyTheRunningOne(processes) : division;
   }
   return Division::kNone;
 }

@@ -60,8 +60,8 @@ class PolicySetting {
   bool CanHold(const ShownHints& victim, const ShownHints& rival, bool same_process = false) const;
   // True if `rival` may hold the queue, and the queue never holds `rival`.
   bool HasBetterClaim(const ShownHints& rival, const ShownHints& queue) const;
-  // The time slices of processes: those of the first policy that sets any.
-  Division Divide(std::span<ProcessView> processes) const;
+  // The time slices of processes: those of the first policy that sets any. `at_a_time`: as in DeviceView.
+  Division Divide(std::span<ProcessView> processes, size_t at_a_time) const;
 
  private:
   Layer layers_[kMostPolicies] = {};

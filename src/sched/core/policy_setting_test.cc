@@ -86,11 +86,14 @@ TEST(PolicyChain, queues_of_one_process_hold_each_other_only_by_what_is_decided_
 TEST(PolicyChain, slices_are_those_of_the_first_policy_that_holds_queues_as_well) {
   ProcessView views[] = {{.id = ProcessId{1}, .priority = 1, .utilization = 50, .facts = {}, .slice = {}},
                          {.id = ProcessId{2}, .priority = 0, .utilization = 50, .facts = {}, .slice = {}}};
-  EXPECT_EQ(Setting("UP").Divide(views), Division::kAlone);
-  EXPECT_EQ(Setting("HPF/UP").Divide(views), Division::kBesideHolding);
+  EXPECT_EQ(Setting("UP").Divide(views, 1), Division::kAlone);
+  EXPECT_EQ(Setting("HPF/UP").Divide(views, 1), Division::kBesideHolding);
   EXPECT_EQ(views[1].slice, kShortestSlice);
-  EXPECT_EQ(Setting("UP/HPF").Divide(views), Division::kNone)
+  EXPECT_EQ(Setting("UP/HPF").Divide(views, 1), Division::kBesideHolding)
       << "slices that hold nobody would leave out HPF";
+  EXPECT_EQ(views[0].slice, kShortestSlice);
+  EXPECT_EQ(Setting("KEDF").Divide(views, 1), Division::kBesideHolding);
+  EXPECT_EQ(Setting("KEDF").Divide(views, 2), Division::kNone) << "several run together";
 }
 
 // ---- decisions ----

@@ -79,7 +79,7 @@ void ProcessSlices::LeaveTurns(ProcessRecord& process, Turns& turns) {
   if (turn_.holder == &process) turn_.holder = nullptr;
 }
 
-void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
+void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
                             std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink) {
   refresh_at_ = kNever;
   size_t kept = 0;
@@ -121,7 +121,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
                                                              .facts = process->facts,
                                                              .slice = kDriversSlice});
     }
-    division_ = setting.Divide(views_);
+    division_ = setting.Divide(views_, at_a_time);
   }
   size_t shortest = 0;
   for (size_t i = 0; i < processes_.size(); ++i) {

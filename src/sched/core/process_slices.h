@@ -98,8 +98,8 @@ class ProcessSlices {
   void QueueGone(ProcessRecord& process, bool keeps_account, TimePoint now);
   TimePoint refresh_at() const { return refresh_at_; }
   // Decides the slices anew; `queues` are all of the device's. Processes without queues are forgotten.
-  void Refresh(const PolicySetting& setting, DeviceId device, std::span<QueueRecord* const> queues,
-               Turns& turns, ControlSink& sink);
+  void Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
+               std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink);
 
   // True if all processes have the driver's slice.
   bool none() const { return division_ == Division::kNone; }

@@ -416,15 +416,38 @@ TEST_F(ProcessSlicesTest, shares_are_slices_in_proportion_and_nobody_is_held) {
   EXPECT_EQ(SliceOf(1), kDriversSlice) << "equal priorities";
 }
 
-TEST_F(ProcessSlicesTest, a_process_without_a_share_is_held_by_gates_as_ever) {
+TEST_F(ProcessSlicesTest, where_slices_cannot_have_the_shares_only_the_process_that_runs_is_on_the_device) {
   scheduler_.SetPolicy(*FindPolicy(kPolicyUtilizationPartition));
   Add(1, 0, 75);
   Add(2, 0, 0);
   Work(1);
   Work(2);
   Decide();
-  EXPECT_EQ(sink_.slice_changes, 0);
+  EXPECT_TRUE(Runs(1));
+  EXPECT_EQ(SliceOf(1), kShortestSlice);
   EXPECT_FALSE(Runs(2));
+  EXPECT_EQ(SliceOf(2), kNoSlice);
+}
+
+TEST_F(ProcessSlicesTest, of_policies_that_let_one_run_only_its_process_is_on_the_device) {
+  for (XPolicyType policy : {kPolicyMultiLevelFeedbackQueue, kPolicyKEarliestDeadlineFirst}) {
+    SCOPED_TRACE(policy);
+    scheduler_.SetPolicy(*FindPolicy(policy));
+    if (policy == kPolicyMultiLevelFeedbackQueue) {
+      Add(1, 0);
+      Add(2, 0);
+    }
+    Work(1);
+    Work(2);
+    Decide();
+    EXPECT_NE(Runs(1), Runs(2));
+    for (uint64_t id : {1, 2}) EXPECT_EQ(SliceOf(id), Runs(id) ? kShortestSlice : kNoSlice);
+  }
+  // Several that run together share the device as natively.
+  scheduler_.SetAtATime(2);
+  Decide();
+  EXPECT_TRUE(Runs(1) && Runs(2));
+  for (uint64_t id : {1, 2}) EXPECT_EQ(SliceOf(id), kDriversSlice);
 }
 
 // ---- where the policy's slices would make a process stand still ----

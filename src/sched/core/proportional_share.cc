@@ -21,25 +21,26 @@ double Seconds(Duration duration) { return std::chrono::duration<double>(duratio
 
 }  // namespace
 
-bool DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of) {
+Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of) {
   double total = 0;
   double lowest = kNobody;
   double highest = 0;
   for (const ProcessView& process : processes) {
     const double weight = weight_of(process);
-    if (weight <= 0) return false;  // even the shortest slice would give it a share
     total += weight;
     lowest = std::min(lowest, weight);
     highest = std::max(highest, weight);
   }
+  if (highest <= 0) return Division::kNone;              // all may use the device
+  if (lowest <= 0) return OnlyTheRunningOne(processes);  // even the shortest slice would give it a share
   // The mean is longer where the shortest slice would be too short.
   const double per_weight = std::max(Seconds(kMeanSlice) * static_cast<double>(processes.size()) / total,
                                      Seconds(kShortestShare) / lowest);
-  if (highest * per_weight > Seconds(kLongestShare)) return false;
+  if (highest * per_weight > Seconds(kLongestShare)) return OnlyTheRunningOne(processes);
   for (ProcessView& process : processes) {
     process.slice = Duration(static_cast<int64_t>(weight_of(process) * per_weight * kNanosecondsPerSecond));
   }
-  return true;
+  return Division::kAlone;
 }
 
 TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {

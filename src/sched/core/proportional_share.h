@@ -19,10 +19,10 @@ struct ShareState {
   double uncounted;  // seconds of service that the claimant's pass does not count
 };
 
-// Slices in proportion to the processes' weights, which are above 0. False: they cannot have that proportion,
-// and no slice is set.
+// Slices in proportion to the processes' weights. Where slices cannot have that proportion, the policy holds
+// all but one claimant, and only that one's process is on the device.
 using WeightOfProcess = double (*)(const ProcessView& process);
-bool DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of);
+Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of);
 
 class ProportionalShare : public PolicyWithState<ShareState> {
  public:
@@ -55,7 +55,7 @@ class UtilizationShare final : public ProportionalShare {
   // The device divides its time by slices in proportion.
   Division Divide(std::span<ProcessView> processes) const override {
     auto weight = [](const ProcessView& process) -> double { return process.utilization; };
-    return DivideInProportion(processes, weight) ? Division::kAlone : Division::kNone;
+    return DivideInProportion(processes, weight);
   }
 
  private:

@@ -303,6 +303,7 @@ Duration Scheduler::timeslice() const { return impl_ == nullptr ? Duration{} : i
 void Scheduler::SetAtATime(size_t queues) {
   if (impl_ == nullptr) return;
   impl_->config.at_a_time = std::clamp<size_t>(queues, 1, kMostAtATime);
+  for (const auto& device : impl_->devices) device->slices.Changed();
   impl_->DirtyAll();
 }
 
@@ -415,7 +416,8 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
-  if (now >= device.slices.refresh_at()) device.slices.Refresh(policy, device.id, device.queues, turns, sink);
+  if (now >= device.slices.refresh_at())
+    device.slices.Refresh(policy, config.at_a_time, device.id, device.queues, turns, sink);
 }
 
 // ---- which queues run ----

@@ -44,7 +44,7 @@ class CompletelyFair final : public ProportionalShare {
 
   Division Divide(std::span<ProcessView> processes) const override {
     auto weight = [](const ProcessView& process) { return WeightOfPriority(process.priority); };
-    return DivideInProportion(processes, weight) ? Division::kAlone : Division::kNone;
+    return DivideInProportion(processes, weight);
   }
 };
 

@@ -61,14 +61,16 @@ TEST(CompletelyFair, who_may_never_run_beside_others_waits_for_them) {
   EXPECT_FALSE(CompletelyFair().CanHold({}, {.priority = PRIORITY_NO_EXECUTE}));
 }
 
-TEST(CompletelyFair, slices_have_the_proportion_of_the_weights_or_there_are_none) {
+TEST(CompletelyFair, slices_have_the_proportion_of_the_weights_or_only_the_running_one_is_on_the_device) {
   ProcessView processes[2] = {{ProcessId{1}, 4, 100, {}}, {ProcessId{2}, 0, 100, {}}};
   EXPECT_EQ(CompletelyFair().Divide(processes), Division::kAlone);
   EXPECT_NEAR(
       static_cast<double>(processes[0].slice.count()) / static_cast<double>(processes[1].slice.count()),
       2.0736, 0.001);
   processes[0].priority = 100;
-  EXPECT_EQ(CompletelyFair().Divide(processes), Division::kNone) << "82 million to 1";
+  EXPECT_EQ(CompletelyFair().Divide(processes), Division::kBesideHolding) << "82 million to 1";
+  EXPECT_EQ(processes[0].slice, kShortestSlice);
+  EXPECT_EQ(processes[1].slice, kShortestSlice);
 }
 
 }  // namespace

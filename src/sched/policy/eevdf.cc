@@ -200,7 +200,7 @@ class EarliestEligible final : public PolicyWithState<Node, Node, Node> {
 
   Division Divide(std::span<ProcessView> processes) const override {
     auto weight = [](const ProcessView& process) -> double { return process.weight; };
-    return DivideInProportion(processes, weight) ? Division::kAlone : Division::kNone;
+    return DivideInProportion(processes, weight);
   }
 
  private:

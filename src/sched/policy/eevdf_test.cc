@@ -212,7 +212,7 @@ TEST_F(Streams, keep_the_weight_of_their_process_while_the_heaviest_of_them_is_i
   EXPECT_NEAR(Seconds(StatsOf(1).service), 0.3, Seconds(kSlice));
 }
 
-TEST(EarliestEligible, slices_have_the_proportion_of_the_weights_or_there_are_none) {
+TEST(EarliestEligible, slices_have_the_proportion_of_the_weights_or_only_the_running_one_is_on_the_device) {
   ProcessView processes[2] = {
       {.id = ProcessId{1}, .priority = 0, .utilization = 100, .weight = 300, .facts = {}, .slice = {}},
       {.id = ProcessId{2}, .priority = 0, .utilization = 100, .weight = 100, .facts = {}, .slice = {}}};
@@ -220,7 +220,9 @@ TEST(EarliestEligible, slices_have_the_proportion_of_the_weights_or_there_are_no
   EXPECT_NEAR(Seconds(processes[0].slice) / Seconds(processes[1].slice), 3, 0.001);
   processes[0].weight = WEIGHT_MAX;
   processes[1].weight = WEIGHT_MIN;
-  EXPECT_EQ(Eligible().Divide(processes), Division::kNone);
+  EXPECT_EQ(Eligible().Divide(processes), Division::kBesideHolding);
+  EXPECT_EQ(processes[0].slice, kShortestSlice);
+  EXPECT_EQ(processes[1].slice, kShortestSlice);
 }
 
 }  // namespace

@@ -68,6 +68,8 @@ class KEarliestDeadlines final : public PolicyWithState<QueueState> {
 
   bool CanHold(const Hints&, const Hints&) const override { return true; }
 
+  Division Divide(std::span<ProcessView> processes) const override { return OnlyTheRunningOne(processes); }
+
  private:
   static Duration Deadline(const QueueView& queue) {
     return std::chrono::microseconds(queue.hints.deadline_us);

@@ -62,6 +62,8 @@ class MultiLevelFeedback final : public PolicyWithState<QueueState> {
 
   bool CanHold(const Hints&, const Hints&) const override { return true; }
 
+  Division Divide(std::span<ProcessView> processes) const override { return OnlyTheRunningOne(processes); }
+
  private:
   static TimePoint BoostAt(const QueueView& queue) { return StateOf(queue).ran_until + kBoostAfter; }
 
