@@ -22,6 +22,10 @@ namespace {
 // If a decision is this much later than it was due, the scheduler itself did not run.
 constexpr Duration kLate = std::chrono::milliseconds(10);
 
+// Where one process at a time is on the device, a time slice for policies is so many times as long. It takes
+// a good part of a millisecond to take one off and put another on.
+constexpr int64_t kSlicesOfTurn = 4;
+
 }  // namespace
 
 struct Scheduler::Impl {
@@ -450,7 +454,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
       MakeViews(*device, layer, by, asked->info().sees_processes);
       if (device->views.empty()) continue;
       const DeviceView view{.now = now,
-                            .timeslice = config.timeslice,
+                            .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
                             .at_a_time = config.at_a_time,
                             .ready = device->views,
                             .state = &device->policy_states[layer],
