@@ -133,7 +133,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Neighbours are compared, because a machine may become slower meanwhile.
+// Neighbors are compared, because a machine may become slower meanwhile.
 json Measure(const Style& style, const Setup& setup, const TempFolder& folder) {
   const Program program;
   std::vector<double> without;
