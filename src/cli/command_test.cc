@@ -314,6 +314,14 @@ TEST_F(Command, doctor_says_why_a_program_would_not_be_scheduled) {
   ExpectOneLine(outcome.errors);
 }
 
+TEST_F(Command, record_without_a_server_fails_and_writes_no_file) {
+  const std::string path = folder_.path() + "/recording.xrec";
+  const Outcome outcome = Run({"record", "--output", path});
+  EXPECT_EQ(outcome.status, kExitNoServer);
+  ExpectOneLine(outcome.errors);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
   const std::vector<std::string> search = {"simulate", "priority",   "--seconds",  "2",
                                            "--policy", "native,HPF", "--maximize", "train"};

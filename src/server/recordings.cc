@@ -70,7 +70,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
     if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser)
       return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
     found = recordings_.emplace(tool.id, Recording{.tool = &tool, .began = now}).first;
-    spdlog::info("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
+    spdlog::debug("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
   }
   Recording& recording = found->second;
   if (recording.ends || recording.processes.size() >= kMaxRecordedProcesses)

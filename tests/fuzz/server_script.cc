@@ -118,6 +118,10 @@ void ServerScript::RunSegment(std::span<const uint8_t> input) {
       client.connection->Send(message);
     }
   }
+  // What they do is recorded by a tool that reads nothing.
+  Connect(clients_[2]);
+  clients_[2].connection->Send(HelloOf(ipc::Role::kTool));
+  clients_[2].connection->Send(ipc::Record{});
   while (!bytes.empty()) {
     Client& client = clients_[bytes.Below(2)];
     for (uint32_t words = bytes.Below(8); words > 0; --words) {
@@ -191,7 +195,7 @@ void ServerScript::SendGarbage(Client& client, Bytes& bytes) {
 }
 
 void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
-  switch (bytes.Below(5)) {
+  switch (bytes.Below(7)) {
     case 0:
       client.connection->Send(ipc::List{});
       break;
@@ -219,6 +223,15 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
       client.connection->Send(request);
       break;
     }
+    case 4: {
+      ipc::Record request{};
+      request.pid = bytes.Below(2) == 0 ? 0 : getpid();
+      client.connection->Send(request);
+      break;
+    }
+    case 5:
+      client.connection->Send(ipc::StopRecording{});
+      break;
     default: {
       ipc::SetHints request{};
       request.queue_id = bytes.Next<uint16_t>();

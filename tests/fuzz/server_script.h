@@ -22,7 +22,8 @@ class ServerScript {
   // Messages in any order and shape, from up to four clients. Aborts if the server no longer serves an honest
   // one.
   void RunSession(std::span<const uint8_t> bytes);
-  // Two agents with four queues each. Then words of their segments change, and doorbells ring.
+  // Two agents with four queues each, which are recorded. Then words of their segments change, and doorbells
+  // ring.
   void RunSegment(std::span<const uint8_t> bytes);
 
  private:
