@@ -173,10 +173,26 @@ TEST(Simulation, at_level_3_an_urgent_process_interrupts_a_long_command) {
 }
 
 // Why policies that hold queues should also divide the time of such a device.
+// Holds all but one queue, and leaves the slices of processes as they are.
+class OneByGates final : public Policy {
+ public:
+  using Policy::Policy;
+  TimePoint Decide(const DeviceView& device) const override {
+    for (QueueView& queue : device.ready) queue.run = &queue == device.ready.data();
+    return kNever;
+  }
+  bool CanHold(const Hints&, const Hints&) const override { return true; }
+};
+
 TEST(Simulation, a_process_that_waits_at_a_gate_of_the_device_uses_up_its_slices) {
-  const Load load =
-      LoadOf(WithSlices(), {Queue(0, {Endless(milliseconds(1))}), Queue(0, {Endless(milliseconds(1))})});
-  const Result result = With(kPolicyMultiLevelFeedbackQueue, load);
+  constexpr PolicyInfo kInfo = {
+      .type = kPolicyMultiLevelFeedbackQueue, .name = "ONE", .summary = "", .hints = {}};
+  const OneByGates policy(kInfo);
+  Conditions conditions;
+  conditions.policy = policy;
+  const Result result = Simulate(
+      LoadOf(WithSlices(), {Queue(0, {Endless(milliseconds(1))}), Queue(0, {Endless(milliseconds(1))})}),
+      conditions);
   const Duration busy = result.queues[0].device_time + result.queues[1].device_time;
   EXPECT_NEAR(std::chrono::duration<double>(busy).count(), 0.5, 0.05);
 }
