@@ -119,6 +119,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, DeviceId device,
                                                              .utilization = process->utilization,
                                                              .weight = process->weight,
                                                              .facts = process->facts,
+                                                             .hints = process->hints,
                                                              .slice = kDriversSlice});
     }
     division_ = setting.Divide(views_);
