@@ -1,6 +1,7 @@
 #include "sched/core/views.h"
 
 #include <algorithm>
+#include <new>
 
 #include "sched/core/accounting.h"
 
@@ -95,7 +96,9 @@ void MakeViews(DeviceRecord& device, size_t layer, Granularity by, bool with_pro
   if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer);
   for (QueueRecord* queue : device.queues) {
     if (!IsShown(*queue)) continue;
-    [[maybe_unused]] bool pushed = device.views.Push(ViewOf(*queue, layer));
+    // Made in place: to copy a view for each queue took a third of a decision.
+    [[maybe_unused]] bool added = device.views.Append(1);
+    new (device.views.end() - 1) QueueView(ViewOf(*queue, layer));
   }
 }
 
