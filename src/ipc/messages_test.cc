@@ -8,19 +8,11 @@
 
 #include "ipc/client.h"
 #include "ipc/hints.h"
+#include "ipc/testing/packet_of.h"
 #include "sched/core/types.h"
 
 namespace xsched::ipc {
 namespace {
-
-template <typename T>
-Packet PacketOf(T message) {
-  Prepare(message);
-  Packet packet;
-  memcpy(packet.bytes, &message, sizeof message);
-  packet.size = sizeof message;
-  return packet;
-}
 
 TEST(Messages, hints_come_back_as_they_went) {
   const sched::Hints hints{-3, 40, 20000, 700, -4, 9, 250};

@@ -19,10 +19,6 @@ const Peer kAdmin{300, kServerUser, {}};
 
 class RecordingsTest : public ServerParts {
  protected:
-  template <typename T>
-  bool Ask(const Client& tool, const T& request) {
-    return tools_.HandleMessage(*tool.connection, PacketOf(request), now_);
-  }
   // What the server does after its events.
   void Round() {
     RemoveClosed();

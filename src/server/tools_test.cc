@@ -21,10 +21,6 @@ const Peer kAdmin{300, kServerUser, {}};
 class ToolsTest : public ServerParts {
  protected:
   template <typename T>
-  bool Ask(const Client& tool, const T& request) {
-    return tools_.HandleMessage(*tool.connection, PacketOf(request), now_);
-  }
-  template <typename T>
   ipc::Reply Answer(const Client& tool, const T& request) {
     EXPECT_TRUE(Ask(tool, request));
     auto reply = tool.ReceiveA<ipc::Reply>();

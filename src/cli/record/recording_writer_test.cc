@@ -8,20 +8,12 @@
 
 #include "cli/queue_text.h"
 #include "cli/simulate/load_file.h"
+#include "ipc/testing/packet_of.h"
 
 namespace xsched::cli {
 namespace {
 
 using std::chrono::milliseconds;
-
-template <typename T>
-ipc::Packet PacketOf(T message) {
-  ipc::Prepare(message);
-  ipc::Packet packet;
-  memcpy(packet.bytes, &message, sizeof message);
-  packet.size = sizeof message;
-  return packet;
-}
 
 // Server-wide numbers, which are not those of the file.
 constexpr uint64_t kQueue = 70;

@@ -12,13 +12,13 @@
 // slice is due first runs, to the slice's end. Only one that has just become ready may run before that, by
 // the same rule.
 //
-// So no lag gets larger than one time slice. Who sleeps keeps what it is owed, up to one time slice: it can
-// neither save up credit, nor lose what it should have had. What it owes is paid when the others have
-// received as much, whether it sleeps or waits.
+// So no lag gets larger than one time slice. A child that sleeps keeps what it is owed, up to one time
+// slice: it can neither save up credit, nor lose what it should have had. What it owes is paid when the
+// others have received as much, whether it sleeps or waits.
 //
-// It fails where latency counts more than shares: who has used up its share waits, as urgent as it may be. On
-// devices that do not divide their time by themselves, queues that could use the device together run one
-// after another.
+// It fails where latency counts more than shares: a queue that has used up its share waits, even if it is
+// urgent. On devices that do not divide their time by themselves, queues that could use the device together
+// run one after another.
 #include <algorithm>
 
 #include "sched/core/proportional_share.h"

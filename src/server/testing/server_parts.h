@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "ipc/testing/packet_of.h"
 #include "server/handshake.h"
 #include "server/process_watch.h"
 #include "server/tools.h"
@@ -39,16 +40,6 @@ struct SocketPair {
   UniqueFd server;
   UniqueFd client;
 };
-
-// A message as the server receives it.
-template <typename T>
-ipc::Packet PacketOf(T message) {
-  ipc::Prepare(message);
-  ipc::Packet packet;
-  memcpy(packet.bytes, &message, sizeof message);
-  packet.size = sizeof message;
-  return packet;
-}
 
 // The client's end of a connection.
 struct Client {
@@ -96,6 +87,11 @@ class ServerParts : public ::testing::Test {
     EXPECT_TRUE(SayHello(client, ipc::Role::kTool));
     EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
     return client;
+  }
+  // False: the server disconnects the tool.
+  template <typename T>
+  bool Ask(const Client& tool, const T& request) {
+    return tools_.HandleMessage(*tool.connection, PacketOf(request), now_);
   }
   Client ConnectAgent(const Peer& peer, uint64_t job = 0, uint16_t minor = ipc::kMinor) {
     Client client = Connect(peer);
