@@ -2,7 +2,6 @@
 #include "cli/record/recording_writer.h"
 
 #include <gtest/gtest.h>
-#include <string.h>
 
 #include <sstream>
 
