@@ -29,6 +29,15 @@ XSCHED_API XResult XHintUtilization(XQueueHandle xq, Utilization util);
  * proportion to the weights of the others that have work. A process has the highest weight of its queues. */
 XSCHED_API XResult XHintWeight(XQueueHandle xq, Weight weight);
 
+/* Microseconds of device time in each period of `period_us` (RESERVATION_PERIOD_MIN … RESERVATION_PERIOD_MAX):
+ * - `guarantee_us`, 0 … period_us: the queue gets so much of each period in which it always has work;
+ * - `limit_us`, 0 (none), or at least guarantee_us and TIMESLICE_MIN, and at most period_us: it gets no more, even if the device is idle;
+ * - `burst_us`, 0 … limit_us: so much of a limit that was not used may be used in later periods.
+ * All 0: no reservation, which is so unless it is set. Values that contradict this are ignored. A process has the largest guarantee and
+ * the strictest limit of its queues. If the guarantees of all processes on a device would be more than the device, the scheduler leaves
+ * the queue's reservation as it was, and this process logs a warning; this function does not wait for that. */
+XSCHED_API XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_us, int64_t limit_us, int64_t burst_us);
+
 /* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one, for all queues. With
  * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
  * A scheduler that comes later gets it as well. */

@@ -126,6 +126,7 @@ typedef enum {
   kPolicyCompletelyFairScheduler = 10,
   kPolicyMultiLevelFeedbackQueue = 11,
   kPolicyEarliestEligibleVirtualDeadlineFirst = 12, /* not in XSched 1.2 */
+  kPolicyReservation = 13, /* not in XSched 1.2 */
   kPolicyMax,
 } XPolicyType;
 
@@ -150,6 +151,10 @@ typedef int32_t Weight;
 #define WEIGHT_MIN 1
 #define WEIGHT_DEFAULT 100
 #define WEIGHT_MAX 10000
+
+/* Microseconds: the period of a reservation. */
+#define RESERVATION_PERIOD_MIN 1000
+#define RESERVATION_PERIOD_MAX 1000000
 
 /* Microseconds. */
 typedef int64_t Timeslice;

@@ -82,6 +82,7 @@ class Streams(unittest.TestCase):
         with xsched.XSchedQueue(INSTANCES[0].stream(), 1, threshold=8, batch_size=2) as queue:
             queue.set_utilization(50)
             queue.set_weight(300)
+            queue.set_reservation(2000, 10000, limit=5000)
             queue.set_deadline(1000)
             queue.set_laxity(1000, 0, 5)
             queue.set_level(xsched.PreemptLevel.BLOCK)

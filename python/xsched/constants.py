@@ -51,6 +51,7 @@ class Policy(enum.IntEnum):
     COMPLETELY_FAIR_SCHEDULER = 10
     MULTI_LEVEL_FEEDBACK_QUEUE = 11
     EARLIEST_ELIGIBLE_VIRTUAL_DEADLINE_FIRST = 12  # not in XSched 1.2
+    RESERVATION = 13  # likewise
 
 
 class QueueState(enum.IntEnum):

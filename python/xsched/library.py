@@ -58,6 +58,7 @@ _FUNCTIONS = {
         "XHintPriority": [_HANDLE, ctypes.c_int32],
         "XHintUtilization": [_HANDLE, ctypes.c_int32],
         "XHintWeight": [_HANDLE, ctypes.c_int32],
+        "XHintReservation": [_HANDLE, *[ctypes.c_int64] * 4],
         "XHintTimeslice": [ctypes.c_int64],
         "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
         "XHintDeadline": [_HANDLE, ctypes.c_int64],

@@ -116,6 +116,13 @@ class XSchedQueue:
         under the policy EEVDF. A weight out of this range changes nothing."""
         call("preempt", "XHintWeight", self._handle, weight)
 
+    def set_reservation(self, guarantee, period, limit=0, burst=0):
+        """In each period, the queue gets `guarantee` and at most `limit` (0: no limit) of the device's time, under the policy RESERVE.
+        `burst` of an unused limit may be used later. Microseconds; the period: 1,000 to 1,000,000. All 0: no reservation. Values that
+        contradict each other change nothing. A guarantee that the device cannot keep is refused later, with a warning in the log.
+        """
+        call("preempt", "XHintReservation", self._handle, guarantee, period, limit, burst)
+
     def set_deadline(self, microseconds):
         """Its work should be finished within this time after it became ready; -1: no deadline."""
         call("preempt", "XHintDeadline", self._handle, microseconds)

@@ -157,18 +157,40 @@ TEST_F(Command, run_gives_the_program_its_arguments_untouched) {
 
 TEST_F(Command, run_gives_the_program_the_environment_that_was_asked_for) {
   std::string script = Script("env | grep -E '^(XSCHED_[AP]|XSCHED_SCH|OPENCL_LAYERS)' | sort");
-  Outcome outcome =
-      Run({"run",         "--no-server", "--priority",   "5",   "--utilization", "40",   "--level",     "1",
-           "--threshold", "8",           "--batch-size", "2",   "--deadline-us", "1000", "--laxity-us", "200",
-           "--weight",    "300",         "--",           script},
-          {{"OPENCL_LAYERS", "/other.so"}, {"XSCHED_POLICY", "UP"}});
+  Outcome outcome = Run({"run",
+                         "--no-server",
+                         "--priority",
+                         "5",
+                         "--utilization",
+                         "40",
+                         "--level",
+                         "1",
+                         "--threshold",
+                         "8",
+                         "--batch-size",
+                         "2",
+                         "--deadline-us",
+                         "1000",
+                         "--laxity-us",
+                         "200",
+                         "--weight",
+                         "300",
+                         "--guarantee-us",
+                         "2000",
+                         "--period-us",
+                         "10000",
+                         "--",
+                         script},
+                        {{"OPENCL_LAYERS", "/other.so"}, {"XSCHED_POLICY", "UP"}});
   EXPECT_EQ(outcome.out, "OPENCL_LAYERS=" XSCHED_SHIM
                          ":/other.so\n"
                          "XSCHED_AUTO_XQUEUE=ON\n"
                          "XSCHED_AUTO_XQUEUE_BATCH_SIZE=2\n"
                          "XSCHED_AUTO_XQUEUE_DEADLINE=1000\n"
+                         "XSCHED_AUTO_XQUEUE_GUARANTEE=2000\n"
                          "XSCHED_AUTO_XQUEUE_LAXITY=200\n"
                          "XSCHED_AUTO_XQUEUE_LEVEL=1\n"
+                         "XSCHED_AUTO_XQUEUE_PERIOD=10000\n"
                          "XSCHED_AUTO_XQUEUE_PRIORITY=5\n"
                          "XSCHED_AUTO_XQUEUE_THRESHOLD=8\n"
                          "XSCHED_AUTO_XQUEUE_UTILIZATION=40\n"

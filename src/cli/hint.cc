@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/queue_named.h"
+#include "cli/reservation_options.h"
 #include "cli/server_session.h"
 #include "cli/validators.h"
 #include "xsched/types.h"
@@ -16,7 +17,7 @@ namespace xsched::cli {
 namespace {
 
 // The hints that came with kMinorOfChains.
-constexpr uint32_t kNewHints = ipc::kHintWeight;
+constexpr uint32_t kNewHints = ipc::kHintWeight | ipc::kHintReservation;
 
 struct HintOptions {
   std::string queue;
@@ -26,6 +27,7 @@ struct HintOptions {
   std::optional<int64_t> deadline_us;
   std::optional<int64_t> laxity_us;
   std::optional<int32_t> weight;
+  ReservationOptions reservation;
   int64_t timeslice_us = 0;
   std::optional<uint32_t> display;  // on which a window of the process is the active one
 };
@@ -53,6 +55,10 @@ ipc::SetHints RequestFrom(const HintOptions& options) {
   if (options.weight) {
     request.mask |= ipc::kHintWeight;
     request.more_hints.weight = *options.weight;
+  }
+  if (options.reservation.Any()) {
+    request.mask |= ipc::kHintReservation;
+    options.reservation.SetIn(request.more_hints);
   }
   return request;
 }
@@ -112,6 +118,7 @@ void AddHint(CLI::App& app) {
                    fmt::format("share, in proportion to the weights of others ({})",
                                server::ReadBy(&sched::HintsRead::weight)))
       ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
+  AddReservationOptions(*hint, options->reservation);
   auto* window =
       hint->add_option("--window-active", options->display,
                        fmt::format("a window of the process --pid is the active one of your display of this "

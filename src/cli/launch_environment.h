@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/reach.h"
+#include "cli/reservation_options.h"
 #include "sched/core/policy.h"
 
 namespace xsched::cli {
@@ -19,6 +20,7 @@ struct LaunchOptions {
   std::optional<int64_t> deadline_us;
   std::optional<int64_t> laxity_us;
   std::optional<int64_t> weight;
+  ReservationOptions reservation;
   std::optional<int64_t> timeslice_us;
   std::optional<int64_t> level;
   std::optional<int64_t> threshold;
@@ -70,6 +72,10 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   number("DEADLINE", options.deadline_us);
   number("LAXITY", options.laxity_us);
   number("WEIGHT", options.weight);
+  number("GUARANTEE", options.reservation.guarantee_us);
+  number("PERIOD", options.reservation.period_us);
+  number("LIMIT", options.reservation.limit_us);
+  number("BURST", options.reservation.burst_us);
   number("TIMESLICE", options.timeslice_us);
   number("LEVEL", options.level);
   number("THRESHOLD", options.threshold);

@@ -46,6 +46,9 @@ std::string WhyText(const ipc::QueueInfo& queue) {
       return since("stalled");
     case sched::WaitReason::kAbsent:
       return "suspended by the program";
+    case sched::WaitReason::kLimited:
+      return fmt::format("has used up its limit until {:.1f} ms from now",
+                         static_cast<double>(queue.limited_for_ns) / 1e6);
     case sched::WaitReason::kNone:
       break;
   }

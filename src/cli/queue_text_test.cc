@@ -24,6 +24,9 @@ TEST(QueueText, says_in_a_phrase_why_a_queue_does_not_run) {
   EXPECT_EQ(WhyText(Waiting(sched::WaitReason::kOffDevice)), "process off the device since 1.2 s");
   EXPECT_EQ(WhyText(Waiting(sched::WaitReason::kStalled)), "stalled since 1.2 s");
   EXPECT_EQ(WhyText(Waiting(sched::WaitReason::kAbsent)), "suspended by the program");
+  ipc::QueueInfo limited = Waiting(sched::WaitReason::kLimited);
+  limited.limited_for_ns = 12'340'000;
+  EXPECT_EQ(WhyText(limited), "has used up its limit until 12.3 ms from now");
   EXPECT_EQ(WhyText(Waiting(ipc::kWaitProcessStopped)), "process stopped");
   EXPECT_EQ(WhyText(Waiting(ipc::kWaitProcessSilent)), "process does not answer");
   EXPECT_EQ(WhyText(Waiting(77)), "") << "a newer server's reason";
@@ -57,7 +60,12 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   queue.state = static_cast<uint32_t>(sched::QueueState::kReady);
   queue.tracked = 1;
   queue.hints = {-3, 40, 20000, -1, -4, 9};
-  queue.more_hints.weight = 300;
+  queue.more_hints = {.weight = 300,
+                      .reserved = 0,
+                      .guarantee_us = 2000,
+                      .period_us = 10'000,
+                      .limit_us = 5000,
+                      .burst_us = 0};
   queue.threshold = 16;
   queue.batch_size = 8;
   queue.submitted = 1000;
@@ -72,15 +80,19 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   queue.waiting_since_ns = 1'230'000'000;
   EXPECT_EQ(JsonText(ToJson(queue)), R"({
   "batch_size": 8,
+  "burst_us": 0,
   "client": 3,
   "deadline_us": 20000,
   "device": "H200",
   "device_id": 4294967296,
   "gated": false,
+  "guarantee_us": 2000,
   "holds": 4,
   "incidents": 1,
   "laxity_us": -1,
   "level": 2,
+  "limit_us": 5000,
+  "period_us": 10000,
   "pid": 812,
   "platform": "CUDA",
   "priority": -3,

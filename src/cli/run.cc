@@ -159,6 +159,7 @@ void AddRun(CLI::App& app) {
                   fmt::format("share, in proportion to the weights of others ({})",
                               server::ReadBy(&HintsRead::weight)))
       ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
+  AddReservationOptions(*run, launch.reservation);
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());

@@ -161,6 +161,16 @@ TEST_F(Steering, hint_changes_a_queue_or_all_of_a_process) {
   EXPECT_EQ(Queues()[0]["weight"], WEIGHT_DEFAULT);
   EXPECT_EQ(Run({"hint", "--queue", second, "--weight", "300"}).out, "1 queue changed\n");
   EXPECT_EQ(Queues()[1]["weight"], 300);
+  EXPECT_EQ(
+      Run({"hint", "--queue", second, "--guarantee-us", "2000", "--period-us", "10000", "--limit-us", "5000"})
+          .out,
+      "1 queue changed\n");
+  EXPECT_EQ(Queues()[1]["guarantee_us"], 2000);
+  EXPECT_EQ(Queues()[1]["period_us"], 10000);
+  EXPECT_EQ(Queues()[1]["limit_us"], 5000);
+  EXPECT_EQ(Queues()[1]["burst_us"], 0);
+  EXPECT_EQ(Run({"hint", "--queue", second, "--guarantee-us", "0"}).out, "1 queue changed\n");
+  EXPECT_EQ(Queues()[1]["period_us"], 0);
   EXPECT_EQ(Queues()[1]["priority"], 9);
 }
 

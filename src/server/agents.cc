@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ipc/hints.h"
+#include "sched/core/reservation.h"
 #include "server/event_tag.h"
 #include "server/limits.h"
 
@@ -112,10 +113,9 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return DestroyQueue(agent, packet.As<ipc::QueueDestroyed>().index, now);
     case ipc::MessageType::kQueueHints:
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
-        const sched::Hints hints =
-            ipc::HintsIn(message, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
-        if (!IsValid(hints)) return false;
-        parts_.scheduler.SetHints(queue.id, hints);
+        const sched::Hints before = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
+        const sched::Hints hints = ipc::HintsIn(message, before);
+        if (!IsValid(hints) || !TakeHints(agent, queue, hints, before)) return false;
         parts_.queues.Touch(queue);
         return true;
       });
@@ -154,7 +154,23 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
   if (!parts_.quotas.MayAddQueue(agent.connection.peer.uid)) return RefuseQueue(agent, message.index);
   parts_.queues.Add(agent, message, now);
-  return true;
+  return TakeHints(agent, agent.queues.at(message.index), ipc::HintsIn(message, sched::Hints{}), {});
+}
+
+// The hints that its program has given to the queue. False: the agent cannot be told that its reservation is
+// refused.
+bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before) {
+  const bool is_same = sched::HasReservationOf(hints, before);
+  const std::string refusal = is_same ? "" : parts_.queues.RefusalOf(queue, hints);
+  if (refusal.empty()) {
+    parts_.scheduler.SetHints(queue.id, hints);
+    return true;
+  }
+  sched::Hints kept = hints;
+  sched::TakeReservation(kept, before);
+  SetHints(queue, kept);
+  SendUnsent(agent);
+  return agent.connection.SendReply(kXSchedErrorInvalidValue, 0, refusal);
 }
 
 // The queue runs unscheduled, and the client gets one message with the reason. It may not be this client's

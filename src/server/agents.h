@@ -72,6 +72,7 @@ class Agents final : sched::ControlSink {
   TimePoint turns_until() const { return turns_until_; }
 
  private:
+  bool TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before);
   void CloseFormer(const SegmentIdentity& segment, TimePoint now);
   bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
   bool RefuseQueue(Agent& agent, uint32_t index);

@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include "sched/core/reservation.h"
+
 namespace xsched::server {
 
 void Connection::SendRejected(const std::string& reason) { Send(ipc::RejectedFrom(reason)); }
@@ -45,7 +47,7 @@ bool IsValid(const sched::Hints& hints) {
   return IsPriority(hints.priority) && hints.utilization >= UTILIZATION_MIN &&
          hints.utilization <= UTILIZATION_MAX && IsTime(hints.deadline_us) && IsTime(hints.laxity_us) &&
          IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority) &&
-         hints.weight >= WEIGHT_MIN && hints.weight <= WEIGHT_MAX;
+         hints.weight >= WEIGHT_MIN && hints.weight <= WEIGHT_MAX && sched::IsReservation(hints);
 }
 
 }  // namespace xsched::server

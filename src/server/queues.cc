@@ -1,9 +1,12 @@
 #include "server/queues.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <utility>
 
 #include "ipc/hints.h"
+#include "sched/core/reservation.h"
 
 namespace xsched::server {
 namespace {
@@ -43,6 +46,15 @@ void Queues::Forget(Queue& queue, TimePoint now) {
   quotas_.RemoveQueue(queue.agent->connection.peer.uid);
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
+}
+
+std::string Queues::RefusalOf(const Queue& queue, const sched::Hints& hints) const {
+  constexpr double kRounding = 1e-9;
+  const double all =
+      scheduler_.GuaranteedWith(queue.id, queue.agent->process(), sched::DeviceId{queue.device}, hints);
+  if (sched::GuaranteeOf(hints) == 0 || all <= 1 + kRounding) return "";
+  return fmt::format("the guarantees on {} would be {:.1f} % of it: the reservation stays as it was",
+                     queue.device_name, all * 100);
 }
 
 void Queues::SetFacts(Agent& agent, const sched::ProcessFacts& facts) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -63,6 +64,9 @@ class Queues {
   // run.
   void RefreshAbsent(const Queue& queue, TimePoint now);
   void RefreshAbsent(const Agent& agent, TimePoint now);
+  // Why the queue cannot have the reservation in these hints; "": it can. Its process would be guaranteed
+  // more of the device than the others leave.
+  std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
   // Reports to the scheduler what is known of the agent's process.
   void SetFacts(Agent& agent, const sched::ProcessFacts& facts);
 

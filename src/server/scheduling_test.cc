@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "ipc/hints.h"
+#include "sched/core/types.h"
 #include "server/testing/server_fixture.h"
 
 namespace xsched::server::testing {
@@ -361,6 +363,46 @@ TEST_F(Scheduling, a_weight_is_kept_when_an_agent_that_knows_none_gives_other_hi
   ASSERT_TRUE(queues && queues->size() == 1);
   EXPECT_EQ(queues->front().hints.priority, 4);
   EXPECT_EQ(queues->front().more_hints.weight, 300);
+}
+
+TEST_F(Scheduling, guarantees_of_more_than_the_device_are_refused_and_the_earlier_ones_stay) {
+  TestAgent one(socket());
+  TestAgent other(socket());
+  ASSERT_TRUE(one.CreateQueue(0, 0) && other.CreateQueue(0, 0));
+  ASSERT_TRUE(one.IsAlive() && other.IsAlive());
+  TestTool tool(socket());
+  auto queues = tool.List();
+  ASSERT_TRUE(queues && queues->size() == 2);
+  auto reserve = [&](size_t queue, int64_t guarantee_us) {
+    ipc::SetHints request{};
+    request.queue_id = (*queues)[queue].queue_id;
+    request.mask = ipc::kHintReservation;
+    request.more_hints.guarantee_us = guarantee_us;
+    request.more_hints.period_us = 10'000;
+    return *tool.SetHints(request);
+  };
+  EXPECT_EQ(reserve(0, 6000).result, kXSchedSuccess);
+  EXPECT_EQ(reserve(1, 4000).result, kXSchedSuccess);
+  const ipc::Reply refused = reserve(1, 5000);
+  EXPECT_EQ(refused.result, kXSchedErrorNotAllowed);
+  EXPECT_STREQ(refused.text,
+               "the guarantees on device 1 would be 110.0 % of it: the reservation stays as it was");
+  EXPECT_EQ(reserve(1, 10'001).result, kXSchedErrorInvalidValue);
+  EXPECT_EQ(tool.List()->back().more_hints.guarantee_us, 4000);
+
+  // Its program asks for too much, together with another hint.
+  ASSERT_TRUE(other.ReceiveA<ipc::QueueHints>());
+  ipc::QueueHints given{};
+  ipc::SetHintsIn(given, sched::Hints{.priority = 3, .guarantee_us = 5000, .period_us = 10'000});
+  ASSERT_TRUE(ipc::SendWithin(other.fd(), 2000, given));
+  const auto kept = other.ReceiveA<ipc::QueueHints>();
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->hints.priority, 3);
+  EXPECT_EQ(kept->more_hints.guarantee_us, 4000);
+  const auto reply = other.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, kXSchedErrorInvalidValue);
+  EXPECT_EQ(tool.List()->back().more_hints.guarantee_us, 4000);
 }
 
 TEST_F(Scheduling, a_list_tells_what_clients_said_and_did) {

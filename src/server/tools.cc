@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sched/core/reservation.h"
 #include "server/limits.h"
 #include "server/policy_names.h"
 #include "server/version.h"
@@ -27,6 +28,7 @@ sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
     hints.critical_priority = request.hints.critical_priority;
   }
   if ((request.mask & ipc::kHintWeight) != 0) hints.weight = request.more_hints.weight;
+  if ((request.mask & ipc::kHintReservation) != 0) sched::TakeReservation(hints, request.more_hints);
   return hints;
 }
 
@@ -181,17 +183,22 @@ uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Cha
 }
 
 bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
-  constexpr uint32_t kKnown =
-      ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline | ipc::kHintLaxity | ipc::kHintWeight;
+  constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
+                              ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation;
   if (request.mask == 0 || (request.mask & ~kKnown) != 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
   bool valid = true;
+  std::string refusal;
   const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
     const sched::Hints hints = With(request, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
     valid = IsValid(hints);
-    if (valid) parts_.agents.SetHints(queue, hints);
-    return valid;
+    if (!valid) return false;
+    if ((request.mask & ipc::kHintReservation) != 0) refusal = parts_.queues.RefusalOf(queue, hints);
+    if (!refusal.empty()) return false;
+    parts_.agents.SetHints(queue, hints);
+    return true;
   });
+  if (!refusal.empty()) return tool.SendReply(kXSchedErrorNotAllowed, count, refusal);
   if (!valid) return tool.SendReply(kXSchedErrorInvalidValue, count, "a hint is out of its range");
   return ReplyWithCount(tool, count);
 }

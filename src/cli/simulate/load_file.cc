@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cli/simulate/device_file.h"
+#include "sched/core/reservation.h"
 
 namespace xsched::cli {
 namespace {
@@ -32,6 +33,12 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.utilization = static_cast<Utilization>(
       line.Number("utilization", UTILIZATION_MIN, UTILIZATION_MAX, hints.utilization));
   hints.weight = static_cast<Weight>(line.Number("weight", WEIGHT_MIN, WEIGHT_MAX, hints.weight));
+  hints.guarantee_us = line.Number("guarantee_us", 0, RESERVATION_PERIOD_MAX, 0);
+  hints.period_us = line.Number("period_us", 0, RESERVATION_PERIOD_MAX, 0);
+  hints.limit_us = line.Number("limit_us", 0, RESERVATION_PERIOD_MAX, 0);
+  hints.burst_us = line.Number("burst_us", 0, RESERVATION_PERIOD_MAX, 0);
+  if (!sched::IsReservation(hints))
+    line.Fail("guarantee_us, period_us, limit_us and burst_us are no reservation");
   hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
   hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
   return hints;

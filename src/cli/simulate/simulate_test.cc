@@ -57,6 +57,14 @@ TEST(Loads, weights_are_kept_among_those_that_always_have_work_and_a_sleeper_get
       << "it needs less than its share, and gets all of it";
 }
 
+TEST(Loads, a_reservation_keeps_its_guarantee_and_its_limit) {
+  const Outcome outcome = With(Shipped("reservation"), "RESERVE");
+  // Of the 70 % that are left over, one gets no more than its 20 %, and the other two share 50 %.
+  EXPECT_NEAR(outcome.Find("guaranteed")->share, 0.55, 0.015);
+  EXPECT_NEAR(outcome.Find("limited")->share, 0.2, 0.01);
+  EXPECT_NEAR(outcome.Find("other")->share, 0.25, 0.015);
+}
+
 TEST(Loads, laxity_makes_the_frames_of_a_conference_nine_times_as_fast_as_in_order) {
   const sched::sim::Load load = Shipped("conference");
   const Outcome in_order = With(load, "FIFO");

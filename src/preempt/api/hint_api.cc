@@ -1,7 +1,7 @@
 // The C API of xsched/hint.h.
 //
 // As in XSched 1.2, a value out of its range is no error. Priorities get the nearest value that there is; a
-// utilization, a weight or a timeslice changes nothing. One warning says so.
+// utilization, a weight, a reservation or a timeslice changes nothing. One warning says so.
 #include "xsched/hint.h"
 
 #include <inttypes.h>
@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "preempt/api/process.h"
+#include "sched/core/reservation.h"
 
 using namespace xsched::preempt;
 
@@ -67,6 +68,22 @@ XResult XHintUtilization(XQueueHandle xq, Utilization util) {
 XResult XHintWeight(XQueueHandle xq, Weight weight) {
   return ChangeHints(xq, [weight](xsched::sched::Hints& hints) {
     if (IsInRange("weight", weight, WEIGHT_MIN, WEIGHT_MAX)) hints.weight = weight;
+  });
+}
+
+XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_us, int64_t limit_us,
+                         int64_t burst_us) {
+  return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
+    xsched::sched::Hints changed = hints;
+    changed.guarantee_us = guarantee_us;
+    changed.period_us = period_us;
+    changed.limit_us = limit_us;
+    changed.burst_us = burst_us;
+    if (xsched::sched::IsReservation(changed)) {
+      hints = changed;
+    } else {
+      WarnOfRange("reservation, period", period_us, "or another part of it is; ignoring it");
+    }
   });
 }
 

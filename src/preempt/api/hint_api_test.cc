@@ -20,6 +20,11 @@ TEST_F(HintApiTest, each_hint_reaches_its_queue_and_leaves_the_others_as_they_ar
   EXPECT_EQ(XHintLaxity(queue, 700, 1, 6), kXSchedSuccess);
   EXPECT_EQ(XHintWeight(queue, 250), kXSchedSuccess);
   EXPECT_EQ(hints().weight, 250);
+  EXPECT_EQ(XHintReservation(queue, 2000, 10'000, 5000, 1000), kXSchedSuccess);
+  EXPECT_EQ(hints().guarantee_us, 2000);
+  EXPECT_EQ(hints().period_us, 10'000);
+  EXPECT_EQ(hints().limit_us, 5000);
+  EXPECT_EQ(hints().burst_us, 1000);
   EXPECT_EQ(hints().priority, 3);
   EXPECT_EQ(hints().utilization, 40);
   EXPECT_EQ(hints().deadline_us, 5000);
@@ -36,6 +41,12 @@ TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_h
   EXPECT_EQ(XHintUtilization(queue, UTILIZATION_MIN - 1), kXSchedSuccess);
   EXPECT_EQ(XHintWeight(queue, WEIGHT_MIN - 1), kXSchedSuccess);
   EXPECT_EQ(XHintWeight(queue, WEIGHT_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(XHintReservation(queue, 2000, RESERVATION_PERIOD_MIN - 1, 0, 0), kXSchedSuccess);
+  EXPECT_EQ(XHintReservation(queue, 2000, RESERVATION_PERIOD_MAX + 1, 0, 0), kXSchedSuccess);
+  EXPECT_EQ(XHintReservation(queue, 2001, 2000, 0, 0), kXSchedSuccess) << "more than the period";
+  EXPECT_EQ(XHintReservation(queue, 2000, 10'000, 1999, 0), kXSchedSuccess) << "a limit below the guarantee";
+  EXPECT_EQ(XHintReservation(queue, 2000, 10'000, 5000, 5001), kXSchedSuccess) << "a burst above the limit";
+  EXPECT_EQ(XHintReservation(queue, 0, 10'000, 0, 0), kXSchedSuccess) << "neither guarantee nor limit";
   EXPECT_EQ(XHintDeadline(queue, -5), kXSchedSuccess);
   EXPECT_EQ(XHintTimeslice(TIMESLICE_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(hints(), before);

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/former_variables.h"
 #include "base/log.h"
+#include "sched/core/reservation.h"
 
 namespace xsched::preempt {
 namespace {
@@ -47,6 +48,19 @@ void ReadHints(Settings& settings) {
   hints.critical_priority = hints.priority;
   hints.weight = static_cast<Weight>(
       EnvInt("XSCHED_AUTO_XQUEUE_WEIGHT", WEIGHT_MIN, WEIGHT_MAX).value_or(WEIGHT_DEFAULT));
+  sched::Hints reserved = hints;
+  reserved.guarantee_us = EnvInt("XSCHED_AUTO_XQUEUE_GUARANTEE", 0, RESERVATION_PERIOD_MAX).value_or(0);
+  reserved.period_us =
+      EnvInt("XSCHED_AUTO_XQUEUE_PERIOD", RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX).value_or(0);
+  reserved.limit_us = EnvInt("XSCHED_AUTO_XQUEUE_LIMIT", 0, RESERVATION_PERIOD_MAX).value_or(0);
+  reserved.burst_us = EnvInt("XSCHED_AUTO_XQUEUE_BURST", 0, RESERVATION_PERIOD_MAX).value_or(0);
+  if (sched::IsReservation(reserved)) {
+    hints = reserved;
+  } else {
+    XSCHED_WARN(
+        "XSCHED_AUTO_XQUEUE_GUARANTEE, _PERIOD, _LIMIT and _BURST are no reservation together "
+        "(xsched/hint.h): ignoring them");
+  }
   settings.timeslice_us = EnvInt("XSCHED_AUTO_XQUEUE_TIMESLICE", TIMESLICE_MIN, TIMESLICE_MAX).value_or(0);
   settings.at_a_time = static_cast<size_t>(
       EnvInt("XSCHED_AUTO_XQUEUE_KDEADLINE", 1, int64_t{sched::kMostAtATime}).value_or(0));

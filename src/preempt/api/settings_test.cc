@@ -97,6 +97,10 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables) {
                                   {"XSCHED_AUTO_XQUEUE_DEADLINE", "900"},
                                   {"XSCHED_AUTO_XQUEUE_LAXITY", "80"},
                                   {"XSCHED_AUTO_XQUEUE_WEIGHT", "300"},
+                                  {"XSCHED_AUTO_XQUEUE_GUARANTEE", "2000"},
+                                  {"XSCHED_AUTO_XQUEUE_PERIOD", "10000"},
+                                  {"XSCHED_AUTO_XQUEUE_LIMIT", "5000"},
+                                  {"XSCHED_AUTO_XQUEUE_BURST", "1000"},
                                   {"XSCHED_AUTO_XQUEUE_TIMESLICE", "2000"},
                                   {"XSCHED_AUTO_XQUEUE_KDEADLINE", "4"}});
   EXPECT_TRUE(settings.auto_xqueue);
@@ -109,8 +113,18 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables) {
   EXPECT_EQ(settings.hints.deadline_us, 900);
   EXPECT_EQ(settings.hints.laxity_us, 80);
   EXPECT_EQ(settings.hints.weight, 300);
+  EXPECT_EQ(settings.hints.guarantee_us, 2000);
+  EXPECT_EQ(settings.hints.period_us, 10'000);
+  EXPECT_EQ(settings.hints.limit_us, 5000);
+  EXPECT_EQ(settings.hints.burst_us, 1000);
   EXPECT_EQ(settings.timeslice_us, 2000);
   EXPECT_EQ(settings.at_a_time, 4u);
+}
+
+TEST_F(SettingsTest, values_that_are_no_reservation_together_are_ignored_with_a_warning) {
+  CaptureStderr();
+  EXPECT_EQ(With({{"XSCHED_AUTO_XQUEUE_GUARANTEE", "2000"}}).hints.guarantee_us, 0) << "there is no period";
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("XSCHED_AUTO_XQUEUE_GUARANTEE"));
 }
 
 TEST_F(SettingsTest, a_batch_is_never_larger_than_the_threshold) {

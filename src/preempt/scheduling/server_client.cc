@@ -187,6 +187,7 @@ ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now
     }
     case ipc::MessageType::kReply: {
       const auto reply = packet.As<ipc::Reply>();
+      if (reply.result == kXSchedErrorInvalidValue) XSCHED_WARN("the server: %s", reply.text);
       if (reply.result != kXSchedErrorNotAllowed || warned_of_refusal_) break;
       XSCHED_WARN("the server: %s", reply.text);
       warned_of_refusal_ = true;

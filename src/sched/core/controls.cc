@@ -77,11 +77,16 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       queue->retired_when_held = queue->retired;
     }
     queue->let_run_by_gift = true;
-    device.held_since = std::min(device.held_since, queue->held_since);
     queue->running = false;
     SetCharge(*queue, Charge::kWaiting, now);
     Report(*queue, false, sink);
-    taken |= queue->state == QueueState::kReady && !queue->absent;
+    if (queue->limited) {
+      // Nobody else makes it wait, so the watchdog has nothing to give back.
+      next = std::min(next, queue->limited_until);
+    } else {
+      device.held_since = std::min(device.held_since, queue->held_since);
+      taken |= queue->state == QueueState::kReady && !queue->absent;
+    }
     next = std::min(next, StepWatch(*queue, {}, now, sink));
   }
   if (device.held_since != kNever && LongHeld::From(device.held_since) > now)

@@ -20,6 +20,7 @@ struct HintsRead {
   bool deadline = false;
   bool laxity = false;
   bool weight = false;
+  bool reservation = false;
   bool timeslice = false;      // one for all queues
   bool at_a_time = false;      // likewise: DeviceView::at_a_time
   bool cpu_priority = false;   // ProcessFacts
@@ -51,7 +52,9 @@ struct PolicyInfo {
   ClaimBy claim = ClaimBy::kOther;
   Granularity granularity = Granularity::kQueue;  // unless the user chooses another one (PolicySetting)
   Scope scope = Scope::kDevice;
-  bool sees_processes = false;  // it reads QueueView::process_weight and process_service
+  bool sees_processes = false;  // it reads QueueView::process_weight and process_service, ProcessView::hints
+  // It may let none of the ready queues run (QueueView::limited_until).
+  bool has_limits = false;
 };
 
 // What a policy remembers of one queue, of one process on a device, or of one device. Only that policy knows
@@ -95,6 +98,9 @@ struct QueueView {
   Duration process_service{};
   // Out: may it run?
   bool run;
+  // Out, if it may not: until then it may not run even if the device is unused, because of a limit that was
+  // asked for. In the past: there is no such limit.
+  TimePoint limited_until{};
 };
 
 inline constexpr size_t kMostAtATime = 64;
@@ -117,6 +123,7 @@ struct ProcessView {
   Utilization utilization;         // likewise
   Weight weight = WEIGHT_DEFAULT;  // likewise
   ProcessFacts facts;
+  Hints hints{};  // of all of its queues together; valid if PolicyInfo::sees_processes
   // Out: how long it may keep the device at a stretch while other processes want it.
   Duration slice;
 };
@@ -150,8 +157,8 @@ class Policy {
   XPolicyType type() const { return info_.type; }
 
   // Sets `run` of every view of the device's ready queues: at least one must run, on this device or, with
-  // Scope::kAllDevices, on another one. Returns when to be asked again if nothing happens
-  // until then; kNever: not necessary.
+  // Scope::kAllDevices, on another one, unless all have used up their limits (has_limits). Returns when to be
+  // asked again if nothing happens until then; kNever: not necessary.
   virtual TimePoint Decide(const DeviceView& device) const = 0;
 
   // Can `victim` ever be held because of `rival` on the same device, whatever they do? A queue that no other

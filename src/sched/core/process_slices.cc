@@ -119,6 +119,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
                                                              .utilization = process->utilization,
                                                              .weight = process->weight,
                                                              .facts = process->facts,
+                                                             .hints = process->hints,
                                                              .slice = kDriversSlice});
     }
     division_ = setting.Divide(views_, at_a_time);

@@ -55,6 +55,7 @@ struct ProcessRecord {
   size_t counted_in = 0;                   // likewise: the last group of hints in which it was counted
   Duration service_of_gone{};              // what its removed queues had received by decisions of a policy
   Duration service{};                      // valid during a decision
+  double guaranteed = 0;                   // valid during Scheduler::GuaranteedWith
   QueueView* view = nullptr;               // likewise
 
   // Valid during and after a decision.

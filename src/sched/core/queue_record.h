@@ -50,10 +50,12 @@ struct QueueRecord {
   bool can_be_held = false;  // with these hints, another queue can hold it
   bool held_by_own = false;  // with these hints, another queue of its own process can hold it
   bool sliceable = false;
+  bool limited = false;          // valid during and after a decision: limited_until is to come
   bool awaited = false;          // another queue waits for this one
   bool let_run_by_gift = false;  // since it was last held, it has run only for another queue or in a window
   Charge charge = Charge::kNothing;
   Control control;                       // as last reported
+  TimePoint limited_until{};             // by a policy: it may not run before that
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
   Hints hints;
   ProcessFacts facts;  // of its process

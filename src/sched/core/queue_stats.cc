@@ -11,6 +11,7 @@ WaitReason ReasonOf(const PolicySetting& setting, const QueueRecord& queue) {
   if (!queue.Unfinished()) return WaitReason::kNone;
   if (queue.absent) return WaitReason::kAbsent;
   if (!queue.control.run) {
+    if (queue.limited) return WaitReason::kLimited;
     const Claim& leader = queue.device->leader_claim;
     const bool behind = leader.valid && !setting.HasBetterClaim(leader.hints, ClaimOf(queue).hints);
     return behind ? WaitReason::kTurn : WaitReason::kHeld;
@@ -34,6 +35,7 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
       stats.waits_for = queue.device->leader;
       [[fallthrough]];
     case WaitReason::kTurn:
+    case WaitReason::kLimited:
       stats.waiting_since = queue.held_since;
       break;
     case WaitReason::kOffDevice:
@@ -46,6 +48,8 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
       stats.waiting_since = std::max(queue.absent_since, queue.ready_since);
       break;
   }
+  if (stats.wait_reason == WaitReason::kLimited)
+    stats.limited_for = std::max(queue.limited_until - now, Duration::zero());
   stats.control = queue.control;
   stats.submitted = queue.submitted;
   stats.retired = queue.retired;

@@ -10,6 +10,7 @@
 #include "sched/core/long_held.h"
 #include "sched/core/queue_record.h"
 #include "sched/core/queue_stats.h"
+#include "sched/core/reservation.h"
 #include "sched/core/rivals.h"
 #include "sched/core/turns.h"
 #include "sched/core/views.h"
@@ -21,6 +22,9 @@ namespace {
 
 // If a decision is this much later than it was due, the scheduler itself did not run.
 constexpr Duration kLate = std::chrono::milliseconds(10);
+// How often the policies of a chain are asked in one decision, if all that they let run have used up their
+// limits.
+constexpr int kMostRounds = 4;
 
 // Where one process at a time is on the device, a time slice for policies is so many times as long. It takes
 // a good part of a millisecond to take one off and put another on.
@@ -56,6 +60,7 @@ struct Scheduler::Impl {
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
   bool PoliciesDecide(const DeviceRecord& device) const;
   void AskPolicies(TimePoint now) const;
+  bool AskPoliciesOnce(TimePoint now) const;
   Priority HighestOfAll(Granularity by) const;
 };
 
@@ -256,6 +261,24 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   queue->device->RivalsChanged();
 }
 
+double Scheduler::GuaranteedWith(QueueId id, ProcessId process, DeviceId device_id,
+                                 const Hints& hints) const {
+  double all = 0;
+  double largest = GuaranteeOf(hints);  // of `process`
+  if (impl_ == nullptr) return largest;
+  for (const DeviceRecord* device : impl_->devices) {
+    if (device->id != device_id) continue;
+    for (ProcessRecord* other : device->slices.processes()) other->guaranteed = 0;
+    for (const QueueRecord* queue : device->queues) {
+      if (queue->id == id) continue;
+      double& guaranteed = queue->process->id == process ? largest : queue->process->guaranteed;
+      guaranteed = std::max(guaranteed, GuaranteeOf(queue->hints));
+    }
+    for (const ProcessRecord* other : device->slices.processes()) all += other->guaranteed;
+  }
+  return all + largest;
+}
+
 void Scheduler::SetFacts(QueueId id, const ProcessFacts& facts) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
@@ -286,6 +309,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
     }
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);
+      queue->limited_until = TimePoint{};
       queue->newly_ready = kNewToAllPolicies;
     }
   }
@@ -441,7 +465,22 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
     if (!device->due) continue;
     device->policy_at = kNever;
     for (QueueRecord* queue : device->queues) {
-      queue->run = true;
+      // A limit holds in the watchdog's windows as well. It ends by itself.
+      if (device->asks || queue->limited_until <= now) queue->limited_until = TimePoint{};
+      queue->limited = queue->limited_until > now;
+    }
+  }
+  for (int round = 0; round < kMostRounds && AskPoliciesOnce(now); ++round) {
+  }
+}
+
+// Asks about the queues that have not used up their limits. True: all that a policy has let run have used
+// them up now, and there are others.
+bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
+  for (DeviceRecord* device : devices) {
+    if (!device->due) continue;
+    for (QueueRecord* queue : device->queues) {
+      queue->run = queue->limited_until <= now;
       queue->chosen = false;
     }
   }
@@ -463,6 +502,23 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
       TakeDecision(*device, layer, by);
     }
   }
+  bool again = false;
+  for (DeviceRecord* device : devices) {
+    if (!device->due) continue;
+    bool runs = false;
+    bool limited_now = false;
+    bool others = false;
+    for (QueueRecord* queue : device->queues) {
+      const bool was_shown = !queue->limited;
+      queue->limited = queue->limited_until > now;
+      if (!queue->IsEligible()) continue;
+      runs |= queue->run;
+      limited_now |= queue->limited && was_shown;
+      others |= !queue->limited;
+    }
+    again |= !runs && limited_now && others;
+  }
+  return again;
 }
 
 // Of the queues that the former policies let run.

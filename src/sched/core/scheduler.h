@@ -67,6 +67,7 @@ enum class WaitReason : uint8_t {
   kOffDevice,  // its process is off the device while another process has its turn
   kStalled,    // it may run and retires nothing
   kAbsent,     // its program suspended it, or its process cannot run (SetAbsent)
+  kLimited,    // it has used up its limit: QueueStats::limited_for
 };
 
 struct QueueStats {
@@ -75,6 +76,7 @@ struct QueueStats {
   WaitReason wait_reason = WaitReason::kNone;
   QueueId waits_for{};        // kHeld: the queue with the best claim
   TimePoint waiting_since{};  // valid unless kNone
+  Duration limited_for{};     // kLimited: how long it still may not run
   Control control;
   uint64_t submitted = 0;
   uint64_t retired = 0;
@@ -120,6 +122,10 @@ class Scheduler {
   // What is known of the queue's process. REQUIRES: the same for all queues of one process.
   void SetFacts(QueueId id, const ProcessFacts& facts);
   std::optional<Hints> GetHints(QueueId id) const;
+  // The part of `device` that would be guaranteed to all of its processes together, if a queue of `process`
+  // had these hints: the queue `id`, or a new one if it is unknown. More than 1 cannot be kept: whoever sets
+  // hints must refuse them.
+  double GuaranteedWith(QueueId id, ProcessId process, DeviceId device, const Hints& hints) const;
 
   void SetPolicy(const PolicySetting& setting);
   PolicySetting setting() const;

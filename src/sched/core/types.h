@@ -25,6 +25,11 @@ struct Hints {
   Priority lax_priority = PRIORITY_DEFAULT;
   Priority critical_priority = PRIORITY_DEFAULT;
   Weight weight = WEIGHT_DEFAULT;
+  // A reservation (core/reservation.h); all 0: none.
+  int64_t guarantee_us = 0;
+  int64_t period_us = 0;
+  int64_t limit_us = 0;
+  int64_t burst_us = 0;
 
   bool operator==(const Hints&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "sched/core/accounting.h"
+#include "sched/core/reservation.h"
 
 namespace xsched::sched {
 namespace {
@@ -83,6 +84,7 @@ Hints CombineHints(const Hints& one, const Hints& other) {
   both.lax_priority = std::max(one.lax_priority, other.lax_priority);
   both.critical_priority = std::max(one.critical_priority, other.critical_priority);
   both.weight = std::max(one.weight, other.weight);
+  CombineReservations(both, one, other);
   return both;
 }
 
@@ -111,6 +113,7 @@ void TakeDecision(DeviceRecord& device, size_t layer, Granularity by) {
     if (!IsShown(*queue)) continue;
     const QueueView& view = by == Granularity::kProcess ? *queue->process->view : *next++;
     queue->run = queue->chosen = view.run;
+    if (!view.run) queue->limited_until = std::max(queue->limited_until, view.limited_until);
     queue->newly_ready &= static_cast<uint8_t>(~(1u << layer));
   }
 }

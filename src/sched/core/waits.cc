@@ -78,10 +78,11 @@ void Waits::InheritPriorities(Granularity by) const {
   });
 }
 
-// A queue that a running one waits for must run, whatever the policy says.
+// A queue that a running one waits for must run, whatever the policy says. But a limit that was asked for
+// holds for those that wait as well: it ends by itself.
 void Waits::InheritRuns() const {
   AlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
-    if (!waiter.run || owner.run) return false;
+    if (!waiter.run || owner.run || owner.limited) return false;
     owner.run = true;
     return true;
   });

@@ -71,7 +71,9 @@ TEST(EverySetting, keeps_the_device_busy_while_a_queue_always_has_work) {
                      .laxity_us = below(2) == 0 ? NO_LAXITY : 1000 * (1 + below(50)),
                      .lax_priority = below(3),
                      .critical_priority = below(6),
-                     .weight = 1 + below(400)};
+                     .weight = 1 + below(400),
+                     .guarantee_us = 1000 * below(3),
+                     .period_us = 20'000};
       queue.command = microseconds(50 * (1 + below(10)));
       queue.process = 1 + below(3);
       queue.commands = 1 + below(20);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sched/sim/simulator.h"
-#include "sched/testing/policy_device.h"
+#include "sched/testing/busy_device.h"
 #include "sched/testing/timeline.h"
 
 namespace xsched::sched::eevdf {
@@ -26,31 +26,8 @@ QueueView Weighted(uint64_t id, Weight weight, uint64_t process) {
   return View(id, {.weight = weight}, ProcessId{process});
 }
 
-// A device whose queues always have work while they are ready.
-class Busy : public PolicyDevice {
- public:
-  using PolicyDevice::PolicyDevice;
-
-  // Runs what the policy says, and decides again when it has asked for it.
-  void Pass(Duration time) {
-    const TimePoint end = now + time;
-    while (now < end) {
-      const TimePoint next = std::min(Decide(Eligible(), now), end);
-      for (QueueView& queue : ready()) {
-        if (queue.run && !queue.running) queue.running_since = now;
-        if (queue.run) queue.service += next - now;
-        queue.running = queue.run;
-        queue.newly_ready = false;
-      }
-      now = next;
-    }
-  }
-
-  TimePoint now = kNow;
-};
-
 TEST(EarliestEligible, processes_get_time_by_the_highest_weight_of_their_queues) {
-  Busy device = {Weighted(1, 300, 1), Weighted(2, 50, 1), Weighted(3, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 300, 1), Weighted(2, 50, 1), Weighted(3, 100, 2)});
   device.Pass(seconds(4));
   EXPECT_NEAR(Seconds(device[0].service + device[1].service), 3, 0.01);
   EXPECT_NEAR(Seconds(device[2].service), 1, 0.01);
@@ -58,7 +35,7 @@ TEST(EarliestEligible, processes_get_time_by_the_highest_weight_of_their_queues)
 }
 
 TEST(EarliestEligible, the_lowest_weight_gets_on_beside_the_highest) {
-  Busy device = {Weighted(1, WEIGHT_MAX, 1), Weighted(2, WEIGHT_MIN, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, WEIGHT_MAX, 1), Weighted(2, WEIGHT_MIN, 2)});
   device.Pass(seconds(200));
   EXPECT_NEAR(Seconds(device[1].service), 200.0 / 10'001, 2 * Seconds(kSlice));
   EXPECT_GT(device[1].service, Duration::zero());
@@ -71,7 +48,7 @@ TEST(EarliestEligible, one_alone_is_never_asked_again) {
 }
 
 TEST(EarliestEligible, a_time_slice_is_not_interrupted_by_events) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   device.Pass(milliseconds(1));
   const bool first = device[0].run;
   for (int i = 0; i < 30; ++i) {
@@ -84,7 +61,8 @@ TEST(EarliestEligible, a_time_slice_is_not_interrupted_by_events) {
 TEST(EarliestEligible, no_lag_is_larger_than_a_time_slice_while_queues_always_have_work) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
-    Busy device = {Weighted(1, 1, 1), Weighted(2, 1, 2), Weighted(3, 1, 3), Weighted(4, 1, 4)};
+    BusyDevice device(Eligible(),
+                      {Weighted(1, 1, 1), Weighted(2, 1, 2), Weighted(3, 1, 3), Weighted(4, 1, 4)});
     double weights = 0;
     for (QueueView& queue : device.ready())
       weights += queue.hints.weight = 1 + static_cast<int>(random() % 400);
@@ -101,7 +79,7 @@ TEST(EarliestEligible, no_lag_is_larger_than_a_time_slice_while_queues_always_ha
 }
 
 TEST(EarliestEligible, who_sleeps_is_owed_no_more_than_a_time_slice) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   device.Pass(seconds(1));
   const QueueView sleeper = device.Leave(1);
   device.Pass(seconds(10));
@@ -114,12 +92,12 @@ TEST(EarliestEligible, who_sleeps_is_owed_no_more_than_a_time_slice) {
 
 // Both compete for 3 ms at a time, which is less than a time slice.
 TEST(EarliestEligible, who_sleeps_loses_nothing_of_what_it_was_owed) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   Duration competing{};
   for (int i = 0; i < 200; ++i) {
     device.Pass(milliseconds(3));
     competing += milliseconds(3);
-    device.Decide(Eligible(), device.now);
+    device.Decide();
     const QueueView sleeper = device.Leave(1);
     device.Pass(milliseconds(7));
     device.Return(sleeper);
@@ -129,7 +107,7 @@ TEST(EarliestEligible, who_sleeps_loses_nothing_of_what_it_was_owed) {
 
 // Otherwise whoever pauses for a moment after each piece of work would get more than its share.
 TEST(EarliestEligible, a_short_pause_cancels_no_debt) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   for (int i = 0; i < 500; ++i) {
     // It works for 4 ms whenever it may, and pauses for 100 µs.
     const Duration before = device[1].service;
@@ -143,7 +121,7 @@ TEST(EarliestEligible, a_short_pause_cancels_no_debt) {
 }
 
 TEST(EarliestEligible, a_debt_is_paid_while_its_owner_sleeps) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   for (int i = 0; i < 50; ++i) {
     const Duration before = device[1].service;
     Duration waited{};
@@ -159,7 +137,7 @@ TEST(EarliestEligible, a_debt_is_paid_while_its_owner_sleeps) {
 }
 
 TEST(EarliestEligible, a_changed_weight_counts_from_now_on) {
-  Busy device = {Weighted(1, 100, 1), Weighted(2, 100, 2)};
+  BusyDevice device(Eligible(), {Weighted(1, 100, 1), Weighted(2, 100, 2)});
   device.Pass(seconds(10));
   device[0].hints.weight = 900;
   device[0].newly_ready = true;

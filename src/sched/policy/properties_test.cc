@@ -37,7 +37,9 @@ Hints RandomHints(Dice& dice) {
           .laxity_us = dice.Between(0, 1) == 0 ? NO_LAXITY : dice.Between(1, 50) * 1000,
           .lax_priority = dice.Between(-3, 3),
           .critical_priority = dice.Between(0, 6),
-          .weight = dice.Between(1, 400)};
+          .weight = dice.Between(1, 400),
+          .guarantee_us = dice.Between(0, 1) * 1000,
+          .period_us = 10'000};
 }
 
 SimulatedQueue RandomQueue(Dice& dice) {
@@ -149,6 +151,43 @@ INSTANTIATE_TEST_SUITE_P(Loads, SharingPolicy,
                                          Shares{kPolicyCompletelyFairScheduler, ByPriority},
                                          Shares{kPolicyEarliestEligibleVirtualDeadlineFirst, ByWeight}),
                          [](const auto& tested) { return PolicyName(tested.param.type); });
+
+// ---- reservations ----
+
+TEST(ReservationsOnLoads, guarantees_and_limits_hold_within_one_percent_in_a_second) {
+  for (int seed = 0; seed < kLoads; ++seed) {
+    Dice dice(seed);
+    std::vector<SimulatedQueue> queues(static_cast<size_t>(dice.Between(2, 5)));
+    for (SimulatedQueue& queue : queues) {
+      queue.command = microseconds(20);
+      queue.in_flight = 0;
+      queue.hints.weight = dice.Between(20, 400);
+      queue.hints.period_us = dice.Between(1, 4) * 25'000;
+      queue.hints.guarantee_us = queue.hints.period_us * dice.Between(0, 18) / 100;
+      if (dice.Between(0, 1) == 0) queue.hints.limit_us = queue.hints.period_us * dice.Between(20, 40) / 100;
+    }
+    queues[0].hints.limit_us = 0;  // so the device has always work
+    const SimulationResult result = Simulate(*FindPolicy(kPolicyReservation), queues, seconds(1));
+    EXPECT_GE(Seconds(result.busy), 0.97) << "seed " << seed;
+    for (const SimulatedQueue& queue : result.queues) {
+      const double share = Seconds(queue.device_time) / Seconds(result.busy);
+      const auto period = static_cast<double>(queue.hints.period_us);
+      EXPECT_GE(share, static_cast<double>(queue.hints.guarantee_us) / period - 0.01) << "seed " << seed;
+      if (queue.hints.limit_us == 0) continue;
+      EXPECT_LE(share, static_cast<double>(queue.hints.limit_us) / period + 0.01) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ReservationsOnLoads, of_a_device_that_is_not_guaranteed_as_a_whole_starve_nobody) {
+  for (int seed = 0; seed < kLoads; ++seed) {
+    Dice dice(seed);
+    for (const SimulatedQueue& queue :
+         Simulate(*FindPolicy(kPolicyReservation), RandomQueues(dice), seconds(2)).queues) {
+      EXPECT_GT(queue.device_time, Duration::zero()) << "seed " << seed;
+    }
+  }
+}
 
 // ---- deadlines ----
 

@@ -68,6 +68,7 @@ void Write(std::ostream& out, const QueueScript& queue) {
   fields.Add("priority", queue.priority, usual.priority);
   fields.Add("utilization", queue.utilization, usual.utilization);
   fields.Add("weight", queue.weight, usual.weight);
+  fields.Add("guarantee_us", queue.guarantee_us, usual.guarantee_us);
   fields.AddName("style", queue.style, usual.style,
                  std::array{"Style::kWaits", "Style::kPeriodic", "Style::kLaunchesAhead"});
   fields.Add("command", queue.command, usual.command);

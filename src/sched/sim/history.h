@@ -57,6 +57,7 @@ struct QueueScript {
   Priority priority = 0;
   Utilization utilization = 100;
   Weight weight = 100;
+  int64_t guarantee_us = 0;  // of each 20 ms
   Style style = Style::kWaits;
   Duration command = milliseconds(1);
   int commands = 1;  // of each task

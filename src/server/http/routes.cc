@@ -18,7 +18,14 @@ namespace {
 using nlohmann::json;
 
 // 1 to 7 are those of XSched 1.2.
-enum HintType : int64_t { kPriority = 1, kUtilization = 2, kTimeslice = 3, kWindowActive = 7, kWeight = 8 };
+enum HintType : int64_t {
+  kPriority = 1,
+  kUtilization = 2,
+  kTimeslice = 3,
+  kWindowActive = 7,
+  kWeight = 8,
+  kReservation = 9,
+};
 
 // Ends a request with an error.
 struct Refusal {
@@ -207,6 +214,7 @@ Answer Routes::SetHint(const Request& request, const Peer& caller) {
     case kPriority:
     case kUtilization:
     case kWeight:
+    case kReservation:
       return SetHintOfQueues(hint, type, caller);
     case kTimeslice:
       return SetTimeslice(hint, caller);
@@ -225,6 +233,13 @@ Answer Routes::SetHintOfQueues(const json& hint, int64_t type, const Peer& calle
   } else if (type == kUtilization) {
     message.mask = ipc::kHintUtilization;
     message.hints.utilization = InRangeOr400(hint, "utilization", UTILIZATION_MIN, UTILIZATION_MAX);
+  } else if (type == kReservation) {
+    message.mask = ipc::kHintReservation;
+    auto us = [&hint](const char* name) { return InRangeOr400(hint, name, 0, RESERVATION_PERIOD_MAX); };
+    message.more_hints.guarantee_us = us("guarantee_us");
+    message.more_hints.period_us = us("period_us");
+    message.more_hints.limit_us = us("limit_us");
+    message.more_hints.burst_us = us("burst_us");
   } else {
     message.mask = ipc::kHintWeight;
     message.more_hints.weight = InRangeOr400(hint, "weight", WEIGHT_MIN, WEIGHT_MAX);

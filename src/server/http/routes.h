@@ -7,6 +7,8 @@
 //                {"hint_type": 2, "handle" or "pid": N, "utilization": N}
 //                {"hint_type": 3, "timeslice": N}                    administrators
 //                {"hint_type": 8, "handle" or "pid": N, "weight": N}    not in XSched 1.2
+//                {"hint_type": 9, "handle" or "pid": N, "guarantee_us": N, "period_us": N,
+//                 "limit_us": N, "burst_us": N}                      likewise
 //                {"hint_type": 7, "pid": N, "display": N}            of a display of the caller's
 //
 // A queue's "handle" is its number at the server (as in `xsched list`). The handle that its program has

@@ -153,6 +153,15 @@ TEST_F(RoutesTest, hints_reach_a_queue_or_all_of_a_process) {
   EXPECT_EQ(scheduler_.hints[3].mask, ipc::kHintWeight);
   EXPECT_EQ(scheduler_.hints[3].more_hints.weight, 300);
   EXPECT_EQ(Hint(R"({"hint_type": 8, "handle": 17, "weight": 10001})", kUser).status, 400u);
+  EXPECT_EQ(Hint(R"({"hint_type": 9, "handle": 17, "guarantee_us": 2000, "period_us": 10000, "limit_us": 0,
+                     "burst_us": 0})",
+                 kUser)
+                .status,
+            200u);
+  ASSERT_EQ(scheduler_.hints.size(), 5u);
+  EXPECT_EQ(scheduler_.hints[4].mask, ipc::kHintReservation);
+  EXPECT_EQ(scheduler_.hints[4].more_hints.guarantee_us, 2000);
+  EXPECT_EQ(scheduler_.hints[4].more_hints.period_us, 10'000);
 }
 
 TEST_F(RoutesTest, the_policy_and_the_timeslice_are_the_administrators) {
@@ -197,9 +206,9 @@ TEST_F(RoutesTest, the_active_window_is_that_of_a_display_of_the_caller) {
 
 TEST_F(RoutesTest, hints_that_are_none_change_nothing) {
   for (const char* body :
-       {"", "[]", "7", "{", R"({"hint_type": "1"})", R"({"hint_type": 0})", R"({"hint_type": 9})",
-        R"({"hint_type": 1, "handle": 17})", R"({"hint_type": 1, "priority": 1})",
-        R"({"hint_type": 1, "handle": 17, "priority": 256})",
+       {"", "[]", "7", "{", R"({"hint_type": "1"})", R"({"hint_type": 0})", R"({"hint_type": 99})",
+        R"({"hint_type": 9, "handle": 17})", R"({"hint_type": 1, "handle": 17})",
+        R"({"hint_type": 1, "priority": 1})", R"({"hint_type": 1, "handle": 17, "priority": 256})",
         R"({"hint_type": 1, "handle": 17, "priority": 1.5})",
         R"({"hint_type": 2, "handle": 17, "utilization": 101})",
         R"({"hint_type": 2, "handle": "17", "utilization": 10})", R"({"hint_type": 3, "timeslice": 0})",

@@ -1,0 +1,47 @@
+// The options of a reservation, which are one hint together.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <optional>
+
+#include "server/policy_names.h"
+#include "xsched/types.h"
+
+namespace xsched::cli {
+
+struct ReservationOptions {
+  std::optional<int64_t> guarantee_us;
+  std::optional<int64_t> period_us;
+  std::optional<int64_t> limit_us;
+  std::optional<int64_t> burst_us;
+
+  bool Any() const { return guarantee_us || period_us || limit_us || burst_us; }
+  // What is not given is 0: with --guarantee-us 0 alone, there is no reservation any more.
+  void SetIn(auto& hints) const {
+    hints.guarantee_us = guarantee_us.value_or(0);
+    hints.period_us = period_us.value_or(0);
+    hints.limit_us = limit_us.value_or(0);
+    hints.burst_us = burst_us.value_or(0);
+  }
+};
+
+inline void AddReservationOptions(CLI::App& command, ReservationOptions& options) {
+  const auto up_to_a_period = CLI::Range(int64_t{0}, int64_t{RESERVATION_PERIOD_MAX});
+  command
+      .add_option("--guarantee-us", options.guarantee_us,
+                  fmt::format("it gets so many µs of each period ({}); 0 alone: no reservation",
+                              server::ReadBy(&sched::HintsRead::reservation)))
+      ->check(up_to_a_period);
+  command.add_option("--period-us", options.period_us, "the period")
+      ->check(CLI::Range(int64_t{RESERVATION_PERIOD_MIN}, int64_t{RESERVATION_PERIOD_MAX}));
+  command
+      .add_option("--limit-us", options.limit_us, "it gets at most so many µs of each period; 0: no limit")
+      ->check(up_to_a_period);
+  command.add_option("--burst-us", options.burst_us, "so much of an unused limit may be used later")
+      ->check(up_to_a_period);
+}
+
+}  // namespace xsched::cli

@@ -1,0 +1,253 @@
+// Reservation: each process gets what is guaranteed to it in each period, and what is left over goes round by
+// weight. A process never gets more than its limit.
+//
+// For tenants who pay for a part of a device: what is guaranteed is theirs whenever they want it, others
+// borrow what they do not use, and a limit shows nobody more than was paid for. A queue's reservation is: so
+// many microseconds of each period (as SCHED_DEADLINE), at most so many of each period (as cpu.max), and how
+// much of an unused limit may be used later (as cpu.max.burst). A process has the largest guarantee and the
+// strictest limit of its queues.
+//
+// One process runs at a time. Of those with something left of their guarantee, it is the one whose period
+// ends first. As long as all guarantees together are not more than the device (the server admits no more),
+// each is met in each period. If nobody has anything left, the others run in turn, for a time slice each, so
+// that each gets time in proportion to its weight. That time is not taken off a guarantee.
+//
+// Limits hold even if the device would be idle: this is the only policy that leaves work undone, and only
+// because it was asked to. Whoever waits for a queue that has used up its limit waits as well.
+//
+// It fails where commands are longer than what is left of a guarantee or of a limit: they run to their ends,
+// and the next period has so much less. A period should be many times as long as a command.
+#include <algorithm>
+#include <limits>
+
+#include "sched/core/proportional_share.h"
+#include "sched/core/reservation.h"
+
+namespace xsched::sched::reserve {
+namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyReservation,
+    .name = "RESERVE",
+    .summary = "reservation: guarantees in each period, the rest by weight, and limits for processes",
+    .hints = {.weight = true, .reservation = true, .timeslice = true},
+    .granularity = Granularity::kProcess,
+    .sees_processes = true,
+    .has_limits = true,
+};
+
+using std::chrono::microseconds;
+
+constexpr Duration kShortestTurn = microseconds(TIMESLICE_MIN);
+// Slices can keep a guarantee in periods that are as many rounds of slices, or more.
+constexpr int kRoundsInPeriod = 10;
+
+struct ClaimantState {
+  bool known;        // the other members are valid
+  bool contends;     // the last decision could have let it run
+  bool borrows;      // the last decision gave it of what is left over
+  Duration counted;  // service up to the last decision
+
+  // Of the guarantee. Less than 0: it has had more, and the next period has so much less.
+  Duration guaranteed;
+  Duration left;
+  TimePoint period_end;
+  // Of the limit, likewise.
+  Duration limit;
+  Duration allowed;
+  TimePoint refill_at;
+
+  double pass;    // of what is left over: seconds per unit of weight
+  Duration turn;  // what is left of its time slice
+};
+
+struct DeviceState {
+  double clock;  // the lowest pass of those that want what is left over
+};
+
+int64_t PeriodsUntil(TimePoint now, TimePoint first, Duration period) { return 1 + (now - first) / period; }
+
+class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceState> {
+ public:
+  using PolicyWithState::PolicyWithState;
+
+  TimePoint Decide(const DeviceView& device) const override {
+    TimePoint next = UpdateAll(device);
+    QueueView* guaranteed = nullptr;
+    QueueView* borrower = nullptr;
+    for (QueueView& claimant : device.ready) {
+      ClaimantState& state = StateOf(claimant);
+      if (!state.contends) continue;
+      if (HasGuaranteeLeft(state) &&
+          (guaranteed == nullptr || state.period_end < StateOf(*guaranteed).period_end))
+        guaranteed = &claimant;
+      if (borrower == nullptr || BorrowsBefore(state, StateOf(*borrower))) borrower = &claimant;
+    }
+    if (borrower == nullptr) return next;  // all have used up their limits
+    QueueView& chosen = guaranteed != nullptr ? *guaranteed : *borrower;
+    chosen.run = true;
+    ClaimantState& state = StateOf(chosen);
+    Duration until = guaranteed != nullptr ? state.left : Duration::max();
+    if (guaranteed == nullptr) {
+      if (!state.borrows || state.turn <= Duration::zero()) state.turn = device.timeslice;
+      if (device.ready.size() > 1) until = state.turn;
+      // Who is interrupted by a guarantee goes on with its time slice.
+      for (QueueView& claimant : device.ready) StateOf(claimant).borrows = &claimant == &chosen;
+    }
+    if (state.limit > Duration::zero()) until = std::min(until, state.allowed);
+    if (until != Duration::max()) next = std::min(next, device.now + std::max(until, kShortestTurn));
+    return next;
+  }
+
+  bool CanHold(const Hints&, const Hints&) const override { return true; }
+
+  // Without limits, slices in proportion to what each process gets if all always have work. Else only the one
+  // that runs is on the device.
+  Division Divide(std::span<ProcessView> processes) const override {
+    double weights = 0;
+    double guaranteed = 0;
+    for (const ProcessView& process : processes) {
+      if (process.hints.limit_us > 0) return OnlyTheRunningOne(processes);
+      weights += process.hints.weight;
+      guaranteed += GuaranteeOf(process.hints);
+    }
+    if (guaranteed >= 1) return OnlyTheRunningOne(processes);  // nothing is left over for those without a guarantee
+    constexpr double kUnit = 1e9;
+    for (ProcessView& process : processes) {
+      const double share = GuaranteeOf(process.hints) + (1 - guaranteed) * process.hints.weight / weights;
+      process.slice = Duration(static_cast<int64_t>(share * kUnit));
+    }
+    auto share = [](const ProcessView& process) { return static_cast<double>(process.slice.count()); };
+    if (!DivideInProportion(processes, share)) return OnlyTheRunningOne(processes);
+    Duration round{};
+    for (const ProcessView& process : processes) round += process.slice;
+    for (const ProcessView& process : processes) {
+      if (process.hints.guarantee_us > 0 && microseconds(process.hints.period_us) < kRoundsInPeriod * round)
+        return OnlyTheRunningOne(processes);
+    }
+    return Division::kAlone;
+  }
+
+ private:
+  static bool HasGuaranteeLeft(const ClaimantState& state) {
+    return state.guaranteed > Duration::zero() && state.left > Duration::zero();
+  }
+
+  static bool BorrowsBefore(const ClaimantState& state, const ClaimantState& other) {
+    const bool goes_on = state.borrows && state.turn > Duration::zero();
+    const bool other_goes_on = other.borrows && other.turn > Duration::zero();
+    return goes_on != other_goes_on ? goes_on : state.pass < other.pass;
+  }
+
+  // When its limit lets it run.
+  static TimePoint LimitedUntil(const ClaimantState& state, const QueueView& claimant) {
+    if (state.limit == Duration::zero() || state.allowed > Duration::zero()) return TimePoint{};
+    const int64_t periods_more = -state.allowed / state.limit;
+    return state.refill_at + periods_more * microseconds(claimant.hints.period_us);
+  }
+
+  // Returns when the next period of a guarantee or of a limit begins.
+  static TimePoint UpdateAll(const DeviceView& device) {
+    TimePoint next = kNever;
+    double lowest = std::numeric_limits<double>::infinity();  // of those that wanted it before as well
+    for (QueueView& claimant : device.ready) {
+      claimant.run = false;
+      ClaimantState& state = StateOf(claimant);
+      Update(claimant, device);
+      if (state.contends) lowest = std::min(lowest, state.pass);
+      if (state.guaranteed > Duration::zero()) next = std::min(next, state.period_end);
+      claimant.limited_until = LimitedUntil(state, claimant);
+      if (claimant.limited_until > device.now) next = std::min(next, claimant.limited_until);
+    }
+    double& clock = StateOf(device).clock;
+    if (lowest != std::numeric_limits<double>::infinity()) clock = lowest;
+    for (QueueView& claimant : device.ready) {
+      ClaimantState& state = StateOf(claimant);
+      // Who was idle, or had used up its limit, saves up nothing.
+      if (!state.contends) state.pass = std::max(state.pass, clock);
+      state.contends = claimant.limited_until <= device.now;
+    }
+    return next;
+  }
+
+  static void Update(QueueView& claimant, const DeviceView& device) {
+    ClaimantState& state = StateOf(claimant);
+    Charge(state, claimant);
+    TakeHints(state, claimant, device.now);
+    const Duration period = microseconds(claimant.hints.period_us);
+    if (state.guaranteed > Duration::zero()) RenewGuarantee(state, claimant, period, device.now);
+    if (state.limit > Duration::zero() && device.now >= state.refill_at) {
+      const int64_t periods = PeriodsUntil(device.now, state.refill_at, period);
+      const Duration most = state.limit + microseconds(claimant.hints.burst_us);
+      state.allowed = state.allowed + periods * state.limit;
+      state.allowed = std::min(state.allowed, most);
+      state.refill_at += periods * period;
+    }
+    state.borrows &= !claimant.newly_ready;
+    state.contends &= !claimant.newly_ready;
+  }
+
+  static void Charge(ClaimantState& state, const QueueView& claimant) {
+    const Duration received = state.known ? claimant.service - state.counted : Duration::zero();
+    state.counted = claimant.service;
+    state.allowed -= received;
+    if (state.guaranteed > Duration::zero() && state.left > Duration::zero()) {
+      state.left -= received;
+      return;
+    }
+    state.turn -= received;
+    state.pass +=
+        std::chrono::duration<double>(received).count() / std::max(claimant.hints.weight, WEIGHT_MIN);
+  }
+
+  // Other hints begin with the next period, unless there were none. So nobody gets a fresh period by them.
+  static void TakeHints(ClaimantState& state, const QueueView& claimant, TimePoint now) {
+    const Duration period = microseconds(claimant.hints.period_us);
+    const Duration guaranteed = microseconds(claimant.hints.guarantee_us);
+    const Duration limit = microseconds(claimant.hints.limit_us);
+    if (state.guaranteed == Duration::zero()) {
+      state.left = guaranteed;
+      state.period_end = now + period;
+    } else {
+      state.left = std::min(state.left, guaranteed);
+      state.period_end = std::min(state.period_end, now + period);
+    }
+    if (state.limit == Duration::zero()) {
+      state.allowed = limit;
+      state.refill_at = now + period;
+    } else {
+      state.refill_at = std::min(state.refill_at, now + period);
+    }
+    state.guaranteed = guaranteed;
+    state.limit = limit;
+    state.known = true;
+  }
+
+  static void RenewGuarantee(ClaimantState& state, const QueueView& claimant, Duration period,
+                             TimePoint now) {
+    const Duration owed = std::min(state.left, Duration::zero());
+    if (claimant.newly_ready) {
+      // A claimant that was idle has its period from now on, if it could not use what is left by the end of
+      // the present one without more than its part of the device.
+      const double rest = std::chrono::duration<double>(state.period_end - now).count();
+      const double part = GuaranteeOf(claimant.hints);
+      if (std::chrono::duration<double>(state.left).count() > rest * part) {
+        state.left = state.guaranteed;
+        state.period_end = now + period;
+        return;
+      }
+    }
+    if (now < state.period_end) return;
+    const int64_t periods = PeriodsUntil(now, state.period_end, period);
+    state.left = std::min(state.guaranteed, owed + periods * state.guaranteed);
+    state.period_end += periods * period;
+  }
+};
+
+constinit const Reservation policy(kInfo);
+
+}  // namespace
+
+const Policy& Get() { return policy; }
+
+}  // namespace xsched::sched::reserve

@@ -1,0 +1,290 @@
+// Reservation: guarantees, what is left over, limits, and who waits for a limited queue.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+#include "sched/core/reservation.h"
+#include "sched/sim/simulator.h"
+#include "sched/testing/busy_device.h"
+#include "sched/testing/timeline.h"
+
+namespace xsched::sched::reserve {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+const Policy& Reserve() { return *FindPolicy(kPolicyReservation); }
+
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// Times in milliseconds.
+Hints Reserved(int guarantee, int period, int limit = 0, int burst = 0, Weight weight = WEIGHT_DEFAULT) {
+  return {.weight = weight,
+          .guarantee_us = 1000 * guarantee,
+          .period_us = 1000 * period,
+          .limit_us = 1000 * limit,
+          .burst_us = 1000 * burst};
+}
+
+QueueView Claimant(uint64_t id, const Hints& hints) { return View(id, hints, ProcessId{id}); }
+
+TEST(Reserve, each_period_brings_what_is_guaranteed_whatever_the_others_want) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(2, 10)), Claimant(2, Reserved(6, 20)),
+                                Claimant(3, {.weight = WEIGHT_MAX})});
+  for (int i = 0; i < 100; ++i) {
+    const Duration before[] = {device[0].service, device[1].service};
+    device.Pass(milliseconds(10));
+    EXPECT_GE(device[0].service - before[0], milliseconds(2)) << i;
+    device.Pass(milliseconds(10));
+    EXPECT_GE(device[1].service - before[1], milliseconds(6)) << i;
+  }
+}
+
+TEST(Reserve, guarantees_of_all_of_the_device_are_kept) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    std::mt19937 random(seed);
+    const int periods[] = {10, 20, 40};
+    BusyDevice device(Reserve(), {Claimant(1, {}), Claimant(2, {}), Claimant(3, {}), Claimant(4, {})});
+    int percent = 100;
+    for (size_t i = 0; i < 3; ++i) {
+      const int part = 10 * (1 + static_cast<int>(random() % 3));
+      percent -= part;
+      const int period = periods[random() % 3];
+      device[i].hints = Reserved(period * part / 100, period);
+    }
+    device[3].hints = Reserved(40 * percent / 100, 40);
+    for (int i = 0; i < 50; ++i) {
+      std::vector<Duration> before;
+      for (const QueueView& claimant : device.ready()) before.push_back(claimant.service);
+      device.Pass(milliseconds(40));
+      for (size_t j = 0; j < 4; ++j) {
+        const Hints& hints = device[j].hints;
+        const Duration due = microseconds(hints.guarantee_us) * (40'000 / hints.period_us);
+        // A turn that would be shorter than the shortest one is extended.
+        EXPECT_GE(device[j].service - before[j] + microseconds(4 * TIMESLICE_MIN), due)
+            << "seed " << seed << ", period " << i << ", claimant " << j;
+      }
+    }
+  }
+}
+
+TEST(Reserve, what_is_left_over_goes_round_by_weight) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(4, 10)), Claimant(2, {.weight = 300}), Claimant(3, {})});
+  device.Pass(seconds(5));
+  EXPECT_NEAR(Seconds(device[0].service), 2 + 3 * 0.2, 0.03);
+  EXPECT_NEAR(Seconds(device[1].service), 3 * 0.6, 0.03);
+  EXPECT_NEAR(Seconds(device[2].service), 3 * 0.2, 0.03);
+}
+
+TEST(Reserve, what_one_does_not_use_the_others_get) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(9, 10)), Claimant(2, {})});
+  device.Pass(milliseconds(100));
+  device.Leave(0);
+  const Duration before = device[0].service;
+  device.Pass(milliseconds(100));
+  EXPECT_EQ(device[0].service - before, milliseconds(100));
+}
+
+TEST(Reserve, who_was_idle_has_its_guarantee_at_once_and_has_saved_up_nothing) {
+  BusyDevice device(Reserve(), {Claimant(1, {}), Claimant(2, Reserved(5, 10))});
+  device.Pass(milliseconds(33));
+  const QueueView idle = device.Leave(1);
+  device.Pass(seconds(1));
+  device.Return(idle);
+  const Duration before = device[1].service;
+  device.Pass(milliseconds(5));
+  EXPECT_EQ(device[1].service - before, milliseconds(5));
+  device.Pass(milliseconds(95));
+  EXPECT_LE(device[1].service - before, milliseconds(50 + 25 + 5)) << "its guarantee, and half of the rest";
+}
+
+TEST(Reserve, a_limit_holds_even_if_the_device_is_idle) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(0, 10, 3))});
+  for (int i = 0; i < 100; ++i) {
+    const Duration before = device[0].service;
+    device.Pass(milliseconds(10));
+    EXPECT_EQ(device[0].service - before, milliseconds(3)) << i;
+  }
+}
+
+TEST(Reserve, what_runs_on_is_taken_off_the_next_periods) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(0, 10, 3)), Claimant(2, {})});
+  device.Pass(milliseconds(10));
+  device[0].service += milliseconds(7);  // one long command
+  const Duration before = device[0].service;
+  device.Decide();
+  EXPECT_FALSE(device[0].run);
+  device.Pass(milliseconds(20));
+  EXPECT_EQ(device[0].service, before);
+  device.Pass(milliseconds(10));
+  EXPECT_EQ(device[0].service, before + milliseconds(2));
+}
+
+TEST(Reserve, a_burst_is_what_was_not_used_of_a_limit_up_to_its_size) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(0, 10, 3, 2)), Claimant(2, {})});
+  device.Pass(milliseconds(30));
+  const QueueView idle = device.Leave(0);
+  device.Pass(seconds(1));
+  device.Return(idle);
+  device.Leave(0);  // the other one
+  const Duration before = device[0].service;
+  device.Pass(milliseconds(5));
+  EXPECT_EQ(device[0].service - before, milliseconds(5));
+  device.Pass(milliseconds(5));
+  EXPECT_LE(device[0].service - before, milliseconds(8)) << "and with the next period";
+}
+
+TEST(Reserve, other_hints_bring_no_fresh_period) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(0, 10, 3)), Claimant(2, {})});
+  for (int i = 0; i < 100; ++i) {
+    device.Pass(milliseconds(1));
+    device[0].hints.limit_us = i % 2 == 0 ? 2000 : 3000;
+    device[0].newly_ready = true;
+  }
+  EXPECT_LE(device[0].service, milliseconds(33));
+}
+
+TEST(Reserve, slices_have_the_guarantees_and_the_rest_by_weight_unless_there_is_a_limit) {
+  auto process = [](uint64_t id, const Hints& hints) {
+    ProcessView view{};
+    view.id = ProcessId{id};
+    view.hints = hints;
+    return view;
+  };
+  ProcessView processes[] = {process(1, Reserved(500, 1000)), process(2, {})};
+  EXPECT_EQ(Reserve().Divide(processes), Division::kAlone);
+  EXPECT_NEAR(Seconds(processes[0].slice) / Seconds(processes[1].slice), 3, 0.001) << "75 : 25";
+  processes[0].hints.period_us = 10'000;
+  processes[0].hints.guarantee_us = 5000;
+  EXPECT_EQ(Reserve().Divide(processes), Division::kNone) << "a period is too short for rounds of slices";
+  processes[0].hints = Reserved(500, 1000, 600);
+  EXPECT_EQ(Reserve().Divide(processes), Division::kNone);
+}
+
+// ---- in the scheduler ----
+
+class Limited : public Timeline {
+ protected:
+  Limited() {
+    sliceable_ = false;
+    scheduler_.SetPolicy(Reserve());
+  }
+  void Reservation(uint64_t id, const Hints& hints) { scheduler_.SetHints(QueueId{id}, hints); }
+  // How long it may run in this time.
+  Duration Runs(uint64_t id, Duration time) {
+    Duration runs{};
+    for (Duration passed{}; passed < time; passed += microseconds(100)) {
+      if (Timeline::Runs(id)) {
+        runs += microseconds(100);
+        RetireOne(id);
+      }
+      Pass(microseconds(100));
+    }
+    return runs;
+  }
+};
+
+TEST_F(Limited, a_queue_says_that_it_has_used_up_its_limit_and_for_how_long) {
+  Add(1, 0);
+  Reservation(1, Reserved(0, 100, 30));
+  Busy(1);
+  Runs(1, milliseconds(50));
+  ASSERT_FALSE(Timeline::Runs(1));
+  const QueueStats stats = StatsOf(1);
+  EXPECT_EQ(stats.wait_reason, WaitReason::kLimited);
+  EXPECT_NEAR(Seconds(stats.limited_for), 0.05, 0.001);
+  Pass(milliseconds(51));
+  EXPECT_TRUE(Timeline::Runs(1));
+  EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kNone);
+}
+
+TEST_F(Limited, the_watchdog_lets_nobody_run_who_has_used_up_its_limit) {
+  for (uint64_t id : {1, 2, 3}) Add(id, 0);
+  Reservation(1, Reserved(0, 1000, 10));
+  for (uint64_t id : {1, 2, 3}) Busy(id);
+  bool window = false;
+  Duration limited{};
+  for (int i = 0; i < 300; ++i) {  // nothing retires
+    Pass(milliseconds(1));
+    window |= Timeline::Runs(2) && Timeline::Runs(3);
+    limited += milliseconds(Timeline::Runs(1));
+  }
+  EXPECT_TRUE(window);
+  EXPECT_LE(limited, milliseconds(10));
+  EXPECT_GE(limited, milliseconds(8));
+  EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
+}
+
+TEST_F(Limited, whoever_waits_for_it_waits_until_its_next_period) {
+  Add(1, 0);
+  Add(2, 0);
+  Reservation(1, Reserved(0, 100, 10));
+  Busy(1);
+  Runs(1, milliseconds(20));
+  const Dependency dependency{QueueId{1}, kEndless};
+  scheduler_.SetDependencies(QueueId{2}, {&dependency, 1});
+  Busy(2);
+  Pass(milliseconds(70));
+  EXPECT_FALSE(Timeline::Runs(1));
+  Pass(milliseconds(11));
+  EXPECT_TRUE(Timeline::Runs(1));
+}
+
+TEST_F(Limited, less_urgent_queues_run_when_the_most_urgent_one_has_used_up_its_limit) {
+  scheduler_.SetPolicy(*ParsePolicySetting("HPF/RESERVE"));
+  Add(1, 0);
+  Add(2, 0);
+  Hints urgent = Reserved(0, 100, 10);
+  urgent.priority = 5;
+  Reservation(1, urgent);
+  Busy(1);
+  Busy(2);
+  EXPECT_NEAR(Seconds(Runs(1, milliseconds(50))), 0.01, 0.001);
+  EXPECT_TRUE(Timeline::Runs(2));
+  EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
+}
+
+TEST_F(Limited, a_limit_ends_with_the_policy) {
+  Add(1, 0);
+  Reservation(1, Reserved(0, 100, 10));
+  Busy(1);
+  Runs(1, milliseconds(20));
+  ASSERT_FALSE(Timeline::Runs(1));
+  scheduler_.SetPolicy(*FindPolicy(kDefaultPolicy));
+  Decide();
+  EXPECT_TRUE(Timeline::Runs(1));
+}
+
+TEST_F(Limited, the_part_of_a_device_that_is_guaranteed_is_that_of_its_processes) {
+  Add(1, 0, kGpu, 10);
+  Add(2, 0, kGpu, 10);
+  Add(3, 0, kGpu, 20);
+  Add(4, 0, kGpu + 1, 30);
+  Reservation(1, Reserved(3, 10));
+  Reservation(2, Reserved(2, 10));
+  Reservation(4, Reserved(9, 10));
+  auto with = [&](uint64_t id, uint64_t process, const Hints& hints) {
+    return scheduler_.GuaranteedWith(QueueId{id}, ProcessId{process}, DeviceId{kGpu}, hints);
+  };
+  EXPECT_DOUBLE_EQ(with(3, 20, Reserved(5, 10)), 0.8) << "the largest of a process's queues counts";
+  EXPECT_DOUBLE_EQ(with(1, 10, Reserved(1, 10)), 0.2) << "of the other queue";
+  EXPECT_DOUBLE_EQ(with(99, 40, Reserved(1, 2)), 0.8) << "of a new process";
+}
+
+TEST(Reservations, a_process_has_the_largest_guarantee_and_the_strictest_limit_of_its_queues) {
+  Hints both;
+  CombineReservations(both, Reserved(2, 10, 8), Reserved(10, 100, 20, 10));
+  EXPECT_EQ(both.guarantee_us, 2000);
+  EXPECT_EQ(both.period_us, 10'000);
+  EXPECT_EQ(both.limit_us, 2000) << "20 % of the other period";
+  EXPECT_EQ(both.burst_us, 1000);
+  CombineReservations(both, Hints{}, Reserved(0, 100, 20));
+  EXPECT_EQ(both.limit_us, 20'000) << "another queue brings no freedom";
+  EXPECT_EQ(both.period_us, 100'000);
+}
+
+}  // namespace
+}  // namespace xsched::sched::reserve
