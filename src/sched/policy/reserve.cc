@@ -111,14 +111,15 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       weights += process.hints.weight;
       guaranteed += GuaranteeOf(process.hints);
     }
-    if (guaranteed >= 1) return OnlyTheRunningOne(processes);  // nothing is left over for those without a guarantee
+    // Nothing is left over for those without a guarantee.
+    if (guaranteed >= 1) return OnlyTheRunningOne(processes);
     constexpr double kUnit = 1e9;
     for (ProcessView& process : processes) {
       const double share = GuaranteeOf(process.hints) + (1 - guaranteed) * process.hints.weight / weights;
       process.slice = Duration(static_cast<int64_t>(share * kUnit));
     }
     auto share = [](const ProcessView& process) { return static_cast<double>(process.slice.count()); };
-    if (!DivideInProportion(processes, share)) return OnlyTheRunningOne(processes);
+    if (DivideInProportion(processes, share) != Division::kAlone) return OnlyTheRunningOne(processes);
     Duration round{};
     for (const ProcessView& process : processes) round += process.slice;
     for (const ProcessView& process : processes) {
