@@ -1,7 +1,7 @@
 // A program that uses OpenCL, for the tests in opencl_processes.py. It opens the OpenCL library itself, so
 // that it can close it again.
 //
-//   opencl_client queues|threads|unload|unload-busy|fork-first|fork-idle|fork-later|work|continuous
+//   opencl_client queues|threads|unload|unload-busy|fork-first|fork-idle|fork-later|work|continuous|busy
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -239,13 +239,14 @@ void ForkLater() {
   printf("child ended with %d\n", ChildStatus(child));
 }
 
-// Works until it is killed. Writes "<milliseconds> <rounds>" every 10 ms. For each line "queues <count>" of
-// its input it makes and releases that number of queues, and writes "took <milliseconds>".
-void Continuous() {
+// Works until it is killed, in rounds of so many commands. Writes "<milliseconds> <rounds>" every 10 ms. For
+// each line "queues <count>" of its input it makes and releases that number of queues, and writes "took
+// <milliseconds>".
+void WorkInRounds(size_t bytes, int commands) {
   using Milliseconds = std::chrono::duration<double, std::milli>;
   OpenCl cl;
   Device device(cl);
-  Worker worker(device);
+  Worker worker(device, bytes);
   std::atomic<int> rounds = 0;
   std::thread([&] {
     for (;;) {
@@ -266,21 +267,27 @@ void Continuous() {
     }
   }).detach();
   for (;; ++rounds) {
-    worker.Enqueue(20);
+    worker.Enqueue(commands);
     worker.Check();
   }
 }
+
+// Short commands: the program's own time counts as much as the device's.
+void Continuous() { WorkInRounds(4096, 20); }
+
+// The device always has work, but for a moment after each round.
+void Busy() { WorkInRounds(4 << 20, 16); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   setvbuf(stdout, nullptr, _IOLBF, 0);
   const std::pair<const char*, void (*)()> modes[] = {
-      {"queues", Queues},        {"threads", Threads},
-      {"unload", Unload},        {"unload-busy", UnloadBusy},
-      {"fork-first", ForkFirst}, {"fork-idle", ForkIdle},
-      {"fork-later", ForkLater}, {"work", [] { WorkAlone("rival", 20); }},
-      {"continuous", Continuous}};
+      {"queues", Queues},         {"threads", Threads},
+      {"unload", Unload},         {"unload-busy", UnloadBusy},
+      {"fork-first", ForkFirst},  {"fork-idle", ForkIdle},
+      {"fork-later", ForkLater},  {"work", [] { WorkAlone("rival", 20); }},
+      {"continuous", Continuous}, {"busy", Busy}};
   for (auto [name, run] : modes) {
     if (argc == 2 && argv[1] == std::string(name)) {
       run();

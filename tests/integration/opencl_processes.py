@@ -3,25 +3,8 @@
 import os
 import subprocess
 
-from harness import Client, check, left_nothing, main, nobody_waits_for_a_server_that_hangs, skip, test, wait_until
-
-ROUTES = {"layer": "OPENCL_LAYERS", "preload": "LD_PRELOAD"}
-
-
-class OpenClClient(Client):
-    def __init__(self, place, what, route, device="pthread", priority=0):
-        shim = str(place.lib / "libshimopencl.so")
-        self.start(place, [str(place.bin / "opencl_client"), what],
-                   {"POCL_DEVICES": device, ROUTES[route]: shim, "XSCHED_AUTO_XQUEUE": "ON", "XSCHED_AUTO_XQUEUE_PRIORITY": str(priority)})
-
-    def lines_at_end(self, seconds=30):
-        code = self.process.wait(seconds)
-        self.reader.join()
-        text = self.process.stderr.read()
-        check(code == 0, f"it ends well: {code} {self.lines} {text}")
-        check("xsched:" not in text, f"without a word: {text}")
-        return self.lines
-
+from harness import check, left_nothing, main, nobody_waits_for_a_server_that_hangs, skip, test, wait_until
+from opencl_program import ROUTES, OpenClClient
 
 def natively(place, what, device):
     """The program's output without XSched. Skips the test if the driver itself fails."""
