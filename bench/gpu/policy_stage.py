@@ -14,13 +14,15 @@ FIGURE = "9"
 LOW_JOB = {"model": "resnet50", "batch": 64, "train": True}
 HIGH_JOB = {"model": "bert", "batch": 8, "graph": True}
 HIGH_HZ = 20
-NO_HINTS = ("--priority", 0, "--utilization", 0)
+NO_HINTS = ("--priority", 0, "--utilization", 0, "--weight", 100, "--guarantee-us", 0)
 # (policy, the options of `xsched hint` for each, the first one's share in percent)
 SHARES = (
     ("CFS", (("--priority", 5), ("--priority", 0)), 100 * 1.2**5 / (1.2**5 + 1)),
     ("PUP", (("--utilization", 75), ("--utilization", 25)), 75),
     ("UP", (("--utilization", 60), ("--utilization", 40)), 60),
     ("EEVDF", (("--weight", 300), ("--weight", 100)), 75),
+    ("RESERVE", (("--guarantee-us", 300000, "--period-us", 500000), ()), 80),
+    ("RESERVE", (("--limit-us", 60000, "--period-us", 200000), ()), 30),
     ("MLFQ", ((), ()), 50),
 )
 # (policy, the options of `xsched hint` for the task, by how much its p99 may be above that alone, in ms; None: no promise)
@@ -29,6 +31,7 @@ TASKS = (
     ("HHPF", ("--priority", 10), 1),
     ("LAX", ("--laxity-us", 1000), None),
     ("KEDF", ("--deadline-us", 8000), None),
+    ("RESERVE", ("--guarantee-us", 5000, "--period-us", 50000), None),
     ("CFS", ("--priority", 20), None),
     ("EEVDF", ("--weight", 10000), None),
     ("PUP", ("--utilization", 90), None),

@@ -49,6 +49,7 @@ ProcessRecord* ProcessSlices::Get(ProcessId id, DeviceRecord& device) {
   process->device = &device;
   by_id_.Insert(at, process);
   [[maybe_unused]] bool pushed = processes_.Push(process);
+  trial_.ProcessCame();
   return process;
 }
 
@@ -226,18 +227,19 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   released_ = window || conflict || absent_work;
   if (released_) {
     // The time is not counted meanwhile, so what is retired must not be counted either.
-    for (ProcessRecord* process : processes_) {
-      process->compared = process->on = false;
-      process->weigh_at = kNever;
-    }
+    for (ProcessRecord* process : processes_) process->on = false;
+    ForgetWeights();
     return conflict ? conflict_until_ : kNever;
   }
   if (turn_.competing == 0) return kNever;
-  const TimePoint weigh_at = Weigh(now, queues, sink);
+  TimePoint next = Weigh(now, queues, sink);
+  const bool shared = sharing_;
   // Sharing goes on while one of them pauses.
-  sharing_ = (sharing_ || turn_.competing > 1) && all_short;
+  sharing_ = all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
+  if (sharing_ != shared) ForgetWeights();
   if (turn_.competing < 2) return kNever;
-  return sharing_ ? std::min(weigh_at, now + kWeighAgain) : weigh_at;
+  if (sharing_) next = std::min(next, now + kWeighAgain);
+  return all_short ? std::min(next, trial_.ask_at()) : next;
 }
 
 void ProcessSlices::Count(std::span<QueueRecord* const> queues) {
@@ -302,6 +304,14 @@ void ProcessSlices::Account(TimePoint now) {
   }
 }
 
+// What has been counted so far says nothing about what comes.
+void ProcessSlices::ForgetWeights() {
+  for (ProcessRecord* process : processes_) {
+    process->compared = false;
+    process->weigh_at = kNever;
+  }
+}
+
 // Computes the average length of a process's commands, after the process was on the device for long enough.
 // Returns when to call it again at the latest.
 TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink) {
@@ -320,6 +330,7 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queu
       // A queue may have been removed, and its count with it.
       const auto commands = static_cast<int64_t>(process->retired > before ? process->retired - before : 0);
       process->short_commands = time <= (process->short_commands ? 2 * kShort : kShort) * commands;
+      (sharing_ ? process->in_sharing : process->in_turns).Add(time, commands);
     }
     next = std::min(next, process->weigh_at);
   }

@@ -5,9 +5,9 @@
 // processes with the shortest slice both want the device, it only switches between them. A process that waits
 // at a gate, or retires nothing, also wants it. So of the ready processes with the shortest slice
 //   - one has its turn at a time, and the others are taken off the device (Turns decides whose turn it is);
-//   - or, if the commands of all of them are so short that gates alone stop them soon enough, they share the
-//     device in the driver's slices: a program that is bound by launch cost would leave most of its turn
-//     unused.
+//   - or, if the commands of all of them are so short that gates alone stop them soon enough, and they do
+//   more
+//     that way (sharing.h), they share the device in the driver's slices.
 // In these cases the policy's slices would make a process stand still:
 //   - The watchdog lets every queue run.
 //   - A process with the shortest slice may run, and one with a longer slice has work that is not urgent. The
@@ -23,6 +23,7 @@
 #include "base/array.h"
 #include "sched/core/policy_setting.h"
 #include "sched/core/scheduler.h"
+#include "sched/core/sharing.h"
 
 namespace xsched::sched {
 
@@ -78,6 +79,8 @@ struct ProcessRecord {
   TimePoint weigh_at = kNever;  // it was asked what it has retired; compare then
   bool ask = false;
   bool short_commands = false;  // so short that gates alone stop it soon enough
+  Pace in_turns;                // see Sharing
+  Pace in_sharing;
 
   bool off() const { return reported == kNoSlice; }
 };
@@ -154,6 +157,7 @@ class ProcessSlices {
   Duration SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
                    TimePoint now) const;
   TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink);
+  void ForgetWeights();
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
 
   Array<ProcessRecord*> processes_;
@@ -163,6 +167,7 @@ class ProcessSlices {
   Division division_ = Division::kNone;
   TimePoint refresh_at_ = kNever;
   Turn turn_;
+  Sharing trial_;
   bool sharing_ = false;  // no turns: the ready processes share the device
   bool released_ =
       false;  // no turns, and no process has the shortest slice (see above), because of the next two:

@@ -1,6 +1,7 @@
 // Level 3 in virtual time: which process has which slice, and whose turn it is.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -214,14 +215,14 @@ TEST_F(ProcessSlicesTest, turns_change_right_after_a_more_urgent_process_and_oth
 class TogetherTest : public ProcessSlicesTest {
  protected:
   // For `time`, in small steps: each process on the device retires commands of its length, one after the
-  // other.
+  // other. With the device as the bound, those on it divide its time; else each has gaps for the others.
   void Run(Duration time, const std::map<uint64_t, Duration>& lengths) {
     for (TimePoint end = now_ + time; now_ < end; now_ += milliseconds(1)) {
       int64_t on = 0;
       for (auto [id, length] : lengths) on += SliceOf(id) != kNoSlice;
       for (auto [id, length] : lengths) {
         if (SliceOf(id) == kNoSlice) continue;
-        due_[id] += Duration(milliseconds(1)) / on;
+        due_[id] += Duration(milliseconds(1)) / (fills_device_ ? on : 1);
         retired_[id] += static_cast<uint64_t>(due_[id] / length);
         due_[id] %= length;
       }
@@ -242,24 +243,73 @@ class TogetherTest : public ProcessSlicesTest {
     Decide();
   }
 
+  bool Shares(std::initializer_list<uint64_t> ids) {
+    return std::all_of(ids.begin(), ids.end(), [&](uint64_t id) { return SliceOf(id) == kDriversSlice; });
+  }
+
+  bool fills_device_ = false;
   std::map<uint64_t, Duration> due_;
   std::map<uint64_t, uint64_t> retired_;
 };
 
-TEST_F(TogetherTest, those_whose_commands_are_short_share_the_device_and_their_gates_are_fine) {
+TEST_F(TogetherTest, those_that_fill_each_others_gaps_share_the_device_and_their_gates_are_fine) {
   Begin({1, 2, 3});
   ASSERT_EQ(SliceOf(2), kNoSlice);
   EXPECT_TRUE(sink_.Of(QueueId{1}).sliced);
   const std::map<uint64_t, Duration> lengths = {
       {1, microseconds(10)}, {2, microseconds(20)}, {3, microseconds(40)}};
-  Run(milliseconds(500), lengths);
+  Run(milliseconds(1500), lengths);
   for (uint64_t id : {1, 2, 3}) {
     EXPECT_EQ(SliceOf(id), kDriversSlice);
     EXPECT_FALSE(sink_.Of(QueueId{id}).sliced);
   }
   const int changes = sink_.slice_changes;
-  Run(milliseconds(1000), lengths);
+  Run(milliseconds(3000), lengths);
   EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(TogetherTest, those_that_fill_the_device_take_turns_though_their_commands_are_short) {
+  const std::map<uint64_t, Duration> lengths = {{1, microseconds(10)}, {2, microseconds(20)}};
+  fills_device_ = true;
+  Begin({1, 2});
+  Duration shared{};
+  for (int i = 0; i < 60'000; ++i) {
+    Run(milliseconds(1), lengths);
+    if (Shares({1, 2})) shared += milliseconds(1);
+  }
+  EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
+  EXPECT_GT(shared, milliseconds(300)) << "it was tried";
+  EXPECT_LT(shared, milliseconds(2400)) << "and seldom again";
+}
+
+TEST_F(TogetherTest, what_does_more_is_tried_again_and_soon_if_another_process_comes) {
+  std::map<uint64_t, Duration> lengths = {{1, microseconds(10)}, {2, microseconds(20)}};
+  fills_device_ = true;
+  Begin({1, 2});
+  Run(milliseconds(10'000), lengths);
+  ASSERT_FALSE(Shares({1, 2}));
+  fills_device_ = false;
+  Run(milliseconds(12'000), lengths);
+  EXPECT_TRUE(Shares({1, 2})) << "they have gaps now";
+  fills_device_ = true;
+  Run(milliseconds(1'000), lengths);
+  EXPECT_TRUE(Shares({1, 2})) << "it is kept for a while";
+  lengths[3] = microseconds(10);
+  Add(3, 0);
+  scheduler_.Progress(QueueId{3}, 1000, 0, now_);
+  Run(milliseconds(3'000), lengths);
+  EXPECT_FALSE(Shares({1, 2, 3}));
+}
+
+TEST_F(TogetherTest, one_that_hardly_uses_the_device_delays_the_trial_and_does_not_stop_it) {
+  const std::map<uint64_t, Duration> lengths = {{1, microseconds(10)}, {2, microseconds(20)}};
+  Begin({1, 2, 3});
+  scheduler_.Progress(QueueId{3}, 1000, 1000, now_);
+  for (int i = 0; i < 60; ++i) {
+    Run(milliseconds(100), lengths);
+    scheduler_.Progress(QueueId{3}, 1001 + static_cast<uint64_t>(i), 1001 + static_cast<uint64_t>(i), now_);
+  }
+  EXPECT_TRUE(Shares({1, 2}));
 }
 
 TEST_F(TogetherTest, one_whose_commands_are_long_makes_all_take_turns) {
@@ -302,7 +352,7 @@ TEST_F(TogetherTest, what_was_retired_while_all_had_the_drivers_slices_says_noth
 
 TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
   Begin({1, 2});
-  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  Run(milliseconds(1500), {{1, microseconds(10)}, {2, microseconds(10)}});
   ASSERT_EQ(SliceOf(1), kDriversSlice);
   Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(300)}});
   EXPECT_EQ((SliceOf(1) == kNoSlice) + (SliceOf(2) == kNoSlice), 1);
@@ -310,7 +360,7 @@ TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
 
 TEST_F(TogetherTest, a_pause_of_one_changes_nothing) {
   Begin({1, 2});
-  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  Run(milliseconds(1500), {{1, microseconds(10)}, {2, microseconds(10)}});
   const int changes = sink_.slice_changes;
   scheduler_.Progress(QueueId{2}, retired_[2] + 1000, retired_[2] + 1000, now_);
   Run(milliseconds(50), {{1, microseconds(10)}});
@@ -319,7 +369,7 @@ TEST_F(TogetherTest, a_pause_of_one_changes_nothing) {
 
 TEST_F(TogetherTest, sharing_ends_with_the_second_process) {
   Begin({1, 2});
-  Run(milliseconds(500), {{1, microseconds(10)}, {2, microseconds(10)}});
+  Run(milliseconds(1500), {{1, microseconds(10)}, {2, microseconds(10)}});
   ASSERT_EQ(SliceOf(1), kDriversSlice);
   scheduler_.RemoveQueue(QueueId{2}, now_);
   Run(milliseconds(1100), {{1, microseconds(10)}});
@@ -406,8 +456,8 @@ TEST_F(ProcessSlicesTest, shares_are_slices_in_proportion_and_nobody_is_held) {
   Work(1);
   Work(2);
   Decide();
-  EXPECT_EQ(SliceOf(1), microseconds(3000));
-  EXPECT_EQ(SliceOf(2), microseconds(1000));
+  EXPECT_EQ(SliceOf(1), microseconds(4500));
+  EXPECT_EQ(SliceOf(2), microseconds(1500));
   EXPECT_TRUE(Runs(1));
   EXPECT_TRUE(Runs(2));
   EXPECT_FALSE(sink_.Of(QueueId{1}).gated);

@@ -13,7 +13,7 @@ constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNobody = std::numeric_limits<double>::infinity();
 
 // 3000 to 1000 µs gave 75.3 to 24.7 % at 98.4 % of the native total (H200); 50 µs cost 90 % of it.
-constexpr Duration kMeanSlice = std::chrono::microseconds(2000);
+constexpr Duration kMeanSlice = std::chrono::microseconds(3000);
 // Two programs with slices of 200 µs, while a third had no work, did 47 % of what they do natively.
 constexpr Duration kShortestShare = std::chrono::microseconds(1000);
 constexpr Duration kLongestShare = std::chrono::microseconds(20'000);

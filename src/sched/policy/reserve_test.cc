@@ -159,9 +159,11 @@ TEST(Reserve, slices_have_the_guarantees_and_the_rest_by_weight_unless_there_is_
   EXPECT_NEAR(Seconds(processes[0].slice) / Seconds(processes[1].slice), 3, 0.001) << "75 : 25";
   processes[0].hints.period_us = 10'000;
   processes[0].hints.guarantee_us = 5000;
-  EXPECT_EQ(Reserve().Divide(processes), Division::kNone) << "a period is too short for rounds of slices";
+  EXPECT_EQ(Reserve().Divide(processes), Division::kBesideHolding)
+      << "a period is too short for rounds of slices";
+  EXPECT_EQ(processes[0].slice, kShortestSlice);
   processes[0].hints = Reserved(500, 1000, 600);
-  EXPECT_EQ(Reserve().Divide(processes), Division::kNone);
+  EXPECT_EQ(Reserve().Divide(processes), Division::kBesideHolding);
 }
 
 // ---- in the scheduler ----
