@@ -56,8 +56,8 @@ struct ProcessRecord {
   size_t counted_in = 0;                   // likewise: the last group of hints in which it was counted
   Duration service_of_gone{};              // what its removed queues had received by decisions of a policy
   Duration service{};                      // valid during a decision
-  double guaranteed = 0;                   // valid during Scheduler::GuaranteedWith
   QueueView* view = nullptr;               // likewise
+  double guaranteed = 0;                   // valid during Scheduler::GuaranteedWith
 
   // Valid during and after a decision.
   bool ready = false;
