@@ -20,7 +20,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sched/core/proportional_share.h"
+#include "sched/core/policy.h"
 #include "sched/core/reservation.h"
 
 namespace xsched::sched::reserve {
@@ -39,8 +39,6 @@ constexpr PolicyInfo kInfo = {
 using std::chrono::microseconds;
 
 constexpr Duration kShortestTurn = microseconds(TIMESLICE_MIN);
-// Slices can keep a guarantee in periods that are as many rounds of slices, or more.
-constexpr int kRoundsInPeriod = 10;
 
 struct ClaimantState {
   bool known;        // the other members are valid
@@ -101,33 +99,8 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
 
   bool CanHold(const Hints&, const Hints&) const override { return true; }
 
-  // Without limits, slices in proportion to what each process gets if all always have work. Else only the one
-  // that runs is on the device.
-  Division Divide(std::span<ProcessView> processes) const override {
-    double weights = 0;
-    double guaranteed = 0;
-    for (const ProcessView& process : processes) {
-      if (process.hints.limit_us > 0) return OnlyTheRunningOne(processes);
-      weights += process.hints.weight;
-      guaranteed += GuaranteeOf(process.hints);
-    }
-    // Nothing is left over for those without a guarantee.
-    if (guaranteed >= 1) return OnlyTheRunningOne(processes);
-    constexpr double kUnit = 1e9;
-    for (ProcessView& process : processes) {
-      const double share = GuaranteeOf(process.hints) + (1 - guaranteed) * process.hints.weight / weights;
-      process.slice = Duration(static_cast<int64_t>(share * kUnit));
-    }
-    auto share = [](const ProcessView& process) { return static_cast<double>(process.slice.count()); };
-    if (DivideInProportion(processes, share) != Division::kAlone) return OnlyTheRunningOne(processes);
-    Duration round{};
-    for (const ProcessView& process : processes) round += process.slice;
-    for (const ProcessView& process : processes) {
-      if (process.hints.guarantee_us > 0 && microseconds(process.hints.period_us) < kRoundsInPeriod * round)
-        return OnlyTheRunningOne(processes);
-    }
-    return Division::kAlone;
-  }
+  // Slices in proportion would give what an idle process leaves to the guaranteed ones as well.
+  Division Divide(std::span<ProcessView> processes) const override { return OnlyTheRunningOne(processes); }
 
  private:
   static bool HasGuaranteeLeft(const ClaimantState& state) {

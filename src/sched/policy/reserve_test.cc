@@ -147,25 +147,6 @@ TEST(Reserve, other_hints_bring_no_fresh_period) {
   EXPECT_LE(device[0].service, milliseconds(33));
 }
 
-TEST(Reserve, slices_have_the_guarantees_and_the_rest_by_weight_unless_there_is_a_limit) {
-  auto process = [](uint64_t id, const Hints& hints) {
-    ProcessView view{};
-    view.id = ProcessId{id};
-    view.hints = hints;
-    return view;
-  };
-  ProcessView processes[] = {process(1, Reserved(500, 1000)), process(2, {})};
-  EXPECT_EQ(Reserve().Divide(processes), Division::kAlone);
-  EXPECT_NEAR(Seconds(processes[0].slice) / Seconds(processes[1].slice), 3, 0.001) << "75 : 25";
-  processes[0].hints.period_us = 10'000;
-  processes[0].hints.guarantee_us = 5000;
-  EXPECT_EQ(Reserve().Divide(processes), Division::kBesideHolding)
-      << "a period is too short for rounds of slices";
-  EXPECT_EQ(processes[0].slice, kShortestSlice);
-  processes[0].hints = Reserved(500, 1000, 600);
-  EXPECT_EQ(Reserve().Divide(processes), Division::kBesideHolding);
-}
-
 // ---- in the scheduler ----
 
 class Limited : public Timeline {
