@@ -80,7 +80,7 @@ class CommandDevice {
   struct Process {
     std::vector<size_t> queues;
     std::vector<size_t> busy;  // which of its queues have work, in order: most have none most of the time
-    Duration slice{};  // as set on the device; kNoSlice: it is off the device
+    Duration slice{};          // as set on the device; kNoSlice: it is off the device
     Duration wanted{};
     size_t last = 0;  // which of its queues ran last
   };

@@ -80,7 +80,7 @@ class Simulation final : public ControlSink {
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
   // Every event asks for the earliest of all programs, so these are adjacent.
-  std::vector<TimePoint> due_;  // when each program, or its queue's control, next does something by itself
+  std::vector<TimePoint> due_;   // when each program, or its queue's control, next does something by itself
   std::vector<size_t> retired_;  // queues of which commands have retired since the last event
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
@@ -93,7 +93,11 @@ class Simulation final : public ControlSink {
 };
 
 Simulation::Simulation(const Load& load, const Conditions& conditions)
-    : load_(load), conditions_(conditions), queues_(load.queues.size()), programs_(load.queues.size()), due_(load.queues.size()) {
+    : load_(load),
+      conditions_(conditions),
+      queues_(load.queues.size()),
+      programs_(load.queues.size()),
+      due_(load.queues.size()) {
   counts_from_ = kStart + conditions.warm_up;
   result_.queues.resize(queues_.size());
   result_.length = load.length - conditions.warm_up;
