@@ -1,7 +1,7 @@
 // Measures the cost of a decision, by the number of queues on the device: the most urgent queue becomes
-// ready, and idle again. With HPF, UP, and chains of policies. In the steady state there must be no heap
-// allocations. Then the same for processes with time slices, by the number of queues of each process, and the
-// cost of adding a queue.
+// ready, and idle again. With each policy of the build, and chains of them. In the steady state there must be
+// no heap allocations. Then the same for processes with time slices, by the number of queues of each process,
+// and the cost of adding a queue.
 //
 // items_per_second are decisions, or added queues. Goal: at most 50 us for each with 1,000 queues, and 1 ms
 // with 8,192, which is 20,000 and 1,000 per second.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
 
 #include "sched/core/scheduler.h"
 
@@ -38,6 +39,19 @@ class Ignore final : public ControlSink {
   void SetSlice(ProcessId, DeviceId, Duration) override {}
 };
 
+// Every policy finds the hints that it reads, and no two of these are equal to it.
+Hints HintsOfEachKind(int kind) {
+  return {.priority = kind,
+          .utilization = 1 + kind,
+          .deadline_us = 1'000'000 * (1 + kind),
+          .laxity_us = 1000 * (1 + kind),
+          .lax_priority = kind,
+          .critical_priority = 8 + kind,
+          .weight = 100 * (1 + kind),
+          .guarantee_us = 1,
+          .period_us = 10'000 * (1 + kind)};
+}
+
 // One device on which all queues have work, and an urgent queue that becomes ready and idle.
 class Device {
  public:
@@ -47,13 +61,11 @@ class Device {
     Hints hints;
     hints.priority = PRIORITY_MAX;
     scheduler_.AddQueue(kUrgent, ProcessId{0}, DeviceId{1}, hints, now_, sliceable);
-    // With slices, all others have the same priority, so that they take turns.
-    for (uint64_t i = 0; i < queues; ++i) Add(sliceable ? 0 : static_cast<Priority>(i % 8));
+    // With slices, all others have the same hints, so that they take turns.
+    for (uint64_t i = 0; i < queues; ++i) Add(sliceable ? Hints{} : HintsOfEachKind(static_cast<int>(i % 8)));
     scheduler_.Decide(now_, sink_);
   }
-  void Add(Priority priority) {
-    Hints hints;
-    hints.priority = priority;
+  void Add(const Hints& hints) {
     const QueueId id{next_++};
     scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id) / per_process_}, DeviceId{1}, hints, now_,
                         sliceable_);
@@ -113,7 +125,7 @@ void NewQueueWithSlices(benchmark::State& state) {
     auto device = std::make_unique<Device>("HPF", queues, static_cast<uint64_t>(state.range(1)), true);
     state.ResumeTiming();
     for (int64_t i = 0; i < kAdded; ++i) {
-      device->Add(0);
+      device->Add(Hints{});
       device->Decide();
     }
     state.PauseTiming();
@@ -123,8 +135,18 @@ void NewQueueWithSlices(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kAdded);
 }
 
-BENCHMARK_CAPTURE(Decision, HPF, "HPF")->Arg(10)->Arg(100)->Arg(1000)->Arg(8192);
-BENCHMARK_CAPTURE(Decision, UP, "UP")->Arg(10)->Arg(100)->Arg(1000)->Arg(8192);
+// Those of the build, which is why they are not listed here.
+[[maybe_unused]] const bool registered = [] {
+  for (PolicyGetter policy : Policies()) {
+    const char* name = policy().info().name;
+    benchmark::RegisterBenchmark((std::string("Decision/") + name).c_str(), Decision, name)
+        ->Arg(10)
+        ->Arg(100)
+        ->Arg(1000)
+        ->Arg(8192);
+  }
+  return true;
+}();
 BENCHMARK_CAPTURE(Decision, HPF_CFS, "HPF/CFS")->Arg(1000)->Arg(8192);
 BENCHMARK_CAPTURE(Decision, HPF_CFSbyProcess_KEDF, "HPF/CFS:process/KEDF")->Arg(1000)->Arg(8192);
 BENCHMARK(DecisionWithSlices)

@@ -66,6 +66,14 @@ std::vector<Scheme> AllSchemes() {
   return all;
 }
 
+Scheme WithAtATime(const Scheme& scheme, size_t at_a_time) {
+  if (!scheme.policy || !scheme.policy->Reads(&sched::HintsRead::at_a_time)) return scheme;
+  Scheme next = scheme;
+  next.at_a_time = at_a_time;
+  next.name += fmt::format(", k {}", at_a_time);
+  return next;
+}
+
 const QueueOutcome* Outcome::Find(const std::string& name) const {
   const auto found = std::find_if(queues.begin(), queues.end(),
                                   [&](const QueueOutcome& queue) { return queue.name == name; });
@@ -79,6 +87,7 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.hints = scheme.hints;
   conditions.warm_up = warm_up;
   conditions.config.timeslice = scheme.timeslice;
+  conditions.config.at_a_time = scheme.at_a_time;
   return OutcomeOf(load, scheme, Simulate(load, conditions));
 }
 

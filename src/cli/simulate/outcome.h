@@ -15,6 +15,7 @@ struct Scheme {
   std::optional<sched::PolicySetting> policy = {};  // none: no scheduler
   sched::sim::Order order = sched::sim::Order::kInTurn;
   Duration timeslice = sched::SchedulerConfig{}.timeslice;
+  size_t at_a_time = sched::SchedulerConfig{}.at_a_time;
   std::vector<sched::Hints> hints = {};  // of each queue, in place of the load's; empty: as in the load
 };
 
@@ -22,6 +23,8 @@ struct Scheme {
 Scheme SchemeByName(const std::string& name);
 // All of them, without a scheduler first.
 std::vector<Scheme> AllSchemes();
+// The same policy with another k. A scheme whose policy does not count queues stays as it is.
+Scheme WithAtATime(const Scheme& scheme, size_t at_a_time);
 
 struct QueueOutcome {
   std::string name;

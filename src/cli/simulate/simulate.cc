@@ -15,6 +15,7 @@
 #include "cli/simulate/page.h"
 #include "cli/simulate/report.h"
 #include "cli/simulate/target.h"
+#include "server/policy_names.h"
 
 namespace xsched::cli {
 namespace {
@@ -30,6 +31,7 @@ struct SimulateOptions {
   std::string device;
   std::optional<double> seconds;
   double warm_up = 0;
+  size_t at_a_time = 1;
   bool json = false;
   std::string html;
   std::string target;
@@ -65,7 +67,14 @@ sched::sim::Load ReadLoad(const SimulateOptions& options, LoadReader& reader) {
 std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::Load& load) {
   std::vector<Scheme> schemes;
   for (const std::string& name : options.policies) schemes.push_back(SchemeByName(name));
-  if (schemes.empty()) schemes = AllSchemes();
+  if (schemes.empty()) {
+    schemes = AllSchemes();
+    const std::vector<Scheme> chains = options.target.empty() ? std::vector<Scheme>{} : NaturalChains();
+    schemes.insert(schemes.end(), chains.begin(), chains.end());
+  }
+  if (options.at_a_time != 1) {
+    for (Scheme& scheme : schemes) scheme = WithAtATime(scheme, options.at_a_time);
+  }
   const Duration warm_up = *Time(options.warm_up);
   if (warm_up >= load.length) {
     throw CommandError(kExitUsage, fmt::format("the load ends after {:.3f} s, within the warm-up",
@@ -129,6 +138,11 @@ void AddSimulate(CLI::App& app) {
       ->type_name("FILE");
   simulate->add_option("--policy", options->policies, "policies, native or FIFO; all of them by default")
       ->delimiter(',');
+  simulate
+      ->add_option(
+          "--k", options->at_a_time,
+          fmt::format("how many queues run at a time ({})", server::ReadBy(&sched::HintsRead::at_a_time)))
+      ->check(CLI::Range(size_t{1}, sched::kMostAtATime));
   simulate->add_option("--device", options->device, "a file with the device's parameters")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);

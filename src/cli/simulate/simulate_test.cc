@@ -1,6 +1,7 @@
 // xsched simulate: the loads that come with XSched show what their policies are for, and the search finds it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "cli/locations.h"
@@ -43,6 +44,20 @@ TEST(Loads, shares_are_75_to_25_at_no_cost) {
   EXPECT_NEAR(shared.Find("first")->share / total, 0.75, 0.01);
   const Outcome native = With(load, "native");
   EXPECT_GE(total, 0.98 * (native.Find("first")->share + native.Find("second")->share));
+}
+
+// A process that LAX holds used up its slices at closed gates: the other one did half of what it can.
+TEST(Loads, one_that_laxity_lets_run_alone_has_the_whole_of_a_device_with_time_slices) {
+  sched::sim::Load load = Shipped("partition");
+  load.queues[0].hints = {.laxity_us = 1000, .lax_priority = 0, .critical_priority = 2};
+  load.queues[1].hints = {.priority = 1};
+  const Outcome native = With(load, "native");
+  const Outcome scheduled = With(load, "LAX");
+  const auto total = [](const Outcome& outcome) {
+    return outcome.Find("first")->share + outcome.Find("second")->share;
+  };
+  EXPECT_GE(scheduled.Find("first")->share, 0.95) << "it is critical all the time";
+  EXPECT_GE(total(scheduled), 0.98 * total(native));
 }
 
 TEST(Loads, weights_are_kept_among_those_that_always_have_work_and_a_sleeper_gets_what_it_is_owed) {
@@ -121,6 +136,71 @@ TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
   EXPECT_EQ(outcomes[0].scheme.name, "HPF, priority 1");
   EXPECT_FALSE(target.IsMet(outcomes.back()));
   EXPECT_THROW(Search(load, schemes, target, "nobody", kWarmUp), CommandError);
+}
+
+TEST(Target, k_and_what_a_policy_decides_about_are_tried) {
+  sched::sim::Load load = Shipped("devices");
+  const Target target = ParseTarget("classify p99 < 5 ms");
+  const auto has = [&](const char* policy, const std::string& name) {
+    const std::vector<Candidate> candidates = Candidates(load, SchemeByName(policy), target);
+    return std::ranges::any_of(candidates,
+                               [&](const Candidate& candidate) { return candidate.scheme.name == name; });
+  };
+  EXPECT_TRUE(has("KEDF", "KEDF, deadline 5000 µs, k 2"));
+  EXPECT_FALSE(has("KEDF", "KEDF, k 4")) << "the load has four queues";
+  EXPECT_FALSE(has("HPF", "HPF, k 2")) << "HPF does not count queues";
+  EXPECT_FALSE(has("HPF", "HPF:process")) << "on each device, each process has one queue";
+  load.queues[1].device = 0;
+  EXPECT_TRUE(has("HPF", "HPF:process, priority 11") || has("HPF", "HPF:process"));
+  EXPECT_TRUE(has("PUP", "PUP:queue, utilization 50"));
+}
+
+TEST(Target, guarantees_are_tried_as_far_as_the_device_can_keep_them) {
+  sched::sim::Load load = Shipped("reservation");
+  load.queues[0].hints.guarantee_us = 60'000;  // of 100 ms
+  const auto guarantees = [&](const char* queue) {
+    std::vector<int64_t> found;
+    for (const Candidate& candidate :
+         Candidates(load, SchemeByName("RESERVE"), ParseTarget(std::string(queue) + " p99 < 20 ms"))) {
+      if (candidate.changes == 1 && candidate.scheme.name.find("guarantee") != std::string::npos)
+        found.push_back(candidate.scheme.hints[queue == std::string("other") ? 2 : 0].guarantee_us);
+    }
+    return found;
+  };
+  EXPECT_EQ(guarantees("other"), std::vector<int64_t>({5000})) << "of 20 ms; there are 40 % left";
+  EXPECT_EQ(guarantees("guaranteed"), std::vector<int64_t>({5000, 10'000, 15'000}));
+}
+
+TEST(Target, chains_of_priorities_and_of_each_policy_that_takes_turns_are_tried) {
+  std::vector<std::string> names;
+  for (const Scheme& scheme : NaturalChains()) names.push_back(scheme.name);
+  EXPECT_NE(std::ranges::find(names, "HPF/EEVDF"), names.end());
+  EXPECT_EQ(std::ranges::find(names, "HPF/HPF"), names.end());
+}
+
+TEST(Target, the_number_of_runs_has_a_bound_and_those_with_few_changes_come_first) {
+  sched::sim::Load load = Shipped("partition");
+  load.length = std::chrono::milliseconds(2);
+  std::vector<Scheme> schemes = AllSchemes();
+  for (const Scheme& chain : NaturalChains()) schemes.push_back(chain);
+  const Target target = ParseTarget("first p99 < 5 ms");
+  const std::vector<Outcome> outcomes = Search(load, schemes, target, "second", Duration::zero());
+  EXPECT_EQ(outcomes.size(), kMostCandidates);
+  for (const Scheme& scheme : schemes) {
+    const bool is_there = std::ranges::any_of(
+        outcomes, [&](const Outcome& outcome) { return outcome.scheme.name == scheme.name; });
+    EXPECT_TRUE(is_there) << scheme.name;
+  }
+}
+
+TEST(Schemes, k_is_part_of_a_prediction) {
+  const sched::sim::Load load = Shipped("deadlines");
+  const Scheme one = SchemeByName("KEDF");
+  const Scheme four = WithAtATime(one, 4);
+  EXPECT_EQ(four.name, "KEDF, k 4");
+  EXPECT_NE(Predict(load, four, kWarmUp).Find("small")->p99_ms,
+            Predict(load, one, kWarmUp).Find("small")->p99_ms);
+  EXPECT_EQ(WithAtATime(SchemeByName("UP"), 4).name, "UP");
 }
 
 TEST(Report, each_policy_has_a_row_for_each_queue) {

@@ -3,9 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <regex>
+#include <set>
+#include <utility>
 
 #include "cli/exit_codes.h"
+#include "sched/core/reservation.h"
+#include "server/policy_names.h"
 
 namespace xsched::cli {
 namespace {
@@ -17,15 +22,17 @@ constexpr int64_t kTimeslicesUs[] = {500, 1000, 2000, 5000, 10000};
 constexpr Utilization kUtilizations[] = {25, 50, 75, 90};
 constexpr Weight kWeights[] = {200, 400, 1000};    // beside the default one
 constexpr double kLaxities[] = {0.25, 0.5, 0.75};  // of the target
+constexpr double kGuarantees[] = {0.25, 0.5, 0.75};
+constexpr size_t kAtATime[] = {2, 4, 8, 16};
 
 // What is tried so far. Each function below adds the same with another value of one hint: of the queues that
 // the target names, and where it must be so of the others.
 class Variants {
  public:
   Variants(const Load& load, const Scheme& scheme, const Target& target)
-      : target_us_(static_cast<int64_t>(target.below_ms * 1000)), schemes_{scheme} {
+      : load_(load), target_us_(static_cast<int64_t>(target.below_ms * 1000)), tried_{{scheme}} {
     if (scheme.hints.empty()) {
-      for (const sched::sim::QueueLoad& queue : load.queues) schemes_[0].hints.push_back(queue.hints);
+      for (const sched::sim::QueueLoad& queue : load.queues) tried_[0].scheme.hints.push_back(queue.hints);
     }
     for (const sched::sim::QueueLoad& queue : load.queues) is_target_.push_back(queue.name == target.queue);
   }
@@ -35,7 +42,7 @@ class Variants {
       const Priority priority = std::min(HighestOfOthers(scheme) + 1, PRIORITY_MAX);
       Scheme next = scheme;
       ForTarget(next, [&](sched::Hints& hints) { hints.priority = std::max(hints.priority, priority); });
-      if (next.hints != scheme.hints) Add(std::move(next), fmt::format("priority {}", priority));
+      if (next.hints != scheme.hints) Add(next, fmt::format("priority {}", priority));
     });
   }
 
@@ -48,7 +55,7 @@ class Variants {
         for (sched::Hints& hints : next.hints)
           hints.utilization = std::max(1, (100 - share) / std::max(others, 1));
         ForTarget(next, [&](sched::Hints& hints) { hints.utilization = std::max(1, share / targets); });
-        Add(std::move(next), fmt::format("utilization {}", share));
+        Add(next, fmt::format("utilization {}", share));
       }
     });
   }
@@ -59,7 +66,7 @@ class Variants {
         Scheme next = scheme;
         for (sched::Hints& hints : next.hints) hints.weight = WEIGHT_DEFAULT;
         ForTarget(next, [&](sched::Hints& hints) { hints.weight = weight; });
-        Add(std::move(next), fmt::format("weight {}", weight));
+        Add(next, fmt::format("weight {}", weight));
       }
     });
   }
@@ -68,7 +75,7 @@ class Variants {
     ForEach([this](const Scheme& scheme) {
       Scheme next = scheme;
       ForTarget(next, [this](sched::Hints& hints) { hints.deadline_us = target_us_; });
-      if (next.hints != scheme.hints) Add(std::move(next), fmt::format("deadline {} µs", target_us_));
+      if (next.hints != scheme.hints) Add(next, fmt::format("deadline {} µs", target_us_));
     });
   }
 
@@ -82,7 +89,7 @@ class Variants {
           hints.lax_priority = std::max(LowestOfOthers(scheme) - 1, PRIORITY_MIN);
           hints.critical_priority = std::min(HighestOfOthers(scheme) + 1, PRIORITY_MAX);
         });
-        Add(std::move(next), fmt::format("laxity {} µs", laxity));
+        Add(next, fmt::format("laxity {} µs", laxity));
       }
     });
   }
@@ -92,19 +99,62 @@ class Variants {
       for (int64_t timeslice : kTimeslicesUs) {
         Scheme next = scheme;
         next.timeslice = microseconds(timeslice);
-        if (next.timeslice != scheme.timeslice)
-          Add(std::move(next), fmt::format("timeslice {} µs", timeslice));
+        if (next.timeslice != scheme.timeslice) Add(next, fmt::format("timeslice {} µs", timeslice));
       }
     });
   }
 
-  std::vector<Scheme> Take() { return std::move(schemes_); }
+  // A guarantee of the target's process in each period, which is as long as the target allows. Others keep
+  // theirs. What would be more than the whole device is refused by the server, and is not tried.
+  void AddGuarantee() {
+    ForEach([this](const Scheme& scheme) {
+      for (double part : kGuarantees) {
+        Scheme next = scheme;
+        ForTarget(next, [&](sched::Hints& hints) {
+          hints.period_us = std::clamp<int64_t>(target_us_, RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX);
+          hints.guarantee_us = static_cast<int64_t>(static_cast<double>(hints.period_us) * part);
+          hints.limit_us = hints.burst_us = 0;
+        });
+        if (CanBeGuaranteed(next)) Add(next, fmt::format("guarantee {:.0f} %", part * 100));
+      }
+    });
+  }
+
+  // REQUIRES: the user has not chosen a k.
+  void AddAtATime() {
+    ForEach([this](const Scheme& scheme) {
+      for (size_t k : kAtATime) {
+        if (k < load_.queues.size()) tried_.push_back({WithAtATime(scheme, k), changes_ + 1});
+      }
+    });
+  }
+
+  // The same policy about processes in place of queues, or about queues in place of processes.
+  void AddGranularity() {
+    if (!AnyProcessHasSeveralQueues()) return;
+    ForEach([this](const Scheme& scheme) {
+      using sched::Granularity;
+      if (!scheme.policy->IsPlain()) return;
+      const sched::Policy& policy = scheme.policy->first();
+      Scheme next = scheme;
+      next.policy = sched::PolicySetting(policy, policy.info().granularity == Granularity::kQueue
+                                                     ? Granularity::kProcess
+                                                     : Granularity::kQueue);
+      next.name = server::TextOf(*next.policy) + scheme.name.substr(server::TextOf(*scheme.policy).size());
+      tried_.push_back({next, changes_ + 1});
+    });
+  }
+
+  std::vector<Candidate> Take() { return std::move(tried_); }
 
  private:
   template <typename Do>
   void ForEach(Do act) {
-    const std::vector<Scheme> before = schemes_;
-    for (const Scheme& scheme : before) act(scheme);
+    const std::vector<Candidate> before = tried_;
+    for (const Candidate& candidate : before) {
+      changes_ = candidate.changes;
+      act(candidate.scheme);
+    }
   }
   template <typename Do>
   void ForTarget(Scheme& scheme, Do act) const {
@@ -114,7 +164,24 @@ class Variants {
   }
   void Add(Scheme scheme, const std::string& what) {
     scheme.name += ", " + what;
-    schemes_.push_back(std::move(scheme));
+    tried_.push_back({std::move(scheme), changes_ + 1});
+  }
+  bool AnyProcessHasSeveralQueues() const {
+    std::set<std::pair<int, int>> seen;
+    return std::any_of(load_.queues.begin(), load_.queues.end(), [&](const sched::sim::QueueLoad& queue) {
+      return !seen.emplace(queue.process, queue.device).second;
+    });
+  }
+  bool CanBeGuaranteed(const Scheme& scheme) const {
+    std::map<std::pair<int, int>, double> of_processes;  // on each device
+    for (size_t i = 0; i < load_.queues.size(); ++i) {
+      double& guarantee = of_processes[{load_.queues[i].device, load_.queues[i].process}];
+      guarantee = std::max(guarantee, sched::GuaranteeOf(scheme.hints[i]));
+    }
+    std::map<int, double> of_devices;
+    for (const auto& [where, guarantee] : of_processes) of_devices[where.first] += guarantee;
+    return std::all_of(of_devices.begin(), of_devices.end(),
+                       [](const auto& device) { return device.second <= 1; });
   }
   Priority HighestOfOthers(const Scheme& scheme) const {
     Priority highest = PRIORITY_MIN;
@@ -131,9 +198,11 @@ class Variants {
     return lowest;
   }
 
+  const Load& load_;
   int64_t target_us_;
   std::vector<bool> is_target_;
-  std::vector<Scheme> schemes_;
+  std::vector<Candidate> tried_;
+  int changes_ = 0;  // of the candidate that ForEach has come to
 };
 
 void MustExist(const Load& load, const std::string& name) {
@@ -172,28 +241,45 @@ Target ParseTarget(const std::string& text) {
   return target;
 }
 
-std::vector<Scheme> Candidates(const Load& load, const Scheme& scheme, const Target& target) {
-  if (!scheme.policy) return {scheme};
+std::vector<Candidate> Candidates(const Load& load, const Scheme& scheme, const Target& target) {
+  if (!scheme.policy) return {{scheme}};
   Variants variants(load, scheme, target);
+  const auto reads = [&](bool sched::HintsRead::*hint) { return scheme.policy->Reads(hint); };
   using sched::HintsRead;
-  if (scheme.policy->Reads(&HintsRead::priority)) variants.AddPriority();
-  if (scheme.policy->Reads(&HintsRead::utilization)) variants.AddUtilization();
-  if (scheme.policy->Reads(&HintsRead::weight)) variants.AddWeight();
-  if (scheme.policy->Reads(&HintsRead::deadline)) variants.AddDeadline();
-  if (scheme.policy->Reads(&HintsRead::laxity)) variants.AddLaxity();
-  if (scheme.policy->Reads(&HintsRead::timeslice)) variants.AddTimeslice();
+  if (reads(&HintsRead::priority)) variants.AddPriority();
+  if (reads(&HintsRead::utilization)) variants.AddUtilization();
+  if (reads(&HintsRead::weight)) variants.AddWeight();
+  if (reads(&HintsRead::reservation)) variants.AddGuarantee();
+  if (reads(&HintsRead::deadline)) variants.AddDeadline();
+  if (reads(&HintsRead::laxity)) variants.AddLaxity();
+  if (reads(&HintsRead::at_a_time) && scheme.at_a_time == 1) variants.AddAtATime();
+  if (reads(&HintsRead::timeslice)) variants.AddTimeslice();
+  variants.AddGranularity();
   return variants.Take();
+}
+
+std::vector<Scheme> NaturalChains() {
+  const std::string classes = sched::PolicyName(sched::kDefaultPolicy);
+  std::vector<Scheme> chains;
+  for (sched::PolicyGetter policy : sched::Policies()) {
+    if (policy().info().hints.timeslice) chains.push_back(SchemeByName(classes + "/" + policy().info().name));
+  }
+  return chains;
 }
 
 std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes, const Target& target,
                             const std::string& maximize, Duration warm_up) {
   MustExist(load, target.queue);
   MustExist(load, maximize);
-  std::vector<Outcome> outcomes;
+  std::vector<Candidate> candidates;
   for (const Scheme& scheme : schemes) {
-    for (const Scheme& candidate : Candidates(load, scheme, target))
-      outcomes.push_back(Predict(load, candidate, warm_up));
+    for (Candidate& candidate : Candidates(load, scheme, target)) candidates.push_back(std::move(candidate));
   }
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [](const Candidate& one, const Candidate& other) { return one.changes < other.changes; });
+  if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
+  std::vector<Outcome> outcomes;
+  for (const Candidate& candidate : candidates) outcomes.push_back(Predict(load, candidate.scheme, warm_up));
   std::stable_sort(outcomes.begin(), outcomes.end(), [&](const Outcome& one, const Outcome& other) {
     const bool met = target.IsMet(one);
     if (met != target.IsMet(other)) return met;

@@ -84,7 +84,7 @@ struct QueueView {
   Hints hints;  // of a process: the most demanding of each (CombineHints), also of queues that are not ready
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
-  TimePoint ready_since;
+  TimePoint ready_since;       // since when it has its oldest unfinished work, as far as known (requests.h)
   bool running;                // the last decision let it run
   TimePoint running_since;     // valid while `running`
   Duration service;            // device time received by decisions of a policy since it was created

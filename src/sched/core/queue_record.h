@@ -8,6 +8,7 @@
 #include "sched/core/claims.h"
 #include "sched/core/pauses.h"
 #include "sched/core/process_slices.h"
+#include "sched/core/requests.h"
 #include "sched/core/scheduler.h"
 #include "sched/core/silence.h"
 #include "sched/core/watch.h"
@@ -71,6 +72,7 @@ struct QueueRecord {
   uint64_t submitted = 0;
   uint64_t retired = 0;
   uint32_t moves = 0;  // as last read
+  Requests requests;
   // Valid while held. It has been held since then, without a chance to work in between, and had retired so
   // many commands at that time.
   TimePoint held_since{kNever};

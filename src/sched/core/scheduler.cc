@@ -191,12 +191,18 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   QueueState before = queue->state;
   if (before != QueueState::kReady) queue->pauses.End(now, impl_->config.grace);
   if (queue->Unfinished()) {
-    if (before == QueueState::kReady) return;
+    if (before == QueueState::kReady) {
+      if (queue->requests.Continue(submitted, retired, now)) queue->device->dirty = true;
+      return;
+    }
     queue->state = QueueState::kReady;
     queue->watch.Reset(now);
     // A lingering queue goes on as if it had never paused.
-    if (before == QueueState::kIdle) {
+    if (before == QueueState::kLingering) {
+      queue->requests.Resume(submitted, queue->hints, now);
+    } else {
       queue->ready_since = now;
+      queue->requests.Begin(submitted, now);
       queue->newly_ready = kNewToAllPolicies;
       queue->device->dirty = true;
     }
@@ -205,6 +211,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
     if (before == QueueState::kIdle) {
       // It became ready and finished between two readings of its counters.
       queue->ready_since = now;
+      queue->requests.Begin(submitted, now);
       queue->newly_ready = kNewToAllPolicies;
     }
     queue->state = QueueState::kLingering;

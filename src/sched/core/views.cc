@@ -17,7 +17,7 @@ QueueView ViewOf(QueueRecord& queue, size_t layer) {
           .process = queue.process->id,
           .hints = queue.hints,
           .priority = queue.priority,
-          .ready_since = queue.ready_since,
+          .ready_since = queue.requests.since(),
           .running = queue.running,
           .running_since = queue.running_since,
           .service = ChosenServiceOf(queue),
@@ -39,7 +39,7 @@ QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer) {
 // Adds what a further ready queue of the process does.
 void Join(QueueView& process, const QueueRecord& queue, size_t layer) {
   process.priority = std::max(process.priority, queue.priority);
-  process.ready_since = std::min(process.ready_since, queue.ready_since);
+  process.ready_since = std::min(process.ready_since, queue.requests.since());
   if (queue.running) {
     process.running_since =
         process.running ? std::min(process.running_since, queue.running_since) : queue.running_since;

@@ -1,7 +1,8 @@
 // K earliest deadlines first: the k queues whose work is due first run.
 //
 // For requests with deadlines, as in serving: where all of them can be met, they are (with k = 1). A larger k
-// suits devices that are not filled by one queue. A queue's work is due its deadline after it became ready.
+// suits devices that are not filled by one queue. A queue's work is due its deadline after it came, as far as
+// that is known (sched/core/requests.h).
 //
 // A queue without a deadline is due one second after it last ran for a time slice. So it gets the time that
 // the others leave, and a little where they leave none. Work that is late by more than its deadline is

@@ -5,6 +5,7 @@
 
 #include "sched/sim/simulator.h"
 #include "sched/testing/policy_device.h"
+#include "sched/testing/recorder.h"
 
 namespace xsched::sched::kedf {
 namespace {
@@ -103,6 +104,33 @@ TEST(KEarliestDeadlines, work_that_is_very_late_does_not_make_the_others_late) {
   ready.Decide(Earliest(), kNow + milliseconds(20));
   EXPECT_FALSE(ready[0].run);
   EXPECT_TRUE(ready[1].run);
+}
+
+// Its first request's deadline was that of all work that followed, as long as it never was idle.
+TEST(KEarliestDeadlines, a_queue_that_always_has_work_has_a_deadline_for_each_request) {
+  Scheduler scheduler{SchedulerConfig{}};
+  Recorder recorder;
+  scheduler.SetPolicy(Earliest());
+  const auto add = [&](QueueId id, milliseconds deadline) {
+    const Hints hints = {.deadline_us = microseconds(deadline).count()};
+    scheduler.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, DeviceId{1}, hints, kNow);
+  };
+  constexpr QueueId kStream{1};
+  constexpr QueueId kOther{2};
+  add(kStream, milliseconds(10));
+  add(kOther, milliseconds(12));
+  scheduler.Progress(kStream, 10, 0, kNow);
+  scheduler.Progress(kOther, 10, 0, kNow + milliseconds(1));
+  scheduler.Decide(kNow + milliseconds(1), recorder);
+  EXPECT_TRUE(recorder.Of(kStream).run);
+  EXPECT_FALSE(recorder.Of(kOther).run);
+  scheduler.Progress(kStream, 20, 4, kNow + milliseconds(5));
+  scheduler.Decide(kNow + milliseconds(5), recorder);
+  EXPECT_TRUE(recorder.Of(kStream).run) << "its first request is not done";
+  scheduler.Progress(kStream, 20, 10, kNow + milliseconds(9));
+  scheduler.Decide(kNow + milliseconds(9), recorder);
+  EXPECT_FALSE(recorder.Of(kStream).run) << "its second request is due at 15 ms";
+  EXPECT_TRUE(recorder.Of(kOther).run) << "it is due at 13 ms";
 }
 
 }  // namespace

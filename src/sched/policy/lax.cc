@@ -5,11 +5,13 @@
 // become urgent only when they are about to be late. Queues without a laxity have their usual priority, so
 // LAX can do what HPF does.
 //
-// It fails where a queue that always has work has a laxity: it is critical for good, once that is used up,
-// because its laxity counts from the time at which it last became ready.
+// A laxity counts from the time at which the queue's oldest unfinished work came, as far as that is known
+// (sched/core/requests.h).
+//
+// It fails where work with a laxity comes faster than it is done: it is always critical.
 #include <algorithm>
 
-#include "sched/core/policy.h"
+#include "sched/core/highest_first.h"
 
 namespace xsched::sched::lax {
 namespace {
@@ -19,6 +21,7 @@ constexpr PolicyInfo kInfo = {
     .name = "LAX",
     .summary = "laxity: a queue's priority changes when it has waited for as long as it may",
     .hints = {.priority = true, .laxity = true},
+    .sees_processes = true,
 };
 
 bool HasLaxity(const Hints& hints) { return hints.laxity_us >= 0; }
@@ -53,12 +56,32 @@ class Laxity final : public Policy {
     return Highest(rival) > Lowest(victim);
   }
 
+  // A laxity changes who is the most urgent while nothing else happens, and slices take a millisecond to
+  // change. So where there is one, only those that run are on the device.
+  Division Divide(std::span<ProcessView> processes) const override {
+    if (std::any_of(processes.begin(), processes.end(),
+                    [](const ProcessView& process) { return HasLaxity(process.hints); })) {
+      return AnyCanHold(processes) ? OnlyTheRunningOne(processes) : Division::kNone;
+    }
+    return SliceHighestFirst(processes, [](const ProcessView& process) { return process.priority; });
+  }
+
  private:
   static Priority Highest(const Hints& hints) {
     return HasLaxity(hints) ? std::max(hints.lax_priority, hints.critical_priority) : hints.priority;
   }
   static Priority Lowest(const Hints& hints) {
     return HasLaxity(hints) ? std::min(hints.lax_priority, hints.critical_priority) : hints.priority;
+  }
+  static bool AnyCanHold(std::span<const ProcessView> processes) {
+    Priority highest = PRIORITY_NO_EXECUTE;
+    Priority lowest = PRIORITY_MAX;
+    for (const ProcessView& process : processes) {
+      // Some of its queues may have no laxity.
+      highest = std::max({highest, process.priority, Highest(process.hints)});
+      lowest = std::min({lowest, process.priority, Lowest(process.hints)});
+    }
+    return highest > lowest;
   }
 };
 

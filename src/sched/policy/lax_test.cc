@@ -55,6 +55,38 @@ TEST(Laxity, who_can_hold_whom_follows_from_the_priorities_that_a_queue_may_have
   EXPECT_FALSE(Laxity().CanHold(lax, {.priority = -5}));
 }
 
+ProcessView Process(uint64_t id, const Hints& hints) {
+  ProcessView process{};
+  process.id = ProcessId{id};
+  process.priority = hints.priority;
+  process.hints = hints;
+  return process;
+}
+
+// Otherwise a held process uses up slices at its closed gates, which was half of the device's time.
+TEST(Laxity, with_laxities_only_those_that_run_are_on_a_device_that_divides_its_time) {
+  const Hints lax = {.laxity_us = 1000, .lax_priority = -5, .critical_priority = 5};
+  ProcessView processes[] = {Process(1, lax), Process(2, {})};
+  ASSERT_EQ(Laxity().Divide(processes), Division::kBesideHolding);
+  EXPECT_EQ(processes[0].slice, kShortestSlice);
+  EXPECT_EQ(processes[1].slice, kShortestSlice);
+}
+
+TEST(Laxity, without_laxities_slices_follow_the_priorities) {
+  ProcessView processes[] = {Process(1, {.priority = 1}), Process(2, {})};
+  ASSERT_EQ(Laxity().Divide(processes), Division::kBesideHolding);
+  EXPECT_GT(processes[0].slice, kShortestSlice);
+  EXPECT_EQ(processes[1].slice, kShortestSlice);
+}
+
+TEST(Laxity, where_nobody_is_ever_held_slices_are_as_ever) {
+  const Hints lax = {.laxity_us = 1000};
+  ProcessView equals[] = {Process(1, lax), Process(2, {})};
+  EXPECT_EQ(Laxity().Divide(equals), Division::kNone);
+  ProcessView first_has_more[] = {Process(1, {.priority = 1, .laxity_us = 1000}), Process(2, {})};
+  EXPECT_EQ(Laxity().Divide(first_has_more), Division::kBesideHolding) << "of one of its queues";
+}
+
 // A conference's frame must be done 60 ms after it came, and takes 8 ms; speech comes in long pieces.
 TEST(Laxity, frames_are_in_time_beside_speech_which_is_not_cut_up_for_each_of_them) {
   SimulatedQueue frames;

@@ -33,6 +33,7 @@ struct QueueState {
   Duration counted;     // the service that it had received when it came to its level
   TimePoint in_line;    // when it went to the end of its level
   TimePoint ran_until;  // when it last ran, or went up
+  Duration seen;        // the service that it had received at the last decision
 };
 
 Duration Quantum(int level) { return kFirstQuantum * (1 << level); }
@@ -49,8 +50,9 @@ class MultiLevelFeedback final : public PolicyWithState<QueueState> {
       if (next == nullptr || ComesBefore(queue, *next)) next = &queue;
     }
     next->run = true;
+    QueueState& chosen = StateOf(*next);
+    chosen.ran_until = device.now;
     if (device.ready.size() == 1) return kNever;
-    const QueueState& chosen = StateOf(*next);
     // Its service grows more slowly than time passes while another queue runs because it is waited for.
     const Duration left = Quantum(chosen.level) - (next->service - chosen.counted);
     TimePoint ask_at = device.now + std::max(left, kShortestLeft);
@@ -70,20 +72,37 @@ class MultiLevelFeedback final : public PolicyWithState<QueueState> {
   static void Update(QueueView& queue, TimePoint now) {
     QueueState& state = StateOf(queue);
     if (!state.known) {
-      state = {.level = 0, .known = true, .counted = queue.service, .in_line = now, .ran_until = now};
-      return;
-    }
-    if (queue.newly_ready) state.in_line = now;
-    if (queue.running) {
-      state.ran_until = now;
-      if (queue.service - state.counted < Quantum(state.level)) return;
-      state = {.level = std::min(state.level + 1, kLevels - 1),
+      state = {.level = 0,
                .known = true,
                .counted = queue.service,
                .in_line = now,
-               .ran_until = now};
+               .ran_until = now,
+               .seen = queue.service};
       return;
     }
+    // A queue that is alone runs, and becomes idle, without a decision. What it has received since then says
+    // for how long it ran.
+    const Duration unseen = queue.service - state.seen;
+    state.seen = queue.service;
+    state.ran_until = queue.running ? now : std::min(now, state.ran_until + unseen);
+    if (queue.newly_ready) state.in_line = now;
+    GoDown(queue, now);
+    if (!queue.running) GoUp(queue, now);
+  }
+
+  static void GoDown(QueueView& queue, TimePoint now) {
+    QueueState& state = StateOf(queue);
+    Duration used = queue.service - state.counted;
+    if (used < Quantum(state.level)) return;
+    // It may have used up the quanta of several levels while it was alone.
+    for (; state.level < kLevels - 1 && used >= Quantum(state.level); ++state.level)
+      used -= Quantum(state.level);
+    state.counted = queue.service;
+    state.in_line = now;
+  }
+
+  static void GoUp(QueueView& queue, TimePoint now) {
+    QueueState& state = StateOf(queue);
     while (state.level > 0 && now >= BoostAt(queue)) {
       --state.level;
       state.counted = queue.service;

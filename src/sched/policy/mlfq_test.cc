@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "sched/sim/simulation.h"
 #include "sched/sim/simulator.h"
 #include "sched/testing/policy_device.h"
 
@@ -107,6 +108,68 @@ TEST(MultiLevelFeedback, a_pause_does_not_renew_a_quantum) {
   EXPECT_EQ(ready[0].service, milliseconds(10));
   run.Until(run.now() + milliseconds(1));
   EXPECT_FALSE(ready[0].run && ready[0].service > milliseconds(11)) << "it is at the second level now";
+}
+
+// The programs for which XSched 1.2 has test scripts: they compute, sleep, and compute again.
+struct Round {
+  int commands;
+  Duration sleep;  // before it
+};
+
+sim::QueueLoad Program(const std::vector<Round>& rounds, int process) {
+  sim::QueueLoad queue;
+  queue.process = process;
+  queue.level = 2;
+  for (const Round& round : rounds) {
+    sim::Task task;
+    task.at = round.sleep;
+    task.follows = !queue.tasks.empty();
+    task.commands = static_cast<uint64_t>(round.commands);
+    task.command = milliseconds(3);
+    queue.tasks.push_back(task);
+  }
+  return queue;
+}
+
+sim::Result Simulated(std::vector<sim::QueueLoad> queues, Duration length) {
+  sim::Load load;
+  load.devices.emplace_back();
+  load.processes.resize(queues.size());
+  load.queues = std::move(queues);
+  load.length = length;
+  sim::Conditions conditions;
+  conditions.policy = Feedback();
+  return sim::Simulate(load, conditions);
+}
+
+TEST(MultiLevelFeedback, a_task_that_sleeps_for_long_is_fast_every_time) {
+  const std::vector<Round> interactive(25, {10, milliseconds(300)});
+  const std::vector<Round> background(40, {200, milliseconds(5)});
+  const sim::Result result = Simulated({Program(interactive, 0), Program(background, 1)}, seconds(8));
+  const std::vector<Duration>& latencies = result.queues[0].latencies;
+  ASSERT_GE(latencies.size(), 20u);
+  // 30 ms, and the command that it meets.
+  for (Duration latency : latencies) EXPECT_LE(latency, milliseconds(34));
+}
+
+TEST(MultiLevelFeedback, a_short_sleep_does_not_bring_a_batch_job_up) {
+  // One that sleeps 5 ms after each 600 ms, and one that never sleeps: they are at the same level.
+  const std::vector<Round> sleeper(40, {200, milliseconds(5)});
+  const std::vector<Round> busy(1, {100'000, milliseconds(0)});
+  const sim::Result result = Simulated({Program(sleeper, 0), Program(busy, 1)}, seconds(10));
+  const double part = result.queues[0].device_time / std::chrono::duration<double>(result.length);
+  EXPECT_NEAR(part, 0.5, 0.04);
+}
+
+TEST(MultiLevelFeedback, a_program_is_fast_again_when_it_changes_from_batches_to_short_tasks) {
+  std::vector<Round> mixed(5, {100, milliseconds(10)});
+  mixed.insert(mixed.end(), 5, {20, milliseconds(500)});
+  const std::vector<Round> background(100, {200, milliseconds(5)});
+  const sim::Result result = Simulated({Program(mixed, 0), Program(background, 1)}, seconds(15));
+  const std::vector<Duration>& latencies = result.queues[0].latencies;
+  ASSERT_EQ(latencies.size(), 10u);
+  for (size_t i = 0; i < 5; ++i) EXPECT_GE(latencies[i], milliseconds(450)) << "it shares the device";
+  for (size_t i = 5; i < 10; ++i) EXPECT_LE(latencies[i], milliseconds(64)) << "60 ms, and a command";
 }
 
 }  // namespace

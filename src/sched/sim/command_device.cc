@@ -17,23 +17,45 @@ CommandDevice::CommandDevice(const DeviceParameters& parameters, Order order,
                              std::vector<CommandQueue>& queues, size_t processes)
     : parameters_(parameters), order_(order), queues_(queues) {
   processes_.resize(Sliced() ? processes : 1);
+  places_.resize(queues.size());
 }
 
-void CommandDevice::Add(size_t queue) { processes_[GroupOf(queues_[queue])].queues.push_back(queue); }
+void CommandDevice::Add(size_t queue) {
+  Process& process = processes_[GroupOf(queues_[queue])];
+  places_[queue] = process.queues.size();
+  process.queues.push_back(queue);
+}
 
 // ---- queues ----
 
-bool CommandDevice::Executes(const Process& process) const {
-  return process.slice != kNoSlice && std::any_of(process.queues.begin(), process.queues.end(),
-                                                  [&](size_t queue) { return queues_[queue].MayRun(); });
+void CommandDevice::SetEnd(size_t queue, uint64_t last) {
+  queues_[queue].head_end = last;
+  WorkChanged(queue);
+}
+
+void CommandDevice::WorkChanged(size_t queue) {
+  std::vector<size_t>& busy = processes_[GroupOf(queues_[queue])].busy;
+  const auto at = std::lower_bound(busy.begin(), busy.end(), places_[queue]);
+  const bool known = at != busy.end() && *at == places_[queue];
+  if (known == queues_[queue].HasWork()) return;
+  if (known) {
+    busy.erase(at);
+  } else {
+    busy.insert(at, places_[queue]);
+  }
+}
+
+// True if `is` is true of any of the process's queues that have work.
+template <typename Is>
+bool CommandDevice::AnyBusy(const Process& process, Is&& is) const {
+  return std::any_of(process.busy.begin(), process.busy.end(),
+                     [&](size_t place) { return is(queues_[process.queues[place]]); });
 }
 
 bool CommandDevice::Wants(const Process& process) const {
   if (process.slice == kNoSlice) return false;
-  return std::any_of(process.queues.begin(), process.queues.end(), [&](size_t index) {
-    const CommandQueue& queue = queues_[index];
-    return queue.MayRun() || (Sliced() && queue.level > 1 && queue.HasWork());
-  });
+  return AnyBusy(process,
+                 [&](const CommandQueue& queue) { return queue.MayRun() || (Sliced() && queue.level > 1); });
 }
 
 int64_t CommandDevice::CommandsBetweenGates(const CommandQueue& queue) const {
@@ -63,14 +85,14 @@ void CommandDevice::Hold(size_t index) const {
 
 // ---- time ----
 
-void CommandDevice::Settle(TimePoint now) {
+std::optional<size_t> CommandDevice::Settle(TimePoint now) {
   const Duration time = now - at_;
   at_ = now;
-  if (doing_ != Doing::kRuns) return;
+  if (doing_ != Doing::kRuns) return std::nullopt;
   CommandQueue& queue = queues_[running_];
   if (time < queue.left) {
     queue.left -= time;
-    return;
+    return std::nullopt;
   }
   const Duration rest = time - queue.left;
   const uint64_t more = std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
@@ -82,6 +104,8 @@ void CommandDevice::Settle(TimePoint now) {
     queue.left = begun > Duration::zero() ? length_ - begun : Duration::zero();
   }
   if (queue.left == Duration::zero()) doing_ = Doing::kNothing;
+  if (!queue.HasWork()) WorkChanged(running_);
+  return running_;
 }
 
 TimePoint CommandDevice::next() const {
@@ -150,8 +174,8 @@ int CommandDevice::ChooseProcess(TimePoint now) {
 uint64_t CommandDevice::Together(const Process& process) const {
   uint64_t shortest = kWithoutEnd;
   Duration longest{1};
-  for (size_t index : process.queues) {
-    const CommandQueue& queue = queues_[index];
+  for (size_t place : process.busy) {
+    const CommandQueue& queue = queues_[process.queues[place]];
     if (!queue.MayRun()) continue;
     shortest = std::min(shortest, queue.head_end - queue.retired);
     longest = std::max(longest, LengthOf(queue));
@@ -163,8 +187,11 @@ uint64_t CommandDevice::Together(const Process& process) const {
 // The next queue of the process that may run; -1: none may.
 int CommandDevice::ChooseQueue(Process& process) const {
   int chosen = -1;
-  for (size_t tried = 1; tried <= process.queues.size(); ++tried) {
-    const size_t place = (process.last + tried) % process.queues.size();
+  const std::vector<size_t>& busy = process.busy;
+  auto next = std::upper_bound(busy.begin(), busy.end(), process.last);
+  for (size_t tried = 0; tried < busy.size(); ++tried, ++next) {
+    if (next == busy.end()) next = busy.begin();
+    const size_t place = *next;
     const CommandQueue& queue = queues_[process.queues[place]];
     if (!queue.MayRun()) continue;
     if (queue.left > Duration::zero()) return static_cast<int>(place);  // what has started ends first
@@ -177,8 +204,8 @@ int CommandDevice::ChooseQueue(Process& process) const {
 
 void CommandDevice::Run(Process& process, TimePoint now) {
   const auto others_may_run = [&](size_t than) {
-    return std::any_of(process.queues.begin(), process.queues.end(),
-                       [&](size_t queue) { return queue != than && queues_[queue].MayRun(); });
+    return AnyBusy(process,
+                   [&](const CommandQueue& queue) { return &queue != &queues_[than] && queue.MayRun(); });
   };
   if (doing_ == Doing::kRuns) {
     CommandQueue& queue = queues_[running_];

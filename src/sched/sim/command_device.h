@@ -11,6 +11,7 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 #include "sched/core/policy.h"
@@ -30,7 +31,7 @@ struct CommandQueue {
   int level = 1;
 
   // The oldest unfinished task. The program sets it.
-  uint64_t head_end = 0;  // number of its last command
+  uint64_t head_end = 0;  // number of its last command: CommandDevice::SetEnd
   Duration command{};
   Duration launch{};
   TimePoint arrived{};
@@ -58,8 +59,12 @@ class CommandDevice {
                 size_t processes);
   void Add(size_t queue);
 
-  // Time has come to `now`: what has been done until then. REQUIRES: `now` is not after next().
-  void Settle(TimePoint now);
+  // The queue has commands up to this one.
+  void SetEnd(size_t queue, uint64_t last);
+
+  // Time has come to `now`: what has been done until then. Returns the queue of which commands have retired,
+  // if there is one. REQUIRES: `now` is not after next().
+  std::optional<size_t> Settle(TimePoint now);
   // Decides what the device does next. Call it after Settle and every change.
   void Dispatch(TimePoint now);
   // When the device changes what it does by itself.
@@ -74,7 +79,8 @@ class CommandDevice {
   enum class Doing : uint8_t { kNothing, kChanges, kRuns, kWaitsAtGate };
   struct Process {
     std::vector<size_t> queues;
-    Duration slice{};  // as set on the device; kNoSlice: it is off the device
+    std::vector<size_t> busy;  // which of its queues have work, in order: most have none most of the time
+    Duration slice{};          // as set on the device; kNoSlice: it is off the device
     Duration wanted{};
     size_t last = 0;  // which of its queues ran last
   };
@@ -93,8 +99,10 @@ class CommandDevice {
   Duration SliceOf(const Process& process) const {
     return process.slice == kDriversSlice ? parameters_.slice : process.slice;
   }
+  void WorkChanged(size_t queue);
   bool Wants(const Process& process) const;
-  bool Executes(const Process& process) const;
+  template <typename Is>
+  bool AnyBusy(const Process& process, Is&& is) const;
   int64_t CommandsBetweenGates(const CommandQueue& queue) const;
   Duration LengthOf(const CommandQueue& queue) const;
   uint64_t Together(const Process& process) const;
@@ -108,6 +116,7 @@ class CommandDevice {
   Order order_;
   std::vector<CommandQueue>& queues_;
   std::vector<Process> processes_;
+  std::vector<size_t> places_;  // of each queue, among those of its process
   std::deque<Call> calls_;
 
   Doing doing_ = Doing::kNothing;

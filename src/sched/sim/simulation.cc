@@ -17,7 +17,7 @@ class Simulation final : public ControlSink {
   Result Run();
 
   void SetControl(QueueId id, const Control& control) override;
-  void Query(QueueId id) override { programs_[IndexOf(id)].report = changed_ = true; }
+  void Query(QueueId id) override { ReportLater(IndexOf(id)); }
   void SetSlice(ProcessId process, DeviceId device, Duration slice) override {
     devices_[static_cast<size_t>(device) - 1].SetSlice(static_cast<int>(process) - 1, slice, now_);
   }
@@ -58,6 +58,9 @@ class Simulation final : public ControlSink {
   }
 
   void AddQueues();
+  void Settle();
+  void RefreshDue(size_t queue);
+  void ReportLater(size_t queue);
   void HandleDue();
   void Arrive(size_t queue);
   void EndEndless(size_t queue);
@@ -76,6 +79,11 @@ class Simulation final : public ControlSink {
   std::vector<CommandQueue> queues_;
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
+  // Every event asks for the earliest of all programs, so these are adjacent.
+  std::vector<TimePoint> due_;   // when each program, or its queue's control, next does something by itself
+  std::vector<size_t> retired_;  // queues of which commands have retired since the last event
+  std::vector<size_t> reports_;  // queues of which Program::report is true
+  size_t waiting_ = 0;           // queues that wait for another one
   Result result_;
   TimePoint now_ = kStart;
   TimePoint decide_at_ = kNever;
@@ -85,7 +93,11 @@ class Simulation final : public ControlSink {
 };
 
 Simulation::Simulation(const Load& load, const Conditions& conditions)
-    : load_(load), conditions_(conditions), queues_(load.queues.size()), programs_(load.queues.size()) {
+    : load_(load),
+      conditions_(conditions),
+      queues_(load.queues.size()),
+      programs_(load.queues.size()),
+      due_(load.queues.size()) {
   counts_from_ = kStart + conditions.warm_up;
   result_.queues.resize(queues_.size());
   result_.length = load.length - conditions.warm_up;
@@ -110,6 +122,7 @@ void Simulation::AddQueues() {
     queues_[i].level = queue.level;
     DeviceOf(i).Add(i);
     if (!queue.tasks.empty()) programs_[i].arrives = kStart + queue.tasks[0].at;
+    RefreshDue(i);
     if (!scheduler_) continue;
     scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
                          DeviceId{static_cast<uint64_t>(queue.device) + 1}, HintsOf(i), now_,
@@ -119,14 +132,14 @@ void Simulation::AddQueues() {
 
 Result Simulation::Run() {
   const TimePoint end = kStart + load_.length;
-  for (CommandDevice& device : devices_) device.Settle(now_);
+  Settle();
   while (now_ < end) {
     HandleDue();
     Decide();
     for (CommandDevice& device : devices_) device.Dispatch(now_);
     ++result_.events;
     now_ = std::min(end, std::max(NextEvent(), now_));
-    for (CommandDevice& device : devices_) device.Settle(now_);
+    Settle();
   }
   for (size_t i = 0; i < queues_.size(); ++i) {
     EndTasks(i);
@@ -136,23 +149,34 @@ Result Simulation::Run() {
   return std::move(result_);
 }
 
+void Simulation::Settle() {
+  for (CommandDevice& device : devices_) {
+    if (const std::optional<size_t> queue = device.Settle(now_)) retired_.push_back(*queue);
+  }
+}
+
 TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
   if (changed_ && scheduler_) return now_;
   for (const CommandDevice& device : devices_) next = std::min(next, device.next());
-  for (size_t i = 0; i < programs_.size(); ++i) {
-    const Program& program = programs_[i];
-    next = std::min({next, program.arrives, program.ends, program.control_at});
-    const auto& changes = load_.queues[i].changes;
-    if (program.next_change < changes.size()) next = std::min(next, kStart + changes[program.next_change].at);
-  }
+  for (TimePoint due : due_) next = std::min(next, due);
   return next;
+}
+
+void Simulation::RefreshDue(size_t index) {
+  const Program& program = programs_[index];
+  TimePoint& due = due_[index];
+  due = std::min({program.arrives, program.ends, program.control_at});
+  const auto& changes = load_.queues[index].changes;
+  if (program.next_change < changes.size()) due = std::min(due, kStart + changes[program.next_change].at);
 }
 
 void Simulation::HandleDue() {
   if (!counts_ && now_ >= counts_from_) EndWarmUp();
-  for (size_t i = 0; i < queues_.size(); ++i) EndTasks(i);
+  for (size_t queue : retired_) EndTasks(queue);
+  retired_.clear();
   for (size_t i = 0; i < queues_.size(); ++i) {
+    if (now_ < due_[i]) continue;
     if (now_ >= programs_[i].ends) EndEndless(i);
     while (now_ >= programs_[i].arrives) Arrive(i);
     if (now_ >= programs_[i].control_at) Act(i);
@@ -164,8 +188,9 @@ void Simulation::HandleDue() {
       scheduler_->SetHints(IdOf(i), change.hints);
       changed_ = true;
     }
+    RefreshDue(i);
   }
-  for (size_t i = 0; i < queues_.size(); ++i) {
+  for (size_t i = 0; waiting_ != 0 && i < queues_.size(); ++i) {
     if (queues_[i].waits) SetHead(i);
   }
 }
@@ -192,7 +217,7 @@ void Simulation::Arrive(size_t index) {
     if (programs_[target].ends == kNever) pending.wait_until = programs_[target].submitted;
   }
   program.pending.push_back(pending);
-  program.report = changed_ = true;
+  ReportLater(index);
   if (task.commands == kWithoutEnd) program.ends = kStart + std::min(task.until, load_.length);
   if (program.pending.size() == 1) SetHead(index);
   program.last = &task;
@@ -219,8 +244,9 @@ void Simulation::EndEndless(size_t index) {
   CommandQueue& queue = queues_[index];
   program.ends = kNever;
   program.submitted = queue.retired + static_cast<uint64_t>(queue.left > Duration::zero());
-  program.pending.back().last = queue.head_end = program.submitted;
-  program.report = changed_ = true;
+  program.pending.back().last = program.submitted;
+  DeviceOf(index).SetEnd(index, program.submitted);
+  ReportLater(index);
 }
 
 void Simulation::EndTasks(size_t index) {
@@ -235,21 +261,18 @@ void Simulation::EndTasks(size_t index) {
     if (counts_ && task.task->commands != kWithoutEnd) Count(index, now_ - task.arrived);
   }
   if (!ended) return;
-  program.report = changed_ = true;
+  ReportLater(index);
   SetHead(index);
-  if (!program.pending.empty()) return;
+  if (!program.pending.empty() || program.arrives != kNever) return;
   const Task& last = *program.last;
-  if (last.repeat != kNoRepeat && program.arrives == kNever) {
-    const TimePoint again = now_ + DeviceParametersOf(index).command_latency + last.repeat;
-    if (again < kStart + last.until) {
-      program.arrives = again;
-      return;
-    }
-    ++program.next;
-    Expect(index);
-  } else if (program.arrives == kNever) {
+  const TimePoint again = now_ + DeviceParametersOf(index).command_latency + last.repeat;
+  if (last.repeat != kNoRepeat && again < kStart + last.until) {
+    program.arrives = again;
+  } else {
+    if (last.repeat != kNoRepeat) ++program.next;
     Expect(index);
   }
+  RefreshDue(index);
 }
 
 void Simulation::Count(size_t index, Duration time) {
@@ -264,23 +287,22 @@ void Simulation::Count(size_t index, Duration time) {
 void Simulation::SetHead(size_t index) {
   Program& program = programs_[index];
   CommandQueue& queue = queues_[index];
+  waiting_ -= static_cast<size_t>(queue.waits);
+  queue.waits = false;
   if (program.pending.empty()) {
-    queue.head_end = queue.retired;
-    queue.waits = false;
+    DeviceOf(index).SetEnd(index, queue.retired);
     return;
   }
   const Pending& head = program.pending.front();
-  queue.head_end = head.last;
+  DeviceOf(index).SetEnd(index, head.last);
   queue.command = head.task->command;
   queue.launch = head.task->launch;
   queue.arrived = head.arrived;
-  if (head.task->waits_for == kForEver) {
-    queue.waits = true;
-    return;
-  }
+  const bool for_ever = head.task->waits_for == kForEver;
   const auto target = static_cast<size_t>(std::max(head.task->waits_for, 0));
-  queue.waits = head.wait_until > queues_[target].retired;
-  if (!scheduler_ || queue.waits == program.waits) return;
+  queue.waits = for_ever || head.wait_until > queues_[target].retired;
+  waiting_ += static_cast<size_t>(queue.waits);
+  if (!scheduler_ || for_ever || queue.waits == program.waits) return;
   program.waits = queue.waits;
   const Dependency dependency{IdOf(target), head.wait_until};
   scheduler_->SetDependencies(IdOf(index), std::span(&dependency, queue.waits ? 1 : 0));
@@ -289,13 +311,21 @@ void Simulation::SetHead(size_t index) {
 
 // ---- the scheduler ----
 
+// The scheduler has to be told how far the queue has come.
+void Simulation::ReportLater(size_t index) {
+  changed_ = true;
+  if (!std::exchange(programs_[index].report, true)) reports_.push_back(index);
+}
+
 void Simulation::Decide() {
   if (!scheduler_ || (!changed_ && now_ < decide_at_)) return;
   changed_ = false;
-  for (size_t i = 0; i < queues_.size(); ++i) {
-    if (!std::exchange(programs_[i].report, false)) continue;
-    scheduler_->Progress(IdOf(i), programs_[i].submitted, queues_[i].retired, now_);
+  std::sort(reports_.begin(), reports_.end());
+  for (size_t queue : reports_) {
+    programs_[queue].report = false;
+    scheduler_->Progress(IdOf(queue), programs_[queue].submitted, queues_[queue].retired, now_);
   }
+  reports_.clear();
   decide_at_ = scheduler_->Decide(now_, *this);
 }
 
@@ -310,6 +340,7 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   const DeviceParameters& device = DeviceParametersOf(index);
   program.control_at = now_ + (control.run ? device.resume_latency : device.hold_latency);
   if (program.control_at <= now_) Act(index);
+  RefreshDue(index);
 }
 
 // What the scheduler decided last reaches the queue.
