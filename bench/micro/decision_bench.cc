@@ -49,7 +49,8 @@ Hints HintsOfEachKind(int kind) {
           .critical_priority = 8 + kind,
           .weight = 100 * (1 + kind),
           .guarantee_us = 1,
-          .period_us = 10'000 * (1 + kind)};
+          .period_us = 10'000 * (1 + kind),
+          .latency_target_us = kind % 2 == 0 ? NO_LATENCY_TARGET : 10'000 * kind};
 }
 
 // One device on which all queues have work, and an urgent queue that becomes ready and idle.
@@ -60,6 +61,7 @@ class Device {
     scheduler_.SetPolicy(*ParsePolicySetting(policy));
     Hints hints;
     hints.priority = PRIORITY_MAX;
+    hints.latency_target_us = 100'000;
     scheduler_.AddQueue(kUrgent, ProcessId{0}, DeviceId{1}, hints, now_, sliceable);
     // With slices, all others have the same hints, so that they take turns.
     for (uint64_t i = 0; i < queues; ++i) Add(sliceable ? Hints{} : HintsOfEachKind(static_cast<int>(i % 8)));

@@ -38,6 +38,14 @@ XSCHED_API XResult XHintWeight(XQueueHandle xq, Weight weight);
  * the queue's reservation as it was, and this process logs a warning; this function does not wait for that. */
 XSCHED_API XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_us, int64_t limit_us, int64_t burst_us);
 
+/* Microseconds, 1 … LATENCY_TARGET_MAX, or NO_LATENCY_TARGET: how long a request of the queue may take in 99 of 100 cases, from when it
+ * came until it has ended. A process has the shortest target of its queues. */
+XSCHED_API XResult XHintLatencyTarget(XQueueHandle xq, LatencyTarget target_us);
+
+/* Percent, FLOOR_MIN … FLOOR_MAX, FLOOR_DEFAULT unless it is set: while this queue has work, the queues without a latency target get so
+ * much of the device together at least. The highest of theirs counts; that of a queue with a latency target does not. */
+XSCHED_API XResult XHintFloor(XQueueHandle xq, Floor percent);
+
 /* Microseconds, TIMESLICE_MIN … TIMESLICE_MAX: the timeslice of policies that use one, for all queues. With
  * kSchedulerGlobal the server accepts it from root, its own user and its admin group, and ignores it from others.
  * A scheduler that comes later gets it as well. */

@@ -127,6 +127,7 @@ typedef enum {
   kPolicyMultiLevelFeedbackQueue = 11,
   kPolicyEarliestEligibleVirtualDeadlineFirst = 12, /* not in XSched 1.2 */
   kPolicyReservation = 13, /* not in XSched 1.2 */
+  kPolicyServiceLevelObjective = 14, /* not in XSched 1.2 */
   kPolicyMax,
 } XPolicyType;
 
@@ -151,6 +152,17 @@ typedef int32_t Weight;
 #define WEIGHT_MIN 1
 #define WEIGHT_DEFAULT 100
 #define WEIGHT_MAX 10000
+
+/* Microseconds, from when a request came until it has ended: 99 of 100 should take no longer. */
+typedef int64_t LatencyTarget;
+#define NO_LATENCY_TARGET 0
+#define LATENCY_TARGET_MAX 1000000000
+
+/* Percent of a device that queues without a latency target get together at least. */
+typedef int32_t Floor;
+#define FLOOR_MIN 1
+#define FLOOR_DEFAULT 5
+#define FLOOR_MAX 99
 
 /* Microseconds: the period of a reservation. */
 #define RESERVATION_PERIOD_MIN 1000

@@ -83,6 +83,8 @@ class Streams(unittest.TestCase):
             queue.set_utilization(50)
             queue.set_weight(300)
             queue.set_reservation(2000, 10000, limit=5000)
+            queue.set_latency_target(20000)
+            queue.set_floor(10)
             queue.set_deadline(1000)
             queue.set_laxity(1000, 0, 5)
             queue.set_level(xsched.PreemptLevel.BLOCK)

@@ -52,6 +52,7 @@ class Policy(enum.IntEnum):
     MULTI_LEVEL_FEEDBACK_QUEUE = 11
     EARLIEST_ELIGIBLE_VIRTUAL_DEADLINE_FIRST = 12  # not in XSched 1.2
     RESERVATION = 13  # likewise
+    SERVICE_LEVEL_OBJECTIVE = 14  # likewise
 
 
 class QueueState(enum.IntEnum):

@@ -59,6 +59,8 @@ _FUNCTIONS = {
         "XHintUtilization": [_HANDLE, ctypes.c_int32],
         "XHintWeight": [_HANDLE, ctypes.c_int32],
         "XHintReservation": [_HANDLE, *[ctypes.c_int64] * 4],
+        "XHintLatencyTarget": [_HANDLE, ctypes.c_int64],
+        "XHintFloor": [_HANDLE, ctypes.c_int32],
         "XHintTimeslice": [ctypes.c_int64],
         "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
         "XHintDeadline": [_HANDLE, ctypes.c_int64],

@@ -123,6 +123,16 @@ class XSchedQueue:
         """
         call("preempt", "XHintReservation", self._handle, guarantee, period, limit, burst)
 
+    def set_latency_target(self, microseconds):
+        """99 of 100 requests should take no longer, from when they came until they have ended, under the policy SLO; 0: no target. A value
+        out of its range changes nothing."""
+        call("preempt", "XHintLatencyTarget", self._handle, microseconds)
+
+    def set_floor(self, percent):
+        """While this queue has work and no latency target, those without one get so much of the device together at least, under the policy
+        SLO: 1 to 99 (5 unless set). A value out of this range changes nothing."""
+        call("preempt", "XHintFloor", self._handle, percent)
+
     def set_deadline(self, microseconds):
         """Its work should be finished within this time after it became ready; -1: no deadline."""
         call("preempt", "XHintDeadline", self._handle, microseconds)

@@ -179,6 +179,10 @@ TEST_F(Command, run_gives_the_program_the_environment_that_was_asked_for) {
                          "2000",
                          "--period-us",
                          "10000",
+                         "--latency-target-us",
+                         "20000",
+                         "--floor",
+                         "15",
                          "--",
                          script},
                         {{"OPENCL_LAYERS", "/other.so"}, {"XSCHED_POLICY", "UP"}});
@@ -187,7 +191,9 @@ TEST_F(Command, run_gives_the_program_the_environment_that_was_asked_for) {
                          "XSCHED_AUTO_XQUEUE=ON\n"
                          "XSCHED_AUTO_XQUEUE_BATCH_SIZE=2\n"
                          "XSCHED_AUTO_XQUEUE_DEADLINE=1000\n"
+                         "XSCHED_AUTO_XQUEUE_FLOOR=15\n"
                          "XSCHED_AUTO_XQUEUE_GUARANTEE=2000\n"
+                         "XSCHED_AUTO_XQUEUE_LATENCY_TARGET=20000\n"
                          "XSCHED_AUTO_XQUEUE_LAXITY=200\n"
                          "XSCHED_AUTO_XQUEUE_LEVEL=1\n"
                          "XSCHED_AUTO_XQUEUE_PERIOD=10000\n"

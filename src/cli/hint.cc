@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/latency_options.h"
 #include "cli/queue_named.h"
 #include "cli/reservation_options.h"
 #include "cli/server_session.h"
@@ -17,7 +18,8 @@ namespace xsched::cli {
 namespace {
 
 // The hints that came with kMinorOfChains.
-constexpr uint32_t kNewHints = ipc::kHintWeight | ipc::kHintReservation;
+constexpr uint32_t kNewHints =
+    ipc::kHintWeight | ipc::kHintReservation | ipc::kHintLatencyTarget | ipc::kHintFloor;
 
 struct HintOptions {
   std::string queue;
@@ -28,6 +30,7 @@ struct HintOptions {
   std::optional<int64_t> laxity_us;
   std::optional<int32_t> weight;
   ReservationOptions reservation;
+  LatencyOptions latency;
   int64_t timeslice_us = 0;
   std::optional<uint32_t> display;  // on which a window of the process is the active one
 };
@@ -59,6 +62,14 @@ ipc::SetHints RequestFrom(const HintOptions& options) {
   if (options.reservation.Any()) {
     request.mask |= ipc::kHintReservation;
     options.reservation.SetIn(request.more_hints);
+  }
+  if (options.latency.latency_target_us) {
+    request.mask |= ipc::kHintLatencyTarget;
+    request.more_hints.latency_target_us = *options.latency.latency_target_us;
+  }
+  if (options.latency.floor) {
+    request.mask |= ipc::kHintFloor;
+    request.more_hints.floor = static_cast<Floor>(*options.latency.floor);
   }
   return request;
 }
@@ -119,6 +130,7 @@ void AddHint(CLI::App& app) {
                                server::ReadBy(&sched::HintsRead::weight)))
       ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
   AddReservationOptions(*hint, options->reservation);
+  AddLatencyOptions(*hint, options->latency);
   auto* window =
       hint->add_option("--window-active", options->display,
                        fmt::format("a window of the process --pid is the active one of your display of this "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/latency_options.h"
 #include "cli/reach.h"
 #include "cli/reservation_options.h"
 #include "sched/core/policy.h"
@@ -21,6 +22,7 @@ struct LaunchOptions {
   std::optional<int64_t> laxity_us;
   std::optional<int64_t> weight;
   ReservationOptions reservation;
+  LatencyOptions latency;
   std::optional<int64_t> timeslice_us;
   std::optional<int64_t> level;
   std::optional<int64_t> threshold;
@@ -76,6 +78,8 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   number("PERIOD", options.reservation.period_us);
   number("LIMIT", options.reservation.limit_us);
   number("BURST", options.reservation.burst_us);
+  number("LATENCY_TARGET", options.latency.latency_target_us);
+  number("FLOOR", options.latency.floor);
   number("TIMESLICE", options.timeslice_us);
   number("LEVEL", options.level);
   number("THRESHOLD", options.threshold);

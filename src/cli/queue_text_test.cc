@@ -61,11 +61,12 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   queue.tracked = 1;
   queue.hints = {-3, 40, 20000, -1, -4, 9};
   queue.more_hints = {.weight = 300,
-                      .reserved = 0,
+                      .floor = 15,
                       .guarantee_us = 2000,
                       .period_us = 10'000,
                       .limit_us = 5000,
-                      .burst_us = 0};
+                      .burst_us = 0,
+                      .latency_target_us = 20'000};
   queue.threshold = 16;
   queue.batch_size = 8;
   queue.submitted = 1000;
@@ -85,10 +86,12 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "deadline_us": 20000,
   "device": "H200",
   "device_id": 4294967296,
+  "floor": 15,
   "gated": false,
   "guarantee_us": 2000,
   "holds": 4,
   "incidents": 1,
+  "latency_target_us": 20000,
   "laxity_us": -1,
   "level": 2,
   "limit_us": 5000,

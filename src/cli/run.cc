@@ -160,6 +160,7 @@ void AddRun(CLI::App& app) {
                               server::ReadBy(&HintsRead::weight)))
       ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
   AddReservationOptions(*run, launch.reservation);
+  AddLatencyOptions(*run, launch.latency);
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());

@@ -169,6 +169,11 @@ TEST_F(Steering, hint_changes_a_queue_or_all_of_a_process) {
   EXPECT_EQ(Queues()[1]["period_us"], 10000);
   EXPECT_EQ(Queues()[1]["limit_us"], 5000);
   EXPECT_EQ(Queues()[1]["burst_us"], 0);
+  EXPECT_EQ(Run({"hint", "--queue", second, "--latency-target-us", "20000", "--floor", "15"}).out,
+            "1 queue changed\n");
+  EXPECT_EQ(Queues()[1]["latency_target_us"], 20000);
+  EXPECT_EQ(Queues()[1]["floor"], 15);
+  EXPECT_EQ(Queues()[0]["floor"], FLOOR_DEFAULT);
   EXPECT_EQ(Run({"hint", "--queue", second, "--guarantee-us", "0"}).out, "1 queue changed\n");
   EXPECT_EQ(Queues()[1]["period_us"], 0);
   EXPECT_EQ(Queues()[1]["priority"], 9);

@@ -15,7 +15,7 @@ namespace xsched::ipc {
 namespace {
 
 TEST(Messages, hints_come_back_as_they_went) {
-  const sched::Hints hints{-3, 40, 20000, 700, -4, 9, 250, 2000, 10'000, 5000, 1000};
+  const sched::Hints hints{-3, 40, 20000, 700, -4, 9, 250, 15, 2000, 10'000, 5000, 1000, 20'000};
   QueueHints message{};
   SetHintsIn(message, hints);
   EXPECT_EQ(HintsIn(message, sched::Hints{}), hints);

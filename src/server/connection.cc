@@ -47,7 +47,9 @@ bool IsValid(const sched::Hints& hints) {
   return IsPriority(hints.priority) && hints.utilization >= UTILIZATION_MIN &&
          hints.utilization <= UTILIZATION_MAX && IsTime(hints.deadline_us) && IsTime(hints.laxity_us) &&
          IsPriority(hints.lax_priority) && IsPriority(hints.critical_priority) &&
-         hints.weight >= WEIGHT_MIN && hints.weight <= WEIGHT_MAX && sched::IsReservation(hints);
+         hints.weight >= WEIGHT_MIN && hints.weight <= WEIGHT_MAX && sched::IsReservation(hints) &&
+         hints.latency_target_us >= NO_LATENCY_TARGET && hints.latency_target_us <= LATENCY_TARGET_MAX &&
+         hints.floor >= FLOOR_MIN && hints.floor <= FLOOR_MAX;
 }
 
 }  // namespace xsched::server

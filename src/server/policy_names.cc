@@ -14,11 +14,18 @@ constexpr struct {
   bool HintsRead::*read;
   const char* name;
 } kHints[] = {
-    {&HintsRead::priority, "priority"},       {&HintsRead::utilization, "utilization"},
-    {&HintsRead::deadline, "deadline"},       {&HintsRead::laxity, "laxity"},
-    {&HintsRead::weight, "weight"},           {&HintsRead::reservation, "reservation"},
-    {&HintsRead::timeslice, "timeslice"},     {&HintsRead::at_a_time, "k"},
-    {&HintsRead::cpu_priority, "nice value"}, {&HintsRead::window_active, "active window"},
+    {&HintsRead::priority, "priority"},
+    {&HintsRead::utilization, "utilization"},
+    {&HintsRead::deadline, "deadline"},
+    {&HintsRead::laxity, "laxity"},
+    {&HintsRead::weight, "weight"},
+    {&HintsRead::reservation, "reservation"},
+    {&HintsRead::latency_target, "latency target"},
+    {&HintsRead::floor, "floor"},
+    {&HintsRead::timeslice, "timeslice"},
+    {&HintsRead::at_a_time, "k"},
+    {&HintsRead::cpu_priority, "nice value"},
+    {&HintsRead::window_active, "active window"},
 };
 
 }  // namespace

@@ -29,6 +29,9 @@ sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
   }
   if ((request.mask & ipc::kHintWeight) != 0) hints.weight = request.more_hints.weight;
   if ((request.mask & ipc::kHintReservation) != 0) sched::TakeReservation(hints, request.more_hints);
+  if ((request.mask & ipc::kHintLatencyTarget) != 0)
+    hints.latency_target_us = request.more_hints.latency_target_us;
+  if ((request.mask & ipc::kHintFloor) != 0) hints.floor = request.more_hints.floor;
   return hints;
 }
 
@@ -184,7 +187,8 @@ uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Cha
 
 bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
   constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
-                              ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation;
+                              ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation |
+                              ipc::kHintLatencyTarget | ipc::kHintFloor;
   if (request.mask == 0 || (request.mask & ~kKnown) != 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
   bool valid = true;

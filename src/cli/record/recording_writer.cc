@@ -72,7 +72,8 @@ void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
       {"priority", queue.hints.priority},         {"utilization", queue.hints.utilization},
       {"deadline_us", queue.hints.deadline_us},   {"laxity_us", queue.hints.laxity_us},
       {"lax_priority", queue.hints.lax_priority}, {"critical_priority", queue.hints.critical_priority},
-      {"weight", queue.more_hints.weight}};
+      {"weight", queue.more_hints.weight},        {"latency_target_us", queue.more_hints.latency_target_us},
+      {"floor", queue.more_hints.floor}};
   Line(queue.at_ns, "queue", std::move(what));
 }
 

@@ -37,6 +37,8 @@ class RecordingWriterTest : public ::testing::Test {
     queue.level = kPreemptLevelDeactivate;
     queue.hints = {3, 50, 4000, -1, 0, 0};
     queue.more_hints.weight = 300;
+    queue.more_hints.latency_target_us = 20'000;
+    queue.more_hints.floor = 15;
     ipc::SetText(queue.name, std::string_view(name));
     ipc::SetText(queue.device_name, std::string_view("D"));
     return queue;
@@ -89,7 +91,8 @@ TEST_F(RecordingWriterTest, each_event_is_a_line_and_each_queue_is_described_fir
   EXPECT_EQ(
       lines[3],
       R"({"t":0,"queue":{"id":1,"process":1,"device":0,"level":2,"hints":{"priority":3,"utilization":50,)"
-      R"("deadline_us":4000,"laxity_us":-1,"lax_priority":0,"critical_priority":0,"weight":300}}})");
+      R"("deadline_us":4000,"laxity_us":-1,"lax_priority":0,"critical_priority":0,"weight":300,)"
+      R"("latency_target_us":20000,"floor":15}}})");
   EXPECT_EQ(lines[4], R"({"t":5000000,"burst":{"queue":1,"commands":20,"launched":20,"device_ns":2000000,)"
                       R"("span_ns":2000000}})");
   EXPECT_EQ(lines[5], R"({"t":10000000,"end":{"why":"time"}})");

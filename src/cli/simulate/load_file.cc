@@ -39,6 +39,9 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.burst_us = line.Number("burst_us", 0, RESERVATION_PERIOD_MAX, 0);
   if (!sched::IsReservation(hints))
     line.Fail("guarantee_us, period_us, limit_us and burst_us are no reservation");
+  hints.latency_target_us =
+      line.Number("latency_target_us", NO_LATENCY_TARGET, LATENCY_TARGET_MAX, hints.latency_target_us);
+  hints.floor = static_cast<Floor>(line.Number("floor", FLOOR_MIN, FLOOR_MAX, hints.floor));
   hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
   hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
   return hints;

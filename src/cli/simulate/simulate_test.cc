@@ -80,6 +80,14 @@ TEST(Loads, a_reservation_keeps_its_guarantee_and_its_limit) {
   EXPECT_NEAR(outcome.Find("other")->share, 0.25, 0.015);
 }
 
+TEST(Loads, a_latency_target_is_met_and_the_other_program_gets_more_than_by_priority) {
+  const sched::sim::Load load = Shipped("slo");
+  const Outcome by_target = With(load, "SLO");
+  EXPECT_LE(by_target.Find("serve")->p99_ms, 20);
+  const Outcome by_priority = With(load, "HPF");
+  EXPECT_GE(by_target.Find("train")->share, by_priority.Find("train")->share + 0.02);
+}
+
 TEST(Loads, laxity_makes_the_frames_of_a_conference_nine_times_as_fast_as_in_order) {
   const sched::sim::Load load = Shipped("conference");
   const Outcome in_order = With(load, "FIFO");
@@ -136,6 +144,17 @@ TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
   EXPECT_EQ(outcomes[0].scheme.name, "HPF, priority 1");
   EXPECT_FALSE(target.IsMet(outcomes.back()));
   EXPECT_THROW(Search(load, schemes, target, "nobody", kWarmUp), CommandError);
+}
+
+TEST(Target, the_search_tries_it_as_a_latency_target) {
+  sched::sim::Load load = Shipped("slo");
+  for (auto& queue : load.queues) queue.hints = {};
+  const Target target = ParseTarget("serve p99 < 20 ms");
+  const std::vector<Outcome> outcomes = Search(load, {SchemeByName("SLO")}, target, "train", kWarmUp);
+  const auto found = std::ranges::find(outcomes, "SLO, latency target 20000 µs",
+                                       [](const Outcome& outcome) { return outcome.scheme.name; });
+  ASSERT_NE(found, outcomes.end());
+  EXPECT_TRUE(target.IsMet(*found));
 }
 
 TEST(Target, k_and_what_a_policy_decides_about_are_tried) {

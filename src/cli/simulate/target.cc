@@ -79,6 +79,14 @@ class Variants {
     });
   }
 
+  void AddLatencyTarget() {
+    ForEach([this](const Scheme& scheme) {
+      Scheme next = scheme;
+      ForTarget(next, [this](sched::Hints& hints) { hints.latency_target_us = target_us_; });
+      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", target_us_));
+    });
+  }
+
   void AddLaxity() {
     ForEach([this](const Scheme& scheme) {
       for (double part : kLaxities) {
@@ -251,6 +259,7 @@ std::vector<Candidate> Candidates(const Load& load, const Scheme& scheme, const 
   if (reads(&HintsRead::weight)) variants.AddWeight();
   if (reads(&HintsRead::reservation)) variants.AddGuarantee();
   if (reads(&HintsRead::deadline)) variants.AddDeadline();
+  if (reads(&HintsRead::latency_target)) variants.AddLatencyTarget();
   if (reads(&HintsRead::laxity)) variants.AddLaxity();
   if (reads(&HintsRead::at_a_time) && scheme.at_a_time == 1) variants.AddAtATime();
   if (reads(&HintsRead::timeslice)) variants.AddTimeslice();

@@ -1,7 +1,8 @@
 // The C API of xsched/hint.h.
 //
 // As in XSched 1.2, a value out of its range is no error. Priorities get the nearest value that there is; a
-// utilization, a weight, a reservation or a timeslice changes nothing. One warning says so.
+// utilization, a weight, a reservation, a latency target, a floor or a timeslice changes nothing. One warning
+// says so.
 #include "xsched/hint.h"
 
 #include <inttypes.h>
@@ -84,6 +85,19 @@ XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_u
     } else {
       WarnOfRange("reservation, period", period_us, "or another part of it is; ignoring it");
     }
+  });
+}
+
+XResult XHintLatencyTarget(XQueueHandle xq, LatencyTarget target_us) {
+  return ChangeHints(xq, [target_us](xsched::sched::Hints& hints) {
+    if (IsInRange("latency target", target_us, NO_LATENCY_TARGET, LATENCY_TARGET_MAX))
+      hints.latency_target_us = target_us;
+  });
+}
+
+XResult XHintFloor(XQueueHandle xq, Floor percent) {
+  return ChangeHints(xq, [percent](xsched::sched::Hints& hints) {
+    if (IsInRange("floor", percent, FLOOR_MIN, FLOOR_MAX)) hints.floor = percent;
   });
 }
 

@@ -25,6 +25,10 @@ TEST_F(HintApiTest, each_hint_reaches_its_queue_and_leaves_the_others_as_they_ar
   EXPECT_EQ(hints().period_us, 10'000);
   EXPECT_EQ(hints().limit_us, 5000);
   EXPECT_EQ(hints().burst_us, 1000);
+  EXPECT_EQ(XHintLatencyTarget(queue, 20'000), kXSchedSuccess);
+  EXPECT_EQ(hints().latency_target_us, 20'000);
+  EXPECT_EQ(XHintFloor(queue, 15), kXSchedSuccess);
+  EXPECT_EQ(hints().floor, 15);
   EXPECT_EQ(hints().priority, 3);
   EXPECT_EQ(hints().utilization, 40);
   EXPECT_EQ(hints().deadline_us, 5000);
@@ -47,6 +51,10 @@ TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_h
   EXPECT_EQ(XHintReservation(queue, 2000, 10'000, 1999, 0), kXSchedSuccess) << "a limit below the guarantee";
   EXPECT_EQ(XHintReservation(queue, 2000, 10'000, 5000, 5001), kXSchedSuccess) << "a burst above the limit";
   EXPECT_EQ(XHintReservation(queue, 0, 10'000, 0, 0), kXSchedSuccess) << "neither guarantee nor limit";
+  EXPECT_EQ(XHintLatencyTarget(queue, -1), kXSchedSuccess);
+  EXPECT_EQ(XHintLatencyTarget(queue, LATENCY_TARGET_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(XHintFloor(queue, FLOOR_MIN - 1), kXSchedSuccess);
+  EXPECT_EQ(XHintFloor(queue, FLOOR_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(XHintDeadline(queue, -5), kXSchedSuccess);
   EXPECT_EQ(XHintTimeslice(TIMESLICE_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(hints(), before);

@@ -48,6 +48,10 @@ void ReadHints(Settings& settings) {
   hints.critical_priority = hints.priority;
   hints.weight = static_cast<Weight>(
       EnvInt("XSCHED_AUTO_XQUEUE_WEIGHT", WEIGHT_MIN, WEIGHT_MAX).value_or(WEIGHT_DEFAULT));
+  hints.latency_target_us =
+      EnvInt("XSCHED_AUTO_XQUEUE_LATENCY_TARGET", 1, LATENCY_TARGET_MAX).value_or(NO_LATENCY_TARGET);
+  hints.floor =
+      static_cast<Floor>(EnvInt("XSCHED_AUTO_XQUEUE_FLOOR", FLOOR_MIN, FLOOR_MAX).value_or(FLOOR_DEFAULT));
   sched::Hints reserved = hints;
   reserved.guarantee_us = EnvInt("XSCHED_AUTO_XQUEUE_GUARANTEE", 0, RESERVATION_PERIOD_MAX).value_or(0);
   reserved.period_us =

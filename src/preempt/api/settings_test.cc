@@ -101,6 +101,8 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables) {
                                   {"XSCHED_AUTO_XQUEUE_PERIOD", "10000"},
                                   {"XSCHED_AUTO_XQUEUE_LIMIT", "5000"},
                                   {"XSCHED_AUTO_XQUEUE_BURST", "1000"},
+                                  {"XSCHED_AUTO_XQUEUE_LATENCY_TARGET", "20000"},
+                                  {"XSCHED_AUTO_XQUEUE_FLOOR", "15"},
                                   {"XSCHED_AUTO_XQUEUE_TIMESLICE", "2000"},
                                   {"XSCHED_AUTO_XQUEUE_KDEADLINE", "4"}});
   EXPECT_TRUE(settings.auto_xqueue);
@@ -117,6 +119,8 @@ TEST_F(SettingsTest, what_shims_make_is_set_by_variables) {
   EXPECT_EQ(settings.hints.period_us, 10'000);
   EXPECT_EQ(settings.hints.limit_us, 5000);
   EXPECT_EQ(settings.hints.burst_us, 1000);
+  EXPECT_EQ(settings.hints.latency_target_us, 20'000);
+  EXPECT_EQ(settings.hints.floor, 15);
   EXPECT_EQ(settings.timeslice_us, 2000);
   EXPECT_EQ(settings.at_a_time, 4u);
 }

@@ -21,6 +21,8 @@ struct HintsRead {
   bool laxity = false;
   bool weight = false;
   bool reservation = false;
+  bool latency_target = false;
+  bool floor = false;
   bool timeslice = false;      // one for all queues
   bool at_a_time = false;      // likewise: DeviceView::at_a_time
   bool cpu_priority = false;   // ProcessFacts
@@ -84,7 +86,10 @@ struct QueueView {
   Hints hints;  // of a process: the most demanding of each (CombineHints), also of queues that are not ready
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
-  TimePoint ready_since;       // since when it has its oldest unfinished work, as far as known (requests.h)
+  TimePoint ready_since;  // since when it has its oldest unfinished work, as far as known (requests.h)
+  // When a request of it last ended: all was done that belongs to it. Not counted are requests during which
+  // it was absent.
+  TimePoint finished_at;
   bool running;                // the last decision let it run
   TimePoint running_since;     // valid while `running`
   Duration service;            // device time received by decisions of a policy since it was created

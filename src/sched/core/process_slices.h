@@ -54,6 +54,7 @@ struct ProcessRecord {
   Hints hints;                             // of all of its queues together; as of the last change of rivals
   bool has_hints = false;                  // valid during that change
   size_t counted_in = 0;                   // likewise: the last group of hints in which it was counted
+  TimePoint finished_at{};                 // when one of its queues last had nothing left to do
   Duration service_of_gone{};              // what its removed queues had received by decisions of a policy
   Duration service{};                      // valid during a decision
   QueueView* view = nullptr;               // likewise

@@ -63,6 +63,7 @@ struct QueueRecord {
 
   // Policies see these, or what follows from them.
   TimePoint ready_since{};
+  TimePoint finished_at{};
   TimePoint running_since{};  // valid while running
   Duration service{};         // up to the last change of `charge`
   Duration gifts{};           // the part of `service` that the policy did not decide

@@ -1,4 +1,4 @@
-// Since when a queue has its oldest unfinished work. Deadlines and laxities count from then.
+// Since when a queue has its oldest unfinished work. Deadlines, laxities and latency targets count from then.
 //
 // All that the scheduler knows are two counters: how many commands were submitted, and how many have retired.
 // Where one request ends and the next one begins, it can only infer:
@@ -44,7 +44,8 @@ class Requests {
 
  private:
   static Duration LateAfter(const Hints& hints) {
-    const int64_t time_us = hints.deadline_us >= 0 ? hints.deadline_us : hints.laxity_us;
+    int64_t time_us = hints.deadline_us >= 0 ? hints.deadline_us : hints.laxity_us;
+    if (time_us < 0 && hints.latency_target_us > 0) time_us = hints.latency_target_us;
     return time_us >= 0 ? std::chrono::microseconds(time_us) : Duration::max();
   }
 

@@ -52,6 +52,7 @@ struct Scheduler::Impl {
   void MarkOnOthers(ProcessRecord& process);
 
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
+  void EndRequest(QueueRecord& queue, TimePoint since, TimePoint now);
   void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
 
@@ -192,7 +193,10 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   if (before != QueueState::kReady) queue->pauses.End(now, impl_->config.grace);
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) {
-      if (queue->requests.Continue(submitted, retired, now)) queue->device->dirty = true;
+      const TimePoint since = queue->requests.since();
+      if (!queue->requests.Continue(submitted, retired, now)) return;
+      impl_->EndRequest(*queue, since, now);
+      queue->device->dirty = true;
       return;
     }
     queue->state = QueueState::kReady;
@@ -215,9 +219,15 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
       queue->newly_ready = kNewToAllPolicies;
     }
     queue->state = QueueState::kLingering;
+    impl_->EndRequest(*queue, queue->requests.since(), now);
     queue->pauses.Begin(now);
     queue->device->dirty = true;
   }
+}
+
+void Scheduler::Impl::EndRequest(QueueRecord& queue, TimePoint since, TimePoint now) {
+  if (queue.absent || queue.absent_since > since) return;
+  queue.finished_at = queue.process->finished_at = now;
 }
 
 void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {

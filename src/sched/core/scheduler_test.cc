@@ -135,6 +135,57 @@ TEST_F(SchedulerTest, a_small_gap_now_and_then_makes_others_run_in_it_ever_less_
   EXPECT_EQ(ran, 2);
 }
 
+// Notes when the first queue that it is shown has finished.
+class NotesEnds final : public Policy {
+ public:
+  explicit constexpr NotesEnds(TimePoint& noted) : Policy(kInfo), noted_(noted) {}
+  TimePoint Decide(const DeviceView& device) const override {
+    for (QueueView& queue : device.ready) queue.run = true;
+    noted_ = device.ready.front().finished_at;
+    return kNever;
+  }
+  bool CanHold(const Hints&, const Hints&) const override { return false; }
+
+ private:
+  static constexpr PolicyInfo kInfo = {.type = kPolicyUnknown, .name = "ENDS", .summary = "", .hints = {}};
+  TimePoint& noted_;
+};
+
+TEST_F(SchedulerTest, a_policy_sees_when_a_request_has_ended_unless_the_queue_was_absent) {
+  for (const Granularity by : {Granularity::kQueue, Granularity::kProcess}) {
+    TimePoint seen{};
+    const NotesEnds policy(seen);
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy({policy, by});
+    ASSERT_TRUE(scheduler.AddQueue(kLow, ProcessId{1}, kDevice, {}, now_));
+    auto progress = [&](uint64_t submitted, uint64_t retired) {
+      now_ += milliseconds(1);
+      scheduler.Decide(now_, sink_);  // it has been idle for longer than the grace period
+      scheduler.Progress(kLow, submitted, retired, now_);
+      scheduler.Decide(now_, sink_);
+      return now_;
+    };
+    progress(1, 0);
+    const TimePoint first_end = progress(1, 1);
+    progress(2, 1);
+    EXPECT_EQ(seen, first_end);
+
+    scheduler.SetAbsent(kLow, true, now_);
+    scheduler.SetAbsent(kLow, false, now_ + microseconds(100));
+    progress(2, 2);
+    progress(3, 2);
+    EXPECT_EQ(seen, first_end);
+
+    const TimePoint third_end = progress(3, 3);
+    progress(4, 3);
+    EXPECT_EQ(seen, third_end);
+
+    progress(6, 3);
+    const TimePoint fourth_end = progress(6, 4);
+    EXPECT_EQ(seen, fourth_end) << "more work had come before";
+  }
+}
+
 TEST_F(SchedulerTest, queues_that_nobody_can_hold_are_neither_gated_nor_tracked) {
   Add(kLow, 0);
   Add(kOther, 0);

@@ -25,11 +25,13 @@ struct Hints {
   Priority lax_priority = PRIORITY_DEFAULT;
   Priority critical_priority = PRIORITY_DEFAULT;
   Weight weight = WEIGHT_DEFAULT;
+  Floor floor = FLOOR_DEFAULT;
   // A reservation (core/reservation.h); all 0: none.
   int64_t guarantee_us = 0;
   int64_t period_us = 0;
   int64_t limit_us = 0;
   int64_t burst_us = 0;
+  LatencyTarget latency_target_us = NO_LATENCY_TARGET;
 
   bool operator==(const Hints&) const = default;
 };

@@ -18,6 +18,7 @@ QueueView ViewOf(QueueRecord& queue, size_t layer) {
           .hints = queue.hints,
           .priority = queue.priority,
           .ready_since = queue.requests.since(),
+          .finished_at = queue.finished_at,
           .running = queue.running,
           .running_since = queue.running_since,
           .service = ChosenServiceOf(queue),
@@ -68,6 +69,7 @@ void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
     process.view->hints = process.hints;
     process.view->priority = PriorityFor(*queue, Granularity::kProcess);
     process.view->service = process.service;
+    process.view->finished_at = process.finished_at;
     process.view->state = &process.view_states[layer];
   }
 }
@@ -76,6 +78,7 @@ void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
 
 Hints CombineHints(const Hints& one, const Hints& other) {
   auto earlier = [](int64_t a, int64_t b) { return a < 0 ? b : b < 0 ? a : std::min(a, b); };
+  auto earlier_if_any = [](int64_t a, int64_t b) { return a == 0 ? b : b == 0 ? a : std::min(a, b); };
   Hints both = one;
   both.priority = std::max(one.priority, other.priority);
   both.utilization = std::max(one.utilization, other.utilization);
@@ -84,6 +87,8 @@ Hints CombineHints(const Hints& one, const Hints& other) {
   both.lax_priority = std::max(one.lax_priority, other.lax_priority);
   both.critical_priority = std::max(one.critical_priority, other.critical_priority);
   both.weight = std::max(one.weight, other.weight);
+  both.latency_target_us = earlier_if_any(one.latency_target_us, other.latency_target_us);
+  both.floor = std::max(one.floor, other.floor);
   CombineReservations(both, one, other);
   return both;
 }

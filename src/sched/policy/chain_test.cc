@@ -73,7 +73,8 @@ TEST(EverySetting, keeps_the_device_busy_while_a_queue_always_has_work) {
                      .critical_priority = below(6),
                      .weight = 1 + below(400),
                      .guarantee_us = 1000 * below(3),
-                     .period_us = 20'000};
+                     .period_us = 20'000,
+                     .latency_target_us = 5000 * below(3)};
       queue.command = microseconds(50 * (1 + below(10)));
       queue.process = 1 + below(3);
       queue.commands = 1 + below(20);

@@ -39,7 +39,8 @@ Hints RandomHints(Dice& dice) {
           .critical_priority = dice.Between(0, 6),
           .weight = dice.Between(1, 400),
           .guarantee_us = dice.Between(0, 1) * 1000,
-          .period_us = 10'000};
+          .period_us = 10'000,
+          .latency_target_us = dice.Between(0, 1) * dice.Between(1, 40) * 1000};
 }
 
 SimulatedQueue RandomQueue(Dice& dice) {

@@ -58,6 +58,7 @@ struct QueueScript {
   Utilization utilization = 100;
   Weight weight = 100;
   int64_t guarantee_us = 0;  // of each 20 ms
+  LatencyTarget latency_target_us = NO_LATENCY_TARGET;
   Style style = Style::kWaits;
   Duration command = milliseconds(1);
   int commands = 1;  // of each task

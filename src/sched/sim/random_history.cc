@@ -75,6 +75,7 @@ QueueScript RandomQueue(Dice& dice, const History& history, int classes, int dev
   queue.utilization = dice.Of({100, 100, 50, 10, 0});
   queue.weight = dice.Of({100, 100, 400, 10});
   queue.guarantee_us = dice.Of({0, 0, 1000, 3000});
+  queue.latency_target_us = dice.Of({0, 0, 5000, 100'000});
   queue.style = dice.Of({Style::kWaits, Style::kPeriodic, Style::kLaunchesAhead});
   queue.command = dice.Of({microseconds(20), microseconds(500), microseconds(1000), microseconds(2000),
                            microseconds(2000), microseconds(5000), microseconds(10000), microseconds(30000)});
@@ -275,6 +276,7 @@ std::vector<History> Smaller(const History& history) {
     set(i, kQueues, &QueueScript::utilization, 100);
     set(i, kQueues, &QueueScript::weight, 100);
     set(i, kQueues, &QueueScript::guarantee_us, int64_t{0});
+    set(i, kQueues, &QueueScript::latency_target_us, LatencyTarget{NO_LATENCY_TARGET});
     set(i, kQueues, &QueueScript::priority, 0);
     if (queue.style == Style::kWaits) set(i, kQueues, &QueueScript::pause, Duration::zero());
     if (queue.style == Style::kPeriodic) set(i, kQueues, &QueueScript::pause, Duration(milliseconds(20)));

@@ -140,6 +140,7 @@ World::World(const History& history, std::ostream* trace)
     queue.hints.priority = queue.script->priority;
     queue.hints.utilization = queue.script->utilization;
     queue.hints.weight = queue.script->weight;
+    queue.hints.latency_target_us = queue.script->latency_target_us;
     queue.hints.guarantee_us = queue.script->guarantee_us;
     queue.hints.period_us = queue.script->guarantee_us == 0 ? 0 : 20'000;
     queue.next_task = kStart + queue.script->start;

@@ -25,6 +25,8 @@ enum HintType : int64_t {
   kWindowActive = 7,
   kWeight = 8,
   kReservation = 9,
+  kLatencyTarget = 10,
+  kFloor = 11,
 };
 
 // Ends a request with an error.
@@ -215,6 +217,8 @@ Answer Routes::SetHint(const Request& request, const Peer& caller) {
     case kUtilization:
     case kWeight:
     case kReservation:
+    case kLatencyTarget:
+    case kFloor:
       return SetHintOfQueues(hint, type, caller);
     case kTimeslice:
       return SetTimeslice(hint, caller);
@@ -240,6 +244,13 @@ Answer Routes::SetHintOfQueues(const json& hint, int64_t type, const Peer& calle
     message.more_hints.period_us = us("period_us");
     message.more_hints.limit_us = us("limit_us");
     message.more_hints.burst_us = us("burst_us");
+  } else if (type == kLatencyTarget) {
+    message.mask = ipc::kHintLatencyTarget;
+    message.more_hints.latency_target_us =
+        InRangeOr400(hint, "latency_target_us", NO_LATENCY_TARGET, LATENCY_TARGET_MAX);
+  } else if (type == kFloor) {
+    message.mask = ipc::kHintFloor;
+    message.more_hints.floor = InRangeOr400(hint, "floor", FLOOR_MIN, FLOOR_MAX);
   } else {
     message.mask = ipc::kHintWeight;
     message.more_hints.weight = InRangeOr400(hint, "weight", WEIGHT_MIN, WEIGHT_MAX);

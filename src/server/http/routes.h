@@ -9,6 +9,8 @@
 //                {"hint_type": 8, "handle" or "pid": N, "weight": N}    not in XSched 1.2
 //                {"hint_type": 9, "handle" or "pid": N, "guarantee_us": N, "period_us": N,
 //                 "limit_us": N, "burst_us": N}                      likewise
+//                {"hint_type": 10, "handle" or "pid": N, "latency_target_us": N}    likewise
+//                {"hint_type": 11, "handle" or "pid": N, "floor": N}        likewise
 //                {"hint_type": 7, "pid": N, "display": N}            of a display of the caller's
 //
 // A queue's "handle" is its number at the server (as in `xsched list`). The handle that its program has

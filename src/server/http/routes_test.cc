@@ -162,6 +162,15 @@ TEST_F(RoutesTest, hints_reach_a_queue_or_all_of_a_process) {
   EXPECT_EQ(scheduler_.hints[4].mask, ipc::kHintReservation);
   EXPECT_EQ(scheduler_.hints[4].more_hints.guarantee_us, 2000);
   EXPECT_EQ(scheduler_.hints[4].more_hints.period_us, 10'000);
+  EXPECT_EQ(Hint(R"({"hint_type": 10, "handle": 17, "latency_target_us": 20000})", kUser).status, 200u);
+  EXPECT_EQ(Hint(R"({"hint_type": 11, "handle": 17, "floor": 15})", kUser).status, 200u);
+  ASSERT_EQ(scheduler_.hints.size(), 7u);
+  EXPECT_EQ(scheduler_.hints[5].mask, ipc::kHintLatencyTarget);
+  EXPECT_EQ(scheduler_.hints[5].more_hints.latency_target_us, 20'000);
+  EXPECT_EQ(scheduler_.hints[6].mask, ipc::kHintFloor);
+  EXPECT_EQ(scheduler_.hints[6].more_hints.floor, 15);
+  EXPECT_EQ(Hint(R"({"hint_type": 10, "handle": 17, "latency_target_us": -1})", kUser).status, 400u);
+  EXPECT_EQ(Hint(R"({"hint_type": 11, "handle": 17, "floor": 100})", kUser).status, 400u);
 }
 
 TEST_F(RoutesTest, the_policy_and_the_timeslice_are_the_administrators) {

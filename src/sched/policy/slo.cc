@@ -1,0 +1,216 @@
+// Service level objectives: queues with a latency target meet it in 99 of 100 requests, and the others get
+// all the time that this leaves.
+//
+// For serving beside batch jobs. A target counts from when a request came until it has ended
+// (core/requests.h). As long as it can wait and still be in time, the others harvest the device. When one
+// request has to start, all that wait are done before the others go on. So the device changes hands as rarely
+// as the targets allow. They run together; but one at a time of those that cannot wait any more, the earliest
+// due first.
+//
+// How long a request can wait is measured. Of the last 200 to 400 requests of a queue, the one that took
+// longest from when it was to start until its end says how early the next one has to start. Less than one in
+// 200 takes longer than all of them, whatever their lengths are. That time has everything in it that delayed
+// a request: others with targets, commands that had to end first, the floor. A queue that is not known yet
+// does not wait; what it lends of its slack grows with the number of requests that were measured, up to 200.
+//
+// The others never starve: while they have work, they get their floor, in pieces of a timeslice. If targets
+// cannot be met beside it, they are missed. Requests that can still be in time take precedence over those
+// that are late already, and both over the others. Those others run together, as they would without a policy;
+// another policy behind this one in a chain decides among them: SLO/EEVDF.
+//
+// It fails where queues with targets ask for more than the device can do: the others get only their floor. It
+// learns by requests. If they become longer at once, one is late.
+#include <algorithm>
+
+#include "sched/core/policy.h"
+
+namespace xsched::sched::slo {
+namespace {
+
+constexpr PolicyInfo kInfo = {
+    .type = kPolicyServiceLevelObjective,
+    .name = "SLO",
+    .summary = "service level objectives: latency targets are met, and the others get the rest",
+    .hints = {.latency_target = true, .floor = true, .timeslice = true},
+    .sees_processes = true,
+};
+
+using std::chrono::microseconds;
+
+// If n requests are measured, about one in n + 1 takes longer than all of them.
+constexpr uint32_t kMeasured = 200;
+// A program sees the end of its request a little later than the scheduler does. So requests should need so
+// much less than their target: 5 % of it.
+constexpr int kReserve = 20;
+constexpr Duration kShortestTurn = microseconds(TIMESLICE_MIN);
+
+// How long requests of a queue take from their start to their end.
+struct Needed {
+  Duration longest;  // of those of the present window of kMeasured requests
+  uint32_t count;    // of these
+  bool has_former;   // the next member is valid
+  Duration longest_former;
+
+  void Add(Duration needed) {
+    longest = std::max(longest, needed);
+    if (++count < kMeasured) return;
+    longest_former = longest;
+    has_former = true;
+    longest = Duration::zero();
+    count = 0;
+  }
+  // How long a request can wait.
+  Duration Slack(Duration target) const {
+    const Duration spare = target - target / kReserve - std::max(longest, longest_former);
+    if (spare <= Duration::zero()) return Duration::zero();
+    return has_former ? spare : spare / kMeasured * count;
+  }
+};
+
+struct ClaimantState {
+  TimePoint ready_since;  // of its present request
+  TimePoint former_end;   // when the request before it ended
+  bool started;           // the request waits no longer for the others: it is served, or those before it are
+  // Valid if started. When it was to start; and whether others wanted the device then. If nobody waits for a
+  // queue, the time at which it has finished is not exact.
+  TimePoint start;
+  bool had_rivals;
+  Needed needed;
+};
+
+struct DeviceState {
+  TimePoint decided_at;
+  Floor floor;      // in that decision; 0: all queues had a target
+  bool harvesting;  // it let those without a target run
+  bool owes;        // because of their floor
+  Duration owed;    // of their floor; at most a timeslice
+};
+
+class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoState, DeviceState> {
+ public:
+  using PolicyWithState::PolicyWithState;
+
+  TimePoint Decide(const DeviceView& device) const override {
+    Floor floor = 0;  // 0: no queue without a target is ready
+    bool serves = false;
+    TimePoint first_start = kNever;
+    for (const QueueView& queue : device.ready) {
+      if (!HasTarget(queue.hints)) {
+        floor = std::max(floor, queue.hints.floor);
+        continue;
+      }
+      TakeRequest(queue);
+      serves |= StateOf(queue).started;
+      first_start = std::min(first_start, LatestStart(queue));
+    }
+    const bool has_targets = first_start != kNever;
+    const bool has_others = floor > 0;
+    DeviceState& state = StateOf(device);
+    AccountFloor(state, device);
+    state.floor = floor;
+    serves |= device.now >= first_start || !has_others;
+    if (has_targets && serves) StartAll(device);
+    state.owes &= state.owed > Duration::zero();
+    state.owes |= state.owed >= device.timeslice;
+    state.harvesting = has_others && (!has_targets || !serves || state.owes);
+    if (!state.harvesting) return Serve(device, state);
+    for (QueueView& queue : device.ready) queue.run = !HasTarget(queue.hints);
+    if (!has_targets) return kNever;
+    if (!serves) return first_start;
+    return device.now + std::max(Part(state.owed, 100, 100 - floor), kShortestTurn);
+  }
+
+  bool CanHold(const Hints& victim, const Hints& rival) const override {
+    return HasTarget(victim) || HasTarget(rival);
+  }
+
+  Division Divide(std::span<ProcessView> processes) const override {
+    auto has_target = [](const ProcessView& process) { return HasTarget(process.hints); };
+    return std::ranges::any_of(processes, has_target) ? OnlyTheRunningOne(processes) : Division::kNone;
+  }
+
+ private:
+  static bool HasTarget(const Hints& hints) { return hints.latency_target_us > 0; }
+  static TimePoint DueAt(const QueueView& queue) {
+    return queue.ready_since + microseconds(queue.hints.latency_target_us);
+  }
+  static TimePoint LatestStart(const QueueView& queue) {
+    return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
+  }
+  // `whole` * dividend / divisor, rounded up: who waits for so long has got no less.
+  static Duration Part(Duration whole, int64_t dividend, int64_t divisor) {
+    return Duration((whole.count() * dividend + divisor - 1) / divisor);
+  }
+
+  // Measures the former request when the queue has a new one.
+  static void TakeRequest(const QueueView& queue) {
+    ClaimantState& state = StateOf(queue);
+    if (state.ready_since == queue.ready_since) return;
+    const bool is_measured = state.started && state.had_rivals && queue.finished_at != state.former_end &&
+                             queue.finished_at >= state.start;
+    if (is_measured) state.needed.Add(queue.finished_at - state.start);
+    state.ready_since = queue.ready_since;
+    state.former_end = queue.finished_at;
+    state.started = false;
+  }
+
+  // If the decision is late, that is part of what a request needs.
+  static void StartAll(const DeviceView& device) {
+    for (QueueView& queue : device.ready) {
+      if (!HasTarget(queue.hints)) continue;
+      ClaimantState& state = StateOf(queue);
+      if (state.started) continue;
+      state.started = true;
+      state.start = std::min(LatestStart(queue), device.now);
+      state.had_rivals = device.ready.size() > 1;
+    }
+  }
+
+  static void AccountFloor(DeviceState& state, const DeviceView& device) {
+    if (state.floor > 0) {
+      const Duration passed = device.now - state.decided_at;
+      state.owed += Part(passed, state.floor, 100);
+      if (state.harvesting) state.owed -= passed;
+      state.owed = std::clamp(state.owed, Duration::zero(), device.timeslice);
+    }
+    state.decided_at = device.now;
+  }
+
+  // A request that had nothing to do for a moment leaves the device unused in its pauses, or is over.
+  static bool HasPaused(const QueueView& queue) { return queue.finished_at != StateOf(queue).former_end; }
+
+  // Runs the requests that have started. If some of them have no slack left, one at a time of these: the one
+  // that is due first, of those that can be in time; else of all. Those that have paused run beside it.
+  static TimePoint Serve(const DeviceView& device, const DeviceState& state) {
+    auto is_late = [&](const QueueView& queue) { return DueAt(queue) <= device.now; };
+    auto comes_before = [&](const QueueView& one, const QueueView& other) {
+      return is_late(one) != is_late(other) ? is_late(other) : DueAt(one) < DueAt(other);
+    };
+    QueueView* first = nullptr;  // of those without slack
+    size_t in_time = 0;          // likewise
+    TimePoint next = kNever;
+    for (QueueView& queue : device.ready) {
+      if (!HasTarget(queue.hints) || HasPaused(queue)) continue;
+      if (LatestStart(queue) > device.now) {
+        next = std::min(next, LatestStart(queue));
+        continue;
+      }
+      in_time += is_late(queue) ? 0 : 1;
+      if (first == nullptr || comes_before(queue, *first)) first = &queue;
+    }
+    for (QueueView& queue : device.ready)
+      queue.run = HasTarget(queue.hints) && (first == nullptr || first == &queue || HasPaused(queue));
+    if (in_time > 1) next = std::min(next, DueAt(*first));
+    if (state.floor == 0) return next;
+    const Duration until_owed = Part(device.timeslice - state.owed, 100, state.floor);
+    return std::min(next, device.now + std::max(until_owed, kShortestTurn));
+  }
+};
+
+constinit const ServiceLevelObjectives policy(kInfo);
+
+}  // namespace
+
+const Policy& Get() { return policy; }
+
+}  // namespace xsched::sched::slo
