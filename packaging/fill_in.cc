@@ -90,6 +90,8 @@ std::string Filled(const std::string& text) {
        fmt::format("{}", fmt::join(cli::NamesOfPlatforms(/*with_layers=*/false), ", "))},
       {"LAYERS", Layers()},
       {"PROBED_PLATFORMS", fmt::format("{}", fmt::join(ProbedPlatforms(), " "))},
+      {"CALIBRATED_PLATFORMS", fmt::format("{}", fmt::join(cli::CalibratedPlatforms(), " "))},
+      {"CALIBRATED_PLATFORMS_OR", server::Listed(cli::CalibratedPlatforms(), "or")},
       {"COMMANDS", cli::CommandWords(app)},
       {"BASH_OPTIONS", cli::BashOptions(app)},
       {"ZSH_COMMANDS", cli::ZshCommands(app)},

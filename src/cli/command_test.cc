@@ -65,7 +65,8 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"config", "set"},
                                                          {"demo"},
                                                          {"record"},
-                                                         {"simulate"}};
+                                                         {"simulate"},
+                                                         {"calibrate"}};
 
 TEST_F(Command, each_explains_itself_on_stdout) {
   for (std::vector<std::string> command : kCommands) {

@@ -16,5 +16,6 @@ void AddDemo(CLI::App& app);
 void AddPlan(CLI::App& app);
 void AddRecord(CLI::App& app);
 void AddSimulate(CLI::App& app);
+void AddCalibrate(CLI::App& app);
 
 }  // namespace xsched::cli

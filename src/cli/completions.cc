@@ -8,6 +8,7 @@
 #include <regex>
 #include <vector>
 
+#include "cli/platform.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {
@@ -18,9 +19,10 @@ using Words = std::vector<std::string>;
 // Of options that take one of a few words, whatever the command.
 Words ValuesOf(const std::string& option) {
   static const std::map<std::string, Words> values = {
-      {"--policy", server::PolicyNames()}, {"--name", server::PolicyNames()},
-      {"--level", {"1", "2", "3"}},        {"--scheduler", {"GLB", "LCL", "APP"}},
-      {"--route", {"layer", "preload"}},   {"--by", {"queue", "process"}},
+      {"--policy", server::PolicyNames()},   {"--name", server::PolicyNames()},
+      {"--level", {"1", "2", "3"}},          {"--scheduler", {"GLB", "LCL", "APP"}},
+      {"--route", {"layer", "preload"}},     {"--by", {"queue", "process"}},
+      {"--platform", CalibratedPlatforms()},
   };
   auto found = values.find(option);
   return found == values.end() ? Words{} : found->second;

@@ -40,6 +40,14 @@ std::vector<std::string> NamesOfPlatforms(bool with_layers) {
   return names;
 }
 
+std::vector<std::string> CalibratedPlatforms() {
+  std::vector<std::string> ids;
+  for (const Platform* platform : Platforms()) {
+    if (platform->open_work_device != nullptr) ids.emplace_back(platform->id);
+  }
+  return ids;
+}
+
 const Platform* FindPlatform(uint32_t number) {
   return FindIf(
       [number](const Platform& platform) { return static_cast<uint32_t>(platform.number) == number; });

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace xsched::cli {
 class Report;
 struct DeviceProbe;
 struct ElfFile;
+class WorkDevice;
 
 // A library by which programs use the platform.
 struct PlatformLibrary {
@@ -46,6 +48,10 @@ struct Platform {
   void (*probe)(DeviceProbe& probe) = nullptr;
   // Reports what else about a program's file matters to this platform.
   void (*examine_program)(Report& report, const ElfFile& elf, const std::string& path) = nullptr;
+
+  // Its first device, for `xsched calibrate` (calibrate/work_device.h); null: that cannot measure it. Throws
+  // std::exception and ProbeError.
+  std::unique_ptr<WorkDevice> (*open_work_device)() = nullptr;
 };
 
 // All of them, in the order of their ids.
@@ -56,6 +62,9 @@ std::vector<const Platform*> PlatformsWithShim();
 
 // The names of those whose loaders take layers, or of those whose shims are always preloaded.
 std::vector<std::string> NamesOfPlatforms(bool with_layers);
+
+// The ids of those whose devices `xsched calibrate` can measure.
+std::vector<std::string> CalibratedPlatforms();
 
 // Null: this build does not know it.
 const Platform* FindPlatform(uint32_t number);

@@ -1,7 +1,6 @@
 // xsched demo: shows what XSched does. An urgent OpenCL task runs beside an unmodified program that keeps the
 // device busy: first natively, then with both under xsched run.
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include "cli/demo/demo_chart.h"
 #include "cli/demo/hashcat.h"
 #include "cli/demo/interrupts.h"
+#include "cli/demo/workplace.h"
 #include "cli/exit_codes.h"
 #include "cli/locations.h"
 
@@ -35,27 +35,6 @@ struct DemoOptions {
   double seconds = 20;
   bool ascii = false;
   bool as_json = false;
-};
-
-// A folder for the demo's files. It is removed at the end.
-class Workplace {
- public:
-  Workplace() {
-    std::string pattern = (fs::temp_directory_path() / "xsched-demo-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) throw CommandError(kExitFailed, "cannot make a temporary folder");
-    folder_ = pattern;
-  }
-  ~Workplace() {
-    std::error_code error;
-    fs::remove_all(folder_, error);
-  }
-  Workplace(const Workplace&) = delete;
-  Workplace& operator=(const Workplace&) = delete;
-  const std::string& path() const { return folder_.native(); }
-  std::string File(const std::string& name) const { return (folder_ / name).string(); }
-
- private:
-  fs::path folder_;
 };
 
 struct Round {
@@ -179,7 +158,7 @@ class Demo {
 
   DemoOptions options_;
   Interrupts interrupts_;  // must be destroyed after the members that clean up
-  Workplace place_;
+  Workplace place_{"demo"};
   std::string task_;
   std::string self_;
   std::string loops_per_ms_;

@@ -26,11 +26,18 @@ class ProbedLibrary {
   int Try(const char* name, Arguments... arguments) const {
     return LookUp<int(Arguments...)>(library_, name)(arguments...);
   }
-  // Throws ProbeError if the function fails.
+  // For calls in great numbers, whose results Check takes.
+  template <typename Function>
+  Function* Find(const char* name) const {
+    return LookUp<Function>(library_, name);
+  }
+  // Throws ProbeError if the function failed.
+  void Check(const char* name, int error) const {
+    if (error != 0) throw ProbeError{fmt::format("{}: {}", name, error_name_(library_, error))};
+  }
   template <typename... Arguments>
   void Call(const char* name, Arguments... arguments) const {
-    if (const int error = Try(name, arguments...); error != 0)
-      throw ProbeError{fmt::format("{}: {}", name, error_name_(library_, error))};
+    Check(name, Try(name, arguments...));
   }
   // What a function (char* text, int size, int device) writes.
   std::string Text(const char* name, int device) const {

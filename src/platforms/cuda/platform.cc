@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "platforms/cuda/doctor.h"
+#include "platforms/cuda/work_device.h"
 
 namespace xsched::cli::cuda {
 
@@ -21,6 +22,7 @@ const Platform& Get() {
                      .manual = kManualOfLibrary}},
       .examine = Examine,
       .probe = Probe,
+      .open_work_device = OpenWorkDevice,
   };
   return platform;
 }

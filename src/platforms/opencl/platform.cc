@@ -1,6 +1,7 @@
 #include "cli/platform.h"
 
 #include "platforms/opencl/doctor.h"
+#include "platforms/opencl/work_device.h"
 
 namespace xsched::cli::opencl {
 
@@ -20,6 +21,7 @@ const Platform& Get() {
                      .manual = kManualOfLibrary}},
       .examine = Examine,
       .examine_program = ExamineProgram,
+      .open_work_device = OpenWorkDevice,
   };
   return platform;
 }
