@@ -6,13 +6,15 @@
 //   xsched-latency-task --continuous --seconds 10
 //
 // JSON: {"kernel_ms": …, "kernels_per_task": …, "latency_ms": [...]}; with --continuous {"kernel_ms": …,
-// "kernels": …, "seconds": …}. Exit status 1 with one line on stderr if OpenCL cannot be used.
+// "kernels": …, "seconds": …}, and with --times also "times_ns": [[start, end], …] of these kernels. Exit
+// status 1 with one line on stderr if OpenCL cannot be used.
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <time.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
@@ -33,6 +35,7 @@ struct Options {
   int kernels = 5;
   double rate_hz = 20;
   bool continuous = false;
+  bool times = false;
   int ahead = 64;
   uint64_t count = 0;
   double iterations_per_ms = 0;
@@ -48,14 +51,15 @@ void Check(cl_int error, const char* what) {
 // One queue, one kernel whose length is set by a loop count.
 class Work {
  public:
-  Work() {
+  // `timed`: the device notes when it begins and ends each kernel.
+  explicit Work(bool timed) {
     cl_platform_id platform;
     Check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs (is an OpenCL driver installed?)");
     Check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr), "clGetDeviceIDs");
     cl_int error;
     context_ = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
     Check(error, "clCreateContext");
-    queue_ = clCreateCommandQueue(context_, device_, 0, &error);
+    queue_ = clCreateCommandQueue(context_, device_, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     Check(error, "clCreateCommandQueue");
     const char* source =
         "__kernel void work(__global float* data, int loops) {\n"
@@ -91,6 +95,16 @@ class Work {
   }
   void Finish() { Check(clFinish(queue_), "clFinish"); }
   void Flush() { Check(clFlush(queue_), "clFlush"); }
+
+  // When the device began and ended it. The clock is that of the device's driver.
+  static std::array<cl_ulong, 2> TimesOf(cl_event event) {
+    std::array<cl_ulong, 2> times{};
+    Check(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof times[0], &times[0], nullptr),
+          "clGetEventProfilingInfo");
+    Check(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof times[1], &times[1], nullptr),
+          "clGetEventProfilingInfo");
+    return times;
+  }
 
   // Loops of a kernel that takes one millisecond on this device, if it is otherwise idle: the best of several
   // tries.
@@ -153,9 +167,11 @@ nlohmann::json RunContinuously(Work& work, const Options& options) {
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   std::vector<cl_event> ring(static_cast<size_t>(options.ahead), nullptr);
   uint64_t kernels = 0;
+  std::vector<std::array<cl_ulong, 2>> times;
   for (size_t slot = 0; seconds() < options.seconds; slot = (slot + 1) % ring.size()) {
     if (ring[slot] != nullptr) {
       Check(clWaitForEvents(1, &ring[slot]), "clWaitForEvents");
+      if (options.times) times.push_back(Work::TimesOf(ring[slot]));
       clReleaseEvent(ring[slot]);
       ++kernels;
     }
@@ -167,7 +183,9 @@ nlohmann::json RunContinuously(Work& work, const Options& options) {
   for (cl_event event : ring) {
     if (event != nullptr) clReleaseEvent(event);
   }
-  return {{"kernel_ms", options.kernel_ms}, {"kernels", kernels}, {"seconds", measured}};
+  nlohmann::json result = {{"kernel_ms", options.kernel_ms}, {"kernels", kernels}, {"seconds", measured}};
+  if (options.times) result["times_ns"] = times;
+  return result;
 }
 
 }  // namespace
@@ -181,6 +199,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernels", options.kernels, "kernels of one task")->check(CLI::PositiveNumber);
   app.add_option("--rate", options.rate_hz, "tasks per second")->check(CLI::PositiveNumber);
   app.add_flag("--continuous", options.continuous, "launch kernels without a pause instead");
+  app.add_flag("--times", options.times, "with --continuous: when the device began and ended each kernel");
   app.add_option("--count", options.count, "launch so many kernels, all at once, and time them");
   app.add_option("--ahead", options.ahead, "with --continuous: kernels enqueued ahead")
       ->check(CLI::PositiveNumber);
@@ -191,7 +210,7 @@ int main(int argc, char** argv) {
   app.add_flag("--calibrate", calibrate, "print the loops per millisecond and exit");
   CLI11_PARSE(app, argc, argv);
   try {
-    Work work;
+    Work work(options.times);
     if (options.iterations_per_ms <= 0) options.iterations_per_ms = work.CalibrateLoopsPerMs();
     if (calibrate) {
       std::printf("%.1f\n", options.iterations_per_ms);

@@ -2,7 +2,10 @@
 """Two continuous OpenCL programs that share the device 75 : 25, with kernels of 2 ms: what each gets, and what both get together as a share
 of what one does alone. The measurements alternate.
 
-  share.py --bin FOLDER [--policy UP] [--timeslice-us N] [--rounds N] [--seconds S]
+  share.py --bin FOLDER [--policy UP] [--timeslice-us N] [--rounds N] [--seconds S] [--gaps]
+
+With --gaps the programs note when the device began and ended each kernel. Two more figures follow: for how much of the time it had no
+kernel, and how long such a gap is (median).
 
 No core sleeps while this runs (bench/keep_awake.py says why).
 """
@@ -25,6 +28,7 @@ parser.add_argument("--policy", default="UP")
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--seconds", type=float, default=6)
 parser.add_argument("--timeslice-us", type=int)
+parser.add_argument("--gaps", action="store_true", help="also measure for how long the device has no kernel")
 options = parser.parse_args()
 
 PERCENT = (75, 25)
@@ -40,18 +44,31 @@ def program(name):
 def start(prefix, name, loops):
     output = os.path.join(folder.name, name)
     command = [*prefix, program("xsched-latency-task"), "--continuous", "--kernel-ms", "2", "--loops-per-ms", loops, "--seconds", str(options.seconds),
-               "--json", output]
+               "--json", output, *(["--times"] if options.gaps else [])]
     return output, subprocess.Popen(command, env=environment)
 
 
-def rates(*prefixes, loops):
-    """Kernels per second of each of these programs, which run at the same time."""
+def idle(results):
+    """For what part of the time in which all of these programs ran the device had no kernel, and the median length of such a gap in µs."""
+    begin = max(result["times_ns"][0][0] for result in results)
+    end = min(result["times_ns"][-1][1] for result in results)
+    kernels = sorted(times for result in results for times in result["times_ns"] if begin <= times[0] and times[1] <= end)
+    gaps, busy_until = [], begin
+    for start_ns, end_ns in kernels:
+        if start_ns > busy_until:
+            gaps.append(start_ns - busy_until)
+        busy_until = max(busy_until, end_ns)
+    return sum(gaps) / (end - begin), statistics.median(gaps or [0]) / 1000
+
+
+def measure(*prefixes, loops):
+    """Kernels per second of each of these programs, which run at the same time, and what idle() says of them (None without --gaps)."""
     started = [start(prefix, f"{index}.json", loops) for index, prefix in enumerate(prefixes)]
     for _, process in started:
         if process.wait() != 0:
             raise SystemExit("a measured program failed")
     results = [json.loads(pathlib.Path(output).read_text()) for output, _ in started]
-    return [result["kernels"] / result["seconds"] for result in results]
+    return [result["kernels"] / result["seconds"] for result in results], idle(results) if options.gaps else None
 
 
 def main():
@@ -63,17 +80,23 @@ def main():
                                env=environment).stdout.strip()
         while not os.path.exists(environment["XSCHED_SOCKET"]) and server.poll() is None:
             time.sleep(0.01)
-        rows = []
+        rows, gaps = [], []
         for _ in range(options.rounds):
-            alone, = rates([], loops=loops)
-            native = rates([], [], loops=loops)
-            ours = rates(*([program("xsched"), "run", "--no-server", "-u", str(percent), "--"] for percent in PERCENT), loops=loops)
+            (alone,), alone_idle = measure([], loops=loops)
+            native, _ = measure([], [], loops=loops)
+            ours, ours_idle = measure(*([program("xsched"), "run", "--no-server", "-u", str(percent), "--"] for percent in PERCENT), loops=loops)
             rows.append((alone, sum(native), *ours))
             print(f"alone {alone:.1f}, natively both {sum(native):.1f}, {options.policy} {ours[0]:.1f} and {ours[1]:.1f} kernels/s", flush=True)
+            if options.gaps:
+                gaps.append((*alone_idle, *ours_idle))
         share = statistics.median(first / (first + second) for _, _, first, second in rows)
         print(f"the first has {100 * share:.1f} % (asked for: {PERCENT[0]}); both together : alone "
               f"{statistics.median((first + second) / alone for alone, _, first, second in rows):.3f}, natively "
               f"{statistics.median(native / alone for alone, native, _, _ in rows):.3f}")
+        if options.gaps:
+            figures = [statistics.median(values) for values in zip(*gaps)]
+            print(f"the device has no kernel: alone {100 * figures[0]:.1f} % of the time (gaps of {figures[1]:.0f} µs), "
+                  f"{options.policy} {100 * figures[2]:.1f} % (gaps of {figures[3]:.0f} µs)")
     finally:
         server.terminate()
         server.wait()
