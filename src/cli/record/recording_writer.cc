@@ -73,7 +73,9 @@ void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
       {"deadline_us", queue.hints.deadline_us},   {"laxity_us", queue.hints.laxity_us},
       {"lax_priority", queue.hints.lax_priority}, {"critical_priority", queue.hints.critical_priority},
       {"weight", queue.more_hints.weight},        {"latency_target_us", queue.more_hints.latency_target_us},
-      {"floor", queue.more_hints.floor}};
+      {"floor", queue.more_hints.floor},          {"guarantee_us", queue.more_hints.guarantee_us},
+      {"period_us", queue.more_hints.period_us},  {"limit_us", queue.more_hints.limit_us},
+      {"burst_us", queue.more_hints.burst_us}};
   Line(queue.at_ns, "queue", std::move(what));
 }
 

@@ -38,6 +38,8 @@ class RecordingWriterTest : public ::testing::Test {
     queue.hints = {3, 50, 4000, -1, 0, 0};
     queue.more_hints.weight = 300;
     queue.more_hints.latency_target_us = 20'000;
+    queue.more_hints.guarantee_us = 3000;
+    queue.more_hints.period_us = 10'000;
     queue.more_hints.floor = 15;
     ipc::SetText(queue.name, std::string_view(name));
     ipc::SetText(queue.device_name, std::string_view("D"));
@@ -92,7 +94,7 @@ TEST_F(RecordingWriterTest, each_event_is_a_line_and_each_queue_is_described_fir
       lines[3],
       R"({"t":0,"queue":{"id":1,"process":1,"device":0,"level":2,"hints":{"priority":3,"utilization":50,)"
       R"("deadline_us":4000,"laxity_us":-1,"lax_priority":0,"critical_priority":0,"weight":300,)"
-      R"("latency_target_us":20000,"floor":15}}})");
+      R"("latency_target_us":20000,"floor":15,"guarantee_us":3000,"period_us":10000,"limit_us":0,"burst_us":0}}})");
   EXPECT_EQ(lines[4], R"({"t":5000000,"burst":{"queue":1,"commands":20,"launched":20,"device_ns":2000000,)"
                       R"("span_ns":2000000}})");
   EXPECT_EQ(lines[5], R"({"t":10000000,"end":{"why":"time"}})");
