@@ -59,6 +59,11 @@ struct Scheduler::Impl {
   bool ChooseDevices(TimePoint now);
   void RefreshAllRivals();
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  // True if it matters to a policy when a queue's work came.
+  bool PolicyReadsRequests() const {
+    return policy.Reads(&HintsRead::deadline) || policy.Reads(&HintsRead::laxity) ||
+           policy.Reads(&HintsRead::latency_target);
+  }
   bool PoliciesDecide(const DeviceRecord& device) const;
   void AskPolicies(TimePoint now) const;
   bool AskPoliciesOnce(TimePoint now) const;
@@ -196,7 +201,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
       const TimePoint since = queue->requests.since();
       if (!queue->requests.Continue(submitted, retired, now)) return;
       impl_->EndRequest(*queue, since, now);
-      queue->device->dirty = true;
+      queue->device->dirty |= impl_->PolicyReadsRequests();
       return;
     }
     queue->state = QueueState::kReady;
