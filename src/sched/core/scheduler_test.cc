@@ -147,7 +147,8 @@ class NotesEnds final : public Policy {
   bool CanHold(const Hints&, const Hints&) const override { return false; }
 
  private:
-  static constexpr PolicyInfo kInfo = {.type = kPolicyUnknown, .name = "ENDS", .summary = "", .hints = {}};
+  static constexpr PolicyInfo kInfo = {
+      .type = kPolicyUnknown, .name = "ENDS", .summary = "", .hints = {.latency_target = true}};
   TimePoint& noted_;
 };
 
