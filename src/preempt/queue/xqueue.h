@@ -168,7 +168,7 @@ class XQueue {
 
   // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
   mutable Mutex<LockRank::kHints> hints_mutex_;
-  sched::Hints hints_ GUARDED_BY(hints_mutex_){0, 0, 0, 0, 0, 0, 0};
+  sched::Hints hints_ GUARDED_BY(hints_mutex_){0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 
   SubmitWorker worker_;
 };
