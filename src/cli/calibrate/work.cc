@@ -61,7 +61,7 @@ KernelSpeed MeasureSpeed(WorkQueue& queue) {
     half = whole;
     whole = BestTime(queue, loops);
   }
-  const double per_loop = (whole - half) / (loops / 2);
+  const double per_loop = (whole - half) / (0.5 * loops);  // loops is a power of 2
   if (per_loop <= 0) throw CommandError(kExitFailed, "the device is too busy to be measured");
   return {std::max(0.0, whole - per_loop * loops), per_loop};
 }
