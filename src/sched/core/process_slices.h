@@ -5,9 +5,8 @@
 // processes with the shortest slice both want the device, it only switches between them. A process that waits
 // at a gate, or retires nothing, also wants it. So of the ready processes with the shortest slice
 //   - one has its turn at a time, and the others are taken off the device (Turns decides whose turn it is);
-//   - or, if the commands of all of them are so short that gates alone stop them soon enough, and they do
-//   more
-//     that way (sharing.h), they share the device in the driver's slices.
+//   - or they share the device in the driver's slices, if the commands of all of them are so short that gates
+//     alone stop them soon enough, and if they do more that way (sharing.h).
 // In these cases the policy's slices would make a process stand still:
 //   - The watchdog lets every queue run.
 //   - A process with the shortest slice may run, and one with a longer slice has work that is not urgent. The

@@ -292,7 +292,7 @@ TEST_F(TogetherTest, what_does_more_is_tried_again_and_soon_if_another_process_c
   Run(milliseconds(12'000), lengths);
   EXPECT_TRUE(Shares({1, 2})) << "they have gaps now";
   fills_device_ = true;
-  Run(milliseconds(1'000), lengths);
+  Run(milliseconds(5'000), lengths);
   EXPECT_TRUE(Shares({1, 2})) << "it is kept for a while";
   lengths[3] = microseconds(10);
   Add(3, 0);

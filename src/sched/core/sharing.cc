@@ -1,7 +1,6 @@
 #include "sched/core/sharing.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sched/core/process_slices.h"
 
@@ -36,7 +35,7 @@ bool AllEnough(std::span<ProcessRecord* const> processes, Pace ProcessRecord::*w
 
 void Sharing::ProcessCame() {
   keep_ = kKeepFirst;
-  if (phase_ == Phase::kKnown) until_ = TimePoint{};
+  if (phase_ == Phase::kKnown) until_ = std::min(until_, soonest_);
 }
 
 void Sharing::Begin(Phase phase, TimePoint now, Duration at_most) {
@@ -63,6 +62,7 @@ bool Sharing::Pays(std::span<ProcessRecord* const> processes, TimePoint now) {
     // Those that hardly use the device have gaps.
     pays_ = known == 0 || gain >= kWorth * known;
     Begin(Phase::kKnown, now, keep_);
+    soonest_ = now + kKeepFirst;
     keep_ = std::min(2 * keep_, kKeepLongest);
   }
   return phase_ == Phase::kTriesSharing || (phase_ == Phase::kKnown && pays_);

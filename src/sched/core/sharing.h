@@ -31,7 +31,7 @@ struct Pace {
 
 class Sharing {
  public:
-  // Another process has come: what was found may be wrong, and is tried again soon.
+  // Another process has come: what was found may be wrong, and is tried again, at most every 4 s.
   void ProcessCame();
   // REQUIRES: commands of all of them are short. Those that do not compete are ignored.
   bool Pays(std::span<ProcessRecord* const> processes, TimePoint now);
@@ -48,6 +48,7 @@ class Sharing {
   Phase phase_ = Phase::kNew;
   bool pays_ = false;           // valid in kKnown
   TimePoint until_ = kNever;    // the end of the phase
+  TimePoint soonest_{};         // in kKnown: no trial begins before that
   Duration keep_ = kKeepFirst;  // for how long the next result is kept
 };
 
