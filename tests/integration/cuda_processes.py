@@ -194,8 +194,8 @@ def a_program_that_is_off_the_device_can_end(place):
 def shares_are_slices_in_proportion_and_nobody_is_held(place):
     place.start_server("--policy", "UP")
     one, two = CudaClient(place, utilization=75), CudaClient(place, utilization=25)
-    one.wait_for_slice(3000)
-    two.wait_for_slice(1000)
+    one.wait_for_slice(4500)
+    two.wait_for_slice(1500)
     check(not is_held(place, one) and not is_held(place, two), "nobody is held")
     check(gains(one) > 20 and gains(two) > 5, "both work")
 
