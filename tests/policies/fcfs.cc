@@ -6,7 +6,7 @@ namespace xsched::sched::fcfs {
 namespace {
 
 constexpr PolicyInfo kInfo = {
-    .type = static_cast<XPolicyType>(kPolicyMax + 1),
+    .type = kPolicyMax,  // no policy of XSched has this number
     .name = "FCFS",
     .summary = "first come, first served: one queue at a time, until it has no work",
     .hints = {},
