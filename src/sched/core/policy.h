@@ -13,6 +13,9 @@
 
 namespace xsched::sched {
 
+// No policy gives the device away for less: a change of turns would cost more than the turn is worth.
+inline constexpr Duration kShortestTurn = std::chrono::microseconds(TIMESLICE_MIN);
+
 // The hints that a policy reads.
 struct HintsRead {
   bool priority = false;

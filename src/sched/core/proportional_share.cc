@@ -8,7 +8,6 @@ namespace {
 
 // The pass counts what was received exactly. So a weight that is too small for a slice of its own has longer
 // slices, and they come less often.
-constexpr Duration kShortestTurn = std::chrono::microseconds(TIMESLICE_MIN);
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr double kNobody = std::numeric_limits<double>::infinity();
 

@@ -34,7 +34,6 @@ constexpr PolicyInfo kInfo = {
     .sees_processes = true,
 };
 
-constexpr Duration kShortestTurn = std::chrono::microseconds(TIMESLICE_MIN);
 constexpr double kInstant = 1e-9;  // of seconds: what is left of a time slice by rounding
 constexpr double kNanosecondsPerSecond = 1e9;
 

@@ -56,8 +56,8 @@ class Laxity final : public Policy {
     return Highest(rival) > Lowest(victim);
   }
 
-  // A laxity changes who is the most urgent while nothing else happens, and slices take a millisecond to
-  // change. So where there is one, only those that run are on the device.
+  // When a laxity is used up, another process becomes the most urgent one, and slices take a millisecond to
+  // change. So if any process has a laxity, only the processes that run are on the device.
   Division Divide(std::span<ProcessView> processes) const override {
     if (std::any_of(processes.begin(), processes.end(),
                     [](const ProcessView& process) { return HasLaxity(process.hints); })) {

@@ -32,13 +32,10 @@ constexpr PolicyInfo kInfo = {
     .summary = "reservation: guarantees in each period, the rest by weight, and limits for processes",
     .hints = {.weight = true, .reservation = true, .timeslice = true},
     .granularity = Granularity::kProcess,
-    .sees_processes = true,
     .has_limits = true,
 };
 
 using std::chrono::microseconds;
-
-constexpr Duration kShortestTurn = microseconds(TIMESLICE_MIN);
 
 struct ClaimantState {
   bool known;        // the other members are valid
@@ -89,7 +86,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     if (guaranteed == nullptr) {
       if (!state.borrows || state.turn <= Duration::zero()) state.turn = device.timeslice;
       if (device.ready.size() > 1) until = state.turn;
-      // Who is interrupted by a guarantee goes on with its time slice.
+      // A guarantee may interrupt a borrower. Afterwards the borrower goes on with its time slice.
       for (QueueView& claimant : device.ready) StateOf(claimant).borrows = &claimant == &chosen;
     }
     if (state.limit > Duration::zero()) until = std::min(until, state.allowed);
@@ -137,7 +134,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     if (lowest != std::numeric_limits<double>::infinity()) clock = lowest;
     for (QueueView& claimant : device.ready) {
       ClaimantState& state = StateOf(claimant);
-      // Who was idle, or had used up its limit, saves up nothing.
+      // A claimant that was idle, or had used up its limit, saves up nothing in that time.
       if (!state.contends) state.pass = std::max(state.pass, clock);
       state.contends = claimant.limited_until <= device.now;
     }

@@ -1,4 +1,4 @@
-// Reservation: guarantees, what is left over, limits, and who waits for a limited queue.
+// Reservation: guarantees, what is left over, limits, and queues that wait for a limited queue.
 #include <gtest/gtest.h>
 
 #include <random>

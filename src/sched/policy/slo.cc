@@ -42,7 +42,6 @@ constexpr uint32_t kMeasured = 200;
 // A program sees the end of its request a little later than the scheduler does. So requests should need so
 // much less than their target: 5 % of it.
 constexpr int kReserve = 20;
-constexpr Duration kShortestTurn = microseconds(TIMESLICE_MIN);
 
 // How long requests of a queue take from their start to their end.
 struct Needed {
@@ -137,7 +136,7 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   static TimePoint LatestStart(const QueueView& queue) {
     return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
   }
-  // `whole` * dividend / divisor, rounded up: who waits for so long has got no less.
+  // `whole` * dividend / divisor, rounded up, so that a wait of that length is not too short.
   static Duration Part(Duration whole, int64_t dividend, int64_t divisor) {
     return Duration((whole.count() * dividend + divisor - 1) / divisor);
   }
