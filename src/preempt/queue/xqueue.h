@@ -8,7 +8,10 @@
 // pointer, a launching thread at worst makes a count wrong. A thread that needs the queue to stay has a pin.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/mutex.h"
@@ -168,7 +171,8 @@ class XQueue {
 
   // All zero until a queue is made here, so that the array of slots takes no room in the library's file.
   mutable Mutex<LockRank::kHints> hints_mutex_;
-  sched::Hints hints_ GUARDED_BY(hints_mutex_){0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  sched::Hints hints_ GUARDED_BY(hints_mutex_) =
+      std::bit_cast<sched::Hints>(std::array<std::byte, sizeof(sched::Hints)>{});
 
   SubmitWorker worker_;
 };
