@@ -3,13 +3,12 @@
 
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
 #include <vector>
 
-#include "cli/exit_codes.h"
+#include "cli/doctor/probed_library.h"
 #include "platforms/opencl/doctor.h"
 
 namespace xsched::cli::opencl {
@@ -28,32 +27,13 @@ __kernel void work(__global float* data, uint loops) {
 }
 )";
 
-void Check(cl_int error, const char* what) {
-  if (error != CL_SUCCESS) throw CommandError(kExitFailed, fmt::format("{}: OpenCL error {}", what, error));
-}
+std::string ErrorName(void*, int error) { return fmt::format("OpenCL error {}", error); }
 
 // The functions by their names.
-class Loader {
- public:
-  Loader() : library_(dlopen(kLoader, RTLD_NOW)) {
-    if (library_ == nullptr) throw CommandError(kExitFailed, dlerror());
-  }
-  template <typename Function>
-  Function* Find(Function*, const char* name) const {
-    auto* function = reinterpret_cast<Function*>(dlsym(library_, name));
-    if (function == nullptr) throw CommandError(kExitFailed, fmt::format("{} has no {}", kLoader, name));
-    return function;
-  }
-
- private:
-  void* library_;
-};
-
-#define XSCHED_FUNCTION(name) \
-  decltype(&::name) name = loader.Find(static_cast<decltype(&::name)>(nullptr), #name)
+#define XSCHED_FUNCTION(name) decltype(::name)* name = loader.Find<decltype(::name)>(#name)
 struct Functions {
-  explicit Functions(const Loader& from) : loader(from) {}
-  const Loader& loader;
+  explicit Functions(const ProbedLibrary& from) : loader(from) {}
+  const ProbedLibrary& loader;
   XSCHED_FUNCTION(clGetPlatformIDs);
   XSCHED_FUNCTION(clGetDeviceIDs);
   XSCHED_FUNCTION(clGetDeviceInfo);
@@ -85,34 +65,36 @@ class Queue final : public WorkQueue {
   Queue(const Functions& cl, const Made& made) : cl_(cl) {
     cl_int error;
     queue_ = cl_.clCreateCommandQueue(made.context, made.device, 0, &error);
-    Check(error, "clCreateCommandQueue");
+    cl_.loader.Check("clCreateCommandQueue", error);
     // Arguments belong to a kernel, and the queues have threads of their own.
     kernel_ = cl_.clCreateKernel(made.program, "work", &error);
-    Check(error, "clCreateKernel");
+    cl_.loader.Check("clCreateKernel", error);
     std::vector<float> zeros(kItems, 0.0f);
     cl_mem data = cl_.clCreateBuffer(made.context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
                                      kItems * sizeof(float), zeros.data(), &error);
-    Check(error, "clCreateBuffer");
-    Check(cl_.clSetKernelArg(kernel_, 0, sizeof(cl_mem), &data), "clSetKernelArg");
+    cl_.loader.Check("clCreateBuffer", error);
+    cl_.loader.Check("clSetKernelArg", cl_.clSetKernelArg(kernel_, 0, sizeof(cl_mem), &data));
   }
 
   void Launch(uint32_t loops) override { Enqueue(loops, nullptr); }
   void LaunchMarked(uint32_t loops, size_t mark) override {
     Enqueue(loops, &marks_[mark]);
-    Check(cl_.clFlush(queue_), "clFlush");
+    cl_.loader.Check("clFlush", cl_.clFlush(queue_));
   }
   void Wait(size_t mark) override {
-    Check(cl_.clWaitForEvents(1, &marks_[mark]), "clWaitForEvents");
-    Check(cl_.clReleaseEvent(marks_[mark]), "clReleaseEvent");
+    cl_.loader.Check("clWaitForEvents", cl_.clWaitForEvents(1, &marks_[mark]));
+    cl_.loader.Check("clReleaseEvent", cl_.clReleaseEvent(marks_[mark]));
   }
-  void Finish() override { Check(cl_.clFinish(queue_), "clFinish"); }
+  void Finish() override { cl_.loader.Check("clFinish", cl_.clFinish(queue_)); }
 
  private:
   void Enqueue(uint32_t loops, cl_event* event) {
-    if (loops != loops_) Check(cl_.clSetKernelArg(kernel_, 1, sizeof loops, &loops), "clSetKernelArg");
+    if (loops != loops_)
+      cl_.loader.Check("clSetKernelArg", cl_.clSetKernelArg(kernel_, 1, sizeof loops, &loops));
     loops_ = loops;
-    Check(cl_.clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &kItems, &kGroup, 0, nullptr, event),
-          "clEnqueueNDRangeKernel");
+    cl_.loader.Check(
+        "clEnqueueNDRangeKernel",
+        cl_.clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &kItems, &kGroup, 0, nullptr, event));
   }
 
   const Functions& cl_;
@@ -125,16 +107,19 @@ class Queue final : public WorkQueue {
 // Everything is given back when the process ends.
 class Device final : public WorkDevice {
  public:
-  Device() : cl_(loader_) {
-    Check(cl_.clGetPlatformIDs(1, &platform_, nullptr), "clGetPlatformIDs (is an OpenCL driver installed?)");
-    Check(cl_.clGetDeviceIDs(platform_, CL_DEVICE_TYPE_ALL, 1, &made_.device, nullptr), "clGetDeviceIDs");
+  Device() {
+    cl_.loader.Check("clGetPlatformIDs (is an OpenCL driver installed?)",
+                     cl_.clGetPlatformIDs(1, &platform_, nullptr));
+    cl_.loader.Check("clGetDeviceIDs",
+                     cl_.clGetDeviceIDs(platform_, CL_DEVICE_TYPE_ALL, 1, &made_.device, nullptr));
     cl_int error;
     made_.context = cl_.clCreateContext(nullptr, 1, &made_.device, nullptr, nullptr, &error);
-    Check(error, "clCreateContext");
+    cl_.loader.Check("clCreateContext", error);
     const char* source = kSource;
     made_.program = cl_.clCreateProgramWithSource(made_.context, 1, &source, nullptr, &error);
-    Check(error, "clCreateProgramWithSource");
-    Check(cl_.clBuildProgram(made_.program, 1, &made_.device, "", nullptr, nullptr), "clBuildProgram");
+    cl_.loader.Check("clCreateProgramWithSource", error);
+    cl_.loader.Check("clBuildProgram",
+                     cl_.clBuildProgram(made_.program, 1, &made_.device, "", nullptr, nullptr));
   }
 
   std::string Name() const override {
@@ -147,8 +132,8 @@ class Device final : public WorkDevice {
   std::unique_ptr<WorkQueue> NewQueue() override { return std::make_unique<Queue>(cl_, made_); }
 
  private:
-  Loader loader_;
-  Functions cl_;
+  ProbedLibrary loader_{kLoader, ErrorName};
+  Functions cl_{loader_};
   cl_platform_id platform_{};
   Made made_;
 };
