@@ -21,6 +21,7 @@ import figures  # noqa: E402
 import kernel_stages  # noqa: E402
 import liveness_stage  # noqa: E402
 import policy_stage  # noqa: E402
+import serving_stage  # noqa: E402
 import torch_stages  # noqa: E402
 from keep_awake import awake_cores  # noqa: E402
 from session import Session  # noqa: E402
@@ -37,6 +38,7 @@ STAGES = {
     "suspend": kernel_stages.suspend,
     **liveness_stage.STAGES,
     **policy_stage.STAGES,
+    **serving_stage.STAGES,
     "torch_alone": torch_stages.torch_alone,
     "torch_pair": torch_stages.torch_pair,
     "torch_threads": torch_stages.torch_threads,

@@ -111,6 +111,12 @@ class Session:
         worker.send(do="prepare", jobs=jobs)
         return worker
 
+    def llama(self, *run_options, model, options, scheduled=False):
+        """Starts llama_task.py, and lets it start a llama-server with these options."""
+        worker = self._start([sys.executable, str(HERE / "llama_task.py")], run_options, scheduled)
+        worker.send(do="prepare", model=model, options=options)
+        return worker
+
     def ready(self, *groups):
         """Waits for programs that were started together, and checks that each is under XSched or native as requested."""
         for worker in itertools.chain(*groups):

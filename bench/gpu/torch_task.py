@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The program of the benchmarks with PyTorch. Commands and answers are like gpu_task's. torch_job.py describes jobs; those with
-"kernel_us" are in kernel_job.py:
+"kernel_us" are in kernel_job.py, and those with "prompt_tokens" in language_model.py:
 
   {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
-  {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}
+  {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}; of a language model also
+                                                                {"prompt_ms", "step_ms": […]}: until the first token, and each next one
   {"do": "continuous", "job"}, until the next line            → {"progress": [[time, samples], …]}
   {"do": "ahead", "job", "count_file"}                        → {}, at once: steps in a thread that never waits for them, until the
                                                                 program ends; the file's second word counts those that have run
@@ -25,10 +26,12 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kernel_job  # noqa: E402
 import xsched_api  # noqa: E402
+from language_model import LanguageModelJob  # noqa: E402
 from torch_job import Job  # noqa: E402
 from worker import Commands  # noqa: E402
 
 AHEAD = 2  # steps enqueued ahead by a continuous job
+KINDS = {"kernel_us": kernel_job.KernelJob, "prompt_tokens": LanguageModelJob}  # by what only they are described by
 
 commands = Commands()
 jobs = {}
@@ -40,7 +43,8 @@ def job_of(description):
     key = json.dumps(description, sort_keys=True)
     if key not in jobs:
         try:
-            jobs[key] = (kernel_job.KernelJob if "kernel_us" in description else Job)(**description)
+            kind = next((kind for name, kind in KINDS.items() if name in description), Job)
+            jobs[key] = kind(**description)
         except Exception as error:
             jobs[key] = error
     if isinstance(jobs[key], Exception):
@@ -83,22 +87,41 @@ def run_rate(job, seconds):
     return {"per_second": samples / (last - begin)}
 
 
-def run_task(job, rate_hz, seconds):
+def at_rate(work, rate_hz, seconds):
+    """Calls work() at a fixed rate. Returns when that began, when it ended, and how many milliseconds each call took."""
     period = 1 / rate_hz
     latencies = []
     first = time.monotonic()
     arrival = first + period
-    with torch.cuda.stream(job.stream):
-        while arrival < first + seconds:
-            time.sleep(max(0, arrival - time.monotonic()))
-            begin = time.monotonic()
-            job.run()
-            job.stream.synchronize()
-            latencies.append((time.monotonic() - begin) * 1e3)
-            # A late task does not delay the next one, which comes at its time.
-            while arrival < time.monotonic():
-                arrival += period
+    while arrival < first + seconds:
+        time.sleep(max(0, arrival - time.monotonic()))
+        begin = time.monotonic()
+        work()
+        latencies.append((time.monotonic() - begin) * 1e3)
+        # A late task does not delay the next one, which comes at its time.
+        while arrival < time.monotonic():
+            arrival += period
     return {"begin": first, "end": time.monotonic(), "latency_ms": latencies}
+
+
+def run_task(job, rate_hz, seconds):
+    def step():
+        job.run()
+        job.stream.synchronize()
+
+    with torch.cuda.stream(job.stream):
+        return at_rate(step, rate_hz, seconds)
+
+
+def run_requests(job, rate_hz, seconds):
+    prompt_ms, step_ms = [], []
+
+    def request():
+        first, others = job.request()
+        prompt_ms.append(first)
+        step_ms.extend(others)
+
+    return {**at_rate(request, rate_hz, seconds), "prompt_ms": prompt_ms, "step_ms": step_ms}
 
 
 class Continuously(threading.Thread):
@@ -201,7 +224,8 @@ def run(command):
     if what == "rate":
         return run_rate(job, command["seconds"])
     if what == "task":
-        return run_task(job, command["rate_hz"], command["seconds"])
+        run_at_rate = run_requests if isinstance(job, LanguageModelJob) else run_task
+        return run_at_rate(job, command["rate_hz"], command["seconds"])
     if what == "continuous":
         return run_continuously(job, commands.interrupted)
     if what == "suspend":

@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -75,18 +76,21 @@ class Worker:
         try:
             self._process.wait(3)
         except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            self._kill_all()
         self._process.stdout.close()
 
     def kill(self):
-        self._process.kill()
-        self._process.wait()
+        self._kill_all()
         self._process.stdin.close()
         self._process.stdout.close()
 
     def signal(self, number):
         self._process.send_signal(number)
+
+    def _kill_all(self):
+        """The program, and what it has started itself."""
+        os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait()
 
     def _line(self):
         output = self._process.stdout.fileno()
