@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/demo/statistics.h"
+#include "cli/statistics.h"
 
 namespace xsched::cli {
 namespace {

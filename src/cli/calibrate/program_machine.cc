@@ -47,7 +47,7 @@ void ProgramMachine::StartServer() {
       for (std::string line; std::getline(file, line);) last = line;
       throw CommandError(kExitNoServer, "the server for the measurement did not start: " + last);
     }
-    interrupts_.Sleep(kPoll);
+    signals_.Sleep(kPoll);
   }
 }
 
@@ -82,7 +82,7 @@ std::vector<std::string> ProgramMachine::Answers(const Program& program, size_t 
       throw CommandError(kExitFailed, fmt::format("a program on the {} device {}: {}", platform_.name,
                                                   ended ? "failed" : "does not answer", message));
     }
-    interrupts_.Sleep(kPoll);
+    signals_.Sleep(kPoll);
   }
 }
 

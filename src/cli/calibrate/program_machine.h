@@ -8,17 +8,17 @@
 
 #include "cli/calibrate/experiment.h"
 #include "cli/calibrate/work.h"
-#include "cli/demo/background_program.h"
-#include "cli/demo/interrupts.h"
-#include "cli/demo/workplace.h"
 #include "cli/platform.h"
+#include "cli/programs/background_program.h"
+#include "cli/programs/stop_signals.h"
+#include "cli/programs/workplace.h"
 
 namespace xsched::cli {
 
 class ProgramMachine final : public Machine {
  public:
   // Measures the kernel: nothing else should use the device. Throws CommandError, as Run does; both throw
-  // Interrupted (demo/interrupts.h).
+  // Interrupted (programs/stop_signals.h).
   explicit ProgramMachine(const Platform& platform);
 
   const std::string& device_name() const { return facts_.name; }
@@ -37,7 +37,7 @@ class ProgramMachine final : public Machine {
   std::vector<std::string> Answers(const Program& program, size_t count, Duration patience) const;
   int SetPriorities(const Program& program, const std::vector<QueueWork>& queues) const;
 
-  Interrupts interrupts_;  // must be destroyed after the members that clean up
+  StopSignals signals_;  // must be destroyed after the members that clean up
   Workplace place_{"calibrate"};
   const Platform& platform_;
   std::string self_;

@@ -11,13 +11,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/demo/background_program.h"
 #include "cli/demo/demo_chart.h"
 #include "cli/demo/hashcat.h"
-#include "cli/demo/interrupts.h"
-#include "cli/demo/workplace.h"
 #include "cli/exit_codes.h"
 #include "cli/locations.h"
+#include "cli/programs/background_program.h"
+#include "cli/programs/stop_signals.h"
+#include "cli/programs/workplace.h"
 
 namespace xsched::cli {
 namespace {
@@ -86,7 +86,7 @@ class Demo {
       const std::function<void()>& meanwhile = [] {}) const {
     BackgroundProgram program(words, output);
     while (!program.Status()) {
-      interrupts_.Sleep(kPoll);
+      signals_.Sleep(kPoll);
       meanwhile();
     }
     if (program.Status() != 0) Fail(words[0], output);
@@ -127,7 +127,7 @@ class Demo {
     };
     for (auto start = steady_clock::now(); log.lines().size() < 2; listen()) {
       if (busy.Status() || steady_clock::now() - start > kBusyStart) Fail("hashcat", output);
-      interrupts_.Sleep(kPoll);
+      signals_.Sleep(kPoll);
     }
     Round round;
     size_t from = log.lines().size();
@@ -157,7 +157,7 @@ class Demo {
   }
 
   DemoOptions options_;
-  Interrupts interrupts_;  // must be destroyed after the members that clean up
+  StopSignals signals_;  // must be destroyed after the members that clean up
   Workplace place_{"demo"};
   std::string task_;
   std::string self_;

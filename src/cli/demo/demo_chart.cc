@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/demo/statistics.h"
+#include "cli/statistics.h"
 
 namespace xsched::cli {
 namespace {

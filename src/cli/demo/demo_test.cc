@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/demo/background_program.h"
+#include "cli/programs/background_program.h"
 #include "cli/testing/processes.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "cli/demo/statistics.h"
 #include "cli/exit_codes.h"
+#include "cli/statistics.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {

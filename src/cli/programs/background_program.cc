@@ -1,4 +1,4 @@
-#include "cli/demo/background_program.h"
+#include "cli/programs/background_program.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "cli/demo/statistics.h"
+#include "cli/statistics.h"
 
 #include <algorithm>
 #include <cmath>
