@@ -16,6 +16,7 @@ namespace xsched::cli {
 class Report;
 struct DeviceProbe;
 struct ElfFile;
+struct Variable;
 class WorkDevice;
 
 // A library by which programs use the platform.
@@ -52,6 +53,11 @@ struct Platform {
   // Its first device, for `xsched calibrate` (calibrate/work_device.h); null: that cannot measure it. Throws
   // std::exception and ProbeError.
   std::unique_ptr<WorkDevice> (*open_work_device)() = nullptr;
+
+  // For `xsched run --shared-context`: lets programs share one context on a device, for as long as this
+  // process, or the program that it becomes, lives. Returns the variables that the program needs. Throws
+  // CommandError. Null: each of its programs has a context of its own.
+  std::vector<Variable> (*share_context)() = nullptr;
 };
 
 // All of them, in the order of their ids.

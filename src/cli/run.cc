@@ -29,6 +29,7 @@ namespace {
 struct RunOptions {
   LaunchOptions launch;
   bool no_server = false;
+  bool shared_context = false;
   std::vector<std::string> program;
 };
 
@@ -114,6 +115,22 @@ void PrepareServer(const RunOptions& options) {
   }
 }
 
+// If that fails, the program has a context of its own.
+void ShareContexts() {
+  bool possible = false;
+  for (const Platform* platform : Platforms()) {
+    if (platform->share_context == nullptr || !platform->is_here()) continue;
+    possible = true;
+    try {
+      SetEnvironment(platform->share_context());
+    } catch (const CommandError& error) {
+      Warn(fmt::format("the program has a {} context of its own: {}", platform->name, error.what()));
+    }
+  }
+  if (!possible)
+    Warn("the program has a context of its own: no platform here has contexts that can be shared");
+}
+
 // A job that nobody has used. "": the system gives no random numbers. Then each process of the program is
 // scheduled by itself.
 std::string NewJob() {
@@ -129,6 +146,7 @@ void Run(RunOptions& options) {
   PrepareServer(options);
   const FoundShims shims = FindShims(options.launch.route);
   CheckProgram(options, shims);
+  if (options.shared_context) ShareContexts();
   options.launch.job = NewJob();
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   Become(options.program);
@@ -175,6 +193,8 @@ void AddRun(CLI::App& app) {
                               server::Listed(NamesOfPlatforms(/*with_layers=*/true), "or")))
       ->check(CLI::IsMember({"layer", "preload"}));
   run->add_flag("--no-server", options->no_server, "do not start a server");
+  run->add_flag("--shared-context", options->shared_context,
+                "one context for all programs that are run so (CUDA: with NVIDIA's MPS)");
   run->add_option("program", options->program, "the program and its arguments")->required();
   run->positionals_at_end();
   run->callback([options] { Run(*options); });

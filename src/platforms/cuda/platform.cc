@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include "platforms/cuda/doctor.h"
+#include "platforms/cuda/shared_context.h"
 #include "platforms/cuda/work_device.h"
 
 namespace xsched::cli::cuda {
@@ -23,6 +24,7 @@ const Platform& Get() {
       .examine = Examine,
       .probe = Probe,
       .open_work_device = OpenWorkDevice,
+      .share_context = ShareContext,
   };
   return platform;
 }
