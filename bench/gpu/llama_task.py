@@ -46,6 +46,7 @@ class Server:
                                          stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr)
         atexit.register(self._process.kill)
         self._wait_ready()
+        self.complete(prompt_tokens=512, steps=2)  # the first request is slow, because libraries load their kernels
 
     def _wait_ready(self):
         end = time.monotonic() + STARTING

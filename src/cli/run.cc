@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "base/fd.h"
@@ -115,6 +119,16 @@ void PrepareServer(const RunOptions& options) {
   }
 }
 
+// The folder of this user's server, which no other user can write.
+std::filesystem::path UserFolder() {
+  if (Result<> safe = ipc::CheckUserServerFolder(); !safe)
+    throw CommandError(kExitFailed, safe.error().text());
+  const auto folder = std::filesystem::path(ipc::UserServerSocket().text).parent_path();
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw CommandError(kExitFailed, fmt::format("cannot make {}: {}", folder.native(), strerror(errno)));
+  return folder;
+}
+
 // If that fails, the program has a context of its own.
 void ShareContexts() {
   bool possible = false;
@@ -122,7 +136,7 @@ void ShareContexts() {
     if (platform->share_context == nullptr || !platform->is_here()) continue;
     possible = true;
     try {
-      SetEnvironment(platform->share_context());
+      SetEnvironment(platform->share_context(UserFolder() / (std::string("shared-context-") + platform->id)));
     } catch (const CommandError& error) {
       Warn(fmt::format("the program has a {} context of its own: {}", platform->name, error.what()));
     }
@@ -193,8 +207,9 @@ void AddRun(CLI::App& app) {
                               server::Listed(NamesOfPlatforms(/*with_layers=*/true), "or")))
       ->check(CLI::IsMember({"layer", "preload"}));
   run->add_flag("--no-server", options->no_server, "do not start a server");
-  run->add_flag("--shared-context", options->shared_context,
-                "one context for all programs that are run so (CUDA: with NVIDIA's MPS)");
+  run->add_flag(
+      "--shared-context", options->shared_context,
+      "one context for all programs that are run so, where a service of their platform provides it");
   run->add_option("program", options->program, "the program and its arguments")->required();
   run->positionals_at_end();
   run->callback([options] { Run(*options); });

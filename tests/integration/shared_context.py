@@ -52,7 +52,7 @@ class Service:
         control = tools / "nvidia-cuda-mps-control"
         control.write_text(CONTROL)
         control.chmod(0o755)
-        self.folder = pathlib.Path(place.folder) / "xsched" / "mps"
+        self.folder = pathlib.Path(place.folder) / "xsched" / "shared-context-cuda"
         # The platform is here if its driver can be loaded.
         self.env = {"XDG_RUNTIME_DIR": place.folder, "PATH": f"{tools}:{os.environ['PATH']}",
                     "LD_LIBRARY_PATH": str(place.lib.parent / "standin")}
@@ -165,7 +165,7 @@ def a_service_that_dies_is_started_again(place):
 @test
 def without_a_service_the_program_runs_with_a_context_of_its_own(place):
     service = Service(place)
-    for reason, env in (("does not start the service", {"STANDIN_MPS_FAILS": "1"}), ("is not in PATH", {"PATH": "/usr/bin:/bin"})):
+    for reason, env in (("the service does not start", {"STANDIN_MPS_FAILS": "1"}), ("is not in PATH", {"PATH": "/usr/bin:/bin"})):
         done = service.run('echo "<$CUDA_MPS_PIPE_DIRECTORY>"', **env)
         check((done.returncode, done.stdout) == (0, "<>\n"), f"{done}")
         check("the program has a CUDA context of its own: " in done.stderr and reason in done.stderr, done.stderr)
