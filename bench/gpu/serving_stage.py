@@ -1,8 +1,8 @@
 """Figure 10: servers of language models, beside training and beside each other. The models have random weights.
 
   llm     PyTorch (language_model.py), eager and with CUDA graphs
-  llama   llama.cpp (llama_task.py): an urgent llama-server beside training, and beside another llama-server; one llama-server with requests of
-          two priorities, patched as docs/integrations/llama.cpp.md says. `llama-server` is looked for in PATH.
+  llama   llama.cpp (llama_task.py): an urgent llama-server beside training, and beside another llama-server; one llama-server with
+          requests of two priorities, patched as docs/integrations/llama.cpp.md says. `llama-server` is looked for in PATH.
 """
 import importlib.util
 import pathlib
