@@ -26,16 +26,24 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import kernel_job  # noqa: E402
 import xsched_api  # noqa: E402
-from language_model import LanguageModelJob  # noqa: E402
 from torch_job import Job  # noqa: E402
 from worker import Commands  # noqa: E402
 
 AHEAD = 2  # steps enqueued ahead by a continuous job
-KINDS = {"kernel_us": kernel_job.KernelJob, "prompt_tokens": LanguageModelJob}  # by what only they are described by
 
 commands = Commands()
 jobs = {}
 ahead = []
+
+
+def kind_of(description):
+    if "kernel_us" in description:
+        return kernel_job.KernelJob
+    if "prompt_tokens" in description:
+        # Not every PyTorch has all that a language model needs.
+        from language_model import LanguageModelJob
+        return LanguageModelJob
+    return Job
 
 
 def job_of(description):
@@ -43,8 +51,7 @@ def job_of(description):
     key = json.dumps(description, sort_keys=True)
     if key not in jobs:
         try:
-            kind = next((kind for name, kind in KINDS.items() if name in description), Job)
-            jobs[key] = kind(**description)
+            jobs[key] = kind_of(description)(**description)
         except Exception as error:
             jobs[key] = error
     if isinstance(jobs[key], Exception):
@@ -224,7 +231,7 @@ def run(command):
     if what == "rate":
         return run_rate(job, command["seconds"])
     if what == "task":
-        run_at_rate = run_requests if isinstance(job, LanguageModelJob) else run_task
+        run_at_rate = run_requests if "prompt_tokens" in command["job"] else run_task
         return run_at_rate(job, command["rate_hz"], command["seconds"])
     if what == "continuous":
         return run_continuously(job, commands.interrupted)
