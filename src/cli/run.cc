@@ -123,7 +123,7 @@ void PrepareServer(const RunOptions& options) {
 std::filesystem::path UserFolder() {
   if (Result<> safe = ipc::CheckUserServerFolder(); !safe)
     throw CommandError(kExitFailed, safe.error().text());
-  const auto folder = std::filesystem::path(ipc::UserServerSocket().text).parent_path();
+  std::filesystem::path folder = std::filesystem::path(ipc::UserServerSocket().text).parent_path();
   if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     throw CommandError(kExitFailed, fmt::format("cannot make {}: {}", folder.native(), strerror(errno)));
   return folder;
