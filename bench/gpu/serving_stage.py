@@ -76,14 +76,16 @@ def beside(session, case, serve, low, task, continuous, goals=None):
         report(session, case, results, goals)
 
 
-def llm(session):
-    def training(*options, scheduled=False):
-        return session.torch(*options, jobs=[TRAINING], scheduled=scheduled)
+def training_of(session):
+    """Starts the training, with options for `xsched run` or natively."""
+    return lambda *options, scheduled=False: session.torch(*options, jobs=[TRAINING], scheduled=scheduled)
 
+
+def llm(session):
     for graph, goals in ((False, EAGER_GOALS), (True, GRAPH_GOALS)):
         job = {**REQUEST, "graph": graph}
         beside(session, f"language model, {'graphs' if graph else 'eager'}, beside training of BERT",
-               lambda *options, scheduled=False, job=job: session.torch(*options, jobs=[job], scheduled=scheduled), training,
+               lambda *options, scheduled=False, job=job: session.torch(*options, jobs=[job], scheduled=scheduled), training_of(session),
                {"job": job}, {"job": TRAINING}, goals)
 
 
@@ -125,11 +127,8 @@ def llama(session):
         def serve(*options, scheduled=False):
             return session.llama(*options, model=model, options=LLAMA_OPTIONS, scheduled=scheduled)
 
-        def training(*options, scheduled=False):
-            return session.torch(*options, jobs=[TRAINING], scheduled=scheduled)
-
         task = {"request": REQUEST}
-        beside(session, "llama-server beside training of BERT", serve, training, task, {"job": TRAINING})
+        beside(session, "llama-server beside training of BERT", serve, training_of(session), task, {"job": TRAINING})
         beside(session, "llama-server beside another one", serve, serve, task, {"request": LONG_REQUEST, "threads": THREADS})
         two_priorities(session, "one llama-server, requests of two priorities", model)
 

@@ -89,7 +89,8 @@ class Worker:
 
     def _kill_all(self):
         """The program, and what it has started itself."""
-        os.killpg(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it has ended, and with it all that it had started
+            os.killpg(self.pid, signal.SIGKILL)
         self._process.wait()
 
     def _line(self):
