@@ -55,8 +55,9 @@ struct Platform {
   std::unique_ptr<WorkDevice> (*open_work_device)() = nullptr;
 
   // For `xsched run --shared-context`: lets programs share one context on a device, for as long as this
-  // process, or the program that it becomes, lives. What it needs is in `folder`, which it makes. Returns the
-  // variables that the program needs. Throws CommandError. Null: each program has a context of its own.
+  // process, or the program that it becomes, lives. What it needs is in `folder`, which may be missing.
+  // Returns the variables that the program needs. Throws CommandError. Null: each program has a context of
+  // its own.
   std::vector<Variable> (*share_context)(const std::string& folder) = nullptr;
 };
 

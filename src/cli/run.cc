@@ -3,13 +3,9 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 
@@ -22,6 +18,7 @@
 #include "cli/locations.h"
 #include "cli/platform.h"
 #include "cli/policy_text.h"
+#include "cli/programs/detached.h"
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
@@ -71,25 +68,14 @@ bool StartUserServer() {
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
   UniqueFd ready(ends[0]);
   UniqueFd theirs(ends[1]);
-  pid_t child = fork();
-  if (child < 0) return false;
-  if (child == 0) {
-    // A grandchild in its own session outlives the program and its terminal.
-    setsid();
-    if (fork() != 0) _exit(0);
-    // It must close our descriptors. Otherwise a reader of our output would wait until the server ends.
-    constexpr int kReadyFd = 3;
-    int null = open("/dev/null", O_RDWR);
-    for (int fd : {0, 1, 2}) dup2(null, fd);
-    if (theirs.get() != kReadyFd) dup2(theirs.get(), kReadyFd);
-    fcntl(kReadyFd, F_SETFD, 0);
-    close_range(kReadyFd + 1, ~0u, 0);
-    std::string fd = std::to_string(kReadyFd);
-    execl(server->c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
-          "--ready-fd", fd.c_str(), nullptr);
-    _exit(127);
-  }
-  waitpid(child, nullptr, 0);
+  const std::string fd = std::to_string(kKeptFd);
+  const bool started = RunDetached(
+      [&] {
+        execl(server->c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
+              "--ready-fd", fd.c_str(), nullptr);
+      },
+      theirs.get());
+  if (!started) return false;
   theirs.Reset();
   pollfd poll_ready{ready.get(), POLLIN, 0};
   char byte;
@@ -119,14 +105,11 @@ void PrepareServer(const RunOptions& options) {
   }
 }
 
-// The folder of this user's server, which no other user can write.
+// The folder of this user's server, which no other user can write. It may be missing.
 std::filesystem::path UserFolder() {
   if (Result<> safe = ipc::CheckUserServerFolder(); !safe)
     throw CommandError(kExitFailed, safe.error().text());
-  std::filesystem::path folder = std::filesystem::path(ipc::UserServerSocket().text).parent_path();
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw CommandError(kExitFailed, fmt::format("cannot make {}: {}", folder.native(), strerror(errno)));
-  return folder;
+  return std::filesystem::path(ipc::UserServerSocket().text).parent_path();
 }
 
 // If that fails, the program has a context of its own.

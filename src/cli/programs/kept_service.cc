@@ -3,16 +3,17 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "base/fd.h"
 #include "cli/exit_codes.h"
+#include "cli/programs/detached.h"
 
 namespace xsched::cli {
 namespace {
@@ -71,30 +72,23 @@ void Keep(const Service& service, const std::string& folder) {
   }
 }
 
-// Starts a keeper, which ends at once if there is one. It outlives this process, and its terminal.
-void StartKeeper(const Service& service, const std::string& folder) {
-  const pid_t child = fork();
-  if (child < 0) throw CommandError(kExitFailed, "cannot start a process");
-  if (child == 0) {
-    setsid();
-    if (fork() != 0) _exit(0);
-    const int null = open("/dev/null", O_RDWR);
-    for (int fd : {0, 1, 2}) dup2(null, fd);
-    close_range(3, ~0u, 0);
-    Keep(service, folder);
-    _exit(0);
-  }
-  waitpid(child, nullptr, 0);
+// For this user alone.
+void MakeFolder(const std::filesystem::path& folder) {
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
+    throw CommandError(kExitFailed, fmt::format("cannot make {}: {}", folder.native(), strerror(errno)));
 }
 
 }  // namespace
 
 void UseService(const Service& service, const std::string& folder) {
+  MakeFolder(std::filesystem::path(folder).parent_path());
+  MakeFolder(folder);
   UniqueFd user = OpenLock(UsersFile(folder));
   // A keeper that ends the service has the lock for itself.
   if (!user || !WaitUntil(2 * kEnding, [&] { return flock(user.get(), LOCK_SH | LOCK_NB) == 0; }))
     throw CommandError(kExitFailed, fmt::format("cannot lock {}: {}", UsersFile(folder), strerror(errno)));
-  StartKeeper(service, folder);
+  // It ends at once if there is a keeper.
+  if (!RunDetached([&] { Keep(service, folder); })) throw CommandError(kExitFailed, "cannot start a process");
   if (!WaitUntil(kStarting, [&] { return service.Answers(); }))
     throw CommandError(kExitFailed, fmt::format("the service does not start (its files are in {})", folder));
   fcntl(user.Release(), F_SETFD, 0);

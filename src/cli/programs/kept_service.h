@@ -23,8 +23,8 @@ class Service {
 };
 
 // Makes sure that the service runs for as long as this process, or the program that it becomes, lives. The
-// two files are in `folder`, which exists. Throws CommandError; then the service is not kept for this
-// process.
+// two files are in `folder`, which is made, with its parent, for this user alone. Throws CommandError; then
+// the service is not kept for this process.
 void UseService(const Service& service, const std::string& folder);
 
 }  // namespace xsched::cli

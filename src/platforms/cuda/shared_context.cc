@@ -1,10 +1,7 @@
 #include "platforms/cuda/shared_context.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <sstream>
 
@@ -72,8 +69,6 @@ std::vector<Variable> ShareContext(const std::string& folder) {
   const std::optional<std::string> control = FindInPath(kControl);
   if (!control)
     throw CommandError(kExitFailed, fmt::format("{} is not in PATH (NVIDIA's driver has it)", kControl));
-  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw CommandError(kExitFailed, fmt::format("cannot make {}: {}", folder, strerror(errno)));
   std::vector<Variable> variables = {{kPipeFolder, folder}, {kLogFolder, folder}};
   UseService(Mps(*control, variables), folder);
   return variables;
