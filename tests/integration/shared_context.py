@@ -87,7 +87,9 @@ class Service:
                 continue
         return found
 
-    def wait_for_end(self):
+    def wait_for_end(self, *events):
+        """Until there were these events in all, and nobody keeps the service."""
+        self.wait_for(*events)
         wait_until(lambda: not self.keepers(), lambda: f"nobody keeps the service: {self.keepers()}", 20)
 
 
@@ -100,13 +102,11 @@ def the_service_lives_from_the_first_program_to_the_last_and_once_more(place):
     check(service.events() == ["start"], f"one service for both, which goes on for the second: {service.events()}")
     check(len(service.keepers()) == 1, f"one process keeps it: {service.keepers()}")
     second.end()
-    service.wait_for("start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "quit")
     third = service.start()
     check(service.events() == ["start", "quit", "start"], f"a new service: {service.events()}")
     third.end()
-    service.wait_for("start", "quit", "start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "quit", "start", "quit")
 
 
 @test
@@ -115,8 +115,7 @@ def the_program_finds_it_and_keeps_its_status(place):
     done = service.run('echo "$CUDA_MPS_PIPE_DIRECTORY"; exit 7')
     check((done.returncode, done.stdout) == (7, f"{service.folder}\n"), f"{done}")
     check((service.folder.stat().st_mode & 0o777, service.folder.parent.stat().st_mode & 0o777) == (0o700, 0o700), "it is the user's alone")
-    service.wait_for("start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "quit")
 
 
 @test
@@ -131,8 +130,7 @@ def programs_that_a_program_has_left_behind_are_waited_for(place):
     time.sleep(3)
     check(service.events() == ["start"], f"the service has a client: {service.events()}")
     (service.folder / "clients").unlink()
-    service.wait_for("start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "quit")
 
 
 @test
@@ -141,14 +139,13 @@ def a_keeper_that_is_killed_is_followed_by_the_next_programs(place):
     first = service.start()
     keeper, = service.keepers()
     os.kill(keeper, signal.SIGKILL)
-    service.wait_for_end()
+    service.wait_for_end("start")
     second = service.start()
     wait_until(lambda: len(service.keepers()) == 1, "there is one again")
     check(service.events() == ["start"], f"it found the service: {service.events()}")
     first.end()
     second.end()
-    service.wait_for("start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "quit")
 
 
 @test
@@ -158,8 +155,7 @@ def a_service_that_dies_is_started_again(place):
     (service.folder / "control").unlink()
     service.wait_for("start", "start")
     program.end()
-    service.wait_for("start", "start", "quit")
-    service.wait_for_end()
+    service.wait_for_end("start", "start", "quit")
 
 
 @test
