@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hip/hip_runtime_api.h>
 #include <stdlib.h>
 
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "fake_kfd.h"
+#include "hip_api.h"
 #include "xsched/xsched.h"
 
 extern "C" XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream);

@@ -1,7 +1,6 @@
 // Levels 2 and 3, from the program's call to the requests to the kernel's driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <hip/hip_runtime_api.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 
 #include "base/pci_address.h"
 #include "fixture.h"
+#include "hip_api.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 #include "standin_hsa.h"

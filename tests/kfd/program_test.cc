@@ -2,7 +2,6 @@
 // AMD's runtime, stopped and resumed by XSched. Their instructions are not run: functions of the same names
 // do their work.
 #include <gtest/gtest.h>
-#include <hip/hip_runtime_api.h>
 #include <hip/hiprtc.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "hip_api.h"
 #include "standin_amdgpu.h"
 
 namespace xsched::hip {
