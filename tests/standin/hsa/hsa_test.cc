@@ -265,8 +265,15 @@ TEST_F(Hsa, memory_is_known_by_any_address_in_it_until_it_is_freed) {
   };
   EXPECT_EQ(info_at(static_cast<char*>(memory) + 8191).agentBaseAddress, memory);
   EXPECT_EQ(info_at(memory).agentOwner.handle, gpu_.handle);
+  hsa_amd_ipc_memory_t handle{};
+  void* attached = nullptr;
+  SUCCEEDS(hsa_amd_ipc_memory_create(memory, 8192, &handle));
+  SUCCEEDS(hsa_amd_ipc_memory_attach(&handle, 8192, 0, nullptr, &attached));
+  EXPECT_EQ(attached, memory);
+  SUCCEEDS(hsa_amd_ipc_memory_detach(attached));
   SUCCEEDS(hsa_amd_memory_pool_free(memory));
   EXPECT_EQ(info_at(memory).type, HSA_EXT_POINTER_TYPE_UNKNOWN);
+  EXPECT_NE(hsa_amd_ipc_memory_create(memory, 8192, &handle), HSA_STATUS_SUCCESS);
   EXPECT_EQ(hsa_amd_memory_pool_free(memory), HSA_STATUS_ERROR_INVALID_ALLOCATION);
   EXPECT_EQ(hsa_amd_memory_pool_allocate(pool, size_t{1} << 40, 0, &memory),
             HSA_STATUS_ERROR_OUT_OF_RESOURCES);

@@ -2,6 +2,7 @@
 
 #include <hsa/hsa_ext_amd.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -36,6 +37,14 @@ uint32_t FlagsOf(PoolKind kind) {
       return HSA_AMD_MEMORY_POOL_GLOBAL_FLAG_COARSE_GRAINED;
   }
 }
+
+// What a handle holds of memory that others may attach. Only the process that made it can: this agent's memory
+// is its process's own.
+struct SharedMemory {
+  pid_t process;
+  void* memory;
+};
+static_assert(sizeof(SharedMemory) <= sizeof(hsa_amd_ipc_memory_t));
 
 struct Range {
   size_t size;
@@ -86,6 +95,11 @@ class Ranges {
     *base = reinterpret_cast<void*>(it->first);
     *range = it->second;
     return true;
+  }
+  bool Knows(const void* address) {
+    void* base = nullptr;
+    Range range{};
+    return Find(address, &base, &range);
   }
   size_t AvailableTo(hsa_agent_t agent) {
     std::lock_guard guard(lock_);
@@ -226,6 +240,27 @@ hsa_status_t hsa_amd_pointer_info(const void* address, hsa_amd_pointer_info_t* i
   std::memcpy(info, &known, std::min<size_t>(info->size, sizeof known));
   if (agents != nullptr) *agents = 0;
   return HSA_STATUS_SUCCESS;
+}
+hsa_status_t hsa_amd_ipc_memory_create(void* memory, size_t, hsa_amd_ipc_memory_t* handle) {
+  HSA_ENTRY();
+  if (!AllRanges().Knows(memory)) return HSA_STATUS_ERROR_INVALID_ARGUMENT;
+  const SharedMemory shared{getpid(), memory};
+  std::memset(handle, 0, sizeof *handle);
+  std::memcpy(handle, &shared, sizeof shared);
+  return HSA_STATUS_SUCCESS;
+}
+hsa_status_t hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t* handle, size_t, uint32_t, const hsa_agent_t*,
+                                       void** memory) {
+  HSA_ENTRY();
+  SharedMemory shared;
+  std::memcpy(&shared, handle, sizeof shared);
+  if (shared.process != getpid()) return HSA_STATUS_ERROR;
+  *memory = shared.memory;
+  return HSA_STATUS_SUCCESS;
+}
+hsa_status_t hsa_amd_ipc_memory_detach(void* memory) {
+  HSA_ENTRY();
+  return AllRanges().Knows(memory) ? HSA_STATUS_SUCCESS : HSA_STATUS_ERROR_INVALID_ARGUMENT;
 }
 hsa_status_t hsa_memory_register(void*, size_t) {
   HSA_ENTRY();
