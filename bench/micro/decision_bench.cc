@@ -62,7 +62,7 @@ class Device {
     Hints hints;
     hints.priority = PRIORITY_MAX;
     hints.latency_target_us = 100'000;
-    scheduler_.AddQueue(kUrgent, ProcessId{0}, DeviceId{1}, hints, now_, sliceable);
+    scheduler_.AddQueue(kUrgent, ProcessId{0}, DeviceId{1}, hints, now_, {.sliceable = sliceable});
     // With slices, all others have the same hints, so that they take turns.
     for (uint64_t i = 0; i < queues; ++i) Add(sliceable ? Hints{} : HintsOfEachKind(static_cast<int>(i % 8)));
     scheduler_.Decide(now_, sink_);
@@ -70,7 +70,7 @@ class Device {
   void Add(const Hints& hints) {
     const QueueId id{next_++};
     scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id) / per_process_}, DeviceId{1}, hints, now_,
-                        sliceable_);
+                        {.sliceable = sliceable_});
     scheduler_.Progress(id, 1000, 0, now_);
   }
   void Decide() {

@@ -42,6 +42,7 @@ Progress ReadProgress(const ControlBlock& block) {
   progress.retired = block.retired.load(std::memory_order_acquire);
   progress.submitted = block.submitted.load(std::memory_order_acquire);
   progress.moved = block.moved.load(std::memory_order_relaxed);
+  progress.drained = block.drained.load(std::memory_order_relaxed);
   return progress;
 }
 
@@ -54,6 +55,8 @@ bool RaiseRetired(ControlBlock& block, uint64_t number) {
 }
 
 void CountMove(ControlBlock& block) { block.moved.fetch_add(1, std::memory_order_relaxed); }
+
+void CountDrain(ControlBlock& block) { block.drained.fetch_add(1, std::memory_order_relaxed); }
 
 Wait ReadWait(const DependencySlot& slot) {
   Wait wait;
@@ -79,6 +82,7 @@ void ResetBlock(Segment& segment, uint32_t index) {
   block.pause.store(0, std::memory_order_relaxed);
   block.passed.store(0, std::memory_order_relaxed);
   block.moved.store(0, std::memory_order_relaxed);
+  block.drained.store(0, std::memory_order_relaxed);
   block.retired.store(0, std::memory_order_release);
   for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
 }

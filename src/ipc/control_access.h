@@ -5,8 +5,8 @@
 //   the scheduler reads   the counters (ReadProgress), the waits (ForEachWait)
 //   the client writes     gate and flags of an unscheduled queue (RestoreWords with kOpenWords), open
 //                         (ForceOpen), pause (SetPause), submitted (CountSubmitted), retired (RaiseRetired),
-//                         moved (CountMove), the waits (WriteWait), a whole block for a new queue
-//                         (ResetBlock)
+//                         moved (CountMove), drained (CountDrain), the waits (WriteWait), a whole block for a
+//                         new queue (ResetBlock)
 //   the client reads      gate (ClosesGate), flags (ReadFlags), query (ReadQuery), the counters
 //                         (ReadSubmitted, ReadRetired, ReadPassed), the waits (ReadWait), whether something
 //                         is taken from a queue (AnythingTaken)
@@ -41,7 +41,7 @@ constexpr SchedulerWords WordsOf(const Control& control) {
   SchedulerWords words;
   words.gate = control.run ? kGateRun : kGateHold;
   words.flags = (control.tracked ? kFlagTracked : 0) | (control.gated ? kFlagGated : 0) |
-                (control.sliced ? kFlagSliced : 0);
+                (control.sliced ? kFlagSliced : 0) | (control.charges_overruns ? kFlagChargesOverruns : 0);
   return words;
 }
 
@@ -81,6 +81,7 @@ struct Progress {
   uint64_t submitted;
   uint64_t retired;
   uint32_t moved;
+  uint32_t drained;
 };
 // Each word is read once: it may change at any time, and a client may write anything.
 Progress ReadProgress(const ControlBlock& block);
@@ -103,6 +104,8 @@ inline uint64_t ReadRetired(const ControlBlock& block) {
 bool RaiseRetired(ControlBlock& block, uint64_t number);
 // Commands have retired, although `retired` does not show it.
 void CountMove(ControlBlock& block);
+// The queue is held, and the device has nothing more of it.
+void CountDrain(ControlBlock& block);
 
 // The words that the scheduler wrote last.
 inline uint32_t ReadFlags(const ControlBlock& block) { return block.flags.load(std::memory_order_acquire); }

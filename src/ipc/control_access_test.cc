@@ -90,6 +90,8 @@ TEST_F(ControlAccess, each_part_of_a_control_has_its_bit) {
   EXPECT_EQ(WordsOf(sched::Control{.tracked = true}), (SchedulerWords{kGateRun, kFlagTracked}));
   EXPECT_EQ(WordsOf(sched::Control{.gated = true, .sliced = true}),
             (SchedulerWords{kGateRun, kFlagGated | kFlagSliced}));
+  EXPECT_EQ(WordsOf(sched::Control{.gated = true, .charges_overruns = true}),
+            (SchedulerWords{kGateRun, kFlagGated | kFlagChargesOverruns}));
 }
 
 TEST_F(ControlAccess, flags_are_written_before_the_gate_both_when_it_closes_and_when_it_opens) {
@@ -176,6 +178,12 @@ TEST_F(ControlAccess, progress_shows_each_move_that_no_report_tells) {
   EXPECT_TRUE(progress.submitted == 900 && progress.retired == 100);
 }
 
+TEST_F(ControlAccess, progress_shows_each_time_that_the_device_has_nothing_more_of_a_held_queue) {
+  EXPECT_EQ(ReadProgress(block()).drained, 0u);
+  CountDrain(block());
+  EXPECT_EQ(ReadProgress(block()).drained, 1u);
+}
+
 TEST_F(ControlAccess, each_question_is_a_new_one) {
   const uint32_t before = block().query.load();
   AskProgress(block());
@@ -222,6 +230,7 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   block().passed.store(3);
   block().pause.store(1);
   CountMove(block());
+  CountDrain(block());
   WriteWait(segment().depends[0][3], {1, 1, 1});
   ResetBlock(segment(), 0);
   EXPECT_TRUE(HasWords(block(), kOpenWords));
@@ -232,6 +241,7 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   EXPECT_EQ(block().passed.load(), 0u);
   EXPECT_EQ(block().pause.load(), 0u);
   EXPECT_EQ(block().moved.load(), 0u);
+  EXPECT_EQ(block().drained.load(), 0u);
   EXPECT_TRUE(Waits(0).empty());
 }
 

@@ -14,7 +14,7 @@
 //   ControlBlock:
 //     line 0   [scheduler]  gate     flags  query
 //              [client]        open
-//     line 1   [client]     submitted  retired  passed  pause  moved
+//     line 1   [client]     submitted  retired  passed  pause  moved  drained
 //
 // Devices that read host memory wait at a gate by themselves. gate and open are the halves of one word, and
 // the device waits while both are 0 (kDeviceGateMask). In queues that the program may suspend, it then waits
@@ -27,7 +27,8 @@
 // never pulse it.
 //
 // Compatibility. kSegmentVersion changes when a word changes its meaning. A server maps only versions that it
-// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` is such a word.
+// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` and `drained` are
+// such words.
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,9 @@ inline constexpr uint32_t kFlagTracked = 1u << 0;  // report ready <-> idle and 
 inline constexpr uint32_t kFlagGated = 1u << 1;    // bound what is in flight: the queue may be held
 inline constexpr uint32_t kFlagSliced =
     1u << 2;  // gated only for other processes, which time slices serve first
+// The queue is charged for its overruns: what it still does after a hold. So its client reports their end
+// (`drained`), and keeps the device busy rather than stop soon.
+inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
 
 inline constexpr int kMaxDependencies = 4;
 
@@ -77,6 +81,8 @@ struct alignas(128) ControlBlock {
   std::atomic<uint64_t> passed;  // number of the command before the last gate that the device has passed
   std::atomic<uint32_t> pause;   // 1: the program suspended the queue
   std::atomic<uint32_t> moved;   // incremented when commands have retired that report nothing
+  // With kFlagChargesOverruns: incremented when the device has nothing more of the queue, which is held.
+  std::atomic<uint32_t> drained;
 };
 
 // Dependencies are rare. They are separate from the blocks, so that a block has only two lines.
@@ -99,6 +105,7 @@ inline constexpr size_t kSegmentSize = (sizeof(Segment) + 4095) / 4096 * 4096;
 static_assert(sizeof(ControlBlock) == 128);
 static_assert(offsetof(ControlBlock, submitted) == 64);
 static_assert(offsetof(ControlBlock, moved) == 92);
+static_assert(offsetof(ControlBlock, drained) == 96);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "ipc/control_access.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -84,6 +85,30 @@ TEST_F(AgentsTest, slices_are_given_back_as_soon_as_the_more_urgent_process_has_
   connections_.Close(*high.connection, nullptr);
   RemoveClosed();
   EXPECT_EQ(last_slice(), 0u) << "the driver's";
+}
+
+TEST_F(AgentsTest, a_held_queue_is_charged_until_its_client_says_that_the_device_has_nothing_more_of_it) {
+  scheduler_.SetPolicy(*sched::FindPolicy(kPolicyUtilizationPartition));
+  for (const Client* client : {&urgent_, &other_}) {
+    client->block(0).submitted.store(1000);
+    Ring(*client, 0);
+  }
+  agents_.Decide(now_);
+  const Client& runs = urgent_.IsHeld(0) ? other_ : urgent_;
+  while (!runs.IsHeld(0)) {
+    now_ += std::chrono::milliseconds(1);
+    agents_.Decide(now_);
+  }
+  EXPECT_TRUE(runs.block(0).flags.load() & ipc::kFlagChargesOverruns);
+  const sched::QueueId queue = AgentOf(runs).queues.at(0).id;
+  const auto service = [&] { return scheduler_.Stats(queue, now_)->service; };
+  const Duration before = service();
+  now_ += std::chrono::milliseconds(2);
+  EXPECT_EQ(service() - before, std::chrono::milliseconds(1)) << "half of the time that both were on the device";
+  ipc::CountDrain(runs.block(0));
+  Ring(runs, 0);
+  now_ += std::chrono::milliseconds(1);
+  EXPECT_EQ(service() - before, std::chrono::milliseconds(1));
 }
 
 TEST_F(AgentsTest, a_segment_that_comes_again_belongs_to_the_new_connection_at_once) {

@@ -30,10 +30,11 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
   quotas_.AddQueue(agent.connection.peer.uid);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
-  const bool sliceable =
-      message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0;
+  const sched::QueueTraits traits = {
+      .sliceable = message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0,
+      .reports_overruns = (message.traits & ipc::kTraitReportsOverruns) != 0};
   scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device},
-                      ipc::HintsIn(message, sched::Hints{}), now, sliceable);
+                      ipc::HintsIn(message, sched::Hints{}), now, traits);
   scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);
@@ -87,6 +88,7 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   const ipc::Progress progress = ipc::ReadProgress(segment.blocks[queue.index]);
   scheduler_.Moved(queue.id, progress.moved, now);
   scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
+  scheduler_.Drained(queue.id, progress.drained, now);
   queue.submitted = progress.submitted;
   RestoreControl(queue);
 

@@ -39,6 +39,11 @@ bool FlowState::NotifyIdle(uint64_t number) {
   return true;
 }
 
+void FlowState::NotifyDrained() {
+  ipc::CountDrain(*block_);
+  signals_->RingScheduler(index_);
+}
+
 void FlowState::ResetAfterFork() {
   suspended_.store(false, std::memory_order_relaxed);
   closed_gates.store(0, std::memory_order_relaxed);

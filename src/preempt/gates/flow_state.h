@@ -74,6 +74,10 @@ class FlowState {
 
   // Commands up to `number` have finished. Lock-free, from any thread.
   void RetiredUpTo(uint64_t number);
+  // The scheduler charges the queue for what it does after a hold.
+  bool OverrunsCharged() const { return (flags() & ipc::kFlagChargesOverruns) != 0; }
+  // The queue is held, and the device has nothing more of it: notifies the scheduler.
+  void NotifyDrained();
   // The scheduler asked for the queue's progress: the next progress is reported.
   void ReportNextProgress(bool report) { report_progress_.store(report, std::memory_order_seq_cst); }
 
@@ -116,6 +120,8 @@ class FlowState {
   uint32_t index() const { return index_; }
   XGating gating() const { return gating_.load(std::memory_order_relaxed); }
   bool has_device_gates() const { return gating() == kGatingDeviceGates; }
+  // True if this process knows when the device has nothing more of the queue, while it is held.
+  bool ReportsOverruns() const { return gating() == kGatingHostGates; }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
   void SetLevel(XPreemptLevel level) { level_.store(level, std::memory_order_relaxed); }
   LaunchConfig config() const {

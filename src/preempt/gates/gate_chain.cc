@@ -12,6 +12,10 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
 }  // namespace
 
+int64_t GateChain::InFlight(const Limits& limits) const {
+  return std::max(pace_.Limit(limits.threshold, limits.latency), std::min(limits.least, limits.threshold));
+}
+
 void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
   {
     MutexLock lock(mutex_);
@@ -32,7 +36,7 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
     busy_since_ = now.time;
     if (before > seen_retired_) seen_retired_ = before;
   }
-  const int64_t limit = pace_.Limit(limits.threshold, limits.latency);
+  const int64_t limit = InFlight(limits);
   const auto batch = static_cast<uint64_t>(Pace::Batch(limit, limits.batch_size));
 
   bool gate_now;
@@ -94,7 +98,7 @@ bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& li
   MutexLock lock(mutex_);
   if (closed_.empty()) return false;
   *gate = closed_.front();
-  const int64_t limit = pace_.Limit(limits.threshold, limits.latency);
+  const int64_t limit = InFlight(limits);
   uint64_t in_flight = gate->after > now.retired ? gate->after - now.retired : 0;
   uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
   uint64_t batch = next_end > gate->after ? next_end - gate->after : 0;

@@ -46,6 +46,7 @@ class GateChain {
     int64_t threshold;
     int64_t batch_size;
     Duration latency;
+    int64_t least = 1;  // this many may be in flight, whatever the latency
   };
   struct Now {
     uint64_t retired;
@@ -95,6 +96,8 @@ class GateChain {
     bool gate;
   };
 
+  // How many commands may be in flight.
+  int64_t InFlight(const Limits& limits) const REQUIRES(mutex_);
   void PutMarker(uint64_t upto, const Now& now, GateDriver& driver) REQUIRES(appending_);
   Due WhatIsDue(uint64_t number, const Now& now, const Limits& limits) REQUIRES(appending_);
   // Puts a marker if one is due; tells whether a gate is.

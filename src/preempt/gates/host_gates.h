@@ -1,6 +1,8 @@
 // Gates that the host opens. gate_chain.h decides, and this class calls the driver.
 #pragma once
 
+#include <atomic>
+
 #include "preempt/gates/flow_control.h"
 #include "preempt/gates/gate_chain.h"
 
@@ -12,18 +14,22 @@ class HostGates final : public FlowControl, GateDriver {
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   bool Advance(IfBusy if_busy) override;
+  void OnQuery() override { drained_at_.store(0, std::memory_order_relaxed); }
   void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
   void ResetAfterFork() override { chain_.ResetAfterFork(); }
 
  private:
-  void Reset() override { chain_.Reset(); }
+  void Reset() override;
   bool AppendGate(uint64_t* gate) override { return ops().append_gate(hwq(), gate) == kXSchedSuccess; }
   void OpenGate(uint64_t gate) override { ops().open_gate(hwq(), gate); }
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
+  void ReportIfDrained();
 
   GateChain chain_;
+  std::atomic<uint64_t> drained_at_{
+      0};  // the last command when the scheduler was last told; 0: tell it again
 };
 
 }  // namespace xsched::preempt

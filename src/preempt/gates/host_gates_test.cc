@@ -71,6 +71,59 @@ TEST_F(HostGatesTest, a_queue_that_may_be_held_has_no_more_in_flight_than_its_co
   EXPECT_GE(driver.ran.size(), 1u);
 }
 
+TEST_F(HostGatesTest, long_commands_go_one_by_one_and_two_where_overruns_are_charged) {
+  LetRun();
+  Launch(20);
+  const auto run_long = [&] {
+    for (int i = 0; i < 4; ++i) {
+      fake_now += std::chrono::milliseconds(5);
+      driver.ran.clear();
+      Run();
+      flow->Advance(IfBusy::kWait);
+    }
+    return driver.ran.size();
+  };
+  EXPECT_EQ(run_long(), 1u);
+  block.flags |= ipc::kFlagChargesOverruns;
+  EXPECT_EQ(run_long(), 2u);
+}
+
+TEST_F(HostGatesTest, a_held_queue_tells_once_that_the_device_has_nothing_more_of_it) {
+  LetRun();
+  block.flags |= ipc::kFlagChargesOverruns;
+  Launch(6);
+  Run(1);
+  flow->Advance(IfBusy::kWait);
+  EXPECT_THAT(rung, IsEmpty()) << "it is not held";
+  block.gate = ipc::kGateHold;
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 0u) << "a command is on the device";
+  Run();
+  flow->Advance(IfBusy::kWait);
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 1u);
+  EXPECT_THAT(rung, ElementsAre(3));
+  // It was let run and held again before a gate was opened.
+  flow->OnQuery();
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 2u);
+  block.gate = ipc::kGateRun;
+  flow->Advance(IfBusy::kWait);
+  block.gate = ipc::kGateHold;
+  Run();
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 3u);
+}
+
+TEST_F(HostGatesTest, a_scheduler_that_charges_no_overruns_is_not_told_of_them) {
+  LetRun();
+  Launch(6);
+  Hold();
+  Run();
+  flow->Advance(IfBusy::kWait);
+  EXPECT_THAT(rung, IsEmpty());
+}
+
 TEST_F(HostGatesTest, a_queue_of_a_process_that_ends_gets_no_gate) {
   Hold();
   process.ShutDown();

@@ -34,7 +34,7 @@ void LocalClient::Stop() { scheduler_.reset(); }
 bool LocalClient::QueueCreated(const XQueue& queue) {
   const TimePoint now = queue.state().Now();
   scheduler_->AddQueue(IdOf(queue), sched::ProcessId{1}, sched::DeviceId{queue.hwq().device}, queue.hints(),
-                       now);
+                       now, {.reports_overruns = queue.state().ReportsOverruns()});
   Observe(queue.index(), now);
   return true;
 }
@@ -99,6 +99,7 @@ void LocalClient::Observe(uint32_t index, TimePoint now) {
   const ipc::Progress progress = ipc::ReadProgress(segment_->blocks[index]);
   scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
   scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
+  scheduler_->Drained(sched::QueueId{handle}, progress.drained, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;

@@ -212,7 +212,8 @@ bool ServerClient::QueueCreated(const XQueue& queue) {
   introduced_[queue.index()] = true;
   auto message = ipc::QueueCreatedFrom(queue, queue.config());
   message.traits = (queue.state().has_device_gates() ? ipc::kTraitDeviceGates : 0) |
-                   (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0);
+                   (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0) |
+                   (queue.state().ReportsOverruns() ? ipc::kTraitReportsOverruns : 0);
   return SendOrDrop(message);
 }
 

@@ -1,6 +1,7 @@
 #include "sched/core/accounting.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xsched::sched {
 
@@ -22,6 +23,10 @@ void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   queue.charge = charge;
   queue.service_mark = device.service_clock;
   queue.waiting_mark = now;
+}
+
+void EndOverrun(QueueRecord& queue, TimePoint now) {
+  if (std::exchange(queue.overruns, false)) SetCharge(queue, Charge::kWaiting, now);
 }
 
 }  // namespace xsched::sched

@@ -10,6 +10,8 @@ inline bool IsService(Charge charge) { return charge == Charge::kService || char
 // Brings the device's clock of service up to date.
 void Account(DeviceRecord& device, TimePoint now);
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
+// The device has nothing more of a held queue.
+void EndOverrun(QueueRecord& queue, TimePoint now);
 inline void SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   if (queue.charge != charge) ChangeCharge(queue, charge, now);
 }

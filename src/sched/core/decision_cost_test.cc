@@ -63,7 +63,7 @@ class Device {
   void Add(uint64_t id, ProcessId process, Priority priority) {
     Hints hints;
     hints.priority = priority;
-    ASSERT_TRUE(scheduler_.AddQueue(QueueId{id}, process, DeviceId{7}, hints, now_, true));
+    ASSERT_TRUE(scheduler_.AddQueue(QueueId{id}, process, DeviceId{7}, hints, now_, {.sliceable = true}));
   }
   void AddStream(int i) { Add(queues_ + 1 + static_cast<uint64_t>(i), ProcessId{2}, 0); }
   void Progress(uint64_t id, uint64_t submitted, uint64_t retired) {

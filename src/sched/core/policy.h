@@ -58,6 +58,9 @@ struct PolicyInfo {
   Granularity granularity = Granularity::kQueue;  // unless the user chooses another one (PolicySetting)
   Scope scope = Scope::kDevice;
   bool sees_processes = false;  // it reads QueueView::process_weight and process_service, ProcessView::hints
+  // It divides the device's time by what each has received. So it does not matter to the others if a held
+  // queue ends what it has begun, as long as that is charged to it.
+  bool charges_overruns = false;
   // It may let none of the ready queues run (QueueView::limited_until).
   bool has_limits = false;
 };

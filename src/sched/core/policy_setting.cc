@@ -50,6 +50,11 @@ bool PolicySetting::ShowsProcesses() const {
   });
 }
 
+bool PolicySetting::ChargesOverruns() const {
+  return std::all_of(layers().begin(), layers().end(),
+                     [](const Layer& layer) { return layer.policy->info().charges_overruns; });
+}
+
 bool PolicySetting::Reads(bool HintsRead::*hint) const {
   return std::any_of(layers().begin(), layers().end(),
                      [hint](const Layer& layer) { return layer.policy->info().hints.*hint; });

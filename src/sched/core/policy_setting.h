@@ -52,6 +52,8 @@ class PolicySetting {
   bool ComparesAllDevices() const;
   // True if a policy in use is shown whole processes, also where it decides about queues.
   bool ShowsProcesses() const;
+  // True if all policies in use divide the device's time (PolicyInfo::charges_overruns).
+  bool ChargesOverruns() const;
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   bool operator==(const PolicySetting&) const = default;

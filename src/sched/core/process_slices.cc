@@ -103,7 +103,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
 
   bool all_sliceable = true;
   for (const QueueRecord* queue : queues) {
-    all_sliceable &= queue->sliceable;
+    all_sliceable &= queue->traits.sliceable;
     ProcessRecord& process = *queue->process;
     process.priority = std::max(process.priority, queue->hints.priority);
     process.utilization = std::max(process.utilization, queue->hints.utilization);

@@ -21,7 +21,7 @@ class ProcessSlicesTest : public testing::Test {
     Hints hints;
     hints.priority = priority;
     hints.utilization = utilization;
-    scheduler_.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{7}, hints, now_, sliceable);
+    scheduler_.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{7}, hints, now_, {.sliceable = sliceable});
   }
   void Work(uint64_t id) {
     ++submitted_;
@@ -109,7 +109,7 @@ TEST_F(ProcessSlicesTest, streams_that_come_and_go_change_none) {
     now_ += milliseconds(100);
     Hints hints;
     hints.priority = 5;
-    scheduler_.AddQueue(QueueId{id}, ProcessId{2}, DeviceId{7}, hints, now_, true);
+    scheduler_.AddQueue(QueueId{id}, ProcessId{2}, DeviceId{7}, hints, now_, {.sliceable = true});
     Decide();
   }
   EXPECT_EQ(sink_.slice_changes, changes);
@@ -133,7 +133,7 @@ TEST_F(ProcessSlicesTest, gates_are_fine_only_where_a_queue_of_its_own_process_m
   EXPECT_TRUE(sink_.Of(QueueId{1}).sliced);
   Hints hints;
   hints.priority = 3;
-  scheduler_.AddQueue(QueueId{2}, ProcessId{1}, DeviceId{7}, hints, now_, true);
+  scheduler_.AddQueue(QueueId{2}, ProcessId{1}, DeviceId{7}, hints, now_, {.sliceable = true});
   Decide();
   EXPECT_TRUE(sink_.Of(QueueId{1}).gated);
   EXPECT_FALSE(sink_.Of(QueueId{1}).sliced);
@@ -567,7 +567,8 @@ TEST_F(ProcessSlicesTest, an_absent_queue_without_work_changes_none) {
 TEST_F(ProcessSlicesTest, equals_run_side_by_side_though_one_belongs_to_a_process_with_an_urgent_queue) {
   Add(1, 0);
   Add(9, 5);
-  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = 0}, now_, true);
+  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = 0}, now_,
+                      {.sliceable = true});
   Work(1);
   Work(10);
   Decide();
@@ -598,7 +599,8 @@ TEST_F(ProcessSlicesTest, equals_run_side_by_side_though_one_belongs_to_a_proces
 TEST_F(ProcessSlicesTest, a_held_queue_that_stands_at_its_gate_with_a_long_slice_stops_nobody) {
   Add(1, 0);
   Add(9, 5);
-  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = -5}, now_, true);
+  scheduler_.AddQueue(QueueId{10}, ProcessId{9}, DeviceId{7}, Hints{.priority = -5}, now_,
+                      {.sliceable = true});
   Work(1);
   Work(10);
   Decide();

@@ -34,7 +34,7 @@ enum class Charge : uint8_t {
   kWaiting,
 };
 
-// Every decision reads the first members of every queue, so they are adjacent.
+// Every decision reads the first members of every queue, so they share few cache lines.
 struct QueueRecord {
   QueueId id;
   ProcessRecord* process;
@@ -44,41 +44,44 @@ struct QueueRecord {
   bool absent = false;
   // A bit for each policy that has not seen it since it became ready, or got other hints.
   uint8_t newly_ready = 0;
-  bool running = false;      // the last decision let it run, and it was ready
-  bool run = false;          // valid during a decision
-  bool chosen = false;       // likewise: it runs by the policy's decision
-  bool can_hold = false;     // with these hints, it can hold another queue of the device
-  bool can_be_held = false;  // with these hints, another queue can hold it
-  bool held_by_own = false;  // with these hints, another queue of its own process can hold it
-  bool sliceable = false;
+  bool running = false;          // the last decision let it run, and it was ready
+  bool run = false;              // valid during a decision
+  bool chosen = false;           // likewise: it runs by the policy's decision
+  bool can_hold = false;         // with these hints, it can hold another queue of the device
+  bool can_be_held = false;      // with these hints, another queue can hold it
+  bool held_by_own = false;      // with these hints, another queue of its own process can hold it
   bool limited = false;          // valid during and after a decision: limited_until is to come
+  bool overruns = false;         // held, and the device still has something of it
   bool awaited = false;          // another queue waits for this one
   bool let_run_by_gift = false;  // since it was last held, it has run only for another queue or in a window
   Charge charge = Charge::kNothing;
-  Control control;                       // as last reported
+  Control control;  // as last reported
+  QueueTraits traits;
   TimePoint limited_until{};             // by a policy: it may not run before that
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
-  Hints hints;
-  ProcessFacts facts;  // of its process
+  int wait_count = 0;
+
+  // Valid while held. It has been held since then, without a chance to work in between, and had retired so
+  // many commands at that time.
+  TimePoint held_since{kNever};
+  Watch watch;
+  uint64_t retired_when_held = 0;
 
   // Policies see these, or what follows from them.
-  TimePoint ready_since{};
+  Hints hints;
+  ProcessFacts facts;  // of its process
+  Requests requests;
   TimePoint finished_at{};
   TimePoint running_since{};  // valid while running
   Duration service{};         // up to the last change of `charge`
   Duration gifts{};           // the part of `service` that the policy did not decide
   Duration service_mark{};    // the device's service clock at that change
 
-  int wait_count = 0;
+  TimePoint ready_since{};
   uint64_t submitted = 0;
   uint64_t retired = 0;
-  uint32_t moves = 0;  // as last read
-  Requests requests;
-  // Valid while held. It has been held since then, without a chance to work in between, and had retired so
-  // many commands at that time.
-  TimePoint held_since{kNever};
-  uint64_t retired_when_held = 0;
-  Watch watch;
+  uint32_t moves = 0;   // as last read
+  uint32_t drains = 0;  // likewise
   Pauses pauses;
 
   // When it was held or put off the device, if it has not reported since it runs again: what it reports first

@@ -99,7 +99,7 @@ DeviceRecord* Scheduler::Impl::Device(DeviceId id, TimePoint now) {
 }
 
 bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, const Hints& hints,
-                         TimePoint now, bool sliceable) {
+                         TimePoint now, const QueueTraits& traits) {
   if (impl_ == nullptr) return false;
   DeviceRecord* device = impl_->Device(device_id, now);
   if (device == nullptr || !device->queues.Reserve(device->queues.size() + 1)) return false;
@@ -116,7 +116,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   queue->process = process;
   queue->device = device;
   queue->hints = hints;
-  queue->sliceable = sliceable;
+  queue->traits = traits;
   if (process->queues++ == 0) impl_->MarkOnOthers(*process);
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
@@ -224,6 +224,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
       queue->newly_ready = kNewToAllPolicies;
     }
     queue->state = QueueState::kLingering;
+    EndOverrun(*queue, now);
     impl_->EndRequest(*queue, queue->requests.since(), now);
     queue->pauses.Begin(now);
     queue->device->dirty = true;
@@ -240,6 +241,13 @@ void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->moves, moves) == moves) return;
   impl_->Moved(*queue, std::min(now, queue->stopped_at), now);
+}
+
+void Scheduler::Drained(QueueId id, uint32_t drains, TimePoint now) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || std::exchange(queue->drains, drains) == drains) return;
+  EndOverrun(*queue, now);
 }
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {

@@ -86,6 +86,15 @@ struct QueueStats {
   uint64_t incidents = 0;
 };
 
+// What a queue's client and its device can do.
+struct QueueTraits {
+  // The device divides its time between the queue's process and others (level 3).
+  bool sliceable = false;
+  // The client reports when the device has nothing more of the held queue (Scheduler::Drained), if
+  // Control::charges_overruns.
+  bool reports_overruns = false;
+};
+
 class Scheduler {
  public:
   explicit Scheduler(const SchedulerConfig& config);
@@ -93,10 +102,9 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // `sliceable`: the device divides its time between this process and others (level 3).
   // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
   bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now,
-                bool sliceable = false);
+                const QueueTraits& traits = {});
   // The job that `process` belongs to; 0: none. REQUIRES: it has no queue.
   void SetJob(ProcessId process, JobId job);
   // The time slices of others stay as they are for a while if this was the last queue of its process:
@@ -114,6 +122,9 @@ class Scheduler {
   // although `retired` does not show it. Call it before Progress with the same reading: what the queue
   // reports first after a hold may have happened before it.
   void Moved(QueueId id, uint32_t moves, TimePoint now);
+  // The queue's count of drains, as read from its control block. When it changes, the device has nothing more
+  // of the queue, which was held.
+  void Drained(QueueId id, uint32_t drains, TimePoint now);
   // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
   void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);
   // The program suspended the queue, or its process cannot run: no other queue waits because of it.

@@ -584,6 +584,54 @@ TEST_F(SchedulerTest, device_time_and_waiting_time_are_accounted) {
   EXPECT_EQ(high->service, milliseconds(5));
 }
 
+TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_not_to_the_one_that_runs) {
+  scheduler_.SetPolicy(*FindPolicyByName("UP"));
+  scheduler_.SetTimeslice(milliseconds(10));
+  Hints half;
+  half.utilization = 50;
+  for (const QueueId id : {kLow, kOther}) {
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
+                                    {.reports_overruns = id == kLow}));
+    Progress(id, 1'000'000, 0);
+  }
+  const auto service = [&](QueueId id) { return scheduler_.Stats(id, now_)->service; };
+  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
+  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  EXPECT_TRUE(sink_.Of(kLow).charges_overruns);
+  EXPECT_FALSE(sink_.Of(kOther).charges_overruns) << "its client would not report them";
+  const Duration low = service(kLow);
+  const Duration other = service(kOther);
+  const Duration waited = scheduler_.Stats(kLow, now_)->waiting;
+  Pass(milliseconds(2));
+  Progress(kLow, 1'000'000, 1);
+  Pass(milliseconds(2));
+  scheduler_.Drained(kLow, 1, now_);
+  EXPECT_EQ(service(kLow) - low, milliseconds(2)) << "both were on the device, for 4 ms";
+  EXPECT_EQ(service(kOther) - other, milliseconds(2));
+  Pass(milliseconds(2));
+  scheduler_.Drained(kLow, 1, now_);
+  EXPECT_EQ(service(kLow) - low, milliseconds(2)) << "that is known";
+  EXPECT_EQ(service(kOther) - other, milliseconds(4));
+  EXPECT_EQ(scheduler_.Stats(kLow, now_)->waiting - waited, milliseconds(2));
+}
+
+TEST_F(SchedulerTest, a_held_queue_whose_work_has_ended_is_charged_no_longer) {
+  scheduler_.SetPolicy(*FindPolicyByName("UP"));
+  Hints half;
+  half.utilization = 50;
+  for (const QueueId id : {kLow, kOther}) {
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
+                                    {.reports_overruns = true}));
+    Progress(id, 2, 0);
+  }
+  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
+  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  const Duration before = scheduler_.Stats(kLow, now_)->service;
+  Progress(kLow, 2, 2);
+  Pass(milliseconds(3));
+  EXPECT_EQ(scheduler_.Stats(kLow, now_)->service, before);
+}
+
 TEST_F(SchedulerTest, a_change_is_reported_once) {
   Add(kLow, 0);
   Add(kHigh, 1);

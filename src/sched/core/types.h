@@ -58,6 +58,9 @@ struct Control {
   bool tracked = false;  // others wait because of this queue: report its progress at once
   bool gated = false;    // another queue may make this one wait: keep what is in flight bounded
   bool sliced = false;   // gated only for other processes, which time slices serve before any gate does
+  // It is charged for its overruns, what it still does after a hold: report their end, and keep the device
+  // busy.
+  bool charges_overruns = false;
 
   bool operator==(const Control&) const = default;
 };

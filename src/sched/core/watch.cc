@@ -91,8 +91,8 @@ TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig
       }
     } else {
       const bool goes_on = watched_ != Duration::zero();
-      ask_delay_ = goes_on ? kLongestAskDelay : config.query_after;
-      ask_at_ = goes_on ? now : std::max(now, heard_at_ + config.query_after);
+      ask_delay_ = goes_on ? kLongestAskDelay : chance.ask_after;
+      ask_at_ = goes_on ? now : std::max(now, heard_at_ + chance.ask_after);
     }
   }
   if (chance.held_since > since_) {

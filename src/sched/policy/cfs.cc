@@ -15,6 +15,7 @@ constexpr PolicyInfo kInfo = {
     .name = "CFS",
     .summary = "completely fair scheduler: shares that grow with the priority, one queue at a time",
     .hints = {.priority = true, .timeslice = true},
+    .charges_overruns = true,
 };
 
 constexpr double kFactor = 1.2;

@@ -32,6 +32,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "earliest eligible virtual deadline first: shares by weight, of processes and of their queues",
     .hints = {.weight = true, .timeslice = true},
     .sees_processes = true,
+    .charges_overruns = true,
 };
 
 constexpr double kInstant = 1e-9;  // of seconds: what is left of a time slice by rounding

@@ -17,6 +17,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "process utilization partition: shares of the device's time, one process at a time",
     .hints = {.utilization = true, .timeslice = true},
     .granularity = Granularity::kProcess,
+    .charges_overruns = true,
 };
 
 constinit const UtilizationShare policy(kInfo);

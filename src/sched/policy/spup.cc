@@ -14,6 +14,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "strict process utilization partition: the same as PUP",
     .hints = {.utilization = true, .timeslice = true},
     .granularity = Granularity::kProcess,
+    .charges_overruns = true,
 };
 
 constinit const UtilizationShare policy(kInfo);

@@ -17,6 +17,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "utilization partition: shares of the device's time, one queue at a time",
     .hints = {.utilization = true, .timeslice = true},
     .claim = ClaimBy::kShare,
+    .charges_overruns = true,
 };
 
 constinit const UtilizationShare policy(kInfo);

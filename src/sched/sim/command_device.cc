@@ -10,6 +10,9 @@ namespace {
 constexpr uint64_t kStepsOfATask = 32;
 constexpr Duration kLongestStep = std::chrono::milliseconds(1);
 constexpr int64_t kMostBetweenGates = 512;
+// At level 1, if the queue is charged for what it does after a hold (preempt/gates/host_gates.cc).
+constexpr int kLeastIfCharged = 2;
+constexpr int kChargedFactor = 4;
 
 }  // namespace
 
@@ -77,8 +80,11 @@ void CommandDevice::Hold(size_t index) const {
     const auto between = static_cast<uint64_t>(CommandsBetweenGates(queue));
     queue.stop_at = (started + between - 1) / between * between;
   } else {
-    const int64_t most = std::clamp<int64_t>(
-        parameters_.preempt_latency / std::max(queue.command, Duration(1)), 1, parameters_.in_flight);
+    const bool charged = queue.charges_overruns;
+    const Duration latency = parameters_.preempt_latency * (charged ? kChargedFactor : 1);
+    const int64_t most = std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)),
+                                             charged ? std::min(kLeastIfCharged, parameters_.in_flight) : 1,
+                                             parameters_.in_flight);
     queue.stop_at = queue.retired + static_cast<uint64_t>(most);
   }
 }

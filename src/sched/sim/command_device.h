@@ -40,6 +40,7 @@ struct CommandQueue {
   // The scheduler's part.
   bool gated = false;
   bool sliced = false;
+  bool charges_overruns = false;
   bool open = true;
   uint64_t stop_at = 0;  // valid unless open: the number of the last command that still runs
 

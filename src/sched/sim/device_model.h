@@ -59,6 +59,8 @@ struct QueueModel {
   TimePoint finish_at = kNever;  // at this rate
 
   bool HasHead() const { return stage != Stage::kNone; }
+  // True if the device has something of it, although it may be held.
+  bool OnDevice() const { return Started() || (overrun > 0 && HasHead()); }
   bool Started() const { return stage == Stage::kExecutes || stage == Stage::kSpins; }
 };
 

@@ -179,12 +179,20 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
   Duration limit = kLimit * std::max(1, entitled.equals + entitled.stop) + kAllowance;
   if (claim_ == ClaimBy::kShare && queue.hints.utilization > 0) {
     entitled.uses = std::max(entitled.uses, standing.shares / queue.hints.utilization + standing.with_share);
-    limit += Duration(static_cast<int64_t>(3 * entitled.uses * static_cast<double>(timeslice_.count())));
+    const Duration debt = 3 * timeslice_ + LongestOverrun(queue);
+    limit += Duration(static_cast<int64_t>(entitled.uses * static_cast<double>(debt.count())));
   }
   if (std::max(entitled.without_work, entitled.in_all) <= limit) return;
   Break("promise 2: queue " + std::to_string(index) + " does not run for " +
         Milliseconds(std::max(entitled.without_work, entitled.in_all)) + ", of " + Milliseconds(limit) +
         " at most, though nobody's claim is better");
+}
+
+// How much of the queue may run on after a hold, and is charged to it.
+Duration Promises::LongestOverrun(const QueueModel& queue) const {
+  const ProcessScript& process = *processes_[Index(queue.script->process)].script;
+  if (process.level != 1) return {};
+  return std::max<Duration>(queue.script->command, queue.script->long_command) * (1 + process.overrun);
 }
 
 Promises::Awaited Promises::WhatIsAwaited(size_t index) const {

@@ -20,9 +20,8 @@
 //    - Processes with equal claims may take turns, in one ring for all devices. The limit is 100 ms for each
 //      of them that has work there (or on any other device), and 100 ms more if a process was stopped
 //      meanwhile.
-//    - Where claims are shares, a round of time slices is added, and what the queue may owe because it used
-//    the device while
-//      the others were idle.
+//    - Where claims are shares, a round of time slices is added, and what the queue may owe: because it used
+//      the device while the others were idle, or because its commands ran on when it was held.
 // 3. When all processes but one have ended, the queues of that one run, its slices are the driver's, and its
 //    channels are on, within 1.2 s (the scheduler keeps a process without queues for a second). This holds
 //    whatever control calls have failed.
@@ -117,6 +116,7 @@ class Promises {
     Duration left;  // what that one still has to do, if nothing else runs there
     bool apart;     // the scheduler has to guess that a queue of another device needs it
   };
+  Duration LongestOverrun(const QueueModel& queue) const;
   Awaited WhatIsAwaited(size_t index) const;
   struct Settling {
     Duration each{};  // how much each window loses

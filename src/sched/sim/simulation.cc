@@ -44,6 +44,7 @@ class Simulation final : public ControlSink {
     bool held = false;              // by the scheduler
     TimePoint control_at = kNever;  // when that takes effect
     size_t next_change = 0;         // of hints
+    uint32_t drains = 0;            // how often its queue was held and the device then had nothing more of it
     bool waits = false;             // the scheduler knows a dependency
   };
 
@@ -126,7 +127,7 @@ void Simulation::AddQueues() {
     if (!scheduler_) continue;
     scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
                          DeviceId{static_cast<uint64_t>(queue.device) + 1}, HintsOf(i), now_,
-                         queue.level == 3);
+                         {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
   }
 }
 
@@ -254,6 +255,10 @@ void Simulation::EndTasks(size_t index) {
   CommandQueue& queue = queues_[index];
   if (queue.retired == program.seen) return;
   program.seen = queue.retired;
+  if (scheduler_ && !queue.open && queue.charges_overruns && queue.retired >= queue.stop_at) {
+    scheduler_->Drained(IdOf(index), ++program.drains, now_);
+    changed_ = true;
+  }
   bool ended = false;
   for (; !program.pending.empty() && program.pending.front().last <= queue.retired; ended = true) {
     const Pending task = program.pending.front();
@@ -335,6 +340,7 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   CommandQueue& queue = queues_[index];
   queue.gated = control.gated;
   queue.sliced = control.sliced;
+  queue.charges_overruns = control.charges_overruns;
   if (program.held == !control.run) return;
   program.held = !control.run;
   const DeviceParameters& device = DeviceParametersOf(index);

@@ -69,6 +69,10 @@ Result With(XPolicyType policy, const Load& load) {
   return Simulate(load, conditions);
 }
 
+double Share(Duration time, const Load& load) {
+  return static_cast<double>(time.count()) / static_cast<double>(load.length.count());
+}
+
 constexpr XPolicyType kHpf = kPolicyHighestPriorityFirst;
 
 TEST(Simulation, a_task_alone_takes_its_commands_and_the_command_latency) {
@@ -141,6 +145,19 @@ TEST(Simulation, at_level_1_what_is_in_flight_runs_on) {
   const Load load = LoadOf(device, {Queue(0, {Endless(milliseconds(1))}),
                                     Queue(1, {At(microseconds(10'500), 4, milliseconds(1))})});
   EXPECT_EQ(With(kHpf, load).queues[1].latencies[0], microseconds(500 + 4000 + 2000));
+}
+
+TEST(Simulation, at_level_1_shares_count_what_runs_on_after_a_hold) {
+  DeviceParameters device;
+  device.in_flight = 4;
+  device.preempt_latency = milliseconds(2);
+  Load load = LoadOf(device, {Queue(0, {Endless(milliseconds(2))}), Queue(0, {Endless(milliseconds(2))})});
+  load.length = seconds(10);
+  load.queues[0].hints.utilization = 75;
+  load.queues[1].hints.utilization = 25;
+  const Result result = With(kPolicyUtilizationPartition, load);
+  EXPECT_NEAR(Share(result.queues[0].device_time, load), 0.75, 0.02);
+  EXPECT_NEAR(Share(result.queues[0].device_time + result.queues[1].device_time, load), 1, 0.01);
 }
 
 TEST(Simulation, gates_take_time_of_a_queue_that_may_be_held) {

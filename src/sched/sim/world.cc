@@ -43,7 +43,9 @@ class World final : public ControlSink {
   struct Contact {
     bool known = false;
     bool tracked = false;
-    bool asked = false;  // its progress was queried since the last report
+    bool asked = false;          // its progress was queried since the last report
+    bool tells_drained = false;  // it is held, and its client reports when the device has nothing more of it
+    uint32_t drains = 0;
     TimePoint made_at{};
     TimePoint report_at = kNever;
     ReportModel reports;
@@ -240,6 +242,8 @@ void World::SetControl(QueueId id, const Control& control) {
   if (queue.hold == control.run) Trace("queue ", index, control.run ? " may run" : " is held");
   moved_ |= queue.hold == control.run;
   queue.hold = !control.run;
+  contact.tells_drained = !control.run && control.charges_overruns;
+  if (contact.tells_drained) ReportSoon(index);
   if (control.tracked && !contact.tracked) {
     // If the queue has just been made, its commands come later, and all of them report.
     contact.reports.Track(queue, now_ > contact.made_at ? queue.submitted : 0);
@@ -280,7 +284,8 @@ void World::Launch(int index) {
     contact.made_at = now_;
     scheduler_.AddQueue(Id(index), IdOfProcess(script.process),
                         DeviceId{static_cast<uint64_t>(script.device) + 1}, queue.hints, now_,
-                        ProcessOf(queue).script->level == 3);
+                        {.sliceable = ProcessOf(queue).script->level == 3,
+                         .reports_overruns = ProcessOf(queue).script->level == 1});
     SwitchOwnChannels(script.process, script.device);
     changed_ = true;
   }
@@ -360,6 +365,7 @@ void World::Retire(int index) {
   if (queue.launching && !ProcessOf(queue).stopped) FillStream(queue);
   if (queue.submitted > queue.retired) {
     BeginHead(index);
+    if (contacts_[Index(index)].tells_drained) ReportSoon(index);
     return;
   }
   if (script.style == Style::kWaits && !(ending_ && !history_.survivor_works))
@@ -411,6 +417,11 @@ void World::ReportProgress(int index) {
         ", moves ", reports.moves());
   scheduler_.Moved(Id(index), reports.moves(), now_);
   scheduler_.Progress(Id(index), queue.submitted, retired, now_);
+  Contact& contact = contacts_[Index(index)];
+  if (contact.tells_drained && !queue.OnDevice()) {
+    contact.tells_drained = false;
+    scheduler_.Drained(Id(index), ++contact.drains, now_);
+  }
   changed_ = true;
 }
 

@@ -21,7 +21,7 @@ class Timeline : public testing::Test {
     Hints hints;
     hints.priority = priority;
     ASSERT_TRUE(scheduler_.AddQueue(QueueId{id}, ProcessId{process == 0 ? id : process}, DeviceId{device},
-                                    hints, now_, sliceable_));
+                                    hints, now_, {.sliceable = sliceable_}));
     device_of_[id] = device;
     Decide();
   }

@@ -120,7 +120,7 @@ class ServerParts : public ::testing::Test {
     ipc::QueueCreated message{};
     message.index = index;
     message.level = time_slices ? kPreemptLevelInterrupt : kPreemptLevelBlock;
-    message.traits = time_slices ? ipc::kTraitTimeSlices : 0;
+    message.traits = time_slices ? ipc::kTraitTimeSlices : ipc::kTraitReportsOverruns;
     message.device = device;
     message.hints = {priority, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
     return agents_.HandleMessage(AgentOf(client), PacketOf(message), now_);

@@ -38,8 +38,8 @@ uint32_t FlagsOf(PoolKind kind) {
   }
 }
 
-// What a handle holds of memory that others may attach. Only the process that made it can: this agent's memory
-// is its process's own.
+// What a handle holds of memory that others may attach. Only the process that made it can: this agent's
+// memory is its process's own.
 struct SharedMemory {
   pid_t process;
   void* memory;
@@ -249,8 +249,8 @@ hsa_status_t hsa_amd_ipc_memory_create(void* memory, size_t, hsa_amd_ipc_memory_
   std::memcpy(handle, &shared, sizeof shared);
   return HSA_STATUS_SUCCESS;
 }
-hsa_status_t hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t* handle, size_t, uint32_t, const hsa_agent_t*,
-                                       void** memory) {
+hsa_status_t hsa_amd_ipc_memory_attach(const hsa_amd_ipc_memory_t* handle, size_t, uint32_t,
+                                       const hsa_agent_t*, void** memory) {
   HSA_ENTRY();
   SharedMemory shared;
   std::memcpy(&shared, handle, sizeof shared);
