@@ -46,6 +46,14 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
   return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
 }
 
+// The queue may not run. Does the device still have something of it, and is that charged to it? True: it is newly
+// held, so its client must be asked, because the device may have nothing of it at this moment.
+bool BeginsOverrun(QueueRecord& queue) {
+  if (!queue.IsEligible()) queue.overruns = false;
+  if (!queue.control.run) return false;
+  return queue.overruns = queue.running && queue.control.charges_overruns && queue.Unfinished();
+}
+
 // Since when a process with work is off the device. kNever: none is.
 TimePoint OffSince(const DeviceRecord& device) {
   TimePoint since = kNever;
@@ -88,16 +96,16 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       queue->retired_when_held = queue->retired;
     }
     queue->let_run_by_gift = true;
-    // What it has begun still takes the device from the others.
-    const bool newly_held = queue->control.run;
-    if (newly_held)
-      queue->overruns = queue->running && queue->control.charges_overruns && queue->Unfinished();
-    queue->overruns &= queue->IsEligible() && charges_overruns;
+    Charge charge = Charge::kWaiting;
+    bool ask = false;
+    if (charges_overruns) {
+      ask = BeginsOverrun(*queue);
+      if (queue->overruns) charge = Charge::kService;
+    }
     queue->running = false;
-    SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
+    SetCharge(*queue, charge, now);
     Report(*queue, charges_overruns, false, sink);
-    // The device may have nothing of it at this moment.
-    if (newly_held && queue->overruns) sink.Query(queue->id);
+    if (ask) sink.Query(queue->id);
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
       next = std::min(next, queue->limited_until);
@@ -123,6 +131,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (off_long) held_since = std::min(held_since, off_since);
     Report(*queue, charges_overruns, held_elsewhere != kNever, sink);
     queue->let_run_by_gift &= !queue->chosen || InheritsPriority(*queue, by);
+    queue->overruns = false;
     const bool running = queue->IsEligible();
     const bool off = running && queue->process->off();
     if (running && !queue->running) {

@@ -340,6 +340,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);
       queue->limited_until = TimePoint{};
+      queue->overruns = false;
       queue->newly_ready = kNewToAllPolicies;
     }
   }
