@@ -46,8 +46,8 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
   return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
 }
 
-// The queue may not run. Does the device still have something of it, and is that charged to it? True: it is newly
-// held, so its client must be asked, because the device may have nothing of it at this moment.
+// The queue may not run. Does the device still have something of it, and is that charged to it? True: it is
+// newly held, so its client must be asked, because the device may have nothing of it at this moment.
 bool BeginsOverrun(QueueRecord& queue) {
   if (!queue.IsEligible()) queue.overruns = false;
   if (!queue.control.run) return false;
