@@ -368,8 +368,8 @@ TEST_F(Scheduling, a_weight_is_kept_when_an_agent_that_knows_none_gives_other_hi
 TEST_F(Scheduling, guarantees_of_more_than_the_device_are_refused_and_the_earlier_ones_stay) {
   TestAgent one(socket());
   TestAgent other(socket());
-  ASSERT_TRUE(one.CreateQueue(0, 0) && other.CreateQueue(0, 0));
-  ASSERT_TRUE(one.IsAlive() && other.IsAlive());
+  ASSERT_TRUE(one.CreateQueue(0, 0) && one.IsAlive());  // so it is the first of the list
+  ASSERT_TRUE(other.CreateQueue(0, 0) && other.IsAlive());
   TestTool tool(socket());
   auto queues = tool.List();
   ASSERT_TRUE(queues && queues->size() == 2);
