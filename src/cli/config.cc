@@ -30,8 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kKeys[] = {"socket",       "mode", "group",    "admin_group", "policy",
-                                 "timeslice_us", "k",    "grace_us", "idle_exit",   "log_level"};
+constexpr const char* kKeys[] = {"socket",           "mode",         "group",    "admin_group",
+                                 "policy",           "timeslice_us", "k",        "grace_us",
+                                 "process_grace_us", "idle_exit",    "log_level"};
 
 struct ConfigOptions {
   bool as_json = false;
@@ -127,7 +128,9 @@ void Get(const ConfigOptions& options) {
 }
 
 json ValueOf(const std::string& key, const std::string& text) {
-  if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "idle_exit") return text;
+  if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "process_grace_us" &&
+      key != "idle_exit")
+    return text;
   int64_t number = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())

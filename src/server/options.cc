@@ -58,7 +58,7 @@ const std::string& LogLevelOrThrow(const std::string& name) {
   return name;
 }
 
-Duration Grace(int64_t value) { return MicrosecondsOrThrow("grace_us", value, 0, 1'000'000); }
+Duration Grace(const char* name, int64_t value) { return MicrosecondsOrThrow(name, value, 0, 1'000'000); }
 
 void Apply(const json& config, Options& options) {
   for (const auto& [key, value] : config.items()) {
@@ -77,7 +77,9 @@ void Apply(const json& config, Options& options) {
     } else if (key == "k") {
       options.at_a_time = AtATime(value.get<int64_t>());
     } else if (key == "grace_us") {
-      options.grace = Grace(value.get<int64_t>());
+      options.grace = Grace("grace_us", value.get<int64_t>());
+    } else if (key == "process_grace_us") {
+      options.process_grace = Grace("process_grace_us", value.get<int64_t>());
     } else if (key == "idle_exit") {
       options.idle_exit = IdleExit(value.get<int64_t>());
     } else if (key == "log_level") {
@@ -135,6 +137,7 @@ Options ParseOptions(int argc, char** argv) {
   std::optional<int64_t> timeslice_us;
   std::optional<int64_t> at_a_time;
   std::optional<int64_t> grace_us;
+  std::optional<int64_t> process_grace_us;
   std::optional<int64_t> idle_exit_s;
   std::string socket;
   std::string group;
@@ -158,7 +161,9 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option(
       "--k", at_a_time,
       fmt::format("how many queues run at a time ({}; default 1)", ReadBy(&sched::HintsRead::at_a_time)));
-  app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready");
+  app.add_option("--grace-us", grace_us, "how long a queue without work still counts as ready (default 200)");
+  app.add_option("--process-grace-us", process_grace_us,
+                 "likewise, where only other processes wait for it on a GPU with time slices (default 1000)");
   app.add_option("--config", config, "configuration file (JSON)");
   auto* http =
       app.add_option(
@@ -188,7 +193,8 @@ Options ParseOptions(int argc, char** argv) {
   if (!admin_group.empty()) options.admin_group = admin_group;
   if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
   if (at_a_time) options.at_a_time = AtATime(*at_a_time);
-  if (grace_us) options.grace = Grace(*grace_us);
+  if (grace_us) options.grace = Grace("grace_us", *grace_us);
+  if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
   if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
   if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
   if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;

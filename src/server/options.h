@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "sched/core/policy_setting.h"
+#include "sched/core/scheduler.h"
 
 namespace xsched::server {
 
@@ -21,7 +21,8 @@ struct Options {
   sched::PolicySetting policy = *sched::FindPolicy(sched::kDefaultPolicy);
   Duration timeslice = std::chrono::microseconds(TIMESLICE_DEFAULT);
   size_t at_a_time = 1;
-  Duration grace = std::chrono::microseconds(200);
+  Duration grace = sched::SchedulerConfig{}.grace;
+  Duration process_grace = sched::SchedulerConfig{}.process_grace;
   std::optional<Duration> idle_exit;
   int ready_fd = -1;
   std::optional<int> http_port;  // XSched 1.2's interface, on 127.0.0.1 only

@@ -16,6 +16,7 @@ namespace {
 sched::SchedulerConfig SchedulerConfigOf(const Options& options) {
   sched::SchedulerConfig config;
   config.grace = options.grace;
+  config.process_grace = options.process_grace;
   config.timeslice = options.timeslice;
   config.at_a_time = options.at_a_time;
   return config;

@@ -46,12 +46,11 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
   return queue.retired != queue.retired_when_held || now - queue.running_since >= kChance;
 }
 
-// The queue may not run. Does the device still have something of it, and is that charged to it? True: it is
-// newly held, so its client must be asked, because the device may have nothing of it at this moment.
-bool BeginsOverrun(QueueRecord& queue) {
-  if (!queue.IsEligible()) queue.overruns = false;
-  if (!queue.control.run) return false;
-  return queue.overruns = queue.running && queue.control.charges_overruns && queue.Unfinished();
+// The queue may not run. Does the device still have something of it, for which it is charged?
+bool Overruns(const QueueRecord& queue) {
+  const bool newly_held = queue.control.run;
+  if (newly_held) return queue.running && queue.control.charges_overruns && queue.Unfinished();
+  return queue.overruns && queue.IsEligible();
 }
 
 // Since when a process with work is off the device. kNever: none is.
@@ -96,16 +95,13 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       queue->retired_when_held = queue->retired;
     }
     queue->let_run_by_gift = true;
-    Charge charge = Charge::kWaiting;
-    bool ask = false;
-    if (charges_overruns) {
-      ask = BeginsOverrun(*queue);
-      if (queue->overruns) charge = Charge::kService;
-    }
+    const bool newly_held = queue->control.run;
+    queue->overruns = charges_overruns && Overruns(*queue);
     queue->running = false;
-    SetCharge(*queue, charge, now);
+    SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
     Report(*queue, charges_overruns, false, sink);
-    if (ask) sink.Query(queue->id);
+    // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
+    if (newly_held && queue->overruns) sink.Query(queue->id);
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
       next = std::min(next, queue->limited_until);
@@ -124,7 +120,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   bool asked = false;
   const QueueRecord* leader = nullptr;
   for (QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering) next = std::min(next, queue->pauses.IdleAt(config_.grace));
+    if (queue->state == QueueState::kLingering)
+      next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));
     if (!queue->run) continue;
     const TimePoint held_elsewhere = long_held_.ElsewhereSince(setting, *queue);
     TimePoint held_since = std::min(device.held_since, held_elsewhere);

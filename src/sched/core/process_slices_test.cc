@@ -23,10 +23,16 @@ class ProcessSlicesTest : public testing::Test {
     hints.utilization = utilization;
     scheduler_.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{7}, hints, now_, {.sliceable = sliceable});
   }
+  void AddTo(ProcessId process, uint64_t id, Priority priority) {
+    Hints hints;
+    hints.priority = priority;
+    scheduler_.AddQueue(QueueId{id}, process, DeviceId{7}, hints, now_, {.sliceable = true});
+  }
   void Work(uint64_t id) {
     ++submitted_;
     scheduler_.Progress(QueueId{id}, submitted_, submitted_ - 1, now_);
   }
+  void Finish(uint64_t id) { scheduler_.Progress(QueueId{id}, submitted_, submitted_, now_); }
   TimePoint Decide() { return scheduler_.Decide(now_, sink_); }
   Duration SliceOf(uint64_t id) { return sink_.slices[ProcessId{id}]; }
   bool Runs(uint64_t id) { return sink_.Of(QueueId{id}).run; }
@@ -70,6 +76,42 @@ TEST_F(ProcessSlicesTest, tasks_that_come_and_go_change_none) {
     Decide();
   }
   EXPECT_EQ(sink_.slice_changes, changes);
+}
+
+TEST_F(ProcessSlicesTest, a_pause_that_is_not_worth_two_changes_between_processes_makes_none) {
+  Add(1, 0);
+  Add(2, 5);
+  Work(1);
+  Work(2);
+  Decide();
+  Finish(2);
+  EXPECT_EQ(Decide(), now_ + milliseconds(1));
+  now_ += microseconds(999);
+  Decide();
+  EXPECT_FALSE(Runs(1));
+  now_ += microseconds(1);
+  Decide();
+  EXPECT_TRUE(Runs(1));
+}
+
+TEST_F(ProcessSlicesTest, a_pause_in_which_its_own_queues_could_run_makes_a_process_linger_for_less) {
+  Add(1, 0);
+  Add(2, 5);
+  AddTo(ProcessId{2}, 3, 0);
+  Work(3);
+  Work(2);
+  Decide();
+  Finish(2);
+  EXPECT_EQ(Decide(), now_ + microseconds(200));
+}
+
+TEST_F(ProcessSlicesTest, a_pause_of_a_process_that_nobody_waits_for_is_short) {
+  Add(1, 0);
+  Add(2, 5);
+  Work(1);
+  Decide();
+  Finish(1);
+  EXPECT_EQ(Decide(), now_ + microseconds(200));
 }
 
 TEST_F(ProcessSlicesTest, the_last_process_has_the_drivers_slice_again) {

@@ -34,7 +34,7 @@ enum class Charge : uint8_t {
   kWaiting,
 };
 
-// Every decision reads the first members of every queue, so they share few cache lines.
+// Every decision reads the first members of every queue, so they are adjacent.
 struct QueueRecord {
   QueueId id;
   ProcessRecord* process;
@@ -50,6 +50,7 @@ struct QueueRecord {
   bool can_hold = false;         // with these hints, it can hold another queue of the device
   bool can_be_held = false;      // with these hints, another queue can hold it
   bool held_by_own = false;      // with these hints, another queue of its own process can hold it
+  bool holds_own = false;        // with these hints, it can hold another queue of its own process
   bool limited = false;          // valid during and after a decision: limited_until is to come
   bool overruns = false;         // held, and the device still has something of it
   bool awaited = false;          // another queue waits for this one
@@ -59,29 +60,28 @@ struct QueueRecord {
   QueueTraits traits;
   TimePoint limited_until{};             // by a policy: it may not run before that
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
-  int wait_count = 0;
-
-  // Valid while held. It has been held since then, without a chance to work in between, and had retired so
-  // many commands at that time.
-  TimePoint held_since{kNever};
-  Watch watch;
-  uint64_t retired_when_held = 0;
-
-  // Policies see these, or what follows from them.
   Hints hints;
   ProcessFacts facts;  // of its process
-  Requests requests;
+
+  // Policies see these, or what follows from them.
+  TimePoint ready_since{};
   TimePoint finished_at{};
   TimePoint running_since{};  // valid while running
   Duration service{};         // up to the last change of `charge`
   Duration gifts{};           // the part of `service` that the policy did not decide
   Duration service_mark{};    // the device's service clock at that change
 
-  TimePoint ready_since{};
+  int wait_count = 0;
   uint64_t submitted = 0;
   uint64_t retired = 0;
   uint32_t moves = 0;   // as last read
   uint32_t drains = 0;  // likewise
+  Requests requests;
+  // Valid while held. It has been held since then, without a chance to work in between, and had retired so
+  // many commands at that time.
+  TimePoint held_since{kNever};
+  uint64_t retired_when_held = 0;
+  Watch watch;
   Pauses pauses;
 
   // When it was held or put off the device, if it has not reported since it runs again: what it reports first
@@ -154,5 +154,11 @@ struct DeviceRecord {
     slices.Changed();
   }
 };
+
+// How long the queue lingers when it has retired everything.
+inline Duration GraceOf(const QueueRecord& queue, const SchedulerConfig& config) {
+  const bool costs_a_change = queue.can_hold && !queue.holds_own && queue.device->slices.beside_holding();
+  return costs_a_change ? std::max(config.grace, config.process_grace) : config.grace;
+}
 
 }  // namespace xsched::sched

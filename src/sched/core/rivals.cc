@@ -76,14 +76,18 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   }
   Array<Group> groups;
   if (!MakeGroups(setting, devices, groups)) return;  // out of memory: the old values are good enough
-  // held_by[i] has a bit for each of the hints that can hold hints number i in the same process.
+  // held_by[i] has a bit for each of the hints that can hold hints number i in the same process;
+  // holds_these[i] for each that they can hold.
   uint64_t held_by[kMostHints] = {};
+  uint64_t holds_these[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = 0; j < groups.size(); ++j) {
       const Holds holds = CanHold(setting, by_process, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;
       groups[i].can_be_held = groups[j].can_hold = true;
-      if (holds.own_process && i < kMostHints && j < kMostHints) held_by[i] |= uint64_t{1} << j;
+      if (!holds.own_process || i >= kMostHints || j >= kMostHints) continue;
+      held_by[i] |= uint64_t{1} << j;
+      holds_these[j] |= uint64_t{1} << i;
     }
   }
   const bool few = groups.size() <= kMostHints;
@@ -103,12 +107,15 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
     for (QueueRecord* queue : device->queues) {
       if (all_devices || !few) {
         // No time slice serves a queue of another device.
-        queue->held_by_own = queue->can_be_held && (all_devices || (by_queue && queue->process->queues > 1));
+        const bool own = all_devices || (by_queue && queue->process->queues > 1);
+        queue->held_by_own = queue->can_be_held && own;
+        queue->holds_own = queue->can_hold && own;
         continue;
       }
       const uint64_t bit = uint64_t{1} << queue->hints_number;
       const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
       queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
+      queue->holds_own = (holds_these[queue->hints_number] & others) != 0;
     }
   }
 }

@@ -9,8 +9,8 @@ namespace xsched::sched {
 class PolicySetting;
 struct DeviceRecord;
 
-// Sets can_hold, can_be_held and held_by_own of all queues of these devices: one device or, if a policy
-// compares all devices, all of them.
+// Sets can_hold, can_be_held, holds_own and held_by_own of all queues of these devices: one device or, if a
+// policy compares all devices, all of them.
 void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices);
 
 }  // namespace xsched::sched

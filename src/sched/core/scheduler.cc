@@ -195,7 +195,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
 
   QueueState before = queue->state;
-  if (before != QueueState::kReady) queue->pauses.End(now, impl_->config.grace);
+  if (before != QueueState::kReady) queue->pauses.End(now, GraceOf(*queue, impl_->config));
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) {
       const TimePoint since = queue->requests.since();
@@ -465,7 +465,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
   device.observed = true;
   Account(device, now);
   for (QueueRecord* queue : device.queues) {
-    if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(config.grace)) {
+    if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
       queue->state = QueueState::kIdle;
       queue->running = false;
       queue->held_since = kNever;

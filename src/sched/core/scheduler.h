@@ -30,8 +30,12 @@
 namespace xsched::sched {
 
 struct SchedulerConfig {
-  // How long a queue that has retired everything still counts as ready.
+  // How long a queue that has retired everything still counts as ready: if it holds queues of its own
+  // process, or on a device without time slices; and if all that it holds are queues of other processes, with
+  // time slices, where each change takes the device from everybody for 0.2 to 0.4 ms. The larger one counts
+  // then.
   Duration grace = std::chrono::microseconds(200);
+  Duration process_grace = std::chrono::milliseconds(1);
   // If a ready queue reports nothing for so long while others wait because of it, its progress is queried.
   Duration query_after = std::chrono::microseconds(200);
   // If a queue makes no progress for so long after the first query, it is stalled, and every queue of the

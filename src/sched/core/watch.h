@@ -88,20 +88,18 @@ class Watch {
   TimePoint WindowEnd() const;
   void NextAsk(TimePoint now, Duration longest_delay);
 
-  // Every decision reads the first members of every queue's watch.
-  TimePoint asked_at_{kNever};  // since when time counts; kNever: it does not
-  int windows_ = 0;             // the number of windows in this episode
-  bool watching_ = false;
-  bool open_ = false;
-
   TimePoint heard_at_{};
-  TimePoint ask_at_{};    // the time of the next query
-  Duration ask_delay_{};  // from that to the query after it
-  Duration watched_{};    // the time that counted before asked_at_
-  TimePoint since_{};     // the first query that counts
+  TimePoint ask_at_{};          // the time of the next query
+  Duration ask_delay_{};        // from that to the query after it
+  TimePoint asked_at_{kNever};  // since when time counts; kNever: it does not
+  Duration watched_{};          // the time that counted before asked_at_
+  TimePoint since_{};           // the first query that counts
   TimePoint stalled_since_{};
   TimePoint window_since_{kNever};  // kNever: the window is interrupted
   Duration window_left_{};          // how long it stays open, from window_since_ on
+  int windows_ = 0;                 // the number of windows in this episode
+  bool watching_ = false;
+  bool open_ = false;
 };
 
 }  // namespace xsched::sched

@@ -10,9 +10,6 @@ namespace {
 constexpr uint64_t kStepsOfATask = 32;
 constexpr Duration kLongestStep = std::chrono::milliseconds(1);
 constexpr int64_t kMostBetweenGates = 512;
-// At level 1, if the queue is charged for what it does after a hold (preempt/gates/host_gates.cc).
-constexpr int kLeastIfCharged = 2;
-constexpr int kChargedFactor = 4;
 
 }  // namespace
 
@@ -81,10 +78,10 @@ void CommandDevice::Hold(size_t index) const {
     queue.stop_at = (started + between - 1) / between * between;
   } else {
     const bool charged = queue.charges_overruns;
-    const Duration latency = parameters_.preempt_latency * (charged ? kChargedFactor : 1);
-    const int64_t most = std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)),
-                                             charged ? std::min(kLeastIfCharged, parameters_.in_flight) : 1,
-                                             parameters_.in_flight);
+    const Duration latency = parameters_.preempt_latency * (charged ? kLatencyFactorIfCharged : 1);
+    const int64_t most = std::clamp<int64_t>(
+        latency / std::max(queue.command, Duration(1)),
+        charged ? std::min(kLeastInFlightIfCharged, parameters_.in_flight) : 1, parameters_.in_flight);
     queue.stop_at = queue.retired + static_cast<uint64_t>(most);
   }
 }
