@@ -43,6 +43,7 @@ Progress ReadProgress(const ControlBlock& block) {
   progress.submitted = block.submitted.load(std::memory_order_acquire);
   progress.moved = block.moved.load(std::memory_order_relaxed);
   progress.drained = block.drained.load(std::memory_order_relaxed);
+  progress.found_idle = block.found_idle.load(std::memory_order_relaxed);
   return progress;
 }
 
@@ -57,6 +58,8 @@ bool RaiseRetired(ControlBlock& block, uint64_t number) {
 void CountMove(ControlBlock& block) { block.moved.fetch_add(1, std::memory_order_relaxed); }
 
 void CountDrain(ControlBlock& block) { block.drained.fetch_add(1, std::memory_order_relaxed); }
+
+void CountFoundIdle(ControlBlock& block) { block.found_idle.fetch_add(1, std::memory_order_relaxed); }
 
 Wait ReadWait(const DependencySlot& slot) {
   Wait wait;
@@ -83,6 +86,7 @@ void ResetBlock(Segment& segment, uint32_t index) {
   block.passed.store(0, std::memory_order_relaxed);
   block.moved.store(0, std::memory_order_relaxed);
   block.drained.store(0, std::memory_order_relaxed);
+  block.found_idle.store(0, std::memory_order_relaxed);
   block.retired.store(0, std::memory_order_release);
   for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
 }

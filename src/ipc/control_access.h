@@ -5,8 +5,8 @@
 //   the scheduler reads   the counters (ReadProgress), the waits (ForEachWait)
 //   the client writes     gate and flags of an unscheduled queue (RestoreWords with kOpenWords), open
 //                         (ForceOpen), pause (SetPause), submitted (CountSubmitted), retired (RaiseRetired),
-//                         moved (CountMove), drained (CountDrain), the waits (WriteWait), a whole block for a
-//                         new queue (ResetBlock)
+//                         moved (CountMove), drained (CountDrain), found_idle (CountFoundIdle), the waits
+//                         (WriteWait), a whole block for a new queue (ResetBlock)
 //   the client reads      gate (ClosesGate), flags (ReadFlags), query (ReadQuery), the counters
 //                         (ReadSubmitted, ReadRetired, ReadPassed), the waits (ReadWait), whether something
 //                         is taken from a queue (AnythingTaken)
@@ -82,6 +82,7 @@ struct Progress {
   uint64_t retired;
   uint32_t moved;
   uint32_t drained;
+  uint32_t found_idle;
 };
 // Each word is read once: it may change at any time, and a client may write anything.
 Progress ReadProgress(const ControlBlock& block);
@@ -106,6 +107,8 @@ bool RaiseRetired(ControlBlock& block, uint64_t number);
 void CountMove(ControlBlock& block);
 // The queue is held, and the device has nothing more of it.
 void CountDrain(ControlBlock& block);
+// The scheduler asked, and all that was launched has retired. The program had not noticed.
+void CountFoundIdle(ControlBlock& block);
 
 // The words that the scheduler wrote last.
 inline uint32_t ReadFlags(const ControlBlock& block) { return block.flags.load(std::memory_order_acquire); }

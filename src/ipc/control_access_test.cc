@@ -184,6 +184,12 @@ TEST_F(ControlAccess, progress_shows_each_time_that_the_device_has_nothing_more_
   EXPECT_EQ(ReadProgress(block()).drained, 1u);
 }
 
+TEST_F(ControlAccess, progress_shows_each_time_that_a_question_found_the_device_idle) {
+  EXPECT_EQ(ReadProgress(block()).found_idle, 0u);
+  CountFoundIdle(block());
+  EXPECT_EQ(ReadProgress(block()).found_idle, 1u);
+}
+
 TEST_F(ControlAccess, each_question_is_a_new_one) {
   const uint32_t before = block().query.load();
   AskProgress(block());
@@ -242,6 +248,7 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   EXPECT_EQ(block().pause.load(), 0u);
   EXPECT_EQ(block().moved.load(), 0u);
   EXPECT_EQ(block().drained.load(), 0u);
+  EXPECT_EQ(block().found_idle.load(), 0u);
   EXPECT_TRUE(Waits(0).empty());
 }
 

@@ -14,7 +14,7 @@
 //   ControlBlock:
 //     line 0   [scheduler]  gate     flags  query
 //              [client]        open
-//     line 1   [client]     submitted  retired  passed  pause  moved  drained
+//     line 1   [client]     submitted  retired  passed  pause  moved  drained  found_idle
 //
 // Devices that read host memory wait at a gate by themselves. gate and open are the halves of one word, and
 // the device waits while both are 0 (kDeviceGateMask). In queues that the program may suspend, it then waits
@@ -27,8 +27,8 @@
 // never pulse it.
 //
 // Compatibility. kSegmentVersion changes when a word changes its meaning. A server maps only versions that it
-// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` and `drained` are
-// such words.
+// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved`, `drained` and
+// `found_idle` are such words.
 #pragma once
 
 #include <atomic>
@@ -83,6 +83,9 @@ struct alignas(128) ControlBlock {
   std::atomic<uint32_t> moved;   // incremented when commands have retired that report nothing
   // With kFlagChargesOverruns: incremented when the device has nothing more of the queue, which is held.
   std::atomic<uint32_t> drained;
+  // Incremented when the scheduler asked, and the device had nothing to do of all that was launched. The
+  // program had not noticed.
+  std::atomic<uint32_t> found_idle;
 };
 
 // Dependencies are rare. They are separate from the blocks, so that a block has only two lines.
@@ -106,6 +109,7 @@ static_assert(sizeof(ControlBlock) == 128);
 static_assert(offsetof(ControlBlock, submitted) == 64);
 static_assert(offsetof(ControlBlock, moved) == 92);
 static_assert(offsetof(ControlBlock, drained) == 96);
+static_assert(offsetof(ControlBlock, found_idle) == 100);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);

@@ -89,6 +89,7 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   scheduler_.Moved(queue.id, progress.moved, now);
   scheduler_.Progress(queue.id, progress.submitted, progress.retired, now);
   scheduler_.Drained(queue.id, progress.drained, now);
+  scheduler_.FoundIdle(queue.id, progress.found_idle, now);
   queue.submitted = progress.submitted;
   RestoreControl(queue);
 

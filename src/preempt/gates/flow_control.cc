@@ -35,7 +35,10 @@ void FlowControl::AskDevice() {
   // A launch is in progress, so the queue is not idle, and the driver's answer might wait for the launch.
   if (queue_.Launching()) return;
   const uint64_t newest = queue_.issued();
-  if (ops().finished(hwq())) queue_.RetiredUpTo(newest);
+  if (!ops().finished(hwq())) return;
+  // More may have been launched meanwhile.
+  if (queue_.retired() < newest) ipc::CountFoundIdle(queue_.block());
+  queue_.RetiredUpTo(newest);
 }
 
 bool FlowControl::MayLaunch(uint64_t number) const {

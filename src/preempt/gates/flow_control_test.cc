@@ -35,6 +35,22 @@ TEST_F(FlowControlTest, a_device_that_has_finished_everything_retires_what_was_i
   EXPECT_EQ(state.retired(), 3u);
 }
 
+TEST_F(FlowControlTest, it_is_counted_that_a_device_had_finished_before_the_program_noticed) {
+  Launch(3);
+  flow->AskDevice();
+  EXPECT_EQ(block.found_idle, 0u) << "it is at work";
+  Run();
+  flow->AskDevice();
+  EXPECT_EQ(block.found_idle, 1u);
+  flow->AskDevice();
+  EXPECT_EQ(block.found_idle, 1u) << "that is known";
+  Launch();
+  Run();
+  state.RetiredUpTo(4);
+  flow->AskDevice();
+  EXPECT_EQ(block.found_idle, 1u) << "the program has noticed it";
+}
+
 TEST_F(FlowControlTest, a_device_is_not_asked_while_a_launch_is_under_way) {
   state.CountLaunch();
   flow->AskDevice();

@@ -1,8 +1,14 @@
 #include "preempt/gates/host_gates.h"
 
-#include "sched/core/types.h"
-
 namespace xsched::preempt {
+namespace {
+
+// What a queue does after a hold harms nobody if it is charged for it. So the device always has the next
+// command while the host opens a gate, and gates are opened less often.
+constexpr int64_t kLeastIfCharged = 2;
+constexpr int kFactorIfCharged = 4;
+
+}  // namespace
 
 GateChain::Now HostGates::Now() const {
   const bool ours = !queue_.destroying() && !queue_.process().shut_down();
@@ -13,8 +19,8 @@ GateChain::Now HostGates::Now() const {
 GateChain::Limits HostGates::Limits() const {
   const LaunchConfig config = queue_.config();
   if (queue_.OverrunsCharged())
-    return {config.threshold, config.batch_size, start_.host_gate_latency * sched::kLatencyFactorIfCharged,
-            sched::kLeastInFlightIfCharged};
+    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfCharged,
+            kLeastIfCharged};
   return {config.threshold, config.batch_size, start_.host_gate_latency};
 }
 

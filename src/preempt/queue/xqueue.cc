@@ -84,9 +84,12 @@ void XQueue::AnswerQuery() {
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
   flow_->OnQuery();
   // Known progress is reported at once, the rest when the driver answers or the next marker is reached.
-  state_.ReportNextProgress(!Idle());
+  const bool idle = Idle();
+  // The device has reported it, which rings no doorbell.
+  if (idle) ipc::CountFoundIdle(block());
+  state_.ReportNextProgress(!idle);
   environment_.signals->RingScheduler(index());
-  if (!Idle()) environment_.driver->Request(index(), DriverRequests::kProgress);
+  if (!idle) environment_.driver->Request(index(), DriverRequests::kProgress);
 }
 
 bool XQueue::SeeGivenBack(bool going_on) {

@@ -100,6 +100,7 @@ void LocalClient::Observe(uint32_t index, TimePoint now) {
   scheduler_->Moved(sched::QueueId{handle}, progress.moved, now);
   scheduler_->Progress(sched::QueueId{handle}, progress.submitted, progress.retired, now);
   scheduler_->Drained(sched::QueueId{handle}, progress.drained, now);
+  scheduler_->FoundIdle(sched::QueueId{handle}, progress.found_idle, now);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
   size_t count = 0;

@@ -123,6 +123,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));
     if (!queue->run) continue;
+    if (LeavesGaps(*queue, now)) next = std::min(next, queue->launches.until());
     const TimePoint held_elsewhere = long_held_.ElsewhereSince(setting, *queue);
     TimePoint held_since = std::min(device.held_since, held_elsewhere);
     if (off_long) held_since = std::min(held_since, off_since);
@@ -158,8 +159,11 @@ TimePoint Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, T
                               ControlSink& sink) const {
   bool ask = false;
   const TimePoint next = queue.watch.Step(now, chance, config_, ask);
-  if (ask) sink.Query(queue.id);
-  return next;
+  if (!ask) return next;
+  sink.Query(queue.id);
+  if (!queue.launches.Asked(now)) return next;
+  queue.launch_bound = queue.launches.known();
+  return now;
 }
 
 }  // namespace xsched::sched

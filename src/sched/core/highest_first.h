@@ -3,18 +3,21 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <span>
 
 #include "sched/core/policy.h"
 
 namespace xsched::sched {
 
-// Lets the most urgent ones run.
+// Lets the most urgent ones run, and in the gaps that these leave, the next ones.
 template <typename UrgencyOf>
 void RunHighest(std::span<QueueView> ready, UrgencyOf&& urgency_of) {
-  int highest = urgency_of(ready.front());
-  for (const QueueView& queue : ready) highest = std::max<int>(highest, urgency_of(queue));
-  for (QueueView& queue : ready) queue.run = urgency_of(queue) == highest;
+  int highest = std::numeric_limits<int>::min();
+  for (const QueueView& queue : ready) {
+    if (!queue.leaves_gaps) highest = std::max<int>(highest, urgency_of(queue));
+  }
+  for (QueueView& queue : ready) queue.run = urgency_of(queue) >= highest;
 }
 
 // The most urgent process gets the device as soon as it has work, and keeps it. Several that are equally

@@ -96,9 +96,12 @@ struct QueueView {
   // When a request of it last ended: all was done that belongs to it. Not counted are requests during which
   // it was absent.
   TimePoint finished_at;
-  bool running;                // the last decision let it run
-  TimePoint running_since;     // valid while `running`
-  Duration service;            // device time received by decisions of a policy since it was created
+  bool running;             // the last decision let it run
+  TimePoint running_since;  // valid while `running`
+  Duration service;         // device time received by decisions of a policy since it was created
+  // It leaves the device idle for most of the time in which it has work. Others may run in these gaps: time
+  // slices give the device back to it soon.
+  bool leaves_gaps;
   bool newly_ready;            // since this policy last saw it, it became ready or got other hints
   PolicyState* state;          // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process

@@ -23,6 +23,11 @@ constexpr Duration kAnswerTime = std::chrono::milliseconds(1);
 
 bool IsShortest(const ProcessRecord& process) { return process.slice == kShortestSlice; }
 
+// The slice of who runs in the gaps of another process. Beside a language model without graphs, a training
+// does 0.3 of its rate alone if it is held in the gaps, and the whole of it with slices of 0.25 to 2 ms. The
+// time of a token was the same (H200).
+constexpr Duration kGapSlice = std::chrono::microseconds(500);
+
 }  // namespace
 
 ProcessSlices::~ProcessSlices() {
@@ -207,7 +212,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   window_ = window;
   released_ = false;
   if (division_ != Division::kBesideHolding) return kNever;
-  Count(queues);
+  Count(queues, now);
   turn_.ready = turn_.competing = 0;
   bool longer_ready = false;
   bool absent_work = false;
@@ -215,7 +220,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   for (const ProcessRecord* process : processes_) {
     absent_work |= process->absent_work;
     if (!IsShortest(*process)) {
-      longer_ready |= process->ready;
+      longer_ready |= process->ready && !process->leaves_gaps;
       continue;
     }
     turn_.ready += process->ready;
@@ -242,17 +247,21 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   return all_short ? std::min(next, trial_.ask_at()) : next;
 }
 
-void ProcessSlices::Count(std::span<QueueRecord* const> queues) {
+void ProcessSlices::Count(std::span<QueueRecord* const> queues, TimePoint now) {
   for (ProcessRecord* process : processes_) {
     process->ready = process->competes = process->absent_work = false;
+    process->leaves_gaps = true;
     process->retired = 0;
   }
+  gaps_ = false;
   for (const QueueRecord* queue : queues) {
     ProcessRecord& process = *queue->process;
     process.retired += queue->retired;
     process.ready |= queue->IsEligible();
     process.competes |= queue->IsEligible() && queue->run;
     process.absent_work |= queue->absent && queue->Unfinished();
+    process.leaves_gaps &= !queue->IsEligible() || LeavesGaps(*queue, now);
+    gaps_ |= queue->launch_bound && !IsShortest(process);
   }
 }
 
@@ -282,7 +291,7 @@ Duration ProcessSlices::SliceOf(const ProcessRecord& process, const ProcessRecor
     if (!shortest) return process.slice;
     if (sharing_) return kDriversSlice;
     // A process without work disturbs no other, and must get the device as soon as it has work.
-    return process.ready && &process != holder ? kNoSlice : kShortestSlice;
+    return process.ready && &process != holder ? kNoSlice : gaps_ ? kGapSlice : kShortestSlice;
   }
   if (now < conflict_until_) return kDriversSlice;
   // A process with only absent work must not have a longer slice than the others, and those at work no

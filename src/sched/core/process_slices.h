@@ -14,6 +14,10 @@
 //   - An absent queue has work. Its process may be on the device, and may not act on new slices.
 // Then there are no turns, no process is off the device, and each with work has at least the driver's slice.
 //
+// A process with a long slice may be bound by launches, and leave gaps (launch_bound.h). Then those with the
+// shortest slice have kGapSlice instead, because with the shortest one, the device would do little more than
+// change between processes.
+//
 // Of one device. Pure.
 #pragma once
 
@@ -65,6 +69,7 @@ struct ProcessRecord {
   bool on = false;           // competes, and is on the device: with the shortest slice, or sharing
   bool on_others = false;    // the process is, or was, on other devices as well
   bool absent_work = false;  // a queue of it is absent and has work
+  bool leaves_gaps = false;  // all of its ready queues leave gaps
 
   Party* party = nullptr;  // the processes that have their turns with this one; only with the shortest slice
   ProcessRecord* next_in_party = nullptr;
@@ -109,6 +114,8 @@ class ProcessSlices {
   bool none() const { return division_ == Division::kNone; }
   // True if a held process is taken off the device promptly, whatever it has in flight.
   bool cut_short() const { return !none() && !sharing_ && !released_; }
+  // True if the processes with the shortest slice share the device.
+  bool sharing() const { return sharing_; }
   // True if slices give the device to the processes that the policy lets run. Then all queues must report
   // when they have work, even if none can be held any more.
   bool beside_holding() const { return division_ == Division::kBesideHolding; }
@@ -153,7 +160,7 @@ class ProcessSlices {
   bool PrepareGroups();
   Group& FindGroup(JobId job, Priority priority);
   void Account(TimePoint now);
-  void Count(std::span<QueueRecord* const> queues);
+  void Count(std::span<QueueRecord* const> queues, TimePoint now);
   Duration SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
                    TimePoint now) const;
   TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink);
@@ -169,6 +176,7 @@ class ProcessSlices {
   Turn turn_;
   Sharing trial_;
   bool sharing_ = false;  // no turns: the ready processes share the device
+  bool gaps_ = false;     // a process with a long slice is bound by launches
   bool released_ =
       false;  // no turns, and no process has the shortest slice (see above), because of the next two:
   bool window_ = false;         // a window of the watchdog

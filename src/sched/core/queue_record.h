@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "sched/core/claims.h"
+#include "sched/core/launch_bound.h"
 #include "sched/core/pauses.h"
 #include "sched/core/process_slices.h"
 #include "sched/core/requests.h"
@@ -52,6 +53,7 @@ struct QueueRecord {
   bool held_by_own = false;      // with these hints, another queue of its own process can hold it
   bool holds_own = false;        // with these hints, it can hold another queue of its own process
   bool limited = false;          // valid during and after a decision: limited_until is to come
+  bool launch_bound = false;     // as far as is known (launch_bound.h)
   bool overruns = false;         // held, and the device still has something of it
   bool awaited = false;          // another queue waits for this one
   bool let_run_by_gift = false;  // since it was last held, it has run only for another queue or in a window
@@ -74,8 +76,10 @@ struct QueueRecord {
   int wait_count = 0;
   uint64_t submitted = 0;
   uint64_t retired = 0;
-  uint32_t moves = 0;   // as last read
-  uint32_t drains = 0;  // likewise
+  // As last read.
+  uint32_t moves = 0;
+  uint32_t drains = 0;
+  uint32_t found_idle = 0;
   Requests requests;
   // Valid while held. It has been held since then, without a chance to work in between, and had retired so
   // many commands at that time.
@@ -83,6 +87,7 @@ struct QueueRecord {
   uint64_t retired_when_held = 0;
   Watch watch;
   Pauses pauses;
+  LaunchBound launches;
 
   // When it was held or put off the device, if it has not reported since it runs again: what it reports first
   // may have happened before that time. kNever: it has reported.
@@ -154,6 +159,13 @@ struct DeviceRecord {
     slices.Changed();
   }
 };
+
+// True if other processes may run in the gaps that the queue leaves: it is bound by launches, and time slices
+// give the device back to it soon.
+inline bool LeavesGaps(const QueueRecord& queue, TimePoint now) {
+  return queue.launch_bound && !queue.holds_own && queue.launches.LeavesGaps(now) &&
+         queue.device->slices.beside_holding() && !queue.device->slices.sharing();
+}
 
 // How long the queue lingers when it has retired everything.
 inline Duration GraceOf(const QueueRecord& queue, const SchedulerConfig& config) {

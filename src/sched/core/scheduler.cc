@@ -250,6 +250,15 @@ void Scheduler::Drained(QueueId id, uint32_t drains, TimePoint now) {
   EndOverrun(*queue, now);
 }
 
+void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
+  if (impl_ == nullptr) return;
+  QueueRecord* queue = impl_->Find(id);
+  if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
+  if (!queue->launches.FoundIdle(now)) return;
+  queue->launch_bound = queue->launches.known();
+  queue->device->dirty = true;
+}
+
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
   queue.retired = retired;
   if (queue.awaited) queue.device->dirty = true;
@@ -521,7 +530,9 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
     const Priority highest_of_all = all_devices ? HighestOfAll(by) : PRIORITY_NO_EXECUTE;
     for (DeviceRecord* device : devices) {
       if (!device->due || !device->asks) continue;
-      MakeViews(*device, layer, by, asked->info().sees_processes);
+      // What the policies behind it make of those that run in the gaps, it cannot know.
+      const bool gaps = layer + 1 == policy.layers().size();
+      MakeViews(*device, now, layer, by, asked->info().sees_processes, gaps);
       if (device->views.empty()) continue;
       const DeviceView view{.now = now,
                             .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),

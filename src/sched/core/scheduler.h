@@ -129,6 +129,9 @@ class Scheduler {
   // The queue's count of drains, as read from its control block. When it changes, the device has nothing more
   // of the queue, which was held.
   void Drained(QueueId id, uint32_t drains, TimePoint now);
+  // How often a query has found the device idle, as read from the queue's control block. When it changes, the
+  // device had finished all of the queue's commands, and the program had not noticed.
+  void FoundIdle(QueueId id, uint32_t found_idle, TimePoint now);
   // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
   void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);
   // The program suspended the queue, or its process cannot run: no other queue waits because of it.

@@ -344,7 +344,7 @@ TEST_P(RandomTurns, never_leave_a_device_with_work_to_nobody_nor_to_two_with_the
     for (auto [device, count] : ready) {
       // A queue that has just finished may linger.
       if (working[device] == 0) {
-        EXPECT_LE(ask_at_, now_ + microseconds(200)) << step;
+        EXPECT_LE(ask_at_, now_ + SchedulerConfig{}.process_grace) << step;
       }
       ASSERT_LE(shortest[device].size(), 1u) << step;
     }

@@ -52,12 +52,6 @@ struct Dependency {
   uint64_t until;
 };
 
-// What a queue at level 1 does after a hold harms nobody if the queue is charged for it. So it may have so
-// many commands in flight at least, and what runs in so many times the wanted preemption latency: the device
-// always has the next command, and fewer threads are woken.
-inline constexpr int kLeastInFlightIfCharged = 2;
-inline constexpr int kLatencyFactorIfCharged = 4;
-
 // What the scheduler sets for a queue, in the queue's control block (ipc/control_block.h).
 struct Control {
   bool run = true;       // false: hold

@@ -12,7 +12,7 @@ namespace {
 // True if the former policies let it run.
 bool IsShown(const QueueRecord& queue) { return queue.run && queue.IsEligible(); }
 
-QueueView ViewOf(QueueRecord& queue, size_t layer) {
+QueueView ViewOf(QueueRecord& queue, size_t layer, bool leaves_gaps) {
   return {.id = queue.id,
           .process = queue.process->id,
           .hints = queue.hints,
@@ -22,6 +22,7 @@ QueueView ViewOf(QueueRecord& queue, size_t layer) {
           .running = queue.running,
           .running_since = queue.running_since,
           .service = ChosenServiceOf(queue),
+          .leaves_gaps = leaves_gaps,
           .newly_ready = ((queue.newly_ready >> layer) & 1) != 0,
           .state = &queue.policy_states[layer],
           .process_state = &queue.process->policy_states[layer],
@@ -32,13 +33,14 @@ QueueView ViewOf(QueueRecord& queue, size_t layer) {
 }
 
 // Made in place: to copy a view for each queue took a third of a decision. REQUIRES: there is room.
-QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer) {
+QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer, bool leaves_gaps) {
   [[maybe_unused]] bool added = device.views.Append(1);
-  return *new (device.views.end() - 1) QueueView(ViewOf(queue, layer));
+  return *new (device.views.end() - 1) QueueView(ViewOf(queue, layer, leaves_gaps));
 }
 
 // Adds what a further ready queue of the process does.
-void Join(QueueView& process, const QueueRecord& queue, size_t layer) {
+void Join(QueueView& process, const QueueRecord& queue, size_t layer, bool leaves_gaps) {
+  process.leaves_gaps &= leaves_gaps;
   process.priority = std::max(process.priority, queue.priority);
   process.ready_since = std::min(process.ready_since, queue.requests.since());
   if (queue.running) {
@@ -57,15 +59,16 @@ void AddUpProcesses(DeviceRecord& device) {
   for (const QueueRecord* queue : device.queues) queue->process->service += ChosenServiceOf(*queue);
 }
 
-void MakeViewsOfProcesses(DeviceRecord& device, size_t layer) {
+template <typename Leaves>
+void MakeViewsOfProcesses(DeviceRecord& device, size_t layer, Leaves&& leaves_gaps) {
   for (QueueRecord* queue : device.queues) {
     if (!IsShown(*queue)) continue;
     ProcessRecord& process = *queue->process;
     if (process.view != nullptr) {
-      Join(*process.view, *queue, layer);
+      Join(*process.view, *queue, layer, leaves_gaps(*queue));
       continue;
     }
-    process.view = &AddView(device, *queue, layer);
+    process.view = &AddView(device, *queue, layer, leaves_gaps(*queue));
     process.view->hints = process.hints;
     process.view->priority = PriorityFor(*queue, Granularity::kProcess);
     process.view->service = process.service;
@@ -102,13 +105,15 @@ void RefreshHintsOfProcesses(DeviceRecord& device) {
   }
 }
 
-void MakeViews(DeviceRecord& device, size_t layer, Granularity by, bool with_processes) {
+void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, bool with_processes,
+               bool gaps) {
+  const auto leaves_gaps = [=](const QueueRecord& queue) { return gaps && LeavesGaps(queue, now); };
   device.views.Clear();
   if (by == Granularity::kProcess || with_processes) AddUpProcesses(device);
-  if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer);
+  if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer, leaves_gaps);
   for (QueueRecord* queue : device.queues) {
     if (!IsShown(*queue)) continue;
-    AddView(device, *queue, layer);
+    AddView(device, *queue, layer, leaves_gaps(*queue));
   }
 }
 

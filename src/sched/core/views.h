@@ -13,9 +13,10 @@ Hints CombineHints(const Hints& one, const Hints& other);
 void RefreshHintsOfProcesses(DeviceRecord& device);
 
 // Fills device.views from the eligible queues that the former policies let run. `with_processes`: also what a
-// policy that decides about queues is shown of their processes. REQUIRES: device.views has room for all;
-// Account was called.
-void MakeViews(DeviceRecord& device, size_t layer, Granularity by, bool with_processes);
+// policy that decides about queues is shown of their processes. `gaps`: which queues leave gaps. REQUIRES:
+// device.views has room for all; Account was called.
+void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, bool with_processes,
+               bool gaps);
 // Lets those queues run as the views say.
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by);
 

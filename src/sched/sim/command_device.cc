@@ -78,10 +78,10 @@ void CommandDevice::Hold(size_t index) const {
     queue.stop_at = (started + between - 1) / between * between;
   } else {
     const bool charged = queue.charges_overruns;
-    const Duration latency = parameters_.preempt_latency * (charged ? kLatencyFactorIfCharged : 1);
+    const Duration latency = parameters_.preempt_latency * (charged ? parameters_.factor_if_charged : 1);
     const int64_t most = std::clamp<int64_t>(
         latency / std::max(queue.command, Duration(1)),
-        charged ? std::min(kLeastInFlightIfCharged, parameters_.in_flight) : 1, parameters_.in_flight);
+        charged ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1, parameters_.in_flight);
     queue.stop_at = queue.retired + static_cast<uint64_t>(most);
   }
 }

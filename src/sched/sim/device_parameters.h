@@ -22,8 +22,11 @@ struct DeviceParameters {
   Duration preempt_latency{};
   Duration sliced_preempt_latency{};
   // Level 1: how many commands run on after a hold. At most that many, and at least one, run in
-  // `preempt_latency`.
+  // `preempt_latency`. If the queue is charged for that: at least `least_if_charged`, and what runs in so
+  // many times that latency.
   int in_flight = 1;
+  int least_if_charged = 2;
+  int factor_if_charged = 4;
 
   // The device's own time slice of a process. 0: it does not divide its time between processes, and takes the
   // commands of all queues in turn.

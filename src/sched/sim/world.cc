@@ -46,6 +46,7 @@ class World final : public ControlSink {
     bool asked = false;          // its progress was queried since the last report
     bool tells_drained = false;  // it is held, and its client reports when the device has nothing more of it
     uint32_t drains = 0;
+    uint32_t found_idle = 0;
     TimePoint made_at{};
     TimePoint report_at = kNever;
     ReportModel reports;
@@ -430,7 +431,10 @@ void World::Report(int index) {
   Contact& contact = contacts_[Index(index)];
   contact.report_at = kNever;
   if (!queue.exists || ProcessOf(queue).stopped) return;
-  if (std::exchange(contact.asked, false)) contact.reports.Ask(queue);
+  if (std::exchange(contact.asked, false)) {
+    contact.reports.Ask(queue);
+    if (queue.retired == queue.submitted) scheduler_.FoundIdle(Id(index), ++contact.found_idle, now_);
+  }
   ReportProgress(index);
   if (queue.await_retired == contact.known_await) return;
   contact.known_await = queue.await_retired;
