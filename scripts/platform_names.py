@@ -18,8 +18,8 @@ OTHER_NAMES = {
     "opencl": r"\bcl_[a-z]|\bcl[A-Z][a-z]",
     "soft": r"software device",
 }
-# PyTorch's names of what it has for the GPUs of all platforms, which other libraries have taken over.
-OF_ALL_PLATFORMS = re.compile(r"\b(?:torch|framework)\.cuda\b|\b(?:__)?cuda_stream(?:__)?\b")
+# The names that PyTorch and CuPy have for the GPUs of all platforms, and that other libraries have taken over.
+OF_ALL_PLATFORMS = re.compile(r"\b(?:torch|cupy|framework)\.cuda\b|\b(?:__)?cuda_stream(?:__)?\b")
 EXCEPTIONS = {
     "src/cli/demo/demo.cc": "the demo is an OpenCL program beside an OpenCL program",
     "src/cli/demo/hashcat.cc": "and this is the other one's command line",

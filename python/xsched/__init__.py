@@ -1,19 +1,27 @@
-"""XSched from Python: priorities for the streams of a program.
+"""XSched from Python: priorities for the streams of a program, and for other programs.
+
+    with xsched.priority(10): …          the streams that are current; xsched.hints: with other hints
+    with xsched.stream(priority=10): …   a new stream (xsched.torch, xsched.cupy; for JAX: xsched.jax)
+    xsched.queues()                      the queues of all programs that this user may see
+    xsched.hint(pid, priority=-5)        hints of another program
 
 XSchedQueue(stream, priority) puts a preemptible queue over a stream or command queue of any platform (xsched.platforms).
-set_scheduler chooses the scheduler. Errors of the C library are raised as XSchedError. The names of XSched 1.2's package are there
-as well (xsched.former).
+set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. The names of XSched 1.2's package
+are in xsched.compat, and for old programs here as well.
 """
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,
                         Scheduler)
 from . import former
+from .current import stream
 from .former import *  # noqa: F401,F403
+from .hint_blocks import HintBlock, hints, priority
 from .library import XSchedError, library
 from .queue import Command, XSchedQueue
 from .scheduler import set_k_deadline, set_scheduler, set_timeslice
+from .server import QueueInfo, ServerError, hint, queues
 
-__all__ = ["Command", "PRIORITY_DEFAULT", "PRIORITY_MAX", "PRIORITY_MIN", "PRIORITY_NO_EXECUTE", "Policy", "PreemptLevel",
-           "Result", "Scheduler", "XSchedError", "XSchedQueue", "library", "set_k_deadline", "set_scheduler",
-           "set_timeslice",
+__all__ = ["Command", "HintBlock", "PRIORITY_DEFAULT", "PRIORITY_MAX", "PRIORITY_MIN", "PRIORITY_NO_EXECUTE", "Policy", "PreemptLevel",
+           "QueueInfo", "Result", "Scheduler", "ServerError", "XSchedError", "XSchedQueue", "hint", "hints", "library", "priority", "queues",
+           "set_k_deadline", "set_scheduler", "set_timeslice", "stream",
            *former.__all__]
 __version__ = "2.0.0"

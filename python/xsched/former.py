@@ -4,6 +4,7 @@ Each method returns an XResult, or an XResult and what the C function stores. Ne
 """
 import ctypes
 import enum
+from typing import Any, Callable, Dict
 
 from .library import library
 
@@ -23,11 +24,11 @@ TIMESLICE_UNLIMITED = 2**64 - 1
 NO_LAXITY = NO_DEADLINE = -1
 
 
-def _enumeration(name, prefix, members):
+def _enumeration(name: str, prefix: str, members: Dict[str, int]) -> Any:
     return enum.IntEnum(name, {prefix + member: value for member, value in members.items()}, module=__name__)
 
 
-def _numbered(*names):
+def _numbered(*names: str) -> Dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
@@ -55,17 +56,17 @@ XPolicyType = _enumeration("XPolicyType", "kPolicy", _numbered(
     "ActiveWindowFirst", "CompletelyFairScheduler", "MultiLevelFeedbackQueue", "Max"))
 
 
-def _method(name, function):
+def _method(name: str, function: str) -> Any:
     """The C function, whose arguments are all given."""
-    def method(*arguments):
+    def method(*arguments: Any) -> Any:
         return XResult(getattr(library(name), function)(*arguments))
     method.__name__ = function
     return staticmethod(method)
 
 
-def _making(name, function):
+def _making(name: str, function: str) -> Any:
     """One that stores a handle through its first argument: returns the result and the handle."""
-    def method(*arguments):
+    def method(*arguments: Any) -> Any:
         made = ctypes.c_uint64()
         result = XResult(getattr(library(name), function)(ctypes.byref(made), *arguments))
         return result, made.value
@@ -73,9 +74,9 @@ def _making(name, function):
     return staticmethod(method)
 
 
-def _asking(name, function, answer, convert=int):
+def _asking(name: str, function: str, answer: Any, convert: Callable[[Any], Any] = int) -> Any:
     """One that stores an answer through its last argument: returns the result and the answer."""
-    def method(*arguments):
+    def method(*arguments: Any) -> Any:
         value = answer()
         result = XResult(getattr(library(name), function)(*arguments, ctypes.byref(value)))
         return result, convert(value.value)

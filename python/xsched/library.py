@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 import sysconfig
+from typing import Any, Dict, Iterator, List, Optional, Union
 
 from .constants import Result
 from .platforms import PLATFORMS
@@ -20,7 +21,7 @@ class XSchedError(RuntimeError):
     function: its name; result: a Result. The C headers (xsched/*.h) explain the results of each function.
     """
 
-    def __init__(self, function, result):
+    def __init__(self, function: str, result: int) -> None:
         try:
             result = Result(result)
             meaning = result.name.replace("ERROR_", "").replace("_", " ").lower()
@@ -28,14 +29,14 @@ class XSchedError(RuntimeError):
             meaning = f"unknown result {result}"
         super().__init__(f"{function}: {meaning}")
         self.function = function
-        self.result = result
+        self.result: Union[Result, int] = result
 
 
 # The C functions, by library: argument types after which the result is an XResult.
 _HANDLE = ctypes.c_uint64
 _OUT = ctypes.POINTER(_HANDLE)
 LAUNCH_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _HANDLE, ctypes.c_void_p)
-_FUNCTIONS = {
+_FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
     "preempt": {
         "XQueueCreate": [_OUT, _HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueDestroy": [_HANDLE],
@@ -71,14 +72,14 @@ _FUNCTIONS = {
 }
 
 
-def _loaded(pattern):
+def _loaded(pattern: str) -> Optional[str]:
     """The path of a library that this process has loaded in any way; None: it is not loaded."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         found = re.search(rf"\s(/\S*/{pattern})$", maps.read(), re.MULTILINE)
-    return found and found[1]
+    return found[1] if found else None
 
 
-def _candidates(name):
+def _candidates(name: str) -> Iterator[str]:
     file = f"lib{name}.so.{VERSION}"
     if loaded := _loaded(re.escape(f"lib{name}.so") + r"[.\d]*"):
         yield loaded
@@ -96,7 +97,7 @@ def _candidates(name):
 
 
 @functools.lru_cache(maxsize=None)
-def library(name):
+def library(name: str) -> ctypes.CDLL:
     """One of XSched's C libraries as a ctypes.CDLL whose functions have their types: "preempt", or "hal" and the name of
     a platform.
 
@@ -117,22 +118,22 @@ def library(name):
     raise OSError(f"XSched's lib{name}.so.{VERSION} is not found ({problems[0]}); XSCHED_LIBRARY_DIR can say where it is")
 
 
-def call(name, function, *arguments):
+def call(name: str, function: str, *arguments: Any) -> None:
     """Calls it, and raises XSchedError if it does not succeed. Other Python threads run meanwhile."""
     result = getattr(library(name), function)(*arguments)
     if result != Result.SUCCESS:
         raise XSchedError(function, result)
 
 
-def handle(name, function, *arguments):
+def handle(name: str, function: str, *arguments: Any) -> int:
     """As call, for a function that makes an object: it stores the handle through its first argument."""
     made = _HANDLE()
     call(name, function, ctypes.byref(made), *arguments)
     return made.value
 
 
-def ask(answer, name, function, *arguments):
+def ask(answer: Any, name: str, function: str, *arguments: Any) -> int:
     """As call, for a function that stores its answer through its last argument. `answer` is the ctypes type of the answer."""
     value = answer()
     call(name, function, *arguments, ctypes.byref(value))
-    return value.value
+    return int(value.value)

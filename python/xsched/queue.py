@@ -1,9 +1,11 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESUME_DROP_COMMANDS,
                         SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState, Result)
+from .hint_blocks import forget, set_hint
 from .library import LAUNCH_CALLBACK, XSchedError, ask, call, handle, library
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
@@ -11,16 +13,16 @@ from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 class Command:
     """A command that was passed to XSchedQueue.submit."""
 
-    def __init__(self, queue, launch):
+    def __init__(self, queue: "XSchedQueue", launch: Callable[[], object]) -> None:
         self._queue = queue
         self._launch = launch
-        self._error = None
+        self._error: Optional[BaseException] = None
         self._launched = False
         # Kept, because the library calls it later.
         self._callback = LAUNCH_CALLBACK(self._call)
         self._handle = handle("preempt", "HwCommandCreateCallback", self._callback, None)
 
-    def _call(self, _hwq, _data):
+    def _call(self, _hwq: int, _data: Optional[int]) -> int:
         try:
             self._launch()
         except BaseException as error:  # it must not get into the C library; wait raises it
@@ -30,7 +32,7 @@ class Command:
             self._launched = True
         return Result.SUCCESS
 
-    def wait(self):
+    def wait(self) -> None:
         """Waits until the work that the function put on the stream has finished. Raises the function's exception.
 
         Waits also while the queue is held. XSchedError: NOT_FOUND: it was dropped (XSchedQueue.resume), or the queue is closed.
@@ -39,7 +41,7 @@ class Command:
         if self._error is not None:
             raise self._error
 
-    def __del__(self):
+    def __del__(self) -> None:
         if getattr(self, "_handle", 0):
             library("preempt").HwCommandDestroy(self._handle)
 
@@ -64,13 +66,13 @@ class XSchedQueue:
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream; HARDWARE: the runtime refused.
     """
 
-    def __init__(self, stream, priority=PRIORITY_DEFAULT, *, level=None, platform=None, threshold=None,
-                 batch_size=None, blocking_submit=False):
+    def __init__(self, stream: Any, priority: int = PRIORITY_DEFAULT, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,
+                 threshold: Optional[int] = None, batch_size: Optional[int] = None, blocking_submit: bool = False) -> None:
         platform = platform or platform_of(stream)
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
-        self._commands = []
+        self._commands: List[Command] = []
         self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
@@ -86,82 +88,82 @@ class XSchedQueue:
             raise
 
     @property
-    def handle(self):
+    def handle(self) -> int:
         """The XQueueHandle, for calls of the C library. 0: closed."""
         return self._handle
 
     @property
-    def stream(self):
+    def stream(self) -> Any:
         """The stream for which the queue was made."""
         return self._stream
 
     @property
-    def priority(self):
+    def priority(self) -> int:
         """-255 to 255, bigger is more urgent. May be set at any time. XSchedError: INVALID_VALUE."""
         return self._priority
 
     @priority.setter
-    def priority(self, priority):
+    def priority(self, priority: int) -> None:
         if not PRIORITY_NO_EXECUTE <= priority <= PRIORITY_MAX:  # the C library would take the nearest one
             raise XSchedError("XHintPriority", Result.ERROR_INVALID_VALUE)
-        call("preempt", "XHintPriority", self._handle, priority)
+        set_hint(self._handle, "priority", priority)
         self._priority = priority
 
-    def set_utilization(self, percent):
+    def set_utilization(self, percent: int) -> None:
         """The queue's share of the device, 0 to 100 relative to the others' figures, under the policy UP."""
-        call("preempt", "XHintUtilization", self._handle, percent)
+        set_hint(self._handle, "utilization", percent)
 
-    def set_weight(self, weight):
+    def set_weight(self, weight: int) -> None:
         """The queue's share, and its process's among other processes: 1 to 10,000, in proportion to the others' weights (100 unless set),
         under the policy EEVDF. A weight out of this range changes nothing."""
-        call("preempt", "XHintWeight", self._handle, weight)
+        set_hint(self._handle, "weight", weight)
 
-    def set_reservation(self, guarantee, period, limit=0, burst=0):
+    def set_reservation(self, guarantee: int, period: int, limit: int = 0, burst: int = 0) -> None:
         """In each period, the queue gets `guarantee` and at most `limit` (0: no limit) of the device's time, under the policy RESERVE.
         `burst` of an unused limit may be used later. Microseconds; the period: 1,000 to 1,000,000. All 0: no reservation. Values that
         contradict each other change nothing. A guarantee that the device cannot keep is refused later, with a warning in the log.
         """
-        call("preempt", "XHintReservation", self._handle, guarantee, period, limit, burst)
+        set_hint(self._handle, "reservation", guarantee, period, limit, burst)
 
-    def set_latency_target(self, microseconds):
+    def set_latency_target(self, microseconds: int) -> None:
         """99 of 100 requests should take no longer, from when they came until they have ended, under the policy SLO; 0: no target. A value
         out of its range changes nothing."""
-        call("preempt", "XHintLatencyTarget", self._handle, microseconds)
+        set_hint(self._handle, "latency_target", microseconds)
 
-    def set_floor(self, percent):
+    def set_floor(self, percent: int) -> None:
         """While this queue has work and no latency target, those without one get so much of the device together at least, under the policy
         SLO: 1 to 99 (5 unless set). A value out of this range changes nothing."""
-        call("preempt", "XHintFloor", self._handle, percent)
+        set_hint(self._handle, "floor", percent)
 
-    def set_deadline(self, microseconds):
+    def set_deadline(self, microseconds: int) -> None:
         """Its work should be finished within this time after it became ready; -1: no deadline."""
-        call("preempt", "XHintDeadline", self._handle, microseconds)
+        set_hint(self._handle, "deadline", microseconds)
 
-    def set_laxity(self, microseconds, priority, critical_priority):
+    def set_laxity(self, microseconds: int, priority: int, critical_priority: int) -> None:
         """It may be delayed for this time (-1: no laxity). Until then it has `priority`, and after that `critical_priority`."""
-        call("preempt", "XHintLaxity", self._handle, microseconds, priority, critical_priority)
+        set_hint(self._handle, "laxity", microseconds, priority, critical_priority)
 
-    def set_level(self, level):
+    def set_level(self, level: PreemptLevel) -> None:
         """Changes the PreemptLevel, to the best one that the stream has up to this."""
         call("preempt", "XQueueSetPreemptLevel", self._handle, level)
 
-    def set_launch_config(self, threshold=None, batch_size=None):
+    def set_launch_config(self, threshold: Optional[int] = None, batch_size: Optional[int] = None) -> None:
         """How many commands may be in flight, and how many are let through at a time (at most `threshold`); None: unchanged."""
         call("preempt", "XQueueSetLaunchConfig", self._handle, threshold or 0, batch_size or 0)
 
-    def suspend(self, wait=False):
+    def suspend(self, wait: bool = False) -> None:
         """Suspends the queue: nothing more of it starts. wait: returns when the commands in flight have finished.
 
         On a platform without gates, a launch on the held stream then waits in the launching thread, until another thread resumes.
         """
         call("preempt", "XQueueSuspend", self._handle, SUSPEND_SYNC_HW_QUEUE if wait else 0)
 
-    def resume(self, drop=False):
+    def resume(self, drop: bool = False) -> None:
         """Resumes the queue. A scheduler may still hold it. drop: drops submitted commands that were not launched."""
         call("preempt", "XQueueResume", self._handle, RESUME_DROP_COMMANDS if drop else 0)
 
     @contextlib.contextmanager
-    def held(self, wait=False):
+    def held(self, wait: bool = False) -> Iterator["XSchedQueue"]:
         """`with queue.held(): …`: the queue is suspended in the block."""
         self.suspend(wait)
         try:
@@ -169,7 +171,7 @@ class XSchedQueue:
         finally:
             self.resume()
 
-    def submit(self, launch):
+    def submit(self, launch: Callable[[], object]) -> Command:
         """Submits a function that puts work on the stream. A thread of XSched calls it when the queue may run.
 
         Returns a Command. The function is called with no arguments, in the order of submission.
@@ -180,46 +182,54 @@ class XSchedQueue:
         call("preempt", "XQueueSubmit", self._handle, command._handle)
         return command
 
-    def wait(self):
+    def wait(self) -> None:
         """Waits until everything that was submitted (and, under a shim, launched) before this call has finished."""
         call("preempt", "XQueueWaitAll", self._handle)
 
     @property
-    def idle(self):
+    def idle(self) -> bool:
         """True if everything has finished, as far as is known."""
         return ask(ctypes.c_int, "preempt", "XQueueQuery", self._handle) == QueueState.IDLE
 
     @property
-    def command_count(self):
+    def command_count(self) -> int:
         """Commands launched on or submitted to the queue since it was made."""
         return ask(ctypes.c_int64, "preempt", "XQueueProfileHwCommandCount", self._handle)
 
-    def close(self):
+    def close(self) -> None:
         """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly."""
         if self._handle == 0:
             return
         if self._owns_queue:
             call("preempt", "XQueueDestroy", self._handle)
+            forget(self._handle)
         self._handle = 0
         self._close_hardware_queue()
 
-    def _close_hardware_queue(self):
+    def _close_hardware_queue(self) -> None:
         if self._owns_hwq:
             call("preempt", "HwQueueDestroy", self._hwq)
         self._owns_hwq = False
 
-    def __enter__(self):
+    def __enter__(self) -> "XSchedQueue":
         return self
 
-    def __exit__(self, *_exception):
+    def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "closed" if self._handle == 0 else f"priority {self._priority}"
         return f"<XSchedQueue over {self._stream!r}, {state}>"
 
 
-def _hardware_queue(platform, address):
+def queue_over(stream: Any) -> int:
+    """The XQueueHandle of the stream's queue, which is made if there is none. It exists until the program destroys the stream."""
+    hwq, _ = _hardware_queue(platform_of(stream), stream_handle(stream))
+    found, _ = _queue(hwq, None, False, PreemptLevel.INTERRUPT)
+    return found
+
+
+def _hardware_queue(platform: str, address: int) -> Tuple[int, bool]:
     """The stream's HwQueue, and whether it was made here."""
     functions = STREAM_PLATFORMS[platform]
     try:
@@ -230,7 +240,8 @@ def _hardware_queue(platform, address):
     return handle(f"hal{platform}", functions.CREATE, address), True
 
 
-def _queue(hwq, level, blocking_submit):
+def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool,
+           level_if_made: PreemptLevel = PreemptLevel.BLOCK) -> Tuple[int, bool]:
     """Its XQueue, and whether it was made here."""
     try:
         found = handle("preempt", "XQueueGet", hwq)
@@ -238,7 +249,7 @@ def _queue(hwq, level, blocking_submit):
         if error.result != Result.ERROR_NOT_FOUND:
             raise
         flags = CREATE_BLOCKING_SUBMIT if blocking_submit else 0
-        return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, flags), True
+        return handle("preempt", "XQueueCreate", hwq, level or level_if_made, flags), True
     if level is not None:
         call("preempt", "XQueueSetPreemptLevel", found, level)
     return found, False

@@ -3,7 +3,7 @@ from .constants import Policy, Scheduler
 from .library import call
 
 
-def set_scheduler(scheduler, policy=Policy.HIGHEST_PRIORITY_FIRST):
+def set_scheduler(scheduler: Scheduler, policy: Policy = Policy.HIGHEST_PRIORITY_FIRST) -> None:
     """Chooses the Scheduler of this process's queues from now on, and for Scheduler.LOCAL its Policy.
 
     Until the first call, XSCHED_SCHEDULER and XSCHED_POLICY decide. Without them, the program schedules its queues itself.
@@ -13,11 +13,11 @@ def set_scheduler(scheduler, policy=Policy.HIGHEST_PRIORITY_FIRST):
     call("preempt", "XHintSetScheduler", Scheduler(scheduler), Policy(policy))
 
 
-def set_timeslice(microseconds):
+def set_timeslice(microseconds: int) -> None:
     """The timeslice of policies that have one, for all queues: 100 to 10,000,000 microseconds."""
     call("preempt", "XHintTimeslice", microseconds)
 
 
-def set_k_deadline(queues):
+def set_k_deadline(queues: int) -> None:
     """How many queues policy KEDF runs at a time: 1 to 64."""
     call("preempt", "XHintKDeadline", queues)

@@ -1,6 +1,7 @@
 """Converts stream objects into the handles that the C library takes, and finds their platforms."""
 import ctypes
 import re
+from typing import Any
 
 from .platforms import PLATFORMS
 
@@ -9,7 +10,7 @@ _QUOTED = [f'"{name}"' for name in STREAM_PLATFORMS]
 STREAM_PLATFORMS_TEXT = f"{', '.join(_QUOTED[:-1])} or {_QUOTED[-1]}"
 
 
-def stream_handle(stream):
+def stream_handle(stream: Any) -> int:
     """The address of a stream; 0: the default stream.
 
     Takes None, an int, a ctypes pointer, stream and queue objects of PyTorch (cuda_stream), CuPy (ptr) and PyOpenCL (int_ptr), and objects
@@ -26,14 +27,14 @@ def stream_handle(stream):
         if isinstance(value, int):
             return value
     if hasattr(stream, "__cuda_stream__"):
-        return stream.__cuda_stream__()[1]
+        return int(stream.__cuda_stream__()[1])
     try:
         return int(stream.__index__())
     except AttributeError:
         raise TypeError(f"a stream, its address or None is expected, not {type(stream).__name__}") from None
 
 
-def platform_of(stream):
+def platform_of(stream: Any) -> str:
     """The name of one of STREAM_PLATFORMS. ValueError: it is not known, and must be given."""
     module = type(stream).__module__.split(".")[0]
     for name, platform in STREAM_PLATFORMS.items():

@@ -1,0 +1,295 @@
+"""Hints for blocks of code. The C library's calls are recorded and not made."""
+import asyncio
+import subprocess
+import sys
+import threading
+import types
+import unittest
+from unittest import mock
+
+import xsched
+from xsched import hint_blocks
+from xsched.constants import Result
+
+
+class Library:
+    """What the C library was told: the present hints of each queue. A stream's queue has the stream's number."""
+
+    def __init__(self):
+        self.present = {}
+        self.gone = set()
+
+    def call(self, library, function, handle, *values):
+        assert library == "preempt"
+        if handle in self.gone:
+            raise xsched.XSchedError(function, Result.ERROR_NOT_FOUND)
+        self.present[handle, function] = values
+
+    def priority(self, handle):
+        return self.present.get((handle, "XHintPriority"), (None,))[0]
+
+
+class HintTest(unittest.TestCase):
+    def setUp(self):
+        self.library = Library()
+        for target, replacement in (("xsched.hint_blocks.call", self.library.call), ("xsched.queue.queue_over", int)):
+            patch = mock.patch(target, replacement)
+            patch.start()
+            self.addCleanup(patch.stop)
+        hint_blocks._queues.clear()
+
+
+class Blocks(HintTest):
+    def test_a_priority_holds_in_the_block(self):
+        with xsched.priority(10, stream=1):
+            self.assertEqual(self.library.priority(1), 10)
+        self.assertEqual(self.library.priority(1), 0)
+        self.assertEqual(hint_blocks._queues, {}, "nothing is kept")
+
+    def test_blocks_nest(self):
+        with xsched.priority(10, stream=1):
+            with xsched.priority(-3, stream=1):
+                self.assertEqual(self.library.priority(1), -3)
+            self.assertEqual(self.library.priority(1), 10)
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_one_block_may_be_entered_again_inside_itself(self):
+        block = xsched.priority(10, stream=1)
+        with block:
+            with xsched.priority(3, stream=1), block:
+                self.assertEqual(self.library.priority(1), 10)
+            self.assertEqual(self.library.priority(1), 10)
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_an_exception_ends_it(self):
+        with self.assertRaises(KeyError), xsched.priority(10, stream=1):
+            raise KeyError
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_what_the_environment_says_is_there_again(self):
+        with mock.patch.dict("os.environ", XSCHED_AUTO_XQUEUE_PRIORITY="7"):
+            with xsched.priority(10, stream=1):
+                pass
+            self.assertEqual(self.library.priority(1), 7)
+
+    def test_what_the_queues_owner_says_is_there_again(self):
+        hint_blocks.set_hint(1, "priority", 4)
+        with xsched.priority(10, stream=1):
+            hint_blocks.set_hint(1, "priority", 5)
+            self.assertEqual(self.library.priority(1), 5, "it holds at once")
+        self.assertEqual(self.library.priority(1), 5)
+
+    def test_each_hint_has_its_function(self):
+        wanted = {"priority": 3, "utilization": 20, "weight": 300, "reservation": (1000, 20_000, 0, 0), "latency_target": 5000, "floor": 7,
+                  "deadline": 9000, "laxity": (100, 1, 2)}
+        self.assertEqual(wanted.keys(), hint_blocks.KINDS.keys())
+        with xsched.hints(stream=1, **wanted):
+            for name, kind in hint_blocks.KINDS.items():
+                value = wanted[name]
+                self.assertEqual(self.library.present[1, kind.function], value if isinstance(value, tuple) else (value,))
+        for kind in hint_blocks.KINDS.values():
+            self.assertEqual(self.library.present[1, kind.function], kind.default)
+
+    def test_what_the_library_would_ignore_is_an_error(self):
+        for wanted in ({"priority": 256}, {"priority": -257}, {"priority": 1.5}, {"weight": 0}, {"floor": 100}, {"reservation": (1, 2)}, {},
+                       {"priority": True}):
+            with self.assertRaises(ValueError):
+                xsched.hints(stream=1, **wanted)
+
+    def test_a_hint_that_is_refused_leaves_no_block(self):
+        self.library.gone.add(1)
+        with self.assertRaises(xsched.XSchedError), xsched.priority(10, stream=1):
+            self.fail("the block does not begin")
+        self.assertEqual(hint_blocks._queues, {})
+
+    def test_a_stream_may_be_destroyed_in_the_block(self):
+        with xsched.priority(10, stream=1):
+            self.library.gone.add(1)
+        self.assertEqual(hint_blocks._queues, {})
+
+
+class SeveralAtATime(HintTest):
+    def test_of_tasks_that_share_a_stream_the_last_one_to_begin_counts(self):
+        seen = []
+
+        async def task(priority, before, after):
+            await before.wait()
+            with xsched.priority(priority, stream=1):
+                seen.append(self.library.priority(1))
+                await after.wait()
+            seen.append(self.library.priority(1))
+
+        async def both():
+            begin, first_ends, second_ends = asyncio.Event(), asyncio.Event(), asyncio.Event()
+            begin.set()
+            first = asyncio.ensure_future(task(10, begin, first_ends))
+            second = asyncio.ensure_future(task(5, begin, second_ends))
+            await asyncio.sleep(0.01)
+            first_ends.set()  # the one that began first ends first
+            await first
+            second_ends.set()
+            await second
+
+        asyncio.run(both())
+        self.assertEqual(seen, [10, 5, 5, 0])
+
+    def test_tasks_may_enter_the_same_block(self):
+        block = xsched.priority(10, stream=1)
+
+        async def task(end):
+            with block:
+                await end.wait()
+                self.assertEqual(self.library.priority(1), 10)
+
+        async def all_of_them():
+            ends = [asyncio.Event() for _ in range(3)]
+            tasks = [asyncio.ensure_future(task(end)) for end in ends]
+            await asyncio.sleep(0)
+            for end, running in zip(ends, tasks):
+                end.set()
+                await running
+
+        asyncio.run(all_of_them())
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_threads_with_streams_of_their_own_do_not_disturb_each_other(self):
+        inside = threading.Barrier(8)
+        found = []
+
+        def work(stream):
+            for _ in range(50):
+                with xsched.priority(stream, stream=stream):
+                    found.append(self.library.priority(stream) == stream)
+            inside.wait()
+
+        threads = [threading.Thread(target=work, args=(stream,)) for stream in range(1, 9)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [True] * 400)
+        self.assertEqual({self.library.priority(stream) for stream in range(1, 9)}, {0})
+
+
+class Decorators(HintTest):
+    def test_a_function(self):
+        @xsched.priority(10, stream=1)
+        def work(a, *, b):
+            """What it does."""
+            return a, b, self.library.priority(1)
+
+        self.assertEqual(work(1, b=2), (1, 2, 10))
+        self.assertEqual(self.library.priority(1), 0)
+        self.assertEqual((work.__name__, work.__doc__), ("work", "What it does."))
+
+    def test_a_coroutine_function_from_its_first_step_to_its_end(self):
+        @xsched.priority(10, stream=1)
+        async def work():
+            await asyncio.sleep(0)
+            return self.library.priority(1)
+
+        coroutine = work()
+        self.assertIsNone(self.library.priority(1), "it has not begun")
+        self.assertEqual(asyncio.run(coroutine), 10)
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_a_generator_from_its_first_item_to_its_end(self):
+        @xsched.priority(10, stream=1)
+        def items():
+            yield self.library.priority(1)
+            yield self.library.priority(1)
+
+        self.assertEqual(list(items()), [10, 10])
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_an_asynchronous_generator_likewise(self):
+        @xsched.priority(10, stream=1)
+        async def items():
+            yield self.library.priority(1)
+
+        async def collect():
+            return [item async for item in items()]
+
+        self.assertEqual(asyncio.run(collect()), [10])
+        self.assertEqual(self.library.priority(1), 0)
+
+
+class Stream:
+    """A stream of PyTorch and of CuPy in one."""
+
+    def __init__(self, number):
+        self.cuda_stream = self.ptr = number
+
+    def __int__(self):
+        return self.cuda_stream
+
+
+def fake_torch(current, *, available=True, new=None):
+    cuda = types.SimpleNamespace(is_available=lambda: available, current_stream=lambda: Stream(current), Stream=lambda: Stream(new),
+                                 stream=lambda stream: ("block of", stream.cuda_stream))
+    return types.SimpleNamespace(cuda=cuda)
+
+
+def fake_cupy(current, *, available=True, new=None):
+    cuda = types.SimpleNamespace(get_current_stream=lambda: Stream(current), Stream=lambda non_blocking: Stream(new))
+    return types.SimpleNamespace(cuda=cuda, is_available=lambda: available)
+
+
+class Frameworks(HintTest):
+    def run_in(self, modules, body):
+        with mock.patch.dict(sys.modules, modules):
+            for name in {"torch", "cupy"} - modules.keys():
+                sys.modules.pop(name, None)
+            body()
+
+    def test_a_block_is_for_the_current_streams(self):
+        def body():
+            with xsched.priority(10):
+                self.assertEqual((self.library.priority(3), self.library.priority(4)), (10, 10))
+            self.assertEqual((self.library.priority(3), self.library.priority(4)), (0, 0))
+
+        self.run_in({"torch": fake_torch(3), "cupy": fake_cupy(4)}, body)
+
+    def test_one_stream_of_two_frameworks_is_one(self):
+        def body():
+            with xsched.priority(10):
+                self.assertEqual(len(hint_blocks._queues[3].blocks), 1)
+
+        self.run_in({"torch": fake_torch(3), "cupy": fake_cupy(3)}, body)
+
+    def test_without_a_framework_the_error_says_what_to_do(self):
+        def body():
+            with self.assertRaisesRegex(RuntimeError, "say stream="), xsched.priority(10):
+                pass
+            with self.assertRaisesRegex(RuntimeError, "import PyTorch or CuPy first"):
+                xsched.stream(priority=3)
+
+        self.run_in({}, body)
+        self.run_in({"torch": fake_torch(3, available=False)}, body)
+
+    def test_a_new_stream_has_its_hints_for_good(self):
+        def body():
+            self.assertEqual(xsched.stream(priority=3).cuda_stream, 8)
+            self.assertEqual(self.library.priority(8), 3)
+            with xsched.priority(10, stream=8):
+                pass
+            self.assertEqual(self.library.priority(8), 3)
+            self.assertEqual(int(xsched.stream(framework="cupy", weight=300)), 9)
+            self.assertEqual(self.library.present[9, "XHintWeight"], (300,))
+            self.assertEqual(xsched.torch.stream(priority=5), ("block of", 8))
+            self.assertEqual(int(xsched.cupy.stream(6)), 9)
+            for wrong in ({"color": 3}, {"priority": 3, "color": 3}):
+                with self.assertRaises(TypeError):
+                    xsched.stream(**wrong)
+            with self.assertRaises(ValueError):
+                xsched.stream(priority=3, framework="abacus")
+
+        self.run_in({"torch": fake_torch(3, new=8), "cupy": fake_cupy(4, new=9)}, body)
+
+    def test_importing_the_package_imports_no_framework(self):
+        program = "import sys, xsched, xsched.torch, xsched.cupy, xsched.jax; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
+        self.assertEqual(subprocess.run([sys.executable, "-c", program], check=False).returncode, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

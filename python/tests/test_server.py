@@ -1,0 +1,118 @@
+"""Queues and hints as a real server has them, for streams of the stand-in driver."""
+import contextlib
+import ctypes
+import dataclasses
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+from unittest import mock
+
+LIBRARIES = pathlib.Path(os.environ["XSCHED_LIBRARY_DIR"])
+FOLDER = tempfile.TemporaryDirectory()
+os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB")
+
+import xsched  # noqa: E402 (it reads the environment)
+import xsched.jax  # noqa: E402
+
+CUDA = ctypes.CDLL(os.environ["XSCHED_TEST_CUDA"])
+LONGEST_S = 20
+
+
+def wait_for(found, wanted):
+    """The server hears of a hint a moment later."""
+    end = time.monotonic() + LONGEST_S
+    while found() != wanted and time.monotonic() < end:
+        time.sleep(0.01)
+    return found()
+
+
+class Server(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        ready, theirs = os.pipe()
+        cls.server = subprocess.Popen([LIBRARIES.parent / "bin" / "xserver", "--user", "--socket", os.environ["XSCHED_SOCKET"],
+                                       "--ready-fd", str(theirs)], pass_fds=[theirs], stderr=subprocess.DEVNULL)
+        os.close(theirs)
+        assert os.read(ready, 1), "the server has not started"
+        os.close(ready)
+        device, context = ctypes.c_int(), ctypes.c_void_p()
+        assert CUDA.cuInit(0) == 0
+        assert CUDA.cuDeviceGet(ctypes.byref(device), 0) == 0
+        assert CUDA.cuDevicePrimaryCtxRetain(ctypes.byref(context), device) == 0
+        assert CUDA.cuCtxSetCurrent(context) == 0
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.terminate()
+        cls.server.wait()
+
+    @contextlib.contextmanager
+    def stream(self):
+        stream = ctypes.c_void_p()
+        self.assertEqual(CUDA.cuStreamCreate(ctypes.byref(stream), 1), 0)
+        yield stream
+        self.assertEqual(CUDA.cuStreamDestroy_v2(stream), 0)
+
+    def priorities(self):
+        return [queue.priority for queue in xsched.queues(os.getpid())]
+
+    def test_the_queues_of_a_process_are_listed(self):
+        with self.stream() as stream, xsched.XSchedQueue(stream, 5):
+            self.assertEqual(wait_for(self.priorities, [5]), [5])
+            queue = xsched.queues(os.getpid())[0]
+            self.assertEqual((queue.pid, queue.state, queue.why, queue.waits_for), (os.getpid(), "idle", "", None))
+            self.assertIn(queue, xsched.queues())
+            with self.assertRaises(dataclasses.FrozenInstanceError):
+                queue.priority = 6
+        self.assertEqual(wait_for(self.priorities, []), [])
+
+    def test_hints_reach_the_queues_of_a_process_or_one_queue(self):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first), xsched.XSchedQueue(second):
+            self.assertEqual(wait_for(self.priorities, [0, 0]), [0, 0])
+            xsched.hint(os.getpid(), priority=9)
+            self.assertEqual(self.priorities(), [9, 9])
+            xsched.hint(queue=xsched.queues(os.getpid())[1].queue, priority=-2, weight=300)
+            self.assertEqual([(queue.priority, queue.weight) for queue in xsched.queues(os.getpid())], [(9, 100), (-2, 300)])
+
+    def test_a_block_has_its_priority_at_the_server(self):
+        with self.stream() as stream, xsched.XSchedQueue(stream, 3):
+            with xsched.priority(10, stream=stream):
+                self.assertEqual(wait_for(self.priorities, [10]), [10])
+            self.assertEqual(wait_for(self.priorities, [3]), [3])
+
+    def test_a_block_for_a_whole_process(self):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
+            self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
+            with xsched.jax.hints(priority=10):
+                self.assertEqual(self.priorities(), [10, 10])
+            self.assertEqual(self.priorities(), [1, 2])
+
+    def assert_refused(self, result, act):
+        with self.assertRaises(xsched.ServerError) as refused:
+            act()
+        self.assertEqual(refused.exception.result, result, str(refused.exception))
+        self.assertTrue(str(refused.exception))
+
+    def test_what_is_refused_is_an_error_that_says_why(self):
+        with self.stream() as stream, xsched.XSchedQueue(stream):
+            self.assertEqual(wait_for(self.priorities, [0]), [0])
+            self.assert_refused(xsched.Result.ERROR_INVALID_VALUE, lambda: xsched.hint(os.getpid(), priority=300))
+        self.assert_refused(xsched.Result.ERROR_UNKNOWN, lambda: xsched.hint(1, priority=3))
+        for wrong in ({}, {"pid": 1}, {"pid": 1, "queue": 2, "priority": 3}, {"priority": 3}):
+            with self.assertRaises(ValueError):
+                xsched.hint(**wrong)
+
+    def test_without_a_server_the_error_says_so(self):
+        with mock.patch.dict(os.environ, XSCHED_SOCKET="/nowhere/socket"):
+            self.assert_refused(xsched.Result.ERROR_NOT_FOUND, xsched.queues)
+
+    def test_without_the_program_the_error_says_so(self):
+        with mock.patch.dict(os.environ, PATH="", XSCHED_LIBRARY_DIR="/nowhere/lib"), mock.patch("sys.prefix", "/nowhere"):
+            self.assert_refused(xsched.Result.ERROR_NOT_FOUND, xsched.queues)
+
+
+if __name__ == "__main__":
+    unittest.main()

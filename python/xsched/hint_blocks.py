@@ -1,0 +1,252 @@
+"""Hints for a block of code, for a function, and for a queue.
+
+    with xsched.priority(10):                     # the streams that are current in this thread
+        model(request)
+
+    @xsched.hints(priority=-5, weight=20)
+    def evaluate(): ...
+
+The hints hold from the entry to the end of the block. Then the queues have the hints of the block around it again, or those from before.
+"""
+import contextlib
+import contextvars
+import functools
+import inspect
+import os
+import threading
+from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, TypeVar, Union
+
+from .constants import PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, Result
+from .library import XSchedError, call
+
+Value = Union[int, Tuple[int, ...]]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class Kind(NamedTuple):
+    """One kind of hint."""
+
+    function: str                       # of the C library
+    default: Tuple[int, ...]            # what a queue has unless it is set
+    ranges: Tuple[Tuple[int, int], ...] # of each value
+    variables: Tuple[str, ...] = ()     # of the environment: the defaults of this process
+
+    def checked(self, name: str, value: Value) -> Tuple[int, ...]:
+        """The arguments of the C function. It ignores what is out of range, so that is an error here."""
+        values = value if isinstance(value, tuple) else (value,)
+        if len(values) != len(self.ranges):
+            raise ValueError(f"{name}: {len(self.ranges)} values are expected, not {value!r}")
+        for number, (least, most) in zip(values, self.ranges):
+            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+                raise ValueError(f"{name}: {number!r} is no whole number from {least} to {most}")
+        return values
+
+    def initial(self) -> Tuple[int, ...]:
+        """What the queues of this process have unless it is set."""
+        values = list(self.default)
+        for index, variable in enumerate(self.variables):
+            try:
+                values[index] = int(os.environ.get(variable, ""))
+            except ValueError:
+                continue
+        return tuple(values)
+
+
+_AUTO = "XSCHED_AUTO_XQUEUE_"
+_LONGEST = 2**62
+_PRIORITIES = (PRIORITY_NO_EXECUTE, PRIORITY_MAX)
+_RESERVATION = ("GUARANTEE", "PERIOD", "LIMIT", "BURST")
+KINDS: Dict[str, Kind] = {
+    "priority": Kind("XHintPriority", (PRIORITY_DEFAULT,), (_PRIORITIES,), (_AUTO + "PRIORITY",)),
+    "utilization": Kind("XHintUtilization", (100,), ((0, 100),), (_AUTO + "UTILIZATION",)),
+    "weight": Kind("XHintWeight", (100,), ((1, 10_000),), (_AUTO + "WEIGHT",)),
+    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, 1_000_000),) * 4, tuple(_AUTO + name for name in _RESERVATION)),
+    "latency_target": Kind("XHintLatencyTarget", (0,), ((0, 1_000_000_000),), (_AUTO + "LATENCY_TARGET",)),
+    "floor": Kind("XHintFloor", (5,), ((1, 99),), (_AUTO + "FLOOR",)),
+    "deadline": Kind("XHintDeadline", (-1,), ((-1, _LONGEST),), (_AUTO + "DEADLINE",)),
+    "laxity": Kind("XHintLaxity", (-1, PRIORITY_DEFAULT, PRIORITY_DEFAULT), ((-1, _LONGEST), _PRIORITIES, _PRIORITIES)),
+}
+
+
+class _Block:
+    """The hints of one block for one queue."""
+
+    def __init__(self, values: Dict[str, Tuple[int, ...]]) -> None:
+        self.values = values
+
+
+class _Queue:
+    """What is asked for one queue: by its owner, and by the blocks that have begun and not ended, in this order."""
+
+    def __init__(self) -> None:
+        self.own: Dict[str, Tuple[int, ...]] = {}
+        self.blocks: List[_Block] = []
+
+    def wanted(self, kind: str) -> Tuple[int, ...]:
+        """The block that began last counts, whichever of them ends first: the blocks of several tasks may overlap."""
+        for block in reversed(self.blocks):
+            if kind in block.values:
+                return block.values[kind]
+        return self.own[kind] if kind in self.own else KINDS[kind].initial()
+
+
+_lock = threading.Lock()
+_queues: Dict[int, _Queue] = {}  # by their handles, which are never used again
+
+
+def _apply(handle: int, kind: str, values: Tuple[int, ...]) -> None:
+    call("preempt", KINDS[kind].function, handle, *values)
+
+
+def set_hint(handle: int, kind: str, *values: int) -> None:
+    """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks."""
+    _apply(handle, kind, values)
+    with _lock:
+        _queues.setdefault(handle, _Queue()).own[kind] = values
+
+
+def forget(handle: int) -> None:
+    """The queue is gone."""
+    with _lock:
+        _queues.pop(handle, None)
+
+
+def _begin(handle: int, values: Dict[str, Tuple[int, ...]]) -> _Block:
+    block = _Block(values)
+    with _lock:
+        queue = _queues.setdefault(handle, _Queue())
+        queue.blocks.append(block)
+        try:
+            for kind, wanted in values.items():
+                _apply(handle, kind, wanted)
+        except BaseException:
+            _remove(handle, block)
+            raise
+    return block
+
+
+def _end(handle: int, block: _Block) -> None:
+    with _lock:
+        _remove(handle, block)
+
+
+def _remove(handle: int, block: _Block) -> None:
+    queue = _queues.get(handle)
+    if queue is None:
+        return
+    queue.blocks.remove(block)
+    for kind in block.values:
+        try:
+            _apply(handle, kind, queue.wanted(kind))
+        except XSchedError as error:
+            if error.result != Result.ERROR_NOT_FOUND:
+                raise
+            _queues.pop(handle, None)  # the program has destroyed the stream
+            return
+    if not queue.blocks and not queue.own:
+        del _queues[handle]
+
+
+class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
+    """A block of code with hints: what `hints` and `priority` return.
+
+    A context manager, which may be entered again inside itself, by several threads and by several tasks of asyncio at the same time. Also a
+    decorator: of a function, of a coroutine function (from its first step to its end, not while it is only created), and of a generator or
+    asynchronous generator (likewise).
+    """
+
+    def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Tuple[int, ...]]) -> None:
+        self._streams = streams
+        self._values = values
+        # What this task, or thread, has entered and not left.
+        self._entered: contextvars.ContextVar[Tuple[List[Tuple[int, _Block]], ...]] = contextvars.ContextVar("entered", default=())
+
+    def __enter__(self) -> "HintBlock":
+        from .queue import queue_over  # it uses this module
+
+        begun: List[Tuple[int, _Block]] = []
+        try:
+            for stream in self._streams():
+                handle = queue_over(stream)
+                begun.append((handle, _begin(handle, self._values)))
+        except BaseException:
+            _leave(begun)
+            raise
+        self._entered.set((*self._entered.get(), begun))
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        *outer, begun = self._entered.get()
+        self._entered.set(tuple(outer))
+        _leave(begun)
+
+    def __call__(self, function: _Function) -> _Function:
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def in_coroutine(*arguments: Any, **keywords: Any) -> Any:
+                with self:
+                    return await function(*arguments, **keywords)
+            return in_coroutine  # type: ignore[return-value]
+        if inspect.isasyncgenfunction(function):
+            @functools.wraps(function)
+            async def in_async_generator(*arguments: Any, **keywords: Any) -> Any:
+                with self:
+                    async for item in function(*arguments, **keywords):
+                        yield item
+            return in_async_generator  # type: ignore[return-value]
+        if inspect.isgeneratorfunction(function):
+            @functools.wraps(function)
+            def in_generator(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
+                with self:
+                    return (yield from function(*arguments, **keywords))
+            return in_generator  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def in_function(*arguments: Any, **keywords: Any) -> Any:
+            with self:
+                return function(*arguments, **keywords)
+        return in_function  # type: ignore[return-value]
+
+
+def _leave(begun: List[Tuple[int, _Block]]) -> None:
+    for handle, block in reversed(begun):
+        _end(handle, block)
+
+
+def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Tuple[int, ...]]:
+    """Those that are not None, checked. ValueError: out of range, or there is none."""
+    values = {kind: KINDS[kind].checked(kind, value) for kind, value in wanted.items() if value is not None}
+    if not values:
+        raise ValueError(f"give one of the hints {', '.join(KINDS)}")
+    return values
+
+
+def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Optional[int] = None, weight: Optional[int] = None,
+          reservation: Optional[Tuple[int, int, int, int]] = None, latency_target: Optional[int] = None, floor: Optional[int] = None,
+          deadline: Optional[int] = None, laxity: Optional[Tuple[int, int, int]] = None) -> HintBlock:
+    """`with xsched.hints(…):` sets hints for the block, `@xsched.hints(…)` for a function.
+
+    stream: any stream that XSchedQueue takes. None: those that are current when the block begins: PyTorch's and CuPy's, if the program has
+        imported them. If another stream becomes current inside the block, that one is not affected.
+    priority: -255 to 255, bigger is more urgent; -256: only while no other queue of the device has work.
+    utilization: percent, 0 to 100. weight: 1 to 10,000. latency_target: µs; 0: none. floor: percent, 1 to 99. deadline: µs; -1: none.
+    reservation: guarantee, period, limit and burst in µs. laxity: µs, the priority until then, and the one after that.
+        XSchedQueue explains them.
+
+    Several blocks on one stream: the hints of the one that began last hold. So if two tasks of asyncio use the same stream, the hints of one
+    of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`).
+
+    Launches are only scheduled under `xsched run`. Hints of this process that were set from outside (`xsched hint`) are not known here. They
+    are replaced by the end of the block.
+    ValueError: out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
+    """
+    from .current import current_streams
+
+    values = checked_hints({"priority": priority, "utilization": utilization, "weight": weight, "reservation": reservation,
+                            "latency_target": latency_target, "floor": floor, "deadline": deadline, "laxity": laxity})
+    return HintBlock(current_streams if stream is None else lambda: [stream], values)
+
+
+def priority(value: int, stream: Any = None) -> HintBlock:
+    """`with xsched.priority(10):` is `with xsched.hints(priority=10):`, likewise as a decorator."""
+    return hints(priority=value, stream=stream)

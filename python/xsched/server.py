@@ -1,0 +1,112 @@
+"""Asks the server: the queues of all programs that this user may see, and their hints. Uses the program `xsched`."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from typing import List, Optional
+
+from .constants import Result
+from .library import XSchedError
+
+# What the exit status of `xsched` means.
+_RESULTS = {2: Result.ERROR_INVALID_VALUE, 3: Result.ERROR_NOT_FOUND, 4: Result.ERROR_NOT_ALLOWED}
+_LONGEST_S = 30  # a server that answers later is taken to have failed
+
+
+class ServerError(XSchedError):
+    """The server refused, or there is none: `result` is NOT_FOUND (no server), NOT_ALLOWED, INVALID_VALUE or UNKNOWN."""
+
+    def __init__(self, function: str, result: Result, message: str) -> None:
+        RuntimeError.__init__(self, message)
+        self.function = function
+        self.result = result
+
+
+@dataclass(frozen=True)
+class QueueInfo:
+    """One queue, when `queues` was called."""
+
+    queue: int         # its number at the server
+    pid: int
+    process: str
+    user: str
+    platform: str
+    device: str
+    state: str         # idle, run, held, stalled, suspended, stopped or silent
+    why: str           # why it does not run; empty: it runs, or has no work
+    waits_for: Optional[int]  # the queue for which it is held
+    priority: int
+    utilization: int   # percent
+    weight: int
+    deadline_us: int   # -1: none
+    laxity_us: int     # -1: none
+    latency_target_us: int    # 0: none
+    floor: int         # percent
+    guarantee_us: int
+    period_us: int
+    limit_us: int      # 0: none
+    burst_us: int
+    level: int         # what a hold can stop: PreemptLevel
+    submitted: int     # commands
+    retired: int       # of these, those that are known to have finished
+    service_ns: int    # device time received
+    waiting_ns: int    # time during which it had work and was held
+    holds: int         # how often it was held
+    incidents: int     # how often it stalled
+
+
+def _program() -> str:
+    folder = os.environ.get("XSCHED_LIBRARY_DIR")
+    beside = [pathlib.Path(folder).parent / "bin" / "xsched"] if folder else []
+    for path in (*beside, pathlib.Path(sys.prefix) / "bin" / "xsched"):
+        if path.exists():
+            return str(path)
+    found = shutil.which("xsched")
+    if found is None:
+        raise ServerError("xsched", Result.ERROR_NOT_FOUND, "the program xsched is not in PATH: install XSched, or set PATH")
+    return found
+
+
+def _run(*arguments: str) -> str:
+    command = [_program(), *arguments]
+    # A shim that this process has is for this process: the tool uses no device.
+    environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise ServerError(f"xsched {arguments[0]}", Result.ERROR_UNKNOWN, f"the server has not answered for {_LONGEST_S} s") from None
+    if done.returncode != 0:
+        message = done.stderr.strip() or f"xsched {arguments[0]} ended with {done.returncode}"
+        raise ServerError(f"xsched {arguments[0]}", _RESULTS.get(done.returncode, Result.ERROR_UNKNOWN), message)
+    return done.stdout
+
+
+def queues(pid: Optional[int] = None) -> List[QueueInfo]:
+    """The queues that this user may see, or those of the process `pid` only, in the order of their numbers. Takes milliseconds.
+    ServerError: NOT_FOUND: no server answers."""
+    listed = json.loads(_run("list", "--json", *([] if pid is None else ["--pid", str(pid)])))
+    names = [field.name for field in fields(QueueInfo)]
+    return [QueueInfo(**{name: queue[name] for name in names}) for queue in listed]
+
+
+def hint(pid: Optional[int] = None, *, queue: Optional[int] = None, priority: Optional[int] = None, utilization: Optional[int] = None,
+         weight: Optional[int] = None, deadline_us: Optional[int] = None, laxity_us: Optional[int] = None,
+         guarantee_us: Optional[int] = None, period_us: Optional[int] = None, limit_us: Optional[int] = None,
+         burst_us: Optional[int] = None, latency_target_us: Optional[int] = None, floor: Optional[int] = None) -> None:
+    """Sets hints of all queues that the process `pid` has, or of the one with this number. What is None stays as it is.
+
+    Units and ranges are those of `xsched hint`. ServerError: NOT_FOUND: no server answers; NOT_ALLOWED: they are another user's;
+    INVALID_VALUE: out of range; UNKNOWN: there is no such process or queue.
+    """
+    if (pid is None) == (queue is None):
+        raise ValueError("hint: give either pid or queue")
+    wanted = {"priority": priority, "utilization": utilization, "weight": weight, "deadline-us": deadline_us, "laxity-us": laxity_us,
+              "guarantee-us": guarantee_us, "period-us": period_us, "limit-us": limit_us, "burst-us": burst_us,
+              "latency-target-us": latency_target_us, "floor": floor}
+    options = [text for name, value in wanted.items() if value is not None for text in (f"--{name}", str(value))]
+    if not options:
+        raise ValueError("hint: give a hint")
+    _run("hint", *(["--pid", str(pid)] if queue is None else ["--queue", str(queue)]), *options)
