@@ -12,7 +12,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm demo plan archive model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm demo plan archive wheel model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -52,6 +52,10 @@ plan: build-release
 # One file that runs where it is unpacked, as in containers with another system (docs/plan.md).
 archive: build-release
 	scripts/archive.sh build/release
+
+# The Python package with the programs and libraries in it, for `pip install`.
+wheel: build-release
+	scripts/wheel.sh build/release
 
 # Checks the models of the protocol, and that the checks find each mutation (docs/model.md).
 model:

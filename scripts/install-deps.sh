@@ -21,6 +21,7 @@ dev=(
   libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev
   pocl-opencl-icd clinfo clpeak hashcat
   python3-pyopencl python3-pytest python3-numpy python3-pip mypy
+  python3-setuptools python3-wheel python3-venv
   musl
   # test HIP: AMD's runtime, and compiling for it
   libamdhip64-dev libhsa-runtime-dev clang clang-tools lld patchelf

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, List, Optional, Union
 
 from .constants import Result
 from .platforms import PLATFORMS
+from .programs import INSTALLED
 
 VERSION = 2  # of the libraries' names
 
@@ -87,6 +88,8 @@ def _candidates(name: str) -> Iterator[str]:
     if folder := os.environ.get("XSCHED_LIBRARY_DIR"):
         yield str(pathlib.Path(folder, file))
         return
+    if INSTALLED.exists():
+        yield str(INSTALLED / "lib" / file)
     yield file
     program = shutil.which("xsched")
     prefixes = [pathlib.Path(program).resolve().parent.parent] if program else []
@@ -101,8 +104,8 @@ def library(name: str) -> ctypes.CDLL:
     """One of XSched's C libraries as a ctypes.CDLL whose functions have their types: "preempt", or "hal" and the name of
     a platform.
 
-    It is the one that this process has loaded (for example under a shim), or else that of the folder XSCHED_LIBRARY_DIR, or else one that
-    the dynamic linker finds, or one that is installed beside the program xsched. OSError: there is none.
+    It is the one that this process has loaded (for example under a shim), or else that of the folder XSCHED_LIBRARY_DIR, or else that of this
+    package's wheel, or else one that the dynamic linker finds, or one that is installed beside the program xsched. OSError: there is none.
     """
     problems = []
     for path in _candidates(name):

@@ -1,15 +1,13 @@
 """Asks the server: the queues of all programs that this user may see, and their hints. Uses the program `xsched`."""
 import json
 import os
-import pathlib
-import shutil
 import subprocess
-import sys
 from dataclasses import dataclass, fields
 from typing import List, Optional
 
 from .constants import Result
 from .library import XSchedError
+from .programs import find
 
 # What the exit status of `xsched` means.
 _RESULTS = {2: Result.ERROR_INVALID_VALUE, 3: Result.ERROR_NOT_FOUND, 4: Result.ERROR_NOT_ALLOWED}
@@ -59,12 +57,7 @@ class QueueInfo:
 
 
 def _program() -> str:
-    folder = os.environ.get("XSCHED_LIBRARY_DIR")
-    beside = [pathlib.Path(folder).parent / "bin" / "xsched"] if folder else []
-    for path in (*beside, pathlib.Path(sys.prefix) / "bin" / "xsched"):
-        if path.exists():
-            return str(path)
-    found = shutil.which("xsched")
+    found = find("xsched")
     if found is None:
         raise ServerError("xsched", Result.ERROR_NOT_FOUND, "the program xsched is not in PATH: install XSched, or set PATH")
     return found

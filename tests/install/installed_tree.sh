@@ -1,5 +1,5 @@
 #!/bin/bash
-# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs|examples|archive
+# Usage: installed_tree.sh BUILD find_package|hints|pkg-config|cc|programs|examples|archive|wheel
 # Installs BUILD, moves the installed tree elsewhere, and builds and runs programs against it; or runs its own.
 set -euo pipefail
 shopt -s nullglob
@@ -140,6 +140,44 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     [[ -s $root/share/doc/licenses/libspdlog1.10 ]]
     "$root/bin/xserver" --version
     "$root/bin/xsched" plan --list | grep "^4\.13 "
+    ;;
+  wheel)
+    file=$("$(dirname "$0")/../../scripts/wheel.sh" "$build" "$work")
+    /usr/bin/python3 -m venv "$work/venv"
+    "$work/venv/bin/pip" --disable-pip-version-check install --quiet --no-index "$file"
+    # Nothing of the build, and of what is installed on this machine, is used.
+    unset XSCHED_LIBRARY_DIR
+    cd "$work"
+    for program in xserver xsched xcli; do
+      "$work/venv/bin/$program" --version
+    done
+    "$work/venv/bin/python" -c '
+import sys, xsched
+from xsched.programs import INSTALLED, find
+assert str(INSTALLED).startswith(sys.argv[1]), INSTALLED
+assert xsched.library("preempt")._name == str(INSTALLED / "lib" / "libpreempt.so.2")
+assert find("xsched") == str(INSTALLED / "bin" / "xsched")
+try:
+    xsched.queues()
+except xsched.ServerError as error:
+    assert error.result == xsched.Result.ERROR_NOT_FOUND, error' "$work/venv"
+    installed=$(dirname "$(dirname "$(realpath "$("$work/venv/bin/python" -c 'from xsched.programs import find; print(find("xsched"))')")")")
+    LD_LIBRARY_PATH=$build/standin "$work/venv/bin/python" -m xsched.doctor >"$work/doctor" || true
+    for shim in "$installed"/lib/libshim*.so; do
+      grep -F "$shim" "$work/doctor"
+    done
+    # Installed from its source, the commands are those of the installed programs, also where the package's own come first.
+    /usr/bin/python3 -m venv --system-site-packages "$work/source"
+    "$work/source/bin/pip" --disable-pip-version-check install --quiet --no-index --no-build-isolation "$prefix/share/xsched/python"
+    PATH=$work/source/bin:$prefix/bin:$PATH xsched --version
+    if PATH=$work/source/bin:/usr/bin:/bin xsched --version; then
+      echo "there is no program to find" >&2
+      exit 1
+    fi
+    # A program under its shim.
+    if [[ -x $build/bin/opencl_client && -e $libdir/libshimopencl.so ]]; then
+      POCL_CACHE_DIR=$work/pocl POCL_DEVICES=pthread "$work/venv/bin/xsched" run --scheduler LCL -- "$build/bin/opencl_client" threads
+    fi
     ;;
   *)
     echo "unknown way: $way" >&2

@@ -1,0 +1,33 @@
+#!/bin/bash
+# Usage: wheel.sh BUILD [FOLDER]
+# Makes a wheel (by default in BUILD): the Python package with the programs and libraries of archive.sh in it. So
+# `pip install FILE` needs nothing else, on the same systems as the archive. Needs setuptools and wheel of PYTHON (default: Debian's).
+set -euo pipefail
+build=$(realpath "$1")
+folder=$(realpath "${2:-$build}")
+source=$(realpath "$(dirname "$0")/../python")
+python=${PYTHON:-/usr/bin/python3}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$(dirname "$0")/archive.sh" "$build" "$work/archive.tar.gz" >/dev/null
+mkdir "$work/archive"
+tar -C "$work/archive" --strip-components 1 -xf "$work/archive.tar.gz"
+
+cp -r "$source" "$work/python"
+rm -rf "$work/python/tests"
+find "$work/python" -name __pycache__ -prune -exec rm -r {} +
+installed=$work/python/xsched/_installed
+# A wheel has no links, so each becomes a file. What only compilers and this very package read is left out.
+cp -rL "$work/archive" "$installed"
+rm -rf "$installed"/{include,lib/cmake,lib/pkgconfig,share/{man,zsh,bash-completion,fish}} "$installed/share/xsched"/{python,examples}
+for versioned in "$installed"/lib/lib{preempt,hal*,shim*}.so.*.*.*; do
+  rm "$versioned"
+done
+
+cat >"$work/python/setup.cfg" <<END
+[bdist_wheel]
+plat_name = linux_$(uname -m)
+END
+"$python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$folder" "$work/python"
+echo "$folder"/xsched-*-linux_"$(uname -m)".whl
