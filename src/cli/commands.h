@@ -15,6 +15,7 @@ void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);
 void AddPlan(CLI::App& app);
 void AddRecord(CLI::App& app);
+void AddTrace(CLI::App& app);
 void AddSimulate(CLI::App& app);
 void AddCalibrate(CLI::App& app);
 

@@ -8,6 +8,7 @@ import subprocess
 
 from harness import Client, check, held_client, main, test, under, wait_until
 
+NAMED_HELD = b"\xba\x01\x04held"  # the name of an event in a trace of Perfetto: field 23, four bytes
 TASK = 30  # commands of soft_client's task, each 1 ms long, every 100 ms
 
 
@@ -93,6 +94,11 @@ def holds_are_recorded_while_a_program_waits_for_a_more_urgent_one(place):
     check(abs(held_ns - waited_ns) <= 0.1 * held_ns, f"for as long as its bursts waited: {held_ns}, {waited_ns}")
     parts = [burst for burst in recording.of("burst") if burst["queue"] in low]
     check(all(burst.get("cut") for burst in parts), "it always has work")
+    timeline = recording.path.with_suffix(".pftrace")
+    told = place.tool("trace", str(recording.path), "--output", str(timeline))
+    check(told.returncode == 0 and " requests: " in told.stderr, f"it is a timeline as well: {told.returncode}, {told.stderr}")
+    shown = timeline.read_bytes().count(NAMED_HELD)
+    check(shown == len(holds), f"with all holds: {shown} of {len(holds)}")
 
 
 @test

@@ -1,0 +1,150 @@
+#include "cli/trace/timeline.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "xsched/types.h"
+
+namespace xsched::cli {
+namespace {
+
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostCommands = std::numeric_limits<int64_t>::max() / 4;
+
+template <typename Value>
+Value& Find(const JsonLine& line, const char* key, std::map<int64_t, Value>& all) {
+  const int64_t number = line.Number(key, 0, kMost);
+  const auto found = all.find(number);
+  if (found == all.end()) line.Fail(fmt::format("{} {} has no line before this one", key, number));
+  return found->second;
+}
+
+}  // namespace
+
+void Timeline::Read(std::istream& input, const std::string& name) {
+  size_t number = 0;
+  for (std::string text; std::getline(input, text);) {
+    ++number;
+    const std::string place = fmt::format("{}:{}", name, number);
+    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) {
+      // The last line of a recording that was cut off.
+      if (input.eof() && number > 1) break;
+      throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
+    }
+    const JsonLine line(json, place);
+    if (number != 1) {
+      ReadLine(line);
+      continue;
+    }
+    line.Number("xsched_record", 1, 1);
+    if (!line.Has("recorded")) line.Fail("this is a load, and not a recording");
+  }
+  if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+  Finish();
+}
+
+void Timeline::ReadLine(const JsonLine& line) {
+  const Duration at = line.Time("t");
+  if (has_ended_) line.Fail("a line after the end");
+  if (line.Has("device")) {
+    const JsonLine device = line.Part("device");
+    devices_[device.Number("id", 0, kMost)].name = device.Text("name", "device");
+  } else if (line.Has("process")) {
+    ReadProcess(line.Part("process"));
+  } else if (line.Has("queue")) {
+    ReadQueue(line.Part("queue"), at);
+  } else if (line.Has("burst")) {
+    ReadBurst(line.Part("burst"), at);
+  } else if (line.Has("hold")) {
+    ReadHold(line.Part("hold"), at);
+  } else if (line.Has("wait")) {
+    ReadWait(line.Part("wait"), at);
+  } else if (line.Has("lost")) {
+    lost_ += static_cast<uint64_t>(line.Part("lost").Number("records", 1, kMost));
+  } else if (line.Has("end")) {
+    has_ended_ = true;
+  } else if (!line.Has("gone")) {
+    line.Fail("no kind of line that a recording has");
+  }
+}
+
+void Timeline::ReadProcess(const JsonLine& process) {
+  const int64_t id = process.Number("id", 0, kMost);
+  const auto pid = static_cast<int32_t>(process.Number("pid", 0, kMost, id));
+  processes_[id] = events_.AddProcess(pid, process.Text("name", fmt::format("process {}", id)));
+}
+
+// The same queue again: its hints have changed.
+void Timeline::ReadQueue(const JsonLine& line, Duration at) {
+  const int64_t id = line.Number("id", 0, kMost);
+  int64_t priority = PRIORITY_DEFAULT;
+  if (line.Has("hints"))
+    priority = line.Part("hints").Number("priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, PRIORITY_DEFAULT);
+  if (const auto known = queues_.find(id); known != queues_.end()) {
+    events_.Instant(known->second.requests, at, "other hints", {{"priority", priority}});
+    return;
+  }
+  const TrackEvents::Track process = Find(line, "process", processes_);
+  const Device& device = Find(line, "device", devices_);
+  const std::string name = fmt::format("queue {} on {}", id, device.name);
+  const TrackEvents::Track requests = events_.AddTrack(process, name);
+  queues_[id] = {.requests = requests,
+                 .holds = events_.AddTrack(process, fmt::format("queue {} held", id)),
+                 .device = line.Number("device", 0, kMost),
+                 .number = id};
+  events_.Instant(requests, at, "new queue",
+                  {{"priority", priority}, {"level", line.Number("level", 1, 3, 1)}});
+}
+
+void Timeline::ReadBurst(const JsonLine& burst, Duration at) {
+  Queue& queue = QueueOf(burst);
+  const bool goes_on = queue.open && burst.Flag("continued");
+  if (!goes_on) {
+    EndRequest(queue);
+    queue.open = true;
+    queue.commands = queue.device_ns = queue.waiting_ns = 0;
+    ++requests_;
+    events_.Begin(queue.requests, at, "request");
+    ++devices_.at(queue.device).changes[at];
+  }
+  queue.open_until = at + burst.Time("span_ns", Duration::zero());
+  queue.commands += burst.Number("commands", 0, kMostCommands);
+  queue.device_ns += burst.Time("device_ns").count();
+  queue.waiting_ns += burst.Time("waiting_ns", Duration::zero()).count();
+  if (!burst.Flag("cut")) EndRequest(queue);
+}
+
+void Timeline::EndRequest(Queue& queue) {
+  if (!queue.open) return;
+  queue.open = false;
+  --devices_.at(queue.device).changes[queue.open_until];
+  events_.End(queue.requests, queue.open_until,
+              {{"commands", queue.commands},
+               {"device time, ns", queue.device_ns},
+               {"held or off the device, ns", queue.waiting_ns}});
+}
+
+void Timeline::ReadHold(const JsonLine& hold, Duration at) {
+  const Queue& queue = QueueOf(hold);
+  events_.Begin(queue.holds, at, "held");
+  events_.End(queue.holds, at + hold.Time("span_ns"));
+}
+
+void Timeline::ReadWait(const JsonLine& wait, Duration at) {
+  const Queue& queue = QueueOf(wait);
+  events_.Instant(queue.requests, at, fmt::format("waits for queue {}", QueueOf(wait, "for").number));
+}
+
+void Timeline::Finish() {
+  for (auto& [id, queue] : queues_) EndRequest(queue);
+  for (const auto& [id, device] : devices_) {
+    const TrackEvents::Track track = events_.AddCounter(0, fmt::format("{}: queues with work", device.name));
+    int64_t count = 0;
+    for (const auto& [at, change] : device.changes) events_.Count(track, at, count += change);
+  }
+}
+
+Timeline::Queue& Timeline::QueueOf(const JsonLine& line, const char* key) { return Find(line, key, queues_); }
+
+}  // namespace xsched::cli

@@ -1,0 +1,202 @@
+// Recordings as traces. The trace is read back by a reader of its own, field by field.
+#include "cli/trace/timeline.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+namespace xsched::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Field {
+  uint64_t number;
+  uint64_t value;
+  std::string bytes;
+};
+
+uint64_t TakeVarint(std::string_view& from) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(from.at(0));
+    from.remove_prefix(1);
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+std::vector<Field> FieldsOf(std::string_view bytes) {
+  std::vector<Field> fields;
+  while (!bytes.empty()) {
+    const uint64_t tag = TakeVarint(bytes);
+    Field field{tag >> 3, TakeVarint(bytes), ""};
+    if ((tag & 7) == 2) {
+      field.bytes = bytes.substr(0, field.value);
+      bytes.remove_prefix(field.value);
+    } else {
+      EXPECT_EQ(tag & 7, 0u);
+    }
+    fields.push_back(field);
+  }
+  return fields;
+}
+
+// What a trace says, a line for each packet: "12 ns track 3 begins request", "track 3 of 1: queue 1 …".
+std::vector<std::string> Packets(const std::string& trace) {
+  std::vector<std::string> lines;
+  for (const Field& packet : FieldsOf(trace)) {
+    EXPECT_EQ(packet.number, 1u);
+    std::string line;
+    uint64_t sequence = 0;
+    for (const Field& part : FieldsOf(packet.bytes)) {
+      if (part.number == 8) line = fmt::format("{} ns ", part.value) + line;
+      if (part.number == 10) sequence = part.value;
+      if (part.number != 11 && part.number != 60) continue;
+      const bool is_event = part.number == 11;
+      static constexpr const char* kTypes[] = {"", "begins", "ends", "point", "counts"};
+      std::string type;
+      std::string name;
+      std::string notes;
+      std::string owner;
+      uint64_t track = 0;
+      for (const Field& field : FieldsOf(part.bytes)) {
+        if (is_event && field.number == 9) type = kTypes[field.value];
+        if (is_event && field.number == 11) track = field.value;
+        if (is_event && field.number == 23) name = " " + field.bytes;
+        if (is_event && field.number == 30) name = fmt::format(" {}", static_cast<int64_t>(field.value));
+        if (is_event && field.number == 4) {
+          const std::vector<Field> note = FieldsOf(field.bytes);
+          notes += fmt::format(", {} {}", note[0].bytes, static_cast<int64_t>(note[1].value));
+        }
+        if (!is_event && field.number == 1) track = field.value;
+        if (!is_event && field.number == 2) name = ": " + field.bytes;
+        if (!is_event && field.number == 5) owner = fmt::format(" of {}", field.value);
+        if (!is_event && field.number == 8) type = "counter";
+        if (!is_event && field.number == 3) {
+          const std::vector<Field> process = FieldsOf(field.bytes);
+          type = fmt::format("process {} {}", process[0].value, process[1].bytes);
+        }
+      }
+      line += fmt::format("track {}{}{}{}{}{}", track, owner, type.empty() ? "" : " ", type, name, notes);
+    }
+    EXPECT_EQ(sequence, 1u);
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+constexpr const char* kHead =
+    R"({"xsched_record":1,"recorded":{"started":"2026-11-23T02:00:00Z","version":"2.0.0","policy":"HPF","anonymous":false}}
+{"t":0,"device":{"id":0,"platform":"CUDA","name":"NVIDIA H200","level":3}}
+{"t":0,"process":{"id":1,"name":"serve","pid":812,"user":"ann"}}
+{"t":5,"queue":{"id":1,"process":1,"device":0,"level":3,"hints":{"priority":-3}}}
+)";
+
+class TimelineTest : public testing::Test {
+ protected:
+  std::vector<std::string> Read(const std::string& lines) {
+    std::istringstream in(kHead + lines);
+    timeline_.Read(in, "file");
+    std::vector<std::string> packets = Packets(out_.str());
+    EXPECT_THAT(
+        std::vector(packets.begin(), packets.begin() + 4),
+        ElementsAre("track 1 process 812 serve", "track 2 of 1: queue 1 on NVIDIA H200",
+                    "track 3 of 1: queue 1 held", "5 ns track 2 point new queue, priority -3, level 3"));
+    packets.erase(packets.begin(), packets.begin() + 4);
+    return packets;
+  }
+  std::string ErrorOf(const std::string& text) {
+    std::istringstream in(text);
+    try {
+      timeline_.Read(in, "file");
+    } catch (const CommandError& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  std::ostringstream out_;
+  Timeline timeline_{out_};
+};
+
+TEST_F(TimelineTest, a_burst_is_a_request_and_a_hold_is_beside_it) {
+  EXPECT_THAT(
+      Read(R"({"t":150,"hold":{"queue":1,"span_ns":20}}
+{"t":100,"burst":{"queue":1,"commands":5,"launched":5,"device_ns":70,"span_ns":90,"waiting_ns":20}}
+{"t":500,"end":{"why":"time"}}
+)"),
+      ElementsAre("150 ns track 3 begins held", "170 ns track 3 ends", "100 ns track 2 begins request",
+                  "190 ns track 2 ends, commands 5, device time, ns 70, held or off the device, ns 20",
+                  "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
+                  "190 ns track 4 counts 0"));
+  EXPECT_EQ(timeline_.requests(), 1u);
+  EXPECT_FALSE(timeline_.was_cut_off());
+}
+
+TEST_F(TimelineTest, a_burst_that_was_cut_is_one_request_with_its_rest) {
+  EXPECT_THAT(
+      Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
+{"t":200,"burst":{"queue":1,"commands":2,"device_ns":30,"span_ns":50,"continued":true}}
+{"t":500,"end":{"why":"time"}}
+)"),
+      ElementsAre("100 ns track 2 begins request",
+                  "250 ns track 2 ends, commands 7, device time, ns 100, held or off the device, ns 0",
+                  "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
+                  "250 ns track 4 counts 0"));
+}
+
+TEST_F(TimelineTest, a_request_that_had_not_ended_ends_with_what_is_known) {
+  EXPECT_THAT(Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
+)"),
+              ElementsAre("100 ns track 2 begins request",
+                          "200 ns track 2 ends, commands 5, device time, ns 70, held or off the device, ns 0",
+                          "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
+                          "200 ns track 4 counts 0"));
+  EXPECT_TRUE(timeline_.was_cut_off());
+}
+
+TEST_F(TimelineTest, queues_of_one_device_are_counted_together_in_the_order_of_time) {
+  EXPECT_THAT(Read(R"({"t":6,"queue":{"id":2,"process":1,"device":0,"level":3}}
+{"t":120,"burst":{"queue":2,"commands":1,"device_ns":10,"span_ns":10}}
+{"t":100,"burst":{"queue":1,"commands":1,"device_ns":10,"span_ns":100}}
+)"),
+              testing::IsSupersetOf({"100 ns track 6 counts 1", "120 ns track 6 counts 2",
+                                     "130 ns track 6 counts 1", "200 ns track 6 counts 0"}));
+}
+
+TEST_F(TimelineTest, other_hints_waits_and_lost_records_are_told) {
+  EXPECT_THAT(Read(R"({"t":6,"queue":{"id":1,"process":1,"device":0,"level":3,"hints":{"priority":9}}}
+{"t":7,"queue":{"id":2,"process":1,"device":0,"level":1}}
+{"t":8,"wait":{"queue":1,"for":2}}
+{"t":9,"lost":{"records":12}}
+{"t":9,"gone":{"queue":2}}
+)"),
+              testing::IsSupersetOf(
+                  {"6 ns track 2 point other hints, priority 9", "8 ns track 2 point waits for queue 2"}));
+  EXPECT_EQ(timeline_.lost(), 12u);
+}
+
+TEST_F(TimelineTest, what_is_no_recording_is_an_error_with_its_place) {
+  EXPECT_THAT(ErrorOf(""), HasSubstr("file: empty"));
+  EXPECT_THAT(ErrorOf("{\"xsched_record\":1}\n"), HasSubstr("file:1: this is a load"));
+  EXPECT_THAT(ErrorOf("{\"xsched_record\":2,\"recorded\":{}}\n"), HasSubstr("file:1: xsched_record"));
+  const std::string head = kHead;
+  for (const char* line :
+       {R"({"t":1,"burst":{"queue":7,"device_ns":1,"commands":1}})", R"({"t":1,"color":{}})", "[]",
+        "{\"t\":-1}", R"({"t":1,"queue":{"id":2,"process":3,"device":0}})",
+        R"({"t":1,"hold":{"queue":1}})"}) {
+    out_.str("");
+    EXPECT_THAT(ErrorOf(head + line + "\n"), HasSubstr("file:5")) << line;
+  }
+}
+
+TEST_F(TimelineTest, the_last_line_may_be_incomplete) {
+  EXPECT_THAT(Read(R"({"t":100,"bur)"), ElementsAre("track 4 counter: NVIDIA H200: queues with work"));
+  EXPECT_TRUE(timeline_.was_cut_off());
+}
+
+}  // namespace
+}  // namespace xsched::cli

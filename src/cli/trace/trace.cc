@@ -1,0 +1,53 @@
+// xsched trace: a recording as a timeline that ui.perfetto.dev shows.
+#include "cli/trace/timeline.h"
+
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "cli/commands.h"
+
+namespace xsched::cli {
+namespace {
+
+struct TraceOptions {
+  std::string recording;
+  std::string output = "xsched.pftrace";
+};
+
+void Trace(const TraceOptions& options) {
+  const bool from_stdin = options.recording == "-";
+  std::ifstream file;
+  if (!from_stdin) {
+    file.open(options.recording);
+    if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", options.recording));
+  }
+  const bool to_stdout = options.output == "-";
+  std::ofstream written;
+  if (!to_stdout) written.open(options.output, std::ios::trunc | std::ios::binary);
+  std::ostream& out = to_stdout ? std::cout : written;
+  Timeline timeline(out);
+  timeline.Read(from_stdin ? std::cin : file, from_stdin ? "standard input" : options.recording);
+  if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
+  fmt::print(stderr, "{} requests: {}\n", timeline.requests(), options.output);
+  if (timeline.lost() != 0) {
+    fmt::print(stderr, "xsched: {} records were lost, because xsched record did not read them in time\n",
+               timeline.lost());
+  }
+  if (timeline.was_cut_off()) fmt::print(stderr, "xsched: the recording was cut off: it has no end\n");
+}
+
+}  // namespace
+
+void AddTrace(CLI::App& app) {
+  auto options = std::make_shared<TraceOptions>();
+  CLI::App* trace = app.add_subcommand("trace", "a recording as a timeline, for ui.perfetto.dev");
+  trace->add_option("RECORDING", options->recording, "what xsched record wrote, or -")
+      ->required()
+      ->type_name("FILE");
+  trace->add_option("--output", options->output, "the file to write, or - (xsched.pftrace)")
+      ->type_name("FILE");
+  trace->callback([options] { Trace(*options); });
+}
+
+}  // namespace xsched::cli
