@@ -1,5 +1,6 @@
 """Hints for blocks of code. The C library's calls are recorded and not made."""
 import asyncio
+import contextvars
 import subprocess
 import sys
 import threading
@@ -200,6 +201,21 @@ class Decorators(HintTest):
             yield self.library.priority(1)
 
         self.assertEqual(list(items()), [10, 10])
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_a_generator_may_end_in_another_task_than_it_began_in(self):
+        @xsched.priority(10, stream=1)
+        def items():
+            yield self.library.priority(1)
+            yield self.library.priority(1)
+
+        begun = items()
+        self.assertEqual(contextvars.Context().run(next, begun), 10)
+        self.assertEqual(contextvars.Context().run(list, begun), [10])
+        self.assertEqual(self.library.priority(1), 0)
+        abandoned = items()
+        contextvars.Context().run(next, abandoned)
+        abandoned.close()
         self.assertEqual(self.library.priority(1), 0)
 
     def test_an_asynchronous_generator_likewise(self):

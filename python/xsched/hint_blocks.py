@@ -14,7 +14,7 @@ import functools
 import inspect
 import os
 import threading
-from typing import Any, Callable, Dict, Generator, List, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from .constants import PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, Result
 from .library import XSchedError, call
@@ -161,7 +161,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         # What this task, or thread, has entered and not left.
         self._entered: contextvars.ContextVar[Tuple[List[Tuple[int, _Block]], ...]] = contextvars.ContextVar("entered", default=())
 
-    def __enter__(self) -> "HintBlock":
+    def _begin(self) -> List[Tuple[int, _Block]]:
         from .queue import queue_over  # it uses this module
 
         begun: List[Tuple[int, _Block]] = []
@@ -172,7 +172,10 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         except BaseException:
             _leave(begun)
             raise
-        self._entered.set((*self._entered.get(), begun))
+        return begun
+
+    def __enter__(self) -> "HintBlock":
+        self._entered.set((*self._entered.get(), self._begin()))
         return self
 
     def __exit__(self, *_exception: object) -> None:
@@ -180,30 +183,39 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         self._entered.set(tuple(outer))
         _leave(begun)
 
+    @contextlib.contextmanager
+    def _block(self) -> Iterator[None]:
+        """As `with self`, for generators: these may begin in one task or thread and end in another one."""
+        begun = self._begin()
+        try:
+            yield
+        finally:
+            _leave(begun)
+
     def __call__(self, function: _Function) -> _Function:
         if inspect.iscoroutinefunction(function):
             @functools.wraps(function)
             async def in_coroutine(*arguments: Any, **keywords: Any) -> Any:
-                with self:
+                with self._block():
                     return await function(*arguments, **keywords)
             return in_coroutine  # type: ignore[return-value]
         if inspect.isasyncgenfunction(function):
             @functools.wraps(function)
             async def in_async_generator(*arguments: Any, **keywords: Any) -> Any:
-                with self:
+                with self._block():
                     async for item in function(*arguments, **keywords):
                         yield item
             return in_async_generator  # type: ignore[return-value]
         if inspect.isgeneratorfunction(function):
             @functools.wraps(function)
             def in_generator(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
-                with self:
+                with self._block():
                     return (yield from function(*arguments, **keywords))
             return in_generator  # type: ignore[return-value]
 
         @functools.wraps(function)
         def in_function(*arguments: Any, **keywords: Any) -> Any:
-            with self:
+            with self._block():
                 return function(*arguments, **keywords)
         return in_function  # type: ignore[return-value]
 
