@@ -26,9 +26,9 @@ FIRST = {
     "KEDF": (("--deadline-us", 60_000_000), ("--deadline-us", 600_000_000)),  # one request each, as they never pause
     "LAX": (("--priority", 5), ()),
 }
-# How far a share may be from the one asked for. Natively both have 50 %, on a loaded machine 45 to 55 %. By the scheduler's account the
-# shares are exact. But these programs fill caches, and a device of threads is slow for a while after each change: who has less of it
-# does less in its time. On some machines the first one does 85 % of the work if 75 % were asked for.
+# How far a share may be from the one asked for. Natively both have 50 %, on a loaded machine 45 to 55 %. On some machines, by turns, the
+# first one does 85 % of the work if 75 % of the time were asked for. It is supposed that who has less of the time loses more to cold caches
+# and to threads that wake; that was not shown.
 TOLERANCE = 15
 
 
