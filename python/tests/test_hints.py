@@ -172,6 +172,24 @@ class SeveralAtATime(HintTest):
         self.assertEqual({self.library.priority(stream) for stream in range(1, 9)}, {0})
 
 
+    def test_a_block_may_end_in_another_context_than_it_began_in(self):
+        def items():
+            with xsched.priority(10, stream=1):
+                yield self.library.priority(1)
+
+        begun = items()
+        self.assertEqual(contextvars.Context().run(next, begun), 10)
+        contextvars.Context().run(begun.close)
+        self.assertEqual(self.library.priority(1), 0)
+        block = xsched.priority(10, stream=1)
+        block.__enter__()
+        contextvars.Context().run(block.__exit__)
+        with block:  # what this context still remembers has ended
+            self.assertEqual(self.library.priority(1), 10)
+        self.assertEqual(self.library.priority(1), 0)
+        self.assertEqual(hint_blocks._queues, {})
+
+
 class Decorators(HintTest):
     def test_a_function(self):
         @xsched.priority(10, stream=1)

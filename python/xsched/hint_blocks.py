@@ -147,6 +147,17 @@ def _remove(handle: int, block: _Block) -> None:
         del _queues[handle]
 
 
+class _Entry:
+    """One time that a block was entered: what it has begun, for each queue."""
+
+    def __init__(self) -> None:
+        self.begun: List[Tuple[int, _Block]] = []
+
+    def end(self) -> None:
+        for handle, block in reversed(self.begun):
+            _end(handle, block)
+
+
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     """A block of code with hints: what `hints` and `priority` return.
 
@@ -158,39 +169,48 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Tuple[int, ...]]) -> None:
         self._streams = streams
         self._values = values
-        # What this task, or thread, has entered and not left.
-        self._entered: contextvars.ContextVar[Tuple[List[Tuple[int, _Block]], ...]] = contextvars.ContextVar("entered", default=())
+        self._lock = threading.Lock()
+        self._open: List[_Entry] = []  # what was entered and not left
+        # Of that, what this task, or thread, has entered.
+        self._entered: contextvars.ContextVar[Tuple[_Entry, ...]] = contextvars.ContextVar("entered", default=())
 
-    def _begin(self) -> List[Tuple[int, _Block]]:
+    def _begin(self) -> _Entry:
         from .queue import queue_over  # it uses this module
 
-        begun: List[Tuple[int, _Block]] = []
+        entry = _Entry()
         try:
             for stream in self._streams():
                 handle = queue_over(stream)
-                begun.append((handle, _begin(handle, self._values)))
+                entry.begun.append((handle, _begin(handle, self._values)))
         except BaseException:
-            _leave(begun)
+            entry.end()
             raise
-        return begun
+        return entry
 
     def __enter__(self) -> "HintBlock":
-        self._entered.set((*self._entered.get(), self._begin()))
+        entry = self._begin()
+        with self._lock:
+            self._open.append(entry)
+        self._entered.set((*self._entered.get(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        *outer, begun = self._entered.get()
-        self._entered.set(tuple(outer))
-        _leave(begun)
+        with self._lock:
+            # A generator may be closed by another task than it began in. Then it is the last of all.
+            own = [entry for entry in self._entered.get() if entry in self._open]
+            entry = own.pop() if own else self._open[-1]
+            self._open.remove(entry)
+        self._entered.set(tuple(own))
+        entry.end()
 
     @contextlib.contextmanager
     def _block(self) -> Iterator[None]:
         """As `with self`, for generators: these may begin in one task or thread and end in another one."""
-        begun = self._begin()
+        entry = self._begin()
         try:
             yield
         finally:
-            _leave(begun)
+            entry.end()
 
     def __call__(self, function: _Function) -> _Function:
         if inspect.iscoroutinefunction(function):
@@ -220,11 +240,6 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         return in_function  # type: ignore[return-value]
 
 
-def _leave(begun: List[Tuple[int, _Block]]) -> None:
-    for handle, block in reversed(begun):
-        _end(handle, block)
-
-
 def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Tuple[int, ...]]:
     """Those that are not None, checked. ValueError: out of range, or there is none."""
     values = {kind: KINDS[kind].checked(kind, value) for kind, value in wanted.items() if value is not None}
@@ -248,8 +263,8 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
     Several blocks on one stream: the hints of the one that began last hold. So if two tasks of asyncio use the same stream, the hints of one
     of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`).
 
-    Launches are only scheduled under `xsched run`. Hints of this process that were set from outside (`xsched hint`) are not known here. They
-    are replaced by the end of the block.
+    Launches are only scheduled under `xsched run`. Hints that were set in other ways (`xsched hint`, the C library's functions) are not
+    known here. They are replaced by the end of the block.
     ValueError: out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
     from .current import current_streams
