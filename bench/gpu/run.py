@@ -40,6 +40,7 @@ STAGES = {
     **policy_stage.STAGES,
     **serving_stage.STAGES,
     "torch_alone": torch_stages.torch_alone,
+    "torch_operator": torch_stages.torch_operator,
     "torch_pair": torch_stages.torch_pair,
     "torch_threads": torch_stages.torch_threads,
     "bert": torch_stages.bert_six,

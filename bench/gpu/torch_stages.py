@@ -1,4 +1,5 @@
 """The figures with PyTorch (torch_task.py)."""
+import os
 import statistics
 
 from figures import summary
@@ -49,6 +50,30 @@ def torch_alone(session):
                 session.report.add("1", case, "time : native", statistics.median(b / a for a, b in zip(ours, theirs)),
                                    (None, 1.01), native=statistics.median(theirs), xsched=statistics.median(ours),
                                    details={"native_per_s": theirs, "xsched_per_s": ours})
+
+
+def torch_operator(session):
+    """Figure 1, an eager operator: what `x.add_(0)` costs on one core. Addresses differ in each process, and with them the time of an
+    operator by some 100 ns, so there are several processes of each kind."""
+    each, count, rounds = 6, 20_000, 12
+    core = sorted(os.sched_getaffinity(0))[-1]
+    with session.step("1", "an eager operator", STARTING * 2 + 60), session.server():
+        native = [session.torch(jobs=[]) for _ in range(each)]
+        scheduled = [session.torch(jobs=[], scheduled=True) for _ in range(each)]
+        session.ready(native, scheduled)
+        for competitor in (False, True):
+            if competitor:
+                idle_competitor(session)
+            measured = {worker: [] for worker in native + scheduled}
+            for _ in range(rounds):
+                for pair in zip(native, scheduled):
+                    for worker in pair:
+                        measured[worker].append(worker.ask(do="operators", count=count, core=core)["operator_ns"])
+            theirs, ours = ([statistics.median(measured[worker]) for worker in workers] for workers in (native, scheduled))
+            session.report.add("1", "x.add_(0), eager, one core" + (", idle competitor" if competitor else ""), "more than native, ns",
+                               statistics.median(ours) - statistics.median(theirs), (None, 60),
+                               native=statistics.median(theirs), xsched=statistics.median(ours),
+                               details={"native_ns": theirs, "xsched_ns": ours})
 
 
 def torch_pair(session):

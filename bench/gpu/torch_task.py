@@ -12,6 +12,7 @@
   {"do": "suspend", "job", "tries", "pause_seconds"}          → {"stopped_ms": […], "ran_while_suspended"}, by XSched's API
   {"do": "prepare", "jobs"}                                   → {"under_xsched"}; so that nothing is built in a measured time
   {"do": "calibrate"}                                         → {"elements_per_us"}, of kernel_job.py
+  {"do": "operators", "count", "core"}                        → {"operator_ns"}: one eager operator on 16 elements, on one core
 """
 import contextlib
 import json
@@ -208,6 +209,17 @@ def run_suspend(job, tries, pause_seconds):
     return {"stopped_ms": stopped, "ran_while_suspended": ran}
 
 
+def run_operators(count, core):
+    os.sched_setaffinity(threading.get_native_id(), {core})
+    add = torch.zeros(16, device="cuda").add_
+    torch.cuda.synchronize()
+    begin = time.perf_counter_ns()
+    for _ in range(count):
+        add(0)
+    torch.cuda.synchronize()
+    return {"operator_ns": (time.perf_counter_ns() - begin) / count}
+
+
 def run(command):
     what = command["do"]
     if what == "stop":
@@ -223,6 +235,8 @@ def run(command):
         return {"under_xsched": xsched_api.present()}
     if what == "calibrate":
         return {"elements_per_us": kernel_job.calibrate()}
+    if what == "operators":
+        return run_operators(command["count"], command["core"])
     job = job_of(command["job"])
     if what == "ahead":
         ahead.append(Ahead(job, command["count_file"]))
