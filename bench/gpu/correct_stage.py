@@ -2,6 +2,7 @@
 import concurrent.futures
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -69,6 +70,20 @@ def correct(session):
                     else:
                         session.report.add("correct", check, result, int(result.startswith("same")), (1, 1),
                                            details={"native": native[check], "xsched": ours.get(check)})
+
+
+def python(session):
+    """The Python package with PyTorch."""
+    folder = HERE.parent.parent / "python"
+    with session.step("correct", "the Python package", 120), session.server():
+        environment = {**session.environment(True), "PYTHONPATH": str(folder), "PATH": f"{session.binaries}:{os.environ['PATH']}",
+                       "XSCHED_LIBRARY_DIR": str(session.binaries.parent / "lib")}
+        output = subprocess.run([*session.prefix(), sys.executable, str(HERE / "python_check.py")], env=environment,
+                                stdout=subprocess.PIPE, stderr=session.log, text=True, timeout=100, check=True).stdout
+        for line in output.splitlines():
+            answer = json.loads(line)
+            session.report.add("correct", f"Python: {answer['check'].replace('_', ' ')}", answer["result"],
+                               int(answer["result"] == "ok"), (1, 1))
 
 
 def sanitizer(session):

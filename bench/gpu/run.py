@@ -28,6 +28,7 @@ from session import Session  # noqa: E402
 
 STAGES = {
     "correct": correct_stage.correct,
+    "python": correct_stage.python,
     "sanitizer": correct_stage.sanitizer,
     "alone": kernel_stages.alone,
     "pair": kernel_stages.pair,

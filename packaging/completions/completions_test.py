@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ("run", "top", "list", "hint", "policy", "config", "doctor", "demo", "record", "trace", "simulate", "calibrate")
+COMMANDS = ("run", "top", "list", "hint", "policy", "config", "doctor", "demo", "record", "trace", "explain", "simulate", "calibrate")
 SUBCOMMANDS = (("policy", "set"), ("config", "get"), ("config", "set"))
 READERS = {"xsched.bash": ("bash", "-n"), "_xsched": ("zsh", "-n"), "xsched.fish": ("fish", "--no-execute")}
 

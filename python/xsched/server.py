@@ -35,7 +35,7 @@ class QueueInfo:
     device: str
     state: str         # idle, run, held, stalled, suspended, stopped or silent
     why: str           # why it does not run; empty: it runs, or has no work
-    waits_for: Optional[int]  # the queue for which it is held
+    waits_for: Optional[int]  # the queue because of which it does not run
     priority: int
     utilization: int   # percent
     weight: int

@@ -7,7 +7,7 @@ namespace xsched::cli {
 
 inline void AddCommands(CLI::App& app) {
   for (auto* add : {AddRun, AddTop, AddList, AddHint, AddPolicy, AddConfig, AddDoctor, AddDemo, AddPlan,
-                    AddRecord, AddTrace, AddSimulate, AddCalibrate}) {
+                    AddRecord, AddTrace, AddExplain, AddSimulate, AddCalibrate}) {
     add(app);
   }
 }

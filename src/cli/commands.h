@@ -16,6 +16,7 @@ void AddDemo(CLI::App& app);
 void AddPlan(CLI::App& app);
 void AddRecord(CLI::App& app);
 void AddTrace(CLI::App& app);
+void AddExplain(CLI::App& app);
 void AddSimulate(CLI::App& app);
 void AddCalibrate(CLI::App& app);
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
+#include "cli/hold_reasons.h"
 #include "cli/platform.h"
-#include "sched/core/scheduler.h"
 
 namespace xsched::cli {
 
@@ -19,12 +19,14 @@ std::string StateText(const ipc::QueueInfo& queue) {
 
 namespace {
 
-std::string HolderText(const ipc::QueueInfo& queue) {
+std::string BecauseOfText(const HoldReason& reason, const ipc::QueueInfo& queue) {
+  if (*reason.preposition == '\0') return reason.phrase;
   if (queue.waits_for_queue != 0) {
-    return fmt::format("held for queue {} ({}, pid {})", queue.waits_for_queue, queue.waits_for_name,
-                       queue.waits_for_pid);
+    return fmt::format("{} {} queue {} ({}, pid {})", reason.phrase, reason.preposition,
+                       queue.waits_for_queue, queue.waits_for_name, queue.waits_for_pid);
   }
-  return queue.waits_for_pid == ipc::kWaitsForAnotherUser ? "held for another user's queue" : "held";
+  if (queue.waits_for_pid != ipc::kWaitsForAnotherUser) return reason.phrase;
+  return fmt::format("{} {} another user's queue", reason.phrase, reason.preposition);
 }
 
 }  // namespace
@@ -35,24 +37,14 @@ std::string WhyText(const ipc::QueueInfo& queue) {
   auto since = [&queue](const std::string& what) {
     return fmt::format("{} since {:.1f} s", what, static_cast<double>(queue.waiting_since_ns) / 1e9);
   };
-  switch (static_cast<sched::WaitReason>(queue.wait_reason)) {
-    case sched::WaitReason::kHeld:
-      return since(HolderText(queue));
-    case sched::WaitReason::kTurn:
-      return since("waits for its turn");
-    case sched::WaitReason::kOffDevice:
-      return since("process off the device");
-    case sched::WaitReason::kStalled:
-      return since("stalled");
-    case sched::WaitReason::kAbsent:
-      return "suspended by the program";
-    case sched::WaitReason::kLimited:
-      return fmt::format("has used up its limit until {:.1f} ms from now",
-                         static_cast<double>(queue.limited_for_ns) / 1e6);
-    case sched::WaitReason::kNone:
-      break;
-  }
-  return "";
+  const auto reason = static_cast<sched::WaitReason>(queue.wait_reason);
+  if (reason == sched::WaitReason::kStalled) return since("stalled");
+  const HoldReason* known = FindHoldReason(reason);
+  if (known == nullptr) return "";
+  const std::string what = BecauseOfText(*known, queue);
+  if (reason == sched::WaitReason::kAbsent) return what;
+  if (reason != sched::WaitReason::kLimited) return since(what);
+  return fmt::format("{} until {:.1f} ms from now", what, static_cast<double>(queue.limited_for_ns) / 1e6);
 }
 
 std::string PlatformText(uint32_t platform) {

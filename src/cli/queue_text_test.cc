@@ -43,6 +43,10 @@ TEST(QueueText, names_the_queue_that_another_is_held_for_as_far_as_the_reader_ma
   snprintf(queue.waits_for_name, sizeof queue.waits_for_name, "serve.py");
   EXPECT_EQ(WhyText(queue), "held for queue 7 (serve.py, pid 812) since 1.2 s");
   EXPECT_EQ(ToJson(queue)["why"], WhyText(queue));
+  queue.wait_reason = static_cast<uint32_t>(sched::WaitReason::kTurn);
+  EXPECT_EQ(WhyText(queue), "waits for its turn behind queue 7 (serve.py, pid 812) since 1.2 s");
+  queue.wait_reason = static_cast<uint32_t>(sched::WaitReason::kOffDevice);
+  EXPECT_EQ(WhyText(queue), "process off the device for queue 7 (serve.py, pid 812) since 1.2 s");
   EXPECT_EQ(ToJson(queue)["waits_for"], 7);
 }
 

@@ -120,6 +120,12 @@ void ServerSession::BeginRecording(int32_t pid) {
   Ask(request);
 }
 
+void ServerSession::AskForLast(Duration time) {
+  ipc::RecordLast request{};
+  request.span_ns = static_cast<uint64_t>(time.count());
+  Ask(request);
+}
+
 void ServerSession::StopRecording() { ipc::Send(socket_.get(), ipc::StopRecording{}); }
 
 void ServerSession::Require(uint16_t minor, const char* what) const {

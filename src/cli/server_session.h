@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "ipc/client.h"
 
@@ -13,6 +14,9 @@ namespace xsched::cli {
 // The protocol's minor version that brought chains of policies, what they decide about, k, active windows,
 // recordings and weights.
 inline constexpr uint16_t kMinorOfChains = 4;
+
+// The one that brought what the server remembers.
+inline constexpr uint16_t kMinorOfHistory = 5;
 
 class ServerSession {
  public:
@@ -29,6 +33,8 @@ class ServerSession {
   // Asks for a recording of the queues of `pid` (0: of all). From then on Take gets the answer, and what is
   // recorded; nothing else may be asked.
   void BeginRecording(int32_t pid);
+  // Asks for what the server remembers of this time until now. Take gets it, and then a kReply.
+  void AskForLast(Duration time);
   // Take gets the rest, and then a kReply.
   void StopRecording();
   // The next message, if there is one.

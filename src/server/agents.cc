@@ -305,6 +305,9 @@ void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
   Agent* agent = Find(static_cast<uint64_t>(process));
   if (agent == nullptr) return;
   if (slice == sched::kNoSlice) turns_until_ = decided_at_ + kTurnsLast;
+  for (auto& [index, queue] : agent->queues) {
+    if (sched::DeviceId{queue.device} == device) parts_.queues.Touch(queue);
+  }
   ipc::ProcessSlice message{};
   message.device = static_cast<uint64_t>(device);
   message.slice_us =

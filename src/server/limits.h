@@ -23,6 +23,11 @@ inline constexpr int kMaxDisplaysOfUser = 64;
 inline constexpr size_t kMaxRecordingsOfUser = 4;
 inline constexpr size_t kMaxRecordedProcesses = 1024;
 inline constexpr size_t kMaxUnreadRecords = 4096;
+// What the server remembers of the last time: events of a user (3 MB) and of all, and descriptions of a
+// user's queues that are gone.
+inline constexpr size_t kMaxHistoryOfUser = 32768;
+inline constexpr size_t kMaxHistory = 262144;
+inline constexpr size_t kMaxGoneInHistory = 1024;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 
@@ -33,5 +38,7 @@ inline constexpr Duration kUnreadTimeout = std::chrono::seconds(5);
 inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 // The number of messages per round of one client, so that it cannot delay the others.
 inline constexpr int kMaxMessagesPerRound = 64;
+// The number of records per round that a recording is sent, likewise.
+inline constexpr int kMaxRecordsPerRound = 256;
 
 }  // namespace xsched::server

@@ -1,6 +1,7 @@
 #include "server/queue_track.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xsched::server {
 namespace {
@@ -18,10 +19,10 @@ uint64_t Growth(Duration from, Duration to) {
 
 }  // namespace
 
-QueueTrack::QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, bool reported,
+QueueTrack::QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, Before before,
                        TimePoint now)
-    : id_(id), began_(began), last_(reading), reported_(reported || !reading.busy()) {
-  if (reported_) Start(reading, now);
+    : id_(id), began_(began), last_(reading), before_(reading.busy() ? before : Before::kReported) {
+  if (before_ != Before::kSkip) Start(reading, now);
 }
 
 void QueueTrack::Start(const Reading& reading, TimePoint now) {
@@ -29,7 +30,7 @@ void QueueTrack::Start(const Reading& reading, TimePoint now) {
   // What was launched before counts as launched now, because it retires in the recording.
   last_.submitted = last_.retired;
   if (reading.busy()) BeginBurst(reading, now);
-  held_ = reading.busy() && reading.held;
+  hold_ = HoldOf(reading);
   held_since_ = now;
   last_ = reading;
 }
@@ -38,13 +39,19 @@ uint64_t QueueTrack::Since(TimePoint time) const {
   return static_cast<uint64_t>(std::max(time - began_, Duration::zero()).count());
 }
 
-void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
-  if (!reported_) {
-    reported_ = reading.retired != last_.retired;
-    if (reported_) Start(reading, now);
-    return;
+bool QueueTrack::SeeFirstReport(const Reading& reading, TimePoint now) {
+  if (reading.retired == last_.retired) return before_ != Before::kSkip;
+  if (std::exchange(before_, Before::kReported) == Before::kSkip) {
+    Start(reading, now);
+    return false;
   }
-  SeeHold(reading.busy() && reading.held, now, sink);
+  at_begin_.submitted = at_begin_.retired = reading.retired;
+  return true;
+}
+
+void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
+  if (before_ != Before::kReported && !SeeFirstReport(reading, now)) return;
+  SeeHold(HoldOf(reading), now, sink);
   SeeWait(reading, now, sink);
   if (busy_) {
     const bool cut = reading.busy() && now >= busy_since_ + kCutAfter && reading.retired > at_begin_.retired;
@@ -69,23 +76,29 @@ void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
 
 void QueueTrack::Finish(const Reading& reading, TimePoint now, RecordSink& sink) {
   See(reading, now, sink);
-  SeeHold(false, now, sink);
+  SeeHold({}, now, sink);
   if (busy_ && now > busy_since_) PutBurst(reading, now, ipc::kBurstCut, sink);
   busy_ = false;
 }
 
-void QueueTrack::SeeHold(bool held, TimePoint now, RecordSink& sink) {
-  if (held == held_) return;
-  held_ = held;
-  if (held) {
-    held_since_ = now;
-    return;
-  }
-  ipc::RecordedHold hold{};
-  hold.queue_id = static_cast<uint64_t>(id_);
-  hold.at_ns = Since(held_since_);
-  hold.span_ns = Growth(held_since_ - TimePoint(), now - TimePoint());
-  sink.Put(hold);
+QueueTrack::Hold QueueTrack::HoldOf(const Reading& reading) {
+  // A stalled queue may run.
+  const bool runs = reading.why == sched::WaitReason::kNone || reading.why == sched::WaitReason::kStalled;
+  return reading.busy() && !runs ? Hold{reading.why, reading.because_of} : Hold{};
+}
+
+void QueueTrack::SeeHold(const Hold& hold, TimePoint now, RecordSink& sink) {
+  if (hold == hold_) return;
+  const Hold former = std::exchange(hold_, hold);
+  const TimePoint since = std::exchange(held_since_, now);
+  if (former == Hold{}) return;
+  ipc::RecordedHold record{};
+  record.queue_id = static_cast<uint64_t>(id_);
+  record.at_ns = Since(since);
+  record.span_ns = Growth(since - TimePoint(), now - TimePoint());
+  record.because_of = static_cast<uint64_t>(former.because_of);
+  record.why = static_cast<uint32_t>(former.why);
+  sink.Put(record);
 }
 
 void QueueTrack::SeeWait(const Reading& reading, TimePoint now, RecordSink& sink) {

@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "ipc/messages.h"
-#include "sched/core/types.h"
+#include "sched/core/scheduler.h"
 
 namespace xsched::server {
 
@@ -40,26 +40,42 @@ class QueueTrack {
   struct Reading {
     uint64_t submitted = 0;
     uint64_t retired = 0;
-    bool held = false;
-    Duration service{};             // device time that it was charged for
-    Duration waiting{};             // time during which it was held or off the device
-    sched::Dependency waits_for{};  // until 0: for none
+    sched::WaitReason why = sched::WaitReason::kNone;  // why it does not run
+    sched::QueueId because_of{};                       // likewise; 0: because of no other queue
+    Duration service{};                                // device time that it was charged for
+    Duration waiting{};                                // time during which it was held or off the device
+    sched::Dependency waits_for{};                     // until 0: for none
 
     bool busy() const { return submitted > retired; }
   };
 
-  // `began`: when the recording did. `reading`: at `now`. `reported`: the queue has reported what has
-  // retired. A queue with work that has not is recorded from its first report on.
-  QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, bool reported, TimePoint now);
+  // What becomes of a queue that has work, and has not yet reported what has retired.
+  enum class Before : uint8_t {
+    kReported,  // it has reported it
+    kSkip,      // it is recorded from its first report on
+    kTime,      // its burst begins now, with the commands from its first report on
+  };
+  // `began`: when the recording did. `reading`: at `now`.
+  QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, Before before, TimePoint now);
 
   void See(const Reading& reading, TimePoint now, RecordSink& sink);
   // The queue is gone, or the recording ends: what goes on is put as it is.
   void Finish(const Reading& reading, TimePoint now, RecordSink& sink);
 
  private:
+  struct Hold {
+    sched::WaitReason why = sched::WaitReason::kNone;
+    sched::QueueId because_of{};
+
+    bool operator==(const Hold&) const = default;
+  };
+
+  static Hold HoldOf(const Reading& reading);
   uint64_t Since(TimePoint time) const;
   void Start(const Reading& reading, TimePoint now);
-  void SeeHold(bool held, TimePoint now, RecordSink& sink);
+  // False: nothing is recorded yet.
+  bool SeeFirstReport(const Reading& reading, TimePoint now);
+  void SeeHold(const Hold& hold, TimePoint now, RecordSink& sink);
   void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
   void BeginBurst(const Reading& reading, TimePoint now);
   void PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink);
@@ -67,12 +83,12 @@ class QueueTrack {
   sched::QueueId id_;
   TimePoint began_;
   Reading last_;
-  bool reported_;
+  Before before_;
   bool busy_ = false;
   bool continues_ = false;  // the burst is the rest of one that was cut
   TimePoint busy_since_{};
   Reading at_begin_;  // of the burst; its counters: of the last reading before it
-  bool held_ = false;
+  Hold hold_;         // while it has work and does not run
   TimePoint held_since_{};
   sched::Dependency waited_for_{};
 };

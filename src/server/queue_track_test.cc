@@ -25,7 +25,7 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
     const T* wanted = std::get_if<T>(&event);
     return wanted == nullptr ? std::nullopt : std::optional<T>(*wanted);
   }
-  void Begin() { track_.emplace(kQueue, began_, reading_, /*reported=*/true, now_); }
+  void Begin() { track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kReported, now_); }
   void See(uint64_t submitted, uint64_t retired) {
     reading_.submitted = submitted;
     reading_.retired = retired;
@@ -80,7 +80,7 @@ TEST_F(QueueTrackTest, work_from_before_the_recording_counts_from_its_beginning)
 
 TEST_F(QueueTrackTest, a_queue_that_has_not_reported_is_recorded_from_its_first_report_on) {
   reading_.submitted = 100'000;
-  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kSkip, now_);
   Work(4ms);
   See(100'010, 0);
   Work(1ms);
@@ -95,9 +95,24 @@ TEST_F(QueueTrackTest, a_queue_that_has_not_reported_is_recorded_from_its_first_
   EXPECT_TRUE(events_.empty());
 }
 
+TEST_F(QueueTrackTest, a_burst_can_begin_before_the_first_report_and_its_commands_count_from_that_on) {
+  reading_.submitted = 100'000;
+  track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kTime, now_);
+  Work(4ms);
+  See(100'010, 100'006);
+  Work(1ms);
+  See(100'012, 100'012);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 0u);
+  EXPECT_EQ(burst->span_ns, 5'000'000u);
+  EXPECT_EQ(burst->retired, 6u);
+  EXPECT_EQ(burst->launched, 6u);
+}
+
 TEST_F(QueueTrackTest, a_queue_that_has_not_reported_and_goes_leaves_no_record) {
   reading_.submitted = 5;
-  track_.emplace(kQueue, began_, reading_, /*reported=*/false, now_);
+  track_.emplace(kQueue, began_, reading_, QueueTrack::Before::kSkip, now_);
   Work(4ms);
   track_->Finish(reading_, now_, *this);
   EXPECT_TRUE(events_.empty());
@@ -155,18 +170,21 @@ TEST_F(QueueTrackTest, a_command_longer_than_100_ms_is_one_burst) {
 
 TEST_F(QueueTrackTest, a_hold_is_recorded_where_the_queue_has_work) {
   Begin();
-  reading_.held = true;
+  reading_.why = sched::WaitReason::kHeld;
+  reading_.because_of = sched::QueueId{9};
   See(0, 0);
   EXPECT_TRUE(events_.empty()) << "an idle queue that is held waits for nobody";
   See(4, 0);
   now_ += 3ms;
   reading_.waiting += 3ms;
-  reading_.held = false;
+  reading_.why = sched::WaitReason::kNone;
   See(4, 0);
   const auto hold = Take<ipc::RecordedHold>();
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->at_ns, 0u);
   EXPECT_EQ(hold->span_ns, 3'000'000u);
+  EXPECT_EQ(hold->why, static_cast<uint32_t>(sched::WaitReason::kHeld));
+  EXPECT_EQ(hold->because_of, 9u);
   Work(4ms);
   See(4, 4);
   const auto burst = Take<ipc::RecordedBurst>();
@@ -174,6 +192,33 @@ TEST_F(QueueTrackTest, a_hold_is_recorded_where_the_queue_has_work) {
   EXPECT_EQ(burst->waiting_ns, 3'000'000u);
   EXPECT_EQ(burst->service_ns, 4'000'000u);
   EXPECT_EQ(burst->flags, 0u) << "all of its time is accounted for";
+}
+
+TEST_F(QueueTrackTest, a_hold_ends_where_another_one_begins_for_another_reason) {
+  Begin();
+  reading_.why = sched::WaitReason::kHeld;
+  reading_.because_of = sched::QueueId{9};
+  See(4, 0);
+  now_ += 3ms;
+  reading_.because_of = sched::QueueId{10};
+  See(4, 0);
+  now_ += 2ms;
+  reading_.why = sched::WaitReason::kOffDevice;
+  See(4, 0);
+  now_ += 1ms;
+  reading_.why = sched::WaitReason::kStalled;  // it runs
+  See(4, 0);
+  const auto first = Take<ipc::RecordedHold>();
+  const auto second = Take<ipc::RecordedHold>();
+  const auto third = Take<ipc::RecordedHold>();
+  ASSERT_TRUE(first && second && third);
+  EXPECT_EQ(first->because_of, 9u);
+  EXPECT_EQ(first->span_ns, 3'000'000u);
+  EXPECT_EQ(second->because_of, 10u);
+  EXPECT_EQ(second->at_ns, 3'000'000u);
+  EXPECT_EQ(third->why, static_cast<uint32_t>(sched::WaitReason::kOffDevice));
+  EXPECT_EQ(third->span_ns, 1'000'000u);
+  EXPECT_TRUE(events_.empty());
 }
 
 TEST_F(QueueTrackTest, device_time_that_others_had_a_part_of_is_marked) {
@@ -210,7 +255,7 @@ TEST_F(QueueTrackTest, what_goes_on_at_the_end_is_recorded_as_it_is) {
   Begin();
   See(10, 0);
   Work(2ms);
-  reading_.held = true;
+  reading_.why = sched::WaitReason::kHeld;
   See(10, 2);
   now_ += 3ms;
   track_->Finish(reading_, now_, *this);

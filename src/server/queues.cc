@@ -42,7 +42,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
 }
 
 void Queues::Forget(Queue& queue, TimePoint now) {
-  if (queue.recorded && watcher_ != nullptr) watcher_->Gone(queue, now);
+  if (watcher_ != nullptr) watcher_->Gone(queue, now);
   held_ -= queue.words.held();
   quotas_.RemoveQueue(queue.agent->connection.peer.uid);
   scheduler_.RemoveQueue(queue.id, now);

@@ -19,13 +19,13 @@
 
 namespace xsched::server {
 
-// Is told what becomes of queues while something is recorded. Throws nothing: a decision cannot stop halfway.
+// Is notified of what becomes of queues. Throws nothing: a decision cannot stop halfway.
 class QueueWatcher {
  public:
   virtual void Added(const Queue& queue) noexcept = 0;
-  // Something of a recorded queue may have changed.
+  // Something of the queue may have changed.
   virtual void Touched(Queue& queue) noexcept = 0;
-  // A recorded queue is about to be forgotten.
+  // The queue is about to be forgotten.
   virtual void Gone(Queue& queue, TimePoint now) noexcept = 0;
 
  protected:
@@ -81,13 +81,13 @@ class Queues {
 
   // ---- recordings ----
 
-  // Null: nothing is recorded.
+  // Null: nobody watches.
   void SetWatcher(QueueWatcher* watcher) { watcher_ = watcher; }
   // A recorded queue reports when it becomes ready and idle, although nobody may wait for it. REQUIRES:
   // ObserveNewlyTracked afterwards.
   void SetRecorded(Queue& queue, bool recorded);
   void Touch(Queue& queue) noexcept {
-    if (queue.recorded && watcher_ != nullptr) watcher_->Touched(queue);
+    if (watcher_ != nullptr) watcher_->Touched(queue);
   }
 
   bool any_held() const { return held_ != 0; }

@@ -46,7 +46,14 @@ class Recordings::Sink final : public RecordSink {
         wait != nullptr && !recordings_.Describe(recording_, sched::QueueId{wait->waits_for}, now_)) {
       return true;  // it waits for a queue that is not recorded
     }
+    uint64_t because_of = 0;
+    if (const auto* hold = std::get_if<ipc::RecordedHold>(&event);
+        hold != nullptr && recordings_.Describe(recording_, sched::QueueId{hold->because_of}, now_)) {
+      because_of = hold->because_of;
+    }
     recording_.unread.push_back(event);
+    if (auto* hold = std::get_if<ipc::RecordedHold>(&recording_.unread.back()); hold != nullptr)
+      hold->because_of = because_of;
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -58,26 +65,48 @@ class Recordings::Sink final : public RecordSink {
   TimePoint now_;
 };
 
+// Keeps what goes on when a tool asks for what was.
+class Recordings::UnfinishedSink final : public RecordSink {
+ public:
+  explicit UnfinishedSink(std::deque<History::Event>& events) : events_(events) {}
+
+  void Put(const RecordedEvent& event) override {
+    std::visit(
+        [&]<typename T>(const T& known) {
+          if constexpr (std::is_constructible_v<History::Event, const T&>) events_.emplace_back(known);
+        },
+        event);
+  }
+
+ private:
+  std::deque<History::Event>& events_;
+};
+
 // ---- requests ----
+
+Recordings::Recording* Recordings::New(Connection& tool, TimePoint began, bool& sent) {
+  const auto same_user = [&](const auto& other) { return other.second.tool->peer.uid == tool.peer.uid; };
+  const auto of_user = std::count_if(recordings_.begin(), recordings_.end(), same_user);
+  if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser) {
+    sent = tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
+    return nullptr;
+  }
+  spdlog::debug("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
+  return &recordings_.emplace(tool.id, Recording{.tool = &tool, .began = began}).first->second;
+}
 
 bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint now) {
   if (request.pid < 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "a process's number is not below 0");
-  auto found = recordings_.find(tool.id);
-  if (found == recordings_.end()) {
-    const auto same_user = [&](const auto& other) { return other.second.tool->peer.uid == tool.peer.uid; };
-    const auto of_user = std::count_if(recordings_.begin(), recordings_.end(), same_user);
-    if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser)
-      return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
-    found = recordings_.emplace(tool.id, Recording{.tool = &tool, .began = now}).first;
-    spdlog::debug("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
-  }
-  Recording& recording = found->second;
+  const auto found = recordings_.find(tool.id);
+  bool sent = false;
+  Recording* known = found != recordings_.end() ? &found->second : New(tool, now, sent);
+  if (known == nullptr) return sent;
+  Recording& recording = *known;
   if (recording.ends || recording.processes.size() >= kMaxRecordedProcesses)
     return PutReply(recording, kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
   recording.all |= request.pid == 0;
   if (request.pid != 0) recording.processes.insert(request.pid);
-  parts_.queues.SetWatcher(this);
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
@@ -104,6 +133,31 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
   return true;
 }
 
+bool Recordings::SendLast(Connection& tool, const ipc::RecordLast& request, TimePoint now) {
+  const auto longest = static_cast<uint64_t>((now - TimePoint()).count());
+  const TimePoint since = now - Duration(static_cast<Duration::rep>(std::min(request.span_ns, longest)));
+  bool sent = false;
+  Recording* recording = New(tool, since, sent);
+  if (recording == nullptr) return sent;
+  const auto visible = [&](uid_t uid) { return parts_.access.MayTouch(tool.peer, uid); };
+  Remembered remembered;
+  remembered.readers = history_.Read(since, visible);
+  TimePoint covered_since = std::max(since, history_.began());
+  for (const History::Reader& reader : remembered.readers)
+    covered_since = std::max(covered_since, history_.RemembersSince(reader.uid()));
+  remembered.covered_ms = static_cast<uint32_t>(
+      std::min<int64_t>((now - covered_since) / std::chrono::milliseconds(1), UINT32_MAX));
+  UnfinishedSink sink(remembered.unfinished);
+  history_.Unfinished(now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
+    const Queue* queue = visible(uid) ? parts_.queues.Find(id) : nullptr;
+    if (queue == nullptr) return std::nullopt;
+    return Read(*queue, now);
+  });
+  recording->remembered = std::move(remembered);
+  recording->ends = true;
+  return true;
+}
+
 bool Recordings::Refuse(const Connection& tool) {
   return PutReply(recordings_.at(tool.id), kXSchedErrorNotAllowed, 0, "this connection records");
 }
@@ -113,7 +167,6 @@ void Recordings::Remove(const Connection& tool, TimePoint now) {
   if (found == recordings_.end()) return;
   Release(found->second, now);
   recordings_.erase(found);
-  if (recordings_.empty()) parts_.queues.SetWatcher(nullptr);
 }
 
 // ---- which queues ----
@@ -130,10 +183,11 @@ void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoin
   if (recording.queues.contains(id)) return;
   parts_.queues.Observe(queue, now);
   // Commands that were launched while nobody waited for the queue may have retired without a report.
-  const bool reported = is_new || queue.words.tracked();
+  const auto before =
+      is_new || queue.words.tracked() ? QueueTrack::Before::kReported : QueueTrack::Before::kSkip;
   // First what may throw.
   Watched& watched = watched_[id];
-  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), reported, now}});
+  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), before, now}});
   if (watched.recordings++ == 0) parts_.queues.SetRecorded(queue, true);
   Describe(recording, queue.id, now);
   Touched(queue);
@@ -151,7 +205,7 @@ void Recordings::Release(Recording& recording, TimePoint now) {
 }
 
 void Recordings::Added(const Queue& queue) noexcept try {
-  new_.push_back(queue.id);
+  if (!recordings_.empty()) new_.push_back(queue.id);
 } catch (const std::bad_alloc&) {
   forgot_some_ = true;
 }
@@ -166,11 +220,14 @@ void Recordings::Touched(Queue& queue) noexcept try {
 
 void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const auto id = static_cast<uint64_t>(queue.id);
+  const QueueTrack::Reading reading = Read(queue, now);
+  if (history_.Gone(queue.id, reading, now))
+    history_.KeepDescription(DescriptionOf(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
     auto found = recording.queues.find(id);
     if (found == recording.queues.end()) continue;
     Sink sink(*this, recording, queue.id, now);
-    found->second.track.Finish(Read(queue, now), now, sink);
+    found->second.track.Finish(reading, now, sink);
     ipc::RecordedEnd end{};
     end.queue_id = id;
     end.at_ns = TimeSince(recording.began, now);
@@ -193,7 +250,7 @@ void Recordings::TakeNew(TimePoint now) {
     parts_.agents.ForEach([&](Agent& agent) {
       for (auto& [index, queue] : agent.queues) {
         take(queue);
-        if (queue.recorded) Touched(queue);
+        Touched(queue);
       }
     });
   }
@@ -231,7 +288,6 @@ void Recordings::Ask(TimePoint now) {
 }
 
 TimePoint Recordings::Look(TimePoint now) {
-  if (recordings_.empty()) return kNever;
   for (sched::QueueId id : touched_) {
     Queue* queue = parts_.queues.Find(id);
     if (queue == nullptr) continue;
@@ -239,6 +295,7 @@ TimePoint Recordings::Look(TimePoint now) {
     LookAt(*queue, now);
   }
   touched_.clear();
+  if (recordings_.empty()) return kNever;
   const auto busy = [](const auto& watched) { return watched.second.busy; };
   if (std::none_of(watched_.begin(), watched_.end(), busy)) {
     look_at_ = kNever;
@@ -254,9 +311,11 @@ TimePoint Recordings::Look(TimePoint now) {
 
 void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
+  const QueueTrack::Reading reading = Read(queue, now);
+  history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
+               reading, now);
   auto watched = watched_.find(id);
   if (watched == watched_.end()) return;
-  const QueueTrack::Reading reading = Read(queue, now);
   watched->second.busy = reading.busy();
   watched->second.submitted = reading.submitted;
   watched->second.retired = reading.retired;
@@ -277,7 +336,8 @@ QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
   QueueTrack::Reading reading;
   reading.submitted = stats.submitted;
   reading.retired = stats.retired;
-  reading.held = !stats.control.run;
+  reading.why = stats.wait_reason;
+  reading.because_of = stats.waits_for;
   reading.service = stats.service;
   reading.waiting = stats.waiting;
   if (!queue.has_dependencies) return reading;
@@ -306,15 +366,80 @@ bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now
   Tracked& tracked = found->second;
   if (tracked.described) return true;
   if (!HasRoom(recording)) return false;
-  const sched::Hints hints = parts_.scheduler.GetHints(id).value_or(sched::Hints{});
-  const Agent& agent = *queue->agent;
-  ipc::RecordedQueue description = ipc::RecordedQueueFrom(*queue, agent.connection, hints);
-  description.at_ns = TimeSince(recording.began, now);
-  description.job = agent.job ? agent.job->second : 0;
-  recording.unread.emplace_back(description);
+  recording.unread.emplace_back(DescriptionOf(*queue, recording.began, now));
   tracked.described = true;
-  tracked.hints = hints;
+  tracked.hints = parts_.scheduler.GetHints(id).value_or(sched::Hints{});
   tracked.level = queue->level;
+  return true;
+}
+
+ipc::RecordedQueue Recordings::DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const {
+  const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
+  const Agent& agent = *queue.agent;
+  ipc::RecordedQueue description = ipc::RecordedQueueFrom(queue, agent.connection, hints);
+  description.at_ns = TimeSince(began, now);
+  description.job = agent.job ? agent.job->second : 0;
+  return description;
+}
+
+void Recordings::TakeRemembered(Recording& recording, TimePoint now) {
+  Remembered& remembered = *recording.remembered;
+  if (!remembered.readers.empty()) {
+    History::Reader& reader = remembered.readers.back();
+    if (const History::Event* event = reader.Next()) return PutRemembered(recording, *event, now);
+    recording.lost += reader.lost();
+    return remembered.readers.pop_back();
+  }
+  if (!remembered.unfinished.empty()) {
+    PutRemembered(recording, remembered.unfinished.front(), now);
+    return remembered.unfinished.pop_front();
+  }
+  PutLoss(recording, now);
+  recording.unread.emplace_back(ReplyWith(kXSchedSuccess, remembered.covered_ms, ""));
+  recording.remembered.reset();
+}
+
+// Times count from the beginning of the asked time. What had begun before it begins with it.
+void Recordings::PutRemembered(Recording& recording, History::Event event, TimePoint now) {
+  const uint64_t skipped = TimeSince(history_.began(), recording.began);
+  const uint64_t unknown = TimeSince(recording.began, history_.began());
+  std::visit(
+      [&](auto& known) {
+        const uint64_t before = std::max(skipped, known.at_ns) - known.at_ns;
+        known.at_ns = std::max(skipped, known.at_ns) - skipped + unknown;
+        if constexpr (requires { known.span_ns; }) known.span_ns -= std::min(before, known.span_ns);
+        if constexpr (requires { known.service_ns; }) {
+          known.service_ns = std::min(known.service_ns, known.span_ns);
+          known.waiting_ns = std::min(known.waiting_ns, known.span_ns);
+        }
+        if (!DescribeRemembered(recording, known.queue_id, now)) return;
+        if constexpr (requires { known.waits_for; }) {
+          if (!DescribeRemembered(recording, known.waits_for, now)) return;
+        }
+        if constexpr (requires { known.because_of; }) {
+          if (!DescribeRemembered(recording, known.because_of, now)) known.because_of = 0;
+        }
+        recording.unread.emplace_back(known);
+      },
+      event);
+}
+
+bool Recordings::DescribeRemembered(Recording& recording, uint64_t id, TimePoint now) {
+  Remembered& remembered = *recording.remembered;
+  if (remembered.described.contains(id)) return true;
+  std::optional<ipc::RecordedQueue> description;
+  if (const Queue* queue = parts_.queues.Find(sched::QueueId{id})) {
+    if (!parts_.access.MayTouch(recording.tool->peer, queue->agent->connection.peer.uid)) return false;
+    description = DescriptionOf(*queue, recording.began, now);
+  } else if (const ipc::RecordedQueue* gone = history_.Description(sched::QueueId{id}, [&](uid_t uid) {
+               return parts_.access.MayTouch(recording.tool->peer, uid);
+             })) {
+    description = *gone;
+  }
+  if (!description) return false;
+  description->at_ns = 0;
+  remembered.described.insert(id);
+  recording.unread.emplace_back(*description);
   return true;
 }
 
@@ -346,7 +471,13 @@ void Recordings::Send(Recording& recording, TimePoint now) {
   Connection& tool = *recording.tool;
   if (tool.closed) return;
   const bool was_blocked = std::exchange(recording.blocked, false);
-  for (; !recording.unread.empty(); recording.unread.pop_front()) {
+  for (int sent = 0;; ++sent, recording.unread.pop_front()) {
+    while (recording.unread.empty() && recording.remembered) TakeRemembered(recording, now);
+    if (recording.unread.empty()) break;
+    if (sent == kMaxRecordsPerRound) {
+      recording.blocked = true;  // it goes on in the next round
+      break;
+    }
     const auto send = [&](const auto& message) { return tool.Send(message); };
     if (std::visit(send, recording.unread.front())) {
       recording.blocked_since = now;
@@ -375,9 +506,10 @@ TimePoint Recordings::CloseUnreading(TimePoint now) {
 
 // The tool is then as any other.
 void Recordings::ForgetEnded() {
-  std::erase_if(recordings_,
-                [](const auto& entry) { return entry.second.ends && entry.second.unread.empty(); });
-  if (recordings_.empty()) parts_.queues.SetWatcher(nullptr);
+  std::erase_if(recordings_, [](const auto& entry) {
+    const Recording& recording = entry.second;
+    return recording.ends && !recording.remembered && recording.unread.empty();
+  });
 }
 
 }  // namespace xsched::server

@@ -1,11 +1,14 @@
 // The recordings that tools make of queues: what the queues were given, when, and how long it took. It reads
 // what the server knows anyway, and changes nothing but that a recorded queue reports when it becomes ready
-// and idle, and is asked for its progress from time to time.
+// and idle, and is asked for its progress from time to time. Without any recording, it keeps the history
+// (history.h), for tools that ask for what was.
 //
 // No tool can delay a round: what it has not read is kept up to a limit, and dropped and counted beyond it. A
 // tool that reads nothing for long is disconnected.
 //
 //   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> unread records --> the tool
+//                                                           |                        ^
+//                                                           +----> History ----------+ kRecordLast
 #pragma once
 
 #include <cstdint>
@@ -20,6 +23,7 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/connections.h"
+#include "server/history.h"
 #include "server/queue_track.h"
 #include "server/queues.h"
 
@@ -40,7 +44,9 @@ class Recordings final : QueueWatcher {
     sched::Scheduler& scheduler;
     const AccessRules& access;
   };
-  explicit Recordings(const Parts& parts) : parts_(parts) {}
+  Recordings(const Parts& parts, TimePoint now) : parts_(parts), history_(now) {
+    parts_.queues.SetWatcher(this);
+  }
   ~Recordings() { parts_.queues.SetWatcher(nullptr); }
   Recordings(const Recordings&) = delete;
   Recordings& operator=(const Recordings&) = delete;
@@ -49,6 +55,8 @@ class Recordings final : QueueWatcher {
 
   [[nodiscard]] bool Start(Connection& tool, const ipc::Record& request, TimePoint now);
   [[nodiscard]] bool Stop(Connection& tool, TimePoint now);
+  // Sends what was.
+  [[nodiscard]] bool SendLast(Connection& tool, const ipc::RecordLast& request, TimePoint now);
   // Answers any other request of a tool that records.
   [[nodiscard]] bool Refuse(const Connection& tool);
 
@@ -71,6 +79,13 @@ class Recordings final : QueueWatcher {
     sched::Hints hints{};
     uint32_t level = 0;
   };
+  // An answer to kRecordLast.
+  struct Remembered {
+    std::vector<History::Reader> readers;
+    std::deque<History::Event> unfinished;  // after what they read
+    std::set<uint64_t> described;
+    uint32_t covered_ms = 0;
+  };
   struct Recording {
     Connection* tool;
     TimePoint began;
@@ -80,8 +95,9 @@ class Recordings final : QueueWatcher {
     std::deque<RecordedEvent> unread;
     uint64_t lost = 0;  // since the last record
     uint64_t lost_all = 0;
-    bool ends = false;     // it ends when everything has been sent
-    bool blocked = false;  // the tool's buffer is full
+    std::optional<Remembered> remembered;  // what is to be sent before `unread`
+    bool ends = false;                     // it ends when everything has been sent
+    bool blocked = false;                  // the tool's buffer is full
     TimePoint blocked_since{};
   };
   // A queue that is recorded, by one recording or by several.
@@ -94,11 +110,14 @@ class Recordings final : QueueWatcher {
     TimePoint asked_at{};
   };
   class Sink;
+  class UnfinishedSink;
 
   void Added(const Queue& queue) noexcept override;
   void Touched(Queue& queue) noexcept override;
   void Gone(Queue& queue, TimePoint now) noexcept override;
 
+  // Null: its user has too many already, and the tool got this answer in `sent`.
+  Recording* New(Connection& tool, TimePoint began, bool& sent);
   bool Records(const Recording& recording, const Agent& agent) const;
   void Track(Recording& recording, Queue& queue, bool is_new, TimePoint now);
   void TakeNew(TimePoint now);
@@ -107,6 +126,12 @@ class Recordings final : QueueWatcher {
   QueueTrack::Reading Read(const Queue& queue, TimePoint now) const;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
+  ipc::RecordedQueue DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const;
+  // Takes the next of what is remembered, or ends this part. REQUIRES: recording.remembered.
+  void TakeRemembered(Recording& recording, TimePoint now);
+  void PutRemembered(Recording& recording, History::Event event, TimePoint now);
+  // False: it is not known, or not for the tool.
+  bool DescribeRemembered(Recording& recording, uint64_t queue, TimePoint now);
   static bool HasRoom(const Recording& recording);
   static void PutLoss(Recording& recording, TimePoint now);
   static bool PutReply(Recording& recording, XResult result, uint64_t count, const char* text);
@@ -116,6 +141,7 @@ class Recordings final : QueueWatcher {
   void ForgetEnded();
 
   Parts parts_;
+  History history_;
   std::map<uint64_t, Recording> recordings_;  // by the tool's connection
   std::unordered_map<uint64_t, Watched> watched_;
   std::vector<sched::QueueId> new_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
 #include <vector>
 
 #include "server/limits.h"
@@ -193,7 +194,177 @@ TEST_F(RecordingsTest, a_hold_is_sent_when_it_ends) {
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->at_ns, 0u);
   EXPECT_EQ(hold->span_ns, 7'000'000u);
+  EXPECT_EQ(hold->why, static_cast<uint32_t>(sched::WaitReason::kHeld));
+  EXPECT_EQ(hold->because_of, 0u) << "a queue of another user";
 }
+
+TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_that_is_recorded) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_);
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  Retire(theirs_, 1);
+  Round();
+  now_ += 1ms;
+  Round();
+  const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->because_of, static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id));
+}
+
+// ---- what was ----
+
+class LastTest : public RecordingsTest {
+ protected:
+  // The queue of theirs_ holds that of mine_ for so long.
+  void Hold(Duration time) {
+    Submit(theirs_, 1);
+    Submit(mine_, 0);
+    Round();
+    now_ += time;
+    Round();
+    Retire(theirs_, 1);
+    Round();
+    now_ += 1ms;
+    Round();
+    Retire(mine_, 0);
+    Round();
+  }
+  bool AskForLast(const Client& tool, Duration time) {
+    ipc::RecordLast request{};
+    request.span_ns = static_cast<uint64_t>(time.count());
+    const bool stays = Ask(tool, request);
+    Round();
+    return stays;
+  }
+  // Everything that the tool is sent, up to the answer.
+  struct Answer {
+    std::vector<ipc::RecordedHold> holds;
+    std::vector<ipc::RecordedBurst> bursts;
+    std::set<uint64_t> described;
+    std::optional<ipc::Reply> reply;
+  };
+  Answer ReadLast(const Client& tool) {
+    Answer answer;
+    while (!answer.reply) {
+      std::optional<ipc::Packet> packet = tool.Receive();
+      if (!packet) {
+        if (!recordings_.IsRecording(*tool.connection)) break;
+        recordings_.SendUnread(*tool.connection, now_);
+        continue;
+      }
+      switch (packet->header().type) {
+        case ipc::MessageType::kRecordedQueue:
+          answer.described.insert(packet->As<ipc::RecordedQueue>().queue_id);
+          break;
+        case ipc::MessageType::kRecordedHold:
+          answer.holds.push_back(packet->As<ipc::RecordedHold>());
+          EXPECT_TRUE(answer.described.contains(answer.holds.back().queue_id));
+          break;
+        case ipc::MessageType::kRecordedBurst:
+          answer.bursts.push_back(packet->As<ipc::RecordedBurst>());
+          break;
+        case ipc::MessageType::kReply:
+          answer.reply = packet->As<ipc::Reply>();
+          break;
+        default:
+          break;
+      }
+    }
+    return answer;
+  }
+
+  const bool rival_made_ = CreateQueue(theirs_, 1, /*priority=*/9, false, 1);
+};
+
+TEST_F(LastTest, what_was_is_told_although_nobody_recorded_it) {
+  ASSERT_TRUE(rival_made_);
+  Hold(6ms);
+  now_ += 3ms;
+  ASSERT_TRUE(AskForLast(admin_, 1s));
+  const Answer answer = ReadLast(admin_);
+  ASSERT_EQ(answer.holds.size(), 1u);
+  EXPECT_EQ(answer.holds[0].at_ns, 990'000'000u);
+  EXPECT_EQ(answer.holds[0].span_ns, 7'000'000u);
+  EXPECT_EQ(answer.holds[0].because_of, static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id));
+  EXPECT_TRUE(answer.described.contains(answer.holds[0].because_of));
+  EXPECT_EQ(answer.bursts.size(), 2u);
+  ASSERT_TRUE(answer.reply);
+  EXPECT_EQ(answer.reply->result, kXSchedSuccess);
+  EXPECT_EQ(answer.reply->count, 10u) << "so many milliseconds has the server been there";
+  EXPECT_FALSE(recordings_.IsRecording(*admin_.connection));
+}
+
+TEST_F(LastTest, times_count_from_the_beginning_of_the_asked_time) {
+  now_ += 1s;
+  Hold(6ms);
+  now_ += 3ms;
+  ASSERT_TRUE(AskForLast(admin_, 5ms));
+  const Answer answer = ReadLast(admin_);
+  ASSERT_EQ(answer.holds.size(), 1u);
+  EXPECT_EQ(answer.holds[0].at_ns, 0u);
+  EXPECT_EQ(answer.holds[0].span_ns, 2'000'000u);
+  ASSERT_TRUE(answer.reply);
+  EXPECT_EQ(answer.reply->count, 5u);
+}
+
+TEST_F(LastTest, a_hold_that_goes_on_is_told_as_it_is) {
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  now_ += 20ms;
+  ASSERT_TRUE(AskForLast(tool_, 1s));
+  const Answer answer = ReadLast(tool_);
+  ASSERT_EQ(answer.holds.size(), 1u);
+  EXPECT_EQ(answer.holds[0].span_ns, 20'000'000u);
+}
+
+TEST_F(LastTest, users_are_told_of_their_own_queues_only) {
+  Hold(6ms);
+  ASSERT_TRUE(AskForLast(tool_, 1s));
+  const Answer answer = ReadLast(tool_);
+  ASSERT_EQ(answer.holds.size(), 1u);
+  EXPECT_EQ(answer.holds[0].because_of, 0u);
+  EXPECT_EQ(answer.described, std::set{static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id)});
+  EXPECT_EQ(answer.bursts.size(), 1u);
+}
+
+TEST_F(LastTest, a_queue_that_is_gone_is_described) {
+  Hold(6ms);
+  const auto id = static_cast<uint64_t>(AgentOf(mine_).queues.at(0).id);
+  connections_.Close(*mine_.connection, nullptr);
+  Round();
+  ASSERT_TRUE(AskForLast(tool_, 1s));
+  const Answer answer = ReadLast(tool_);
+  EXPECT_EQ(answer.described, std::set{id});
+  EXPECT_EQ(answer.holds.size(), 1u);
+}
+
+TEST_F(LastTest, a_long_answer_is_sent_in_parts_and_the_tool_may_ask_again) {
+  for (int i = 0; i < 1000; ++i) Hold(1ms);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(AskForLast(admin_, 10s));
+    const Answer answer = ReadLast(admin_);
+    EXPECT_EQ(answer.holds.size(), 1000u);
+    ASSERT_TRUE(answer.reply);
+  }
+}
+
+TEST_F(LastTest, a_tool_that_is_being_answered_is_told_nothing_else) {
+  for (int i = 0; i < 1000; ++i) Hold(1ms);
+  ASSERT_TRUE(AskForLast(admin_, 10s));
+  ASSERT_TRUE(AskForLast(admin_, 10s));
+  size_t refused = 0;
+  for (int i = 0; i < 2; ++i) {
+    const Answer answer = ReadLast(admin_);
+    ASSERT_TRUE(answer.reply);
+    refused += answer.reply->result == kXSchedErrorNotAllowed;
+  }
+  EXPECT_EQ(refused, 1u);
+}
+
+// ---- waits, ends and losses ----
 
 TEST_F(RecordingsTest, a_wait_for_another_queue_is_sent) {
   ASSERT_TRUE(CreateQueue(mine_, 1, 0));

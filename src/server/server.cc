@@ -44,7 +44,7 @@ Server::Server(const Options& options, Listener& listener)
       process_facts_(agents_, queues_, scheduler_),
       handshake_(connections_, agents_, process_facts_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
-      recordings_({connections_, agents_, queues_, scheduler_, access_}),
+      recordings_({connections_, agents_, queues_, scheduler_, access_}, MonotonicClock::now()),
       tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_},
              MonotonicClock::now()),
       acceptor_(listener, loop_, connections_) {

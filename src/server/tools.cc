@@ -54,6 +54,11 @@ bool ReplyWithCount(Connection& tool, uint32_t count) {
 bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now) {
   const ipc::MessageType type = packet.header().type;
   if (type == ipc::MessageType::kRecord) return parts_.recordings.Start(tool, packet.As<ipc::Record>(), now);
+  if (type == ipc::MessageType::kRecordLast) {
+    return parts_.recordings.IsRecording(tool)
+               ? parts_.recordings.Refuse(tool)
+               : parts_.recordings.SendLast(tool, packet.As<ipc::RecordLast>(), now);
+  }
   if (type == ipc::MessageType::kStopRecording) return parts_.recordings.Stop(tool, now);
   if (parts_.recordings.IsRecording(tool)) return parts_.recordings.Refuse(tool);
   switch (type) {
@@ -150,7 +155,6 @@ void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::
   if (queue.absent || stats.wait_reason == sched::WaitReason::kNone) return;
   info.waiting_since_ns =
       static_cast<uint64_t>(std::max(now - stats.waiting_since, Duration::zero()).count());
-  if (stats.wait_reason != sched::WaitReason::kHeld) return;
   const Queue* found = parts_.queues.Find(stats.waits_for);
   if (found == nullptr) return;
   const Connection& other = found->agent->connection;

@@ -3,12 +3,14 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
+import time
 
 from harness import Client, check, held_client, main, test, under, wait_until
 
-NAMED_HELD = b"\xba\x01\x04held"  # the name of an event in a trace of Perfetto: field 23, four bytes
+HELD_FOR = b"held for queue "  # in the name of an event in a timeline
 TASK = 30  # commands of soft_client's task, each 1 ms long, every 100 ms
 
 
@@ -88,6 +90,7 @@ def holds_are_recorded_while_a_program_waits_for_a_more_urgent_one(place):
     check(recording.end()[0] == 0, "it ends")
     low = {queue["id"] for queue in recording.of("queue") if queue["hints"]["priority"] == 0}
     holds = recording.of("hold")
+    check(all(hold["why"] == "held" and hold["by"] not in low for hold in holds), f"because of the urgent one: {holds}")
     check(len(holds) >= 10 and {hold["queue"] for hold in holds} == low, f"the less urgent one is held, and it alone: {holds}")
     held_ns = sum(hold["span_ns"] for hold in holds)
     waited_ns = sum(burst.get("waiting_ns", 0) for burst in recording.of("burst") if burst["queue"] in low)
@@ -97,8 +100,35 @@ def holds_are_recorded_while_a_program_waits_for_a_more_urgent_one(place):
     timeline = recording.path.with_suffix(".pftrace")
     told = place.tool("trace", str(recording.path), "--output", str(timeline))
     check(told.returncode == 0 and " requests: " in told.stderr, f"it is a timeline as well: {told.returncode}, {told.stderr}")
-    shown = timeline.read_bytes().count(NAMED_HELD)
+    shown = timeline.read_bytes().count(HELD_FOR)
     check(shown == len(holds), f"with all holds: {shown} of {len(holds)}")
+
+
+@test
+@under("thread")
+def what_was_is_explained_although_nobody_recorded_it(place):
+    place.start_server()
+    low, urgent = at_work(place, 0, "continuous"), at_work(place, 5)
+    time.sleep(1)
+    told = place.tool("explain", "--pid", str(low.process.pid), "--last", "30")
+    check(told.returncode == 0, f"it can be asked: {told.stderr}")
+    check(told.stdout.startswith(f"soft_client (pid {low.process.pid}), priority 0, 1 queue on "), f"of this program: {told.stdout}")
+    reason = re.search(rf"in (\d+) waits: held for soft_client \(pid {urgent.process.pid}\), priority 5", told.stdout)
+    check(reason is not None and int(reason.group(1)) >= 5, f"it waited for the urgent one: {told.stdout}")
+    check("the server remembers the last " in told.stderr, f"the server has not been there for 30 s: {told.stderr}")
+
+    timeline = pathlib.Path(place.folder) / "late.pftrace"
+    told = place.tool("trace", "--last", "1", "--output", str(timeline))
+    check(told.returncode == 0 and told.stderr.count("\n") == 1, f"it is a timeline as well: {told.stderr}")
+    check(timeline.read_bytes().count(HELD_FOR) >= 5, "with the holds of the last second")
+
+    recorded = pathlib.Path(place.folder) / "late.xrec"
+    told = place.tool("record", "--last", "1", "--output", str(recorded))
+    check(told.returncode == 0, f"and a recording: {told.stderr}")
+    lines = [json.loads(line) for line in recorded.read_text().splitlines()]
+    check(all(0 <= line.get("t", 0) <= 1e9 for line in lines), "of that second")
+    told = place.tool("explain", "--recording", str(recorded))
+    check(told.returncode == 0 and f"held for soft_client (pid {urgent.process.pid})" in told.stdout, f"which explain reads: {told.stdout}")
 
 
 @test

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/hold_reasons.h"
 #include "cli/queue_text.h"
 
 namespace xsched::cli {
@@ -133,8 +134,14 @@ void RecordingWriter::WriteBurst(const ipc::RecordedBurst& burst) {
 }
 
 void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {
-  if (const uint64_t* queue = FindQueue(hold.queue_id))
-    Line(hold.at_ns, "hold", {{"queue", *queue}, {"span_ns", hold.span_ns}});
+  const uint64_t* queue = FindQueue(hold.queue_id);
+  if (queue == nullptr) return;
+  Json what = {{"queue", *queue}, {"span_ns", hold.span_ns}};
+  if (const HoldReason* why = FindHoldReason(static_cast<sched::WaitReason>(hold.why)))
+    what["why"] = why->word;
+  if (const uint64_t* other = FindQueue(hold.because_of)) what["by"] = *other;
+  Line(hold.at_ns, "hold", std::move(what));
+  last_ns_ = std::max(last_ns_, hold.at_ns + hold.span_ns);
 }
 
 void RecordingWriter::WriteWait(const ipc::RecordedWait& wait) {

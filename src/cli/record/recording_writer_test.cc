@@ -108,6 +108,8 @@ TEST_F(RecordingWriterTest, holds_waits_losses_and_ends_are_lines) {
   hold.queue_id = kOther;
   hold.at_ns = 7;
   hold.span_ns = 30;
+  hold.why = static_cast<uint32_t>(sched::WaitReason::kTurn);
+  hold.because_of = kQueue;
   Write(hold);
   ipc::RecordedWait wait{};
   wait.queue_id = kQueue;
@@ -124,7 +126,7 @@ TEST_F(RecordingWriterTest, holds_waits_losses_and_ends_are_lines) {
   Write(end);
   const std::vector<std::string> lines = Lines();
   ASSERT_EQ(lines.size(), before + 4);
-  EXPECT_EQ(lines[before], R"({"t":7,"hold":{"queue":2,"span_ns":30}})");
+  EXPECT_EQ(lines[before], R"({"t":7,"hold":{"queue":2,"span_ns":30,"why":"turn","by":1}})");
   EXPECT_EQ(lines[before + 1], R"({"t":8,"wait":{"queue":1,"for":2}})");
   EXPECT_EQ(lines[before + 2], R"({"t":9,"lost":{"records":12}})");
   EXPECT_EQ(lines[before + 3], R"({"t":10,"gone":{"queue":1}})");

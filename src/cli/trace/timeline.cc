@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/hold_reasons.h"
+#include "cli/record/recording_lines.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -22,31 +24,12 @@ Value& Find(const JsonLine& line, const char* key, std::map<int64_t, Value>& all
 }  // namespace
 
 void Timeline::Read(std::istream& input, const std::string& name) {
-  size_t number = 0;
-  for (std::string text; std::getline(input, text);) {
-    ++number;
-    const std::string place = fmt::format("{}:{}", name, number);
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-    if (json.is_discarded()) {
-      // The last line of a recording that was cut off.
-      if (input.eof() && number > 1) break;
-      throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
-    }
-    const JsonLine line(json, place);
-    if (number != 1) {
-      ReadLine(line);
-      continue;
-    }
-    line.Number("xsched_record", 1, 1);
-    if (!line.Has("recorded")) line.Fail("this is a load, and not a recording");
-  }
-  if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+  has_ended_ = ReadRecordingLines(input, name, [this](const JsonLine& line) { ReadLine(line); });
   Finish();
 }
 
 void Timeline::ReadLine(const JsonLine& line) {
   const Duration at = line.Time("t");
-  if (has_ended_) line.Fail("a line after the end");
   if (line.Has("device")) {
     const JsonLine device = line.Part("device");
     devices_[device.Number("id", 0, kMost)].name = device.Text("name", "device");
@@ -62,9 +45,7 @@ void Timeline::ReadLine(const JsonLine& line) {
     ReadWait(line.Part("wait"), at);
   } else if (line.Has("lost")) {
     lost_ += static_cast<uint64_t>(line.Part("lost").Number("records", 1, kMost));
-  } else if (line.Has("end")) {
-    has_ended_ = true;
-  } else if (!line.Has("gone")) {
+  } else if (!line.Has("gone") && !line.Has("end")) {
     line.Fail("no kind of line that a recording has");
   }
 }
@@ -72,7 +53,8 @@ void Timeline::ReadLine(const JsonLine& line) {
 void Timeline::ReadProcess(const JsonLine& process) {
   const int64_t id = process.Number("id", 0, kMost);
   const auto pid = static_cast<int32_t>(process.Number("pid", 0, kMost, id));
-  processes_[id] = events_.AddProcess(pid, process.Text("name", fmt::format("process {}", id)));
+  const std::string name = process.Text("name", fmt::format("process {}", id));
+  processes_[id] = {events_.AddProcess(pid, name), name};
 }
 
 // The same queue again: its hints have changed.
@@ -85,14 +67,14 @@ void Timeline::ReadQueue(const JsonLine& line, Duration at) {
     events_.Instant(known->second.requests, at, "other hints", {{"priority", priority}});
     return;
   }
-  const TrackEvents::Track process = Find(line, "process", processes_);
+  const Process& process = Find(line, "process", processes_);
   const Device& device = Find(line, "device", devices_);
   const std::string name = fmt::format("queue {} on {}", id, device.name);
-  const TrackEvents::Track requests = events_.AddTrack(process, name);
+  const TrackEvents::Track requests = events_.AddTrack(process.track, name);
   queues_[id] = {.requests = requests,
-                 .holds = events_.AddTrack(process, fmt::format("queue {} held", id)),
+                 .holds = events_.AddTrack(process.track, fmt::format("queue {} held", id)),
                  .device = line.Number("device", 0, kMost),
-                 .number = id};
+                 .name = fmt::format("queue {} ({})", id, process.name)};
   events_.Instant(requests, at, "new queue",
                   {{"priority", priority}, {"level", line.Number("level", 1, 3, 1)}});
 }
@@ -127,13 +109,22 @@ void Timeline::EndRequest(Queue& queue) {
 
 void Timeline::ReadHold(const JsonLine& hold, Duration at) {
   const Queue& queue = QueueOf(hold);
-  events_.Begin(queue.holds, at, "held");
+  const HoldReason& reason = HoldReasonOf(hold.Text("why", ""));
+  std::string what = reason.phrase;
+  TrackEvents::Arrow arrow = 0;
+  if (hold.Has("by")) {
+    const Queue& other = QueueOf(hold, "by");
+    what += fmt::format(" {} {}", reason.preposition, other.name);
+    arrow = events_.AddArrow();
+    events_.Instant(other.requests, at, fmt::format("goes before {}", queue.name), {}, arrow);
+  }
+  events_.Begin(queue.holds, at, what, arrow);
   events_.End(queue.holds, at + hold.Time("span_ns"));
 }
 
 void Timeline::ReadWait(const JsonLine& wait, Duration at) {
   const Queue& queue = QueueOf(wait);
-  events_.Instant(queue.requests, at, fmt::format("waits for queue {}", QueueOf(wait, "for").number));
+  events_.Instant(queue.requests, at, fmt::format("waits for {}", QueueOf(wait, "for").name));
 }
 
 void Timeline::Finish() {

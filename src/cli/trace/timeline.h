@@ -1,5 +1,6 @@
 // Turns a recording (docs/recording.md) into a trace: a group of tracks for each process, in it two for each
-// queue (its requests, and when it was held), and for each device the number of queues with work.
+// queue (its requests, and when it did not run, with an arrow from the queue because of which), and for each
+// device the number of queues with work.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +31,15 @@ class Timeline {
     std::string name;
     std::map<Duration, int64_t> changes;  // of the number of queues with work
   };
+  struct Process {
+    TrackEvents::Track track;
+    std::string name;
+  };
   struct Queue {
     TrackEvents::Track requests;
     TrackEvents::Track holds;
     int64_t device;
-    int64_t number;
+    std::string name;  // with its program's
     // Of the request that has begun and not ended.
     bool open = false;
     Duration open_until{};
@@ -55,7 +60,7 @@ class Timeline {
 
   TrackEvents events_;
   std::map<int64_t, Device> devices_;
-  std::map<int64_t, TrackEvents::Track> processes_;
+  std::map<int64_t, Process> processes_;
   std::map<int64_t, Queue> queues_;
   uint64_t requests_ = 0;
   uint64_t lost_ = 0;

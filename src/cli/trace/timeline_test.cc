@@ -31,6 +31,14 @@ std::vector<Field> FieldsOf(std::string_view bytes) {
   std::vector<Field> fields;
   while (!bytes.empty()) {
     const uint64_t tag = TakeVarint(bytes);
+    if ((tag & 7) == 1) {
+      uint64_t value = 0;
+      for (size_t byte = 0; byte < 8; ++byte)
+        value |= uint64_t{static_cast<unsigned char>(bytes.at(byte))} << (8 * byte);
+      bytes.remove_prefix(8);
+      fields.push_back({tag >> 3, value, ""});
+      continue;
+    }
     Field field{tag >> 3, TakeVarint(bytes), ""};
     if ((tag & 7) == 2) {
       field.bytes = bytes.substr(0, field.value);
@@ -66,6 +74,7 @@ std::vector<std::string> Packets(const std::string& trace) {
         if (is_event && field.number == 11) track = field.value;
         if (is_event && field.number == 23) name = " " + field.bytes;
         if (is_event && field.number == 30) name = fmt::format(" {}", static_cast<int64_t>(field.value));
+        if (is_event && field.number == 47) notes += fmt::format(", arrow {}", field.value);
         if (is_event && field.number == 4) {
           const std::vector<Field> note = FieldsOf(field.bytes);
           notes += fmt::format(", {} {}", note[0].bytes, static_cast<int64_t>(note[1].value));
@@ -135,6 +144,21 @@ TEST_F(TimelineTest, a_burst_is_a_request_and_a_hold_is_beside_it) {
   EXPECT_FALSE(timeline_.was_cut_off());
 }
 
+TEST_F(TimelineTest, an_arrow_goes_from_the_queue_because_of_which_another_does_not_run) {
+  EXPECT_THAT(
+      Read(R"({"t":6,"process":{"id":2,"name":"train","pid":813,"user":"ann"}}
+{"t":6,"queue":{"id":2,"process":2,"device":0,"level":3}}
+{"t":150,"hold":{"queue":2,"span_ns":20,"why":"held","by":1}}
+{"t":180,"hold":{"queue":2,"span_ns":5,"why":"off device","by":1}}
+{"t":190,"hold":{"queue":2,"span_ns":6,"why":"limit"}}
+)"),
+      testing::IsSupersetOf({"150 ns track 2 point goes before queue 2 (train), arrow 1",
+                             "150 ns track 6 begins held for queue 1 (serve), arrow 1", "170 ns track 6 ends",
+                             "180 ns track 2 point goes before queue 2 (train), arrow 2",
+                             "180 ns track 6 begins process off the device for queue 1 (serve), arrow 2",
+                             "190 ns track 6 begins has used up its limit"}));
+}
+
 TEST_F(TimelineTest, a_burst_that_was_cut_is_one_request_with_its_rest) {
   EXPECT_THAT(
       Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
@@ -173,8 +197,8 @@ TEST_F(TimelineTest, other_hints_waits_and_lost_records_are_told) {
 {"t":9,"lost":{"records":12}}
 {"t":9,"gone":{"queue":2}}
 )"),
-              testing::IsSupersetOf(
-                  {"6 ns track 2 point other hints, priority 9", "8 ns track 2 point waits for queue 2"}));
+              testing::IsSupersetOf({"6 ns track 2 point other hints, priority 9",
+                                     "8 ns track 2 point waits for queue 2 (serve)"}));
   EXPECT_EQ(timeline_.lost(), 12u);
 }
 

@@ -4,30 +4,40 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
+#include <sstream>
 
 #include "cli/commands.h"
+#include "cli/record/recorder.h"
 
 namespace xsched::cli {
 namespace {
 
 struct TraceOptions {
   std::string recording;
+  std::optional<double> last;
   std::string output = "xsched.pftrace";
 };
 
 void Trace(const TraceOptions& options) {
   const bool from_stdin = options.recording == "-";
   std::ifstream file;
-  if (!from_stdin) {
+  std::stringstream remembered;
+  if (options.last) {
+    WriteLast(FromSeconds(*options.last), remembered);
+  } else if (!from_stdin) {
     file.open(options.recording);
     if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", options.recording));
   }
+  std::istream& input = options.last ? static_cast<std::istream&>(remembered) : from_stdin ? std::cin : file;
   const bool to_stdout = options.output == "-";
   std::ofstream written;
   if (!to_stdout) written.open(options.output, std::ios::trunc | std::ios::binary);
   std::ostream& out = to_stdout ? std::cout : written;
   Timeline timeline(out);
-  timeline.Read(from_stdin ? std::cin : file, from_stdin ? "standard input" : options.recording);
+  timeline.Read(input, options.last ? "the server's answer"
+                       : from_stdin ? "standard input"
+                                    : options.recording);
   if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
   fmt::print(stderr, "{} requests: {}\n", timeline.requests(), options.output);
   if (timeline.lost() != 0) {
@@ -42,9 +52,12 @@ void Trace(const TraceOptions& options) {
 void AddTrace(CLI::App& app) {
   auto options = std::make_shared<TraceOptions>();
   CLI::App* trace = app.add_subcommand("trace", "a recording as a timeline, for ui.perfetto.dev");
-  trace->add_option("RECORDING", options->recording, "what xsched record wrote, or -")
-      ->required()
-      ->type_name("FILE");
+  auto* source = trace->add_option_group("what to show");
+  source->add_option("RECORDING", options->recording, "what xsched record wrote, or -")->type_name("FILE");
+  source->add_option("--last", options->last, "what the server remembers of the last so many seconds")
+      ->check(CLI::Range(0.001, 1e6))
+      ->type_name("SECONDS");
+  source->require_option(1);
   trace->add_option("--output", options->output, "the file to write, or - (xsched.pftrace)")
       ->type_name("FILE");
   trace->callback([options] { Trace(*options); });

@@ -5,7 +5,7 @@ namespace {
 
 // ---- the wire format of Protocol Buffers: only what a trace needs ----
 
-enum Wire : uint32_t { kVarint = 0, kBytes = 2 };
+enum Wire : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2 };
 
 void AddVarint(std::string& to, uint64_t value) {
   for (; value >= 0x80; value >>= 7) to.push_back(static_cast<char>(value | 0x80));
@@ -19,6 +19,11 @@ void AddBytes(std::string& to, uint32_t field, std::string_view bytes) {
   AddVarint(to, field << 3 | kBytes);
   AddVarint(to, bytes.size());
   to.append(bytes);
+}
+
+void AddFixed(std::string& to, uint32_t field, uint64_t value) {
+  AddVarint(to, field << 3 | kFixed64);
+  for (int byte = 0; byte < 8; ++byte) to.push_back(static_cast<char>(value >> (8 * byte)));
 }
 
 // ---- the fields ----
@@ -49,6 +54,7 @@ constexpr uint32_t kType = 9;
 constexpr uint32_t kTrack = 11;
 constexpr uint32_t kName = 23;
 constexpr uint32_t kCounterValue = 30;
+constexpr uint32_t kArrows = 47;
 enum Type : uint32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 }  // namespace event
 namespace note {
@@ -98,9 +104,10 @@ TrackEvents::Track TrackEvents::AddCounter(Track parent, const std::string& name
   return Describe(parent, name, kind);
 }
 
-void TrackEvents::Begin(Track track, Duration at, const std::string& name) {
+void TrackEvents::Begin(Track track, Duration at, const std::string& name, Arrow arrow) {
   std::string event = EventOf(event::kBegin, track);
   AddBytes(event, event::kName, name);
+  if (arrow != 0) AddFixed(event, event::kArrows, arrow);
   Event(at, event);
 }
 
@@ -108,9 +115,10 @@ void TrackEvents::End(Track track, Duration at, Notes notes) {
   Event(at, EventOf(event::kEnd, track, notes));
 }
 
-void TrackEvents::Instant(Track track, Duration at, const std::string& name, Notes notes) {
+void TrackEvents::Instant(Track track, Duration at, const std::string& name, Notes notes, Arrow arrow) {
   std::string event = EventOf(event::kInstant, track, notes);
   AddBytes(event, event::kName, name);
+  if (arrow != 0) AddFixed(event, event::kArrows, arrow);
   Event(at, event);
 }
 

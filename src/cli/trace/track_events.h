@@ -25,6 +25,8 @@ using Notes = std::initializer_list<Note>;
 class TrackEvents {
  public:
   using Track = uint64_t;
+  // From the first event that has it to the second.
+  using Arrow = uint64_t;
 
   explicit TrackEvents(std::ostream& out) : out_(out) {}
 
@@ -33,11 +35,13 @@ class TrackEvents {
   Track AddTrack(Track parent, const std::string& name);
   // A track of numbers; `parent` 0: of its own.
   Track AddCounter(Track parent, const std::string& name);
+  Arrow AddArrow() { return ++last_arrow_; }
 
   // Between Begin and End, the track shows `name`. Times count from the beginning of the trace.
-  void Begin(Track track, Duration at, const std::string& name);
+  // `arrow`: one that begins, or ends, at this event; 0: none.
+  void Begin(Track track, Duration at, const std::string& name, Arrow arrow = 0);
   void End(Track track, Duration at, Notes notes = {});
-  void Instant(Track track, Duration at, const std::string& name, Notes notes = {});
+  void Instant(Track track, Duration at, const std::string& name, Notes notes = {}, Arrow arrow = 0);
   void Count(Track track, Duration at, int64_t value);
 
  private:
@@ -47,6 +51,7 @@ class TrackEvents {
 
   std::ostream& out_;
   Track last_ = 0;
+  Arrow last_arrow_ = 0;
 };
 
 }  // namespace xsched::cli

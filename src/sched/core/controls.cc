@@ -151,6 +151,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   device.silence.Count(taken, asked, now);
   next = std::min(next, device.silence.Until(config_));
   device.leader = leader == nullptr ? QueueId{} : leader->id;
+  device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
   device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
   return next;
 }

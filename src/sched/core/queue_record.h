@@ -146,6 +146,7 @@ struct DeviceRecord {
   Claim released_for;  // the queue, of any device, in whose window the queues of this device run
 
   QueueId leader{};  // the queue with the best claim of those that run
+  ProcessId leader_process{};
   Claim leader_claim;
 
   // The device time that a queue would have received if it had run since the beginning. Queues that run at

@@ -32,13 +32,15 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
     case WaitReason::kNone:
       break;
     case WaitReason::kHeld:
+    case WaitReason::kTurn:
       stats.waits_for = queue.device->leader;
       [[fallthrough]];
-    case WaitReason::kTurn:
     case WaitReason::kLimited:
       stats.waiting_since = queue.held_since;
       break;
     case WaitReason::kOffDevice:
+      // If nobody works, the leader may be a queue of the same process.
+      if (queue.device->leader_process != queue.process->id) stats.waits_for = queue.device->leader;
       stats.waiting_since = std::max(queue.process->off_since, queue.ready_since);
       break;
     case WaitReason::kStalled:

@@ -78,7 +78,7 @@ struct QueueStats {
   QueueState state = QueueState::kIdle;
   bool stalled = false;
   WaitReason wait_reason = WaitReason::kNone;
-  QueueId waits_for{};        // kHeld: the queue with the best claim
+  QueueId waits_for{};        // kHeld, kTurn, kOffDevice: of those that run, the one with the best claim
   TimePoint waiting_since{};  // valid unless kNone
   Duration limited_for{};     // kLimited: how long it still may not run
   Control control;

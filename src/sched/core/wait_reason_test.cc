@@ -71,6 +71,7 @@ TEST_F(WaitReasonTest, a_policy_of_turns_makes_equals_wait_for_their_turn) {
   Pass(milliseconds(1));
   EXPECT_EQ(Reason(1), WaitReason::kNone);
   EXPECT_EQ(Reason(2), WaitReason::kTurn);
+  EXPECT_EQ(StatsOf(2).waits_for, QueueId{1});
   Add(3, 0);
   scheduler_.SetHints(QueueId{3}, Hints{.utilization = 0});
   Busy(3);
@@ -87,6 +88,7 @@ TEST_F(WaitReasonTest, a_process_that_is_off_the_device_is_said_to_be) {
   Pass(milliseconds(20));
   EXPECT_EQ(Reason(1), WaitReason::kNone);
   EXPECT_EQ(Reason(2), WaitReason::kOffDevice);
+  EXPECT_EQ(StatsOf(2).waits_for, QueueId{1});
   EXPECT_EQ(Waited(2), milliseconds(20));
 }
 

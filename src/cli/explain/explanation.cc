@@ -1,0 +1,93 @@
+#include "cli/explain/explanation.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "cli/statistics.h"
+
+namespace xsched::cli {
+namespace {
+
+// Shorter waits are no reason to be late.
+constexpr Duration kMentioned = std::chrono::microseconds(1);
+
+std::string TimeText(Duration time) {
+  const double us = std::chrono::duration<double, std::micro>(time).count();
+  if (us < 1e3) return fmt::format("{:.0f} µs", us);
+  return us < 1e6 ? fmt::format("{:.1f} ms", us / 1e3) : fmt::format("{:.1f} s", us / 1e6);
+}
+
+std::string MillisecondsText(double ms) {
+  return TimeText(std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(ms)));
+}
+
+std::string CountText(uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string NameOf(const ProcessWaits::Process& process) {
+  return fmt::format("{} (pid {})", process.name, process.pid);
+}
+
+std::string BecauseText(const ProcessWaits& waits, const ProcessWaits::Process& process,
+                        const ProcessWaits::Because& because) {
+  const HoldReason& reason = *because.reason;
+  if (*reason.preposition == '\0') return reason.phrase;
+  const auto other = waits.processes().find(because.process);
+  if (other == waits.processes().end())
+    return fmt::format("{} {} a queue that you may not see", reason.phrase, reason.preposition);
+  if (&other->second == &process)
+    return fmt::format("{} {} another queue of its own", reason.phrase, reason.preposition);
+  return fmt::format("{} {} {}, priority {}", reason.phrase, reason.preposition, NameOf(other->second),
+                     other->second.priority);
+}
+
+std::string RequestsText(const ProcessWaits::Process& process) {
+  const std::vector<double>& requests = process.request_ms;
+  std::string text = CountText(requests.size(), "request");
+  if (!requests.empty()) {
+    const Summary times = Summarize(requests);
+    text += fmt::format(", p50 {}, p99 {}, longest {}", MillisecondsText(times.p50),
+                        MillisecondsText(times.p99), MillisecondsText(times.max));
+  }
+  if (process.unfinished != 0) text += fmt::format("; {} not finished", process.unfinished);
+  return text;
+}
+
+}  // namespace
+
+std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& process) {
+  std::string text = fmt::format("{}, priority {}, {} on {}\n", NameOf(process), process.priority,
+                                 CountText(process.queues, "queue"), fmt::join(process.devices, ", "));
+  if (process.busy == Duration::zero()) {
+    return text + "  had no work while others had some.\n";
+  }
+  text += fmt::format("  {}.\n", RequestsText(process));
+  text += fmt::format("  Its queues had work for {}, and used {} of the device's time.\n",
+                      TimeText(process.busy), TimeText(process.device_time));
+  std::vector<std::pair<ProcessWaits::Because, ProcessWaits::Wait>> reasons;
+  Duration waited{};
+  for (const auto& [because, wait] : process.waits) {
+    if (wait.time < kMentioned) continue;
+    reasons.emplace_back(because, wait);
+    waited += wait.time;
+  }
+  if (reasons.empty()) return text + "  Nothing made it wait.\n";
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto& one, const auto& other) { return one.second.time > other.second.time; });
+  text +=
+      fmt::format("  They did not run for {} of it ({:.0f} %):\n", TimeText(waited),
+                  100.0 * static_cast<double>(waited.count()) / static_cast<double>(process.busy.count()));
+  for (const auto& [because, wait] : reasons) {
+    text += fmt::format("    {} in {}: {}\n", TimeText(wait.time), CountText(wait.times, "wait"),
+                        BecauseText(waits, process, because));
+  }
+  text += fmt::format("  The longest wait: {}, {} ago, {}\n", TimeText(process.longest),
+                      TimeText(std::max(waits.end() - process.longest_at, Duration::zero())),
+                      BecauseText(waits, process, process.longest_because));
+  return text;
+}
+
+}  // namespace xsched::cli

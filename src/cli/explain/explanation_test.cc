@@ -1,0 +1,87 @@
+// What `xsched explain` says of a recording.
+#include "cli/explain/explanation.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+namespace xsched::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kHead =
+    R"({"xsched_record":1,"recorded":{"started":"2026-11-23T02:00:00Z","version":"2.0.0","policy":"HPF","anonymous":false}}
+{"t":0,"device":{"id":0,"platform":"CUDA","name":"NVIDIA H200","level":3}}
+{"t":0,"process":{"id":1,"name":"serve","pid":812,"user":"ann"}}
+{"t":0,"queue":{"id":1,"process":1,"device":0,"level":3,"hints":{"priority":5}}}
+{"t":0,"process":{"id":2,"name":"train","pid":913,"user":"ann"}}
+{"t":0,"queue":{"id":2,"process":2,"device":0,"level":3,"hints":{"priority":0}}}
+)";
+
+class ExplanationTest : public testing::Test {
+ protected:
+  // Of the process with this number.
+  std::string Explain(const std::string& lines, int64_t process) {
+    std::istringstream in(kHead + lines);
+    waits_.Read(in, "file");
+    return Explanation(waits_, waits_.processes().at(process));
+  }
+
+  ProcessWaits waits_;
+};
+
+TEST_F(ExplanationTest, says_because_of_whom_a_program_waited_the_longest_reason_first) {
+  EXPECT_EQ(
+      Explain(
+          R"({"t":1000000,"burst":{"queue":2,"commands":50,"device_ns":60000000,"span_ns":100000000,"waiting_ns":40000000}}
+{"t":2000000,"hold":{"queue":2,"span_ns":4000000,"why":"held","by":1}}
+{"t":3000000,"hold":{"queue":2,"span_ns":30000000,"why":"off device","by":1}}
+{"t":5000000,"hold":{"queue":2,"span_ns":6000000,"why":"held","by":1}}
+{"t":2003000000,"end":{"why":"time"}}
+)",
+          2),
+      "train (pid 913), priority 0, 1 queue on NVIDIA H200\n"
+      "  1 request, p50 100.0 ms, p99 100.0 ms, longest 100.0 ms.\n"
+      "  Its queues had work for 100.0 ms, and used 60.0 ms of the device's time.\n"
+      "  They did not run for 40.0 ms of it (40 %):\n"
+      "    30.0 ms in 1 wait: process off the device for serve (pid 812), priority 5\n"
+      "    10.0 ms in 2 waits: held for serve (pid 812), priority 5\n"
+      "  The longest wait: 30.0 ms, 2.0 s ago, process off the device for serve (pid 812), priority 5\n");
+}
+
+TEST_F(ExplanationTest, a_request_in_parts_is_one_and_what_nobody_saw_is_none) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":100000000,"cut":true}}
+{"t":100000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":20000000,"continued":true}}
+{"t":200000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":20000000}}
+{"t":300000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":0,"unseen":true}}
+{"t":400000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":10000000,"cut":true}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("2 requests, p50 20.0 ms, p99 120.0 ms, longest 120.0 ms; 1 not finished."));
+  EXPECT_THAT(text, HasSubstr("Nothing made it wait."));
+}
+
+TEST_F(ExplanationTest, a_reason_without_another_queue_names_none) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":100000000}}
+{"t":0,"hold":{"queue":1,"span_ns":1000000,"why":"limit"}}
+{"t":0,"hold":{"queue":1,"span_ns":2000000,"why":"held"}}
+{"t":0,"hold":{"queue":1,"span_ns":3000000,"why":"turn","by":1}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("1.0 ms in 1 wait: has used up its limit\n"));
+  EXPECT_THAT(text, HasSubstr("2.0 ms in 1 wait: held for a queue that you may not see\n"));
+  EXPECT_THAT(text, HasSubstr("3.0 ms in 1 wait: waits for its turn behind another queue of its own\n"));
+}
+
+TEST_F(ExplanationTest, a_program_without_work_is_said_to_have_had_none) {
+  const std::string text = Explain("", 1);
+  EXPECT_THAT(text, HasSubstr("had no work while others had some."));
+  EXPECT_THAT(text, Not(HasSubstr("request")));
+}
+
+}  // namespace
+}  // namespace xsched::cli

@@ -1,0 +1,131 @@
+// What became of the queues lately, for questions after the fact (kRecordLast): the newest bursts, holds and
+// waits of each user, up to a limit.
+//
+// It makes no queue report anything. So it follows a queue only while the queue reports anyway: while others
+// wait for it, or it waits for others.
+//
+//   Recordings: a queue was touched --See--> QueueTrack --> the user's events, of which the oldest are
+//   dropped
+//
+// Pure; time and readings in.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "server/limits.h"
+#include "server/queue_track.h"
+
+namespace xsched::server {
+
+class History {
+ public:
+  // Times count from `began`.
+  using Event = std::variant<ipc::RecordedBurst, ipc::RecordedHold, ipc::RecordedWait>;
+
+  struct Limits {
+    size_t of_user = kMaxHistoryOfUser;  // events
+    size_t of_all = kMaxHistory;
+    size_t gone_of_user = kMaxGoneInHistory;  // queues
+  };
+  explicit History(TimePoint began) : History(began, Limits{}) {}
+  History(TimePoint began, const Limits& limits) : began_(began), limits_(limits) {}
+
+  // `reports`: the queue reports when it becomes ready and idle.
+  void See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::Reading& reading,
+           TimePoint now) noexcept;
+  // The queue is about to be forgotten. True: events of it are remembered, so call KeepDescription.
+  bool Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePoint now) noexcept;
+  void KeepDescription(const ipc::RecordedQueue& description) noexcept;
+  // Of a queue of these users that is gone. Null: it is not remembered.
+  template <typename Visible>
+  const ipc::RecordedQueue* Description(sched::QueueId id, Visible&& visible) const {
+    for (const auto& [uid, user] : users_) {
+      const auto found = visible(uid) ? user.gone.find(static_cast<uint64_t>(id)) : user.gone.end();
+      if (found != user.gone.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  // Reads the events of one user, oldest first, while others are added.
+  class Reader {
+   public:
+    // Null: there are no more.
+    const Event* Next();
+    // How many were dropped before they were read.
+    uint64_t lost() const { return lost_; }
+    uid_t uid() const { return uid_; }
+
+   private:
+    friend class History;
+    Reader(const History& history, uid_t uid, uint64_t next, uint64_t end)
+        : history_(&history), uid_(uid), next_(next), end_(end) {}
+
+    const History* history_;
+    uid_t uid_;
+    uint64_t next_;
+    uint64_t end_;
+    uint64_t lost_ = 0;
+  };
+  // What has ended since `since`, of each user for whom visible(uid) is true.
+  template <typename Visible>
+  std::vector<Reader> Read(TimePoint since, Visible&& visible) const {
+    std::vector<Reader> readers;
+    for (const auto& [uid, user] : users_) {
+      if (visible(uid)) readers.push_back(ReaderOf(uid, user, since));
+    }
+    return readers;
+  }
+  // Calls put(event) for what goes on, as if it ended now. `read(id)`: the queue's reading, if visible.
+  template <typename ReadQueue>
+  void Unfinished(TimePoint now, RecordSink& sink, ReadQueue&& read) const {
+    for (const auto& [id, followed] : queues_) {
+      if (!followed.track) continue;
+      const std::optional<QueueTrack::Reading> reading = read(sched::QueueId{id}, followed.uid);
+      if (reading) QueueTrack(*followed.track).Finish(*reading, now, sink);
+    }
+  }
+  // From when on everything is remembered of the user.
+  TimePoint RemembersSince(uid_t uid) const;
+
+  TimePoint began() const { return began_; }
+
+ private:
+  struct Followed {
+    uid_t uid;
+    std::optional<QueueTrack> track;  // while it reports
+    bool has_events = false;
+  };
+  struct User {
+    std::deque<Event> events;
+    uint64_t dropped = 0;  // the number of the first event
+    uint64_t dropped_until_ns = 0;
+    std::unordered_map<uint64_t, ipc::RecordedQueue> gone;
+    // Until which number there may be events of it.
+    std::deque<std::pair<uint64_t, uint64_t>> gone_until;
+  };
+  class Sink;
+
+  static uint64_t EndOf(const Event& event);
+  Reader ReaderOf(uid_t uid, const User& user, TimePoint since) const;
+  void Add(uid_t uid, const Event& event);
+  void DropOldest(User& user);
+  User& Largest();
+
+  void ForgetGone(User& user);
+
+  const TimePoint began_;
+  const Limits limits_;
+  size_t size_ = 0;
+  std::map<uid_t, User> users_;
+  std::unordered_map<uint64_t, Followed> queues_;  // those of which something may be remembered
+};
+
+}  // namespace xsched::server
