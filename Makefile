@@ -12,7 +12,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm demo plan archive wheel model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm demo plan archive wheel packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -56,6 +56,16 @@ archive: build-release
 # The Python package with the programs and libraries in it, for `pip install`.
 wheel: build-release
 	scripts/wheel.sh build/release
+
+# Debian's and RPM packages (docs/install.md), with what is committed.
+packages:
+	scripts/install-deps.sh --packages
+	scripts/packages.sh
+
+# They are installed, upgraded and removed in clean systems, while programs run. As root.
+test-packages:
+	scripts/install-deps.sh --packages
+	scripts/test-packages.sh
 
 # Checks the models of the protocol, and that the checks find each mutation (docs/model.md).
 model:

@@ -1,10 +1,11 @@
 #!/bin/bash
-# Usage: install-deps.sh [--runtime | --dev]
+# Usage: install-deps.sh [--runtime | --dev | --packages]
 # Installs missing Debian 12 packages that XSched needs. Asks no questions.
 #   --runtime  for an installed XSched, with PoCL (OpenCL on the CPU) and the programs of the demo
 #   --dev      for building and testing, which includes --runtime, CUDA's headers (fetch-cuda-headers.sh) and one
 #              of AMD's own HIP runtimes (fetch-hip-runtime.py)
-#   (neither)  both
+#   --packages for making and testing packages (docs/install.md), which includes what the build of them needs
+#   (none)     --runtime and --dev
 set -euo pipefail
 
 runtime=(
@@ -32,13 +33,21 @@ dev=(
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )
+packages=(
+  build-essential cmake git ninja-build pkg-config python3 python3-pip
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev libmicrohttpd-dev
+  ocl-icd-opencl-dev opencl-headers systemd
+  debhelper dh-python rpm
+  lintian mmdebstrap podman runc
+)
 
 case ${1:-} in
   --runtime) wanted=("${runtime[@]}") ;;
   --dev) wanted=("${dev[@]}") ;;
+  --packages) wanted=("${packages[@]}") ;;
   "") wanted=("${runtime[@]}" "${dev[@]}") ;;
   *)
-    sed -n '2,7s/^# \?//p' "$0" >&2
+    sed -n '2,8s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -70,7 +79,7 @@ if ((${#missing[@]} != 0)); then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-if [[ ${1:-} != --runtime ]]; then
+if [[ ${1:-} != --runtime && ${1:-} != --packages ]]; then
   "$(dirname "$0")/fetch-cuda-headers.sh"
   if [[ $(uname -m) == x86_64 ]] && ! "$(dirname "$0")/fetch-hip-runtime.py" 7.2.4; then
     echo "AMD's own HIP runtime cannot be fetched: the HIP tests run over the distribution's alone." >&2

@@ -23,4 +23,8 @@ extern "C" [[noreturn]] void __cxa_pure_virtual() { __builtin_trap(); }
 // end only, which no caller of ours gives.
 namespace std {
 void __throw_out_of_range_fmt(const char*, ...) { __builtin_trap(); }
+// Some distributions build their packages with the assertions of libstdc++ on, whose failure calls this.
+[[noreturn]] void __glibcxx_assert_fail(const char*, int, const char*, const char*) noexcept {
+  __builtin_trap();
+}
 }  // namespace std

@@ -1,0 +1,158 @@
+#!/bin/bash
+# Usage: test-packages.sh [--quick] [SUITE…]
+# Builds the packages, and installs, upgrades and removes them in clean systems while a server and clients run
+# (tests/packages/scenario.sh): as Debian packages and as RPM packages. SUITE: a release of Debian (bookworm, trixie), by default that
+# of this machine. For another one, the packages are built in it. Then the container images, if podman is here. Needs root,
+# debhelper, lintian, mmdebstrap and rpm, and Debian's mirror.
+#   --quick  without the second build, which shows that the same commit gives the same bytes
+set -euo pipefail
+cd "$(dirname "$0")/.."
+top=$PWD
+quick=
+if [[ ${1:-} == --quick ]]; then
+  quick=1
+  shift
+fi
+# shellcheck disable=SC1091  # it is everywhere
+here=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+suites=("$@")
+((${#suites[@]} != 0)) || suites=("$here")
+if ((EUID != 0)); then
+  echo "test-packages.sh: needs root, for systems of their own (chroot)" >&2
+  exit 1
+fi
+
+folder=$top/build/packages-test
+mkdir -p "$folder"
+say() { echo "== $*"; }
+
+# base SUITE: an archive of a small system with PoCL. It is kept for the next time.
+base() {
+  local archive=$folder/base-$1.tar
+  if [[ ! -s $archive ]]; then
+    mmdebstrap --quiet --variant=minbase --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$archive.new" >&2
+    mv "$archive.new" "$archive"
+  fi
+  echo "$archive"
+}
+
+# in_system ROOT command…: runs it as root in that folder, with processes of its own, all of which end with it.
+in_system() {
+  local root=$1
+  shift
+  # shellcheck disable=SC2016  # for the shell within
+  unshare --mount --pid --fork --kill-child bash -c '
+    set -e
+    root=$1
+    shift
+    mount -t proc proc "$root/proc"
+    mount -t tmpfs tmpfs "$root/run"
+    mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
+    exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
+  ' _ "$root" "$@"
+}
+
+# new_system SUITE: a fresh one, at $root. As in containers, no service may be started.
+root=
+new_system() {
+  remove_system
+  root=$(mktemp -d "$folder/system.XXXXXX")
+  tar -C "$root" -xf "$(base "$1")"
+  cp /etc/resolv.conf "$root/etc/resolv.conf"
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root" "$root/usr/sbin/policy-rc.d"
+  mkdir "$root/packages"
+  cp tests/packages/scenario.sh "$root/packages"
+}
+remove_system() { [[ -z $root ]] || rm -rf --one-file-system "$root"; }
+trap remove_system EXIT
+
+# build SUITE FOLDER [--version VERSION]: in that system, where Build-Depends says what is needed; in this one if it is the same.
+build() {
+  local suite=$1 to=$2
+  shift 2
+  if [[ $suite == "$here" ]]; then
+    scripts/packages.sh "$@" "$to" >/dev/null
+    return
+  fi
+  new_system "$suite"
+  git clone --quiet --no-hardlinks "$top" "$root/source"
+  mkdir -p "$root/source/build"
+  scripts/fetch-cuda-headers.sh
+  [[ ! -d build/cuda-headers ]] || cp -r build/cuda-headers "$root/source/build"
+  [[ ! -d /usr/local/cuda/include ]] || cp -rL --parents /usr/local/cuda/include "$root"
+  # shellcheck disable=SC2016  # for the shell within
+  in_system "$root" bash -euc '
+    apt-get -qq update
+    apt-get -qq -y install --no-install-recommends git build-essential >/dev/null
+    cd /source
+    git config --global safe.directory "*"
+    ln -s packaging/debian debian
+    apt-get -qq -y build-dep --no-install-recommends ./ >/dev/null
+    rm debian
+    scripts/packages.sh --deb "$@"' _ "$@"
+  mkdir -p "$to"
+  cp "$root"/source/build/packages/*.* "$to"
+}
+
+for suite in "${suites[@]}"; do
+  say "$suite: packages"
+  results=$folder/$suite
+  rm -rf "$results"
+  mkdir "$results"
+  build "$suite" "$results/build"
+  mv "$results/build" "$results/first"
+  version=$(dpkg-deb -f "$results"/first/xsched_*.deb Version)
+  build "$suite" "$results/build" --version "${version%-*}.1"
+  mv "$results/build" "$results/next"
+
+  if [[ $suite == "$here" ]]; then
+    say "lintian"
+    lintian --allow-root --info --pedantic --fail-on error,warning "$results"/first/*.changes
+    say "the digests of the RPM packages"
+    rpm -K "$results"/first/*.rpm
+    if [[ -z $quick ]]; then
+      say "the same bytes, built in another folder"
+      build "$suite" "$results/another-folder/packages"
+      different=
+      for file in "$results"/first/*.{deb,rpm,tar.xz,dsc}; do
+        cmp "$file" "$results/another-folder/packages/$(basename "$file")" || different=1
+      done
+      [[ -z $different ]]
+    fi
+  fi
+
+  say "$suite: Debian packages, with a server and clients"
+  new_system "$suite"
+  for which in first next; do
+    mkdir "$root/packages/$which"
+    cp "$results/$which"/*.deb "$root/packages/$which"
+    rm -f "$root/packages/$which"/*-dbgsym_*
+  done
+  in_system "$root" bash -c 'apt-get -q update >/dev/null'
+  in_system "$root" /packages/scenario.sh "apt-get -qq -y install --no-install-recommends /packages/first/*.deb" \
+    "apt-get -qq -y install --no-install-recommends /packages/next/*.deb" \
+    "apt-get -qq -y purge xsched xsched-server libxsched2 libxsched-dev python3-xsched"
+
+  if [[ $suite == "$here" ]]; then
+    say "RPM packages, in the same system, which has what they need"
+    rm -r "$root/packages"/{first,next} "$root/home/tester"
+    for which in first next; do
+      mkdir "$root/packages/$which"
+      cp "$results/$which"/*.rpm "$root/packages/$which"
+      rm -f "$root/packages/$which"/*.src.rpm
+    done
+    in_system "$root" bash -c 'userdel tester; apt-get -qq -y install --no-install-recommends rpm >/dev/null'
+    in_system "$root" /packages/scenario.sh "rpm -i --nodeps /packages/first/*.rpm" "rpm -U --nodeps /packages/next/*.rpm" \
+      "rpm -e --nodeps xsched xsched-server xsched-libs xsched-devel python3-xsched"
+  fi
+done
+remove_system
+root=
+
+if command -v podman >/dev/null && [[ -d $folder/$here/first ]]; then
+  say "container images"
+  tests/packages/containers.sh "$folder/$here/first" "$(base "$here")"
+fi
+say "the packages work"
