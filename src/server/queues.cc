@@ -13,7 +13,7 @@ namespace {
 
 ipc::SchedulerWords WordsFor(const Queue& queue, const sched::Control& control) {
   ipc::SchedulerWords words = ipc::WordsOf(control);
-  if (queue.recorded) words.flags |= ipc::kFlagTracked;
+  if (queue.recorded) words.flags |= ipc::kFlagCounted;
   return words;
 }
 
@@ -149,7 +149,7 @@ void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
   ipc::WriteWords(queue->block(), words, [&] {
     // A sleeping agent does not check whether the server lives. So it is woken before the first hold: the
     // server may hang right after that (docs/model.md).
-    if (former.flags == 0 && words.flags != 0) agent.connection.Send(ipc::Wake{});
+    if (!former.scheduled() && words.scheduled()) agent.connection.Send(ipc::Wake{});
   });
   held_ += words.held();
   held_ -= former.held();

@@ -18,6 +18,8 @@ ipc::Reply ReplyWith(XResult result, uint64_t count, const char* text) {
                         std::string(text));
 }
 
+constexpr uint16_t kFirstThatCounts = 6;  // Older clients report each burst.
+
 uint64_t TimeSince(TimePoint began, TimePoint now) {
   return static_cast<uint64_t>(std::max(now - began, Duration::zero()).count());
 }
@@ -270,7 +272,7 @@ TimePoint Recordings::Advance(TimePoint now) {
 // from time to time if it retires nothing.
 void Recordings::Ask(TimePoint now) {
   for (auto& [id, watched] : watched_) {
-    Queue* queue = watched.busy ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
+    Queue* queue = watched.busy || watched.counts ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
     if (queue == nullptr) continue;
     const uint64_t submitted = watched.submitted;
     const uint64_t retired = watched.retired;
@@ -296,8 +298,8 @@ TimePoint Recordings::Look(TimePoint now) {
   }
   touched_.clear();
   if (recordings_.empty()) return kNever;
-  const auto busy = [](const auto& watched) { return watched.second.busy; };
-  if (std::none_of(watched_.begin(), watched_.end(), busy)) {
+  const auto looked_at = [](const auto& watched) { return watched.second.busy || watched.second.counts; };
+  if (std::none_of(watched_.begin(), watched_.end(), looked_at)) {
     look_at_ = kNever;
   } else if (look_at_ == kNever) {
     look_at_ = now + kLookEvery;
@@ -317,6 +319,7 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   auto watched = watched_.find(id);
   if (watched == watched_.end()) return;
   watched->second.busy = reading.busy();
+  watched->second.counts = reading.counted.has_value();
   watched->second.submitted = reading.submitted;
   watched->second.retired = reading.retired;
   for (auto& [connection, recording] : recordings_) {
@@ -340,6 +343,8 @@ QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
   reading.because_of = stats.waits_for;
   reading.service = stats.service;
   reading.waiting = stats.waiting;
+  if (queue.recorded && !queue.words.scheduled() && queue.agent->connection.minor >= kFirstThatCounts)
+    reading.counted = ipc::ReadBursts(queue.block());
   if (!queue.has_dependencies) return reading;
   const Agent& agent = *queue.agent;
   ipc::ForEachWait(*agent.segment.get(), queue.index, [&](const ipc::Wait& wait) {

@@ -103,7 +103,8 @@ class Recordings final : QueueWatcher {
   // A queue that is recorded, by one recording or by several.
   struct Watched {
     int recordings = 0;
-    bool busy = false;  // as last looked at
+    bool busy = false;    // as last looked at
+    bool counts = false;  // it counts its bursts, and reports nothing by itself
     uint64_t submitted = 0;
     uint64_t retired = 0;
     uint64_t asked_for = 0;  // what had been submitted when it was last asked

@@ -168,7 +168,8 @@ class Measurement {
       // A number of commands, and a part of one that is not seen: on average a half.
       const double between = std::max(1.0, std::round(gate.value / part.value));
       Add("preempt_latency_ns", {(between + 0.5) * short_.length, short_.length / 2},
-          "short commands beside the same: what they take longer is a part of a gate, one for so many of them");
+          "short commands beside the same: what they take longer is a part of a gate, one for so many of "
+          "them");
     } else {
       LeaveOut("preempt_latency_ns", "gates are too short to be seen on this machine");
     }

@@ -86,8 +86,9 @@ std::vector<std::string> ProgramMachine::Answers(const Program& program, size_t 
   }
 }
 
-// Returns the queues' level. The priorities are those of queues without any slack, which only the policy LAX knows:
-// by priorities of the usual kind, drivers would let one queue's commands run before the other's as well.
+// Returns the queues' level. The priorities are those of queues without any slack, which only the policy LAX
+// knows: by priorities of the usual kind, drivers would let one queue's commands run before the other's as
+// well.
 int ProgramMachine::SetPriorities(const Program& program, const std::vector<QueueWork>& queues) const {
   ServerSession server;
   std::vector<ipc::QueueInfo> listed = server.List();

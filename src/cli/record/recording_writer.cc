@@ -116,21 +116,31 @@ void RecordingWriter::WriteProcess(const ipc::RecordedQueue& queue) {
 void RecordingWriter::WriteBurst(const ipc::RecordedBurst& burst) {
   const uint64_t* queue = FindQueue(burst.queue_id);
   if (queue == nullptr) return;
-  Json what = {{"queue", *queue},
-               {"commands", burst.retired},
-               {"launched", burst.launched},
-               {"device_ns", burst.service_ns},
-               {"span_ns", burst.span_ns}};
-  if (burst.waiting_ns != 0) what["waiting_ns"] = burst.waiting_ns;
+  const uint32_t count = std::max(burst.bursts, 1u);
+  for (uint32_t i = 0; i < count; ++i) WriteOneBurst(*queue, burst, i, count);
+  last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
+}
+
+// Of several, each has the average length. They are spread evenly over their time.
+void RecordingWriter::WriteOneBurst(uint64_t queue, const ipc::RecordedBurst& all, uint32_t index,
+                                    uint32_t count) {
+  auto part = [&](uint64_t whole) { return whole / count + static_cast<uint64_t>(index < whole % count); };
+  const uint64_t device_ns = all.service_ns / count;
+  Json what = {{"queue", queue},
+               {"commands", part(all.retired)},
+               {"launched", part(all.launched)},
+               {"device_ns", device_ns},
+               {"span_ns", count == 1 ? all.span_ns : device_ns}};
+  if (count > 1) what["averaged"] = true;
+  if (all.waiting_ns != 0) what["waiting_ns"] = all.waiting_ns;
   for (const auto& [flag, name] : {std::pair{ipc::kBurstContinued, "continued"},
                                    {ipc::kBurstCut, "cut"},
                                    {ipc::kBurstShared, "shared"},
                                    {ipc::kBurstUnseen, "unseen"}}) {
-    if ((burst.flags & flag) != 0) what[name] = true;
+    if ((all.flags & flag) != 0) what[name] = true;
   }
   ++bursts_;
-  Line(burst.at_ns, "burst", std::move(what));
-  last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
+  Line(all.at_ns + all.span_ns / count * index, "burst", std::move(what));
 }
 
 void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {

@@ -43,6 +43,7 @@ class RecordingWriter {
 
   void WriteQueue(const ipc::RecordedQueue& queue);
   void WriteBurst(const ipc::RecordedBurst& burst);
+  void WriteOneBurst(uint64_t queue, const ipc::RecordedBurst& all, uint32_t index, uint32_t count);
   void WriteHold(const ipc::RecordedHold& hold);
   void WriteWait(const ipc::RecordedWait& wait);
   void WriteEnd(const ipc::RecordedEnd& end);
