@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/core/accounting.h"
+#include "sched/core/active_queues.h"
 
 namespace xsched::sched {
 namespace {
@@ -56,7 +57,7 @@ bool Overruns(const QueueRecord& queue) {
 // Since when a process with work is off the device. kNever: none is.
 TimePoint OffSince(const DeviceRecord& device) {
   TimePoint since = kNever;
-  for (const QueueRecord* queue : device.queues) {
+  for (const QueueRecord* queue : device.active) {
     if (queue->run && !queue->absent && queue->state == QueueState::kReady && queue->process->off())
       since = std::min(since, queue->process->off_since);
   }
@@ -79,16 +80,27 @@ void Report(QueueRecord& queue, bool charges_overruns, bool watched, ControlSink
   sink.SetControl(queue.id, control);
 }
 
+// The controls of idle queues change only with these.
+void ActivateIfChanged(DeviceRecord& device, const ControlInputs& inputs) {
+  if (inputs.held_elsewhere || inputs != device.control_inputs) ActivateAll(device);
+  device.control_inputs = inputs;
+}
+
 }  // namespace
 
 TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now,
                           ControlSink& sink) const {
   const Granularity by = setting.layers()[0].by;
   const bool charges_overruns = setting.ChargesOverruns();
+  ActivateIfChanged(device, {.charges_overruns = charges_overruns,
+                             .replace_holding = device.slices.replace_holding(),
+                             .beside_holding = device.slices.beside_holding(),
+                             .cut_short = device.slices.cut_short(),
+                             .held_elsewhere = long_held_.any()});
   device.held_since = kNever;
   TimePoint next = kNever;
   bool taken = false;
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
     if (queue->control.run && HadChance(*queue, now)) {
       queue->held_since = now;
@@ -119,7 +131,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
   bool asked = false;
   const QueueRecord* leader = nullptr;
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));
     if (!queue->run) continue;
@@ -153,6 +165,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
   device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
+  LeaveOutIdle(device);
   return next;
 }
 

@@ -43,6 +43,7 @@ struct QueueRecord {
 
   QueueState state = QueueState::kIdle;
   bool absent = false;
+  bool active = false;  // the next decision considers it (active_queues.h)
   // A bit for each policy that has not seen it since it became ready, or got other hints.
   uint8_t newly_ready = 0;
   bool running = false;          // the last decision let it run, and it was ready
@@ -123,9 +124,21 @@ inline Claim ClaimOf(const QueueRecord& queue) {
   return claim;
 }
 
+// What the control of an idle queue depends on, beside itself.
+struct ControlInputs {
+  bool charges_overruns = false;
+  bool replace_holding = false;
+  bool beside_holding = false;
+  bool cut_short = false;
+  bool held_elsewhere = false;  // a queue of another device is held for long
+
+  bool operator==(const ControlInputs&) const = default;
+};
+
 struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
+  Array<QueueRecord*> active;  // those that a decision considers, in the same order; has room for all
   Array<QueueView> views;      // of the current decision; kept for its memory
   PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
@@ -144,6 +157,8 @@ struct DeviceRecord {
   Claim window;        // the most urgent queue of this device that has an open window
   Claim wide_window;   // the most urgent one whose window acts on other devices as well
   Claim released_for;  // the queue, of any device, in whose window the queues of this device run
+
+  ControlInputs control_inputs;  // as of the last decision
 
   QueueId leader{};  // the queue with the best claim of those that run
   ProcessId leader_process{};

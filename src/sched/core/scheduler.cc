@@ -6,6 +6,7 @@
 
 #include "base/pointer_map.h"
 #include "sched/core/accounting.h"
+#include "sched/core/active_queues.h"
 #include "sched/core/controls.h"
 #include "sched/core/long_held.h"
 #include "sched/core/queue_record.h"
@@ -103,6 +104,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   if (impl_ == nullptr) return false;
   DeviceRecord* device = impl_->Device(device_id, now);
   if (device == nullptr || !device->queues.Reserve(device->queues.size() + 1)) return false;
+  if (!device->active.Reserve(device->queues.size() + 1)) return false;
   if (!device->views.Reserve(device->queues.size() + 1)) return false;
   ProcessRecord* process = device->slices.Get(process_id, *device);
   if (process == nullptr) return false;
@@ -121,6 +123,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
+  Activate(*queue);
   device->RivalsChanged();
   return true;
 }
@@ -158,7 +161,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
   SetCharge(*queue, Charge::kNothing, now);
-  queue->process->service_of_gone += ChosenServiceOf(*queue);
+  RemoveActive(*queue);
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
@@ -190,6 +193,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   const TimePoint moved_at = std::min(now, queue->stopped_at);
   if (IsService(queue->charge)) queue->stopped_at = kNever;
   if (submitted == queue->submitted && retired == queue->retired) return;
+  Activate(*queue);
   bool retired_some = retired != queue->retired;
   queue->submitted = submitted;
   if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
@@ -255,6 +259,7 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
   if (!queue->launches.FoundIdle(now)) return;
+  Activate(*queue);
   queue->launch_bound = queue->launches.known();
   queue->device->dirty = true;
 }
@@ -473,7 +478,7 @@ void Scheduler::Impl::RefreshAllRivals() {
 void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& sink) {
   device.observed = true;
   Account(device, now);
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
       queue->state = QueueState::kIdle;
       queue->running = false;
@@ -494,7 +499,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
 bool Scheduler::Impl::PoliciesDecide(const DeviceRecord& device) const {
   if (device.slices.replace_holding()) return false;
   if (!device.released_for.valid) return true;
-  return std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
+  return std::any_of(device.active.begin(), device.active.end(), [&](const QueueRecord* queue) {
     return queue->IsEligible() && policy.HasBetterClaim(ClaimOf(*queue).hints, device.released_for.hints);
   });
 }
@@ -504,7 +509,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
     device->policy_at = kNever;
-    for (QueueRecord* queue : device->queues) {
+    for (QueueRecord* queue : device->active) {
       // A limit holds in the watchdog's windows as well. It ends by itself.
       if (device->asks || queue->limited_until <= now) queue->limited_until = TimePoint{};
       queue->limited = queue->limited_until > now;
@@ -519,7 +524,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
 bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
-    for (QueueRecord* queue : device->queues) {
+    for (QueueRecord* queue : device->active) {
       queue->run = queue->limited_until <= now;
       queue->chosen = false;
     }
@@ -550,7 +555,7 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
     bool runs = false;
     bool limited_now = false;
     bool others = false;
-    for (QueueRecord* queue : device->queues) {
+    for (QueueRecord* queue : device->active) {
       const bool was_shown = !queue->limited;
       queue->limited = queue->limited_until > now;
       if (!queue->IsEligible()) continue;
@@ -567,7 +572,7 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
 Priority Scheduler::Impl::HighestOfAll(Granularity by) const {
   Priority highest = PRIORITY_NO_EXECUTE;
   for (const DeviceRecord* device : devices) {
-    for (const QueueRecord* queue : device->queues) {
+    for (const QueueRecord* queue : device->active) {
       if (queue->run && queue->IsEligible()) highest = std::max(highest, PriorityFor(*queue, by));
     }
   }

@@ -3,7 +3,7 @@
 namespace xsched::sched {
 
 void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoint now) {
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->watch.counting()) queue->incidents += queue->watch.LetGo(now, config);
   }
   device.silence.Count(false, false, now);
@@ -11,7 +11,7 @@ void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoi
 
 void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
   device.window = device.wide_window = Claim{};
-  for (const QueueRecord* queue : device.queues) {
+  for (const QueueRecord* queue : device.active) {
     if (!queue->watch.window_open()) continue;
     const Claim claim = ClaimOf(*queue);
     TakeMoreUrgent(setting, device.window, claim);
@@ -32,7 +32,7 @@ void Windows::Release(const PolicySetting& setting, DeviceRecord& device) const 
   if (!wide_.valid || wide_.device == &device) return;
   // It gains nothing if only one queue here is ready, which runs, or one with a better claim.
   int eligible = 0;
-  for (const QueueRecord* queue : device.queues) {
+  for (const QueueRecord* queue : device.active) {
     if (!queue->IsEligible()) continue;
     if (setting.HasBetterClaim(ClaimOf(*queue).hints, wide_.hints)) return;
     ++eligible;
