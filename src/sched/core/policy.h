@@ -63,6 +63,9 @@ struct PolicyInfo {
   bool charges_overruns = false;
   // It may let none of the ready queues run (QueueView::limited_until).
   bool has_limits = false;
+  // Asked again before its time, with nothing new but the time and what was received, it decides the same and
+  // remembers the same. So it need not be asked then.
+  bool steady = false;
 };
 
 // What a policy remembers of one queue, of one process on a device, or of one device. Only that policy knows

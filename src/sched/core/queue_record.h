@@ -148,9 +148,14 @@ struct DeviceRecord {
   bool observed = false;          // likewise, and Observe was called for it
   bool asks = false;              // likewise, and policies decide which of its queues run
   bool given = false;             // a party was given the turn on it (Turns::Begin)
+  bool taken = false;             // something is taken from a queue with work; as of the last decision
   TimePoint held_since = kNever;  // when the queue that is held longest was held; kNever: none is held
   Silence silence;
+  // When to decide again: whatever the watches say; because of a watch or of the silence. And when a running
+  // queue is to be asked for its progress.
   TimePoint decide_at = kNever;
+  TimePoint watch_at = kNever;
+  TimePoint ask_at = kNever;
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // the slices must be observed again
 

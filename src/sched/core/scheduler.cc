@@ -68,6 +68,9 @@ struct Scheduler::Impl {
   bool PoliciesDecide(const DeviceRecord& device) const;
   void AskPolicies(TimePoint now) const;
   bool AskPoliciesOnce(TimePoint now) const;
+  bool AnyLimitReached(TimePoint now) const;
+  bool MayOnlyAsk(const DeviceRecord& device) const;
+  void AskForProgress(TimePoint now, ControlSink& sink);
   Priority HighestOfAll(Granularity by) const;
 };
 
@@ -441,10 +444,14 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     });
     if (impl_->long_held.Find(now)) impl_->DirtyAll();
     impl_->ForgetEmptyDevices();
+  } else {
+    impl_->AskForProgress(now, sink);
   }
   impl_->decide_at = impl_->turns_at;
-  for (const DeviceRecord* device : impl_->devices)
-    impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : device->decide_at);
+  for (const DeviceRecord* device : impl_->devices) {
+    const TimePoint at = std::min({device->decide_at, device->watch_at, device->ask_at});
+    impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : at);
+  }
   return impl_->decide_at;
 }
 
@@ -453,14 +460,31 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
   for (DeviceRecord* device : devices) {
-    device->due =
-        device->dirty || now >= device->decide_at || (now >= turns_at && device->slices.take_turns());
+    device->due = device->dirty || now >= std::min(device->decide_at, device->watch_at) ||
+                  (now >= turns_at && device->slices.take_turns()) ||
+                  (now >= device->ask_at && !MayOnlyAsk(*device));
     any |= device->due;
   }
+  for (DeviceRecord* device : devices) device->due |= any && now >= device->ask_at;
   if (any && (waits.any() || policy.ComparesAllDevices())) {
     for (DeviceRecord* device : devices) device->due = true;
   }
   return any;
+}
+
+// A question for progress changes nothing of who runs. True if nothing else has come with the time that has
+// passed: a policy's new decision would be the one that stands.
+bool Scheduler::Impl::MayOnlyAsk(const DeviceRecord& device) const {
+  return policy.IsSteady() && !policy.ComparesAllDevices() && !waits.any() && !long_held.any() && !device.released_for.valid &&
+         !device.slices.beside_holding();
+}
+
+void Scheduler::Impl::AskForProgress(TimePoint now, ControlSink& sink) {
+  for (DeviceRecord* device : devices) {
+    if (now < device->ask_at) continue;
+    Account(*device, now);
+    controls.StepWatches(*device, now, sink);
+  }
 }
 
 void Scheduler::Impl::RefreshAllRivals() {
@@ -549,6 +573,10 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
       TakeDecision(*device, layer, by);
     }
   }
+  return policy.HasLimits() && AnyLimitReached(now);
+}
+
+bool Scheduler::Impl::AnyLimitReached(TimePoint now) const {
   bool again = false;
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;

@@ -1,5 +1,7 @@
 #include "sched/core/windows.h"
 
+#include <utility>
+
 namespace xsched::sched {
 
 void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoint now) {
@@ -10,7 +12,7 @@ void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoi
 }
 
 void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
-  device.window = device.wide_window = Claim{};
+  device.window.valid = device.wide_window.valid = false;
   for (const QueueRecord* queue : device.active) {
     if (!queue->watch.window_open()) continue;
     const Claim claim = ClaimOf(*queue);
@@ -20,15 +22,20 @@ void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
 }
 
 bool Windows::ChooseWide(const PolicySetting& setting) {
-  Claim best;
-  for (const DeviceRecord* device : devices_) TakeMoreUrgent(setting, best, device->wide_window);
-  if (best == wide_) return false;
-  wide_ = best;
+  const Claim* best = nullptr;
+  for (const DeviceRecord* device : devices_) {
+    const Claim& wide = device->wide_window;
+    if (wide.valid && (best == nullptr || setting.HasBetterClaim(wide.hints, best->hints))) best = &wide;
+  }
+  if (best == nullptr) return std::exchange(wide_.valid, false);
+  if (wide_ == *best) return false;
+  wide_ = *best;
   return true;
 }
 
 void Windows::Release(const PolicySetting& setting, DeviceRecord& device) const {
-  device.released_for = device.window;
+  device.released_for.valid = device.window.valid;
+  if (device.window.valid) device.released_for = device.window;
   if (!wide_.valid || wide_.device == &device) return;
   // It gains nothing if only one queue here is ready, which runs, or one with a better claim.
   int eligible = 0;

@@ -18,10 +18,9 @@ class Timers {
   }
 
   void Set(size_t number, TimePoint due) {
-    if (due_[number] == due) return;
-    due_[number] = due;
-    Rise(places_[number]);
-    Sink(places_[number]);
+    const TimePoint before = std::exchange(due_[number], due);
+    if (due < before) Rise(places_[number]);
+    if (due > before) Sink(places_[number]);
   }
   // The time of the first one; kNever: nothing is due, or there are none.
   TimePoint next() const { return heap_.empty() ? kNever : due_[heap_[0]]; }
