@@ -67,6 +67,7 @@ bool Overruns(const QueueRecord& queue) {
 // Since when a process with work is off the device. kNever: none is.
 TimePoint OffSince(const DeviceRecord& device) {
   TimePoint since = kNever;
+  if (!device.slices.beside_holding()) return since;
   for (const QueueRecord* queue : device.active) {
     if (queue->run && !queue->absent && queue->state == QueueState::kReady && queue->process->off())
       since = std::min(since, queue->process->off_since);
@@ -107,7 +108,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
                              .held_elsewhere = long_held_.any()});
-  device.held_since = device.watch_at = device.ask_at = kNever;
+  BeginWatches(device);
+  device.held_since = kNever;
   device.taken = false;
   TimePoint next = kNever;
   for (QueueRecord* queue : device.active) {
@@ -165,7 +167,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     chance.held_since = std::min(held_since, long_held_.AnywhereElseSince(*queue));
     StepWatch(*queue, chance, now, sink);
   }
-  StepSilence(device, now);
+  EndWatches(device, now);
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
   device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
@@ -174,20 +176,22 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
 }
 
 void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
-  device.watch_at = device.ask_at = kNever;
+  BeginWatches(device);
   for (QueueRecord* queue : device.active) {
     if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
   }
-  StepSilence(device, now);
+  EndWatches(device, now);
 }
 
 void Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
                          ControlSink& sink) const {
+  if (!chance.watchable && queue.watch.rests()) return;
   DeviceRecord& device = *queue.device;
   bool ask = false;
   const Watch::Times times = queue.watch.Step(now, chance, config_, ask);
   device.ask_at = std::min(device.ask_at, times.ask_at);
   device.watch_at = std::min(device.watch_at, times.decide_at);
+  device.asked |= queue.watch.counting();
   if (!ask) return;
   sink.Query(queue.id);
   if (!queue.launches.Asked(now)) return;
@@ -195,9 +199,13 @@ void Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePo
   device.watch_at = now;
 }
 
-void Controls::StepSilence(DeviceRecord& device, TimePoint now) const {
-  const auto is_asked = [](const QueueRecord* queue) { return queue->run && queue->watch.counting(); };
-  device.silence.Count(device.taken, std::any_of(device.active.begin(), device.active.end(), is_asked), now);
+void Controls::BeginWatches(DeviceRecord& device) {
+  device.watch_at = device.ask_at = kNever;
+  device.asked = false;
+}
+
+void Controls::EndWatches(DeviceRecord& device, TimePoint now) const {
+  device.silence.Count(device.taken, device.asked, now);
   device.watch_at = std::min(device.watch_at, device.silence.Until(config_));
 }
 

@@ -22,7 +22,8 @@ class Controls {
 
  private:
   void StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now, ControlSink& sink) const;
-  void StepSilence(DeviceRecord& device, TimePoint now) const;
+  static void BeginWatches(DeviceRecord& device);
+  void EndWatches(DeviceRecord& device, TimePoint now) const;
 
   const SchedulerConfig& config_;
   const LongHeld& long_held_;

@@ -149,6 +149,7 @@ struct DeviceRecord {
   bool asks = false;              // likewise, and policies decide which of its queues run
   bool given = false;             // a party was given the turn on it (Turns::Begin)
   bool taken = false;             // something is taken from a queue with work; as of the last decision
+  bool asked = false;             // a running queue is asked for its progress; likewise
   TimePoint held_since = kNever;  // when the queue that is held longest was held; kNever: none is held
   Silence silence;
   // When to decide again: whatever the watches say; because of a watch or of the silence. And when a running

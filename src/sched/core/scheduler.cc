@@ -509,7 +509,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
       queue->held_since = kNever;
       SetCharge(*queue, Charge::kNothing, now);
     }
-    queue->incidents += queue->watch.Age(now, config);
+    if (!queue->watch.rests()) queue->incidents += queue->watch.Age(now, config);
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);

@@ -76,6 +76,8 @@ class Watch {
 
   // Opens a window now. Returns true if an episode begins. REQUIRES: counting().
   bool LetGo(TimePoint now, const SchedulerConfig& config);
+  // True if Age and Step do nothing while the queue is not watchable.
+  bool rests() const { return !watching_ && !open_ && asked_at_ == kNever; }
   // True if time counts, because the queue was asked.
   bool counting() const { return asked_at_ != kNever; }
 

@@ -163,12 +163,14 @@ bool CommandDevice::Stopped(TimePoint now) const {
 
 // The process that has the device now; -1: none wants it.
 int CommandDevice::ChooseProcess(TimePoint now) {
+  if (processes_.size() == 1) return Wants(processes_[0]) ? 0 : -1;
   const auto count = static_cast<int>(processes_.size());
   const bool stays = on_ >= 0 && Wants(processes_[static_cast<size_t>(on_)]);
   const bool was_contested = contested_;
   int other = -1;
+  int candidate = std::max(on_, 0);
   for (int tried = 1; tried <= count && other < 0; ++tried) {
-    const int candidate = (std::max(on_, 0) + tried) % count;
+    if (++candidate == count) candidate = 0;
     if (candidate != on_ && Wants(processes_[static_cast<size_t>(candidate)])) other = candidate;
   }
   contested_ = stays && other >= 0;

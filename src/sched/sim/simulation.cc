@@ -73,6 +73,7 @@ class Simulation final : public ControlSink {
   void SetHead(size_t queue);
   void Act(size_t queue);
   void Decide();
+  bool IsAnythingDue() const;
   TimePoint NextEvent() const;
   void EndWarmUp();
 
@@ -326,14 +327,23 @@ void Simulation::ReportLater(size_t index) {
 
 void Simulation::Decide() {
   if (!scheduler_ || (!changed_ && now_ < decide_at_)) return;
-  changed_ = false;
-  std::sort(reports_.begin(), reports_.end());
-  for (size_t queue : reports_) {
-    programs_[queue].report = false;
-    scheduler_->Progress(IdOf(queue), programs_[queue].submitted, queues_[queue].retired, now_);
-  }
-  reports_.clear();
-  decide_at_ = scheduler_->Decide(now_, *this);
+  do {
+    changed_ = false;
+    if (reports_.size() > 1) std::sort(reports_.begin(), reports_.end());
+    for (size_t queue : reports_) {
+      programs_[queue].report = false;
+      scheduler_->Progress(IdOf(queue), programs_[queue].submitted, queues_[queue].retired, now_);
+    }
+    reports_.clear();
+    decide_at_ = scheduler_->Decide(now_, *this);
+    // What it has asked is answered at once, unless a device or a program acts before that.
+  } while (changed_ && !IsAnythingDue());
+}
+
+bool Simulation::IsAnythingDue() const {
+  return now_ >= due_.next() || std::any_of(devices_.begin(), devices_.end(), [this](const CommandDevice& device) {
+           return device.IsDue(now_);
+         });
 }
 
 void Simulation::SetControl(QueueId id, const Control& control) {
