@@ -170,7 +170,11 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   EndWatches(device, now);
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
-  device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
+  if (leader == nullptr) {
+    device.leader_claim = Claim{.device = &device};
+  } else {
+    SetClaim(device.leader_claim, *leader);
+  }
   LeaveOutIdle(device);
   return next;
 }

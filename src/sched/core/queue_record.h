@@ -117,10 +117,18 @@ inline bool InheritsPriority(const QueueRecord& queue, Granularity by) {
   return queue.priority > (by == Granularity::kQueue ? queue.hints : queue.process->hints).priority;
 }
 
-inline Claim ClaimOf(const QueueRecord& queue) {
-  Claim claim{true, {queue.hints, queue.process->hints}, queue.device};
+// In place: to copy a claim that has just been made waits for its stores.
+inline void SetClaim(Claim& claim, const QueueRecord& queue) {
+  claim.valid = true;
+  claim.hints.own = queue.hints;
   claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
+  claim.hints.of_process = queue.process->hints;
   claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
+  claim.device = queue.device;
+}
+inline Claim ClaimOf(const QueueRecord& queue) {
+  Claim claim;
+  SetClaim(claim, queue);
   return claim;
 }
 

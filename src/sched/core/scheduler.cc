@@ -57,6 +57,7 @@ struct Scheduler::Impl {
   void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
 
+  bool IsAnythingDue(TimePoint now) const;
   bool ChooseDevices(TimePoint now);
   void RefreshAllRivals();
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
@@ -357,7 +358,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);
       queue->limited_until = TimePoint{};
-      queue->overruns = false;
+      queue->limited = queue->overruns = false;
       queue->newly_ready = kNewToAllPolicies;
     }
   }
@@ -403,6 +404,7 @@ void Scheduler::Impl::Forgive(TimePoint now) {
 // to decide again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
+  if (!impl_->IsAnythingDue(now)) return impl_->decide_at;
   impl_->Forgive(now);
   if (impl_->ChooseDevices(now)) {
     auto for_each_due = [this](auto&& step) {
@@ -453,6 +455,12 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : at);
   }
   return impl_->decide_at;
+}
+
+// Most of what a client reports changes nothing for a decision.
+bool Scheduler::Impl::IsAnythingDue(TimePoint now) const {
+  return now >= decide_at || std::any_of(devices.begin(), devices.end(),
+                                         [](const DeviceRecord* device) { return device->dirty; });
 }
 
 // Returns false if no device is due. All devices are decided together while any queue waits for another,
@@ -533,6 +541,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
     device->policy_at = kNever;
+    if (!policy.HasLimits()) continue;
     for (QueueRecord* queue : device->active) {
       // A limit holds in the watchdog's windows as well. It ends by itself.
       if (device->asks || queue->limited_until <= now) queue->limited_until = TimePoint{};
