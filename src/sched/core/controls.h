@@ -13,8 +13,8 @@ class Controls {
       : config_(config), long_held_(long_held) {}
 
   // Reports what has changed: holds first, so that queues which now run find the device free. Sets when the
-  // watches must be stepped (DeviceRecord::watch_at and ask_at). Returns when to decide again otherwise: when a
-  // lingering queue becomes idle, for instance.
+  // watches must be stepped (DeviceRecord::watch_at and ask_at). Returns when to decide again otherwise: when
+  // a lingering queue becomes idle, for instance.
   TimePoint Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now, ControlSink& sink) const;
   // Between two decisions: steps the watches of the queues that run. REQUIRES: no window is open, no queue of
   // another device is held for long, and no process is off the device.

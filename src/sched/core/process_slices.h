@@ -60,9 +60,9 @@ struct ProcessRecord {
   TimePoint finished_at{};                 // when one of its queues last had nothing left to do
   // What its queues had received by decisions of a policy that are not active now, or were removed.
   Duration service_of_others{};
-  Duration service{};                      // valid during a decision
-  QueueView* view = nullptr;               // likewise
-  double guaranteed = 0;                   // valid during Scheduler::GuaranteedWith
+  Duration service{};         // valid during a decision
+  QueueView* view = nullptr;  // likewise
+  double guaranteed = 0;      // valid during Scheduler::GuaranteedWith
 
   // Valid during and after a decision.
   bool ready = false;

@@ -483,8 +483,8 @@ bool Scheduler::Impl::ChooseDevices(TimePoint now) {
 // A question for progress changes nothing of who runs. True if nothing else has come with the time that has
 // passed: a policy's new decision would be the one that stands.
 bool Scheduler::Impl::MayOnlyAsk(const DeviceRecord& device) const {
-  return policy.IsSteady() && !policy.ComparesAllDevices() && !waits.any() && !long_held.any() && !device.released_for.valid &&
-         !device.slices.beside_holding();
+  return policy.IsSteady() && !policy.ComparesAllDevices() && !waits.any() && !long_held.any() &&
+         !device.released_for.valid && !device.slices.beside_holding();
 }
 
 void Scheduler::Impl::AskForProgress(TimePoint now, ControlSink& sink) {
@@ -572,12 +572,14 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
       const bool gaps = layer + 1 == policy.layers().size();
       MakeViews(*device, now, layer, by, asked->info().sees_processes, gaps);
       if (device->views.empty()) continue;
-      const DeviceView view{.now = now,
-                            .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
-                            .at_a_time = config.at_a_time,
-                            .ready = device->views,
-                            .state = &device->policy_states[layer],
-                            .highest_of_all = highest_of_all};
+      const DeviceView view{
+          .now = now,
+          .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
+          .at_a_time = config.at_a_time,
+          .ready = device->views,
+          .state = &device->policy_states[layer],
+          .highest_of_all = highest_of_all,
+          .least_turn = device->slices.take_turns() ? kLeastTurnOnDevice : Duration::zero()};
       device->policy_at = std::min(device->policy_at, asked->Decide(view));
       TakeDecision(*device, layer, by);
     }

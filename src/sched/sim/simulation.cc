@@ -341,9 +341,9 @@ void Simulation::Decide() {
 }
 
 bool Simulation::IsAnythingDue() const {
-  return now_ >= due_.next() || std::any_of(devices_.begin(), devices_.end(), [this](const CommandDevice& device) {
-           return device.IsDue(now_);
-         });
+  return now_ >= due_.next() ||
+         std::any_of(devices_.begin(), devices_.end(),
+                     [this](const CommandDevice& device) { return device.IsDue(now_); });
 }
 
 void Simulation::SetControl(QueueId id, const Control& control) {

@@ -39,7 +39,8 @@ class Timers {
     places_[heap_[other]] = other;
   }
   void Rise(size_t place) {
-    for (; place > 0 && IsBefore(place, (place - 1) / 2); place = (place - 1) / 2) Swap(place, (place - 1) / 2);
+    for (; place > 0 && IsBefore(place, (place - 1) / 2); place = (place - 1) / 2)
+      Swap(place, (place - 1) / 2);
   }
   void Sink(size_t place) {
     for (;;) {
@@ -52,9 +53,9 @@ class Timers {
     }
   }
 
-  std::vector<TimePoint> due_;   // of each number
-  std::vector<size_t> places_;   // of each number, in heap_
-  std::vector<size_t> heap_;     // numbers; none is due before the one at half of its place
+  std::vector<TimePoint> due_;  // of each number
+  std::vector<size_t> places_;  // of each number, in heap_
+  std::vector<size_t> heap_;    // numbers; none is due before the one at half of its place
 };
 
 }  // namespace xsched::sched::sim
