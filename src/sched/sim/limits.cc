@@ -15,8 +15,7 @@ void Limits::Hold(TimePoint from, Duration elapsed) {
   const TimePoint to = from + elapsed;
   for (const QueueModel& queue : queues_) {
     if (!queue.exists || queue.hold) continue;
-    std::vector<Stretch>& stretches =
-        stretches_[Index(queue.script->process)][Index(queue.script->device)];
+    std::vector<Stretch>& stretches = stretches_[Index(queue.script->process)][Index(queue.script->device)];
     const TimePoint oldest = from - LongestOf(*queue.script) - kReservationPeriod;
     std::erase_if(stretches, [oldest](const Stretch& old) { return old.second < oldest; });
     if (!stretches.empty() && stretches.back().second >= from) {
@@ -57,7 +56,8 @@ std::string Limits::Check(size_t index, Duration limited_for, TimePoint now) {
   const Duration longest = LongestOf(script);
   if (limited_for > longest) return name + "for " + Microseconds(limited_for) + " more";
   if (before) return "";
-  // A turn is longer where a limit leaves it less than kShortestTurn, and a period before may have paid for it.
+  // A turn is longer where a limit leaves it less than kShortestTurn, and a period before may have paid for
+  // it.
   const Duration least = StrictestOf(script) - kShortestTurn;
   const Duration let_run = LetRun(script, now - longest - kReservationPeriod);
   if (let_run >= least) return "";

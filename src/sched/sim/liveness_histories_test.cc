@@ -694,6 +694,41 @@ TEST(LivenessHistories, time_that_slices_alone_have_divided_is_no_debt) {
               .length = milliseconds(776)});
 }
 
+// ---- limits ----
+
+TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {
+  QueueScript limited = Ahead(0, 0);
+  limited.limit_us = 1000;
+  QueueScript waiter = Ahead(1, 0);
+  waiter.limit_us = 8000;
+  waiter.wait = Wait::kHidden;
+  QueueScript guaranteed = Ahead(2, 0);
+  guaranteed.guarantee_us = guaranteed.limit_us = 3000;
+  guaranteed.wait = Wait::kHidden;
+  guaranteed.target = 2;
+  ExpectKept({.policy = kPolicyReservation,
+              .processes = {{.level = 3, .reaction = microseconds(20), .call = microseconds(100)},
+                            kLevel3,
+                            {.level = 3, .reaction = microseconds(300), .call = microseconds(600)}},
+              .queues = {Ahead(0, 0), limited, Ahead(0, 0), waiter, guaranteed},
+              .length = milliseconds(142),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, a_queue_that_its_own_limit_holds_has_got_everything_back) {
+  QueueScript here = Ahead(0, 0);
+  here.limit_us = 1000;
+  QueueScript there = Ahead(0, 0);
+  there.device = 1;
+  there.limit_us = 3000;
+  ExpectKept({.policy = kPolicyReservation,
+              .processes = {kLevel3, kLevel3},
+              .queues = {here, there, Ahead(1, 0)},
+              .length = milliseconds(21),
+              .survivor = 0,
+              .survivor_works = true});
+}
+
 // ---- other policies ----
 
 TEST(LivenessHistories, a_quantum_that_two_queues_use_up_together_ends) {

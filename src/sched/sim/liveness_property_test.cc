@@ -25,7 +25,7 @@ constexpr int kHistories = 1000;
 constexpr int kWithLimits = 500;
 #else
 constexpr int kHistories = 100'000;
-constexpr int kWithLimits = 30'000;
+constexpr int kWithLimits = 20'000;
 #endif
 
 uint64_t Setting(const char* name, uint64_t usual) {
