@@ -44,7 +44,9 @@ Duration AskAfter(const QueueRecord& queue, TimePoint now, const SchedulerConfig
 Watch::Chance ChanceOf(const QueueRecord& queue, TimePoint held_since, TimePoint now,
                        const SchedulerConfig& config) {
   const bool works = queue.running && !queue.process->off() && queue.state == QueueState::kReady;
-  return {.released = works && queue.device->released_for.valid,
+  // In a window, policies decide while a queue has a better claim. One that runs then runs alone, for another
+  // queue that waits for it.
+  return {.released = works && queue.device->released_for.valid && !queue.device->asks,
           .watchable = works && queue.control.tracked && held_since != kNever,
           .held_since = held_since,
           .ask_after = AskAfter(queue, now, config)};

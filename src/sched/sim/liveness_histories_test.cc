@@ -694,6 +694,25 @@ TEST(LivenessHistories, time_that_slices_alone_have_divided_is_no_debt) {
               .length = milliseconds(776)});
 }
 
+TEST(LivenessHistories, a_window_does_not_pass_while_a_better_claim_keeps_the_others_from_running) {
+  QueueScript held = Ahead(0, -5);
+  QueueScript spins = Ahead(1, 0);
+  spins.wait = Wait::kHidden;
+  QueueScript waiter = Ahead(2, 0);
+  waiter.wait = Wait::kKnown;
+  waiter.target = 1;
+  QueueScript urgent{.process = 3,
+                     .priority = 10,
+                     .style = Style::kPeriodic,
+                     .command = milliseconds(5),
+                     .commands = 2,
+                     .pause = milliseconds(150)};
+  held.device = spins.device = urgent.device = 1;
+  ExpectKept({.processes = {kLevel2, kLevel2, kLevel2, kLevel2},
+              .queues = {held, spins, waiter, urgent},
+              .length = milliseconds(243)});
+}
+
 // ---- limits ----
 
 TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {
