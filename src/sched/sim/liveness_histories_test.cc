@@ -713,6 +713,25 @@ TEST(LivenessHistories, a_window_does_not_pass_while_a_better_claim_keeps_the_ot
               .length = milliseconds(243)});
 }
 
+// docs/properties.md, "What is still broken".
+TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_another_one_only) {
+  QueueScript awaited = Ahead(0, 0);
+  awaited.command = microseconds(20);
+  QueueScript waiter = Ahead(2, 0);
+  waiter.end = milliseconds(549);
+  waiter.wait = Wait::kKnown;
+  QueueScript one = Ahead(1, 0);
+  QueueScript other = Ahead(1, 0);
+  awaited.device = one.device = other.device = 1;
+  const Event change{
+      .at = microseconds(100), .kind = EventKind::kPolicy, .policy = kPolicyUtilizationPartition};
+  ExpectKept({.processes = {kLevel2, kLevel2, kLevel2},
+              .queues = {awaited, one, other, waiter},
+              .events = {change},
+              .length = milliseconds(802),
+              .survivor = 1});
+}
+
 // ---- limits ----
 
 TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {
