@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
+#include "sched/core/types.h"
 
 namespace xsched::sched::sim {
 
