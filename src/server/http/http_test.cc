@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "server/http/loopback.h"
+#include "server/http/address.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 

@@ -28,6 +28,10 @@ class FakeScheduler final : public SchedulerClient {
     status.at_a_time = 2;
     return status;
   }
+  std::vector<ipc::Usage> Usage() override {
+    if (gone) throw std::runtime_error("the server is gone");
+    return usage;
+  }
   ipc::Reply SetHints(const ipc::SetHints& request) override { return hints.push_back(request), reply; }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return configs.push_back(request), reply; }
   ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return policies.push_back(request), reply; }
@@ -40,6 +44,7 @@ class FakeScheduler final : public SchedulerClient {
 
   bool gone = false;
   std::vector<ipc::QueueInfo> queues;
+  std::vector<ipc::Usage> usage;
   ipc::Reply reply{};
   std::vector<ipc::SetHints> hints;
   std::vector<ipc::SetConfig> configs;
@@ -82,7 +87,7 @@ class RoutesTest : public ::testing::Test {
 
   FakeScheduler scheduler_;
   AccessRules access_{kServerUser, std::nullopt};
-  Routes routes_{scheduler_, access_};
+  Routes routes_{scheduler_, access_, {}};
 };
 
 TEST_F(RoutesTest, everybody_may_read_queues_and_policy) {
