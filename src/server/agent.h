@@ -35,7 +35,7 @@ struct WantedConfig {
 
 // What has been counted of a queue, and where (usage_meter.h).
 struct QueueUsage {
-  Account* of_user = nullptr;  // null: it is not counted
+  Account* of_user = nullptr;  // null: it has had nothing yet
   Account* of_process = nullptr;
   Priority priority = 0;  // that of these accounts
   // As they were when they were counted last.

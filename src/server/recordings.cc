@@ -206,7 +206,7 @@ void Recordings::Release(Recording& recording, TimePoint now) {
 }
 
 void Recordings::Added(Queue& queue, TimePoint now) noexcept try {
-  parts_.usage.Add(queue, StatsOf(queue, now));
+  UsageMeter::Add(queue, StatsOf(queue, now));
   if (!recordings_.empty()) new_.push_back(queue.id);
 } catch (const std::bad_alloc&) {
   forgot_some_ = true;

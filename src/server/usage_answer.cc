@@ -55,6 +55,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     // Reads progress for which the client has not rung.
     parts_.queues.Observe(queue, now);
     const auto stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+    if (queue.usage.of_user == nullptr) parts_.usage.Open(queue);
     UsageMeter::Settle(queue, stats);
     CountQueue(accounts[queue.usage.of_process], queue, stats, now);
   }

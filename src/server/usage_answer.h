@@ -1,4 +1,5 @@
-// The answer to kGetUsage, made while it is sent: first the accounts of the processes, then those of the users.
+// The answer to kGetUsage, made while it is sent: first the accounts of the processes, then those of the
+// users.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class UsageAnswer {
     Queues& queues;
     sched::Scheduler& scheduler;
     const AccessRules& access;
-    const UsageMeter& usage;
+    UsageMeter& usage;
   };
   UsageAnswer(const Parts& parts, const Peer& reader);
 
@@ -37,7 +38,8 @@ class UsageAnswer {
   // The account that comes next: a process's (`unsent_`), or a user's. False: there are no more.
   bool Prepare(TimePoint now);
   void Describe(Agent& agent, TimePoint now);
-  static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats, TimePoint now);
+  static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
+                         TimePoint now);
   bool PrepareOfUser();
 
   Parts parts_;

@@ -59,9 +59,9 @@ void UsageMeter::Add(Queue& queue, const sched::QueueStats& stats) noexcept {
   counted.holds = stats.holds;
   counted.incidents = stats.incidents;
   counted.why = stats.wait_reason;
+  counted.retired = stats.retired;
   // A queue that is registered without work begins its first request when it is seen with work.
   counted.was_idle = stats.submitted == stats.retired;
-  Open(queue);
 }
 
 void UsageMeter::Open(Queue& queue) noexcept {
@@ -81,8 +81,10 @@ Accounts& UsageMeter::Of(uid_t user) noexcept try {
 }
 
 void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
-  if (queue.usage.of_user == nullptr) return;
+  const bool has_work = stats.submitted > stats.retired || stats.retired != queue.usage.retired;
+  if (queue.usage.of_user == nullptr && has_work) Open(queue);
   SeeRequest(queue, stats, now);
+  if (queue.usage.of_user == nullptr) return;
   if (stats.wait_reason != queue.usage.why) Settle(queue, stats);
   if (queue.priority == queue.usage.priority) return;
   // What it had so far was with the former priority, because it is seen in the round that changed it.

@@ -27,11 +27,14 @@ class UsageMeter {
   UsageMeter(const UsageMeter&) = delete;
   UsageMeter& operator=(const UsageMeter&) = delete;
 
-  // From now on the queue is counted. `stats`: what it had before, which does not count.
-  void Add(Queue& queue, const sched::QueueStats& stats) noexcept;
+  // From now on the queue is counted. `stats`: what it had before, which does not count. It gets its accounts
+  // with its first work, because programs set its priority before that.
+  static void Add(Queue& queue, const sched::QueueStats& stats) noexcept;
+  // It gets them now.
+  void Open(Queue& queue) noexcept;
   // Something of the queue may have changed.
   void See(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
-  // Brings its accounts up to date.
+  // Brings its accounts up to date, if it has them.
   static void Settle(Queue& queue, const sched::QueueStats& stats) noexcept;
 
   // The first account behind that one, by user; `from` is null: the first of all. A null account: there are
@@ -44,7 +47,6 @@ class UsageMeter {
 
  private:
   Accounts& Of(uid_t user) noexcept;
-  void Open(Queue& queue) noexcept;
   static void SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
 
   std::map<uid_t, Accounts> users_;  // also those that are gone, for what has been counted must stay

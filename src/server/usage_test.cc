@@ -155,6 +155,18 @@ TEST_F(UsageTest, time_before_another_priority_stays_with_the_former_one) {
   EXPECT_EQ(OfUser(2).service_ns, Ns(milliseconds(4)));
 }
 
+TEST_F(UsageTest, a_priority_that_is_set_before_the_first_work_leaves_no_account_of_the_former_one) {
+  const Client client = ConnectAgent(kUser);
+  ASSERT_TRUE(CreateQueue(client, 0, 0));
+  Round();
+  ipc::QueueHints hints{};
+  hints.hints = {7, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(client), PacketOf(hints), now_));
+  Round();
+  SubmitAndRound(client);
+  for (const ipc::Usage& account : Usage(admin_)) EXPECT_EQ(account.priority, 7);
+}
+
 TEST_F(UsageTest, what_a_process_had_stays_with_its_user_when_it_is_gone) {
   ConnectTwo();
   SubmitAndRound(*low_);
@@ -179,7 +191,8 @@ TEST_F(UsageTest, a_user_sees_the_accounts_that_list_would_show) {
 TEST_F(UsageTest, counters_never_fall_whatever_a_client_writes) {
   ConnectTwo();
   uint64_t before = 0;
-  for (uint64_t nonsense : {uint64_t{100}, uint64_t{7}, UINT64_MAX, uint64_t{0}, UINT64_MAX - 1, uint64_t{3}}) {
+  for (uint64_t nonsense :
+       {uint64_t{100}, uint64_t{7}, UINT64_MAX, uint64_t{0}, UINT64_MAX - 1, uint64_t{3}}) {
     low_->block(0).submitted.store(nonsense);
     low_->block(0).retired.store(nonsense);
     Ring(*low_, 0);

@@ -50,7 +50,8 @@ void Take(std::string_view entry, Accepted& accepted) {
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), quality);
     if (error != std::errc() || !(quality >= 0 && quality <= 1)) quality = 0;
   }
-  if (Is(type, "application/openmetrics-text") && (version.empty() || version == "1.0.0" || version == "0.0.1"))
+  if (Is(type, "application/openmetrics-text") &&
+      (version.empty() || version == "1.0.0" || version == "0.0.1"))
     accepted.open_metrics = std::max(accepted.open_metrics, quality);
   if (Is(type, "text/plain") && (version.empty() || version == "0.0.4"))
     accepted.prometheus = std::max(accepted.prometheus, quality);
@@ -153,8 +154,10 @@ void Exposition::Begin(std::string_view name, MetricType type, std::string_view 
 }
 
 void Exposition::Put(const Labels& labels, double value) {
-  PutSample(type_ == MetricType::kCounter ? "_total" : type_ == MetricType::kInfo ? "_info" : "", labels, "",
-            value);
+  PutSample(type_ == MetricType::kCounter ? "_total"
+            : type_ == MetricType::kInfo  ? "_info"
+                                          : "",
+            labels, "", value);
 }
 
 void Exposition::PutHistogram(const Labels& labels, std::span<const double> bounds,

@@ -1,5 +1,5 @@
-// Writes metrics as text, in the two formats that Prometheus reads: OpenMetrics 1.0, and Prometheus' own 0.0.4.
-// It knows nothing of XSched.
+// Writes metrics as text, in the two formats that Prometheus reads: OpenMetrics 1.0, and Prometheus' own
+// 0.0.4. It knows nothing of XSched.
 //
 // Whatever is in a label's value, the text stays valid.
 //

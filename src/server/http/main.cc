@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "server/http/address.h"
 #include "server/http/caller.h"
+#include "server/http/metrics.h"
 #include "server/http/routes.h"
 #include "server/http/snapshot.h"
 #include "server/version.h"
@@ -158,6 +159,14 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--admin-group", options.admin_group, "as the server's");
   app.add_flag("--metrics-only", options.metrics_only, "answer GET /metrics and nothing else");
   app.add_option("--metrics-group", options.metrics_group, "its members see the metrics of all users");
+  app.add_flag_callback(
+         "--metrics-table",
+         [] {
+           fmt::print("{}", MetricsTable());
+           std::exit(0);
+         },
+         "print the table of docs/metrics.md")
+      ->group("");
   app.add_option("--listen-fd", options.listen_fd, "a socket that listens already, as from xserver");
   try {
     app.parse(argc, argv);

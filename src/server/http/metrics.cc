@@ -29,9 +29,11 @@ const ScopeInfo& InfoOf(Scope scope) {
       {"xsched_server_", "the server", "the server itself", ""},
       {"xsched_device_", "the device", "a device: only for readers who see all users",
        "device, pci_bus_id, model_name, Hostname"},
-      {"xsched_user_", "the user", "the queues of one user, with one priority, on one device, also those that are gone",
+      {"xsched_user_", "the user",
+       "the queues of one user, with one priority, on one device, also those that are gone",
        "uid, priority, device, pci_bus_id, model_name, Hostname"},
-      {"xsched_process_", "the process", "the queues of one process, with one priority, on one device, while it is connected",
+      {"xsched_process_", "the process",
+       "the queues of one process, with one priority, on one device, while it is connected",
        "client, pid, process, uid, priority, device, pci_bus_id, model_name, Hostname"},
   };
   return kInfos[static_cast<size_t>(scope)];
@@ -53,7 +55,8 @@ class Samples {
   void PutHistogram(std::span<const uint64_t> counts, double sum) {
     static const std::vector<double> bounds = [] {
       std::vector<double> seconds;
-      for (Duration bound : RequestTimes::kBounds) seconds.push_back(std::chrono::duration<double>(bound).count());
+      for (Duration bound : RequestTimes::kBounds)
+        seconds.push_back(std::chrono::duration<double>(bound).count());
       return seconds;
     }();
     page_.PutHistogram(labels_, bounds, counts, sum);
@@ -85,37 +88,109 @@ using enum MetricType;
 
 std::span<const Metric<Snapshot>> ServerMetrics() {
   static const std::vector<Metric<Snapshot>> metrics = {
-      {"build", kInfo, "", "version", "Version of the server.", {Scope::kServer},
+      {"build",
+       kInfo,
+       "",
+       "version",
+       "Version of the server.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(from.status.version, 1); }},
-      {"policy", kInfo, "", "policy", "Policy in use, as xsched policy show says it.", {Scope::kServer},
+      {"policy",
+       kInfo,
+       "",
+       "policy",
+       "Policy in use, as xsched policy show says it.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(from.status.setting, 1); }},
-      {"start_time_seconds", kGauge, "seconds", "", "When the server began, in seconds since 1970.", {Scope::kServer},
+      {"start_time_seconds",
+       kGauge,
+       "seconds",
+       "",
+       "When the server began, in seconds since 1970.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Seconds(from.status.started_ns)); }},
-      {"timeslice_seconds", kGauge, "seconds", "", "Timeslice of policies and of turns.", {Scope::kServer},
-       [](const Snapshot& from, Samples& to) { to.Put(static_cast<double>(from.status.timeslice_us) / 1e6); }},
-      {"clients", kGauge, "", "", "Connected processes (each runtime in a process is one).", {Scope::kServer},
+      {"timeslice_seconds",
+       kGauge,
+       "seconds",
+       "",
+       "Timeslice of policies and of turns.",
+       {Scope::kServer},
+       [](const Snapshot& from, Samples& to) {
+         to.Put(static_cast<double>(from.status.timeslice_us) / 1e6);
+       }},
+      {"clients",
+       kGauge,
+       "",
+       "",
+       "Connected processes (each runtime in a process is one).",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.clients)); }},
-      {"queues", kGauge, "", "", "Queues of all users.", {Scope::kServer},
+      {"queues",
+       kGauge,
+       "",
+       "",
+       "Queues of all users.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.queues)); }},
-      {"decisions", kCounter, "", "", "Decisions that the scheduler has taken.", {Scope::kServer},
+      {"decisions",
+       kCounter,
+       "",
+       "",
+       "Decisions that the scheduler has taken.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.decisions)); }},
-      {"state_changes", kCounter, "", "", "Reports of queues that became ready or idle, or made progress.", {Scope::kServer},
+      {"state_changes",
+       kCounter,
+       "",
+       "",
+       "Reports of queues that became ready or idle, or made progress.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.state_changes)); }},
-      {"rejected_connections", kCounter, "", "", "Connections closed because the client broke the protocol.", {Scope::kServer},
+      {"rejected_connections",
+       kCounter,
+       "",
+       "",
+       "Connections closed because the client broke the protocol.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.rejected)); }},
-      {"refused_queues", kCounter, "", "", "Queues that run unscheduled because their users have too many.", {Scope::kServer},
+      {"refused_queues",
+       kCounter,
+       "",
+       "",
+       "Queues that run unscheduled because their users have too many.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.refused_queues)); }},
-      {"dropped_records", kCounter, "", "", "Records that tools which record did not read in time.", {Scope::kServer},
+      {"dropped_records",
+       kCounter,
+       "",
+       "",
+       "Records that tools which record did not read in time.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.dropped_records)); }},
-      {"cpu_seconds", kCounter, "seconds", "", "Processor time of the server.", {Scope::kServer},
+      {"cpu_seconds",
+       kCounter,
+       "seconds",
+       "",
+       "Processor time of the server.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) {
          if (from.process) to.Put(from.process->cpu_seconds);
        }},
-      {"resident_memory_bytes", kGauge, "bytes", "", "Memory that the server uses.", {Scope::kServer},
+      {"resident_memory_bytes",
+       kGauge,
+       "bytes",
+       "",
+       "Memory that the server uses.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) {
          if (from.process) to.Put(from.process->resident_bytes);
        }},
-      {"hidden_processes", kGauge, "", "", "Accounts of processes that are not on the page because there are too many.", {Scope::kServer},
+      {"hidden_processes",
+       kGauge,
+       "",
+       "",
+       "Accounts of processes that are not on the page because there are too many.",
+       {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.processes_left_out)); }},
   };
   return metrics;
@@ -143,7 +218,9 @@ std::span<const Metric<Row>> AccountMetrics() {
        }},
       {"request_latency_seconds", kHistogram, "seconds", "",
        "Latency of the requests of {}, from ready to idle, as far as its queues report them.", of_both,
-       [](const Row& from, Samples& to) { to.PutHistogram(from.usage.requests, Seconds(from.usage.request_ns)); }},
+       [](const Row& from, Samples& to) {
+         to.PutHistogram(from.usage.requests, Seconds(from.usage.request_ns));
+       }},
       {"commands", kCounter, "", "", "Commands of {} that are known to have retired.", of_both,
        [](const Row& from, Samples& to) { to.Put(Count(from.usage.commands)); }},
       {"preemptions", kCounter, "", "", "How often a queue of {} was held.", of_both,
@@ -151,8 +228,9 @@ std::span<const Metric<Row>> AccountMetrics() {
       {"turns", kCounter, "", "", "Turns of {} that ended, on devices with time slices.", of_both,
        [](const Row& from, Samples& to) { to.Put(Count(from.usage.turns)); }},
       {"incidents", kCounter, "", "",
-       "How often a queue of {} stalled while others waited for it, so that the watchdog let all of them run.", of_both,
-       [](const Row& from, Samples& to) { to.Put(Count(from.usage.incidents)); }},
+       "How often a queue of {} stalled while others waited for it, so that the watchdog let all of them "
+       "run.",
+       of_both, [](const Row& from, Samples& to) { to.Put(Count(from.usage.incidents)); }},
       {"queues", kGauge, "", "state", "Queues of {} now.", of_all,
        [](const Row& from, Samples& to) {
          to.Put("idle", from.usage.idle);
@@ -162,8 +240,9 @@ std::span<const Metric<Row>> AccountMetrics() {
          to.Put("absent", from.usage.absent);
        }},
       {"longest_wait_seconds", kGauge, "seconds", "",
-       "How long the queue of {} that has waited longest waits now, with work and without the device; 0: none waits.", of_all,
-       [](const Row& from, Samples& to) { to.Put(Seconds(from.usage.longest_wait_ns)); }},
+       "How long the queue of {} that has waited longest waits now, with work and without the device; 0: "
+       "none waits.",
+       of_all, [](const Row& from, Samples& to) { to.Put(Seconds(from.usage.longest_wait_ns)); }},
   };
   return metrics;
 }
@@ -179,8 +258,8 @@ std::string PciBusId(uint64_t device) {
   constexpr uint64_t kNoPciAddress = uint64_t{1} << 31;
   const uint64_t type = device >> 32 & 0xff;
   if (type != kDeviceTypeGPU || (device & kNoPciAddress) != 0) return "";
-  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", device >> 16 & 0x7fff, device >> 8 & 0xff, device >> 3 & 0x1f,
-                     device & 0x7);
+  return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", device >> 16 & 0x7fff, device >> 8 & 0xff,
+                     device >> 3 & 0x1f, device & 0x7);
 }
 
 void AddDevice(Labels& labels, const ipc::Usage& account, const std::string& host) {
@@ -251,8 +330,8 @@ template <typename Source>
 std::string TableRow(const Metric<Source>& metric, Scope scope) {
   const char* ending = metric.type == kCounter ? "_total" : metric.type == kInfo ? "_info" : "";
   const std::string label = *metric.label != '\0' ? fmt::format("`{}`", metric.label) : "";
-  return fmt::format("| `{}{}` | {} | {} | {} | {} |\n", FullName(metric, scope), ending, NameOf(metric.type), metric.unit,
-                     label, Help(metric, scope));
+  return fmt::format("| `{}{}` | {} | {} | {} | {} |\n", FullName(metric, scope), ending, NameOf(metric.type),
+                     metric.unit, label, Help(metric, scope));
 }
 
 }  // namespace
@@ -274,8 +353,9 @@ std::string MetricsTable() {
   std::string table;
   for (Scope scope : {Scope::kServer, Scope::kDevice, Scope::kUser, Scope::kProcess}) {
     const ScopeInfo& info = InfoOf(scope);
-    table += fmt::format("\n**`{}…`**: {}.{}{}\n\n| name | type | unit | label | meaning |\n| --- | --- | --- | --- | --- |\n",
-                         info.prefix, info.about, *info.labels != '\0' ? " Labels: " : "", info.labels);
+    table += fmt::format(
+        "\n**`{}…`**: {}.{}{}\n\n| name | type | unit | label | meaning |\n| --- | --- | --- | --- | --- |\n",
+        info.prefix, info.about, *info.labels != '\0' ? " Labels: " : "", info.labels);
     if (scope == Scope::kServer) {
       for (const Metric<Snapshot>& metric : ServerMetrics()) table += TableRow(metric, scope);
       continue;

@@ -277,5 +277,25 @@ TEST_F(RoutesTest, any_bytes_are_answered) {
   }
 }
 
+TEST_F(RoutesTest, metrics_are_for_known_users_and_say_so_when_the_server_is_gone) {
+  Request request{.method = "GET", .path = "/metrics"};
+  EXPECT_EQ(routes_.Handle(request, std::nullopt).status, 403u);
+  const Answer answer = routes_.Handle(request, kUser);
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_TRUE(answer.text.ends_with("# EOF\n"));
+  scheduler_.gone = true;
+  EXPECT_EQ(routes_.Handle(request, kUser).status, 503u);
+}
+
+TEST_F(RoutesTest, where_only_metrics_are_served_nothing_can_be_changed_or_listed) {
+  Routes routes(scheduler_, access_, {.only = true});
+  EXPECT_EQ(routes.Handle({.method = "GET", .path = "/metrics"}, kAdmin).status, 200u);
+  EXPECT_EQ(routes.Handle({.method = "GET", .path = "/xqueues"}, kAdmin).status, 404u);
+  EXPECT_EQ(
+      routes.Handle({.method = "POST", .path = "/policy", .parameters = {{"policy", "4"}}}, kAdmin).status,
+      405u);
+  EXPECT_EQ(scheduler_.changes(), 0u);
+}
+
 }  // namespace
 }  // namespace xsched::server::http

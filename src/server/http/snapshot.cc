@@ -19,7 +19,8 @@ Key KeyOf(const ipc::Usage& account) {
 
 // The user's account in which the process's account is counted as well. Null: the server has not sent it.
 Row* UserOf(std::map<Key, size_t>& index, std::vector<Row>& users, const ipc::Usage& process) {
-  for (const Key& key : {KeyOf(process), Key{process.uid, true, 0, 0}, Key{UsageMeter::kOtherUsers, true, 0, 0}}) {
+  for (const Key& key :
+       {KeyOf(process), Key{process.uid, true, 0, 0}, Key{UsageMeter::kOtherUsers, true, 0, 0}}) {
     if (const auto found = index.find(key); found != index.end()) return &users[found->second];
   }
   return nullptr;
@@ -37,12 +38,15 @@ void AddNumbersOfNow(ipc::Usage& sum, const ipc::Usage& account) {
 std::vector<Row> Devices(const std::vector<Row>& users, const std::vector<ipc::Usage>& accounts) {
   std::map<std::pair<bool, uint64_t>, Row> devices;
   std::map<std::pair<bool, uint64_t>, std::set<uint64_t>> clients;
-  const auto key_of = [](const ipc::Usage& account) { return std::pair(account.others != 0, account.device); };
+  const auto key_of = [](const ipc::Usage& account) {
+    return std::pair(account.others != 0, account.device);
+  };
   for (const Row& user : users) {
     ipc::Usage& device = devices[key_of(user.usage)].usage;
     device.device = user.usage.device;
     device.others = user.usage.others;
-    if (device.device_name[0] == '\0') ipc::SetText(device.device_name, std::string_view(user.usage.device_name));
+    if (device.device_name[0] == '\0')
+      ipc::SetText(device.device_name, std::string_view(user.usage.device_name));
     device.service_ns += user.usage.service_ns;
     AddNumbersOfNow(device, user.usage);
   }

@@ -1,5 +1,5 @@
-// What one page of metrics is about: what the server says of itself, and the accounts that the page's reader may
-// see.
+// What one page of metrics is about: what the server says of itself, and the accounts that the page's reader
+// may see.
 //
 // Pure.
 #pragma once
