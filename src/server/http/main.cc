@@ -1,4 +1,4 @@
-// xserver-http: the HTTP interface of XSched 1.2, for a server on this machine. A process of its own, which
+// xserver-http: the HTTP interface of XSched 1.2 and the metrics, for a server on this machine. A process of its own, which
 // xserver starts when it is asked to: whatever happens here, scheduling goes on.
 //
 // One thread, which waits for no client: libmicrohttpd reads and writes as sockets allow. The number of
