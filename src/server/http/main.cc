@@ -1,5 +1,5 @@
-// xserver-http: the HTTP interface of XSched 1.2 and the metrics, for a server on this machine. A process of its own, which
-// xserver starts when it is asked to: whatever happens here, scheduling goes on.
+// xserver-http: the HTTP interface of XSched 1.2 and the metrics, for a server on this machine. A process of
+// its own, which xserver starts when it is asked to: whatever happens here, scheduling goes on.
 //
 // One thread, which waits for no client: libmicrohttpd reads and writes as sockets allow. The number of
 // connections, their memory, their idle time and the length of a body are limited.

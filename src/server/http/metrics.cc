@@ -253,7 +253,7 @@ void AddText(Labels& labels, std::string_view name, std::string text) {
   if (!text.empty()) labels.emplace_back(name, std::move(text));
 }
 
-// As NVIDIA's exporter (DCGM) writes it, so that series of both can be joined.
+// As DCGM's exporter writes it, so that series of both can be joined.
 std::string PciBusId(uint64_t device) {
   constexpr uint64_t kNoPciAddress = uint64_t{1} << 31;
   const uint64_t type = device >> 32 & 0xff;
