@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What counting and reading metrics costs the server: runs server_bench in turns, and prints the ratio of each pair's figures.
 
-  metrics_cost.py SERVER_BENCH [--rounds N] [--seconds N] [--before XSERVER]
+  metrics_cost.py SERVER_BENCH [--rounds N] [--seconds N] [--transitions N] [--xserver PROGRAM] [--before PROGRAM]
 
-Without --before: with the metrics read each second, against the same server that nobody reads. With --before: this server, read each
-second, against another one (as of an older commit).
+--xserver: the server, if it is not that of the same build. Without --before: with the metrics read each second, against the same server
+that nobody reads. With --before: this server, read each second, against another one (as of an older commit).
 
 ratio: of two costs, the median over the rounds; 1.005 means half a percent more.
 """
@@ -31,10 +31,13 @@ def main():
     parser.add_argument("bench")
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--transitions", type=int, default=20_000)
+    parser.add_argument("--xserver")
     parser.add_argument("--before")
     options = parser.parse_args()
-    plain = [options.bench, "--json", "--seconds", str(options.seconds)]
-    sides = {"without": plain + (["--xserver", options.before] if options.before else []), "with": plain + ["--scrape"]}
+    plain = [options.bench, "--json", "--seconds", str(options.seconds), "--transitions", str(options.transitions)]
+    this = ["--xserver", options.xserver] if options.xserver else []
+    sides = {"without": plain + (["--xserver", options.before] if options.before else this), "with": plain + this + ["--scrape"]}
     ratios = {name: [] for name in FIGURES}
     with awake_cores():
         for number in range(options.rounds):

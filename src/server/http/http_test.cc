@@ -1,8 +1,10 @@
 // xserver with its HTTP interface, over real sockets.
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,30 +158,65 @@ TEST_F(Http, a_web_page_cannot_read_metrics) {
                   .starts_with("HTTP/1.1 403"));
 }
 
-TEST(MetricsSocket, a_unix_socket_answers_metrics_and_nothing_else_also_where_a_former_server_left_one) {
-  TempFolder folder;
+// At a Unix socket. "": there is no answer.
+std::string AskAt(const std::string& path, const std::string& line) {
+  UniqueFd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, sizeof at.sun_path - 1);
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return "";
+  const std::string request = line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  if (send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string answer;
+  char part[4096];
+  for (ssize_t got; (got = recv(client.get(), part, sizeof part, 0)) > 0;)
+    answer.append(part, static_cast<size_t>(got));
+  return answer;
+}
+
+TEST(MetricsSocket, answers_metrics_and_nothing_else_also_where_a_former_server_left_its_file) {
+  const TempFolder folder;
   const std::string path = folder.path() + "/metrics";
   for (int round = 0; round < 2; ++round) {
     ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s", {"--metrics", path});
     ASSERT_TRUE(server.ready()) << server.errors();
-    const auto ask = [&](const std::string& line) {
-      UniqueFd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-      sockaddr_un at{};
-      at.sun_family = AF_UNIX;
-      path.copy(at.sun_path, sizeof at.sun_path - 1);
-      if (connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return std::string();
-      const std::string request = line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-      if (send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return std::string();
-      std::string answer;
-      char part[4096];
-      for (ssize_t got; (got = recv(client.get(), part, sizeof part, 0)) > 0;)
-        answer.append(part, static_cast<size_t>(got));
-      return answer;
-    };
-    EXPECT_TRUE(Eventually([&] { return ask("GET /metrics").starts_with("HTTP/1.1 200 OK"); }));
-    EXPECT_TRUE(ask("GET /xqueues").starts_with("HTTP/1.1 404"));
-    EXPECT_TRUE(ask("POST /policy?policy=4").starts_with("HTTP/1.1 405"));
+    EXPECT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").starts_with("HTTP/1.1 200 OK"); }));
+    EXPECT_TRUE(AskAt(path, "GET /xqueues").starts_with("HTTP/1.1 404"));
+    EXPECT_TRUE(AskAt(path, "POST /policy?policy=4").starts_with("HTTP/1.1 405"));
+    server.Signal(SIGKILL);
+    server.WaitForExit();
+    EXPECT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").empty(); }));
   }
+}
+
+// The exit status of a stranger who is in this group, and looks for a user's series.
+int StatusOfReader(const std::string& path, gid_t group) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(1, &group) != 0 || setuid(kStranger) != 0) _exit(2);
+    const std::string answer = AskAt(path, "GET /metrics");
+    if (!answer.starts_with("HTTP/1.1 200 OK")) _exit(3);
+    _exit(answer.find("uid=") != std::string::npos ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(MetricsSocket, the_metrics_group_sees_all_users_and_other_groups_do_not) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  constexpr gid_t kDaemon = 1;
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0711), 0);
+  const std::string path = folder.path() + "/metrics";
+  ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s",
+                       {"--mode", "0666", "--metrics", path, "--metrics-group", "daemon"});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  TestAgent agent(server.socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 1) && agent.IsAlive());
+  ASSERT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").find("uid=") != std::string::npos; }));
+  EXPECT_EQ(StatusOfReader(path, kDaemon), 1);
+  EXPECT_EQ(StatusOfReader(path, kDaemon + 1), 0);
 }
 
 TEST_F(Http, clients_that_send_slowly_or_nothing_make_nobody_wait) {
