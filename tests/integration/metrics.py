@@ -159,6 +159,24 @@ def prometheus_sees_that_the_server_is_gone(place):
 
 
 @test
+def a_service_manager_may_hand_over_the_socket(place):
+    place.start_server()
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        # As systemd does: the socket is descriptor 3, and the variables name this process.
+        command = 'exec 3<&"$1" && LISTEN_PID=$$ LISTEN_FDS=1 exec "$2" --metrics-only --socket "$3"'
+        with subprocess.Popen(["sh", "-c", command, "sh", str(listening.fileno()), str(place.bin / "xserver-http"), place.socket],
+                              pass_fds=[listening.fileno()]) as process:
+            try:
+                # The connection waits in the socket until the process answers.
+                page = read(f"http://127.0.0.1:{listening.getsockname()[1]}/metrics")
+                check(page.endswith("# EOF\n"), f"the page is there: {page}")
+            finally:
+                process.terminate()
+
+
+@test
 def the_page_has_each_metric_of_the_document(place):
     _, url = start_server(place)
     Client(place, 5, "continuous")

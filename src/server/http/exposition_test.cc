@@ -109,7 +109,7 @@ TEST(Exposition, no_label_can_break_the_text) {
   // A sample is one line: a name, labels between quotes, in which only these three are escaped, and a number.
   const std::regex sample(R"(x\{l="(?:[^"\\]|\\["\\n])*"\} 1)");
   std::mt19937 random(1);
-  const std::string nasty = "\"\\\n{}=,# \r\t\xff\xc3\xa9\x00";
+  const std::string nasty = std::string("\"\\\n{}=,# \r\t\xff\xc3\xa9") + '\0';
   for (int i = 0; i < 3000; ++i) {
     std::string value;
     for (size_t length = random() % 300; length > 0; --length)
