@@ -315,9 +315,10 @@ TimePoint Recordings::Look(TimePoint now) {
 
 void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
-  const sched::QueueStats stats = StatsOf(queue, now);
-  const QueueTrack::Reading reading = ReadingOf(queue, stats, now);
-  parts_.usage.See(queue, stats, now);
+  const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
+  if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
+  const QueueTrack::Reading reading = ReadingOf(queue, *stats, now);
+  parts_.usage.See(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
   auto watched = watched_.find(id);

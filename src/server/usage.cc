@@ -5,10 +5,8 @@
 
 namespace xsched::server {
 
-void RequestTimes::Add(Duration time) noexcept {
-  const auto* bucket = std::lower_bound(kBounds.begin(), kBounds.end(), time);
-  ++counts[static_cast<size_t>(bucket - kBounds.begin())];
-  sum += time;
+size_t RequestTimes::BucketOf(Duration time) noexcept {
+  return static_cast<size_t>(std::lower_bound(kBounds.begin(), kBounds.end(), time) - kBounds.begin());
 }
 
 Account& Accounts::At(uint64_t device, Priority priority, const std::string& device_name) noexcept try {

@@ -28,7 +28,11 @@ struct RequestTimes {
         microseconds(1'000'000), microseconds(2'500'000), microseconds(5'000'000), microseconds(10'000'000)};
   }();
 
-  void Add(Duration time) noexcept;
+  static size_t BucketOf(Duration time) noexcept;
+  void Add(Duration time, size_t bucket) noexcept {
+    ++counts[bucket];
+    sum += time;
+  }
 
   std::array<uint64_t, kBounds.size() + 1> counts{};
   Duration sum{};

@@ -102,7 +102,8 @@ void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePo
   const bool unseen = counted.was_idle && !busy && stats.retired > counted.retired;
   if (reports && counted.reported && (ended || unseen)) {
     const Duration took = ended ? now - counted.ready_since : Duration::zero();
-    InBoth(counted, [&](Usage& usage) { usage.requests.Add(took); });
+    const size_t bucket = RequestTimes::BucketOf(took);
+    InBoth(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
   }
   if (!busy || !reports) counted.ready_since = kNever;
   if (busy && reports && counted.reported && counted.was_idle) counted.ready_since = now;

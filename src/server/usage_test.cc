@@ -246,10 +246,9 @@ TEST(Accounts, are_visited_in_order_and_the_one_for_all_others_at_last) {
 
 TEST(RequestTimes, have_a_bucket_for_every_time) {
   RequestTimes times;
-  times.Add(Duration::zero());
-  times.Add(std::chrono::hours(1));
-  times.Add(RequestTimes::kBounds[3]);
-  times.Add(RequestTimes::kBounds[3] + Duration(1));
+  for (const Duration time : {Duration::zero(), Duration(std::chrono::hours(1)), RequestTimes::kBounds[3],
+                              RequestTimes::kBounds[3] + Duration(1)})
+    times.Add(time, RequestTimes::BucketOf(time));
   EXPECT_EQ(times.counts.front(), 1u);
   EXPECT_EQ(times.counts.back(), 1u);
   EXPECT_EQ(times.counts[3], 1u);
