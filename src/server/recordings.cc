@@ -36,6 +36,7 @@ class Recordings::Sink final : public RecordSink {
     if (!TryPut(event)) {
       ++recording_.lost;
       ++recording_.lost_all;
+      ++recordings_.dropped_;
     }
   }
 
@@ -206,7 +207,8 @@ void Recordings::Release(Recording& recording, TimePoint now) {
   parts_.queues.ObserveNewlyTracked(now);
 }
 
-void Recordings::Added(const Queue& queue) noexcept try {
+void Recordings::Added(Queue& queue, TimePoint now) noexcept try {
+  UsageMeter::Add(queue, StatsOf(queue, now));
   if (!recordings_.empty()) new_.push_back(queue.id);
 } catch (const std::bad_alloc&) {
   forgot_some_ = true;
@@ -222,7 +224,9 @@ void Recordings::Touched(Queue& queue) noexcept try {
 
 void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const auto id = static_cast<uint64_t>(queue.id);
-  const QueueTrack::Reading reading = Read(queue, now);
+  const sched::QueueStats stats = StatsOf(queue, now);
+  const QueueTrack::Reading reading = ReadingOf(queue, stats, now);
+  UsageMeter::Settle(queue, stats);
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(DescriptionOf(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
@@ -313,7 +317,10 @@ TimePoint Recordings::Look(TimePoint now) {
 
 void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
-  const QueueTrack::Reading reading = Read(queue, now);
+  const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
+  if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
+  const QueueTrack::Reading reading = ReadingOf(queue, *stats, now);
+  parts_.usage.See(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
   auto watched = watched_.find(id);
@@ -334,8 +341,12 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   }
 }
 
-QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
-  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+sched::QueueStats Recordings::StatsOf(const Queue& queue, TimePoint now) const {
+  return parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+}
+
+QueueTrack::Reading Recordings::ReadingOf(const Queue& queue, const sched::QueueStats& stats,
+                                          TimePoint now) const {
   QueueTrack::Reading reading;
   reading.submitted = stats.submitted;
   reading.retired = stats.retired;
@@ -393,6 +404,7 @@ void Recordings::TakeRemembered(Recording& recording, TimePoint now) {
     History::Reader& reader = remembered.readers.back();
     if (const History::Event* event = reader.Next()) return PutRemembered(recording, *event, now);
     recording.lost += reader.lost();
+    dropped_ += reader.lost();
     return remembered.readers.pop_back();
   }
   if (!remembered.unfinished.empty()) {

@@ -1,7 +1,7 @@
 // The recordings that tools make of queues: what the queues were given, when, and how long it took. It reads
 // what the server knows anyway, and changes nothing but that a recorded queue reports when it becomes ready
 // and idle, and is asked for its progress from time to time. Without any recording, it keeps the history
-// (history.h), for tools that ask for what was.
+// (history.h), for tools that ask for what was, and counts what was used (usage_meter.h).
 //
 // No tool can delay a round: what it has not read is kept up to a limit, and dropped and counted beyond it. A
 // tool that reads nothing for long is disconnected.
@@ -9,6 +9,7 @@
 //   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> unread records --> the tool
 //                                                           |                        ^
 //                                                           +----> History ----------+ kRecordLast
+//                                                           +----> UsageMeter
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include "server/history.h"
 #include "server/queue_track.h"
 #include "server/queues.h"
+#include "server/usage_meter.h"
 
 namespace xsched::server {
 
@@ -43,6 +45,7 @@ class Recordings final : QueueWatcher {
     Queues& queues;
     sched::Scheduler& scheduler;
     const AccessRules& access;
+    UsageMeter& usage;
   };
   Recordings(const Parts& parts, TimePoint now) : parts_(parts), history_(now) {
     parts_.queues.SetWatcher(this);
@@ -64,6 +67,8 @@ class Recordings final : QueueWatcher {
   // Call if there may be room for more in the tool's buffer.
   void SendUnread(const Connection& tool, TimePoint now);
   void Remove(const Connection& tool, TimePoint now);
+  // How many records tools did not read in time, since the server began.
+  uint64_t dropped() const { return dropped_; }
 
   // Before a decision: takes in new queues, and asks those with work. Closes the connections of tools that
   // read nothing. Returns when to call it again.
@@ -113,7 +118,7 @@ class Recordings final : QueueWatcher {
   class Sink;
   class UnfinishedSink;
 
-  void Added(const Queue& queue) noexcept override;
+  void Added(Queue& queue, TimePoint now) noexcept override;
   void Touched(Queue& queue) noexcept override;
   void Gone(Queue& queue, TimePoint now) noexcept override;
 
@@ -124,7 +129,11 @@ class Recordings final : QueueWatcher {
   void TakeNew(TimePoint now);
   void Ask(TimePoint now);
   void LookAt(Queue& queue, TimePoint now);
-  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const;
+  sched::QueueStats StatsOf(const Queue& queue, TimePoint now) const;
+  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const {
+    return ReadingOf(queue, StatsOf(queue, now), now);
+  }
+  QueueTrack::Reading ReadingOf(const Queue& queue, const sched::QueueStats& stats, TimePoint now) const;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
   ipc::RecordedQueue DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const;
@@ -149,6 +158,7 @@ class Recordings final : QueueWatcher {
   std::vector<sched::QueueId> touched_;
   bool forgot_some_ = false;  // there was no memory for one of these lists
   TimePoint look_at_ = kNever;
+  uint64_t dropped_ = 0;
 };
 
 }  // namespace xsched::server
