@@ -120,10 +120,25 @@ void ServerSession::BeginRecording(int32_t pid) {
   Ask(request);
 }
 
+void ServerSession::BeginRecordingOfJob(uint64_t job) {
+  ipc::Record request{};
+  request.job = job;
+  Ask(request);
+}
+
 void ServerSession::AskForLast(Duration time) {
   ipc::RecordLast request{};
   request.span_ns = static_cast<uint64_t>(time.count());
   Ask(request);
+}
+
+void ServerSession::GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take) {
+  AskForLast(time);
+  for (;;) {
+    const ipc::Packet packet = Next();
+    if (packet.header().type == ipc::MessageType::kReply) return Check(packet.As<ipc::Reply>());
+    take(packet);
+  }
 }
 
 void ServerSession::StopRecording() { ipc::Send(socket_.get(), ipc::StopRecording{}); }

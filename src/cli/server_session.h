@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ inline constexpr uint16_t kMinorOfChains = 4;
 // The one that brought what the server remembers.
 inline constexpr uint16_t kMinorOfHistory = 5;
 
+// The one that brought recordings of jobs.
+inline constexpr uint16_t kMinorOfJobs = 6;
+
 class ServerSession {
  public:
   // Throws CommandError (kExitNoServer).
@@ -33,8 +37,13 @@ class ServerSession {
   // Asks for a recording of the queues of `pid` (0: of all). From then on Take gets the answer, and what is
   // recorded; nothing else may be asked.
   void BeginRecording(int32_t pid);
+  // Likewise of the queues of a job (XSCHED_JOB).
+  void BeginRecordingOfJob(uint64_t job);
   // Asks for what the server remembers of this time until now. Take gets it, and then a kReply.
   void AskForLast(Duration time);
+  // Likewise, and calls take(packet) for each message of it.
+  void GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take);
+  bool IsAtLeast(uint16_t minor) const { return minor_ >= minor; }
   // Take gets the rest, and then a kReply.
   void StopRecording();
   // The next message, if there is one.
