@@ -9,8 +9,8 @@ namespace {
 constexpr double kPartsOfOctave = 1024;
 
 int PartOf(Duration value) {
-  return static_cast<int>(
-      std::lround(std::log2(static_cast<double>(std::max<Duration::rep>(value.count(), 1))) * kPartsOfOctave));
+  return static_cast<int>(std::lround(
+      std::log2(static_cast<double>(std::max<Duration::rep>(value.count(), 1))) * kPartsOfOctave));
 }
 
 Duration MiddleOf(int part) { return Duration(std::llround(std::exp2(part / kPartsOfOctave))); }

@@ -34,8 +34,8 @@ def python(script, *arguments):
     return [sys.executable, "-c", script, *arguments]
 
 
-def start(place, *program, **more):
-    return subprocess.Popen(reported(place, *program, **more), env={**os.environ, **place.env}, stdin=subprocess.DEVNULL, text=True,
+def start(place, *program, start_new_session=False):
+    return subprocess.Popen(reported(place, *program), start_new_session=start_new_session, env={**os.environ, **place.env}, stdin=subprocess.DEVNULL, text=True,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -139,6 +139,21 @@ def a_signal_to_xsched_reaches_the_program_once(place):
         check(process.stdout.readline() == f"got {number.name}\n", f"it gets {number.name}")
     check(process.stdout.read() == "end\n", "each once")
     check(process.wait(20) == 0 and "exit status 0" in process.stderr.read(), "and xsched goes on")
+
+
+@test
+def a_signal_to_the_process_group_reaches_the_program_once(place):
+    place.start_server()
+    process = start(place, *python(COUNTER, "2"), start_new_session=True)
+    check(process.stdout.readline().startswith("ready "), "it runs")
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM):
+        os.killpg(process.pid, number)
+        check(process.stdout.readline() == f"got {number.name}\n", f"it gets {number.name}")
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    check(process.stdout.readline() == "got SIGTERM\n", "and one that is for xsched after it")
+    check(process.stdout.read() == "end\n", "each once")
+    check(process.wait(20) == 0, "and xsched goes on")
 
 
 @test

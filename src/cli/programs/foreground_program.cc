@@ -56,6 +56,7 @@ ForegroundProgram::ForegroundProgram(const std::vector<std::string>& words, int 
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, &of_child_);
   signals_.Reset(signalfd(-1, &waitable, SFD_NONBLOCK | SFD_CLOEXEC));
+  witness_.emplace(waitable);
   const pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0 || !signals_) {
@@ -96,7 +97,7 @@ void ForegroundProgram::LetGo(int kept) const {
   for (int fd : {STDIN_FILENO, STDOUT_FILENO}) {
     if (null) dup2(null.get(), fd);
   }
-  std::vector<int> ours = {STDERR_FILENO, go_.get(), error_.get(), signals_.get(), kept};
+  std::vector<int> ours = {STDERR_FILENO, go_.get(), error_.get(), signals_.get(), witness_->fd(), kept};
   std::sort(ours.begin(), ours.end());
   int last = STDERR_FILENO;
   for (int fd : ours) {
@@ -138,10 +139,9 @@ void ForegroundProgram::Pass(const signalfd_siginfo& signal) const {
   if (IsNotForTheProgram(signal)) return;
   // This process wrote where nobody reads.
   if (signal.ssi_pid == static_cast<uint32_t>(getpid())) return;
-  // A program that signals its process group means itself as well, and has its signal.
-  if (signal.ssi_pid == static_cast<uint32_t>(pid_)) return;
   // If it was for the whole process group, the program runs again by itself.
   if (number == SIGCONT && !is_stopped_) return;
+  if (number != SIGCONT && witness_->Saw(number)) return;
   if (signal.ssi_code == SI_QUEUE) {
     sigval value{};
     value.sival_ptr = reinterpret_cast<void*>(static_cast<uintptr_t>(signal.ssi_ptr));
@@ -197,7 +197,8 @@ void ForegroundProgram::StopLikeIt(int signal) {
   if (!HasGoneOn()) kill(pid_, SIGCONT);
 }
 
-void ForegroundProgram::EndLikeIt() const {
+void ForegroundProgram::EndLikeIt() {
+  witness_.reset();
   if (status_ >= 0) std::exit(status_);
   const int signal = -status_;
   prctl(PR_SET_DUMPABLE, 0);  // the program's core is enough

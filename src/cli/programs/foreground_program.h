@@ -11,10 +11,12 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
+#include "cli/programs/signal_witness.h"
 
 struct signalfd_siginfo;
 
@@ -40,7 +42,7 @@ class ForegroundProgram {
   // REQUIRES: it has ended. Its exit status, or minus the signal that ended it.
   int status() const { return status_; }
   // Ends this process as it has ended.
-  [[noreturn]] void EndLikeIt() const;
+  [[noreturn]] void EndLikeIt();
 
  private:
   [[noreturn]] void Become(const std::vector<std::string>& words, pid_t parent);
@@ -57,6 +59,7 @@ class ForegroundProgram {
   UniqueFd go_;                   // written to: it may begin
   UniqueFd error_;                // the error number if it cannot be run
   UniqueFd signals_;
+  std::optional<SignalWitness> witness_;  // of what the program gets by itself
   std::string name_;
   bool is_stopped_ = false;
   bool has_ended_ = false;

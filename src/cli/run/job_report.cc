@@ -65,9 +65,8 @@ Json WaitsJson(const Process& process, const ProcessWaits& waits) {
   for (const auto& [because, wait] : process.waits) {
     Json one = {{"why", because.reason->word}, {"seconds", Seconds(wait.time)}, {"times", wait.times}};
     if (const auto other = waits.processes().find(because.process); other != waits.processes().end()) {
-      one["because_of"] = {{"pid", other->second.pid},
-                           {"name", other->second.name},
-                           {"priority", other->second.priority}};
+      one["because_of"] = {
+          {"pid", other->second.pid}, {"name", other->second.name}, {"priority", other->second.priority}};
     }
     all.push_back(std::move(one));
   }
@@ -110,8 +109,7 @@ std::string ReportText(const JobOutcome& outcome, const ProcessWaits& waits) {
   }
   for (size_t i = 0; i < std::min(processes.size(), kMentioned); ++i)
     text += Explanation(waits, *processes[i]);
-  if (processes.size() > kMentioned)
-    text += fmt::format("and {} more.\n", processes.size() - kMentioned);
+  if (processes.size() > kMentioned) text += fmt::format("and {} more.\n", processes.size() - kMentioned);
   return text;
 }
 

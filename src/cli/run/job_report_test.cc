@@ -10,10 +10,10 @@
 namespace xsched::cli {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kJob = 77;
 
@@ -91,7 +91,8 @@ TEST_F(JobReportTest, of_several_processes_says_first_what_they_did_together) {
   EXPECT_THAT(text, HasSubstr("had work for 40.0 ms, and used 30.0 ms"));
   EXPECT_THAT(text, HasSubstr("10.0 ms in 1 wait: held for another queue of its own\n"));
   EXPECT_THAT(text, HasSubstr("10.0 ms in 1 wait: held for rank (pid 801), priority 0\n"));
-  EXPECT_LT(text.find("rank (pid 802), priority 0, 1 queue"), text.find("rank (pid 801), priority 0, 1 queue"))
+  EXPECT_LT(text.find("rank (pid 802), priority 0, 1 queue"),
+            text.find("rank (pid 801), priority 0, 1 queue"))
       << "whoever used the device most is first";
 }
 
@@ -125,7 +126,8 @@ TEST_F(JobReportTest, says_what_is_missing) {
   outcome_.job_is_older = true;
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("ended by signal 15 (Terminated)\n"));
-  EXPECT_THAT(text, HasSubstr("What happened in 3.2 s of this time is missing: the server ended the connection.\n"));
+  EXPECT_THAT(
+      text, HasSubstr("What happened in 3.2 s of this time is missing: the server ended the connection.\n"));
   EXPECT_THAT(text, HasSubstr("about all programs of the job"));
   const auto json = ReportJson(outcome_, waits_);
   EXPECT_EQ(json["signal"], 15);
