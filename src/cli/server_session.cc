@@ -9,7 +9,7 @@
 
 namespace xsched::cli {
 
-ServerSession::ServerSession() {
+ServerSession::ServerSession(Duration patience) : patience_(patience) {
   ipc::SocketPath path = ipc::FindServerSocket();
   path_ = path.text;
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
@@ -51,7 +51,8 @@ ipc::Packet ServerSession::Next() {
         return packet;
       case ipc::Received::kNothing: {
         pollfd ready{socket_.get(), POLLIN, 0};
-        if (poll(&ready, 1, 5000) == 0) {
+        const auto patience = std::chrono::ceil<std::chrono::milliseconds>(patience_);
+        if (poll(&ready, 1, static_cast<int>(patience.count())) == 0) {
           throw CommandError(kExitFailed, fmt::format("the server at {} does not answer", path_));
         }
         continue;

@@ -24,8 +24,10 @@ inline constexpr uint16_t kMinorOfJobs = 6;
 
 class ServerSession {
  public:
-  // Throws CommandError (kExitNoServer).
-  ServerSession();
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+
+  // Throws CommandError (kExitNoServer). `patience`: how long the server may take for an answer.
+  explicit ServerSession(Duration patience = kPatience);
 
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
@@ -61,6 +63,7 @@ class ServerSession {
   void Ask(const T& request);
   ipc::Packet Next();
 
+  const Duration patience_;
   UniqueFd socket_;
   std::string path_;
   uint16_t minor_ = 0;  // the server's

@@ -214,6 +214,23 @@ def without_a_server_the_program_runs_and_the_report_says_so(place):
 
 
 @test
+def a_server_that_hangs_delays_the_program_by_two_seconds_and_its_signals_by_less(place):
+    place.start_server()
+    place.server.send_signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    process = start(place, *python(COUNTER, "3"))
+    check(process.stdout.readline().startswith("ready ") and time.monotonic() - begin < 4, "it runs")
+    for _ in range(3):
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        check(process.stdout.readline() == "got SIGTERM\n" and time.monotonic() - begin < 1, "it gets its signals")
+        time.sleep(0.5)
+    place.server.send_signal(signal.SIGCONT)
+    _, errors = process.communicate(timeout=20)
+    check(process.returncode == 0 and "does not answer" in errors, f"the report says so: {errors}")
+
+
+@test
 def a_server_that_ends_is_missing_in_the_report_until_another_is_there(place):
     place.start_server()
     process = start(place, place.client, "0", "task", "6")

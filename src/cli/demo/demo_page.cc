@@ -21,7 +21,8 @@ std::string LatencyRows(std::span<const LatencySeries> series) {
                     alone > 0 ? fmt::format("{:.2f}", times.p99 / alone) : "–"});
   }
   return HtmlTable("Latency of the urgent task",
-                   {"the urgent task", "requests", "p50, ms", "p99, ms", "maximum, ms", "p99 / alone"}, rows, 1);
+                   {"the urgent task", "requests", "p50, ms", "p99, ms", "maximum, ms", "p99 / alone"}, rows,
+                   1);
 }
 
 }  // namespace
@@ -30,7 +31,8 @@ std::string DemoPage(std::span<const LatencySeries> series, const BusyRates& bus
   std::vector<Series> latencies;
   for (const LatencySeries& one : series) latencies.push_back({one.name, one.milliseconds});
   const std::string summary = fmt::format(
-      "<p>An urgent task of 10 kernels, ten times a second, beside a program that keeps the device busy: without "
+      "<p>An urgent task of 10 kernels, ten times a second, beside a program that keeps the device busy: "
+      "without "
       "and with XSched. With XSched, the other keeps {:.0f} % of its throughput.</p>\n",
       busy.kept() * 100);
   return HtmlPage(

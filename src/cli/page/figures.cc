@@ -18,7 +18,7 @@ constexpr double kRight = 100;
 constexpr double kWidth = kLeft + kPlot + kRight;
 constexpr double kBar = 14;
 constexpr double kBetweenRows = 8;  // of bars
-constexpr double kPanel = 96;  // of a series
+constexpr double kPanel = 96;       // of a series
 constexpr double kPanelPlot = 72;
 constexpr double kAxis = 34;
 constexpr double kBins = 60;
@@ -38,8 +38,8 @@ std::string Text(double x, double y, const char* anchor, const std::string& text
 }
 
 std::string StraightLine(const char* style, double x1, double y1, double x2, double y2) {
-  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", style, x1, y1,
-                     x2, y2);
+  return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", style,
+                     x1, y1, x2, y2);
 }
 
 // A round number, of which a few make `most`.
@@ -68,8 +68,8 @@ std::string SummaryText(const Series& series, const std::string& unit) {
 
 // One panel for each series, with its name. `panel` draws it above the line y = `bottom`.
 using Panel = std::function<std::string(const Series&, size_t index, double bottom)>;
-std::string Panels(const std::string& title, const std::string& unit, std::span<const Series> series, double& y,
-                   const Panel& panel, std::string& description) {
+std::string Panels(const std::string& title, const std::string& unit, std::span<const Series> series,
+                   double& y, const Panel& panel, std::string& description) {
   std::string content;
   description = title + ". ";
   y = 0;
@@ -114,8 +114,8 @@ std::string BarFigure(const std::string& title, const std::vector<Bars>& rows) {
       const Bar& bar = row.bars[i];
       const double length = most > 0 ? kPlot * bar.value / most : 0;
       content +=
-          fmt::format("<rect class=\"{} fill\" x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"/>\n", Color(i),
-                      kLeft, top, std::max(length, 1.0), kBar);
+          fmt::format("<rect class=\"{} fill\" x=\"{}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\"/>\n",
+                      Color(i), kLeft, top, std::max(length, 1.0), kBar);
       content += Text(kLeft + length + 6, top + kBar - 3, "start", bar.text);
       description += fmt::format(" {}{}", bar.text, i + 1 == row.bars.size() ? ". " : ",");
       top += kBar + 2;
@@ -125,7 +125,8 @@ std::string BarFigure(const std::string& title, const std::vector<Bars>& rows) {
   return Svg(title, description, y, content);
 }
 
-std::string DistributionFigure(const std::string& title, const std::string& unit, std::span<const Series> series) {
+std::string DistributionFigure(const std::string& title, const std::string& unit,
+                               std::span<const Series> series) {
   const double step = StepOf(MostOf(series));
   const double most = step * std::ceil(std::max(MostOf(series) / step, 1.0) - 1e-9);
   double y = 0;
@@ -138,9 +139,10 @@ std::string DistributionFigure(const std::string& title, const std::string& unit
       if (counts[i] == 0) continue;
       // What occurred at all is visible.
       const double height = std::max(1.5, kPanelPlot * counts[i] / tallest);
-      bars += fmt::format("<rect class=\"{} fill\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
-                          Color(index), kLeft + kPlot * static_cast<double>(i) / kBins, bottom - height,
-                          kPlot / kBins - 0.5, height);
+      bars += fmt::format(
+          "<rect class=\"{} fill\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
+          Color(index), kLeft + kPlot * static_cast<double>(i) / kBins, bottom - height, kPlot / kBins - 0.5,
+          height);
     }
     return bars + Mark(one, 0.5, "p50", "end", most, bottom) + Mark(one, 0.99, "p99", "start", most, bottom);
   };
@@ -151,7 +153,8 @@ std::string DistributionFigure(const std::string& title, const std::string& unit
   return Svg(title, description, y + kAxis, content);
 }
 
-std::string SequenceFigure(const std::string& title, const std::string& unit, std::span<const Series> series) {
+std::string SequenceFigure(const std::string& title, const std::string& unit,
+                           std::span<const Series> series) {
   const double most = std::max(MostOf(series), 1e-9);
   size_t longest = 1;
   for (const Series& one : series) longest = std::max(longest, one.values.size());
@@ -164,7 +167,9 @@ std::string SequenceFigure(const std::string& title, const std::string& unit, st
                          kLeft + kPlot * (static_cast<double>(i) + 0.5) / static_cast<double>(longest),
                          bottom - kPanelPlot * one.values[i] / most);
     }
-    return all + Text(kLeft + kPlot + 6, bottom - kPanelPlot + 8, "start", fmt::format("{} {}", Number(most), unit)) +
+    return all +
+           Text(kLeft + kPlot + 6, bottom - kPanelPlot + 8, "start",
+                fmt::format("{} {}", Number(most), unit)) +
            Text(kLeft + kPlot + 6, bottom, "start", "0");
   };
   std::string content = Panels(title, unit, series, y, dots, description);

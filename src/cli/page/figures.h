@@ -23,7 +23,8 @@ struct Series {
   std::vector<double> values;
 };
 // How often each value occurred: one histogram below another, from 0 on a common scale, with p50 and p99.
-std::string DistributionFigure(const std::string& title, const std::string& unit, std::span<const Series> series);
+std::string DistributionFigure(const std::string& title, const std::string& unit,
+                               std::span<const Series> series);
 // Each value, in the order in which they came.
 std::string SequenceFigure(const std::string& title, const std::string& unit, std::span<const Series> series);
 

@@ -7,11 +7,13 @@
 namespace xsched::cli {
 namespace {
 
-std::string Cells(const char* tag, const std::vector<std::string>& texts, size_t before_numbers) {
+// `tag`: td or th.
+std::string Row(const std::string& tag, const char* attributes, const std::vector<std::string>& texts,
+                size_t before_numbers) {
   std::string cells;
   for (size_t i = 0; i < texts.size(); ++i) {
-    cells += fmt::format("<{0}{1}>{2}</{3}>", tag, i < before_numbers ? "" : " class=\"number\"", Escaped(texts[i]),
-                         std::string(tag).substr(0, 2));
+    cells += fmt::format("<{0}{1}{2}>{3}</{0}>", tag, attributes,
+                         i < before_numbers ? "" : " class=\"number\"", Escaped(texts[i]));
   }
   return "<tr>" + cells + "</tr>\n";
 }
@@ -52,12 +54,13 @@ std::string HtmlPage(const std::string& title, const std::string& body) {
 std::string HtmlTable(const std::string& caption, const std::vector<std::string>& headings,
                       const std::vector<std::vector<std::string>>& rows, size_t texts) {
   std::string body;
-  for (const std::vector<std::string>& row : rows) body += Cells("td", row, texts);
+  for (const std::vector<std::string>& row : rows) body += Row("td", "", row, texts);
   // A reader without a mouse can scroll what has the focus.
   return fmt::format(
-      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{0}\"><table><caption>{0}</caption>\n"
+      "<div class=\"scroll\" role=\"region\" tabindex=\"0\" "
+      "aria-label=\"{0}\"><table><caption>{0}</caption>\n"
       "<thead>{1}</thead>\n<tbody>\n{2}</tbody></table></div>\n",
-      Escaped(caption), Cells("th scope=\"col\"", headings, texts), body);
+      Escaped(caption), Row("th", " scope=\"col\"", headings, texts), body);
 }
 
 }  // namespace xsched::cli

@@ -4,37 +4,42 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "cli/exit_codes.h"
 
 namespace xsched::cli {
 namespace {
 
-constexpr Duration kAnswerTimeout = std::chrono::seconds(5);
+constexpr Duration kAskEvery = std::chrono::seconds(1);
+// The program waits for it.
+constexpr Duration kPatienceAtFirst = std::chrono::seconds(2);
+// While the program runs, its signals are waiting to be passed on.
+constexpr Duration kShortPatience = std::chrono::milliseconds(300);
 
 }  // namespace
 
 void JobRecording::Begin() noexcept try {
-  ++asked_;
-  Ask();
+  Ask(kPatienceAtFirst);
 } catch (const std::exception& error) {
   Lose(error.what());
 }
 
-void JobRecording::Ask() {
-  ServerSession& server = server_.emplace();
+void JobRecording::Ask(Duration patience) {
+  ServerSession& server = server_.emplace(patience);
   server.Require(kMinorOfJobs, "to record a job");
   waits_.BeginPart(MonotonicClock::now() - began_);
   server.BeginRecordingOfJob(job_);
-  WaitForAnswer();
+  WaitForAnswer(patience);
   missing_ += MonotonicClock::now() - missing_since_;
+  records_ = true;
 }
 
 void JobRecording::Advance() noexcept try {
   if (server_) {
     Take();
   } else if (MonotonicClock::now() >= next()) {
-    Begin();
+    Ask(kShortPatience);
   }
 } catch (const std::exception& error) {
   Lose(error.what());
@@ -43,7 +48,7 @@ void JobRecording::Advance() noexcept try {
 void JobRecording::End() noexcept try {
   if (server_) {
     server_->StopRecording();
-    WaitForAnswer();
+    WaitForAnswer(ServerSession::kPatience);
     server_.reset();
   } else {
     missing_ += MonotonicClock::now() - missing_since_;
@@ -53,6 +58,7 @@ void JobRecording::End() noexcept try {
 } catch (const std::exception& error) {
   Lose(error.what());
   length_ = MonotonicClock::now() - began_;
+  waits_.Finish(length_);
 }
 
 bool JobRecording::Take() {
@@ -74,8 +80,8 @@ bool JobRecording::Take() {
   }
 }
 
-void JobRecording::WaitForAnswer() {
-  const TimePoint end = MonotonicClock::now() + kAnswerTimeout;
+void JobRecording::WaitForAnswer(Duration patience) {
+  const TimePoint end = MonotonicClock::now() + patience;
   while (!Take()) {
     const Duration left = end - MonotonicClock::now();
     if (left <= Duration::zero()) throw CommandError(kExitFailed, "the server does not answer");
@@ -85,12 +91,11 @@ void JobRecording::WaitForAnswer() {
 }
 
 void JobRecording::Lose(const char* problem) {
-  const bool had_server = server_.has_value();
-  server_.reset();
+  const TimePoint now = MonotonicClock::now();
+  ask_at_ = now + kAskEvery;
   if (problem_.empty()) problem_ = problem;
-  if (!had_server) return;
-  missing_since_ = MonotonicClock::now();
-  asked_ = 1;
+  if (std::exchange(records_, false)) missing_since_ = now;
+  server_.reset();
 }
 
 }  // namespace xsched::cli

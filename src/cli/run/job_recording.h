@@ -21,7 +21,7 @@ class JobRecording {
   // -1: no server records.
   int fd() const { return server_ ? server_->fd() : -1; }
   // When to call Advance, if `fd` is not readable before.
-  TimePoint next() const { return server_ ? kNever : missing_since_ + kAskEvery * asked_; }
+  TimePoint next() const { return server_ ? kNever : ask_at_; }
   void Advance() noexcept;
   // Takes the rest.
   void End() noexcept;
@@ -34,12 +34,10 @@ class JobRecording {
   const std::string& problem() const { return problem_; }
 
  private:
-  static constexpr Duration kAskEvery = std::chrono::seconds(1);
-
-  void Ask();
+  void Ask(Duration patience);
   // What has come. True: the server's answer was among it.
   bool Take();
-  void WaitForAnswer();
+  void WaitForAnswer(Duration patience);
   void Lose(const char* problem);
 
   const uint64_t job_;
@@ -47,7 +45,8 @@ class JobRecording {
   std::optional<ServerSession> server_;
   ProcessWaits waits_;
   TimePoint missing_since_;
-  int asked_ = 0;  // how often, since then
+  TimePoint ask_at_{};
+  bool records_ = false;
   Duration missing_{};
   Duration length_{};
   std::string problem_;
