@@ -19,9 +19,7 @@ constexpr Duration kShortPatience = std::chrono::milliseconds(300);
 
 }  // namespace
 
-void JobRecording::Begin() noexcept try {
-  Ask(kPatienceAtFirst);
-} catch (const std::exception& error) {
+void JobRecording::Begin() noexcept try { Ask(kPatienceAtFirst); } catch (const std::exception& error) {
   Lose(error.what());
 }
 

@@ -37,7 +37,7 @@ struct RunOptions {
   std::vector<std::string> program;
 };
 
-constexpr const char* kToStderr = "-";
+constexpr const char* kToStderr = "true";  // what the option is without a value
 constexpr int kServerStartMs = 3000;
 // A program becomes a client with its first command. Before that, it may load its model for many minutes.
 constexpr const char* kServerIdleSeconds = "3600";
@@ -204,10 +204,9 @@ void AddRun(CLI::App& app) {
       "--shared-context", options->shared_context,
       "one context for all programs that are run so, where a service of their platform provides it");
   run->add_flag(
-         fmt::format("--report{{{}}}", kToStderr), options->report,
-         "say on stderr, when the program has ended, how long its requests took, and why and because of "
-         "whom it waited; --report=FILE: into a file, as JSON")
-      ->type_name("FILE");
+      "--report", options->report,
+      "say on stderr, when the program has ended, how long its requests took, and why and because of "
+      "whom it waited; --report=FILE: into a file, as JSON");
   run->add_option("program", options->program, "the program and its arguments")->required();
   run->positionals_at_end();
   run->callback([options] { Run(*options); });
