@@ -20,7 +20,7 @@ inline constexpr size_t kMaxUnsentSlices = 1024;
 inline constexpr int kMaxDisplaysOfUser = 64;
 // Recordings of queues, each with the number of processes that it may name, and the number of messages that
 // its tool may leave unread. Further ones are dropped and counted.
-inline constexpr size_t kMaxRecordingsOfUser = 4;
+inline constexpr size_t kMaxRecordingsOfUser = 32;
 inline constexpr size_t kMaxRecordedProcesses = 1024;
 inline constexpr size_t kMaxUnreadRecords = 4096;
 // What the server remembers of the last time: events of a user (3 MB) and of all, and descriptions of a

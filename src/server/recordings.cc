@@ -51,7 +51,8 @@ class Recordings::Sink final : public RecordSink {
     }
     uint64_t because_of = 0;
     if (const auto* hold = std::get_if<ipc::RecordedHold>(&event);
-        hold != nullptr && recordings_.Describe(recording_, sched::QueueId{hold->because_of}, now_)) {
+        hold != nullptr && (recordings_.DescribeOther(recording_, sched::QueueId{hold->because_of}, now_) ||
+                            recording_.just_gone.contains(hold->because_of))) {
       because_of = hold->because_of;
     }
     recording_.unread.push_back(event);
@@ -106,10 +107,14 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   Recording* known = found != recordings_.end() ? &found->second : New(tool, now, sent);
   if (known == nullptr) return sent;
   Recording& recording = *known;
-  if (recording.ends || recording.processes.size() >= kMaxRecordedProcesses)
+  if (recording.ends || recording.processes.size() + recording.jobs.size() >= kMaxRecordedProcesses)
     return PutReply(recording, kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
-  recording.all |= request.pid == 0;
-  if (request.pid != 0) recording.processes.insert(request.pid);
+  recording.all |= request.pid == 0 && request.job == 0;
+  if (request.pid != 0) {
+    recording.processes.insert(request.pid);
+  } else if (request.job != 0) {
+    recording.jobs.insert(request.job);
+  }
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
@@ -178,7 +183,8 @@ bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   const Peer& owner = agent.connection.peer;
   return !recording.ends && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
-         (recording.all || recording.processes.contains(owner.pid));
+         (recording.all || recording.processes.contains(owner.pid) ||
+          (agent.job && recording.jobs.contains(agent.job->second)));
 }
 
 void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {
@@ -230,8 +236,10 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(DescriptionOf(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
+    if (recording.others.erase(id) != 0) NoteGone(recording, id);
     auto found = recording.queues.find(id);
     if (found == recording.queues.end()) continue;
+    if (found->second.described) NoteGone(recording, id);
     Sink sink(*this, recording, queue.id, now);
     found->second.track.Finish(reading, now, sink);
     ipc::RecordedEnd end{};
@@ -241,6 +249,12 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
     recording.queues.erase(found);
   }
   watched_.erase(id);
+}
+
+// Without memory for it, the hold names no queue.
+void Recordings::NoteGone(Recording& recording, uint64_t id) noexcept try {
+  recording.just_gone.insert(id);
+} catch (const std::bad_alloc&) {
 }
 
 void Recordings::TakeNew(TimePoint now) {
@@ -309,6 +323,7 @@ TimePoint Recordings::Look(TimePoint now) {
     look_at_ = now + kLookEvery;
   }
   for (auto& [connection, recording] : recordings_) {
+    recording.just_gone.clear();
     if (!recording.blocked) Send(recording, now);
   }
   ForgetEnded();
@@ -336,6 +351,8 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
     const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
     tracked.described &= hints == tracked.hints && queue.level == tracked.level;
     if (!tracked.described && HasRoom(recording)) Describe(recording, queue.id, now);
+    // Now, because it may be gone when the hold ends.
+    if (reading.because_of != sched::QueueId{}) DescribeOther(recording, reading.because_of, now);
     Sink sink(*this, recording, queue.id, now);
     tracked.track.See(reading, now, sink);
   }
@@ -386,6 +403,18 @@ bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now
   tracked.described = true;
   tracked.hints = parts_.scheduler.GetHints(id).value_or(sched::Hints{});
   tracked.level = queue->level;
+  return true;
+}
+
+bool Recordings::DescribeOther(Recording& recording, sched::QueueId id, TimePoint now) {
+  const auto number = static_cast<uint64_t>(id);
+  if (recording.others.contains(number) || Describe(recording, id, now)) return true;
+  const Queue* queue = recording.queues.contains(number) ? nullptr : parts_.queues.Find(id);
+  if (queue == nullptr || !parts_.access.MayTouch(recording.tool->peer, queue->agent->connection.peer.uid))
+    return false;
+  if (!HasRoom(recording)) return false;
+  recording.others.insert(number);
+  recording.unread.emplace_back(DescriptionOf(*queue, recording.began, now));
   return true;
 }
 

@@ -96,7 +96,10 @@ class Recordings final : QueueWatcher {
     TimePoint began;
     bool all = false;  // of all processes
     std::set<pid_t> processes;
+    std::set<uint64_t> jobs;
     std::map<uint64_t, Tracked> queues;
+    std::set<uint64_t> others;     // not recorded, but described, because recorded ones waited for them
+    std::set<uint64_t> just_gone;  // described, and gone since the last look: holds that end may name them
     std::deque<RecordedEvent> unread;
     uint64_t lost = 0;  // since the last record
     uint64_t lost_all = 0;
@@ -136,6 +139,8 @@ class Recordings final : QueueWatcher {
   QueueTrack::Reading ReadingOf(const Queue& queue, const sched::QueueStats& stats, TimePoint now) const;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
+  // Likewise of a queue that the recording may not contain. False: also if the tool may not see it.
+  bool DescribeOther(Recording& recording, sched::QueueId id, TimePoint now);
   ipc::RecordedQueue DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const;
   // Takes the next of what is remembered, or ends this part. REQUIRES: recording.remembered.
   void TakeRemembered(Recording& recording, TimePoint now);
@@ -147,6 +152,7 @@ class Recordings final : QueueWatcher {
   static bool PutReply(Recording& recording, XResult result, uint64_t count, const char* text);
   void Send(Recording& recording, TimePoint now);
   TimePoint CloseUnreading(TimePoint now);
+  static void NoteGone(Recording& recording, uint64_t id) noexcept;
   void Release(Recording& recording, TimePoint now);
   void ForgetEnded();
 

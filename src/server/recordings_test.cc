@@ -278,7 +278,7 @@ TEST_F(RecordingsTest, a_hold_is_sent_when_it_ends) {
   EXPECT_EQ(hold->because_of, 0u) << "a queue of another user";
 }
 
-TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_that_is_recorded) {
+TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_the_tool_may_see_it) {
   ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
   Record(admin_);
   Submit(theirs_, 1);
@@ -291,6 +291,68 @@ TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_that_is_
   const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->because_of, static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id));
+}
+
+TEST_F(RecordingsTest, a_queue_that_is_not_recorded_is_described_once_if_a_recorded_one_waits_for_it) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_, mine_.connection->peer.pid);
+  const uint64_t urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+  for (int time = 0; time < 2; ++time) {
+    read_.clear();
+    Submit(theirs_, 1);
+    Submit(mine_, 0);
+    Round();
+    Retire(theirs_, 1);
+    Round();
+    now_ += 1ms;
+    Round();
+    if (time == 0) {
+      const auto description = ReadUntil<ipc::RecordedQueue>(admin_);
+      ASSERT_TRUE(description);
+      EXPECT_EQ(description->queue_id, urgent);
+      EXPECT_EQ(description->pid, 200);
+    }
+    const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+    ASSERT_TRUE(hold);
+    EXPECT_EQ(hold->because_of, urgent);
+    EXPECT_EQ(std::count(read_.begin(), read_.end(), ipc::MessageType::kRecordedQueue), time == 0 ? 1 : 0);
+  }
+}
+
+TEST_F(RecordingsTest, a_hold_names_a_queue_whose_end_ends_it) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_, mine_.connection->peer.pid);
+  const uint64_t urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  now_ += 3ms;
+  connections_.Close(*theirs_.connection, nullptr);
+  Round();
+  const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->because_of, urgent);
+}
+
+TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_and_no_others) {
+  const Client first = ConnectAgent({101, 1000, {}}, /*job=*/7);
+  ASSERT_TRUE(CreateQueue(first, 0, 0, false, 3));
+  ipc::Record request{};
+  request.job = 7;
+  ASSERT_TRUE(Ask(tool_, request));
+  Round();
+  const auto reply = ReadUntil<ipc::Reply>(tool_);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, 1u);
+  const Client second = ConnectAgent({102, 1000, {}}, /*job=*/7);
+  const Client other_users = ConnectAgent({103, 1001, {}}, /*job=*/7);
+  ASSERT_TRUE(CreateQueue(second, 0, 0, false, 4));
+  ASSERT_TRUE(CreateQueue(other_users, 0, 0, false, 5));
+  Round();
+  EXPECT_TRUE(IsTracked(first, 0));
+  EXPECT_TRUE(IsTracked(second, 0));
+  EXPECT_FALSE(IsTracked(other_users, 0));
+  EXPECT_FALSE(IsTracked(mine_, 0));
 }
 
 // ---- what was ----
@@ -586,7 +648,7 @@ TEST_F(RecordingsTest, a_tool_that_asks_on_and_reads_nothing_is_disconnected) {
   EXPECT_LT(answered, 5000);
 }
 
-TEST_F(RecordingsTest, a_user_makes_four_recordings_at_a_time) {
+TEST_F(RecordingsTest, a_user_makes_a_limited_number_of_recordings_at_a_time) {
   std::vector<Client> tools;
   for (size_t i = 0; i < kMaxRecordingsOfUser; ++i) {
     tools.push_back(ConnectTool(kUser));

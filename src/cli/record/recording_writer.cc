@@ -54,9 +54,9 @@ uint64_t RecordingWriter::NumberOf(Numbers& numbers, const std::string& key) {
   return numbers.try_emplace(key, numbers.size() + 1).first->second;
 }
 
-const uint64_t* RecordingWriter::FindQueue(uint64_t id) const {
-  auto found = queues_.find(id);
-  return found == queues_.end() ? nullptr : &found->second;
+const uint64_t* RecordingWriter::Find(const std::map<uint64_t, uint64_t>& queues, uint64_t id) {
+  auto found = queues.find(id);
+  return found == queues.end() ? nullptr : &found->second;
 }
 
 // ---- descriptions ----
@@ -149,7 +149,9 @@ void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {
   Json what = {{"queue", *queue}, {"span_ns", hold.span_ns}};
   if (const HoldReason* why = FindHoldReason(static_cast<sched::WaitReason>(hold.why)))
     what["why"] = why->word;
-  if (const uint64_t* other = FindQueue(hold.because_of)) what["by"] = *other;
+  const uint64_t* other = FindQueue(hold.because_of);
+  if (other == nullptr) other = Find(gone_, hold.because_of);
+  if (other != nullptr) what["by"] = *other;
   Line(hold.at_ns, "hold", std::move(what));
   last_ns_ = std::max(last_ns_, hold.at_ns + hold.span_ns);
 }
@@ -161,8 +163,10 @@ void RecordingWriter::WriteWait(const ipc::RecordedWait& wait) {
 }
 
 void RecordingWriter::WriteEnd(const ipc::RecordedEnd& end) {
-  if (const uint64_t* queue = FindQueue(end.queue_id)) Line(end.at_ns, "gone", {{"queue", *queue}});
-  queues_.erase(end.queue_id);
+  const uint64_t* queue = FindQueue(end.queue_id);
+  if (queue == nullptr) return;
+  Line(end.at_ns, "gone", {{"queue", *queue}});
+  gone_.insert(queues_.extract(end.queue_id));
 }
 
 void RecordingWriter::WriteLoss(const ipc::RecordedLoss& loss) {
