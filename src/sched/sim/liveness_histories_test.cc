@@ -732,6 +732,26 @@ TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_a
               .survivor = 1});
 }
 
+// The same.
+TEST(LivenessHistories, DISABLED_a_queue_without_a_share_is_let_run_in_time_for_one_that_spins_elsewhere) {
+  QueueScript one{.process = 0, .device = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
+  QueueScript waiter = Ahead(1, 0);
+  waiter.command = microseconds(500);
+  waiter.wait = Wait::kKnown;
+  QueueScript other{.process = 2, .device = 2, .command = milliseconds(10), .wait = Wait::kGang};
+  QueueScript awaited = Ahead(2, 0);
+  QueueScript spins = Ahead(2, 0);
+  spins.wait = Wait::kHidden;
+  spins.target = 3;
+  waiter.device = awaited.device = 1;
+  awaited.utilization = spins.utilization = 0;
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel2, kLevel2, kLevel2},
+              .queues = {one, waiter, other, awaited, spins},
+              .length = milliseconds(233),
+              .survivor = 2});
+}
+
 // ---- limits ----
 
 TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {
