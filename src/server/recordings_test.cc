@@ -349,10 +349,10 @@ TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_a
   ASSERT_TRUE(CreateQueue(second, 0, 0, false, 4));
   ASSERT_TRUE(CreateQueue(other_users, 0, 0, false, 5));
   Round();
-  EXPECT_TRUE(IsTracked(first, 0));
-  EXPECT_TRUE(IsTracked(second, 0));
-  EXPECT_FALSE(IsTracked(other_users, 0));
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_TRUE(IsCounted(first, 0));
+  EXPECT_TRUE(IsCounted(second, 0));
+  EXPECT_FALSE(IsCounted(other_users, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
 }
 
 // ---- what was ----
