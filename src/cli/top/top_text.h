@@ -20,7 +20,7 @@ struct TopStyle {
 
 std::string TopSummary(const ipc::Status& status, const TopStyle& style = {});
 
-// "NVIDIA H200 [||||    ]  40 % ▁▂▃"
+// "GPU 0 [||||    ]  40 % ▁▂▃"
 std::string DeviceLine(const std::string& name, double share, const History& history, const TopStyle& style);
 
 // Who waited for whom since the last look, the longest first: as many lines as `most`.
