@@ -28,10 +28,10 @@ say() { echo "== $*"; }
 
 # base SUITE: an archive of a small system with PoCL. It is kept for the next time.
 base() {
-  local archive=$folder/base-$1.tar
+  local archive=$folder/base-$1.tar new=$folder/new-$1.tar # mmdebstrap takes the format from the end of the name
   if [[ ! -s $archive ]]; then
-    mmdebstrap --quiet --variant=minbase --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$archive.new" >&2
-    mv "$archive.new" "$archive"
+    mmdebstrap --quiet --variant=minbase --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$new" >&2
+    mv "$new" "$archive"
   fi
   echo "$archive"
 }
