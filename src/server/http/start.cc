@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "base/fd.h"
+#include "base/system_calls.h"
 #include "server/http/loopback.h"
 
 namespace xsched::server::http {
@@ -49,7 +50,7 @@ void StartHttp(const Options& options, const std::string& socket) {
   } else {
     dup2(listening.get(), kListenFd);
   }
-  close_range(kListenFd + 1, ~0u, 0);
+  CloseDescriptorsFrom(kListenFd + 1);
   execl(program.c_str(), "xserver-http", "--listen-fd", fd.c_str(), "--socket", socket.c_str(),
         "--admin-group", options.admin_group.c_str(), nullptr);
   _exit(127);
