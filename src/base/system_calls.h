@@ -19,9 +19,8 @@ inline ssize_t GetRandom(void* memory, size_t size, unsigned flags) {
   return syscall(SYS_getrandom, memory, size, flags);
 }
 
-// Closes all descriptors from `first` on. close_range: glibc 2.34, and Linux 5.9; RHEL 8 has 4.18.
-inline void CloseDescriptorsFrom(int first) {
-  if (syscall(SYS_close_range, first, ~0u, 0) == 0) return;
+// Closes all descriptors from `first` on, also where the kernel cannot close many at once.
+inline void CloseDescriptorsOneByOne(int first) {
   DIR* folder = opendir("/proc/self/fd");
   if (folder == nullptr) return;
   while (const dirent* entry = readdir(folder)) {
@@ -29,6 +28,11 @@ inline void CloseDescriptorsFrom(int first) {
     if (fd >= first && fd != dirfd(folder)) close(fd);
   }
   closedir(folder);
+}
+
+// The same. close_range: glibc 2.34, and Linux 5.9; RHEL 8 has 4.18.
+inline void CloseDescriptorsFrom(int first) {
+  if (syscall(SYS_close_range, first, ~0u, 0) != 0) CloseDescriptorsOneByOne(first);
 }
 
 }  // namespace xsched
