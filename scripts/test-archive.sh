@@ -22,6 +22,8 @@ for suite in "${suites[@]}"; do
   # shellcheck disable=SC2016  # for the shell within
   in_system "$root" bash -euc '
     ldd --version | head -n 1
+    apt-get -qq update
+    apt-get -qq -y install --no-install-recommends hashcat >/dev/null # the demo runs it
     useradd --home-dir /home/tester tester
     chown -R tester: /home/tester
     exec setpriv --reuid tester --regid tester --init-groups env HOME=/home/tester POCL_DEVICES=pthread bash -euc "
