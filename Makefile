@@ -14,7 +14,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm demo plan portable archive wheel test-archive packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -50,6 +50,12 @@ demo: deps build-release
 # The test plan on this machine's GPU. PYTHON: the one that has PyTorch; PLAN: its options (--quick, --stage 3, …).
 plan: build-release
 	$(PYTHON) plan/run.py --bin build/release/bin $(PLAN)
+
+# The pages of simulate, demo and plan, opened in a browser (Debian's package chromium, which CI does without: it is larger than all
+# other packages together). Pictures of them, to be looked at, are in build/release/pages.
+test-pages: build-release
+	python3 -B tests/pages/pages_test.py --xsched build/release/bin/xsched --keep build/release/pages
+	python3 -B tests/pages/browser_test.py build/release/pages/*.html
 
 # For every Linux with glibc 2.17 or later (docs/install.md): programs and libraries that need no other library.
 portable:

@@ -15,13 +15,14 @@ class DescriptionError(Exception):
 
 @dataclass(frozen=True)
 class Type:
-    """Of a field. `parts` are the fields of a struct; `length` is that of a text, in bytes."""
+    """Of a field. `parts` are the fields of a struct; `length` is that of a text, in bytes, and `count` that of a list of integers."""
     name: str
     size: int
     alignment: int
     code: str = ""  # of Python's struct
     cpp: str = ""
     length: int = 0
+    count: int = 0
     parts: tuple = ()
 
     @property
@@ -92,6 +93,8 @@ def _pack(field, value):
         return Struct(field.type.name, field.type.parts).pack(**(value or {}))
     if field.type.is_text:
         return (value or b"").ljust(field.type.size, b"\0")
+    if field.type.count:
+        return struct.pack("=" + field.type.code, *(value or [0] * field.type.count))
     return struct.pack("=" + field.type.code, value or 0)
 
 
@@ -179,6 +182,8 @@ class Description:
             entry = dict(entry)
             type_name = entry.pop("type")
             field = Field(type=self._type_of(name, type_name), offset=fields[-1].end if fields else 0, **entry)
+            if field.type.count and (field.source or field.kept or field.json):
+                raise DescriptionError(f"{name}.{field.name} is a list, which code must copy: no source, kept or json")
             if any(field.name == other.name for other in fields):
                 raise DescriptionError(f"{name} has two fields {field.name}")
             if fields and field.since < fields[-1].since:
@@ -193,6 +198,10 @@ class Description:
         text = re.fullmatch(r"text\[(\d+)\]", type_name)
         if text:
             return Type(type_name, int(text[1]), 1, cpp="char", length=int(text[1]))
+        integers = re.fullmatch(r"([ui]\d+)\[(\d+)\]", type_name)
+        if integers and integers[1] in INTEGERS:
+            one, count = INTEGERS[integers[1]], int(integers[2])
+            return Type(type_name, one.size * count, one.alignment, f"{count}{one.code}", one.cpp, count=count)
         if type_name not in self._types:
             raise DescriptionError(f"{name}: there is no type {type_name}")
         return self._types[type_name]

@@ -3,8 +3,8 @@
 import re
 
 
-READING = """`u32` is an unsigned integer of 32 bits, `i64` a signed one of 64. A `flag` has 32 bits, and is 0 or 1. `text[64]` is UTF-8 in
-64 bytes, and ends with a NUL. What is reserved is zero. Each field stands at a multiple of its size. *JSON*: the name under which
+READING = """`u32` is an unsigned integer of 32 bits, `i64` a signed one of 64. A `flag` has 32 bits, and is 0 or 1. `u64[3]` are
+three of them. `text[64]` is UTF-8 in 64 bytes, and ends with a NUL. What is reserved is zero. Each field stands at a multiple of its size. *JSON*: the name under which
 `xsched list --json` or `xsched config --json` shows the value as it is; what they say in words is made of several fields."""
 
 

@@ -96,7 +96,8 @@ def _struct(description, struct):
 
 
 def _declaration(field):
-    return f"{field.type.cpp} {field.name}{f'[{field.type.length}]' if field.type.is_text else ''};"
+    length = field.type.length or field.type.count
+    return f"{field.type.cpp} {field.name}{f'[{length}]' if length else ''};"
 
 
 def _explanation(description, field):

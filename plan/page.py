@@ -3,19 +3,15 @@ the machines on which the plan runs have no other."""
 import dataclasses
 import html
 import math
+import pathlib
 
 import record
 
 WIDTH, HEIGHT = 720, 320
 LEFT, RIGHT, TOP, BOTTOM = 64, 180, 16, 44  # margins; the legend is in the right one
-COLORS = ("#0b6e99", "#c2410c", "#3f7d20", "#7c3aed", "#b91c1c", "#525252")
+COLORS = 6  # in page.css
 TICKS = 5
-STYLE = """
-body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 72em; padding: 0 1em; color: #1a1a1a; }
-table { border-collapse: collapse; width: 100%; } th, td { border-bottom: 1px solid #ddd; padding: .3em .6em; text-align: left; vertical-align: top; }
-.failed { color: #b91c1c; font-weight: 600; } .skipped { color: #737373; }
-svg text { font: 12px system-ui, sans-serif; fill: #404040; } figure { margin: 1.5em 0; } figcaption { font-weight: 600; }
-"""
+STYLE = pathlib.Path(__file__).resolve().with_name("page.css").read_text(encoding="utf-8")
 
 
 @dataclasses.dataclass
@@ -60,28 +56,34 @@ class _Area:
 def svg(plot):
     area = _Area(plot)
     right, bottom = WIDTH - RIGHT, HEIGHT - BOTTOM
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img" aria-label="{html.escape(plot.title)}">']
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" role="img"><title>{html.escape(plot.title)}</title>'
+             f"<desc>{html.escape(description(plot))}</desc>"]
     for y in area.ys:
-        parts.append(f'<line x1="{LEFT}" y1="{area.y(y):.1f}" x2="{right}" y2="{area.y(y):.1f}" stroke="#e5e5e5"/>'
+        parts.append(f'<line x1="{LEFT}" y1="{area.y(y):.1f}" x2="{right}" y2="{area.y(y):.1f}" class="grid"/>'
                      + text(LEFT - 8, area.y(y) + 4, record.number(y), "end"))
     for x in area.xs:
         parts.append(text(area.x(x), bottom + 18, record.number(x), "middle"))
     parts.append(text((LEFT + right) / 2, HEIGHT - 6, plot.x, "middle"))
     parts.append(text(14, (TOP + bottom) / 2, plot.y, "middle", f' transform="rotate(-90 14 {(TOP + bottom) / 2:.0f})"'))
     for index, (name, points) in enumerate(plot.lines.items()):
-        parts += line(area, points, COLORS[index % len(COLORS)], name, TOP + 14 + 18 * index)
+        parts += line(area, points, f"c{index % COLORS}", name, TOP + 14 + 18 * index)
     return "\n".join([*parts, "</svg>"])
+
+
+def description(plot):
+    """The picture in words."""
+    lines = (f"{name}: " + ", ".join(f"{record.number(y)} at {record.number(x)}" for x, y in points) for name, points in plot.lines.items())
+    return f"{plot.y} by {plot.x}. " + "; ".join(lines) + "."
 
 
 def line(area, points, color, name, legend_y):
     places = [(area.x(x), area.y(y)) for x, y in points]
     joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    yield f'<polyline points="{joined}" fill="none" stroke="{color}" stroke-width="2"/>'
-    for (x, y), point in zip(places, points):
-        yield (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"><title>{html.escape(name)}: '
-               f"{record.number(point[0])}, {record.number(point[1])}</title></circle>")
+    yield f'<polyline points="{joined}" class="{color} stroke"/>'
+    for x, y in places:
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" class="{color} fill"/>'
     legend = WIDTH - RIGHT + 16
-    yield f'<line x1="{legend}" y1="{legend_y - 4}" x2="{legend + 18}" y2="{legend_y - 4}" stroke="{color}" stroke-width="2"/>'
+    yield f'<line x1="{legend}" y1="{legend_y - 4}" x2="{legend + 18}" y2="{legend_y - 4}" class="{color} stroke"/>'
     yield text(legend + 24, legend_y, name, "start")
 
 
@@ -92,23 +94,40 @@ def text(x, y, words, anchor, more=""):
 def page(records, machine):
     """The HTML of all records."""
     lines = "".join(f"<li>{html.escape(one)}</li>" for one in machine.lines())
-    rows = "".join(row(one) for one in records)
+    rows = [((one["test_id"], one["test_name"], one["status"], record.result_text(one)), one["status"]) for one in records]
     plots = "".join(figure(one, Plot(**plot)) for one in records for plot in one["plots"])
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>XSched: results of the test plan</title><style>{STYLE}</style></head><body>
+<html lang="en"><head><meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>
+<title>XSched: results of the test plan</title><style>
+{STYLE}</style></head>
+<body>
+<main>
 <h1>XSched: results of the test plan</h1>
 <ul>{lines}</ul>
 <p>{html.escape(record.totals_text(records))}</p>
+<h2>Tests</h2>
+{table("Results of the tests", ("test", "name", "status", "result"), rows)}
+{"<h2>Figures</h2>" if plots else ""}
 {plots}
-<table><tr><th>test</th><th>name</th><th>status</th><th>result</th></tr>{rows}</table>
+</main>
 </body></html>
 """
 
 
-def row(one):
-    cells = (one["test_id"], one["test_name"], one["status"], record.result_text(one))
-    return f'<tr class="{one["status"]}">' + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells) + "</tr>"
+def table(caption, headings, rows):
+    """`rows`: pairs of cells and the row's class. A reader without a mouse can scroll what has the focus."""
+    heading = "".join(f'<th scope="col">{html.escape(one)}</th>' for one in headings)
+    lines = "".join((f'<tr class="{style}">' if style else "<tr>") + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>\n"
+                    for cells, style in rows)
+    return (f'<div class="scroll" role="region" tabindex="0" aria-label="{html.escape(caption)}"><table><caption>{html.escape(caption)}</caption>\n'
+            f"<thead><tr>{heading}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>")
 
 
 def figure(one, plot):
-    return f"<figure><figcaption>{html.escape(one['test_id'])} {html.escape(plot.title)}</figcaption>{svg(plot)}</figure>"
+    """The picture, and its figures as a table."""
+    title = f"{one['test_id']} {plot.title}"
+    xs = sorted({x for points in plot.lines.values() for x, _ in points})
+    by_line = [dict(map(tuple, points)) for points in plot.lines.values()]
+    rows = [((record.number(x), *(record.number(line[x]) if x in line else "–" for line in by_line)), "") for x in xs]
+    return (f"<figure><figcaption>{html.escape(title)}</figcaption>{svg(plot)}</figure>\n"
+            + table(f"{title}: {plot.y}", (plot.x, *plot.lines), rows))

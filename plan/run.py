@@ -41,6 +41,7 @@ def arguments(argv):
     where.add_argument("--bin", type=pathlib.Path, help="the folder with xsched and xserver (libraries in ../lib)")
     where.add_argument("--prefix", type=pathlib.Path, help="an installed tree")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("xsched-plan"), help="(default ./xsched-plan)")
+    parser.add_argument("--html", type=pathlib.Path, help="also write the page of the results (OUT/summary.html) to this file")
     parser.add_argument("--stage", help=f"stages, with commas: {', '.join(f'{n} {name}' for n, name in catalogue.STAGES.items())}")
     parser.add_argument("--only", help="tests, with commas: 3.2, or the beginning of a number with a dot at its end")
     parser.add_argument("--list", action="store_true", help="list the tests")
@@ -132,7 +133,8 @@ class Plan:
         records = [self.records[test.id] for test in self.options.tests if test.id in self.records]
         record.write(self.options.out / "summary.txt", record.text_table(records, self.machine))
         record.write(self.options.out / "summary.md", record.markdown_table(records, self.machine))
-        record.write(self.options.out / "summary.html", page.page(records, self.machine))
+        for path in filter(None, (self.options.out / "summary.html", self.options.html)):
+            record.write(path, page.page(records, self.machine))
 
     def status(self):
         totals = record.totals(self.records.values())

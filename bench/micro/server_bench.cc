@@ -2,7 +2,8 @@
 // a gate. A real xserver process runs on one core, and simulated clients (without a device) run in this
 // process on another.
 //
-//   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N]
+//   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N] [--scrape] [--xserver
+//   PROGRAM]
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
@@ -10,6 +11,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +42,8 @@ struct Setup {
   int devices = 8;
   double seconds = 5;
   int transitions = 20'000;
+  bool scrape = false;
+  std::string xserver = XSERVER_PROGRAM;
 };
 
 void Pin(pid_t pid, int core) {
@@ -49,6 +54,52 @@ void Pin(pid_t pid, int core) {
 }
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// A page of metrics. Its length; 0: none came.
+size_t Scrape(const std::string& path) {
+  UniqueFd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, sizeof at.sun_path - 1);
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return 0;
+  const std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  if (send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return 0;
+  size_t length = 0;
+  char part[65536];
+  for (ssize_t got; (got = recv(client.get(), part, sizeof part, 0)) > 0;) length += static_cast<size_t>(got);
+  return length;
+}
+
+// The server's own part of it; the page is made by another process.
+json CostOfScrape(const ServerProcess& server, const std::string& metrics) {
+  constexpr int kTimes = 200;
+  size_t length = 0;
+  const double before = server.cpu_seconds();
+  for (int i = 0; i < kTimes; ++i) length = Scrape(metrics);
+  return {{"server_cpu_us", (server.cpu_seconds() - before) / kTimes * 1e6}, {"page_bytes", length}};
+}
+
+// A process that reads the metrics each second, as Prometheus would at its shortest usual interval.
+class Scraper {
+ public:
+  explicit Scraper(const std::string& path) : child_(fork()) {
+    if (child_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (;;) {
+      Scrape(path);
+      sleep(1);
+    }
+  }
+  ~Scraper() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  Scraper(const Scraper&) = delete;
+  Scraper& operator=(const Scraper&) = delete;
+
+ private:
+  pid_t child_;
+};
 
 std::vector<std::unique_ptr<TestAgent>> Connect(const ServerProcess& server, const Setup& setup) {
   std::vector<std::unique_ptr<TestAgent>> agents;
@@ -117,7 +168,7 @@ json BareWakeup(const Setup& setup) {
 
 // Every queue goes idle -> ready -> idle, repeatedly, as fast as this core can ring. The result is the
 // server's own count of changes that it has read. Changes that it did not see do not count.
-json Throughput(const ServerProcess& server, const Setup& setup) {
+json Throughput(const ServerProcess& server, const Setup& setup, const std::string& metrics) {
   auto agents = Connect(server, setup);
   TestTool tool(server.socket());
   uint64_t before = tool.Status()->state_changes;
@@ -151,6 +202,7 @@ json Throughput(const ServerProcess& server, const Setup& setup) {
   double idle_before = server.cpu_seconds();
   usleep(2'000'000);
   double idle = (server.cpu_seconds() - idle_before) / 2;
+  const json scrape = setup.scrape ? CostOfScrape(server, metrics) : json();
   return {{"clients", setup.clients},
           {"queues", setup.clients * static_cast<int>(setup.queues)},
           {"changes_rung_per_s", static_cast<double>(rung) / elapsed},
@@ -158,7 +210,8 @@ json Throughput(const ServerProcess& server, const Setup& setup) {
           {"changes_handled_per_cpu_s", static_cast<double>(seen) / cpu},
           {"cpu_busy", cpu / elapsed},
           {"resident_mib", static_cast<double>(resident_kb) / 1024},
-          {"cpu_idle_percent", idle * 100}};
+          {"cpu_idle_percent", idle * 100},
+          {"scrape", scrape}};
 }
 
 // False: not within a second.
@@ -217,6 +270,8 @@ void PrintTable(const json& throughput, const json& latency) {
   line("  rung per second by the clients", throughput["changes_rung_per_s"], "1/s", "");
   line("resident memory", throughput["resident_mib"], "MiB", "<= 64");
   line("processor time when nothing changes", throughput["cpu_idle_percent"], "%", "<= 1");
+  if (const json& scrape = throughput["scrape"]; !scrape.is_null())
+    line("processor time of the server per reading of metrics", scrape["server_cpu_us"], "us", "");
   fmt::print("from one client's idle -> ready to another's closed gate, {} times\n",
              latency["transitions"].get<int>());
   const json& close = latency["ready_to_hold_us"];
@@ -244,18 +299,31 @@ int main(int argc, char** argv) {
   app.add_option("--queues", setup.queues, "queues of each")->check(CLI::Range(1, 1024));
   app.add_option("--devices", setup.devices, "devices that they share")->check(CLI::Range(1, 64));
   app.add_option("--transitions", setup.transitions, "for the latency")->check(CLI::Range(100, 10'000'000));
+  app.add_flag("--scrape", setup.scrape, "read the server's metrics each second");
+  app.add_option("--xserver", setup.xserver, "another server than this build's");
   CLI11_PARSE(app, argc, argv);
 
   TempFolder folder;
-  ServerProcess server(XSERVER_PROGRAM, folder.path() + "/xserver.sock", {"--user", "--policy", "HPF"});
+  const std::string metrics = folder.path() + "/metrics";
+  std::vector<std::string> arguments = {"--user", "--policy", "HPF"};
+  if (setup.scrape) arguments.insert(arguments.end(), {"--metrics", metrics});
+  ServerProcess server(setup.xserver, folder.path() + "/xserver.sock", arguments);
   if (!server.ready()) {
     fmt::print(stderr, "{}", server.errors());
     return 1;
   }
   Pin(server.pid(), 0);
   Pin(0, 1);
+  std::unique_ptr<Scraper> scraper;
+  if (setup.scrape) {
+    if (!server::testing::Eventually([&] { return Scrape(metrics) != 0; })) {
+      fmt::print(stderr, "no metrics: {}", server.errors());
+      return 1;
+    }
+    scraper = std::make_unique<Scraper>(metrics);
+  }
   json latency = SignalLatency(server, setup);
-  json throughput = Throughput(server, setup);
+  json throughput = Throughput(server, setup, metrics);
   if (as_json) {
     fmt::print("{}\n", json{{"throughput", throughput}, {"latency", latency}}.dump(2));
   } else {

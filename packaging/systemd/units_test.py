@@ -6,6 +6,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).parent
 SYSTEM, USER, HTTP = "xserver.service.in", "xserver-user.service.in", "xserver-http.service.in"
+METRICS, METRICS_SOCKET = "xserver-metrics.service.in", "xserver-metrics.socket"
 BOTH = (SYSTEM, USER)
 
 WANTED = [
@@ -18,15 +19,18 @@ WANTED = [
      "it comes back however often it ends. By default systemd gives up after five times in ten seconds"),
     (BOTH, "Service", "RestartPreventExitStatus", lambda value: value == "3",
      "3: another server listens there. Starting again and again would not help"),
-    ((HTTP,), "Service", "User", lambda value: value == setting(SYSTEM, "Service", "User"),
+    ((HTTP, METRICS), "Service", "User", lambda value: value == setting(SYSTEM, "Service", "User"),
      "the server lets its own user change the queues of all users and the policy, for those who may"),
-    ((HTTP,), "Service", "IPAddressDeny", lambda value: value == "any", "nobody but this machine reaches it"),
-    ((HTTP,), "Service", "IPAddressAllow", lambda value: value == "localhost", "this machine does"),
-    ((HTTP,), "Service", "RestrictAddressFamilies", lambda value: set((value or "").split()) == {"AF_UNIX", "AF_INET"},
+    ((HTTP, METRICS), "Service", "IPAddressDeny", lambda value: value == "any", "nobody but this machine reaches it"),
+    ((HTTP, METRICS), "Service", "IPAddressAllow", lambda value: value == "localhost", "this machine does"),
+    ((HTTP, METRICS), "Service", "RestrictAddressFamilies", lambda value: set((value or "").split()) == {"AF_UNIX", "AF_INET"},
      "it listens at 127.0.0.1, and asks the server through a Unix socket"),
-    ((HTTP,), "Service", "PrivateNetwork", lambda value: value in (None, "no"), "its clients are on the machine's network"),
-    ((HTTP,), "Service", "PrivateUsers", lambda value: value in (None, "no"), "it must tell users apart, by /proc/net/tcp"),
-    ((HTTP,), "Service", "ProcSubset", lambda value: value in (None, "all"), "/proc/net/tcp must be there"),
+    ((HTTP, METRICS), "Service", "PrivateNetwork", lambda value: value in (None, "no"), "its clients are on the machine's network"),
+    ((HTTP, METRICS), "Service", "PrivateUsers", lambda value: value in (None, "no"), "it must tell users apart, by /proc/net/tcp"),
+    ((HTTP, METRICS), "Service", "ProcSubset", lambda value: value in (None, "all"), "/proc/net/tcp must be there"),
+    ((METRICS,), "Service", "Environment", lambda value: value == "METRICS_GROUP=", "nobody sees all users until an administrator says so"),
+    ((METRICS,), "Unit", "Requires", lambda value: value == METRICS_SOCKET, "it listens at nothing else"),
+    ((METRICS_SOCKET,), "Socket", "ListenStream", lambda value: value.startswith("127.0.0.1:"), "nobody but this machine reaches it"),
     ((SYSTEM,), "Service", "RuntimeDirectory", lambda value: value == "xsched", "the folder of SystemServerSocket"),
     ((SYSTEM,), "Service", "RuntimeDirectoryPreserve", lambda value: value in ("yes", "restart"),
      "containers have the folder mounted. A new one after a restart would be another folder"),

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/exit_codes.h"
-
 namespace xsched::cli {
 
 void Become(const std::vector<std::string>& program) {
@@ -14,8 +12,12 @@ void Become(const std::vector<std::string>& program) {
   for (const std::string& word : program) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  throw CommandError(errno == ENOENT ? kExitNoProgram : kExitCannotRun,
-                     fmt::format("cannot run {}: {}", program[0], strerror(errno)));
+  throw CannotRun(program[0], errno);
+}
+
+CommandError CannotRun(const std::string& program, int error) {
+  return {error == ENOENT ? kExitNoProgram : kExitCannotRun,
+          fmt::format("cannot run {}: {}", program, strerror(error))};
 }
 
 }  // namespace xsched::cli

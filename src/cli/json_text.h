@@ -6,8 +6,9 @@
 
 namespace xsched::cli {
 
-inline std::string JsonText(const nlohmann::json& value, int indent = 2) {
-  return value.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace);
+template <typename Json = nlohmann::json>
+std::string JsonText(const Json& value, int indent = 2) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace xsched::cli

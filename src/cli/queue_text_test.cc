@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "cli/json_text.h"
-#include "cli/top/top_text.h"
 #include "sched/core/scheduler.h"
 
 namespace xsched::cli {
@@ -118,14 +117,6 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "weight": 300,
   "why": "waits for its turn since 1.2 s"
 })");
-}
-
-TEST(QueueText, a_row_of_top_ends_with_why) {
-  ipc::QueueInfo queue = Waiting(sched::WaitReason::kTurn);
-  snprintf(queue.device_name, sizeof queue.device_name, "H200");
-  EXPECT_TRUE(TopRow({queue}).ends_with("  H200: waits for its turn since 1.2 s"));
-  queue.wait_reason = 0;
-  EXPECT_TRUE(TopRow({queue}).ends_with("  H200"));
 }
 
 }  // namespace

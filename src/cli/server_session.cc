@@ -9,7 +9,7 @@
 
 namespace xsched::cli {
 
-ServerSession::ServerSession() {
+ServerSession::ServerSession(Duration patience) : patience_(patience) {
   ipc::SocketPath path = ipc::FindServerSocket();
   path_ = path.text;
   Result<UniqueFd> connection = ipc::ConnectToServer(path);
@@ -51,7 +51,8 @@ ipc::Packet ServerSession::Next() {
         return packet;
       case ipc::Received::kNothing: {
         pollfd ready{socket_.get(), POLLIN, 0};
-        if (poll(&ready, 1, 5000) == 0) {
+        const auto patience = std::chrono::ceil<std::chrono::milliseconds>(patience_);
+        if (poll(&ready, 1, static_cast<int>(patience.count())) == 0) {
           throw CommandError(kExitFailed, fmt::format("the server at {} does not answer", path_));
         }
         continue;
@@ -120,10 +121,25 @@ void ServerSession::BeginRecording(int32_t pid) {
   Ask(request);
 }
 
+void ServerSession::BeginRecordingOfJob(uint64_t job) {
+  ipc::Record request{};
+  request.job = job;
+  Ask(request);
+}
+
 void ServerSession::AskForLast(Duration time) {
   ipc::RecordLast request{};
   request.span_ns = static_cast<uint64_t>(time.count());
   Ask(request);
+}
+
+void ServerSession::GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take) {
+  AskForLast(time);
+  for (;;) {
+    const ipc::Packet packet = Next();
+    if (packet.header().type == ipc::MessageType::kReply) return Check(packet.As<ipc::Reply>());
+    take(packet);
+  }
 }
 
 void ServerSession::StopRecording() { ipc::Send(socket_.get(), ipc::StopRecording{}); }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,10 +19,15 @@ inline constexpr uint16_t kMinorOfChains = 4;
 // The one that brought what the server remembers.
 inline constexpr uint16_t kMinorOfHistory = 5;
 
+// The one that brought recordings of jobs.
+inline constexpr uint16_t kMinorOfJobs = 6;
+
 class ServerSession {
  public:
-  // Throws CommandError (kExitNoServer).
-  ServerSession();
+  static constexpr Duration kPatience = std::chrono::seconds(5);
+
+  // Throws CommandError (kExitNoServer). `patience`: how long the server may take for an answer.
+  explicit ServerSession(Duration patience = kPatience);
 
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
@@ -33,8 +39,13 @@ class ServerSession {
   // Asks for a recording of the queues of `pid` (0: of all). From then on Take gets the answer, and what is
   // recorded; nothing else may be asked.
   void BeginRecording(int32_t pid);
+  // Likewise of the queues of a job (XSCHED_JOB).
+  void BeginRecordingOfJob(uint64_t job);
   // Asks for what the server remembers of this time until now. Take gets it, and then a kReply.
   void AskForLast(Duration time);
+  // Likewise, and calls take(packet) for each message of it.
+  void GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take);
+  bool IsAtLeast(uint16_t minor) const { return minor_ >= minor; }
   // Take gets the rest, and then a kReply.
   void StopRecording();
   // The next message, if there is one.
@@ -52,6 +63,7 @@ class ServerSession {
   void Ask(const T& request);
   ipc::Packet Next();
 
+  const Duration patience_;
   UniqueFd socket_;
   std::string path_;
   uint16_t minor_ = 0;  // the server's

@@ -288,6 +288,17 @@ TEST_F(Steering, top_prints_as_many_looks_as_asked_for_with_the_rates_of_each) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("policy HPF"), HasSubstr("test-client"), HasSubstr("idle")));
 }
 
+TEST_F(Steering, top_says_the_same_in_sentences_for_screen_readers_and_where_the_cursor_cannot_move) {
+  const auto says = AllOf(StartsWith("xserver "), HasSubstr("\nNobody waited in the last "),
+                          HasSubstr("\ntest-client, pid "), HasSubstr(", idle: 0.0 percent of "));
+  EXPECT_THAT(Run({"top", "--plain", "--count", "1", "--delay", "0.1"}).out, says);
+  EXPECT_THAT(RunXsched({"top", "--count", "1", "--delay", "0.1"},
+                        {{"XSCHED_SOCKET", server_.socket().text}, {"TERM", "dumb"}})
+                  .out,
+              says);
+  EXPECT_EQ(Run({"top", "--plain", "--batch"}).status, kExitUsage);
+}
+
 TEST_F(Steering, top_needs_a_terminal_unless_in_batch_mode) {
   Outcome outcome = Run({"top"});
   EXPECT_EQ(outcome.status, kExitFailed);

@@ -21,7 +21,7 @@ bool RestoreWords(ControlBlock& block, const SchedulerWords& words) {
 // watching: either the agent sees the command here, or the launch sees that the agent does not watch
 // (Agent::Tick).
 bool AnythingTaken(const ControlBlock& block) {
-  if (block.flags.load(std::memory_order_seq_cst) == 0 &&
+  if ((block.flags.load(std::memory_order_seq_cst) & ~kFlagCounted) == 0 &&
       block.gate.load(std::memory_order_seq_cst) == kGateRun) {
     return false;
   }
@@ -61,6 +61,35 @@ void CountDrain(ControlBlock& block) { block.drained.fetch_add(1, std::memory_or
 
 void CountFoundIdle(ControlBlock& block) { block.found_idle.fetch_add(1, std::memory_order_relaxed); }
 
+namespace {
+constexpr uint64_t kBurstEnded = 1;
+}  // namespace
+
+void BeginBurst(ControlBlock& block, TimePoint now) {
+  const auto at = static_cast<uint64_t>(now.time_since_epoch().count());
+  block.burst_at.store(at & ~kBurstEnded, std::memory_order_relaxed);
+}
+
+// The end of a burst that began before the queue was recorded is counted, and its length is not.
+void EndBurst(ControlBlock& block, TimePoint now) {
+  const auto at = static_cast<uint64_t>(now.time_since_epoch().count());
+  const uint64_t began = block.burst_at.fetch_or(kBurstEnded, std::memory_order_relaxed);
+  if ((began & kBurstEnded) == 0 && began != 0 && at > began)
+    block.busy_ns.fetch_add(at - began, std::memory_order_relaxed);
+  block.bursts.fetch_add(1, std::memory_order_release);
+}
+
+// `bursts` first, for then `busy_ns` has all of them.
+Bursts ReadBursts(const ControlBlock& block) {
+  constexpr auto kLongest = static_cast<uint64_t>(Duration::max().count());
+  Bursts bursts;
+  bursts.ended = block.bursts.load(std::memory_order_acquire);
+  bursts.busy = Duration(block.busy_ns.load(std::memory_order_relaxed) & kLongest);
+  bursts.began =
+      TimePoint(Duration(block.burst_at.load(std::memory_order_relaxed) & kLongest & ~kBurstEnded));
+  return bursts;
+}
+
 Wait ReadWait(const DependencySlot& slot) {
   Wait wait;
   wait.until = slot.until.load(std::memory_order_acquire);
@@ -87,6 +116,9 @@ void ResetBlock(Segment& segment, uint32_t index) {
   block.moved.store(0, std::memory_order_relaxed);
   block.drained.store(0, std::memory_order_relaxed);
   block.found_idle.store(0, std::memory_order_relaxed);
+  block.bursts.store(0, std::memory_order_relaxed);
+  block.busy_ns.store(0, std::memory_order_relaxed);
+  block.burst_at.store(0, std::memory_order_relaxed);
   block.retired.store(0, std::memory_order_release);
   for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
 }

@@ -2,11 +2,12 @@
 // control_block.h has the layout, and docs/model.md explains the orders.
 //
 //   the scheduler writes  gate and flags (WriteWords), query (AskProgress)
-//   the scheduler reads   the counters (ReadProgress), the waits (ForEachWait)
+//   the scheduler reads   the counters (ReadProgress, ReadBursts), the waits (ForEachWait)
 //   the client writes     gate and flags of an unscheduled queue (RestoreWords with kOpenWords), open
 //                         (ForceOpen), pause (SetPause), submitted (CountSubmitted), retired (RaiseRetired),
-//                         moved (CountMove), drained (CountDrain), found_idle (CountFoundIdle), the waits
-//                         (WriteWait), a whole block for a new queue (ResetBlock)
+//                         moved (CountMove), drained (CountDrain), found_idle (CountFoundIdle), the bursts
+//                         (BeginBurst, EndBurst), the waits (WriteWait), a whole block for a new queue
+//                         (ResetBlock)
 //   the client reads      gate (ClosesGate), flags (ReadFlags), query (ReadQuery), the counters
 //                         (ReadSubmitted, ReadRetired, ReadPassed), the waits (ReadWait), whether something
 //                         is taken from a queue (AnythingTaken)
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
 #include "base/handle.h"
 #include "ipc/control_block.h"
 
@@ -29,6 +31,8 @@ struct SchedulerWords {
 
   bool held() const { return gate == kGateHold; }
   bool tracked() const { return (flags & kFlagTracked) != 0; }
+  // The client reports to its scheduler, and its agent watches that this one lives.
+  bool scheduled() const { return (flags & ~kFlagCounted) != 0; }
   bool operator==(const SchedulerWords&) const = default;
 };
 
@@ -109,6 +113,17 @@ void CountMove(ControlBlock& block);
 void CountDrain(ControlBlock& block);
 // The scheduler asked, and all that was launched has retired. The program had not noticed.
 void CountFoundIdle(ControlBlock& block);
+
+// A burst begins or ends; while the queue is recorded.
+void BeginBurst(ControlBlock& block, TimePoint now);
+void EndBurst(ControlBlock& block, TimePoint now);
+struct Bursts {
+  uint32_t ended = 0;  // their number, which wraps
+  Duration busy{};     // the sum of their lengths
+  TimePoint began{};   // the last one, which may have ended
+};
+// A client may write anything, and may have another clock.
+Bursts ReadBursts(const ControlBlock& block);
 
 // The words that the scheduler wrote last.
 inline uint32_t ReadFlags(const ControlBlock& block) { return block.flags.load(std::memory_order_acquire); }

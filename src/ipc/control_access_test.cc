@@ -225,6 +225,48 @@ TEST_F(ControlAccess, a_wait_means_the_queue_that_had_the_block_when_it_was_writ
   EXPECT_TRUE(MeansQueue({3, 0, 40}, kNext)) << "a client that tells no generations";
 }
 
+// ---- bursts ----
+
+TEST_F(ControlAccess, bursts_are_counted_with_the_sum_of_their_lengths) {
+  using std::chrono::microseconds;
+  const TimePoint begin{std::chrono::hours(1)};
+  BeginBurst(block(), begin);
+  EXPECT_EQ(ReadBursts(block()).ended, 0u);
+  EXPECT_EQ(ReadBursts(block()).began, begin);
+  EndBurst(block(), begin + microseconds(30));
+  BeginBurst(block(), begin + microseconds(50));
+  EndBurst(block(), begin + microseconds(55));
+  const Bursts bursts = ReadBursts(block());
+  EXPECT_EQ(bursts.ended, 2u);
+  EXPECT_EQ(bursts.busy, microseconds(35));
+  EXPECT_EQ(bursts.began, begin + microseconds(50));
+}
+
+TEST_F(ControlAccess, a_burst_whose_beginning_was_not_counted_has_no_length) {
+  const TimePoint now{std::chrono::hours(1)};
+  EndBurst(block(), now);
+  EXPECT_EQ(ReadBursts(block()).ended, 1u);
+  EXPECT_EQ(ReadBursts(block()).busy, Duration::zero());
+  BeginBurst(block(), now);
+  EndBurst(block(), now + std::chrono::microseconds(2));
+  EndBurst(block(), now + std::chrono::hours(2));
+  EXPECT_EQ(ReadBursts(block()).ended, 3u);
+  EXPECT_EQ(ReadBursts(block()).busy, std::chrono::microseconds(2));
+}
+
+TEST_F(ControlAccess, what_a_client_writes_of_its_bursts_is_never_a_negative_time) {
+  block().busy_ns.store(~uint64_t{0});
+  block().burst_at.store(~uint64_t{0});
+  EXPECT_GE(ReadBursts(block()).busy, Duration::zero());
+  EXPECT_GE(ReadBursts(block()).began, TimePoint());
+}
+
+TEST_F(ControlAccess, counting_bursts_takes_nothing_from_a_queue) {
+  WriteWords(block(), {.gate = kGateRun, .flags = kFlagCounted});
+  block().submitted.store(1);
+  EXPECT_FALSE(AnythingTaken(block()));
+}
+
 // ---- a new queue ----
 
 TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
@@ -237,6 +279,8 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   block().pause.store(1);
   CountMove(block());
   CountDrain(block());
+  BeginBurst(block(), TimePoint(std::chrono::hours(1)));
+  EndBurst(block(), TimePoint(std::chrono::hours(2)));
   WriteWait(segment().depends[0][3], {1, 1, 1});
   ResetBlock(segment(), 0);
   EXPECT_TRUE(HasWords(block(), kOpenWords));
@@ -249,6 +293,9 @@ TEST_F(ControlAccess, a_new_queue_has_nothing_of_the_one_before) {
   EXPECT_EQ(block().moved.load(), 0u);
   EXPECT_EQ(block().drained.load(), 0u);
   EXPECT_EQ(block().found_idle.load(), 0u);
+  EXPECT_EQ(block().bursts.load(), 0u);
+  EXPECT_EQ(block().busy_ns.load(), 0u);
+  EXPECT_EQ(block().burst_at.load(), 0u);
   EXPECT_TRUE(Waits(0).empty());
 }
 

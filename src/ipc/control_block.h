@@ -15,6 +15,7 @@
 //     line 0   [scheduler]  gate     flags  query
 //              [client]        open
 //     line 1   [client]     submitted  retired  passed  pause  moved  drained  found_idle
+//                           bursts  busy_ns  burst_at
 //
 // Devices that read host memory wait at a gate by themselves. gate and open are the halves of one word, and
 // the device waits while both are 0 (kDeviceGateMask). In queues that the program may suspend, it then waits
@@ -27,8 +28,8 @@
 // never pulse it.
 //
 // Compatibility. kSegmentVersion changes when a word changes its meaning. A server maps only versions that it
-// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved`, `drained` and
-// `found_idle` are such words.
+// knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` and those
+// that stand behind it are such words.
 #pragma once
 
 #include <atomic>
@@ -55,6 +56,9 @@ inline constexpr uint32_t kFlagSliced =
 // The queue is charged for its overruns: what it still does after a hold. So its client reports their end
 // (`drained`), and keeps the device busy rather than stop soon.
 inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
+// The queue is recorded: its client counts its bursts, and how long they were. By itself this flag takes
+// nothing from the queue, and makes it report nothing.
+inline constexpr uint32_t kFlagCounted = 1u << 4;
 
 inline constexpr int kMaxDependencies = 4;
 
@@ -86,6 +90,11 @@ struct alignas(128) ControlBlock {
   // Incremented when the scheduler asked, and the device had nothing to do of all that was launched. The
   // program had not noticed.
   std::atomic<uint32_t> found_idle;
+  // With kFlagCounted. A burst is from ready to idle. Their number and the sum of their lengths, of those
+  // that have ended; and when the last one began (CLOCK_MONOTONIC, ns). Bit 0 of that: it has ended.
+  std::atomic<uint32_t> bursts;
+  std::atomic<uint64_t> busy_ns;
+  std::atomic<uint64_t> burst_at;
 };
 
 // Dependencies are rare. They are separate from the blocks, so that a block has only two lines.
@@ -110,6 +119,9 @@ static_assert(offsetof(ControlBlock, submitted) == 64);
 static_assert(offsetof(ControlBlock, moved) == 92);
 static_assert(offsetof(ControlBlock, drained) == 96);
 static_assert(offsetof(ControlBlock, found_idle) == 100);
+static_assert(offsetof(ControlBlock, bursts) == 104);
+static_assert(offsetof(ControlBlock, busy_ns) == 112);
+static_assert(offsetof(ControlBlock, burst_at) == 120);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);

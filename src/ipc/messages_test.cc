@@ -53,6 +53,7 @@ struct FakeScheduler {
 struct FakeAgents {
   size_t size() const { return 3; }
   uint64_t decisions() const { return 4; }
+  uint64_t refused_queues() const { return 9; }
 };
 struct FakeQueues {
   size_t size() const { return 5; }
@@ -61,9 +62,13 @@ struct FakeQueues {
 struct FakeConnections {
   uint64_t rejected() const { return 7; }
 };
+struct FakeRecordings {
+  uint64_t dropped() const { return 10; }
+};
 
 TEST(Messages, times_come_from_durations_in_their_unit) {
-  const Status status = StatusFrom(FakeScheduler(), FakeAgents(), FakeQueues(), FakeConnections());
+  const Status status =
+      StatusFrom(FakeScheduler(), FakeAgents(), FakeQueues(), FakeConnections(), FakeRecordings());
   EXPECT_EQ(status.timeslice_us, 2500);
   EXPECT_EQ(status.policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
   EXPECT_EQ(status.clients, 3u);
@@ -71,6 +76,8 @@ TEST(Messages, times_come_from_durations_in_their_unit) {
   EXPECT_EQ(status.queues, 5u);
   EXPECT_EQ(status.state_changes, 6u);
   EXPECT_EQ(status.rejected, 7u);
+  EXPECT_EQ(status.refused_queues, 9u);
+  EXPECT_EQ(status.dropped_records, 10u);
   EXPECT_EQ(status.at_a_time, 8u);
 }
 

@@ -14,11 +14,13 @@
 #include "base/fd.h"
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
-#include "sched/core/types.h"
+#include "sched/core/scheduler.h"
 #include "server/agent_outbox.h"
 #include "server/connection.h"
 #include "server/jobs.h"
+#include "server/limits.h"
 #include "server/liveness.h"
+#include "server/usage.h"
 
 namespace xsched::server {
 
@@ -29,6 +31,27 @@ struct WantedConfig {
   uint32_t level = 0;
   int64_t threshold = 0;
   int64_t batch_size = 0;
+};
+
+// What has been counted of a queue, and where (usage_meter.h).
+struct QueueUsage {
+  Account* of_user = nullptr;  // null: it has had nothing yet
+  Account* of_process = nullptr;
+  Priority priority = 0;  // that of these accounts
+  // As they were when they were counted last.
+  Duration service{};
+  Duration waiting{};
+  uint64_t commands = 0;
+  uint64_t holds = 0;
+  uint64_t incidents = 0;
+  sched::WaitReason why = sched::WaitReason::kNone;  // since then
+  // As last seen, for its requests.
+  TimePoint ready_since = kNever;  // kNever: it has no work, or it is not known since when
+  uint64_t retired = 0;
+  bool was_idle = false;
+  bool reported = false;
+
+  void CountTurn() const noexcept;
 };
 
 // A queue as its client described it. Its texts are cleaned for display.
@@ -43,6 +66,7 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
+  Priority priority;    // of its hints
   bool absent = false;  // the program has suspended it
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
@@ -51,6 +75,7 @@ struct Queue {
   std::optional<WantedConfig> config_unsent;
   bool recorded = false;  // a tool records it, so it reports as if others waited for it
   bool touched = false;   // since the recordings last looked at it
+  QueueUsage usage;
   Agent* agent;
 
   ipc::ControlBlock& block() const;
@@ -81,6 +106,7 @@ struct Agent {
   std::optional<Job> job;
   Liveness liveness;
   sched::ProcessFacts facts;
+  Accounts accounts{kMaxAccountsOfProcess};
   AgentOutbox outbox;
   bool hints_unsent = false;  // of some queue
   bool configs_unsent = false;

@@ -115,9 +115,7 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
         const sched::Hints before = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
         const sched::Hints hints = ipc::HintsIn(message, before);
-        if (!IsValid(hints) || !TakeHints(agent, queue, hints, before)) return false;
-        parts_.queues.Touch(queue);
-        return true;
+        return IsValid(hints) && TakeHints(agent, queue, hints, before);
       });
     case ipc::MessageType::kQueueConfig:
       return ForQueue<ipc::QueueConfig>(agent, packet, [&](Queue& queue, const ipc::QueueConfig& message) {
@@ -163,7 +161,7 @@ bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, co
   const bool is_same = sched::HasReservationOf(hints, before);
   const std::string refusal = is_same ? "" : parts_.queues.RefusalOf(queue, hints);
   if (refusal.empty()) {
-    parts_.scheduler.SetHints(queue.id, hints);
+    parts_.queues.SetHints(queue, hints);
     return true;
   }
   sched::Hints kept = hints;
@@ -182,6 +180,7 @@ bool Agents::RefuseQueue(Agent& agent, uint32_t index) {
   if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
   const bool is_first = agent.refused.none();
   agent.refused.set(index);
+  ++refused_queues_;
   return !is_first || agent.connection.SendReply(kXSchedErrorNotAllowed, 0, reason);
 }
 
@@ -226,8 +225,7 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 // ---- what agents are sent ----
 
 void Agents::SetHints(Queue& queue, const sched::Hints& hints) {
-  parts_.scheduler.SetHints(queue.id, hints);
-  parts_.queues.Touch(queue);
+  parts_.queues.SetHints(queue, hints);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
 
@@ -305,8 +303,11 @@ void Agents::SetSlice(sched::ProcessId process, sched::DeviceId device, Duration
   Agent* agent = Find(static_cast<uint64_t>(process));
   if (agent == nullptr) return;
   if (slice == sched::kNoSlice) turns_until_ = decided_at_ + kTurnsLast;
+  bool counts = slice == sched::kNoSlice;
   for (auto& [index, queue] : agent->queues) {
-    if (sched::DeviceId{queue.device} == device) parts_.queues.Touch(queue);
+    if (sched::DeviceId{queue.device} != device) continue;
+    if (std::exchange(counts, false)) queue.usage.CountTurn();
+    parts_.queues.Touch(queue);
   }
   ipc::ProcessSlice message{};
   message.device = static_cast<uint64_t>(device);

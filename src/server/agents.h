@@ -68,6 +68,8 @@ class Agents final : sched::ControlSink {
   // decide again.
   TimePoint Decide(TimePoint now);
   uint64_t decisions() const { return decisions_; }
+  // How many queues run unscheduled because their users had too many, since the server began.
+  uint64_t refused_queues() const { return refused_queues_; }
   // Until when processes may be taking turns on a device.
   TimePoint turns_until() const { return turns_until_; }
 
@@ -94,6 +96,7 @@ class Agents final : sched::ControlSink {
   TimePoint turns_until_{};
   TimePoint decided_at_{};
   uint64_t decisions_ = 0;
+  uint64_t refused_queues_ = 0;
 };
 
 }  // namespace xsched::server

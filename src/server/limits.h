@@ -20,7 +20,7 @@ inline constexpr size_t kMaxUnsentSlices = 1024;
 inline constexpr int kMaxDisplaysOfUser = 64;
 // Recordings of queues, each with the number of processes that it may name, and the number of messages that
 // its tool may leave unread. Further ones are dropped and counted.
-inline constexpr size_t kMaxRecordingsOfUser = 4;
+inline constexpr size_t kMaxRecordingsOfUser = 32;
 inline constexpr size_t kMaxRecordedProcesses = 1024;
 inline constexpr size_t kMaxUnreadRecords = 4096;
 // What the server remembers of the last time: events of a user (3 MB) and of all, and descriptions of a
@@ -28,6 +28,10 @@ inline constexpr size_t kMaxUnreadRecords = 4096;
 inline constexpr size_t kMaxHistoryOfUser = 32768;
 inline constexpr size_t kMaxHistory = 262144;
 inline constexpr size_t kMaxGoneInHistory = 1024;
+// What is counted for metrics (usage.h): users, and the accounts of each and of each process.
+inline constexpr size_t kMaxUsersWithAccounts = 1024;
+inline constexpr size_t kMaxAccountsOfUser = 64;
+inline constexpr size_t kMaxAccountsOfProcess = 16;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 
@@ -40,5 +44,7 @@ inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 inline constexpr int kMaxMessagesPerRound = 64;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;
+// The number of accounts per round that a tool is sent, and of queues that are read for them.
+inline constexpr size_t kMaxAccountsPerRound = 64;
 
 }  // namespace xsched::server

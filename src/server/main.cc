@@ -61,12 +61,14 @@ void SayReady(int fd) {
 }
 
 // The scheduler does not depend on it.
-void StartHttpOrSay(const Options& options, const std::string& socket) {
+void StartHttpOrSay(const Options& options, const http::Address& address, http::Serve what,
+                    const std::string& socket) {
+  const char* served = what == http::Serve::kMetricsOnly ? "metrics" : "HTTP";
   try {
-    http::StartHttp(options, socket);
-    spdlog::info("HTTP at 127.0.0.1:{}", *options.http_port);
+    http::StartHttp(options, address, what, socket);
+    spdlog::info("{} at {}", served, TextOf(address));
   } catch (const std::exception& error) {
-    spdlog::error("no HTTP at port {}: {}", *options.http_port, error.what());
+    spdlog::error("no {} at {}: {}", served, TextOf(address), error.what());
   }
 }
 
@@ -84,7 +86,10 @@ int main(int argc, char** argv) {
     RaiseDescriptorLimit();
     AskForLowLatency();
     Listener listener(options.socket, options.mode, FindGroup(options.group));
-    if (options.http_port) StartHttpOrSay(options, listener.path());
+    if (options.http_port)
+      StartHttpOrSay(options, {*options.http_port, ""}, http::Serve::kEverything, listener.path());
+    if (options.metrics)
+      StartHttpOrSay(options, *options.metrics, http::Serve::kMetricsOnly, listener.path());
     Server server(options, listener);
     spdlog::info("listening at {}, policy {}", listener.path(), xsched::server::TextOf(options.policy));
     if (options.ready_fd >= 0) SayReady(options.ready_fd);

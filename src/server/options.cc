@@ -11,7 +11,7 @@
 #include <stdexcept>
 
 #include "ipc/client.h"
-#include "server/http/loopback.h"
+#include "server/http/address.h"
 #include "server/policy_names.h"
 #include "server/version.h"
 
@@ -51,6 +51,13 @@ Duration IdleExit(int64_t seconds) {
   return std::chrono::seconds(seconds);
 }
 
+http::Address AddressOrThrow(const std::string& text) {
+  const std::optional<http::Address> address = http::ParseAddress(text);
+  if (!address)
+    throw std::runtime_error(fmt::format("metrics must be a port or a path with a /, not {}", text));
+  return *address;
+}
+
 const std::string& LogLevelOrThrow(const std::string& name) {
   static constexpr const char* kLevels[] = {"off", "error", "warn", "info", "debug"};
   if (std::find(std::begin(kLevels), std::end(kLevels), name) == std::end(kLevels))
@@ -82,6 +89,10 @@ void Apply(const json& config, Options& options) {
       options.process_grace = Grace("process_grace_us", value.get<int64_t>());
     } else if (key == "idle_exit") {
       options.idle_exit = IdleExit(value.get<int64_t>());
+    } else if (key == "metrics") {
+      options.metrics = AddressOrThrow(value.is_string() ? value.get<std::string>() : value.dump());
+    } else if (key == "metrics_group") {
+      options.metrics_group = value.get<std::string>();
     } else if (key == "log_level") {
       options.log_level = LogLevelOrThrow(value.get<std::string>());
     } else {
@@ -142,6 +153,8 @@ Options ParseOptions(int argc, char** argv) {
   std::string socket;
   std::string group;
   std::string admin_group;
+  std::string metrics;
+  std::string metrics_group;
   std::string log_level;
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
@@ -172,6 +185,14 @@ Options ParseOptions(int argc, char** argv) {
                          http::kDefaultPort))
           ->check(CLI::Range(1, 65535))
           ->expected(0, 1);
+  auto* metrics_option =
+      app.add_option(
+             "--metrics", metrics,
+             fmt::format("metrics for Prometheus, at this port of 127.0.0.1 (default {}) or this Unix "
+                         "socket (a path)",
+                         http::kDefaultMetricsPort))
+          ->expected(0, 1);
+  app.add_option("--metrics-group", metrics_group, "its members see the metrics of all users");
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
   app.add_option("--log-level", log_level, "off, error, warn, info or debug");
@@ -198,6 +219,11 @@ Options ParseOptions(int argc, char** argv) {
   if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
   if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
   if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
+  if (metrics_option->count() != 0) {
+    options.metrics =
+        metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
+  }
+  if (!metrics_group.empty()) options.metrics_group = metrics_group;
   if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
     options.socket = chosen;  // clients with the same environment try this path first
   }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "sched/core/scheduler.h"
+#include "server/http/address.h"
 
 namespace xsched::server {
 
@@ -25,7 +26,9 @@ struct Options {
   Duration process_grace = sched::SchedulerConfig{}.process_grace;
   std::optional<Duration> idle_exit;
   int ready_fd = -1;
-  std::optional<int> http_port;  // XSched 1.2's interface, on 127.0.0.1 only
+  std::optional<int> http_port;          // XSched 1.2's interface, on 127.0.0.1 only
+  std::optional<http::Address> metrics;  // for Prometheus
+  std::string metrics_group;             // its members see the metrics of all users
   std::string log_level = "info";
 };
 

@@ -55,4 +55,15 @@ int CpuPriorityOf(pid_t pid) {
   return priority == nullptr ? 0 : kOfNice0 - atoi(priority);
 }
 
+std::optional<ProcessUsage> UsageOf(pid_t pid) {
+  const Stat stat(pid);
+  const char* user = stat.Field(14);
+  const char* system = stat.Field(15);
+  const char* pages = stat.Field(24);
+  if (user == nullptr || system == nullptr || pages == nullptr) return std::nullopt;
+  const double ticks = strtod(user, nullptr) + strtod(system, nullptr);
+  return ProcessUsage{ticks / static_cast<double>(sysconf(_SC_CLK_TCK)),
+                      strtod(pages, nullptr) * static_cast<double>(sysconf(_SC_PAGESIZE))};
+}
+
 }  // namespace xsched::server

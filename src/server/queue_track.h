@@ -8,12 +8,17 @@
 //                  all has retired: the burst ends
 //
 // Counters are differences of readings, so the bursts of a queue have all of its commands, and each one once.
+//
+// While nobody waits for the queue it reports nothing, and counts its bursts instead (`counted`). Then
+// readings tell when each burst began and ended, and several that ended between two readings are one record.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "base/clock.h"
+#include "ipc/control_access.h"
 #include "ipc/messages.h"
 #include "sched/core/scheduler.h"
 
@@ -45,6 +50,7 @@ class QueueTrack {
     Duration service{};                                // device time that it was charged for
     Duration waiting{};                                // time during which it was held or off the device
     sched::Dependency waits_for{};                     // until 0: for none
+    std::optional<ipc::Bursts> counted;                // if the client counts them, and reports nothing
 
     bool busy() const { return submitted > retired; }
   };
@@ -77,7 +83,12 @@ class QueueTrack {
   bool SeeFirstReport(const Reading& reading, TimePoint now);
   void SeeHold(const Hold& hold, TimePoint now, RecordSink& sink);
   void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
-  void BeginBurst(const Reading& reading, TimePoint now);
+  void SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink);
+  // The bursts that have ended since the last reading, of which there is at least one.
+  void SeeEnded(const Reading& reading, TimePoint now, RecordSink& sink);
+  void BeginBurst(const Reading& reading, TimePoint began);
+  TimePoint LastBegan(const Reading& reading, TimePoint now) const;
+  ipc::RecordedBurst BurstUntil(const Reading& reading, TimePoint end) const;
   void PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink);
 
   sched::QueueId id_;
@@ -87,8 +98,12 @@ class QueueTrack {
   bool busy_ = false;
   bool continues_ = false;  // the burst is the rest of one that was cut
   TimePoint busy_since_{};
-  Reading at_begin_;  // of the burst; its counters: of the last reading before it
-  Hold hold_;         // while it has work and does not run
+  TimePoint burst_began_{};  // if the burst continues one that was cut: when that one began
+  TimePoint seen_at_{};      // when the queue was last seen
+  TimePoint ended_at_{};     // the last burst that was counted
+  bool awaits_end_ = false;  // all has retired, and the end of the burst is not counted yet
+  Reading at_begin_;         // of the burst; its counters: of the last reading before it
+  Hold hold_;                // while it has work and does not run
   TimePoint held_since_{};
   sched::Dependency waited_for_{};
 };

@@ -31,6 +31,12 @@ class QueueTrackTest : public ::testing::Test, protected RecordSink {
     reading_.retired = retired;
     track_->See(reading_, now_, *this);
   }
+  // The client counts its bursts: so many have ended in all, with this sum of lengths, and the last one began
+  // then.
+  void SeeCounted(uint64_t submitted, uint64_t retired, uint32_t ended, Duration busy, TimePoint began) {
+    reading_.counted = ipc::Bursts{ended, busy, began};
+    See(submitted, retired);
+  }
   // The queue works alone for so long.
   void Work(Duration time) {
     now_ += time;
@@ -230,6 +236,113 @@ TEST_F(QueueTrackTest, device_time_that_others_had_a_part_of_is_marked) {
   const auto burst = Take<ipc::RecordedBurst>();
   ASSERT_TRUE(burst);
   EXPECT_EQ(burst->flags, ipc::kBurstShared);
+}
+
+// ---- bursts that the client counts ----
+
+TEST_F(QueueTrackTest, a_counted_burst_begins_and_ends_when_the_client_says_and_not_when_it_is_looked_at) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(3, 0, 0, {}, began_ + 1500us);
+  now_ += 2ms;
+  SeeCounted(3, 3, 1, 700us, began_ + 1500us);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 1'500'000u);
+  EXPECT_EQ(burst->span_ns, 700'000u);
+  EXPECT_EQ(burst->service_ns, 700'000u);
+  EXPECT_EQ(burst->retired, 3u);
+  EXPECT_EQ(burst->bursts, 1u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, one_that_began_and_ended_between_two_looks_is_known_as_well) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(4, 4, 1, 300us, began_ + 1ms);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 1'000'000u);
+  EXPECT_EQ(burst->span_ns, 300'000u);
+  EXPECT_EQ(burst->flags, 0u);
+}
+
+TEST_F(QueueTrackTest,
+       several_between_two_looks_are_one_record_with_their_number_and_the_sum_of_their_lengths) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(22, 21, 10, 1ms, began_ + 1900us);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->bursts, 10u);
+  EXPECT_EQ(burst->at_ns, 0u);
+  EXPECT_EQ(burst->span_ns, 1'900'000u) << "until the one that goes on";
+  EXPECT_EQ(burst->service_ns, 1'000'000u);
+  EXPECT_EQ(burst->retired, 21u);
+  now_ += 2ms;
+  SeeCounted(22, 22, 11, 1200us, began_ + 1900us);
+  const auto last = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->at_ns, 1'900'000u);
+  EXPECT_EQ(last->span_ns, 200'000u);
+  EXPECT_EQ(last->retired, 1u);
+}
+
+TEST_F(QueueTrackTest, an_end_that_is_counted_late_is_no_second_burst) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(1, 0, 0, {}, began_ + 1ms);
+  now_ += 2ms;
+  SeeCounted(1, 1, 0, {}, began_ + 1ms);
+  EXPECT_TRUE(events_.empty()) << "it comes with the next look";
+  now_ += 2ms;
+  SeeCounted(1, 1, 0, {}, began_ + 1ms);
+  ASSERT_TRUE(Take<ipc::RecordedBurst>()) << "it does not come";
+  now_ += 2ms;
+  SeeCounted(1, 1, 1, 2ms, began_ + 1ms);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, the_rest_of_a_burst_that_was_cut_ends_when_the_client_says) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(9, 0, 0, {}, began_ + 1ms);
+  now_ += 100ms;
+  SeeCounted(9, 5, 0, {}, began_ + 1ms);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->flags, ipc::kBurstCut);
+  now_ += 50ms;
+  SeeCounted(9, 9, 1, 120ms, began_ + 1ms);
+  const auto rest = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(rest);
+  EXPECT_EQ(rest->flags, ipc::kBurstContinued);
+  EXPECT_EQ(rest->at_ns, 102'000'000u);
+  EXPECT_EQ(rest->span_ns, 19'000'000u);
+}
+
+TEST_F(QueueTrackTest, a_client_that_counts_nonsense_makes_no_record_outside_of_the_time_between_two_looks) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(1, 1, ~0u, Duration::max(), TimePoint::max());
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 0u);
+  EXPECT_LE(burst->span_ns, 2'000'000u);
+  EXPECT_LE(burst->service_ns, burst->span_ns);
+  EXPECT_LE(burst->bursts, 1024u);
+  now_ += 2ms;
+  SeeCounted(2, 2, 0, Duration::zero(), TimePoint());
+  const auto other = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(other);
+  EXPECT_GE(other->at_ns, 2'000'000u);
+  EXPECT_LE(other->at_ns + other->span_ns, 4'000'000u);
 }
 
 TEST_F(QueueTrackTest, each_wait_is_recorded_once_when_it_begins) {

@@ -13,7 +13,7 @@ namespace {
 
 ipc::SchedulerWords WordsFor(const Queue& queue, const sched::Control& control) {
   ipc::SchedulerWords words = ipc::WordsOf(control);
-  if (queue.recorded) words.flags |= ipc::kFlagTracked;
+  if (queue.recorded) words.flags |= ipc::kFlagCounted;
   return words;
 }
 
@@ -27,18 +27,19 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   ipc::KeepIn(queue, message);
   queue.device_name = CleanText(message.device_name, sizeof message.device_name);
   queue.agent = &agent;
+  const sched::Hints hints = ipc::HintsIn(message, sched::Hints{});
+  queue.priority = hints.priority;
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
   quotas_.AddQueue(agent.connection.peer.uid);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   const sched::QueueTraits traits = {
       .sliceable = message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0,
       .reports_overruns = (message.traits & ipc::kTraitReportsOverruns) != 0};
-  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device},
-                      ipc::HintsIn(message, sched::Hints{}), now, traits);
+  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, hints, now, traits);
   scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);
-  if (watcher_ != nullptr) watcher_->Added(stored);
+  if (watcher_ != nullptr) watcher_->Added(stored, now);
 }
 
 void Queues::Forget(Queue& queue, TimePoint now) {
@@ -56,6 +57,12 @@ std::string Queues::RefusalOf(const Queue& queue, const sched::Hints& hints) con
   if (sched::GuaranteeOf(hints) == 0 || all <= 1 + kRounding) return "";
   return fmt::format("the guarantees on {} would be {:.1f} % of it: the reservation stays as it was",
                      queue.device_name, all * 100);
+}
+
+void Queues::SetHints(Queue& queue, const sched::Hints& hints) {
+  queue.priority = hints.priority;
+  scheduler_.SetHints(queue.id, hints);
+  Touch(queue);
 }
 
 void Queues::SetFacts(Agent& agent, const sched::ProcessFacts& facts) {
@@ -149,7 +156,7 @@ void Queues::SetControl(sched::QueueId id, const sched::Control& control) {
   ipc::WriteWords(queue->block(), words, [&] {
     // A sleeping agent does not check whether the server lives. So it is woken before the first hold: the
     // server may hang right after that (docs/model.md).
-    if (former.flags == 0 && words.flags != 0) agent.connection.Send(ipc::Wake{});
+    if (!former.scheduled() && words.scheduled()) agent.connection.Send(ipc::Wake{});
   });
   held_ += words.held();
   held_ -= former.held();

@@ -22,7 +22,7 @@ namespace xsched::server {
 // Is notified of what becomes of queues. Throws nothing: a decision cannot stop halfway.
 class QueueWatcher {
  public:
-  virtual void Added(const Queue& queue) noexcept = 0;
+  virtual void Added(Queue& queue, TimePoint now) noexcept = 0;
   // Something of the queue may have changed.
   virtual void Touched(Queue& queue) noexcept = 0;
   // The queue is about to be forgotten.
@@ -67,6 +67,7 @@ class Queues {
   // Why the queue cannot have the reservation in these hints; "": it can. Its process would be guaranteed
   // more of the device than the others leave.
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
+  void SetHints(Queue& queue, const sched::Hints& hints);
   // Reports to the scheduler what is known of the agent's process.
   void SetFacts(Agent& agent, const sched::ProcessFacts& facts);
 

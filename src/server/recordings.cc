@@ -18,6 +18,8 @@ ipc::Reply ReplyWith(XResult result, uint64_t count, const char* text) {
                         std::string(text));
 }
 
+constexpr uint16_t kFirstThatCounts = 6;  // Older clients report each burst.
+
 uint64_t TimeSince(TimePoint began, TimePoint now) {
   return static_cast<uint64_t>(std::max(now - began, Duration::zero()).count());
 }
@@ -34,6 +36,7 @@ class Recordings::Sink final : public RecordSink {
     if (!TryPut(event)) {
       ++recording_.lost;
       ++recording_.lost_all;
+      ++recordings_.dropped_;
     }
   }
 
@@ -48,7 +51,8 @@ class Recordings::Sink final : public RecordSink {
     }
     uint64_t because_of = 0;
     if (const auto* hold = std::get_if<ipc::RecordedHold>(&event);
-        hold != nullptr && recordings_.Describe(recording_, sched::QueueId{hold->because_of}, now_)) {
+        hold != nullptr && (recordings_.DescribeOther(recording_, sched::QueueId{hold->because_of}, now_) ||
+                            recording_.just_gone.contains(hold->because_of))) {
       because_of = hold->because_of;
     }
     recording_.unread.push_back(event);
@@ -103,10 +107,14 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   Recording* known = found != recordings_.end() ? &found->second : New(tool, now, sent);
   if (known == nullptr) return sent;
   Recording& recording = *known;
-  if (recording.ends || recording.processes.size() >= kMaxRecordedProcesses)
+  if (recording.ends || recording.processes.size() + recording.jobs.size() >= kMaxRecordedProcesses)
     return PutReply(recording, kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
-  recording.all |= request.pid == 0;
-  if (request.pid != 0) recording.processes.insert(request.pid);
+  recording.all |= request.pid == 0 && request.job == 0;
+  if (request.pid != 0) {
+    recording.processes.insert(request.pid);
+  } else if (request.job != 0) {
+    recording.jobs.insert(request.job);
+  }
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
@@ -175,7 +183,8 @@ bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   const Peer& owner = agent.connection.peer;
   return !recording.ends && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
-         (recording.all || recording.processes.contains(owner.pid));
+         (recording.all || recording.processes.contains(owner.pid) ||
+          (agent.job && recording.jobs.contains(agent.job->second)));
 }
 
 void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {
@@ -204,7 +213,8 @@ void Recordings::Release(Recording& recording, TimePoint now) {
   parts_.queues.ObserveNewlyTracked(now);
 }
 
-void Recordings::Added(const Queue& queue) noexcept try {
+void Recordings::Added(Queue& queue, TimePoint now) noexcept try {
+  UsageMeter::Add(queue, StatsOf(queue, now));
   if (!recordings_.empty()) new_.push_back(queue.id);
 } catch (const std::bad_alloc&) {
   forgot_some_ = true;
@@ -220,12 +230,16 @@ void Recordings::Touched(Queue& queue) noexcept try {
 
 void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const auto id = static_cast<uint64_t>(queue.id);
-  const QueueTrack::Reading reading = Read(queue, now);
+  const sched::QueueStats stats = StatsOf(queue, now);
+  const QueueTrack::Reading reading = ReadingOf(queue, stats, now);
+  UsageMeter::Settle(queue, stats);
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(DescriptionOf(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
+    if (recording.others.erase(id) != 0) NoteGone(recording, id);
     auto found = recording.queues.find(id);
     if (found == recording.queues.end()) continue;
+    if (found->second.described) NoteGone(recording, id);
     Sink sink(*this, recording, queue.id, now);
     found->second.track.Finish(reading, now, sink);
     ipc::RecordedEnd end{};
@@ -235,6 +249,12 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
     recording.queues.erase(found);
   }
   watched_.erase(id);
+}
+
+// Without memory for it, the hold names no queue.
+void Recordings::NoteGone(Recording& recording, uint64_t id) noexcept try {
+  recording.just_gone.insert(id);
+} catch (const std::bad_alloc&) {
 }
 
 void Recordings::TakeNew(TimePoint now) {
@@ -270,7 +290,7 @@ TimePoint Recordings::Advance(TimePoint now) {
 // from time to time if it retires nothing.
 void Recordings::Ask(TimePoint now) {
   for (auto& [id, watched] : watched_) {
-    Queue* queue = watched.busy ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
+    Queue* queue = watched.busy || watched.counts ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
     if (queue == nullptr) continue;
     const uint64_t submitted = watched.submitted;
     const uint64_t retired = watched.retired;
@@ -296,13 +316,14 @@ TimePoint Recordings::Look(TimePoint now) {
   }
   touched_.clear();
   if (recordings_.empty()) return kNever;
-  const auto busy = [](const auto& watched) { return watched.second.busy; };
-  if (std::none_of(watched_.begin(), watched_.end(), busy)) {
+  const auto looked_at = [](const auto& watched) { return watched.second.busy || watched.second.counts; };
+  if (std::none_of(watched_.begin(), watched_.end(), looked_at)) {
     look_at_ = kNever;
   } else if (look_at_ == kNever) {
     look_at_ = now + kLookEvery;
   }
   for (auto& [connection, recording] : recordings_) {
+    recording.just_gone.clear();
     if (!recording.blocked) Send(recording, now);
   }
   ForgetEnded();
@@ -311,12 +332,16 @@ TimePoint Recordings::Look(TimePoint now) {
 
 void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
-  const QueueTrack::Reading reading = Read(queue, now);
+  const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
+  if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
+  const QueueTrack::Reading reading = ReadingOf(queue, *stats, now);
+  parts_.usage.See(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
   auto watched = watched_.find(id);
   if (watched == watched_.end()) return;
   watched->second.busy = reading.busy();
+  watched->second.counts = reading.counted.has_value();
   watched->second.submitted = reading.submitted;
   watched->second.retired = reading.retired;
   for (auto& [connection, recording] : recordings_) {
@@ -326,13 +351,19 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
     const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
     tracked.described &= hints == tracked.hints && queue.level == tracked.level;
     if (!tracked.described && HasRoom(recording)) Describe(recording, queue.id, now);
+    // Now, because it may be gone when the hold ends.
+    if (reading.because_of != sched::QueueId{}) DescribeOther(recording, reading.because_of, now);
     Sink sink(*this, recording, queue.id, now);
     tracked.track.See(reading, now, sink);
   }
 }
 
-QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
-  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+sched::QueueStats Recordings::StatsOf(const Queue& queue, TimePoint now) const {
+  return parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+}
+
+QueueTrack::Reading Recordings::ReadingOf(const Queue& queue, const sched::QueueStats& stats,
+                                          TimePoint now) const {
   QueueTrack::Reading reading;
   reading.submitted = stats.submitted;
   reading.retired = stats.retired;
@@ -340,6 +371,8 @@ QueueTrack::Reading Recordings::Read(const Queue& queue, TimePoint now) const {
   reading.because_of = stats.waits_for;
   reading.service = stats.service;
   reading.waiting = stats.waiting;
+  if (queue.recorded && !queue.words.scheduled() && queue.agent->connection.minor >= kFirstThatCounts)
+    reading.counted = ipc::ReadBursts(queue.block());
   if (!queue.has_dependencies) return reading;
   const Agent& agent = *queue.agent;
   ipc::ForEachWait(*agent.segment.get(), queue.index, [&](const ipc::Wait& wait) {
@@ -373,6 +406,18 @@ bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now
   return true;
 }
 
+bool Recordings::DescribeOther(Recording& recording, sched::QueueId id, TimePoint now) {
+  const auto number = static_cast<uint64_t>(id);
+  if (recording.others.contains(number) || Describe(recording, id, now)) return true;
+  const Queue* queue = recording.queues.contains(number) ? nullptr : parts_.queues.Find(id);
+  if (queue == nullptr || !parts_.access.MayTouch(recording.tool->peer, queue->agent->connection.peer.uid))
+    return false;
+  if (!HasRoom(recording)) return false;
+  recording.others.insert(number);
+  recording.unread.emplace_back(DescriptionOf(*queue, recording.began, now));
+  return true;
+}
+
 ipc::RecordedQueue Recordings::DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const {
   const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
   const Agent& agent = *queue.agent;
@@ -388,6 +433,7 @@ void Recordings::TakeRemembered(Recording& recording, TimePoint now) {
     History::Reader& reader = remembered.readers.back();
     if (const History::Event* event = reader.Next()) return PutRemembered(recording, *event, now);
     recording.lost += reader.lost();
+    dropped_ += reader.lost();
     return remembered.readers.pop_back();
   }
   if (!remembered.unfinished.empty()) {

@@ -1,7 +1,7 @@
 // The recordings that tools make of queues: what the queues were given, when, and how long it took. It reads
 // what the server knows anyway, and changes nothing but that a recorded queue reports when it becomes ready
 // and idle, and is asked for its progress from time to time. Without any recording, it keeps the history
-// (history.h), for tools that ask for what was.
+// (history.h), for tools that ask for what was, and counts what was used (usage_meter.h).
 //
 // No tool can delay a round: what it has not read is kept up to a limit, and dropped and counted beyond it. A
 // tool that reads nothing for long is disconnected.
@@ -9,6 +9,7 @@
 //   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> unread records --> the tool
 //                                                           |                        ^
 //                                                           +----> History ----------+ kRecordLast
+//                                                           +----> UsageMeter
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,7 @@
 #include "server/history.h"
 #include "server/queue_track.h"
 #include "server/queues.h"
+#include "server/usage_meter.h"
 
 namespace xsched::server {
 
@@ -43,6 +45,7 @@ class Recordings final : QueueWatcher {
     Queues& queues;
     sched::Scheduler& scheduler;
     const AccessRules& access;
+    UsageMeter& usage;
   };
   Recordings(const Parts& parts, TimePoint now) : parts_(parts), history_(now) {
     parts_.queues.SetWatcher(this);
@@ -64,6 +67,8 @@ class Recordings final : QueueWatcher {
   // Call if there may be room for more in the tool's buffer.
   void SendUnread(const Connection& tool, TimePoint now);
   void Remove(const Connection& tool, TimePoint now);
+  // How many records tools did not read in time, since the server began.
+  uint64_t dropped() const { return dropped_; }
 
   // Before a decision: takes in new queues, and asks those with work. Closes the connections of tools that
   // read nothing. Returns when to call it again.
@@ -91,7 +96,10 @@ class Recordings final : QueueWatcher {
     TimePoint began;
     bool all = false;  // of all processes
     std::set<pid_t> processes;
+    std::set<uint64_t> jobs;
     std::map<uint64_t, Tracked> queues;
+    std::set<uint64_t> others;     // not recorded, but described, because recorded ones waited for them
+    std::set<uint64_t> just_gone;  // described, and gone since the last look: holds that end may name them
     std::deque<RecordedEvent> unread;
     uint64_t lost = 0;  // since the last record
     uint64_t lost_all = 0;
@@ -103,7 +111,8 @@ class Recordings final : QueueWatcher {
   // A queue that is recorded, by one recording or by several.
   struct Watched {
     int recordings = 0;
-    bool busy = false;  // as last looked at
+    bool busy = false;    // as last looked at
+    bool counts = false;  // it counts its bursts, and reports nothing by itself
     uint64_t submitted = 0;
     uint64_t retired = 0;
     uint64_t asked_for = 0;  // what had been submitted when it was last asked
@@ -112,7 +121,7 @@ class Recordings final : QueueWatcher {
   class Sink;
   class UnfinishedSink;
 
-  void Added(const Queue& queue) noexcept override;
+  void Added(Queue& queue, TimePoint now) noexcept override;
   void Touched(Queue& queue) noexcept override;
   void Gone(Queue& queue, TimePoint now) noexcept override;
 
@@ -123,9 +132,15 @@ class Recordings final : QueueWatcher {
   void TakeNew(TimePoint now);
   void Ask(TimePoint now);
   void LookAt(Queue& queue, TimePoint now);
-  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const;
+  sched::QueueStats StatsOf(const Queue& queue, TimePoint now) const;
+  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const {
+    return ReadingOf(queue, StatsOf(queue, now), now);
+  }
+  QueueTrack::Reading ReadingOf(const Queue& queue, const sched::QueueStats& stats, TimePoint now) const;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
+  // Likewise of a queue that the recording may not contain. False: also if the tool may not see it.
+  bool DescribeOther(Recording& recording, sched::QueueId id, TimePoint now);
   ipc::RecordedQueue DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const;
   // Takes the next of what is remembered, or ends this part. REQUIRES: recording.remembered.
   void TakeRemembered(Recording& recording, TimePoint now);
@@ -137,6 +152,7 @@ class Recordings final : QueueWatcher {
   static bool PutReply(Recording& recording, XResult result, uint64_t count, const char* text);
   void Send(Recording& recording, TimePoint now);
   TimePoint CloseUnreading(TimePoint now);
+  static void NoteGone(Recording& recording, uint64_t id) noexcept;
   void Release(Recording& recording, TimePoint now);
   void ForgetEnded();
 
@@ -148,6 +164,7 @@ class Recordings final : QueueWatcher {
   std::vector<sched::QueueId> touched_;
   bool forgot_some_ = false;  // there was no memory for one of these lists
   TimePoint look_at_ = kNever;
+  uint64_t dropped_ = 0;
 };
 
 }  // namespace xsched::server

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 const Peer kUser{100, 1000, {}};
 const Peer kOtherUser{200, 1001, {}};
 const Peer kAdmin{300, kServerUser, {}};
+constexpr uint16_t kReportsBursts = 5;
 
 class RecordingsTest : public ServerParts {
  protected:
@@ -63,12 +64,13 @@ class RecordingsTest : public ServerParts {
     Retire(agent, index);
     Round();
   }
-  bool IsTracked(const Client& agent, uint32_t index) {
-    return (agent.block(index).flags.load() & ipc::kFlagTracked) != 0;
+  bool IsCounted(const Client& agent, uint32_t index) {
+    return (agent.block(index).flags.load() & ipc::kFlagCounted) != 0;
   }
 
-  Client mine_ = ConnectAgent(kUser);
-  Client theirs_ = ConnectAgent(kOtherUser);
+  // Older clients, which report each burst.
+  Client mine_ = ConnectAgent(kUser, 0, kReportsBursts);
+  Client theirs_ = ConnectAgent(kOtherUser, 0, kReportsBursts);
   const bool queues_made_ = CreateQueue(mine_, 0, 3, false, 1) && CreateQueue(theirs_, 0, 0, false, 2);
   Client tool_ = ConnectTool(kUser);
   Client admin_ = ConnectTool(kAdmin);
@@ -105,15 +107,93 @@ TEST_F(RecordingsTest, a_queue_is_described_as_it_is) {
   EXPECT_EQ(queue->level, static_cast<uint32_t>(kPreemptLevelBlock));
 }
 
-TEST_F(RecordingsTest, a_recorded_queue_reports_when_it_becomes_ready_and_no_longer_than_it_is_recorded) {
+TEST_F(RecordingsTest, a_recorded_queue_counts_its_bursts_and_no_longer_than_it_is_recorded) {
   Round();
-  ASSERT_FALSE(IsTracked(mine_, 0)) << "nobody waits for it";
+  ASSERT_FALSE(IsCounted(mine_, 0)) << "nobody waits for it";
   Record(tool_);
-  EXPECT_TRUE(IsTracked(mine_, 0));
-  EXPECT_FALSE(IsTracked(theirs_, 0));
+  EXPECT_TRUE(IsCounted(mine_, 0));
+  EXPECT_FALSE(IsCounted(theirs_, 0));
   ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
   Round();
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
+}
+
+// ---- clients that count their bursts ----
+
+class CountedTest : public RecordingsTest {
+ protected:
+  ipc::ControlBlock& block() { return counting_.block(0); }
+  // A burst of one command, of which nobody is notified.
+  void Burst(TimePoint begin, TimePoint end) {
+    block().submitted.fetch_add(1);
+    ipc::BeginBurst(block(), begin);
+    block().retired.fetch_add(1);
+    ipc::EndBurst(block(), end);
+  }
+
+  Client counting_ = ConnectAgent(kUser);
+  const bool counted_queue_made_ = CreateQueue(counting_, 0, 0, false, 7);
+};
+
+TEST_F(CountedTest, bursts_are_recorded_when_they_were_although_nobody_rings) {
+  ASSERT_TRUE(counted_queue_made_);
+  const TimePoint began = now_;
+  Record(tool_);
+  EXPECT_EQ(block().flags.load(), ipc::kFlagCounted);
+  Burst(now_ + 300us, now_ + 400us);
+  now_ += Recordings::kLookEvery;
+  Round();
+  const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->at_ns, 300'000u);
+  EXPECT_EQ(burst->span_ns, 100'000u);
+  EXPECT_EQ(burst->retired, 1u);
+  for (int i = 0; i < 20; ++i) Burst(now_ + i * 100us, now_ + i * 100us + 40us);
+  now_ += Recordings::kLookEvery;
+  Round();
+  const auto several = ReadUntil<ipc::RecordedBurst>(tool_);
+  ASSERT_TRUE(several);
+  EXPECT_EQ(several->bursts, 20u);
+  EXPECT_EQ(several->retired, 20u);
+  EXPECT_EQ(several->service_ns, 20u * 40'000);
+  EXPECT_GE(began + std::chrono::nanoseconds(several->at_ns), now_ - Recordings::kLookEvery);
+}
+
+TEST_F(CountedTest, one_that_launches_no_more_is_asked_for_the_end_of_its_work) {
+  Record(tool_);
+  block().submitted.fetch_add(1);
+  ipc::BeginBurst(block(), now_ + 1ms);
+  const uint32_t asked = block().query.load();
+  for (int i = 0; i < 3; ++i) {
+    now_ += Recordings::kLookEvery;
+    Round();
+  }
+  EXPECT_GT(block().query.load(), asked);
+  const uint32_t once = block().query.load();
+  for (int i = 0; i < 3; ++i) {
+    now_ += Recordings::kLookEvery;
+    Round();
+  }
+  EXPECT_EQ(block().query.load(), once) << "not again and again";
+}
+
+TEST_F(CountedTest, a_queue_that_others_wait_for_reports_its_bursts_and_counts_them_again_afterwards) {
+  Record(tool_, 100);
+  EXPECT_EQ(block().flags.load(), ipc::kFlagCounted);
+  ASSERT_TRUE(CreateQueue(theirs_, 1, 5, false, 7));
+  Submit(theirs_, 1);
+  Submit(counting_, 0);
+  Round();
+  EXPECT_TRUE(ipc::ReadFlags(block()) & ipc::kFlagGated);
+  Retire(theirs_, 1);
+  Round();
+  now_ += 1s;
+  Retire(counting_, 0);
+  Round();
+  EXPECT_TRUE(ReadUntil<ipc::RecordedBurst>(tool_));
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(theirs_), PacketOf(ipc::QueueDestroyed{.index = 1}), now_));
+  Round();
+  EXPECT_EQ(block().flags.load(), ipc::kFlagCounted);
 }
 
 TEST_F(RecordingsTest, a_queue_of_two_recordings_is_recorded_until_both_have_ended) {
@@ -121,10 +201,10 @@ TEST_F(RecordingsTest, a_queue_of_two_recordings_is_recorded_until_both_have_end
   Record(admin_);
   ASSERT_TRUE(Ask(tool_, ipc::StopRecording{}));
   Round();
-  EXPECT_TRUE(IsTracked(mine_, 0));
+  EXPECT_TRUE(IsCounted(mine_, 0));
   connections_.Close(*admin_.connection, nullptr);
   Round();
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
 }
 
 TEST_F(RecordingsTest, a_user_records_its_own_queues_and_an_administrator_all) {
@@ -138,12 +218,12 @@ TEST_F(RecordingsTest, a_user_records_its_own_queues_and_an_administrator_all) {
 TEST_F(RecordingsTest, a_process_of_another_user_is_as_one_that_does_not_exist) {
   EXPECT_EQ(Record(tool_, 200).count, 0u);
   EXPECT_EQ(Record(tool_, 999).count, 0u);
-  EXPECT_FALSE(IsTracked(theirs_, 0));
+  EXPECT_FALSE(IsCounted(theirs_, 0));
 }
 
 TEST_F(RecordingsTest, only_the_named_processes_are_recorded) {
   EXPECT_EQ(Record(admin_, 200).count, 1u);
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
   EXPECT_EQ(Record(admin_, 100).count, 2u) << "one more";
 }
 
@@ -152,8 +232,8 @@ TEST_F(RecordingsTest, queues_that_are_made_later_are_recorded_as_well) {
   ASSERT_TRUE(CreateQueue(mine_, 1, 0));
   ASSERT_TRUE(CreateQueue(theirs_, 1, 0, false, /*device=*/3));
   Round();
-  EXPECT_TRUE(IsTracked(mine_, 1));
-  EXPECT_FALSE(IsTracked(theirs_, 1));
+  EXPECT_TRUE(IsCounted(mine_, 1));
+  EXPECT_FALSE(IsCounted(theirs_, 1));
   Work(mine_, 1, 1ms);
   const auto burst = ReadUntil<ipc::RecordedBurst>(tool_);
   ASSERT_TRUE(burst);
@@ -198,7 +278,7 @@ TEST_F(RecordingsTest, a_hold_is_sent_when_it_ends) {
   EXPECT_EQ(hold->because_of, 0u) << "a queue of another user";
 }
 
-TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_that_is_recorded) {
+TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_the_tool_may_see_it) {
   ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
   Record(admin_);
   Submit(theirs_, 1);
@@ -211,6 +291,68 @@ TEST_F(RecordingsTest, a_hold_names_the_queue_because_of_which_it_is_if_that_is_
   const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->because_of, static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id));
+}
+
+TEST_F(RecordingsTest, a_queue_that_is_not_recorded_is_described_once_if_a_recorded_one_waits_for_it) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_, mine_.connection->peer.pid);
+  const uint64_t urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+  for (int time = 0; time < 2; ++time) {
+    read_.clear();
+    Submit(theirs_, 1);
+    Submit(mine_, 0);
+    Round();
+    Retire(theirs_, 1);
+    Round();
+    now_ += 1ms;
+    Round();
+    if (time == 0) {
+      const auto description = ReadUntil<ipc::RecordedQueue>(admin_);
+      ASSERT_TRUE(description);
+      EXPECT_EQ(description->queue_id, urgent);
+      EXPECT_EQ(description->pid, 200);
+    }
+    const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+    ASSERT_TRUE(hold);
+    EXPECT_EQ(hold->because_of, urgent);
+    EXPECT_EQ(std::count(read_.begin(), read_.end(), ipc::MessageType::kRecordedQueue), time == 0 ? 1 : 0);
+  }
+}
+
+TEST_F(RecordingsTest, a_hold_names_a_queue_whose_end_ends_it) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_, mine_.connection->peer.pid);
+  const uint64_t urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  now_ += 3ms;
+  connections_.Close(*theirs_.connection, nullptr);
+  Round();
+  const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
+  ASSERT_TRUE(hold);
+  EXPECT_EQ(hold->because_of, urgent);
+}
+
+TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_and_no_others) {
+  const Client first = ConnectAgent({101, 1000, {}}, /*job=*/7);
+  ASSERT_TRUE(CreateQueue(first, 0, 0, false, 3));
+  ipc::Record request{};
+  request.job = 7;
+  ASSERT_TRUE(Ask(tool_, request));
+  Round();
+  const auto reply = ReadUntil<ipc::Reply>(tool_);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, 1u);
+  const Client second = ConnectAgent({102, 1000, {}}, /*job=*/7);
+  const Client other_users = ConnectAgent({103, 1001, {}}, /*job=*/7);
+  ASSERT_TRUE(CreateQueue(second, 0, 0, false, 4));
+  ASSERT_TRUE(CreateQueue(other_users, 0, 0, false, 5));
+  Round();
+  EXPECT_TRUE(IsCounted(first, 0));
+  EXPECT_TRUE(IsCounted(second, 0));
+  EXPECT_FALSE(IsCounted(other_users, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
 }
 
 // ---- what was ----
@@ -475,7 +617,7 @@ TEST_F(RecordingsTest, a_tool_that_reads_nothing_for_30_s_is_disconnected) {
   EXPECT_TRUE(recordings_.IsRecording(*tool_.connection));
   now_ = blocked + kUnreadRecordTimeout;
   Round();
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
 }
 
 TEST_F(RecordingsTest, a_tool_that_leaves_costs_nothing_more) {
@@ -486,7 +628,7 @@ TEST_F(RecordingsTest, a_tool_that_leaves_costs_nothing_more) {
   Retire(mine_, 0);
   Round();
   Round();
-  EXPECT_FALSE(IsTracked(mine_, 0));
+  EXPECT_FALSE(IsCounted(mine_, 0));
   EXPECT_EQ(recordings_.Look(now_), kNever);
 }
 
@@ -506,7 +648,7 @@ TEST_F(RecordingsTest, a_tool_that_asks_on_and_reads_nothing_is_disconnected) {
   EXPECT_LT(answered, 5000);
 }
 
-TEST_F(RecordingsTest, a_user_makes_four_recordings_at_a_time) {
+TEST_F(RecordingsTest, a_user_makes_a_limited_number_of_recordings_at_a_time) {
   std::vector<Client> tools;
   for (size_t i = 0; i < kMaxRecordingsOfUser; ++i) {
     tools.push_back(ConnectTool(kUser));

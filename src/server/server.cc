@@ -44,8 +44,8 @@ Server::Server(const Options& options, Listener& listener)
       process_facts_(agents_, queues_, scheduler_),
       handshake_(connections_, agents_, process_facts_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
-      recordings_({connections_, agents_, queues_, scheduler_, access_}, MonotonicClock::now()),
-      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_},
+      recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, MonotonicClock::now()),
+      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_},
              MonotonicClock::now()),
       acceptor_(listener, loop_, connections_) {
   scheduler_.SetPolicy(options.policy);

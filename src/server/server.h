@@ -11,6 +11,7 @@
 //   Queues                         control blocks: progress to the scheduler, its decisions back
 //   ProcessWatch                   finds processes that are stopped, frozen, or hang
 //   Recordings                     tell tools what queues do
+//   UsageMeter                     counts what users and processes have had of the devices
 #pragma once
 
 #include <optional>
@@ -32,6 +33,7 @@
 #include "server/recordings.h"
 #include "server/service_manager.h"
 #include "server/tools.h"
+#include "server/usage_meter.h"
 #include "server/wakes.h"
 
 namespace xsched::server {
@@ -74,6 +76,7 @@ class Server {
   ProcessFactsTable process_facts_;
   Handshake handshake_;
   ProcessWatch process_watch_;
+  UsageMeter usage_;
   Recordings recordings_;
   Tools tools_;
   Acceptor acceptor_;

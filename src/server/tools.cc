@@ -64,6 +64,8 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
   switch (type) {
     case ipc::MessageType::kList:
       return List(tool, now);
+    case ipc::MessageType::kGetUsage:
+      return SendUsage(tool, now);
     case ipc::MessageType::kSetHints:
       return SetHints(tool, packet.As<ipc::SetHints>());
     case ipc::MessageType::kSetConfig:
@@ -94,9 +96,18 @@ bool Tools::List(Connection& tool, TimePoint now) {
     for (auto& [index, queue] : agent.queues) listing.queues.push_back(queue.id);
   });
   std::sort(listing.queues.begin(), listing.queues.end());
-  if (Send(tool, listing, now)) return true;
+  return Begin(tool, {std::move(listing)}, now);
+}
+
+bool Tools::SendUsage(Connection& tool, TimePoint now) {
+  const UsageAnswer::Parts parts{parts_.agents, parts_.queues, parts_.scheduler, parts_.access, parts_.usage};
+  return Begin(tool, {UsageAnswer(parts, tool.peer)}, now);
+}
+
+bool Tools::Begin(Connection& tool, Answer answer, TimePoint now) {
+  if (Send(tool, answer, now)) return true;
   if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
-  unfinished_.emplace(tool.id, std::move(listing));
+  unfinished_.emplace(tool.id, std::move(answer));
   return parts_.connections.Watch(tool, EPOLLOUT);
 }
 
@@ -108,8 +119,13 @@ bool Tools::ContinueListing(Connection& tool, TimePoint now) {
 }
 
 // Sends as much as the tool's buffer takes. False: not all of it; errno says why.
+bool Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
+  answer.blocked_since = now;
+  if (auto* usage = std::get_if<UsageAnswer>(&answer.what)) return usage->Send(tool, now);
+  return Send(tool, std::get<Listing>(answer.what), now);
+}
+
 bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
-  listing.blocked_since = now;
   for (; listing.next < listing.queues.size(); ++listing.next) {
     Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
     if (queue == nullptr) continue;
@@ -121,8 +137,8 @@ bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
 
 TimePoint Tools::CloseUnreading(TimePoint now) {
   TimePoint next = kNever;
-  for (auto& [id, listing] : unfinished_) {
-    const TimePoint deadline = listing.blocked_since + kUnreadTimeout;
+  for (auto& [id, answer] : unfinished_) {
+    const TimePoint deadline = answer.blocked_since + kUnreadTimeout;
     if (now >= deadline) parts_.connections.Close(*parts_.connections.Find(id), "an answer left unread");
     next = std::min(next, std::max(deadline, now));
   }
@@ -271,7 +287,9 @@ bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& reques
 }
 
 bool Tools::SendStatus(Connection& tool, TimePoint now) {
-  ipc::Status status = ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections);
+  ipc::Status status =
+      ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections, parts_.recordings);
+  status.started_ns = static_cast<uint64_t>(started_at_.time_since_epoch() / std::chrono::nanoseconds(1));
   status.pid = getpid();
   status.uid = geteuid();
   status.uptime_ns = static_cast<uint64_t>((now - started_).count());

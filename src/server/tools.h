@@ -1,12 +1,14 @@
-// Answers the requests of tools (list, hints, level and launch config, policy, windows, status, recordings),
-// within the rights of their user. Tools can change nothing else.
+// Answers the requests of tools (list, usage, hints, level and launch config, policy, windows, status,
+// recordings), within the rights of their user. Tools can change nothing else.
 //
 // Answers are not stored: if a tool's buffer has no room, the rest of the answer is made when it has read.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "server/process_facts.h"
 #include "server/queues.h"
 #include "server/recordings.h"
+#include "server/usage_answer.h"
 
 namespace xsched::server {
 
@@ -31,6 +34,7 @@ class Tools {
     const AccessRules& access;
     ProcessFactsTable& facts;
     Recordings& recordings;
+    UsageMeter& usage;
   };
   Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
 
@@ -50,10 +54,17 @@ class Tools {
     std::vector<sched::QueueId> queues;  // in the order in which they are sent
     size_t next = 0;
     uint32_t sent = 0;
+  };
+  // An answer in many messages.
+  struct Answer {
+    std::variant<Listing, UsageAnswer> what;
     TimePoint blocked_since{};
   };
 
   bool List(Connection& tool, TimePoint now);
+  bool SendUsage(Connection& tool, TimePoint now);
+  bool Begin(Connection& tool, Answer answer, TimePoint now);
+  bool Send(Connection& tool, Answer& answer, TimePoint now);
   bool Send(Connection& tool, Listing& listing, TimePoint now);
   ipc::QueueInfo Describe(Queue& queue, const Peer& reader, TimePoint now);
   void DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
@@ -70,7 +81,8 @@ class Tools {
 
   Parts parts_;
   TimePoint started_;
-  std::map<uint64_t, Listing> unfinished_;  // by the tool's connection
+  const std::chrono::system_clock::time_point started_at_ = std::chrono::system_clock::now();
+  std::map<uint64_t, Answer> unfinished_;  // by the tool's connection
 };
 
 }  // namespace xsched::server

@@ -92,6 +92,10 @@ class Faults(InAFolder):
     def test_a_type_that_is_not_there(self):
         self.assert_fault(self.second('{ name = "count", type = "u128" }'), "Second: there is no type u128")
 
+    def test_a_list_that_one_assignment_would_have_to_copy(self):
+        self.assert_fault(self.second('{ name = "counts", type = "u64[3]", source = "stats.counts" }', extra='from = ["stats"]'),
+                          "Second.counts is a list, which code must copy")
+
     def test_a_source_that_the_sender_is_not_asked_for(self):
         self.assert_fault(self.second('{ name = "count", type = "u64", source = "stats.count" }', extra='from = ["queue"]'),
                           "Second.count comes from stats, which `from` does not name")
@@ -103,6 +107,15 @@ class Faults(InAFolder):
     def test_a_value_for_a_field_that_is_not_there(self):
         with self.assertRaisesRegex(DescriptionError, "First has no field amount"):
             Description(self.write(SMALLEST)).message("First").pack(amount=1)
+
+
+class Lists(InAFolder):
+    def test_are_as_long_as_their_integers_and_are_packed_in_their_order(self):
+        text = SMALLEST + '[messages.Second]\nnumber = 2\ndirection = "there"\nfields = [{ name = "counts", type = "u32[4]" }]\n'
+        second = Description(self.write(text)).message("Second")
+        self.assertEqual(second.size, 24)
+        self.assertEqual(second.pack(counts=[1, 2, 3, 4])[8:], b"".join(n.to_bytes(4, sys.byteorder) for n in (1, 2, 3, 4)))
+        self.assertEqual(second.pack()[8:], bytes(16))
 
 
 class Document(InAFolder):

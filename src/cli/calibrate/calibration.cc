@@ -125,15 +125,12 @@ class Measurement {
   }
 
   void MeasureHolds() {
-    QueueWork urgent = {.command = {}, .commands = kCommandsToHold, .pause = kPause, .spread = kPause};
-    const auto with_long = Scheduled(urgent, Always(long_.nominal));
-    const auto with_short = Scheduled(urgent, Always(short_.nominal));
-    const std::vector<Hold> long_holds = HoldsOf(with_long[0], with_long[1]);
-    const std::vector<Hold> short_holds = HoldsOf(with_short[0], with_short[1]);
+    const std::vector<Hold> long_holds = HoldsBeside(long_);
+    const std::vector<Hold> short_holds = result_.level > 1 ? long_holds : HoldsBeside(short_);
     if (long_holds.empty() || short_holds.empty()) {
       for (const char* name : kOfHolds) LeaveOut(name, kTooFewTasks);
     } else if (result_.level > 1) {
-      MeasureGates(short_holds);
+      MeasureGates();
       // The last command may give way to one of the task.
       MeasureHoldLatency(long_holds, -launch_);
     } else {
@@ -147,18 +144,35 @@ class Measurement {
                result_.level < 3 ? "the level has no slices" : "programs do not see the driver's calls");
   }
 
+  // What an urgent task saw of a queue with these commands.
+  std::vector<Hold> HoldsBeside(const Command& command) {
+    const QueueWork urgent = {.command = {}, .commands = kCommandsToHold, .pause = kPause, .spread = kPause};
+    const auto spans = Scheduled(urgent, Always(command.nominal));
+    return HoldsOf(spans[0], spans[1]);
+  }
+
+  // By how much these commands take longer if they have gates.
+  Estimate LongerWithGates(const Command& command) {
+    const Estimate gated = CommandLength(Scheduled({.commands = 0}, Always(command.nominal))[1]);
+    return {std::max(0.0, gated.value - command.length), gated.spread};
+  }
+
   // Gates on the device, between commands.
-  void MeasureGates(const std::vector<Hold>& holds) {
-    const double between = CommandsBetweenGates(holds);
-    const double preempt = between * short_.length;
-    Add("preempt_latency_ns", {preempt, short_.length},
-        "an urgent task beside short commands: how many of them run on differs by the length of this");
-    const auto beside_idle = Scheduled({.commands = 0}, Always(short_.nominal));
-    const Estimate gated = CommandLength(beside_idle[1]);
-    const double gate = std::max(0.0, (gated.value - short_.length) * between);
-    gate_of_long_ = gate / std::max(1.0, std::floor(preempt / long_.length));
-    Add("gate_ns", {gate, gated.spread * between},
-        "short commands beside an urgent queue without work: what they take longer, for each gate");
+  void MeasureGates() {
+    const Estimate gate = LongerWithGates(long_);
+    const Estimate part = LongerWithGates(short_);
+    Add("gate_ns", gate,
+        "long commands beside an urgent queue without work: what they take longer, with a gate before each");
+    gate_of_long_ = gate.value;
+    if (part.value > 0 && gate.value > gate.spread) {
+      // A number of commands, and a part of one that is not seen: on average a half.
+      const double between = std::max(1.0, std::round(gate.value / part.value));
+      Add("preempt_latency_ns", {(between + 0.5) * short_.length, short_.length / 2},
+          "short commands beside the same: what they take longer is a part of a gate, one for so many of "
+          "them");
+    } else {
+      LeaveOut("preempt_latency_ns", "gates are too short to be seen on this machine");
+    }
     LeaveOut("in_flight", "the level has gates on the device");
   }
 

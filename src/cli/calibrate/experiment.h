@@ -33,7 +33,7 @@ inline Duration PauseBefore(const QueueWork& work, uint64_t task) {
 
 // All programs begin at the same time.
 struct Experiment {
-  bool scheduled = false;                        // under a server with the policy HPF
+  bool scheduled = false;                        // under a server, where higher priorities run first
   std::vector<std::vector<QueueWork>> programs;  // the queues of each
   Duration length{};
 };

@@ -124,16 +124,6 @@ Estimate Resumed(std::span<const Hold> holds) {
   return {Percentile(times, 0.5), HalfOfMiddle(times)};
 }
 
-double CommandsBetweenGates(std::span<const Hold> holds) {
-  const std::vector<double> counts = Counts(holds);
-  const double middle = Percentile(counts, 0.5);
-  std::vector<double> distances;
-  for (const double count : counts) distances.push_back(std::abs(count - middle));
-  // Of the numbers 1 … k, the average distance from the middle is (k² − 1) / 4k.
-  const double twice = 2 * Mean(distances);
-  return twice + std::sqrt(twice * twice + 1);
-}
-
 double CommandsAfterHold(std::span<const Hold> holds) {
   const std::vector<double> counts = Counts(holds);
   return (Percentile(counts, 0.25) + Percentile(counts, 0.5) + Percentile(counts, 0.75)) / 3;

@@ -52,9 +52,6 @@ std::vector<Hold> HoldsOf(Spans tasks, Spans other);
 Estimate EarliestStop(std::span<const Hold> holds);
 // The time from a task's end until the other queue's next command has ended.
 Estimate Resumed(std::span<const Hold> holds);
-// How many commands stand between two gates: a hold that may come anywhere lets each number of commands up to
-// that run on equally often.
-double CommandsBetweenGates(std::span<const Hold> holds);
 // The usual number of commands that run on.
 double CommandsAfterHold(std::span<const Hold> holds);
 

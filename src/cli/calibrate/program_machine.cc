@@ -39,7 +39,7 @@ void ProgramMachine::StartServer() {
   setenv("XSCHED_SOCKET", socket.c_str(), 1);
   const std::string output = place_.File("server");
   server_ = std::make_unique<BackgroundProgram>(
-      std::vector<std::string>{*program, "--user", "--socket", socket, "--policy", "HPF"}, output);
+      std::vector<std::string>{*program, "--user", "--socket", socket, "--policy", "LAX"}, output);
   for (const TimePoint begin = MonotonicClock::now(); !ServerAnswers();) {
     if (server_->Status() || MonotonicClock::now() - begin > kPatience) {
       std::string last;
@@ -86,7 +86,9 @@ std::vector<std::string> ProgramMachine::Answers(const Program& program, size_t 
   }
 }
 
-// Returns the queues' level.
+// Returns the queues' level. The priorities are those of queues without any slack, which only the policy LAX
+// knows: by priorities of the usual kind, drivers would let one queue's commands run before the other's as
+// well.
 int ProgramMachine::SetPriorities(const Program& program, const std::vector<QueueWork>& queues) const {
   ServerSession server;
   std::vector<ipc::QueueInfo> listed = server.List();
@@ -103,8 +105,9 @@ int ProgramMachine::SetPriorities(const Program& program, const std::vector<Queu
   for (size_t i = 0; i < queues.size(); ++i) {
     ipc::SetHints request{};
     request.queue_id = listed[i].queue_id;
-    request.mask = ipc::kHintPriority;
-    request.hints.priority = queues[i].priority;
+    request.mask = ipc::kHintLaxity;
+    request.hints.laxity_us = 0;
+    request.hints.lax_priority = request.hints.critical_priority = queues[i].priority;
     server.SetHints(request);
   }
   return static_cast<int>(listed.back().level);

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/demo/demo_chart.h"
+#include "cli/demo/demo_page.h"
 #include "cli/demo/hashcat.h"
 #include "cli/exit_codes.h"
 #include "cli/locations.h"
@@ -35,6 +36,7 @@ struct DemoOptions {
   double seconds = 20;
   bool ascii = false;
   bool as_json = false;
+  std::string page;  // the file to write; "": none
 };
 
 struct Round {
@@ -52,6 +54,10 @@ class Demo {
     std::optional<std::string> task = FindProgram("xsched-latency-task");
     if (!task) throw CommandError(kExitFailed, "xsched-latency-task is not installed beside this program");
     task_ = *task;
+    if (!options_.page.empty()) {
+      page_.open(options_.page, std::ios::trunc);
+      if (!page_) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options_.page));
+    }
     self_ = fs::read_symlink("/proc/self/exe").string();
   }
 
@@ -137,8 +143,13 @@ class Demo {
     return round;
   }
 
-  void Report(const std::vector<double>& alone, const Round& native, const Round& scheduled) const {
-    double kept = native.busy_rate > 0 ? scheduled.busy_rate / native.busy_rate : 0;
+  void Report(const std::vector<double>& alone, const Round& native, const Round& scheduled) {
+    const BusyRates busy{native.busy_rate, scheduled.busy_rate};
+    const std::vector<LatencySeries> series = {{"alone", alone},
+                                               {"beside hashcat, native", native.latencies_ms},
+                                               {"beside hashcat, XSched", scheduled.latencies_ms}};
+    if (page_.is_open() && !(page_ << DemoPage(series, busy) << std::flush))
+      throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options_.page));
     if (options_.as_json) {
       json all = {{"alone_ms", alone},
                   {"native_ms", native.latencies_ms},
@@ -148,12 +159,9 @@ class Demo {
       fmt::print("{}\n", all.dump());
       return;
     }
-    std::vector<LatencySeries> series = {{"alone", alone},
-                                         {"beside hashcat, native", native.latencies_ms},
-                                         {"beside hashcat, XSched", scheduled.latencies_ms}};
     fmt::print("\n{}\n{}\n", LatencyTable(series), LatencyChart(series, options_.ascii));
     fmt::print("hashcat: {:.2f} M candidates/s native, {:.2f} under XSched ({:.0f} %)\n",
-               native.busy_rate / 1e6, scheduled.busy_rate / 1e6, kept * 100);
+               native.busy_rate / 1e6, scheduled.busy_rate / 1e6, busy.kept() * 100);
   }
 
   DemoOptions options_;
@@ -162,6 +170,7 @@ class Demo {
   std::string task_;
   std::string self_;
   std::string loops_per_ms_;
+  std::ofstream page_;
 };
 
 }  // namespace
@@ -174,6 +183,7 @@ void AddDemo(CLI::App& app) {
       ->check(CLI::Range(3.0, 600.0));
   demo->add_flag("--ascii", options->ascii, "no Unicode in the chart");
   demo->add_flag("--json", options->as_json, "as JSON");
+  demo->add_option("--html", options->page, "also a page with plots, in one file")->type_name("FILE");
   demo->callback([options] { Demo(*options).Run(); });
 }
 

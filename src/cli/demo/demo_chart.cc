@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/shades.h"
 #include "cli/statistics.h"
 
 namespace xsched::cli {
@@ -26,9 +27,6 @@ std::string LatencyTable(const std::vector<LatencySeries>& series) {
 }
 
 std::string LatencyChart(const std::vector<LatencySeries>& series, bool ascii) {
-  static const std::vector<std::string> kBlocks = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-  static const std::vector<std::string> kAscii = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-  const std::vector<std::string>& shades = ascii ? kAscii : kBlocks;
   double high = 0;
   for (const LatencySeries& entry : series) high = std::max(high, Percentile(entry.milliseconds, 1.0));
   std::string text = fmt::format("how often each latency occurred, 0 to {:.1f} ms\n", high);
@@ -36,11 +34,7 @@ std::string LatencyChart(const std::vector<LatencySeries>& series, bool ascii) {
     std::vector<int> counts = Histogram(entry.milliseconds, 0, high, kBins);
     int tallest = std::max(1, *std::max_element(counts.begin(), counts.end()));
     text += fmt::format("{:<28} |", entry.name);
-    for (int count : counts) {
-      // A latency that occurred at all is visible.
-      int steps = static_cast<int>(shades.size()) - 1;
-      text += shades[static_cast<size_t>((count * steps + tallest - 1) / tallest)];
-    }
+    for (int count : counts) text += ShadeOf(static_cast<double>(count) / tallest, ascii);
     text += "|\n";
   }
   return text;

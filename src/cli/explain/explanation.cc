@@ -5,27 +5,25 @@
 
 #include <algorithm>
 
-#include "cli/statistics.h"
-
 namespace xsched::cli {
 namespace {
 
 // Shorter waits are no reason to be late.
 constexpr Duration kMentioned = std::chrono::microseconds(1);
 
-std::string TimeText(Duration time) {
-  const double us = std::chrono::duration<double, std::micro>(time).count();
-  if (us < 1e3) return fmt::format("{:.0f} µs", us);
-  return us < 1e6 ? fmt::format("{:.1f} ms", us / 1e3) : fmt::format("{:.1f} s", us / 1e6);
+std::string RequestsText(const ProcessWaits::Process& process) {
+  const Distribution& requests = process.requests;
+  std::string text = CountText(requests.count(), "request");
+  if (requests.count() != 0) {
+    text += fmt::format(", p50 {}, p99 {}, longest {}", TimeText(requests.Percentile(0.5)),
+                        TimeText(requests.Percentile(0.99)), TimeText(requests.largest()));
+  }
+  if (process.unfinished != 0) text += fmt::format("; {} not finished", process.unfinished);
+  if (process.unseen != 0) text += fmt::format("; {} of unknown length", process.unseen);
+  return text;
 }
 
-std::string MillisecondsText(double ms) {
-  return TimeText(std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(ms)));
-}
-
-std::string CountText(uint64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
+}  // namespace
 
 std::string NameOf(const ProcessWaits::Process& process) {
   return fmt::format("{} (pid {})", process.name, process.pid);
@@ -38,33 +36,32 @@ std::string BecauseText(const ProcessWaits& waits, const ProcessWaits::Process& 
   const auto other = waits.processes().find(because.process);
   if (other == waits.processes().end())
     return fmt::format("{} {} a queue that you may not see", reason.phrase, reason.preposition);
-  if (&other->second == &process)
+  if (&other->second == &process ||
+      (process.job != 0 && process.pid == 0 && other->second.job == process.job))
     return fmt::format("{} {} another queue of its own", reason.phrase, reason.preposition);
   return fmt::format("{} {} {}, priority {}", reason.phrase, reason.preposition, NameOf(other->second),
                      other->second.priority);
 }
 
-std::string RequestsText(const ProcessWaits::Process& process) {
-  const std::vector<double>& requests = process.request_ms;
-  std::string text = CountText(requests.size(), "request");
-  if (!requests.empty()) {
-    const Summary times = Summarize(requests);
-    text += fmt::format(", p50 {}, p99 {}, longest {}", MillisecondsText(times.p50),
-                        MillisecondsText(times.p99), MillisecondsText(times.max));
-  }
-  if (process.unfinished != 0) text += fmt::format("; {} not finished", process.unfinished);
-  return text;
+std::string TimeText(Duration time) {
+  const double us = std::chrono::duration<double, std::micro>(time).count();
+  if (us < 1e3) return fmt::format("{:.0f} µs", us);
+  return us < 1e6 ? fmt::format("{:.1f} ms", us / 1e3) : fmt::format("{:.1f} s", us / 1e6);
 }
 
-}  // namespace
+std::string CountText(uint64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
 
 std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& process) {
-  std::string text = fmt::format("{}, priority {}, {} on {}\n", NameOf(process), process.priority,
-                                 CountText(process.queues, "queue"), fmt::join(process.devices, ", "));
-  if (process.busy == Duration::zero()) {
-    return text + "  had no work while others had some.\n";
-  }
-  text += fmt::format("  {}.\n", RequestsText(process));
+  const std::string text = fmt::format("{}, priority {}, {} on {}\n", NameOf(process), process.priority,
+                                       CountText(process.queues, "queue"), fmt::join(process.devices, ", "));
+  if (process.busy == Duration::zero()) return text + "  had no work while others had some.\n";
+  return text + Findings(waits, process);
+}
+
+std::string Findings(const ProcessWaits& waits, const ProcessWaits::Process& process) {
+  std::string text = fmt::format("  {}.\n", RequestsText(process));
   text += fmt::format("  Its queues had work for {}, and used {} of the device's time.\n",
                       TimeText(process.busy), TimeText(process.device_time));
   std::vector<std::pair<ProcessWaits::Because, ProcessWaits::Wait>> reasons;

@@ -60,7 +60,10 @@ TEST_F(ExplanationTest, a_request_in_parts_is_one_and_what_nobody_saw_is_none) {
 {"t":400000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":10000000,"cut":true}}
 )",
               1);
-  EXPECT_THAT(text, HasSubstr("2 requests, p50 20.0 ms, p99 120.0 ms, longest 120.0 ms; 1 not finished."));
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "2 requests, p50 20.0 ms, p99 120.0 ms, longest 120.0 ms; 1 not finished; 1 of unknown length."));
   EXPECT_THAT(text, HasSubstr("Nothing made it wait."));
 }
 

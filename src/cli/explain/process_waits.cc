@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/queue_text.h"
 #include "cli/record/recording_lines.h"
 #include "xsched/types.h"
 
@@ -10,12 +11,39 @@ namespace xsched::cli {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+// More than a server counts of anything.
+constexpr int kPartShift = 48;
+
+Duration TimeOf(uint64_t ns) {
+  return Duration(static_cast<Duration::rep>(std::min<uint64_t>(ns, std::numeric_limits<int64_t>::max())));
+}
 
 }  // namespace
 
+void ProcessWaits::Process::Add(const Process& other) {
+  devices.insert(other.devices.begin(), other.devices.end());
+  queues += other.queues;
+  requests.Add(other.requests);
+  unfinished += other.unfinished;
+  unseen += other.unseen;
+  busy += other.busy;
+  device_time += other.device_time;
+  waiting += other.waiting;
+  for (const auto& [because, wait] : other.waits) {
+    waits[because].time += wait.time;
+    waits[because].times += wait.times;
+  }
+  if (other.longest <= longest) return;
+  longest = other.longest;
+  longest_at = other.longest_at;
+  longest_because = other.longest_because;
+}
+
+// ---- a recording's lines ----
+
 void ProcessWaits::Read(std::istream& input, const std::string& name) {
   ReadRecordingLines(input, name, [this](const JsonLine& line) { ReadLine(line); });
-  for (const auto& [id, queue] : queues_) processes_.at(queue.process).unfinished += queue.open;
+  Finish(end_);
 }
 
 void ProcessWaits::ReadLine(const JsonLine& line) {
@@ -43,7 +71,6 @@ void ProcessWaits::ReadLine(const JsonLine& line) {
 }
 
 void ProcessWaits::ReadQueue(const JsonLine& queue) {
-  const int64_t id = queue.Number("id", 0, kMost);
   const int64_t process = queue.Number("process", 0, kMost);
   const auto owner = processes_.find(process);
   if (owner == processes_.end()) queue.Fail(fmt::format("process {} has no line before this one", process));
@@ -51,38 +78,24 @@ void ProcessWaits::ReadQueue(const JsonLine& queue) {
   if (queue.Has("hints"))
     known.priority =
         queue.Part("hints").Number("priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, PRIORITY_DEFAULT);
-  if (!queues_.try_emplace(id, Queue{.process = process}).second) return;
-  ++known.queues;
+  if (!AddQueue(queue.Number("id", 0, kMost), process)) return;
   const auto device = devices_.find(queue.Number("device", 0, kMost));
   if (device != devices_.end()) known.devices.insert(device->second);
 }
 
 void ProcessWaits::ReadBurst(const JsonLine& burst) {
-  Queue& queue = QueueOf(burst);
-  Process& process = processes_.at(queue.process);
-  const Duration span = burst.Time("span_ns", Duration::zero());
-  process.busy += span;
-  process.device_time += burst.Time("device_ns", Duration::zero());
-  process.waiting += burst.Time("waiting_ns", Duration::zero());
-  if (burst.Flag("unseen")) return;
-  queue.request = (queue.open && burst.Flag("continued") ? queue.request : Duration::zero()) + span;
-  queue.open = burst.Flag("cut");
-  if (!queue.open)
-    process.request_ms.push_back(std::chrono::duration<double, std::milli>(queue.request).count());
+  AddBurst(QueueOf(burst), {.span = burst.Time("span_ns", Duration::zero()),
+                            .device_time = burst.Time("device_ns", Duration::zero()),
+                            .waiting = burst.Time("waiting_ns", Duration::zero()),
+                            .continued = burst.Flag("continued"),
+                            .cut = burst.Flag("cut"),
+                            .unseen = burst.Flag("unseen")});
 }
 
 void ProcessWaits::ReadHold(const JsonLine& hold, Duration at) {
-  Process& process = processes_.at(QueueOf(hold).process);
   const Because because{&HoldReasonOf(hold.Text("why", "")),
                         hold.Has("by") ? QueueOf(hold, "by").process : 0};
-  const Duration span = hold.Time("span_ns");
-  Wait& wait = process.waits[because];
-  wait.time += span;
-  ++wait.times;
-  if (span <= process.longest) return;
-  process.longest = span;
-  process.longest_at = at;
-  process.longest_because = because;
+  AddHold(QueueOf(hold), because, at, hold.Time("span_ns"));
 }
 
 ProcessWaits::Queue& ProcessWaits::QueueOf(const JsonLine& line, const char* key) {
@@ -90,6 +103,111 @@ ProcessWaits::Queue& ProcessWaits::QueueOf(const JsonLine& line, const char* key
   const auto found = queues_.find(number);
   if (found == queues_.end()) line.Fail(fmt::format("{} {} has no line before this one", key, number));
   return found->second;
+}
+
+// ---- the server's messages ----
+
+void ProcessWaits::Take(const ipc::Packet& packet) {
+  switch (packet.header().type) {
+    case ipc::MessageType::kRecordedQueue:
+      return TakeQueue(packet.As<ipc::RecordedQueue>());
+    case ipc::MessageType::kRecordedBurst:
+      return TakeBurst(packet.As<ipc::RecordedBurst>());
+    case ipc::MessageType::kRecordedHold:
+      return TakeHold(packet.As<ipc::RecordedHold>());
+    case ipc::MessageType::kRecordedLoss:
+      lost_ += packet.As<ipc::RecordedLoss>().lost;
+      return;
+    default:
+      return;
+  }
+}
+
+void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
+  const int64_t number = NumberOf(queue.client_id);
+  Process& process = processes_[number];
+  process.name = queue.name;
+  process.pid = queue.pid;
+  process.user = UserText(queue.uid);
+  process.job = queue.job;
+  process.priority = queue.hints.priority;
+  if (AddQueue(NumberOf(queue.queue_id), number)) process.devices.insert(queue.device_name);
+}
+
+void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
+  Queue* queue = FindQueue(burst.queue_id);
+  if (queue == nullptr) return;
+  AddBurst(*queue, {.span = TimeOf(burst.span_ns),
+                    .device_time = TimeOf(burst.service_ns),
+                    .waiting = TimeOf(burst.waiting_ns),
+                    .continued = (burst.flags & ipc::kBurstContinued) != 0,
+                    .cut = (burst.flags & ipc::kBurstCut) != 0,
+                    .unseen = (burst.flags & ipc::kBurstUnseen) != 0});
+}
+
+void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {
+  const Queue* queue = FindQueue(hold.queue_id);
+  if (queue == nullptr) return;
+  const HoldReason* reason = FindHoldReason(static_cast<sched::WaitReason>(hold.why));
+  const Queue* other = FindQueue(hold.because_of);
+  const Because because{reason == nullptr ? &HoldReasonOf("") : reason,
+                        other == nullptr ? 0 : other->process};
+  AddHold(*queue, because, part_began_ + TimeOf(hold.at_ns), TimeOf(hold.span_ns));
+}
+
+int64_t ProcessWaits::NumberOf(uint64_t id) const {
+  return (part_ << kPartShift) + static_cast<int64_t>(id & ((uint64_t{1} << kPartShift) - 1));
+}
+
+ProcessWaits::Queue* ProcessWaits::FindQueue(uint64_t id) {
+  const auto found = queues_.find(NumberOf(id));
+  return found == queues_.end() ? nullptr : &found->second;
+}
+
+void ProcessWaits::BeginPart(Duration began) {
+  ++part_;
+  part_began_ = began;
+}
+
+void ProcessWaits::Finish(Duration end) {
+  end_ = std::max(end_, end);
+  for (auto& [id, queue] : queues_) {
+    processes_.at(queue.process).unfinished += queue.open;
+    queue.open = false;
+  }
+}
+
+// ---- sums ----
+
+bool ProcessWaits::AddQueue(int64_t id, int64_t process) {
+  if (!queues_.try_emplace(id, Queue{.process = process}).second) return false;
+  ++processes_.at(process).queues;
+  return true;
+}
+
+void ProcessWaits::AddBurst(Queue& queue, const Burst& burst) {
+  Process& process = processes_.at(queue.process);
+  process.busy += burst.span;
+  process.device_time += burst.device_time;
+  process.waiting += burst.waiting;
+  if (burst.unseen) {
+    ++process.unseen;
+    return;
+  }
+  queue.request = (queue.open && burst.continued ? queue.request : Duration::zero()) + burst.span;
+  queue.open = burst.cut;
+  if (!queue.open) process.requests.Add(queue.request);
+}
+
+void ProcessWaits::AddHold(const Queue& queue, const Because& because, Duration at, Duration span) {
+  Process& process = processes_.at(queue.process);
+  Wait& wait = process.waits[because];
+  wait.time += span;
+  ++wait.times;
+  if (span <= process.longest) return;
+  process.longest = span;
+  process.longest_at = at;
+  process.longest_because = because;
 }
 
 }  // namespace xsched::cli

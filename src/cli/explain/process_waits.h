@@ -1,5 +1,5 @@
-// Sums up a recording (docs/recording.md) by processes: their requests, and why and because of whom they did
-// not run. Pure.
+// Sums up what was recorded by processes: their requests, and why and because of whom they did not run. It
+// reads a recording (docs/recording.md), or takes the server's messages. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 #include <set>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
+#include "cli/distribution.h"
 #include "cli/hold_reasons.h"
 #include "cli/simulate/json_line.h"
+#include "ipc/client.h"
 
 namespace xsched::cli {
 
@@ -35,24 +36,37 @@ class ProcessWaits {
     std::string name;
     int32_t pid = 0;
     std::string user;
+    uint64_t job = 0;      // taken from messages; 0: none
     int64_t priority = 0;  // of its queue that was described last
     std::set<std::string> devices;
     uint64_t queues = 0;
-    std::vector<double> request_ms;  // from ready to idle
-    uint64_t unfinished = 0;         // requests that had not ended
-    Duration busy{};                 // the sum of its queues' times with work
+    Distribution requests;    // from ready to idle
+    uint64_t unfinished = 0;  // requests that had not ended
+    uint64_t unseen = 0;      // requests of unknown length
+    Duration busy{};          // the sum of its queues' times with work
     Duration device_time{};
     Duration waiting{};
     std::map<Because, Wait> waits;
     Duration longest{};  // of its waits
     Duration longest_at{};
     Because longest_because{};
+
+    // As if they were one.
+    void Add(const Process& other);
   };
 
   // Throws CommandError with the place of what is wrong.
   void Read(std::istream& input, const std::string& name);
 
-  // By their numbers in the recording.
+  // Those that are no part of a recording are ignored.
+  void Take(const ipc::Packet& packet);
+  // What is taken from now on is another server's, or of another recording, which began so long after the
+  // first one.
+  void BeginPart(Duration began);
+  // Requests that have not ended do not end any more.
+  void Finish(Duration end);
+
+  // By their numbers.
   const std::map<int64_t, Process>& processes() const { return processes_; }
   uint64_t lost() const { return lost_; }
   Duration end() const { return end_; }
@@ -63,6 +77,10 @@ class ProcessWaits {
     Duration request{};  // of the request that was cut and goes on
     bool open = false;
   };
+  struct Burst {
+    Duration span, device_time, waiting;
+    bool continued, cut, unseen;
+  };
 
   void ReadLine(const JsonLine& line);
   void ReadQueue(const JsonLine& queue);
@@ -70,11 +88,25 @@ class ProcessWaits {
   void ReadHold(const JsonLine& hold, Duration at);
   Queue& QueueOf(const JsonLine& line, const char* key = "queue");
 
+  void TakeQueue(const ipc::RecordedQueue& queue);
+  void TakeBurst(const ipc::RecordedBurst& burst);
+  void TakeHold(const ipc::RecordedHold& hold);
+  // Of what the server calls so.
+  int64_t NumberOf(uint64_t id) const;
+  Queue* FindQueue(uint64_t id);
+
+  // True: it is new.
+  bool AddQueue(int64_t id, int64_t process);
+  void AddBurst(Queue& queue, const Burst& burst);
+  void AddHold(const Queue& queue, const Because& because, Duration at, Duration span);
+
   std::map<int64_t, std::string> devices_;
   std::map<int64_t, Process> processes_;
   std::map<int64_t, Queue> queues_;
   uint64_t lost_ = 0;
   Duration end_{};
+  int64_t part_ = 0;
+  Duration part_began_{};
 };
 
 }  // namespace xsched::cli

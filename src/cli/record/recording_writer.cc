@@ -54,9 +54,9 @@ uint64_t RecordingWriter::NumberOf(Numbers& numbers, const std::string& key) {
   return numbers.try_emplace(key, numbers.size() + 1).first->second;
 }
 
-const uint64_t* RecordingWriter::FindQueue(uint64_t id) const {
-  auto found = queues_.find(id);
-  return found == queues_.end() ? nullptr : &found->second;
+const uint64_t* RecordingWriter::Find(const std::map<uint64_t, uint64_t>& queues, uint64_t id) {
+  auto found = queues.find(id);
+  return found == queues.end() ? nullptr : &found->second;
 }
 
 // ---- descriptions ----
@@ -116,21 +116,31 @@ void RecordingWriter::WriteProcess(const ipc::RecordedQueue& queue) {
 void RecordingWriter::WriteBurst(const ipc::RecordedBurst& burst) {
   const uint64_t* queue = FindQueue(burst.queue_id);
   if (queue == nullptr) return;
-  Json what = {{"queue", *queue},
-               {"commands", burst.retired},
-               {"launched", burst.launched},
-               {"device_ns", burst.service_ns},
-               {"span_ns", burst.span_ns}};
-  if (burst.waiting_ns != 0) what["waiting_ns"] = burst.waiting_ns;
+  const uint32_t count = std::max(burst.bursts, 1u);
+  for (uint32_t i = 0; i < count; ++i) WriteOneBurst(*queue, burst, i, count);
+  last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
+}
+
+// Of several, each has the average length. They are spread evenly over their time.
+void RecordingWriter::WriteOneBurst(uint64_t queue, const ipc::RecordedBurst& all, uint32_t index,
+                                    uint32_t count) {
+  auto part = [&](uint64_t whole) { return whole / count + static_cast<uint64_t>(index < whole % count); };
+  const uint64_t device_ns = all.service_ns / count;
+  Json what = {{"queue", queue},
+               {"commands", part(all.retired)},
+               {"launched", part(all.launched)},
+               {"device_ns", device_ns},
+               {"span_ns", count == 1 ? all.span_ns : device_ns}};
+  if (count > 1) what["averaged"] = true;
+  if (all.waiting_ns != 0) what["waiting_ns"] = all.waiting_ns;
   for (const auto& [flag, name] : {std::pair{ipc::kBurstContinued, "continued"},
                                    {ipc::kBurstCut, "cut"},
                                    {ipc::kBurstShared, "shared"},
                                    {ipc::kBurstUnseen, "unseen"}}) {
-    if ((burst.flags & flag) != 0) what[name] = true;
+    if ((all.flags & flag) != 0) what[name] = true;
   }
   ++bursts_;
-  Line(burst.at_ns, "burst", std::move(what));
-  last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
+  Line(all.at_ns + all.span_ns / count * index, "burst", std::move(what));
 }
 
 void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {
@@ -139,7 +149,9 @@ void RecordingWriter::WriteHold(const ipc::RecordedHold& hold) {
   Json what = {{"queue", *queue}, {"span_ns", hold.span_ns}};
   if (const HoldReason* why = FindHoldReason(static_cast<sched::WaitReason>(hold.why)))
     what["why"] = why->word;
-  if (const uint64_t* other = FindQueue(hold.because_of)) what["by"] = *other;
+  const uint64_t* other = FindQueue(hold.because_of);
+  if (other == nullptr) other = Find(gone_, hold.because_of);
+  if (other != nullptr) what["by"] = *other;
   Line(hold.at_ns, "hold", std::move(what));
   last_ns_ = std::max(last_ns_, hold.at_ns + hold.span_ns);
 }
@@ -151,8 +163,10 @@ void RecordingWriter::WriteWait(const ipc::RecordedWait& wait) {
 }
 
 void RecordingWriter::WriteEnd(const ipc::RecordedEnd& end) {
-  if (const uint64_t* queue = FindQueue(end.queue_id)) Line(end.at_ns, "gone", {{"queue", *queue}});
-  queues_.erase(end.queue_id);
+  const uint64_t* queue = FindQueue(end.queue_id);
+  if (queue == nullptr) return;
+  Line(end.at_ns, "gone", {{"queue", *queue}});
+  gone_.insert(queues_.extract(end.queue_id));
 }
 
 void RecordingWriter::WriteLoss(const ipc::RecordedLoss& loss) {

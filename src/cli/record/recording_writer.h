@@ -43,6 +43,7 @@ class RecordingWriter {
 
   void WriteQueue(const ipc::RecordedQueue& queue);
   void WriteBurst(const ipc::RecordedBurst& burst);
+  void WriteOneBurst(uint64_t queue, const ipc::RecordedBurst& all, uint32_t index, uint32_t count);
   void WriteHold(const ipc::RecordedHold& hold);
   void WriteWait(const ipc::RecordedWait& wait);
   void WriteEnd(const ipc::RecordedEnd& end);
@@ -53,13 +54,15 @@ class RecordingWriter {
   // The number in this file of what the server names by `key`; a new one if it has none.
   static uint64_t NumberOf(Numbers& numbers, const std::string& key);
   // Null: no such queue was described, or it is gone.
-  const uint64_t* FindQueue(uint64_t id) const;
+  const uint64_t* FindQueue(uint64_t id) const { return Find(queues_, id); }
+  static const uint64_t* Find(const std::map<uint64_t, uint64_t>& queues, uint64_t id);
 
   std::ostream& out_;
   bool anonymous_;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> devices_;  // by platform and the server's number
   std::map<uint64_t, uint64_t> processes_;                     // by the server's number
   std::map<uint64_t, uint64_t> queues_;
+  std::map<uint64_t, uint64_t> gone_;  // queues: the end of one may be the end of a hold
   Numbers programs_, users_, jobs_;
   uint64_t last_ns_ = 0;  // the latest time in the file
   uint64_t queues_seen_ = 0;

@@ -145,6 +145,22 @@ TEST_F(RecordingWriterTest, what_is_special_about_a_burst_is_said_and_nothing_el
       << Lines().back();
 }
 
+TEST_F(RecordingWriterTest, several_bursts_in_one_message_are_a_line_each_of_their_average_length) {
+  Write(Queue(kQueue, 1, "serve"));
+  ipc::RecordedBurst bursts = Burst(kQueue, milliseconds(1), milliseconds(2), 7);
+  bursts.bursts = 2;
+  bursts.service_ns = 500'000;
+  Write(bursts);
+  const std::vector<std::string> lines = Lines();
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(
+      lines[lines.size() - 2],
+      R"({"t":1000000,"burst":{"queue":1,"commands":4,"launched":4,"device_ns":250000,"span_ns":250000,"averaged":true}})");
+  EXPECT_EQ(
+      lines.back(),
+      R"({"t":2000000,"burst":{"queue":1,"commands":3,"launched":3,"device_ns":250000,"span_ns":250000,"averaged":true}})");
+}
+
 TEST_F(RecordingWriterTest, a_description_that_comes_again_changes_hints_and_keeps_the_number) {
   ipc::RecordedQueue queue = Queue(kQueue, 1, "serve");
   Write(queue);

@@ -305,8 +305,10 @@ sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
   for (size_t i = 0; i < recorded_.size(); ++i) {
     if (!recorded_[i].bursts.empty()) continue;  // they are in order, and some follow others
     std::vector<Task>& tasks = load_.queues[i].tasks;
-    std::stable_sort(tasks.begin(), tasks.end(),
-                     [](const Task& one, const Task& other) { return one.at < other.at; });
+    const auto comes_before = [](const Task& one, const Task& other) { return one.at < other.at; };
+    // Those of one line are in order.
+    if (!std::is_sorted(tasks.begin(), tasks.end(), comes_before))
+      std::stable_sort(tasks.begin(), tasks.end(), comes_before);
   }
   NameQueues();
   if (device) {

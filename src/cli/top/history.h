@@ -2,9 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <deque>
 #include <string>
+
+#include "cli/shades.h"
 
 namespace xsched::cli {
 
@@ -18,15 +19,13 @@ class History {
   }
   const std::deque<double>& values() const { return values_; }
 
-  // One block per value, the oldest first. The tallest block stands for `top` and more. The width is fixed:
-  // values that do not exist yet are blank.
-  std::string Sparkline(double top) const {
-    static constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    std::string line(length_ - values_.size(), ' ');
-    for (double value : values_) {
-      double height = top > 0 ? std::clamp(value / top, 0.0, 1.0) : 0.0;
-      line += kBlocks[static_cast<size_t>(std::ceil(height * 8))];
-    }
+  // One block per value, the oldest first, and only the last `width` of them. The tallest block stands for
+  // `top` and more. The width is fixed: values that do not exist yet are blank.
+  std::string Sparkline(double top, size_t width, bool ascii = false) const {
+    const size_t count = std::min(width, values_.size());
+    std::string line(std::min(width, length_) - count, ' ');
+    for (size_t i = values_.size() - count; i < values_.size(); ++i)
+      line += ShadeOf(top > 0 ? values_[i] / top : 0, ascii);
     return line;
   }
 

@@ -64,11 +64,13 @@ TEST(Selection, moves_within_the_rows_and_goes_to_the_nearest_when_its_queue_end
 
 TEST(History, forgets_the_oldest_and_is_always_as_wide) {
   History history(3);
-  EXPECT_EQ(history.Sparkline(1), "   ");
+  EXPECT_EQ(history.Sparkline(1, 3), "   ");
   history.Add(1);
-  EXPECT_EQ(history.Sparkline(1), "  █");
+  EXPECT_EQ(history.Sparkline(1, 3), "  █");
   for (double value : {0.0, 0.01, 7.0}) history.Add(value);
-  EXPECT_EQ(history.Sparkline(1), " ▁█");
+  EXPECT_EQ(history.Sparkline(1, 3), " ▁█");
+  EXPECT_EQ(history.Sparkline(1, 2), "▁█");
+  EXPECT_EQ(history.Sparkline(1, 3, /*ascii=*/true), " .@");
 }
 
 }  // namespace

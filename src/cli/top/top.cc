@@ -1,12 +1,17 @@
 // xsched top: the queues, live.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
 #include <memory>
-#include <thread>
+#include <string>
+#include <string_view>
 
 #include "cli/commands.h"
-#include "cli/server_session.h"
+#include "cli/top/looks.h"
 #include "cli/top/queue_order.h"
 #include "cli/top/top_screen.h"
 #include "cli/top/top_text.h"
@@ -15,30 +20,53 @@
 namespace xsched::cli {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct TopOptions {
   double delay_s = 1;
   int64_t count = 0;
   bool batch = false;
+  bool plain = false;
 };
 
+Duration DelayOf(const TopOptions& options) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.delay_s));
+}
+
+void PrintTables(const Looks& looks) {
+  std::vector<QueueRates> queues = looks.queues();
+  Sort(queues, Order::kDevice);
+  fmt::print("{}\n{}\n", TopSummary(looks.status()), TopHeading());
+  for (const QueueRates& entry : queues)
+    fmt::print("{}\n", TopRow(entry, looks.recent().RequestsOf(entry.queue.queue_id)));
+}
+
+void PrintSentences(const Looks& looks) {
+  for (const std::string& line : TopSentences(looks.status(), looks.queues(), looks.recent()))
+    fmt::print("{}\n", line);
+  fmt::print("\n");
+}
+
+// For a reader at a terminal, who says when to go on. False: to end.
+bool WaitForEnter() {
+  std::string line;
+  return std::getline(std::cin, line) && line != "q";
+}
+
 void PrintLooks(const TopOptions& options) {
-  ServerSession server;
-  std::vector<ipc::QueueInfo> before = server.List();
-  auto looked = Clock::now();
+  Looks looks(DelayOf(options));
+  const bool on_demand = options.plain && isatty(STDIN_FILENO) != 0;
   for (int64_t i = 0; options.count == 0 || i < options.count; ++i) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(options.delay_s));
-    std::vector<ipc::QueueInfo> seen = server.List();
-    auto now = Clock::now();
-    auto queues = RatesBetween(before, seen, std::chrono::duration<double>(now - looked).count());
-    Sort(queues, Order::kDevice);
-    fmt::print("{}\n{}\n", TopSummary(server.Status()), TopHeading());
-    for (const QueueRates& entry : queues) fmt::print("{}\n", TopRow(entry));
+    // Rates need some time.
+    if (!on_demand || i == 0) SleepFor(DelayOf(options));
+    looks.Look();
+    options.plain ? PrintSentences(looks) : PrintTables(looks);
     std::fflush(stdout);
-    before = std::move(seen);
-    looked = now;
+    if (on_demand && i + 1 != options.count && !WaitForEnter()) return;
   }
+}
+
+bool CannotMoveTheCursor() {
+  const char* terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view(terminal) == "dumb";
 }
 
 }  // namespace
@@ -53,15 +81,23 @@ void AddTop(CLI::App& app) {
          "updates per second")
       ->check(CLI::Range(0.1, 30.0));
   top->add_option("--count,-n", options->count, "end after so many updates")->check(AboveZero());
-  top->add_flag("--batch,-b", options->batch, "plain text, for files and pipes");
+  CLI::Option* batch = top->add_flag("--batch,-b", options->batch, "tables as text, for files and pipes");
+  top->add_flag(
+         "--plain", options->plain,
+         "sentences, for screen readers; at a terminal, the next ones when you press Enter (q Enter: end)")
+      ->excludes(batch);
   top->footer(
       "Keys: up, down select; + - priority; s sort; p policy; space pause; h help; q quit.\n"
-      "DEVICE: share of the device's time; WAITING: share of the time with work, but held.");
+      "DEVICE: share of the device's time; WAITING: share of the time with work, but held.\n"
+      "P50, P99, LATENCY: how long requests took lately, as far as the server remembers them: of queues that "
+      "share a device with others of another priority or share.\n"
+      "NO_COLOR=1: no colors. With TERM=dumb: as --plain.");
   top->callback([options] {
-    if (options->batch) {
+    options->plain |= !options->batch && CannotMoveTheCursor();
+    if (options->batch || options->plain) {
       PrintLooks(*options);
     } else {
-      ShowTopOnScreen(options->delay_s, options->count);
+      ShowTopOnScreen(DelayOf(*options), options->count);
     }
   });
 }

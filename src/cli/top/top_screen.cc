@@ -2,20 +2,24 @@
 
 #include <curses.h>
 #include <fmt/format.h>
+#include <langinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <clocale>
+#include <cstdlib>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cli/exit_codes.h"
 #include "cli/queue_text.h"
-#include "cli/server_session.h"
 #include "cli/top/history.h"
+#include "cli/top/looks.h"
 #include "cli/top/queue_order.h"
+#include "cli/top/text_columns.h"
 #include "cli/top/top_text.h"
 #include "sched/core/policy.h"
 #include "xsched/types.h"
@@ -23,7 +27,8 @@
 namespace xsched::cli {
 namespace {
 
-constexpr size_t kHistory = 30;
+constexpr size_t kHistory = Looks::kParts;
+constexpr size_t kWaitLines = 3;
 constexpr int kEscape = 27;
 
 enum Color : short { kGood = 1, kWaits, kBad };
@@ -37,11 +42,22 @@ constexpr const char* kHelp[] = {
     "h, ?             this help",
     "q, escape        end",
     "",
+    "Below the devices: who waited for whom since the last update.",
     "DEVICE is the share of the device's time, WAITING the share of the time in which a queue",
-    "had work and was held. States: run, held, idle, stalled (runs, but nothing gets done),",
-    "suspended (by the program itself), stopped (its process is), silent (it does not answer).",
-    "Behind the device, and at the bottom for the selected queue: why it does not run.",
+    "had work and was held. LATENCY has the longest request of each update, the last one at its",
+    "right, and the full height is the longest of them all. It is not known of queues that",
+    "have the device for themselves. States: run, held, idle, stalled (runs, but nothing gets",
+    "done), suspended (by the program itself), stopped (its process is), silent (it does not",
+    "answer). At the bottom: why the selected queue does not run.",
 };
+
+// https://no-color.org
+bool WantsColors() {
+  const char* no_color = std::getenv("NO_COLOR");
+  return has_colors() && (no_color == nullptr || *no_color == '\0');
+}
+
+attr_t Colored(Color color) { return WantsColors() ? static_cast<attr_t>(COLOR_PAIR(color)) : A_NORMAL; }
 
 // The terminal, given back as it was whatever happens.
 class Screen {
@@ -62,7 +78,7 @@ class Screen {
     curs_set(0);
     keypad(stdscr, TRUE);
     set_escdelay(25);
-    if (has_colors()) {
+    if (WantsColors()) {
       start_color();
       use_default_colors();
       init_pair(kGood, COLOR_GREEN, -1);
@@ -81,18 +97,24 @@ class Screen {
   SCREEN* screen_ = nullptr;
 };
 
-void Line(int y, const std::string& text, attr_t attributes = A_NORMAL) {
+TopStyle Style() { return {.width = COLS, .ascii = std::string_view(nl_langinfo(CODESET)) != "UTF-8"}; }
+
+void Line(int y, std::string text, attr_t attributes = A_NORMAL) {
+  constexpr std::string_view kMicro = "µ";
+  if (Style().ascii) {
+    for (size_t at; (at = text.find(kMicro)) != std::string::npos;)
+      text.erase(at, kMicro.size()).insert(at, 1, 'u');
+  }
   attron(attributes);
-  mvaddnstr(y, 0, text.c_str(), -1);
+  mvaddnstr(y, 0, Cut(text, COLS).c_str(), -1);
   attroff(attributes);
 }
 
 attr_t AttributesOf(const ipc::QueueInfo& queue) {
   std::string state = StateText(queue);
-  if (state == "run") return static_cast<attr_t>(COLOR_PAIR(kGood));
-  if (state == "held") return static_cast<attr_t>(COLOR_PAIR(kWaits));
-  if (state == "stalled" || state == "stopped" || state == "silent")
-    return static_cast<attr_t>(COLOR_PAIR(kBad));
+  if (state == "run") return Colored(kGood);
+  if (state == "held") return Colored(kWaits);
+  if (state == "stalled" || state == "stopped" || state == "silent") return Colored(kBad);
   return A_NORMAL;
 }
 
@@ -103,10 +125,7 @@ struct Device {
 
 class View {
  public:
-  View(double delay_s, int64_t count) : delay_(delay_s), count_(count) {
-    // There is nothing before the first look, so it shows no rates.
-    Look();
-  }
+  View(Duration delay, int64_t count) : delay_(delay), count_(count), looks_(delay) { Take(); }
 
   void Run() {
     Screen screen;
@@ -125,35 +144,31 @@ class View {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   // Keys do not put it off.
   int UntilNextLook() const {
-    auto left = std::chrono::ceil<std::chrono::milliseconds>(looked_ + delay_ - Clock::now());
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(looked_ + delay_ - MonotonicClock::now());
     return std::max(0, static_cast<int>(left.count()));
   }
 
   void Look() {
-    auto now = Clock::now();
     if (!paused_) {
-      std::vector<ipc::QueueInfo> seen = server_.List();
-      status_ = server_.Status();
-      queues_ = RatesBetween(before_, seen, std::chrono::duration<double>(now - looked_).count());
-      Sort(queues_, order_);
-      UpdateDevices();
-      before_ = std::move(seen);
+      looks_.Look();
+      Take();
     }
-    looked_ = now;
+    looked_ = MonotonicClock::now();
   }
 
-  void UpdateDevices() {
+  void Take() {
+    looked_ = MonotonicClock::now();
+    Sort(looks_.queues(), order_);
     for (auto& [name, device] : devices_) device.share = 0;
-    for (const QueueRates& entry : queues_) devices_[DeviceName(entry.queue)].share += entry.device_share;
+    for (const QueueRates& entry : looks_.queues())
+      devices_[DeviceName(entry.queue)].share += entry.device_share;
     for (auto& [name, device] : devices_) device.history.Add(device.share);
   }
 
   static std::string DeviceName(const ipc::QueueInfo& queue) {
-    return fmt::format("{}: {}", PlatformText(queue.platform), queue.device_name);
+    return fmt::format("{} ({})", queue.device_name, PlatformText(queue.platform));
   }
 
   void Handle(int key) {
@@ -171,15 +186,15 @@ class View {
         break;
       case KEY_UP:
       case 'k':
-        selection_.Move(queues_, -1);
+        selection_.Move(looks_.queues(), -1);
         break;
       case KEY_DOWN:
       case 'j':
-        selection_.Move(queues_, 1);
+        selection_.Move(looks_.queues(), 1);
         break;
       case 's':
         order_ = NextOrder(order_);
-        Sort(queues_, order_);
+        Sort(looks_.queues(), order_);
         break;
       case '+':
       case '=':
@@ -211,15 +226,15 @@ class View {
   }
 
   void ChangePriority(int by) {
-    int row = selection_.Row(queues_);
+    int row = selection_.Row(looks_.queues());
     if (row < 0) return;
-    ipc::QueueInfo& queue = queues_[static_cast<size_t>(row)].queue;
+    ipc::QueueInfo& queue = looks_.queues()[static_cast<size_t>(row)].queue;
     ipc::SetHints request{};
     request.queue_id = queue.queue_id;
     request.mask = ipc::kHintPriority;
     request.hints.priority = std::clamp(queue.hints.priority + by, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
     Try([&] {
-      server_.SetHints(request);
+      looks_.server().SetHints(request);
       queue.hints.priority = request.hints.priority;
     });
   }
@@ -227,76 +242,97 @@ class View {
   void NextPolicy() {
     const std::span<const sched::PolicyGetter> policies = sched::Policies();
     auto is_current = [&](sched::PolicyGetter policy) {
-      return static_cast<uint32_t>(policy().type()) == status_.policy;
+      return static_cast<uint32_t>(policy().type()) == looks_.status().policy;
     };
     auto next = std::find_if(policies.begin(), policies.end(), is_current);
     if (next == policies.end() || ++next == policies.end()) next = policies.begin();
     ipc::SetPolicy request{};
     request.policy = (*next)().type();
     Try([&] {
-      server_.SetPolicy(request);
-      status_ = server_.Status();
+      looks_.server().SetPolicy(request);
+      looks_.LookAtStatus();
     });
   }
 
   void Draw() {
     erase();
+    const TopStyle style = Style();
     int y = 0;
-    Line(y++, TopSummary(status_) + (paused_ ? " | paused" : ""), A_BOLD);
+    Line(y++, (paused_ ? "paused | " : "") + TopSummary(looks_.status(), style), A_BOLD);
     for (const auto& [name, device] : devices_) {
-      if (y < LINES - 3) DrawDevice(y++, name, device);
+      if (y < LINES - 3) Line(y++, DeviceLine(name, device.share, device.history, style));
     }
-    ++y;
     if (help_) {
+      ++y;
       for (const char* line : kHelp) Line(y++, line);
     } else {
-      DrawQueues(y);
+      y = DrawWaits(y, style);
+      y = DrawProcesses(y, style);
+      DrawQueues(y, style);
     }
-    Line(LINES - 1,
-         message_.empty()
-             ? fmt::format("q quit  h help  s sort ({})  up/down select  +/- priority  p policy  "
-                           "space pause",
-                           kOrderNames[static_cast<int>(order_)])
-             : message_,
-         message_.empty() ? A_DIM : static_cast<attr_t>(COLOR_PAIR(kBad)));
+    Line(LINES - 1, message_.empty() ? KeysText() : message_, message_.empty() ? A_DIM : Colored(kBad));
     refresh();
   }
 
-  static void DrawDevice(int y, const std::string& name, const Device& device) {
-    int width = std::max(10, COLS - 40 - static_cast<int>(kHistory));
-    int full = static_cast<int>(std::min(1.0, device.share) * width);
-    Line(y, fmt::format("{:<28.28} [{:<{}}] {:>4.0f}% {}", name, std::string(static_cast<size_t>(full), '|'),
-                        width, device.share * 100, device.history.Sparkline(1.0)));
+  // The first ones are those that are needed first.
+  std::string KeysText() const {
+    const std::string order = fmt::format("s sort ({})", kOrderNames[static_cast<int>(order_)]);
+    std::string line;
+    for (const std::string& key :
+         {std::string("q quit"), std::string("h help"), order, std::string("up/down select"),
+          std::string("+/- priority"), std::string("p policy"), std::string("space pause")}) {
+      if (WidthOf(line) + 2 + WidthOf(key) > COLS) break;
+      line += (line.empty() ? "" : "  ") + key;
+    }
+    return line;
+  }
+
+  int DrawWaits(int y, const TopStyle& style) const {
+    for (const std::string& line : WaitLines(looks_.recent(), kWaitLines, style)) {
+      if (y < LINES - 4) Line(y++, line, Colored(kWaits));
+    }
+    return y;
+  }
+
+  // Of the room, a third at most. One process has the figures of its queues.
+  int DrawProcesses(int y, const TopStyle& style) const {
+    const std::vector<std::string> lines = ProcessLines(looks_.queues(), style);
+    constexpr size_t kHeadingAndOne = 2;
+    const auto room = static_cast<size_t>(std::max(0, (LINES - y) / 3));
+    if (lines.size() <= kHeadingAndOne || room < kHeadingAndOne + 1) return y;
+    ++y;
+    for (size_t i = 0; i < std::min(room, lines.size()); ++i)
+      Line(y++, lines[i], i == 0 ? A_UNDERLINE : A_NORMAL);
+    return y;
   }
 
   // The selected row is always among those that fit.
-  void DrawQueues(int y) {
-    Line(y++, fmt::format("{:<{}}", TopHeading(), COLS), A_REVERSE);
-    int room = std::max(1, LINES - 2 - y);
-    int selected = selection_.Row(queues_);
+  void DrawQueues(int y, const TopStyle& style) {
+    ++y;
+    Line(y++, Fit(TopHeading(style), COLS), A_REVERSE);
+    const std::vector<QueueRates>& queues = looks_.queues();
+    const int room = std::max(1, LINES - 2 - y);
+    const int selected = selection_.Row(queues);
     first_ = std::clamp(first_, std::max(0, selected - room + 1), std::max(0, selected));
-    for (int row = first_; row < std::min(static_cast<int>(queues_.size()), first_ + room); ++row) {
-      const QueueRates& entry = queues_[static_cast<size_t>(row)];
-      attr_t attributes = AttributesOf(entry.queue);
-      Line(y++, fmt::format("{:<{}}", TopRow(entry), COLS),
-           row == selected ? attributes | A_STANDOUT : attributes);
+    for (int row = first_; row < std::min(static_cast<int>(queues.size()), first_ + room); ++row) {
+      const QueueRates& entry = queues[static_cast<size_t>(row)];
+      const attr_t attributes = AttributesOf(entry.queue);
+      const std::string text = TopRow(entry, looks_.recent().RequestsOf(entry.queue.queue_id), style);
+      Line(y++, Fit(text, COLS), row == selected ? attributes | A_STANDOUT : attributes);
     }
-    if (queues_.empty()) Line(y, "no queues: xsched run -- program");
+    if (queues.empty()) Line(y, "no queues: xsched run -- program");
     // A row may have no room for it.
     if (selected < 0) return;
-    const ipc::QueueInfo& queue = queues_[static_cast<size_t>(selected)].queue;
+    const ipc::QueueInfo& queue = queues[static_cast<size_t>(selected)].queue;
     if (std::string why = WhyText(queue); !why.empty())
       Line(LINES - 2, fmt::format("queue {}: {}", queue.queue_id, why));
   }
 
-  std::chrono::duration<double> delay_;
+  Duration delay_;
   int64_t count_;
-  ServerSession server_;
-  ipc::Status status_{};
-  std::vector<ipc::QueueInfo> before_;
-  std::vector<QueueRates> queues_;
+  Looks looks_;
   std::map<std::string, Device> devices_;
-  Clock::time_point looked_{};
+  TimePoint looked_{};
   Order order_ = Order::kDevice;
   Selection selection_;
   int first_ = 0;  // the row at the top
@@ -308,6 +344,6 @@ class View {
 
 }  // namespace
 
-void ShowTopOnScreen(double delay_s, int64_t count) { View(delay_s, count).Run(); }
+void ShowTopOnScreen(Duration delay, int64_t count) { View(delay, count).Run(); }
 
 }  // namespace xsched::cli

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 
+#include "base/clock.h"
+
 namespace xsched::cli {
 
 // Until a key ends it, or after `count` looks (0: never). Throws CommandError; the terminal is as before
 // then.
-void ShowTopOnScreen(double delay_s, int64_t count);
+void ShowTopOnScreen(Duration delay, int64_t count);
 
 }  // namespace xsched::cli

@@ -1,14 +1,40 @@
-// The lines of top, the same on the screen and in batch mode. Pure.
+// The lines of top, as they are on the screen, in batch mode, and in sentences. Pure.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "cli/top/history.h"
 #include "cli/top/rates.h"
+#include "cli/top/recent.h"
 
 namespace xsched::cli {
 
-std::string TopSummary(const ipc::Status& status);
-std::string TopHeading();
-std::string TopRow(const QueueRates& entry);
+// Columns of a terminal. More than any terminal has: nothing is left out.
+inline constexpr int kAnyWidth = 1 << 16;
+
+struct TopStyle {
+  int width = kAnyWidth;
+  bool ascii = false;  // the terminal has no Unicode
+};
+
+std::string TopSummary(const ipc::Status& status, const TopStyle& style = {});
+
+// "NVIDIA H200 [||||    ]  40 % ▁▂▃"
+std::string DeviceLine(const std::string& name, double share, const History& history, const TopStyle& style);
+
+// Who waited for whom since the last look, the longest first: as many lines as `most`.
+std::vector<std::string> WaitLines(const Recent& recent, size_t most, const TopStyle& style);
+
+// One line for each process, the one with the most device time since the last look first, under a heading.
+std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, const TopStyle& style);
+
+// The queues: as many columns as there is room for.
+std::string TopHeading(const TopStyle& style = {});
+std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, const TopStyle& style = {});
+
+// All of it in sentences, for screen readers.
+std::vector<std::string> TopSentences(const ipc::Status& status, const std::vector<QueueRates>& queues,
+                                      const Recent& recent);
 
 }  // namespace xsched::cli

@@ -33,9 +33,12 @@ void FlowState::RetiredUpTo(uint64_t number) {
 }
 
 bool FlowState::NotifyIdle(uint64_t number) {
-  if (raw_flags() == 0 || number < submitted()) return false;
-  // Ring only once: a program may ask repeatedly.
-  if (notified_idle_.exchange(number, std::memory_order_relaxed) != number) signals_->RingScheduler(index_);
+  const uint32_t flags = raw_flags();
+  if (flags == 0 || number < submitted()) return false;
+  // Only once: a program may ask repeatedly.
+  if (notified_idle_.exchange(number, std::memory_order_relaxed) == number) return true;
+  if ((flags & ipc::kFlagCounted) != 0) ipc::EndBurst(*block_, Now());
+  if (flags != ipc::kFlagCounted) signals_->RingScheduler(index_);
   return true;
 }
 

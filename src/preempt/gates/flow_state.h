@@ -87,7 +87,7 @@ class FlowState {
   }
 
   // ---- holds and suspensions ----
-  uint32_t flags() const { return process_->scheduled() ? raw_flags() : 0; }
+  uint32_t flags() const { return process_->scheduled() ? raw_flags() & ~ipc::kFlagCounted : 0; }
   bool Held() const {
     if (destroying() || process_->shut_down()) return false;
     // What a scheduler wrote after it was left does not hold the queue.
@@ -151,8 +151,9 @@ class FlowState {
   // and more. With up to this many, no stream is full.
   static constexpr uint64_t kSafelyUnreported = 600;
 
-  // If `number` is the newest command, notifies the scheduler once that the queue is idle. The device may
-  // have reported this before, but its report does not ring the doorbell.
+  // If `number` is the newest command, counts the end of the burst and notifies the scheduler, once each, as
+  // far as its flags say. The device may have reported this before, but its report does not ring the
+  // doorbell.
   bool NotifyIdle(uint64_t number);
 
   // Read on every launch.

@@ -63,6 +63,18 @@ TEST_F(FlowStateTest, the_end_of_all_commands_rings_a_scheduler_and_nobody_else)
   EXPECT_THAT(rung, ElementsAre(3));
 }
 
+TEST_F(FlowStateTest, a_queue_that_is_only_recorded_counts_its_bursts_and_rings_nobody) {
+  Record();
+  Launch(2);
+  state.RetiredUpTo(1);
+  EXPECT_EQ(ipc::ReadBursts(state.block()).ended, 0u);
+  state.RetiredUpTo(2);
+  state.RetiredUpTo(2);
+  EXPECT_EQ(ipc::ReadBursts(state.block()).ended, 1u);
+  EXPECT_EQ(state.flags(), 0u) << "it is launched as if nobody recorded it";
+  EXPECT_THAT(rung, IsEmpty());
+}
+
 TEST_F(FlowStateTest, progress_wakes_the_agent_only_while_gates_are_closed) {
   Launch(2);
   state.RetiredUpTo(1);

@@ -42,9 +42,12 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   const ProcessState& process = *environment_.process;
   if (process.shut_down()) return number;
   if (flags != 0 && !process.scheduled()) flags = 0;  // as in Held
+  const bool begins_burst = flags != 0 && retired() + 1 >= number;
+  if (begins_burst && (flags & ipc::kFlagCounted) != 0) ipc::BeginBurst(block(), state_.Now());
+  flags &= ~ipc::kFlagCounted;
   if (flags != 0) {
     environment_.signals->SomethingIsTaken();
-    if (retired() + 1 >= number) environment_.signals->RingScheduler(index());
+    if (begins_burst) environment_.signals->RingScheduler(index());
   }
   if (process.hard_stops() != 0 && !flow_->KeepsStill()) environment_.siblings->LiftHardStops(*this);
   if (!flow_->BeforeLaunch(number, flags)) return number;

@@ -9,6 +9,7 @@
 #include "base/env.h"
 #include "base/log.h"
 #include "ipc/hints.h"
+#include "ipc/job.h"
 
 namespace xsched::preempt {
 namespace {
@@ -19,22 +20,13 @@ constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
 // limit.
 constexpr Duration kWelcomePatience = std::chrono::seconds(10);
 
-// A job is named by a text; its number is FNV-1a of that. 0: none.
-uint64_t ReadJob() {
-  const char* name = EnvText("XSCHED_JOB");
-  if (name == nullptr) return 0;
-  uint64_t hash = 0xcbf29ce484222325;
-  for (; *name != '\0'; ++name) hash = (hash ^ static_cast<unsigned char>(*name)) * 0x100000001b3;
-  return hash != 0 ? hash : 1;
-}
-
 }  // namespace
 
 void ServerClient::Start(int memfd, int scheduler_bell, TimePoint now) {
   memfd_ = memfd;
   scheduler_bell_ = scheduler_bell;
   place_ = ipc::ReadSocketChoice();
-  job_ = ReadJob();
+  job_ = ipc::JobNumber(EnvText("XSCHED_JOB"));
   Connect(now);
 }
 

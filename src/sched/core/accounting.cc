@@ -5,12 +5,6 @@
 
 namespace xsched::sched {
 
-void Account(DeviceRecord& device, TimePoint now) {
-  if (now <= device.accounted_at) return;
-  if (device.sharing != 0) device.service_clock += (now - device.accounted_at) / device.sharing;
-  device.accounted_at = now;
-}
-
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   DeviceRecord& device = *queue.device;
   Account(device, now);

@@ -8,7 +8,11 @@ namespace xsched::sched {
 inline bool IsService(Charge charge) { return charge == Charge::kService || charge == Charge::kGift; }
 
 // Brings the device's clock of service up to date.
-void Account(DeviceRecord& device, TimePoint now);
+inline void Account(DeviceRecord& device, TimePoint now) {
+  if (now <= device.accounted_at) return;
+  if (device.sharing != 0) device.service_clock += (now - device.accounted_at) / device.sharing;
+  device.accounted_at = now;
+}
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
 // The device has nothing more of a held queue.
 void EndOverrun(QueueRecord& queue, TimePoint now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sched/core/accounting.h"
+#include "sched/core/active_queues.h"
 
 namespace xsched::sched {
 namespace {
@@ -39,6 +40,18 @@ Duration AskAfter(const QueueRecord& queue, TimePoint now, const SchedulerConfig
   return std::clamp((now - queue.ready_since) / 8, config.query_after, kLongestAskAfter);
 }
 
+// `held_since`: since when a queue is held that may do what this one waits for.
+Watch::Chance ChanceOf(const QueueRecord& queue, TimePoint held_since, TimePoint now,
+                       const SchedulerConfig& config) {
+  const bool works = queue.running && !queue.process->off() && queue.state == QueueState::kReady;
+  // In a window, policies decide while a queue has a better claim. One that runs then runs alone, for another
+  // queue that waits for it.
+  return {.released = works && queue.device->released_for.valid && !queue.device->asks,
+          .watchable = works && queue.control.tracked && held_since != kNever,
+          .held_since = held_since,
+          .ask_after = AskAfter(queue, now, config)};
+}
+
 // The queue is about to be held. Could it work since it was held before?
 bool HadChance(const QueueRecord& queue, TimePoint now) {
   if (!queue.running || queue.held_since == kNever) return true;  // it has just become ready
@@ -56,7 +69,8 @@ bool Overruns(const QueueRecord& queue) {
 // Since when a process with work is off the device. kNever: none is.
 TimePoint OffSince(const DeviceRecord& device) {
   TimePoint since = kNever;
-  for (const QueueRecord* queue : device.queues) {
+  if (!device.slices.beside_holding()) return since;
+  for (const QueueRecord* queue : device.active) {
     if (queue->run && !queue->absent && queue->state == QueueState::kReady && queue->process->off())
       since = std::min(since, queue->process->off_since);
   }
@@ -79,16 +93,28 @@ void Report(QueueRecord& queue, bool charges_overruns, bool watched, ControlSink
   sink.SetControl(queue.id, control);
 }
 
+// The controls of idle queues change only with these.
+void ActivateIfChanged(DeviceRecord& device, const ControlInputs& inputs) {
+  if (inputs.held_elsewhere || inputs != device.control_inputs) ActivateAll(device);
+  device.control_inputs = inputs;
+}
+
 }  // namespace
 
 TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now,
                           ControlSink& sink) const {
   const Granularity by = setting.layers()[0].by;
   const bool charges_overruns = setting.ChargesOverruns();
+  ActivateIfChanged(device, {.charges_overruns = charges_overruns,
+                             .replace_holding = device.slices.replace_holding(),
+                             .beside_holding = device.slices.beside_holding(),
+                             .cut_short = device.slices.cut_short(),
+                             .held_elsewhere = long_held_.any()});
+  BeginWatches(device);
   device.held_since = kNever;
+  device.taken = false;
   TimePoint next = kNever;
-  bool taken = false;
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
     if (queue->control.run && HadChance(*queue, now)) {
       queue->held_since = now;
@@ -107,9 +133,9 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       next = std::min(next, queue->limited_until);
     } else {
       device.held_since = std::min(device.held_since, queue->held_since);
-      taken |= queue->state == QueueState::kReady && !queue->absent;
+      device.taken |= queue->state == QueueState::kReady && !queue->absent;
     }
-    next = std::min(next, StepWatch(*queue, {}, now, sink));
+    StepWatch(*queue, {}, now, sink);
   }
   if (device.held_since != kNever && LongHeld::From(device.held_since) > now)
     next = std::min(next, LongHeld::From(device.held_since));
@@ -117,9 +143,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const TimePoint off_since = OffSince(device);
   const bool off_long = off_since != kNever && now >= off_since + kShortOff;
   if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
-  bool asked = false;
   const QueueRecord* leader = nullptr;
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));
     if (!queue->run) continue;
@@ -139,32 +164,55 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     queue->running = running;
     SetCharge(*queue, ChargeOf(*queue, running, off), now);
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
-    taken |= off && queue->state == QueueState::kReady;
-    const bool works = running && !off && queue->state == QueueState::kReady;
-    const Watch::Chance chance{.released = works && device.released_for.valid,
-                               .watchable = works && queue->control.tracked && held_since != kNever,
-                               .held_since = std::min(held_since, long_held_.AnywhereElseSince(*queue)),
-                               .ask_after = AskAfter(*queue, now, config_)};
-    next = std::min(next, StepWatch(*queue, chance, now, sink));
-    asked |= queue->watch.counting();
+    device.taken |= off && queue->state == QueueState::kReady;
+    Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);
+    chance.held_since = std::min(held_since, long_held_.AnywhereElseSince(*queue));
+    StepWatch(*queue, chance, now, sink);
   }
-  device.silence.Count(taken, asked, now);
-  next = std::min(next, device.silence.Until(config_));
+  EndWatches(device, now);
   device.leader = leader == nullptr ? QueueId{} : leader->id;
   device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
-  device.leader_claim = leader == nullptr ? Claim{.device = &device} : ClaimOf(*leader);
+  if (leader == nullptr) {
+    device.leader_claim = Claim{.device = &device};
+  } else {
+    SetClaim(device.leader_claim, *leader);
+  }
+  LeaveOutIdle(device);
   return next;
 }
 
-TimePoint Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
-                              ControlSink& sink) const {
+void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
+  BeginWatches(device);
+  for (QueueRecord* queue : device.active) {
+    if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
+  }
+  EndWatches(device, now);
+}
+
+void Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
+                         ControlSink& sink) const {
+  if (!chance.watchable && queue.watch.rests()) return;
+  DeviceRecord& device = *queue.device;
   bool ask = false;
-  const TimePoint next = queue.watch.Step(now, chance, config_, ask);
-  if (!ask) return next;
+  const Watch::Times times = queue.watch.Step(now, chance, config_, ask);
+  device.ask_at = std::min(device.ask_at, times.ask_at);
+  device.watch_at = std::min(device.watch_at, times.decide_at);
+  device.asked |= queue.watch.counting();
+  if (!ask) return;
   sink.Query(queue.id);
-  if (!queue.launches.Asked(now)) return next;
+  if (!queue.launches.Asked(now)) return;
   queue.launch_bound = queue.launches.known();
-  return now;
+  device.watch_at = now;
+}
+
+void Controls::BeginWatches(DeviceRecord& device) {
+  device.watch_at = device.ask_at = kNever;
+  device.asked = false;
+}
+
+void Controls::EndWatches(DeviceRecord& device, TimePoint now) const {
+  device.silence.Count(device.taken, device.asked, now);
+  device.watch_at = std::min(device.watch_at, device.silence.Until(config_));
 }
 
 }  // namespace xsched::sched

@@ -128,6 +128,28 @@ TEST_P(DecisionCost, is_proportional_to_the_queues_with_one_in_each_process) { I
 
 TEST_P(DecisionCost, is_proportional_to_the_queues_with_many_in_each_process) { IsProportional(64); }
 
+TEST_P(DecisionCost, does_not_grow_with_the_queues_that_have_no_work) {
+  const auto steps_with = [](uint64_t idle) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    for (uint64_t id = 1; id <= idle + 3; ++id)
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{7}, {}, now));
+    scheduler.Progress(QueueId{1}, Device::kEndless, 1, now);
+    scheduler.Progress(QueueId{2}, Device::kEndless, 1, now);
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < 100; ++i) {
+      if (i == 10) before = steps;
+      scheduler.Progress(QueueId{3}, i / 2 + 1, i % 2 == 0 ? i / 2 : i / 2 + 1, now);
+      scheduler.Decide(now, sink);
+      now += milliseconds(1);
+    }
+    return static_cast<double>(steps - before);
+  };
+  EXPECT_LE(steps_with(5000), 1.2 * steps_with(50));
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const PolicyGetter get : Policies()) names.emplace_back(get().info().name);

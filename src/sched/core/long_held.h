@@ -20,10 +20,12 @@ class LongHeld {
   bool Reserve(size_t devices) { return leaders_.Reserve(devices) && found_.Reserve(devices); }
   // Finds these devices anew. False: nothing has changed.
   bool Find(TimePoint now);
+  // True if there are any.
+  bool any() const { return !leaders_.empty(); }
   // Since when a queue is held for long on another device, if this queue may wait for it. That is so if no
   // queue that runs there has a better claim than this one. kNever: there is none.
   TimePoint ElsewhereSince(const PolicySetting& setting, const QueueRecord& queue) const {
-    return leaders_.empty() ? kNever : Search(setting, queue);
+    return any() ? Search(setting, queue) : kNever;
   }
   // The same, also where a queue that runs there has a better claim. It may have one only for a moment.
   TimePoint AnywhereElseSince(const QueueRecord& queue) const {

@@ -16,6 +16,10 @@ namespace xsched::sched {
 // No policy gives the device away for less: a change of turns would cost more than the turn is worth.
 inline constexpr Duration kShortestTurn = std::chrono::microseconds(TIMESLICE_MIN);
 
+// Where one process at a time is on the device, a process comes there only a part of a millisecond after it
+// was let run. A turn of less than this may be over before it has begun.
+inline constexpr Duration kLeastTurnOnDevice = std::chrono::milliseconds(2);
+
 // The hints that a policy reads.
 struct HintsRead {
   bool priority = false;
@@ -63,6 +67,9 @@ struct PolicyInfo {
   bool charges_overruns = false;
   // It may let none of the ready queues run (QueueView::limited_until).
   bool has_limits = false;
+  // Asked again before its time, with nothing new but the time and what was received, it decides the same and
+  // remembers the same. So it need not be asked then.
+  bool steady = false;
 };
 
 // What a policy remembers of one queue, of one process on a device, or of one device. Only that policy knows
@@ -128,6 +135,8 @@ struct DeviceView {
   PolicyState* state;          // of the device
   // Scope::kAllDevices: the highest priority of the ready queues of all devices.
   Priority highest_of_all = PRIORITY_NO_EXECUTE;
+  // kLeastTurnOnDevice where one process at a time is on the device; otherwise zero.
+  Duration least_turn{};
 };
 
 // One process on a device that divides its time between processes, as a policy sees it.

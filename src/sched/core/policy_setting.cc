@@ -35,29 +35,17 @@ bool PolicySetting::Add(const Layer& layer) {
 }
 
 bool PolicySetting::DecidesAbout(Granularity what) const {
-  return std::any_of(layers().begin(), layers().end(),
-                     [what](const Layer& layer) { return layer.by == what; });
-}
-
-bool PolicySetting::ComparesAllDevices() const {
-  return std::any_of(layers().begin(), layers().end(),
-                     [](const Layer& layer) { return layer.policy->info().scope == Scope::kAllDevices; });
+  return Any([what](const Layer& layer) { return layer.by == what; });
 }
 
 bool PolicySetting::ShowsProcesses() const {
-  return std::any_of(layers().begin(), layers().end(), [](const Layer& layer) {
+  return Any([](const Layer& layer) {
     return layer.by == Granularity::kProcess || layer.policy->info().sees_processes;
   });
 }
 
-bool PolicySetting::ChargesOverruns() const {
-  return std::all_of(layers().begin(), layers().end(),
-                     [](const Layer& layer) { return layer.policy->info().charges_overruns; });
-}
-
 bool PolicySetting::Reads(bool HintsRead::*hint) const {
-  return std::any_of(layers().begin(), layers().end(),
-                     [hint](const Layer& layer) { return layer.policy->info().hints.*hint; });
+  return Any([hint](const Layer& layer) { return layer.policy->info().hints.*hint; });
 }
 
 bool PolicySetting::CanHold(const ShownHints& victim, const ShownHints& rival, bool same_process) const {

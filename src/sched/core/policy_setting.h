@@ -9,6 +9,7 @@
 // state (PolicyState).
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "base/result.h"
@@ -49,11 +50,23 @@ class PolicySetting {
   // True if one policy decides, about what it decides by itself.
   bool IsPlain() const { return count_ == 1 && layers_[0].by == first().info().granularity; }
   bool DecidesAbout(Granularity what) const;
-  bool ComparesAllDevices() const;
+  bool ComparesAllDevices() const {
+    return Any([](const Layer& layer) { return layer.policy->info().scope == Scope::kAllDevices; });
+  }
+  // True if a policy in use may let none of the ready queues run.
+  bool HasLimits() const {
+    return Any([](const Layer& layer) { return layer.policy->info().has_limits; });
+  }
   // True if a policy in use is shown whole processes, also where it decides about queues.
   bool ShowsProcesses() const;
+  // True if all policies in use are (PolicyInfo::steady).
+  bool IsSteady() const {
+    return !Any([](const Layer& layer) { return !layer.policy->info().steady; });
+  }
   // True if all policies in use divide the device's time (PolicyInfo::charges_overruns).
-  bool ChargesOverruns() const;
+  bool ChargesOverruns() const {
+    return !Any([](const Layer& layer) { return !layer.policy->info().charges_overruns; });
+  }
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   bool operator==(const PolicySetting&) const = default;
@@ -66,6 +79,11 @@ class PolicySetting {
   Division Divide(std::span<ProcessView> processes, size_t at_a_time) const;
 
  private:
+  template <typename Is>
+  bool Any(Is&& is) const {
+    return std::any_of(layers().begin(), layers().end(), is);
+  }
+
   Layer layers_[kMostPolicies] = {};
   size_t count_ = 0;
 };

@@ -136,6 +136,79 @@ void PrintTo(const Counting::Counts& counts, std::ostream* out) {
        << counts.of_device;
 }
 
+// ---- steady policies ----
+
+// Two devices with the same queues: `often` is asked more often.
+class SteadyPolicy {
+ public:
+  SteadyPolicy(const Policy& policy, unsigned seed) : policy_(policy), random_(seed) {}
+
+  void Check() {
+    PolicyDevice often{Queue(1, 0), Queue(2, 1), Queue(3, 2), Queue(4, 3)};
+    PolicyDevice seldom{Queue(1, 0), Queue(2, 1), Queue(3, 2), Queue(4, 3)};
+    TimePoint now = PolicyDevice::kNow;
+    for (int i = 0; i < 200; ++i) {
+      const TimePoint next = Decide(seldom, now);
+      ASSERT_EQ(Decide(often, now), next) << policy_.info().name << ", " << i;
+      for (size_t j = 0; j < often.ready().size(); ++j)
+        ASSERT_EQ(often[j].run, seldom[j].run) << policy_.info().name << ", " << i;
+      const TimePoint end = std::min(next, now + microseconds(1 + Below(20'000)));
+      Pass(seldom, end - now);
+      const Duration part = (end - now) / 4;
+      for (int j = 0; j < 3; ++j) {
+        Pass(often, part);
+        EXPECT_EQ(Decide(often, now + part * (j + 1)), next) << policy_.info().name << ", " << i;
+      }
+      Pass(often, end - now - part * 3);
+      now = end;
+      if (now == next) continue;
+      const size_t changed = Below(4);
+      for (PolicyDevice* device : {&often, &seldom}) {
+        (*device)[changed].ready_since = now;
+        (*device)[changed].newly_ready = true;
+      }
+    }
+  }
+
+ private:
+  size_t Below(size_t count) { return random_() % count; }
+
+  static QueueView Queue(uint64_t id, int number) {
+    return View(id, {.priority = number / 2,
+                     .deadline_us = number == 3 ? NO_DEADLINE : 3000 * (number + 1),
+                     .laxity_us = number == 3 ? NO_LAXITY : 2000 * (number + 1),
+                     .lax_priority = number,
+                     .critical_priority = 5 - number});
+  }
+  TimePoint Decide(PolicyDevice& device, TimePoint now) const {
+    const TimePoint next = device.Decide(policy_, now);
+    for (QueueView& queue : device.ready()) {
+      if (queue.run && !queue.running) queue.running_since = now;
+      queue.running = queue.run;
+      queue.newly_ready = false;
+    }
+    return next;
+  }
+  static void Pass(PolicyDevice& device, Duration time) {
+    for (QueueView& queue : device.ready()) {
+      if (queue.running) queue.service += time;
+    }
+  }
+
+  const Policy& policy_;
+  std::mt19937 random_;
+};
+
+TEST(Policies, that_are_steady_decide_the_same_however_often_they_are_asked) {
+  int tried = 0;
+  for (PolicyGetter get : Policies()) {
+    if (!get().info().steady) continue;
+    ++tried;
+    for (unsigned seed = 0; seed < 20; ++seed) SteadyPolicy(get(), seed).Check();
+  }
+  EXPECT_GT(tried, 0);
+}
+
 class PolicyStateTest : public testing::Test {
  protected:
   PolicyStateTest() { scheduler_.SetPolicy(counting_); }

@@ -88,6 +88,7 @@ void ProcessSlices::LeaveTurns(ProcessRecord& process, Turns& turns) {
 void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
                             std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink) {
   refresh_at_ = kNever;
+  refreshed_ = true;
   size_t kept = 0;
   for (ProcessRecord* process : by_id_) {
     if (process->queues != 0) by_id_[kept++] = process;
@@ -267,6 +268,8 @@ void ProcessSlices::Count(std::span<QueueRecord* const> queues, TimePoint now) {
 
 void ProcessSlices::Report(DeviceId device, Priority above, TimePoint now, ControlSink& sink) {
   Account(now);
+  // Otherwise the slices are the policy's, and stay as they are.
+  if (!std::exchange(refreshed_, false) && division_ != Division::kBesideHolding) return;
   const ProcessRecord* holder = turn_.holder;
   if (turn_.competing == 0 && (holder == nullptr || !holder->ready || holder->off())) {
     // More urgent processes are at work. A process that is off the device stays off, and one of the others

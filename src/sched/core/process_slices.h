@@ -58,10 +58,11 @@ struct ProcessRecord {
   bool has_hints = false;                  // valid during that change
   size_t counted_in = 0;                   // likewise: the last group of hints in which it was counted
   TimePoint finished_at{};                 // when one of its queues last had nothing left to do
-  Duration service_of_gone{};              // what its removed queues had received by decisions of a policy
-  Duration service{};                      // valid during a decision
-  QueueView* view = nullptr;               // likewise
-  double guaranteed = 0;                   // valid during Scheduler::GuaranteedWith
+  // What its queues had received by decisions of a policy that are not active now, or were removed.
+  Duration service_of_others{};
+  Duration service{};         // valid during a decision
+  QueueView* view = nullptr;  // likewise
+  double guaranteed = 0;      // valid during Scheduler::GuaranteedWith
 
   // Valid during and after a decision.
   bool ready = false;
@@ -173,6 +174,7 @@ class ProcessSlices {
   Array<Group> groups_;
   Division division_ = Division::kNone;
   TimePoint refresh_at_ = kNever;
+  bool refreshed_ = false;  // since the last Report
   Turn turn_;
   Sharing trial_;
   bool sharing_ = false;  // no turns: the ready processes share the device

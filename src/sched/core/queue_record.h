@@ -43,6 +43,7 @@ struct QueueRecord {
 
   QueueState state = QueueState::kIdle;
   bool absent = false;
+  bool active = false;  // the next decision considers it (active_queues.h)
   // A bit for each policy that has not seen it since it became ready, or got other hints.
   uint8_t newly_ready = 0;
   bool running = false;          // the last decision let it run, and it was ready
@@ -116,16 +117,36 @@ inline bool InheritsPriority(const QueueRecord& queue, Granularity by) {
   return queue.priority > (by == Granularity::kQueue ? queue.hints : queue.process->hints).priority;
 }
 
-inline Claim ClaimOf(const QueueRecord& queue) {
-  Claim claim{true, {queue.hints, queue.process->hints}, queue.device};
+// In place: to copy a claim that has just been made waits for its stores.
+inline void SetClaim(Claim& claim, const QueueRecord& queue) {
+  claim.valid = true;
+  claim.hints.own = queue.hints;
   claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
+  claim.hints.of_process = queue.process->hints;
   claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
+  claim.device = queue.device;
+}
+inline Claim ClaimOf(const QueueRecord& queue) {
+  Claim claim;
+  SetClaim(claim, queue);
   return claim;
 }
+
+// What the control of an idle queue depends on, beside itself.
+struct ControlInputs {
+  bool charges_overruns = false;
+  bool replace_holding = false;
+  bool beside_holding = false;
+  bool cut_short = false;
+  bool held_elsewhere = false;  // a queue of another device is held for long
+
+  bool operator==(const ControlInputs&) const = default;
+};
 
 struct DeviceRecord {
   DeviceId id;
   Array<QueueRecord*> queues;  // in order of their ids
+  Array<QueueRecord*> active;  // those that a decision considers, in the same order; has room for all
   Array<QueueView> views;      // of the current decision; kept for its memory
   PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
@@ -135,15 +156,23 @@ struct DeviceRecord {
   bool observed = false;          // likewise, and Observe was called for it
   bool asks = false;              // likewise, and policies decide which of its queues run
   bool given = false;             // a party was given the turn on it (Turns::Begin)
+  bool taken = false;             // something is taken from a queue with work; as of the last decision
+  bool asked = false;             // a running queue is asked for its progress; likewise
   TimePoint held_since = kNever;  // when the queue that is held longest was held; kNever: none is held
   Silence silence;
+  // When to decide again: whatever the watches say; because of a watch or of the silence. And when a running
+  // queue is to be asked for its progress.
   TimePoint decide_at = kNever;
+  TimePoint watch_at = kNever;
+  TimePoint ask_at = kNever;
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // the slices must be observed again
 
   Claim window;        // the most urgent queue of this device that has an open window
   Claim wide_window;   // the most urgent one whose window acts on other devices as well
   Claim released_for;  // the queue, of any device, in whose window the queues of this device run
+
+  ControlInputs control_inputs;  // as of the last decision
 
   QueueId leader{};  // the queue with the best claim of those that run
   ProcessId leader_process{};

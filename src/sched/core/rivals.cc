@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sched/core/active_queues.h"
 #include "sched/core/queue_record.h"
 #include "sched/core/views.h"
 
@@ -72,6 +73,7 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
   for (DeviceRecord* device : devices) {
     device->rivals_changed = false;
+    ActivateAll(*device);
     if (setting.ShowsProcesses()) RefreshHintsOfProcesses(*device);
   }
   Array<Group> groups;

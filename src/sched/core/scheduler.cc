@@ -6,6 +6,7 @@
 
 #include "base/pointer_map.h"
 #include "sched/core/accounting.h"
+#include "sched/core/active_queues.h"
 #include "sched/core/controls.h"
 #include "sched/core/long_held.h"
 #include "sched/core/queue_record.h"
@@ -56,6 +57,7 @@ struct Scheduler::Impl {
   void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
 
+  bool IsAnythingDue(TimePoint now) const;
   bool ChooseDevices(TimePoint now);
   void RefreshAllRivals();
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
@@ -67,6 +69,9 @@ struct Scheduler::Impl {
   bool PoliciesDecide(const DeviceRecord& device) const;
   void AskPolicies(TimePoint now) const;
   bool AskPoliciesOnce(TimePoint now) const;
+  bool AnyLimitReached(TimePoint now) const;
+  bool MayOnlyAsk(const DeviceRecord& device) const;
+  void AskForProgress(TimePoint now, ControlSink& sink);
   Priority HighestOfAll(Granularity by) const;
 };
 
@@ -103,6 +108,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   if (impl_ == nullptr) return false;
   DeviceRecord* device = impl_->Device(device_id, now);
   if (device == nullptr || !device->queues.Reserve(device->queues.size() + 1)) return false;
+  if (!device->active.Reserve(device->queues.size() + 1)) return false;
   if (!device->views.Reserve(device->queues.size() + 1)) return false;
   ProcessRecord* process = device->slices.Get(process_id, *device);
   if (process == nullptr) return false;
@@ -121,6 +127,7 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
+  Activate(*queue);
   device->RivalsChanged();
   return true;
 }
@@ -158,7 +165,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
   SetCharge(*queue, Charge::kNothing, now);
-  queue->process->service_of_gone += ChosenServiceOf(*queue);
+  RemoveActive(*queue);
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
@@ -190,6 +197,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   const TimePoint moved_at = std::min(now, queue->stopped_at);
   if (IsService(queue->charge)) queue->stopped_at = kNever;
   if (submitted == queue->submitted && retired == queue->retired) return;
+  Activate(*queue);
   bool retired_some = retired != queue->retired;
   queue->submitted = submitted;
   if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
@@ -255,6 +263,7 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
   if (!queue->launches.FoundIdle(now)) return;
+  Activate(*queue);
   queue->launch_bound = queue->launches.known();
   queue->device->dirty = true;
 }
@@ -349,7 +358,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);
       queue->limited_until = TimePoint{};
-      queue->overruns = false;
+      queue->limited = queue->overruns = false;
       queue->newly_ready = kNewToAllPolicies;
     }
   }
@@ -395,6 +404,7 @@ void Scheduler::Impl::Forgive(TimePoint now) {
 // to decide again.
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
   if (impl_ == nullptr) return kNever;
+  if (!impl_->IsAnythingDue(now)) return impl_->decide_at;
   impl_->Forgive(now);
   if (impl_->ChooseDevices(now)) {
     auto for_each_due = [this](auto&& step) {
@@ -436,11 +446,21 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     });
     if (impl_->long_held.Find(now)) impl_->DirtyAll();
     impl_->ForgetEmptyDevices();
+  } else {
+    impl_->AskForProgress(now, sink);
   }
   impl_->decide_at = impl_->turns_at;
-  for (const DeviceRecord* device : impl_->devices)
-    impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : device->decide_at);
+  for (const DeviceRecord* device : impl_->devices) {
+    const TimePoint at = std::min({device->decide_at, device->watch_at, device->ask_at});
+    impl_->decide_at = std::min(impl_->decide_at, device->dirty ? now : at);
+  }
   return impl_->decide_at;
+}
+
+// Most of what a client reports changes nothing for a decision.
+bool Scheduler::Impl::IsAnythingDue(TimePoint now) const {
+  return now >= decide_at || std::any_of(devices.begin(), devices.end(),
+                                         [](const DeviceRecord* device) { return device->dirty; });
 }
 
 // Returns false if no device is due. All devices are decided together while any queue waits for another,
@@ -448,14 +468,31 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
   for (DeviceRecord* device : devices) {
-    device->due =
-        device->dirty || now >= device->decide_at || (now >= turns_at && device->slices.take_turns());
+    device->due = device->dirty || now >= std::min(device->decide_at, device->watch_at) ||
+                  (now >= turns_at && device->slices.take_turns()) ||
+                  (now >= device->ask_at && !MayOnlyAsk(*device));
     any |= device->due;
   }
+  for (DeviceRecord* device : devices) device->due |= any && now >= device->ask_at;
   if (any && (waits.any() || policy.ComparesAllDevices())) {
     for (DeviceRecord* device : devices) device->due = true;
   }
   return any;
+}
+
+// A question for progress changes nothing of who runs. True if nothing else has come with the time that has
+// passed: a policy's new decision would be the one that stands.
+bool Scheduler::Impl::MayOnlyAsk(const DeviceRecord& device) const {
+  return policy.IsSteady() && !policy.ComparesAllDevices() && !waits.any() && !long_held.any() &&
+         !device.released_for.valid && !device.slices.beside_holding();
+}
+
+void Scheduler::Impl::AskForProgress(TimePoint now, ControlSink& sink) {
+  for (DeviceRecord* device : devices) {
+    if (now < device->ask_at) continue;
+    Account(*device, now);
+    controls.StepWatches(*device, now, sink);
+  }
 }
 
 void Scheduler::Impl::RefreshAllRivals() {
@@ -473,14 +510,14 @@ void Scheduler::Impl::RefreshAllRivals() {
 void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& sink) {
   device.observed = true;
   Account(device, now);
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
       queue->state = QueueState::kIdle;
       queue->running = false;
       queue->held_since = kNever;
       SetCharge(*queue, Charge::kNothing, now);
     }
-    queue->incidents += queue->watch.Age(now, config);
+    if (!queue->watch.rests()) queue->incidents += queue->watch.Age(now, config);
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
@@ -494,7 +531,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
 bool Scheduler::Impl::PoliciesDecide(const DeviceRecord& device) const {
   if (device.slices.replace_holding()) return false;
   if (!device.released_for.valid) return true;
-  return std::any_of(device.queues.begin(), device.queues.end(), [&](const QueueRecord* queue) {
+  return std::any_of(device.active.begin(), device.active.end(), [&](const QueueRecord* queue) {
     return queue->IsEligible() && policy.HasBetterClaim(ClaimOf(*queue).hints, device.released_for.hints);
   });
 }
@@ -504,7 +541,8 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
     device->policy_at = kNever;
-    for (QueueRecord* queue : device->queues) {
+    if (!policy.HasLimits()) continue;
+    for (QueueRecord* queue : device->active) {
       // A limit holds in the watchdog's windows as well. It ends by itself.
       if (device->asks || queue->limited_until <= now) queue->limited_until = TimePoint{};
       queue->limited = queue->limited_until > now;
@@ -519,7 +557,7 @@ void Scheduler::Impl::AskPolicies(TimePoint now) const {
 bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
-    for (QueueRecord* queue : device->queues) {
+    for (QueueRecord* queue : device->active) {
       queue->run = queue->limited_until <= now;
       queue->chosen = false;
     }
@@ -534,23 +572,29 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
       const bool gaps = layer + 1 == policy.layers().size();
       MakeViews(*device, now, layer, by, asked->info().sees_processes, gaps);
       if (device->views.empty()) continue;
-      const DeviceView view{.now = now,
-                            .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
-                            .at_a_time = config.at_a_time,
-                            .ready = device->views,
-                            .state = &device->policy_states[layer],
-                            .highest_of_all = highest_of_all};
+      const DeviceView view{
+          .now = now,
+          .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
+          .at_a_time = config.at_a_time,
+          .ready = device->views,
+          .state = &device->policy_states[layer],
+          .highest_of_all = highest_of_all,
+          .least_turn = device->slices.take_turns() ? kLeastTurnOnDevice : Duration::zero()};
       device->policy_at = std::min(device->policy_at, asked->Decide(view));
       TakeDecision(*device, layer, by);
     }
   }
+  return policy.HasLimits() && AnyLimitReached(now);
+}
+
+bool Scheduler::Impl::AnyLimitReached(TimePoint now) const {
   bool again = false;
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
     bool runs = false;
     bool limited_now = false;
     bool others = false;
-    for (QueueRecord* queue : device->queues) {
+    for (QueueRecord* queue : device->active) {
       const bool was_shown = !queue->limited;
       queue->limited = queue->limited_until > now;
       if (!queue->IsEligible()) continue;
@@ -567,7 +611,7 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
 Priority Scheduler::Impl::HighestOfAll(Granularity by) const {
   Priority highest = PRIORITY_NO_EXECUTE;
   for (const DeviceRecord* device : devices) {
-    for (const QueueRecord* queue : device->queues) {
+    for (const QueueRecord* queue : device->active) {
       if (queue->run && queue->IsEligible()) highest = std::max(highest, PriorityFor(*queue, by));
     }
   }

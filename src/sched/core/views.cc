@@ -52,16 +52,16 @@ void Join(QueueView& process, const QueueRecord& queue, size_t layer, bool leave
 }
 
 void AddUpProcesses(DeviceRecord& device) {
-  for (ProcessRecord* process : device.slices.processes()) {
-    process->view = nullptr;
-    process->service = process->service_of_gone;
+  for (const QueueRecord* queue : device.active) {
+    queue->process->view = nullptr;
+    queue->process->service = queue->process->service_of_others;
   }
-  for (const QueueRecord* queue : device.queues) queue->process->service += ChosenServiceOf(*queue);
+  for (const QueueRecord* queue : device.active) queue->process->service += ChosenServiceOf(*queue);
 }
 
 template <typename Leaves>
 void MakeViewsOfProcesses(DeviceRecord& device, size_t layer, Leaves&& leaves_gaps) {
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     ProcessRecord& process = *queue->process;
     if (process.view != nullptr) {
@@ -111,7 +111,7 @@ void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by
   device.views.Clear();
   if (by == Granularity::kProcess || with_processes) AddUpProcesses(device);
   if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer, leaves_gaps);
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     AddView(device, *queue, layer, leaves_gaps(*queue));
   }
@@ -119,7 +119,7 @@ void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by
 
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by) {
   const QueueView* next = device.views.begin();
-  for (QueueRecord* queue : device.queues) {
+  for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     const QueueView& view = by == Granularity::kProcess ? *queue->process->view : *next++;
     queue->run = queue->chosen = view.run;

@@ -1,5 +1,7 @@
 #include "sched/core/waits.h"
 
+#include "sched/core/active_queues.h"
+
 namespace xsched::sched {
 namespace {
 
@@ -35,6 +37,7 @@ void Waits::ForgetPassed() {
   if (!any_) return;
   any_ = false;
   for (DeviceRecord* device : devices_) {
+    ActivateAll(*device);
     for (QueueRecord* queue : device->queues) queue->awaited = false;
   }
   for (DeviceRecord* device : devices_) {

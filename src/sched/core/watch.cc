@@ -70,14 +70,14 @@ void Watch::NextAsk(TimePoint now, Duration longest_delay) {
   ask_delay_ = std::min(ask_delay_ * 2, longest_delay);
 }
 
-TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask) {
+Watch::Times Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask) {
   ask = false;
-  if (open_) return StepWindow(now, chance.released, ask);
+  if (open_) return {.decide_at = StepWindow(now, chance.released, ask)};
   if (!chance.watchable) {
     if (asked_at_ != kNever) watched_ += now - asked_at_;
     asked_at_ = kNever;
     watching_ = false;
-    return kNever;
+    return {};
   }
   if (!watching_) {
     watching_ = true;
@@ -110,7 +110,7 @@ TimePoint Watch::Step(TimePoint now, const Chance& chance, const SchedulerConfig
     }
     NextAsk(now, stalled() ? kLongestAskDelayRestored : kLongestAskDelay);
   }
-  return std::min(ask_at_, StallAt(config));
+  return {.ask_at = ask_at_, .decide_at = StallAt(config)};
 }
 
 }  // namespace xsched::sched

@@ -66,12 +66,18 @@ class Watch {
 
   // Opens or closes a window when it is time. Returns true if an episode begins.
   bool Age(TimePoint now, const SchedulerConfig& config);
+  struct Times {
+    TimePoint ask_at = kNever;     // only to ask
+    TimePoint decide_at = kNever;  // for anything else
+  };
   // REQUIRES: Age was called with the same `now`. Sets `ask` if the queue's progress must be queried. Returns
   // when to call Age and Step again.
-  TimePoint Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask);
+  Times Step(TimePoint now, const Chance& chance, const SchedulerConfig& config, bool& ask);
 
   // Opens a window now. Returns true if an episode begins. REQUIRES: counting().
   bool LetGo(TimePoint now, const SchedulerConfig& config);
+  // True if Age and Step do nothing while the queue is not watchable.
+  bool rests() const { return !watching_ && !open_ && asked_at_ == kNever; }
   // True if time counts, because the queue was asked.
   bool counting() const { return asked_at_ != kNever; }
 

@@ -17,6 +17,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "active window first: the processes that the user looks at",
     .hints = {.window_active = true},
     .granularity = Granularity::kProcess,
+    .steady = true,
 };
 
 class ActiveWindowFirst final : public Policy {

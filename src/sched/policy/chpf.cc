@@ -17,6 +17,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "CPU highest priority first: processes by their nice value or real-time class",
     .hints = {.cpu_priority = true},
     .granularity = Granularity::kProcess,
+    .steady = true,
 };
 
 class CpuHighestPriorityFirst final : public Policy {

@@ -17,6 +17,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "heterogeneous highest priority first: HPF over all devices at once",
     .hints = {.priority = true},
     .scope = Scope::kAllDevices,
+    .steady = true,
 };
 
 class HeterogeneousHighestPriorityFirst final : public Policy {

@@ -16,6 +16,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "highest priority first, equals side by side",
     .hints = {.priority = true},
     .claim = ClaimBy::kPriority,
+    .steady = true,
 };
 
 class HighestPriorityFirst final : public Policy {

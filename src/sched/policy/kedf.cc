@@ -23,6 +23,7 @@ constexpr PolicyInfo kInfo = {
     .name = "KEDF",
     .summary = "k earliest deadlines first",
     .hints = {.deadline = true, .timeslice = true, .at_a_time = true},
+    .steady = true,
 };
 
 constexpr Duration kWithout = std::chrono::seconds(1);

@@ -22,6 +22,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "laxity: a queue's priority changes when it has waited for as long as it may",
     .hints = {.priority = true, .laxity = true},
     .sees_processes = true,
+    .steady = true,
 };
 
 bool HasLaxity(const Hints& hints) { return hints.laxity_us >= 0; }

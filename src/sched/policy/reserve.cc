@@ -15,6 +15,9 @@
 // Limits hold even if the device would be idle: this is the only policy that leaves work undone, and only
 // because it was asked to. Whoever waits for a queue that has used up its limit waits as well.
 //
+// Where one process at a time is on the device, a process with a limit keeps it for a shortest turn, even if
+// that is more than the limit. The next periods have so much less.
+//
 // It fails where commands are longer than what is left of a guarantee or of a limit: they run to their ends,
 // and the next period has so much less. A period should be many times as long as a command.
 #include <algorithm>
@@ -68,6 +71,11 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
 
   TimePoint Decide(const DeviceView& device) const override {
     TimePoint next = UpdateAll(device);
+    for (QueueView& claimant : device.ready) {
+      if (!KeepsTurn(claimant, device)) continue;
+      claimant.run = true;
+      return std::min(next, claimant.running_since + device.least_turn);
+    }
     QueueView* guaranteed = nullptr;
     QueueView* borrower = nullptr;
     for (QueueView& claimant : device.ready) {
@@ -110,6 +118,13 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     return goes_on != other_goes_on ? goes_on : state.pass < other.pass;
   }
 
+  // A limit may be so short that its time is over before the process is on the device: then it would never
+  // work. So it has a whole turn, and the next periods have so much less.
+  static bool KeepsTurn(const QueueView& claimant, const DeviceView& device) {
+    return claimant.running && StateOf(claimant).limit > Duration::zero() &&
+           device.now < claimant.running_since + device.least_turn;
+  }
+
   // When its limit lets it run.
   static TimePoint LimitedUntil(const ClaimantState& state, const QueueView& claimant) {
     if (state.limit == Duration::zero() || state.allowed > Duration::zero()) return TimePoint{};
@@ -127,7 +142,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       Update(claimant, device);
       if (state.contends) lowest = std::min(lowest, state.pass);
       if (state.guaranteed > Duration::zero()) next = std::min(next, state.period_end);
-      claimant.limited_until = LimitedUntil(state, claimant);
+      claimant.limited_until = KeepsTurn(claimant, device) ? TimePoint{} : LimitedUntil(state, claimant);
       if (claimant.limited_until > device.now) next = std::min(next, claimant.limited_until);
     }
     double& clock = StateOf(device).clock;

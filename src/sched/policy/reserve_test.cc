@@ -7,6 +7,7 @@
 #include "sched/core/reservation.h"
 #include "sched/sim/simulator.h"
 #include "sched/testing/busy_device.h"
+#include "sched/testing/policy_device.h"
 #include "sched/testing/timeline.h"
 
 namespace xsched::sched::reserve {
@@ -121,6 +122,31 @@ TEST(Reserve, what_runs_on_is_taken_off_the_next_periods) {
   EXPECT_EQ(device[0].service, before);
   device.Pass(milliseconds(10));
   EXPECT_EQ(device[0].service, before + milliseconds(2));
+}
+
+TEST(Reserve, a_limit_that_is_shorter_than_the_way_to_the_device_is_kept_over_several_periods) {
+  PolicyDevice device{Claimant(1, Reserved(0, 20, 1)), Claimant(2, Reserved(10, 20))};
+  const auto decide = [&](Duration at) {
+    DeviceView view = device.At(PolicyDevice::kNow + at);
+    view.least_turn = kLeastTurnOnDevice;
+    const TimePoint next = Reserve().Decide(view);
+    for (QueueView& claimant : device.ready()) {
+      if (claimant.run && !claimant.running) claimant.running_since = view.now;
+      claimant.running = claimant.run;
+    }
+    return next - PolicyDevice::kNow;
+  };
+  decide({});
+  device[1].service = milliseconds(10);
+  decide(milliseconds(10));
+  ASSERT_TRUE(device[0].run);
+  device[0].service = milliseconds(1);
+  EXPECT_EQ(decide(milliseconds(11)), milliseconds(12));
+  EXPECT_TRUE(device[0].run) << "it has used up its limit, and keeps its turn";
+  device[0].service = milliseconds(2);
+  decide(milliseconds(12));
+  EXPECT_FALSE(device[0].run);
+  EXPECT_EQ(device[0].limited_until, PolicyDevice::kNow + milliseconds(40)) << "it has had two limits";
 }
 
 TEST(Reserve, a_burst_is_what_was_not_used_of_a_limit_up_to_its_size) {

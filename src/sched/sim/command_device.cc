@@ -30,6 +30,7 @@ void CommandDevice::Add(size_t queue) {
 
 void CommandDevice::SetEnd(size_t queue, uint64_t last) {
   queues_[queue].head_end = last;
+  changed_ = true;
   WorkChanged(queue);
 }
 
@@ -69,8 +70,14 @@ Duration CommandDevice::LengthOf(const CommandQueue& queue) const {
   return std::max({queue.command, queue.launch, parameters_.launch, Duration(1)}) + gate;
 }
 
-void CommandDevice::Hold(size_t index) const {
+void CommandDevice::Open(size_t index) {
+  queues_[index].open = true;
+  changed_ = true;
+}
+
+void CommandDevice::Hold(size_t index) {
   CommandQueue& queue = queues_[index];
+  changed_ = true;
   const uint64_t started = queue.retired + static_cast<uint64_t>(queue.left > Duration::zero());
   queue.open = false;
   if (queue.level > 1) {
@@ -97,6 +104,7 @@ std::optional<size_t> CommandDevice::Settle(TimePoint now) {
     queue.left -= time;
     return std::nullopt;
   }
+  changed_ = true;
   const Duration rest = time - queue.left;
   const uint64_t more = std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
   queue.retired += 1 + more;
@@ -111,7 +119,7 @@ std::optional<size_t> CommandDevice::Settle(TimePoint now) {
   return running_;
 }
 
-TimePoint CommandDevice::next() const {
+TimePoint CommandDevice::Next() const {
   TimePoint next = kNever;
   if (!calls_.empty()) {
     const Call& call = calls_.front();
@@ -138,6 +146,7 @@ void CommandDevice::SetSlice(int process, Duration slice, TimePoint now) {
   const TimePoint begin =
       std::max(now + parameters_.hold_latency, calls_.empty() ? TimePoint{} : calls_.back().end);
   changed.wanted = slice;
+  changed_ = true;
   calls_.push_back({static_cast<size_t>(process), slice, begin, begin + time, stops});
 }
 
@@ -154,12 +163,14 @@ bool CommandDevice::Stopped(TimePoint now) const {
 
 // The process that has the device now; -1: none wants it.
 int CommandDevice::ChooseProcess(TimePoint now) {
+  if (processes_.size() == 1) return Wants(processes_[0]) ? 0 : -1;
   const auto count = static_cast<int>(processes_.size());
   const bool stays = on_ >= 0 && Wants(processes_[static_cast<size_t>(on_)]);
   const bool was_contested = contested_;
   int other = -1;
+  int candidate = std::max(on_, 0);
   for (int tried = 1; tried <= count && other < 0; ++tried) {
-    const int candidate = (std::max(on_, 0) + tried) % count;
+    if (++candidate == count) candidate = 0;
     if (candidate != on_ && Wants(processes_[static_cast<size_t>(candidate)])) other = candidate;
   }
   contested_ = stays && other >= 0;
@@ -245,6 +256,12 @@ void CommandDevice::Run(Process& process, TimePoint now) {
 }
 
 void CommandDevice::Dispatch(TimePoint now) {
+  Choose(now);
+  next_ = Next();
+  changed_ = false;
+}
+
+void CommandDevice::Choose(TimePoint now) {
   EndCalls(now);
   if (Stopped(now)) {
     doing_ = Doing::kNothing;

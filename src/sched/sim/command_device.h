@@ -66,13 +66,16 @@ class CommandDevice {
   // Time has come to `now`: what has been done until then. Returns the queue of which commands have retired,
   // if there is one. REQUIRES: `now` is not after next().
   std::optional<size_t> Settle(TimePoint now);
-  // Decides what the device does next. Call it after Settle and every change.
+  // Something has changed since the last Dispatch, or has to.
+  bool IsDue(TimePoint now) const { return changed_ || now >= next_; }
+  // Decides what the device does next. Call it when it is due, after Settle.
   void Dispatch(TimePoint now);
-  // When the device changes what it does by itself.
-  TimePoint next() const;
+  // When the device changes what it does by itself. REQUIRES: nothing has changed since the last Dispatch.
+  TimePoint next() const { return next_; }
 
   // The scheduler's decisions take effect. REQUIRES: settled.
-  void Hold(size_t queue) const;
+  void Hold(size_t queue);
+  void Open(size_t queue);
   // The client's agent begins to set a slice.
   void SetSlice(int process, Duration slice, TimePoint now);
 
@@ -101,6 +104,8 @@ class CommandDevice {
     return process.slice == kDriversSlice ? parameters_.slice : process.slice;
   }
   void WorkChanged(size_t queue);
+  void Choose(TimePoint now);
+  TimePoint Next() const;
   bool Wants(const Process& process) const;
   template <typename Is>
   bool AnyBusy(const Process& process, Is&& is) const;
@@ -120,6 +125,8 @@ class CommandDevice {
   std::vector<size_t> places_;  // of each queue, among those of its process
   std::deque<Call> calls_;
 
+  bool changed_ = true;  // since the last Dispatch
+  TimePoint next_ = kNever;
   Doing doing_ = Doing::kNothing;
   TimePoint at_{};                 // settled so far
   TimePoint change_end_ = kNever;  // kChanges

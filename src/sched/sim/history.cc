@@ -69,6 +69,8 @@ void Write(std::ostream& out, const QueueScript& queue) {
   fields.Add("utilization", queue.utilization, usual.utilization);
   fields.Add("weight", queue.weight, usual.weight);
   fields.Add("guarantee_us", queue.guarantee_us, usual.guarantee_us);
+  fields.Add("limit_us", queue.limit_us, usual.limit_us);
+  fields.Add("burst_us", queue.burst_us, usual.burst_us);
   fields.Add("latency_target_us", queue.latency_target_us, usual.latency_target_us);
   fields.AddName("style", queue.style, usual.style,
                  std::array{"Style::kWaits", "Style::kPeriodic", "Style::kLaunchesAhead"});

@@ -18,6 +18,7 @@ inline constexpr int kMaxDevices = 3;
 inline constexpr int kMaxProcesses = 6;
 inline constexpr int kMaxQueues = 18;
 inline constexpr Duration kAlways = std::chrono::hours(1);
+inline constexpr Duration kReservationPeriod = milliseconds(20);  // of guarantees and limits
 
 // How a program gives work to its queue.
 enum class Style : uint8_t {
@@ -57,7 +58,9 @@ struct QueueScript {
   Priority priority = 0;
   Utilization utilization = 100;
   Weight weight = 100;
-  int64_t guarantee_us = 0;  // of each 20 ms
+  int64_t guarantee_us = 0;  // of each kReservationPeriod
+  int64_t limit_us = 0;      // likewise
+  int64_t burst_us = 0;      // of an unused limit
   LatencyTarget latency_target_us = NO_LATENCY_TARGET;
   Style style = Style::kWaits;
   Duration command = milliseconds(1);

@@ -694,6 +694,99 @@ TEST(LivenessHistories, time_that_slices_alone_have_divided_is_no_debt) {
               .length = milliseconds(776)});
 }
 
+TEST(LivenessHistories, a_window_does_not_pass_while_a_better_claim_keeps_the_others_from_running) {
+  QueueScript held = Ahead(0, -5);
+  QueueScript spins = Ahead(1, 0);
+  spins.wait = Wait::kHidden;
+  QueueScript waiter = Ahead(2, 0);
+  waiter.wait = Wait::kKnown;
+  waiter.target = 1;
+  QueueScript urgent{.process = 3,
+                     .priority = 10,
+                     .style = Style::kPeriodic,
+                     .command = milliseconds(5),
+                     .commands = 2,
+                     .pause = milliseconds(150)};
+  held.device = spins.device = urgent.device = 1;
+  ExpectKept({.processes = {kLevel2, kLevel2, kLevel2, kLevel2},
+              .queues = {held, spins, waiter, urgent},
+              .length = milliseconds(243)});
+}
+
+// docs/properties.md, "What is still broken".
+TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_another_one_only) {
+  QueueScript awaited = Ahead(0, 0);
+  awaited.command = microseconds(20);
+  QueueScript waiter = Ahead(2, 0);
+  waiter.end = milliseconds(549);
+  waiter.wait = Wait::kKnown;
+  QueueScript one = Ahead(1, 0);
+  QueueScript other = Ahead(1, 0);
+  awaited.device = one.device = other.device = 1;
+  const Event change{
+      .at = microseconds(100), .kind = EventKind::kPolicy, .policy = kPolicyUtilizationPartition};
+  ExpectKept({.processes = {kLevel2, kLevel2, kLevel2},
+              .queues = {awaited, one, other, waiter},
+              .events = {change},
+              .length = milliseconds(802),
+              .survivor = 1});
+}
+
+// The same.
+TEST(LivenessHistories, DISABLED_a_queue_without_a_share_is_let_run_in_time_for_one_that_spins_elsewhere) {
+  QueueScript one{.process = 0, .device = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
+  QueueScript waiter = Ahead(1, 0);
+  waiter.command = microseconds(500);
+  waiter.wait = Wait::kKnown;
+  QueueScript other{.process = 2, .device = 2, .command = milliseconds(10), .wait = Wait::kGang};
+  QueueScript awaited = Ahead(2, 0);
+  QueueScript spins = Ahead(2, 0);
+  spins.wait = Wait::kHidden;
+  spins.target = 3;
+  waiter.device = awaited.device = 1;
+  awaited.utilization = spins.utilization = 0;
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel2, kLevel2, kLevel2},
+              .queues = {one, waiter, other, awaited, spins},
+              .length = milliseconds(233),
+              .survivor = 2});
+}
+
+// ---- limits ----
+
+TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {
+  QueueScript limited = Ahead(0, 0);
+  limited.limit_us = 1000;
+  QueueScript waiter = Ahead(1, 0);
+  waiter.limit_us = 8000;
+  waiter.wait = Wait::kHidden;
+  QueueScript guaranteed = Ahead(2, 0);
+  guaranteed.guarantee_us = guaranteed.limit_us = 3000;
+  guaranteed.wait = Wait::kHidden;
+  guaranteed.target = 2;
+  ExpectKept({.policy = kPolicyReservation,
+              .processes = {{.level = 3, .reaction = microseconds(20), .call = microseconds(100)},
+                            kLevel3,
+                            {.level = 3, .reaction = microseconds(300), .call = microseconds(600)}},
+              .queues = {Ahead(0, 0), limited, Ahead(0, 0), waiter, guaranteed},
+              .length = milliseconds(142),
+              .survivor = 2});
+}
+
+TEST(LivenessHistories, a_queue_that_its_own_limit_holds_has_got_everything_back) {
+  QueueScript here = Ahead(0, 0);
+  here.limit_us = 1000;
+  QueueScript there = Ahead(0, 0);
+  there.device = 1;
+  there.limit_us = 3000;
+  ExpectKept({.policy = kPolicyReservation,
+              .processes = {kLevel3, kLevel3},
+              .queues = {here, there, Ahead(1, 0)},
+              .length = milliseconds(21),
+              .survivor = 0,
+              .survivor_works = true});
+}
+
 // ---- other policies ----
 
 TEST(LivenessHistories, a_quantum_that_two_queues_use_up_together_ends) {

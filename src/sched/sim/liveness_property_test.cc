@@ -22,8 +22,10 @@ namespace {
 
 #ifdef XSCHED_FEWER_HISTORIES
 constexpr int kHistories = 1000;
+constexpr int kWithLimits = 500;
 #else
 constexpr int kHistories = 100'000;
+constexpr int kWithLimits = 20'000;
 #endif
 
 uint64_t Setting(const char* name, uint64_t usual) {
@@ -31,13 +33,13 @@ uint64_t Setting(const char* name, uint64_t usual) {
   return value == nullptr ? usual : std::strtoull(value, nullptr, 10);
 }
 
-void Check(uint64_t seed) {
+void Check(uint64_t seed, int histories, rc::Gen<History> (*random)()) {
   rc::detail::TestParams params;
   params.seed = Setting("XSCHED_SEED", 20'250'000) + seed;
-  params.maxSuccess = static_cast<int>(Setting("XSCHED_HISTORIES", kHistories));
+  params.maxSuccess = static_cast<int>(Setting("XSCHED_HISTORIES", static_cast<uint64_t>(histories)));
   std::cout << params.maxSuccess << " histories, seed " << params.seed << std::endl;
-  const auto property = [] {
-    const History history = *RandomHistory();
+  const auto property = [random] {
+    const History history = *random();
     const Outcome outcome = Run(history);
     if (!outcome.broken.empty()) RC_FAIL(outcome.broken);
   };
@@ -49,8 +51,13 @@ void Check(uint64_t seed) {
   EXPECT_TRUE(result.is<rc::detail::SuccessResult>()) << text.str();
 }
 
-TEST(LivenessProperties, the_promises_are_kept_in_random_histories) { Check(1); }
-TEST(LivenessProperties, the_promises_are_kept_in_as_many_other_histories) { Check(2); }
+TEST(LivenessProperties, the_promises_are_kept_in_random_histories) { Check(1, kHistories, RandomHistory); }
+TEST(LivenessProperties, the_promises_are_kept_in_as_many_other_histories) {
+  Check(2, kHistories, RandomHistory);
+}
+TEST(LivenessProperties, the_promises_are_kept_where_processes_have_limits) {
+  Check(3, kWithLimits, RandomHistoryWithLimits);
+}
 
 }  // namespace
 }  // namespace xsched::sched::sim

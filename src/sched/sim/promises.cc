@@ -27,11 +27,18 @@ int Windows(Duration needed, Duration lost) {
 
 }  // namespace
 
-void Promises::ClaimsChanged(ClaimBy claim, Duration timeslice) {
-  claim_ = claim;
+void Promises::ClaimsChanged(const PolicyInfo& policy, Duration timeslice) {
+  claim_ = policy.claim;
+  has_limits_ = policy.has_limits;
   timeslice_ = timeslice;
   std::fill(std::begin(entitled_), std::end(entitled_), Entitlement{});
   std::fill(std::begin(waits_), std::end(waits_), HiddenWait{});
+}
+
+void Promises::LimitUsedUp(size_t queue, Duration limited_for, TimePoint now) {
+  const std::string broken = limits_.Check(queue, limited_for, now);
+  until_ = now;
+  if (!broken.empty()) Break("promise 1: " + broken);
 }
 
 void Promises::NotGivenBack(TimePoint now, const std::string& what) {
@@ -45,6 +52,7 @@ void Promises::Break(const std::string& what) {
 
 void Promises::Hold(TimePoint from, Duration elapsed) {
   until_ = from + elapsed;
+  if (has_limits_) limits_.Hold(from, elapsed);
   Look();
   for (int device = 0; device < kMaxDevices; ++device) NoDeviceStandsStill(device, elapsed);
   if (claim_ == ClaimBy::kOther) return;
@@ -92,8 +100,11 @@ void Promises::InheritClaims() {
 void Promises::Look() {
   InheritClaims();
   for (Standing& standing : standing_) {
-    standing =
-        Standing{.best = kNobody, .best_waiting = kNobody, .best_at_work = kNobody, .still = standing.still};
+    standing = Standing{.best = kNobody,
+                        .best_waiting = kNobody,
+                        .best_at_work = kNobody,
+                        .still = standing.still,
+                        .limited = standing.limited};
   }
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueModel& queue = queues_[i];
@@ -111,6 +122,11 @@ void Promises::Look() {
     standing.present += queue.HasHead();
     standing.waits |= IsPresent(queue) && !runnable_[i];
     if (IsPresent(queue)) standing.best_waiting = std::max(standing.best_waiting, inherited_[i]);
+    if (runnable_[i] && has_limits_ && limits_.IsUsedUp(i)) {
+      standing.longest_limit = std::max(standing.longest_limit, limits_.LongestOf(*queue.script));
+    } else {
+      standing.within_limits |= runnable_[i];
+    }
   }
 }
 
@@ -118,10 +134,13 @@ void Promises::NoDeviceStandsStill(int device, Duration elapsed) {
   Standing& standing = standing_[device];
   if (standing.works || standing.best == kNobody) {
     standing.still = {};
+    standing.limited = {};
     return;
   }
   standing.still += elapsed;
-  if (standing.still > kLimit + kAllowance)
+  if (!standing.within_limits) standing.limited = std::max(standing.limited, standing.longest_limit);
+  const Duration limit = kLimit + kAllowance + standing.limited;
+  if (standing.still > limit)
     Break("promise 1: device " + std::to_string(device) + " stands still for " +
           Milliseconds(standing.still));
 }

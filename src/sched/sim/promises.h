@@ -11,6 +11,11 @@
 //    - when a process with work there is stopped;
 //    - when that is noticed while another queue waits for one: only from then on can the scheduler see that
 //      the waiter hangs.
+//    If all runnable queues of the device have used up their limits at some moment of it (RESERVE), it is as
+//    much longer as a limit may keep one of them from running, because a limit holds even if the device is
+//    idle. That is until its period is renewed: one period at most, and one more for each time that the limit
+//    is contained in the shortest turn (kLeastTurnOnDevice). And it is so only if the process was let run for
+//    as long as the limit allows.
 // 2. A runnable queue works within 100 ms of the moment from which on no queue with a better claim is
 //    runnable on its device. Queues that are idle, dead, stopped, suspended or waiting are not runnable. So
 //    this covers the end, the death, the stop and the hang of a rival.
@@ -24,7 +29,7 @@
 //      the device while the others were idle, or because its commands ran on when it was held.
 // 3. When all processes but one have ended, the queues of that one run, its slices are the driver's, and its
 //    channels are on, within 1.2 s (the scheduler keeps a process without queues for a second). This holds
-//    whatever control calls have failed.
+//    whatever control calls have failed. A queue may be held that has used up its own limit.
 // 4. If a queue waits for another one, and the scheduler does not know it, the wait ends within 100 ms and
 //    the time that the awaited queue needs.
 //    - Counted is the time in which the awaited queue is runnable and does not work, while the waiter may use
@@ -49,6 +54,7 @@
 #include <string>
 
 #include "sched/sim/device_model.h"
+#include "sched/sim/limits.h"
 
 namespace xsched::sched::sim {
 
@@ -56,10 +62,13 @@ class Promises {
  public:
   Promises(const DeviceModel& devices, std::span<const ProcessModel> processes,
            std::span<const QueueModel> queues)
-      : devices_(devices), processes_(processes), queues_(queues) {}
+      : devices_(devices), processes_(processes), queues_(queues), limits_(queues) {}
 
   // The claims have changed: the counted times start anew.
-  void ClaimsChanged(ClaimBy claim, Duration timeslice);
+  void ClaimsChanged(const PolicyInfo& policy, Duration timeslice);
+  // The scheduler keeps the queue from running because of its limit, for so long from now on; zero: it does
+  // not.
+  void LimitUsedUp(size_t queue, Duration limited_for, TimePoint now);
   // The present situation has lasted for `elapsed`, since `from`.
   void Hold(TimePoint from, Duration elapsed);
   void Stopped(int process);
@@ -98,7 +107,12 @@ class Promises {
     int present = 0;     // number of queues that have work and may want the device
     int with_share = 0;  // number of queues with a share
     double shares = 0;
+    bool within_limits = false;  // a runnable queue has not used up its limit
+    Duration
+        longest_limit{};  // for how long limits may keep runnable queues from running that have used them up
     Duration still{};
+    Duration
+        limited{};  // the same, if at some moment of `still` all runnable queues had used up their limits
   };
 
   bool IsPresent(const QueueModel& queue) const;
@@ -128,6 +142,8 @@ class Promises {
   const DeviceModel& devices_;
   std::span<const ProcessModel> processes_;
   std::span<const QueueModel> queues_;
+  Limits limits_;
+  bool has_limits_ = false;
   ClaimBy claim_ = ClaimBy::kOther;
   Duration timeslice_{};
   TimePoint until_{};

@@ -181,6 +181,20 @@ History Generate(uint64_t seed, int size) {
   return history;
 }
 
+// RESERVE decides, at least at first, and some queues have limits.
+History GenerateWithLimits(uint64_t seed, int size) {
+  History history = Generate(seed, size);
+  Dice dice(~seed);
+  history.policy = kPolicyReservation;
+  for (QueueScript& queue : history.queues) {
+    queue.limit_us = dice.Of({0, 1000, 3000, 3000, 8000});
+    if (queue.limit_us == 0) continue;
+    queue.limit_us = std::max(queue.limit_us, queue.guarantee_us);
+    queue.burst_us = dice.Of({int64_t{0}, int64_t{0}, queue.limit_us / 2, queue.limit_us});
+  }
+  return history;
+}
+
 // ---- smaller histories ----
 
 void RemoveQueue(History& history, size_t at) {
@@ -276,6 +290,8 @@ std::vector<History> Smaller(const History& history) {
     set(i, kQueues, &QueueScript::utilization, 100);
     set(i, kQueues, &QueueScript::weight, 100);
     set(i, kQueues, &QueueScript::guarantee_us, int64_t{0});
+    set(i, kQueues, &QueueScript::burst_us, int64_t{0});
+    if (queue.burst_us == 0 && queue.guarantee_us == 0) set(i, kQueues, &QueueScript::limit_us, int64_t{0});
     set(i, kQueues, &QueueScript::latency_target_us, LatencyTarget{NO_LATENCY_TARGET});
     set(i, kQueues, &QueueScript::priority, 0);
     if (queue.style == Style::kWaits) set(i, kQueues, &QueueScript::pause, Duration::zero());
@@ -297,15 +313,18 @@ std::vector<History> Smaller(const History& history) {
   return smaller;
 }
 
-}  // namespace
-
-rc::Gen<History> RandomHistory() {
-  return rc::Gen<History>([](const rc::Random& random, int size) {
+rc::Gen<History> GenerateWith(History (*generate)(uint64_t seed, int size)) {
+  return rc::Gen<History>([generate](const rc::Random& random, int size) {
     rc::Random numbers = random;
-    return rc::shrinkable::shrinkRecur(Generate(numbers.next(), size), [](const History& history) {
+    return rc::shrinkable::shrinkRecur(generate(numbers.next(), size), [](const History& history) {
       return rc::seq::fromContainer(Smaller(history));
     });
   });
 }
+
+}  // namespace
+
+rc::Gen<History> RandomHistory() { return GenerateWith(Generate); }
+rc::Gen<History> RandomHistoryWithLimits() { return GenerateWith(GenerateWithLimits); }
 
 }  // namespace xsched::sched::sim

@@ -8,5 +8,7 @@
 namespace xsched::sched::sim {
 
 rc::Gen<History> RandomHistory();
+// With RESERVE, and with limits.
+rc::Gen<History> RandomHistoryWithLimits();
 
 }  // namespace xsched::sched::sim

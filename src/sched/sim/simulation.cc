@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "sched/sim/timers.h"
+
 namespace xsched::sched::sim {
 namespace {
 
@@ -71,6 +73,7 @@ class Simulation final : public ControlSink {
   void SetHead(size_t queue);
   void Act(size_t queue);
   void Decide();
+  bool IsAnythingDue() const;
   TimePoint NextEvent() const;
   void EndWarmUp();
 
@@ -80,8 +83,7 @@ class Simulation final : public ControlSink {
   std::vector<CommandQueue> queues_;
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
-  // Every event asks for the earliest of all programs, so these are adjacent.
-  std::vector<TimePoint> due_;   // when each program, or its queue's control, next does something by itself
+  Timers due_;                   // when each program, or its queue's control, next does something by itself
   std::vector<size_t> retired_;  // queues of which commands have retired since the last event
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
@@ -137,7 +139,9 @@ Result Simulation::Run() {
   while (now_ < end) {
     HandleDue();
     Decide();
-    for (CommandDevice& device : devices_) device.Dispatch(now_);
+    for (CommandDevice& device : devices_) {
+      if (device.IsDue(now_)) device.Dispatch(now_);
+    }
     ++result_.events;
     now_ = std::min(end, std::max(NextEvent(), now_));
     Settle();
@@ -160,24 +164,23 @@ TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
   if (changed_ && scheduler_) return now_;
   for (const CommandDevice& device : devices_) next = std::min(next, device.next());
-  for (TimePoint due : due_) next = std::min(next, due);
-  return next;
+  return std::min(next, due_.next());
 }
 
 void Simulation::RefreshDue(size_t index) {
   const Program& program = programs_[index];
-  TimePoint& due = due_[index];
-  due = std::min({program.arrives, program.ends, program.control_at});
+  TimePoint due = std::min({program.arrives, program.ends, program.control_at});
   const auto& changes = load_.queues[index].changes;
   if (program.next_change < changes.size()) due = std::min(due, kStart + changes[program.next_change].at);
+  due_.Set(index, due);
 }
 
 void Simulation::HandleDue() {
   if (!counts_ && now_ >= counts_from_) EndWarmUp();
   for (size_t queue : retired_) EndTasks(queue);
   retired_.clear();
-  for (size_t i = 0; i < queues_.size(); ++i) {
-    if (now_ < due_[i]) continue;
+  while (due_.next() <= now_) {
+    const size_t i = due_.first();
     if (now_ >= programs_[i].ends) EndEndless(i);
     while (now_ >= programs_[i].arrives) Arrive(i);
     if (now_ >= programs_[i].control_at) Act(i);
@@ -324,14 +327,23 @@ void Simulation::ReportLater(size_t index) {
 
 void Simulation::Decide() {
   if (!scheduler_ || (!changed_ && now_ < decide_at_)) return;
-  changed_ = false;
-  std::sort(reports_.begin(), reports_.end());
-  for (size_t queue : reports_) {
-    programs_[queue].report = false;
-    scheduler_->Progress(IdOf(queue), programs_[queue].submitted, queues_[queue].retired, now_);
-  }
-  reports_.clear();
-  decide_at_ = scheduler_->Decide(now_, *this);
+  do {
+    changed_ = false;
+    if (reports_.size() > 1) std::sort(reports_.begin(), reports_.end());
+    for (size_t queue : reports_) {
+      programs_[queue].report = false;
+      scheduler_->Progress(IdOf(queue), programs_[queue].submitted, queues_[queue].retired, now_);
+    }
+    reports_.clear();
+    decide_at_ = scheduler_->Decide(now_, *this);
+    // What it has asked is answered at once, unless a device or a program acts before that.
+  } while (changed_ && !IsAnythingDue());
+}
+
+bool Simulation::IsAnythingDue() const {
+  return now_ >= due_.next() ||
+         std::any_of(devices_.begin(), devices_.end(),
+                     [this](const CommandDevice& device) { return device.IsDue(now_); });
 }
 
 void Simulation::SetControl(QueueId id, const Control& control) {
@@ -354,7 +366,7 @@ void Simulation::Act(size_t index) {
   Program& program = programs_[index];
   program.control_at = kNever;
   if (!program.held) {
-    queues_[index].open = true;
+    DeviceOf(index).Open(index);
   } else if (queues_[index].open) {
     DeviceOf(index).Hold(index);
   }

@@ -68,7 +68,9 @@ class World final : public ControlSink {
   void RunUntil(TimePoint end);
   TimePoint NextEvent() const;
   void HandleDue();
-  bool IsHeldByNobody(const QueueModel& queue) const;
+  void CheckLimits();
+  Duration LimitedFor(int index) const;
+  bool IsHeldByNobody(int index) const;
   bool GivenBack() const;
   std::string WhatIsTaken() const;
 
@@ -145,7 +147,10 @@ World::World(const History& history, std::ostream* trace)
     queue.hints.weight = queue.script->weight;
     queue.hints.latency_target_us = queue.script->latency_target_us;
     queue.hints.guarantee_us = queue.script->guarantee_us;
-    queue.hints.period_us = queue.script->guarantee_us == 0 ? 0 : 20'000;
+    queue.hints.limit_us = queue.script->limit_us;
+    queue.hints.burst_us = queue.script->burst_us;
+    if (queue.hints.guarantee_us != 0 || queue.hints.limit_us != 0)
+      queue.hints.period_us = kReservationPeriod / microseconds(1);
     queue.next_task = kStart + queue.script->start;
   }
   later_.reserve(16);
@@ -190,12 +195,27 @@ void World::RunUntil(TimePoint end) {
       return;
     }
     if (next > now_) {
+      CheckLimits();
       promises_.Hold(now_, next - now_);
       devices_.Advance(next - now_);
       now_ = next;
     }
     if (now_ == end) return;
   }
+}
+
+// The scheduler's word is checked: nobody else knows whom it keeps from running because of a limit.
+void World::CheckLimits() {
+  if (!scheduler_.policy().info().has_limits) return;
+  for (int i = 0; i < static_cast<int>(queues_.size()); ++i)
+    promises_.LimitUsedUp(Index(i), LimitedFor(i), now_);
+}
+
+// How long the queue's limit still keeps it from running. One that has ended may still be charged, as long as
+// the server has not noticed it.
+Duration World::LimitedFor(int index) const {
+  const auto stats = scheduler_.Stats(Id(index), now_);
+  return stats && queues_[Index(index)].exists ? stats->limited_for : Duration::zero();
 }
 
 TimePoint World::NextEvent() const {
@@ -483,7 +503,7 @@ void World::Do(const Event& event) {
       queue.hints.priority = event.priority;
       queue.hints.utilization = event.utilization;
       scheduler_.SetHints(Id(event.subject), queue.hints);
-      promises_.ClaimsChanged(scheduler_.policy().info().claim, scheduler_.timeslice());
+      promises_.ClaimsChanged(scheduler_.policy().info(), scheduler_.timeslice());
       changed_ = true;
       return;
     }
@@ -573,7 +593,7 @@ void World::ChangePolicy(XPolicyType type) {
   if (policy == nullptr) return;
   Trace("the policy is ", PolicyName(type));
   scheduler_.SetPolicy(*policy);
-  promises_.ClaimsChanged(policy->info().claim, scheduler_.timeslice());
+  promises_.ClaimsChanged(policy->info(), scheduler_.timeslice());
   changed_ = true;
 }
 
@@ -602,18 +622,21 @@ void World::EndAllButOne() {
   }
 }
 
-// True if the queue is held although no other queue of its device has or gets work.
-bool World::IsHeldByNobody(const QueueModel& queue) const {
+// True if the queue is held although no other queue of its device has or gets work. Its own limit may hold
+// it.
+bool World::IsHeldByNobody(int index) const {
+  const QueueModel& queue = queues_[Index(index)];
   const auto is_rival = [&](const QueueModel& other) {
     return other.exists && &other != &queue && other.script->device == queue.script->device &&
            (other.HasHead() || history_.survivor_works);
   };
-  return queue.exists && queue.hold && !std::any_of(queues_.begin(), queues_.end(), is_rival);
+  return queue.exists && queue.hold && !std::any_of(queues_.begin(), queues_.end(), is_rival) &&
+         LimitedFor(index) == Duration::zero();
 }
 
 bool World::GivenBack() const {
   for (size_t i = 0; i < queues_.size(); ++i) {
-    if (IsHeldByNobody(queues_[i])) return false;
+    if (IsHeldByNobody(static_cast<int>(i))) return false;
     if (contacts_[i].known && !queues_[i].exists) return false;
   }
   if (!processes_[Index(history_.survivor)].alive) return true;
@@ -624,7 +647,7 @@ bool World::GivenBack() const {
 std::string World::WhatIsTaken() const {
   std::string what;
   for (size_t i = 0; i < queues_.size(); ++i) {
-    if (IsHeldByNobody(queues_[i])) what += "queue " + std::to_string(i) + " is held; ";
+    if (IsHeldByNobody(static_cast<int>(i))) what += "queue " + std::to_string(i) + " is held; ";
   }
   const ClientModel& survivor = clients_[Index(history_.survivor)];
   if (!survivor.AllSet()) what += "its agent still tries to set a slice; ";

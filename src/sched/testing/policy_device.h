@@ -31,7 +31,10 @@ class PolicyDevice {
   PolicyDevice(const PolicyDevice&) = delete;
   PolicyDevice& operator=(const PolicyDevice&) = delete;
 
-  TimePoint Decide(const Policy& policy, TimePoint now = kNow) {
+  TimePoint Decide(const Policy& policy, TimePoint now = kNow) { return policy.Decide(At(now)); }
+
+  // What a policy is shown.
+  DeviceView At(TimePoint now) {
     std::map<ProcessId, QueueView> processes;
     for (const QueueView& queue : ready_) {
       QueueView& process = processes[queue.process];
@@ -44,7 +47,7 @@ class PolicyDevice {
       queue.process_weight = processes[queue.process].hints.weight;
       queue.process_service = gone_[queue.process] + processes[queue.process].service;
     }
-    return policy.Decide({now, kTimeslice, at_a_time, ready_, &device_});
+    return {now, kTimeslice, at_a_time, ready_, &device_};
   }
 
   // The queue is not ready any more. Its state is kept, as is what its process has received.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <fstream>
@@ -48,6 +49,22 @@ std::optional<uid_t> UserOfConnection(const sockaddr_in& client, const sockaddr_
     if (auto user = UserInTable(table, client, server)) return user;
   }
   return std::nullopt;
+}
+
+std::optional<Peer> PeerAt(int connection) {
+  sockaddr_storage ours{};
+  sockaddr_storage theirs{};
+  socklen_t our_size = sizeof ours;
+  socklen_t their_size = sizeof theirs;
+  if (getsockname(connection, reinterpret_cast<sockaddr*>(&ours), &our_size) != 0) return std::nullopt;
+  if (ours.ss_family == AF_UNIX) return PeerOf(connection);
+  if (getpeername(connection, reinterpret_cast<sockaddr*>(&theirs), &their_size) != 0 ||
+      ours.ss_family != AF_INET || theirs.ss_family != AF_INET)
+    return std::nullopt;
+  const auto user = UserOfConnection(reinterpret_cast<const sockaddr_in&>(theirs),
+                                     reinterpret_cast<const sockaddr_in&>(ours));
+  if (!user) return std::nullopt;
+  return PeerFor(*user);
 }
 
 Peer PeerFor(uid_t user) {

@@ -21,6 +21,9 @@ std::optional<uid_t> UserInTable(std::istream& table, const sockaddr_in& client,
 // The same, from the running kernel.
 std::optional<uid_t> UserOfConnection(const sockaddr_in& client, const sockaddr_in& server);
 
+// The peer of a connection of TCP or of a Unix socket, of this machine. Nullopt: it is not known.
+std::optional<Peer> PeerAt(int connection);
+
 // The user with its groups.
 Peer PeerFor(uid_t user);
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/fd.h"
-#include "server/http/loopback.h"
+#include "server/http/address.h"
 
 namespace xsched::server::http {
 namespace {

@@ -1,8 +1,11 @@
 // xserver with its HTTP interface, over real sockets.
 #include <arpa/inet.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "server/http/loopback.h"
+#include "server/http/address.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 
@@ -72,21 +75,26 @@ class Http : public ::testing::Test {
   }
   // The status line of the answer to a request of another user.
   std::string AskAsStranger(const std::string& line) const {
+    const std::string answer = AnswerToStranger(line);
+    return answer.substr(0, answer.find('\r'));
+  }
+  std::string AnswerToStranger(const std::string& line) const {
     int ends[2];
     if (pipe(ends) != 0) return "";
     const pid_t child = fork();
     if (child == 0) {
       if (setuid(kStranger) != 0) _exit(1);
       const std::string answer = Exchange(RequestFor(line));
-      const std::string status = answer.substr(0, answer.find('\r'));
-      _exit(write(ends[1], status.data(), status.size()) > 0 ? 0 : 1);
+      _exit(write(ends[1], answer.data(), answer.size()) > 0 ? 0 : 1);
     }
     close(ends[1]);
-    char status[256];
-    const ssize_t got = read(ends[0], status, sizeof status);
+    std::string answer;
+    char part[4096];
+    for (ssize_t got; (got = read(ends[0], part, sizeof part)) > 0;)
+      answer.append(part, static_cast<size_t>(got));
     close(ends[0]);
     waitpid(child, nullptr, 0);
-    return {status, static_cast<size_t>(std::max<ssize_t>(got, 0))};
+    return answer;
   }
 
   TempFolder folder_;
@@ -124,6 +132,91 @@ TEST_F(Http, another_user_reads_and_changes_nothing_of_others) {
   const uint64_t queue = Ask("GET /xqueues")["xqueues"][0]["handle"];
   EXPECT_EQ(AskAsStranger(fmt::format("POST /config/{:x}?level=1", queue)), "HTTP/1.1 403 Forbidden");
   EXPECT_EQ(Ask("GET /policy"), kHpf);
+}
+
+TEST_F(Http, metrics_show_each_user_its_own_queues) {
+  const std::string answer = Exchange(RequestFor("GET /metrics"));
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK")) << answer;
+  EXPECT_NE(answer.find("Content-Type: application/openmetrics-text; version=1.0.0"), std::string::npos);
+  EXPECT_NE(answer.find(fmt::format("pid=\"{}\"", getpid())), std::string::npos) << answer;
+  EXPECT_NE(answer.find("xsched_server_resident_memory_bytes "), std::string::npos) << answer;
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  const std::string of_stranger = AnswerToStranger("GET /metrics");
+  EXPECT_NE(of_stranger.find("xsched_server_clients 1"), std::string::npos) << of_stranger;
+  EXPECT_EQ(of_stranger.find("uid="), std::string::npos) << of_stranger;
+}
+
+TEST_F(Http, who_asks_for_prometheus_own_format_gets_it) {
+  const std::string answer =
+      Exchange("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/plain\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(answer.find("Content-Type: text/plain; version=0.0.4"), std::string::npos) << answer;
+  EXPECT_EQ(answer.find("# EOF"), std::string::npos);
+}
+
+TEST_F(Http, a_web_page_cannot_read_metrics) {
+  EXPECT_TRUE(Exchange("GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n")
+                  .starts_with("HTTP/1.1 403"));
+}
+
+// At a Unix socket. "": there is no answer.
+std::string AskAt(const std::string& path, const std::string& line) {
+  UniqueFd client(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un at{};
+  at.sun_family = AF_UNIX;
+  path.copy(at.sun_path, sizeof at.sun_path - 1);
+  if (connect(client.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) return "";
+  const std::string request = line + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  if (send(client.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return "";
+  std::string answer;
+  char part[4096];
+  for (ssize_t got; (got = recv(client.get(), part, sizeof part, 0)) > 0;)
+    answer.append(part, static_cast<size_t>(got));
+  return answer;
+}
+
+TEST(MetricsSocket, answers_metrics_and_nothing_else_also_where_a_former_server_left_its_file) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/metrics";
+  for (int round = 0; round < 2; ++round) {
+    ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s", {"--metrics", path});
+    ASSERT_TRUE(server.ready()) << server.errors();
+    EXPECT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").starts_with("HTTP/1.1 200 OK"); }));
+    EXPECT_TRUE(AskAt(path, "GET /xqueues").starts_with("HTTP/1.1 404"));
+    EXPECT_TRUE(AskAt(path, "POST /policy?policy=4").starts_with("HTTP/1.1 405"));
+    server.Signal(SIGKILL);
+    server.WaitForExit();
+    EXPECT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").empty(); }));
+  }
+}
+
+// The exit status of a stranger who is in this group, and looks for a user's series.
+int StatusOfReader(const std::string& path, gid_t group) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgroups(1, &group) != 0 || setuid(kStranger) != 0) _exit(2);
+    const std::string answer = AskAt(path, "GET /metrics");
+    if (!answer.starts_with("HTTP/1.1 200 OK")) _exit(3);
+    _exit(answer.find("uid=") != std::string::npos ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(MetricsSocket, the_metrics_group_sees_all_users_and_other_groups_do_not) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  constexpr gid_t kDaemon = 1;
+  const TempFolder folder;
+  ASSERT_EQ(chmod(folder.path().c_str(), 0711), 0);
+  const std::string path = folder.path() + "/metrics";
+  ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s",
+                       {"--mode", "0666", "--metrics", path, "--metrics-group", "daemon"});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  TestAgent agent(server.socket());
+  ASSERT_TRUE(agent.CreateQueue(0, 1) && agent.IsAlive());
+  ASSERT_TRUE(Eventually([&] { return AskAt(path, "GET /metrics").find("uid=") != std::string::npos; }));
+  EXPECT_EQ(StatusOfReader(path, kDaemon), 1);
+  EXPECT_EQ(StatusOfReader(path, kDaemon + 1), 0);
 }
 
 TEST_F(Http, clients_that_send_slowly_or_nothing_make_nobody_wait) {

@@ -1,9 +1,9 @@
-// xserver-http: the HTTP interface of XSched 1.2, for a server on this machine. A process of its own, which
-// xserver starts when it is asked to: whatever happens here, scheduling goes on.
+// xserver-http: the HTTP interface of XSched 1.2 and the metrics, for a server on this machine. A process of
+// its own, which xserver starts when it is asked to: whatever happens here, scheduling goes on.
 //
 // One thread, which waits for no client: libmicrohttpd reads and writes as sockets allow. The number of
 // connections, their memory, their idle time and the length of a body are limited.
-#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <microhttpd.h>
 #include <signal.h>
@@ -15,9 +15,11 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "server/http/address.h"
 #include "server/http/caller.h"
-#include "server/http/loopback.h"
+#include "server/http/metrics.h"
 #include "server/http/routes.h"
+#include "server/http/snapshot.h"
 #include "server/version.h"
 
 namespace {
@@ -33,8 +35,10 @@ constexpr size_t kMemoryOfConnection = 32 * 1024;
 struct Options {
   std::string socket;
   std::string admin_group;
+  std::string metrics_group;
+  bool metrics_only = false;
   int listen_fd = -1;
-  int port = kDefaultPort;
+  std::string address;  // "": the default port
 };
 
 // A request whose body arrives piece by piece.
@@ -49,34 +53,31 @@ class Gateway {
       : socket_(options.socket),
         client_(options.socket),
         access_(geteuid(), FindGroup(options.admin_group)),
-        routes_(client_, access_) {}
+        metrics_{options.metrics_only, FindGroup(options.metrics_group)},
+        routes_(client_, access_, metrics_) {}
 
   Answer Handle(const Pending& pending, MHD_Connection* connection) {
     if (pending.too_long) return {413, {{"error", "the body is too long"}}};
-    return routes_.Handle(pending.request, CallerOf(connection));
+    return routes_.Handle(pending.request, CallerOf(pending.request, connection));
   }
 
  private:
-  std::optional<Peer> CallerOf(MHD_Connection* connection) const {
-    const auto* address = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+  std::optional<Peer> CallerOf(const Request& request, MHD_Connection* connection) const {
     const auto* descriptor = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (address == nullptr || descriptor == nullptr || address->client_addr->sa_family != AF_INET)
-      return std::nullopt;
-    sockaddr_in ours{};
-    socklen_t size = sizeof ours;
-    if (getsockname(descriptor->connect_fd, reinterpret_cast<sockaddr*>(&ours), &size) != 0)
-      return std::nullopt;
-    const auto user = UserOfConnection(*reinterpret_cast<const sockaddr_in*>(address->client_addr), ours);
-    if (!user) return std::nullopt;
-    Peer peer = PeerFor(*user);
+    if (descriptor == nullptr) return std::nullopt;
+    std::optional<Peer> peer = PeerAt(descriptor->connect_fd);
+    if (!peer) return std::nullopt;
+    // For metrics, their group does instead of the right to connect to the server.
+    if (request.path == kMetricsPath && Readers(access_, metrics_.group).SeesAll(*peer)) return peer;
     struct stat socket {};
-    if (stat(socket_.c_str(), &socket) != 0 || !MayConnect(peer, socket)) return std::nullopt;
+    if (stat(socket_.c_str(), &socket) != 0 || !MayConnect(*peer, socket)) return std::nullopt;
     return peer;
   }
 
   std::string socket_;
   SocketClient client_;
   AccessRules access_;
+  Routes::Metrics metrics_;
   Routes routes_;
 };
 
@@ -97,6 +98,7 @@ Pending* Begin(MHD_Connection* connection, const char* path, const char* method)
   request.path = path;
   request.host = HeaderOf(connection, MHD_HTTP_HEADER_HOST);
   request.origin = HeaderOf(connection, "Origin");
+  request.accept = HeaderOf(connection, MHD_HTTP_HEADER_ACCEPT);
   MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, &AddParameter, &request.parameters);
   return pending.release();
 }
@@ -107,10 +109,13 @@ void AddToBody(Pending& pending, const char* data, size_t size) {
 }
 
 MHD_Result Reply(MHD_Connection* connection, const Answer& answer) {
-  std::string text = answer.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const bool is_text = answer.text_type != nullptr;
+  std::string text =
+      is_text ? answer.text : answer.body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   MHD_Response* response = MHD_create_response_from_buffer(text.size(), text.data(), MHD_RESPMEM_MUST_COPY);
   if (response == nullptr) return MHD_NO;
-  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+                          is_text ? answer.text_type : "application/json");
   const MHD_Result result = MHD_queue_response(connection, answer.status, response);
   MHD_destroy_response(response);
   return result;
@@ -141,13 +146,27 @@ void OnCompleted(void*, MHD_Connection*, void** state, MHD_RequestTerminationCod
 
 Options ParseOptions(int argc, char** argv) {
   Options options;
-  CLI::App app("XSched 1.2's HTTP interface to a server on this machine, for this machine");
+  CLI::App app("XSched 1.2's HTTP interface to a server on this machine, and metrics, for this machine");
   app.set_version_flag("--version", fmt::format("xserver-http {}", xsched::kVersion));
-  app.add_option("PORT", options.port,
-                 fmt::format("listen here, on 127.0.0.1 only (default {})", kDefaultPort))
-      ->check(CLI::Range(1, 65535));
+  app.add_option("ADDRESS", options.address,
+                 fmt::format("listen at this port of 127.0.0.1 (default {}, with --metrics-only {}) or at "
+                             "this Unix socket (a path)",
+                             kDefaultPort, kDefaultMetricsPort))
+      ->check([](const std::string& text) {
+        return ParseAddress(text) ? "" : "neither a port nor a path with a /: " + text;
+      });
   app.add_option("--socket", options.socket, "the server's socket");
   app.add_option("--admin-group", options.admin_group, "as the server's");
+  app.add_flag("--metrics-only", options.metrics_only, "answer GET /metrics and nothing else");
+  app.add_option("--metrics-group", options.metrics_group, "its members see the metrics of all users");
+  app.add_flag_callback(
+         "--metrics-table",
+         [] {
+           fmt::print("{}", MetricsTable());
+           std::exit(0);
+         },
+         "print the table of docs/metrics.md")
+      ->group("");
   app.add_option("--listen-fd", options.listen_fd, "a socket that listens already, as from xserver");
   try {
     app.parse(argc, argv);
@@ -158,13 +177,35 @@ Options ParseOptions(int argc, char** argv) {
   return options;
 }
 
+// The socket that systemd listens at for us (sd_listen_fds(3)). -1: none.
+int SocketOfServiceManager() {
+  constexpr int kFirst = 3;
+  const char* pid = getenv("LISTEN_PID");
+  const char* count = getenv("LISTEN_FDS");
+  if (pid == nullptr || count == nullptr || pid != std::to_string(getpid())) return -1;
+  if (std::string(count) != "1") throw std::runtime_error("one socket is expected of the service manager");
+  fcntl(kFirst, F_SETFD, FD_CLOEXEC);
+  fcntl(kFirst, F_SETFL, fcntl(kFirst, F_GETFL) | O_NONBLOCK);
+  return kFirst;
+}
+
+// Whoever can connect to a Unix socket is identified, so its mode is for all.
+constexpr mode_t kMode = 0666;
+
+int Listen(const Options& options) {
+  if (options.listen_fd >= 0) return options.listen_fd;
+  if (const int socket = SocketOfServiceManager(); socket >= 0) return socket;
+  const Address standard{options.metrics_only ? kDefaultMetricsPort : kDefaultPort, ""};
+  return ListenAt(options.address.empty() ? standard : *ParseAddress(options.address), kMode);
+}
+
 void Run(const Options& options) {
   sigset_t ending;
   sigemptyset(&ending);
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ending, signal);
   sigprocmask(SIG_BLOCK, &ending, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  xsched::UniqueFd listening(options.listen_fd >= 0 ? options.listen_fd : ListenOnLoopback(options.port));
+  xsched::UniqueFd listening(Listen(options));
   Gateway gateway(options);
   MHD_Daemon* daemon =
       MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, &OnRequest, &gateway,  //

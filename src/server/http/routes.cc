@@ -1,6 +1,8 @@
 #include "server/http/routes.h"
 
 #include <fmt/format.h>
+#include <limits.h>
+#include <unistd.h>
 
 #include <cctype>
 #include <charconv>
@@ -11,6 +13,8 @@
 
 #include "sched/core/policy_setting.h"
 #include "sched/core/scheduler.h"
+#include "server/http/metrics.h"
+#include "server/http/snapshot.h"
 
 namespace xsched::server::http {
 namespace {
@@ -116,7 +120,8 @@ uint64_t HandleIn(const Request& request, std::string_view prefix) {
 Answer Routes::Handle(const Request& request, const std::optional<Peer>& caller) {
   try {
     if (!IsForThisMachine(request.host) || IsFromABrowsersPage(request)) Refuse(403, "not for web pages");
-    if (request.method == "GET") return Get(request);
+    if (request.method == "GET") return Get(request, caller);
+    if (metrics_.only) Refuse(405, "GET");
     if (request.method != "POST") Refuse(405, "GET or POST");
     if (!caller) Refuse(403, "the server's socket is not for this user");
     return Post(request, *caller);
@@ -129,7 +134,12 @@ Answer Routes::Handle(const Request& request, const std::optional<Peer>& caller)
 
 // ---- reading ----
 
-Answer Routes::Get(const Request& request) {
+Answer Routes::Get(const Request& request, const std::optional<Peer>& caller) {
+  if (request.path == kMetricsPath) {
+    if (!caller) Refuse(403, "the server's socket is not for this user");
+    return ShowMetrics(request, *caller);
+  }
+  if (metrics_.only) Refuse(404, "only /metrics is here");
   if (request.path == "/policy") {
     const ipc::Status status = scheduler_.Status();
     return {200, {{"policy", status.policy}, {"setting", status.setting}, {"k", status.at_a_time}}};
@@ -147,6 +157,16 @@ Answer Routes::Get(const Request& request) {
     if (named.insert(queue.pid).second) processes.push_back(ProcessOf(queue));
   }
   return {200, {{"xqueues", queues}, {"processes", processes}}};
+}
+
+Answer Routes::ShowMetrics(const Request& request, const Peer& caller) {
+  const std::vector<ipc::Usage> usage = scheduler_.Usage();
+  Snapshot snapshot = SnapshotFor(caller, Readers(access_, metrics_.group), scheduler_.Status(), usage);
+  snapshot.process = UsageOf(snapshot.status.pid);
+  char host[HOST_NAME_MAX + 1] = "";
+  if (gethostname(host, sizeof host - 1) == 0) snapshot.host = host;
+  const Format format = FormatFor(request.accept);
+  return {200, {}, MetricsPage(snapshot, format), ContentType(format)};
 }
 
 ipc::QueueInfo Routes::Find(uint64_t handle) {

@@ -1,5 +1,6 @@
-// The HTTP interface of XSched 1.2: its paths, its parameters and its JSON.
+// The HTTP interface of XSched 1.2: its paths, its parameters and its JSON. And the metrics.
 //
+//   GET  /metrics                                            what the caller may see (snapshot.h)
 //   GET  /xqueues, /xqueue/HEX, /policy                      everybody on this machine
 //   POST /policy?policy=N, or =NAME as `xsched policy set`, &k=N     administrators
 //   POST /config/HEX?level=N&threshold=N&batch_size=N        whoever may change the queue
@@ -35,23 +36,34 @@ struct Request {
   // What the request was addressed to, and the page of a browser that sent it; "": not given.
   std::string host;
   std::string origin;
+  std::string accept;
 };
 
 struct Answer {
   unsigned status = 200;
   nlohmann::json body;
+  std::string text;  // in place of `body`, of this type
+  const char* text_type = nullptr;
 };
+
+inline constexpr const char* kMetricsPath = "/metrics";
 
 class Routes {
  public:
-  Routes(SchedulerClient& scheduler, const AccessRules& access) : scheduler_(scheduler), access_(access) {}
+  struct Metrics {
+    bool only = false;           // nothing else is answered
+    std::optional<gid_t> group;  // its members see all users
+  };
+  Routes(SchedulerClient& scheduler, const AccessRules& access, const Metrics& metrics)
+      : scheduler_(scheduler), access_(access), metrics_(metrics) {}
 
-  // `caller` is the user who sent the request. If it is nullopt, nothing is changed: the user is not known,
-  // or may not use the server's socket. Throws only std::bad_alloc.
+  // `caller` is the user who sent the request. If it is nullopt, nothing is changed, and no metrics are
+  // shown: the user is not known, or may not use the server's socket. Throws only std::bad_alloc.
   Answer Handle(const Request& request, const std::optional<Peer>& caller);
 
  private:
-  Answer Get(const Request& request);
+  Answer Get(const Request& request, const std::optional<Peer>& caller);
+  Answer ShowMetrics(const Request& request, const Peer& caller);
   Answer Post(const Request& request, const Peer& caller);
   Answer SetPolicy(const Request& request, const Peer& caller);
   Answer SetConfig(const Request& request, const Peer& caller);
@@ -65,6 +77,7 @@ class Routes {
 
   SchedulerClient& scheduler_;
   const AccessRules& access_;
+  Metrics metrics_;
 };
 
 }  // namespace xsched::server::http

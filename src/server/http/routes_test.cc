@@ -28,6 +28,10 @@ class FakeScheduler final : public SchedulerClient {
     status.at_a_time = 2;
     return status;
   }
+  std::vector<ipc::Usage> Usage() override {
+    if (gone) throw std::runtime_error("the server is gone");
+    return usage;
+  }
   ipc::Reply SetHints(const ipc::SetHints& request) override { return hints.push_back(request), reply; }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return configs.push_back(request), reply; }
   ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return policies.push_back(request), reply; }
@@ -40,6 +44,7 @@ class FakeScheduler final : public SchedulerClient {
 
   bool gone = false;
   std::vector<ipc::QueueInfo> queues;
+  std::vector<ipc::Usage> usage;
   ipc::Reply reply{};
   std::vector<ipc::SetHints> hints;
   std::vector<ipc::SetConfig> configs;
@@ -82,7 +87,7 @@ class RoutesTest : public ::testing::Test {
 
   FakeScheduler scheduler_;
   AccessRules access_{kServerUser, std::nullopt};
-  Routes routes_{scheduler_, access_};
+  Routes routes_{scheduler_, access_, {}};
 };
 
 TEST_F(RoutesTest, everybody_may_read_queues_and_policy) {
@@ -270,6 +275,26 @@ TEST_F(RoutesTest, any_bytes_are_answered) {
     EXPECT_TRUE(answer.status == 200 || answer.status >= 400);
     EXPECT_TRUE(answer.body.is_object());
   }
+}
+
+TEST_F(RoutesTest, metrics_are_for_known_users_and_say_so_when_the_server_is_gone) {
+  Request request{.method = "GET", .path = "/metrics"};
+  EXPECT_EQ(routes_.Handle(request, std::nullopt).status, 403u);
+  const Answer answer = routes_.Handle(request, kUser);
+  EXPECT_EQ(answer.status, 200u);
+  EXPECT_TRUE(answer.text.ends_with("# EOF\n"));
+  scheduler_.gone = true;
+  EXPECT_EQ(routes_.Handle(request, kUser).status, 503u);
+}
+
+TEST_F(RoutesTest, where_only_metrics_are_served_nothing_can_be_changed_or_listed) {
+  Routes routes(scheduler_, access_, {.only = true});
+  EXPECT_EQ(routes.Handle({.method = "GET", .path = "/metrics"}, kAdmin).status, 200u);
+  EXPECT_EQ(routes.Handle({.method = "GET", .path = "/xqueues"}, kAdmin).status, 404u);
+  EXPECT_EQ(
+      routes.Handle({.method = "POST", .path = "/policy", .parameters = {{"policy", "4"}}}, kAdmin).status,
+      405u);
+  EXPECT_EQ(scheduler_.changes(), 0u);
 }
 
 }  // namespace

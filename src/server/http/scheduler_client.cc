@@ -1,5 +1,6 @@
 #include "server/http/scheduler_client.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -52,16 +53,26 @@ class SocketClient::Session {
 
 SocketClient::SocketClient(const std::string& path) { path.copy(path_.text, sizeof path_.text - 1); }
 
-std::vector<ipc::QueueInfo> SocketClient::List() {
+template <typename Message, typename Request>
+std::vector<Message> SocketClient::AnswersTo(const Request& request) {
   Session session(path_);
-  session.Send(ipc::List{});
-  std::vector<ipc::QueueInfo> queues;
+  session.Send(request);
+  std::vector<Message> messages;
   for (;;) {
     const ipc::Packet packet = session.Next();
-    if (packet.header().type == ipc::MessageType::kReply) return queues;
-    if (packet.header().type == ipc::MessageType::kQueueInfo) queues.push_back(packet.As<ipc::QueueInfo>());
+    if (packet.header().type == ipc::MessageType::kReply) {
+      const auto reply = packet.As<ipc::Reply>();
+      if (reply.result != kXSchedSuccess)
+        throw std::runtime_error(fmt::format("the server says: {}", reply.text));
+      return messages;
+    }
+    if (packet.header().type == Message::kType) messages.push_back(packet.As<Message>());
   }
 }
+
+std::vector<ipc::QueueInfo> SocketClient::List() { return AnswersTo<ipc::QueueInfo>(ipc::List{}); }
+
+std::vector<ipc::Usage> SocketClient::Usage() { return AnswersTo<ipc::Usage>(ipc::GetUsage{}); }
 
 ipc::Status SocketClient::Status() {
   Session session(path_);

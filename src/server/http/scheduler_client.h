@@ -16,6 +16,7 @@ class SchedulerClient {
 
   virtual std::vector<ipc::QueueInfo> List() = 0;
   virtual ipc::Status Status() = 0;
+  virtual std::vector<ipc::Usage> Usage() = 0;
   virtual ipc::Reply SetHints(const ipc::SetHints& request) = 0;
   virtual ipc::Reply SetConfig(const ipc::SetConfig& request) = 0;
   virtual ipc::Reply SetPolicy(const ipc::SetPolicy& request) = 0;
@@ -29,6 +30,7 @@ class SocketClient final : public SchedulerClient {
 
   std::vector<ipc::QueueInfo> List() override;
   ipc::Status Status() override;
+  std::vector<ipc::Usage> Usage() override;
   ipc::Reply SetHints(const ipc::SetHints& request) override { return Answer(request); }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return Answer(request); }
   ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return Answer(request); }
@@ -38,6 +40,9 @@ class SocketClient final : public SchedulerClient {
   class Session;
   template <typename T>
   ipc::Reply Answer(const T& request);
+  // The messages of the answer, up to the reply at its end.
+  template <typename Message, typename Request>
+  std::vector<Message> AnswersTo(const Request& request);
 
   ipc::SocketPath path_{};
 };

@@ -8,10 +8,10 @@
 
 #include <filesystem>
 #include <stdexcept>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/system_calls.h"
-#include "server/http/loopback.h"
 
 namespace xsched::server::http {
 namespace {
@@ -30,10 +30,16 @@ std::string Program() {
 
 }  // namespace
 
-void StartHttp(const Options& options, const std::string& socket) {
+void StartHttp(const Options& options, const Address& address, Serve what, const std::string& socket) {
   const std::string program = Program();
-  const std::string fd = std::to_string(kListenFd);
-  const UniqueFd listening(ListenOnLoopback(*options.http_port));
+  std::vector<std::string> words = {
+      "xserver-http",  "--listen-fd",       std::to_string(kListenFd), "--socket",           socket,
+      "--admin-group", options.admin_group, "--metrics-group",         options.metrics_group};
+  if (what == Serve::kMetricsOnly) words.emplace_back("--metrics-only");
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  const UniqueFd listening(ListenAt(address, options.mode));
   const pid_t server = getpid();
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot start xserver-http");
@@ -51,8 +57,7 @@ void StartHttp(const Options& options, const std::string& socket) {
     dup2(listening.get(), kListenFd);
   }
   CloseDescriptorsFrom(kListenFd + 1);
-  execl(program.c_str(), "xserver-http", "--listen-fd", fd.c_str(), "--socket", socket.c_str(),
-        "--admin-group", options.admin_group.c_str(), nullptr);
+  execv(program.c_str(), arguments.data());
   _exit(127);
 }
 

@@ -162,8 +162,10 @@ class ServerParts : public ::testing::Test {
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
   Handshake handshake_{connections_, agents_, process_facts_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
-  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_}, now_};
-  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_}, now_};
+  UsageMeter usage_;
+  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_}, now_};
+  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_},
+               now_};
 };
 
 }  // namespace xsched::server::testing

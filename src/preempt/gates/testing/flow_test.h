@@ -45,6 +45,7 @@ class FlowTest : public ::testing::Test, public Signals {
     block.gate = gate;
   }
   void Hold() { Schedule(ipc::kGateHold, ipc::kFlagTracked | ipc::kFlagGated); }
+  void Record() { Schedule(ipc::kGateRun, ipc::kFlagCounted); }
   void LetRun() { Schedule(ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated); }
 
   // Signals

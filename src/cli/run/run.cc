@@ -1,4 +1,5 @@
-// xsched run: starts a server if none is there, sets the environment, becomes the program.
+// xsched run: starts a server if none is there, sets the environment, becomes the program, or stays beside it
+// to report what became of it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -20,6 +21,7 @@
 #include "cli/platform.h"
 #include "cli/policy_text.h"
 #include "cli/programs/detached.h"
+#include "cli/run/reported_run.h"
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
@@ -32,9 +34,11 @@ struct RunOptions {
   LaunchOptions launch;
   bool no_server = false;
   bool shared_context = false;
+  std::string report;  // kToStderr, or a file; "": none
   std::vector<std::string> program;
 };
 
+constexpr const char* kToStderr = "true";  // what the option is without a value
 constexpr int kServerStartMs = 3000;
 // A program becomes a client with its first command. Before that, it may load its model for many minutes.
 constexpr const char* kServerIdleSeconds = "3600";
@@ -141,13 +145,19 @@ void Run(RunOptions& options) {
   if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
   }
+  if (!options.report.empty() && options.launch.scheduler != "GLB")
+    throw CommandError(kExitUsage, "--report is about the server's scheduling: it needs --scheduler GLB");
   PrepareServer(options);
   const FoundShims shims = FindShims(options.launch.route);
   CheckProgram(options, shims);
   if (options.shared_context) ShareContexts();
   options.launch.job = NewJob();
+  const std::string older_job = CurrentVariable("XSCHED_JOB");
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
-  Become(options.program);
+  if (options.report.empty()) Become(options.program);
+  RunReported(options.program, {.file = options.report == kToStderr ? "" : options.report,
+                                .job = CurrentVariable("XSCHED_JOB"),
+                                .job_is_older = !older_job.empty()});
 }
 
 }  // namespace
@@ -194,6 +204,10 @@ void AddRun(CLI::App& app) {
   run->add_flag(
       "--shared-context", options->shared_context,
       "one context for all programs that are run so, where a service of their platform provides it");
+  run->add_flag(
+      "--report", options->report,
+      "say on stderr, when the program has ended, how long its requests took, and why and because of "
+      "whom it waited; --report=FILE: into a file, as JSON");
   run->add_option("program", options->program, "the program and its arguments")->required();
   run->positionals_at_end();
   run->callback([options] { Run(*options); });

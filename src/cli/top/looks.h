@@ -1,0 +1,42 @@
+// What top shows: asks the server again and again, and compares.
+#pragma once
+
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/server_session.h"
+#include "cli/top/rates.h"
+#include "cli/top/recent.h"
+
+namespace xsched::cli {
+
+class Looks {
+ public:
+  // So many parts of time, each as long as from one look to the next, are shown of requests.
+  static constexpr int kParts = 30;
+
+  // The first look. There is nothing before it, so it shows no rates. Throws CommandError, as all looks do.
+  explicit Looks(Duration delay);
+  void Look();
+
+  const ipc::Status& status() const { return status_; }
+  const Recent& recent() const { return recent_; }
+  const std::vector<QueueRates>& queues() const { return queues_; }
+
+  // For what the user changes.
+  ServerSession& server() { return server_; }
+  std::vector<QueueRates>& queues() { return queues_; }
+  void LookAtStatus() { status_ = server_.Status(); }
+
+ private:
+  void LookBack(TimePoint now, Duration span);
+
+  ServerSession server_;
+  ipc::Status status_{};
+  std::vector<ipc::QueueInfo> before_;
+  std::vector<QueueRates> queues_;
+  Recent recent_;
+  TimePoint looked_{};
+};
+
+}  // namespace xsched::cli

@@ -1,0 +1,129 @@
+#include "server/http/metrics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "base/pci_address.h"
+#include "server/usage_meter.h"
+
+namespace xsched::server::http {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr uid_t kServerUser = 900;
+constexpr gid_t kMetricsGroup = 77;
+const Peer kAdmin{0, kServerUser, {}};
+const Peer kUser{0, 1000, {}};
+const Peer kReader{0, 1002, {5, kMetricsGroup}};
+constexpr uint64_t kDevice = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0x3b, 0, 0));
+
+ipc::Usage AccountOf(uint32_t uid, uint64_t client, int32_t priority = 0, uint64_t device = kDevice) {
+  ipc::Usage account{};
+  account.uid = uid;
+  account.client_id = client;
+  account.pid = client == 0 ? 0 : 40;
+  account.priority = priority;
+  account.device = device;
+  account.service_ns = 1'500'000'000;
+  account.held_ns = 250'000'000;
+  account.running = client == 0 ? 0 : 2;
+  account.requests[3] = 5;
+  account.request_ns = 4'000'000;
+  ipc::SetText(account.device_name, std::string_view("NVIDIA H200"));
+  if (client != 0) ipc::SetText(account.name, std::string_view("serve.py"));
+  return account;
+}
+
+class MetricsPageTest : public ::testing::Test {
+ protected:
+  std::string PageFor(const Peer& reader, Format format = Format::kOpenMetrics) const {
+    Snapshot snapshot = SnapshotFor(reader, Readers(access_, kMetricsGroup), status_, accounts_);
+    snapshot.host = "box";
+    return MetricsPage(snapshot, format);
+  }
+
+  AccessRules access_{kServerUser, std::nullopt};
+  ipc::Status status_{};
+  std::vector<ipc::Usage> accounts_ = {AccountOf(1000, 1), AccountOf(1001, 2, 5), AccountOf(1000, 0),
+                                       AccountOf(1001, 0, 5)};
+};
+
+TEST_F(MetricsPageTest, has_what_each_user_process_and_device_has_had) {
+  const std::string page = PageFor(kAdmin);
+  const std::string device =
+      R"(device="200003b00",pci_bus_id="00000000:3B:00.0",model_name="NVIDIA H200",Hostname="box"})";
+  EXPECT_THAT(page, HasSubstr("\nxsched_device_busy_seconds_total{" + device + " 3\n")) << page;
+  EXPECT_THAT(page, HasSubstr("\nxsched_device_processes{" + device + " 2\n"));
+  EXPECT_THAT(page, HasSubstr("\nxsched_user_device_time_seconds_total{uid=\"1000\",priority=\"0\"," +
+                              device + " 1.5\n"));
+  EXPECT_THAT(
+      page,
+      HasSubstr(
+          R"(xsched_process_device_time_seconds_total{client="1",pid="40",process="serve.py",uid="1000",)"));
+  EXPECT_THAT(page, HasSubstr(R"(,reason="held"} 0.25)"));
+  EXPECT_THAT(page, HasSubstr(R"(,le="0.001"} 5)"));
+  EXPECT_TRUE(page.ends_with("# EOF\n"));
+}
+
+TEST_F(MetricsPageTest, the_numbers_of_a_user_now_are_those_of_its_processes) {
+  EXPECT_TRUE(std::regex_search(PageFor(kAdmin),
+                                std::regex(R"(xsched_user_queues\{uid="1000",[^\n]*state="running"\} 2)")));
+}
+
+TEST_F(MetricsPageTest, a_user_sees_nothing_of_others_and_the_metrics_group_sees_all) {
+  EXPECT_THAT(PageFor(kUser), HasSubstr("uid=\"1000\""));
+  EXPECT_THAT(PageFor(kUser), Not(HasSubstr("uid=\"1001\"")));
+  EXPECT_THAT(PageFor(kUser), Not(HasSubstr("xsched_device_busy_seconds_total{")));
+  EXPECT_THAT(PageFor({0, 1003, {5}}), Not(HasSubstr("uid=")));
+  EXPECT_EQ(PageFor(kReader), PageFor(kAdmin));
+}
+
+TEST_F(MetricsPageTest, no_series_is_there_twice_whatever_programs_call_themselves) {
+  for (uint64_t client = 3; client < 6; ++client) {
+    accounts_.insert(accounts_.begin(), AccountOf(1000, client));
+    ipc::SetText(accounts_.front().name, std::string_view("x\",pid=\"1\"} 7\n# EOF\n"));
+  }
+  accounts_.push_back(AccountOf(UsageMeter::kOtherUsers, 0, 0, 0));
+  accounts_.back().others = 1;
+  std::istringstream lines(PageFor(kAdmin));
+  std::set<std::string> series;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("#")) {
+      EXPECT_TRUE(series.insert(line.substr(0, line.rfind(' '))).second) << line;
+    } else if (line == "# EOF") {
+      EXPECT_FALSE(std::getline(lines, line)) << "it comes once, at the end";
+    }
+  }
+}
+
+TEST_F(MetricsPageTest, the_number_of_processes_on_a_page_is_limited_and_says_how_many_are_missing) {
+  accounts_.clear();
+  for (uint64_t client = 1; client <= Snapshot::kMaxProcessesShown + 3; ++client)
+    accounts_.push_back(AccountOf(1000, client));
+  accounts_.push_back(AccountOf(1000, 0));
+  const std::string page = PageFor(kAdmin);
+  EXPECT_THAT(page, HasSubstr("xsched_server_hidden_processes 3\n"));
+  EXPECT_THAT(page, Not(HasSubstr("client=\"1026\"")));
+  EXPECT_TRUE(std::regex_search(page, std::regex(R"(xsched_user_queues\{[^\n]*state="running"\} )" +
+                                                 std::to_string(2 * (Snapshot::kMaxProcessesShown + 3)))))
+      << "their user's numbers are whole";
+}
+
+TEST(MetricsTable, stands_in_the_document) {
+  std::ifstream file(METRICS_DOCUMENT);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find(MetricsTable()), std::string::npos)
+      << "put this into docs/metrics.md, between the headings:\n"
+      << MetricsTable();
+}
+
+}  // namespace
+}  // namespace xsched::server::http

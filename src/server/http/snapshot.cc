@@ -1,0 +1,95 @@
+#include "server/http/snapshot.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "server/usage_meter.h"
+
+namespace xsched::server::http {
+namespace {
+
+bool IsOfProcess(const ipc::Usage& account) { return account.client_id != 0; }
+
+using Key = std::tuple<uint32_t, bool, uint64_t, int32_t>;
+Key KeyOf(const ipc::Usage& account) {
+  return {account.uid, account.others != 0, account.device, account.priority};
+}
+
+// The user's account in which the process's account is counted as well. Null: the server has not sent it.
+Row* UserOf(std::map<Key, size_t>& index, std::vector<Row>& users, const ipc::Usage& process) {
+  for (const Key& key :
+       {KeyOf(process), Key{process.uid, true, 0, 0}, Key{UsageMeter::kOtherUsers, true, 0, 0}}) {
+    if (const auto found = index.find(key); found != index.end()) return &users[found->second];
+  }
+  return nullptr;
+}
+
+void AddNumbersOfNow(ipc::Usage& sum, const ipc::Usage& account) {
+  sum.idle += account.idle;
+  sum.running += account.running;
+  sum.held += account.held;
+  sum.stalled += account.stalled;
+  sum.absent += account.absent;
+  sum.longest_wait_ns = std::max(sum.longest_wait_ns, account.longest_wait_ns);
+}
+
+std::vector<Row> Devices(const std::vector<Row>& users, const std::vector<ipc::Usage>& accounts) {
+  std::map<std::pair<bool, uint64_t>, Row> devices;
+  std::map<std::pair<bool, uint64_t>, std::set<uint64_t>> clients;
+  const auto key_of = [](const ipc::Usage& account) {
+    return std::pair(account.others != 0, account.device);
+  };
+  for (const Row& user : users) {
+    ipc::Usage& device = devices[key_of(user.usage)].usage;
+    device.device = user.usage.device;
+    device.others = user.usage.others;
+    if (device.device_name[0] == '\0')
+      ipc::SetText(device.device_name, std::string_view(user.usage.device_name));
+    device.service_ns += user.usage.service_ns;
+    AddNumbersOfNow(device, user.usage);
+  }
+  for (const ipc::Usage& account : accounts) {
+    if (IsOfProcess(account)) clients[key_of(account)].insert(account.client_id);
+  }
+  std::vector<Row> rows;
+  for (auto& [key, row] : devices) {
+    row.processes = clients[key].size();
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool Readers::SeesAll(const Peer& reader) const {
+  if (access_.IsAdmin(reader)) return true;
+  return metrics_group_ &&
+         std::find(reader.groups.begin(), reader.groups.end(), *metrics_group_) != reader.groups.end();
+}
+
+Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Status& status,
+                     const std::vector<ipc::Usage>& accounts) {
+  Snapshot snapshot;
+  snapshot.status = status;
+  std::map<Key, size_t> index;
+  for (const ipc::Usage& account : accounts) {
+    if (IsOfProcess(account) || !readers.Sees(reader, account.uid)) continue;
+    index.emplace(KeyOf(account), snapshot.users.size());
+    snapshot.users.push_back({account});
+  }
+  for (const ipc::Usage& account : accounts) {
+    if (!IsOfProcess(account) || !readers.Sees(reader, account.uid)) continue;
+    if (Row* user = UserOf(index, snapshot.users, account)) AddNumbersOfNow(user->usage, account);
+    if (snapshot.processes.size() < Snapshot::kMaxProcessesShown) {
+      snapshot.processes.push_back({account});
+    } else {
+      ++snapshot.processes_left_out;
+    }
+  }
+  if (readers.SeesAll(reader)) snapshot.devices = Devices(snapshot.users, accounts);
+  return snapshot;
+}
+
+}  // namespace xsched::server::http

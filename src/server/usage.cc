@@ -1,0 +1,30 @@
+#include "server/usage.h"
+
+#include <algorithm>
+#include <new>
+
+namespace xsched::server {
+
+size_t RequestTimes::BucketOf(Duration time) noexcept {
+  return static_cast<size_t>(std::lower_bound(kBounds.begin(), kBounds.end(), time) - kBounds.begin());
+}
+
+Account& Accounts::At(uint64_t device, Priority priority, const std::string& device_name) noexcept try {
+  const UsageKey key{device, priority};
+  if (const auto found = accounts_.find(key); found != accounts_.end()) return found->second;
+  if (accounts_.size() < limit_) return accounts_.emplace(key, Account{{}, device_name}).first->second;
+  has_others_ = true;
+  return others_;
+} catch (const std::bad_alloc&) {
+  has_others_ = true;
+  return others_;
+}
+
+Accounts::Entry Accounts::After(const UsageKey* key) const {
+  if (key != nullptr && key->others) return {};
+  const auto next = key == nullptr ? accounts_.begin() : accounts_.upper_bound(*key);
+  if (next != accounts_.end()) return {next->first, &next->second};
+  return has_others_ ? Entry{{.others = true}, &others_} : Entry{};
+}
+
+}  // namespace xsched::server

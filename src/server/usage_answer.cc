@@ -1,0 +1,106 @@
+#include "server/usage_answer.h"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <map>
+
+#include "server/limits.h"
+
+namespace xsched::server {
+namespace {
+
+ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
+  ipc::Usage message = ipc::UsageFrom(key, account.usage);
+  message.uid = uid;
+  static_assert(std::size(decltype(message.requests){}) == std::size(decltype(RequestTimes::counts){}));
+  std::copy(account.usage.requests.counts.begin(), account.usage.requests.counts.end(), message.requests);
+  ipc::SetText(message.device_name, account.device_name);
+  return message;
+}
+
+}  // namespace
+
+UsageAnswer::UsageAnswer(const Parts& parts, const Peer& reader) : parts_(parts), reader_(reader) {
+  parts_.agents.ForEach([&](const Agent& agent) {
+    if (parts_.access.MayTouch(reader_, agent.connection.peer.uid)) agents_.push_back(agent.id());
+  });
+  std::sort(agents_.rbegin(), agents_.rend());
+}
+
+bool UsageAnswer::Send(Connection& tool, TimePoint now) {
+  queues_read_ = 0;
+  for (size_t sent = 0;; ++sent, ++sent_, unsent_.pop_front()) {
+    if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) {
+      errno = EAGAIN;
+      return false;
+    }
+    if (unsent_.empty() && !Prepare(now)) return tool.SendReply(kXSchedSuccess, sent_, "");
+    if (!tool.Send(unsent_.front())) return false;
+  }
+}
+
+bool UsageAnswer::Prepare(TimePoint now) {
+  while (!agents_.empty() && unsent_.empty()) {
+    Agent* agent = parts_.agents.Find(agents_.back());
+    agents_.pop_back();
+    if (agent != nullptr && !agent->connection.closed) Describe(*agent, now);
+  }
+  return !unsent_.empty() || PrepareOfUser();
+}
+
+void UsageAnswer::Describe(Agent& agent, TimePoint now) {
+  std::map<const Account*, ipc::Usage> accounts;
+  for (auto& [index, queue] : agent.queues) {
+    // Reads progress for which the client has not rung.
+    parts_.queues.Observe(queue, now);
+    const auto stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+    if (queue.usage.of_user == nullptr) parts_.usage.Open(queue);
+    UsageMeter::Settle(queue, stats);
+    CountQueue(accounts[queue.usage.of_process], queue, stats, now);
+  }
+  queues_read_ += agent.queues.size();
+  agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
+    const ipc::Usage now_has = accounts[&account];
+    ipc::Usage& message = unsent_.emplace_back(MessageOf(key, account, agent.connection.peer.uid));
+    message.client_id = agent.id();
+    message.pid = agent.connection.peer.pid;
+    ipc::SetText(message.name, agent.connection.name);
+    message.idle = now_has.idle;
+    message.running = now_has.running;
+    message.held = now_has.held;
+    message.stalled = now_has.stalled;
+    message.absent = now_has.absent;
+    message.longest_wait_ns = now_has.longest_wait_ns;
+  });
+}
+
+void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
+                             TimePoint now) {
+  if (queue.absent || !queue.agent->liveness.running()) {
+    ++account.absent;
+    return;
+  }
+  if (stats.wait_reason != sched::WaitReason::kNone && stats.wait_reason != sched::WaitReason::kStalled) {
+    const auto waited = static_cast<uint64_t>(std::max(now - stats.waiting_since, Duration::zero()).count());
+    account.longest_wait_ns = std::max(account.longest_wait_ns, waited);
+  }
+  if (stats.stalled) {
+    ++account.stalled;
+  } else if (stats.state == sched::QueueState::kIdle) {
+    ++account.idle;
+  } else {
+    ++(stats.control.run ? account.running : account.held);
+  }
+}
+
+bool UsageAnswer::PrepareOfUser() {
+  do {
+    last_ = parts_.usage.After(last_ ? &*last_ : nullptr);
+    if (last_->entry.account == nullptr) return false;
+  } while (!parts_.access.MayTouch(reader_, last_->uid));
+  unsent_.push_back(MessageOf(last_->entry.key, *last_->entry.account, last_->uid));
+  return true;
+}
+
+}  // namespace xsched::server

@@ -1,0 +1,54 @@
+// The answer to kGetUsage, made while it is sent: first the accounts of the processes, then those of the
+// users.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "ipc/messages.h"
+#include "sched/core/scheduler.h"
+#include "server/access.h"
+#include "server/agents.h"
+#include "server/connection.h"
+#include "server/queues.h"
+#include "server/usage_meter.h"
+
+namespace xsched::server {
+
+class UsageAnswer {
+ public:
+  // What it is about.
+  struct Parts {
+    Agents& agents;
+    Queues& queues;
+    sched::Scheduler& scheduler;
+    const AccessRules& access;
+    UsageMeter& usage;
+  };
+  UsageAnswer(const Parts& parts, const Peer& reader);
+
+  // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound. False: not all of it;
+  // errno is EAGAIN if the rest is to be sent later.
+  bool Send(Connection& tool, TimePoint now);
+
+ private:
+  // The account that comes next: a process's (`unsent_`), or a user's. False: there are no more.
+  bool Prepare(TimePoint now);
+  void Describe(Agent& agent, TimePoint now);
+  static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
+                         TimePoint now);
+  bool PrepareOfUser();
+
+  Parts parts_;
+  Peer reader_;
+  std::vector<uint64_t> agents_;  // by connection; those that have not been described, the next one last
+  std::optional<UsageMeter::Position> last_;  // the last user's account
+  std::deque<ipc::Usage> unsent_;
+  uint32_t sent_ = 0;
+  size_t queues_read_ = 0;  // in this round
+};
+
+}  // namespace xsched::server

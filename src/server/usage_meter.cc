@@ -1,0 +1,149 @@
+#include "server/usage_meter.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "server/limits.h"
+
+namespace xsched::server {
+namespace {
+
+// How much a counter has grown. A client that writes nonsense may make it fall, or grow by more than a device
+// does: that counts as nothing, or as little enough for the sums of all.
+uint64_t Growth(uint64_t& counted, uint64_t now) {
+  constexpr uint64_t kMost = uint64_t{1} << 32;
+  const uint64_t before = std::exchange(counted, now);
+  return now > before ? std::min(now - before, kMost) : 0;
+}
+
+Duration Growth(Duration& counted, Duration now) {
+  return std::max(now - std::exchange(counted, now), Duration::zero());
+}
+
+// Null: time with this reason does not count as waiting.
+Duration Usage::*WaitedFor(sched::WaitReason why) {
+  switch (why) {
+    case sched::WaitReason::kHeld:
+      return &Usage::held;
+    case sched::WaitReason::kTurn:
+      return &Usage::turn;
+    case sched::WaitReason::kOffDevice:
+      return &Usage::off_device;
+    case sched::WaitReason::kLimited:
+      return &Usage::limited;
+    default:
+      return nullptr;
+  }
+}
+
+// For the account of the user and that of the process.
+template <typename Change>
+void InBoth(const QueueUsage& queue, Change&& change) {
+  change(queue.of_user->usage);
+  change(queue.of_process->usage);
+}
+
+}  // namespace
+
+void QueueUsage::CountTurn() const noexcept {
+  if (of_user != nullptr) InBoth(*this, [](Usage& usage) { ++usage.turns; });
+}
+
+void UsageMeter::Add(Queue& queue, const sched::QueueStats& stats) noexcept {
+  QueueUsage& counted = queue.usage;
+  counted.service = stats.service;
+  counted.waiting = stats.waiting;
+  counted.commands = stats.retired;
+  counted.holds = stats.holds;
+  counted.incidents = stats.incidents;
+  counted.why = stats.wait_reason;
+  counted.retired = stats.retired;
+  // A queue that is registered without work begins its first request when it is seen with work.
+  counted.was_idle = stats.submitted == stats.retired;
+}
+
+void UsageMeter::Open(Queue& queue) noexcept {
+  queue.usage.priority = queue.priority;
+  queue.usage.of_user =
+      &Of(queue.agent->connection.peer.uid).At(queue.device, queue.priority, queue.device_name);
+  queue.usage.of_process = &queue.agent->accounts.At(queue.device, queue.priority, queue.device_name);
+}
+
+Accounts& UsageMeter::Of(uid_t user) noexcept try {
+  const auto found = users_.find(user);
+  if (found != users_.end()) return found->second;
+  if (users_.size() >= kMaxUsersWithAccounts || user == kOtherUsers) return others_;
+  return users_.try_emplace(user, kMaxAccountsOfUser).first->second;
+} catch (const std::bad_alloc&) {
+  return others_;
+}
+
+void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
+  const bool has_work = stats.submitted > stats.retired || stats.retired != queue.usage.retired;
+  if (queue.usage.of_user == nullptr && has_work) Open(queue);
+  SeeRequest(queue, stats, now);
+  if (queue.usage.of_user == nullptr) return;
+  if (stats.wait_reason != queue.usage.why) Settle(queue, stats);
+  if (queue.priority == queue.usage.priority) return;
+  // What it had so far was with the former priority, because it is seen in the round that changed it.
+  Settle(queue, stats);
+  Open(queue);
+}
+
+// Only a queue that reports is known to become ready and idle at once.
+void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
+  QueueUsage& counted = queue.usage;
+  const bool busy = stats.submitted > stats.retired;
+  const bool reports = queue.words.tracked() || queue.words.held();
+  const bool ended = counted.ready_since != kNever && !busy;
+  // It began and ended between two looks, which is as good as at once.
+  const bool unseen = counted.was_idle && !busy && stats.retired > counted.retired;
+  if (reports && counted.reported && (ended || unseen)) {
+    const Duration took = ended ? now - counted.ready_since : Duration::zero();
+    const size_t bucket = RequestTimes::BucketOf(took);
+    InBoth(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
+  }
+  if (!busy || !reports) counted.ready_since = kNever;
+  if (busy && reports && counted.reported && counted.was_idle) counted.ready_since = now;
+  counted.was_idle = !busy;
+  counted.retired = stats.retired;
+  counted.reported = reports;
+}
+
+void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {
+  QueueUsage& counted = queue.usage;
+  if (counted.of_user == nullptr) return;
+  const Duration service = Growth(counted.service, stats.service);
+  const Duration waited = Growth(counted.waiting, stats.waiting);
+  const uint64_t commands = Growth(counted.commands, stats.retired);
+  const uint64_t holds = Growth(counted.holds, stats.holds);
+  const uint64_t incidents = Growth(counted.incidents, stats.incidents);
+  // It waited for the reason that it had until now. If it had none, it began to wait in this round.
+  Duration Usage::*waited_for = WaitedFor(std::exchange(counted.why, stats.wait_reason));
+  if (waited_for == nullptr) waited_for = WaitedFor(stats.wait_reason);
+  if (waited_for == nullptr) waited_for = &Usage::held;
+  InBoth(counted, [&](Usage& usage) {
+    usage.service += service;
+    usage.*waited_for += waited;
+    usage.commands += commands;
+    usage.holds += holds;
+    usage.incidents += incidents;
+  });
+}
+
+UsageMeter::Position UsageMeter::After(const Position* from) const {
+  const bool in_users = from == nullptr || from->uid != kOtherUsers;
+  if (in_users) {
+    auto user = from == nullptr ? users_.begin() : users_.lower_bound(from->uid);
+    for (const UsageKey* key = from == nullptr ? nullptr : &from->entry.key; user != users_.end(); ++user) {
+      if (from == nullptr || user->first != from->uid) key = nullptr;
+      if (const Accounts::Entry entry = user->second.After(key); entry.account != nullptr)
+        return {user->first, entry};
+    }
+  }
+  return {kOtherUsers, others_.After(in_users ? nullptr : &from->entry.key)};
+}
+
+}  // namespace xsched::server

@@ -1,0 +1,56 @@
+// Counts what queues have had of the devices, in an account of their user and in one of their process.
+//
+// It makes no queue report anything, and costs a touched queue a few comparisons: times are taken from what
+// the scheduler has charged, when somebody asks or when they go to another account.
+//
+// Pure; statistics and time in.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+
+#include "base/clock.h"
+#include "sched/core/scheduler.h"
+#include "server/agent.h"
+#include "server/usage.h"
+
+namespace xsched::server {
+
+class UsageMeter {
+ public:
+  // Stands for all users beyond the limit.
+  static constexpr uid_t kOtherUsers = static_cast<uid_t>(-1);
+
+  UsageMeter() = default;
+  UsageMeter(const UsageMeter&) = delete;
+  UsageMeter& operator=(const UsageMeter&) = delete;
+
+  // From now on the queue is counted. `stats`: what it had before, which does not count. It gets its accounts
+  // with its first work, because programs set its priority before that.
+  static void Add(Queue& queue, const sched::QueueStats& stats) noexcept;
+  // It gets them now.
+  void Open(Queue& queue) noexcept;
+  // Something of the queue may have changed.
+  void See(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
+  // Brings its accounts up to date, if it has them.
+  static void Settle(Queue& queue, const sched::QueueStats& stats) noexcept;
+
+  // The first account behind that one, by user; `from` is null: the first of all. A null account: there are
+  // no more.
+  struct Position {
+    uid_t uid = 0;
+    Accounts::Entry entry{};
+  };
+  Position After(const Position* from) const;
+
+ private:
+  Accounts& Of(uid_t user) noexcept;
+  static void SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
+
+  std::map<uid_t, Accounts> users_;  // also those that are gone, for what has been counted must stay
+  Accounts others_{0};
+};
+
+}  // namespace xsched::server

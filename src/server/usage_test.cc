@@ -1,0 +1,259 @@
+#include "server/usage.h"
+
+#include "server/limits.h"
+#include "server/testing/server_parts.h"
+#include "server/usage_meter.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+const Peer kAdmin{1, kServerUser, {}};
+const Peer kUser{100, 1000, {}};
+const Peer kOther{200, 1001, {}};
+
+uint64_t Ns(Duration time) { return static_cast<uint64_t>(time.count()); }
+
+class UsageTest : public ServerParts {
+ protected:
+  // What a round does after its events.
+  void Round() {
+    agents_.Decide(now_);
+    recordings_.Look(now_);
+  }
+  void RoundAfter(Duration time) {
+    now_ += time;
+    Round();
+  }
+  void SubmitAndRound(const Client& client, uint32_t index = 0) {
+    Submit(client, index);
+    Round();
+  }
+  void RetireAndRound(const Client& client, uint32_t index = 0) {
+    client.block(index).retired.store(client.block(index).submitted.load());
+    Ring(client, index);
+    Round();
+  }
+  // All that the tool is sent.
+  std::vector<ipc::Usage> Usage(const Client& tool) {
+    std::vector<ipc::Usage> accounts;
+    EXPECT_TRUE(Ask(tool, ipc::GetUsage{}));
+    for (;;) {
+      while (std::optional<ipc::Packet> packet = tool.Receive()) {
+        if (packet->header().type == ipc::MessageType::kUsage) accounts.push_back(packet->As<ipc::Usage>());
+      }
+      if (!tools_.IsListing(*tool.connection)) return accounts;
+      EXPECT_TRUE(tools_.ContinueListing(*tool.connection, now_));
+    }
+  }
+  // The account of the user (client 0) or of a process with this priority.
+  static ipc::Usage Of(const std::vector<ipc::Usage>& accounts, uint64_t client, int32_t priority) {
+    for (const ipc::Usage& account : accounts) {
+      if (account.client_id == client && account.priority == priority && account.others == 0) return account;
+    }
+    ADD_FAILURE() << "no account of client " << client << " with priority " << priority;
+    return {};
+  }
+  ipc::Usage OfUser(int32_t priority) { return Of(Usage(admin_), 0, priority); }
+  static uint64_t Requests(const ipc::Usage& account) {
+    uint64_t count = 0;
+    for (uint64_t bucket : account.requests) count += bucket;
+    return count;
+  }
+
+  // Two that wait for each other, so both report.
+  void ConnectTwo() {
+    low_.emplace(ConnectAgent(kUser));
+    urgent_.emplace(ConnectAgent(kOther));
+    ASSERT_TRUE(CreateQueue(*low_, 0, 0) && CreateQueue(*urgent_, 0, 5));
+    Round();
+  }
+
+  Client admin_ = ConnectTool(kAdmin);
+  std::optional<Client> low_;
+  std::optional<Client> urgent_;
+};
+
+TEST_F(UsageTest, device_time_and_held_time_go_to_the_user_and_the_process) {
+  ConnectTwo();
+  SubmitAndRound(*low_);
+  RoundAfter(milliseconds(10));
+  SubmitAndRound(*urgent_);
+  ASSERT_TRUE(low_->IsHeld(0));
+  RoundAfter(milliseconds(3));
+  const std::vector<ipc::Usage> accounts = Usage(admin_);
+  for (uint64_t client : {uint64_t{0}, low_->connection->id}) {
+    const ipc::Usage low = Of(accounts, client, 0);
+    EXPECT_EQ(low.uid, kUser.uid);
+    EXPECT_EQ(low.service_ns, Ns(milliseconds(10)));
+    EXPECT_EQ(low.held_ns, Ns(milliseconds(3)));
+    EXPECT_EQ(low.turn_ns + low.off_device_ns + low.limited_ns, 0u);
+    EXPECT_EQ(low.holds, 1u);
+  }
+  EXPECT_EQ(Of(accounts, urgent_->connection->id, 5).service_ns, Ns(milliseconds(3)));
+  const ipc::Usage process = Of(accounts, low_->connection->id, 0);
+  EXPECT_EQ(process.pid, kUser.pid);
+  EXPECT_EQ(process.held, 1u);
+  EXPECT_EQ(process.longest_wait_ns, Ns(milliseconds(3)));
+}
+
+TEST_F(UsageTest, a_request_is_counted_from_ready_to_idle) {
+  ConnectTwo();
+  SubmitAndRound(*urgent_);
+  RoundAfter(milliseconds(2));
+  RetireAndRound(*urgent_);
+  now_ += milliseconds(20);
+  SubmitAndRound(*urgent_);
+  RoundAfter(microseconds(100));
+  RetireAndRound(*urgent_);
+  const ipc::Usage account = OfUser(5);
+  EXPECT_EQ(Requests(account), 2u);
+  EXPECT_EQ(account.requests[0], 1u) << "the bound of a bucket is in it";
+  EXPECT_EQ(account.requests[4], 1u) << "from 1 to 2.5 ms";
+  EXPECT_EQ(account.request_ns, Ns(milliseconds(2) + microseconds(100)));
+}
+
+TEST_F(UsageTest, a_request_that_began_and_ended_between_two_looks_counts_as_short) {
+  ConnectTwo();
+  urgent_->block(0).submitted.fetch_add(1);
+  RetireAndRound(*urgent_);
+  EXPECT_EQ(OfUser(5).requests[0], 1u);
+}
+
+TEST_F(UsageTest, a_request_of_which_the_beginning_was_not_reported_is_not_counted) {
+  const Client alone = ConnectAgent(kUser);
+  ASSERT_TRUE(CreateQueue(alone, 0, 5));
+  SubmitAndRound(alone);
+  ASSERT_FALSE(AgentOf(alone).queues.at(0).words.tracked());
+  now_ += milliseconds(50);
+  const Client other = ConnectAgent(kOther);
+  ASSERT_TRUE(CreateQueue(other, 0, 0));
+  Round();
+  Round();
+  ASSERT_TRUE(AgentOf(alone).queues.at(0).words.tracked());
+  RetireAndRound(alone);
+  EXPECT_EQ(Requests(OfUser(5)), 0u);
+  SubmitAndRound(alone);
+  RetireAndRound(alone);
+  EXPECT_EQ(Requests(OfUser(5)), 1u) << "the next one is";
+}
+
+TEST_F(UsageTest, time_before_another_priority_stays_with_the_former_one) {
+  ConnectTwo();
+  SubmitAndRound(*low_);
+  now_ += milliseconds(10);
+  ipc::SetHints change{};
+  change.pid = kUser.pid;
+  change.mask = ipc::kHintPriority;
+  change.hints.priority = 2;
+  ASSERT_TRUE(Ask(admin_, change));
+  Round();
+  RoundAfter(milliseconds(4));
+  EXPECT_EQ(OfUser(0).service_ns, Ns(milliseconds(10)));
+  EXPECT_EQ(OfUser(2).service_ns, Ns(milliseconds(4)));
+}
+
+TEST_F(UsageTest, a_priority_that_is_set_before_the_first_work_leaves_no_account_of_the_former_one) {
+  const Client client = ConnectAgent(kUser);
+  ASSERT_TRUE(CreateQueue(client, 0, 0));
+  Round();
+  ipc::QueueHints hints{};
+  hints.hints = {7, UTILIZATION_DEFAULT, NO_DEADLINE, NO_LAXITY, 0, 0};
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(client), PacketOf(hints), now_));
+  Round();
+  SubmitAndRound(client);
+  for (const ipc::Usage& account : Usage(admin_)) EXPECT_EQ(account.priority, 7);
+}
+
+TEST_F(UsageTest, what_a_process_had_stays_with_its_user_when_it_is_gone) {
+  ConnectTwo();
+  SubmitAndRound(*low_);
+  now_ += milliseconds(10);
+  const uint64_t id = low_->connection->id;
+  connections_.Close(*low_->connection, nullptr);
+  RemoveClosed();
+  low_.reset();
+  const std::vector<ipc::Usage> accounts = Usage(admin_);
+  EXPECT_EQ(Of(accounts, 0, 0).service_ns, Ns(milliseconds(10)));
+  for (const ipc::Usage& account : accounts) EXPECT_NE(account.client_id, id);
+}
+
+TEST_F(UsageTest, a_user_sees_the_accounts_that_list_would_show) {
+  ConnectTwo();
+  const Client tool = ConnectTool(kUser);
+  for (const ipc::Usage& account : Usage(tool)) EXPECT_EQ(account.uid, kUser.uid);
+  EXPECT_EQ(Usage(tool).size(), 2u) << "one of the user and one of the process";
+  EXPECT_EQ(Usage(admin_).size(), 4u);
+}
+
+TEST_F(UsageTest, counters_never_fall_whatever_a_client_writes) {
+  ConnectTwo();
+  uint64_t before = 0;
+  for (uint64_t nonsense :
+       {uint64_t{100}, uint64_t{7}, UINT64_MAX, uint64_t{0}, UINT64_MAX - 1, uint64_t{3}}) {
+    low_->block(0).submitted.store(nonsense);
+    low_->block(0).retired.store(nonsense);
+    Ring(*low_, 0);
+    RoundAfter(milliseconds(1));
+    const uint64_t commands = OfUser(0).commands;
+    EXPECT_GE(commands, before);
+    before = commands;
+  }
+  EXPECT_LT(before, uint64_t{1} << 40);
+}
+
+TEST_F(UsageTest, many_priorities_and_devices_of_a_user_share_one_account_in_the_end) {
+  const Client client = ConnectAgent(kUser);
+  constexpr uint32_t kQueues = kMaxAccountsOfUser + 8;
+  for (uint32_t i = 0; i < kQueues; ++i) ASSERT_TRUE(CreateQueue(client, i, 0, false, 1 + i));
+  size_t of_user = 0;
+  size_t of_process = 0;
+  int others = 0;
+  for (const ipc::Usage& account : Usage(admin_)) {
+    ++(account.client_id == 0 ? of_user : of_process);
+    others += account.others != 0;
+  }
+  EXPECT_EQ(of_user, kMaxAccountsOfUser + 1);
+  EXPECT_EQ(of_process, kMaxAccountsOfProcess + 1);
+  EXPECT_EQ(others, 2);
+}
+
+TEST_F(UsageTest, a_round_sends_a_bounded_part_of_the_answer) {
+  std::vector<Client> clients;
+  for (size_t i = 0; i < 2 * kMaxAccountsPerRound; ++i) {
+    clients.push_back(ConnectAgent({static_cast<pid_t>(1000 + i), 1000, {}}));
+    ASSERT_TRUE(CreateQueue(clients.back(), 0, 0));
+  }
+  ASSERT_TRUE(Ask(admin_, ipc::GetUsage{}));
+  ASSERT_TRUE(tools_.IsListing(*admin_.connection));
+  EXPECT_EQ(admin_.ReadAll<ipc::Usage>(), static_cast<int>(kMaxAccountsPerRound));
+}
+
+TEST(Accounts, are_visited_in_order_and_the_one_for_all_others_at_last) {
+  Accounts accounts(2);
+  accounts.At(7, 1, "seven").usage.commands = 1;
+  accounts.At(3, 1, "three").usage.commands = 2;
+  accounts.At(9, 1, "nine").usage.commands = 3;
+  accounts.At(10, 1, "ten").usage.commands += 4;
+  std::vector<std::pair<uint64_t, uint64_t>> visited;
+  accounts.ForEach([&](const UsageKey& key, const Account& account) {
+    visited.emplace_back(key.others ? 0 : key.device, account.usage.commands);
+  });
+  EXPECT_EQ(visited, (std::vector<std::pair<uint64_t, uint64_t>>{{3, 2}, {7, 1}, {0, 7}}));
+}
+
+TEST(RequestTimes, have_a_bucket_for_every_time) {
+  RequestTimes times;
+  for (const Duration time : {Duration::zero(), Duration(std::chrono::hours(1)), RequestTimes::kBounds[3],
+                              RequestTimes::kBounds[3] + Duration(1)})
+    times.Add(time, RequestTimes::BucketOf(time));
+  EXPECT_EQ(times.counts.front(), 1u);
+  EXPECT_EQ(times.counts.back(), 1u);
+  EXPECT_EQ(times.counts[3], 1u);
+  EXPECT_EQ(times.counts[4], 1u);
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

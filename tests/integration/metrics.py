@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Metrics of a real server with real clients, read by a real Prometheus."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from harness import Client, check, main, skip, test, wait_until
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+# Where scripts/fetch-prometheus.sh puts the programs.
+FETCHED = PROJECT / "build/prometheus"
+
+
+def program(name):
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:{FETCHED}")
+    return found or skip(f"there is no {name}: scripts/fetch-prometheus.sh fetches it")
+
+
+def free_port():
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return listening.getsockname()[1]
+
+
+def read(url, accept=None):
+    request = urllib.request.Request(url, headers={"Accept": accept} if accept else {})
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def start_server(place):
+    port = free_port()
+    place.start_server("--metrics", str(port))
+    url = f"http://127.0.0.1:{port}/metrics"
+
+    def answers():
+        try:
+            return read(url).endswith("# EOF\n")
+        except urllib.error.URLError:
+            return False
+
+    wait_until(answers, "the page is there")
+    return port, url
+
+
+class Prometheus:
+    """One that scrapes the server at this port, until it is closed."""
+
+    def __init__(self, place, port):
+        folder = pathlib.Path(place.folder)
+        config = folder / "prometheus.yml"
+        config.write_text(f"""
+global:
+  scrape_interval: 250ms
+scrape_configs:
+  - job_name: xsched
+    static_configs:
+      - targets: ["127.0.0.1:{port}"]
+""")
+        subprocess.run([program("promtool"), "check", "config", str(config)], check=True, stdout=subprocess.DEVNULL)
+        self.at = f"127.0.0.1:{free_port()}"
+        self.log = folder / "prometheus.log"
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen([program("prometheus"), f"--config.file={config}", f"--web.listen-address={self.at}",
+                                             f"--storage.tsdb.path={folder / 'tsdb'}"], stdout=log, stderr=log)
+
+    def __enter__(self):
+        wait_until(lambda: self.process.poll() is None and self.values('up{job="xsched"} == 1'), lambda: self.log.read_text(), 30)
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def ask(self, path):
+        try:
+            return json.loads(read(f"http://{self.at}/api/v1/{path}"))["data"]
+        except urllib.error.URLError:
+            return None  # it does not answer yet
+
+    def values(self, query):
+        """[(labels, value)]"""
+        data = self.ask(f"query?query={urllib.parse.quote(query)}")
+        return [(row["metric"], float(row["value"][1])) for row in data["result"]] if data else []
+
+    def value(self, query):
+        values = self.values(query)
+        return values[0][1] if len(values) == 1 else None
+
+
+@test
+def promtool_finds_nothing_to_criticize(place):
+    promtool = program("promtool")
+    _, url = start_server(place)
+    Client(place, 5, "task")
+    Client(place, 0, "continuous")
+    wait_until(lambda: read(url).count("xsched_process_preemptions_total{") == 2, "both are there")
+    page = read(url, accept="text/plain")
+    outcome = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, check=False)
+    check(outcome.returncode == 0 and not outcome.stdout + outcome.stderr, f"promtool: {outcome.stdout}{outcome.stderr}")
+
+
+@test
+def prometheus_scrapes_what_two_programs_have_had(place):
+    program("prometheus")
+    port, _ = start_server(place)
+    urgent = Client(place, 5, "task", seconds=60)
+    low = Client(place, 0, "continuous", seconds=60)
+    with Prometheus(place, port) as prometheus:
+        wait_until(lambda: (prometheus.value('xsched_user_preemptions_total{priority="0"}') or 0) > 3, "the low one is held", 30)
+        wait_until(lambda: (prometheus.value(f'xsched_process_device_time_seconds_total{{pid="{urgent.process.pid}"}}') or 0) > 0.1,
+                   "the urgent one has device time", 30)
+        wait_until(lambda: (prometheus.value(f'xsched_process_held_seconds_total{{pid="{low.process.pid}",reason="held"}}') or 0) > 0.05,
+                   "the low one is held for some time", 30)
+        # A task takes 30 ms, and more on a machine that is busy.
+        wait_until(lambda: (prometheus.value('xsched_user_request_latency_seconds_count{priority="5"}') or 0) > 5, "it has requests", 30)
+        median = prometheus.value('histogram_quantile(0.5, xsched_user_request_latency_seconds_bucket{priority="5"})')
+        check(median is not None and 0.01 < median < 1, f"its requests have a latency: {median}")
+        labels, busy = prometheus.values("xsched_device_busy_seconds_total")[0]
+        check(labels["model_name"] == "software device 1" and busy > 0, f"the device was busy: {labels} {busy}")
+        check(prometheus.value("xsched_server_clients") == 2, "two clients")
+        shown = {queue["pid"]: queue["service_ns"] / 1e9 for queue in place.queues()}
+        for client in (urgent, low):
+            query = f'xsched_process_device_time_seconds_total{{pid="{client.process.pid}"}}'
+            wait_until(lambda query=query, pid=client.process.pid: (prometheus.value(query) or 0) >= shown[pid],
+                       "it has what xsched list has shown, or more", 30)
+        before = prometheus.value('xsched_user_device_time_seconds_total{priority="0"}')
+        low.kill()
+        wait_until(lambda: not prometheus.values(f'xsched_process_queues{{pid="{low.process.pid}"}}'), "its series end with it", 30)
+        check(prometheus.value('xsched_user_device_time_seconds_total{priority="0"}') >= before, "what it had stays with its user")
+        for metric in ("xsched_user_device_time_seconds_total", "xsched_device_busy_seconds_total", "xsched_server_decisions_total"):
+            check(prometheus.value(f"max(resets({metric}[5m]))") == 0, f"{metric} never falls")
+        targets = prometheus.ask("targets")["activeTargets"]
+        check(targets[0]["lastError"] == "", f"no scrape failed: {targets}")
+        metadata = prometheus.ask("metadata")
+        check(metadata["xsched_user_request_latency_seconds"][0]["type"] == "histogram", f"it knows the types: {metadata}")
+
+
+@test
+def prometheus_sees_that_the_server_is_gone(place):
+    program("prometheus")
+    port, url = start_server(place)
+    with Prometheus(place, port) as prometheus:
+        place.server.kill()
+        place.server.wait()
+        wait_until(lambda: prometheus.value('up{job="xsched"}') == 0, "up is 0", 30)
+        try:
+            read(url)
+            check(False, "nobody answers")
+        except urllib.error.URLError:
+            pass
+
+
+@test
+def a_service_manager_may_hand_over_the_socket(place):
+    place.start_server()
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        # As systemd does: the socket is descriptor 3, and the variables name this process.
+        command = 'exec 3<&"$1" && LISTEN_PID=$$ LISTEN_FDS=1 exec "$2" --metrics-only --socket "$3"'
+        with subprocess.Popen(["sh", "-c", command, "sh", str(listening.fileno()), str(place.bin / "xserver-http"), place.socket],
+                              pass_fds=[listening.fileno()]) as process:
+            try:
+                # The connection waits in the socket until the process answers.
+                page = read(f"http://127.0.0.1:{listening.getsockname()[1]}/metrics")
+                check(page.endswith("# EOF\n"), f"the page is there: {page}")
+            finally:
+                process.terminate()
+
+
+@test
+def the_page_has_each_metric_of_the_document(place):
+    _, url = start_server(place)
+    Client(place, 5, "continuous")
+    wait_until(lambda: "xsched_process_queues{" in read(url), "a process is there")
+    page = read(url, accept="text/plain")
+    for name in re.findall(r"^\| `(xsched_\w+)`", (PROJECT / "docs/metrics.md").read_text(), re.M):
+        check(re.search(rf"^{name}(_bucket)?[ {{]", page, re.M), f"{name} is on the page")
+
+
+main(__doc__)
