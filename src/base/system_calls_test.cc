@@ -13,14 +13,14 @@ namespace {
 
 bool IsOpen(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
-TEST(SystemCalls, descriptors_from_a_number_on_are_closed_and_those_before_stay) {
-  for (auto* close_from : {CloseDescriptorsFrom, CloseDescriptorsOneByOne}) {
+TEST(SystemCalls, descriptors_of_a_range_are_closed_and_the_others_stay) {
+  for (auto* close_range : {CloseDescriptors, CloseDescriptorsOneByOne}) {
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      for (int fd : {50, 51, 60}) dup2(STDERR_FILENO, fd);
-      close_from(51);
-      _exit(IsOpen(50) && !IsOpen(51) && !IsOpen(60) ? 0 : 1);
+      for (int fd : {50, 51, 60, 61}) dup2(STDERR_FILENO, fd);
+      close_range(51, 60);
+      _exit(IsOpen(50) && !IsOpen(51) && !IsOpen(60) && IsOpen(61) ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);

@@ -19,7 +19,7 @@ bool RunDetached(const std::function<void()>& work, int kept) {
     for (int fd : {0, 1, 2}) dup2(null, fd);
     if (kept >= 0 && kept != kKeptFd) dup2(kept, kKeptFd);
     if (kept >= 0) fcntl(kKeptFd, F_SETFD, 0);
-    CloseDescriptorsFrom(kept >= 0 ? kKeptFd + 1 : kKeptFd);
+    CloseDescriptors(kept >= 0 ? kKeptFd + 1 : kKeptFd);
     work();
     _exit(127);
   }

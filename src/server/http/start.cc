@@ -56,7 +56,7 @@ void StartHttp(const Options& options, const Address& address, Serve what, const
   } else {
     dup2(listening.get(), kListenFd);
   }
-  CloseDescriptorsFrom(kListenFd + 1);
+  CloseDescriptors(kListenFd + 1);
   execv(program.c_str(), arguments.data());
   _exit(127);
 }
