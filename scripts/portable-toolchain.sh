@@ -18,7 +18,7 @@ case $machine in
 esac
 packages=(
   libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev # used without their shared libraries
-  libncurses-dev
+  libncurses-dev libtinfo6
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-c-headers # the loader, which is part of the systems where it is used
 )
 glibc=2.17
@@ -81,6 +81,7 @@ cd libmicrohttpd-*/
   ./configure --host="$machine-linux-gnu" --prefix=/usr --libdir="/usr/lib/$machine-linux-gnu" --disable-https --disable-shared --enable-static --with-pic \
     --disable-doc --disable-examples --disable-curl CC="$root/bin/cc" AR="$root/bin/ar" RANLIB="$root/bin/ranlib" \
     CFLAGS="-O2 -ffile-prefix-map=$PWD=." PKG_CONFIG=false
+  make -C src/include install DESTDIR="$root/sysroot"
   make -j "$(nproc)" -C src/microhttpd install DESTDIR="$root/sysroot"
   make install-pkgconfigDATA DESTDIR="$root/sysroot"
   install -D -m 644 debian/copyright "$root/sysroot/usr/share/doc/libmicrohttpd-dev/copyright"
