@@ -5,6 +5,8 @@ PREFIX ?= /usr/local
 PRESET ?= release
 PYTHON ?= python3
 PLAN ?=
+# The processor that archives and wheels are made for: x86_64 or aarch64.
+MACHINE ?= $(shell uname -m)
 # For how many seconds each fuzzer runs, and after how many clang-tidy begins no further file (unset: no limit).
 FUZZ_SECONDS ?= 20
 TIDY_SECONDS ?=
@@ -12,7 +14,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan archive wheel packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -55,13 +57,23 @@ test-pages: build-release
 	python3 -B tests/pages/pages_test.py --xsched build/release/bin/xsched --keep build/release/pages
 	python3 -B tests/pages/browser_test.py build/release/pages/*.html
 
-# One file that runs where it is unpacked, as in containers with another system (docs/plan.md).
-archive: build-release
-	scripts/archive.sh build/release
+# For every Linux with glibc 2.17 or later (docs/install.md): programs and libraries that need no other library.
+portable:
+	scripts/portable-toolchain.sh $(MACHINE)
+	$(MAKE) build-portable-$(MACHINE)
+
+# One file that runs where it is unpacked.
+archive: portable
+	scripts/archive.sh build/portable-$(MACHINE)
 
 # The Python package with the programs and libraries in it, for `pip install`.
-wheel: build-release
-	scripts/wheel.sh build/release
+wheel: portable
+	scripts/wheel.sh build/portable-$(MACHINE)
+
+# The demo in clean systems, from glibc 2.31 on. As root.
+test-archive: archive
+	scripts/install-deps.sh --packages
+	scripts/test-archive.sh build/portable-$(MACHINE)/xsched-*-linux-$(MACHINE).tar.xz
 
 # Debian's and RPM packages (docs/install.md), with what is committed.
 packages:
@@ -117,4 +129,4 @@ install: build-$(PRESET)
 	cmake --install build/$(PRESET) --prefix $(PREFIX)
 
 clean:
-	rm -rf build/release build/debug build/asan build/tsan build/aarch64 build/ci build/fuzz
+	rm -rf build/release build/debug build/asan build/tsan build/aarch64 build/ci build/fuzz build/portable build/portable-*

@@ -54,16 +54,27 @@ function(xsched_inproc_shared name map)
     target_link_options(${name} PRIVATE -nodefaultlibs)
     target_link_libraries(${name} PRIVATE c gcc)
   endif()
-  target_link_options(${name} PRIVATE -Wl,--version-script=${map} -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
+  # One script of all maps: zig's linker reads only one.
+  set(script ${PROJECT_BINARY_DIR}/generated/exports/${name}.map)
+  set(maps $<TARGET_PROPERTY:${name},XSCHED_VERSION_SCRIPTS>)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/generated/exports)
+  add_custom_command(OUTPUT ${script} COMMAND ${CMAKE_COMMAND} -E cat ${maps} > ${script} DEPENDS ${maps} COMMAND_EXPAND_LISTS VERBATIM)
+  target_sources(${name} PRIVATE ${script})
+  xsched_version_script(${name} ${map})
+  target_link_options(${name} PRIVATE -Wl,--version-script=${script} -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
                       -Wl,-z,nodelete -Wl,--no-undefined -Wl,--as-needed)
-  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${map} BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
+  set_target_properties(${name} PROPERTIES LINK_DEPENDS ${script} BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN")
   target_link_libraries(${name} PRIVATE xsched_freestanding)
+endfunction()
+
+# xsched_version_script(NAME MAP): adds a version script to those of a library.
+function(xsched_version_script name map)
+  set_property(TARGET ${name} APPEND PROPERTY XSCHED_VERSION_SCRIPTS ${map})
 endfunction()
 
 # xsched_private_exports(NAME): it also exports to our other libraries what its headers mark with XSCHED_PRIVATE.
 function(xsched_private_exports name)
-  target_link_options(${name} PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/private.map)
-  set_property(TARGET ${name} APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/private.map)
+  xsched_version_script(${name} ${PROJECT_SOURCE_DIR}/cmake/private.map)
 endfunction()
 
 # xsched_program(NAME sources…): a program of ours (server, tools): the whole standard library and Debian's.

@@ -26,47 +26,8 @@ folder=$top/build/packages-test
 mkdir -p "$folder"
 say() { echo "== $*"; }
 
-# base SUITE: an archive of a small system with PoCL. It is kept for the next time.
-base() {
-  local archive=$folder/base-$1.tar
-  if [[ ! -s $archive ]]; then
-    mmdebstrap --quiet --variant=minbase --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$archive.new" >&2
-    mv "$archive.new" "$archive"
-  fi
-  echo "$archive"
-}
-
-# in_system ROOT command…: runs it as root in that folder, with processes of its own, all of which end with it.
-in_system() {
-  local root=$1
-  shift
-  # shellcheck disable=SC2016  # for the shell within
-  unshare --mount --pid --fork --kill-child bash -c '
-    set -e
-    root=$1
-    shift
-    mount -t proc proc "$root/proc"
-    mount -t tmpfs tmpfs "$root/run"
-    mount --rbind /dev "$root/dev"
-    mount --rbind /sys "$root/sys"
-    exec chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM=dumb LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
-  ' _ "$root" "$@"
-}
-
-# new_system SUITE: a fresh one, at $root. As in containers, no service may be started.
-root=
-new_system() {
-  remove_system
-  root=$(mktemp -d "$folder/system.XXXXXX")
-  tar -C "$root" -xf "$(base "$1")"
-  cp /etc/resolv.conf "$root/etc/resolv.conf"
-  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-  chmod 755 "$root" "$root/usr/sbin/policy-rc.d"
-  mkdir "$root/packages"
-  cp tests/packages/scenario.sh "$root/packages"
-}
-remove_system() { [[ -z $root ]] || rm -rf --one-file-system "$root"; }
-trap remove_system EXIT
+# shellcheck source=tests/packages/systems.sh
+. tests/packages/systems.sh
 
 # build SUITE FOLDER [--version VERSION]: in that system, where Build-Depends says what is needed; in this one if it is the same.
 build() {
@@ -125,6 +86,8 @@ for suite in "${suites[@]}"; do
 
   say "$suite: Debian packages, with a server and clients"
   new_system "$suite"
+  mkdir "$root/packages"
+  cp tests/packages/scenario.sh "$root/packages"
   for which in first next; do
     mkdir "$root/packages/$which"
     cp "$results/$which"/*.deb "$root/packages/$which"

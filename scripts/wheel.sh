@@ -1,7 +1,7 @@
 #!/bin/bash
 # Usage: wheel.sh BUILD [FOLDER]
 # Makes a wheel (by default in BUILD): the Python package with the programs and libraries of archive.sh in it. So
-# `pip install FILE` needs nothing else, on the same systems as the archive. Needs setuptools and wheel of PYTHON (default: Debian's).
+# `pip install FILE` needs nothing else, on the same systems as the archive: manylinux_2_17 if BUILD is a portable one. Needs setuptools and wheel of PYTHON (default: Debian's).
 set -euo pipefail
 build=$(realpath "$1")
 folder=$(realpath "${2:-$build}")
@@ -10,9 +10,9 @@ python=${PYTHON:-/usr/bin/python3}
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-"$(dirname "$0")/archive.sh" "$build" "$work/archive.tar.gz" >/dev/null
+"$(dirname "$0")/archive.sh" "$build" "$work/archive.tar.xz" >/dev/null
 mkdir "$work/archive"
-tar -C "$work/archive" --strip-components 1 -xf "$work/archive.tar.gz"
+tar -C "$work/archive" --strip-components 1 -xf "$work/archive.tar.xz"
 
 cp -r "$source" "$work/python"
 rm -rf "$work/python/tests"
@@ -25,9 +25,12 @@ for versioned in "$installed"/lib/lib{preempt,hal*,shim*}.so.*.*.*; do
   rm "$versioned"
 done
 
+machine=$(sed -n "s/^XSCHED_MACHINE:[A-Z]*=//p" "$build/CMakeCache.txt")
+platform=linux_$(uname -m)
+[[ -z $machine ]] || platform=manylinux_2_17_$machine
 cat >"$work/python/setup.cfg" <<END
 [bdist_wheel]
-plat_name = linux_$(uname -m)
+plat_name = $platform
 END
 "$python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$folder" "$work/python"
-echo "$folder"/xsched-*-linux_"$(uname -m)".whl
+echo "$folder"/xsched-*-"$platform".whl

@@ -3,6 +3,10 @@
 #pragma once
 
 #include <pthread.h>
+#include <time.h>
+
+#include <atomic>
+#include <chrono>
 
 #include "base/clock.h"
 #include "base/lock_order.h"
@@ -61,6 +65,7 @@ class Condition {
  public:
   template <LockRank kRank>
   void Wait(Mutex<kRank>& mutex) REQUIRES(mutex) {
+    Prepare();
     pthread_cond_wait(&condition_, &mutex.mutex_);
   }
   // As Wait, but returns at `deadline` at the latest.
@@ -70,14 +75,31 @@ class Condition {
     timespec until{};
     until.tv_sec = since / std::chrono::seconds(1);
     until.tv_nsec = (since % std::chrono::seconds(1)).count();
-    pthread_cond_clockwait(&condition_, &mutex.mutex_, CLOCK_MONOTONIC, &until);
+    Prepare();
+    pthread_cond_timedwait(&condition_, &mutex.mutex_, &until);
   }
-  void NotifyAll() { pthread_cond_broadcast(&condition_); }
+  void NotifyAll() {
+    // Otherwise no thread has ever waited.
+    if (prepared_.load(std::memory_order_acquire)) pthread_cond_broadcast(&condition_);
+  }
   // In a forked child: forgets the waiting threads, which do not exist there.
-  void ResetAfterFork() { condition_ = PTHREAD_COND_INITIALIZER; }
+  void ResetAfterFork() { prepared_.store(false, std::memory_order_relaxed); }
 
  private:
+  // Sets the clock of the condition, with the mutex held. Global conditions are constants at first, which
+  // have no clock; and glibc before 2.30 has no pthread_cond_clockwait.
+  void Prepare() {
+    if (prepared_.load(std::memory_order_relaxed)) return;
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&condition_, &attributes);
+    pthread_condattr_destroy(&attributes);
+    prepared_.store(true, std::memory_order_release);
+  }
+
   pthread_cond_t condition_ = PTHREAD_COND_INITIALIZER;
+  std::atomic<bool> prepared_ = false;
 };
 
 }  // namespace xsched

@@ -32,7 +32,9 @@ class [[nodiscard]] Error {
     va_end(args);
     error.errnum_ = errnum;
     size_t used = strlen(error.text_);
-    snprintf(error.text_ + used, sizeof error.text_ - used, ": %s", strerrordesc_np(errnum));
+    char description[64];
+    snprintf(error.text_ + used, sizeof error.text_ - used, ": %s",
+             strerror_r(errnum, description, sizeof description));
     return error;
   }
 

@@ -15,12 +15,21 @@ constexpr int kMachine = EM_X86_64;
 constexpr int kMachine = EM_AARCH64;
 #endif
 
-// The newest version that our libraries need; tests/abi/check_library.py checks it. glibc's loader contains
-// the names of all versions that it supports.
-constexpr const char* kNeededGlibc = "GLIBC_2.34";
+// The newest version that our libraries need (XSCHED_GLIBC in CMake); tests/abi/check_library.py and
+// scripts/elf_needs.py check it. glibc contains the names of all versions that it supports.
+constexpr const char* kNeededGlibc = "GLIBC_" XSCHED_GLIBC;
 constexpr int kMostInterpreters = 4;  // the kernel's limit
 // No program is in more nested folders than this. Further ".." stay at the root.
 constexpr int kDepth = 40;
+
+// The C library of a loader, which is beside it. The loader itself, which has the newer names as well, if it
+// is not.
+std::filesystem::path LibcOf(const std::filesystem::path& loader) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(loader, error);
+  const std::filesystem::path libc = real.parent_path() / "libc.so.6";
+  return std::filesystem::exists(libc, error) ? libc : loader;
+}
 
 }  // namespace
 
@@ -31,7 +40,7 @@ Reach ReachOf(const ElfFile& elf) {
   std::error_code error;
   // Without its loader the program does not start, and the system reports that.
   if (!std::filesystem::exists(elf.loader, error)) return Reach::kReached;
-  return FileContains(elf.loader, kNeededGlibc) ? Reach::kReached : Reach::kOldGlibc;
+  return FileContains(LibcOf(elf.loader), kNeededGlibc) ? Reach::kReached : Reach::kOldGlibc;
 }
 
 Target TargetOf(const std::string& name) {

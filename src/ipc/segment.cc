@@ -11,6 +11,8 @@
 #include <new>
 #include <utility>
 
+#include "base/system_calls.h"
+
 namespace xsched::ipc {
 
 MappedSegment& MappedSegment::operator=(MappedSegment&& other) noexcept {
@@ -34,7 +36,7 @@ Result<MappedSegment> Map(int memfd) {
 
 Result<OwnedSegment> CreateSegment() {
   OwnedSegment owned;
-  owned.memfd.Reset(memfd_create("xsched-queues", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  owned.memfd.Reset(MemfdCreate("xsched-queues", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!owned.memfd) return Error::FromErrno(errno, "cannot make shared memory for the queues");
   if (ftruncate(owned.memfd.get(), kSegmentSize) != 0) {
     return Error::FromErrno(errno, "cannot size the queues' shared memory");

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/system_calls.h"
+
 namespace xsched::cli {
 
 bool RunDetached(const std::function<void()>& work, int kept) {
@@ -17,7 +19,7 @@ bool RunDetached(const std::function<void()>& work, int kept) {
     for (int fd : {0, 1, 2}) dup2(null, fd);
     if (kept >= 0 && kept != kKeptFd) dup2(kept, kKeptFd);
     if (kept >= 0) fcntl(kKeptFd, F_SETFD, 0);
-    close_range(kept >= 0 ? kKeptFd + 1 : kKeptFd, ~0u, 0);
+    CloseDescriptors(kept >= 0 ? kKeptFd + 1 : kKeptFd);
     work();
     _exit(127);
   }

@@ -11,6 +11,7 @@
 #include <cstdlib>
 
 #include "base/clock.h"
+#include "base/system_calls.h"
 #include "cli/become.h"
 #include "cli/exit_codes.h"
 
@@ -101,10 +102,10 @@ void ForegroundProgram::LetGo(int kept) const {
   std::sort(ours.begin(), ours.end());
   int last = STDERR_FILENO;
   for (int fd : ours) {
-    if (fd > last + 1) close_range(static_cast<unsigned>(last + 1), static_cast<unsigned>(fd - 1), 0);
+    if (fd > last + 1) CloseDescriptors(last + 1, fd - 1);
     last = std::max(last, fd);
   }
-  close_range(static_cast<unsigned>(last + 1), ~0u, 0);
+  CloseDescriptors(last + 1);
 }
 
 void ForegroundProgram::Begin() {

@@ -8,6 +8,8 @@
 
 #include <utility>
 
+#include "base/system_calls.h"
+
 namespace xsched::cli {
 namespace {
 
@@ -24,8 +26,8 @@ constexpr Duration kTogether = std::chrono::milliseconds(20);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(0);
   // It keeps nothing of others open.
-  if (notes > 0) close_range(0, static_cast<unsigned>(notes - 1), 0);
-  close_range(static_cast<unsigned>(notes + 1), ~0u, 0);
+  if (notes > 0) CloseDescriptors(0, notes - 1);
+  CloseDescriptors(notes + 1);
   for (;;) {
     Note note{.signal = sigwaitinfo(&seen, nullptr), .at = MonotonicClock::now()};
     if (note.signal > 0 && write(notes, &note, sizeof note) < 0) _exit(0);

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/system_calls.h"
 #include "cli/become.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -136,7 +137,7 @@ void ShareContexts() {
 // scheduled by itself.
 std::string NewJob() {
   uint64_t id = 0;
-  if (getrandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) return "";
+  if (GetRandom(&id, sizeof id, GRND_NONBLOCK) != static_cast<ssize_t>(sizeof id)) return "";
   return fmt::format("{:016x}", id);
 }
 

@@ -1,6 +1,6 @@
 option(XSCHED_OPENCL "Build the OpenCL platform" ON)
 if(XSCHED_OPENCL)
-  if(CMAKE_CROSSCOMPILING)
+  if(CMAKE_CROSSCOMPILING AND NOT XSCHED_MACHINE)
     # The headers are the same for all processors. Their folder also has headers of this machine, so link only these.
     file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/headers)
     file(CREATE_LINK /usr/include/CL ${CMAKE_BINARY_DIR}/headers/CL SYMBOLIC)

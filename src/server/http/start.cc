@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/system_calls.h"
 
 namespace xsched::server::http {
 namespace {
@@ -55,7 +56,7 @@ void StartHttp(const Options& options, const Address& address, Serve what, const
   } else {
     dup2(listening.get(), kListenFd);
   }
-  close_range(kListenFd + 1, ~0u, 0);
+  CloseDescriptors(kListenFd + 1);
   execv(program.c_str(), arguments.data());
   _exit(127);
 }
