@@ -11,7 +11,7 @@ set(CMAKE_RANLIB ${root}/bin/ranlib CACHE FILEPATH "")
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH source)
 set(CMAKE_C_FLAGS_INIT "-ffile-prefix-map=${source}=.")
 set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${source}=.")
-# OpenCL's loader is linked as Debian 12 has it, with a newer glibc, and used as each system has it.
+# Loaders of drivers are linked as Debian 12 has them, with a newer glibc, and used as each system has them.
 set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,--allow-shlib-undefined)
 if(NOT XSCHED_MACHINE STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   set(CMAKE_SYSTEM_NAME Linux)
@@ -24,7 +24,7 @@ endif()
 set(CMAKE_FIND_ROOT_PATH ${root}/sysroot)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# CUDA's headers are elsewhere.
+# The headers of drivers may be elsewhere.
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_LIBRARY_ARCHITECTURE ${XSCHED_MACHINE}-linux-gnu)
