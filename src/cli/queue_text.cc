@@ -41,7 +41,7 @@ std::string WhyText(const ipc::QueueInfo& queue) {
   if (reason == sched::WaitReason::kStalled) return since("stalled");
   const HoldReason* known = FindHoldReason(reason);
   if (known == nullptr) return "";
-  const std::string what = BecauseOfText(*known, queue);
+  std::string what = BecauseOfText(*known, queue);
   if (reason == sched::WaitReason::kAbsent) return what;
   if (reason != sched::WaitReason::kLimited) return since(what);
   return fmt::format("{} until {:.1f} ms from now", what, static_cast<double>(queue.limited_for_ns) / 1e6);
