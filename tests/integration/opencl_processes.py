@@ -99,5 +99,13 @@ def a_child_goes_on_with_its_parents_queue_and_is_scheduled_with_its_own(place, 
     check(sorted(client.lines_at_end()) == sorted(native), f"as natively: {client.lines}")
 
 
+@test
+def the_doctor_finds_that_programs_are_reached_as_a_layer(place):
+    natively(place, "queues", "pthread")
+    said = subprocess.run([str(place.bin / "xsched"), "doctor"], env={**os.environ, "POCL_DEVICES": "pthread"}, capture_output=True,
+                          text=True, timeout=50, check=False).stdout
+    check("route: layer (OPENCL_LAYERS); a queue made through it is scheduled" in said, said)
+
+
 if __name__ == "__main__":
     main(__doc__)

@@ -32,12 +32,12 @@ bool HasXQueue(void* library, cl_platform_id platform, cl_device_id device) {
   void* hal = dlopen("libhalopencl.so.2", RTLD_NOW | RTLD_NOLOAD);
   void* preempt = dlopen("libpreempt.so.2", RTLD_NOW | RTLD_NOLOAD);
   if (hal == nullptr || preempt == nullptr) return false;
-  auto ocl_queue_create =
-      reinterpret_cast<XResult (*)(HwQueueHandle*, cl_command_queue)>(dlsym(hal, "OclQueueCreate"));
+  auto ocl_queue_get =
+      reinterpret_cast<XResult (*)(HwQueueHandle*, cl_command_queue)>(dlsym(hal, "OclQueueGet"));
   auto xqueue_get = reinterpret_cast<XResult (*)(XQueueHandle*, HwQueueHandle)>(dlsym(preempt, "XQueueGet"));
   HwQueueHandle hwq = 0;
   XQueueHandle xqueue = 0;
-  return ocl_queue_create(&hwq, queue) == kXSchedErrorNotAllowed &&
+  return ocl_queue_get != nullptr && xqueue_get != nullptr && ocl_queue_get(&hwq, queue) == kXSchedSuccess &&
          xqueue_get(&xqueue, hwq) == kXSchedSuccess;
 }
 
