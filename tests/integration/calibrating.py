@@ -78,7 +78,9 @@ def a_device_with_gates_shows_what_they_cost(place):
     path, process = calibrate(place, 0.5, platform="CUDA", LD_LIBRARY_PATH=str(driver))
     device, _ = measured(process, path)
     check((device["platform"], device["level"]) == ("CUDA", 2), f"it is described: {device}")
-    check({"preempt_latency_ns", "gate_ns", "launch_ns"} <= device["parameters"].keys(), f"gates are seen: {device}")
+    check({"gate_ns", "launch_ns"} <= device["parameters"].keys(), f"gates are seen: {device}")
+    # On a machine that is busy with other things, gates are too short for it.
+    check("preempt_latency_ns" in device["parameters"] | device["left_out"], f"and so is the time between them: {device}")
     check("in_flight" in device["left_out"], "nothing bounds what is in flight")
 
 
