@@ -189,7 +189,8 @@ TEST(MetricsSocket, answers_metrics_and_nothing_else_also_where_a_former_server_
   }
 }
 
-// The exit status of a stranger who is in this group, and looks for a user's series.
+// Reads the metrics as another user, a member of this group, and looks for the first user's series. Returns
+// its exit status.
 int StatusOfReader(const std::string& path, gid_t group) {
   const pid_t child = fork();
   if (child == 0) {
