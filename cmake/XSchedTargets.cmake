@@ -83,10 +83,27 @@ function(xsched_program name)
   xsched_options(${name})
 endfunction()
 
-# xsched_test(NAME SOURCES … LIBS … [LABELS …]): a GoogleTest program, one ctest test per case.
+# xsched_unity(NAME): with XSCHED_UNITY, its files of one folder are compiled as one. So names of one folder's unnamed namespaces differ.
+function(xsched_unity name)
+  if(NOT XSCHED_UNITY OR NOT TARGET ${name})
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${name} SOURCES)
+  foreach(source ${sources})
+    cmake_path(GET source PARENT_PATH folder)
+    if(NOT folder MATCHES "^(\\.\\.|/)")
+      string(MAKE_C_IDENTIFIER "unity_${folder}" group)
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
+    endif()
+  endforeach()
+endfunction()
+
+# xsched_test(NAME SOURCES … LIBS … [LABELS …] [ONE_THREAD]): a GoogleTest program, one ctest test per case.
+# ONE_THREAD: what it tests has one thread, so that the thread sanitizer would find nothing.
 function(xsched_test name)
-  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
-  if(NOT XSCHED_TESTS)
+  cmake_parse_arguments(T "ONE_THREAD" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  if(NOT XSCHED_TESTS OR (T_ONE_THREAD AND XSCHED_SANITIZE STREQUAL "thread"))
     return()
   endif()
   if(NOT T_TIMEOUT)

@@ -21,7 +21,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds kPoll{20};
+constexpr milliseconds kBetweenLooks{20};
 constexpr seconds kStarting{5};
 constexpr seconds kEnding{10};
 // Programs often follow each other.
@@ -36,7 +36,7 @@ bool WaitUntil(seconds limit, Done&& done) {
   const auto end = std::chrono::steady_clock::now() + limit;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= end) return false;
-    std::this_thread::sleep_for(kPoll);
+    std::this_thread::sleep_for(kBetweenLooks);
   }
   return true;
 }

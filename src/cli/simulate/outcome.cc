@@ -21,23 +21,23 @@ Scheme SchemeOf(const sched::PolicySetting& policy) {
   return {.name = server::TextOf(policy), .policy = policy};
 }
 
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+double InSeconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 // The figures of all queues that have the name of `first`.
 QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
                       size_t first) {
   QueueOutcome together{.name = load.queues[first].name};
-  const double length = Seconds(result.length);
+  const double length = InSeconds(result.length);
   std::vector<double> latencies_ms;
   for (size_t i = first; i < load.queues.size(); ++i) {
     if (load.queues[i].name != together.name) continue;
     const sched::sim::QueueResult& queue = result.queues[i];
-    for (Duration latency : queue.latencies) latencies_ms.push_back(Seconds(latency) * 1e3);
+    for (Duration latency : queue.latencies) latencies_ms.push_back(InSeconds(latency) * 1e3);
     const sched::Hints& hints = scheme.hints.empty() ? load.queues[i].hints : scheme.hints[i];
     together.has_deadline |= hints.deadline_us >= 0;
     together.missed += queue.missed;
     together.commands_per_second += static_cast<double>(queue.commands) / length;
-    together.share += Seconds(queue.device_time) / length;
+    together.share += InSeconds(queue.device_time) / length;
   }
   const Summary summary = Summarize(latencies_ms);
   together.tasks = latencies_ms.size();
