@@ -713,7 +713,8 @@ TEST(LivenessHistories, a_window_does_not_pass_while_a_better_claim_keeps_the_ot
               .length = milliseconds(243)});
 }
 
-// docs/properties.md, "What is still broken".
+// ---- shares ----
+
 TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_another_one_only) {
   QueueScript awaited = Ahead(0, 0);
   awaited.command = microseconds(20);
@@ -732,8 +733,8 @@ TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_a
               .survivor = 1});
 }
 
-// The same.
-TEST(LivenessHistories, DISABLED_a_queue_without_a_share_is_let_run_in_time_for_one_that_spins_elsewhere) {
+// With a share it has work all the time, though it mostly waits for a queue of another device.
+TEST(LivenessHistories, a_queue_without_a_share_waits_for_one_with_a_share_that_waits_elsewhere) {
   QueueScript one{.process = 0, .device = 2, .command = milliseconds(2), .wait = Wait::kGang, .target = 2};
   QueueScript waiter = Ahead(1, 0);
   waiter.command = microseconds(500);

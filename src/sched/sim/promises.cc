@@ -263,9 +263,8 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   const ProcessModel& process = processes_[Index(queue.script->process)];
   if (queue.hold || !devices_.MayUse(process, queue.script->device)) return;
   const Standing& there = standing_[awaited.script->device];
-  if (claim_ == ClaimBy::kShare ? there.best_at_work > 0 || Claim(awaited) > 0
-                                : there.best_waiting > inherited_[index])
-    return;
+  if (there.best_waiting > inherited_[index]) return;
+  if (claim_ == ClaimBy::kShare && (there.best_at_work > 0 || Claim(awaited) > 0)) return;
   wait.held_up += elapsed;
   wait.turn |=
       wait.apart && !devices_.MayUse(processes_[Index(awaited.script->process)], awaited.script->device);

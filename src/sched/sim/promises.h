@@ -34,7 +34,9 @@
 //    the time that the awaited queue needs.
 //    - Counted is the time in which the awaited queue is runnable and does not work, while the waiter may use
 //      its own device, and no queue with a better claim than the waiter's has work on the awaited queue's
-//      device.
+//      device. A claim of a queue that waits itself counts as well. Where claims are shares, the time does
+//      not count either while one with a share works there, or if the awaited queue has a share: that one
+//      has its turn in the round.
 //    - The watchdog lets go for 10 ms, then 20, 40, …. A queue that needs several windows has 100 ms
 //      for each.
 //    - The needed time is what the awaited queue has received, what it still has to do while each queue with
