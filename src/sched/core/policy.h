@@ -103,7 +103,9 @@ struct QueueView {
   // When a request of it last ended: all was done that belongs to it. Not counted are requests during which
   // it was absent.
   TimePoint finished_at;
-  bool running;             // the last decision let it run
+  // The last decision let it run, by the policy's own choice: not because another queue waits for it, and not
+  // in a window of the watchdog.
+  bool running;
   TimePoint running_since;  // valid while `running`
   Duration service;         // device time received by decisions of a policy since it was created
   // It leaves the device idle for most of the time in which it has work. Others may run in these gaps: time

@@ -47,8 +47,9 @@ struct QueueRecord {
   // A bit for each policy that has not seen it since it became ready, or got other hints.
   uint8_t newly_ready = 0;
   bool running = false;          // the last decision let it run, and it was ready
+  bool was_chosen = false;       // likewise, by the policy's choice
   bool run = false;              // valid during a decision
-  bool chosen = false;           // likewise: it runs by the policy's decision
+  bool chosen = false;           // likewise: it runs by the policy's choice
   bool can_hold = false;         // with these hints, it can hold another queue of the device
   bool can_be_held = false;      // with these hints, another queue can hold it
   bool held_by_own = false;      // with these hints, another queue of its own process can hold it
@@ -70,6 +71,7 @@ struct QueueRecord {
   TimePoint ready_since{};
   TimePoint finished_at{};
   TimePoint running_since{};  // valid while running
+  TimePoint chosen_since{};   // valid while was_chosen
   Duration service{};         // up to the last change of `charge`
   Duration gifts{};           // the part of `service` that the policy did not decide
   Duration service_mark{};    // the device's service clock at that change

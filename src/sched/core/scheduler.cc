@@ -513,7 +513,7 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
   for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
       queue->state = QueueState::kIdle;
-      queue->running = false;
+      queue->running = queue->was_chosen = false;
       queue->held_since = kNever;
       SetCharge(*queue, Charge::kNothing, now);
     }

@@ -19,8 +19,8 @@ QueueView ViewOf(QueueRecord& queue, size_t layer, bool leaves_gaps) {
           .priority = queue.priority,
           .ready_since = queue.requests.since(),
           .finished_at = queue.finished_at,
-          .running = queue.running,
-          .running_since = queue.running_since,
+          .running = queue.was_chosen,
+          .running_since = queue.chosen_since,
           .service = ChosenServiceOf(queue),
           .leaves_gaps = leaves_gaps,
           .newly_ready = ((queue.newly_ready >> layer) & 1) != 0,
@@ -43,11 +43,11 @@ void Join(QueueView& process, const QueueRecord& queue, size_t layer, bool leave
   process.leaves_gaps &= leaves_gaps;
   process.priority = std::max(process.priority, queue.priority);
   process.ready_since = std::min(process.ready_since, queue.requests.since());
-  if (queue.running) {
+  if (queue.was_chosen) {
     process.running_since =
-        process.running ? std::min(process.running_since, queue.running_since) : queue.running_since;
+        process.running ? std::min(process.running_since, queue.chosen_since) : queue.chosen_since;
   }
-  process.running |= queue.running;
+  process.running |= queue.was_chosen;
   process.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
 }
 

@@ -715,7 +715,7 @@ TEST(LivenessHistories, a_window_does_not_pass_while_a_better_claim_keeps_the_ot
 
 // ---- shares ----
 
-TEST(LivenessHistories, DISABLED_a_slice_does_not_begin_while_a_queue_runs_for_another_one_only) {
+TEST(LivenessHistories, a_slice_does_not_begin_while_a_queue_runs_for_another_one_only) {
   QueueScript awaited = Ahead(0, 0);
   awaited.command = microseconds(20);
   QueueScript waiter = Ahead(2, 0);
