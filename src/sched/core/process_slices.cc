@@ -244,7 +244,15 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   sharing_ = all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
   if (sharing_ != shared) ForgetWeights();
   if (turn_.competing < 2) return kNever;
-  if (sharing_) next = std::min(next, now + kWeighAgain);
+  if (sharing_) {
+    // What begins to share with this decision is counted from the next one on. A more urgent process may come
+    // more often than they are weighed again.
+    const bool all_count =
+        std::all_of(processes_.begin(), processes_.end(), [](const ProcessRecord* process) {
+          return !process->competes || process->compared || process->weigh_at != kNever;
+        });
+    next = std::min(next, now + (all_count ? kWeighAgain : kAnswerTime));
+  }
   return all_short ? std::min(next, trial_.ask_at()) : next;
 }
 

@@ -54,13 +54,15 @@ bool Sharing::Pays(std::span<ProcessRecord* const> processes, TimePoint now) {
   if (phase_ == Phase::kTriesSharing && (now >= until_ || AllEnough(processes, &ProcessRecord::in_sharing))) {
     double gain = 0;
     int known = 0;
+    bool all_have_gaps = true;
     for (const ProcessRecord* process : processes) {
+      // Those that hardly use the device in their turns have gaps.
+      all_have_gaps &= !IsEnough(process->in_turns);
       if (!IsEnough(process->in_turns) || !IsEnough(process->in_sharing)) continue;
       gain += TimeOfCommand(process->in_turns) / TimeOfCommand(process->in_sharing);
       ++known;
     }
-    // Those that hardly use the device have gaps.
-    pays_ = known == 0 || gain >= kWorth * known;
+    pays_ = known == 0 ? all_have_gaps : gain >= kWorth * known;
     Begin(Phase::kKnown, now, keep_);
     soonest_ = now + kKeepFirst;
     keep_ = std::min(2 * keep_, kKeepLongest);

@@ -214,6 +214,21 @@ TEST(Simulation, a_process_that_waits_at_a_gate_of_the_device_uses_up_its_slices
   EXPECT_NEAR(std::chrono::duration<double>(busy).count(), 0.5, 0.05);
 }
 
+// Whether the others would do more if they shared the device is found out between two urgent tasks.
+TEST(Simulation, processes_that_fill_the_device_do_not_share_it_beside_an_urgent_one_that_comes_often) {
+  QueueLoad urgent = Queue(5, {});
+  for (int i = 1; i < 200; ++i) urgent.tasks.push_back(At(milliseconds(50 * i), 50, microseconds(40)));
+  DeviceParameters device = WithSlices();
+  device.switch_running = microseconds(200);
+  const QueueLoad busy = Queue(0, {Endless(microseconds(40))});
+  Load load = LoadOf(device, {urgent, busy, busy});
+  load.length = seconds(10);
+  std::vector<Duration> latencies = With(kHpf, load).queues[0].latencies;
+  const auto median = latencies.begin() + std::ssize(latencies) / 2;
+  std::nth_element(latencies.begin(), median, latencies.end());
+  EXPECT_LT(*median, microseconds(2500));
+}
+
 TEST(Simulation, a_task_that_waits_for_another_queue_begins_after_it) {
   Task second = At(milliseconds(10), 1, milliseconds(1));
   second.waits_for = 0;
