@@ -164,7 +164,7 @@ class SteadyPolicy {
       if (now == next) continue;
       const size_t changed = Below(4);
       for (PolicyDevice* device : {&often, &seldom}) {
-        (*device)[changed].ready_since = now;
+        (*device)[changed].ready_since = (*device)[changed].finished_at = now;
         (*device)[changed].newly_ready = true;
       }
     }
@@ -178,7 +178,9 @@ class SteadyPolicy {
                      .deadline_us = number == 3 ? NO_DEADLINE : 3000 * (number + 1),
                      .laxity_us = number == 3 ? NO_LAXITY : 2000 * (number + 1),
                      .lax_priority = number,
-                     .critical_priority = 5 - number});
+                     .critical_priority = 5 - number,
+                     .floor = 10 * (number + 1),
+                     .latency_target_us = number % 2 == 0 ? NO_LATENCY_TARGET : 4000 * number});
   }
   TimePoint Decide(PolicyDevice& device, TimePoint now) const {
     const TimePoint next = device.Decide(policy_, now);

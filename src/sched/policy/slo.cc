@@ -33,6 +33,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "service level objectives: latency targets are met, and the others get the rest",
     .hints = {.latency_target = true, .floor = true, .timeslice = true},
     .sees_processes = true,
+    .steady = true,
 };
 
 using std::chrono::microseconds;
@@ -77,12 +78,14 @@ struct ClaimantState {
   Needed needed;
 };
 
+// What is owed is counted from the beginning of a phase, so that it does not depend on how often the policy
+// is asked.
 struct DeviceState {
-  TimePoint decided_at;
-  Floor floor;      // in that decision; 0: all queues had a target
-  bool harvesting;  // it let those without a target run
+  TimePoint since;  // of the present phase, in which the next two members stay the same
+  Floor floor;      // 0: all queues have a target
+  bool harvesting;  // those without a target run
   bool owes;        // because of their floor
-  Duration owed;    // of their floor; at most a timeslice
+  Duration owed;    // of their floor when the phase began; at most a timeslice
 };
 
 class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoState, DeviceState> {
@@ -105,18 +108,18 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     const bool has_targets = first_start != kNever;
     const bool has_others = floor > 0;
     DeviceState& state = StateOf(device);
-    AccountFloor(state, device);
-    state.floor = floor;
     serves |= device.now >= first_start || !has_others;
     if (has_targets && serves) StartAll(device);
-    state.owes &= state.owed > Duration::zero();
-    state.owes |= state.owed >= device.timeslice;
-    state.harvesting = has_others && (!has_targets || !serves || state.owes);
-    if (!state.harvesting) return Serve(device, state);
+    const Duration owed = Owed(state, device);
+    if (device.now >= state.since + kShortestTurn)
+      state.owes = owed >= device.timeslice || (state.owes && owed > Duration::zero());
+    const bool harvests = has_others && (!has_targets || !serves || state.owes);
+    if (floor != state.floor || harvests != state.harvesting)
+      state = {device.now, floor, harvests, state.owes, owed};
+    if (!harvests) return Serve(device, state);
     for (QueueView& queue : device.ready) queue.run = !HasTarget(queue.hints);
     if (!has_targets) return kNever;
-    if (!serves) return first_start;
-    return device.now + std::max(Part(state.owed, 100, 100 - floor), kShortestTurn);
+    return serves ? PhaseEnd(state, state.owed, 100 - floor) : first_start;
   }
 
   bool CanHold(const Hints& victim, const Hints& rival) const override {
@@ -136,9 +139,10 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   static TimePoint LatestStart(const QueueView& queue) {
     return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
   }
-  // `whole` * dividend / divisor, rounded up, so that a wait of that length is not too short.
-  static Duration Part(Duration whole, int64_t dividend, int64_t divisor) {
-    return Duration((whole.count() * dividend + divisor - 1) / divisor);
+  // When `time` has come together, if `percent` of the time that passes count. Rounded up, so that it is not
+  // too early.
+  static TimePoint PhaseEnd(const DeviceState& state, Duration time, int percent) {
+    return state.since + std::max(Duration((time.count() * 100 + percent - 1) / percent), kShortestTurn);
   }
 
   // Measures the former request when the queue has a new one.
@@ -165,14 +169,13 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     }
   }
 
-  static void AccountFloor(DeviceState& state, const DeviceView& device) {
-    if (state.floor > 0) {
-      const Duration passed = device.now - state.decided_at;
-      state.owed += Part(passed, state.floor, 100);
-      if (state.harvesting) state.owed -= passed;
-      state.owed = std::clamp(state.owed, Duration::zero(), device.timeslice);
-    }
-    state.decided_at = device.now;
+  // What is owed to those without a target now.
+  static Duration Owed(const DeviceState& state, const DeviceView& device) {
+    if (state.floor == 0) return state.owed;
+    // A longer time changes nothing more.
+    const Duration passed = std::min(device.now - state.since, 100 * device.timeslice);
+    const Duration received = state.harvesting ? passed : Duration::zero();
+    return std::clamp(state.owed + passed * state.floor / 100 - received, Duration::zero(), device.timeslice);
   }
 
   // A request that had nothing to do for a moment leaves the device unused in its pauses, or is over.
@@ -186,7 +189,7 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
       return is_late(one) != is_late(other) ? is_late(other) : DueAt(one) < DueAt(other);
     };
     QueueView* first = nullptr;  // of those without slack
-    size_t in_time = 0;          // likewise
+    size_t without_slack = 0;
     TimePoint next = kNever;
     for (QueueView& queue : device.ready) {
       if (!HasTarget(queue.hints) || HasPaused(queue)) continue;
@@ -194,15 +197,14 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
         next = std::min(next, LatestStart(queue));
         continue;
       }
-      in_time += is_late(queue) ? 0 : 1;
+      ++without_slack;
       if (first == nullptr || comes_before(queue, *first)) first = &queue;
     }
     for (QueueView& queue : device.ready)
       queue.run = HasTarget(queue.hints) && (first == nullptr || first == &queue || HasPaused(queue));
-    if (in_time > 1) next = std::min(next, DueAt(*first));
+    if (without_slack > 1 && !is_late(*first)) next = std::min(next, DueAt(*first));
     if (state.floor == 0) return next;
-    const Duration until_owed = Part(device.timeslice - state.owed, 100, state.floor);
-    return std::min(next, device.now + std::max(until_owed, kShortestTurn));
+    return std::min(next, PhaseEnd(state, device.timeslice - state.owed, state.floor));
   }
 };
 
