@@ -30,8 +30,17 @@ const char* GranularityName(Granularity by) { return by == Granularity::kQueue ?
 
 bool PolicySetting::Add(const Layer& layer) {
   if (count_ == kMostPolicies) return false;
-  layers_[count_++] = layer;
+  Append(layer);
   return true;
+}
+
+void PolicySetting::Append(const Layer& layer) {
+  layers_[count_++] = layer;
+  const PolicyInfo& info = layer.policy->info();
+  compares_all_devices_ |= info.scope == Scope::kAllDevices;
+  has_limits_ |= info.has_limits;
+  steady_ &= info.steady;
+  charges_overruns_ &= info.charges_overruns;
 }
 
 bool PolicySetting::DecidesAbout(Granularity what) const {

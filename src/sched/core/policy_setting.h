@@ -40,7 +40,7 @@ class PolicySetting {
   // The policy, about what it decides by itself.
   PolicySetting(const Policy& policy)  // NOLINT: implicit
       : PolicySetting(policy, policy.info().granularity) {}
-  PolicySetting(const Policy& policy, Granularity by) : layers_{{&policy, by}}, count_(1) {}
+  PolicySetting(const Policy& policy, Granularity by) { Append({&policy, by}); }
 
   // Appends a policy. False: there are kMostPolicies already.
   bool Add(const Layer& layer);
@@ -50,23 +50,15 @@ class PolicySetting {
   // True if one policy decides, about what it decides by itself.
   bool IsPlain() const { return count_ == 1 && layers_[0].by == first().info().granularity; }
   bool DecidesAbout(Granularity what) const;
-  bool ComparesAllDevices() const {
-    return Any([](const Layer& layer) { return layer.policy->info().scope == Scope::kAllDevices; });
-  }
+  bool ComparesAllDevices() const { return compares_all_devices_; }
   // True if a policy in use may let none of the ready queues run.
-  bool HasLimits() const {
-    return Any([](const Layer& layer) { return layer.policy->info().has_limits; });
-  }
+  bool HasLimits() const { return has_limits_; }
   // True if a policy in use is shown whole processes, also where it decides about queues.
   bool ShowsProcesses() const;
   // True if all policies in use are (PolicyInfo::steady).
-  bool IsSteady() const {
-    return !Any([](const Layer& layer) { return !layer.policy->info().steady; });
-  }
+  bool IsSteady() const { return steady_; }
   // True if all policies in use divide the device's time (PolicyInfo::charges_overruns).
-  bool ChargesOverruns() const {
-    return !Any([](const Layer& layer) { return !layer.policy->info().charges_overruns; });
-  }
+  bool ChargesOverruns() const { return charges_overruns_; }
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   bool operator==(const PolicySetting&) const = default;
@@ -84,8 +76,15 @@ class PolicySetting {
     return std::any_of(layers().begin(), layers().end(), is);
   }
 
+  void Append(const Layer& layer);
+
   Layer layers_[kMostPolicies] = {};
   size_t count_ = 0;
+  // What every decision asks of the layers together.
+  bool compares_all_devices_ = false;
+  bool has_limits_ = false;
+  bool steady_ = true;
+  bool charges_overruns_ = true;
 };
 
 // The text form, as above. Names of policies and granularities in any case.

@@ -163,7 +163,7 @@ bool CommandDevice::Stopped(TimePoint now) const {
 
 // The process that has the device now; -1: none wants it.
 int CommandDevice::ChooseProcess(TimePoint now) {
-  if (processes_.size() == 1) return Wants(processes_[0]) ? 0 : -1;
+  if (processes_.size() == 1) return doing_ == Doing::kRuns || Wants(processes_[0]) ? 0 : -1;
   const auto count = static_cast<int>(processes_.size());
   const bool stays = on_ >= 0 && Wants(processes_[static_cast<size_t>(on_)]);
   const bool was_contested = contested_;

@@ -46,6 +46,7 @@ class Simulation final : public ControlSink {
     bool held = false;              // by the scheduler
     TimePoint control_at = kNever;  // when that takes effect
     size_t next_change = 0;         // of hints
+    TimePoint hints_at = kNever;    // when that comes
     uint32_t drains = 0;            // how often its queue was held and the device then had nothing more of it
     bool waits = false;             // the scheduler knows a dependency
   };
@@ -66,6 +67,8 @@ class Simulation final : public ControlSink {
   void ReportLater(size_t queue);
   void HandleDue();
   void Arrive(size_t queue);
+  void ExpectHints(size_t queue);
+  void ChangeHints(size_t queue);
   void EndEndless(size_t queue);
   void EndTasks(size_t queue);
   void Expect(size_t queue);
@@ -125,6 +128,7 @@ void Simulation::AddQueues() {
     queues_[i].level = queue.level;
     DeviceOf(i).Add(i);
     if (!queue.tasks.empty()) programs_[i].arrives = kStart + queue.tasks[0].at;
+    ExpectHints(i);
     RefreshDue(i);
     if (!scheduler_) continue;
     scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
@@ -169,10 +173,7 @@ TimePoint Simulation::NextEvent() const {
 
 void Simulation::RefreshDue(size_t index) {
   const Program& program = programs_[index];
-  TimePoint due = std::min({program.arrives, program.ends, program.control_at});
-  const auto& changes = load_.queues[index].changes;
-  if (program.next_change < changes.size()) due = std::min(due, kStart + changes[program.next_change].at);
-  due_.Set(index, due);
+  due_.Set(index, std::min({program.arrives, program.ends, program.control_at, program.hints_at}));
 }
 
 void Simulation::HandleDue() {
@@ -184,14 +185,7 @@ void Simulation::HandleDue() {
     if (now_ >= programs_[i].ends) EndEndless(i);
     while (now_ >= programs_[i].arrives) Arrive(i);
     if (now_ >= programs_[i].control_at) Act(i);
-    const auto& changes = load_.queues[i].changes;
-    while (programs_[i].next_change < changes.size() &&
-           now_ >= kStart + changes[programs_[i].next_change].at) {
-      const HintChange& change = changes[programs_[i].next_change++];
-      if (!scheduler_ || !conditions_.hints.empty()) continue;
-      scheduler_->SetHints(IdOf(i), change.hints);
-      changed_ = true;
-    }
+    while (now_ >= programs_[i].hints_at) ChangeHints(i);
     RefreshDue(i);
   }
   for (size_t i = 0; waiting_ != 0 && i < queues_.size(); ++i) {
@@ -208,6 +202,20 @@ void Simulation::EndWarmUp() {
 }
 
 // ---- programs ----
+
+void Simulation::ExpectHints(size_t index) {
+  Program& program = programs_[index];
+  const auto& changes = load_.queues[index].changes;
+  program.hints_at = program.next_change < changes.size() ? kStart + changes[program.next_change].at : kNever;
+}
+
+void Simulation::ChangeHints(size_t index) {
+  const HintChange& change = load_.queues[index].changes[programs_[index].next_change++];
+  ExpectHints(index);
+  if (!scheduler_ || !conditions_.hints.empty()) return;
+  scheduler_->SetHints(IdOf(index), change.hints);
+  changed_ = true;
+}
 
 void Simulation::Arrive(size_t index) {
   Program& program = programs_[index];

@@ -19,8 +19,8 @@ class Timers {
 
   void Set(size_t number, TimePoint due) {
     const TimePoint before = std::exchange(due_[number], due);
-    if (due < before) Rise(places_[number]);
-    if (due > before) Sink(places_[number]);
+    if (due < before) Rise(number);
+    if (due > before) Sink(number);
   }
   // The time of the first one; kNever: nothing is due, or there are none.
   TimePoint next() const { return heap_.empty() ? kNever : due_[heap_[0]]; }
@@ -28,29 +28,27 @@ class Timers {
   size_t first() const { return heap_[0]; }
 
  private:
-  bool IsBefore(size_t place, size_t other) const {
-    const size_t number = heap_[place];
-    const size_t others = heap_[other];
-    return due_[number] != due_[others] ? due_[number] < due_[others] : number < others;
+  bool IsBefore(size_t number, size_t other) const {
+    return due_[number] != due_[other] ? due_[number] < due_[other] : number < other;
   }
-  void Swap(size_t place, size_t other) {
-    std::swap(heap_[place], heap_[other]);
-    places_[heap_[place]] = place;
-    places_[heap_[other]] = other;
+  void Put(size_t number, size_t place) {
+    heap_[place] = number;
+    places_[number] = place;
   }
-  void Rise(size_t place) {
-    for (; place > 0 && IsBefore(place, (place - 1) / 2); place = (place - 1) / 2)
-      Swap(place, (place - 1) / 2);
+  void Rise(size_t number) {
+    size_t place = places_[number];
+    for (; place > 0 && IsBefore(number, heap_[(place - 1) / 2]); place = (place - 1) / 2)
+      Put(heap_[(place - 1) / 2], place);
+    Put(number, place);
   }
-  void Sink(size_t place) {
-    for (;;) {
-      size_t child = 2 * place + 1;
-      if (child >= heap_.size()) return;
-      if (child + 1 < heap_.size() && IsBefore(child + 1, child)) ++child;
-      if (!IsBefore(child, place)) return;
-      Swap(place, child);
-      place = child;
+  void Sink(size_t number) {
+    size_t place = places_[number];
+    for (size_t child; (child = 2 * place + 1) < heap_.size(); place = child) {
+      if (child + 1 < heap_.size() && IsBefore(heap_[child + 1], heap_[child])) ++child;
+      if (!IsBefore(heap_[child], number)) break;
+      Put(heap_[child], place);
     }
+    Put(number, place);
   }
 
   std::vector<TimePoint> due_;  // of each number
