@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "cli/hold_reasons.h"
 #include "cli/record/recording_lines.h"
@@ -88,9 +89,11 @@ void Timeline::ReadBurst(const JsonLine& burst, Duration at) {
     queue.commands = queue.device_ns = queue.waiting_ns = 0;
     ++requests_;
     events_.Begin(queue.requests, at, "request");
-    ++devices_.at(queue.device).changes[at];
   }
+  // What goes on had work all the time.
+  const Duration since = goes_on ? queue.open_until : at;
   queue.open_until = at + burst.Time("span_ns", Duration::zero());
+  devices_.at(queue.device).runs.Worked(burst.Number("queue", 0, kMost), since, queue.open_until);
   queue.commands += burst.Number("commands", 0, kMostCommands);
   queue.device_ns += burst.Time("device_ns").count();
   queue.waiting_ns += burst.Time("waiting_ns", Duration::zero()).count();
@@ -100,7 +103,6 @@ void Timeline::ReadBurst(const JsonLine& burst, Duration at) {
 void Timeline::EndRequest(Queue& queue) {
   if (!queue.open) return;
   queue.open = false;
-  --devices_.at(queue.device).changes[queue.open_until];
   events_.End(queue.requests, queue.open_until,
               {{"commands", queue.commands},
                {"device time, ns", queue.device_ns},
@@ -112,14 +114,18 @@ void Timeline::ReadHold(const JsonLine& hold, Duration at) {
   const HoldReason& reason = HoldReasonOf(hold.Text("why", ""));
   std::string what = reason.phrase;
   TrackEvents::Arrow arrow = 0;
+  std::optional<int64_t> by;
   if (hold.Has("by")) {
+    by = hold.Number("by", 0, kMost);
     const Queue& other = QueueOf(hold, "by");
     what += fmt::format(" {} {}", reason.preposition, other.name);
     arrow = events_.AddArrow();
     events_.Instant(other.requests, at, fmt::format("goes before {}", queue.name), {}, arrow);
   }
+  const Duration until = at + hold.Time("span_ns");
   events_.Begin(queue.holds, at, what, arrow);
-  events_.End(queue.holds, at + hold.Time("span_ns"));
+  events_.End(queue.holds, until);
+  devices_.at(queue.device).runs.Held(hold.Number("queue", 0, kMost), at, until, reason, by);
 }
 
 void Timeline::ReadWait(const JsonLine& wait, Duration at) {
@@ -128,12 +134,12 @@ void Timeline::ReadWait(const JsonLine& wait, Duration at) {
 }
 
 void Timeline::Finish() {
-  for (auto& [id, queue] : queues_) EndRequest(queue);
-  for (const auto& [id, device] : devices_) {
-    const TrackEvents::Track track = events_.AddCounter(0, fmt::format("{}: queues with work", device.name));
-    int64_t count = 0;
-    for (const auto& [at, change] : device.changes) events_.Count(track, at, count += change);
+  DeviceRuns::Names names;
+  for (auto& [id, queue] : queues_) {
+    EndRequest(queue);
+    names[id] = queue.name;
   }
+  for (auto& [id, device] : devices_) device.runs.Write(events_, device.name, names);
 }
 
 Timeline::Queue& Timeline::QueueOf(const JsonLine& line, const char* key) { return Find(line, key, queues_); }

@@ -1,6 +1,6 @@
 // Turns a recording (docs/recording.md) into a trace: a group of tracks for each process, in it two for each
 // queue (its requests, and when it did not run, with an arrow from the queue because of which), and for each
-// device the number of queues with work.
+// device its queues together (DeviceRuns).
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/simulate/json_line.h"
+#include "cli/trace/device_runs.h"
 #include "cli/trace/track_events.h"
 
 namespace xsched::cli {
@@ -29,7 +30,7 @@ class Timeline {
  private:
   struct Device {
     std::string name;
-    std::map<Duration, int64_t> changes;  // of the number of queues with work
+    DeviceRuns runs;
   };
   struct Process {
     TrackEvents::Track track;

@@ -138,8 +138,11 @@ TEST_F(TimelineTest, a_burst_is_a_request_and_a_hold_is_beside_it) {
 )"),
       ElementsAre("150 ns track 3 begins held", "170 ns track 3 ends", "100 ns track 2 begins request",
                   "190 ns track 2 ends, commands 5, device time, ns 70, held or off the device, ns 20",
-                  "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
-                  "190 ns track 4 counts 0"));
+                  "track 4: NVIDIA H200: runs", "track 5: NVIDIA H200: decisions",
+                  "track 6 counter: NVIDIA H200: queues with work", "100 ns track 6 counts 1",
+                  "100 ns track 4 begins queue 1 (serve)", "150 ns track 5 point queue 1 (serve): held",
+                  "150 ns track 4 ends", "170 ns track 5 point queue 1 (serve): runs again",
+                  "170 ns track 4 begins queue 1 (serve)", "190 ns track 6 counts 0", "190 ns track 4 ends"));
   EXPECT_EQ(timeline_.requests(), 1u);
   EXPECT_FALSE(timeline_.was_cut_off());
 }
@@ -167,17 +170,20 @@ TEST_F(TimelineTest, a_burst_that_was_cut_is_one_request_with_its_rest) {
 )"),
       ElementsAre("100 ns track 2 begins request",
                   "250 ns track 2 ends, commands 7, device time, ns 100, held or off the device, ns 0",
-                  "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
-                  "250 ns track 4 counts 0"));
+                  "track 4: NVIDIA H200: runs", "track 5: NVIDIA H200: decisions",
+                  "track 6 counter: NVIDIA H200: queues with work", "100 ns track 6 counts 1",
+                  "100 ns track 4 begins queue 1 (serve)", "250 ns track 6 counts 0", "250 ns track 4 ends"));
 }
 
 TEST_F(TimelineTest, a_request_that_had_not_ended_ends_with_what_is_known) {
-  EXPECT_THAT(Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
+  EXPECT_THAT(
+      Read(R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":100,"cut":true}}
 )"),
-              ElementsAre("100 ns track 2 begins request",
-                          "200 ns track 2 ends, commands 5, device time, ns 70, held or off the device, ns 0",
-                          "track 4 counter: NVIDIA H200: queues with work", "100 ns track 4 counts 1",
-                          "200 ns track 4 counts 0"));
+      ElementsAre("100 ns track 2 begins request",
+                  "200 ns track 2 ends, commands 5, device time, ns 70, held or off the device, ns 0",
+                  "track 4: NVIDIA H200: runs", "track 5: NVIDIA H200: decisions",
+                  "track 6 counter: NVIDIA H200: queues with work", "100 ns track 6 counts 1",
+                  "100 ns track 4 begins queue 1 (serve)", "200 ns track 6 counts 0", "200 ns track 4 ends"));
   EXPECT_TRUE(timeline_.was_cut_off());
 }
 
@@ -186,8 +192,53 @@ TEST_F(TimelineTest, queues_of_one_device_are_counted_together_in_the_order_of_t
 {"t":120,"burst":{"queue":2,"commands":1,"device_ns":10,"span_ns":10}}
 {"t":100,"burst":{"queue":1,"commands":1,"device_ns":10,"span_ns":100}}
 )"),
-              testing::IsSupersetOf({"100 ns track 6 counts 1", "120 ns track 6 counts 2",
-                                     "130 ns track 6 counts 1", "200 ns track 6 counts 0"}));
+              testing::IsSupersetOf({"100 ns track 8 counts 1", "120 ns track 8 counts 2",
+                                     "130 ns track 8 counts 1", "200 ns track 8 counts 0"}));
+}
+
+// Tracks 9 and 10 are the device's: what runs, and the decisions.
+TEST_F(TimelineTest, what_runs_on_a_device_changes_with_each_decision) {
+  EXPECT_THAT(Read(R"({"t":6,"process":{"id":2,"name":"train","pid":813,"user":"ann"}}
+{"t":6,"queue":{"id":2,"process":2,"device":0,"level":3}}
+{"t":7,"queue":{"id":3,"process":2,"device":0,"level":3}}
+{"t":150,"hold":{"queue":2,"span_ns":50,"why":"held","by":1}}
+{"t":150,"burst":{"queue":1,"commands":1,"device_ns":48,"span_ns":48}}
+{"t":100,"burst":{"queue":2,"commands":1,"device_ns":10,"span_ns":200}}
+{"t":210,"burst":{"queue":3,"commands":1,"device_ns":10,"span_ns":10}}
+)"),
+              testing::IsSupersetOf(
+                  {"100 ns track 9 begins queue 2 (train)",
+                   "150 ns track 10 point queue 2 (train): held for queue 1 (serve)", "150 ns track 9 ends",
+                   "150 ns track 9 begins queue 1 (serve)", "198 ns track 9 ends",
+                   "200 ns track 10 point queue 2 (train): runs again, queue 1 (serve) is idle",
+                   "200 ns track 9 begins queue 2 (train)", "210 ns track 9 ends",
+                   "210 ns track 9 begins queue 2 (train), queue 3 (train)", "220 ns track 9 ends",
+                   "220 ns track 9 begins queue 2 (train)", "300 ns track 9 ends"}));
+}
+
+TEST_F(TimelineTest, a_hold_for_another_reason_and_the_end_of_work_are_no_resumption) {
+  const std::vector<std::string> packets =
+      Read(R"({"t":6,"process":{"id":2,"name":"train","pid":813,"user":"ann"}}
+{"t":6,"queue":{"id":2,"process":2,"device":0,"level":3}}
+{"t":110,"hold":{"queue":2,"span_ns":20,"why":"turn","by":1}}
+{"t":130,"hold":{"queue":2,"span_ns":70,"why":"limit"}}
+{"t":100,"burst":{"queue":2,"commands":1,"device_ns":10,"span_ns":100}}
+)");
+  EXPECT_THAT(packets, testing::IsSupersetOf(
+                           {"110 ns track 8 point queue 2 (train): waits for its turn behind queue 1 (serve)",
+                            "130 ns track 8 point queue 2 (train): has used up its limit"}));
+  EXPECT_THAT(packets, testing::Not(testing::Contains(HasSubstr("runs again"))));
+}
+
+TEST_F(TimelineTest, of_many_queues_that_run_together_four_are_named) {
+  std::string lines;
+  for (int queue = 2; queue <= 6; ++queue) {
+    lines += fmt::format("{{\"t\":6,\"queue\":{{\"id\":{},\"process\":1,\"device\":0}}}}\n", queue);
+    lines += fmt::format(
+        "{{\"t\":100,\"burst\":{{\"queue\":{},\"commands\":1,\"device_ns\":1,\"span_ns\":9}}}}\n", queue);
+  }
+  EXPECT_THAT(Read(lines), testing::Contains("100 ns track 14 begins queue 2 (serve), queue 3 (serve), "
+                                             "queue 4 (serve), queue 5 (serve) and 1 more"));
 }
 
 TEST_F(TimelineTest, other_hints_waits_and_lost_records_are_told) {
@@ -217,7 +268,9 @@ TEST_F(TimelineTest, what_is_no_recording_is_an_error_with_its_place) {
 }
 
 TEST_F(TimelineTest, the_last_line_may_be_incomplete) {
-  EXPECT_THAT(Read(R"({"t":100,"bur)"), ElementsAre("track 4 counter: NVIDIA H200: queues with work"));
+  EXPECT_THAT(Read(R"({"t":100,"bur)"),
+              ElementsAre("track 4: NVIDIA H200: runs", "track 5: NVIDIA H200: decisions",
+                          "track 6 counter: NVIDIA H200: queues with work"));
   EXPECT_TRUE(timeline_.was_cut_off());
 }
 
