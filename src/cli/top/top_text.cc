@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "cli/explain/explanation.h"
 #include "cli/policy_text.h"
@@ -135,6 +137,20 @@ std::vector<ProcessRates> ByProcess(const std::vector<QueueRates>& queues) {
   return sorted;
 }
 
+// ---- users ----
+
+using UserShare = std::pair<uint32_t, double>;  // uid, share of device time
+
+// The largest share first; empty if all queues are of one user.
+std::vector<UserShare> ByUser(const std::vector<QueueRates>& queues) {
+  std::map<uint32_t, double> shares;
+  for (const QueueRates& entry : queues) shares[entry.queue.uid] += entry.device_share;
+  std::vector<UserShare> sorted(shares.begin(), shares.end());
+  std::ranges::stable_sort(sorted, std::greater{}, &UserShare::second);
+  if (sorted.size() == 1) sorted.clear();
+  return sorted;
+}
+
 std::string DeviceTimeText(uint64_t ns) { return TimeText(Duration(static_cast<Duration::rep>(ns))); }
 
 // ---- waits ----
@@ -256,6 +272,13 @@ std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, con
   return lines;
 }
 
+std::string UsersLine(const std::vector<QueueRates>& queues, const TopStyle& style) {
+  std::string line;
+  for (const auto& [uid, share] : ByUser(queues))
+    line += fmt::format("{} {} {}", line.empty() ? "users:" : ",", UserText(uid), PercentText(share));
+  return Cut(line, style.width);
+}
+
 std::string TopHeading(const TopStyle& style) {
   return Line(style.width, [](const Column& column, int) { return std::string(column.heading); });
 }
@@ -274,6 +297,8 @@ std::vector<std::string> TopSentences(const ipc::Status& status, const std::vect
   const std::vector<OneWait> waits = LongestWaits(recent.waits());
   for (const OneWait& wait : waits) lines.push_back(WaitLine(recent, wait, kAnyWidth) + ".");
   if (waits.empty()) lines.push_back(fmt::format("Nobody waited in the last {}.", TimeText(recent.span())));
+  for (const auto& [uid, share] : ByUser(queues))
+    lines.push_back(fmt::format("User {}: {:.1f} percent of a device.", UserText(uid), share * 100));
   for (const ProcessRates& process : ByProcess(queues)) {
     lines.push_back(fmt::format("{}, pid {}, user {}: {:.1f} percent of a device, {} of device time so far.",
                                 process.first->name, process.first->pid, UserText(process.first->uid),

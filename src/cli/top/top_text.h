@@ -29,6 +29,10 @@ std::vector<std::string> WaitLines(const Recent& recent, size_t most, const TopS
 // One line for each process, the one with the most device time since the last look first, under a heading.
 std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, const TopStyle& style);
 
+// "users: ann 62.0%, bob 8.1%": the share of device time since the last look, the largest first; empty if all
+// queues are of one user.
+std::string UsersLine(const std::vector<QueueRates>& queues, const TopStyle& style);
+
 // The queues: as many columns as there is room for.
 std::string TopHeading(const TopStyle& style = {});
 std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, const TopStyle& style = {});

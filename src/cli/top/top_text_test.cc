@@ -72,6 +72,18 @@ class TopTextTest : public testing::Test {
   Recent recent_{30, seconds(1)};
 };
 
+TEST_F(TopTextTest, device_time_of_each_user_is_shown_if_there_are_several) {
+  EXPECT_EQ(UsersLine(queues_, {}), "");
+  EXPECT_THAT(TopSentences({}, queues_, recent_), Not(testing::Contains(testing::StartsWith("User "))));
+  queues_.push_back(Queue(3, "other", 0, 0.4));
+  queues_[0].queue.uid = 4'000'000'001;
+  queues_[2].queue.uid = 4'000'000'001;
+  EXPECT_EQ(UsersLine(queues_, {}), "users: 4000000000 70.0%, 4000000001 65.0%");
+  EXPECT_EQ(UsersLine(queues_, {.width = 12}), "users: 40000");
+  EXPECT_THAT(TopSentences({}, queues_, recent_),
+              testing::Contains("User 4000000001: 65.0 percent of a device."));
+}
+
 TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_their_columns) {
   const ipc::Status status{};
   History history(30);
@@ -83,6 +95,7 @@ TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_t
                                       TopHeading(style), Row(width)};
     for (const std::string& line : WaitLines(recent_, 3, style)) lines.push_back(line);
     for (const std::string& line : ProcessLines(queues_, style)) lines.push_back(line);
+    lines.push_back(UsersLine(queues_, style));
     for (const std::string& line : lines) EXPECT_LE(WidthOf(line), width) << line;
     EXPECT_EQ(TopHeading(style).find("PROCESS"), Row(width).find("serve")) << width;
   }
