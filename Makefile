@@ -51,8 +51,8 @@ demo: deps build-release
 plan: build-release
 	$(PYTHON) plan/run.py --bin build/release/bin $(PLAN)
 
-# The pages of simulate, demo and plan, opened in a browser (Debian's package chromium, which CI does without: it is larger than all
-# other packages together). Pictures of them, to be looked at, are in build/release/pages.
+# The pages of simulate, demo, plan and the benchmarks, opened in a browser (Debian's package chromium, which CI does without: it is
+# larger than all other packages together). Pictures of them, to be looked at, are in build/release/pages.
 test-pages: build-release
 	python3 -B tests/pages/pages_test.py --xsched build/release/bin/xsched --keep build/release/pages
 	python3 -B tests/pages/browser_test.py build/release/pages/*.html

@@ -96,20 +96,26 @@ def page(records, machine):
     lines = "".join(f"<li>{html.escape(one)}</li>" for one in machine.lines())
     rows = [((one["test_id"], one["test_name"], one["status"], record.result_text(one)), one["status"]) for one in records]
     plots = "".join(figure(one, Plot(**plot)) for one in records for plot in one["plots"])
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>
-<title>XSched: results of the test plan</title><style>
-{STYLE}</style></head>
-<body>
-<main>
-<h1>XSched: results of the test plan</h1>
-<ul>{lines}</ul>
+    heading = "<h2>Figures</h2>" if plots else ""
+    return document("XSched: results of the test plan", f"""<ul>{lines}</ul>
 <p>{html.escape(record.totals_text(records))}</p>
 <h2>Tests</h2>
 {table("Results of the tests", ("test", "name", "status", "result"), rows)}
-{"<h2>Figures</h2>" if plots else ""}
+{heading}
 {plots}
-</main>
+""")
+
+
+def document(title, body):
+    """A page that needs nothing else. `body`: HTML."""
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"/><meta name="viewport" content="width=device-width"/>
+<title>{html.escape(title)}</title><style>
+{STYLE}</style></head>
+<body>
+<main>
+<h1>{html.escape(title)}</h1>
+{body}</main>
 </body></html>
 """
 

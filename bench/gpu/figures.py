@@ -1,11 +1,19 @@
 #!/usr/bin/env python3
 """Computes figures from samples, and a table from figures. Pure, except for reading and writing results.
 
-  figures.py RESULTS.json…      prints the table of one or several runs, later ones replacing earlier ones' rows
+  figures.py [--html PAGE] RESULTS.json…      prints the table of one or several runs, later ones replacing earlier ones' rows; and as
+                                              a page, with how often each latency occurred
 """
+import argparse
+import html
 import json
 import os
+import pathlib
 import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "plan"))
+import distributions  # noqa: E402
+import page as pages  # noqa: E402
 
 
 def percentile(values, fraction):
@@ -100,10 +108,6 @@ def number(value):
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}" if abs(value) >= 100 else f"{value:.3f}"
 
 
-def verdict(row):
-    return {None: "", True: "yes", False: "**no**"}[row["met"]]
-
-
 def line(row):
     if "note" in row:
         return f"[{row['figure']}] {row['case']}: {row['note']}"
@@ -120,9 +124,8 @@ def table(rows):
         if "note" in row:
             notes.append(f"- {row['figure']}, {row['case']}: {row['note']}")
             continue
-        cells = [row["figure"], row["case"], *(number(row[name]) for name in ("alone", "native", "xsched")), row["what"],
-                 number(row["value"]), goal_text(row["goal"]) if row["goal"] else "", verdict(row)]
-        lines.append("| " + " | ".join(cells) + " |")
+        *others, met = cells(row)
+        lines.append("| " + " | ".join([*others, f"**{met}**" if met == "no" else met]) + " |")
     return "\n".join(lines + ([""] + notes if notes else [])) + "\n"
 
 
@@ -142,11 +145,46 @@ def page(results):
     return f"{told}\nWhere three numbers stand together they are p50 / p99 / maximum.\n\n{table(merged(results))}"
 
 
+def cells(row):
+    """Of the table, as text."""
+    return (row["figure"], row["case"], *(number(row[name]) for name in ("alone", "native", "xsched")), row["what"], number(row["value"]),
+            goal_text(row["goal"]) if row["goal"] else "", {None: "", True: "yes", False: "no"}[row["met"]])
+
+
+def latencies(row):
+    """{name: ms} of the samples that a row has."""
+    details = row.get("details")
+    if not isinstance(details, dict):
+        return {}
+    named = {"alone": "alone_ms", "native": "native_ms", "XSched": "xsched_ms"}
+    return {name: details[key] for name, key in named.items() if details.get(key)}
+
+
+def html_page(results):
+    """The table, and a picture for each row with samples."""
+    rows = merged(results)
+    machine = "".join(f"<li>{html.escape(f'{name}: {value}')}</li>" for name, value in results[-1]["machine"].items())
+    notes = "".join(f"<li>{html.escape(line(row))}</li>" for row in rows if "note" in row)
+    headings = ("figure", "case", "alone", "native", "XSched", "measured", "", "goal", "met")
+    table_rows = [(cells(row), "failed" if row["met"] is False else "") for row in rows if "note" not in row]
+    pictures = "".join(distributions.figure(f"{row['figure']}, {row['case']}: how often each latency occurred", "ms", samples)
+                       for row in rows if (samples := latencies(row)))
+    return pages.document("XSched: measurements on a GPU", "\n".join((
+        f"<ul>{machine}</ul>", "<p>Where three numbers stand together they are p50 / p99 / maximum.</p>",
+        pages.table("All figures", headings, table_rows), f"<ul>{notes}</ul>" if notes else "",
+        "<h2>Latencies</h2>" if pictures else "", pictures)))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", type=pathlib.Path)
+    parser.add_argument("--html", type=pathlib.Path)
+    options = parser.parse_args()
+    results = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
+    print(page(results), end="")
+    if options.html:
+        options.html.write_text(html_page(results), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    loaded = []
-    for name in sys.argv[1:]:
-        with open(name, encoding="utf-8") as source:
-            loaded.append(json.load(source))
-    print(page(loaded), end="")
+    main()

@@ -3,8 +3,8 @@
 
   run.py --bin FOLDER --out FOLDER [--only STAGE,…] [--seconds S]
 
-Writes results.json (all rows and samples, each row at once), table.md, log.txt (the output of the programs and the server) and
-doctor.txt into the output folder. If a step fails, that is recorded, and the next one follows. figures.py joins several runs.
+Writes results.json (all rows and samples, each row at once), table.md, page.html (the table, and how often each latency occurred),
+log.txt (the output of the programs and the server) and doctor.txt into the output folder. If a step fails, that is recorded, and the next one follows. figures.py joins several runs.
 """
 import argparse
 import os
@@ -89,7 +89,9 @@ def main():
             stage_begin = time.monotonic()
             STAGES[name](session)
             print(f"=== {name}: {time.monotonic() - stage_begin:.0f} s", flush=True)
-            (options.out / "table.md").write_text(figures.page([{"machine": report.machine, "rows": report.rows}]))
+            results = [{"machine": report.machine, "rows": report.rows}]
+            (options.out / "table.md").write_text(figures.page(results))
+            (options.out / "page.html").write_text(figures.html_page(results), encoding="utf-8")
     print(f"all: {time.monotonic() - begin:.0f} s", flush=True)
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The OpenCL figures. Each has its native counterpart from the same run.
 
-  latency.py --bin FOLDER [--rounds N] [--seconds S] [--json FILE]
+  latency.py --bin FOLDER [--rounds N] [--seconds S] [--json FILE] [--html PAGE]
 
   1. An urgent task (kernels of 2 ms) beside a continuous program with the same kernels, in two processes. Latency alone, together
      natively, and together under XSched. The other program's throughput, as a share of the time that the task leaves free.
@@ -18,7 +18,10 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+BENCH = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(BENCH), str(BENCH.parent / "plan")]
+import distributions  # noqa: E402
+import page  # noqa: E402
 from keep_awake import awake_cores  # noqa: E402
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -26,6 +29,7 @@ parser.add_argument("--bin", type=pathlib.Path, required=True, help="the folder 
 parser.add_argument("--rounds", type=int, default=5)
 parser.add_argument("--seconds", type=float, default=8)
 parser.add_argument("--json")
+parser.add_argument("--html", type=pathlib.Path, help="a page with the figures, and how often each latency occurred")
 options = parser.parse_args()
 
 folder = tempfile.TemporaryDirectory()
@@ -78,9 +82,20 @@ def measure_latencies(urgent, busy):
         # The urgent task's share of the device, computed from its latency when it runs alone.
         taken = statistics.median(alone) / 1000 * RATE * options.seconds / (options.seconds + 1)
         rates.append(rate / (busy_alone["kernels"] / busy_alone["seconds"]) / (1 - taken))
-    rows = {name: {"p50_ms": percentile(values, 0.5), "p99_ms": percentile(values, 0.99), "max_ms": max(values)}
-            for name, values in (("alone", alone), ("native", native), ("xsched", scheduled))}
-    return rows, statistics.median(rates)
+    return {"alone": alone, "native": native, "xsched": scheduled}, statistics.median(rates)
+
+
+def row_of(latencies):
+    return {"p50_ms": percentile(latencies, 0.5), "p99_ms": percentile(latencies, 0.99), "max_ms": max(latencies)}
+
+
+def html_page(latencies, rows, kept, ratio):
+    cells = [((name, *(f"{row[key]:.2f}" for key in ("p50_ms", "p99_ms", "max_ms"))), "") for name, row in rows.items()]
+    return page.document("XSched: latencies of an urgent OpenCL program", "\n".join((
+        "<p>An urgent task of ten kernels of 2 ms, ten times a second, alone and beside a program that always has work.</p>",
+        page.table("Latency of the urgent task", ("urgent task", "p50, ms", "p99, ms", "longest, ms"), cells),
+        f"<p>The other program keeps {kept:.1%} of what the urgent task leaves. 10,000 kernels of 100 µs take {ratio:.4f} × the native time.</p>",
+        distributions.figure("How often each latency occurred", "ms", latencies))))
 
 
 def measure_overhead(loops):
@@ -98,7 +113,8 @@ with awake_cores():
     loops = calibrate()
     urgent = ["--kernels", "10", "--rate", str(RATE), "--kernel-ms", "2", "--loops-per-ms", loops]
     busy = ["--continuous", "--kernel-ms", "2", "--loops-per-ms", loops]
-    rows, kept = measure_latencies(urgent, busy)
+    latencies, kept = measure_latencies(urgent, busy)
+    rows = {name: row_of(values) for name, values in latencies.items()}
     print(f"{'urgent task':<12} {'p50 ms':>8} {'p99 ms':>8} {'max ms':>8} {'p99/alone':>10} {'p50/alone':>10}")
     for name, row in rows.items():
         print(f"{name:<12} {row['p50_ms']:>8.2f} {row['p99_ms']:>8.2f} {row['max_ms']:>8.2f} "
@@ -108,3 +124,5 @@ with awake_cores():
     print(f"10,000 kernels of 100 µs: ×{ratio:.4f} of native (median of {options.rounds} pairs)")
 if options.json:
     pathlib.Path(options.json).write_text(json.dumps({"latency": rows, "kept": kept, "ratio_10000": ratio}, indent=2) + "\n")
+if options.html:
+    options.html.write_text(html_page(latencies, rows, kept, ratio), encoding="utf-8")

@@ -8,10 +8,11 @@ namespace {
 
 constexpr double kPartsOfOctave = 1024;
 
-int PartOf(Duration value) {
-  return static_cast<int>(std::lround(
-      std::log2(static_cast<double>(std::max<Duration::rep>(value.count(), 1))) * kPartsOfOctave));
+double LogOf(Duration value) {
+  return std::log2(static_cast<double>(std::max<Duration::rep>(value.count(), 1))) * kPartsOfOctave;
 }
+
+int PartOf(Duration value) { return static_cast<int>(std::lround(LogOf(value))); }
 
 Duration MiddleOf(int part) { return Duration(std::llround(std::exp2(part / kPartsOfOctave))); }
 
@@ -37,6 +38,17 @@ Duration Distribution::Percentile(double fraction) const {
     if (passed >= std::max<uint64_t>(rank, 1)) return std::min(MiddleOf(part), largest_);
   }
   return Duration::zero();
+}
+
+std::vector<uint64_t> Distribution::CountsBetween(Duration low, Duration high, size_t parts) const {
+  std::vector<uint64_t> counts(parts);
+  const double begin = LogOf(low);
+  const double each = (LogOf(high) - begin) / static_cast<double>(parts);
+  for (const auto& [part, count] : counts_) {
+    const double place = std::clamp((part - begin) / each, 0.0, static_cast<double>(parts - 1));
+    counts[static_cast<size_t>(place)] += count;
+  }
+  return counts;
 }
 
 }  // namespace xsched::cli

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -18,6 +19,9 @@ class Distribution {
   Duration largest() const { return largest_; }
   // The smallest value that at least `fraction` (0 … 1) of the values do not exceed; 0 if there are none.
   Duration Percentile(double fraction) const;
+  // How many values are in each of `parts` parts of [low, high], of which each ends at the same multiple of
+  // its beginning. Values outside count in the outermost parts.
+  std::vector<uint64_t> CountsBetween(Duration low, Duration high, size_t parts) const;
 
  private:
   std::map<int, uint64_t> counts_;  // by the values' logarithm

@@ -34,5 +34,14 @@ TEST(Distribution, of_two_together_is_that_of_all_values) {
   EXPECT_NEAR(static_cast<double>(one.Percentile(0.1).count()), 1000, 1);
 }
 
+TEST(Distribution, is_counted_in_parts_of_equal_factors_and_what_is_outside_in_the_outermost) {
+  Distribution all;
+  for (int us : {1, 3, 5, 50, 500, 900, 5000}) all.Add(microseconds(us));
+  EXPECT_EQ(all.CountsBetween(microseconds(1), microseconds(1000), 3), (std::vector<uint64_t>{3, 1, 3}));
+  EXPECT_EQ(all.CountsBetween(microseconds(10), microseconds(100), 2), (std::vector<uint64_t>{3, 4}));
+  EXPECT_EQ(Distribution().CountsBetween(microseconds(1), microseconds(10), 2),
+            (std::vector<uint64_t>{0, 0}));
+}
+
 }  // namespace
 }  // namespace xsched::cli

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The pages of xsched simulate, demo and plan: whole, readable without a mouse, and with the figures that the commands print."""
+"""The pages of xsched simulate, demo, plan and of the benchmarks: whole, readable without a mouse, and with the figures that the commands print."""
 import argparse
 import json
 import os
@@ -62,7 +62,11 @@ class Pages(unittest.TestCase):
                 if queue["tasks"]:
                     self.assertIn(f"{queue['p99_ms']:.3f}", cells)
         self.assertIn("serve <&>", cells)
-        self.assertEqual(page.count("<svg "), 3, "the share of each queue, and the latency of the one that has tasks")
+        self.assertEqual(page.count("<svg "), 3, "the share of each queue, and the latencies of the one that has tasks")
+        latencies = next(text for text in cells if text.startswith("serve <&>: how often each latency occurred. "))
+        for row in printed:
+            queue = next(queue for queue in row["queues"] if queue["tasks"])
+            self.assertIn(f"{row['policy']}: {queue['tasks']} times, p50 {queue['p50_ms']:.3g} ms, p99 {queue['p99_ms']:.3g} ms", latencies)
 
     def test_of_demo(self):
         program = pathlib.Path(self.folder.name) / "hashcat"
@@ -91,6 +95,16 @@ class Pages(unittest.TestCase):
         self.path.write_text(page, encoding="utf-8")
         self.assertEqual(faults(page), [])
         self.assertIn("2.5", texts(page))
+
+    def test_of_benchmarks(self):
+        sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "bench" / "gpu")]
+        import figures  # pylint: disable=import-outside-toplevel
+        report = figures.Report(None, {"GPU": "a device"})
+        latencies = {f"{name}_ms": [factor * (1 + index % 17 / 50) for index in range(200)] for name, factor in
+                     (("alone", 1), ("native", 40), ("xsched", 1.1))}
+        report.add("2", "<a>", "p99 : alone", 1.1, (None, 1.25), details=latencies)
+        self.path.write_text(figures.html_page([{"machine": report.machine, "rows": report.rows}]), encoding="utf-8")
+        self.assertEqual(faults(self.path.read_text(encoding="utf-8")), [])
 
 
 class Faults(unittest.TestCase):

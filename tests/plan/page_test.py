@@ -7,6 +7,7 @@ import unittest
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "plan"))
+import distributions  # noqa: E402
 import page  # noqa: E402
 from page import Plot  # noqa: E402
 
@@ -50,6 +51,24 @@ class Pictures(unittest.TestCase):
     def test_where_x_doubles_equal_factors_are_equally_far(self):
         ((one, two, four, _),) = drawn(Plot("t", "x", "y", {"a": [[1, 1], [2, 1], [4, 1], [32, 1]]}, x_doubles=True))
         self.assertAlmostEqual(two[0] - one[0], four[0] - two[0], delta=0.2)
+
+
+class Distributions(unittest.TestCase):
+    def test_equal_factors_are_equally_far_and_what_occurs_twice_is_twice_as_high(self):
+        root = xml.etree.ElementTree.fromstring(distributions.figure("t", "ms", {"a": [1, 10, 10, 99.9]}))
+        bars = [(float(bar.get("x")), float(bar.get("height"))) for bar in root.iter("rect")]
+        self.assertEqual(bars, [(distributions.LEFT, 11), (distributions.LEFT + distributions.PLOT / 2, 22),
+                                (distributions.LEFT + distributions.PLOT * 59 / 60 // 0.1 / 10, 11)])
+
+    def test_the_axis_has_round_numbers_around_all_values(self):
+        self.assertEqual(distributions.around([0.3, 70]), (0.2, 100))
+        self.assertEqual(distributions.around([5]), (5, 50))
+        self.assertEqual(distributions.ticks(0.2, 10), [0.2, 0.5, 1, 2, 5, 10])
+        self.assertEqual(distributions.ticks(1, 1e4), [1, 10, 100, 1000, 10000])
+
+    def test_words_say_what_the_picture_shows(self):
+        picture = distributions.figure("t", "ms", {"<a>": list(range(1, 201))})
+        self.assertIn("&lt;a&gt;: 200 values, p50 100 ms, p99 198 ms, longest 200 ms.", picture)
 
 
 class Page(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "cli/page/html_page.h"
 #include "cli/statistics.h"
@@ -20,6 +21,8 @@ constexpr double kBar = 14;
 constexpr double kBetweenRows = 8;  // of bars
 constexpr double kPanel = 96;       // of a series
 constexpr double kPanelPlot = 72;
+constexpr double kRow = 30;  // of a spread
+constexpr double kRowPlot = 22;
 constexpr double kAxis = 34;
 constexpr double kBins = 60;
 constexpr int kTicks = 5;
@@ -86,6 +89,81 @@ std::string Panels(const std::string& title, const std::string& unit, std::span<
 
 std::string Color(size_t index) { return fmt::format("c{}", index % 6); }
 
+// 1, 2 and 5 times the powers of ten: milliseconds.
+const double kRoundFactors[] = {1, 2, 5};
+
+// The ends of a logarithmic axis, in milliseconds.
+struct LogAxis {
+  double low;
+  double high;
+
+  double PlaceOf(double ms) const { return kLeft + kPlot * std::log(ms / low) / std::log(high / low); }
+};
+
+double Milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+Duration FromMilliseconds(double ms) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double, std::milli>(ms));
+}
+
+LogAxis AxisOf(std::span<const Spread> rows) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const Spread& row : rows) {
+    if (row.times.count() == 0) continue;
+    least = std::min(least, Milliseconds(row.times.Percentile(0)));
+    most = std::max(most, Milliseconds(row.times.largest()));
+  }
+  if (!(most > 0)) return {1, 10};
+  const auto power = [](double value) { return std::pow(10, std::floor(std::log10(value))); };
+  least = std::max(least, 1e-6);
+  LogAxis axis{power(least), power(most) * 10};
+  for (double factor : kRoundFactors) {
+    if (power(least) * factor <= least) axis.low = power(least) * factor;
+  }
+  for (double factor : {5, 2, 1}) {
+    if (power(most) * factor >= most) axis.high = power(most) * factor;
+  }
+  return axis.low < axis.high ? axis : LogAxis{axis.low, axis.low * 10};
+}
+
+std::string LogTicks(const LogAxis& axis, double y) {
+  std::string ticks;
+  // Between so many powers of ten there is room for the powers alone.
+  const bool powers_alone = axis.high / axis.low > 2000;
+  for (double power = std::pow(10, std::floor(std::log10(axis.low))); power <= axis.high * 1.001;
+       power *= 10) {
+    for (double factor : kRoundFactors) {
+      const double value = power * factor;
+      if (value < axis.low * 0.999 || value > axis.high * 1.001 || (powers_alone && factor != 1)) continue;
+      ticks += StraightLine("grid", axis.PlaceOf(value), 0, axis.PlaceOf(value), y);
+      ticks += Text(axis.PlaceOf(value), y + 14, "middle", Number(value));
+    }
+  }
+  return ticks +
+         Text(kLeft + kPlot / 2, y + 30, "middle", "ms, each step the same factor; lines: p50 and p99");
+}
+
+std::string SpreadRow(const Spread& row, size_t index, const LogAxis& axis, double bottom) {
+  const std::vector<uint64_t> counts = row.times.CountsBetween(
+      FromMilliseconds(axis.low), FromMilliseconds(axis.high), static_cast<size_t>(kBins));
+  const auto tallest = static_cast<double>(std::max<uint64_t>(1, std::ranges::max(counts)));
+  std::string bars;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    // What occurred at all is visible.
+    const double height = std::max(1.5, kRowPlot * static_cast<double>(counts[i]) / tallest);
+    bars += fmt::format(
+        "<rect class=\"{} fill\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\"/>\n",
+        Color(index), kLeft + kPlot * static_cast<double>(i) / kBins, bottom - height, kPlot / kBins - 0.5,
+        height);
+  }
+  for (double ms : {row.p50_ms, row.p99_ms}) {
+    const double x = axis.PlaceOf(std::max(ms, axis.low));
+    bars += StraightLine("mark", x, bottom - kRowPlot - 2, x, bottom);
+  }
+  return bars;
+}
+
 // A line at the percentile, with its name at this side of it.
 std::string Mark(const Series& series, double fraction, const char* name, const char* anchor, double most,
                  double bottom) {
@@ -151,6 +229,23 @@ std::string DistributionFigure(const std::string& title, const std::string& unit
     content += Text(kLeft + kPlot * value / most, y + 14, "middle", Number(value));
   content += Text(kLeft + kPlot / 2, y + 30, "middle", unit);
   return Svg(title, description, y + kAxis, content);
+}
+
+std::string SpreadFigure(const std::string& title, std::span<const Spread> rows) {
+  const LogAxis axis = AxisOf(rows);
+  const double height = static_cast<double>(rows.size()) * kRow;
+  std::string content = LogTicks(axis, height);
+  std::string description = title + ". ";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double bottom = (static_cast<double>(i) + 1) * kRow;
+    content += Text(kLeft - 8, bottom - 6, "end", rows[i].name) + SpreadRow(rows[i], i, axis, bottom) +
+               StraightLine("grid", kLeft, bottom, kLeft + kPlot, bottom) +
+               Text(kLeft + kPlot + 6, bottom - 6, "start", fmt::format("p99 {:.3g} ms", rows[i].p99_ms));
+    description += fmt::format("{}: {} times, p50 {:.3g} ms, p99 {:.3g} ms, longest {:.3g} ms. ",
+                               rows[i].name, rows[i].times.count(), rows[i].p50_ms, rows[i].p99_ms,
+                               Milliseconds(rows[i].times.largest()));
+  }
+  return Svg(title, description, height + kAxis, content);
 }
 
 std::string SequenceFigure(const std::string& title, const std::string& unit,

@@ -32,7 +32,10 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
   for (size_t i = first; i < load.queues.size(); ++i) {
     if (load.queues[i].name != together.name) continue;
     const sched::sim::QueueResult& queue = result.queues[i];
-    for (Duration latency : queue.latencies) latencies_ms.push_back(InSeconds(latency) * 1e3);
+    for (Duration latency : queue.latencies) {
+      latencies_ms.push_back(InSeconds(latency) * 1e3);
+      together.latencies.Add(latency);
+    }
     const sched::Hints& hints = scheme.hints.empty() ? load.queues[i].hints : scheme.hints[i];
     together.has_deadline |= hints.deadline_us >= 0;
     together.missed += queue.missed;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/distribution.h"
 #include "sched/sim/simulation.h"
 
 namespace xsched::cli {
@@ -32,6 +33,7 @@ struct QueueOutcome {
   double p50_ms = 0;
   double p99_ms = 0;
   double max_ms = 0;
+  Distribution latencies = {};
   bool has_deadline = false;
   uint64_t missed = 0;  // tasks that were later than the queue's deadline
   double commands_per_second = 0;

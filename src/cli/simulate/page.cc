@@ -12,20 +12,16 @@ namespace xsched::cli {
 namespace {
 
 std::string Figures(std::span<const Outcome> outcomes, size_t queue) {
-  std::vector<Bars> latencies;
+  std::vector<Spread> latencies;
   std::vector<Bars> shares;
-  bool has_tasks = false;
   for (const Outcome& outcome : outcomes) {
     const QueueOutcome& row = outcome.queues[queue];
-    has_tasks |= row.tasks > 0;
-    latencies.push_back({outcome.scheme.name,
-                         {{row.p50_ms, fmt::format("p50 {:.3g} ms", row.p50_ms)},
-                          {row.p99_ms, fmt::format("p99 {:.3g} ms", row.p99_ms)}}});
+    if (row.tasks > 0) latencies.push_back({outcome.scheme.name, row.latencies, row.p50_ms, row.p99_ms});
     shares.push_back({outcome.scheme.name, {{row.share, fmt::format("{:.1f} %", row.share * 100)}}});
   }
   const std::string& name = outcomes.front().queues[queue].name;
   std::string figures;
-  if (has_tasks) figures += BarFigure(name + ": latency", latencies);
+  if (!latencies.empty()) figures += SpreadFigure(name + ": how often each latency occurred", latencies);
   return figures + BarFigure(name + ": share of the device's time", shares);
 }
 

@@ -1,0 +1,77 @@
+"""How often each latency occurred, as a picture (SVG) for pages: one histogram below another, on a common logarithmic scale. Pure."""
+import html
+import math
+
+import page
+
+LEFT, PLOT, RIGHT = 230, 400, 100  # the names are before the plots, and p99 is behind them
+ROW, TALLEST, AXIS = 30, 22, 34
+PARTS = 60
+
+
+def percentile(values, fraction):
+    """The smallest value that at least this fraction of the values do not exceed."""
+    return sorted(values)[max(0, math.ceil(fraction * len(values)) - 1)]
+
+
+def around(values):
+    """The nearest numbers of 1, 2, 5, 10, 20, … around all values, which are above 0."""
+    def power(value):
+        return 10.0 ** math.floor(math.log10(value))
+    lowest, highest = min(values), max(values)
+    low = max(power(lowest) * factor for factor in (1, 2, 5) if power(lowest) * factor <= lowest * (1 + 1e-9))
+    high = min(power(highest) * factor for factor in (1, 2, 5, 10) if power(highest) * factor >= highest * (1 - 1e-9))
+    return (low, high) if low < high else (low, low * 10)
+
+
+def ticks(low, high):
+    """1, 2, 5, 10, 20, … or, where that is too much, powers of ten."""
+    factors = (1,) if high / low > 2000 else (1, 2, 5)
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    return [10.0 ** power * factor for power in range(first, last + 1) for factor in factors
+            if low * 0.999 <= 10.0 ** power * factor <= high * 1.001]
+
+
+def figure(title, unit, series):
+    """`series`: {name: values above 0}."""
+    low, high = around([value for values in series.values() for value in values])
+
+    def place(value):
+        return LEFT + PLOT * math.log(value / low) / math.log(high / low)
+
+    height = ROW * len(series)
+    parts = []
+    for value in ticks(low, high):
+        parts.append(line("grid", place(value), 0, height) + page.text(place(value), height + 14, f"{value:g}", "middle"))
+    parts.append(page.text(LEFT + PLOT / 2, height + 30, f"{unit}, each step the same factor; lines: p50 and p99", "middle"))
+    for index, (name, values) in enumerate(series.items()):
+        parts += row(name, values, unit, f"c{index % page.COLORS}", ROW * (index + 1), place)
+    width, shown = LEFT + PLOT + RIGHT, html.escape(title)
+    return (f'<figure><figcaption>{shown}</figcaption>\n<svg viewBox="0 0 {width} {height + AXIS}" width="{width}" role="img">'
+            f"<title>{shown}</title><desc>{html.escape(description(title, unit, series))}</desc>\n" + "\n".join(parts) + "</svg></figure>\n")
+
+
+def row(name, values, unit, color, bottom, place):
+    counts = [0] * PARTS
+    for value in values:
+        counts[min(PARTS - 1, int((place(value) - LEFT) / PLOT * PARTS))] += 1
+    yield page.text(LEFT - 8, bottom - 6, name, "end")
+    for part, count in enumerate(counts):
+        if count:  # what occurred at all is visible
+            height = max(1.5, TALLEST * count / max(counts))
+            yield (f'<rect class="{color} fill" x="{LEFT + PLOT * part / PARTS:.1f}" y="{bottom - height:.1f}" '
+                   f'width="{PLOT / PARTS - 0.5:.1f}" height="{height:.1f}"/>')
+    for fraction in (0.5, 0.99):
+        yield line("mark", place(percentile(values, fraction)), bottom - TALLEST - 2, bottom)
+    yield page.text(LEFT + PLOT + 6, bottom - 6, f"p99 {percentile(values, 0.99):.3g} {unit}", "start")
+
+
+def line(style, x, top, bottom):
+    return f'<line class="{style}" x1="{x:.1f}" y1="{top:.1f}" x2="{x:.1f}" y2="{bottom:.1f}"/>'
+
+
+def description(title, unit, series):
+    """The picture in words."""
+    return f"{title}. " + " ".join(
+        f"{name}: {len(values)} values, p50 {percentile(values, 0.5):.3g} {unit}, p99 {percentile(values, 0.99):.3g} {unit}, "
+        f"longest {max(values):.3g} {unit}." for name, values in series.items())
