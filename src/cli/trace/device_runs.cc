@@ -82,7 +82,7 @@ std::string DeviceRuns::DecisionOf(const Change& change, const Names& names) con
   }
   // A hold also ends where the queue has no more work, and where it has another reason.
   if (change.kind != Change::kReleased || !states_.at(change.queue).IsRunning()) return "";
-  const std::string what = fmt::format("{}: runs again", name);
+  std::string what = fmt::format("{}: runs again", name);
   if (!change.by) return what;
   const auto other = states_.find(*change.by);
   if (other == states_.end() || other->second.IsRunning()) return what;
