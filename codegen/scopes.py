@@ -6,12 +6,29 @@ ASKS = "call.is_the_programs()"
 
 
 class Scopes:
-    """`success`: what a call's result is compared with; `outcome`: what a scope gets of the result."""
+    """`success`: what a call's result is compared with; `outcome`: what a scope gets of the result; `out_of_memory`: what a call
+    returns that is refused."""
 
-    def __init__(self, registry, success, outcome="result"):
-        self._kinds, self._roles, self._success, self._outcome = registry.kinds, Roles(registry), success, outcome
+    def __init__(self, registry, success, outcome="result", out_of_memory=""):
+        self._kinds, self._accounting, self._roles = registry.kinds, registry.accounting, Roles(registry)
+        self._success, self._outcome, self._out_of_memory = success, outcome, out_of_memory
 
     def write(self, export, entry, call, before=(), after=()):
+        """Lines that return the result of `call`, and keep the account of memory."""
+        lines = self._write_in_kind(export, entry, call, before, after)
+        if entry.accounting is None:
+            return lines
+        change, result = self._accounting[entry.accounting], export.function.result
+        takes, gives = self._arguments(change, export, entry)
+        refusal = [f"if (account.refused()) [[unlikely]] return {self._out_of_memory};"] if change.get("refuses") else []
+        return [f"{change['scope']} account(call{takes});", *refusal,
+                f"const {result} answer = [&]() -> {result} {{", *("  " + line for line in lines), "}();",
+                f"account.Finish(answer{gives});", "return answer;"]
+
+    def _arguments(self, scope, export, entry):
+        return ["".join(", " + self._roles.of(role, export, entry) for role in scope.get(which, [])) for which in ("takes", "gives")]
+
+    def _write_in_kind(self, export, entry, call, before, after):
         """Lines that return the result of `call`. `before` and `after` (only on success) are added around the program's own calls.
 
         The wrapper checks once whether a call is the program's own. No scope checks that. A call that is not the program's own has no
@@ -30,8 +47,7 @@ class Scopes:
 
     def _within(self, kind, export, entry, call, after=()):
         has_result = export.function.result != "void"
-        takes = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("takes", []))
-        gives = "".join(", " + self._roles.of(role, export, entry) for role in kind.get("gives", []))
+        takes, gives = self._arguments(kind, export, entry)
         outcome = self._outcome if has_result else self._success
         return [*([f"{kind['scope']} scope(call{takes});"] if "scope" in kind else []),
                 f"{export.function.result} result = {call};" if has_result else f"{call};",

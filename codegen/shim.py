@@ -22,6 +22,7 @@ class Shim:
     abi_header = ""  # has the types of its functions
     scope_headers = ()  # of src/shim/<platform>: those that have the scopes
     success = ""  # what a successful call returns
+    out_of_memory = ""  # what an allocation returns that the limit refuses
     stream_type = ""  # a function with such a parameter has a kind that knows its stream
 
     # ---- what some say ----
@@ -37,7 +38,7 @@ class Shim:
     def __init__(self, registry, options):
         self.registry, self.options = registry, options
         self.roles = Roles(registry)
-        self.scopes = Scopes(registry, self.success, self.outcome)
+        self.scopes = Scopes(registry, self.success, self.outcome, self.out_of_memory)
         self.coverage = Coverage(self.title, registry, self.read(), self.source, self.is_known_type)
         self.exports = self.coverage.functions
         self.wrapped = sorted(((export, entry) for name, entry in self.coverage.wrapped for export in self.exports[name]),

@@ -29,7 +29,7 @@
 //
 // Compatibility. kSegmentVersion changes when a word changes its meaning. A server maps only versions that it
 // knows. A new word is 0 in segments of older clients, and 0 must mean "as before". `moved` and those
-// that stand behind it are such words.
+// that stand behind it are such words, and so are those of memory in the header.
 #pragma once
 
 #include <atomic>
@@ -97,6 +97,13 @@ struct alignas(128) ControlBlock {
   std::atomic<uint64_t> burst_at;
 };
 
+// The memory that the client has taken of one device.
+struct MemoryUse {
+  std::atomic<uint64_t> device;  // XDevice; 0: none
+  std::atomic<uint64_t> used;    // bytes
+};
+inline constexpr int kMaxMemoryUses = 32;
+
 // Dependencies are rare. They are separate from the blocks, so that a block has only two lines.
 struct SegmentHeader {
   uint32_t magic;
@@ -104,6 +111,9 @@ struct SegmentHeader {
   uint32_t max_queues;
   uint32_t reserved;
   alignas(64) std::atomic<uint64_t> dirty[kMaxQueues / 64];  // set by the client, cleared by the scheduler
+  // For display only. 0: the client's memory has no limit.
+  alignas(64) std::atomic<uint64_t> memory_limit;  // [client] bytes that its program may take of each device
+  MemoryUse memory[kMaxMemoryUses];                // [client]
 };
 
 struct Segment {
@@ -123,6 +133,7 @@ static_assert(offsetof(ControlBlock, bursts) == 104);
 static_assert(offsetof(ControlBlock, busy_ns) == 112);
 static_assert(offsetof(ControlBlock, burst_at) == 120);
 static_assert(offsetof(ControlBlock, open) == offsetof(ControlBlock, gate) + 2);
+static_assert(offsetof(SegmentHeader, memory_limit) == 192);
 static_assert(offsetof(Segment, blocks) == 4096);
 static_assert(sizeof(DependencySlot) == 16);
 static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<uint32_t>::is_always_lock_free);

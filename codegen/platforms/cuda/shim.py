@@ -15,8 +15,9 @@ class CudaShim(Shim):
                     "--compiler": {"required": True, "help": "a C compiler, to preprocess the headers"}}
     holder = "the driver"
     abi_header = "hal/cuda/cu.h"
-    scope_headers = ("code", "commands", "contexts", "events", "lookup", "streams")
+    scope_headers = ("code", "commands", "contexts", "events", "lookup", "memory", "streams")
     success = "CUDA_SUCCESS"
+    out_of_memory = "CUDA_ERROR_OUT_OF_MEMORY"
     stream_type = "CUstream"
     why_no_version = ", as the driver's functions have none"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fork_handler.h"
+#include "preempt/api/memory.h"
 #include "preempt/api/settings.h"
 
 namespace xsched::preempt {
@@ -27,7 +28,10 @@ bool Process::StartAgent() {
     atexit([] { ThisProcess().agent.Shutdown(); });
   });
   const Settings& settings = GetSettings();
-  return agent.Start({settings.scheduler, settings.policy, settings.timeslice_us, settings.at_a_time});
+  if (!agent.Start({settings.scheduler, settings.policy, settings.timeslice_us, settings.at_a_time}))
+    return false;
+  ReportMemory();
+  return true;
 }
 
 XResult Process::CreateQueue(const Ref<HwQueue>& hwq, XQueueOptions options, XQueueHandle* out) {

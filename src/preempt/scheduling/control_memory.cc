@@ -93,6 +93,15 @@ bool ControlMemory::AddWait(const XQueue& waiter, const XQueue& owner, uint64_t 
   return true;
 }
 
+void ControlMemory::ReportMemory(int number, XDevice device, uint64_t limit, uint64_t used) {
+  ipc::Segment* segment = segment_.load(std::memory_order_acquire);
+  if (segment == nullptr || number >= ipc::kMaxMemoryUses) return;
+  ipc::MemoryUse& use = segment->header.memory[number];
+  use.used.store(used, std::memory_order_relaxed);
+  use.device.store(device, std::memory_order_release);
+  segment->header.memory_limit.store(limit, std::memory_order_relaxed);
+}
+
 // ---- bells ----
 
 void ControlMemory::RingScheduler(uint32_t index) {

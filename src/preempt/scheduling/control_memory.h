@@ -50,6 +50,10 @@ class ControlMemory {
   // nothing new is known.
   bool AddWait(const XQueue& waiter, const XQueue& owner, uint64_t until);
 
+  // What the process has taken of the device that has this number (memory_account.h). Lock-free. Not created:
+  // does nothing.
+  void ReportMemory(int number, XDevice device, uint64_t limit, uint64_t used);
+
   // ---- the bells. Lock-free, async-signal-safe. Not created: they do nothing ----
   void RingScheduler(uint32_t index);
   void RingAgent();

@@ -5,6 +5,7 @@
 #include "hal/cuda/device.h"
 #include "hal/cuda/green_contexts.h"
 #include "hal/cuda/queue.h"
+#include "shim/common/memory.h"
 #include "shim/cuda/code.h"
 
 namespace xsched::cuda {
@@ -62,6 +63,12 @@ void ContextEnds(CUcontext context) {
   ForgetUsedCode();
   shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGoes(context);
+}
+
+// Null: it was not known.
+void ContextEnded(CUcontext context) {
+  if (context != nullptr) shim::ForgetMemoryOf(HomeOf(context));
+  CudaContextGone(context);
 }
 
 CUcontext Known(const PrimaryContext* primary) {
@@ -124,7 +131,7 @@ ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : co
 }
 
 void ContextDestruction::Finish(CUresult) const {
-  if (context_ != nullptr) CudaContextGone(context_);
+  if (context_ != nullptr) ContextEnded(context_);
 }
 
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
@@ -153,7 +160,7 @@ PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device) 
 }
 
 void PrimaryContextRelease::Finish(CUresult) const {
-  if (ends_) CudaContextGone(context_);
+  if (ends_) ContextEnded(context_);
 }
 
 GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
@@ -200,6 +207,6 @@ PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device) {
   barrier_.emplace();
 }
 
-void PrimaryContextReset::Finish(CUresult) const { CudaContextGone(context_); }
+void PrimaryContextReset::Finish(CUresult) const { ContextEnded(context_); }
 
 }  // namespace xsched::cuda

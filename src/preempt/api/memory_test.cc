@@ -1,0 +1,75 @@
+#include "preempt/api/memory.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "ipc/memory_account.h"
+
+namespace xsched::preempt {
+namespace {
+
+constexpr XDevice kDevice = 0x1'0000'0300;
+
+// The variables are read once per process. So each test runs in a child, which says whether all was right.
+template <typename Check>
+bool InProcess(const char* limit, const char* path, const Check& check) {
+  const pid_t child = fork();
+  if (child == 0) {
+    limit == nullptr ? unsetenv("XSCHED_MEMORY") : setenv("XSCHED_MEMORY", limit, 1);
+    path == nullptr ? unsetenv("XSCHED_MEMORY_ACCOUNT") : setenv("XSCHED_MEMORY_ACCOUNT", path, 1);
+    _exit(check() ? 0 : 1);
+  }
+  int status = 1;
+  waitpid(child, &status, 0);
+  return status == 0;
+}
+
+TEST(ProcessMemory, has_no_limit_unless_the_environment_says_one) {
+  EXPECT_TRUE(InProcess(nullptr, nullptr, [] { return !MemoryIsLimited(); }));
+  EXPECT_TRUE(InProcess("", nullptr, [] { return !MemoryIsLimited(); }));
+  EXPECT_TRUE(InProcess("much", nullptr, [] { return !MemoryIsLimited(); }));
+}
+
+TEST(ProcessMemory, is_refused_beyond_the_limit) {
+  EXPECT_TRUE(InProcess("1KiB", nullptr, [] {
+    if (!MemoryIsLimited()) return false;
+    const int device = LimitedDevice(kDevice);
+    if (!TakeMemory(device, 1000) || TakeMemory(device, 25)) return false;
+    GiveMemoryBack(device, 1);
+    if (!TakeMemory(device, 25)) return false;
+    CountMemory(device, 100);
+    return MemoryOf(device).used == 1124 && MemoryOf(device).left() == 0;
+  }));
+}
+
+TEST(ProcessMemory, of_a_forked_child_counts_apart_from_its_parents_but_under_the_same_limit) {
+  char name[] = "/tmp/memory_test.XXXXXX";
+  const std::string folder = mkdtemp(name);
+  Result<ipc::MemoryAccountPath> path = ipc::CreateMemoryAccount(folder.c_str(), 1024);
+  ASSERT_TRUE(path);
+  EXPECT_TRUE(InProcess("1KiB", path->text, [] {
+    if (!MemoryIsLimited()) return false;
+    const int device = LimitedDevice(kDevice);
+    if (!TakeMemory(device, 1000)) return false;
+    const pid_t child = fork();
+    if (child == 0)
+      _exit(MemoryIsLimited() && !TakeMemory(device, 25) && TakeMemory(device, 24) ? 0 : 1);
+    int status = 1;
+    waitpid(child, &status, 0);
+    return status == 0 && MemoryOf(device).used == 1000;
+  }));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(ProcessMemory, has_the_limit_for_itself_if_the_account_cannot_be_opened) {
+  EXPECT_TRUE(InProcess("1KiB", "/nowhere/account", [] {
+    return MemoryIsLimited() && TakeMemory(LimitedDevice(kDevice), 1024) && !TakeMemory(LimitedDevice(kDevice), 1);
+  }));
+}
+
+}  // namespace
+}  // namespace xsched::preempt
