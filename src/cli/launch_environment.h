@@ -27,6 +27,8 @@ struct LaunchOptions {
   std::optional<int64_t> level;
   std::optional<int64_t> threshold;
   std::optional<int64_t> batch_size;
+  std::optional<uint64_t> memory;  // bytes of each device, for all processes of the program together
+  std::string memory_account;      // the file in which they count; "": each process counts by itself
   std::string scheduler = "GLB";
   std::string policy;  // of the local scheduler (LCL)
   std::string route = "layer";
@@ -89,6 +91,12 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
     variables.push_back({"XSCHED_POLICY", std::nullopt});
   } else if (!options.policy.empty() || current("XSCHED_POLICY").empty()) {
     variables.push_back({"XSCHED_POLICY", options.policy.empty() ? DefaultPolicy() : options.policy});
+  }
+  if (options.memory) {
+    variables.push_back({"XSCHED_MEMORY", std::to_string(*options.memory)});
+    variables.push_back({"XSCHED_MEMORY_ACCOUNT", options.memory_account.empty()
+                                                      ? std::nullopt
+                                                      : std::optional(options.memory_account)});
   }
   // A program's children belong to its job, even if they are started by `xsched run`.
   if (!options.job.empty() && current("XSCHED_JOB").empty()) variables.push_back({"XSCHED_JOB", options.job});

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <string>
 
+#include "base/byte_size.h"
 #include "sched/core/policy_setting.h"
 #include "server/policy_names.h"
 
@@ -26,6 +27,14 @@ inline std::string PolicyProblem(const std::string& text) {
 inline CLI::Validator PolicyValidator() {
   return CLI::Validator([](std::string& text) { return PolicyProblem(text); },
                         fmt::format("{}", fmt::join(server::PolicyNames(), "|")));
+}
+
+inline std::string ByteSizeProblem(const std::string& text) {
+  return ReadByteSize(text.c_str()) ? "" : text + " is no size such as 20GiB or 512MiB";
+}
+
+inline CLI::Validator ByteSize() {
+  return CLI::Validator([](std::string& text) { return ByteSizeProblem(text); }, "SIZE");
 }
 
 inline CLI::Validator AboveZero() {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/byte_size.h"
 #include "base/former_variables.h"
 #include "cli/platform.h"
 #include "cli/validators.h"
@@ -39,6 +40,11 @@ VariableList GeneralVariables() {
       {"XSCHED_SOCKET", "the server's socket", Kind::kSocket},
       {"XSCHED_JOB",
        "any word: processes of one user with the same word are one job, and have their turns together",
+       Kind::kText},
+      {"XSCHED_MEMORY", "of each device at most so much memory, such as 20GiB", Kind::kByteSize},
+      {"XSCHED_MEMORY_ACCOUNT",
+       "a file in which the processes of one program count their memory together; else each has the limit for "
+       "itself",
        Kind::kText},
       {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},
       {"XSCHED_AUTO_XQUEUE_LEVEL", "1 to 3: highest preemption level to use (3)", Kind::kNumber, 1, 3},
@@ -169,6 +175,8 @@ std::string ProblemOf(const EnvironmentVariable& variable, const std::string& va
       const std::string problem = PolicyProblem(value);
       return problem.empty() ? "" : fmt::format("is not used: {}", problem);
     }
+    case Kind::kByteSize:
+      return ReadByteSize(value.c_str()) ? "" : "is no size such as 20GiB";
     case Kind::kText:
       return "";
     case Kind::kFile:

@@ -10,7 +10,7 @@
 namespace xsched::cli {
 
 struct EnvironmentVariable {
-  enum class Kind { kNumber, kWord, kPolicy, kText, kFile, kFiles, kSocket };
+  enum class Kind { kNumber, kWord, kPolicy, kByteSize, kText, kFile, kFiles, kSocket };
   const char* name;
   std::string meaning;
   Kind kind;

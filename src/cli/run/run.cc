@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/byte_size.h"
 #include "base/fd.h"
 #include "base/system_calls.h"
 #include "cli/become.h"
@@ -25,6 +26,7 @@
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
+#include "ipc/memory_account.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -133,6 +135,18 @@ void ShareContexts() {
     Warn("the program has a context of its own: no platform here has contexts that can be shared");
 }
 
+// The account in which the program's processes count their memory. "": each has the limit for itself.
+std::string NewMemoryAccount(uint64_t limit) {
+  try {
+    Result<ipc::MemoryAccountPath> path = ipc::CreateMemoryAccount(UserFolder().c_str(), limit);
+    if (path) return path->text;
+    Warn(fmt::format("{}: each process of the program has the limit for itself", path.error().text()));
+  } catch (const CommandError& error) {
+    Warn(fmt::format("{}: each process of the program has the limit for itself", error.what()));
+  }
+  return "";
+}
+
 // A job that nobody has used. "": the system gives no random numbers. Then each process of the program is
 // scheduled by itself.
 std::string NewJob() {
@@ -152,6 +166,7 @@ void Run(RunOptions& options) {
   CheckProgram(options, shims);
   if (options.shared_context) ShareContexts();
   options.launch.job = NewJob();
+  if (options.launch.memory) options.launch.memory_account = NewMemoryAccount(*options.launch.memory);
   const std::string older_job = CurrentVariable("XSCHED_JOB");
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   if (options.report.empty()) Become(options.program);
@@ -189,6 +204,10 @@ void AddRun(CLI::App& app) {
   AddLatencyOptions(*run, launch.latency);
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
+  run->add_option_function<std::string>(
+         "--memory", [options](const std::string& size) { options->launch.memory = ReadByteSize(size.c_str()); },
+         "of each device at most so much, for all processes of the program together: 20GiB")
+      ->check(ByteSize());
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());
   run->add_option("--batch-size", launch.batch_size, "commands let through at a time")->check(AboveZero());
   run->add_option("--policy", launch.policy, "set the server's policy first; with LCL, the process's own")

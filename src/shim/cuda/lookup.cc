@@ -11,6 +11,7 @@
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"
+#include "shim/cuda/nvml.h"
 
 namespace xsched::cuda {
 
@@ -98,7 +99,9 @@ const char* FunctionName(int function) {
 
 Lookup LookUp(void* handle, const char* name, void*) {
   constexpr Lookup kNotOurs{};
-  if (handle == RTLD_NEXT || name == nullptr || name[0] != 'c' || name[1] != 'u') return kNotOurs;
+  if (handle == RTLD_NEXT || name == nullptr) return kNotOurs;
+  if (name[0] == 'n') return LookUpNvml(handle, name);
+  if (name[0] != 'c' || name[1] != 'u') return kNotOurs;
   const int function = WrappedFunction(name);
   if (function < 0 || preempt::InsideXSched()) return kNotOurs;
   void* found = handle == RTLD_DEFAULT ? kWrappers[function] : RealDlsym(handle, name);

@@ -107,10 +107,18 @@ CUresult Allocate(Context& context, Allocation::Kind kind, size_t size, unsigned
   return CUDA_SUCCESS;
 }
 
+bool TakeDeviceMemory(size_t size) {
+  if (in_use + size > DeviceMemory()) return false;
+  in_use += size;
+  return true;
+}
+void GiveDeviceMemoryBack(size_t size) { in_use -= size; }
+
 void Release(uintptr_t address) {
   const auto found = Allocations().find(address);
   if (found == Allocations().end()) return;
   if (OnDevice(found->second.kind)) in_use -= found->second.size;
+  if (found->second.kind == Allocation::Kind::kPool) PoolGets(address, found->second.size);
   if (found->second.kind != Allocation::Kind::kRegistered) std::free(reinterpret_cast<void*>(address));
   Allocations().erase(found);
 }

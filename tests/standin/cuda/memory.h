@@ -23,6 +23,11 @@ size_t DeviceMemory();
 // All below REQUIRE TheLock.
 CUresult Allocate(Context& context, Allocation::Kind kind, size_t size, unsigned flags, uintptr_t* address);
 void Release(uintptr_t address);
+// Memory of a device without an address. False: there is not as much.
+bool TakeDeviceMemory(size_t size);
+void GiveDeviceMemoryBack(size_t size);
+// The memory has gone back to its pool (pool.cc).
+void PoolGets(uintptr_t address, size_t size);
 // The allocation that `address` lies in, and where that starts; null: none.
 const Allocation* FindAllocation(uintptr_t address, uintptr_t* base = nullptr);
 // True for memory that a device may access without the CPU: everything except the program's ordinary memory.

@@ -1,4 +1,6 @@
-// Memory in stream order. A pool gives memory at once and takes it back when the stream gets there.
+// Memory in stream order. A pool gives memory at once and takes it back when the stream gets there. It keeps
+// what it has reserved until it is trimmed, whatever its release threshold is.
+#include <algorithm>
 #include <map>
 
 #include "capture.h"
@@ -12,7 +14,10 @@ namespace {
 
 struct Pool {
   cuuint64_t release_threshold = 0;
+  cuuint64_t reserved = 0;
+  cuuint64_t used = 0;
 };
+constexpr cuuint64_t kPiece = 2 << 20;  // a pool grows by this
 
 CUmemoryPool HandleOf(Pool& pool) { return reinterpret_cast<CUmemoryPool>(&pool); }
 
@@ -25,6 +30,14 @@ std::map<CUdevice, DevicePools>& PoolsOfDevices() {
   return *pools;
 }
 
+// The pool of each allocation.
+std::map<uintptr_t, Pool*>& PoolsOfAllocations() {
+  static auto* const pools = new std::map<uintptr_t, Pool*>;
+  return *pools;
+}
+
+CUresult AllocateFrom(Pool* pool, CUdeviceptr* out, size_t size, CUstream handle);
+
 // Allocating in stream order is unsafe during other streams' captures, but may be captured itself.
 CUresult RefuseUnlessCaptured(const Stream& stream) {
   return stream.capture == nullptr ? RefuseUnsafeUse() : CUDA_SUCCESS;
@@ -32,7 +45,17 @@ CUresult RefuseUnlessCaptured(const Stream& stream) {
 
 }  // namespace
 
-CUresult cuMemAllocAsync(CUdeviceptr* out, size_t size, CUstream handle) {
+void PoolGets(uintptr_t address, size_t size) {
+  const auto found = PoolsOfAllocations().find(address);
+  if (found == PoolsOfAllocations().end()) return;
+  found->second->used -= size;
+  PoolsOfAllocations().erase(found);
+}
+
+namespace {
+
+// Null: the current one of the stream's device.
+CUresult AllocateFrom(Pool* pool, CUdeviceptr* out, size_t size, CUstream handle) {
   Lock lock;
   const auto [stream, error] = ResolveStream(handle);
   if (error) return error;
@@ -44,10 +67,25 @@ CUresult cuMemAllocAsync(CUdeviceptr* out, size_t size, CUstream handle) {
   const CUresult result = Submit(lock, *stream, {CU_GRAPH_NODE_TYPE_MEM_ALLOC, {}});
   if (result != CUDA_SUCCESS) Release(address);
   *out = result == CUDA_SUCCESS ? address : 0;
+  if (result != CUDA_SUCCESS || stream->capture != nullptr) return result;
+  for (int i = 0; pool == nullptr && i < DeviceCount(); ++i) {
+    if (DeviceAt(i) != stream->context->device) continue;
+    DevicePools& pools = PoolsOfDevices()[i];
+    pool = pools.current ? reinterpret_cast<Pool*>(pools.current) : &pools.standard;
+  }
+  PoolsOfAllocations()[address] = pool;
+  pool->used += size;
+  pool->reserved = std::max(pool->reserved, (pool->used + kPiece - 1) / kPiece * kPiece);
   return result;
 }
-CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t size, CUmemoryPool, CUstream stream) {
-  return standin::cuMemAllocAsync(out, size, stream);
+
+}  // namespace
+
+CUresult cuMemAllocAsync(CUdeviceptr* out, size_t size, CUstream stream) {
+  return AllocateFrom(nullptr, out, size, stream);
+}
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr* out, size_t size, CUmemoryPool pool, CUstream stream) {
+  return AllocateFrom(reinterpret_cast<Pool*>(pool), out, size, stream);
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
@@ -69,7 +107,13 @@ CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps*) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemPoolDestroy(CUmemoryPool) { return CUDA_SUCCESS; }
-CUresult cuMemPoolTrimTo(CUmemoryPool, size_t) { return CUDA_SUCCESS; }
+CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
+  Lock lock;
+  auto* pool = reinterpret_cast<Pool*>(handle);
+  const cuuint64_t needed = (std::max<cuuint64_t>(pool->used, keep) + kPiece - 1) / kPiece * kPiece;
+  pool->reserved = std::min(pool->reserved, needed);
+  return CUDA_SUCCESS;
+}
 CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, size_t) { return CUDA_SUCCESS; }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
@@ -78,11 +122,25 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
   return CUDA_SUCCESS;
 }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
+  Lock lock;
+  const auto* of = reinterpret_cast<const Pool*>(pool);
   if (attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
     *static_cast<int*>(value) = 1;
-  } else {
-    *static_cast<cuuint64_t*>(value) =
-        attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD ? reinterpret_cast<Pool*>(pool)->release_threshold : 0;
+    return CUDA_SUCCESS;
+  }
+  cuuint64_t& number = *static_cast<cuuint64_t*>(value);
+  switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      number = of->release_threshold;
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      number = of->reserved;
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      number = of->used;
+      break;
+    default:
+      number = 0;
   }
   return CUDA_SUCCESS;
 }

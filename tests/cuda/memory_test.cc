@@ -1,0 +1,324 @@
+// Programs under a limit of memory (XSCHED_MEMORY). Every kind of allocation counts, is refused with the
+// driver's own error beyond the limit, and counts no more when it is freed.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+#include "standin.h"
+
+namespace xsched::cuda {
+namespace {
+
+constexpr size_t kMiB = 1 << 20;
+constexpr size_t kLimit = 100 * kMiB;
+
+class CudaMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    // Read at the first allocation.
+    setenv("XSCHED_MEMORY", "100MiB", 1);
+    ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ASSERT_EQ(Used(), 0u);
+  }
+  static size_t Used() {
+    size_t free = 0;
+    size_t total = 0;
+    EXPECT_EQ(cuMemGetInfo_v2(&free, &total), CUDA_SUCCESS);
+    EXPECT_EQ(total, kLimit);
+    return total - free;
+  }
+  static CUdeviceptr Allocate(size_t size) {
+    CUdeviceptr memory = 0;
+    EXPECT_EQ(cuMemAlloc_v2(&memory, size), CUDA_SUCCESS);
+    return memory;
+  }
+  static CUresult TryAllocate(size_t size) {
+    CUdeviceptr memory = 0;
+    const CUresult result = cuMemAlloc_v2(&memory, size);
+    if (result == CUDA_SUCCESS) cuMemFree_v2(memory);
+    return result;
+  }
+  static CUmemAllocationProp OnDevice(int device) {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    return properties;
+  }
+
+  CUcontext context_ = nullptr;
+  CUstream stream_ = nullptr;
+};
+
+TEST_F(CudaMemory, is_refused_beyond_the_limit_with_the_drivers_error_and_without_asking_the_driver) {
+  const CUdeviceptr memory = Allocate(60 * kMiB);
+  const uint64_t calls = standin_calls("cuMemAlloc_v2");
+  CUdeviceptr more = 17;
+  EXPECT_EQ(cuMemAlloc_v2(&more, 41 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(standin_calls("cuMemAlloc_v2"), calls);
+  EXPECT_EQ(more, 17u);
+  EXPECT_EQ(TryAllocate(40 * kMiB), CUDA_SUCCESS) << "exactly the limit";
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(TryAllocate(100 * kMiB), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, that_the_driver_refuses_or_does_not_free_does_not_change_the_account) {
+  standin_fail("cuMemAlloc_v2", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(TryAllocate(60 * kMiB), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(Used(), 0u);
+  const CUdeviceptr memory = Allocate(60 * kMiB);
+  standin_fail("cuMemFree_v2", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_ERROR_INVALID_VALUE) << "freed twice";
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, whose_rows_are_made_longer_counts_with_that) {
+  CUdeviceptr memory = 0;
+  size_t pitch = 0;
+  ASSERT_EQ(cuMemAllocPitch_v2(&memory, &pitch, 1000, 2048, 4), CUDA_SUCCESS);
+  EXPECT_EQ(pitch, 1024u);
+  EXPECT_EQ(Used(), 2 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, that_is_managed_counts_and_the_hosts_does_not) {
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(cuMemAllocManaged(&managed, 99 * kMiB, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  void* host = nullptr;
+  ASSERT_EQ(cuMemHostAlloc(&host, 3 * kMiB, 0), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 99 * kMiB);
+  CUdeviceptr more = 0;
+  EXPECT_EQ(cuMemAllocManaged(&more, 2 * kMiB, CU_MEM_ATTACH_GLOBAL), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemFree_v2(managed), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFreeHost(host), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, of_arrays_counts_by_their_description) {
+  const CUDA_ARRAY_DESCRIPTOR flat{1024, 1024, CU_AD_FORMAT_FLOAT, 4};
+  CUarray array = nullptr;
+  ASSERT_EQ(cuArrayCreate_v2(&array, &flat), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 16 * kMiB);
+  const CUDA_ARRAY3D_DESCRIPTOR deep{256, 256, 256, CU_AD_FORMAT_HALF, 2, 0};
+  CUarray cube = nullptr;
+  ASSERT_EQ(cuArray3DCreate_v2(&cube, &deep), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 80 * kMiB);
+  CUarray more = nullptr;
+  EXPECT_EQ(cuArray3DCreate_v2(&more, &deep), CUDA_ERROR_OUT_OF_MEMORY);
+  const CUDA_ARRAY3D_DESCRIPTOR image{1024, 1024, 0, CU_AD_FORMAT_UNSIGNED_INT8, 4, 0};
+  CUmipmappedArray levels = nullptr;
+  ASSERT_EQ(cuMipmappedArrayCreate(&levels, &image, 2), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 85 * kMiB);
+  EXPECT_EQ(cuArrayDestroy(array), CUDA_SUCCESS);
+  EXPECT_EQ(cuArrayDestroy(cube), CUDA_SUCCESS);
+  EXPECT_EQ(cuMipmappedArrayDestroy(levels), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, without_an_address_counts_until_it_has_neither_handle_nor_mapping) {
+  const CUmemAllocationProp properties = OnDevice(0);
+  CUmemGenericAllocationHandle first = 0;
+  CUmemGenericAllocationHandle second = 0;
+  ASSERT_EQ(cuMemCreate(&first, 20 * kMiB, &properties, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemCreate(&second, 40 * kMiB, &properties, 0), CUDA_SUCCESS);
+  CUmemGenericAllocationHandle more = 0;
+  EXPECT_EQ(cuMemCreate(&more, 42 * kMiB, &properties, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  CUdeviceptr space = 0;
+  ASSERT_EQ(cuMemAddressReserve(&space, 60 * kMiB, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(space, 20 * kMiB, 0, first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(space + 20 * kMiB, 40 * kMiB, 0, second, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(first), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB) << "it is mapped";
+  ASSERT_EQ(cuMemRetainAllocationHandle(&first, reinterpret_cast<void*>(space)), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemUnmap(space, 60 * kMiB), CUDA_SUCCESS) << "both at once";
+  EXPECT_EQ(Used(), 60 * kMiB) << "both have a handle";
+  EXPECT_EQ(cuMemRelease(first), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 40 * kMiB);
+  EXPECT_EQ(cuMemRelease(second), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, of_the_host_without_an_address_does_not_count) {
+  CUmemAllocationProp properties{};
+  properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, {0}};
+  CUmemGenericAllocationHandle handle = 0;
+  EXPECT_EQ(cuMemCreate(&handle, 200 * kMiB, &properties, 0), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, of_a_pool_counts_as_long_as_the_pool_keeps_it) {
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocAsync(&memory, 60 * kMiB, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  CUdeviceptr more = 0;
+  EXPECT_EQ(cuMemAllocAsync(&more, 50 * kMiB, stream_), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB) << "the pool has it";
+  ASSERT_EQ(cuMemAllocAsync(&memory, 60 * kMiB, stream_), CUDA_SUCCESS) << "from what the pool has";
+  EXPECT_EQ(Used(), 60 * kMiB);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(cuDeviceGetMemPool(&pool, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemPoolTrimTo(pool, 0), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, that_a_pool_does_not_use_makes_room_for_other_allocations) {
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocAsync(&memory, 90 * kMiB, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(Used(), 90 * kMiB);
+  EXPECT_EQ(TryAllocate(90 * kMiB), CUDA_SUCCESS) << "as the driver does it";
+}
+
+TEST_F(CudaMemory, of_small_allocations_from_a_pool_counts_without_asking_the_driver_each_time) {
+  std::vector<CUdeviceptr> memory(40);
+  const uint64_t asked = standin_calls("cuMemPoolGetAttribute");
+  for (CUdeviceptr& piece : memory) ASSERT_EQ(cuMemAllocAsync(&piece, kMiB, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(standin_calls("cuMemPoolGetAttribute") - asked, 1u) << "after 32 MiB";
+  EXPECT_EQ(Used(), 40 * kMiB);
+  for (const CUdeviceptr piece : memory) ASSERT_EQ(cuMemFreeAsync(piece, stream_), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, of_pools_that_the_program_makes_counts_until_they_are_destroyed) {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(cuMemPoolCreate(&pool, &properties), CUDA_SUCCESS);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocFromPoolAsync(&memory, 60 * kMiB, pool, stream_), CUDA_SUCCESS);
+  CUdeviceptr more = 0;
+  EXPECT_EQ(cuMemAllocAsync(&more, 60 * kMiB, stream_), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuDeviceSetMemPool(0, pool), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAllocAsync(&memory, 60 * kMiB, stream_), CUDA_SUCCESS) << "the current pool has it already";
+  EXPECT_EQ(Used(), 60 * kMiB);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  CUmemoryPool standard = nullptr;
+  ASSERT_EQ(cuDeviceGetDefaultMemPool(&standard, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuDeviceSetMemPool(0, standard), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, that_a_captured_graph_would_need_beyond_the_limit_is_refused_while_it_is_captured) {
+  ASSERT_EQ(cuStreamBeginCapture_v2(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  CUdeviceptr memory = 0;
+  EXPECT_EQ(cuMemAllocAsync(&memory, 200 * kMiB, stream_), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(cuMemAllocAsync(&memory, 50 * kMiB, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(stream_, &graph), CUDA_SUCCESS) << "the capture is still valid";
+}
+
+TEST_F(CudaMemory, of_another_device_has_a_limit_of_its_own) {
+  const CUdeviceptr here = Allocate(80 * kMiB);
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  const CUdeviceptr there = Allocate(70 * kMiB);
+  EXPECT_EQ(Used(), 70 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(here), CUDA_SUCCESS) << "from the other device's context";
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(cuMemFree_v2(there), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, ends_with_its_context) {
+  CUcontext own = nullptr;
+  CUctxCreateParams parameters{};
+  ASSERT_EQ(cuCtxCreate_v4(&own, &parameters, 0, 0), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) Allocate(kMiB / 2);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  const CUdeviceptr kept = Allocate(kMiB);
+  EXPECT_EQ(Used(), 51 * kMiB);
+  ASSERT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), kMiB);
+  EXPECT_EQ(cuMemFree_v2(kept), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, as_the_driver_says_it_is_the_limits) {
+  size_t total = 0;
+  ASSERT_EQ(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);
+  EXPECT_EQ(total, kLimit);
+}
+
+TEST_F(CudaMemory, of_many_threads_never_is_more_than_the_limit_and_agrees_when_all_is_freed) {
+  std::atomic<size_t> held{0};
+  std::atomic<bool> too_much{false};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      cuCtxSetCurrent(context_);
+      std::minstd_rand random(i + 1);
+      for (int turn = 0; turn < 300; ++turn) {
+        const size_t size = 1 + random() % (50 * kMiB);
+        CUdeviceptr memory = 0;
+        if (cuMemAlloc_v2(&memory, size) != CUDA_SUCCESS) continue;
+        if (held.fetch_add(size) + size > kLimit) too_much = true;
+        held.fetch_sub(size);
+        cuMemFree_v2(memory);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_FALSE(too_much);
+  EXPECT_EQ(Used(), 0u);
+}
+
+// Against a model: what is allocated is the sum of what was allocated and not freed.
+TEST_F(CudaMemory, in_random_histories_is_that_of_the_model) {
+  std::minstd_rand random(11);
+  struct Piece {
+    CUdeviceptr memory;
+    CUmemGenericAllocationHandle handle;
+    size_t size;
+  };
+  std::vector<Piece> pieces;
+  size_t sum = 0;
+  const CUmemAllocationProp properties = OnDevice(0);
+  for (int step = 0; step < 3000; ++step) {
+    if (random() % 2 == 0 || pieces.empty()) {
+      Piece piece{0, 0, 1 + random() % (20 * kMiB)};
+      const bool has_address = random() % 2 == 0;
+      const CUresult result = has_address ? cuMemAlloc_v2(&piece.memory, piece.size)
+                                          : cuMemCreate(&piece.handle, piece.size, &properties, 0);
+      ASSERT_EQ(result, sum + piece.size <= kLimit ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+      if (result != CUDA_SUCCESS) continue;
+      sum += piece.size;
+      pieces.push_back(piece);
+    } else {
+      std::swap(pieces[random() % pieces.size()], pieces.back());
+      const Piece piece = pieces.back();
+      pieces.pop_back();
+      ASSERT_EQ(piece.memory != 0 ? cuMemFree_v2(piece.memory) : cuMemRelease(piece.handle), CUDA_SUCCESS);
+      sum -= piece.size;
+    }
+    ASSERT_EQ(Used(), sum);
+  }
+}
+
+}  // namespace
+}  // namespace xsched::cuda
