@@ -26,8 +26,9 @@ class HipShim(InstancedShim):
     source = "the libraries"
     functions_struct = "WrappedFunctions"
     abi_header = "hal/hip/hip_abi.h"
-    scope_headers = ("commands", "devices", "events", "lookup", "streams")
+    scope_headers = ("commands", "devices", "events", "lookup", "memory", "streams")
     success = "hipSuccess"
+    out_of_memory = "OutOfMemory(call)"
     stream_type = "hipStream_t"
     why_no_version = ": they then stand for any that a program asks for (hip_4.2 and so on)"
     hidden_symbols = "_Z[A-MO-Za-z]*; _ZN[!8]*;"  # _ZN8hip_impl is the runtime's

@@ -108,6 +108,61 @@ struct hipMemLocation {
 };
 static_assert(sizeof(hipMemLocation) == 8);
 
+// ---- read: what memory is asked for ----
+
+struct hipChannelFormatDesc {  // bits of each channel
+  int x, y, z, w;
+  int f;
+};
+static_assert(sizeof(hipChannelFormatDesc) == 20);
+
+struct HIP_ARRAY_DESCRIPTOR {
+  size_t Width, Height;
+  unsigned Format;
+  unsigned NumChannels;
+};
+static_assert(sizeof(HIP_ARRAY_DESCRIPTOR) == 24);
+
+struct HIP_ARRAY3D_DESCRIPTOR {
+  size_t Width, Height, Depth;
+  unsigned Format;
+  unsigned NumChannels;
+  unsigned Flags;
+};
+static_assert(sizeof(HIP_ARRAY3D_DESCRIPTOR) == 40);
+
+inline constexpr int kHipMemLocationTypeDevice = 1;
+
+struct hipMemAllocationProp {  // since ROCm 5.4; before, the location was at offset 4
+  unsigned type;
+  unsigned requestedHandleType;
+  hipMemLocation location;
+};
+
+struct hipMemPoolProps {
+  unsigned allocType;
+  unsigned handleTypes;
+  hipMemLocation location;
+  void* win32SecurityAttributes;
+  unsigned char reserved[64];
+};
+static_assert(sizeof(hipMemPoolProps) == 88);
+
+struct hipMemAllocNodeParams {
+  hipMemPoolProps poolProps;
+  const void* accessDescs;
+  size_t accessDescCount;
+  size_t bytesize;
+  void* dptr;
+};
+static_assert(sizeof(hipMemAllocNodeParams) == 120);
+
+// hipMemPoolAttr, hipGraphMemAttributeType
+inline constexpr unsigned kHipMemPoolReserved = 5;
+inline constexpr unsigned kHipMemPoolUsed = 7;
+inline constexpr unsigned kHipGraphMemUsed = 0;
+inline constexpr unsigned kHipGraphMemReserved = 2;
+
 // ---- read: each names the stream that it is for ----
 
 struct hipLaunchParams {  // hipLaunchCooperativeKernelMultiDevice, hipExtLaunchMultiKernelMultiDevice

@@ -37,6 +37,12 @@ constexpr const char* kFunctionNames[] = {
     "hipEventDestroy",
     "hipEventRecord",
     "hipEventQuery",
+    "hipDeviceGetMemPool",
+    "hipMemPoolGetAttribute",
+    "hipMemPoolTrimTo",
+    "hipDeviceGetGraphMemAttribute",
+    "hipDeviceGraphMemTrim",
+    "hipMalloc",
 };
 static_assert(sizeof(Functions) == sizeof kFunctionNames, "each function has its name, in order");
 

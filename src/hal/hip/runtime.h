@@ -39,6 +39,12 @@ struct Functions {
   DriverFunction<hipError_t (*)(hipEvent_t event)> hipEventDestroy;
   DriverFunction<hipError_t (*)(hipEvent_t event, hipStream_t stream)> hipEventRecord;
   DriverFunction<hipError_t (*)(hipEvent_t event)> hipEventQuery;
+  DriverFunction<hipError_t (*)(void** pool, int device)> hipDeviceGetMemPool;
+  DriverFunction<hipError_t (*)(void* pool, unsigned attribute, void* value)> hipMemPoolGetAttribute;
+  DriverFunction<hipError_t (*)(void* pool, size_t keep)> hipMemPoolTrimTo;
+  DriverFunction<hipError_t (*)(int device, unsigned attribute, void* value)> hipDeviceGetGraphMemAttribute;
+  DriverFunction<hipError_t (*)(int device)> hipDeviceGraphMemTrim;
+  DriverFunction<hipError_t (*)(void** memory, size_t size)> hipMalloc;
 };
 
 // Returns the function that a dispatch table had for `name` before the shim put its own there. Null: the

@@ -48,6 +48,8 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  // False for nested calls.
+  bool is_outermost() const { return is_outermost_; }
   // True for the program's own call. False for nested calls and calls of XSched.
   bool is_the_programs() const { return is_outermost_ && !preempt::InsideXSched(); }
   Instance& instance() const { return *target_.instance; }

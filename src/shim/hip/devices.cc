@@ -1,5 +1,7 @@
 #include "shim/hip/devices.h"
 
+#include "shim/common/memory.h"
+
 namespace xsched::hip {
 namespace {
 
@@ -14,7 +16,12 @@ DeviceWait::DeviceWait(const Call& call)
 
 DeviceReset::DeviceReset(const Call& call, int device) {
   if (device == kCurrentDevice) device = CurrentDevice(call.instance());
-  shim::ForgetStreamsOf(HomeOf(call.instance(), device));
+  home_ = HomeOf(call.instance(), device);
+  shim::ForgetStreamsOf(home_);
+}
+
+void DeviceReset::Finish(hipError_t result) const {
+  if (result == hipSuccess) shim::ForgetMemoryOf(home_);
 }
 
 }  // namespace xsched::hip

@@ -30,9 +30,10 @@ class DeviceWait {
 class DeviceReset {
  public:
   DeviceReset(const Call& call, int device);
-  void Finish(hipError_t) {}
+  void Finish(hipError_t result) const;
 
  private:
+  uint64_t home_ = 0;
   preempt::Barrier barrier_;
 };
 
