@@ -22,7 +22,9 @@ struct ListOptions {
 };
 
 std::string DeviceText(const ipc::QueueInfo& queue) {
-  return fmt::format("{}: {}", PlatformText(queue.platform), queue.device_name);
+  const std::string memory = MemoryText(queue);
+  return fmt::format("{}: {}{}", PlatformText(queue.platform), queue.device_name,
+                     memory.empty() ? "" : fmt::format(" ({})", memory));
 }
 
 void PrintTable(const std::vector<ipc::QueueInfo>& queues) {

@@ -52,6 +52,13 @@ std::string PlatformText(uint32_t platform) {
   return known == nullptr ? fmt::format("platform {}", platform) : known->name;
 }
 
+std::string MemoryText(const ipc::QueueInfo& queue) {
+  if (queue.memory_limit == 0) return "";
+  constexpr double kGiB = 1 << 30;
+  return fmt::format("{:.1f} of {:.1f} GiB", static_cast<double>(queue.memory_used) / kGiB,
+                     static_cast<double>(queue.memory_limit) / kGiB);
+}
+
 std::string UserText(uint32_t uid) {
   const passwd* user = getpwuid(uid);
   return user == nullptr ? std::to_string(uid) : user->pw_name;

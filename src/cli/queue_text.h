@@ -14,6 +14,8 @@ std::string StateText(const ipc::QueueInfo& queue);
 // no work.
 std::string WhyText(const ipc::QueueInfo& queue);
 std::string PlatformText(uint32_t platform);
+// How much memory its process has taken of its device, and may take: "1.2 of 20.0 GiB". "": it has no limit.
+std::string MemoryText(const ipc::QueueInfo& queue);
 std::string UserText(uint32_t uid);
 nlohmann::json ToJson(const ipc::QueueInfo& queue);
 

@@ -123,4 +123,15 @@ void ResetBlock(Segment& segment, uint32_t index) {
   for (DependencySlot& slot : segment.depends[index]) slot.until.store(0, std::memory_order_relaxed);
 }
 
+MemoryWords ReadMemory(const Segment& segment, uint64_t device) {
+  MemoryWords words{0, segment.header.memory_limit.load(std::memory_order_relaxed)};
+  if (words.limit == 0) return words;
+  for (const MemoryUse& use : segment.header.memory) {
+    if (use.device.load(std::memory_order_acquire) != device) continue;
+    words.used = use.used.load(std::memory_order_relaxed);
+    break;
+  }
+  return words;
+}
+
 }  // namespace xsched::ipc

@@ -166,4 +166,11 @@ void ForEachWait(const Segment& segment, uint32_t index, Visit&& visit) {
 // Resets block `index` for a new queue, which is unscheduled.
 void ResetBlock(Segment& segment, uint32_t index);
 
+// The memory that the client has taken of a device, and what its program may take, by its own account.
+struct MemoryWords {
+  uint64_t used = 0;
+  uint64_t limit = 0;  // 0: there is none
+};
+MemoryWords ReadMemory(const Segment& segment, uint64_t device);
+
 }  // namespace xsched::ipc

@@ -153,6 +153,9 @@ ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) 
   const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
   const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
   ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, hints);
+  const ipc::MemoryWords memory = ipc::ReadMemory(*queue.agent->segment.get(), queue.device);
+  info.memory_used = memory.used;
+  info.memory_limit = memory.limit;
   DescribeWait(info, queue, stats, reader, now);
   return info;
 }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "ipc/control_access.h"
 #include "server/limits.h"
 
 namespace xsched::server {
@@ -60,6 +62,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     CountQueue(accounts[queue.usage.of_process], queue, stats, now);
   }
   queues_read_ += agent.queues.size();
+  std::set<uint64_t> devices;  // whose memory is in an account already
   agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
     const ipc::Usage now_has = accounts[&account];
     ipc::Usage& message = unsent_.emplace_back(MessageOf(key, account, agent.connection.peer.uid));
@@ -72,6 +75,10 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     message.stalled = now_has.stalled;
     message.absent = now_has.absent;
     message.longest_wait_ns = now_has.longest_wait_ns;
+    if (key.others || !devices.insert(message.device).second) return;
+    const ipc::MemoryWords memory = ipc::ReadMemory(*agent.segment.get(), message.device);
+    message.memory_used = memory.used;
+    message.memory_limit = memory.limit;
   });
 }
 

@@ -35,7 +35,9 @@ std::string LatencyText(const Recent::Requests& requests, double fraction) {
 
 std::string PlaceText(const ipc::QueueInfo& queue) {
   const std::string why = WhyText(queue);
-  return fmt::format("{}{}{}", queue.device_name, why.empty() ? "" : ": ", why);
+  const std::string memory = MemoryText(queue);
+  return fmt::format("{}{}{}{}", queue.device_name, memory.empty() ? "" : fmt::format(" ({})", memory),
+                     why.empty() ? "" : ": ", why);
 }
 
 // ---- the columns of queues ----
@@ -259,15 +261,17 @@ std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, con
   constexpr int kWide = 58;
   std::vector<std::string> lines;
   const auto add = [&](const std::string& pid, const std::string& user, const std::string& name,
-                       const std::string& time, const std::string& share) {
+                       const std::string& time, const std::string& share, const std::string& memory) {
     const std::string wide = style.width < kWide ? "" : fmt::format("{:>8} {:<10.10} ", pid, user);
-    lines.push_back(
-        Cut(fmt::format("{}{} {} {:>7}", wide, Fit(name, 18), Fit(time, 11, true), share), style.width));
+    const std::string line = fmt::format("{}{} {} {:>7}  {}", wide, Fit(name, 18), Fit(time, 11, true), share, memory);
+    lines.push_back(Cut(line.substr(0, line.find_last_not_of(' ') + 1), style.width));
   };
-  add("PID", "USER", "PROGRAM", "DEVICE TIME", "DEVICE");
+  const bool any_limit =
+      std::ranges::any_of(queues, [](const QueueRates& entry) { return entry.queue.memory_limit != 0; });
+  add("PID", "USER", "PROGRAM", "DEVICE TIME", "DEVICE", any_limit ? "MEMORY" : "");
   for (const ProcessRates& process : ByProcess(queues)) {
     add(std::to_string(process.first->pid), UserText(process.first->uid), process.first->name,
-        DeviceTimeText(process.service_ns), PercentText(process.share));
+        DeviceTimeText(process.service_ns), PercentText(process.share), MemoryText(*process.first));
   }
   return lines;
 }
@@ -303,6 +307,8 @@ std::vector<std::string> TopSentences(const ipc::Status& status, const std::vect
     lines.push_back(fmt::format("{}, pid {}, user {}: {:.1f} percent of a device, {} of device time so far.",
                                 process.first->name, process.first->pid, UserText(process.first->uid),
                                 process.share * 100, DeviceTimeText(process.service_ns)));
+    if (const std::string memory = MemoryText(*process.first); !memory.empty())
+      lines.push_back(fmt::format("It has {} of memory.", memory));
     for (const QueueRates* entry : process.queues)
       lines.push_back(QueueSentence(*entry, recent.RequestsOf(entry->queue.queue_id)));
   }

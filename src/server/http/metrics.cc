@@ -199,6 +199,7 @@ std::span<const Metric<Snapshot>> ServerMetrics() {
 std::span<const Metric<Row>> AccountMetrics() {
   static const std::vector<Scope> of_device = {Scope::kDevice};
   static const std::vector<Scope> of_both = {Scope::kUser, Scope::kProcess};
+  static const std::vector<Scope> of_process = {Scope::kProcess};
   static const std::vector<Scope> of_all = {Scope::kDevice, Scope::kUser, Scope::kProcess};
   static const std::vector<Metric<Row>> metrics = {
       {"busy_seconds", kCounter, "seconds", "", "Time during which some queue had {}.", of_device,
@@ -243,6 +244,16 @@ std::span<const Metric<Row>> AccountMetrics() {
        "How long the queue of {} that has waited longest waits now, with work and without the device; 0: "
        "none waits.",
        of_all, [](const Row& from, Samples& to) { to.Put(Seconds(from.usage.longest_wait_ns)); }},
+      {"memory_bytes", kGauge, "bytes", "",
+       "Memory that {} has taken of the device, by its own account; only of processes with a limit.", of_process,
+       [](const Row& from, Samples& to) {
+         if (from.usage.memory_limit != 0) to.Put(Count(from.usage.memory_used));
+       }},
+      {"memory_limit_bytes", kGauge, "bytes", "",
+       "Memory that all processes of the program of {} may take of the device.", of_process,
+       [](const Row& from, Samples& to) {
+         if (from.usage.memory_limit != 0) to.Put(Count(from.usage.memory_limit));
+       }},
   };
   return metrics;
 }
