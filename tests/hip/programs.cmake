@@ -28,7 +28,7 @@ hip_test(hip_scheduled_test SCHEDULER LCL ${under_xsched} scheduled_test.cc)
 hip_test(hip_profiled_test LIBS halhip preempt SOURCES queues.cc profiled_test.cc)
 target_compile_definitions(hip_profiled_test PRIVATE TEST_PROFILER="$<TARGET_FILE:shim_hip_profiler>")
 add_dependencies(hip_profiled_test shim_hip_profiler)
-hip_test(hip_program_test LINKED ${under_xsched} program_test.cc fork_test.cc)
+hip_test(hip_program_test LINKED ${under_xsched} program_test.cc fork_test.cc memory_test.cc)
 
 # It takes the dispatch table itself.
 add_executable(hip_table_test table_test.cc)

@@ -1,0 +1,112 @@
+// Programs under a limit of memory (XSCHED_MEMORY): what AMD's runtime gives them counts, and is refused beyond
+// the limit as the runtime itself refuses.
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "linked_program.h"
+
+namespace xsched::hip {
+namespace {
+
+constexpr size_t kMiB = 1 << 20;
+constexpr size_t kLimit = 100 * kMiB;
+
+class Memory : public testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("XSCHED_MEMORY", "100MiB", 1);  // read at the first allocation
+    ASSERT_EQ(hipInit(0), hipSuccess);
+    ASSERT_EQ(Used(), 0u);
+  }
+  static size_t Used() {
+    size_t free = 0;
+    size_t total = 0;
+    EXPECT_EQ(hipMemGetInfo(&free, &total), hipSuccess);
+    EXPECT_EQ(total, kLimit);
+    return total - free;
+  }
+  static void* Allocate(size_t size) {
+    void* memory = nullptr;
+    EXPECT_EQ(hipMalloc(&memory, size), hipSuccess);
+    return memory;
+  }
+};
+
+TEST_F(Memory, is_refused_beyond_the_limit_as_the_runtime_refuses) {
+  void* memory = Allocate(60 * kMiB);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  void* more = nullptr;
+  EXPECT_EQ(hipMalloc(&more, 41 * kMiB), hipErrorOutOfMemory);
+  EXPECT_EQ(more, nullptr);
+  EXPECT_EQ(hipGetLastError(), hipErrorOutOfMemory);
+  EXPECT_EQ(hipGetLastError(), hipSuccess);
+  more = Allocate(40 * kMiB);
+  EXPECT_EQ(Used(), kLimit);
+  EXPECT_EQ(hipFree(more), hipSuccess);
+  EXPECT_EQ(hipFree(memory), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipFree(nullptr), hipSuccess);
+}
+
+TEST_F(Memory, of_longer_rows_counts_with_them) {
+  void* memory = nullptr;
+  size_t pitch = 0;
+  ASSERT_EQ(hipMallocPitch(&memory, &pitch, 1000, 1000), hipSuccess);
+  EXPECT_EQ(Used(), pitch * 1000);
+  EXPECT_EQ(hipFree(memory), hipSuccess);
+  hipPitchedPtr volume{};
+  ASSERT_EQ(hipMalloc3D(&volume, hipExtent{1000, 100, 10}), hipSuccess);
+  EXPECT_EQ(Used(), volume.pitch * 1000);
+  EXPECT_EQ(hipFree(volume.ptr), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(Memory, that_is_managed_counts_and_the_hosts_does_not) {
+  void* host = nullptr;
+  ASSERT_EQ(hipHostMalloc(&host, 3 * kMiB, 0), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipHostFree(host), hipSuccess);
+  void* managed = nullptr;
+  if (hipMallocManaged(&managed, 99 * kMiB, hipMemAttachGlobal) != hipSuccess) GTEST_SKIP() << "not here";
+  EXPECT_EQ(Used(), 99 * kMiB);
+  void* more = nullptr;
+  EXPECT_EQ(hipMallocManaged(&more, 2 * kMiB, hipMemAttachGlobal), hipErrorOutOfMemory);
+  EXPECT_EQ(hipFree(managed), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(Memory, of_another_device_has_a_limit_of_its_own) {
+  void* here = Allocate(80 * kMiB);
+  ASSERT_EQ(hipSetDevice(1), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  void* there = Allocate(70 * kMiB);
+  EXPECT_EQ(hipFree(here), hipSuccess) << "while the other device is the current one";
+  ASSERT_EQ(hipSetDevice(0), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipFree(there), hipSuccess);
+}
+
+TEST_F(Memory, of_a_device_is_the_limits_at_most) {
+  size_t total = 0;
+  ASSERT_EQ(hipDeviceTotalMem(&total, 0), hipSuccess);
+  EXPECT_EQ(total, kLimit);
+}
+
+TEST_F(Memory, of_many_threads_agrees_when_all_is_freed) {
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < 3; ++i) {
+    threads.emplace_back([i] {
+      std::minstd_rand random(i + 1);
+      for (int turn = 0; turn < 50; ++turn) {
+        void* memory = nullptr;
+        if (hipMalloc(&memory, 1 + random() % (50 * kMiB)) == hipSuccess) EXPECT_EQ(hipFree(memory), hipSuccess);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Used(), 0u);
+}
+
+}  // namespace
+}  // namespace xsched::hip
