@@ -36,7 +36,10 @@ struct Driver {
     find(synchronize, "cuStreamSynchronize");
     find(create_event, "cuEventCreate");
     find(function_of, "cuKernelGetFunction");
+    find(allocate, "cuMemAlloc_v2");
     find(free, "cuMemFree_v2");
+    find(allocate_async, "cuMemAllocAsync");
+    find(free_async, "cuMemFreeAsync");
   }
   decltype(&::cuLaunchKernel) launch;
   decltype(&::cuMemcpyHtoDAsync_v2) copy;
@@ -44,7 +47,10 @@ struct Driver {
   decltype(&::cuStreamSynchronize) synchronize;
   decltype(&::cuEventCreate) create_event;
   decltype(&::cuKernelGetFunction) function_of;
+  decltype(&::cuMemAlloc_v2) allocate;
   decltype(&::cuMemFree_v2) free;
+  decltype(&::cuMemAllocAsync) allocate_async;
+  decltype(&::cuMemFreeAsync) free_async;
 };
 
 void* Open(const char* library) {
@@ -105,8 +111,12 @@ class Program {
             [&](const Driver& d) { return d.function_of(&function, library_kernel_); });
     CUdeviceptr memory = 0;
     measure("cuMemAlloc, cuMemFree", [&](const Driver& d) {
-      const CUresult allocated = Call<decltype(::cuMemAlloc_v2)>("cuMemAlloc_v2")(&memory, 64);
+      const CUresult allocated = d.allocate(&memory, 64);
       return allocated != CUDA_SUCCESS ? allocated : d.free(memory);
+    });
+    measure("cuMemAllocAsync, cuMemFreeAsync", [&](const Driver& d) {
+      const CUresult allocated = d.allocate_async(&memory, 64, stream_);
+      return allocated != CUDA_SUCCESS ? allocated : d.free_async(memory, stream_);
     });
     result["threads"] = xsched::bench::Threads() - threads;
     std::printf("  %-36s %8lld\n", "threads added", result["threads"].get<long long>());
@@ -168,6 +178,11 @@ Json Run(const char* auto_xqueue, bool competitor) {
 int main(int argc, char** argv) {
   return xsched::bench::RunCases(
       {{"unscheduled", [] { return Run("OFF", false); }},
+       {"unscheduled, with a limit of memory",
+        [] {
+          setenv("XSCHED_MEMORY", "512MiB", 1);
+          return Run("OFF", false);
+        }},
        {"scheduled, alone", [] { return Run("ON", false); }},
        {"scheduled, with a more urgent competitor", [] { return Run("ON", true); }}},
       argc, argv);

@@ -215,6 +215,17 @@ TEST_F(Command, run_makes_each_program_a_job_of_its_own_and_what_that_starts_a_p
   EXPECT_EQ(Run({"run", "--no-server", "--", script}, {{"XSCHED_JOB", "training"}}).out, "training\n");
 }
 
+TEST_F(Command, run_with_a_limit_of_memory_gives_the_program_an_account_of_its_own) {
+  std::string script = Script("echo $XSCHED_MEMORY; ls $XSCHED_MEMORY_ACCOUNT");
+  std::string first = Run({"run", "--no-server", "--memory", "2GiB", "--", script}).out;
+  std::string second = Run({"run", "--no-server", "--memory", "2GiB", "--", script}).out;
+  EXPECT_THAT(first, testing::MatchesRegex("2147483648\n/.*/memory-[0-9a-f]+\n"));
+  EXPECT_NE(first, second);
+  Outcome wrong = Run({"run", "--no-server", "--memory", "much", "--", script});
+  EXPECT_EQ(wrong.status, kExitUsage);
+  EXPECT_THAT(wrong.errors, HasSubstr("much is no size such as 20GiB or 512MiB"));
+}
+
 TEST_F(Command, run_with_a_local_scheduler_sets_its_policy_and_starts_no_server) {
   std::string script = Script("echo $XSCHED_SCHEDULER $XSCHED_POLICY");
   EXPECT_EQ(Run({"run", "--scheduler", "LCL", "--policy", "up", "--", script}).out, "LCL up\n");

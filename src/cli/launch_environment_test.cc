@@ -51,6 +51,19 @@ TEST(LaunchEnvironment, a_program_is_of_a_fresh_job_unless_it_is_of_one_already)
   EXPECT_EQ(After({{"XSCHED_JOB", "training"}}, options)["XSCHED_JOB"], "training");
 }
 
+TEST(LaunchEnvironment, a_limit_of_memory_comes_with_its_account_and_never_with_an_older_one) {
+  LaunchOptions options;
+  EXPECT_EQ(After({{"XSCHED_MEMORY", "7"}, {"XSCHED_MEMORY_ACCOUNT", "/older"}}, options)["XSCHED_MEMORY"], "7")
+      << "of the program that runs xsched";
+  options.memory = uint64_t{20} << 30;
+  options.memory_account = "/account";
+  Environment after = After({{"XSCHED_MEMORY_ACCOUNT", "/older"}}, options);
+  EXPECT_EQ(after["XSCHED_MEMORY"], "21474836480");
+  EXPECT_EQ(after["XSCHED_MEMORY_ACCOUNT"], "/account");
+  options.memory_account = "";
+  EXPECT_FALSE(After({{"XSCHED_MEMORY_ACCOUNT", "/older"}}, options).contains("XSCHED_MEMORY_ACCOUNT"));
+}
+
 TEST(LaunchEnvironment, keeps_layers_and_preloaded_libraries_that_are_there) {
   LaunchOptions options;
   EXPECT_EQ(After({{"OPENCL_LAYERS", "/other.so"}}, options)["OPENCL_LAYERS"],
