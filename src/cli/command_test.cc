@@ -219,7 +219,7 @@ TEST_F(Command, run_with_a_limit_of_memory_gives_the_program_an_account_of_its_o
   std::string script = Script("echo $XSCHED_MEMORY; ls $XSCHED_MEMORY_ACCOUNT");
   std::string first = Run({"run", "--no-server", "--memory", "2GiB", "--", script}).out;
   std::string second = Run({"run", "--no-server", "--memory", "2GiB", "--", script}).out;
-  EXPECT_THAT(first, testing::MatchesRegex("2147483648\n/.*/memory-[0-9a-f]+\n"));
+  EXPECT_THAT(first, ::testing::MatchesRegex("2147483648\n/.*/memory-[0-9a-f]+\n"));
   EXPECT_NE(first, second);
   Outcome wrong = Run({"run", "--no-server", "--memory", "much", "--", script});
   EXPECT_EQ(wrong.status, kExitUsage);

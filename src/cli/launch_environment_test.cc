@@ -53,7 +53,8 @@ TEST(LaunchEnvironment, a_program_is_of_a_fresh_job_unless_it_is_of_one_already)
 
 TEST(LaunchEnvironment, a_limit_of_memory_comes_with_its_account_and_never_with_an_older_one) {
   LaunchOptions options;
-  EXPECT_EQ(After({{"XSCHED_MEMORY", "7"}, {"XSCHED_MEMORY_ACCOUNT", "/older"}}, options)["XSCHED_MEMORY"], "7")
+  EXPECT_EQ(After({{"XSCHED_MEMORY", "7"}, {"XSCHED_MEMORY_ACCOUNT", "/older"}}, options)["XSCHED_MEMORY"],
+            "7")
       << "of the program that runs xsched";
   options.memory = uint64_t{20} << 30;
   options.memory_account = "/account";

@@ -43,7 +43,8 @@ VariableList GeneralVariables() {
        Kind::kText},
       {"XSCHED_MEMORY", "of each device at most so much memory, such as 20GiB", Kind::kByteSize},
       {"XSCHED_MEMORY_ACCOUNT",
-       "a file in which the processes of one program count their memory together; else each has the limit for "
+       "a file in which the processes of one program count their memory together; else each has the limit "
+       "for "
        "itself",
        Kind::kText},
       {"XSCHED_AUTO_XQUEUE", "ON: every queue is scheduled", Kind::kWord, 0, 0, kSwitch},

@@ -67,8 +67,9 @@ bool ReadProcess(pid_t pid, char* state, int* threads, uint64_t* start) {
   const char* rest = strrchr(text, ')');
   if (rest == nullptr) return false;
   unsigned long long started = 0;
-  const int read = sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
-                          state, threads, &started);
+  const int read =
+      sscanf(rest + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
+             state, threads, &started);
   *start = started;
   return read == 3;
 }
@@ -121,7 +122,8 @@ void SetCreator(MemoryAccountFile& file) {
 void Unmap(MemoryAccountFile* file) { munmap(file, sizeof(MemoryAccountFile)); }
 
 Result<MemoryAccountFile*> MapPrivate() {
-  void* memory = mmap(nullptr, sizeof(MemoryAccountFile), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* memory =
+      mmap(nullptr, sizeof(MemoryAccountFile), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return Error::FromErrno(errno, "cannot map an account of memory");
   return static_cast<MemoryAccountFile*>(memory);
 }
@@ -221,7 +223,8 @@ Result<> MemoryAccount::TakeSlot() {
   for (int i = 0; i < kMaxMemoryProcesses; ++i) {
     Slot& slot = file_->slots[i];
     ProcessKey owner = slot.owner.load(std::memory_order_acquire);
-    if (owner != 0 && owner != self && !HasEnded(owner, slot.pid_namespace.load(std::memory_order_acquire), here))
+    if (owner != 0 && owner != self &&
+        !HasEnded(owner, slot.pid_namespace.load(std::memory_order_acquire), here))
       continue;
     if (!slot.owner.compare_exchange_strong(owner, self)) continue;
     slot.pid_namespace.store(here, std::memory_order_release);
@@ -266,7 +269,9 @@ bool MemoryAccount::Take(int device, uint64_t bytes) {
 
 void MemoryAccount::Count(int device, uint64_t bytes) { file_->slots[slot_].used[device].fetch_add(bytes); }
 
-void MemoryAccount::GiveBack(int device, uint64_t bytes) { file_->slots[slot_].used[device].fetch_sub(bytes); }
+void MemoryAccount::GiveBack(int device, uint64_t bytes) {
+  file_->slots[slot_].used[device].fetch_sub(bytes);
+}
 
 uint64_t MemoryAccount::limit() const { return file_->limit.load(std::memory_order_relaxed); }
 

@@ -114,8 +114,7 @@ TEST_F(MemoryAccountTest, processes_share_one_limit) {
 
 TEST_F(MemoryAccountTest, what_a_killed_process_had_is_free_again) {
   const std::string path = NewFile();
-  const pid_t child =
-      Start(path, [](MemoryAccount& theirs) { theirs.Take(theirs.Device(kDevice), 700); });
+  const pid_t child = Start(path, [](MemoryAccount& theirs) { theirs.Take(theirs.Device(kDevice), 700); });
   MemoryAccount account;
   ASSERT_TRUE(account.Open(path.c_str(), kLimit));
   const int device = account.Device(kDevice);
@@ -126,8 +125,7 @@ TEST_F(MemoryAccountTest, what_a_killed_process_had_is_free_again) {
 
 TEST_F(MemoryAccountTest, a_process_that_its_parent_has_not_waited_for_counts_no_more_either) {
   const std::string path = NewFile();
-  const pid_t child =
-      Start(path, [](MemoryAccount& theirs) { theirs.Take(theirs.Device(kDevice), 700); });
+  const pid_t child = Start(path, [](MemoryAccount& theirs) { theirs.Take(theirs.Device(kDevice), 700); });
   MemoryAccount account;
   ASSERT_TRUE(account.Open(path.c_str(), kLimit));
   Kill(child, /*reap=*/false);
@@ -145,7 +143,8 @@ TEST_F(MemoryAccountTest, a_forked_child_has_nothing_of_its_parents) {
   const pid_t child = fork();
   if (child == 0) {
     const bool reopened = static_cast<bool>(account.Reopen());
-    const bool right = reopened && account.Own(device) == 0 && !account.Take(device, 401) && account.Take(device, 400);
+    const bool right =
+        reopened && account.Own(device) == 0 && !account.Take(device, 401) && account.Take(device, 400);
     _exit(right ? 0 : 1);
   }
   int status = 0;

@@ -1,5 +1,5 @@
-// Programs under a limit of memory (XSCHED_MEMORY): what AMD's runtime gives them counts, and is refused beyond
-// the limit as the runtime itself refuses.
+// Programs under a limit of memory (XSCHED_MEMORY): what AMD's runtime gives them counts, and is refused
+// beyond the limit as the runtime itself refuses.
 #include <random>
 #include <thread>
 #include <vector>

@@ -205,7 +205,8 @@ void AddRun(CLI::App& app) {
   run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
       ->check(CLI::Range(1, 3));
   run->add_option_function<std::string>(
-         "--memory", [options](const std::string& size) { options->launch.memory = ReadByteSize(size.c_str()); },
+         "--memory",
+         [options](const std::string& size) { options->launch.memory = ReadByteSize(size.c_str()); },
          "of each device at most so much, for all processes of the program together: 20GiB")
       ->check(ByteSize());
   run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());

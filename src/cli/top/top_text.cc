@@ -263,7 +263,8 @@ std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, con
   const auto add = [&](const std::string& pid, const std::string& user, const std::string& name,
                        const std::string& time, const std::string& share, const std::string& memory) {
     const std::string wide = style.width < kWide ? "" : fmt::format("{:>8} {:<10.10} ", pid, user);
-    const std::string line = fmt::format("{}{} {} {:>7}  {}", wide, Fit(name, 18), Fit(time, 11, true), share, memory);
+    const std::string line =
+        fmt::format("{}{} {} {:>7}  {}", wide, Fit(name, 18), Fit(time, 11, true), share, memory);
     lines.push_back(Cut(line.substr(0, line.find_last_not_of(' ') + 1), style.width));
   };
   const bool any_limit =

@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
-
-#include "ipc/memory_account.h"
+#include <string>
 
 namespace xsched::preempt {
 namespace {
@@ -49,15 +48,12 @@ TEST(ProcessMemory, is_refused_beyond_the_limit) {
 TEST(ProcessMemory, of_a_forked_child_counts_apart_from_its_parents_but_under_the_same_limit) {
   char name[] = "/tmp/memory_test.XXXXXX";
   const std::string folder = mkdtemp(name);
-  Result<ipc::MemoryAccountPath> path = ipc::CreateMemoryAccount(folder.c_str(), 1024);
-  ASSERT_TRUE(path);
-  EXPECT_TRUE(InProcess("1KiB", path->text, [] {
+  EXPECT_TRUE(InProcess("1KiB", (folder + "/account").c_str(), [] {
     if (!MemoryIsLimited()) return false;
     const int device = LimitedDevice(kDevice);
     if (!TakeMemory(device, 1000)) return false;
     const pid_t child = fork();
-    if (child == 0)
-      _exit(MemoryIsLimited() && !TakeMemory(device, 25) && TakeMemory(device, 24) ? 0 : 1);
+    if (child == 0) _exit(MemoryIsLimited() && !TakeMemory(device, 25) && TakeMemory(device, 24) ? 0 : 1);
     int status = 1;
     waitpid(child, &status, 0);
     return status == 0 && MemoryOf(device).used == 1000;
@@ -67,7 +63,8 @@ TEST(ProcessMemory, of_a_forked_child_counts_apart_from_its_parents_but_under_th
 
 TEST(ProcessMemory, has_the_limit_for_itself_if_the_account_cannot_be_opened) {
   EXPECT_TRUE(InProcess("1KiB", "/nowhere/account", [] {
-    return MemoryIsLimited() && TakeMemory(LimitedDevice(kDevice), 1024) && !TakeMemory(LimitedDevice(kDevice), 1);
+    return MemoryIsLimited() && TakeMemory(LimitedDevice(kDevice), 1024) &&
+           !TakeMemory(LimitedDevice(kDevice), 1);
   }));
 }
 

@@ -9,6 +9,7 @@
 #include "preempt/scheduling/agent.h"
 #include "preempt/scheduling/control_memory.h"
 #include "preempt/scheduling/driver_caller.h"
+#include "preempt/scheduling/memory_limit.h"
 #include "preempt/scheduling/process_slices.h"
 
 namespace xsched::preempt {
@@ -21,6 +22,7 @@ class Process final : XQueueTableOwner {
         urgencies(urgency_slots, queues, driver, state),
         driver(queues, urgencies, state),
         memory(queues, state),
+        memory_limit(memory),
         agent(memory, queues, urgencies, slices, driver, state, thread, &MonotonicClock::now) {}
 
   // Starts the agent, on first use, with the scheduler that the environment asks for. False: no memory.
@@ -42,6 +44,7 @@ class Process final : XQueueTableOwner {
   DriverCaller driver;
   PosixAgentThread thread;
   ControlMemory memory;
+  MemoryLimit memory_limit;
   Agent agent;
 
  private:

@@ -245,7 +245,8 @@ std::span<const Metric<Row>> AccountMetrics() {
        "none waits.",
        of_all, [](const Row& from, Samples& to) { to.Put(Seconds(from.usage.longest_wait_ns)); }},
       {"memory_bytes", kGauge, "bytes", "",
-       "Memory that {} has taken of the device, by its own account; only of processes with a limit.", of_process,
+       "Memory that {} has taken of the device, by its own account; only of processes with a limit.",
+       of_process,
        [](const Row& from, Samples& to) {
          if (from.usage.memory_limit != 0) to.Put(Count(from.usage.memory_used));
        }},

@@ -92,7 +92,8 @@ MemoryHome* AddMemoryHome(uint64_t key, int ordinal, XDevice device) {
     home.ordinal.store(ordinal, std::memory_order_relaxed);
     home.pool.store(0, std::memory_order_relaxed);
     home.key.store(key, std::memory_order_release);
-    if (homes_in_use.load(std::memory_order_relaxed) <= i) homes_in_use.store(i + 1, std::memory_order_release);
+    if (homes_in_use.load(std::memory_order_relaxed) <= i)
+      homes_in_use.store(i + 1, std::memory_order_release);
     return &home;
   }
   return nullptr;
@@ -244,7 +245,8 @@ MemoryPool* AddMemoryPool(uint64_t key, int ordinal, int device, bool of_graphs)
     pool.counted.store(0, std::memory_order_relaxed);
     pool.since.store(0, std::memory_order_relaxed);
     pool.key.store(key, std::memory_order_release);
-    if (pools_in_use.load(std::memory_order_relaxed) <= i) pools_in_use.store(i + 1, std::memory_order_release);
+    if (pools_in_use.load(std::memory_order_relaxed) <= i)
+      pools_in_use.store(i + 1, std::memory_order_release);
     return &pool;
   }
   return nullptr;

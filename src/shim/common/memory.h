@@ -6,8 +6,8 @@
 //
 // An address leaves the book before the driver frees it, because another thread may get it right after that.
 //
-// A pool keeps memory that is freed into it. So what counts of a pool is what it has reserved, by the driver's
-// word. The driver is asked after every kPoolTrust bytes that were allocated from it, and before an
+// A pool keeps memory that is freed into it. So what counts of a pool is what it has reserved, by the
+// driver's word. The driver is asked after every kPoolTrust bytes that were allocated from it, and before an
 // allocation is refused. In between, each allocation counts as if the pool had grown by it.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace xsched::shim {
 
-// What memory belongs to, and ends with: a context (CUDA), or a device of a runtime instance (HIP).
+// What memory belongs to, and ends with: a context, or a device of a runtime instance.
 struct MemoryHome {
   std::atomic<uint64_t> key{0};   // 0: free
   std::atomic<int> device{-1};    // its number in the account; -1: not limited
@@ -64,7 +64,7 @@ class MemoryBook {
 extern MemoryBook& linear_memory;
 extern MemoryBook& array_memory;
 
-// ---- memory without an address, and where it is mapped (cuMemCreate, cuMemMap) ----
+// ---- memory without an address, and where it is mapped ----
 
 struct Physical;
 // False: there is no memory for it.

@@ -57,7 +57,8 @@ template <typename Memory>
 void AskPoolsOf(const typename Memory::Call& call, int device) {
   for (int i = 0; i < kMaxMemoryPools; ++i) {
     MemoryPool* pool = MemoryPoolAt(i);
-    if (pool != nullptr && pool->device.load(std::memory_order_relaxed) == device) AskPool<Memory>(call, *pool);
+    if (pool != nullptr && pool->device.load(std::memory_order_relaxed) == device)
+      AskPool<Memory>(call, *pool);
   }
 }
 
@@ -176,14 +177,16 @@ template <typename Memory>
 class Freeing : public FreeingFrom<Memory> {
  public:
   template <typename Pointer>
-  Freeing(const typename Memory::Call& call, Pointer memory) : FreeingFrom<Memory>(call, linear_memory, memory) {}
+  Freeing(const typename Memory::Call& call, Pointer memory)
+      : FreeingFrom<Memory>(call, linear_memory, memory) {}
 };
 
 template <typename Memory>
 class ArrayFreeing : public FreeingFrom<Memory> {
  public:
   template <typename Handle>
-  ArrayFreeing(const typename Memory::Call& call, Handle array) : FreeingFrom<Memory>(call, array_memory, array) {}
+  ArrayFreeing(const typename Memory::Call& call, Handle array)
+      : FreeingFrom<Memory>(call, array_memory, array) {}
 };
 
 // ---- memory without an address ----
@@ -208,7 +211,8 @@ class PhysicalAllocation {
   template <typename Handle>
   void Finish(typename Memory::Result result, const Handle* made) const {
     if (home_ == nullptr) return;
-    if (result == Memory::kSuccess && made != nullptr && EnterPhysical(KeyOfMemory(*made), {home_, size_})) return;
+    if (result == Memory::kSuccess && made != nullptr && EnterPhysical(KeyOfMemory(*made), {home_, size_}))
+      return;
     GiveMemoryBackOf(*home_, size_);
   }
 

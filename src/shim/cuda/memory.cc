@@ -76,7 +76,8 @@ shim::MemoryHome* HomeOfContext(const Call& call, CUcontext context) {
   CUdevice device = 0;
   DeviceIdentity identity;
   const Functions& next = call.next();
-  if (next.cuCtxGetDevice(&device) != CUDA_SUCCESS || !IdentifyDevice(next, device, &identity)) return nullptr;
+  if (next.cuCtxGetDevice(&device) != CUDA_SUCCESS || !IdentifyDevice(next, device, &identity))
+    return nullptr;
   return shim::AddMemoryHome(key, device, identity.device);
 }
 
@@ -160,12 +161,14 @@ uint64_t Memory::SizeOfArray(const CUDA_ARRAY_DESCRIPTOR_v1* array) {
 }
 
 uint64_t Memory::SizeOfArray(const CUDA_ARRAY3D_DESCRIPTOR_v1* array) {
-  return array == nullptr ? 0
-                          : SizeOf(array->Width, array->Height, array->Depth, array->Format, array->NumChannels);
+  return array == nullptr
+             ? 0
+             : SizeOf(array->Width, array->Height, array->Depth, array->Format, array->NumChannels);
 }
 
 uint64_t Memory::SizeOfArray(const CUDA_ARRAY3D_DESCRIPTOR* array, unsigned levels) {
-  if (array == nullptr || (array->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0) return 0;
+  if (array == nullptr || (array->Flags & (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)) != 0)
+    return 0;
   // Layers of an array do not become fewer from level to level.
   const bool layered = (array->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
   uint64_t size = 0;

@@ -50,7 +50,9 @@ using MemoryInfo = shim::MemoryInfo<Memory>;
 using DeviceTotal = shim::DeviceTotal<Memory>;
 
 // The memory that a node of a graph asks for.
-inline uint64_t SizeOfNode(const CUDA_MEM_ALLOC_NODE_PARAMS* node) { return node == nullptr ? 0 : node->bytesize; }
+inline uint64_t SizeOfNode(const CUDA_MEM_ALLOC_NODE_PARAMS* node) {
+  return node == nullptr ? 0 : node->bytesize;
+}
 inline uint64_t SizeOfNode(const CUgraphNodeParams* node) {
   return node == nullptr || node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ? 0 : node->alloc.bytesize;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/libraries.h"
 #include "base/pci_address.h"
 #include "preempt/api/memory.h"
 
@@ -48,7 +49,7 @@ Function Real(std::atomic<Function>& known, const char* name) {
   if (function != nullptr) return function;
   function = reinterpret_cast<Function>(shim::RealDlsym(RTLD_NEXT, name));
   if (function == nullptr) {
-    void* library = dlopen("libnvidia-ml.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void* library = OpenLibrary("libnvidia-ml.so.1").KeepForGood();
     if (library != nullptr) function = reinterpret_cast<Function>(shim::RealDlsym(library, name));
   }
   if (function != nullptr) known.store(function, std::memory_order_release);

@@ -1,5 +1,5 @@
-// What NVML says of a device's memory, under a limit: nvidia-smi and many programs ask it, and not the driver.
-// A program finds its functions by linking or by dlsym, as those of the driver.
+// What NVML says of a device's memory, under a limit: nvidia-smi and many programs ask it, and not the
+// driver. A program finds its functions by linking or by dlsym, as those of the driver.
 #pragma once
 
 #include "shim/common/dl_hooks.h"

@@ -41,7 +41,8 @@ shim::MemoryHome* HomeOfDevice(const Call& call, int device) {
   const Functions& next = instance.runtime().next();
   KeepLastError keep(next);
   DeviceIdentity identity;
-  return IdentifyDevice(next, device, &identity) ? shim::AddMemoryHome(key, device, identity.device) : nullptr;
+  return IdentifyDevice(next, device, &identity) ? shim::AddMemoryHome(key, device, identity.device)
+                                                 : nullptr;
 }
 
 }  // namespace
@@ -84,7 +85,8 @@ bool Memory::ReadPool(const Call& call, const shim::MemoryPool& pool, uint64_t* 
     const int device = pool.ordinal.load(std::memory_order_relaxed);
     return next.hipDeviceGetGraphMemAttribute != nullptr &&
            next.hipDeviceGetGraphMemAttribute(device, kHipGraphMemReserved, reserved) == hipSuccess &&
-           (used == nullptr || next.hipDeviceGetGraphMemAttribute(device, kHipGraphMemUsed, used) == hipSuccess);
+           (used == nullptr ||
+            next.hipDeviceGetGraphMemAttribute(device, kHipGraphMemUsed, used) == hipSuccess);
   }
   auto* handle = reinterpret_cast<void*>(pool.key.load(std::memory_order_relaxed));
   return next.hipMemPoolGetAttribute != nullptr &&
@@ -118,8 +120,9 @@ uint64_t SizeOfArray(const hipChannelFormatDesc* format, hipExtent extent, unsig
 }
 
 uint64_t SizeOfArray(const HIP_ARRAY_DESCRIPTOR* array) {
-  return array == nullptr ? 0
-                          : SizeOf({array->Width, array->Height, 0}, BitsOf(array->Format) * array->NumChannels, 1);
+  return array == nullptr
+             ? 0
+             : SizeOf({array->Width, array->Height, 0}, BitsOf(array->Format) * array->NumChannels, 1);
 }
 
 uint64_t SizeOfArray(const HIP_ARRAY3D_DESCRIPTOR* array, unsigned levels) {

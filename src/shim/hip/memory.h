@@ -48,7 +48,8 @@ using DeviceTotal = shim::DeviceTotal<Memory>;
 class VolumeAllocation : public Allocation {
  public:
   VolumeAllocation(const Call& call, hipExtent extent)
-      : Allocation(call, extent.width * std::max<size_t>(extent.height, 1) * std::max<size_t>(extent.depth, 1)),
+      : Allocation(call,
+                   extent.width * std::max<size_t>(extent.height, 1) * std::max<size_t>(extent.depth, 1)),
         rows_(std::max<size_t>(extent.height, 1) * std::max<size_t>(extent.depth, 1)) {}
 
   void Finish(hipError_t result, const hipPitchedPtr* made) const {
@@ -67,8 +68,8 @@ uint64_t SizeOfArray(const HIP_ARRAY3D_DESCRIPTOR* array, unsigned levels);
 
 inline uint64_t SizeOfNode(const hipMemAllocNodeParams* node) { return node == nullptr ? 0 : node->bytesize; }
 
-// What a refused call returns. The runtime itself refuses an impossible allocation, so that it is the thread's
-// last error as well.
+// What a refused call returns. The runtime itself refuses an impossible allocation, so that it is the
+// thread's last error as well.
 hipError_t OutOfMemory(const Call& call);
 
 }  // namespace xsched::hip

@@ -14,7 +14,8 @@ struct Levels {
 
 }  // namespace
 
-CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* array, unsigned int levels) {
+CUresult cuMipmappedArrayCreate(CUmipmappedArray* out, const CUDA_ARRAY3D_DESCRIPTOR* array,
+                                unsigned int levels) {
   Lock lock;
   if (CurrentContext() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   if (out == nullptr || array == nullptr || array->Width == 0) return CUDA_ERROR_INVALID_VALUE;
