@@ -59,6 +59,20 @@ TEST_F(ToolsTest, a_list_has_the_queues_that_the_tools_user_may_see) {
   EXPECT_EQ(List(admin_), (std::vector<pid_t>{100, 200}));
 }
 
+TEST_F(ToolsTest, a_list_says_how_much_memory_a_process_has_of_the_device) {
+  ipc::SegmentHeader& header = mine_.segment.mapping->header;
+  header.memory_limit.store(5000);
+  header.memory[0].device.store(7);
+  header.memory[0].used.store(1);
+  header.memory[1].device.store(1);
+  header.memory[1].used.store(3000);
+  ASSERT_TRUE(Ask(tool_, ipc::List{}));
+  auto info = tool_.ReceiveA<ipc::QueueInfo>();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->memory_used, 3000u);
+  EXPECT_EQ(info->memory_limit, 5000u);
+}
+
 TEST_F(ToolsTest, a_list_has_no_queues_of_a_connection_that_is_closed) {
   connections_.Close(*theirs_.connection, nullptr);
   EXPECT_EQ(List(admin_), std::vector<pid_t>{100});

@@ -99,6 +99,25 @@ TEST_F(UsageTest, device_time_and_held_time_go_to_the_user_and_the_process) {
   EXPECT_EQ(process.longest_wait_ns, Ns(milliseconds(3)));
 }
 
+TEST_F(UsageTest, memory_of_a_device_is_in_one_account_of_the_process) {
+  ConnectTwo();
+  ASSERT_TRUE(CreateQueue(*low_, 1, 3));
+  SubmitAndRound(*low_);
+  SubmitAndRound(*low_, 1);
+  ipc::SegmentHeader& header = low_->segment.mapping->header;
+  header.memory_limit.store(5000);
+  header.memory[0].device.store(1);
+  header.memory[0].used.store(3000);
+  int accounts = 0;
+  uint64_t used = 0;
+  for (const ipc::Usage& account : Usage(admin_)) {
+    accounts += account.client_id == low_->connection->id;
+    used += account.memory_used;
+  }
+  EXPECT_EQ(accounts, 2);
+  EXPECT_EQ(used, 3000u);
+}
+
 TEST_F(UsageTest, a_request_is_counted_from_ready_to_idle) {
   ConnectTwo();
   SubmitAndRound(*urgent_);

@@ -1,5 +1,5 @@
-// How much memory of a device this process may take, and what it has: its account, which it may share with the
-// other processes of its program (ipc/memory_account.h). Lock-free, but for Open.
+// How much memory of a device this process may take, and what it has: its account, which it may share with
+// the other processes of its program (ipc/memory_account.h). Lock-free, but for Open.
 #pragma once
 
 #include <atomic>
@@ -21,9 +21,7 @@ class MemoryLimit {
   // In a forked child, which still has its parent's slot. It takes one of its own when it is asked next.
   void ForgetAfterFork() { has_parents_slot_.store(true, std::memory_order_relaxed); }
   // False: there is none any more.
-  bool HasSlot() {
-    return !has_parents_slot_.load(std::memory_order_relaxed) || LeaveParentsSlot();
-  }
+  bool HasSlot() { return !has_parents_slot_.load(std::memory_order_relaxed) || LeaveParentsSlot(); }
 
   // REQUIRES for what follows: open, and HasSlot. As in ipc::MemoryAccount.
   int Device(XDevice device) { return account_.Device(device); }

@@ -72,6 +72,16 @@ TEST_F(MetricsPageTest, has_what_each_user_process_and_device_has_had) {
   EXPECT_TRUE(page.ends_with("# EOF\n"));
 }
 
+TEST_F(MetricsPageTest, has_the_memory_of_processes_with_a_limit) {
+  accounts_[0].memory_used = 1024;
+  accounts_[0].memory_limit = 2048;
+  const std::string page = PageFor(kAdmin);
+  EXPECT_THAT(page, HasSubstr("\nxsched_process_memory_bytes{client=\"1\"")) << page;
+  EXPECT_THAT(page, HasSubstr("} 1024\n"));
+  EXPECT_THAT(page, HasSubstr("} 2048\n"));
+  EXPECT_THAT(page, ::testing::Not(HasSubstr("xsched_process_memory_bytes{client=\"2\"")));
+}
+
 TEST_F(MetricsPageTest, the_numbers_of_a_user_now_are_those_of_its_processes) {
   EXPECT_TRUE(std::regex_search(PageFor(kAdmin),
                                 std::regex(R"(xsched_user_queues\{uid="1000",[^\n]*state="running"\} 2)")));
