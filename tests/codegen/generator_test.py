@@ -75,6 +75,7 @@ class AbacusShim(Shim):
     abi_header = "hal/abacus/beads.h"
     scope_headers = ("commands",)
     success = "kFine"
+    out_of_memory = "kFull"
     stream_type = "wire_t"
     header = HEADER
     types_known = {"int", "void", "wire_t", "frame_t"}
@@ -133,6 +134,8 @@ class ARegistry(InAFolder):
         self.assert_refused(KINDS + "[kinds.pull]\notherwise = { any_call = true }", "kinds.pull.otherwise: not known: any_call")
         self.assert_refused(KINDS + "[kinds.pull]\ntakes = ['thread']", "kinds.pull: roles: not known: thread")
         self.assert_refused(KINDS + "[push]\nbeadPush = { steam = '1' }", "beadPush: not known: steam")
+        self.assert_refused(KINDS + "[push]\nbeadPush = { accounting = 'more' }", "beadPush: accounting: not known: more")
+        self.assert_refused(KINDS + "[accounting.more]\ntakes = ['thread']", "accounting.more: roles: not known: thread")
 
     def test_that_has_a_function_twice_is_refused(self):
         self.assert_refused(KINDS + "[push]\nbeadPush = {}\n[query]\nbeadPush = {}", "beadPush is both push and query")
@@ -174,6 +177,31 @@ class AShim(InAFolder):
     def test_uses_the_expression_that_a_function_says(self):
         said = REGISTRY.replace("beadPush = {}", 'beadPush = { bead = "bead + 1" }')
         self.assertIn("  scope.Finish(result, bead + 1);", self.wrapper_of("beadPush", said))
+
+    def test_keeps_the_account_of_memory_around_the_kinds_scope(self):
+        counted = REGISTRY.replace("beadPush = {}", "beadPush = { accounting = 'more' }") + """
+[accounting.more]
+scope = "More"
+takes = ["bead"]
+gives = ["stream"]
+refuses = true
+"""
+        self.assertEqual(self.wrapper_of("beadPush", counted)[3:], [
+            "  More account(call, bead);",
+            "  if (account.refused()) [[unlikely]] return kFull;",
+            "  const int answer = [&]() -> int {",
+            "    if (!call.is_the_programs()) return next(bead, wire);",
+            "    Push scope(call, ActualStream<false>(wire));",
+            "    int result = next(bead, wire);",
+            "    scope.Finish(result, bead);",
+            "    return result;",
+            "  }();",
+            "  account.Finish(answer, ActualStream<false>(wire));",
+            "  return answer;"])
+
+    def test_wraps_a_function_that_changes_the_account_though_its_kind_has_no_scope(self):
+        counted = REGISTRY.replace("beadTurn = {}", "beadTurn = { accounting = 'less' }") + "[accounting.less]\nscope = 'Less'\n"
+        self.assertIn("  Less account(call);", self.wrapper_of("beadTurn", counted))
 
     def test_has_a_table_of_what_it_wraps_and_calls_in_alphabetical_order(self):
         files = self.abacus().files()
