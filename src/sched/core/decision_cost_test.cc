@@ -150,6 +150,60 @@ TEST_P(DecisionCost, does_not_grow_with_the_queues_that_have_no_work) {
   EXPECT_LE(steps_with(5000), 1.2 * steps_with(50));
 }
 
+// A user may give each queue hints of its own, and change them all the time.
+TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
+  const auto per_queue_of = [](uint64_t queues) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    const auto hints_of = [](uint64_t id, int64_t round) {
+      Hints hints;
+      hints.deadline_us = static_cast<int64_t>(id) * 1000 + round;
+      return hints;
+    };
+    for (uint64_t id = 1; id <= queues; ++id)
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{1 + id / 64}, DeviceId{7}, hints_of(id, 0), now));
+    scheduler.Decide(now, sink);
+    constexpr int kRounds = 10;
+    const uint64_t before = steps;
+    for (int round = 1; round <= kRounds; ++round) {
+      scheduler.SetHints(QueueId{1}, hints_of(1, round));
+      now += milliseconds(1);
+      scheduler.Decide(now, sink);
+    }
+    return static_cast<double>(steps - before) / kRounds / static_cast<double>(queues);
+  };
+  EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
+}
+
+// A queue may wait for what never happens.
+TEST_P(DecisionCost, of_one_device_does_not_grow_with_the_others_because_a_queue_waits) {
+  const PolicySetting policy = *ParsePolicySetting(GetParam().c_str());
+  if (policy.ComparesAllDevices()) GTEST_SKIP() << "it decides on all devices together";
+  const auto steps_of = [&policy](bool waits) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(policy);
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    constexpr uint64_t kDevices = 64;
+    constexpr uint64_t kQueues = 16;  // of each
+    for (uint64_t id = 1; id <= kDevices * kQueues; ++id)
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{id}, DeviceId{id % kDevices}, {}, now));
+    const Dependency never{QueueId{1}, Device::kEndless};
+    if (waits) scheduler.SetDependencies(QueueId{1 + kDevices}, {&never, 1});
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < 100; ++i) {
+      if (i == 10) before = steps;
+      scheduler.Progress(QueueId{1}, i / 2 + 1, i % 2 == 0 ? i / 2 : i / 2 + 1, now);
+      scheduler.Decide(now, sink);
+      now += milliseconds(1);
+    }
+    return static_cast<double>(steps - before);
+  };
+  EXPECT_LE(steps_of(true), 2 * steps_of(false));
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const PolicyGetter get : Policies()) names.emplace_back(get().info().name);

@@ -157,6 +157,9 @@ struct DeviceRecord {
   bool due = false;               // it takes part in the current decision
   bool observed = false;          // likewise, and Observe was called for it
   bool asks = false;              // likewise, and policies decide which of its queues run
+  bool waits = false;             // a queue of it waits for another
+  bool waits_across = false;      // likewise for one of another device, or one of that waits for one of it
+  bool forgets = false;           // valid during a decision: its waits are read anew
   bool given = false;             // a party was given the turn on it (Turns::Begin)
   bool taken = false;             // something is taken from a queue with work; as of the last decision
   bool asked = false;             // a running queue is asked for its progress; likewise

@@ -11,7 +11,8 @@ namespace xsched::sched {
 namespace {
 
 // One word says which hints the queues of a process have. If there are more distinct hints than this, each
-// process with several queues is assumed to hold its own queues.
+// queue is assumed to hold others and to be held: to ask about each pair would take time in proportion to the
+// square of what one user may register.
 constexpr size_t kMostHints = 64;
 
 // Queues with the same hints.
@@ -41,28 +42,73 @@ Holds CanHold(const PolicySetting& setting, bool by_process, const Group& victim
           other_process && setting.CanHold(victim.hints, rival.hints)};
 }
 
-// False: out of memory.
-bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Array<Group>& groups) {
+uint64_t HashOf(const Hints& hints) {
+  const int64_t words[] = {hints.priority,         hints.utilization,  hints.deadline_us,
+                           hints.laxity_us,        hints.lax_priority, hints.critical_priority,
+                           hints.weight,           hints.floor,        hints.guarantee_us,
+                           hints.period_us,        hints.limit_us,     hints.burst_us,
+                           hints.latency_target_us};
+  uint64_t hash = 0;
+  for (const int64_t word : words) {
+    hash = (hash ^ static_cast<uint64_t>(word)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+// The groups of queues with the same hints: a table of twice their number, so that each queue finds its group
+// at once.
+class Groups {
+ public:
+  // Null: there are too many, or no memory.
+  Group* Get(const ShownHints& hints) {
+    for (size_t slot = HashOf(hints.own) + 31 * HashOf(hints.of_process);; ++slot) {
+      size_t& number = numbers_[slot % kSlots];
+      if (number == 0) {
+        if (all_.size() == kMostHints || !all_.Push(Group{hints, 0, 0, false, false})) return nullptr;
+        number = all_.size();
+      }
+      if (all_[number - 1].hints == hints) return &all_[number - 1];
+    }
+  }
+  Array<Group>& all() { return all_; }
+
+ private:
+  static constexpr size_t kSlots = 2 * kMostHints;
+  size_t numbers_[kSlots] = {};  // of groups, from 1; 0: none
+  Array<Group> all_;
+};
+
+// False: there are more distinct hints than kMostHints, or there is no memory.
+bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Groups& groups) {
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
     for (QueueRecord* queue : device->queues) {
-      const ShownHints hints = {by_queue ? queue->hints : Hints{},
-                                by_process ? queue->process->hints : Hints{}};
-      Group* group = std::find_if(groups.begin(), groups.end(),
-                                  [&](const Group& other) { return other.hints == hints; });
-      queue->hints_number = static_cast<size_t>(group - groups.begin());
-      if (group == groups.end()) {
-        if (!groups.Push(Group{hints, 0, 0, false, false})) return false;
-        group = &groups.back();
-      }
+      Group* group =
+          groups.Get({by_queue ? queue->hints : Hints{}, by_process ? queue->process->hints : Hints{}});
+      if (group == nullptr) return false;
+      queue->hints_number = static_cast<size_t>(group - groups.all().begin());
       ++group->queues;
       const size_t number = queue->hints_number + 1;
       group->processes += std::exchange(queue->process->counted_in, number) != number;
     }
   }
   return true;
+}
+
+// Costs gates where there need be none, and nothing else.
+void AssumeRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
+  const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
+  for (DeviceRecord* device : devices) {
+    for (QueueRecord* queue : device->queues) {
+      queue->can_hold = queue->can_be_held = true;
+      // No time slice serves a queue of another device.
+      queue->holds_own = setting.ComparesAllDevices() || (by_queue && queue->process->queues > 1);
+      queue->held_by_own = queue->holds_own;
+    }
+  }
 }
 
 }  // namespace
@@ -76,8 +122,9 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
     ActivateAll(*device);
     if (setting.ShowsProcesses()) RefreshHintsOfProcesses(*device);
   }
-  Array<Group> groups;
-  if (!MakeGroups(setting, devices, groups)) return;  // out of memory: the old values are good enough
+  Groups made;
+  if (!MakeGroups(setting, devices, made)) return AssumeRivals(setting, devices);
+  Array<Group>& groups = made.all();
   // held_by[i] has a bit for each of the hints that can hold hints number i in the same process;
   // holds_these[i] for each that they can hold.
   uint64_t held_by[kMostHints] = {};
@@ -87,13 +134,11 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
       const Holds holds = CanHold(setting, by_process, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;
       groups[i].can_be_held = groups[j].can_hold = true;
-      if (!holds.own_process || i >= kMostHints || j >= kMostHints) continue;
+      if (!holds.own_process) continue;
       held_by[i] |= uint64_t{1} << j;
       holds_these[j] |= uint64_t{1} << i;
     }
   }
-  const bool few = groups.size() <= kMostHints;
-  const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool all_devices = setting.ComparesAllDevices();
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->hints_held = process->hints_twice = 0;
@@ -101,17 +146,15 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
       const Group& group = groups[queue->hints_number];
       queue->can_hold = group.can_hold;
       queue->can_be_held = group.can_be_held;
-      if (!few) continue;
       const uint64_t bit = uint64_t{1} << queue->hints_number;
       queue->process->hints_twice |= queue->process->hints_held & bit;
       queue->process->hints_held |= bit;
     }
     for (QueueRecord* queue : device->queues) {
-      if (all_devices || !few) {
+      if (all_devices) {
         // No time slice serves a queue of another device.
-        const bool own = all_devices || (by_queue && queue->process->queues > 1);
-        queue->held_by_own = queue->can_be_held && own;
-        queue->holds_own = queue->can_hold && own;
+        queue->held_by_own = queue->can_be_held;
+        queue->holds_own = queue->can_hold;
         continue;
       }
       const uint64_t bit = uint64_t{1} << queue->hints_number;

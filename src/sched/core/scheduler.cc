@@ -172,7 +172,6 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
-  if (impl_->waits.any()) impl_->DirtyAll();  // it may have waited for a queue of another device
 }
 
 void Scheduler::Impl::DirtyAll() {
@@ -423,10 +422,11 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     if (impl_->windows.ChooseWide(policy) || held_elsewhere) {
       for (DeviceRecord* device : impl_->devices) device->due = true;
       for_each_due([&](DeviceRecord& device) {
-        if (device.observed) return;
-        impl_->Observe(device, now, sink);
-        Windows::Find(policy, device);
+        if (!device.observed) impl_->Observe(device, now, sink);
       });
+      impl_->waits.ForgetPassed();
+      impl_->waits.InheritPriorities(by);
+      for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
     }
     for_each_due([&](DeviceRecord& device) {
       impl_->windows.Release(policy, device);
@@ -463,8 +463,8 @@ bool Scheduler::Impl::IsAnythingDue(TimePoint now) const {
                                          [](const DeviceRecord* device) { return device->dirty; });
 }
 
-// Returns false if no device is due. All devices are decided together while any queue waits for another,
-// which may be of another device, or if a policy compares the queues of all devices.
+// Returns false if no device is due. All devices are decided together if a policy compares the queues of all
+// devices, and those between which queues wait.
 bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   bool any = false;
   for (DeviceRecord* device : devices) {
@@ -474,17 +474,18 @@ bool Scheduler::Impl::ChooseDevices(TimePoint now) {
     any |= device->due;
   }
   for (DeviceRecord* device : devices) device->due |= any && now >= device->ask_at;
-  if (any && (waits.any() || policy.ComparesAllDevices())) {
+  if (any && policy.ComparesAllDevices()) {
     for (DeviceRecord* device : devices) device->due = true;
   }
+  waits.ChooseTogether();
   return any;
 }
 
 // A question for progress changes nothing of who runs. True if nothing else has come with the time that has
 // passed: a policy's new decision would be the one that stands.
 bool Scheduler::Impl::MayOnlyAsk(const DeviceRecord& device) const {
-  return policy.IsSteady() && !policy.ComparesAllDevices() && !waits.any() && !long_held.any() &&
-         !device.released_for.valid && !device.slices.beside_holding();
+  return policy.IsSteady() && !policy.ComparesAllDevices() && !device.waits && !device.waits_across &&
+         !long_held.any() && !device.released_for.valid && !device.slices.beside_holding();
 }
 
 void Scheduler::Impl::AskForProgress(TimePoint now, ControlSink& sink) {

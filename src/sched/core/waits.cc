@@ -1,5 +1,7 @@
 #include "sched/core/waits.h"
 
+#include <algorithm>
+
 #include "sched/core/active_queues.h"
 
 namespace xsched::sched {
@@ -8,6 +10,11 @@ namespace {
 // Inheritance reaches through so many waits. In a longer chain the watchdog ends the wait: a client that
 // builds one does not make the decisions for all others slow.
 constexpr int kLongestChain = 16;
+
+void Mark(const QueueRecord& waiter, const QueueRecord& owner) {
+  waiter.device->waits = true;
+  if (waiter.device != owner.device) waiter.device->waits_across = owner.device->waits_across = true;
+}
 
 }  // namespace
 
@@ -29,18 +36,32 @@ bool Waits::Set(QueueRecord& waiter, std::span<const Dependency> dependencies) {
   }
   changed |= count != waiter.wait_count;
   waiter.wait_count = count;
-  any_ |= changed;  // ForgetPassed makes it exact
+  if (changed) {
+    for (int i = 0; i < count; ++i)
+      Mark(waiter, *queues_.Find(static_cast<uint64_t>(waiter.waits[i].dependency.queue)));
+    waiter.device->waits = true;  // also if it was the last one: ForgetPassed makes it exact
+  }
   return changed;
 }
 
-void Waits::ForgetPassed() {
-  if (!any_) return;
-  any_ = false;
+void Waits::ChooseTogether() const {
+  const bool together = std::any_of(devices_.begin(), devices_.end(), [](const DeviceRecord* device) {
+    return device->due && device->waits_across;
+  });
+  if (!together) return;
+  for (DeviceRecord* device : devices_) device->due |= device->waits_across;
+}
+
+void Waits::ForgetPassed() const {
   for (DeviceRecord* device : devices_) {
+    device->forgets = device->due && (device->waits || device->waits_across);
+    if (!device->forgets) continue;
+    device->waits = device->waits_across = false;
     ActivateAll(*device);
     for (QueueRecord* queue : device->queues) queue->awaited = false;
   }
   for (DeviceRecord* device : devices_) {
+    if (!device->forgets) continue;
     for (QueueRecord* waiter : device->queues) {
       int kept = 0;
       for (int i = 0; i < waiter->wait_count; ++i) {
@@ -49,9 +70,9 @@ void Waits::ForgetPassed() {
         QueueRecord* owner = queues_.Find(static_cast<uint64_t>(dependency.queue));
         waiter->waits[kept++] = {dependency, owner};
         owner->awaited = true;
+        Mark(*waiter, *owner);
       }
       waiter->wait_count = kept;
-      any_ |= kept != 0;
     }
   }
 }
@@ -60,10 +81,11 @@ void Waits::ForgetPassed() {
 // whether it changed anything. A stalled waiter counts as well: it is stalled because it waits.
 template <typename Inherit>
 void Waits::AlongWaits(Inherit&& inherit) const {
-  bool changed = any_;
+  bool changed = true;
   for (int length = 0; changed && length < kLongestChain; ++length) {
     changed = false;
     for (const DeviceRecord* device : devices_) {
+      if (!device->due || !device->waits) continue;
       for (const QueueRecord* waiter : device->queues) {
         if (waiter->state == QueueState::kIdle || waiter->absent) continue;
         for (int i = 0; i < waiter->wait_count; ++i) changed |= inherit(*waiter, *waiter->waits[i].owner);

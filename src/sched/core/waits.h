@@ -15,13 +15,14 @@ class Waits {
   Waits(const PointerMap<QueueRecord>& queues, const Array<DeviceRecord*>& devices)
       : queues_(queues), devices_(devices) {}
 
-  // True if any queue waits for another. Then devices cannot be decided one by one.
-  bool any() const { return any_; }
+  // Devices between which queues wait are decided together. Others are not: somebody's wait that never ends
+  // does not make every decision one about all devices. Makes all of them due if one is.
+  void ChooseTogether() const;
   // Replaces what `waiter` waits for. False: it is the same as before.
   bool Set(QueueRecord& waiter, std::span<const Dependency> dependencies);
 
-  // In this order, in every decision on all devices:
-  void ForgetPassed();
+  // In this order, in every decision, on the devices that are due:
+  void ForgetPassed() const;
   void InheritPriorities(Granularity by) const;  // before the policy is asked
   void InheritRuns() const;                      // after that
 
@@ -32,7 +33,6 @@ class Waits {
 
   const PointerMap<QueueRecord>& queues_;
   const Array<DeviceRecord*>& devices_;
-  bool any_ = false;
 };
 
 }  // namespace xsched::sched
