@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include "base/user_ids.h"
+
 namespace xsched::ipc {
 namespace {
 
-constexpr int kMaxFds = 4;
+constexpr int kMaxSentFds = 32;
 
 template <typename... Args>
 SocketPath Format(const char* format, Args... args) {
@@ -24,6 +26,12 @@ SocketPath Format(const char* format, Args... args) {
 bool IsSocket(const SocketPath& path) {
   struct stat status {};
   return stat(path.text, &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+// Nobody listens there any more: its server was killed, and left the file.
+bool IsStale(const SocketPath& path) {
+  const Result<UniqueFd> connected = ConnectToServer(path);
+  return !connected && connected.error().errnum() == ECONNREFUSED;
 }
 
 // True if XDG_RUNTIME_DIR is set and safe. (After sudo, root may have another user's.)
@@ -66,7 +74,9 @@ SocketChoice ReadSocketChoice() {
 Result<> CheckSocketFolder(const char* folder) {
   struct stat status {};
   if (lstat(folder, &status) != 0) return Error::FromErrno(errno, "cannot look at the folder %s", folder);
-  auto is_ours = [&status] { return status.st_uid == geteuid() || status.st_uid == 0; };
+  auto is_ours = [&status] {
+    return (status.st_uid == geteuid() && !StandsForSeveral(status.st_uid)) || status.st_uid == 0;
+  };
   // The link may be ours. Then its target is what we want.
   if (is_ours() && S_ISLNK(status.st_mode) && stat(folder, &status) != 0) {
     return Error::FromErrno(errno, "cannot look at the folder %s", folder);
@@ -88,8 +98,8 @@ SocketPath FindServerSocket(const SocketChoice& choice) {
   const SocketPath folder = UserServerFolder(choice);
   const SocketPath user = SocketIn(folder);
   const bool trusted = static_cast<bool>(CheckSocketFolder(folder.text));
-  if (trusted && IsSocket(user)) return user;
   const SocketPath system = SystemServerSocket();
+  if (trusted && IsSocket(user) && !(IsSocket(system) && IsStale(user))) return user;
   // If the user's path does not exist, no other user can make it, except in /tmp.
   const bool safe = trusted || (HasRuntimeFolder(choice) && CheckToBeMade(folder));
   return safe && !IsSocket(system) ? user : system;
@@ -111,7 +121,7 @@ Result<UniqueFd> ConnectToServer(const SocketPath& path) {
 
 bool SendPacket(int fd, const void* data, size_t size, const int* fds, int fd_count) {
   iovec part{const_cast<void*>(data), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxSentFds)] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -150,10 +160,10 @@ void TakeFds(msghdr& message, Packet& packet) {
     for (size_t i = 0; i < count; ++i) {
       int fd;
       memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-      if (packet.fd_count < kMaxFds) {
+      if (packet.fd_count < Packet::kMaxFds) {
         packet.fds[packet.fd_count++].Reset(fd);
       } else {
-        close(fd);
+        close(fd);  // no kernel does this
       }
     }
   }
@@ -163,7 +173,7 @@ void TakeFds(msghdr& message, Packet& packet) {
 
 Received ReceivePacket(int fd, Packet& packet) {
   iovec part{packet.bytes, sizeof packet.bytes};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxFds)];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * Packet::kMaxFds)];
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
@@ -183,6 +193,11 @@ Received ReceivePacket(int fd, Packet& packet) {
   if ((message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return Received::kMalformed;
   if (packet.size < sizeof(Header) || packet.header().size != packet.size) return Received::kMalformed;
   return Received::kMessage;
+}
+
+bool NextHasDescriptors(int fd) {
+  msghdr message{};  // no room for any, which the kernel says
+  return recvmsg(fd, &message, MSG_PEEK | MSG_DONTWAIT) >= 0 && (message.msg_flags & MSG_CTRUNC) != 0;
 }
 
 }  // namespace xsched::ipc

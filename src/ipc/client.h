@@ -30,7 +30,8 @@ struct SocketChoice {
 };
 SocketChoice ReadSocketChoice();
 // The path where a client finds a server now: the user's own first, then the system's. If there is none, the
-// path of the user's server, or of the system's if the first is not safe.
+// path of the user's server, or of the system's if the first is not safe. A file that a killed server has
+// left hides no other server.
 SocketPath FindServerSocket(const SocketChoice& choice = ReadSocketChoice());
 // The paths of a per-user server and of the system's server.
 SocketPath UserServerSocket();
@@ -50,7 +51,7 @@ void Prepare(T& message) {
   message.header = Header{T::kType, 0, sizeof(T)};
 }
 
-// Sends one packet, with up to 4 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN
+// Sends one packet, with up to 32 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN
 // when the peer's buffer is full.
 bool SendPacket(int fd, const void* data, size_t size, const int* fds = nullptr, int fd_count = 0);
 
@@ -76,7 +77,10 @@ bool SendWithin(int fd, int timeout_ms, const T& message) {
 struct Packet {
   alignas(8) unsigned char bytes[kMaxMessage];
   size_t size = 0;
-  UniqueFd fds[4];
+  // As many as the kernel passes with one message: it closes itself what it has no room for, and that may
+  // take long.
+  static constexpr int kMaxFds = 253;
+  UniqueFd fds[kMaxFds];
   int fd_count = 0;
 
   // REQUIRES: ReceivePacket returned kMessage.
@@ -98,7 +102,9 @@ enum class Received {
   kClosed,     // the peer is gone
   kMalformed,  // too short, too long, truncated, or `size` is not the packet's: close the connection
 };
-// Takes one packet. Surplus descriptors are closed.
+// Takes one packet.
 Received ReceivePacket(int fd, Packet& packet);
+// True if the next packet has descriptors. Takes nothing.
+bool NextHasDescriptors(int fd);
 
 }  // namespace xsched::ipc

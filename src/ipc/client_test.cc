@@ -171,6 +171,21 @@ TEST_F(PathsInNamespace, where_there_is_no_server_the_path_is_one_that_nobody_el
   });
 }
 
+TEST_F(PathsInNamespace, what_a_killed_server_has_left_hides_no_other_server) {
+  InNamespace([this] {
+    const std::string user = folder_ + "/xsched/xserver.sock";
+    std::filesystem::create_directory(folder_ + "/xsched");
+    ListenAt(user).Reset();
+    EXPECT_EQ(FindServerSocket().text, user) << "there is no other";
+    std::filesystem::create_directory("/run/xsched");
+    const UniqueFd system = ListenAt(SystemServerSocket().text);
+    EXPECT_STREQ(FindServerSocket().text, SystemServerSocket().text);
+    std::filesystem::remove(user);
+    const UniqueFd again = ListenAt(user);
+    EXPECT_EQ(FindServerSocket().text, user) << "it lives";
+  });
+}
+
 TEST_F(PathsInNamespace, a_folder_in_tmp_that_another_user_has_made_beforehand_is_not_looked_into) {
   InNamespace([] {
     unsetenv("XDG_RUNTIME_DIR");
@@ -260,27 +275,22 @@ TEST_F(Packets, descriptors_travel_and_are_not_inherited) {
   for (int i = 0; i < 2; ++i) EXPECT_NE(fcntl(packet_.fds[i].get(), F_GETFD) & FD_CLOEXEC, 0);
 }
 
-TEST_F(Packets, more_descriptors_than_there_is_room_for_are_malformed_and_leak_nothing) {
-  int before = OpenDescriptors();
-  std::vector<int> fds(8, here_.get());
-  Ping ping{};
-  Prepare(ping);
-  iovec part{&ping, sizeof ping};
-  alignas(cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(8 * sizeof(int));
-  memcpy(CMSG_DATA(header), fds.data(), 8 * sizeof(int));
-  ASSERT_GT(sendmsg(here_.get(), &message, 0), 0);
-  EXPECT_EQ(Receive(), Received::kMalformed);
+TEST_F(Packets, all_descriptors_are_taken_and_closed_with_the_packet) {
+  const int before = OpenDescriptors();
+  const std::vector<int> fds(32, here_.get());
+  ASSERT_TRUE(Send(here_.get(), Ping{}, fds.data(), static_cast<int>(fds.size())));
+  EXPECT_TRUE(NextHasDescriptors(there_.get()));
+  EXPECT_EQ(Receive(), Received::kMessage);
+  EXPECT_EQ(packet_.fd_count, 32);
   packet_ = Packet{};
   EXPECT_EQ(OpenDescriptors(), before);
+}
+
+TEST_F(Packets, it_can_be_seen_whether_the_next_one_has_descriptors) {
+  EXPECT_FALSE(NextHasDescriptors(there_.get()));
+  ASSERT_TRUE(Send(here_.get(), Ping{}));
+  EXPECT_FALSE(NextHasDescriptors(there_.get()));
+  EXPECT_EQ(Receive(), Received::kMessage);
 }
 
 TEST_F(Packets, too_short_too_long_and_dishonest_ones_are_malformed) {

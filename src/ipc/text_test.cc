@@ -38,5 +38,14 @@ TEST(Texts, of_peers_are_ended) {
   EXPECT_STREQ(text, "xxx");
 }
 
+TEST(Texts, of_peers_have_no_control_characters) {
+  char text[32] = "\x1b]0;evil\x07\r\n\x7f\xc2\x9b";
+  EndText(text);
+  EXPECT_STREQ(text, "?]0;evil??????");
+  char name[32] = "Müller 東京";
+  EndText(name);
+  EXPECT_STREQ(name, "Müller 東京");
+}
+
 }  // namespace
 }  // namespace xsched::ipc
