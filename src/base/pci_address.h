@@ -27,6 +27,8 @@ inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
 
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }
 
+constexpr XDeviceType TypeOfDevice(XDevice device) { return static_cast<XDeviceType>(device >> 32 & 0xff); }
+
 // A part of a device that is used as a separate device: an instance of a GPU that is divided by hardware
 // (MIG). Parts share only the address of the whole. `part` (24 bits, not 0) is above the type.
 constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }

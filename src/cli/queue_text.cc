@@ -11,6 +11,7 @@ namespace xsched::cli {
 std::string StateText(const ipc::QueueInfo& queue) {
   if (queue.wait_reason == ipc::kWaitProcessStopped) return "stopped";
   if (queue.wait_reason == ipc::kWaitProcessSilent) return "silent";
+  if (queue.wait_reason == ipc::kWaitNoAccess) return "no access";
   if (queue.absent != 0) return "suspended";
   if (queue.stalled != 0) return "stalled";
   if (queue.state == static_cast<uint32_t>(sched::QueueState::kIdle)) return "idle";
@@ -34,6 +35,8 @@ std::string BecauseOfText(const HoldReason& reason, const ipc::QueueInfo& queue)
 std::string WhyText(const ipc::QueueInfo& queue) {
   if (queue.wait_reason == ipc::kWaitProcessStopped) return "process stopped";
   if (queue.wait_reason == ipc::kWaitProcessSilent) return "process does not answer";
+  if (queue.wait_reason == ipc::kWaitNoAccess)
+    return "runs unscheduled: it did not show access to the device";
   auto since = [&queue](const std::string& what) {
     return fmt::format("{} since {:.1f} s", what, static_cast<double>(queue.waiting_since_ns) / 1e9);
   };

@@ -28,6 +28,7 @@ TEST(QueueText, says_in_a_phrase_why_a_queue_does_not_run) {
   EXPECT_EQ(WhyText(limited), "has used up its limit until 12.3 ms from now");
   EXPECT_EQ(WhyText(Waiting(ipc::kWaitProcessStopped)), "process stopped");
   EXPECT_EQ(WhyText(Waiting(ipc::kWaitProcessSilent)), "process does not answer");
+  EXPECT_EQ(WhyText(Waiting(ipc::kWaitNoAccess)), "runs unscheduled: it did not show access to the device");
   EXPECT_EQ(WhyText(Waiting(77)), "") << "a newer server's reason";
 }
 

@@ -8,8 +8,10 @@
 
 #include "base/env.h"
 #include "base/log.h"
+#include "base/pci_address.h"
 #include "ipc/hints.h"
 #include "ipc/job.h"
+#include "preempt/scheduling/device_files.h"
 
 namespace xsched::preempt {
 namespace {
@@ -19,6 +21,11 @@ constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
 // A server that hangs may continue. But another server that replaced it would not be found without this
 // limit.
 constexpr Duration kWelcomePatience = std::chrono::seconds(10);
+
+bool HasDeviceFiles(XDevice device) {
+  const XDeviceType type = TypeOfDevice(device);
+  return type != kDeviceTypeUnknown && type != kDeviceTypeCPU;
+}
 
 }  // namespace
 
@@ -66,13 +73,14 @@ bool ServerClient::SendHello() {
 void ServerClient::Disconnect(TimePoint retry_at) {
   socket_.Reset();
   outbox_.Clear();
+  shows_device_files_ = false;
   introduced_.reset();
   state_ = State::kApart;
   retry_at_ = retry_at;
 }
 
 short ServerClient::events() const {
-  return static_cast<short>(POLLIN | (outbox_.waiting() != 0 ? POLLOUT : 0));
+  return static_cast<short>(POLLIN | (outbox_.waiting() != 0 || shows_device_files_ ? POLLOUT : 0));
 }
 
 ServerClient::News ServerClient::Serve(TimePoint now) {
@@ -92,6 +100,7 @@ ServerClient::News ServerClient::Serve(TimePoint now) {
           if (!outbox_.Flush(socket_.get())) break;
           if (outbox_.waiting() < waiting) heartbeat_.Heard();  // it has made room
         }
+        if (shows_device_files_) ShowDeviceFiles();
         if (state_ == State::kConnected || now < welcome_until_) return news;
         break;
       case ipc::Received::kClosed:
@@ -158,6 +167,7 @@ ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now
     case ipc::MessageType::kWelcome:
       if (!greeting) break;
       state_ = State::kConnected;
+      server_minor_ = packet.As<ipc::Welcome>().minor;
       if (warned_) XSCHED_INFO("scheduled by the server at %s", ipc::FindServerSocket(place_).text);
       warned_ = false;
       return News::kWelcomed;
@@ -199,9 +209,21 @@ bool ServerClient::SendOrDrop(const T& message) {
   return false;
 }
 
+// The program may have replaced a file since it was found: the server looks at what it gets.
+void ServerClient::ShowDeviceFiles() {
+  constexpr uint16_t kTakesDeviceFiles = 7;  // this minor and later ones
+  shows_device_files_ = false;
+  if (!connected() || server_minor_ < kTakesDeviceFiles || !socket_.Intact()) return;
+  int fds[kMostDeviceFiles];
+  const size_t count = FindDeviceFiles(fds);
+  if (count == 0 || ipc::Send(socket_.get(), ipc::DeviceFiles{}, fds, static_cast<int>(count))) return;
+  shows_device_files_ = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
+}
+
 bool ServerClient::QueueCreated(const XQueue& queue) {
   if (introduced_[queue.index()]) return true;
   introduced_[queue.index()] = true;
+  if (HasDeviceFiles(queue.hwq().device)) ShowDeviceFiles();
   auto message = ipc::QueueCreatedFrom(queue, queue.config());
   message.traits = (queue.state().has_device_gates() ? ipc::kTraitDeviceGates : 0) |
                    (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0) |

@@ -86,6 +86,7 @@ class ServerClient final : public SchedulerClient {
   void Disconnect(TimePoint retry_at);
   bool SendHello();
   News Handle(const ipc::Packet& packet, TimePoint now);
+  void ShowDeviceFiles();
   News Refused(const ipc::Packet& packet, TimePoint now);
 
   ServerListener& listener_;
@@ -98,6 +99,8 @@ class ServerClient final : public SchedulerClient {
   ipc::Outbox outbox_;
   Heartbeat heartbeat_;
   uint64_t pings_ = 0;
+  uint16_t server_minor_ = 0;
+  bool shows_device_files_ = false;  // to be sent when there is room
   TimePoint retry_at_{};
   TimePoint welcome_until_{};
   std::bitset<ipc::kMaxQueues> introduced_;  // by the indices of their control blocks

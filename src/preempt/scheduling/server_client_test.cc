@@ -11,8 +11,10 @@
 #include <array>
 #include <optional>
 
+#include "base/pci_address.h"
 #include "ipc/client.h"
 #include "preempt/queue/testing/fake_process.h"
+#include "preempt/scheduling/testing/device_file.h"
 
 namespace xsched::preempt::testing {
 namespace {
@@ -49,12 +51,13 @@ class ServerClientTest : public FakeProcess, ServerListener {
     peer_.Reset(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     EXPECT_TRUE(Receive<ipc::Hello>());
   }
-  void Connect() {
+  void Connect(uint16_t minor = 0) {
     Listen();
     Start();
     Accept();
     ipc::Welcome welcome{};
     welcome.major = ipc::kMajor;
+    welcome.minor = minor;
     EXPECT_TRUE(ipc::Send(peer_.get(), welcome));
     EXPECT_EQ(client_.Serve(fake_now), News::kWelcomed);
   }
@@ -161,6 +164,32 @@ TEST_F(ServerClientTest, a_queue_is_introduced_once_and_one_that_the_server_does
   EXPECT_TRUE(client_.QueueDestroyed(queue));
   EXPECT_TRUE(Receive<ipc::QueueDestroyed>());
   EXPECT_FALSE(Receive<ipc::QueueDestroyed>());
+}
+
+TEST_F(ServerClientTest, before_a_queue_on_a_gpu_the_process_shows_its_device_files) {
+  const UniqueFd file = OpenDeviceFile();
+  if (!file) GTEST_SKIP() << "this machine has no device file that this user may open";
+  Connect(ipc::kMinor);
+  EXPECT_TRUE(client_.QueueCreated(Make(driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
+  ipc::Packet packet;
+  ASSERT_EQ(ipc::ReceivePacket(peer_.get(), packet), ipc::Received::kMessage);
+  EXPECT_EQ(packet.header().type, ipc::MessageType::kDeviceFiles);
+  EXPECT_GE(packet.fd_count, 1);
+  EXPECT_TRUE(Receive<ipc::QueueCreated>());
+}
+
+TEST_F(ServerClientTest, an_older_server_is_shown_no_device_files) {
+  const UniqueFd file = OpenDeviceFile();
+  Connect(6);
+  EXPECT_TRUE(client_.QueueCreated(Make(driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
+  EXPECT_TRUE(Receive<ipc::QueueCreated>());
+}
+
+TEST_F(ServerClientTest, for_a_queue_on_the_cpu_no_device_files_are_shown) {
+  const UniqueFd file = OpenDeviceFile();
+  Connect(ipc::kMinor);
+  EXPECT_TRUE(client_.QueueCreated(Make(driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeCPU, 5))));
+  EXPECT_TRUE(Receive<ipc::QueueCreated>());
 }
 
 TEST_F(ServerClientTest, the_timeslice_and_k_are_passed_on) {
