@@ -6,24 +6,36 @@
 #include <utility>
 
 #include "server/event_tag.h"
+#include "server/limits.h"
 
 namespace xsched::server {
 namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(100);
+// Work, in what one connection takes: so many groups of its user, of which there may be 65,536; and that it
+// is rejected, where what the client sent may have to be closed.
+constexpr size_t kGroupsAsOne = 64;
+constexpr size_t kRejectedAs = 3;
 constexpr uint64_t kTag = EventTag(EventSource::kListener);
 
 }  // namespace
 
-Acceptor::Acceptor(Listener& listener, EventLoop& loop, Connections& connections)
-    : listener_(listener), loop_(loop), connections_(connections) {
+Acceptor::Acceptor(Listener& listener, EventLoop& loop, Connections& connections, const AccessRules& access)
+    : listener_(listener), loop_(loop), connections_(connections), access_(access) {
   if (!loop_.Watch(listener_.fd(), EPOLLIN, kTag)) throw std::runtime_error("cannot watch the socket");
 }
 
 void Acceptor::Accept(TimePoint now) {
-  while (UniqueFd socket = listener_.Accept()) {
-    if (std::optional<Peer> peer = PeerOf(socket.get()))
-      connections_.Add(std::move(socket), std::move(*peer), now);
+  // Further ones are accepted in the next round.
+  for (size_t work = 0; work < kMaxAcceptedPerRound; ++work) {
+    UniqueFd socket = listener_.Accept();
+    if (!socket) break;
+    std::optional<Peer> peer = PeerOf(socket.get());
+    if (!peer) continue;
+    work += peer->groups.size() / kGroupsAsOne;
+    access_.Decide(*peer);
+    peer->groups = {};  // 65,536 of them for each connection would be too much
+    if (connections_.Add(std::move(socket), std::move(*peer), now) == nullptr) work += kRejectedAs;
   }
   if (!listener_.exhausted()) return;
   // Trying again at once would keep a processor busy.

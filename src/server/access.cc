@@ -4,9 +4,15 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
+
+#include "base/user_ids.h"
 
 namespace xsched::server {
 
@@ -29,6 +35,48 @@ std::optional<Peer> PeerOf(int socket) {
   }
 }
 
+namespace {
+
+std::string TextOf(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// What stands behind "name:\t" in /proc/PID/status; "": nothing.
+std::string StatusField(const std::string& status, const std::string& name) {
+  const std::string heading = "\n" + name + ":\t";
+  const size_t at = status.find(heading);
+  if (at == std::string::npos) return "";
+  const size_t begin = at + heading.size();
+  return status.substr(begin, status.find('\n', begin) - begin);
+}
+
+bool MayAdministrate(const std::string& status) {
+  constexpr int kAdministrate = 21;  // CAP_SYS_ADMIN
+  const std::string capabilities = StatusField(status, "CapEff");
+  return (strtoull(capabilities.c_str(), nullptr, 16) >> kAdministrate & 1) != 0;
+}
+
+ProcessTexts TextsOf(const std::string& folder) {
+  return {TextOf(folder + "status"), TextOf(folder + "uid_map")};
+}
+
+}  // namespace
+
+bool IsConfined(const ProcessTexts& process, const ProcessTexts& server, uid_t uid, uid_t server_uid) {
+  // In a pid namespace below ours, the process has one number more.
+  if (StatusField(process.status, "NSpid").find('\t') != std::string::npos) return true;
+  if (process.status.empty() || process.uid_map != server.uid_map) return true;
+  // Where the server itself is root without the capability, root can do no more than the server.
+  const bool is_servers_own = server_uid == 0 && !MayAdministrate(server.status);
+  return uid == 0 && !is_servers_own && !MayAdministrate(process.status);
+}
+
+bool IsConfined(pid_t pid, uid_t uid) {
+  if (pid <= 0) return true;
+  return IsConfined(TextsOf(fmt::format("/proc/{}/", pid)), TextsOf("/proc/self/"), uid, geteuid());
+}
+
 std::optional<gid_t> FindGroup(const std::string& name) {
   if (name.empty()) return std::nullopt;
   const group* found = getgrnam(name.c_str());
@@ -36,7 +84,12 @@ std::optional<gid_t> FindGroup(const std::string& name) {
   return found->gr_gid;
 }
 
-bool AccessRules::IsAdmin(const Peer& peer) const {
+void AccessRules::Decide(Peer& peer) const {
+  peer.has_no_user = StandsForSeveral(peer.uid);
+  peer.is_admin = !peer.has_no_user && HasRights(peer) && !is_confined_(peer.pid, peer.uid);
+}
+
+bool AccessRules::HasRights(const Peer& peer) const {
   if (peer.uid == 0 || peer.uid == server_uid_) return true;
   return admin_group_ &&
          std::find(peer.groups.begin(), peer.groups.end(), *admin_group_) != peer.groups.end();

@@ -10,12 +10,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "ipc/control_access.h"
 #include "ipc/segment.h"
 #include "sched/core/scheduler.h"
 #include "server/agent_outbox.h"
+#include "server/bells.h"
 #include "server/connection.h"
 #include "server/jobs.h"
 #include "server/limits.h"
@@ -66,8 +68,9 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  Priority priority;    // of its hints
-  bool absent = false;  // the program has suspended it
+  Priority priority;       // of its hints
+  bool absent = false;     // the program has suspended it
+  bool has_access = true;  // its process has shown that it can use the device (device_access.h)
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
@@ -103,11 +106,13 @@ struct Agent {
   UniqueFd doorbell;
   std::map<uint32_t, Queue> queues;      // by index
   std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
+  std::vector<dev_t> device_files;       // that the process has shown
   std::optional<Job> job;
   Liveness liveness;
   sched::ProcessFacts facts;
   Accounts accounts{kMaxAccountsOfProcess};
   AgentOutbox outbox;
+  BellState bell;
   bool hints_unsent = false;  // of some queue
   bool configs_unsent = false;
   bool wake_due = false;  // it is woken at the end of this round

@@ -6,13 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <new>
 #include <string_view>
 #include <utility>
 
 #include "ipc/hints.h"
 #include "sched/core/reservation.h"
-#include "server/event_tag.h"
 #include "server/limits.h"
 
 namespace xsched::server {
@@ -58,11 +58,10 @@ bool Agents::Add(Connection& connection, ipc::Packet& packet, TimePoint now) {
   added->segment_identity = identity;
   added->doorbell = std::move(packet.fds[1]);
   packet.fds[0].Reset();
-  const Agent& agent = *agents_.emplace(connection.id, std::move(added)).first->second;
+  Agent& agent = *agents_.emplace(connection.id, std::move(added)).first->second;
+  by_pid_.emplace(connection.peer.pid, &agent);
   segments_.emplace(identity, connection.id);
-  // Its bell is never read, so each ring is one edge.
-  return parts_.loop.Watch(agent.doorbell.get(), EPOLLIN | EPOLLET,
-                           EventTag(EventSource::kDoorbell, connection.id));
+  return parts_.bells.Watch(agent);
 }
 
 // A process that connects anew has left its former connection, although we may not have seen its end yet.
@@ -92,6 +91,9 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
       segment != segments_.end() && segment->second == connection) {
     segments_.erase(segment);
   }
+  const auto [first, end] = by_pid_.equal_range(agent.connection.peer.pid);
+  const auto it = std::find_if(first, end, [&](const auto& entry) { return entry.second == &agent; });
+  if (it != end) by_pid_.erase(it);
   parts_.wakes.Forget(agent);
   // Closing the descriptor does not end the watch, because the client has a copy of it.
   parts_.loop.Unwatch(agent.doorbell.get());
@@ -134,6 +136,9 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return SetTimeslice(agent, packet.As<ipc::TimesliceHint>());
     case ipc::MessageType::kKDeadlineHint:
       return SetAtATime(agent, packet.As<ipc::KDeadlineHint>());
+    case ipc::MessageType::kDeviceFiles:
+      TakeDeviceFiles(agent, packet, now);
+      return true;
     case ipc::MessageType::kPing:
       return Answer(agent, packet.As<ipc::Ping>());
     default:
@@ -150,9 +155,37 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   if (agent.refused[message.index]) return false;
   // Another queue may have used the block before: reset it.
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
-  if (!parts_.quotas.MayAddQueue(agent.connection.peer.uid)) return RefuseQueue(agent, message.index);
+  if (!parts_.quotas.MayAddQueue(agent.connection.peer.uid, message.device))
+    return RefuseQueue(agent, message.index);
   parts_.queues.Add(agent, message, now);
-  return TakeHints(agent, agent.queues.at(message.index), ipc::HintsIn(message, sched::Hints{}), {});
+  Queue& queue = agent.queues.at(message.index);
+  return TakeHints(agent, queue, ipc::HintsIn(message, sched::Hints{}), {}) && CheckAccess(agent, queue, now);
+}
+
+// On a device that the process cannot use, its queue makes nobody wait, and runs. The client gets one
+// message.
+bool Agents::CheckAccess(Agent& agent, Queue& queue, TimePoint now) {
+  queue.has_access = parts_.device_access.MayUse(agent.device_files, queue.device);
+  parts_.queues.RefreshAbsent(queue, now);
+  if (queue.has_access) return true;
+  return agent.connection.SendReply(
+      kXSchedErrorNotAllowed, 0,
+      fmt::format("this process has not shown that it can use {}: its queues there run unscheduled",
+                  queue.device_name));
+}
+
+void Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now) {
+  std::vector<dev_t>& files = agent.device_files;
+  for (int i = 0; i < packet.fd_count; ++i) {
+    const std::optional<dev_t> file = DeviceAccess::FileOf(packet.fds[i].get());
+    if (file && files.size() < kMaxDeviceFiles && std::find(files.begin(), files.end(), *file) == files.end())
+      files.push_back(*file);
+  }
+  for (auto& [index, queue] : agent.queues) {
+    if (queue.has_access) continue;
+    queue.has_access = parts_.device_access.MayUse(files, queue.device);
+    parts_.queues.RefreshAbsent(queue, now);
+  }
 }
 
 // The hints that its program has given to the queue. False: the agent cannot be told that its reservation is
@@ -176,7 +209,8 @@ bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, co
 bool Agents::RefuseQueue(Agent& agent, uint32_t index) {
   const uid_t user = agent.connection.peer.uid;
   std::string reason =
-      fmt::format("user {} has {} queues already: further ones run unscheduled", user, kMaxQueuesOfUser);
+      fmt::format("user {} has {} queues already, or queues on {} devices: further ones run unscheduled",
+                  user, kMaxQueuesOfUser, kMaxDevicesOfUser);
   if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
   const bool is_first = agent.refused.none();
   agent.refused.set(index);

@@ -14,7 +14,9 @@
 #include "sched/core/scheduler.h"
 #include "server/access.h"
 #include "server/agent.h"
+#include "server/bells.h"
 #include "server/connections.h"
+#include "server/device_access.h"
 #include "server/event_loop.h"
 #include "server/jobs.h"
 #include "server/queues.h"
@@ -28,10 +30,12 @@ class Agents final : sched::ControlSink {
   // What the agents work with.
   struct Parts {
     EventLoop& loop;
+    Bells& bells;
     Connections& connections;
     Quotas& quotas;
     sched::Scheduler& scheduler;
     const AccessRules& access;
+    const DeviceAccess& device_access;
     Wakes& wakes;
     Queues& queues;
   };
@@ -47,6 +51,14 @@ class Agents final : sched::ControlSink {
   // Null: the connection has none.
   Agent* Find(uint64_t connection);
   size_t size() const { return agents_.size(); }
+  // `visit(agent)` for the agents of this process. 0: none, because it is the number of all whose processes
+  // the server cannot see.
+  template <typename Visit>
+  void ForEachOf(pid_t pid, Visit&& visit) {
+    if (pid == 0) return;
+    const auto [first, end] = by_pid_.equal_range(pid);
+    for (auto next = first; next != end; ++next) visit(*next->second);
+  }
   template <typename Visit>
   void ForEach(Visit&& visit) {
     for (auto& [id, agent] : agents_) visit(*agent);
@@ -54,6 +66,8 @@ class Agents final : sched::ControlSink {
 
   // False: the message breaks the protocol.
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  // The agent shows device files: kDeviceFiles.
+  void TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
   void SetHints(Queue& queue, const sched::Hints& hints);
@@ -78,6 +92,7 @@ class Agents final : sched::ControlSink {
   void CloseFormer(const SegmentIdentity& segment, TimePoint now);
   bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
   bool RefuseQueue(Agent& agent, uint32_t index);
+  bool CheckAccess(Agent& agent, Queue& queue, TimePoint now);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
   bool SetAtATime(Agent& agent, const ipc::KDeadlineHint& message);
@@ -91,7 +106,8 @@ class Agents final : sched::ControlSink {
 
   Parts parts_;
   std::unordered_map<uint64_t, std::unique_ptr<Agent>> agents_;  // by the connection's id
-  std::map<SegmentIdentity, uint64_t> segments_;                 // the connection that each belongs to
+  std::unordered_multimap<pid_t, Agent*> by_pid_;
+  std::map<SegmentIdentity, uint64_t> segments_;  // the connection that each belongs to
   Jobs jobs_;
   TimePoint turns_until_{};
   TimePoint decided_at_{};

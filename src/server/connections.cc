@@ -1,6 +1,7 @@
 #include "server/connections.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include <utility>
 
@@ -8,12 +9,21 @@
 #include "server/limits.h"
 
 namespace xsched::server {
+namespace {
+
+// Work: closing may take SocketCloser::kLongest.
+constexpr uint64_t kClosedAs = 16;
+
+}  // namespace
 
 Connection* Connections::Add(UniqueFd socket, Peer peer, TimePoint now) {
-  if (!quotas_.MayConnect(peer.uid)) {
+  if (!quotas_.MayConnect(peer.uid, peer.is_admin)) {
     rejections_.Add(peer, "too many connections", now);
+    closer_.Close(std::move(socket));
     return nullptr;
   }
+  // A smaller buffer than the system's default. If that fails, there is the default.
+  setsockopt(socket.get(), SOL_SOCKET, SO_SNDBUF, &kMaxUnreadBytes, sizeof kMaxUnreadBytes);
   Quotas::ConnectionShare share(quotas_, peer.uid);
   auto connection = std::make_unique<Connection>(
       Connection{std::move(socket), std::move(peer), std::move(share), next_id_++, now});
@@ -61,6 +71,8 @@ TimePoint Connections::CloseUnidentified(TimePoint now) {
 
 Connections::Map::iterator Connections::Remove(Map::iterator connection) {
   loop_.Unwatch(connection->second->socket.get());
+  work_.Charge(connection->second->peer.uid, kClosedAs);
+  closer_.Close(std::move(connection->second->socket));
   return connections_.erase(connection);
 }
 

@@ -14,13 +14,15 @@
 #include "server/event_loop.h"
 #include "server/quotas.h"
 #include "server/rejection_log.h"
+#include "server/socket_closer.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
 class Connections {
  public:
-  Connections(EventLoop& loop, Quotas& quotas, TimePoint now)
-      : loop_(loop), quotas_(quotas), idle_since_(now) {}
+  Connections(EventLoop& loop, Quotas& quotas, WorkBudget& work, TimePoint now)
+      : loop_(loop), quotas_(quotas), work_(work), idle_since_(now) {}
 
   // A new connection, unidentified until Identify. Null: its user has too many, or the system cannot watch
   // more descriptors. If it throws, the socket is closed and nothing else has changed.
@@ -51,6 +53,8 @@ class Connections {
 
   EventLoop& loop_;
   Quotas& quotas_;
+  WorkBudget& work_;
+  SocketCloser closer_;
   RejectionLog rejections_;
   Map connections_;  // by id
   uint64_t next_id_ = 1;

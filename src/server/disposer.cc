@@ -5,54 +5,100 @@
 #include <thread>
 
 #include "base/mutex.h"
+#include "server/limits.h"
 
 namespace xsched::server {
+namespace {
 
-struct Disposer::Queue {
+// A thread without work ends after this time.
+constexpr Duration kIdle = std::chrono::seconds(1);
+// More lines than this are looked through for those without work.
+constexpr size_t kMostLines = 1024;
+
+}  // namespace
+
+struct Disposer::Line {
   Mutex<LockRank::kDisposer> mutex;
   Condition filled;
-  std::deque<UniqueFd> fds GUARDED_BY(mutex);  // bounded by the limit on descriptors
+  std::deque<UniqueFd> fds GUARDED_BY(mutex);
+  size_t undisposed GUARDED_BY(mutex) = 0;  // these, and the one that is being closed
+  bool has_thread GUARDED_BY(mutex) = false;
 };
 
-void Disposer::Take(UniqueFd fd) noexcept {
+void Disposer::Take(uid_t user, UniqueFd fd) noexcept {
   if (!fd) return;
   try {
-    if (queue_ == nullptr) {
-      queue_ = std::make_shared<Queue>();
-      start_due_ = true;
+    if (lines_.size() >= kMostLines) std::erase_if(lines_, [](auto& entry) { return IsIdle(*entry.second); });
+    std::shared_ptr<Line>& shared = lines_[user];
+    if (shared == nullptr) shared = std::make_shared<Line>();
+    Line& line = *shared;
+    {
+      MutexLock lock(line.mutex);
+      line.fds.emplace_back();
+      line.fds.back() = std::move(fd);
+      ++line.undisposed;
     }
-    MutexLock lock(queue_->mutex);
-    queue_->fds.emplace_back();
-    queue_->fds.back() = std::move(fd);
+    line.filled.NotifyAll();
+    Start(line, shared);
   } catch (const std::bad_alloc&) {
     // Closing it here could block the server, so it stays open: one descriptor is lost.
     static_cast<void>(fd.Release());
-    return;
   }
-  queue_->filled.NotifyAll();
-  StartIfNeeded();
+}
+
+bool Disposer::IsFull(uid_t user) const noexcept {
+  const auto found = lines_.find(user);
+  if (found == lines_.end()) return false;
+  Line& line = *found->second;
+  MutexLock lock(line.mutex);
+  return line.undisposed >= kMaxUndisposedOfUser;
+}
+
+bool Disposer::IsIdle(Line& line) noexcept {
+  MutexLock lock(line.mutex);
+  return line.undisposed == 0 && !line.has_thread;
 }
 
 void Disposer::StartIfNeeded() noexcept {
   if (!start_due_) return;
+  start_due_ = false;
+  for (auto& [user, line] : lines_) Start(*line, line);
+}
+
+void Disposer::Start(Line& line, const std::shared_ptr<Line>& shared) noexcept {
+  {
+    MutexLock lock(line.mutex);
+    if (line.has_thread || line.fds.empty()) return;
+    line.has_thread = true;
+  }
   try {
-    std::thread(Run, queue_).detach();
-    start_due_ = false;
+    std::thread(Run, shared).detach();
   } catch (const std::exception&) {
     // There is no thread or no memory now.
+    MutexLock lock(line.mutex);
+    line.has_thread = false;
+    start_due_ = true;
   }
 }
 
-void Disposer::Run(const std::shared_ptr<Queue>& queue) {
+void Disposer::Run(const std::shared_ptr<Line>& line) {
   for (;;) {
     UniqueFd fd;
     {
-      MutexLock lock(queue->mutex);
-      while (queue->fds.empty()) queue->filled.Wait(queue->mutex);
-      fd = std::move(queue->fds.front());
-      queue->fds.pop_front();
+      MutexLock lock(line->mutex);
+      const TimePoint ends_at = MonotonicClock::now() + kIdle;
+      while (line->fds.empty() && MonotonicClock::now() < ends_at)
+        line->filled.WaitUntil(line->mutex, ends_at);
+      if (line->fds.empty()) {
+        line->has_thread = false;
+        return;
+      }
+      fd = std::move(line->fds.front());
+      line->fds.pop_front();
     }
     fd.Reset();
+    MutexLock lock(line->mutex);
+    --line->undisposed;
   }
 }
 

@@ -1,9 +1,13 @@
-// Closes invalid descriptors that came from a client. A client can make closing take arbitrarily long (for a
-// FUSE file, its daemon is notified first). So it happens on a separate thread, which is started when it is
-// first needed. The server's thread never waits here.
+// Closes descriptors that came from clients. A client can make closing take arbitrarily long (for a FUSE
+// file, its daemon is notified first; a socket may linger). So it happens on other threads, one for each user
+// who has something to close, so that no user's descriptors keep those of another open. The server's thread
+// never waits here.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <unordered_map>
 
 #include "base/fd.h"
 
@@ -11,16 +15,21 @@ namespace xsched::server {
 
 class Disposer {
  public:
-  void Take(UniqueFd fd) noexcept;
-  // If the thread could not be started, its work waits. Call this from time to time.
+  void Take(uid_t user, UniqueFd fd) noexcept;
+  // The user has kMaxUndisposedOfUser descriptors that are still to be closed: take no more.
+  bool IsFull(uid_t user) const noexcept;
+  // If a thread could not be started, its work waits. Call this from time to time.
   void StartIfNeeded() noexcept;
 
  private:
-  struct Queue;
-  static void Run(const std::shared_ptr<Queue>& queue);
+  struct Line;
+  static bool IsIdle(Line& line) noexcept;
+  static void Run(const std::shared_ptr<Line>& line);
+  void Start(Line& line, const std::shared_ptr<Line>& shared) noexcept;
 
-  std::shared_ptr<Queue> queue_;  // shared with the thread, which may be blocked when this is destroyed
-  bool start_due_ = false;        // there is work, and no thread
+  // Shared with the threads, which may be blocked when this is destroyed.
+  std::unordered_map<uid_t, std::shared_ptr<Line>> lines_;
+  bool start_due_ = false;  // some line has work, and no thread
 };
 
 }  // namespace xsched::server

@@ -64,7 +64,7 @@ void EventLoop::WakeAt(TimePoint time) {
 }
 
 std::span<const uint64_t> EventLoop::Wait(int timeout_ms) {
-  epoll_event events[kMaxEvents];
+  static epoll_event events[kMaxEvents];
   int count = epoll_wait(epoll_.get(), events, kMaxEvents, timeout_ms);
   if (count < 0 && errno != EINTR) Fail("cannot wait for events");
   size_t tags = 0;

@@ -14,7 +14,8 @@ namespace xsched::server {
 class EventLoop {
  public:
   // The most events that one call of Wait returns.
-  static constexpr size_t kMaxEvents = 256;
+  // Many, so that those who have nothing left of their share of a round are passed over quickly.
+  static constexpr size_t kMaxEvents = 4096;
 
   // Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, and receives them from now on. Throws
   // std::runtime_error.

@@ -369,7 +369,7 @@ TEST_F(HostileAgent, queues_beyond_the_users_limit_run_unscheduled_and_their_cli
     ASSERT_TRUE(added->welcome());
     bool last = agent + 1 == kMaxQueuesOfUser / ipc::kMaxQueues;
     for (uint32_t index = 0; index < ipc::kMaxQueues - last; ++index) {
-      ASSERT_TRUE(added->CreateQueue(index, 0, 100 + index));
+      ASSERT_TRUE(added->CreateQueue(index, 0, 100 + index % (kMaxDevicesOfUser / 2)));
     }
     ASSERT_TRUE(added->IsAlive());
   }

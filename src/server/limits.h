@@ -7,13 +7,22 @@
 
 namespace xsched::server {
 
+// No user may have more than a quarter of what there is.
 inline constexpr size_t kMaxConnections = 16384;
-inline constexpr size_t kMaxConnectionsOfUser = 4096;
+inline constexpr size_t kMaxConnectionsOfUser = kMaxConnections / 4;
 // Connections that have not said hello yet.
 inline constexpr size_t kMaxUnidentified = 1024;
-inline constexpr size_t kMaxUnidentifiedOfUser = 256;
+inline constexpr size_t kMaxUnidentifiedOfUser = kMaxUnidentified / 4;
+// So many of both are kept free for administrators.
+inline constexpr size_t kReservedForAdmins = 64;
+// Descriptors that the user's clients sent and that are still to be closed.
+inline constexpr size_t kMaxUndisposedOfUser = 64;
+// Bytes that a client may leave unread, as the kernel counts them: half of what it allows.
+inline constexpr int kMaxUnreadBytes = 32768;
 // A decision takes time in proportion to the queues of a device. Queues beyond the limit run unscheduled.
 inline constexpr size_t kMaxQueuesOfUser = 8192;
+// Likewise in proportion to the devices. Clients name them.
+inline constexpr size_t kMaxDevicesOfUser = 128;
 // The number of devices whose time slices an agent may leave unread: far more than a process uses.
 inline constexpr size_t kMaxUnsentSlices = 1024;
 // The number of displays of which the server keeps the active window.
@@ -32,6 +41,8 @@ inline constexpr size_t kMaxGoneInHistory = 1024;
 inline constexpr size_t kMaxUsersWithAccounts = 1024;
 inline constexpr size_t kMaxAccountsOfUser = 64;
 inline constexpr size_t kMaxAccountsOfProcess = 16;
+// The files by which a process shows which devices it can use: several for each device.
+inline constexpr size_t kMaxDeviceFiles = 256;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 
@@ -42,9 +53,12 @@ inline constexpr Duration kUnreadTimeout = std::chrono::seconds(5);
 inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 // The number of messages per round of one client, so that it cannot delay the others.
 inline constexpr int kMaxMessagesPerRound = 64;
+// The number of connections that are accepted per round, and of processes that are looked at.
+inline constexpr size_t kMaxAcceptedPerRound = 64;
+inline constexpr size_t kMaxCheckedPerRound = 64;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;
 // The number of accounts per round that a tool is sent, and of queues that are read for them.
-inline constexpr size_t kMaxAccountsPerRound = 64;
+inline constexpr size_t kMaxAccountsPerRound = 32;
 
 }  // namespace xsched::server

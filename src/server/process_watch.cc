@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/limits.h"
+
 namespace xsched::server {
+namespace {
+
+// Work, in what one process takes: so many queues of it.
+constexpr size_t kQueuesAsOne = 16;
+
+}  // namespace
 
 void ProcessWatch::HeardFrom(Agent& agent, TimePoint now) {
   if (agent.liveness.HeardFrom(now)) queues_.RefreshAbsent(agent, now);
@@ -21,11 +29,19 @@ TimePoint ProcessWatch::NextCheck(TimePoint now) {
 void ProcessWatch::Check(TimePoint now) {
   if (now < check_at_) return;
   check_at_ = now + kCheckEvery;
-  all_running_ = true;
-  agents_.ForEach([&](Agent& agent) {
-    if (!agent.liveness.running() || MayHoldOthers(agent, now)) Check(agent, now);
-    all_running_ = all_running_ && agent.liveness.running();
-  });
+  if (unchecked_.empty()) {
+    all_running_ = true;
+    agents_.ForEach([&](const Agent& agent) { unchecked_.push_back(agent.id()); });
+  }
+  for (size_t work = 0; work < kMaxCheckedPerRound && !unchecked_.empty(); ++work) {
+    Agent* agent = agents_.Find(unchecked_.back());
+    unchecked_.pop_back();
+    if (agent == nullptr) continue;
+    work += agent->queues.size() / kQueuesAsOne;
+    if (!agent->liveness.running() || MayHoldOthers(*agent, now)) Check(*agent, now);
+    all_running_ = all_running_ && agent->liveness.running();
+  }
+  if (!unchecked_.empty()) check_at_ = now;
 }
 
 void ProcessWatch::Check(Agent& agent, TimePoint now) {

@@ -5,6 +5,8 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 #include "base/clock.h"
 #include "sched/core/scheduler.h"
 #include "server/agents.h"
@@ -41,7 +43,8 @@ class ProcessWatch {
   const sched::Scheduler& scheduler_;
   bool (*is_stopped_)(pid_t);
   TimePoint check_at_ = kNever;
-  bool all_running_ = true;  // the result of the last check
+  std::vector<uint64_t> unchecked_;  // the agents that are still to be checked, in the next rounds
+  bool all_running_ = true;          // the result of the last check, as far as it has come
 };
 
 }  // namespace xsched::server

@@ -30,7 +30,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   const sched::Hints hints = ipc::HintsIn(message, sched::Hints{});
   queue.priority = hints.priority;
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
-  quotas_.AddQueue(agent.connection.peer.uid);
+  quotas_.AddQueue(agent.connection.peer.uid, message.device);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   const sched::QueueTraits traits = {
       .sliceable = message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0,
@@ -45,7 +45,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
 void Queues::Forget(Queue& queue, TimePoint now) {
   if (watcher_ != nullptr) watcher_->Gone(queue, now);
   held_ -= queue.words.held();
-  quotas_.RemoveQueue(queue.agent->connection.peer.uid);
+  quotas_.RemoveQueue(queue.agent->connection.peer.uid, queue.device);
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
 }
@@ -80,13 +80,16 @@ const Queue* Queues::Find(sched::QueueId id) const {
   return found == queues_.end() ? nullptr : found->second;
 }
 
-void Queues::ReadDoorbell(Agent& agent, TimePoint now) {
+size_t Queues::ReadDoorbell(Agent& agent, TimePoint now) {
+  size_t count = 0;
   ipc::ForEachDirty(*agent.segment.get(), [&](uint32_t index) {
     auto found = agent.queues.find(index);
     if (found == agent.queues.end()) return;
-    ++state_changes_;
+    ++count;
     Observe(found->second, now);
   });
+  state_changes_ += count;
+  return count;
 }
 
 void Queues::Observe(Queue& queue, TimePoint now) {
@@ -139,7 +142,8 @@ bool Queues::ObserveNewlyTracked(TimePoint now) {
 }
 
 void Queues::RefreshAbsent(const Queue& queue, TimePoint now) {
-  scheduler_.SetAbsent(queue.id, queue.absent || !queue.agent->liveness.running(), now);
+  const bool absent = queue.absent || !queue.has_access || !queue.agent->liveness.running();
+  scheduler_.SetAbsent(queue.id, absent, now);
 }
 
 void Queues::RefreshAbsent(const Agent& agent, TimePoint now) {

@@ -54,14 +54,14 @@ class Queues {
 
   // ---- what clients did ----
 
-  // Observes the queues that the agent has rung for.
-  void ReadDoorbell(Agent& agent, TimePoint now);
+  // Observes the queues that the agent has rung for. Returns how many there are.
+  size_t ReadDoorbell(Agent& agent, TimePoint now);
   // Reads the queue's counters and reports them to the scheduler.
   void Observe(Queue& queue, TimePoint now);
   // Observes the queues that became tracked in the last decision. True: there were some, so decide again.
   bool ObserveNewlyTracked(TimePoint now);
   // Reports to the scheduler whether the queue is absent: its program has suspended it, or its process cannot
-  // run.
+  // run, or not use the device.
   void RefreshAbsent(const Queue& queue, TimePoint now);
   void RefreshAbsent(const Agent& agent, TimePoint now);
   // Why the queue cannot have the reservation in these hints; "": it can. Its process would be guaranteed

@@ -26,19 +26,34 @@ void Quotas::ConnectionShare::Identify() {
   --quotas_->unidentified_;
 }
 
-bool Quotas::MayConnect(uid_t user) const {
-  if (connections_ >= kMaxConnections || unidentified_ >= kMaxUnidentified) return false;
+bool Quotas::MayConnect(uid_t user, bool is_admin) const {
+  const size_t reserved = is_admin ? 0 : kReservedForAdmins;
+  if (connections_ + reserved >= kMaxConnections || unidentified_ + reserved >= kMaxUnidentified)
+    return false;
   auto found = users_.find(user);
   if (found == users_.end()) return true;
   const Usage& usage = found->second;
   return usage.connections < kMaxConnectionsOfUser && usage.unidentified < kMaxUnidentifiedOfUser;
 }
 
-bool Quotas::MayAddQueue(uid_t user) const { return users_.at(user).queues < kMaxQueuesOfUser; }
+bool Quotas::MayAddQueue(uid_t user, uint64_t device) const {
+  const Usage& usage = users_.at(user);
+  return usage.queues < kMaxQueuesOfUser &&
+         (usage.devices.size() < kMaxDevicesOfUser || usage.devices.contains(device));
+}
 
-void Quotas::AddQueue(uid_t user) { ++users_.at(user).queues; }
+void Quotas::AddQueue(uid_t user, uint64_t device) {
+  Usage& usage = users_.at(user);
+  ++usage.devices[device];
+  ++usage.queues;
+}
 
-void Quotas::RemoveQueue(uid_t user) { --users_.at(user).queues; }
+void Quotas::RemoveQueue(uid_t user, uint64_t device) {
+  Usage& usage = users_.at(user);
+  --usage.queues;
+  auto found = usage.devices.find(device);
+  if (--found->second == 0) usage.devices.erase(found);
+}
 
 bool Quotas::RefuseQueue(uid_t user) { return !std::exchange(users_.at(user).queue_was_refused, true); }
 

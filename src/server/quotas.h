@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <unordered_map>
 #include <utility>
 
@@ -29,12 +30,13 @@ class Quotas {
     bool identified_ = false;
   };
 
-  bool MayConnect(uid_t user) const;
+  // `is_admin`: some connections are kept free for administrators.
+  bool MayConnect(uid_t user, bool is_admin = false) const;
 
   // REQUIRES (for all below): the user has a connection.
-  bool MayAddQueue(uid_t user) const;
-  void AddQueue(uid_t user);
-  void RemoveQueue(uid_t user);
+  bool MayAddQueue(uid_t user, uint64_t device) const;
+  void AddQueue(uid_t user, uint64_t device);
+  void RemoveQueue(uid_t user, uint64_t device);
   // A queue of the user was refused. True: it is the first one since the user has connections.
   bool RefuseQueue(uid_t user);
 
@@ -43,6 +45,7 @@ class Quotas {
     size_t connections = 0;
     size_t unidentified = 0;  // of these
     size_t queues = 0;
+    std::unordered_map<uint64_t, size_t> devices;  // of the queues, and how many are on each
     bool queue_was_refused = false;
   };
 

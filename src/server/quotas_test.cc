@@ -13,6 +13,7 @@ using Shares = std::deque<Quotas::ConnectionShare>;
 
 constexpr uid_t kUser = 1000;
 constexpr uid_t kOther = 1001;
+constexpr uint64_t kDevice = 7;
 
 TEST(Quotas, a_user_with_too_many_unidentified_connections_does_not_keep_others_out) {
   Quotas quotas;
@@ -44,10 +45,10 @@ TEST(Quotas, a_user_has_so_many_connections_at_most_though_all_have_said_hello) 
 TEST(Quotas, users_together_have_so_many_unidentified_connections_at_most) {
   Quotas quotas;
   Shares shares;
-  for (uid_t user = kUser; shares.size() < kMaxUnidentified; ++user) {
+  for (uid_t user = kUser; shares.size() < kMaxUnidentified - kReservedForAdmins; ++user) {
     while (quotas.MayConnect(user)) shares.emplace_back(quotas, user);
   }
-  EXPECT_EQ(shares.size(), kMaxUnidentified);
+  EXPECT_EQ(shares.size(), kMaxUnidentified - kReservedForAdmins);
   EXPECT_FALSE(quotas.MayConnect(1)) << "a user without any";
   shares.front().Identify();
   EXPECT_TRUE(quotas.MayConnect(1));
@@ -56,11 +57,22 @@ TEST(Quotas, users_together_have_so_many_unidentified_connections_at_most) {
 TEST(Quotas, users_together_have_so_many_connections_at_most) {
   Quotas quotas;
   Shares shares;
-  for (uid_t user = kUser; shares.size() < kMaxConnections; ++user) {
+  for (uid_t user = kUser; shares.size() < kMaxConnections - kReservedForAdmins; ++user) {
     while (quotas.MayConnect(user)) shares.emplace_back(quotas, user).Identify();
   }
-  EXPECT_EQ(shares.size(), kMaxConnections);
+  EXPECT_EQ(shares.size(), kMaxConnections - kReservedForAdmins);
   EXPECT_FALSE(quotas.MayConnect(1)) << "a user without any";
+}
+
+TEST(Quotas, administrators_can_connect_when_others_have_all_that_they_may) {
+  Quotas quotas;
+  Shares shares;
+  for (uid_t user = kUser; quotas.MayConnect(user); ++user) {
+    while (quotas.MayConnect(user)) shares.emplace_back(quotas, user);
+  }
+  size_t admins = 0;
+  for (; quotas.MayConnect(0, /*is_admin=*/true); ++admins) shares.emplace_back(quotas, 0);
+  EXPECT_EQ(admins, kReservedForAdmins);
 }
 
 TEST(Quotas, what_a_connection_counted_for_is_given_back_when_it_goes_identified_or_not) {
@@ -91,11 +103,22 @@ TEST(Quotas, queues_are_bounded_per_user) {
   Quotas::ConnectionShare share(quotas, kUser);
   Quotas::ConnectionShare others(quotas, kOther);
   size_t queues = 0;
-  for (; quotas.MayAddQueue(kUser); ++queues) quotas.AddQueue(kUser);
+  for (; quotas.MayAddQueue(kUser, kDevice); ++queues) quotas.AddQueue(kUser, kDevice);
   EXPECT_EQ(queues, kMaxQueuesOfUser);
-  EXPECT_TRUE(quotas.MayAddQueue(kOther));
-  quotas.RemoveQueue(kUser);
-  EXPECT_TRUE(quotas.MayAddQueue(kUser));
+  EXPECT_TRUE(quotas.MayAddQueue(kOther, kDevice));
+  quotas.RemoveQueue(kUser, kDevice);
+  EXPECT_TRUE(quotas.MayAddQueue(kUser, kDevice));
+}
+
+TEST(Quotas, the_devices_of_a_users_queues_are_bounded) {
+  Quotas quotas;
+  Quotas::ConnectionShare share(quotas, kUser);
+  uint64_t device = 0;
+  for (; quotas.MayAddQueue(kUser, device); ++device) quotas.AddQueue(kUser, device);
+  EXPECT_EQ(device, kMaxDevicesOfUser);
+  EXPECT_TRUE(quotas.MayAddQueue(kUser, 0)) << "a device that the user has already";
+  quotas.RemoveQueue(kUser, 0);
+  EXPECT_TRUE(quotas.MayAddQueue(kUser, device));
 }
 
 TEST(Quotas, the_first_refused_queue_is_reported_once_for_as_long_as_the_user_is_connected) {

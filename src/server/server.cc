@@ -25,29 +25,36 @@ sched::SchedulerConfig SchedulerConfigOf(const Options& options) {
 // Closes the remaining descriptors of a packet, also if memory runs out while the packet is handled.
 struct DisposeOfDescriptors {
   Disposer& disposer;
+  uid_t user;
   ipc::Packet& packet;
 
   ~DisposeOfDescriptors() {
-    for (UniqueFd& fd : packet.fds) disposer.Take(std::move(fd));
+    for (int i = 0; i < packet.fd_count; ++i) disposer.Take(user, std::move(packet.fds[i]));
   }
 };
+
+// Work, in what one event takes.
+constexpr uint64_t kMessageAs = 3;
 
 }  // namespace
 
 Server::Server(const Options& options, Listener& listener)
     : idle_exit_(options.idle_exit),
       access_(geteuid(), FindGroup(options.admin_group)),
+      device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
-      connections_(loop_, quotas_, MonotonicClock::now()),
+      bells_(loop_),
+      connections_(loop_, quotas_, work_, MonotonicClock::now()),
       queues_(scheduler_, quotas_, wakes_),
-      agents_({loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}),
+      agents_({loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}),
       process_facts_(agents_, queues_, scheduler_),
       handshake_(connections_, agents_, process_facts_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, MonotonicClock::now()),
-      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_},
-             MonotonicClock::now()),
-      acceptor_(listener, loop_, connections_) {
+      tools_(
+          {connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_},
+          MonotonicClock::now()),
+      acceptor_(listener, loop_, connections_, access_) {
   scheduler_.SetPolicy(options.policy);
 }
 
@@ -74,6 +81,7 @@ void Server::Run() {
 void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
   const TimePoint now = MonotonicClock::now();
+  work_.BeginRound();
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
@@ -102,21 +110,37 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   Agent* agent = agents_.Find(ConnectionOf(tag));
   Connection* connection = agent != nullptr ? &agent->connection : connections_.Find(ConnectionOf(tag));
   if (connection == nullptr || connection->closed) return;
+  const uid_t user = connection->peer.uid;
+  if (work_.IsSpent(user)) {
+    // A socket is reported again in any case.
+    if (SourceOf(tag) == EventSource::kDoorbell) bells_.RingAgain(*agent);
+    return;
+  }
+  work_.Charge(user, 1);
   if (agent != nullptr) {
     process_watch_.HeardFrom(*agent, now);
     agents_.SendUnsent(*agent);
     if (connection->closed) return;
-    if (SourceOf(tag) == EventSource::kDoorbell) return queues_.ReadDoorbell(*agent, now);
+    if (SourceOf(tag) == EventSource::kDoorbell) return HandleDoorbell(*agent, now);
   }
   recordings_.SendUnread(*connection, now);
   if (!tools_.IsListing(*connection)) return ReadMessages(*connection, now);
   if (!tools_.ContinueListing(*connection, now)) connections_.Close(*connection, nullptr);
 }
 
+void Server::HandleDoorbell(Agent& agent, TimePoint now) {
+  if (bells_.Rings(agent, now)) work_.Charge(agent.connection.peer.uid, queues_.ReadDoorbell(agent, now));
+}
+
 void Server::ReadMessages(Connection& connection, TimePoint now) {
+  const uid_t user = connection.peer.uid;
   for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !tools_.IsListing(connection); ++i) {
+    if (work_.IsSpent(user)) return;
+    work_.Charge(user, kMessageAs);
+    if (disposer_.IsFull(user) && ipc::NextHasDescriptors(connection.socket.get()))
+      return connections_.Close(connection, "descriptors, while too many of its user cannot be closed");
     ipc::Packet packet;
-    const DisposeOfDescriptors afterwards{disposer_, packet};
+    const DisposeOfDescriptors afterwards{disposer_, user, packet};
     const ipc::Received received = ipc::ReceivePacket(connection.socket.get(), packet);
     if (received == ipc::Received::kNothing) return;
     if (received == ipc::Received::kClosed) {
@@ -131,7 +155,7 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
 
 bool Server::HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now) {
   if (!connection.role) return handshake_.HandleMessage(connection, packet, now);
-  if (packet.fd_count != 0) return false;
+  if (packet.fd_count != 0 && packet.header().type != ipc::MessageType::kDeviceFiles) return false;
   if (*connection.role == ipc::Role::kTool) return tools_.HandleMessage(connection, packet, now);
   Agent* agent = agents_.Find(connection.id);
   return agent != nullptr && agents_.HandleMessage(*agent, packet, now);
@@ -143,7 +167,8 @@ TimePoint Server::Housekeeping(TimePoint now) {
   disposer_.StartIfNeeded();
   TimePoint next =
       std::min({connections_.CloseUnidentified(now), tools_.CloseUnreading(now), acceptor_.Resume(now),
-                service_manager_.KeepAlive(now), process_facts_.Refresh(now), recordings_.Advance(now)});
+                service_manager_.KeepAlive(now), process_facts_.Refresh(now), recordings_.Advance(now),
+                bells_.Resume(now, [&](uint64_t connection) { return agents_.Find(connection); })});
   if (idle_exit_ && connections_.empty()) {
     const TimePoint exit_at = connections_.idle_since() + *idle_exit_;
     idle_for_long_ = now >= exit_at;

@@ -2,8 +2,9 @@
 // doorbells), decides once, and sleeps.
 //
 // No client can block a round: sockets are non-blocking, doorbells are never read, and a client that does not
-// read its answers loses its connection. If memory or descriptors run out, the connection that this was about
-// is closed. However the server ends, all gates are open then.
+// read its answers loses its connection. No user can make a round long: each has a share of it
+// (work_budget.h). If memory or descriptors run out, the connection that this was about is closed. However
+// the server ends, all gates are open then.
 //
 //   EventLoop                      waits for events
 //   Acceptor -> Connections        opens and closes connections
@@ -21,7 +22,9 @@
 #include "server/acceptor.h"
 #include "server/access.h"
 #include "server/agents.h"
+#include "server/bells.h"
 #include "server/connections.h"
+#include "server/device_access.h"
 #include "server/disposer.h"
 #include "server/event_loop.h"
 #include "server/handshake.h"
@@ -35,6 +38,7 @@
 #include "server/tools.h"
 #include "server/usage_meter.h"
 #include "server/wakes.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -55,6 +59,7 @@ class Server {
  private:
   void HandleEventOrClose(uint64_t tag, TimePoint now);
   void HandleEvent(uint64_t tag, TimePoint now);
+  void HandleDoorbell(Agent& agent, TimePoint now);
   void ReadMessages(Connection& connection, TimePoint now);
   bool HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now);
   TimePoint Housekeeping(TimePoint now);
@@ -65,9 +70,12 @@ class Server {
   bool idle_for_long_ = false;
   ServiceManager service_manager_;
   AccessRules access_;
+  DeviceAccess device_access_;
   sched::Scheduler scheduler_;
   Disposer disposer_;
   EventLoop loop_;
+  WorkBudget work_;
+  Bells bells_;
   Quotas quotas_;
   Connections connections_;
   Wakes wakes_;

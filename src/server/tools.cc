@@ -17,6 +17,9 @@
 namespace xsched::server {
 namespace {
 
+// Work: so many agents or queues are looked at, and nothing more.
+constexpr size_t kLookedAtAsOne = 8;
+
 // `hints`, with the request's hints replaced.
 sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
   if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
@@ -81,6 +84,7 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
     case ipc::MessageType::kQueueHints:
     case ipc::MessageType::kQueueConfig:
     case ipc::MessageType::kQueueAbsent:
+    case ipc::MessageType::kDeviceFiles:
       return false;  // an agent's messages, without an agent's segment
     default:
       return tool.SendReply(kXSchedErrorNotSupported, 0, "unknown request");
@@ -95,6 +99,7 @@ bool Tools::List(Connection& tool, TimePoint now) {
     if (agent.connection.closed || !parts_.access.MayTouch(tool.peer, agent.connection.peer.uid)) return;
     for (auto& [index, queue] : agent.queues) listing.queues.push_back(queue.id);
   });
+  parts_.work.Charge(tool.peer.uid, (parts_.agents.size() + listing.queues.size()) / kLookedAtAsOne);
   std::sort(listing.queues.begin(), listing.queues.end());
   return Begin(tool, {std::move(listing)}, now);
 }
@@ -129,6 +134,7 @@ bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
   for (; listing.next < listing.queues.size(); ++listing.next) {
     Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
     if (queue == nullptr) continue;
+    parts_.work.Charge(tool.peer.uid, 2);
     if (!tool.Send(Describe(*queue, tool.peer, now))) return false;
     ++listing.sent;
   }
@@ -169,6 +175,11 @@ void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::
     info.absent = 1;
     return;
   }
+  if (!queue.has_access) {
+    info.wait_reason = ipc::kWaitNoAccess;
+    info.absent = 1;
+    return;
+  }
   // A queue that the program has suspended may be held as well. The suspension is then the reason.
   info.wait_reason = static_cast<uint32_t>(queue.absent ? sched::WaitReason::kAbsent : stats.wait_reason);
   if (queue.absent || stats.wait_reason == sched::WaitReason::kNone) return;
@@ -192,19 +203,26 @@ template <typename Request, typename Change>
 uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Change&& change) {
   uint32_t count = 0;
   bool going_on = true;
-  parts_.agents.ForEach([&](Agent& agent) {
-    const Peer& owner = agent.connection.peer;
-    if (!going_on || !parts_.access.MayTouch(tool.peer, owner.uid)) return;
-    for (auto& [index, queue] : agent.queues) {
-      const bool is_named = request.queue_id != 0 ? static_cast<uint64_t>(queue.id) == request.queue_id
-                                                  : owner.pid == request.pid;
-      if (!is_named) continue;
-      going_on = change(queue);
-      if (!going_on) break;
-      ++count;
-    }
-    parts_.agents.SendUnsent(agent);
-  });
+  const auto change_one = [&](Queue& queue) {
+    going_on = going_on && change(queue);
+    count += going_on;
+  };
+  const auto may_touch = [&](const Agent& agent) {
+    return parts_.access.MayTouch(tool.peer, agent.connection.peer.uid);
+  };
+  if (request.queue_id != 0) {
+    Queue* queue = parts_.queues.Find(sched::QueueId{request.queue_id});
+    if (queue == nullptr || !may_touch(*queue->agent)) return 0;
+    change_one(*queue);
+    parts_.agents.SendUnsent(*queue->agent);
+  } else {
+    parts_.agents.ForEachOf(request.pid, [&](Agent& agent) {
+      if (!may_touch(agent)) return;
+      for (auto& [index, queue] : agent.queues) change_one(queue);
+      parts_.agents.SendUnsent(agent);
+    });
+  }
+  parts_.work.Charge(tool.peer.uid, count);
   return count;
 }
 
@@ -284,6 +302,7 @@ bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& reques
     return tool.SendReply(kXSchedErrorNotAllowed, 0, "it is another user's display");
   if (request.pid < 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "a process's number is not below 0");
+  parts_.work.Charge(tool.peer.uid, parts_.agents.size() / kLookedAtAsOne);
   const int count = parts_.facts.SetActiveWindow(request.user, request.display, request.pid);
   if (count < 0) return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user has too many displays");
   return tool.SendReply(kXSchedSuccess, static_cast<uint32_t>(count), "");
@@ -296,6 +315,7 @@ bool Tools::SendStatus(Connection& tool, TimePoint now) {
   status.pid = getpid();
   status.uid = geteuid();
   status.uptime_ns = static_cast<uint64_t>((now - started_).count());
+  parts_.work.Charge(tool.peer.uid, parts_.queues.size() / kLookedAtAsOne);
   parts_.queues.ForEach([&](const Queue& queue) {
     if (auto stats = parts_.scheduler.Stats(queue.id, now)) status.incidents += stats->incidents;
   });

@@ -20,6 +20,7 @@
 #include "server/queues.h"
 #include "server/recordings.h"
 #include "server/usage_answer.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -35,6 +36,7 @@ class Tools {
     ProcessFactsTable& facts;
     Recordings& recordings;
     UsageMeter& usage;
+    WorkBudget& work;
   };
   Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
 

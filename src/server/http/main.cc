@@ -41,6 +41,9 @@ struct Options {
   std::string address;  // "": the default port
 };
 
+// A caller over TCP is known by its uid alone. And this program may not be allowed to see other processes.
+bool IsConfinedHere(pid_t, uid_t) { return false; }
+
 // A request whose body arrives piece by piece.
 struct Pending {
   Request request;
@@ -52,7 +55,7 @@ class Gateway {
   explicit Gateway(const Options& options)
       : socket_(options.socket),
         client_(options.socket),
-        access_(geteuid(), FindGroup(options.admin_group)),
+        access_(geteuid(), FindGroup(options.admin_group), IsConfinedHere),
         metrics_{options.metrics_only, FindGroup(options.metrics_group)},
         routes_(client_, access_, metrics_) {}
 
@@ -67,6 +70,7 @@ class Gateway {
     if (descriptor == nullptr) return std::nullopt;
     std::optional<Peer> peer = PeerAt(descriptor->connect_fd);
     if (!peer) return std::nullopt;
+    access_.Decide(*peer);
     // For metrics, their group does instead of the right to connect to the server.
     if (request.path == kMetricsPath && Readers(access_, metrics_.group).SeesAll(*peer)) return peer;
     struct stat socket {};

@@ -19,7 +19,7 @@ using ::testing::Not;
 
 constexpr uid_t kServerUser = 900;
 constexpr gid_t kMetricsGroup = 77;
-const Peer kAdmin{0, kServerUser, {}};
+const Peer kAdmin{.uid = kServerUser, .is_admin = true};
 const Peer kUser{0, 1000, {}};
 const Peer kReader{0, 1002, {5, kMetricsGroup}};
 constexpr uint64_t kDevice = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0x3b, 0, 0));

@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 constexpr uid_t kServerUser = 900;
-const Peer kAdmin{0, kServerUser, {}};
+const Peer kAdmin{.uid = kServerUser, .is_admin = true};
 const Peer kUser{0, 1000, {}};
 const Peer kOther{0, 1001, {}};
 

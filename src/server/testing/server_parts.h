@@ -13,6 +13,7 @@
 #include "ipc/testing/packet_of.h"
 #include "server/handshake.h"
 #include "server/process_watch.h"
+#include "server/testing/server_process.h"
 #include "server/tools.h"
 
 namespace xsched::server::testing {
@@ -77,9 +78,10 @@ class ServerParts : public ::testing::Test {
     scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
   }
 
-  Client Connect(const Peer& peer) {
+  Client Connect(Peer peer) {
     SocketPair ends;
-    return {connections_.Add(std::move(ends.server), peer, now_), std::move(ends.client), {}};
+    access_.Decide(peer);
+    return {connections_.Add(std::move(ends.server), std::move(peer), now_), std::move(ends.client), {}};
   }
   Client ConnectTool(const Peer& peer) {
     Client client = Connect(peer);
@@ -151,12 +153,20 @@ class ServerParts : public ::testing::Test {
   SavedSignalMask mask_;
   EventLoop loop_;
   Quotas quotas_;
-  Connections connections_{loop_, quotas_, now_};
+  WorkBudget work_;
+  Bells bells_{loop_};
+  Connections connections_{loop_, quotas_, work_, now_};
   sched::Scheduler scheduler_;
-  AccessRules access_{kServerUser, std::nullopt};
+  static bool IsConfinedForTest(pid_t pid, uid_t) { return pid == confined_pid_; }
+  static inline pid_t confined_pid_ = -1;
+  AccessRules access_{kServerUser, std::nullopt, IsConfinedForTest};
+  // What the kernel says of devices: nothing, unless a test puts it there.
+  TempFolder machine_;
+  DeviceAccess device_access_{true, {machine_.path(), machine_.path() + "/nvidia"}};
   Wakes wakes_;
   Queues queues_{scheduler_, quotas_, wakes_};
-  Agents agents_{{loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}};
+  Agents agents_{
+      {loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}};
   static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
   static inline std::map<pid_t, int> cpu_priorities_;
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
@@ -164,8 +174,9 @@ class ServerParts : public ::testing::Test {
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
   Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_}, now_};
-  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_},
-               now_};
+  Tools tools_{
+      {connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_},
+      now_};
 };
 
 }  // namespace xsched::server::testing

@@ -1,0 +1,165 @@
+#include "server/device_access.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/sysmacros.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/fd.h"
+#include "ipc/testing/packet_of.h"
+#include "server/testing/server_parts.h"
+
+namespace xsched::server::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr XDevice kGpu = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0x3b, 0, 0));
+constexpr XDevice kOtherGpu = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0x5e, 0, 0));
+constexpr unsigned kDrm = 226;
+constexpr unsigned kNvidia = 195;
+
+// A machine with two GPUs.
+class DeviceAccessTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* address : {"0000:3b:00.0", "0000:5e:00.0"}) {
+      const fs::path device = sys() / "devices/pci0000:3a" / address;
+      fs::create_directories(device);
+      std::ofstream(device / "vendor") << "0x10de\n";
+      fs::create_directories(sys() / "bus/pci/devices");
+      fs::create_directory_symlink(device, sys() / "bus/pci/devices" / address);
+    }
+  }
+  fs::path sys() const { return fs::path(folder_.path()) / "sys"; }
+  fs::path nvidia() const { return fs::path(folder_.path()) / "gpus"; }
+  // Of DRM, whose files say in /sys of which device they are.
+  dev_t DrmFile(unsigned number, const char* address) const {
+    const fs::path file = sys() / "devices/pci0000:3a" / address / "drm" / std::to_string(number);
+    fs::create_directories(file);
+    fs::create_directories(sys() / "dev/char");
+    fs::create_directory_symlink(file, sys() / "dev/char" / ("226:" + std::to_string(number)));
+    return makedev(kDrm, number);
+  }
+  void NvidiaSays(const char* address, unsigned number) const {
+    fs::create_directories(nvidia() / address);
+    std::ofstream(nvidia() / address / "information")
+        << "Model: \t\t NVIDIA H200\nDevice Minor: \t " << number << "\n";
+  }
+  bool MayUse(const std::vector<dev_t>& files, XDevice device, bool needed = true) const {
+    return DeviceAccess(needed, {sys(), nvidia()}).MayUse(files, device);
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(DeviceAccessTest, a_process_that_shows_nothing_may_not_use_a_gpu) { EXPECT_FALSE(MayUse({}, kGpu)); }
+
+TEST_F(DeviceAccessTest, the_file_of_a_gpu_shows_that_gpu_and_no_other) {
+  const dev_t file = DrmFile(128, "0000:3b:00.0");
+  EXPECT_TRUE(MayUse({makedev(1, 3), file}, kGpu));
+  EXPECT_FALSE(MayUse({file}, kOtherGpu));
+  EXPECT_TRUE(MayUse({file}, PartOfDevice(kGpu, 5))) << "a part of it (MIG)";
+}
+
+TEST_F(DeviceAccessTest, a_file_of_nvidias_driver_shows_the_gpu_that_the_driver_says) {
+  NvidiaSays("0000:3b:00.0", 1);
+  NvidiaSays("0000:5e:00.0", 0);
+  EXPECT_TRUE(MayUse({makedev(kNvidia, 1)}, kGpu));
+  EXPECT_FALSE(MayUse({makedev(kNvidia, 0)}, kGpu));
+  EXPECT_FALSE(MayUse({makedev(kNvidia, 255)}, kGpu)) << "the file of all GPUs, which everybody may have";
+}
+
+TEST_F(DeviceAccessTest, where_the_driver_cannot_be_seen_its_files_show_its_gpus) {
+  EXPECT_TRUE(MayUse({makedev(kNvidia, 0)}, kGpu));
+  EXPECT_FALSE(MayUse({makedev(kNvidia, 255)}, kGpu));
+  std::ofstream(sys() / "bus/pci/devices/0000:3b:00.0/vendor") << "0x1002\n";
+  EXPECT_FALSE(MayUse({makedev(kNvidia, 0)}, kGpu));
+}
+
+TEST_F(DeviceAccessTest, what_everybody_can_use_needs_no_file) {
+  EXPECT_TRUE(MayUse({}, MakeDevice(kDeviceTypeCPU, 0x3b00)));
+  EXPECT_TRUE(MayUse({}, MakeDevice(kDeviceTypeGPU, 0x80001234u))) << "it has no PCI address";
+  EXPECT_TRUE(MayUse({}, MakeDevice(kDeviceTypeGPU, PciAddress(0, 9, 0, 0)))) << "not of this machine";
+}
+
+TEST_F(DeviceAccessTest, where_one_user_is_served_nothing_needs_a_file) {
+  EXPECT_TRUE(MayUse({}, kGpu, /*needed=*/false));
+}
+
+TEST_F(DeviceAccessTest, only_an_open_character_device_is_a_devices_file) {
+  const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const UniqueFd path_only(open("/dev/null", O_PATH | O_CLOEXEC));
+  const UniqueFd folder(open("/", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(DeviceAccess::FileOf(null.get()), makedev(1, 3));
+  EXPECT_EQ(DeviceAccess::FileOf(path_only.get()), std::nullopt) << "which needs no permission";
+  EXPECT_EQ(DeviceAccess::FileOf(folder.get()), std::nullopt);
+  EXPECT_EQ(DeviceAccess::FileOf(-1), std::nullopt);
+}
+
+// The GPU's file is here /dev/null, which a test can open.
+class ClaimsOnDevices : public ServerParts {
+ protected:
+  ClaimsOnDevices() {
+    const fs::path device = fs::path(machine_.path()) / "devices" / "0000:3b:00.0";
+    fs::create_directories(device / "null");
+    for (const char* folder : {"bus/pci/devices", "dev/char"})
+      fs::create_directories(fs::path(machine_.path()) / folder);
+    fs::create_directory_symlink(device, fs::path(machine_.path()) / "bus/pci/devices/0000:3b:00.0");
+    fs::create_directory_symlink(device / "null", fs::path(machine_.path()) / "dev/char/1:3");
+  }
+  void Show(const Client& client, const char* path, int flags) {
+    ipc::Packet packet = ipc::PacketOf(ipc::DeviceFiles{});
+    packet.fds[0].Reset(open(path, flags | O_CLOEXEC));
+    packet.fd_count = 1;
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(client), packet, now_));
+  }
+  void ShowGpu(const Client& client) { Show(client, "/dev/null", O_RDWR); }
+  bool CreateQueueOnGpu(const Client& client, int32_t priority) {
+    return CreateQueue(client, 0, priority, /*time_slices=*/false, kGpu);
+  }
+  void BothWork() {
+    Submit(stranger_, 0);
+    Submit(user_, 0);
+    agents_.Decide(now_);
+  }
+
+  Client user_ = ConnectAgent({100, 1000, {}});
+  Client stranger_ = ConnectAgent({200, 1001, {}});
+};
+
+TEST_F(ClaimsOnDevices, who_cannot_use_the_device_holds_nobody_and_is_not_held) {
+  ShowGpu(user_);
+  ASSERT_TRUE(CreateQueueOnGpu(user_, 0) && CreateQueueOnGpu(stranger_, 255));
+  BothWork();
+  EXPECT_FALSE(user_.IsHeld(0));
+  EXPECT_FALSE(stranger_.IsHeld(0));
+  const auto reply = stranger_.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, kXSchedErrorNotAllowed);
+  EXPECT_NE(std::string(reply->text).find("has not shown that it can use"), std::string::npos) << reply->text;
+  EXPECT_EQ(user_.ReadAll<ipc::Reply>(), 0);
+}
+
+TEST_F(ClaimsOnDevices, a_queue_counts_as_soon_as_its_process_shows_the_devices_file) {
+  ShowGpu(user_);
+  ASSERT_TRUE(CreateQueueOnGpu(user_, 0) && CreateQueueOnGpu(stranger_, 255));
+  BothWork();
+  ShowGpu(stranger_);
+  agents_.Decide(now_);
+  EXPECT_TRUE(user_.IsHeld(0));
+}
+
+TEST_F(ClaimsOnDevices, a_descriptor_for_which_no_permission_is_needed_shows_nothing) {
+  ShowGpu(user_);
+  Show(stranger_, "/dev/null", O_PATH);
+  Show(stranger_, "/dev/zero", O_RDWR);
+  ASSERT_TRUE(CreateQueueOnGpu(user_, 0) && CreateQueueOnGpu(stranger_, 255));
+  BothWork();
+  EXPECT_FALSE(user_.IsHeld(0));
+}
+
+}  // namespace
+}  // namespace xsched::server::testing

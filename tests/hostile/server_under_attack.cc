@@ -1,0 +1,108 @@
+#include "hostile/server_under_attack.h"
+
+#include <spdlog/spdlog.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <stdexcept>
+
+namespace xsched::server::testing {
+namespace {
+
+Options OptionsWith(const sched::PolicySetting& policy) {
+  spdlog::set_level(spdlog::level::off);
+  Options options;
+  options.system = true;
+  options.policy = policy;
+  return options;
+}
+
+int64_t ProcessorNanoseconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return time.tv_sec * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
+
+ActingAs::ActingAs(uid_t user) {
+  if (seteuid(user) != 0) throw std::runtime_error("cannot act as another user");
+}
+
+ActingAs::~ActingAs() {
+  if (seteuid(0) != 0) std::terminate();
+}
+
+ServerUnderAttack::ServerUnderAttack(const sched::PolicySetting& policy)
+    : listener_(std::make_unique<Listener>(folder_.path() + "/s", 0666, std::nullopt)) {
+  listener_->path().copy(socket_.text, sizeof socket_.text - 1);
+  thread_ = std::jthread([this, policy](const std::stop_token& stop) {
+    Server server(OptionsWith(policy), *listener_);
+    for (uint64_t round = 1; !stop.stop_requested(); ++round) {
+      const int64_t began = ProcessorNanoseconds();
+      server.Round(5);
+      const int64_t took = ProcessorNanoseconds() - began;
+      int64_t longest = longest_ns_.load();
+      while (took > longest && !longest_ns_.compare_exchange_weak(longest, took)) {
+      }
+      const std::lock_guard lock(mutex_);
+      if (looks_) looks_(round);
+    }
+  });
+}
+
+ServerUnderAttack::~ServerUnderAttack() {
+  thread_.request_stop();
+  thread_.join();
+}
+
+void ServerUnderAttack::SetLooks(std::function<void(uint64_t)> looks) {
+  const std::lock_guard lock(mutex_);
+  looks_ = std::move(looks);
+}
+
+Bystander::Bystander(ServerUnderAttack& server) : server_(server) {
+  const ipc::SocketPath& socket = server.socket();
+  const ActingAs user(kBystander);
+  low_ = std::make_unique<TestAgent>(socket);
+  urgent_ = std::make_unique<TestAgent>(socket);
+  low_->CreateQueue(0, 0, kDevice);
+  urgent_->CreateQueue(0, 10, kDevice);
+  low_->IsAlive();
+  urgent_->IsAlive();
+  server.SetLooks([this](uint64_t round) { LooksAfter(round); });
+}
+
+void Bystander::LooksAfter(uint64_t round) {
+  const ipc::ControlBlock& block = urgent_->block(0);
+  const bool is_urgent = block.submitted.load() > block.retired.load();
+  if (!is_urgent) {
+    urgent_since_ = 0;
+  } else if (urgent_since_ == 0) {
+    urgent_since_ = round;
+  }
+  // It keeps the first round after which the gate was closed.
+  if (is_urgent && low_->IsHeld(0) && rounds_.load() == 0) rounds_ = round - urgent_since_ + 1;
+}
+
+Bystander::Hold Bystander::HoldOnce() {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  low_->ReadAll();
+  urgent_->ReadAll();
+  low_->Submit(0);
+  if (!Eventually([&] { return !low_->IsHeld(0); }, kPatience)) return {};
+  Hold hold;
+  rounds_ = 0;
+  const TimePoint began = MonotonicClock::now();
+  urgent_->Submit(0);
+  while (!low_->IsHeld(0) && MonotonicClock::now() < began + kPatience) std::this_thread::yield();
+  hold.held = low_->IsHeld(0);
+  hold.time = MonotonicClock::now() - began;
+  Eventually([&] { return rounds_.load() != 0; });
+  hold.rounds = rounds_.load();
+  urgent_->RetireAll(0);
+  low_->RetireAll(0);
+  return hold;
+}
+
+}  // namespace xsched::server::testing
