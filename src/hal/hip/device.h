@@ -2,6 +2,7 @@
 // instance, and under HIP_VISIBLE_DEVICES.
 #pragma once
 
+#include "hal/contract.h"
 #include "hal/hip/runtime.h"
 #include "xsched/types.h"
 
@@ -13,7 +14,7 @@ struct DeviceIdentity {
 };
 
 // False: the runtime does not report it.
-bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out);
+XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out);
 
 // Makes `device` the thread's current one during a scope: default streams belong to the current device, and
 // new events as well.
