@@ -753,6 +753,26 @@ TEST(LivenessHistories, a_queue_without_a_share_waits_for_one_with_a_share_that_
               .survivor = 2});
 }
 
+// It is charged for what the device has of it while it is held.
+TEST(LivenessHistories, a_queue_whose_command_spun_while_it_was_held_owes_that_time) {
+  QueueScript awaited = Ahead(0, 0);
+  awaited.utilization = 0;
+  QueueScript spins = Ahead(0, 0);
+  spins.utilization = 10;
+  spins.commands = 4;
+  spins.wait = Wait::kHidden;
+  spins.every = 2;
+  QueueScript other = Ahead(1, 0);
+  other.command = milliseconds(30);
+  other.commands = 2;
+  other.long_task = 2;
+  other.long_command = milliseconds(50);
+  ExpectKept({.policy = kPolicyUtilizationPartition,
+              .processes = {kLevel1, kLevel1},
+              .queues = {awaited, spins, other},
+              .length = milliseconds(612)});
+}
+
 // ---- limits ----
 
 TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on_the_device) {

@@ -207,11 +207,14 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
         " at most, though nobody's claim is better");
 }
 
-// How much of the queue may run on after a hold, and is charged to it.
+// For how long the device may have something of the queue after a hold, which is charged to it. A command
+// that waits for a held queue ends only when the watchdog lets go.
 Duration Promises::LongestOverrun(const QueueModel& queue) const {
   const ProcessScript& process = *processes_[Index(queue.script->process)].script;
   if (process.level != 1) return {};
-  return std::max<Duration>(queue.script->command, queue.script->long_command) * (1 + process.overrun);
+  const bool spins = queue.script->wait == Wait::kHidden || queue.script->wait == Wait::kGang;
+  return std::max<Duration>(queue.script->command, queue.script->long_command) * (1 + process.overrun) +
+         (spins ? kLimit : Duration::zero());
 }
 
 Promises::Awaited Promises::WhatIsAwaited(size_t index) const {
