@@ -30,8 +30,7 @@ bool IsSettled(const QueueRecord& queue) {
 
 }  // namespace
 
-void Activate(QueueRecord& queue) {
-  if (queue.active) return;
+void AddActive(QueueRecord& queue) {
   queue.device->active.Insert(PlaceOf(queue), &queue);
   Mark(queue, true);
 }

@@ -7,8 +7,11 @@
 
 namespace xsched::sched {
 
+void AddActive(QueueRecord& queue);
 // Something has happened to the queue.
-void Activate(QueueRecord& queue);
+inline void Activate(QueueRecord& queue) {
+  if (!queue.active) AddActive(queue);
+}
 // Something has changed that matters to idle queues as well.
 void ActivateAll(DeviceRecord& device);
 // After a decision: leaves out the idle queues for which it has changed nothing that would not last.

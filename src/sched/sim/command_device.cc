@@ -202,6 +202,8 @@ uint64_t CommandDevice::Together(const Process& process) const {
 int CommandDevice::ChooseQueue(Process& process) const {
   int chosen = -1;
   const std::vector<size_t>& busy = process.busy;
+  if (busy.size() == 1)  // mostly
+    return queues_[process.queues[busy[0]]].MayRun() ? static_cast<int>(busy[0]) : -1;
   auto next = std::upper_bound(busy.begin(), busy.end(), process.last);
   for (size_t tried = 0; tried < busy.size(); ++tried, ++next) {
     if (next == busy.end()) next = busy.begin();

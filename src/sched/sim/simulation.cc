@@ -42,13 +42,13 @@ class Simulation final : public ControlSink {
     uint64_t seen = 0;     // commands whose end was noticed
     uint64_t skipped = 0;  // commands of the warm-up
     Duration skipped_time{};
-    bool report = false;            // the scheduler does not know its state yet
-    bool held = false;              // by the scheduler
-    TimePoint control_at = kNever;  // when that takes effect
-    size_t next_change = 0;         // of hints
-    TimePoint hints_at = kNever;    // when that comes
-    uint32_t drains = 0;            // how often its queue was held and the device then had nothing more of it
-    bool waits = false;             // the scheduler knows a dependency
+    bool report = false;          // the scheduler does not know its state yet
+    bool held = false;            // by the scheduler
+    TimePoint control_at{};       // when that takes effect, or has
+    size_t next_change = 0;       // of hints
+    TimePoint hints_at = kNever;  // when that comes
+    uint32_t drains = 0;          // how often its queue was held and the device then had nothing more of it
+    bool waits = false;           // the scheduler knows a dependency
   };
 
   static QueueId IdOf(size_t queue) { return QueueId{queue + 1}; }
@@ -86,7 +86,8 @@ class Simulation final : public ControlSink {
   std::vector<CommandQueue> queues_;
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
-  Timers due_;                   // when each program, or its queue's control, next does something by itself
+  Timers due_;                   // when each program next does something by itself
+  std::vector<size_t> acting_;   // queues whose control takes effect soon; mostly none
   std::vector<size_t> retired_;  // queues of which commands have retired since the last event
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
@@ -168,12 +169,13 @@ TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
   if (changed_ && scheduler_) return now_;
   for (const CommandDevice& device : devices_) next = std::min(next, device.next());
+  for (size_t queue : acting_) next = std::min(next, programs_[queue].control_at);
   return std::min(next, due_.next());
 }
 
 void Simulation::RefreshDue(size_t index) {
   const Program& program = programs_[index];
-  due_.Set(index, std::min({program.arrives, program.ends, program.control_at, program.hints_at}));
+  due_.Set(index, std::min({program.arrives, program.ends, program.hints_at}));
 }
 
 void Simulation::HandleDue() {
@@ -184,9 +186,14 @@ void Simulation::HandleDue() {
     const size_t i = due_.first();
     if (now_ >= programs_[i].ends) EndEndless(i);
     while (now_ >= programs_[i].arrives) Arrive(i);
-    if (now_ >= programs_[i].control_at) Act(i);
     while (now_ >= programs_[i].hints_at) ChangeHints(i);
     RefreshDue(i);
+  }
+  for (size_t i = acting_.size(); i-- > 0;) {
+    const size_t queue = acting_[i];
+    if (now_ < programs_[queue].control_at) continue;
+    acting_.erase(acting_.begin() + static_cast<std::ptrdiff_t>(i));
+    Act(queue);
   }
   for (size_t i = 0; waiting_ != 0 && i < queues_.size(); ++i) {
     if (queues_[i].waits) SetHead(i);
@@ -350,6 +357,8 @@ void Simulation::Decide() {
 
 bool Simulation::IsAnythingDue() const {
   return now_ >= due_.next() ||
+         std::any_of(acting_.begin(), acting_.end(),
+                     [this](size_t queue) { return now_ >= programs_[queue].control_at; }) ||
          std::any_of(devices_.begin(), devices_.end(),
                      [this](const CommandDevice& device) { return device.IsDue(now_); });
 }
@@ -365,15 +374,17 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   program.held = !control.run;
   const DeviceParameters& device = DeviceParametersOf(index);
   program.control_at = now_ + (control.run ? device.resume_latency : device.hold_latency);
-  if (program.control_at <= now_) Act(index);
-  RefreshDue(index);
+  std::erase(acting_, index);
+  if (program.control_at <= now_) {
+    Act(index);
+  } else {
+    acting_.push_back(index);
+  }
 }
 
 // What the scheduler decided last reaches the queue.
 void Simulation::Act(size_t index) {
-  Program& program = programs_[index];
-  program.control_at = kNever;
-  if (!program.held) {
+  if (!programs_[index].held) {
     DeviceOf(index).Open(index);
   } else if (queues_[index].open) {
     DeviceOf(index).Hold(index);
