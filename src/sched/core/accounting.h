@@ -1,6 +1,8 @@
 // Accounts a device's time to its queues. Queues that run at the same time divide it equally.
 #pragma once
 
+#include <utility>
+
 #include "sched/core/queue_record.h"
 
 namespace xsched::sched {
@@ -14,6 +16,17 @@ inline void Account(DeviceRecord& device, TimePoint now) {
   // Mostly it is one that runs, and a division takes longer than all else here.
   if (device.sharing != 0) device.service_clock += device.sharing == 1 ? passed : passed / device.sharing;
   device.accounted_at = now;
+}
+// Does it run by the policy's choice now?
+inline void SetChosen(QueueRecord& queue, bool chosen, TimePoint now) {
+  if (std::exchange(queue.was_chosen, chosen) == chosen) return;
+  ProcessRecord& process = *queue.process;
+  if (!chosen) {
+    --process.chosen;
+    return;
+  }
+  queue.chosen_since = now;
+  if (process.chosen++ == 0) process.chosen_since = now;
 }
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
 // The device has nothing more of a held queue.

@@ -123,7 +123,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
     queue->overruns = charges_overruns && Overruns(*queue);
-    queue->running = queue->was_chosen = false;
+    queue->running = false;
+    SetChosen(*queue, false, now);
     SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
     Report(*queue, charges_overruns, false, sink);
     // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
@@ -162,9 +163,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       queue->watch.Resumed(now);
     }
     queue->running = running;
-    const bool chosen = running && queue->chosen;
-    if (chosen && !queue->was_chosen) queue->chosen_since = now;
-    queue->was_chosen = chosen;
+    SetChosen(*queue, running && queue->chosen, now);
     SetCharge(*queue, ChargeOf(*queue, running, off), now);
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     device.taken |= off && queue->state == QueueState::kReady;
@@ -173,13 +172,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     StepWatch(*queue, chance, now, sink);
   }
   EndWatches(device, now);
-  device.leader = leader == nullptr ? QueueId{} : leader->id;
-  device.leader_process = leader == nullptr ? ProcessId{} : leader->process->id;
-  if (leader == nullptr) {
-    device.leader_claim = Claim{.device = &device};
-  } else {
-    SetClaim(device.leader_claim, *leader);
-  }
+  device.leader = leader;
   LeaveOutIdle(device);
   return next;
 }

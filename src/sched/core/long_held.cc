@@ -14,11 +14,11 @@ TimePoint LongHeld::From(TimePoint held_since) { return held_since + kLong; }
 bool LongHeld::Find(TimePoint now) {
   if (devices_.size() < 2) return false;
   found_.Clear();
-  for (const DeviceRecord* device : devices_) {
+  for (DeviceRecord* device : devices_) {
     if (device->held_since == kNever || From(device->held_since) > now) continue;
     size_t at = found_.size();
     while (at > 0 && found_[at - 1].device->held_since > device->held_since) --at;
-    found_.Insert(at, device->leader_claim);
+    found_.Insert(at, device->leader == nullptr ? Claim{.device = device} : ClaimOf(*device->leader));
   }
   if (std::equal(found_.begin(), found_.end(), leaders_.begin(), leaders_.end())) return false;
   leaders_.Clear();

@@ -62,6 +62,8 @@ struct ProcessRecord {
   Duration service_of_others{};
   Duration service{};         // valid during a decision
   QueueView* view = nullptr;  // likewise
+  size_t chosen = 0;          // of its queues: QueueRecord::was_chosen
+  TimePoint chosen_since{};   // valid while there are any: since when there was one without a break
   double guaranteed = 0;      // valid during Scheduler::GuaranteedWith
 
   // Valid during and after a decision.

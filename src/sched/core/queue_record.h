@@ -119,18 +119,10 @@ inline bool InheritsPriority(const QueueRecord& queue, Granularity by) {
   return queue.priority > (by == Granularity::kQueue ? queue.hints : queue.process->hints).priority;
 }
 
-// In place: to copy a claim that has just been made waits for its stores.
-inline void SetClaim(Claim& claim, const QueueRecord& queue) {
-  claim.valid = true;
-  claim.hints.own = queue.hints;
-  claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
-  claim.hints.of_process = queue.process->hints;
-  claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
-  claim.device = queue.device;
-}
 inline Claim ClaimOf(const QueueRecord& queue) {
-  Claim claim;
-  SetClaim(claim, queue);
+  Claim claim{.valid = true, .hints = {queue.hints, queue.process->hints}, .device = queue.device};
+  claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
+  claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
   return claim;
 }
 
@@ -179,9 +171,8 @@ struct DeviceRecord {
 
   ControlInputs control_inputs;  // as of the last decision
 
-  QueueId leader{};  // the queue with the best claim of those that run
-  ProcessId leader_process{};
-  Claim leader_claim;
+  // The queue with the best claim of those that run, as of the last decision. Null: none runs, or it is gone.
+  const QueueRecord* leader = nullptr;
 
   // The device time that a queue would have received if it had run since the beginning. Queues that run at
   // the same time divide the device's time.

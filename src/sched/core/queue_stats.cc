@@ -12,8 +12,9 @@ WaitReason ReasonOf(const PolicySetting& setting, const QueueRecord& queue) {
   if (queue.absent) return WaitReason::kAbsent;
   if (!queue.control.run) {
     if (queue.limited) return WaitReason::kLimited;
-    const Claim& leader = queue.device->leader_claim;
-    const bool behind = leader.valid && !setting.HasBetterClaim(leader.hints, ClaimOf(queue).hints);
+    const QueueRecord* const leader = queue.device->leader;
+    const bool behind =
+        leader != nullptr && !setting.HasBetterClaim(ClaimOf(*leader).hints, ClaimOf(queue).hints);
     return behind ? WaitReason::kTurn : WaitReason::kHeld;
   }
   if (queue.process->off()) return WaitReason::kOffDevice;
@@ -28,19 +29,20 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
   stats.state = queue.state;
   stats.stalled = queue.watch.stalled();
   stats.wait_reason = ReasonOf(setting, queue);
+  const QueueRecord* const leader = queue.device->leader;
   switch (stats.wait_reason) {
     case WaitReason::kNone:
       break;
     case WaitReason::kHeld:
     case WaitReason::kTurn:
-      stats.waits_for = queue.device->leader;
+      if (leader != nullptr) stats.waits_for = leader->id;
       [[fallthrough]];
     case WaitReason::kLimited:
       stats.waiting_since = queue.held_since;
       break;
     case WaitReason::kOffDevice:
       // If nobody works, the leader may be a queue of the same process.
-      if (queue.device->leader_process != queue.process->id) stats.waits_for = queue.device->leader;
+      if (leader != nullptr && leader->process != queue.process) stats.waits_for = leader->id;
       stats.waiting_since = std::max(queue.process->off_since, queue.ready_since);
       break;
     case WaitReason::kStalled:

@@ -165,7 +165,9 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   if (queue == nullptr) return;
   DeviceRecord& device = *queue->device;
   SetCharge(*queue, Charge::kNothing, now);
+  SetChosen(*queue, false, now);
   RemoveActive(*queue);
+  if (device.leader == queue) device.leader = nullptr;
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
@@ -514,7 +516,8 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
   for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
       queue->state = QueueState::kIdle;
-      queue->running = queue->was_chosen = false;
+      queue->running = false;
+      SetChosen(*queue, false, now);
       queue->held_since = kNever;
       SetCharge(*queue, Charge::kNothing, now);
     }

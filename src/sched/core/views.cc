@@ -43,11 +43,6 @@ void Join(QueueView& process, const QueueRecord& queue, size_t layer, bool leave
   process.leaves_gaps &= leaves_gaps;
   process.priority = std::max(process.priority, queue.priority);
   process.ready_since = std::min(process.ready_since, queue.requests.since());
-  if (queue.was_chosen) {
-    process.running_since =
-        process.running ? std::min(process.running_since, queue.chosen_since) : queue.chosen_since;
-  }
-  process.running |= queue.was_chosen;
   process.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
 }
 
@@ -73,6 +68,8 @@ void MakeViewsOfProcesses(DeviceRecord& device, size_t layer, Leaves&& leaves_ga
     process.view->priority = PriorityFor(*queue, Granularity::kProcess);
     process.view->service = process.service;
     process.view->finished_at = process.finished_at;
+    process.view->running = process.chosen != 0;
+    process.view->running_since = process.chosen_since;
     process.view->state = &process.view_states[layer];
   }
 }

@@ -794,6 +794,28 @@ TEST(LivenessHistories, a_process_works_though_its_limit_is_over_before_it_is_on
               .survivor = 2});
 }
 
+TEST(LivenessHistories, queues_of_a_process_that_follow_each_other_have_one_turn_within_its_limit) {
+  QueueScript second = Ahead(0, 0);
+  second.start = milliseconds(108);
+  second.wait = Wait::kGang;
+  second.target = 2;
+  QueueScript first{.process = 0,
+                    .guarantee_us = 1000,
+                    .limit_us = 1000,
+                    .command = microseconds(500),
+                    .pause = milliseconds(20),
+                    .start = milliseconds(84)};
+  QueueScript partner = Ahead(1, 0);
+  partner.limit_us = 3000;
+  partner.start = microseconds(104'397);
+  partner.wait = Wait::kGang;
+  QueueScript other{.process = 2, .command = milliseconds(2), .pause = milliseconds(150)};
+  ExpectKept({.policy = kPolicyReservation,
+              .processes = {kLevel3, kLevel3, kLevel3},
+              .queues = {second, first, partner, other},
+              .length = milliseconds(112)});
+}
+
 TEST(LivenessHistories, a_queue_that_its_own_limit_holds_has_got_everything_back) {
   QueueScript here = Ahead(0, 0);
   here.limit_us = 1000;
