@@ -111,6 +111,7 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     serves |= device.now >= first_start || !has_others;
     if (has_targets && serves) StartAll(device);
     const Duration owed = Owed(state, device);
+    // Not sooner: a change of turns would cost more than the turn was worth.
     if (device.now >= state.since + kShortestTurn)
       state.owes = owed >= device.timeslice || (state.owes && owed > Duration::zero());
     const bool harvests = has_others && (!has_targets || !serves || state.owes);
