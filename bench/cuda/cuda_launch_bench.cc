@@ -97,6 +97,18 @@ class Program {
     };
     measure("cuLaunchKernel", [this](const Driver& d) { return Launch(d, stream_); });
     measure("cuLaunchKernel, default stream", [this](const Driver& d) { return Launch(d, kDefault); });
+    // All that an operator of PyTorch without a graph asks of the driver: x.add_(0) makes these calls
+    // (PyTorch 2.11, CUDA 13.0).
+    auto* const get_device = Call<decltype(::cuCtxGetDevice)>("cuCtxGetDevice");
+    auto* const get_state = Call<decltype(::cuDevicePrimaryCtxGetState)>("cuDevicePrimaryCtxGetState");
+    measure("eager operator", [=, this](const Driver& d) {
+      CUdevice device = 0;
+      unsigned flags = 0;
+      int active = 0;
+      for (int i = 0; i < 3; ++i) Check(get_device(&device), "cuCtxGetDevice");
+      Check(get_state(device, &flags, &active), "cuDevicePrimaryCtxGetState");
+      return Launch(d, kDefault);
+    });
     int value = 0;
     measure("cuMemcpyHtoDAsync", [&](const Driver& d) { return d.copy(memory_, &value, 4, stream_); });
     measure("cuEventRecord", [this](const Driver& d) { return d.record(event_, stream_); });

@@ -14,9 +14,14 @@ struct MonotonicClock {
   using time_point = std::chrono::time_point<MonotonicClock>;
   static constexpr bool is_steady = true;
 
-  static time_point now() noexcept {
+  static time_point now() noexcept { return Read(CLOCK_MONOTONIC); }
+  // A few milliseconds earlier at most, and much cheaper: the time of the kernel's last tick.
+  static time_point roughly_now() noexcept { return Read(CLOCK_MONOTONIC_COARSE); }
+
+ private:
+  static time_point Read(clockid_t clock) noexcept {
     timespec ts{};
-    clock_gettime(CLOCK_MONOTONIC, &ts);
+    clock_gettime(clock, &ts);
     return time_point(std::chrono::seconds(ts.tv_sec) + std::chrono::nanoseconds(ts.tv_nsec));
   }
 };

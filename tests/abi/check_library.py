@@ -46,10 +46,12 @@ def listed(version_script):
 
 
 def marked(headers):
-    """The names, without their namespaces, of the functions that headers mark with XSCHED_PRIVATE."""
+    """The names, without their namespaces, of the functions and variables that headers mark with XSCHED_PRIVATE."""
     for path in headers:
         for header in path.rglob("*.h") if path.is_dir() else [path]:
-            yield from re.findall(r"^ *XSCHED_PRIVATE\b[^;{]*?(\w+)\(", header.read_text(encoding="utf-8"), flags=re.M)
+            text = header.read_text(encoding="utf-8")
+            yield from re.findall(r"^ *XSCHED_PRIVATE (?!extern)[^;{]*?(\w+)\(", text, flags=re.M)
+            yield from re.findall(r"^ *XSCHED_PRIVATE extern [^;({]*?(\w+)(?:\s+__attribute__|;)", text, flags=re.M)
 
 
 def check_private(library, headers):

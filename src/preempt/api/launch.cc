@@ -6,7 +6,13 @@
 
 namespace xsched::preempt {
 
-XQueue* FindXQueue(XPlatform platform, uint64_t key) { return ThisProcess().queues.Find(platform, key); }
+constinit thread_local XQueue* last_found __attribute__((tls_model("initial-exec"))) = nullptr;
+
+XQueue* LookUpXQueue(uint64_t name) {
+  XQueue* const found = ThisProcess().queues.FindByName(name);
+  if (found != nullptr) last_found = found;
+  return found;
+}
 
 bool AutoXQueueEnabled() { return GetSettings().auto_xqueue && !ThisProcess().state.shut_down(); }
 
@@ -25,13 +31,9 @@ XResult AutoXQueueCreate(HwQueueHandle handle) {
   return ThisProcess().CreateQueue(hwq, options, &xqueue);
 }
 
-uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
-void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd(number, launched); }
 bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitted(); }
 uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
-
-bool TracksDependencies(XQueue* queue) { return queue->state().raw_flags() != 0; }
 
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
   if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);

@@ -15,14 +15,22 @@
 #include "base/clock.h"
 #include "hal/contract.h"
 #include "preempt/queue/awaited_queues.h"
+#include "preempt/queue/hw_queue.h"
 #include "preempt/queue/reentrancy_guard.h"
+#include "preempt/queue/xqueue.h"
 
 namespace xsched::preempt {
 
-class XQueue;
+// The queue that this thread found last: most programs launch on the same one again and again.
+XSCHED_PRIVATE extern constinit thread_local XQueue* last_found __attribute__((tls_model("initial-exec")));
+XSCHED_PRIVATE XQueue* LookUpXQueue(uint64_t name);
 
 // The XQueue over the driver's queue `key`; null when it has none. Lock-free.
-XSCHED_PRIVATE XQueue* FindXQueue(XPlatform platform, uint64_t key);
+inline XQueue* FindXQueue(XPlatform platform, uint64_t key) {
+  const uint64_t name = MapKey(platform, key);
+  XQueue* const last = last_found;
+  return last != nullptr && last->state().name() == name ? last : LookUpXQueue(name);
+}
 
 // True if the shim makes XQueues by itself (XSCHED_AUTO_XQUEUE), and may do so in this process.
 XSCHED_PRIVATE bool AutoXQueueEnabled();
@@ -31,9 +39,9 @@ XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
 
 // A command is about to be enqueued. Counts it, wakes the scheduler if the queue was idle, and puts a gate in
 // front of it if necessary. Blocks only on platforms without gates. Returns the command's number.
-XSCHED_PRIVATE uint64_t LaunchBegin(XQueue* queue);
+inline uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
 // The launch has returned. If the driver refused it, it counts as finished.
-XSCHED_PRIVATE void LaunchEnd(XQueue* queue, uint64_t number, bool launched);
+inline void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd(number, launched); }
 
 class LaunchScope {
  public:
@@ -68,7 +76,7 @@ XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
 // True if other queues are scheduled against this queue. A wait of one queue for another is reported if this
 // is so for either of them, because they may be on different devices.
-XSCHED_PRIVATE bool TracksDependencies(XQueue* queue);
+inline bool TracksDependencies(const XQueue* queue) { return queue->state().raw_flags() != 0; }
 // Commands enqueued on `waiter` from now on wait until `owner` has finished its command `until`.
 XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until);
 

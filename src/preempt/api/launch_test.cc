@@ -43,6 +43,22 @@ TEST_F(LaunchTest, a_stream_without_an_xqueue_is_let_through) {
   EXPECT_EQ(launch.number(), 0u);
 }
 
+TEST_F(LaunchTest, a_thread_that_used_a_queue_does_not_find_it_when_it_is_gone) {
+  Make(driver_);
+  XQueue* const first = FindXQueue(kPlatformOpenCL, KeyOf(driver_));
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(FindXQueue(kPlatformOpenCL, KeyOf(driver_)), first);
+  DestroyWhenDrained(kPlatformOpenCL, KeyOf(driver_));
+  EXPECT_EQ(FindXQueue(kPlatformOpenCL, KeyOf(driver_)), nullptr);
+  Make(other_driver_);
+  EXPECT_NE(FindXQueue(kPlatformOpenCL, KeyOf(other_driver_)), nullptr);
+  Make(driver_);
+  XQueue* const again = FindXQueue(kPlatformOpenCL, KeyOf(driver_));
+  ASSERT_NE(again, nullptr);
+  EXPECT_NE(again, first) << "another slot, so what the thread remembered would be wrong";
+  EXPECT_NE(again, FindXQueue(kPlatformOpenCL, KeyOf(other_driver_)));
+}
+
 TEST_F(LaunchTest, a_queue_that_a_shim_makes_has_the_best_level_up_to_the_wanted_one_and_is_not_pausable) {
   EXPECT_FALSE(AutoXQueueEnabled()) << "XSCHED_AUTO_XQUEUE is not set";
   FakeHwQueue driver(kGatingDeviceGates, kPreemptLevelDeactivate);

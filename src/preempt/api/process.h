@@ -18,7 +18,8 @@ class Process final : XQueueTableOwner {
  public:
   constexpr Process(XQueueSlots& slots, UrgencySlots& urgency_slots)
       : queues(slots, *this,
-               {&state, &agent, &queues, &driver, &slices, &hw_queues, &hw_commands, &MonotonicClock::now}),
+               {&state, &agent, &queues, &driver, &slices, &hw_queues, &hw_commands, &MonotonicClock::now,
+                &MonotonicClock::roughly_now}),
         urgencies(urgency_slots, queues, driver, state),
         driver(queues, urgencies, state),
         memory(queues, state),

@@ -38,7 +38,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   // At level 1 no more is in flight than the launch config says.
   now.at_most = queue_.level() == kPreemptLevelBlock ? queue_.config().threshold : INT64_MAX;
   now.latency = start_.device_gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
-  now.time = queue_.Now();
+  now.clock = queue_.clock();
   if (!spacing_.GateBefore(number, now)) return false;
   const XControlWords words = Words(now.pausable);
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
@@ -50,7 +50,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
 }
 
 void DeviceGates::AfterLaunch(uint64_t number) {
-  if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.Now())) return;
+  if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.rough_clock())) return;
   const XControlWords words = Words(false);
   if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Reported(number);
 }

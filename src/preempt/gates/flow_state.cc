@@ -8,6 +8,7 @@ void FlowState::Begin(const Start& start) {
   process_ = start.process;
   signals_ = start.signals;
   clock_ = start.clock;
+  rough_clock_ = start.rough_clock;
   gating_.store(start.gating, std::memory_order_relaxed);
   SetLevel(start.level);
   SetConfig(start.config);

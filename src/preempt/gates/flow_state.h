@@ -28,6 +28,21 @@
 namespace xsched::preempt {
 
 class FlowState {
+  // Every launch reads these, up to issued_, and writes that one: all in one cache line.
+  alignas(64) ipc::ControlBlock* block_ = nullptr;
+  const ProcessState* process_ = nullptr;
+  std::atomic<uint64_t> name_{0};
+  std::atomic<bool> suspended_{false};
+
+ public:
+  // The number of closed host gates, which GateChain maintains.
+  std::atomic<uint32_t> closed_gates{0};
+  // What is in flight is bounded, although no scheduler has asked for it. Set by flow control.
+  std::atomic<bool> self_gated{false};
+
+ private:
+  std::atomic<uint64_t> issued_{0};
+
  public:
   struct Start {
     uint32_t index;
@@ -38,6 +53,7 @@ class FlowState {
     XPreemptLevel level;
     LaunchConfig config;
     Clock clock = &MonotonicClock::now;
+    Clock rough_clock = &MonotonicClock::roughly_now;
   };
 
   constexpr FlowState() = default;
@@ -57,6 +73,10 @@ class FlowState {
     return !suspended() && closed_gates.load(std::memory_order_acquire) == 0 &&
            !self_gated.load(std::memory_order_relaxed) && process_->hard_stops() == 0;
   }
+
+  // By what a launch finds the queue (MapKey); 0: by nothing any more.
+  uint64_t name() const { return name_.load(std::memory_order_acquire); }
+  void SetName(uint64_t name) { name_.store(name, std::memory_order_release); }
 
   // ---- progress ----
   uint64_t submitted() const { return ipc::ReadSubmitted(*block_); }
@@ -96,7 +116,7 @@ class FlowState {
   // True if the queue is open, whatever the scheduler and the program say.
   bool ForcedOpen() const { return process_->forced_open() || destroying() || process_->shut_down(); }
   // True if the program has suspended the queue.
-  bool suspended() const { return suspended_.load(std::memory_order_acquire); }
+  bool suspended() const { return suspended_.load(std::memory_order_seq_cst); }
   void SetSuspended(bool suspended) { suspended_.store(suspended, std::memory_order_seq_cst); }
 
   // ---- the end of a queue ----
@@ -135,13 +155,11 @@ class FlowState {
   const ProcessState& process() const { return *process_; }
   Signals& signals() const { return *signals_; }
   TimePoint Now() const { return clock_(); }
+  Clock clock() const { return clock_; }
+  Clock rough_clock() const { return rough_clock_; }
 
   void ResetAfterFork();
 
-  // The number of closed host gates, which GateChain maintains.
-  std::atomic<uint32_t> closed_gates{0};
-  // What is in flight is bounded, although no scheduler has asked for it. Set by flow control.
-  std::atomic<bool> self_gated{false};
   Waiters waiters;
   Markers markers;  // of host gates and caller waits
 
@@ -156,14 +174,9 @@ class FlowState {
   // doorbell.
   bool NotifyIdle(uint64_t number);
 
-  // Read on every launch.
-  ipc::ControlBlock* block_ = nullptr;
-  const ProcessState* process_ = nullptr;
-  std::atomic<bool> suspended_{false};
-  std::atomic<uint64_t> issued_{0};
-
   Signals* signals_ = nullptr;
   Clock clock_ = nullptr;
+  Clock rough_clock_ = nullptr;
   uint32_t index_ = 0;
   std::atomic<XGating> gating_{kGatingCallerWaits};
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};

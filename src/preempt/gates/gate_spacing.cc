@@ -17,16 +17,16 @@ constexpr Duration kReportEvery = std::chrono::milliseconds(5);
 
 void GateSpacing::Observe(const Now& now, uint64_t before) {
   const bool idle = now.retired >= before;
-  if (observed_ && !now.hold && now.retired > observed_retired_)
-    pace_.OnRetired(now.retired - observed_retired_, observed_at_, now.time);
-  if (idle || now.hold) {
-    // The time until the next report does not show how long commands take.
-    observed_ = false;
-  } else if (!observed_ || now.retired > observed_retired_) {
-    observed_ = true;
+  // The time until the next report does not show how long commands take.
+  const bool observes = !idle && !now.hold;
+  const bool moved = observed_ && !now.hold && now.retired > observed_retired_;
+  if (moved || (observes && !observed_)) {
+    const TimePoint time = now.clock();
+    if (moved) pace_.OnRetired(now.retired - observed_retired_, observed_at_, time);
     observed_retired_ = now.retired;
-    observed_at_ = now.time;
+    observed_at_ = time;
   }
+  observed_ = observes;
 }
 
 int64_t GateSpacing::Spacing(const Now& now) const {
@@ -58,10 +58,12 @@ bool GateSpacing::GateBefore(uint64_t number, const Now& now) {
   return gate;
 }
 
-bool GateSpacing::ReportAfter(uint64_t number, bool each, TimePoint now) {
+bool GateSpacing::ReportAfter(uint64_t number, bool each, Clock clock) {
+  const TimePoint now = clock();
+  if (!each && now < last_report_at_.load(std::memory_order_relaxed) + kReportEvery) return false;
   if (!mutex_.TryLock()) return each;
-  bool due = number > last_report_ && (each || now >= last_report_at_ + kReportEvery);
-  if (due) last_report_at_ = now;
+  const bool due = number > last_report_;
+  if (due) last_report_at_.store(now, std::memory_order_relaxed);
   mutex_.Unlock();
   return due;
 }
@@ -91,7 +93,7 @@ bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
 void GateSpacing::Reset() {
   MutexLock lock(mutex_);
   last_gate_ = last_report_ = 0;
-  last_report_at_ = TimePoint{};
+  last_report_at_.store(TimePoint{}, std::memory_order_relaxed);
   any_gate_ = observed_ = false;
   pace_ = Pace{};
   count_ = 0;

@@ -10,9 +10,11 @@
 // pace comes from the reports. A held queue gets a gate in front of its next command at once (the tail gate).
 //
 // Pure, except for its lock: time and progress in, what to enqueue out. Thread-safe. While one thread
-// decides, another thread launches without a gate.
+// decides, another thread launches without a gate. It is asked before and after every launch, and reading a
+// clock costs as much as all the rest: so it gets a clock, and reads it only where progress has been seen.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -30,15 +32,16 @@ class GateSpacing {
     bool pausable;     // a gate that is put now also waits for suspensions by the program
     int64_t at_most;   // commands between two gates, at most
     Duration latency;  // wanted, from hold to stopped
-    TimePoint time;
+    Clock clock;
   };
 
   // Command `number` (1, 2, …) is about to be enqueued. Returns whether a gate goes in front of it.
   bool GateBefore(uint64_t number, const Now& now);
 
   // Command `number` of a queue that others wait for has been enqueued. Returns whether a report is due.
-  // `each`: every command reports, because only the launching thread can ask the driver.
-  bool ReportAfter(uint64_t number, bool each, TimePoint now);
+  // `each`: every command reports, because only the launching thread can ask the driver. `clock` may be
+  // rough.
+  bool ReportAfter(uint64_t number, bool each, Clock clock);
 
   // The last command number that the device will report. Until then it may write.
   uint64_t last_report() const;
@@ -68,7 +71,7 @@ class GateSpacing {
   mutable Mutex<LockRank::kGateSpacing> mutex_;
   uint64_t last_gate_ GUARDED_BY(mutex_) = 0;  // the last gate is behind this command
   uint64_t last_report_ GUARDED_BY(mutex_) = 0;
-  TimePoint last_report_at_ GUARDED_BY(mutex_){};
+  std::atomic<TimePoint> last_report_at_{};  // of ReportAfter; written under mutex_
   bool any_gate_ GUARDED_BY(mutex_) = false;
 
   Pace pace_ GUARDED_BY(mutex_);

@@ -1,14 +1,7 @@
 #include "preempt/queue/reentrancy_guard.h"
 
 namespace xsched::preempt {
-namespace {
 
-thread_local int depth = 0;
-
-}  // namespace
-
-bool InsideXSched() { return depth != 0; }
-void ReentrancyGuard::Enter() { ++depth; }
-void ReentrancyGuard::Leave() { --depth; }
+constinit thread_local int reentrancy_depth __attribute__((tls_model("initial-exec"))) = 0;
 
 }  // namespace xsched::preempt

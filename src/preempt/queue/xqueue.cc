@@ -12,7 +12,7 @@ bool XQueue::Begin(const Start& start) {
   environment_ = *start.environment;
   hwq_ = start.hwq;
   state_.Begin({start.index, start.block, environment_.process, environment_.signals, ops.gating,
-                options.level, options.config, environment_.clock});
+                options.level, options.config, environment_.clock, environment_.rough_clock});
   flow->Begin({&ops, hwq_->impl, options.host_gate_latency, options.device_gate_latency,
                start.shared_memory.memory, start.shared_memory.size});
   flow_ = flow;
@@ -59,10 +59,12 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   return number;
 }
 
-void XQueue::LaunchEnd(uint64_t number, bool launched) {
-  if (!launched && retired() + 1 == number) RetiredUpTo(number);
-  if (launched && (state_.raw_flags() & ipc::kFlagTracked) != 0) flow_->AfterLaunch(number);
-  state_.CountIssued();
+void XQueue::LaunchEndScheduled(uint64_t number, bool launched) {
+  if (launched) {
+    flow_->AfterLaunch(number);
+  } else if (retired() + 1 == number) {
+    RetiredUpTo(number);
+  }
 }
 
 void XQueue::AskDriver() {

@@ -51,6 +51,7 @@ struct XQueueEnvironment {
   HwQueues* hw_queues;
   HwCommands* hw_commands;
   Clock clock;
+  Clock rough_clock;
 };
 
 // The memory of the control blocks.
@@ -97,7 +98,11 @@ class XQueue {
       return number;
     return LaunchBeginScheduled(number, flags);
   }
-  void LaunchEnd(uint64_t number, bool launched);
+  void LaunchEnd(uint64_t number, bool launched) {
+    if (!launched || (state_.raw_flags() & ipc::kFlagTracked) != 0) [[unlikely]]
+      LaunchEndScheduled(number, launched);
+    state_.CountIssued();
+  }
 
   // ---- progress ----
   uint64_t submitted() const { return state_.submitted(); }
@@ -150,7 +155,8 @@ class XQueue {
   void ResetAfterFork();
 
  private:
-  uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
+  XSCHED_PRIVATE uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
+  XSCHED_PRIVATE void LaunchEndScheduled(uint64_t number, bool launched);
   void AnswerQuery();
   // True: everything is given back. False: the agent's thread will do it.
   bool SeeGivenBack(bool going_on);

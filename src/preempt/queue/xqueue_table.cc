@@ -58,6 +58,18 @@ void XQueueTable::ReturnSlot(uint32_t index) {
   --taken_slots_;
 }
 
+bool XQueueTable::NameQueue(XQueue& queue) {
+  const uint64_t name = MapKey(queue.hwq().ops.platform, queue.hwq().key);
+  if (!by_key_.Insert(name, &queue)) return false;
+  queue.state().SetName(name);
+  return true;
+}
+
+void XQueueTable::UnnameQueue(XQueue& queue) {
+  queue.state().SetName(0);
+  by_key_.Remove(MapKey(queue.hwq().ops.platform, queue.hwq().key));
+}
+
 XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& options, XQueueHandle* out) {
   if (options.level > hwq->ops.max_level) return kXSchedErrorNotSupported;
   if (draining_.load(std::memory_order_relaxed) != 0) FinishDrained();
@@ -72,7 +84,7 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
     ReturnSlot(index);
     return kXSchedErrorUnknown;
   }
-  if (!by_key_.Insert(MapKey(hwq->ops.platform, hwq->key), &queue)) {
+  if (!NameQueue(queue)) {
     queue.End();
     ReturnSlot(index);
     return kXSchedErrorUnknown;
@@ -90,7 +102,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   {
     MutexLock lock(mutex_);
     if (!pin->state().SetDestroying(true)) return false;
-    if (!SlotOf(*pin).nameless) by_key_.Remove(MapKey(pin->hwq().ops.platform, pin->hwq().key));
+    if (!SlotOf(*pin).nameless) UnnameQueue(*pin);
     pin->SetHandle(0);
   }
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
@@ -110,7 +122,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     // The driver may reuse the handle for the next queue.
     {
       MutexLock lock(mutex_);
-      by_key_.Remove(MapKey(ops.platform, queue->hwq().key));
+      UnnameQueue(*queue);
       SlotOf(*queue).nameless = true;
     }
     environment_.hw_queues->Unregister(queue->hwq().handle);
@@ -205,6 +217,10 @@ void XQueueTable::ForceAllOpen(bool open) {
 
 void XQueueTable::LiftSuspensions(bool lift) {
   if (!environment_.process->LiftSuspensions(lift)) return;
+  // Every wait for a context comes here, and hardly any program has suspended a queue. One that is suspended
+  // from now on sees the change, since both are seq_cst.
+  if (std::none_of(queues_, queues_ + end_of_used(), [](const XQueue& queue) { return queue.suspended(); }))
+    return;
   for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
     if (queue->suspended()) queue->ApplyLevels();
   }
@@ -284,8 +300,7 @@ void XQueueTable::ResetAfterFork() {
     // The child's driver does not have the parent's queues. Their slots stay taken, and to the program they
     // are queues that XSched does not know.
     queue.SetHandle(0);
-    if (queue.has_hwq() && !slots_[i].nameless)
-      by_key_.Remove(MapKey(queue.hwq().ops.platform, queue.hwq().key));
+    if (queue.has_hwq() && !slots_[i].nameless) UnnameQueue(queue);
     queue.ResetAfterFork();
   }
 }

@@ -121,7 +121,8 @@ class XQueueTable final : public Siblings {
   void LiftHardStops(const XQueue& queue) override;
 
   // Lock-free; for launches.
-  XQueue* Find(XPlatform platform, uint64_t key) const { return by_key_.Find(MapKey(platform, key)); }
+  XQueue* FindByName(uint64_t name) const { return by_key_.Find(name); }
+  XQueue* Find(XPlatform platform, uint64_t key) const { return FindByName(MapKey(platform, key)); }
   // The queue in slot `index`, which may be destroyed. Its slot is not reused while markers are pending.
   XQueue& At(uint32_t index) { return queues_[index]; }
   // The handle of the live queue in slot `index`; 0: none.
@@ -139,6 +140,9 @@ class XQueueTable final : public Siblings {
   uint32_t TakeSlot(HwQueue& hwq, uint32_t* generation) EXCLUDES(mutex_);
   uint32_t FindFreeSlot() REQUIRES(mutex_);
   void ReturnSlot(uint32_t index) EXCLUDES(mutex_);
+  // From now on launches find it, or do not find it any more. False: out of memory.
+  bool NameQueue(XQueue& queue);
+  void UnnameQueue(XQueue& queue);
   // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.
   void FinishDrained();
 

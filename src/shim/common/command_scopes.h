@@ -36,9 +36,10 @@ class Launch {
   static preempt::XQueue* Announce(const typename Platform::Call& call, typename Platform::Stream stream) {
     if (PassesThrough(call.site(), call.function())) [[unlikely]]
       return nullptr;
-    preempt::XQueue* queue = QueueForCommand<Platform>(call, stream);
+    const uint64_t key = Platform::KeyOf(call, stream);
+    preempt::XQueue* queue = QueueForCommand<Platform>(call, stream, key);
     if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
-      AddImplicitDependencies(queue, Platform::KeyOf(call, stream));
+      AddImplicitDependencies(queue, key);
     return queue;
   }
 

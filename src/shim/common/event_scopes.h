@@ -107,7 +107,7 @@ class EventOrder {
  public:
   EventOrder(const typename Platform::Call& call, typename Platform::Stream stream,
              typename Platform::Event event) {
-    preempt::XQueue* waiter = QueueForCommand<Platform>(call, stream);
+    preempt::XQueue* waiter = QueueForCommand<Platform>(call, stream, Platform::KeyOf(call, stream));
     if (waiter == nullptr) return;
     const EventPoint point = PointOf(KeyOfEvent(event));
     if (point.in_capture()) {

@@ -18,11 +18,11 @@ template <typename Platform>
   return Platform::Register(call, stream, key, true) == nullptr ? nullptr : FindQueue(key);
 }
 
-// The XQueue for a command on `stream` now. Null: the command passes untouched.
+// The XQueue for a command on `stream` now, which has this key. Null: the command passes untouched.
 template <typename Platform>
-preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename Platform::Stream stream) {
+preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename Platform::Stream stream,
+                                 uint64_t key) {
   if (IsCapturing<Platform>(call, stream)) return nullptr;
-  const uint64_t key = Platform::KeyOf(call, stream);
   preempt::XQueue* queue = FindQueue(key);
   return queue != nullptr || key == 0 ? queue : RegisterQueue<Platform>(call, stream, key);
 }

@@ -16,6 +16,9 @@ constinit std::atomic<Stream*> all_streams{nullptr};
 namespace {
 
 constinit NoDestroy<PointerMap<Stream>> streams;
+// The number of records of blocking streams. Most programs have none, and then no stream waits for another
+// one by itself.
+constinit std::atomic<uint32_t> blocking_streams{0};
 constinit Mutex<LockRank::kStreamRegistration> registration_mutex;
 constinit Mutex<LockRank::kStreamRecords> record_mutex;
 constinit Stream* free_records GUARDED_BY(record_mutex) = nullptr;
@@ -44,6 +47,8 @@ Stream* NewRecord() {
 }
 
 void FreeRecord(Stream* record) {
+  if (record->blocking.exchange(false, std::memory_order_relaxed))
+    blocking_streams.fetch_sub(1, std::memory_order_release);
   record->key.store(0, std::memory_order_release);
   record->life.fetch_add(1, std::memory_order_release);
   MutexLock lock(record_mutex);
@@ -96,6 +101,7 @@ bool StreamRegistration::Begin(const StreamFacts& facts) {
   if (record_ == nullptr) return false;
   record_->home.store(facts.home, std::memory_order_relaxed);
   record_->blocking.store(facts.blocking, std::memory_order_relaxed);
+  if (facts.blocking) blocking_streams.fetch_add(1, std::memory_order_release);
   record_->thread.store(facts.per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
   if (facts.per_thread) pthread_setspecific(ThreadEnd(), reinterpret_cast<void*>(ThreadNumber()));
   record_->key.store(key_, std::memory_order_release);
@@ -110,6 +116,7 @@ Stream* StreamRegistration::Publish() {
 }
 
 void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key) {
+  if (blocking_streams.load(std::memory_order_acquire) == 0) return;
   const Stream* record = FindStream(key);
   if (record == nullptr) return;
   const uint64_t home = record->home.load(std::memory_order_relaxed);

@@ -29,9 +29,9 @@ uint64_t KeyOf(uint64_t handle, CUcontext context) {
 
 }  // namespace
 
-bool CodeUse::IsFirst(uint64_t handle) {
+bool CodeUse::IsFirst(uint64_t handle, CUcontext context) {
   static constinit ForkHandler fork_handler = {[] { used->ResetAfterFork(); }};
-  const uint64_t key = KeyOf(handle, CurrentContext());
+  const uint64_t key = KeyOf(handle, context);
   Unloadings* now = Now();
   if (handle == 0 || used->Find(key) == now) [[likely]]
     return false;

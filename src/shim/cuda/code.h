@@ -17,18 +17,18 @@ void ForgetUsedCode();
 // context.
 class CodeUse {
  public:
-  CodeUse(const Call&, CUfunction function) : CodeUse(reinterpret_cast<uint64_t>(function)) {}
-  CodeUse(const Call&, CUkernel kernel) : CodeUse(reinterpret_cast<uint64_t>(kernel)) {}
+  CodeUse(const Call& call, CUfunction function) : CodeUse(call, reinterpret_cast<uint64_t>(function)) {}
+  CodeUse(const Call& call, CUkernel kernel) : CodeUse(call, reinterpret_cast<uint64_t>(kernel)) {}
   void Finish(CUresult) {}
 
  private:
-  explicit CodeUse(uint64_t handle) {
-    if (IsFirst(handle)) [[unlikely]]
+  CodeUse(const Call& call, uint64_t handle) {
+    if (IsFirst(handle, call.context())) [[unlikely]]
       LetGo();
   }
   void LetGo();
   // True once per handle, context and loading of the code. Takes a lock only then.
-  static bool IsFirst(uint64_t handle);
+  static bool IsFirst(uint64_t handle, CUcontext context);
 
   std::optional<preempt::Barrier> barrier_;
 };

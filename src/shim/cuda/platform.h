@@ -23,9 +23,9 @@ struct Platform {
   static constexpr CUresult kSuccess = CUDA_SUCCESS;
 
   // 0: the handle names no stream.
-  static uint64_t KeyOf(const Call&, CUstream stream) {
+  static uint64_t KeyOf(const Call& call, CUstream stream) {
     if (!IsDefaultStream(stream)) return reinterpret_cast<uint64_t>(stream);
-    const auto context = reinterpret_cast<uint64_t>(CurrentContext());
+    const auto context = reinterpret_cast<uint64_t>(call.context());
     if (context == 0) return 0;
     return stream == CU_STREAM_PER_THREAD ? PerThreadStreamKey(context, shim::ThreadNumber())
                                           : LegacyStreamKey(context);

@@ -128,7 +128,7 @@ class FakeProcess : public ::testing::Test,
   HwQueues hw_queues;
   HwCommands hw_commands;
   XQueueTable table{
-      NewSlots(), *this, {&state, this, &table, this, this, &hw_queues, &hw_commands, &FakeNow}};
+      NewSlots(), *this, {&state, this, &table, this, this, &hw_queues, &hw_commands, &FakeNow, &FakeNow}};
   std::unique_ptr<UrgencySlots> urgency_slots = std::make_unique<UrgencySlots>();
   Urgencies urgencies{*urgency_slots, table, *this, state};
 
