@@ -32,8 +32,8 @@ def ticks(low, high):
             if low * 0.999 <= 10.0 ** power * factor <= high * 1.001]
 
 
-def figure(title, unit, series):
-    """`series`: {name: values above 0}."""
+def figure(title, unit, series, fraction_of=percentile):
+    """`series`: {name: values above 0}. `fraction_of`: how the same page computes its other percentiles."""
     low, high = around([value for values in series.values() for value in values])
 
     def place(value):
@@ -45,13 +45,13 @@ def figure(title, unit, series):
         parts.append(line("grid", place(value), 0, height) + page.text(place(value), height + 14, f"{value:g}", "middle"))
     parts.append(page.text(LEFT + PLOT / 2, height + 30, f"{unit}, each step the same factor; lines: p50 and p99", "middle"))
     for index, (name, values) in enumerate(series.items()):
-        parts += row(name, values, unit, f"c{index % page.COLORS}", ROW * (index + 1), place)
+        parts += row(name, values, unit, f"c{index % page.COLORS}", ROW * (index + 1), place, fraction_of)
     width, shown = LEFT + PLOT + RIGHT, html.escape(title)
     return (f'<figure><figcaption>{shown}</figcaption>\n<svg viewBox="0 0 {width} {height + AXIS}" width="{width}" role="img">'
-            f"<title>{shown}</title><desc>{html.escape(description(title, unit, series))}</desc>\n" + "\n".join(parts) + "</svg></figure>\n")
+            f"<title>{shown}</title><desc>{html.escape(description(title, unit, series, fraction_of))}</desc>\n" + "\n".join(parts) + "</svg></figure>\n")
 
 
-def row(name, values, unit, color, bottom, place):
+def row(name, values, unit, color, bottom, place, fraction_of):
     counts = [0] * PARTS
     for value in values:
         counts[min(PARTS - 1, int((place(value) - LEFT) / PLOT * PARTS))] += 1
@@ -62,16 +62,16 @@ def row(name, values, unit, color, bottom, place):
             yield (f'<rect class="{color} fill" x="{LEFT + PLOT * part / PARTS:.1f}" y="{bottom - height:.1f}" '
                    f'width="{PLOT / PARTS - 0.5:.1f}" height="{height:.1f}"/>')
     for fraction in (0.5, 0.99):
-        yield line("mark", place(percentile(values, fraction)), bottom - TALLEST - 2, bottom)
-    yield page.text(LEFT + PLOT + 6, bottom - 6, f"p99 {percentile(values, 0.99):.3g} {unit}", "start")
+        yield line("mark", place(fraction_of(values, fraction)), bottom - TALLEST - 2, bottom)
+    yield page.text(LEFT + PLOT + 6, bottom - 6, f"p99 {fraction_of(values, 0.99):.3g} {unit}", "start")
 
 
 def line(style, x, top, bottom):
     return f'<line class="{style}" x1="{x:.1f}" y1="{top:.1f}" x2="{x:.1f}" y2="{bottom:.1f}"/>'
 
 
-def description(title, unit, series):
+def description(title, unit, series, fraction_of):
     """The picture in words."""
     return f"{title}. " + " ".join(
-        f"{name}: {len(values)} values, p50 {percentile(values, 0.5):.3g} {unit}, p99 {percentile(values, 0.99):.3g} {unit}, "
+        f"{name}: {len(values)} values, p50 {fraction_of(values, 0.5):.3g} {unit}, p99 {fraction_of(values, 0.99):.3g} {unit}, "
         f"longest {max(values):.3g} {unit}." for name, values in series.items())

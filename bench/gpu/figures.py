@@ -167,7 +167,7 @@ def html_page(results):
     notes = "".join(f"<li>{html.escape(line(row))}</li>" for row in rows if "note" in row)
     headings = ("figure", "case", "alone", "native", "XSched", "measured", "", "goal", "met")
     table_rows = [(cells(row), "failed" if row["met"] is False else "") for row in rows if "note" not in row]
-    pictures = "".join(distributions.figure(f"{row['figure']}, {row['case']}: how often each latency occurred", "ms", samples)
+    pictures = "".join(distributions.figure(f"{row['figure']}, {row['case']}: how often each latency occurred", "ms", samples, percentile)
                        for row in rows if (samples := latencies(row)))
     return pages.document("XSched: measurements on a GPU", "\n".join((
         f"<ul>{machine}</ul>", "<p>Where three numbers stand together they are p50 / p99 / maximum.</p>",

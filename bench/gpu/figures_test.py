@@ -61,13 +61,14 @@ class Figures(unittest.TestCase):
 
     def test_the_page_has_the_table_and_the_latencies_of_each_row_with_samples(self):
         report = figures.Report(None, {"GPU": "<one>"})
-        report.add("2", "a", "p99 : alone", 1.3, (None, 1.25), details={"alone_ms": [1.0, 1.5], "native_ms": [20.0], "xsched_ms": [2.0], "more": 3})
+        report.add("2", "a", "p99 : alone", 1.3, (None, 1.25), details={"alone_ms": [1.0, 1.5], "native_ms": [20.0],
+                                                                           "xsched_ms": list(range(1, 201)), "more": 3})
         report.add("3", "b", "ratio", 1.0)
         report.note("4", "c", "failed")
         text = figures.html_page([{"machine": report.machine, "rows": report.rows}])
         self.assertEqual(text.count("<svg"), 1)
-        for part in ("2, a: how often each latency occurred", "native: 1 values, p50 20 ms", "<td>≤ 1.25</td><td>no</td>", "[4] c: failed",
-                     "&lt;one&gt;"):
+        for part in ("2, a: how often each latency occurred", "native: 1 values, p50 20 ms", "XSched: 200 values, p50 101 ms, p99 199 ms",
+                     "<td>≤ 1.25</td><td>no</td>", "[4] c: failed", "&lt;one&gt;"):
             self.assertIn(part, text)
 
 

@@ -95,7 +95,7 @@ def html_page(latencies, rows, kept, ratio):
         "<p>An urgent task of ten kernels of 2 ms, ten times a second, alone and beside a program that always has work.</p>",
         page.table("Latency of the urgent task", ("urgent task", "p50, ms", "p99, ms", "longest, ms"), cells),
         f"<p>The other program keeps {kept:.1%} of what the urgent task leaves. 10,000 kernels of 100 µs take {ratio:.4f} × the native time.</p>",
-        distributions.figure("How often each latency occurred", "ms", latencies))))
+        distributions.figure("How often each latency occurred", "ms", latencies, percentile))))
 
 
 def measure_overhead(loops):
