@@ -33,7 +33,7 @@ class QueueInfo:
     user: str
     platform: str
     device: str
-    state: str         # idle, run, held, stalled, suspended, stopped or silent
+    state: str         # idle, run, held, stalled, suspended, stopped, silent or no access
     why: str           # why it does not run; empty: it runs, or has no work
     waits_for: Optional[int]  # the queue because of which it does not run
     priority: int

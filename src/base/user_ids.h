@@ -1,6 +1,6 @@
-// Which user ids stand for one user each. In a user namespace (a container without root's rights, for instance),
-// the kernel shows all users that the namespace does not know under one number. Who has that number may be
-// anybody.
+// Which user ids stand for one user each. In a user namespace (a container without root's rights, for
+// instance), the kernel shows all users that the namespace does not know under one number. Who has that
+// number may be anybody.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Which doorbells are listened to. A client that rings without a pause would keep a processor busy: such a bell
-// is muted for a moment, and read once afterwards. Others ring as before.
+// Which doorbells are listened to. A client that rings without a pause would keep a processor busy: such a
+// bell is muted for a moment, and read once afterwards. Others ring as before.
 #pragma once
 
 #include <cstdint>

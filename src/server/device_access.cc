@@ -15,8 +15,8 @@ namespace {
 // Numbers of devices are PCI addresses, except those with this bit.
 constexpr XDeviceId kNoPciAddress = 0x80000000u;
 
-// NVIDIA's driver has a file for each GPU, and above that one for all of them. It does not say in /sys of which
-// GPU a file is.
+// NVIDIA's driver has a file for each GPU, and above that one for all of them. It does not say in /sys of
+// which GPU a file is.
 constexpr unsigned kNvidiaMajor = 195;
 constexpr unsigned kMostNvidiaGpus = 247;
 constexpr const char* kNvidiaVendor = "0x10de";

@@ -1,7 +1,7 @@
 // Which devices a client can use. A queue counts only on a device that its process can use: otherwise anybody
-// could hold the programs on a GPU that is closed to them. A process shows this by a descriptor of the device's
-// file, which the kernel gave to nobody else but who may open it (or to whom such a one passed it). So this also
-// holds in containers, and says nothing of what the process claims itself.
+// could hold the programs on a GPU that is closed to them. A process shows this by a descriptor of the
+// device's file, which the kernel gave to nobody else but who may open it (or to whom such a one passed it).
+// So this also holds in containers, and says nothing of what the process claims itself.
 //
 // Not every device has a file: a processor (OpenCL on the CPU) can be used by everybody.
 #pragma once

@@ -33,7 +33,7 @@ bool Quotas::MayConnect(uid_t user, bool is_admin) const {
   auto found = users_.find(user);
   if (found == users_.end()) return true;
   const Usage& usage = found->second;
-  return usage.connections < kMaxConnectionsOfUser && usage.unidentified < kMaxUnidentifiedOfUser;
+  return usage.connections < connections_of_user_ && usage.unidentified < kMaxUnidentifiedOfUser;
 }
 
 bool Quotas::MayAddQueue(uid_t user, uint64_t device) const {

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "server/limits.h"
+
 namespace xsched::server {
 
 class Quotas {
@@ -30,6 +32,9 @@ class Quotas {
     bool identified_ = false;
   };
 
+  explicit Quotas(size_t connections_of_user = kMaxConnectionsOfUser)
+      : connections_of_user_(connections_of_user) {}
+
   // `is_admin`: some connections are kept free for administrators.
   bool MayConnect(uid_t user, bool is_admin = false) const;
 
@@ -49,6 +54,7 @@ class Quotas {
     bool queue_was_refused = false;
   };
 
+  size_t connections_of_user_;
   std::unordered_map<uid_t, Usage> users_;  // those who have connections
   size_t connections_ = 0;
   size_t unidentified_ = 0;

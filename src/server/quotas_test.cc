@@ -42,6 +42,14 @@ TEST(Quotas, a_user_has_so_many_connections_at_most_though_all_have_said_hello) 
   EXPECT_TRUE(quotas.MayConnect(kOther));
 }
 
+TEST(Quotas, a_user_has_fewer_connections_where_the_server_has_few_descriptors) {
+  Quotas quotas(3);
+  Shares shares;
+  while (quotas.MayConnect(kUser)) shares.emplace_back(quotas, kUser).Identify();
+  EXPECT_EQ(shares.size(), 3u);
+  EXPECT_TRUE(quotas.MayConnect(kOther));
+}
+
 TEST(Quotas, users_together_have_so_many_unidentified_connections_at_most) {
   Quotas quotas;
   Shares shares;

@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,14 @@ sched::SchedulerConfig SchedulerConfigOf(const Options& options) {
   config.timeslice = options.timeslice;
   config.at_a_time = options.at_a_time;
   return config;
+}
+
+// Where there are fewer descriptors than the limits assume, one user has a quarter of them as well. An agent
+// takes two.
+size_t ConnectionsOfUser(const Options& options) {
+  rlimit limit{};
+  if (!options.system || getrlimit(RLIMIT_NOFILE, &limit) != 0) return kMaxConnectionsOfUser;
+  return std::clamp<size_t>(limit.rlim_cur / 8, 1, kMaxConnectionsOfUser);
 }
 
 // Closes the remaining descriptors of a packet, also if memory runs out while the packet is handled.
@@ -44,6 +53,7 @@ Server::Server(const Options& options, Listener& listener)
       device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
       bells_(loop_),
+      quotas_(ConnectionsOfUser(options)),
       connections_(loop_, quotas_, work_, MonotonicClock::now()),
       queues_(scheduler_, quotas_, wakes_),
       agents_({loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}),

@@ -1,5 +1,5 @@
-// Closes sockets to which a client may have sent descriptors that were not received. The kernel closes those as
-// well, and a socket among them may linger as long as the client wanted. A timer interrupts this, so the
+// Closes sockets to which a client may have sent descriptors that were not received. The kernel closes those
+// as well, and a socket among them may linger as long as the client wanted. A timer interrupts this, so the
 // server's thread waits for a moment only.
 #pragma once
 

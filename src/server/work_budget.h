@@ -1,6 +1,6 @@
-// How much of a round each user may take. A user whose share is used up is served again in the next round, after
-// the others: so one user's messages delay those of the user's own, and nobody else's for long. It never looks
-// at a clock: work is counted, in what takes about a microsecond.
+// How much of a round each user may take. A user whose share is used up is served again in the next round,
+// after the others: so one user's messages delay those of the user's own, and nobody else's for long. It
+// never looks at a clock: work is counted, in what takes about a microsecond.
 #pragma once
 
 #include <sys/types.h>

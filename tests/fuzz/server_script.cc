@@ -72,8 +72,9 @@ ServerScript::~ServerScript() = default;
 
 void ServerScript::RunSession(std::span<const uint8_t> input) {
   Bytes bytes(input);
+  SetAnyPolicy(bytes);
   while (!bytes.empty()) {
-    uint32_t step = bytes.Below(12);
+    uint32_t step = bytes.Below(14);
     Client& client = clients_[bytes.Below(kClients)];
     if (step == 0) {
       client.connection.reset();
@@ -82,6 +83,7 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
     } else if (!client.connection) {
       Connect(client);
       SendHello(client, bytes);
+      server_.Round(0);  // only then is it known what the client may send
     } else if (step == 2) {
       SendHello(client, bytes);
     } else if (step <= 5) {
@@ -92,6 +94,11 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
       SendGarbage(client, bytes);
     } else if (step == 9) {
       SendToolRequest(client, bytes);
+    } else if (step == 10) {
+      Work(client, bytes);
+      server_.Round(0);
+    } else if (step == 11) {
+      SetAnyPolicy(bytes);
     } else {
       WriteSegment(*client.segment.mapping.get(), bytes);
       ipc::RingScheduler(*client.segment.mapping.get(), bytes.Next<uint16_t>() % ipc::kMaxQueues,
@@ -105,6 +112,7 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
 
 void ServerScript::RunSegment(std::span<const uint8_t> input) {
   Bytes bytes(input);
+  SetAnyPolicy(bytes);
   for (uint32_t i = 0; i < 2; ++i) {
     Client& client = clients_[i];
     Connect(client);
@@ -115,6 +123,7 @@ void ServerScript::RunSegment(std::span<const uint8_t> input) {
       message.level = kPreemptLevelBlock;
       message.hints = {static_cast<int32_t>(bytes.Below(4)), 100, NO_DEADLINE, NO_LAXITY, 0, 0};
       message.device = bytes.Below(2);
+      message.more_hints.weight = static_cast<int32_t>(1 + bytes.Below(8));
       client.connection->Send(message);
     }
   }
@@ -132,6 +141,34 @@ void ServerScript::RunSegment(std::span<const uint8_t> input) {
   }
   for (Client& client : clients_) client.connection.reset();
   ExpectBystanderServed();
+}
+
+// One policy, or a chain of two, of all that there are.
+void ServerScript::SetAnyPolicy(Bytes& bytes) {
+  const auto any = [&bytes] {
+    const auto policies = sched::Policies();
+    return policies[bytes.Below(static_cast<uint32_t>(policies.size()))]().info().name;
+  };
+  std::string setting = any();
+  if (bytes.Below(2) == 0) setting += ":process";
+  if (bytes.Below(4) == 0) setting += std::string("/") + any();
+  ipc::SetPolicy request{};
+  ipc::SetText(request.setting, setting);
+  request.at_a_time = 1 + bytes.Below(3);
+  if (!bystander_->Send(request)) abort();
+  server_.Round(0);
+  bystander_->Receive(0);
+}
+
+// As a program does: commands are launched and retire, of one of the first queues, and the scheduler is told.
+void ServerScript::Work(Client& client, Bytes& bytes) {
+  ipc::Segment& segment = *client.segment.mapping.get();
+  const uint32_t index = bytes.Below(16);
+  ipc::ControlBlock& block = segment.blocks[index];
+  block.submitted.fetch_add(bytes.Below(4));
+  if (bytes.Below(2) == 0) block.retired.store(block.submitted.load());
+  if (bytes.Below(4) == 0) ipc::WriteWait(segment.depends[index][0], {bytes.Below(16), 0, bytes.Below(8)});
+  ipc::RingScheduler(segment, index, client.bell.get());
 }
 
 void ServerScript::Connect(Client& client) { client.connection = std::make_unique<TestConnection>(socket_); }
@@ -195,7 +232,24 @@ void ServerScript::SendGarbage(Client& client, Bytes& bytes) {
 }
 
 void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
-  switch (bytes.Below(7)) {
+  switch (bytes.Below(10)) {
+    case 6:
+      client.connection->Send(ipc::GetUsage{});
+      break;
+    case 7: {
+      ipc::RecordLast request{};
+      request.span_ns = bytes.Next<uint32_t>();
+      client.connection->Send(request);
+      break;
+    }
+    case 8: {
+      ipc::SetActiveWindow request{};
+      request.user = getuid();
+      request.display = bytes.Below(100);
+      request.pid = bytes.Below(2) == 0 ? 0 : getpid();
+      client.connection->Send(request);
+      break;
+    }
     case 0:
       client.connection->Send(ipc::List{});
       break;
@@ -236,8 +290,9 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
       ipc::SetHints request{};
       request.queue_id = bytes.Next<uint16_t>();
       request.pid = getpid();
-      request.mask = bytes.Below(32);
+      request.mask = bytes.Next<uint8_t>();
       bytes.Fill(&request.hints, sizeof request.hints);
+      bytes.Fill(&request.more_hints, sizeof request.more_hints);
       client.connection->Send(request);
     }
   }

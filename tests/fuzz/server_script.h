@@ -30,6 +30,8 @@ class ServerScript {
   class Bytes;
   struct Client;
 
+  void SetAnyPolicy(Bytes& bytes);
+  static void Work(Client& client, Bytes& bytes);
   void Connect(Client& client);
   void SendHello(Client& client, Bytes& bytes);
   void SendQueueCreated(Client& client, Bytes& bytes);

@@ -1,6 +1,6 @@
-// One user attacks; another user's urgent program must still hold its rival at once. What is asserted does not
-// depend on how busy the machine is: the rounds of the server until the gate is closed, and the processor's time
-// that its longest round takes.
+// One user attacks; another user's urgent program must still hold its rival at once. What is asserted does
+// not depend on how busy the machine is: the rounds of the server until the gate is closed, and the
+// processor's time that its longest round takes.
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -82,8 +82,7 @@ class HostileUsers : public ::testing::Test {
     const uint64_t most_rounds = rounds[rounds.size() - 1 - rounds.size() / 20];
     printf("hold: p50 %.3f ms, p99 %.3f ms, %llu rounds at p95; longest round %.3f ms\n",
            milliseconds(times[times.size() / 2]), milliseconds(times[times.size() - 1 - times.size() / 100]),
-           static_cast<unsigned long long>(most_rounds),
-           milliseconds(longest));
+           static_cast<unsigned long long>(most_rounds), milliseconds(longest));
     EXPECT_LE(most_rounds, kMostRounds);
     if (kTimesCount) {
       EXPECT_LE(longest, kLongestRound);
@@ -107,7 +106,8 @@ TEST_F(HostileUsers, a_flood_of_connections) {
     const ActingAs user(kAttacker);
     for (int i = 0; i < 2000; ++i) {
       connections.emplace_back(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-      if (connect(connections.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) break;
+      if (connect(connections.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+        break;
     }
   });
 }

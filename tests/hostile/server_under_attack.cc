@@ -1,6 +1,7 @@
 #include "hostile/server_under_attack.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,6 +16,14 @@ Options OptionsWith(const sched::PolicySetting& policy) {
   options.system = true;
   options.policy = policy;
   return options;
+}
+
+// As xserver does.
+bool RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return false;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0;
 }
 
 int64_t ProcessorNanoseconds() {
@@ -36,6 +45,7 @@ ActingAs::~ActingAs() {
 ServerUnderAttack::ServerUnderAttack(const sched::PolicySetting& policy)
     : listener_(std::make_unique<Listener>(folder_.path() + "/s", 0666, std::nullopt)) {
   listener_->path().copy(socket_.text, sizeof socket_.text - 1);
+  if (!RaiseDescriptorLimit()) throw std::runtime_error("cannot raise the limit on descriptors");
   thread_ = std::jthread([this, policy](const std::stop_token& stop) {
     Server server(OptionsWith(policy), *listener_);
     for (uint64_t round = 1; !stop.stop_requested(); ++round) {

@@ -1,5 +1,5 @@
-// A server in this process, on a thread of its own, that counts its rounds and measures what they take; and two
-// users: a bystander, and one who attacks. Needs root, to act as them.
+// A server in this process, on a thread of its own, that counts its rounds and measures what they take; and
+// two users: a bystander, and one who attacks. Needs root, to act as them.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,8 @@ class ServerUnderAttack {
   ~ServerUnderAttack();
 
   const ipc::SocketPath& socket() const { return socket_; }
-  // Between rounds, on the server's thread, because any other may have to wait for a processor: `looks(round)`.
+  // Between rounds, on the server's thread, because any other may have to wait for a processor:
+  // `looks(round)`.
   void SetLooks(std::function<void(uint64_t)> looks);
   // The processor's time that the longest round took since the last call.
   Duration LongestRound() { return Duration(longest_ns_.exchange(0)); }

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/env.h"
@@ -74,6 +75,7 @@ void ServerClient::Disconnect(TimePoint retry_at) {
   socket_.Reset();
   outbox_.Clear();
   shows_device_files_ = false;
+  shown_count_ = 0;
   introduced_.reset();
   state_ = State::kApart;
   retry_at_ = retry_at;
@@ -209,6 +211,15 @@ bool ServerClient::SendOrDrop(const T& message) {
   return false;
 }
 
+// By then the driver has opened what it needs for the device. To look through all descriptors for each stream
+// that a program makes would take long.
+void ServerClient::ShowAccessTo(XDevice device) {
+  const auto end = shown_.begin() + std::min(shown_count_, shown_.size());
+  if (!HasDeviceFiles(device) || std::find(shown_.begin(), end, device) != end) return;
+  ShowDeviceFiles();
+  shown_[shown_count_++ % shown_.size()] = device;
+}
+
 // The program may have replaced a file since it was found: the server looks at what it gets.
 void ServerClient::ShowDeviceFiles() {
   constexpr uint16_t kTakesDeviceFiles = 7;  // this minor and later ones
@@ -223,7 +234,7 @@ void ServerClient::ShowDeviceFiles() {
 bool ServerClient::QueueCreated(const XQueue& queue) {
   if (introduced_[queue.index()]) return true;
   introduced_[queue.index()] = true;
-  if (HasDeviceFiles(queue.hwq().device)) ShowDeviceFiles();
+  ShowAccessTo(queue.hwq().device);
   auto message = ipc::QueueCreatedFrom(queue, queue.config());
   message.traits = (queue.state().has_device_gates() ? ipc::kTraitDeviceGates : 0) |
                    (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0) |

@@ -9,6 +9,7 @@
 //     +--- no answer for long +------- or it hangs ------+
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 
@@ -86,6 +87,8 @@ class ServerClient final : public SchedulerClient {
   void Disconnect(TimePoint retry_at);
   bool SendHello();
   News Handle(const ipc::Packet& packet, TimePoint now);
+  // Shows the server that this process can use the device, once for each.
+  void ShowAccessTo(XDevice device);
   void ShowDeviceFiles();
   News Refused(const ipc::Packet& packet, TimePoint now);
 
@@ -100,6 +103,8 @@ class ServerClient final : public SchedulerClient {
   Heartbeat heartbeat_;
   uint64_t pings_ = 0;
   uint16_t server_minor_ = 0;
+  std::array<XDevice, 16> shown_{};  // devices for which the files were sent; the oldest is replaced
+  size_t shown_count_ = 0;
   bool shows_device_files_ = false;  // to be sent when there is room
   TimePoint retry_at_{};
   TimePoint welcome_until_{};

@@ -176,6 +176,9 @@ TEST_F(ServerClientTest, before_a_queue_on_a_gpu_the_process_shows_its_device_fi
   EXPECT_EQ(packet.header().type, ipc::MessageType::kDeviceFiles);
   EXPECT_GE(packet.fd_count, 1);
   EXPECT_TRUE(Receive<ipc::QueueCreated>());
+  FakeDriver another{kGatingHostGates};
+  EXPECT_TRUE(client_.QueueCreated(Make(another, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
+  EXPECT_TRUE(Receive<ipc::QueueCreated>()) << "once for each device";
 }
 
 TEST_F(ServerClientTest, an_older_server_is_shown_no_device_files) {
