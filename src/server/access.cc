@@ -74,7 +74,8 @@ bool IsConfined(const ProcessTexts& process, const ProcessTexts& server, uid_t u
 
 bool IsConfined(pid_t pid, uid_t uid) {
   if (pid <= 0) return true;
-  return IsConfined(TextsOf(fmt::format("/proc/{}/", pid)), TextsOf("/proc/self/"), uid, geteuid());
+  static const ProcessTexts server = TextsOf("/proc/self/");
+  return IsConfined(TextsOf(fmt::format("/proc/{}/", pid)), server, uid, geteuid());
 }
 
 std::optional<gid_t> FindGroup(const std::string& name) {

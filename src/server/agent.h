@@ -106,6 +106,7 @@ struct Agent {
   UniqueFd doorbell;
   std::map<uint32_t, Queue> queues;      // by index
   std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
+  bool knows_of_no_access = false;       // it was sent that a queue has no access
   std::vector<dev_t> device_files;       // that the process has shown
   std::optional<Job> job;
   Liveness liveness;

@@ -163,11 +163,11 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
 }
 
 // On a device that the process cannot use, its queue makes nobody wait, and runs. The client gets one
-// message.
+// message, for the first of them.
 bool Agents::CheckAccess(Agent& agent, Queue& queue, TimePoint now) {
   queue.has_access = parts_.device_access.MayUse(agent.device_files, queue.device);
   parts_.queues.RefreshAbsent(queue, now);
-  if (queue.has_access) return true;
+  if (queue.has_access || std::exchange(agent.knows_of_no_access, true)) return true;
   return agent.connection.SendReply(
       kXSchedErrorNotAllowed, 0,
       fmt::format("this process has not shown that it can use {}: its queues there run unscheduled",

@@ -141,6 +141,8 @@ TEST_F(ClaimsOnDevices, who_cannot_use_the_device_holds_nobody_and_is_not_held) 
   EXPECT_EQ(reply->result, kXSchedErrorNotAllowed);
   EXPECT_NE(std::string(reply->text).find("has not shown that it can use"), std::string::npos) << reply->text;
   EXPECT_EQ(user_.ReadAll<ipc::Reply>(), 0);
+  ASSERT_TRUE(CreateQueue(stranger_, 1, 255, /*time_slices=*/false, kGpu));
+  EXPECT_EQ(stranger_.ReadAll<ipc::Reply>(), 0) << "one message is enough";
 }
 
 TEST_F(ClaimsOnDevices, a_queue_counts_as_soon_as_its_process_shows_the_devices_file) {

@@ -54,7 +54,7 @@ inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 // The number of messages per round of one client, so that it cannot delay the others.
 inline constexpr int kMaxMessagesPerRound = 64;
 // The number of connections that are accepted per round, and of processes that are looked at.
-inline constexpr size_t kMaxAcceptedPerRound = 64;
+inline constexpr size_t kMaxAcceptedPerRound = 32;
 inline constexpr size_t kMaxCheckedPerRound = 64;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;

@@ -123,7 +123,7 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   const uid_t user = connection->peer.uid;
   if (work_.IsSpent(user)) {
     // A socket is reported again in any case.
-    if (SourceOf(tag) == EventSource::kDoorbell) bells_.RingAgain(*agent);
+    if (agent != nullptr && SourceOf(tag) == EventSource::kDoorbell) bells_.RingAgain(*agent);
     return;
   }
   work_.Charge(user, 1);
