@@ -1,5 +1,6 @@
 // Programs under a limit of memory (XSCHED_MEMORY). Every kind of allocation counts, is refused with the
 // driver's own error beyond the limit, and counts no more when it is freed.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -46,6 +47,10 @@ class CudaMemory : public testing::Test {
     const CUresult result = cuMemAlloc_v2(&memory, size);
     if (result == CUDA_SUCCESS) cuMemFree_v2(memory);
     return result;
+  }
+  template <typename Type>
+  static Type* Function(void* library, const char* name) {
+    return reinterpret_cast<Type*>(dlsym(library, name));
   }
   static CUmemAllocationProp OnDevice(int device) {
     CUmemAllocationProp properties{};
@@ -263,6 +268,31 @@ TEST_F(CudaMemory, as_the_driver_says_it_is_the_limits) {
   size_t total = 0;
   ASSERT_EQ(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);
   EXPECT_EQ(total, kLimit);
+}
+
+TEST_F(CudaMemory, as_nvml_says_it_is_the_limits_too) {
+  const CUdeviceptr memory = Allocate(30 * kMiB);
+  void* nvml = dlopen(TEST_NVML, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(nvml, nullptr) << dlerror();
+  void* device = nullptr;
+  ASSERT_EQ(Function<int(unsigned, void**)>(nvml, "nvmlDeviceGetHandleByIndex_v2")(0, &device), 0);
+  struct {
+    unsigned long long total, free, used;
+  } info{};
+  ASSERT_EQ(Function<int(void*, void*)>(nvml, "nvmlDeviceGetMemoryInfo")(device, &info), 0);
+  EXPECT_EQ(info.total, kLimit);
+  EXPECT_EQ(info.free, 70 * kMiB);
+  EXPECT_EQ(info.used, 30 * kMiB);
+  struct {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+  } newer{};
+  ASSERT_EQ(Function<int(void*, void*)>(nvml, "nvmlDeviceGetMemoryInfo_v2")(device, &newer), 0);
+  EXPECT_EQ(newer.total, kLimit);
+  EXPECT_EQ(newer.free, 70 * kMiB);
+  EXPECT_EQ(newer.used, 30 * kMiB);
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "nvmlDeviceGetMemoryInfo"), nullptr) << "the program is not linked to it";
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
 }
 
 TEST_F(CudaMemory, of_many_threads_never_is_more_than_the_limit_and_agrees_when_all_is_freed) {
