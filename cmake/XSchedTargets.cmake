@@ -99,6 +99,20 @@ function(xsched_unity name)
   endforeach()
 endfunction()
 
+# xsched_for_whole_programs(NAME): a static part across whose files a program is optimised, if it asks for that by
+# xsched_whole_program(PROGRAM). All else links it file by file: that takes less time, and libraries for foreign processes name
+# versions of symbols in assembler, which link-time optimization loses.
+function(xsched_for_whole_programs name)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL GNU OR NOT CMAKE_BUILD_TYPE STREQUAL Release OR XSCHED_SANITIZE)
+    return()
+  endif()
+  target_compile_options(${name} PRIVATE -flto -ffat-lto-objects)
+  target_link_options(${name} INTERFACE $<IF:$<BOOL:$<TARGET_PROPERTY:XSCHED_WHOLE_PROGRAM>>,-flto=auto,-fno-lto>)
+endfunction()
+function(xsched_whole_program name)
+  set_target_properties(${name} PROPERTIES XSCHED_WHOLE_PROGRAM ON)
+endfunction()
+
 # xsched_test(NAME SOURCES … LIBS … [LABELS …] [ONE_THREAD]): a GoogleTest program, one ctest test per case.
 # ONE_THREAD: what it tests has one thread, so that the thread sanitizer would find nothing.
 function(xsched_test name)
