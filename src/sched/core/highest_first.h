@@ -21,10 +21,9 @@ void RunHighest(std::span<QueueView> ready, UrgencyOf&& urgency_of) {
 }
 
 // The most urgent process gets the device as soon as it has work, and keeps it. Several that are equally
-// urgent share it in the driver's own slices.
+// urgent share it in the driver's own slices, or have it in the order in which they come (in_order.h).
 template <typename UrgencyOf>
 Division SliceHighestFirst(std::span<ProcessView> processes, UrgencyOf&& urgency_of) {
-  constexpr Duration kLongSlice = std::chrono::milliseconds(100);
   int highest = urgency_of(processes.front());
   for (const ProcessView& process : processes) highest = std::max<int>(highest, urgency_of(process));
   auto is_highest = [&](const ProcessView& process) { return urgency_of(process) == highest; };

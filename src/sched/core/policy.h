@@ -160,6 +160,9 @@ inline constexpr Duration kNoSlice{-1};
 // no progress (measured on an H200), so they take turns.
 inline constexpr Duration kShortestSlice = std::chrono::microseconds(1);
 
+// So long that a process keeps the device until it has no more work.
+inline constexpr Duration kLongSlice = std::chrono::milliseconds(100);
+
 // What slices are for.
 enum class Division {
   kNone,           // every process keeps the driver's slice

@@ -139,10 +139,12 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
   sharing_ = sharing_ && division_ == Division::kBesideHolding && shortest > 1;
   JoinParties(turns);
   if (division_ == Division::kBesideHolding) return;
+  in_order_.Forget();
   turn_ = Turn{};
   for (ProcessRecord* process : processes_) {
     turns.Leave(*process);
     process->compared = process->ready = process->competes = process->on = false;
+    process->requests.since = kNever;
   }
 }
 
@@ -228,6 +230,7 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
     turn_.competing += process->competes;
     all_short &= !process->ready || process->short_commands;
   }
+  const TimePoint ask_equals = in_order_.Observe(processes_, now);
   if (!window && longer_ready && turn_.competing != 0) conflict_until_ = now + kKeep;
   const bool conflict = now < conflict_until_;
   released_ = window || conflict || absent_work;
@@ -235,8 +238,14 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
     // The time is not counted meanwhile, so what is retired must not be counted either.
     for (ProcessRecord* process : processes_) process->on = false;
     ForgetWeights();
-    return conflict ? conflict_until_ : kNever;
+    return std::min(conflict ? conflict_until_ : kNever, ask_equals);
   }
+  return std::min(ObserveShortest(queues, all_short, now, sink), ask_equals);
+}
+
+// Of those with the shortest slice: decides whether they share the device.
+TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> queues, bool all_short, TimePoint now,
+                                         ControlSink& sink) {
   if (turn_.competing == 0) return kNever;
   TimePoint next = Weigh(now, queues, sink);
   const bool shared = sharing_;
@@ -299,7 +308,7 @@ Duration ProcessSlices::SliceOf(const ProcessRecord& process, const ProcessRecor
   const bool shortest = IsShortest(process);
   if (window_) return !shortest && process.priority > above ? process.slice : kDriversSlice;
   if (!released_) {
-    if (!shortest) return process.slice;
+    if (!shortest) return process.slice == kDriversSlice && in_order_.holds() ? kLongSlice : process.slice;
     if (sharing_) return kDriversSlice;
     // A process without work disturbs no other, and must get the device as soon as it has work.
     return process.ready && &process != holder ? kNoSlice : gaps_ ? kGapSlice : kShortestSlice;

@@ -18,12 +18,16 @@
 // shortest slice have kGapSlice instead, because with the shortest one, the device would do little more than
 // change between processes.
 //
+// Processes for which the policy leaves the driver's slice, while others have the shortest one, are equally
+// urgent. They keep it, or have a long one and so the device in the order in which they come (in_order.h).
+//
 // Of one device. Pure.
 #pragma once
 
 #include <span>
 
 #include "base/array.h"
+#include "sched/core/in_order.h"
 #include "sched/core/policy_setting.h"
 #include "sched/core/scheduler.h"
 #include "sched/core/sharing.h"
@@ -87,6 +91,7 @@ struct ProcessRecord {
   TimePoint weigh_at = kNever;  // it was asked what it has retired; compare then
   bool ask = false;
   bool short_commands = false;  // so short that gates alone stop it soon enough
+  OwnRequests requests;         // see InOrder
   Pace in_turns;                // see Sharing
   Pace in_sharing;
 
@@ -166,6 +171,8 @@ class ProcessSlices {
   void Count(std::span<QueueRecord* const> queues, TimePoint now);
   Duration SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
                    TimePoint now) const;
+  TimePoint ObserveShortest(std::span<QueueRecord* const> queues, bool all_short, TimePoint now,
+                            ControlSink& sink);
   TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink);
   void ForgetWeights();
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
@@ -178,6 +185,7 @@ class ProcessSlices {
   TimePoint refresh_at_ = kNever;
   bool refreshed_ = false;  // since the last Report
   Turn turn_;
+  InOrder in_order_;
   Sharing trial_;
   bool sharing_ = false;  // no turns: the ready processes share the device
   bool gaps_ = false;     // a process with a long slice is bound by launches
