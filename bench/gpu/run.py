@@ -16,6 +16,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import class_stages  # noqa: E402
 import correct_stage  # noqa: E402
 import figures  # noqa: E402
 import kernel_stages  # noqa: E402
@@ -37,6 +38,7 @@ STAGES = {
     "three": kernel_stages.three,
     "share": kernel_stages.share,
     "suspend": kernel_stages.suspend,
+    **class_stages.STAGES,
     **liveness_stage.STAGES,
     **policy_stage.STAGES,
     **serving_stage.STAGES,
