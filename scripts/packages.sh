@@ -35,7 +35,8 @@ done
 
 # The time of the packages, and of each file in them that was made now.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH TZ=UTC LC_ALL=C.UTF-8
+# LANG: as rpm sets it. ccache goes by it, and so both kinds of packages share what is compiled.
+export SOURCE_DATE_EPOCH TZ=UTC LANG=C LC_ALL=C.UTF-8
 umask 022
 if [[ -z $version ]]; then
   version=$(sed -n 's/^project(XSched VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
