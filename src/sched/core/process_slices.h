@@ -33,12 +33,14 @@ namespace xsched::sched {
 struct DeviceRecord;
 struct Party;
 struct QueueRecord;
+struct TenantRecord;
 class Turns;
 
 // One process on one device.
 struct ProcessRecord {
   ProcessId id{};
   DeviceRecord* device = nullptr;
+  TenantRecord* tenant = nullptr;  // null: it has never had a queue
   size_t queues = 0;         // may be 0 for a while: some programs make and release streams all the time
   uint64_t hints_held = 0;   // a bit for each of the device's distinct hints that its queues have
   uint64_t hints_twice = 0;  // a bit for each that more than one of its queues has

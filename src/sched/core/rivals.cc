@@ -28,14 +28,15 @@ struct Holds {
   bool other_process = false;
 };
 
-Holds CanHold(const PolicySetting& setting, bool by_process, const Group& victim, const Group& rival) {
+Holds CanHold(const PolicySetting& setting, bool by_group, const Group& victim, const Group& rival) {
   const bool same_hints = &victim == &rival;
   if (same_hints && victim.queues == 1) return {};
-  if (!by_process) {
+  if (!by_group) {
     const bool holds = setting.CanHold(victim.hints, rival.hints);
     return {holds, holds};
   }
-  const bool same_process = victim.hints.of_process == rival.hints.of_process;
+  const bool same_process =
+      victim.hints.of_process == rival.hints.of_process && victim.hints.of_tenant == rival.hints.of_tenant;
   const bool other_process = !same_hints || victim.processes > 1;
   return {same_process && setting.CanHold(victim.hints, rival.hints, /*same_process=*/true),
           other_process && setting.CanHold(victim.hints, rival.hints)};
@@ -45,11 +46,13 @@ Holds CanHold(const PolicySetting& setting, bool by_process, const Group& victim
 bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Array<Group>& groups) {
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  const bool by_tenant = setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
     for (QueueRecord* queue : device->queues) {
       const ShownHints hints = {by_queue ? queue->hints : Hints{},
-                                by_process ? queue->process->hints : Hints{}};
+                                by_process ? queue->process->hints : Hints{},
+                                by_tenant ? queue->process->tenant->hints : Hints{}};
       Group* group = std::find_if(groups.begin(), groups.end(),
                                   [&](const Group& other) { return other.hints == hints; });
       queue->hints_number = static_cast<size_t>(group - groups.begin());
@@ -70,11 +73,12 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
 // Whether one queue may hold another depends on their hints alone, and there are few distinct hints. So the
 // policies are asked once per distinct pair.
 void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
-  const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  const bool by_group =
+      setting.DecidesAbout(Granularity::kProcess) || setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
     device->rivals_changed = false;
     ActivateAll(*device);
-    if (setting.ShowsProcesses()) RefreshHintsOfProcesses(*device);
+    if (setting.ShowsProcesses()) RefreshHintsOfGroups(*device, setting.DecidesAbout(Granularity::kTenant));
   }
   Array<Group> groups;
   if (!MakeGroups(setting, devices, groups)) return;  // out of memory: the old values are good enough
@@ -84,7 +88,7 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   uint64_t holds_these[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = 0; j < groups.size(); ++j) {
-      const Holds holds = CanHold(setting, by_process, groups[i], groups[j]);
+      const Holds holds = CanHold(setting, by_group, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;
       groups[i].can_be_held = groups[j].can_hold = true;
       if (!holds.own_process || i >= kMostHints || j >= kMostHints) continue;
