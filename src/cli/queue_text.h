@@ -15,6 +15,8 @@ std::string StateText(const ipc::QueueInfo& queue);
 std::string WhyText(const ipc::QueueInfo& queue);
 std::string PlatformText(uint32_t platform);
 std::string UserText(uint32_t uid);
+// A name of the tenants' file, or that of the user who is a tenant ("uid:1000").
+std::string TenantText(const std::string& tenant);
 nlohmann::json ToJson(const ipc::QueueInfo& queue);
 
 }  // namespace xsched::cli

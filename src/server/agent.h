@@ -20,6 +20,7 @@
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
+#include "server/tenants/tenant.h"
 #include "server/usage.h"
 
 namespace xsched::server {
@@ -37,7 +38,8 @@ struct WantedConfig {
 struct QueueUsage {
   Account* of_user = nullptr;  // null: it has had nothing yet
   Account* of_process = nullptr;
-  Priority priority = 0;  // that of these accounts
+  Usage* of_tenant = nullptr;  // null: it is of no known tenant
+  Priority priority = 0;       // that of these accounts
   // As they were when they were counted last.
   Duration service{};
   Duration waiting{};
@@ -66,8 +68,9 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  Priority priority;    // of its hints
-  bool absent = false;  // the program has suspended it
+  sched::Hints hints;    // what was asked for; PriorityClaims says what of it counts
+  bool granted = false;  // an administrator has set its priorities: they count as they are
+  bool absent = false;   // the program has suspended it
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
@@ -104,6 +107,9 @@ struct Agent {
   std::map<uint32_t, Queue> queues;      // by index
   std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
   std::optional<Job> job;
+  Tenant* tenant = nullptr;      // null: none is known, and nothing limits it
+  bool claims_anything = false;  // it is an administrator's
+  std::string told;              // how its claims were corrected, as it was told last
   Liveness liveness;
   sched::ProcessFacts facts;
   Accounts accounts{kMaxAccountsOfProcess};

@@ -32,6 +32,8 @@ inline constexpr size_t kMaxGoneInHistory = 1024;
 inline constexpr size_t kMaxUsersWithAccounts = 1024;
 inline constexpr size_t kMaxAccountsOfUser = 64;
 inline constexpr size_t kMaxAccountsOfProcess = 16;
+// The number of tenants (tenants/tenant.h) that are told apart.
+inline constexpr size_t kMaxTenants = 1024;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "server/event_tag.h"
@@ -36,19 +37,26 @@ struct DisposeOfDescriptors {
 
 Server::Server(const Options& options, Listener& listener)
     : idle_exit_(options.idle_exit),
+      tenants_path_(options.tenants),
       access_(geteuid(), FindGroup(options.admin_group)),
       scheduler_(SchedulerConfigOf(options)),
       connections_(loop_, quotas_, MonotonicClock::now()),
       queues_(scheduler_, quotas_, wakes_),
       agents_({loop_, connections_, quotas_, scheduler_, access_, wakes_, queues_}),
       process_facts_(agents_, queues_, scheduler_),
-      handshake_(connections_, agents_, process_facts_),
+      tenants_(scheduler_, access_),
+      handshake_(connections_, agents_, process_facts_, tenants_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, MonotonicClock::now()),
-      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_},
+      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
+              tenants_, audit_},
              MonotonicClock::now()),
       acceptor_(listener, loop_, connections_) {
   scheduler_.SetPolicy(options.policy);
+  if (tenants_path_.empty()) return;
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, options.tenants_must_exist);
+  if (!rules) throw std::runtime_error(rules.error().text());
+  tenants_.SetRules(std::move(*rules), agents_, queues_);
 }
 
 Server::~Server() { queues_.OpenAllGates(); }
@@ -57,7 +65,7 @@ void Server::Run() {
   constexpr int kMaxFailuresInARow = 3;
   service_manager_.Notify("READY=1");
   Round(0);
-  for (int failures = 0; !loop_.end_requested() && !idle_for_long_;) {
+  for (int failures = 0; !loop_.end_requested() && !hung_up_ && !idle_for_long_;) {
     try {
       Round(-1);
       failures = 0;
@@ -74,6 +82,7 @@ void Server::Run() {
 void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
   const TimePoint now = MonotonicClock::now();
+  if (loop_.TakeHangup()) HandleHangup(now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
@@ -158,6 +167,24 @@ void Server::RemoveClosed(TimePoint now) {
     recordings_.Remove(connection, now);
     tools_.Remove(connection);
   });
+}
+
+// A file that is not valid changes nothing.
+void Server::HandleHangup(TimePoint now) {
+  if (tenants_path_.empty()) {
+    hung_up_ = true;
+    return;
+  }
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, /*must_exist=*/false);
+  AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
+  if (rules) {
+    tenants_.SetRules(std::move(*rules), agents_, queues_);
+  } else {
+    record.verdict = Verdict::kRefused;
+    record.reason = rules.error().text();
+    spdlog::error("{}: the tenants stay as they were", rules.error().text());
+  }
+  audit_.Add(record, now);
 }
 
 // Held queues then run: an agent without a server opens its gates and gives its slices back.
