@@ -122,7 +122,7 @@ def rights_are_checked_for_hints_and_the_policy_and_recorded(place):
     log = place.log.read_text()
     for line in (f"(user {ALICE}): hints of pid {pid}: priority 0 -> priority 9: corrected (priority 9 counts as 0",
                  f"(user {ALICE}): hints of pid {pid}: priority 9 -> priority -9: allowed",
-                 f"(user {BOB}): hints of pid {pid}:  -> priority -20: refused (no such queue of yours)",
+                 f"(user {BOB}): hints of pid {pid}: priority -20: refused (no such queue of yours)",
                  f"(user {BOB}): policy: HPF, timeslice",
                  f"(user 0): hints of pid {pid}: priority -9 -> priority 50: allowed"):
         check(line in log, f"recorded: {line}\n{log}")

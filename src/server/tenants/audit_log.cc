@@ -99,7 +99,8 @@ bool AuditLog::SendToJournal(const AuditRecord& record, const std::string& line)
 std::string LineOf(const AuditRecord& record) {
   std::string line = fmt::format("pid {} (user {}): {}", record.who.pid, record.who.uid, record.what);
   if (!record.target.empty()) line += fmt::format(" of {}", record.target);
-  if (!record.from.empty() || !record.to.empty()) line += fmt::format(": {} -> {}", record.from, record.to);
+  if (!record.from.empty()) line += fmt::format(": {} -> {}", record.from, record.to);
+  if (record.from.empty() && !record.to.empty()) line += fmt::format(": {}", record.to);
   line += fmt::format(": {}", NameOf(record.verdict));
   if (!record.reason.empty()) line += fmt::format(" ({})", record.reason);
   return line;

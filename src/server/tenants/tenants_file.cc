@@ -7,6 +7,7 @@
 #include <pwd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -307,6 +308,8 @@ Result<TenantRules> ParseTenantRules(std::string_view text, const std::string& p
 }
 
 Result<TenantRules> ReadTenantRules(const std::string& path, bool must_exist) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return Error::Make("%s is a folder", path.c_str());
   errno = 0;
   std::ifstream file(path);
   if (!file && errno == ENOENT && !must_exist) return TenantRules{};

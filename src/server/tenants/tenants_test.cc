@@ -273,7 +273,7 @@ TEST_F(LoggedTenants, changes_of_hints_say_who_what_from_what_to_what_and_whethe
             "pid 100 (user 1000): hints of pid 100: priority -5 -> priority 5: corrected (priority 5 counts as 0: 0 is "
             "the highest that tenant uid:1000 may claim. All queues of the tenant count 5 less)\n");
   SetPriority(ConnectTool(kBob), kAlice.pid, 5);
-  EXPECT_EQ(Log(), "pid 200 (user 1001): hints of pid 100:  -> priority 5: refused (no such queue of yours)\n");
+  EXPECT_EQ(Log(), "pid 200 (user 1001): hints of pid 100: priority 5: refused (no such queue of yours)\n");
 }
 
 TEST_F(LoggedTenants, a_refused_policy_is_recorded_and_counted) {
