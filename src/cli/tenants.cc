@@ -30,9 +30,9 @@ std::string PartText(int64_t part_us, int64_t period_us) {
 }
 
 void PrintTable(const std::vector<ipc::Tenant>& tenants) {
-  fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11} {:>10} {:>9} {:>7}\n", "TENANT", "PROCS",
-             "QUEUES", "WEIGHT", "HIGHEST", "LOWERED", "GUARANTEE", "LIMIT", "SERVICE s", "WAITING s", "REQUESTS",
-             "REFUSED");
+  fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11} {:>10} {:>9} {:>7}\n", "TENANT",
+             "PROCS", "QUEUES", "WEIGHT", "HIGHEST", "LOWERED", "GUARANTEE", "LIMIT", "SERVICE s",
+             "WAITING s", "REQUESTS", "REFUSED");
   for (const ipc::Tenant& tenant : tenants) {
     const uint64_t waited = tenant.held_ns + tenant.turn_ns + tenant.off_device_ns + tenant.limited_ns;
     fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11.3f} {:>10.3f} {:>9} {:>7}\n",
@@ -67,10 +67,11 @@ void Check(const std::string& path) {
 
 void AddTenants(CLI::App& app) {
   auto options = std::make_shared<TenantsOptions>();
-  CLI::App* tenants =
-      app.add_subcommand("tenants", "list the tenants (yours; all of them for administrators), or check their file");
+  CLI::App* tenants = app.add_subcommand(
+      "tenants", "list the tenants (yours; all of them for administrators), or check their file");
   auto* json = tenants->add_flag("--json", options->json, "as JSON");
-  tenants->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
+  tenants
+      ->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
       ->type_name("FILE")
       ->excludes(json);
   tenants->callback([options] { options->check.empty() ? Show(options->json) : Check(options->check); });

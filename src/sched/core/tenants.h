@@ -1,5 +1,5 @@
-// Which tenant a process belongs to, and what is remembered of a tenant on one device. A tenant on a device is to
-// its processes what a process is to its queues.
+// Which tenant a process belongs to, and what is remembered of a tenant on one device. A tenant on a device
+// is to its processes what a process is to its queues.
 #pragma once
 
 #include "base/array.h"
@@ -24,10 +24,13 @@ struct TenantRecord {
   Duration service_of_others{};
   Duration service{};
   QueueView* view = nullptr;
+  // Its turn began then, whichever of its queues have run since.
+  bool running = false;
+  TimePoint running_since{};
 };
 
-// The tenants of processes and their shares, on all devices. If memory runs out, a process is of no known tenant,
-// and a tenant has the share of those of which nothing is known.
+// The tenants of processes and their shares, on all devices. If memory runs out, a process is of no known
+// tenant, and a tenant has the share of those of which nothing is known.
 class Tenants {
  public:
   TenantId Of(ProcessId process) const;
@@ -54,8 +57,8 @@ class Tenants {
 bool JoinTenant(ProcessRecord& process, TenantId tenant, const TenantShare& share);
 // The process is about to be forgotten, or to join another tenant. REQUIRES: it has no active queue.
 void LeaveTenant(ProcessRecord& process);
-// The process, which may have active queues, changes to another tenant. What it has received stays where it was.
-// False: out of memory; nothing has changed.
+// The process, which may have active queues, changes to another tenant. What it has received stays where it
+// was. False: out of memory; nothing has changed.
 bool ChangeTenant(ProcessRecord& process, TenantId tenant, const TenantShare& share);
 
 inline TenantId TenantOf(const ProcessRecord& process) {

@@ -90,6 +90,18 @@ void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, Group
   }
 }
 
+// A policy behind it may let one queue of the tenant run after the other. The tenant's turn goes on all the
+// time.
+void KeepTurnsOfTenants(DeviceRecord& device) {
+  for (TenantRecord* tenant : device.tenants) {
+    const bool went_on = tenant->running;
+    tenant->running = tenant->view != nullptr && tenant->view->running;
+    if (!tenant->running) continue;
+    if (!went_on) tenant->running_since = tenant->view->running_since;
+    tenant->view->running_since = tenant->running_since;
+  }
+}
+
 ProcessRecord& ProcessRecordOf(const QueueRecord& queue) { return *queue.process; }
 TenantRecord& TenantRecordOf(const QueueRecord& queue) { return *queue.process->tenant; }
 
@@ -143,7 +155,11 @@ void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by
   device.views.Clear();
   if (by != Granularity::kQueue || with_processes) AddUpProcesses(device);
   if (by == Granularity::kProcess) return MakeViewsOfGroups(device, layer, by, ProcessRecordOf, leaves_gaps);
-  if (by == Granularity::kTenant) return MakeViewsOfGroups(device, layer, by, TenantRecordOf, leaves_gaps);
+  if (by == Granularity::kTenant) {
+    for (TenantRecord* tenant : device.tenants) tenant->view = nullptr;
+    MakeViewsOfGroups(device, layer, by, TenantRecordOf, leaves_gaps);
+    return KeepTurnsOfTenants(device);
+  }
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     AddView(device, *queue, layer, leaves_gaps(*queue));

@@ -32,8 +32,8 @@ SimulatedQueue BusyQueue(int process, int tenant) {
 std::map<int, double> SharesOf(const SimulationResult& result) {
   std::map<int, double> shares;
   for (const SimulatedQueue& queue : result.queues) {
-    shares[queue.tenant] += std::chrono::duration<double>(queue.device_time) /
-                            std::chrono::duration<double>(result.busy);
+    shares[queue.tenant] +=
+        std::chrono::duration<double>(queue.device_time) / std::chrono::duration<double>(result.busy);
   }
   return shares;
 }
@@ -153,7 +153,8 @@ TEST(Tenants, that_are_unknown_change_nothing_of_what_processes_get) {
   const auto within_one = Simulate(SettingOf("EEVDF"), queues, seconds(1));
   for (size_t i = 0; i < queues.size(); ++i) {
     EXPECT_EQ(without.queues[i].device_time, within_one.queues[i].device_time);
-    EXPECT_NEAR(std::chrono::duration<double>(without.queues[i].device_time).count(), i == 0 ? 0.5 : 0.25, 0.01);
+    EXPECT_NEAR(std::chrono::duration<double>(without.queues[i].device_time).count(), i == 0 ? 0.5 : 0.25,
+                0.01);
   }
 }
 
@@ -180,7 +181,8 @@ class ChangingTenants : public testing::Test {
     std::vector<double> shares;
     const std::vector<Duration> after = Services();
     for (size_t i = 0; i < after.size(); ++i)
-      shares.push_back(std::chrono::duration<double>(after[i] - before[i]) / std::chrono::duration<double>(time));
+      shares.push_back(std::chrono::duration<double>(after[i] - before[i]) /
+                       std::chrono::duration<double>(time));
     return shares;
   }
   std::vector<Duration> Services() const {

@@ -77,7 +77,8 @@ AuditLog::Allowance& AuditLog::AllowanceOf(uid_t user, TimePoint now) {
 }
 
 bool AuditLog::MayAdd(Allowance& allowance, TimePoint now) {
-  const double passed = std::chrono::duration<double>(std::max(now - allowance.since, Duration::zero())).count();
+  const double passed =
+      std::chrono::duration<double>(std::max(now - allowance.since, Duration::zero())).count();
   allowance.records = std::min(kMostRecords, allowance.records + passed * kRecordsPerSecond);
   allowance.since = now;
   if (allowance.records < 1) {

@@ -1,5 +1,5 @@
-// The record of who changed what, or was not allowed to: hints, the policy, levels, the tenants' file. Each record
-// is one line of the log; under systemd it has fields of its own for the journal (docs/tenants.md).
+// The record of who changed what, or was not allowed to: hints, the policy, levels, the tenants' file. Each
+// record is one line of the log; under systemd it has fields of its own for the journal (docs/tenants.md).
 //
 // A user who makes many records soon makes fewer. How many were left out is said by the next one.
 #pragma once

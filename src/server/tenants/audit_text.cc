@@ -30,8 +30,9 @@ std::string TextOf(uint32_t mask, const sched::Hints& hints) {
   add(ipc::kHintLaxity, fmt::format("laxity {} µs, priorities {} and {}", hints.laxity_us, hints.lax_priority,
                                     hints.critical_priority));
   add(ipc::kHintWeight, fmt::format("weight {}", hints.weight));
-  add(ipc::kHintReservation, fmt::format("guarantee {} of {} µs, limit {} µs, burst {} µs", hints.guarantee_us,
-                                         hints.period_us, hints.limit_us, hints.burst_us));
+  add(ipc::kHintReservation,
+      fmt::format("guarantee {} of {} µs, limit {} µs, burst {} µs", hints.guarantee_us, hints.period_us,
+                  hints.limit_us, hints.burst_us));
   add(ipc::kHintLatencyTarget, fmt::format("latency target {} µs", hints.latency_target_us));
   add(ipc::kHintFloor, fmt::format("floor {} %", hints.floor));
   return all;
@@ -46,7 +47,8 @@ std::string TextOf(const ipc::SetPolicy& request) {
   const std::string setting = CleanText(request.setting, sizeof request.setting);
   const sched::Policy* policy = sched::FindPolicyByNumber(request.policy);
   const std::string name = !setting.empty() ? setting : policy != nullptr ? policy->info().name : "as before";
-  return fmt::format("{}, timeslice {} µs, k {} (0: as before)", name, request.timeslice_us, request.at_a_time);
+  return fmt::format("{}, timeslice {} µs, k {} (0: as before)", name, request.timeslice_us,
+                     request.at_a_time);
 }
 
 std::string TextOf(const sched::Scheduler& scheduler) {

@@ -77,7 +77,8 @@ std::string CorrectionOf(const Queue& queue) {
   const Tenant& tenant = *queue.agent->tenant;
   if (ClaimOf(queue) <= tenant.rights.max_priority) return "";
   return fmt::format(
-      "priority {} counts as {}: {} is the highest that tenant {} may claim. All queues of the tenant count {} less",
+      "priority {} counts as {}: {} is the highest that tenant {} may claim. All queues of the tenant count "
+      "{} less",
       ClaimOf(queue), Lowered(ClaimOf(queue), tenant.lowered_by), tenant.rights.max_priority, tenant.name,
       tenant.lowered_by);
 }

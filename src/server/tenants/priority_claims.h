@@ -1,8 +1,9 @@
 // How much the priorities of a tenant's queues count.
 //
-// No queue of a tenant counts for more than the tenant may claim. If one claims more, all queues of the tenant
-// count for less by the same amount. So they keep their order among each other, and nobody else is held by a
-// claim that was not allowed: as with nice, who wants one program to come before another lowers the other.
+// No queue of a tenant counts for more than the tenant may claim. If one claims more, all queues of the
+// tenant count for less by the same amount. So they keep their order among each other, and nobody else is
+// held by a claim that was not allowed: as with nice, who wants one program to come before another lowers the
+// other.
 //
 //   may claim 0      claimed 10  0  -5       counts as 0  -10  -15
 //
@@ -23,7 +24,8 @@ class PriorityClaims {
  public:
   explicit PriorityClaims(sched::Scheduler& scheduler) : scheduler_(scheduler) {}
 
-  // The queue counts as one of its tenant, with its present claim; or not any more. REQUIRES (Remove): it did.
+  // The queue counts as one of its tenant, with its present claim; or not any more. REQUIRES (Remove): it
+  // did.
   void Add(const Queue& queue);
   void Remove(const Queue& queue);
   // Other rights of the tenant count from now on.

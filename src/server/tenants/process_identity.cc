@@ -23,7 +23,9 @@ namespace {
 constexpr size_t kContainerDigits = 64;
 constexpr size_t kMostText = 16384;
 
-bool Is(std::string_view text, auto&& is) { return !text.empty() && std::all_of(text.begin(), text.end(), is); }
+bool Is(std::string_view text, auto&& is) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is);
+}
 bool IsNumber(std::string_view text) {
   return Is(text, [](char c) { return c >= '0' && c <= '9'; });
 }

@@ -22,10 +22,9 @@ TEST(ProcessIdentity, a_service_is_known_by_its_control_group) {
 }
 
 TEST(ProcessIdentity, containers_of_each_engine_are_known_by_their_ids) {
-  for (const std::string& path : {"/system.slice/docker-" + kId + ".scope", "/docker/" + kId,
-                                  "/machine.slice/libpod-" + kId + ".scope",
-                                  "/machine.slice/libpod-" + kId + ".scope/container",
-                                  "/system.slice/containerd-" + kId + ".scope"}) {
+  for (const std::string& path :
+       {"/system.slice/docker-" + kId + ".scope", "/docker/" + kId, "/machine.slice/libpod-" + kId + ".scope",
+        "/machine.slice/libpod-" + kId + ".scope/container", "/system.slice/containerd-" + kId + ".scope"}) {
     EXPECT_EQ(In(path).container, kId) << path;
     EXPECT_EQ(In(path).cgroup, path);
   }
@@ -47,8 +46,9 @@ TEST(ProcessIdentity, jobs_of_slurm_are_known_with_either_version_of_control_gro
   EXPECT_EQ(In("/system.slice/slurmstepd.scope/job_123/step_0/user/task_0").job, "123");
   EXPECT_EQ(In("/system.slice/node1_slurmstepd.scope/job_7/step_batch").job, "7");
   EXPECT_EQ(IdentityIn("9:memory:/slurm/uid_1000/job_42/step_0\n0::/\n").job, "42");
-  EXPECT_EQ(IdentityIn("9:memory:/slurm_node1/uid_1000/job_42\n1:name=systemd:/system.slice/slurmd.service\n").job,
-            "42");
+  EXPECT_EQ(
+      IdentityIn("9:memory:/slurm_node1/uid_1000/job_42\n1:name=systemd:/system.slice/slurmd.service\n").job,
+      "42");
 }
 
 // Users may make any control group below their own.

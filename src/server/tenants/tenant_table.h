@@ -1,8 +1,8 @@
-// All tenants: which one a process belongs to by the rules in use, and what each may do. Without a tenants' file,
-// each user is a tenant.
+// All tenants: which one a process belongs to by the rules in use, and what each may do. Without a tenants'
+// file, each user is a tenant.
 //
-// A tenant stays as long as the server runs, for what has been counted of it. Their number is limited: one more
-// stands for all further ones.
+// A tenant stays as long as the server runs, for what has been counted of it. Their number is limited: one
+// more stands for all further ones.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ namespace xsched::server {
 
 class TenantTable {
  public:
-  TenantTable(sched::Scheduler& scheduler, const AccessRules& access) : scheduler_(scheduler), access_(access) {}
+  TenantTable(sched::Scheduler& scheduler, const AccessRules& access)
+      : scheduler_(scheduler), access_(access) {}
   TenantTable(const TenantTable&) = delete;
   TenantTable& operator=(const TenantTable&) = delete;
 

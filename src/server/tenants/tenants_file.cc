@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <pwd.h>
 
+#include <toml++/toml.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,6 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
-#include <toml++/toml.h>
 
 #include "sched/core/reservation.h"
 
@@ -104,10 +104,11 @@ struct Terms {
     asked.limit_us = part(limit);
     asked.burst_us = burst_us.value_or(0);
     if (!sched::IsReservation(asked)) {
-      throw Fault(at, fmt::format("guarantee, limit, period_us and burst_us do not fit together: the limit is not "
-                                  "less than the guarantee nor than {} µs of a period, burst_us not more than the "
-                                  "limit, and one of guarantee and limit is more than 0",
-                                  TIMESLICE_MIN));
+      throw Fault(
+          at, fmt::format("guarantee, limit, period_us and burst_us do not fit together: the limit is not "
+                          "less than the guarantee nor than {} µs of a period, burst_us not more than the "
+                          "limit, and one of guarantee and limit is more than 0",
+                          TIMESLICE_MIN));
     }
     sched::TakeReservation(rights.share, asked);
     return rights;
@@ -162,9 +163,8 @@ std::optional<gid_t> FindGroupNamed(const char* name) {
 std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key) {
   std::vector<std::string> patterns;
   ForEachIn(node, key, [&](const toml::node& element) {
-    patterns.push_back(element.is_integer()
-                           ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
-                           : TextIn(element, fmt::format("an element of {}", key)));
+    patterns.push_back(element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
+                                            : TextIn(element, fmt::format("an element of {}", key)));
   });
   return patterns;
 }
@@ -191,7 +191,8 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
       rule.name = TextIn(node, "name");
     } else if (key == "class") {
       const auto found = classes.find(TextIn(node, "class"));
-      if (found == classes.end()) throw Fault(node, fmt::format("there is no class {}", TextIn(node, "class")));
+      if (found == classes.end())
+        throw Fault(node, fmt::format("there is no class {}", TextIn(node, "class")));
       of_class = found->second;
     } else if (key == "users") {
       rule.users = IdsIn<uid_t>(node, key, "user", FindUser);
@@ -210,13 +211,16 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
     }
   }
   if (rule.name.empty()) throw Fault(table, "a tenant must have a name");
-  if (rule.name.size() > kMaxTenantName || rule.name.starts_with(kUserTenantPrefix) || !IsPrintable(rule.name)) {
-    throw Fault(table, fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
-                                   kMaxTenantName, kUserTenantPrefix));
+  if (rule.name.size() > kMaxTenantName || rule.name.starts_with(kUserTenantPrefix) ||
+      !IsPrintable(rule.name)) {
+    throw Fault(table,
+                fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
+                            kMaxTenantName, kUserTenantPrefix));
   }
   if (!names_any) {
-    throw Fault(table, fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs or pods",
-                                   rule.name));
+    throw Fault(table,
+                fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs or pods",
+                            rule.name));
   }
   if (of_class) terms.FillFrom(*of_class);
   terms.FillFrom(defaults);
@@ -246,7 +250,8 @@ TenantRules RulesIn(const toml::table& file) {
         classes.emplace(of.str(), TermsIn(TableIn(terms, "a class"), fmt::format("[class.{}]", of.str())));
       }
     } else if (name.str() != "tenant") {
-      throw Fault(node, fmt::format("there is no setting {}: default, class and tenant are known", name.str()));
+      throw Fault(node,
+                  fmt::format("there is no setting {}: default, class and tenant are known", name.str()));
     }
   }
   const toml::node* tenants = file.get("tenant");
@@ -255,7 +260,8 @@ TenantRules RulesIn(const toml::table& file) {
   std::set<std::string> names;
   for (const toml::node& node : *tenants->as_array()) {
     TenantRule rule = RuleIn(TableIn(node, "a tenant"), classes, defaults);
-    if (!names.insert(rule.name).second) throw Fault(node, fmt::format("there are two tenants {}", rule.name));
+    if (!names.insert(rule.name).second)
+      throw Fault(node, fmt::format("there are two tenants {}", rule.name));
     rules.tenants.push_back(std::move(rule));
   }
   CheckGuarantees(rules);

@@ -111,7 +111,8 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
       {"[[tenant]]\nusers = [1]\n", "t.toml:1: a tenant must have a name"},
       {"[[tenant]]\nname = \"a\"\n", "t.toml:1: who is tenant a? It needs users"},
       {"[[tenant]]\nname = \"a\"\nusers = []\n", "t.toml:3: users must be a list with one element at least"},
-      {"[[tenant]]\nname = \"a\"\nusers = [\"no such user here\"]\n", "t.toml:3: there is no user no such user here"},
+      {"[[tenant]]\nname = \"a\"\nusers = [\"no such user here\"]\n",
+       "t.toml:3: there is no user no such user here"},
       {"[[tenant]]\nname = \"a\"\ngroups = [-1]\n", "t.toml:3: group must be a whole number from 0"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nclass = \"x\"\n", "t.toml:4: there is no class x"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\ncolor = 1\n", "t.toml:4: a tenant has no setting color"},
@@ -120,10 +121,12 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
        "t.toml:4: there are two tenants a"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\nlimit = 50\n",
        "t.toml:1: guarantee, limit, period_us and burst_us do not fit together"},
-      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = [2]\nguarantee = 41\n",
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = "
+       "[2]\nguarantee = 41\n",
        "t.toml: the guarantees of all tenants are 101.0 % of a device"},
   };
-  for (const BadFile& file : kFiles) EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
+  for (const BadFile& file : kFiles)
+    EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
 }
 
 TEST(TenantsFile, one_that_does_not_exist_is_as_an_empty_one_unless_it_was_asked_for) {

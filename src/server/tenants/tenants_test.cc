@@ -9,8 +9,8 @@
 #include <string>
 
 #include "ipc/hints.h"
-#include "server/testing/server_parts.h"
 #include "server/tenants/audit_log.h"
+#include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
 namespace {
@@ -115,9 +115,10 @@ TEST_F(TenantsTest, the_program_that_claims_too_much_is_told_once) {
   const auto reply = agent.ReceiveA<ipc::Reply>();
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
-  EXPECT_STREQ(reply->text,
-               "priority 10 counts as 0: 0 is the highest that tenant uid:1000 may claim. All queues of the tenant "
-               "count 10 less");
+  EXPECT_STREQ(
+      reply->text,
+      "priority 10 counts as 0: 0 is the highest that tenant uid:1000 may claim. All queues of the tenant "
+      "count 10 less");
   EXPECT_EQ(agent.ReadAll<ipc::Reply>(), 0);
 }
 
@@ -270,7 +271,8 @@ TEST_F(LoggedTenants, changes_of_hints_say_who_what_from_what_to_what_and_whethe
   EXPECT_EQ(Log(), "pid 100 (user 1000): hints of pid 100: priority 0 -> priority -5: allowed\n");
   SetPriority(ConnectTool(kAlice), kAlice.pid, 5);
   EXPECT_EQ(Log(),
-            "pid 100 (user 1000): hints of pid 100: priority -5 -> priority 5: corrected (priority 5 counts as 0: 0 is "
+            "pid 100 (user 1000): hints of pid 100: priority -5 -> priority 5: corrected (priority 5 counts "
+            "as 0: 0 is "
             "the highest that tenant uid:1000 may claim. All queues of the tenant count 5 less)\n");
   SetPriority(ConnectTool(kBob), kAlice.pid, 5);
   EXPECT_EQ(Log(), "pid 200 (user 1001): hints of pid 100: priority 5: refused (no such queue of yours)\n");
@@ -308,10 +310,11 @@ TEST(AuditRecordTest, the_journal_gets_fields_that_a_text_cannot_add_to) {
                            .to = "priority 5\nXSCHED_VERDICT=allowed",
                            .verdict = Verdict::kRefused,
                            .reason = "no"};
-  EXPECT_EQ(JournalEntryOf(record, "line"),
-            "MESSAGE=line\nPRIORITY=5\nSYSLOG_IDENTIFIER=xserver\nXSCHED_AUDIT=hints\nXSCHED_VERDICT=refused\n"
-            "XSCHED_PID=7\nXSCHED_UID=1000\nXSCHED_TENANT=uid:1000\nXSCHED_TARGET=queue 3\nXSCHED_FROM=priority 0\n"
-            "XSCHED_TO=priority 5 XSCHED_VERDICT=allowed\nXSCHED_REASON=no\n");
+  EXPECT_EQ(
+      JournalEntryOf(record, "line"),
+      "MESSAGE=line\nPRIORITY=5\nSYSLOG_IDENTIFIER=xserver\nXSCHED_AUDIT=hints\nXSCHED_VERDICT=refused\n"
+      "XSCHED_PID=7\nXSCHED_UID=1000\nXSCHED_TENANT=uid:1000\nXSCHED_TARGET=queue 3\nXSCHED_FROM=priority 0\n"
+      "XSCHED_TO=priority 5 XSCHED_VERDICT=allowed\nXSCHED_REASON=no\n");
 }
 
 }  // namespace
