@@ -52,6 +52,8 @@ struct Scheduler::Impl {
   void ForgetEmptyDevices();
   void DirtyAll();
   void MarkOnOthers(ProcessRecord& process);
+  template <typename Is>
+  static void HasNewShare(DeviceRecord& device, Is&& is);
 
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
   void EndRequest(QueueRecord& queue, TimePoint since, TimePoint now);
@@ -157,13 +159,22 @@ void Scheduler::SetJob(ProcessId process, JobId job) {
   impl_->turns.SetJob(process, job);  // if memory runs out, it takes its turns as a process without a job
 }
 
+// What those queues have received by their former share is no credit and no debt by the new one.
+template <typename Is>
+void Scheduler::Impl::HasNewShare(DeviceRecord& device, Is&& is) {
+  for (QueueRecord* queue : device.queues) {
+    if (is(*queue)) queue->newly_ready = kNewToAllPolicies;
+  }
+  device.RivalsChanged();
+}
+
 void Scheduler::SetTenant(ProcessId process, TenantId tenant) {
   if (impl_ == nullptr || impl_->tenants.Of(process) == tenant) return;
   impl_->tenants.Set(process, tenant);
   for (DeviceRecord* device : impl_->devices) {
     ProcessRecord* record = device->slices.Find(process);
     if (record == nullptr || !ChangeTenant(*record, tenant, impl_->tenants.ShareOf(tenant))) continue;
-    device->RivalsChanged();
+    Impl::HasNewShare(*device, [record](const QueueRecord& queue) { return queue.process == record; });
   }
 }
 
@@ -174,7 +185,8 @@ void Scheduler::SetTenantShare(TenantId tenant, const TenantShare& share) {
     for (TenantRecord* record : device->tenants) {
       if (record->id != tenant || record->share == share) continue;
       record->share = share;
-      device->RivalsChanged();
+      Impl::HasNewShare(*device,
+                        [record](const QueueRecord& queue) { return queue.process->tenant == record; });
     }
   }
 }

@@ -21,7 +21,7 @@ constexpr int kLoads = 40;
 
 SimulatedQueue BusyQueue(int process, int tenant) {
   SimulatedQueue queue;
-  queue.command = microseconds(20);  // a time slice ends with its last command
+  queue.command = microseconds(10);  // a time slice ends with the last command of each of its queues
   queue.in_flight = 0;
   queue.process = process;
   queue.tenant = tenant;
