@@ -22,7 +22,7 @@ rm -rf "$root"/lib/{systemd,sysusers.d}
 
 if [[ -n $portable ]]; then
   # What the programs have in them of others.
-  for package in libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libtinfo6 libmicrohttpd-dev; do
+  for package in libfmt-dev libspdlog-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libtinfo6 libmicrohttpd-dev; do
     install -D -m 644 "$scripts/../build/portable/$machine/sysroot/usr/share/doc/$package/copyright" "$root/share/doc/licenses/$package"
   done
   "$scripts/elf_needs.py" "$root" --glibc "$(cached XSCHED_GLIBC)" >&2

@@ -15,7 +15,7 @@ runtime=(
 dev=(
   # build
   build-essential cmake ninja-build ccache pkg-config git
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev libmicrohttpd-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libncurses-dev libmicrohttpd-dev
   ocl-icd-opencl-dev opencl-headers
   python3
   # test
@@ -35,7 +35,7 @@ dev=(
 )
 packages=(
   build-essential cmake git ninja-build pkg-config python3 python3-pip
-  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev libmicrohttpd-dev
+  libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libncurses-dev libmicrohttpd-dev
   ocl-icd-opencl-dev opencl-headers systemd
   debhelper dh-python rpm
   lintian mmdebstrap podman runc

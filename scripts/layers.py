@@ -30,7 +30,8 @@ MAY_INCLUDE = {
     "shim/common": ["base", "hal/contract.h", "preempt/api"],
     "shim/{platform}": ["base", "preempt/api", "shim/common", "hal/{platform}"],
     "server": CORE,
-    "cli": CORE + ["sched/sim", "server/options.h", "server/policy_names.h", "server/version.h"],
+    "cli": CORE + ["sched/sim", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
+                   "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["cli"],
 }
 # What the tests of a folder may include in addition.

@@ -17,7 +17,7 @@ case $machine in
     ;;
 esac
 packages=(
-  libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev # used without their shared libraries
+  libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev libtomlplusplus-dev # used without their shared libraries
   libncurses-dev libtinfo6
   ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-c-headers # the loader, which is part of the systems where it is used
 )

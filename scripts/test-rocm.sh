@@ -16,7 +16,7 @@ python=$(command -v "${PYTHON:-python3}")
 jobs=${JOBS:-$(nproc)}
 tools=(
   g++ cmake ninja-build ccache clang clang-tools lld llvm patchelf
-  libgtest-dev libgmock-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libncurses-dev
+  libgtest-dev libgmock-dev libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libncurses-dev
   opencl-headers pkg-config python3 python3-dev binutils
 )
 libraries=(libamdhip64-dev libhsa-runtime-dev librocblas-dev libhipblas-dev libmiopen-dev)

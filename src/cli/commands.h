@@ -10,6 +10,7 @@ void AddTop(CLI::App& app);
 void AddList(CLI::App& app);
 void AddHint(CLI::App& app);
 void AddPolicy(CLI::App& app);
+void AddTenants(CLI::App& app);
 void AddConfig(CLI::App& app);
 void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);

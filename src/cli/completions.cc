@@ -21,7 +21,7 @@ Words ValuesOf(const std::string& option) {
   static const std::map<std::string, Words> values = {
       {"--policy", server::PolicyNames()},   {"--name", server::PolicyNames()},
       {"--level", {"1", "2", "3"}},          {"--scheduler", {"GLB", "LCL", "APP"}},
-      {"--route", {"layer", "preload"}},     {"--by", {"queue", "process"}},
+      {"--route", {"layer", "preload"}},     {"--by", {"queue", "process", "tenant"}},
       {"--platform", CalibratedPlatforms()},
   };
   auto found = values.find(option);

@@ -30,9 +30,9 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char* kKeys[] = {"socket",       "mode",    "group",        "admin_group",      "policy",
-                                 "timeslice_us", "k",       "grace_us",     "process_grace_us", "idle_exit",
-                                 "log_level",    "metrics", "metrics_group"};
+constexpr const char* kKeys[] = {"socket",       "mode",    "group",         "admin_group",      "policy",
+                                 "timeslice_us", "k",       "grace_us",      "process_grace_us", "idle_exit",
+                                 "log_level",    "metrics", "metrics_group", "tenants"};
 
 struct ConfigOptions {
   bool as_json = false;

@@ -107,8 +107,9 @@ void Hint(const HintOptions& options) {
   if (request.mask == 0) return;
   if (!options.queue.empty()) request.queue_id = QueueNamed(server, options.queue);
   if ((request.mask & kNewHints) != 0) server.Require(kMinorOfChains, "for this hint");
-  const uint32_t count = server.SetHints(request);
-  fmt::print("{} queue{} changed\n", count, count == 1 ? "" : "s");
+  const ipc::Reply reply = server.SetHints(request);
+  fmt::print("{} queue{} changed\n", reply.count, reply.count == 1 ? "" : "s");
+  if (reply.text[0] != '\0') fmt::print(stderr, "xsched: {}\n", reply.text);
 }
 
 }  // namespace

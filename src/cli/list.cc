@@ -27,17 +27,24 @@ std::string DeviceText(const ipc::QueueInfo& queue) {
                      memory.empty() ? "" : fmt::format(" ({})", memory));
 }
 
+// Its tenant claims more than it may. An older server knows of no tenants.
+bool CountsOtherwise(const ipc::QueueInfo& queue) {
+  return queue.tenant[0] != '\0' && queue.counted_priority != queue.hints.priority;
+}
+
 void PrintTable(const std::vector<ipc::QueueInfo>& queues) {
   size_t width = 6;
   for (const ipc::QueueInfo& queue : queues) width = std::max(width, DeviceText(queue).size());
-  fmt::print("{:>6} {:>8} {:<20} {:<10} {:<9} {:>5} {:>4} {:>3} {:>12} {:>10} {:>10}  {:<{}}  {}\n", "QUEUE",
-             "PID", "PROCESS", "USER", "STATE", "PRIO", "UTIL", "LVL", "COMMANDS", "SERVICE s", "WAITING s",
-             "DEVICE", width, "WHY");
+  const bool corrected = std::any_of(queues.begin(), queues.end(), CountsOtherwise);
+  fmt::print("{:>6} {:>8} {:<20} {:<10} {:<9} {:>5} {}{:>4} {:>3} {:>12} {:>10} {:>10}  {:<{}}  {}\n",
+             "QUEUE", "PID", "PROCESS", "USER", "STATE", "PRIO", corrected ? "COUNTS " : "", "UTIL", "LVL",
+             "COMMANDS", "SERVICE s", "WAITING s", "DEVICE", width, "WHY");
   for (const ipc::QueueInfo& queue : queues) {
     std::string row = fmt::format(
-        "{:>6} {:>8} {:<20.20} {:<10.10} {:<9} {:>5} {:>4} {:>3} {:>12} {:>10.3f} {:>10.3f}  {:<{}}  {}",
+        "{:>6} {:>8} {:<20.20} {:<10.10} {:<9} {:>5} {}{:>4} {:>3} {:>12} {:>10.3f} {:>10.3f}  {:<{}}  {}",
         queue.queue_id, queue.pid, queue.name, UserText(queue.uid), StateText(queue), queue.hints.priority,
-        queue.hints.utilization, queue.level, queue.submitted, static_cast<double>(queue.service_ns) / 1e9,
+        corrected ? fmt::format("{:>6} ", queue.counted_priority) : "", queue.hints.utilization, queue.level,
+        queue.submitted, static_cast<double>(queue.service_ns) / 1e9,
         static_cast<double>(queue.waiting_ns) / 1e9, DeviceText(queue), width, WhyText(queue));
     fmt::print("{}\n", row.substr(0, row.find_last_not_of(' ') + 1));
   }

@@ -86,7 +86,7 @@ void AddPolicy(CLI::App& app) {
   set->add_option("name", options->name, "a policy, or a chain of them, as HPF/CFS:process/KEDF")
       ->required()
       ->check(PolicyValidator());
-  set->add_option("--by", options->by, server::kByHelp)->check(CLI::IsMember({"queue", "process"}));
+  set->add_option("--by", options->by, server::kByHelp)->check(CLI::IsMember({"queue", "process", "tenant"}));
   set->add_option(
          "--k", options->at_a_time,
          fmt::format("how many queues run at a time ({})", server::ReadBy(&sched::HintsRead::at_a_time)))

@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <pwd.h>
 
+#include <charconv>
+
 #include "cli/hold_reasons.h"
 #include "cli/platform.h"
+#include "server/tenants/tenant.h"
 
 namespace xsched::cli {
 
@@ -65,6 +68,15 @@ std::string MemoryText(const ipc::QueueInfo& queue) {
 std::string UserText(uint32_t uid) {
   const passwd* user = getpwuid(uid);
   return user == nullptr ? std::to_string(uid) : user->pw_name;
+}
+
+std::string TenantText(const std::string& tenant) {
+  const std::string prefix = server::kUserTenantPrefix;
+  uint32_t uid = 0;
+  const char* const end = tenant.data() + tenant.size();
+  if (!tenant.starts_with(prefix)) return tenant;
+  const auto parsed = std::from_chars(tenant.data() + prefix.size(), end, uid);
+  return parsed.ec == std::errc() && parsed.ptr == end ? fmt::format("user {}", UserText(uid)) : tenant;
 }
 
 nlohmann::json ToJson(const ipc::QueueInfo& queue) {

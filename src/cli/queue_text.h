@@ -17,6 +17,8 @@ std::string PlatformText(uint32_t platform);
 // How much memory its process has taken of its device, and may take: "1.2 of 20.0 GiB". "": it has no limit.
 std::string MemoryText(const ipc::QueueInfo& queue);
 std::string UserText(uint32_t uid);
+// A name of the tenants' file, or that of the user who is a tenant ("uid:1000").
+std::string TenantText(const std::string& tenant);
 nlohmann::json ToJson(const ipc::QueueInfo& queue);
 
 }  // namespace xsched::cli

@@ -89,11 +89,24 @@ ipc::Status ServerSession::Status() {
   return packet.As<ipc::Status>();
 }
 
-uint32_t ServerSession::SetHints(const ipc::SetHints& request) {
+std::vector<ipc::Tenant> ServerSession::Tenants() {
+  Ask(ipc::GetUsage{});
+  std::vector<ipc::Tenant> tenants;
+  for (;;) {
+    const ipc::Packet packet = Next();
+    if (packet.header().type == ipc::MessageType::kReply) {
+      Check(packet.As<ipc::Reply>());
+      return tenants;
+    }
+    if (packet.header().type == ipc::MessageType::kTenant) tenants.push_back(packet.As<ipc::Tenant>());
+  }
+}
+
+ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {
   Ask(request);
   auto reply = Next().As<ipc::Reply>();
   Check(reply);
-  return reply.count;
+  return reply;
 }
 
 uint32_t ServerSession::SetConfig(const ipc::SetConfig& request) {

@@ -22,6 +22,9 @@ inline constexpr uint16_t kMinorOfHistory = 5;
 // The one that brought recordings of jobs.
 inline constexpr uint16_t kMinorOfJobs = 6;
 
+// The one that brought tenants.
+inline constexpr uint16_t kMinorOfTenants = 7;
+
 class ServerSession {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(5);
@@ -31,8 +34,10 @@ class ServerSession {
 
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
-  // Returns the number of changed queues. Throws CommandError with the server's reason.
-  uint32_t SetHints(const ipc::SetHints& request);
+  std::vector<ipc::Tenant> Tenants();
+  // Returns the number of changed queues, and what was corrected. Throws CommandError with the server's
+  // reason.
+  ipc::Reply SetHints(const ipc::SetHints& request);
   uint32_t SetConfig(const ipc::SetConfig& request);
   void SetPolicy(const ipc::SetPolicy& request);
   uint32_t SetActiveWindow(const ipc::SetActiveWindow& request);

@@ -41,7 +41,7 @@ TEST(Variables, name_policies_and_chains_of_them) {
   EXPECT_THAT(Problems({"XSCHED_POLICY=HPF/NONE"}),
               ElementsAre(HasSubstr("there is no policy NONE (there are ")));
   EXPECT_THAT(Problems({"XSCHED_POLICY=HPF:device"}),
-              ElementsAre(HasSubstr("by queue or by process, not by device")));
+              ElementsAre(HasSubstr("by queue, by process or by tenant, not by device")));
 }
 
 TEST(Variables, that_nothing_reads_are_named_because_they_may_be_misspelled) {

@@ -65,10 +65,13 @@ struct FakeConnections {
 struct FakeRecordings {
   uint64_t dropped() const { return 10; }
 };
+struct FakeTenants {
+  uint64_t size() const { return 11; }
+};
 
 TEST(Messages, times_come_from_durations_in_their_unit) {
-  const Status status =
-      StatusFrom(FakeScheduler(), FakeAgents(), FakeQueues(), FakeConnections(), FakeRecordings());
+  const Status status = StatusFrom(FakeScheduler(), FakeAgents(), FakeQueues(), FakeConnections(),
+                                   FakeRecordings(), FakeTenants());
   EXPECT_EQ(status.timeslice_us, 2500);
   EXPECT_EQ(status.policy, static_cast<uint32_t>(kPolicyUtilizationPartition));
   EXPECT_EQ(status.clients, 3u);
@@ -79,6 +82,7 @@ TEST(Messages, times_come_from_durations_in_their_unit) {
   EXPECT_EQ(status.refused_queues, 9u);
   EXPECT_EQ(status.dropped_records, 10u);
   EXPECT_EQ(status.at_a_time, 8u);
+  EXPECT_EQ(status.tenants, 11u);
 }
 
 TEST(Messages, a_receiver_keeps_what_is_marked_so) {

@@ -22,6 +22,7 @@
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
+#include "server/tenants/tenant.h"
 #include "server/usage.h"
 
 namespace xsched::server {
@@ -39,7 +40,8 @@ struct WantedConfig {
 struct QueueUsage {
   Account* of_user = nullptr;  // null: it has had nothing yet
   Account* of_process = nullptr;
-  Priority priority = 0;  // that of these accounts
+  Usage* of_tenant = nullptr;  // null: it is of no known tenant
+  Priority priority = 0;       // that of these accounts
   // As they were when they were counted last.
   Duration service{};
   Duration waiting{};
@@ -68,7 +70,8 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  Priority priority;       // of its hints
+  sched::Hints hints;      // what was asked for; PriorityClaims says what of it counts
+  bool granted = false;    // an administrator has set its priorities: they count as they are
   bool absent = false;     // the program has suspended it
   bool has_access = true;  // its process has shown that it can use the device (device_access.h)
   bool has_dependencies = false;
@@ -109,6 +112,9 @@ struct Agent {
   bool knows_of_no_access = false;       // it was sent that a queue has no access
   std::vector<dev_t> device_files;       // that the process has shown
   std::optional<Job> job;
+  Tenant* tenant = nullptr;      // null: none is known, and nothing limits it
+  bool claims_anything = false;  // it is an administrator's
+  std::string told;              // how its claims were corrected, as it was told last
   Liveness liveness;
   sched::ProcessFacts facts;
   Accounts accounts{kMaxAccountsOfProcess};

@@ -27,6 +27,11 @@ bool IsEventFd(int fd) {
   return std::string_view(target, length < 0 ? 0 : static_cast<size_t>(length)) == "anon_inode:[eventfd]";
 }
 
+bool HasPrioritiesOf(const sched::Hints& one, const sched::Hints& other) {
+  return one.priority == other.priority && one.laxity_us == other.laxity_us &&
+         one.lax_priority == other.lax_priority && one.critical_priority == other.critical_priority;
+}
+
 // Passes a message about one of its sender's queues to `handle`. False: the sender has no such queue. A
 // refused queue exists, but nothing is done for it.
 template <typename Message, typename Handle>
@@ -86,6 +91,7 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
   Agent& agent = *found->second;
   for (auto& [index, queue] : agent.queues) parts_.queues.Forget(queue, now);
   if (agent.job) jobs_.Leave(*agent.job);
+  if (agent.tenant != nullptr) --agent.tenant->processes;
   parts_.scheduler.RemoveProcess(agent.process());
   if (auto segment = segments_.find(agent.segment_identity);
       segment != segments_.end() && segment->second == connection) {
@@ -115,7 +121,7 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return DestroyQueue(agent, packet.As<ipc::QueueDestroyed>().index, now);
     case ipc::MessageType::kQueueHints:
       return ForQueue<ipc::QueueHints>(agent, packet, [&](Queue& queue, const ipc::QueueHints& message) {
-        const sched::Hints before = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
+        const sched::Hints before = queue.hints;
         const sched::Hints hints = ipc::HintsIn(message, before);
         return IsValid(hints) && TakeHints(agent, queue, hints, before);
       });
@@ -155,8 +161,19 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   if (agent.refused[message.index]) return false;
   // Another queue may have used the block before: reset it.
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
-  if (!parts_.quotas.MayAddQueue(agent.connection.peer.uid, message.device))
-    return RefuseQueue(agent, message.index);
+  const uid_t user = agent.connection.peer.uid;
+  if (!parts_.quotas.MayAddQueue(user, message.device)) {
+    const std::string reason =
+        fmt::format("user {} has {} queues already, or queues on {} devices: further ones run unscheduled",
+                    user, kMaxQueuesOfUser, kMaxDevicesOfUser);
+    if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
+    return RefuseQueue(agent, message.index, reason);
+  }
+  if (agent.tenant != nullptr && agent.tenant->queues >= agent.tenant->rights.max_queues) {
+    return RefuseQueue(agent, message.index,
+                       fmt::format("tenant {} has {} queues already: further ones run unscheduled",
+                                   agent.tenant->name, agent.tenant->queues));
+  }
   parts_.queues.Add(agent, message, now);
   Queue& queue = agent.queues.at(message.index);
   return TakeHints(agent, queue, ipc::HintsIn(message, sched::Hints{}), {}) && CheckAccess(agent, queue, now);
@@ -194,8 +211,8 @@ bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, co
   const bool is_same = sched::HasReservationOf(hints, before);
   const std::string refusal = is_same ? "" : parts_.queues.RefusalOf(queue, hints);
   if (refusal.empty()) {
-    parts_.queues.SetHints(queue, hints);
-    return true;
+    parts_.queues.SetHints(queue, hints, queue.granted && HasPrioritiesOf(hints, before));
+    return TellOfCorrection(queue);
   }
   sched::Hints kept = hints;
   sched::TakeReservation(kept, before);
@@ -204,14 +221,20 @@ bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, co
   return agent.connection.SendReply(kXSchedErrorInvalidValue, 0, refusal);
 }
 
+// The program is told once how its claims are corrected, and again when that is another correction.
+bool Agents::TellOfCorrection(Queue& queue) {
+  Agent& agent = *queue.agent;
+  std::string correction = CorrectionOf(queue);
+  if (correction.empty() || correction == agent.told) return true;
+  ++agent.tenant->refused;
+  agent.told = std::move(correction);
+  return agent.connection.SendReply(kXSchedErrorInvalidValue, 0, agent.told);
+}
+
 // The queue runs unscheduled, and the client gets one message with the reason. It may not be this client's
 // fault, so the connection stays.
-bool Agents::RefuseQueue(Agent& agent, uint32_t index) {
-  const uid_t user = agent.connection.peer.uid;
-  std::string reason =
-      fmt::format("user {} has {} queues already, or queues on {} devices: further ones run unscheduled",
-                  user, kMaxQueuesOfUser, kMaxDevicesOfUser);
-  if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
+bool Agents::RefuseQueue(Agent& agent, uint32_t index, const std::string& reason) {
+  if (agent.tenant != nullptr) ++agent.tenant->refused;
   const bool is_first = agent.refused.none();
   agent.refused.set(index);
   ++refused_queues_;
@@ -258,8 +281,8 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 
 // ---- what agents are sent ----
 
-void Agents::SetHints(Queue& queue, const sched::Hints& hints) {
-  parts_.queues.SetHints(queue, hints);
+void Agents::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+  parts_.queues.SetHints(queue, hints, granted);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
 
@@ -278,7 +301,7 @@ bool Agents::SendUnsentHints(Agent& agent) {
     if (!queue.hints_unsent) continue;
     ipc::QueueHints message{};
     message.index = index;
-    ipc::SetHintsIn(message, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
+    ipc::SetHintsIn(message, queue.hints);
     message.handle = queue.handle;
     if (!agent.connection.Send(message)) return false;
     queue.hints_unsent = false;
@@ -320,6 +343,7 @@ bool Agents::SendUnsentConfigs(Agent& agent) {
 TimePoint Agents::Decide(TimePoint now) {
   decided_at_ = now;
   ++decisions_;
+  parts_.queues.claims().ApplyChanged(parts_.queues);
   TimePoint next = parts_.scheduler.Decide(now, *this);
   if (parts_.queues.ObserveNewlyTracked(now)) next = parts_.scheduler.Decide(now, *this);
   parts_.wakes.Send(now);

@@ -70,7 +70,8 @@ class Agents final : sched::ControlSink {
   void TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
-  void SetHints(Queue& queue, const sched::Hints& hints);
+  // `granted`: an administrator sets its priorities.
+  void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
   // A tool asks for another level or launch config. The agent reports what the queue has then. False: the
   // agent is too old to do this. REQUIRES: SendUnsent afterwards.
   bool SetConfig(Queue& queue, const ipc::SetConfig& request);
@@ -91,7 +92,8 @@ class Agents final : sched::ControlSink {
   bool TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before);
   void CloseFormer(const SegmentIdentity& segment, TimePoint now);
   bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
-  bool RefuseQueue(Agent& agent, uint32_t index);
+  bool TellOfCorrection(Queue& queue);
+  bool RefuseQueue(Agent& agent, uint32_t index, const std::string& reason);
   bool CheckAccess(Agent& agent, Queue& queue, TimePoint now);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);

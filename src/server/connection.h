@@ -10,6 +10,7 @@
 #include "sched/core/types.h"
 #include "server/access.h"
 #include "server/quotas.h"
+#include "server/tenants/process_identity.h"
 
 namespace xsched::server {
 
@@ -23,8 +24,9 @@ struct Connection {
 
   // Set by the hello.
   std::optional<ipc::Role> role;
-  uint16_t minor = 0;  // of the protocol that the client speaks
-  std::string name;    // cleaned for display
+  uint16_t minor = 0;                       // of the protocol that the client speaks
+  std::string name;                         // cleaned for display
+  std::optional<ProcessIdentity> identity;  // of the client's process; read when it is first needed
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }
   // Sends the reason why the client is rejected. The caller closes the connection.

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <stdexcept>
@@ -63,6 +64,12 @@ void EventLoop::WakeAt(TimePoint time) {
   timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+void EventLoop::ReadSignals() {
+  signalfd_siginfo signal{};
+  while (read(signals_.get(), &signal, sizeof signal) == sizeof signal)
+    (signal.ssi_signo == SIGHUP ? hung_up_ : end_requested_) = true;
+}
+
 std::span<const uint64_t> EventLoop::Wait(int timeout_ms) {
   static epoll_event events[kMaxEvents];
   int count = epoll_wait(epoll_.get(), events, kMaxEvents, timeout_ms);
@@ -73,7 +80,7 @@ std::span<const uint64_t> EventLoop::Wait(int timeout_ms) {
     if (tag == kTimerTag) {
       timer_at_ = kNever;
     } else if (tag == kSignalTag) {
-      end_requested_ = true;
+      ReadSignals();
     } else {
       tags_[tags++] = tag;
     }

@@ -1,10 +1,11 @@
-// The server's only thread waits here: for descriptors, one timer, and the signals that end it. It knows
+// The server's only thread waits here: for descriptors, one timer, and signals. It knows
 // nothing of clients, and never reads a descriptor that it watches for others.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -34,15 +35,20 @@ class EventLoop {
   // Waits for `timeout_ms` at most (-1: no limit). Returns the tags of the events, valid until the next call.
   // Throws std::runtime_error.
   std::span<const uint64_t> Wait(int timeout_ms);
-  // A signal asks the server to end.
+  // A signal asks the server to end (SIGTERM, SIGINT).
   bool end_requested() const { return end_requested_; }
+  // True if SIGHUP has come since this was asked last.
+  bool TakeHangup() { return std::exchange(hung_up_, false); }
 
  private:
   UniqueFd epoll_;
   UniqueFd timer_;
   UniqueFd signals_;
   TimePoint timer_at_ = kNever;
+  void ReadSignals();
+
   bool end_requested_ = false;
+  bool hung_up_ = false;
   std::array<uint64_t, kMaxEvents> tags_;
 };
 

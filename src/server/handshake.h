@@ -6,13 +6,14 @@
 #include "server/agents.h"
 #include "server/connections.h"
 #include "server/process_facts.h"
+#include "server/tenants/tenant_table.h"
 
 namespace xsched::server {
 
 class Handshake {
  public:
-  Handshake(Connections& connections, Agents& agents, const ProcessFactsTable& facts)
-      : connections_(connections), agents_(agents), facts_(facts) {}
+  Handshake(Connections& connections, Agents& agents, const ProcessFactsTable& facts, TenantTable& tenants)
+      : connections_(connections), agents_(agents), facts_(facts), tenants_(tenants) {}
 
   // REQUIRES: the connection is unidentified. False: the message is not a valid hello. The client may have
   // been sent the reason, and the caller closes the connection.
@@ -22,6 +23,7 @@ class Handshake {
   Connections& connections_;
   Agents& agents_;
   const ProcessFactsTable& facts_;
+  TenantTable& tenants_;
 };
 
 }  // namespace xsched::server

@@ -13,6 +13,7 @@
 #include "ipc/client.h"
 #include "server/http/address.h"
 #include "server/policy_names.h"
+#include "server/tenants/tenants_file.h"
 #include "server/version.h"
 
 namespace xsched::server {
@@ -93,6 +94,9 @@ void Apply(const json& config, Options& options) {
       options.metrics = AddressOrThrow(value.is_string() ? value.get<std::string>() : value.dump());
     } else if (key == "metrics_group") {
       options.metrics_group = value.get<std::string>();
+    } else if (key == "tenants") {
+      options.tenants = value.get<std::string>();
+      options.tenants_must_exist = true;
     } else if (key == "log_level") {
       options.log_level = LogLevelOrThrow(value.get<std::string>());
     } else {
@@ -156,6 +160,7 @@ Options ParseOptions(int argc, char** argv) {
   std::string metrics;
   std::string metrics_group;
   std::string log_level;
+  std::string tenants;
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
@@ -193,6 +198,9 @@ Options ParseOptions(int argc, char** argv) {
                          http::kDefaultMetricsPort))
           ->expected(0, 1);
   app.add_option("--metrics-group", metrics_group, "its members see the metrics of all users");
+  app.add_option(
+      "--tenants", tenants,
+      fmt::format("file that says who has which share and rights (TOML; with --system {})", kTenantsPath));
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
   app.add_option("--log-level", log_level, "off, error, warn, info or debug");
@@ -204,6 +212,7 @@ Options ParseOptions(int argc, char** argv) {
 
   if (!user && !options.system) options.system = geteuid() == 0;
   if (options.system) options.mode = 0666;
+  if (options.system) options.tenants = kTenantsPath;
   ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
   if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
   if (!policy.empty()) options.policy = SettingOrThrow(policy);
@@ -217,6 +226,10 @@ Options ParseOptions(int argc, char** argv) {
   if (grace_us) options.grace = Grace("grace_us", *grace_us);
   if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
   if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
+  if (!tenants.empty()) {
+    options.tenants = tenants;
+    options.tenants_must_exist = true;
+  }
   if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
   if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
   if (metrics_option->count() != 0) {

@@ -30,6 +30,10 @@ struct Options {
   std::optional<http::Address> metrics;  // for Prometheus
   std::string metrics_group;             // its members see the metrics of all users
   std::string log_level = "info";
+  // The tenants' file, which is read again at SIGHUP. Empty: there are only users, and SIGHUP ends the
+  // server.
+  std::string tenants;
+  bool tenants_must_exist = false;
 };
 
 // Exits with a message for usage errors, --help and --version. Throws std::runtime_error for a bad

@@ -78,7 +78,8 @@ sched::PolicySetting SettingOrThrow(const std::string& text) {
 
 sched::PolicySetting SettingBy(const sched::PolicySetting& setting, const std::string& by) {
   if (setting.layers().size() > 1)
-    throw std::runtime_error("--by is for one policy; in a chain, write NAME:queue or NAME:process");
+    throw std::runtime_error(
+        "--by is for one policy; in a chain, write NAME:queue, NAME:process or NAME:tenant");
   return SettingOrThrow(fmt::format("{}:{}", setting.first().info().name, by));
 }
 

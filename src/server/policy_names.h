@@ -27,7 +27,7 @@ sched::PolicySetting SettingOrThrow(const std::string& text);
 // The help of an option that says what a policy decides about, and what it does: `setting`, which must be a
 // single policy, by "queue" or "process". Throws std::runtime_error.
 inline constexpr const char* kByHelp =
-    "what the policy decides about: queue or process (default: the policy's own)";
+    "what the policy decides about: queue, process or tenant (default: the policy's own)";
 sched::PolicySetting SettingBy(const sched::PolicySetting& setting, const std::string& by);
 
 }  // namespace xsched::server

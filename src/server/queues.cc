@@ -27,15 +27,16 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   ipc::KeepIn(queue, message);
   queue.device_name = CleanText(message.device_name, sizeof message.device_name);
   queue.agent = &agent;
-  const sched::Hints hints = ipc::HintsIn(message, sched::Hints{});
-  queue.priority = hints.priority;
+  queue.hints = ipc::HintsIn(message, sched::Hints{});
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
   quotas_.AddQueue(agent.connection.peer.uid, message.device);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
   const sched::QueueTraits traits = {
       .sliceable = message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0,
       .reports_overruns = (message.traits & ipc::kTraitReportsOverruns) != 0};
-  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, hints, now, traits);
+  claims_.Add(stored);
+  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, CountedHints(stored), now,
+                      traits);
   scheduler_.SetFacts(stored.id, agent.facts);
   RefreshAbsent(stored, now);
   Observe(stored, now);
@@ -46,6 +47,7 @@ void Queues::Forget(Queue& queue, TimePoint now) {
   if (watcher_ != nullptr) watcher_->Gone(queue, now);
   held_ -= queue.words.held();
   quotas_.RemoveQueue(queue.agent->connection.peer.uid, queue.device);
+  claims_.Remove(queue);
   scheduler_.RemoveQueue(queue.id, now);
   queues_.erase(static_cast<uint64_t>(queue.id));
 }
@@ -59,9 +61,12 @@ std::string Queues::RefusalOf(const Queue& queue, const sched::Hints& hints) con
                      queue.device_name, all * 100);
 }
 
-void Queues::SetHints(Queue& queue, const sched::Hints& hints) {
-  queue.priority = hints.priority;
-  scheduler_.SetHints(queue.id, hints);
+void Queues::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+  claims_.Remove(queue);
+  queue.hints = hints;
+  queue.granted = granted;
+  claims_.Add(queue);
+  claims_.Apply(queue);
   Touch(queue);
 }
 

@@ -15,6 +15,7 @@
 #include "sched/core/scheduler.h"
 #include "server/agent.h"
 #include "server/quotas.h"
+#include "server/tenants/priority_claims.h"
 #include "server/wakes.h"
 
 namespace xsched::server {
@@ -35,7 +36,7 @@ class QueueWatcher {
 class Queues {
  public:
   Queues(sched::Scheduler& scheduler, Quotas& quotas, Wakes& wakes)
-      : scheduler_(scheduler), quotas_(quotas), wakes_(wakes) {}
+      : scheduler_(scheduler), quotas_(quotas), wakes_(wakes), claims_(scheduler) {}
 
   // Registers a queue with the scheduler. REQUIRES: the agent has no queue with this index, its user may have
   // one more (Quotas), and the message is valid.
@@ -67,7 +68,9 @@ class Queues {
   // Why the queue cannot have the reservation in these hints; "": it can. Its process would be guaranteed
   // more of the device than the others leave.
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
-  void SetHints(Queue& queue, const sched::Hints& hints);
+  // `granted`: an administrator sets its priorities.
+  void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
+  PriorityClaims& claims() { return claims_; }
   // Reports to the scheduler what is known of the agent's process.
   void SetFacts(Agent& agent, const sched::ProcessFacts& facts);
 
@@ -100,6 +103,7 @@ class Queues {
   sched::Scheduler& scheduler_;
   Quotas& quotas_;
   Wakes& wakes_;
+  PriorityClaims claims_;
   std::unordered_map<uint64_t, Queue*> queues_;  // by QueueId
   uint64_t next_id_ = 1;
   size_t held_ = 0;  // queues whose gate is closed

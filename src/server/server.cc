@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "server/event_tag.h"
@@ -49,6 +50,7 @@ constexpr uint64_t kMessageAs = 3;
 
 Server::Server(const Options& options, Listener& listener)
     : idle_exit_(options.idle_exit),
+      tenants_path_(options.tenants),
       access_(geteuid(), FindGroup(options.admin_group)),
       device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
@@ -58,14 +60,19 @@ Server::Server(const Options& options, Listener& listener)
       queues_(scheduler_, quotas_, wakes_),
       agents_({loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}),
       process_facts_(agents_, queues_, scheduler_),
-      handshake_(connections_, agents_, process_facts_),
+      tenants_(scheduler_, access_),
+      handshake_(connections_, agents_, process_facts_, tenants_),
       process_watch_(agents_, queues_, wakes_, scheduler_),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, MonotonicClock::now()),
-      tools_(
-          {connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_},
-          MonotonicClock::now()),
+      tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_,
+              tenants_, audit_},
+             MonotonicClock::now()),
       acceptor_(listener, loop_, connections_, access_) {
   scheduler_.SetPolicy(options.policy);
+  if (tenants_path_.empty()) return;
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, options.tenants_must_exist);
+  if (!rules) throw std::runtime_error(rules.error().text());
+  tenants_.SetRules(std::move(*rules), agents_, queues_);
 }
 
 Server::~Server() { queues_.OpenAllGates(); }
@@ -74,7 +81,7 @@ void Server::Run() {
   constexpr int kMaxFailuresInARow = 3;
   service_manager_.Notify("READY=1");
   Round(0);
-  for (int failures = 0; !loop_.end_requested() && !idle_for_long_;) {
+  for (int failures = 0; !loop_.end_requested() && !hung_up_ && !idle_for_long_;) {
     try {
       Round(-1);
       failures = 0;
@@ -92,6 +99,7 @@ void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
   const TimePoint now = MonotonicClock::now();
   work_.BeginRound();
+  if (loop_.TakeHangup()) HandleHangup(now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
@@ -193,6 +201,24 @@ void Server::RemoveClosed(TimePoint now) {
     recordings_.Remove(connection, now);
     tools_.Remove(connection);
   });
+}
+
+// A file that is not valid changes nothing.
+void Server::HandleHangup(TimePoint now) {
+  if (tenants_path_.empty()) {
+    hung_up_ = true;
+    return;
+  }
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, /*must_exist=*/false);
+  AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
+  if (rules) {
+    tenants_.SetRules(std::move(*rules), agents_, queues_);
+  } else {
+    record.verdict = Verdict::kRefused;
+    record.reason = rules.error().text();
+    spdlog::error("{}: the tenants stay as they were", rules.error().text());
+  }
+  audit_.Add(record, now);
 }
 
 // Held queues then run: an agent without a server opens its gates and gives its slices back.

@@ -13,6 +13,7 @@
 //   ProcessWatch                   finds processes that are stopped, frozen, or hang
 //   Recordings                     tell tools what queues do
 //   UsageMeter                     counts what users and processes have had of the devices
+//   TenantTable                    says whose processes they are, and what they may do
 #pragma once
 
 #include <optional>
@@ -35,6 +36,8 @@
 #include "server/quotas.h"
 #include "server/recordings.h"
 #include "server/service_manager.h"
+#include "server/tenants/audit_log.h"
+#include "server/tenants/tenant_table.h"
 #include "server/tools.h"
 #include "server/usage_meter.h"
 #include "server/wakes.h"
@@ -65,9 +68,12 @@ class Server {
   TimePoint Housekeeping(TimePoint now);
   void RemoveClosed(TimePoint now);
   void CloseAllAgents(TimePoint now);
+  void HandleHangup(TimePoint now);
 
   std::optional<Duration> idle_exit_;
   bool idle_for_long_ = false;
+  bool hung_up_ = false;  // and there is nothing to read again: it ends
+  const std::string tenants_path_;
   ServiceManager service_manager_;
   AccessRules access_;
   DeviceAccess device_access_;
@@ -82,6 +88,8 @@ class Server {
   Queues queues_;
   Agents agents_;
   ProcessFactsTable process_facts_;
+  TenantTable tenants_;
+  AuditLog audit_;
   Handshake handshake_;
   ProcessWatch process_watch_;
   UsageMeter usage_;

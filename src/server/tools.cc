@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "sched/core/reservation.h"
 #include "server/limits.h"
 #include "server/policy_names.h"
+#include "server/tenants/audit_text.h"
 #include "server/version.h"
 
 namespace xsched::server {
@@ -47,10 +47,7 @@ Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
 }
 
 // The same answer for a queue of another user, so that it is not revealed which queues exist.
-bool ReplyWithCount(Connection& tool, uint32_t count) {
-  if (count == 0) return tool.SendReply(kXSchedErrorNotFound, 0, "no such queue of yours");
-  return tool.SendReply(kXSchedSuccess, count, "");
-}
+constexpr const char* kNoSuchQueue = "no such queue of yours";
 
 }  // namespace
 
@@ -70,11 +67,11 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
     case ipc::MessageType::kGetUsage:
       return SendUsage(tool, now);
     case ipc::MessageType::kSetHints:
-      return SetHints(tool, packet.As<ipc::SetHints>());
+      return SetHints(tool, packet.As<ipc::SetHints>(), now);
     case ipc::MessageType::kSetConfig:
-      return SetConfig(tool, packet.As<ipc::SetConfig>());
+      return SetConfig(tool, packet.As<ipc::SetConfig>(), now);
     case ipc::MessageType::kSetPolicy:
-      return SetPolicy(tool, packet.As<ipc::SetPolicy>());
+      return SetPolicy(tool, packet.As<ipc::SetPolicy>(), now);
     case ipc::MessageType::kSetActiveWindow:
       return SetActiveWindow(tool, packet.As<ipc::SetActiveWindow>());
     case ipc::MessageType::kGetStatus:
@@ -105,8 +102,9 @@ bool Tools::List(Connection& tool, TimePoint now) {
 }
 
 bool Tools::SendUsage(Connection& tool, TimePoint now) {
-  const UsageAnswer::Parts parts{parts_.agents, parts_.queues, parts_.scheduler, parts_.access, parts_.usage};
-  return Begin(tool, {UsageAnswer(parts, tool.peer)}, now);
+  const UsageAnswer::Parts parts{parts_.agents, parts_.queues, parts_.scheduler,
+                                 parts_.access, parts_.usage,  parts_.tenants};
+  return Begin(tool, {UsageAnswer(parts, tool)}, now);
 }
 
 bool Tools::Begin(Connection& tool, Answer answer, TimePoint now) {
@@ -157,8 +155,9 @@ ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) 
   // Reads progress for which the client has not rung.
   parts_.queues.Observe(queue, now);
   const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
-  const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
-  ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, hints);
+  ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, queue.hints);
+  info.counted_priority = CountedHints(queue).priority;
+  if (queue.agent->tenant != nullptr) ipc::SetText(info.tenant, queue.agent->tenant->name);
   const ipc::MemoryWords memory = ipc::ReadMemory(*queue.agent->segment.get(), queue.device);
   info.memory_used = memory.used;
   info.memory_limit = memory.limit;
@@ -226,33 +225,56 @@ uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Cha
   return count;
 }
 
-bool Tools::SetHints(Connection& tool, const ipc::SetHints& request) {
+bool Tools::Conclude(Connection& tool, AuditRecord record, XResult result, uint32_t count,
+                     const std::string& text, TimePoint now) {
+  record.who = tool.peer;
+  record.verdict = result != kXSchedSuccess ? Verdict::kRefused
+                   : !text.empty()          ? Verdict::kCorrected
+                                            : Verdict::kAllowed;
+  record.reason = text;
+  Tenant& tenant = parts_.tenants.Of(tool);
+  record.tenant = tenant.name;
+  if (record.verdict != Verdict::kAllowed) ++tenant.refused;
+  parts_.audit.Add(record, now);
+  return tool.SendReply(result, count, text);
+}
+
+bool Tools::SetHints(Connection& tool, const ipc::SetHints& request, TimePoint now) {
   constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
                               ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation |
                               ipc::kHintLatencyTarget | ipc::kHintFloor;
   if (request.mask == 0 || (request.mask & ~kKnown) != 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
+  const bool sets_priorities = (request.mask & (ipc::kHintPriority | ipc::kHintLaxity)) != 0;
+  const bool grants = parts_.access.IsAdmin(tool.peer) && request.for_user == 0;
+  AuditRecord record{
+      .what = "hints", .target = TargetOf(request), .to = TextOf(request.mask, With(request, {}))};
   bool valid = true;
   std::string refusal;
+  std::string correction;
   const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
-    const sched::Hints hints = With(request, parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{}));
+    const sched::Hints hints = With(request, queue.hints);
     valid = IsValid(hints);
     if (!valid) return false;
     if ((request.mask & ipc::kHintReservation) != 0) refusal = parts_.queues.RefusalOf(queue, hints);
     if (!refusal.empty()) return false;
-    parts_.agents.SetHints(queue, hints);
+    if (record.from.empty()) record.from = TextOf(request.mask, queue.hints);
+    parts_.agents.SetHints(queue, hints, sets_priorities ? grants : queue.granted);
+    if (sets_priorities && correction.empty()) correction = CorrectionOf(queue);
     return true;
   });
-  if (!refusal.empty()) return tool.SendReply(kXSchedErrorNotAllowed, count, refusal);
+  if (!refusal.empty()) return Conclude(tool, record, kXSchedErrorNotAllowed, count, refusal, now);
   if (!valid) return tool.SendReply(kXSchedErrorInvalidValue, count, "a hint is out of its range");
-  return ReplyWithCount(tool, count);
+  if (count == 0) return Conclude(tool, record, kXSchedErrorNotFound, 0, kNoSuchQueue, now);
+  return Conclude(tool, record, kXSchedSuccess, count, correction, now);
 }
 
-bool Tools::SetConfig(Connection& tool, const ipc::SetConfig& request) {
+bool Tools::SetConfig(Connection& tool, const ipc::SetConfig& request, TimePoint now) {
   const bool nothing = request.level == 0 && request.threshold == 0 && request.batch_size == 0;
   if (nothing || request.level >= kPreemptLevelMax || request.threshold < 0 || request.batch_size < 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0,
                           "no level, threshold or batch size, or one out of its range");
+  const AuditRecord record{.what = "config", .target = TargetOf(request), .to = TextOf(request)};
   bool valid = true;
   uint32_t too_old = 0;
   const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
@@ -266,18 +288,21 @@ bool Tools::SetConfig(Connection& tool, const ipc::SetConfig& request) {
     return tool.SendReply(kXSchedErrorInvalidValue, count,
                           "the batch size must not be more than the threshold");
   if (too_old != 0) {
-    return tool.SendReply(kXSchedErrorNotSupported, count - too_old,
-                          fmt::format("{} of {} queues not changed: the program's XSched is older than the "
-                                      "server's and cannot do this. Restart the program with the new one",
-                                      too_old, count));
+    return Conclude(tool, record, kXSchedErrorNotSupported, count - too_old,
+                    fmt::format("{} of {} queues not changed: the program's XSched is older than the "
+                                "server's and cannot do this. Restart the program with the new one",
+                                too_old, count),
+                    now);
   }
-  return ReplyWithCount(tool, count);
+  if (count == 0) return Conclude(tool, record, kXSchedErrorNotFound, 0, kNoSuchQueue, now);
+  return Conclude(tool, record, kXSchedSuccess, count, "", now);
 }
 
-bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
+bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint now) {
+  AuditRecord record{.what = "policy", .from = TextOf(parts_.scheduler), .to = TextOf(request)};
   if (!parts_.access.IsAdmin(tool.peer)) {
-    return tool.SendReply(kXSchedErrorNotAllowed, 0,
-                          "only root, the server's own user and its admin group may set the policy");
+    return Conclude(tool, record, kXSchedErrorNotAllowed, 0,
+                    "only root, the server's own user and its admin group may set the policy", now);
   }
   if (request.timeslice_us != 0 &&
       (request.timeslice_us < TIMESLICE_MIN || request.timeslice_us > TIMESLICE_MAX)) {
@@ -289,12 +314,12 @@ bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request) {
     Result<sched::PolicySetting> setting = SettingIn(request);
     if (!setting) return tool.SendReply(kXSchedErrorNotSupported, 0, setting.error().text());
     parts_.scheduler.SetPolicy(*setting);
-    spdlog::info("policy {} set by pid {} (user {})", TextOf(*setting), tool.peer.pid, tool.peer.uid);
   }
   if (request.timeslice_us != 0)
     parts_.scheduler.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
   if (request.at_a_time != 0) parts_.scheduler.SetAtATime(request.at_a_time);
-  return tool.SendReply(kXSchedSuccess, 0, "");
+  record.to = TextOf(parts_.scheduler);
+  return Conclude(tool, record, kXSchedSuccess, 0, "", now);
 }
 
 bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request) {
@@ -309,8 +334,8 @@ bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& reques
 }
 
 bool Tools::SendStatus(Connection& tool, TimePoint now) {
-  ipc::Status status =
-      ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections, parts_.recordings);
+  ipc::Status status = ipc::StatusFrom(parts_.scheduler, parts_.agents, parts_.queues, parts_.connections,
+                                       parts_.recordings, parts_.tenants);
   status.started_ns = static_cast<uint64_t>(started_at_.time_since_epoch() / std::chrono::nanoseconds(1));
   status.pid = getpid();
   status.uid = geteuid();
@@ -320,6 +345,9 @@ bool Tools::SendStatus(Connection& tool, TimePoint now) {
     if (auto stats = parts_.scheduler.Stats(queue.id, now)) status.incidents += stats->incidents;
   });
   status.is_admin = parts_.access.IsAdmin(tool.peer);
+  const Tenant& tenant = parts_.tenants.Of(tool);
+  status.max_priority = status.is_admin != 0 ? PRIORITY_MAX : tenant.rights.max_priority;
+  ipc::SetText(status.tenant, tenant.name);
   ipc::SetText(status.version, kVersion);
   sched::WritePolicySetting(parts_.scheduler.setting(), status.setting);
   return tool.Send(status);

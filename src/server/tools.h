@@ -19,6 +19,8 @@
 #include "server/process_facts.h"
 #include "server/queues.h"
 #include "server/recordings.h"
+#include "server/tenants/audit_log.h"
+#include "server/tenants/tenant_table.h"
 #include "server/usage_answer.h"
 #include "server/work_budget.h"
 
@@ -37,6 +39,8 @@ class Tools {
     Recordings& recordings;
     UsageMeter& usage;
     WorkBudget& work;
+    TenantTable& tenants;
+    AuditLog& audit;
   };
   Tools(const Parts& parts, TimePoint now) : parts_(parts), started_(now) {}
 
@@ -75,9 +79,12 @@ class Tools {
   // Returns how many there were.
   template <typename Request, typename Change>
   uint32_t ForEachNamed(const Connection& tool, const Request& request, Change&& change);
-  bool SetHints(Connection& tool, const ipc::SetHints& request);
-  bool SetConfig(Connection& tool, const ipc::SetConfig& request);
-  bool SetPolicy(Connection& tool, const ipc::SetPolicy& request);
+  bool SetHints(Connection& tool, const ipc::SetHints& request, TimePoint now);
+  bool SetConfig(Connection& tool, const ipc::SetConfig& request, TimePoint now);
+  bool SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint now);
+  // Answers a request that changes something, and adds it to the audit log. `count`: of changed queues.
+  bool Conclude(Connection& tool, AuditRecord record, XResult result, uint32_t count, const std::string& text,
+                TimePoint now);
   bool SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request);
   bool SendStatus(Connection& tool, TimePoint now);
 

@@ -9,6 +9,7 @@
 #include <compare>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 
 #include "base/clock.h"
@@ -33,6 +34,8 @@ struct RequestTimes {
     ++counts[bucket];
     sum += time;
   }
+
+  uint64_t count() const noexcept { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }
 
   std::array<uint64_t, kBounds.size() + 1> counts{};
   Duration sum{};

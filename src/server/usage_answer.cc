@@ -7,6 +7,7 @@
 #include <set>
 
 #include "ipc/control_access.h"
+#include "sched/core/reservation.h"
 #include "server/limits.h"
 
 namespace xsched::server {
@@ -23,7 +24,8 @@ ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
 
 }  // namespace
 
-UsageAnswer::UsageAnswer(const Parts& parts, const Peer& reader) : parts_(parts), reader_(reader) {
+UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool)
+    : parts_(parts), reader_(tool.peer), own_(&parts.tenants.Of(tool)) {
   parts_.agents.ForEach([&](const Agent& agent) {
     if (parts_.access.MayTouch(reader_, agent.connection.peer.uid)) agents_.push_back(agent.id());
   });
@@ -37,7 +39,8 @@ bool UsageAnswer::Send(Connection& tool, TimePoint now) {
       errno = EAGAIN;
       return false;
     }
-    if (unsent_.empty() && !Prepare(now)) return tool.SendReply(kXSchedSuccess, sent_, "");
+    if (unsent_.empty() && !Prepare(now))
+      return SendTenants(tool) && tool.SendReply(kXSchedSuccess, sent_, "");
     if (!tool.Send(unsent_.front())) return false;
   }
 }
@@ -49,6 +52,31 @@ bool UsageAnswer::Prepare(TimePoint now) {
     if (agent != nullptr && !agent->connection.closed) Describe(*agent, now);
   }
   return !unsent_.empty() || PrepareOfUser();
+}
+
+bool UsageAnswer::SendTenants(Connection& tool) {
+  constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
+  if (tool.minor < kKnowsTenants) return true;
+  if (!tenants_) tenants_ = Tenants();
+  for (; !tenants_->empty(); ++sent_, tenants_->pop_back()) {
+    if (!tool.Send(tenants_->back())) return false;
+  }
+  return true;
+}
+
+// All of them for administrators. A user sees those that the user's processes are of.
+std::vector<ipc::Tenant> UsageAnswer::Tenants() const {
+  std::set<const Tenant*> visible = {own_};
+  parts_.agents.ForEach([&](const Agent& agent) {
+    if (agent.connection.peer.uid == reader_.uid) visible.insert(agent.tenant);
+  });
+  std::vector<ipc::Tenant> tenants;
+  parts_.tenants.ForEach([&](const Tenant& tenant) {
+    if (!parts_.access.IsAdmin(reader_) && !visible.contains(&tenant)) return;
+    sched::TakeReservation(tenants.emplace_back(ipc::TenantFrom(tenant)), tenant.rights.share);
+  });
+  std::reverse(tenants.begin(), tenants.end());
+  return tenants;
 }
 
 void UsageAnswer::Describe(Agent& agent, TimePoint now) {

@@ -1,5 +1,5 @@
 // The answer to kGetUsage, made while it is sent: first the accounts of the processes, then those of the
-// users.
+// users, and then the tenants.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "server/agents.h"
 #include "server/connection.h"
 #include "server/queues.h"
+#include "server/tenants/tenant_table.h"
 #include "server/usage_meter.h"
 
 namespace xsched::server {
@@ -27,8 +28,9 @@ class UsageAnswer {
     sched::Scheduler& scheduler;
     const AccessRules& access;
     UsageMeter& usage;
+    TenantTable& tenants;
   };
-  UsageAnswer(const Parts& parts, const Peer& reader);
+  UsageAnswer(const Parts& parts, Connection& tool);
 
   // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound. False: not all of it;
   // errno is EAGAIN if the rest is to be sent later.
@@ -41,12 +43,17 @@ class UsageAnswer {
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
   bool PrepareOfUser();
+  // False: not all of them; errno says why.
+  bool SendTenants(Connection& tool);
+  std::vector<ipc::Tenant> Tenants() const;
 
   Parts parts_;
   Peer reader_;
+  const Tenant* own_;             // the reader's
   std::vector<uint64_t> agents_;  // by connection; those that have not been described, the next one last
   std::optional<UsageMeter::Position> last_;  // the last user's account
   std::deque<ipc::Usage> unsent_;
+  std::optional<std::vector<ipc::Tenant>> tenants_;  // those that have not been sent, the next one last
   uint32_t sent_ = 0;
   size_t queues_read_ = 0;  // in this round
 };

@@ -38,17 +38,18 @@ Duration Usage::*WaitedFor(sched::WaitReason why) {
   }
 }
 
-// For the account of the user and that of the process.
+// For the account of the user, that of the process, and the tenant.
 template <typename Change>
-void InBoth(const QueueUsage& queue, Change&& change) {
+void InAll(const QueueUsage& queue, Change&& change) {
   change(queue.of_user->usage);
   change(queue.of_process->usage);
+  if (queue.of_tenant != nullptr) change(*queue.of_tenant);
 }
 
 }  // namespace
 
 void QueueUsage::CountTurn() const noexcept {
-  if (of_user != nullptr) InBoth(*this, [](Usage& usage) { ++usage.turns; });
+  if (of_user != nullptr) InAll(*this, [](Usage& usage) { ++usage.turns; });
 }
 
 void UsageMeter::Add(Queue& queue, const sched::QueueStats& stats) noexcept {
@@ -65,10 +66,11 @@ void UsageMeter::Add(Queue& queue, const sched::QueueStats& stats) noexcept {
 }
 
 void UsageMeter::Open(Queue& queue) noexcept {
-  queue.usage.priority = queue.priority;
+  queue.usage.priority = queue.hints.priority;
+  queue.usage.of_tenant = queue.agent->tenant == nullptr ? nullptr : &queue.agent->tenant->used;
   queue.usage.of_user =
-      &Of(queue.agent->connection.peer.uid).At(queue.device, queue.priority, queue.device_name);
-  queue.usage.of_process = &queue.agent->accounts.At(queue.device, queue.priority, queue.device_name);
+      &Of(queue.agent->connection.peer.uid).At(queue.device, queue.hints.priority, queue.device_name);
+  queue.usage.of_process = &queue.agent->accounts.At(queue.device, queue.hints.priority, queue.device_name);
 }
 
 Accounts& UsageMeter::Of(uid_t user) noexcept try {
@@ -86,7 +88,7 @@ void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now
   SeeRequest(queue, stats, now);
   if (queue.usage.of_user == nullptr) return;
   if (stats.wait_reason != queue.usage.why) Settle(queue, stats);
-  if (queue.priority == queue.usage.priority) return;
+  if (queue.hints.priority == queue.usage.priority) return;
   // What it had so far was with the former priority, because it is seen in the round that changed it.
   Settle(queue, stats);
   Open(queue);
@@ -103,7 +105,7 @@ void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePo
   if (reports && counted.reported && (ended || unseen)) {
     const Duration took = ended ? now - counted.ready_since : Duration::zero();
     const size_t bucket = RequestTimes::BucketOf(took);
-    InBoth(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
+    InAll(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
   }
   if (!busy || !reports) counted.ready_since = kNever;
   if (busy && reports && counted.reported && counted.was_idle) counted.ready_since = now;
@@ -124,7 +126,7 @@ void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {
   Duration Usage::*waited_for = WaitedFor(std::exchange(counted.why, stats.wait_reason));
   if (waited_for == nullptr) waited_for = WaitedFor(stats.wait_reason);
   if (waited_for == nullptr) waited_for = &Usage::held;
-  InBoth(counted, [&](Usage& usage) {
+  InAll(counted, [&](Usage& usage) {
     usage.service += service;
     usage.*waited_for += waited;
     usage.commands += commands;

@@ -20,13 +20,14 @@ inline void Account(DeviceRecord& device, TimePoint now) {
 // Does it run by the policy's choice now?
 inline void SetChosen(QueueRecord& queue, bool chosen, TimePoint now) {
   if (std::exchange(queue.was_chosen, chosen) == chosen) return;
-  ProcessRecord& process = *queue.process;
   if (!chosen) {
-    --process.chosen;
+    queue.process->chosen.Remove(now);
+    queue.process->tenant->chosen.Remove(now);
     return;
   }
   queue.chosen_since = now;
-  if (process.chosen++ == 0) process.chosen_since = now;
+  queue.process->chosen.Add(now);
+  queue.process->tenant->chosen.Add(now);
 }
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
 // The device has nothing more of a held queue.

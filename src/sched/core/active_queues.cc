@@ -15,11 +15,12 @@ size_t PlaceOf(const QueueRecord& queue) {
                              active.begin());
 }
 
-// A process knows the sum of what its other queues have received (views.cc).
+// A process and a tenant know the sum of what their other queues have received (views.cc).
 void Mark(QueueRecord& queue, bool active) {
   queue.active = active;
   const Duration service = ChosenServiceOf(queue);
   queue.process->service_of_others += active ? -service : service;
+  queue.process->tenant->service_of_others += active ? -service : service;
 }
 
 // Its state lasts until something happens to it, or to the device (Controls::Apply).

@@ -43,9 +43,9 @@ enum class ClaimBy {
   kShare,     // whether it has a share (utilization): queues without one wait for all that have one
 };
 
-// What a policy decides about: single queues, or processes with all of their queues. Queues of a process that
-// wait for each other should not hold each other.
-enum class Granularity : uint8_t { kQueue, kProcess };
+// What a policy decides about: single queues, processes with all of their queues, or tenants with all of
+// their processes. Queues of a process that wait for each other should not hold each other.
+enum class Granularity : uint8_t { kQueue, kProcess, kTenant };
 
 // Whose queues a policy compares: those of one device, or those of all devices together.
 enum class Scope : uint8_t { kDevice, kAllDevices };
@@ -61,7 +61,9 @@ struct PolicyInfo {
   ClaimBy claim = ClaimBy::kOther;
   Granularity granularity = Granularity::kQueue;  // unless the user chooses another one (PolicySetting)
   Scope scope = Scope::kDevice;
-  bool sees_processes = false;  // it reads QueueView::process_weight and process_service, ProcessView::hints
+  // It reads QueueView::process_weight, process_service, tenant_weight and tenant_service,
+  // ProcessView::hints.
+  bool sees_processes = false;
   // It divides the device's time by what each has received. So it does not matter to the others if a held
   // queue ends what it has begun, as long as that is charged to it.
   bool charges_overruns = false;
@@ -91,12 +93,14 @@ class PolicyState {
   alignas(8) std::byte bytes_[kSize] = {};
 };
 
-// One ready queue, as a policy sees it. If the policy decides about processes: all ready queues of one
-// process together, each value as that of a queue that does what all of them do.
+// One ready queue, as a policy sees it. If the policy decides about processes or tenants: all ready queues of
+// one of them together, each value as that of a queue that does what all of them do.
 struct QueueView {
   QueueId id;  // of a process: that of its first ready queue
   ProcessId process;
-  Hints hints;  // of a process: the most demanding of each (CombineHints), also of queues that are not ready
+  // Of a process: the most demanding of each (CombineHints), also of queues that are not ready. Of a tenant:
+  // likewise, but weight, utilization and reservation are those of its share.
+  Hints hints;
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
   TimePoint ready_since;  // since when it has its oldest unfinished work, as far as known (requests.h)
@@ -119,6 +123,10 @@ struct QueueView {
   // weight; what they have received, also those that are gone. Valid if PolicyInfo::sees_processes.
   Weight process_weight = WEIGHT_DEFAULT;
   Duration process_service{};
+  // Likewise of its tenant on this device: the tenant's own weight, and what its processes have received.
+  PolicyState* tenant_state = nullptr;
+  Weight tenant_weight = WEIGHT_DEFAULT;
+  Duration tenant_service{};
   // Out: may it run?
   bool run;
   // Out, if it may not: until then it may not run even if the device is unused, because of a limit that was
@@ -144,6 +152,7 @@ struct DeviceView {
 // One process on a device that divides its time between processes, as a policy sees it.
 struct ProcessView {
   ProcessId id;
+  TenantId tenant{};
   Priority priority;               // the highest of its queues'
   Utilization utilization;         // likewise
   Weight weight = WEIGHT_DEFAULT;  // likewise

@@ -9,7 +9,7 @@
 namespace xsched::sched {
 namespace {
 
-constexpr Granularity kGranularities[] = {Granularity::kQueue, Granularity::kProcess};
+constexpr Granularity kGranularities[] = {Granularity::kQueue, Granularity::kProcess, Granularity::kTenant};
 
 // One policy of a chain: "NAME" or "NAME:what".
 Result<PolicySetting::Layer> ParseLayer(char* text) {
@@ -21,12 +21,22 @@ Result<PolicySetting::Layer> ParseLayer(char* text) {
   for (Granularity by : kGranularities) {
     if (strcasecmp(colon + 1, GranularityName(by)) == 0) return PolicySetting::Layer{policy, by};
   }
-  return Error::Make("a policy decides by queue or by process, not by %s", colon + 1);
+  return Error::Make("a policy decides by queue, by process or by tenant, not by %s", colon + 1);
 }
 
 }  // namespace
 
-const char* GranularityName(Granularity by) { return by == Granularity::kQueue ? "queue" : "process"; }
+const char* GranularityName(Granularity by) {
+  switch (by) {
+    case Granularity::kQueue:
+      return "queue";
+    case Granularity::kProcess:
+      return "process";
+    case Granularity::kTenant:
+      return "tenant";
+  }
+  return "?";
+}
 
 bool PolicySetting::Add(const Layer& layer) {
   if (count_ == kMostPolicies) return false;
@@ -49,7 +59,7 @@ bool PolicySetting::DecidesAbout(Granularity what) const {
 
 bool PolicySetting::ShowsProcesses() const {
   return Any([](const Layer& layer) {
-    return layer.by == Granularity::kProcess || layer.policy->info().sees_processes;
+    return layer.by != Granularity::kQueue || layer.policy->info().sees_processes;
   });
 }
 
@@ -59,7 +69,7 @@ bool PolicySetting::Reads(bool HintsRead::*hint) const {
 
 bool PolicySetting::CanHold(const ShownHints& victim, const ShownHints& rival, bool same_process) const {
   for (const Layer& layer : layers()) {
-    if (same_process && layer.by == Granularity::kProcess) continue;
+    if (same_process && layer.by != Granularity::kQueue) continue;
     const Hints& hints = victim.For(layer.by);
     const Hints& rivals = rival.For(layer.by);
     if (layer.policy->CanHold(hints, rivals)) return true;
@@ -84,8 +94,10 @@ Division PolicySetting::Divide(std::span<ProcessView> processes, size_t at_a_tim
     if (layer.policy->info().hints.at_a_time && at_a_time > 1) continue;
     const Division division = layer.policy->Divide(processes);
     if (division == Division::kNone) continue;
-    // Slices that divide the device alone hold nobody. The other policies of a chain could not decide.
-    return division == Division::kAlone && count_ > 1 ? OnlyTheRunningOne(processes) : division;
+    // Slices that divide the device alone hold nobody. The other policies of a chain could not decide. And
+    // they are slices of processes, while a tenant may have any number of these.
+    const bool holds = count_ > 1 || layer.by == Granularity::kTenant;
+    return division == Division::kAlone && holds ? OnlyTheRunningOne(processes) : division;
   }
   return Division::kNone;
 }

@@ -2,6 +2,7 @@
 //
 //   UP                    one policy, about what it decides by itself: here, queues
 //   UP:process            the same, about processes with all of their queues
+//   UP:tenant             the same, about tenants with all of their processes
 //   HPF/CFS:process/KEDF  priority classes; in each class, shares of processes; in each process, deadlines
 //
 // The first policy of a chain decides about all ready queues, and each further one about those that the one
@@ -21,8 +22,11 @@ namespace xsched::sched {
 struct ShownHints {
   Hints own;
   Hints of_process;  // valid if a policy in use decides about processes
+  Hints of_tenant;   // likewise
 
-  const Hints& For(Granularity by) const { return by == Granularity::kQueue ? own : of_process; }
+  const Hints& For(Granularity by) const {
+    return by == Granularity::kQueue ? own : by == Granularity::kProcess ? of_process : of_tenant;
+  }
   bool operator==(const ShownHints&) const = default;
 };
 
@@ -92,7 +96,7 @@ inline constexpr size_t kPolicyTextSize = 92;
 Result<PolicySetting> ParsePolicySetting(const char* text);
 // Writes it with a NUL, cut off where it is too long.
 void WritePolicySetting(const PolicySetting& setting, char (&text)[kPolicyTextSize]);
-// "queue", "process".
+// "queue", "process", "tenant".
 const char* GranularityName(Granularity by);
 
 }  // namespace xsched::sched

@@ -42,6 +42,7 @@ TEST(PolicySettingText, is_read_in_any_case_and_written_with_what_is_not_usual) 
   EXPECT_EQ(TextOf(Setting("hpf")), "HPF");
   EXPECT_EQ(TextOf(Setting("up:Process")), "UP:process");
   EXPECT_EQ(TextOf(Setting("UP:queue")), "UP") << "that is what UP decides about by itself";
+  EXPECT_EQ(TextOf(Setting("up:TENANT/cfs")), "UP:tenant/CFS");
   EXPECT_EQ(TextOf(Setting("PUP")), "PUP");
   EXPECT_EQ(TextOf(Setting("PUP:queue")), "PUP:queue");
   EXPECT_EQ(TextOf(Setting("hpf/cfs:process/kedf")), "HPF/CFS:process/KEDF");

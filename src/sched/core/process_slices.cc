@@ -71,12 +71,14 @@ void ProcessSlices::QueueGone(ProcessRecord& process, bool keeps_account, TimePo
       if ((*list)[i] == &process) list->Remove(i);
     }
   }
+  LeaveTenant(process);
   delete &process;
 }
 
 void ProcessSlices::Forget(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
   Set(device, process, kDriversSlice, TimePoint{}, sink);
   LeaveTurns(process, turns);
+  LeaveTenant(process);
   delete &process;
 }
 
@@ -122,6 +124,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
     views_.Clear();
     for (const ProcessRecord* process : processes_) {
       [[maybe_unused]] bool pushed = views_.Push(ProcessView{.id = process->id,
+                                                             .tenant = TenantOf(*process),
                                                              .priority = process->priority,
                                                              .utilization = process->utilization,
                                                              .weight = process->weight,

@@ -27,6 +27,7 @@
 #include <span>
 
 #include "base/array.h"
+#include "sched/core/chosen_queues.h"
 #include "sched/core/in_order.h"
 #include "sched/core/policy_setting.h"
 #include "sched/core/scheduler.h"
@@ -37,12 +38,14 @@ namespace xsched::sched {
 struct DeviceRecord;
 struct Party;
 struct QueueRecord;
+struct TenantRecord;
 class Turns;
 
 // One process on one device.
 struct ProcessRecord {
   ProcessId id{};
   DeviceRecord* device = nullptr;
+  TenantRecord* tenant = nullptr;  // null: it has never had a queue
   size_t queues = 0;         // may be 0 for a while: some programs make and release streams all the time
   uint64_t hints_held = 0;   // a bit for each of the device's distinct hints that its queues have
   uint64_t hints_twice = 0;  // a bit for each that more than one of its queues has
@@ -66,9 +69,8 @@ struct ProcessRecord {
   Duration service_of_others{};
   Duration service{};         // valid during a decision
   QueueView* view = nullptr;  // likewise
-  size_t chosen = 0;          // of its queues: QueueRecord::was_chosen
-  TimePoint chosen_since{};   // valid while there are any: since when there was one without a break
-  double guaranteed = 0;      // valid during Scheduler::GuaranteedWith
+  ChosenQueues chosen;
+  double guaranteed = 0;  // valid during Scheduler::GuaranteedWith
 
   // Valid during and after a decision.
   bool ready = false;

@@ -12,6 +12,7 @@
 #include "sched/core/requests.h"
 #include "sched/core/scheduler.h"
 #include "sched/core/silence.h"
+#include "sched/core/tenants.h"
 #include "sched/core/watch.h"
 
 namespace xsched::sched {
@@ -111,18 +112,28 @@ struct QueueRecord {
 
 inline constexpr uint8_t kNewToAllPolicies = (1 << kMostPolicies) - 1;
 
-// The queue's effective priority, as a policy sees it that decides about queues, or about processes.
+// The queue's hints and effective priority, as a policy sees them that decides about queues, processes or
+// tenants.
+inline const Hints& HintsFor(const QueueRecord& queue, Granularity by) {
+  return by == Granularity::kQueue     ? queue.hints
+         : by == Granularity::kProcess ? queue.process->hints
+                                       : queue.process->tenant->hints;
+}
 inline Priority PriorityFor(const QueueRecord& queue, Granularity by) {
-  return by == Granularity::kQueue ? queue.priority : std::max(queue.priority, queue.process->hints.priority);
+  return by == Granularity::kQueue ? queue.priority : std::max(queue.priority, HintsFor(queue, by).priority);
 }
 inline bool InheritsPriority(const QueueRecord& queue, Granularity by) {
-  return queue.priority > (by == Granularity::kQueue ? queue.hints : queue.process->hints).priority;
+  return queue.priority > HintsFor(queue, by).priority;
 }
 
 inline Claim ClaimOf(const QueueRecord& queue) {
-  Claim claim{.valid = true, .hints = {queue.hints, queue.process->hints}, .device = queue.device};
+  Claim claim{.valid = true, .hints = {queue.hints, queue.process->hints, {}}, .device = queue.device};
   claim.hints.own.priority = PriorityFor(queue, Granularity::kQueue);
   claim.hints.of_process.priority = PriorityFor(queue, Granularity::kProcess);
+  if (queue.process->tenant->has_hints) {
+    claim.hints.of_tenant = queue.process->tenant->hints;
+    claim.hints.of_tenant.priority = PriorityFor(queue, Granularity::kTenant);
+  }
   return claim;
 }
 
@@ -144,6 +155,7 @@ struct DeviceRecord {
   Array<QueueView> views;      // of the current decision; kept for its memory
   PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
+  Array<TenantRecord*> tenants;   // of its processes, in the order of their arrival
   bool dirty = true;              // something has changed that a decision may depend on
   bool rivals_changed = true;     // can_hold and can_be_held of its queues are out of date
   bool due = false;               // it takes part in the current decision
@@ -179,6 +191,13 @@ struct DeviceRecord {
   Duration service_clock{};
   int sharing = 0;  // how many queues run
   TimePoint accounted_at{};
+
+  DeviceRecord() = default;
+  ~DeviceRecord() {
+    for (TenantRecord* tenant : tenants) delete tenant;
+  }
+  DeviceRecord(const DeviceRecord&) = delete;
+  DeviceRecord& operator=(const DeviceRecord&) = delete;
 
   void RivalsChanged() {
     dirty = rivals_changed = true;

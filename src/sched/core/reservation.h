@@ -6,8 +6,8 @@
 
 namespace xsched::sched {
 
-// The part of a device that is guaranteed; 0: none.
-inline double GuaranteeOf(const Hints& hints) {
+// The part of a device that is guaranteed by hints, or to a tenant; 0: none.
+inline double GuaranteeOf(const auto& hints) {
   if (hints.guarantee_us <= 0 || hints.period_us <= 0) return 0;
   return static_cast<double>(hints.guarantee_us) / static_cast<double>(hints.period_us);
 }

@@ -29,14 +29,15 @@ struct Holds {
   bool other_process = false;
 };
 
-Holds CanHold(const PolicySetting& setting, bool by_process, const Group& victim, const Group& rival) {
+Holds CanHold(const PolicySetting& setting, bool by_group, const Group& victim, const Group& rival) {
   const bool same_hints = &victim == &rival;
   if (same_hints && victim.queues == 1) return {};
-  if (!by_process) {
+  if (!by_group) {
     const bool holds = setting.CanHold(victim.hints, rival.hints);
     return {holds, holds};
   }
-  const bool same_process = victim.hints.of_process == rival.hints.of_process;
+  const bool same_process =
+      victim.hints.of_process == rival.hints.of_process && victim.hints.of_tenant == rival.hints.of_tenant;
   const bool other_process = !same_hints || victim.processes > 1;
   return {same_process && setting.CanHold(victim.hints, rival.hints, /*same_process=*/true),
           other_process && setting.CanHold(victim.hints, rival.hints)};
@@ -62,7 +63,8 @@ class Groups {
  public:
   // Null: there are too many, or no memory.
   Group* Get(const ShownHints& hints) {
-    for (size_t slot = HashOf(hints.own) + 31 * HashOf(hints.of_process);; ++slot) {
+    for (size_t slot = HashOf(hints.own) + 31 * HashOf(hints.of_process) + 37 * HashOf(hints.of_tenant);;
+         ++slot) {
       size_t& number = numbers_[slot % kSlots];
       if (number == 0) {
         if (all_.size() == kMostHints || !all_.Push(Group{hints, 0, 0, false, false})) return nullptr;
@@ -83,11 +85,13 @@ class Groups {
 bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Groups& groups) {
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  const bool by_tenant = setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
     for (QueueRecord* queue : device->queues) {
       Group* group =
-          groups.Get({by_queue ? queue->hints : Hints{}, by_process ? queue->process->hints : Hints{}});
+          groups.Get({by_queue ? queue->hints : Hints{}, by_process ? queue->process->hints : Hints{},
+                      by_tenant ? queue->process->tenant->hints : Hints{}});
       if (group == nullptr) return false;
       queue->hints_number = static_cast<size_t>(group - groups.all().begin());
       ++group->queues;
@@ -116,11 +120,12 @@ void AssumeRivals(const PolicySetting& setting, std::span<DeviceRecord* const> d
 // Whether one queue may hold another depends on their hints alone, and there are few distinct hints. So the
 // policies are asked once per distinct pair.
 void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
-  const bool by_process = setting.DecidesAbout(Granularity::kProcess);
+  const bool by_group =
+      setting.DecidesAbout(Granularity::kProcess) || setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
     device->rivals_changed = false;
     ActivateAll(*device);
-    if (setting.ShowsProcesses()) RefreshHintsOfProcesses(*device);
+    if (setting.ShowsProcesses()) RefreshHintsOfGroups(*device, setting.DecidesAbout(Granularity::kTenant));
   }
   Groups made;
   if (!MakeGroups(setting, devices, made)) return AssumeRivals(setting, devices);
@@ -131,7 +136,7 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   uint64_t holds_these[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
     for (size_t j = 0; j < groups.size(); ++j) {
-      const Holds holds = CanHold(setting, by_process, groups[i], groups[j]);
+      const Holds holds = CanHold(setting, by_group, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;
       groups[i].can_be_held = groups[j].can_hold = true;
       if (!holds.own_process) continue;

@@ -38,6 +38,7 @@ struct Scheduler::Impl {
   PolicySetting policy = *FindPolicy(kDefaultPolicy);
   PointerMap<QueueRecord> queues;
   Turns turns;  // outlives the devices
+  Tenants tenants;
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
   Windows windows{devices};
@@ -51,6 +52,8 @@ struct Scheduler::Impl {
   void ForgetEmptyDevices();
   void DirtyAll();
   void MarkOnOthers(ProcessRecord& process);
+  template <typename Is>
+  static void HasNewShare(DeviceRecord& device, Is&& is);
 
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
   void EndRequest(QueueRecord& queue, TimePoint since, TimePoint now);
@@ -112,6 +115,13 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   if (!device->views.Reserve(device->queues.size() + 1)) return false;
   ProcessRecord* process = device->slices.Get(process_id, *device);
   if (process == nullptr) return false;
+  if (process->tenant == nullptr) {
+    const TenantId tenant = impl_->tenants.Of(process_id);
+    if (!JoinTenant(*process, tenant, impl_->tenants.ShareOf(tenant))) {
+      device->RivalsChanged();  // so that a process without queues is removed
+      return false;
+    }
+  }
   auto* queue = new (std::nothrow) QueueRecord;
   if (queue == nullptr || !impl_->queues.Insert(static_cast<uint64_t>(id), queue)) {
     delete queue;
@@ -149,9 +159,42 @@ void Scheduler::SetJob(ProcessId process, JobId job) {
   impl_->turns.SetJob(process, job);  // if memory runs out, it takes its turns as a process without a job
 }
 
+// What those queues have received by their former share is no credit and no debt by the new one.
+template <typename Is>
+void Scheduler::Impl::HasNewShare(DeviceRecord& device, Is&& is) {
+  for (QueueRecord* queue : device.queues) {
+    if (is(*queue)) queue->newly_ready = kNewToAllPolicies;
+  }
+  device.RivalsChanged();
+}
+
+void Scheduler::SetTenant(ProcessId process, TenantId tenant) {
+  if (impl_ == nullptr || impl_->tenants.Of(process) == tenant) return;
+  impl_->tenants.Set(process, tenant);
+  for (DeviceRecord* device : impl_->devices) {
+    ProcessRecord* record = device->slices.Find(process);
+    if (record == nullptr || !ChangeTenant(*record, tenant, impl_->tenants.ShareOf(tenant))) continue;
+    Impl::HasNewShare(*device, [record](const QueueRecord& queue) { return queue.process == record; });
+  }
+}
+
+void Scheduler::SetTenantShare(TenantId tenant, const TenantShare& share) {
+  if (impl_ == nullptr) return;
+  impl_->tenants.SetShare(tenant, share);
+  for (DeviceRecord* device : impl_->devices) {
+    for (TenantRecord* record : device->tenants) {
+      if (record->id != tenant || record->share == share) continue;
+      record->share = share;
+      Impl::HasNewShare(*device,
+                        [record](const QueueRecord& queue) { return queue.process->tenant == record; });
+    }
+  }
+}
+
 void Scheduler::RemoveProcess(ProcessId process) {
   if (impl_ == nullptr) return;
   impl_->turns.SetJob(process, JobId{});
+  impl_->tenants.Set(process, TenantId{});
   for (DeviceRecord* device : impl_->devices) {
     if (device->slices.Find(process) == nullptr) continue;
     device->slices.Changed();
@@ -242,7 +285,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
 
 void Scheduler::Impl::EndRequest(QueueRecord& queue, TimePoint since, TimePoint now) {
   if (queue.absent || queue.absent_since > since) return;
-  queue.finished_at = queue.process->finished_at = now;
+  queue.finished_at = queue.process->finished_at = queue.process->tenant->finished_at = now;
 }
 
 void Scheduler::Moved(QueueId id, uint32_t moves, TimePoint now) {
@@ -355,6 +398,10 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
     for (ProcessRecord* process : device->slices.processes()) {
       clear(process->policy_states);
       clear(process->view_states);
+    }
+    for (TenantRecord* tenant : device->tenants) {
+      clear(tenant->policy_states);
+      clear(tenant->view_states);
     }
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);

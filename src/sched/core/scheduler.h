@@ -111,6 +111,10 @@ class Scheduler {
                 const QueueTraits& traits = {});
   // The job that `process` belongs to; 0: none. REQUIRES: it has no queue.
   void SetJob(ProcessId process, JobId job);
+  // The tenant that `process` belongs to; 0: none is known.
+  void SetTenant(ProcessId process, TenantId tenant);
+  // Of all devices. It lasts until it is set again, also while the tenant has no process.
+  void SetTenantShare(TenantId tenant, const TenantShare& share);
   // The time slices of others stay as they are for a while if this was the last queue of its process:
   // programs make and release streams by the second.
   void RemoveQueue(QueueId id, TimePoint now);

@@ -16,6 +16,10 @@ enum class DeviceId : uint64_t {};   // an XDevice
 // time on all their devices. 0: no job is known.
 enum class JobId : uint64_t {};
 
+// Processes that have one share of each device together, such as those of one user. 0: those of which no
+// tenant is known; together they are one.
+enum class TenantId : uint64_t {};
+
 // What a queue's owner (or an administrator) asks for. Ranges: xsched/types.h.
 struct Hints {
   Priority priority = PRIORITY_DEFAULT;
@@ -34,6 +38,17 @@ struct Hints {
   LatencyTarget latency_target_us = NO_LATENCY_TARGET;
 
   bool operator==(const Hints&) const = default;
+};
+
+// What a tenant has of each device, whatever its processes ask for. The reservation is as in Hints.
+struct TenantShare {
+  Weight weight = WEIGHT_DEFAULT;
+  int64_t guarantee_us = 0;
+  int64_t period_us = 0;
+  int64_t limit_us = 0;
+  int64_t burst_us = 0;
+
+  bool operator==(const TenantShare&) const = default;
 };
 
 // What is known of a process, and what nobody asks for: its owner cannot hint it.

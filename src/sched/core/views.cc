@@ -29,6 +29,9 @@ QueueView ViewOf(QueueRecord& queue, size_t layer, bool leaves_gaps) {
           .facts = queue.facts,
           .process_weight = queue.process->hints.weight,
           .process_service = queue.process->service,
+          .tenant_state = &queue.process->tenant->policy_states[layer],
+          .tenant_weight = queue.process->tenant->share.weight,
+          .tenant_service = queue.process->tenant->service,
           .run = true};
 }
 
@@ -38,39 +41,67 @@ QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer, bool 
   return *new (device.views.end() - 1) QueueView(ViewOf(queue, layer, leaves_gaps));
 }
 
-// Adds what a further ready queue of the process does.
-void Join(QueueView& process, const QueueRecord& queue, size_t layer, bool leaves_gaps) {
-  process.leaves_gaps &= leaves_gaps;
-  process.priority = std::max(process.priority, queue.priority);
-  process.ready_since = std::min(process.ready_since, queue.requests.since());
-  process.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
+// Adds what a further ready queue of the process or tenant does.
+void Join(QueueView& group, const QueueRecord& queue, size_t layer, bool leaves_gaps) {
+  group.leaves_gaps &= leaves_gaps;
+  group.priority = std::max(group.priority, queue.priority);
+  group.ready_since = std::min(group.ready_since, queue.requests.since());
+  group.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
+  group.facts.cpu_priority = std::max(group.facts.cpu_priority, queue.facts.cpu_priority);
+  group.facts.window_active |= queue.facts.window_active;
 }
 
 void AddUpProcesses(DeviceRecord& device) {
   for (const QueueRecord* queue : device.active) {
-    queue->process->view = nullptr;
-    queue->process->service = queue->process->service_of_others;
+    ProcessRecord& process = *queue->process;
+    process.view = process.tenant->view = nullptr;
+    process.service = process.service_of_others;
+    process.tenant->service = process.tenant->service_of_others;
   }
-  for (const QueueRecord* queue : device.active) queue->process->service += ChosenServiceOf(*queue);
+  for (const QueueRecord* queue : device.active) {
+    const Duration service = ChosenServiceOf(*queue);
+    queue->process->service += service;
+    queue->process->tenant->service += service;
+  }
 }
 
-template <typename Leaves>
-void MakeViewsOfProcesses(DeviceRecord& device, size_t layer, Leaves&& leaves_gaps) {
+// `group_of(queue)`: its process or its tenant.
+template <typename GroupOf, typename Leaves>
+void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, GroupOf&& group_of,
+                       Leaves&& leaves_gaps) {
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
-    ProcessRecord& process = *queue->process;
-    if (process.view != nullptr) {
-      Join(*process.view, *queue, layer, leaves_gaps(*queue));
+    auto& group = group_of(*queue);
+    if (group.view != nullptr) {
+      Join(*group.view, *queue, layer, leaves_gaps(*queue));
       continue;
     }
-    process.view = &AddView(device, *queue, layer, leaves_gaps(*queue));
-    process.view->hints = process.hints;
-    process.view->priority = PriorityFor(*queue, Granularity::kProcess);
-    process.view->service = process.service;
-    process.view->finished_at = process.finished_at;
-    process.view->running = process.chosen != 0;
-    process.view->running_since = process.chosen_since;
-    process.view->state = &process.view_states[layer];
+    group.view = &AddView(device, *queue, layer, leaves_gaps(*queue));
+    group.view->hints = group.hints;
+    group.view->priority = PriorityFor(*queue, by);
+    group.view->service = group.service;
+    group.view->finished_at = group.finished_at;
+    group.view->running = group.chosen.any();
+    group.view->running_since = group.chosen.since();
+    group.view->state = &group.view_states[layer];
+  }
+}
+
+ProcessRecord& ProcessRecordOf(const QueueRecord& queue) { return *queue.process; }
+TenantRecord& TenantRecordOf(const QueueRecord& queue) { return *queue.process->tenant; }
+
+void RefreshHintsOfTenants(DeviceRecord& device, bool wanted) {
+  for (TenantRecord* tenant : device.tenants) tenant->has_hints = false;
+  if (!wanted) return;
+  for (const ProcessRecord* process : device.slices.processes()) {
+    if (process->tenant == nullptr || !process->has_hints) continue;
+    TenantRecord& tenant = *process->tenant;
+    tenant.hints = tenant.has_hints ? CombineHints(tenant.hints, process->hints) : process->hints;
+    tenant.has_hints = true;
+  }
+  for (TenantRecord* tenant : device.tenants) {
+    tenant->hints.weight = tenant->hints.utilization = tenant->share.weight;
+    TakeReservation(tenant->hints, tenant->share);
   }
 }
 
@@ -93,21 +124,23 @@ Hints CombineHints(const Hints& one, const Hints& other) {
   return both;
 }
 
-void RefreshHintsOfProcesses(DeviceRecord& device) {
+void RefreshHintsOfGroups(DeviceRecord& device, bool of_tenants) {
   for (ProcessRecord* process : device.slices.processes()) process->has_hints = false;
   for (const QueueRecord* queue : device.queues) {
     ProcessRecord& process = *queue->process;
     process.hints = process.has_hints ? CombineHints(process.hints, queue->hints) : queue->hints;
     process.has_hints = true;
   }
+  RefreshHintsOfTenants(device, of_tenants);
 }
 
 void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, bool with_processes,
                bool gaps) {
   const auto leaves_gaps = [=](const QueueRecord& queue) { return gaps && LeavesGaps(queue, now); };
   device.views.Clear();
-  if (by == Granularity::kProcess || with_processes) AddUpProcesses(device);
-  if (by == Granularity::kProcess) return MakeViewsOfProcesses(device, layer, leaves_gaps);
+  if (by != Granularity::kQueue || with_processes) AddUpProcesses(device);
+  if (by == Granularity::kProcess) return MakeViewsOfGroups(device, layer, by, ProcessRecordOf, leaves_gaps);
+  if (by == Granularity::kTenant) return MakeViewsOfGroups(device, layer, by, TenantRecordOf, leaves_gaps);
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     AddView(device, *queue, layer, leaves_gaps(*queue));
@@ -118,7 +151,9 @@ void TakeDecision(DeviceRecord& device, size_t layer, Granularity by) {
   const QueueView* next = device.views.begin();
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
-    const QueueView& view = by == Granularity::kProcess ? *queue->process->view : *next++;
+    const QueueView& view = by == Granularity::kProcess  ? *queue->process->view
+                            : by == Granularity::kTenant ? *queue->process->tenant->view
+                                                         : *next++;
     queue->run = queue->chosen = view.run;
     if (!view.run) queue->limited_until = std::max(queue->limited_until, view.limited_until);
     queue->newly_ready &= static_cast<uint8_t>(~(1u << layer));

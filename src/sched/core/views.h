@@ -1,5 +1,6 @@
-// What a policy is shown of a device, and what it has decided: for each queue, or for each process with all
-// of its queues (Granularity). `layer` is the policy's place in the chain (PolicySetting).
+// What a policy is shown of a device, and what it has decided: for each queue, for each process with all of
+// its queues, or for each tenant with all of its processes (Granularity). `layer` is the policy's place in
+// the chain (PolicySetting).
 #pragma once
 
 #include "sched/core/queue_record.h"
@@ -9,8 +10,9 @@ namespace xsched::sched {
 // What one who does all that `one` and `other` do would ask for.
 Hints CombineHints(const Hints& one, const Hints& other);
 
-// Sets the hints of the device's processes to those of all of their queues.
-void RefreshHintsOfProcesses(DeviceRecord& device);
+// Sets the hints of the device's processes to those of all of their queues, and likewise those of its
+// tenants.
+void RefreshHintsOfGroups(DeviceRecord& device, bool of_tenants);
 
 // Fills device.views from the eligible queues that the former policies let run. `with_processes`: also what a
 // policy that decides about queues is shown of their processes. `gaps`: which queues leave gaps. REQUIRES:

@@ -62,7 +62,7 @@ TEST(CompletelyFair, who_may_never_run_beside_others_waits_for_them) {
 }
 
 TEST(CompletelyFair, slices_have_the_proportion_of_the_weights_or_only_the_running_one_is_on_the_device) {
-  ProcessView processes[2] = {{ProcessId{1}, 4, 100, {}}, {ProcessId{2}, 0, 100, {}}};
+  ProcessView processes[2] = {{ProcessId{1}, {}, 4, 100, {}}, {ProcessId{2}, {}, 0, 100, {}}};
   EXPECT_EQ(CompletelyFair().Divide(processes), Division::kAlone);
   EXPECT_NEAR(
       static_cast<double>(processes[0].slice.count()) / static_cast<double>(processes[1].slice.count()),

@@ -1,16 +1,17 @@
 // Earliest eligible virtual deadline first: one queue runs at a time, and each ready process gets time in
-// proportion to its weight; within a process, each ready queue in proportion to its own.
+// proportion to its weight; within a process, each ready queue in proportion to its own. On a server with
+// tenants (docs/tenants.md), each tenant has time in proportion to its weight, and its processes share that.
 //
 // For programs or tenants that share a device, each by a weight as that of a control group (cpu.weight),
 // where some of them sleep and wake. A process's weight is the highest of its queues', also of those that are
 // idle: it does not change as queues come and go.
 //
-// Time is divided in a tree: the device's among processes, and a process's among its queues. In each of these
-// nodes, a child's lag is what it should have received until now, less what it has received. A child with a
-// lag of 0 or more is eligible: nobody may run ahead. It asks for one time slice after the other. Each is due
-// when it would be finished if the child had its share all the time. Of the eligible ones, the one whose time
-// slice is due first runs, to the slice's end. Only one that has just become ready may run before that, by
-// the same rule.
+// Time is divided in a tree: the device's among tenants, a tenant's among its processes, and a process's
+// among its queues. In each of these nodes, a child's lag is what it should have received until now, less
+// what it has received. A child with a lag of 0 or more is eligible: nobody may run ahead. It asks for one
+// time slice after the other. Each is due when it would be finished if the child had its share all the time.
+// Of the eligible ones, the one whose time slice is due first runs, to the slice's end. Only one that has
+// just become ready may run before that, by the same rule.
 //
 // So no lag gets larger than one time slice. A child that sleeps keeps what it is owed, up to one time
 // slice: it can neither save up credit, nor lose what it should have had. What it owes is paid when the
@@ -29,7 +30,8 @@ namespace {
 constexpr PolicyInfo kInfo = {
     .type = kPolicyEarliestEligibleVirtualDeadlineFirst,
     .name = "EEVDF",
-    .summary = "earliest eligible virtual deadline first: shares by weight, of processes and of their queues",
+    .summary =
+        "earliest eligible virtual deadline first: shares by weight, of tenants, their processes and queues",
     .hints = {.weight = true, .timeslice = true},
     .sees_processes = true,
     .charges_overruns = true,
@@ -40,8 +42,8 @@ constexpr double kNanosecondsPerSecond = 1e9;
 
 double Seconds(Duration duration) { return static_cast<double>(duration.count()) / kNanosecondsPerSecond; }
 
-// The device, a process or a queue. The first is a parent of processes, and a process is one of queues;
-// another level is another parent. Virtual times are in seconds per unit of weight.
+// The device, a tenant, a process or a queue: each is the parent of the next. Where no tenants are known, all
+// processes are of one. Virtual times are in seconds per unit of weight.
 struct Node {
   // As a child, as of the last decision in which its parent had it.
   double virtual_time;  // what it had received
@@ -198,12 +200,17 @@ class EarliestEligible final : public PolicyWithState<Node, Node, Node> {
 
   bool CanHold(const Hints&, const Hints&) const override { return true; }
 
+  // Slices are those of processes, and a tenant may have any number of these.
   Division Divide(std::span<ProcessView> processes) const override {
+    auto is_of_other = [&](const ProcessView& process) { return process.tenant != processes.front().tenant; };
+    if (std::any_of(processes.begin(), processes.end(), is_of_other)) return OnlyTheRunningOne(processes);
     auto weight = [](const ProcessView& process) -> double { return process.weight; };
     return DivideInProportion(processes, weight);
   }
 
  private:
+  static Node& TenantStateOf(const QueueView& queue) { return queue.tenant_state->As<Node>(); }
+
   static void Attach(Node& child, Node& parent, Weight weight, Duration service) {
     child.weight_now = std::clamp(weight, WEIGHT_MIN, WEIGHT_MAX);
     child.service = service;
@@ -214,15 +221,20 @@ class EarliestEligible final : public PolicyWithState<Node, Node, Node> {
   static Node& MakeTree(const DeviceView& device) {
     Node& root = StateOf(device);
     root.first = nullptr;
-    for (const QueueView& queue : device.ready) ProcessStateOf(queue).first = nullptr;
+    for (const QueueView& queue : device.ready)
+      ProcessStateOf(queue).first = TenantStateOf(queue).first = nullptr;
     // From the last one, so that children are in the order of their queues' ids.
     for (size_t i = device.ready.size(); i-- > 0;) {
       QueueView& queue = device.ready[i];
       queue.run = false;
+      Node& tenant = TenantStateOf(queue);
       Node& process = ProcessStateOf(queue);
       Node& leaf = StateOf(queue);
+      const bool is_first_of_tenant = tenant.first == nullptr;
       const bool is_first = process.first == nullptr;
-      if (is_first) Attach(process, root, queue.process_weight, queue.process_service);
+      if (is_first_of_tenant) Attach(tenant, root, queue.tenant_weight, queue.tenant_service);
+      if (is_first) Attach(process, tenant, queue.process_weight, queue.process_service);
+      tenant.was_idle = queue.newly_ready && (is_first_of_tenant || tenant.was_idle);
       process.was_idle = queue.newly_ready && (is_first || process.was_idle);
       Attach(leaf, process, queue.hints.weight, queue.service);
       leaf.was_idle = queue.newly_ready;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -45,12 +46,14 @@ struct QueueLoad {
 
 struct ProcessLoad {
   std::string name;
-  uint64_t job = 0;  // 0: none
+  uint64_t job = 0;     // 0: none
+  uint64_t tenant = 0;  // 0: none is known
 };
 
 struct Load {
   std::vector<DeviceParameters> devices;
   std::vector<ProcessLoad> processes;
+  std::map<uint64_t, TenantShare> tenants;  // those that are not here have the default
   std::vector<QueueLoad> queues;
   Duration length{};
 };

@@ -62,6 +62,7 @@ class Simulation final : public ControlSink {
   }
 
   void AddQueues();
+  void IntroduceProcesses();
   void Settle();
   void RefreshDue(size_t queue);
   void ReportLater(size_t queue);
@@ -119,10 +120,7 @@ Simulation::Simulation(const Load& load, const Conditions& conditions)
 }
 
 void Simulation::AddQueues() {
-  for (size_t i = 0; i < load_.processes.size(); ++i) {
-    if (scheduler_ && load_.processes[i].job != 0)
-      scheduler_->SetJob(ProcessId{i + 1}, JobId{load_.processes[i].job});
-  }
+  if (scheduler_) IntroduceProcesses();
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueLoad& queue = load_.queues[i];
     queues_[i].process = queue.process;
@@ -135,6 +133,15 @@ void Simulation::AddQueues() {
     scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
                          DeviceId{static_cast<uint64_t>(queue.device) + 1}, HintsOf(i), now_,
                          {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
+  }
+}
+
+void Simulation::IntroduceProcesses() {
+  for (const auto& [tenant, share] : load_.tenants) scheduler_->SetTenantShare(TenantId{tenant}, share);
+  for (size_t i = 0; i < load_.processes.size(); ++i) {
+    const ProcessLoad& process = load_.processes[i];
+    if (process.job != 0) scheduler_->SetJob(ProcessId{i + 1}, JobId{process.job});
+    scheduler_->SetTenant(ProcessId{i + 1}, TenantId{process.tenant});
   }
 }
 

@@ -42,16 +42,18 @@ sim::QueueLoad LoadOf(const SimulatedQueue& queue, Duration length) {
 }  // namespace
 
 SimulationResult Simulate(const PolicySetting& policy, std::vector<SimulatedQueue> queues, Duration length,
-                          const SchedulerConfig& config) {
+                          const SchedulerConfig& config, const std::map<uint64_t, TenantShare>& tenants) {
   sim::Load load;
   load.length = length;
+  load.tenants = tenants;
   load.devices = {DeviceOf(queues)};
   std::map<int, int> shared;  // processes that have several queues
   for (const SimulatedQueue& queue : queues) {
     sim::QueueLoad next = LoadOf(queue, length);
     const auto own = static_cast<int>(load.processes.size());
     next.process = queue.process == 0 ? own : shared.try_emplace(queue.process, own).first->second;
-    if (next.process == own) load.processes.emplace_back();
+    if (next.process == own)
+      load.processes.push_back({.name = "", .tenant = static_cast<uint64_t>(queue.tenant)});
     load.queues.push_back(std::move(next));
   }
   sim::Conditions conditions;

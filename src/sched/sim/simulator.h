@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "sched/core/scheduler.h"
@@ -16,6 +17,7 @@ struct SimulatedQueue {
   int in_flight = 1;   // commands that run on after a hold; 0: only the one that runs
   bool stuck = false;  // its commands never end
   int process = 0;     // queues with the same number belong to one process; 0: it has one of its own
+  int tenant = 0;      // of its process; 0: none is known
 
   // Results.
   std::vector<Duration> latencies;  // of finished tasks; none if there is always work
@@ -29,6 +31,7 @@ struct SimulationResult {
 
 // The device runs one command at a time, and serves the queues in turn if several may run.
 SimulationResult Simulate(const PolicySetting& policy, std::vector<SimulatedQueue> queues, Duration length,
-                          const SchedulerConfig& config = {});
+                          const SchedulerConfig& config = {},
+                          const std::map<uint64_t, TenantShare>& tenants = {});
 
 }  // namespace xsched::sched

@@ -26,6 +26,7 @@ class PolicyDevice {
     for (QueueView& queue : ready_) {
       queue.state = &queues_[queue.id];
       queue.process_state = &processes_[queue.process];
+      queue.tenant_state = &tenant_;
     }
   }
   PolicyDevice(const PolicyDevice&) = delete;
@@ -43,9 +44,13 @@ class PolicyDevice {
       process.service += queue.service;
       process.state = queue.process_state;
     }
+    Duration all{};
+    for (const QueueView& queue : ready_) all += queue.service;
+    for (const auto& [process, service] : gone_) all += service;
     for (QueueView& queue : ready_) {
       queue.process_weight = processes[queue.process].hints.weight;
       queue.process_service = gone_[queue.process] + processes[queue.process].service;
+      queue.tenant_service = all;
     }
     return {now, kTimeslice, at_a_time, ready_, &device_};
   }
@@ -79,6 +84,7 @@ class PolicyDevice {
   std::map<ProcessId, PolicyState> processes_;
   std::map<ProcessId, Duration> gone_;  // what queues that are not ready have received
   PolicyState device_;
+  PolicyState tenant_;  // all processes are of one
 };
 
 }  // namespace xsched::sched

@@ -15,7 +15,7 @@ namespace xsched::server::http {
 namespace {
 
 // What a series is about. The metric's name begins with it, and it has its labels.
-enum class Scope : uint8_t { kServer, kDevice, kUser, kProcess };
+enum class Scope : uint8_t { kServer, kDevice, kUser, kProcess, kTenant };
 
 struct ScopeInfo {
   const char* prefix;
@@ -35,6 +35,8 @@ const ScopeInfo& InfoOf(Scope scope) {
       {"xsched_process_", "the process",
        "the queues of one process, with one priority, on one device, while it is connected",
        "client, pid, process, uid, priority, device, pci_bus_id, model_name, Hostname"},
+      {"xsched_tenant_", "the tenant", "a tenant (tenants.md), on all devices, since the server began",
+       "tenant, Hostname"},
   };
   return kInfos[static_cast<size_t>(scope)];
 }
@@ -157,7 +159,7 @@ std::span<const Metric<Snapshot>> ServerMetrics() {
        kCounter,
        "",
        "",
-       "Queues that run unscheduled because their users have too many.",
+       "Queues that run unscheduled because their users or tenants have too many.",
        {Scope::kServer},
        [](const Snapshot& from, Samples& to) { to.Put(Count(from.status.refused_queues)); }},
       {"dropped_records",
@@ -259,6 +261,35 @@ std::span<const Metric<Row>> AccountMetrics() {
   return metrics;
 }
 
+std::span<const Metric<ipc::Tenant>> TenantMetrics() {
+  static const std::vector<Scope> of_tenant = {Scope::kTenant};
+  static const std::vector<Metric<ipc::Tenant>> metrics = {
+      {"device_time_seconds", kCounter, "seconds", "", "Device time that {} received.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(Seconds(from.service_ns)); }},
+      {"held_seconds", kCounter, "seconds", "reason",
+       "Time during which queues of {} had work and not the device, added up over the queues.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) {
+         to.Put("held", Seconds(from.held_ns));
+         to.Put("turn", Seconds(from.turn_ns));
+         to.Put("off_device", Seconds(from.off_device_ns));
+         to.Put("limited", Seconds(from.limited_ns));
+       }},
+      {"commands", kCounter, "", "", "Commands of {} that are known to have retired.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(Count(from.commands)); }},
+      {"requests", kCounter, "", "", "Requests of {}, from ready to idle, as far as its queues report them.",
+       of_tenant, [](const ipc::Tenant& from, Samples& to) { to.Put(Count(from.requests)); }},
+      {"refused_requests", kCounter, "", "", "What {} asked for that was refused or corrected.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(Count(from.refused)); }},
+      {"processes", kGauge, "", "", "Connected processes of {}.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(from.processes); }},
+      {"queues", kGauge, "", "", "Queues of {} now.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(from.queues); }},
+      {"weight", kGauge, "", "", "Weight of {}.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) { to.Put(from.weight); }},
+  };
+  return metrics;
+}
+
 // ---- labels ----
 
 void AddText(Labels& labels, std::string_view name, std::string text) {
@@ -338,6 +369,19 @@ void PutAccounts(Exposition& page, Scope scope, const std::vector<Row>& rows, co
   }
 }
 
+void PutTenants(Exposition& page, const std::vector<ipc::Tenant>& tenants, const std::string& host) {
+  for (const Metric<ipc::Tenant>& metric : TenantMetrics()) {
+    Begin(page, metric, Scope::kTenant);
+    for (const ipc::Tenant& tenant : tenants) {
+      Labels labels;
+      AddText(labels, "tenant", tenant.name);
+      AddText(labels, "Hostname", host);
+      Samples samples(page, labels, metric.label);
+      metric.read(tenant, samples);
+    }
+  }
+}
+
 template <typename Source>
 std::string TableRow(const Metric<Source>& metric, Scope scope) {
   const char* ending = metric.type == kCounter ? "_total" : metric.type == kInfo ? "_info" : "";
@@ -358,18 +402,23 @@ std::string MetricsPage(const Snapshot& snapshot, Format format) {
   PutAccounts(page, Scope::kDevice, snapshot.devices, snapshot.host);
   PutAccounts(page, Scope::kUser, snapshot.users, snapshot.host);
   PutAccounts(page, Scope::kProcess, snapshot.processes, snapshot.host);
+  PutTenants(page, snapshot.tenants, snapshot.host);
   return page.Finish();
 }
 
 std::string MetricsTable() {
   std::string table;
-  for (Scope scope : {Scope::kServer, Scope::kDevice, Scope::kUser, Scope::kProcess}) {
+  for (Scope scope : {Scope::kServer, Scope::kDevice, Scope::kUser, Scope::kProcess, Scope::kTenant}) {
     const ScopeInfo& info = InfoOf(scope);
     table += fmt::format(
         "\n**`{}…`**: {}.{}{}\n\n| name | type | unit | label | meaning |\n| --- | --- | --- | --- | --- |\n",
         info.prefix, info.about, *info.labels != '\0' ? " Labels: " : "", info.labels);
     if (scope == Scope::kServer) {
       for (const Metric<Snapshot>& metric : ServerMetrics()) table += TableRow(metric, scope);
+      continue;
+    }
+    if (scope == Scope::kTenant) {
+      for (const Metric<ipc::Tenant>& metric : TenantMetrics()) table += TableRow(metric, scope);
       continue;
     }
     for (const Metric<Row>& metric : AccountMetrics()) {

@@ -1,6 +1,6 @@
 // The metrics: one list, which makes the page that Prometheus reads, and the table in docs/metrics.md.
 //
-//   ipc::Status, ipc::Usage --SnapshotFor--> Snapshot --MetricsPage--> text
+//   ipc::Status, ipc::Usage, ipc::Tenant --SnapshotFor--> Snapshot --MetricsPage--> text
 //
 // Pure.
 #pragma once

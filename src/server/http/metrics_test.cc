@@ -41,10 +41,18 @@ ipc::Usage AccountOf(uint32_t uid, uint64_t client, int32_t priority = 0, uint64
   return account;
 }
 
+ipc::Tenant TenantOf(const char* name, uint64_t refused) {
+  ipc::Tenant tenant{};
+  tenant.service_ns = 2'000'000'000;
+  tenant.refused = refused;
+  ipc::SetText(tenant.name, std::string_view(name));
+  return tenant;
+}
+
 class MetricsPageTest : public ::testing::Test {
  protected:
   std::string PageFor(const Peer& reader, Format format = Format::kOpenMetrics) const {
-    Snapshot snapshot = SnapshotFor(reader, Readers(access_, kMetricsGroup), status_, accounts_);
+    Snapshot snapshot = SnapshotFor(reader, Readers(access_, kMetricsGroup), status_, accounts_, tenants_);
     snapshot.host = "box";
     return MetricsPage(snapshot, format);
   }
@@ -53,7 +61,21 @@ class MetricsPageTest : public ::testing::Test {
   ipc::Status status_{};
   std::vector<ipc::Usage> accounts_ = {AccountOf(1000, 1), AccountOf(1001, 2, 5), AccountOf(1000, 0),
                                        AccountOf(1001, 0, 5)};
+  std::vector<ipc::Tenant> tenants_ = {TenantOf("research", 3), TenantOf("uid:1000", 1)};
 };
+
+TEST_F(MetricsPageTest, has_what_each_tenant_has_had_and_what_it_was_refused) {
+  const std::string page = PageFor(kReader);
+  EXPECT_THAT(page,
+              HasSubstr(R"(xsched_tenant_device_time_seconds_total{tenant="research",Hostname="box"} 2)"));
+  EXPECT_THAT(page, HasSubstr(R"(xsched_tenant_refused_requests_total{tenant="research",Hostname="box"} 3)"));
+}
+
+TEST_F(MetricsPageTest, shows_a_user_of_the_tenants_only_the_one_that_is_this_user) {
+  const std::string page = PageFor(kUser);
+  EXPECT_THAT(page, HasSubstr(R"(xsched_tenant_refused_requests_total{tenant="uid:1000",Hostname="box"} 1)"));
+  EXPECT_THAT(page, Not(HasSubstr("research")));
+}
 
 TEST_F(MetricsPageTest, has_what_each_user_process_and_device_has_had) {
   const std::string page = PageFor(kAdmin);

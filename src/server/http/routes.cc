@@ -160,8 +160,9 @@ Answer Routes::Get(const Request& request, const std::optional<Peer>& caller) {
 }
 
 Answer Routes::ShowMetrics(const Request& request, const Peer& caller) {
-  const std::vector<ipc::Usage> usage = scheduler_.Usage();
-  Snapshot snapshot = SnapshotFor(caller, Readers(access_, metrics_.group), scheduler_.Status(), usage);
+  const UsageReport usage = scheduler_.Usage();
+  Snapshot snapshot = SnapshotFor(caller, Readers(access_, metrics_.group), scheduler_.Status(),
+                                  usage.accounts, usage.tenants);
   snapshot.process = UsageOf(snapshot.status.pid);
   char host[HOST_NAME_MAX + 1] = "";
   if (gethostname(host, sizeof host - 1) == 0) snapshot.host = host;
@@ -251,6 +252,7 @@ Answer Routes::SetHint(const Request& request, const Peer& caller) {
 
 Answer Routes::SetHintOfQueues(const json& hint, int64_t type, const Peer& caller) {
   ipc::SetHints message{};
+  if (!access_.IsAdmin(caller)) message.for_user = caller.uid + 1;
   if (type == kPriority) {
     message.mask = ipc::kHintPriority;
     message.hints.priority = InRangeOr400(hint, "priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX);

@@ -28,9 +28,9 @@ class FakeScheduler final : public SchedulerClient {
     status.at_a_time = 2;
     return status;
   }
-  std::vector<ipc::Usage> Usage() override {
+  UsageReport Usage() override {
     if (gone) throw std::runtime_error("the server is gone");
-    return usage;
+    return {usage, {}};
   }
   ipc::Reply SetHints(const ipc::SetHints& request) override { return hints.push_back(request), reply; }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return configs.push_back(request), reply; }
@@ -176,6 +176,15 @@ TEST_F(RoutesTest, hints_reach_a_queue_or_all_of_a_process) {
   EXPECT_EQ(scheduler_.hints[6].more_hints.floor, 15);
   EXPECT_EQ(Hint(R"({"hint_type": 10, "handle": 17, "latency_target_us": -1})", kUser).status, 400u);
   EXPECT_EQ(Hint(R"({"hint_type": 11, "handle": 17, "floor": 100})", kUser).status, 400u);
+}
+
+// The service is an administrator for the server.
+TEST_F(RoutesTest, a_hint_has_the_rights_of_the_caller_and_not_those_of_the_service) {
+  const std::string body = R"({"hint_type": 1, "handle": 17, "priority": 9})";
+  EXPECT_EQ(Hint(body, kUser).status, 200u);
+  EXPECT_EQ(scheduler_.hints.back().for_user, kUser.uid + 1);
+  EXPECT_EQ(Hint(body, kAdmin).status, 200u);
+  EXPECT_EQ(scheduler_.hints.back().for_user, 0u);
 }
 
 TEST_F(RoutesTest, the_policy_and_the_timeslice_are_the_administrators) {

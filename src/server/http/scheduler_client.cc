@@ -15,6 +15,11 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::seconds(2);
 
+template <typename Message>
+void AddIfA(const ipc::Packet& packet, std::vector<Message>& messages) {
+  if (packet.header().type == Message::kType) messages.push_back(packet.As<Message>());
+}
+
 }  // namespace
 
 class SocketClient::Session {
@@ -53,26 +58,36 @@ class SocketClient::Session {
 
 SocketClient::SocketClient(const std::string& path) { path.copy(path_.text, sizeof path_.text - 1); }
 
-template <typename Message, typename Request>
-std::vector<Message> SocketClient::AnswersTo(const Request& request) {
+template <typename Request, typename Take>
+void SocketClient::ForEachAnswer(const Request& request, Take&& take) {
   Session session(path_);
   session.Send(request);
-  std::vector<Message> messages;
   for (;;) {
     const ipc::Packet packet = session.Next();
     if (packet.header().type == ipc::MessageType::kReply) {
       const auto reply = packet.As<ipc::Reply>();
       if (reply.result != kXSchedSuccess)
         throw std::runtime_error(fmt::format("the server says: {}", reply.text));
-      return messages;
+      return;
     }
-    if (packet.header().type == Message::kType) messages.push_back(packet.As<Message>());
+    take(packet);
   }
 }
 
-std::vector<ipc::QueueInfo> SocketClient::List() { return AnswersTo<ipc::QueueInfo>(ipc::List{}); }
+std::vector<ipc::QueueInfo> SocketClient::List() {
+  std::vector<ipc::QueueInfo> queues;
+  ForEachAnswer(ipc::List{}, [&](const ipc::Packet& packet) { AddIfA(packet, queues); });
+  return queues;
+}
 
-std::vector<ipc::Usage> SocketClient::Usage() { return AnswersTo<ipc::Usage>(ipc::GetUsage{}); }
+UsageReport SocketClient::Usage() {
+  UsageReport report;
+  ForEachAnswer(ipc::GetUsage{}, [&](const ipc::Packet& packet) {
+    AddIfA(packet, report.accounts);
+    AddIfA(packet, report.tenants);
+  });
+  return report;
+}
 
 ipc::Status SocketClient::Status() {
   Session session(path_);

@@ -9,6 +9,12 @@
 
 namespace xsched::server::http {
 
+// What users and processes have had of the devices, and their tenants.
+struct UsageReport {
+  std::vector<ipc::Usage> accounts;
+  std::vector<ipc::Tenant> tenants;
+};
+
 // Each function throws std::runtime_error if the server cannot be asked.
 class SchedulerClient {
  public:
@@ -16,7 +22,7 @@ class SchedulerClient {
 
   virtual std::vector<ipc::QueueInfo> List() = 0;
   virtual ipc::Status Status() = 0;
-  virtual std::vector<ipc::Usage> Usage() = 0;
+  virtual UsageReport Usage() = 0;
   virtual ipc::Reply SetHints(const ipc::SetHints& request) = 0;
   virtual ipc::Reply SetConfig(const ipc::SetConfig& request) = 0;
   virtual ipc::Reply SetPolicy(const ipc::SetPolicy& request) = 0;
@@ -30,7 +36,7 @@ class SocketClient final : public SchedulerClient {
 
   std::vector<ipc::QueueInfo> List() override;
   ipc::Status Status() override;
-  std::vector<ipc::Usage> Usage() override;
+  UsageReport Usage() override;
   ipc::Reply SetHints(const ipc::SetHints& request) override { return Answer(request); }
   ipc::Reply SetConfig(const ipc::SetConfig& request) override { return Answer(request); }
   ipc::Reply SetPolicy(const ipc::SetPolicy& request) override { return Answer(request); }
@@ -40,9 +46,9 @@ class SocketClient final : public SchedulerClient {
   class Session;
   template <typename T>
   ipc::Reply Answer(const T& request);
-  // The messages of the answer, up to the reply at its end.
-  template <typename Message, typename Request>
-  std::vector<Message> AnswersTo(const Request& request);
+  // `take(packet)` for each message of the answer, up to the reply at its end.
+  template <typename Request, typename Take>
+  void ForEachAnswer(const Request& request, Take&& take);
 
   ipc::SocketPath path_{};
 };

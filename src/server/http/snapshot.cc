@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "server/tenants/tenant.h"
 #include "server/usage_meter.h"
 
 namespace xsched::server::http {
@@ -70,7 +71,7 @@ bool Readers::SeesAll(const Peer& reader) const {
 }
 
 Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Status& status,
-                     const std::vector<ipc::Usage>& accounts) {
+                     const std::vector<ipc::Usage>& accounts, const std::vector<ipc::Tenant>& tenants) {
   Snapshot snapshot;
   snapshot.status = status;
   std::map<Key, size_t> index;
@@ -89,6 +90,10 @@ Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Stat
     }
   }
   if (readers.SeesAll(reader)) snapshot.devices = Devices(snapshot.users, accounts);
+  const std::string own = kUserTenantPrefix + std::to_string(reader.uid);
+  for (const ipc::Tenant& tenant : tenants) {
+    if (readers.SeesAll(reader) || tenant.name == own) snapshot.tenants.push_back(tenant);
+  }
   return snapshot;
 }
 

@@ -50,10 +50,12 @@ struct Snapshot {
   std::vector<Row> users;
   std::vector<Row> processes;
   uint64_t processes_left_out = 0;
+  // All of them if the reader sees all users; otherwise the one that is the reader alone, if there is one.
+  std::vector<ipc::Tenant> tenants;
 };
 
-// Of all `accounts` that the server has sent, what the reader may see.
+// Of all `accounts` and `tenants` that the server has sent, what the reader may see.
 Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Status& status,
-                     const std::vector<ipc::Usage>& accounts);
+                     const std::vector<ipc::Usage>& accounts, const std::vector<ipc::Tenant>& tenants);
 
 }  // namespace xsched::server::http

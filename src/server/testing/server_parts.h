@@ -76,6 +76,9 @@ class ServerParts : public ::testing::Test {
  protected:
   explicit ServerParts(const sched::SchedulerConfig& config = {}) : scheduler_(config) {
     scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
+    TenantRules rules;
+    rules.others.max_priority = PRIORITY_MAX;  // tests of priorities need no administrator
+    tenants_.SetRules(rules, agents_, queues_);
   }
 
   Client Connect(Peer peer) {
@@ -170,13 +173,15 @@ class ServerParts : public ::testing::Test {
   static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
   static inline std::map<pid_t, int> cpu_priorities_;
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
-  Handshake handshake_{connections_, agents_, process_facts_};
+  TenantTable tenants_{scheduler_, access_};
+  AuditLog audit_{""};
+  Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
   Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_}, now_};
-  Tools tools_{
-      {connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_},
-      now_};
+  Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
+                work_, tenants_, audit_},
+               now_};
 };
 
 }  // namespace xsched::server::testing

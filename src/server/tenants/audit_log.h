@@ -1,0 +1,62 @@
+// The record of who changed what, or was not allowed to: hints, the policy, levels, the tenants' file. Each
+// record is one line of the log; under systemd it has fields of its own for the journal (docs/tenants.md).
+//
+// A user who makes many records soon makes fewer. How many were left out is said by the next one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "server/access.h"
+
+namespace xsched::server {
+
+enum class Verdict : uint8_t { kAllowed, kCorrected, kRefused };
+
+struct AuditRecord {
+  const char* what = "";  // "hints", "policy", "tenants", …
+  Peer who{};
+  std::string tenant{};  // whose request counts; empty: not known
+  std::string target{};  // "queue 3", "pid 7"; empty: the server
+  std::string from{};
+  std::string to{};
+  Verdict verdict = Verdict::kAllowed;
+  std::string reason{};  // of a correction or a refusal
+};
+
+class AuditLog {
+ public:
+  // `journal`: the socket of systemd's journal, used if systemd has connected our output to the journal.
+  explicit AuditLog(const char* journal = "/run/systemd/journal/socket");
+
+  // Never waits, and never fails.
+  void Add(const AuditRecord& record, TimePoint now) noexcept;
+  uint64_t left_out() const { return left_out_; }
+
+ private:
+  struct Allowance {
+    double records;
+    TimePoint since;
+    uint64_t left_out;
+  };
+  bool MayAdd(Allowance& allowance, TimePoint now);
+  Allowance& AllowanceOf(uid_t user, TimePoint now);
+  bool SendToJournal(const AuditRecord& record, const std::string& line) const;
+
+  std::map<uid_t, Allowance> users_;
+  Allowance others_;
+  uint64_t left_out_ = 0;
+  UniqueFd journal_;
+};
+
+// "pid 7 (user 1000): hints of queue 3: priority 0 -> priority 10: allowed"
+std::string LineOf(const AuditRecord& record);
+// In the format of the journal's native protocol.
+std::string JournalEntryOf(const AuditRecord& record, const std::string& line);
+
+}  // namespace xsched::server

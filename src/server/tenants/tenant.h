@@ -1,0 +1,45 @@
+// A tenant: the processes that have one share of the devices together, with its rights, and what has been
+// counted of it. Data only: tenant_table.h makes tenants, and priority_claims.h applies their rights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "sched/core/scheduler.h"
+#include "server/limits.h"
+#include "server/usage.h"
+
+namespace xsched::server {
+
+// What a user may do of whom no file says anything else: lower priorities, and not raise them.
+inline constexpr Priority kDefaultMaxPriority = PRIORITY_DEFAULT;
+
+// A user whom no file names is a tenant of this name, with the user's number.
+inline constexpr const char* kUserTenantPrefix = "uid:";
+inline constexpr size_t kMaxTenantName = 63;
+
+struct TenantRights {
+  sched::TenantShare share;
+  Priority max_priority = kDefaultMaxPriority;  // the highest that its queues may claim
+  size_t max_queues = kMaxQueuesOfUser;
+
+  bool operator==(const TenantRights&) const = default;
+};
+
+struct Tenant {
+  sched::TenantId id{};
+  std::string name;
+  TenantRights rights;
+
+  size_t processes = 0;
+  size_t queues = 0;
+  std::map<Priority, size_t> claims;  // how many of its queues claim each priority
+  Priority lowered_by = 0;            // so much less does each of these count (priority_claims.h)
+
+  Usage used;            // over all devices
+  uint64_t refused = 0;  // requests that were denied or corrected
+};
+
+}  // namespace xsched::server

@@ -1,0 +1,77 @@
+#include "server/tenants/tenant_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/queues.h"
+
+namespace xsched::server {
+namespace {
+
+constexpr const char* kOthers = "others";
+
+}  // namespace
+
+Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
+  if (const TenantRule* rule = rules_.Find(peer, process)) return Named(rule->name, rule->rights);
+  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), rules_.others);
+}
+
+Tenant& TenantTable::Of(Connection& client) {
+  if (!client.identity) client.identity = IdentityOfPeer(client.socket.get(), client.peer.pid);
+  return Of(client.peer, *client.identity);
+}
+
+Tenant& TenantTable::Named(const std::string& name, const TenantRights& rights) {
+  const auto known = tenants_.find(name);
+  if (known != tenants_.end()) return known->second;
+  if (tenants_.size() >= kMaxTenants && name != kOthers) return Named(kOthers, rules_.others);
+  Tenant tenant;
+  tenant.id = sched::TenantId{next_id_++};
+  tenant.name = name;
+  tenant.rights = rights;
+  Tenant& stored = tenants_.emplace(name, std::move(tenant)).first->second;
+  scheduler_.SetTenantShare(stored.id, rights.share);
+  return stored;
+}
+
+void TenantTable::Join(Agent& agent) {
+  agent.claims_anything = access_.IsAdmin(agent.connection.peer);
+  agent.tenant = &Of(agent.connection);
+  ++agent.tenant->processes;
+  scheduler_.SetTenant(agent.process(), agent.tenant->id);
+}
+
+const TenantRights& TenantTable::RightsOf(const std::string& name) const {
+  const auto rule = std::find_if(rules_.tenants.begin(), rules_.tenants.end(),
+                                 [&](const TenantRule& tenant) { return tenant.name == name; });
+  return rule == rules_.tenants.end() ? rules_.others : rule->rights;
+}
+
+void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
+  rules_ = std::move(rules);
+  for (auto& [name, tenant] : tenants_) {
+    tenant.rights = RightsOf(name);
+    scheduler_.SetTenantShare(tenant.id, tenant.rights.share);
+    queues.claims().Reconsider(tenant);
+  }
+  agents.ForEach([&](Agent& agent) {
+    if (agent.tenant == nullptr) return;
+    Tenant& now = Of(agent.connection);
+    if (agent.tenant == &now) return;
+    for (auto& [index, queue] : agent.queues) queues.claims().Remove(queue);
+    --agent.tenant->processes;
+    agent.tenant = &now;
+    ++now.processes;
+    scheduler_.SetTenant(agent.process(), now.id);
+    for (auto& [index, queue] : agent.queues) {
+      queues.claims().Add(queue);
+      queues.claims().Apply(queue);
+      if (queue.usage.of_tenant != nullptr) queue.usage.of_tenant = &now.used;
+    }
+  });
+}
+
+}  // namespace xsched::server

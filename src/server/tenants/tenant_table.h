@@ -1,0 +1,52 @@
+// All tenants: which one a process belongs to by the rules in use, and what each may do. Without a tenants'
+// file, each user is a tenant.
+//
+// A tenant stays as long as the server runs, for what has been counted of it. Their number is limited: one
+// more stands for all further ones.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "sched/core/scheduler.h"
+#include "server/access.h"
+#include "server/agents.h"
+#include "server/tenants/tenant.h"
+#include "server/tenants/tenants_file.h"
+
+namespace xsched::server {
+
+class TenantTable {
+ public:
+  TenantTable(sched::Scheduler& scheduler, const AccessRules& access)
+      : scheduler_(scheduler), access_(access) {}
+  TenantTable(const TenantTable&) = delete;
+  TenantTable& operator=(const TenantTable&) = delete;
+
+  // The tenant of such a process; of the client's process.
+  Tenant& Of(const Peer& peer, const ProcessIdentity& process);
+  Tenant& Of(Connection& client);
+  // An agent has come: from now on its process counts as one of its tenant. REQUIRES: it has no queue.
+  void Join(Agent& agent);
+  // Other rules count from now on, also for the processes and queues that there are.
+  void SetRules(TenantRules rules, Agents& agents, Queues& queues);
+  // `visit(tenant)` for each, in the order of their names.
+  template <typename Visit>
+  void ForEach(Visit&& visit) const {
+    for (const auto& [name, tenant] : tenants_) visit(tenant);
+  }
+  size_t size() const { return tenants_.size(); }
+
+ private:
+  Tenant& Named(const std::string& name, const TenantRights& rights);
+  const TenantRights& RightsOf(const std::string& name) const;
+
+  sched::Scheduler& scheduler_;
+  const AccessRules& access_;
+  TenantRules rules_;
+  std::map<std::string, Tenant> tenants_;
+  uint64_t next_id_ = 1;
+};
+
+}  // namespace xsched::server

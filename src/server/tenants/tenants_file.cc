@@ -1,0 +1,328 @@
+#include "server/tenants/tenants_file.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <grp.h>
+#include <pwd.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include "sched/core/reservation.h"
+
+namespace xsched::server {
+namespace {
+
+constexpr int64_t kDefaultPeriodUs = 100'000;
+constexpr double kPercent = 100;
+
+bool IsPrintable(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// What is wrong, and where: 0 is the whole file.
+struct Fault : std::runtime_error {
+  Fault(toml::source_index at, const std::string& what) : std::runtime_error(what), line(at) {}
+  Fault(const toml::node& at, const std::string& what) : Fault(at.source().begin.line, what) {}
+  toml::source_index line;
+};
+
+int64_t IntegerIn(const toml::node& node, const char* key, int64_t min, int64_t max) {
+  const std::optional<int64_t> value = node.is_integer() ? node.value<int64_t>() : std::nullopt;
+  if (!value || *value < min || *value > max)
+    throw Fault(node, fmt::format("{} must be a whole number from {} to {}", key, min, max));
+  return *value;
+}
+
+double PercentIn(const toml::node& node, const char* key) {
+  const std::optional<double> value = node.is_number() ? node.value<double>() : std::nullopt;
+  if (!value || !(*value >= 0 && *value <= kPercent))
+    throw Fault(node, fmt::format("{} must be a percentage of a device, from 0 to 100", key));
+  return *value;
+}
+
+// What a tenant, a class and [default] have in common.
+struct Terms {
+  std::optional<int64_t> weight, max_priority, queues, period_us, burst_us;
+  std::optional<double> guarantee, limit;
+
+  // False: there is no such key among them.
+  bool Take(std::string_view key, const toml::node& node) {
+    if (key == "weight") {
+      weight = IntegerIn(node, "weight", WEIGHT_MIN, WEIGHT_MAX);
+    } else if (key == "max_priority") {
+      max_priority = IntegerIn(node, "max_priority", PRIORITY_MIN, PRIORITY_MAX);
+    } else if (key == "queues") {
+      queues = IntegerIn(node, "queues", 0, int64_t{kMaxQueuesOfUser});
+    } else if (key == "guarantee") {
+      guarantee = PercentIn(node, "guarantee");
+    } else if (key == "limit") {
+      limit = PercentIn(node, "limit");
+    } else if (key == "period_us") {
+      period_us = IntegerIn(node, "period_us", RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX);
+    } else if (key == "burst_us") {
+      burst_us = IntegerIn(node, "burst_us", 0, RESERVATION_PERIOD_MAX);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  void FillFrom(const Terms& other) {
+    auto fill = [](auto& mine, const auto& others) {
+      if (!mine) mine = others;
+    };
+    fill(weight, other.weight);
+    fill(max_priority, other.max_priority);
+    fill(queues, other.queues);
+    fill(period_us, other.period_us);
+    fill(burst_us, other.burst_us);
+    fill(guarantee, other.guarantee);
+    fill(limit, other.limit);
+  }
+
+  TenantRights Rights(const toml::node& at) const {
+    TenantRights rights;
+    if (weight) rights.share.weight = static_cast<Weight>(*weight);
+    if (max_priority) rights.max_priority = static_cast<Priority>(*max_priority);
+    if (queues) rights.max_queues = static_cast<size_t>(*queues);
+    if (!guarantee && !limit) return rights;
+    sched::Hints asked;
+    asked.period_us = period_us.value_or(kDefaultPeriodUs);
+    auto part = [&](std::optional<double> percent) {
+      return static_cast<int64_t>(percent.value_or(0) / kPercent * static_cast<double>(asked.period_us));
+    };
+    asked.guarantee_us = part(guarantee);
+    asked.limit_us = part(limit);
+    asked.burst_us = burst_us.value_or(0);
+    if (!sched::IsReservation(asked)) {
+      throw Fault(
+          at, fmt::format("guarantee, limit, period_us and burst_us do not fit together: the limit is not "
+                          "less than the guarantee nor than {} µs of a period, burst_us not more than the "
+                          "limit, and one of guarantee and limit is more than 0",
+                          TIMESLICE_MIN));
+    }
+    sched::TakeReservation(rights.share, asked);
+    return rights;
+  }
+};
+
+const toml::table& TableIn(const toml::node& node, const std::string& what) {
+  if (const toml::table* table = node.as_table()) return *table;
+  throw Fault(node, fmt::format("{} must be a table", what));
+}
+
+std::string TextIn(const toml::node& node, const std::string& what) {
+  const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
+  if (!text || text->empty()) throw Fault(node, fmt::format("{} must be a text", what));
+  return *text;
+}
+
+// `take(element)` for each of a list.
+template <typename Take>
+void ForEachIn(const toml::node& node, std::string_view key, Take&& take) {
+  const toml::array* list = node.as_array();
+  if (list == nullptr || list->empty())
+    throw Fault(node, fmt::format("{} must be a list with one element at least", key));
+  for (const toml::node& element : *list) take(element);
+}
+
+template <typename Id, typename Find>
+std::vector<Id> IdsIn(const toml::node& node, std::string_view key, const char* what, Find&& find) {
+  std::vector<Id> ids;
+  ForEachIn(node, key, [&](const toml::node& element) {
+    if (element.is_integer()) {
+      ids.push_back(static_cast<Id>(IntegerIn(element, what, 0, int64_t{static_cast<Id>(-2)})));
+      return;
+    }
+    const std::string name = TextIn(element, fmt::format("a {} in {}", what, key));
+    const std::optional<Id> id = find(name.c_str());
+    if (!id) throw Fault(element, fmt::format("there is no {} {}", what, name));
+    ids.push_back(*id);
+  });
+  return ids;
+}
+
+std::optional<uid_t> FindUser(const char* name) {
+  const passwd* user = getpwnam(name);
+  return user == nullptr ? std::nullopt : std::optional(user->pw_uid);
+}
+std::optional<gid_t> FindGroupNamed(const char* name) {
+  const group* found = getgrnam(name);
+  return found == nullptr ? std::nullopt : std::optional(found->gr_gid);
+}
+
+std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key) {
+  std::vector<std::string> patterns;
+  ForEachIn(node, key, [&](const toml::node& element) {
+    patterns.push_back(element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
+                                            : TextIn(element, fmt::format("an element of {}", key)));
+  });
+  return patterns;
+}
+
+Terms TermsIn(const toml::table& table, const std::string& what) {
+  Terms terms;
+  for (const auto& [key, node] : table) {
+    if (!terms.Take(key.str(), node)) throw Fault(node, fmt::format("{} has no setting {}", what, key.str()));
+  }
+  return terms;
+}
+
+TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, std::less<>>& classes,
+                  const Terms& defaults) {
+  TenantRule rule;
+  Terms terms;
+  std::optional<Terms> of_class;
+  bool names_any = false;
+  for (const auto& [name, node] : table) {
+    const std::string_view key = name.str();
+    if (terms.Take(key, node)) continue;
+    names_any |= key != "name" && key != "class";
+    if (key == "name") {
+      rule.name = TextIn(node, "name");
+    } else if (key == "class") {
+      const auto found = classes.find(TextIn(node, "class"));
+      if (found == classes.end())
+        throw Fault(node, fmt::format("there is no class {}", TextIn(node, "class")));
+      of_class = found->second;
+    } else if (key == "users") {
+      rule.users = IdsIn<uid_t>(node, key, "user", FindUser);
+    } else if (key == "groups") {
+      rule.groups = IdsIn<gid_t>(node, key, "group", FindGroupNamed);
+    } else if (key == "cgroups") {
+      rule.cgroups = PatternsIn(node, key);
+    } else if (key == "containers") {
+      rule.containers = PatternsIn(node, key);
+    } else if (key == "jobs") {
+      rule.jobs = PatternsIn(node, key);
+    } else if (key == "pods") {
+      rule.pods = PatternsIn(node, key);
+    } else {
+      throw Fault(node, fmt::format("a tenant has no setting {}", key));
+    }
+  }
+  if (rule.name.empty()) throw Fault(table, "a tenant must have a name");
+  if (rule.name.size() > kMaxTenantName || rule.name.starts_with(kUserTenantPrefix) ||
+      !IsPrintable(rule.name)) {
+    throw Fault(table,
+                fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
+                            kMaxTenantName, kUserTenantPrefix));
+  }
+  if (!names_any) {
+    throw Fault(table,
+                fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs or pods",
+                            rule.name));
+  }
+  if (of_class) terms.FillFrom(*of_class);
+  terms.FillFrom(defaults);
+  rule.rights = terms.Rights(table);
+  return rule;
+}
+
+void CheckGuarantees(const TenantRules& rules) {
+  constexpr double kRounding = 1e-9;
+  double all = 0;
+  for (const TenantRule& rule : rules.tenants) all += sched::GuaranteeOf(rule.rights.share);
+  if (all > 1 + kRounding)
+    throw Fault(0, fmt::format("the guarantees of all tenants are {:.1f} % of a device", all * kPercent));
+}
+
+TenantRules RulesIn(const toml::table& file) {
+  TenantRules rules;
+  Terms defaults;
+  std::map<std::string, Terms, std::less<>> classes;
+  for (const auto& [name, node] : file) {
+    if (name.str() == "default") {
+      defaults = TermsIn(TableIn(node, "default"), "[default]");
+      if (defaults.guarantee) throw Fault(node, "[default] has no guarantee: it is for any number of users");
+      rules.others = defaults.Rights(node);
+    } else if (name.str() == "class") {
+      for (const auto& [of, terms] : TableIn(node, "class")) {
+        classes.emplace(of.str(), TermsIn(TableIn(terms, "a class"), fmt::format("[class.{}]", of.str())));
+      }
+    } else if (name.str() != "tenant") {
+      throw Fault(node,
+                  fmt::format("there is no setting {}: default, class and tenant are known", name.str()));
+    }
+  }
+  const toml::node* tenants = file.get("tenant");
+  if (tenants == nullptr) return rules;
+  if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
+  std::set<std::string> names;
+  for (const toml::node& node : *tenants->as_array()) {
+    TenantRule rule = RuleIn(TableIn(node, "a tenant"), classes, defaults);
+    if (!names.insert(rule.name).second)
+      throw Fault(node, fmt::format("there are two tenants {}", rule.name));
+    rules.tenants.push_back(std::move(rule));
+  }
+  CheckGuarantees(rules);
+  return rules;
+}
+
+bool MatchesAny(const std::vector<std::string>& patterns, const std::string& text) {
+  return !text.empty() && std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+  });
+}
+
+bool IsIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
+  return std::any_of(cgroups.begin(), cgroups.end(), [&](const std::string& pattern) {
+    return fnmatch(pattern.c_str(), cgroup.c_str(), 0) == 0 ||
+           fnmatch((pattern + "/*").c_str(), cgroup.c_str(), 0) == 0;
+  });
+}
+
+Error ErrorAt(const std::string& path, toml::source_index line, std::string_view what) {
+  const std::string where = line == 0 ? path : fmt::format("{}:{}", path, line);
+  return Error::Make("%s", fmt::format("{}: {}", where, what).c_str());
+}
+
+}  // namespace
+
+bool TenantRule::Matches(const Peer& peer, const ProcessIdentity& process) const {
+  auto has_any = [](const auto& wanted, const auto& those) {
+    return std::find_first_of(wanted.begin(), wanted.end(), those.begin(), those.end()) != wanted.end();
+  };
+  return (users.empty() || std::find(users.begin(), users.end(), peer.uid) != users.end()) &&
+         (groups.empty() || has_any(groups, peer.groups)) &&
+         (cgroups.empty() || IsIn(cgroups, process.cgroup)) &&
+         (containers.empty() || MatchesAny(containers, process.container)) &&
+         (jobs.empty() || MatchesAny(jobs, process.job)) && (pods.empty() || MatchesAny(pods, process.pod));
+}
+
+const TenantRule* TenantRules::Find(const Peer& peer, const ProcessIdentity& process) const {
+  const auto found = std::find_if(tenants.begin(), tenants.end(),
+                                  [&](const TenantRule& rule) { return rule.Matches(peer, process); });
+  return found == tenants.end() ? nullptr : &*found;
+}
+
+Result<TenantRules> ParseTenantRules(std::string_view text, const std::string& path) try {
+  return RulesIn(toml::parse(text));
+} catch (const toml::parse_error& error) {
+  return ErrorAt(path, error.source().begin.line, error.description());
+} catch (const Fault& fault) {
+  return ErrorAt(path, fault.line, fault.what());
+}
+
+Result<TenantRules> ReadTenantRules(const std::string& path, bool must_exist) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return Error::Make("%s is a folder", path.c_str());
+  errno = 0;
+  std::ifstream file(path);
+  if (!file && errno == ENOENT && !must_exist) return TenantRules{};
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf() || file.peek() == std::ifstream::traits_type::eof()))
+    return Error::FromErrno(errno, "cannot read %s", path.c_str());
+  return ParseTenantRules(text.str(), path);
+}
+
+}  // namespace xsched::server

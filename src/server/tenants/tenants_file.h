@@ -1,0 +1,46 @@
+// The tenants' file (/etc/xsched/tenants.toml): which processes are one tenant, and what each tenant may do.
+// docs/tenants.md describes it. Pure: text in, rules out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "server/access.h"
+#include "server/tenants/process_identity.h"
+#include "server/tenants/tenant.h"
+
+namespace xsched::server {
+
+inline constexpr const char* kTenantsPath = "/etc/xsched/tenants.toml";
+
+// A process belongs to the tenant if it has one of each list that is not empty.
+struct TenantRule {
+  std::string name;
+  TenantRights rights;
+  std::vector<uid_t> users;
+  std::vector<gid_t> groups;
+  // Patterns of fnmatch(3). A control group also stands for those below it.
+  std::vector<std::string> cgroups;
+  std::vector<std::string> containers;
+  std::vector<std::string> jobs;
+  std::vector<std::string> pods;
+
+  bool Matches(const Peer& peer, const ProcessIdentity& process) const;
+};
+
+struct TenantRules {
+  std::vector<TenantRule> tenants;  // the first one that matches counts
+  TenantRights others;              // of each user whose process no tenant matches
+
+  // Null: none matches.
+  const TenantRule* Find(const Peer& peer, const ProcessIdentity& process) const;
+};
+
+// The error says the line, and what is wrong with it. `path`: for that message only.
+Result<TenantRules> ParseTenantRules(std::string_view text, const std::string& path);
+// If there is no such file: the rules that count without one, unless `must_exist`.
+Result<TenantRules> ReadTenantRules(const std::string& path, bool must_exist);
+
+}  // namespace xsched::server

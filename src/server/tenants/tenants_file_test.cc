@@ -1,0 +1,150 @@
+#include "server/tenants/tenants_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "sched/core/reservation.h"
+
+namespace xsched::server {
+namespace {
+
+TenantRules Rules(const std::string& text) {
+  Result<TenantRules> rules = ParseTenantRules(text, "t.toml");
+  EXPECT_TRUE(rules) << rules.error().text();
+  return rules ? *rules : TenantRules{};
+}
+
+std::string ErrorOf(const std::string& text) {
+  Result<TenantRules> rules = ParseTenantRules(text, "t.toml");
+  return rules ? "" : rules.error().text();
+}
+
+std::string NameOf(const TenantRule* rule) { return rule == nullptr ? "" : rule->name; }
+
+TEST(TenantsFile, an_empty_one_lets_users_lower_priorities_and_not_raise_them) {
+  const TenantRules rules = Rules("");
+  EXPECT_TRUE(rules.tenants.empty());
+  EXPECT_EQ(rules.others, TenantRights{});
+  EXPECT_EQ(rules.others.max_priority, 0);
+}
+
+TEST(TenantsFile, a_tenant_has_what_it_says_then_what_its_class_says_then_the_default) {
+  const TenantRules rules = Rules(R"(
+[default]
+weight = 50
+max_priority = -1
+[class.paid]
+weight = 200
+max_priority = 20
+limit = 50
+[[tenant]]
+name = "a"
+users = [1000]
+class = "paid"
+weight = 300
+[[tenant]]
+name = "b"
+users = [1001]
+)");
+  EXPECT_EQ(rules.tenants[0].rights.share.weight, 300);
+  EXPECT_EQ(rules.tenants[0].rights.max_priority, 20);
+  EXPECT_EQ(rules.tenants[0].rights.share.limit_us, 50'000);
+  EXPECT_EQ(rules.tenants[0].rights.share.period_us, 100'000);
+  EXPECT_EQ(rules.tenants[1].rights.share.weight, 50);
+  EXPECT_EQ(rules.tenants[1].rights.max_priority, -1);
+  EXPECT_EQ(rules.others.share.weight, 50);
+}
+
+TEST(TenantsFile, the_first_tenant_that_matches_in_everything_it_names_counts) {
+  const std::string id(64, 'b');
+  const TenantRules rules = Rules(R"(
+[[tenant]]
+name = "root in a job"
+users = ["root"]
+jobs = [7, "1?"]
+[[tenant]]
+name = "group"
+groups = [50]
+[[tenant]]
+name = "service"
+cgroups = ["/system.slice/serve*.service"]
+[[tenant]]
+name = "container"
+containers = ["bbbb*"]
+[[tenant]]
+name = "pod"
+pods = ["1b2c3d4e-0001-4002-8003-123456789abc"]
+)");
+  const Peer root{1, 0, {0}};
+  const Peer user{1, 1000, {1000, 50}};
+  const Peer other{1, 1001, {1001}};
+  EXPECT_EQ(NameOf(rules.Find(root, {.job = "7"})), "root in a job");
+  EXPECT_EQ(NameOf(rules.Find(root, {.job = "12"})), "root in a job");
+  EXPECT_EQ(NameOf(rules.Find(root, {.job = "77"})), "");
+  EXPECT_EQ(NameOf(rules.Find(root, {})), "");
+  EXPECT_EQ(NameOf(rules.Find(user, {.cgroup = "/system.slice/serve.service"})), "group");
+  EXPECT_EQ(NameOf(rules.Find(other, {.cgroup = "/system.slice/serve.service"})), "service");
+  EXPECT_EQ(NameOf(rules.Find(other, {.cgroup = "/system.slice/serve@1.service/sub/group"})), "service");
+  EXPECT_EQ(NameOf(rules.Find(other, {.cgroup = "/user.slice/system.slice/serve.service"})), "");
+  EXPECT_EQ(NameOf(rules.Find(other, {.container = id})), "container");
+  EXPECT_EQ(NameOf(rules.Find(other, {.pod = "1b2c3d4e-0001-4002-8003-123456789abc"})), "pod");
+}
+
+struct BadFile {
+  const char* text;
+  const char* error;
+};
+
+TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
+  constexpr BadFile kFiles[] = {
+      {"weight", "t.toml:1: "},
+      {"[default]\nwieght = 3\n", "t.toml:2: [default] has no setting wieght"},
+      {"[default]\nweight = 0\n", "t.toml:2: weight must be a whole number from 1 to"},
+      {"[default]\nweight = 1.5\n", "t.toml:2: weight must be a whole number"},
+      {"[default]\nguarantee = 10\n", "t.toml:1: [default] has no guarantee"},
+      {"[default]\nmax_priority = 256\n", "t.toml:2: max_priority must be a whole number from"},
+      {"[default]\nlimit = 101\n", "t.toml:2: limit must be a percentage"},
+      {"tenants = 3\n", "t.toml:1: there is no setting tenants"},
+      {"[tenant]\nname = \"a\"\n", "t.toml:1: tenants are written as [[tenant]]"},
+      {"[[tenant]]\nusers = [1]\n", "t.toml:1: a tenant must have a name"},
+      {"[[tenant]]\nname = \"a\"\n", "t.toml:1: who is tenant a? It needs users"},
+      {"[[tenant]]\nname = \"a\"\nusers = []\n", "t.toml:3: users must be a list with one element at least"},
+      {"[[tenant]]\nname = \"a\"\nusers = [\"no such user here\"]\n",
+       "t.toml:3: there is no user no such user here"},
+      {"[[tenant]]\nname = \"a\"\ngroups = [-1]\n", "t.toml:3: group must be a whole number from 0"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nclass = \"x\"\n", "t.toml:4: there is no class x"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\ncolor = 1\n", "t.toml:4: a tenant has no setting color"},
+      {"[[tenant]]\nname = \"uid:1\"\nusers = [1]\n", "t.toml:1: a tenant's name has at most"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\n[[tenant]]\nname = \"a\"\nusers = [2]\n",
+       "t.toml:4: there are two tenants a"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\nlimit = 50\n",
+       "t.toml:1: guarantee, limit, period_us and burst_us do not fit together"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = "
+       "[2]\nguarantee = 41\n",
+       "t.toml: the guarantees of all tenants are 101.0 % of a device"},
+  };
+  for (const BadFile& file : kFiles)
+    EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
+}
+
+TEST(TenantsFile, one_that_does_not_exist_is_as_an_empty_one_unless_it_was_asked_for) {
+  EXPECT_TRUE(ReadTenantRules("/nonexistent/tenants.toml", false));
+  Result<TenantRules> rules = ReadTenantRules("/nonexistent/tenants.toml", true);
+  ASSERT_FALSE(rules);
+  EXPECT_EQ(std::string(rules.error().text()).rfind("cannot read /nonexistent/tenants.toml: No such", 0), 0u);
+}
+
+TEST(TenantsFile, a_folder_is_no_file) { EXPECT_FALSE(ReadTenantRules("/", false)); }
+
+// The packages install it.
+TEST(TenantsFile, the_example_is_valid_and_changes_nothing_as_it_is) {
+  Result<TenantRules> rules = ReadTenantRules(EXAMPLE_FILE, true);
+  ASSERT_TRUE(rules) << rules.error().text();
+  EXPECT_TRUE(rules->tenants.empty());
+  EXPECT_EQ(rules->others, TenantRights{});
+}
+
+}  // namespace
+}  // namespace xsched::server

@@ -1,0 +1,321 @@
+// What tenants may do, in a server without its loop: claims, rules that change, counters and the audit log.
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <cstring>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "ipc/hints.h"
+#include "server/tenants/audit_log.h"
+#include "server/testing/server_parts.h"
+
+namespace xsched::server::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+const Peer kAlice{100, 1000, {1000}};
+const Peer kAlicesOther{101, 1000, {1000}};
+const Peer kBob{200, 1001, {1001}};
+const Peer kAdmin{300, kServerUser, {}};
+
+class TenantsTest : public ServerParts {
+ protected:
+  TenantsTest() { SetRules(""); }
+
+  void SetRules(const std::string& text) {
+    Result<TenantRules> rules = ParseTenantRules(text, "t.toml");
+    ASSERT_TRUE(rules) << rules.error().text();
+    tenants_.SetRules(std::move(*rules), agents_, queues_);
+    agents_.Decide(now_);
+  }
+  Client AgentWith(const Peer& peer, int32_t priority) {
+    Client agent = ConnectAgent(peer);
+    EXPECT_TRUE(CreateQueue(agent, 0, priority));
+    agents_.Decide(now_);
+    return agent;
+  }
+  // What counts for the scheduler, and what was asked for.
+  Priority Counted(const Client& agent) {
+    return scheduler_.GetHints(AgentOf(agent).queues.at(0).id)->priority;
+  }
+  Priority Asked(const Client& agent) { return AgentOf(agent).queues.at(0).hints.priority; }
+  ipc::Reply SetPriority(const Client& tool, pid_t pid, int32_t priority, uint32_t for_user = 0) {
+    ipc::SetHints request{};
+    request.pid = pid;
+    request.mask = ipc::kHintPriority;
+    request.hints.priority = priority;
+    request.for_user = for_user;
+    EXPECT_TRUE(Ask(tool, request));
+    agents_.Decide(now_);
+    return tool.ReceiveA<ipc::Reply>().value_or(ipc::Reply{});
+  }
+  // As the tool sees them.
+  std::map<std::string, ipc::Tenant> Tenants(const Client& tool) {
+    EXPECT_TRUE(Ask(tool, ipc::GetUsage{}));
+    std::map<std::string, ipc::Tenant> tenants;
+    while (std::optional<ipc::Packet> packet = tool.Receive()) {
+      if (packet->header().type != ipc::MessageType::kTenant) continue;
+      const auto tenant = packet->As<ipc::Tenant>();
+      tenants[tenant.name] = tenant;
+    }
+    return tenants;
+  }
+};
+
+TEST_F(TenantsTest, a_user_may_lower_a_priority_and_not_raise_it_above_that_of_others) {
+  const Client lowered = AgentWith(kAlice, -5);
+  const Client raised = AgentWith(kBob, 255);
+  EXPECT_EQ(Counted(lowered), -5);
+  EXPECT_EQ(Counted(raised), 0);
+  EXPECT_EQ(Asked(raised), 255);
+}
+
+TEST_F(TenantsTest, priorities_of_one_user_keep_their_order_and_distances) {
+  const Client urgent = AgentWith(kAlice, 10);
+  const Client batch = AgentWith(kAlicesOther, 0);
+  const Client bystander = AgentWith(kBob, 0);
+  EXPECT_EQ(Counted(urgent), 0);
+  EXPECT_EQ(Counted(batch), -10);
+  EXPECT_EQ(Counted(bystander), 0);
+}
+
+TEST_F(TenantsTest, what_was_lowered_counts_in_full_again_when_the_higher_claim_is_gone) {
+  const Client batch = AgentWith(kAlicesOther, 0);
+  {
+    const Client urgent = AgentWith(kAlice, 10);
+    EXPECT_EQ(Counted(batch), -10);
+    connections_.Close(*urgent.connection, nullptr);
+    RemoveClosed();
+  }
+  agents_.Decide(now_);
+  EXPECT_EQ(Counted(batch), 0);
+}
+
+TEST_F(TenantsTest, the_priorities_of_laxity_are_claims_as_well) {
+  const Client agent = AgentWith(kAlice, 0);
+  ipc::QueueHints message{};
+  message.index = 0;
+  sched::Hints hints{.laxity_us = 1000, .lax_priority = -5, .critical_priority = 200};
+  ipc::SetHintsIn(message, hints);
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(message), now_));
+  const sched::Hints counted = *scheduler_.GetHints(AgentOf(agent).queues.at(0).id);
+  EXPECT_EQ(counted.critical_priority, 0);
+  EXPECT_EQ(counted.lax_priority, -205);
+  EXPECT_EQ(counted.priority, -200);
+}
+
+TEST_F(TenantsTest, the_program_that_claims_too_much_is_told_once) {
+  const Client agent = ConnectAgent(kAlice);
+  ASSERT_TRUE(CreateQueue(agent, 0, 10));
+  ASSERT_TRUE(CreateQueue(agent, 1, 10));
+  const auto reply = agent.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
+  EXPECT_STREQ(
+      reply->text,
+      "priority 10 counts as 0: 0 is the highest that tenant uid:1000 may claim. All queues of the tenant "
+      "count 10 less");
+  EXPECT_EQ(agent.ReadAll<ipc::Reply>(), 0);
+}
+
+TEST_F(TenantsTest, a_program_that_claims_no_more_than_it_may_is_told_nothing) {
+  const Client agent = AgentWith(kAlice, 0);
+  const Client urgent = AgentWith(kAlicesOther, 10);
+  EXPECT_EQ(agent.ReadAll<ipc::Reply>(), 0);
+}
+
+TEST_F(TenantsTest, a_user_who_hints_is_told_what_counts) {
+  const Client agent = AgentWith(kAlice, 0);
+  const ipc::Reply reply = SetPriority(ConnectTool(kAlice), kAlice.pid, 7);
+  EXPECT_EQ(reply.result, static_cast<uint32_t>(kXSchedSuccess));
+  EXPECT_EQ(reply.count, 1u);
+  EXPECT_EQ(std::string(reply.text).rfind("priority 7 counts as 0", 0), 0u);
+  EXPECT_EQ(Counted(agent), 0);
+}
+
+TEST_F(TenantsTest, an_administrator_sets_any_priority_and_lowers_nothing_by_it) {
+  const Client agent = AgentWith(kAlice, 0);
+  const Client other = AgentWith(kAlicesOther, 0);
+  const ipc::Reply reply = SetPriority(ConnectTool(kAdmin), kAlice.pid, 100);
+  EXPECT_STREQ(reply.text, "");
+  EXPECT_EQ(Counted(agent), 100);
+  EXPECT_EQ(Counted(other), 0);
+}
+
+TEST_F(TenantsTest, what_an_administrator_has_set_counts_until_the_user_sets_it) {
+  const Client agent = AgentWith(kAlice, 0);
+  SetPriority(ConnectTool(kAdmin), kAlice.pid, 100);
+  SetPriority(ConnectTool(kAlice), kAlice.pid, 100);
+  EXPECT_EQ(Counted(agent), 0);
+}
+
+TEST_F(TenantsTest, an_administrator_who_asks_for_a_user_has_the_users_rights) {
+  const Client agent = AgentWith(kAlice, 0);
+  const ipc::Reply reply = SetPriority(ConnectTool(kAdmin), kAlice.pid, 9, kAlice.uid + 1);
+  EXPECT_EQ(std::string(reply.text).rfind("priority 9 counts as 0", 0), 0u);
+  EXPECT_EQ(Counted(agent), 0);
+}
+
+TEST_F(TenantsTest, programs_of_administrators_claim_what_they_like) {
+  EXPECT_EQ(Counted(AgentWith(kAdmin, 200)), 200);
+  EXPECT_EQ(Counted(AgentWith({400, 0, {0}}, 200)), 200);
+}
+
+TEST_F(TenantsTest, other_rules_count_at_once_for_the_queues_that_there_are) {
+  const Client alice = AgentWith(kAlice, 10);
+  const Client bob = AgentWith(kBob, 10);
+  SetRules("[[tenant]]\nname = \"urgent\"\nusers = [1000]\nmax_priority = 50\nweight = 300\n");
+  EXPECT_EQ(Counted(alice), 10);
+  EXPECT_EQ(Counted(bob), 0);
+  EXPECT_EQ(AgentOf(alice).tenant->name, "urgent");
+  EXPECT_EQ(AgentOf(alice).tenant->queues, 1u);
+  SetRules("");
+  EXPECT_EQ(Counted(alice), 0);
+  EXPECT_EQ(AgentOf(alice).tenant->name, "uid:1000");
+}
+
+TEST_F(TenantsTest, a_tenant_has_no_more_queues_than_it_may) {
+  SetRules("[[tenant]]\nname = \"small\"\nusers = [1000]\nqueues = 1\n");
+  const Client agent = AgentWith(kAlice, 0);
+  ASSERT_TRUE(CreateQueue(agent, 1, 0));
+  const auto reply = agent.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_STREQ(reply->text, "tenant small has 1 queues already: further ones run unscheduled");
+  EXPECT_EQ(queues_.size(), 1u);
+  const Client other = AgentWith(kBob, 0);
+  EXPECT_EQ(queues_.size(), 2u);
+}
+
+TEST_F(TenantsTest, users_see_their_tenants_and_administrators_all) {
+  const Client alice = AgentWith(kAlice, 10);
+  const Client bob = AgentWith(kBob, 0);
+  auto seen = Tenants(ConnectTool(kAlice));
+  ASSERT_EQ(seen.size(), 1u);
+  EXPECT_EQ(seen["uid:1000"].lowered_by, 10);
+  EXPECT_EQ(seen["uid:1000"].refused, 1u);
+  EXPECT_EQ(seen["uid:1000"].queues, 1u);
+  seen = Tenants(ConnectTool(kAdmin));
+  EXPECT_TRUE(seen.contains("uid:1000") && seen.contains("uid:1001"));
+}
+
+TEST_F(TenantsTest, a_tool_of_an_older_version_is_sent_no_tenants) {
+  Client old = Connect(kAlice);
+  ASSERT_TRUE(SayHello(old, ipc::Role::kTool, 0, 6));
+  ASSERT_TRUE(old.ReceiveA<ipc::Welcome>());
+  ASSERT_TRUE(Ask(old, ipc::GetUsage{}));
+  EXPECT_EQ(old.ReadAll<ipc::Tenant>(), 0);
+}
+
+TEST_F(TenantsTest, device_time_of_all_processes_is_counted_for_their_tenant) {
+  const Client one = AgentWith(kAlice, 0);
+  const Client other = AgentWith(kAlicesOther, 0);
+  const Client bob = AgentWith(kBob, -5);
+  for (const Client* agent : {&one, &other, &bob}) Submit(*agent, 0);
+  agents_.Decide(now_);
+  now_ += 1s;
+  const auto seen = Tenants(ConnectTool(kAdmin));
+  EXPECT_EQ(seen.at("uid:1000").service_ns, 1'000'000'000u);
+  EXPECT_EQ(seen.at("uid:1001").service_ns, 0u);
+  EXPECT_EQ(seen.at("uid:1001").held_ns, 1'000'000'000u);
+}
+
+TEST_F(TenantsTest, a_list_names_the_tenant_and_the_priority_that_counts) {
+  const Client agent = AgentWith(kAlice, 10);
+  const Client tool = ConnectTool(kAlice);
+  ASSERT_TRUE(Ask(tool, ipc::List{}));
+  const auto info = tool.ReceiveA<ipc::QueueInfo>();
+  ASSERT_TRUE(info);
+  EXPECT_STREQ(info->tenant, "uid:1000");
+  EXPECT_EQ(info->hints.priority, 10);
+  EXPECT_EQ(info->counted_priority, 0);
+}
+
+TEST_F(TenantsTest, more_users_than_are_told_apart_are_one_tenant) {
+  for (uid_t user = 0; user < kMaxTenants + 10; ++user) tenants_.Of({1, 5000 + user, {}}, {});
+  EXPECT_EQ(tenants_.size(), kMaxTenants + 1);
+  EXPECT_EQ(tenants_.Of({1, 900'000, {}}, {}).name, "others");
+}
+
+// ---- the audit log ----
+
+class LoggedTenants : public TenantsTest {
+ protected:
+  LoggedTenants() : former_(spdlog::default_logger()) {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_st>(text_);
+    auto logger = std::make_shared<spdlog::logger>("audit", sink);
+    logger->set_pattern("%v");
+    spdlog::set_default_logger(logger);
+  }
+  ~LoggedTenants() override { spdlog::set_default_logger(former_); }
+  LoggedTenants(const LoggedTenants&) = delete;
+  LoggedTenants& operator=(const LoggedTenants&) = delete;
+
+  std::string Log() {
+    std::string log = text_.str();
+    text_.str("");
+    return log;
+  }
+
+ private:
+  std::ostringstream text_;
+  std::shared_ptr<spdlog::logger> former_;
+};
+
+TEST_F(LoggedTenants, changes_of_hints_say_who_what_from_what_to_what_and_whether_it_was_allowed) {
+  const Client agent = AgentWith(kAlice, 0);
+  SetPriority(ConnectTool(kAlice), kAlice.pid, -5);
+  EXPECT_EQ(Log(), "pid 100 (user 1000): hints of pid 100: priority 0 -> priority -5: allowed\n");
+  SetPriority(ConnectTool(kAlice), kAlice.pid, 5);
+  EXPECT_EQ(Log(),
+            "pid 100 (user 1000): hints of pid 100: priority -5 -> priority 5: corrected (priority 5 counts "
+            "as 0: 0 is "
+            "the highest that tenant uid:1000 may claim. All queues of the tenant count 5 less)\n");
+  SetPriority(ConnectTool(kBob), kAlice.pid, 5);
+  EXPECT_EQ(Log(), "pid 200 (user 1001): hints of pid 100: priority 5: refused (no such queue of yours)\n");
+}
+
+TEST_F(LoggedTenants, a_refused_policy_is_recorded_and_counted) {
+  const Client tool = ConnectTool(kBob);
+  ipc::SetPolicy request{};
+  request.policy = kPolicyCompletelyFairScheduler;
+  ASSERT_TRUE(Ask(tool, request));
+  EXPECT_EQ(tool.ReadAll<ipc::Reply>(), 1);
+  EXPECT_NE(Log().find("pid 200 (user 1001): policy: HPF, timeslice"), std::string::npos);
+  EXPECT_EQ(tenants_.Of(kBob, {}).refused, 1u);
+}
+
+TEST_F(LoggedTenants, a_user_who_asks_without_end_does_not_fill_the_log_or_keep_others_out_of_it) {
+  const Client tool = ConnectTool(kBob);
+  for (int i = 0; i < 1000; ++i) SetPriority(tool, kAlice.pid, 5);
+  const std::string log = Log();
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 40);
+  const Client agent = AgentWith(kAlice, 0);
+  SetPriority(ConnectTool(kAlice), kAlice.pid, -5);
+  EXPECT_EQ(Log(), "pid 100 (user 1000): hints of pid 100: priority 0 -> priority -5: allowed\n");
+  now_ += 1s;
+  SetPriority(tool, kAlice.pid, 5);
+  EXPECT_NE(Log().find("(960 records of this user before it were left out)"), std::string::npos);
+}
+
+TEST(AuditRecordTest, the_journal_gets_fields_that_a_text_cannot_add_to) {
+  const AuditRecord record{.what = "hints",
+                           .who = {7, 1000, {}},
+                           .tenant = "uid:1000",
+                           .target = "queue 3",
+                           .from = "priority 0",
+                           .to = "priority 5\nXSCHED_VERDICT=allowed",
+                           .verdict = Verdict::kRefused,
+                           .reason = "no"};
+  EXPECT_EQ(
+      JournalEntryOf(record, "line"),
+      "MESSAGE=line\nPRIORITY=5\nSYSLOG_IDENTIFIER=xserver\nXSCHED_AUDIT=hints\nXSCHED_VERDICT=refused\n"
+      "XSCHED_PID=7\nXSCHED_UID=1000\nXSCHED_TENANT=uid:1000\nXSCHED_TARGET=queue 3\nXSCHED_FROM=priority 0\n"
+      "XSCHED_TO=priority 5 XSCHED_VERDICT=allowed\nXSCHED_REASON=no\n");
+}
+
+}  // namespace
+}  // namespace xsched::server::testing
