@@ -99,7 +99,7 @@ function(xsched_unity name)
   endforeach()
 endfunction()
 
-# xsched_for_whole_programs(NAME): a static part across whose files a program is optimised, if it asks for that by
+# xsched_for_whole_programs(NAME): a static part across whose files a program is optimized, if it asks for that by
 # xsched_whole_program(PROGRAM). All else links it file by file: that takes less time, and libraries for foreign processes name
 # versions of symbols in assembler, which link-time optimization loses.
 function(xsched_for_whole_programs name)

@@ -83,10 +83,15 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   snprintf(queue.device_name, sizeof queue.device_name, "H200");
   queue.wait_reason = static_cast<uint32_t>(sched::WaitReason::kTurn);
   queue.waiting_since_ns = 1'230'000'000;
+  queue.memory_used = 4096;
+  queue.memory_limit = 8192;
+  queue.counted_priority = -13;
+  snprintf(queue.tenant, sizeof queue.tenant, "lab");
   EXPECT_EQ(JsonText(ToJson(queue)), R"({
   "batch_size": 8,
   "burst_us": 0,
   "client": 3,
+  "counted_priority": -13,
   "deadline_us": 20000,
   "device": "H200",
   "device_id": 4294967296,
@@ -99,6 +104,8 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "laxity_us": -1,
   "level": 2,
   "limit_us": 5000,
+  "memory_limit": 8192,
+  "memory_used": 4096,
   "period_us": 10000,
   "pid": 812,
   "platform": "CUDA",
@@ -109,6 +116,7 @@ TEST(QueueText, in_json_is_as_programs_know_it) {
   "service_ns": 5000000000,
   "state": "held",
   "submitted": 1000,
+  "tenant": "lab",
   "threshold": 16,
   "tracked": true,
   "user": "4294967295",

@@ -10,6 +10,8 @@ import sys
 NAME = re.compile(r"\b(?:XSCHED_[A-Z0-9_]*[A-Z0-9]|XLOG_LEVEL)\b")
 # Variables are explained here, and not read.
 TOOLS = (("src", "cli"), ("src", "platforms"))
+# Fields of entries in the journal, which are no variables.
+FIELDS = pathlib.PurePath("src/server/tenants/audit_log.cc")
 # Only whole string literals: messages that contain a name begin with other text.
 LITERAL = re.compile(rf"[\"']({NAME.pattern})[\"']")
 
@@ -19,7 +21,7 @@ def read_by_code(root):
     found = {}
     for path in [*root.glob("src/**/*.cc"), *root.glob("src/**/*.h"), *root.glob("python/**/*.py")]:
         place = path.relative_to(root)
-        if {"testing", "tests"} & set(place.parts) or path.stem.endswith("_test") or place.parts[:2] in TOOLS:
+        if {"testing", "tests"} & set(place.parts) or path.stem.endswith("_test") or place.parts[:2] in TOOLS or place == FIELDS:
             continue
         for name in LITERAL.findall(path.read_text(encoding="utf-8")):
             found.setdefault(name, place)

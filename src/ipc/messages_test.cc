@@ -136,8 +136,11 @@ TEST(Messages, what_is_shown_has_its_names_and_flags_are_true_or_false) {
   EXPECT_EQ(shown, (std::map<std::string, std::string>{{"k", "4"},
                                                        {"timeslice_us", "2500"},
                                                        {"pid", "812"},
+                                                       {"tenants", "0"},
                                                        {"you_may_set_the_policy", "true"},
-                                                       {"version", "2.0.0"}}));
+                                                       {"version", "2.0.0"},
+                                                       {"your_highest_priority", "0"},
+                                                       {"your_tenant", ""}}));
 }
 
 }  // namespace

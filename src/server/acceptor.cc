@@ -34,7 +34,12 @@ void Acceptor::Accept(TimePoint now) {
     if (!peer) continue;
     work += peer->groups.size() / kGroupsAsOne;
     access_.Decide(*peer);
-    peer->groups = {};  // 65,536 of them for each connection would be too much
+    // 65,536 of them for each connection would be too much. The kernel has them in order, so what a user
+    // namespace adds comes after the machine's own.
+    if (peer->groups.size() > kMaxGroups) {
+      peer->groups.resize(kMaxGroups);
+      peer->groups.shrink_to_fit();
+    }
     if (connections_.Add(std::move(socket), std::move(*peer), now) == nullptr) work += kRejectedAs;
   }
   if (!listener_.exhausted()) return;

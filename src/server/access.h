@@ -12,7 +12,7 @@ namespace xsched::server {
 struct Peer {
   pid_t pid = 0;  // 0: in another pid namespace, and so not visible
   uid_t uid = 0;
-  std::vector<gid_t> groups;  // the primary one first; a connection does not keep them
+  std::vector<gid_t> groups;  // the primary one first; a connection keeps kMaxGroups of them
   bool is_admin = false;      // AccessRules::Decide
   bool has_no_user = false;   // likewise: its uid stands for several users
 };

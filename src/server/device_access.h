@@ -3,7 +3,7 @@
 // device's file, which the kernel gave to nobody else but who may open it (or to whom such a one passed it).
 // So this also holds in containers, and says nothing of what the process claims itself.
 //
-// Not every device has a file: a processor (OpenCL on the CPU) can be used by everybody.
+// Not every device has a file: a processor can be used by everybody.
 #pragma once
 
 #include <sys/types.h>

@@ -44,6 +44,9 @@ inline constexpr size_t kMaxAccountsOfProcess = 16;
 // The files by which a process shows which devices it can use: several for each device.
 inline constexpr size_t kMaxDeviceFiles = 256;
 
+// The number of groups of a client that the rules of tenants look at.
+inline constexpr size_t kMaxGroups = 1024;
+
 // The number of tenants (tenants/tenant.h) that are told apart.
 inline constexpr size_t kMaxTenants = 1024;
 // The number of pings that an agent may send without reading their answers.

@@ -22,7 +22,8 @@ namespace {
 
 constexpr int kHolds = 100;
 constexpr uint64_t kMostRounds = 4;
-constexpr Duration kLongestRound = std::chrono::milliseconds(5);
+// Some 5 ms if both processors are busy with other work, and hundreds where one user could stop the server.
+constexpr Duration kLongestRound = std::chrono::milliseconds(20);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kTimesCount = false;

@@ -241,7 +241,7 @@ TEST(Report, the_page_escapes_names_and_needs_nothing_from_elsewhere) {
   const std::vector<Outcome> outcomes = {outcome};
   const std::string page = Page(outcomes);
   EXPECT_EQ(page.find("<script>"), std::string::npos);
-  EXPECT_NE(page.find("&lt;script&gt;: latency"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;: how often each latency"), std::string::npos);
   EXPECT_EQ(page.find("http"), std::string::npos);
   EXPECT_NE(page.find("prefers-color-scheme: dark"), std::string::npos);
   EXPECT_LT(page.size(), 10'000u);

@@ -6,7 +6,7 @@
 // device goes to the next one when it has nothing more of the present one.
 //
 // It is better for all only if their requests are of similar length, and end. Otherwise a short request would
-// wait for a long one, or for ever. So the lengths are learnt, from requests during which no equal had work.
+// wait for a long one, or for ever. So the lengths are learned, from requests during which no equal had work.
 //
 // Of one device. Pure.
 #pragma once
