@@ -43,7 +43,7 @@ void PrintTable(const std::vector<ipc::Tenant>& tenants) {
   }
 }
 
-void Show(bool as_json) {
+void ShowTenants(bool as_json) {
   ServerSession server;
   server.Require(kMinorOfTenants, "for tenants");
   const std::vector<ipc::Tenant> tenants = server.Tenants();
@@ -74,7 +74,7 @@ void AddTenants(CLI::App& app) {
       ->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
       ->type_name("FILE")
       ->excludes(json);
-  tenants->callback([options] { options->check.empty() ? Show(options->json) : Check(options->check); });
+  tenants->callback([options] { options->check.empty() ? ShowTenants(options->json) : Check(options->check); });
 }
 
 }  // namespace xsched::cli
