@@ -55,7 +55,8 @@ class CudaMemory : public testing::Test {
   static CUmemAllocationProp OnDevice(int device) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {device}};
+    properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    properties.location.id = device;
     return properties;
   }
 
@@ -159,7 +160,8 @@ TEST_F(CudaMemory, without_an_address_counts_until_it_has_neither_handle_nor_map
 
 TEST_F(CudaMemory, of_the_host_without_an_address_does_not_count) {
   CUmemAllocationProp properties{};
-  properties.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, {0}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  properties.location.id = 0;
   CUmemGenericAllocationHandle handle = 0;
   EXPECT_EQ(cuMemCreate(&handle, 200 * kMiB, &properties, 0), CUDA_SUCCESS);
   EXPECT_EQ(Used(), 0u);
@@ -206,7 +208,8 @@ TEST_F(CudaMemory, of_small_allocations_from_a_pool_counts_without_asking_the_dr
 TEST_F(CudaMemory, of_pools_that_the_program_makes_counts_until_they_are_destroyed) {
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = 0;
   CUmemoryPool pool = nullptr;
   ASSERT_EQ(cuMemPoolCreate(&pool, &properties), CUDA_SUCCESS);
   CUdeviceptr memory = 0;
