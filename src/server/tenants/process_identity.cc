@@ -105,15 +105,16 @@ bool HasEnded(const UniqueFd& pidfd) {
   return poll(&end, 1, 0) != 0;
 }
 
+// Its beginning, if it is longer than kMostText.
 std::string Read(const std::string& path) {
   const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(kMostText, '\0');
-  size_t size = 0;
-  for (ssize_t count = 1; file && count > 0 && size < text.size(); size += static_cast<size_t>(count)) {
-    count = read(file.get(), text.data() + size, text.size() - size);
-    if (count < 0) break;
+  std::string text;
+  char piece[1024];
+  while (file && text.size() < kMostText) {
+    const ssize_t count = read(file.get(), piece, sizeof piece);
+    if (count <= 0) break;
+    text.append(piece, static_cast<size_t>(count));
   }
-  text.resize(std::min(size, text.size()));
   return text;
 }
 
