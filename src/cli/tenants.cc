@@ -74,7 +74,8 @@ void AddTenants(CLI::App& app) {
       ->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
       ->type_name("FILE")
       ->excludes(json);
-  tenants->callback([options] { options->check.empty() ? ShowTenants(options->json) : Check(options->check); });
+  tenants->callback(
+      [options] { options->check.empty() ? ShowTenants(options->json) : Check(options->check); });
 }
 
 }  // namespace xsched::cli
