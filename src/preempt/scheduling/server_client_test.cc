@@ -88,6 +88,7 @@ class ServerClientTest : public FakeProcess, ServerListener {
   std::vector<std::array<int64_t, 4>> configs_;
   std::vector<std::pair<XQueueHandle, Priority>> hints_;
   FakeDriver driver_{kGatingHostGates};
+  FakeDriver other_driver_{kGatingHostGates};
   ServerClient client_{*this};
 };
 
@@ -176,8 +177,7 @@ TEST_F(ServerClientTest, before_a_queue_on_a_gpu_the_process_shows_its_device_fi
   EXPECT_EQ(packet.header().type, ipc::MessageType::kDeviceFiles);
   EXPECT_GE(packet.fd_count, 1);
   EXPECT_TRUE(Receive<ipc::QueueCreated>());
-  FakeDriver another{kGatingHostGates};
-  EXPECT_TRUE(client_.QueueCreated(Make(another, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
+  EXPECT_TRUE(client_.QueueCreated(Make(other_driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
   EXPECT_TRUE(Receive<ipc::QueueCreated>()) << "once for each device";
 }
 
