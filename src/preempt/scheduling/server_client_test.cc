@@ -177,7 +177,8 @@ TEST_F(ServerClientTest, before_a_queue_on_a_gpu_the_process_shows_its_device_fi
   EXPECT_EQ(packet.header().type, ipc::MessageType::kDeviceFiles);
   EXPECT_GE(packet.fd_count, 1);
   EXPECT_TRUE(Receive<ipc::QueueCreated>());
-  EXPECT_TRUE(client_.QueueCreated(Make(other_driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
+  EXPECT_TRUE(
+      client_.QueueCreated(Make(other_driver_, kPreemptLevelBlock, false, MakeDevice(kDeviceTypeGPU, 5))));
   EXPECT_TRUE(Receive<ipc::QueueCreated>()) << "once for each device";
 }
 
