@@ -10,7 +10,7 @@ import time
 
 from harness import Client, check, held_client, main, test, under, wait_until
 
-HELD_FOR = b"held for queue "  # in the name of an event in a timeline
+HELD_FOR = b"held for queue "  # in the names of two events in a timeline: the queue's hold, and the decision
 TASK = 30  # commands of soft_client's task, each 1 ms long, every 100 ms
 
 
@@ -101,7 +101,7 @@ def holds_are_recorded_while_a_program_waits_for_a_more_urgent_one(place):
     told = place.tool("trace", str(recording.path), "--output", str(timeline))
     check(told.returncode == 0 and " requests: " in told.stderr, f"it is a timeline as well: {told.returncode}, {told.stderr}")
     shown = timeline.read_bytes().count(HELD_FOR)
-    check(shown == len(holds), f"with all holds: {shown} of {len(holds)}")
+    check(shown == 2 * len(holds), f"with all holds and the decisions: {shown} for {len(holds)}")
 
 
 @test
