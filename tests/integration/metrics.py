@@ -183,7 +183,7 @@ def the_page_has_each_metric_of_the_document(place):
     wait_until(lambda: "xsched_process_queues{" in read(url), "a process is there")
     page = read(url, accept="text/plain")
     for name in re.findall(r"^\| `(xsched_\w+)`", (PROJECT / "docs/metrics.md").read_text(), re.M):
-        check(re.search(rf"^{name}(_bucket)?[ {{]", page, re.M), f"{name} is on the page")
+        check(re.search(rf"^(# TYPE )?{name}(_bucket)?[ {{]", page, re.M), f"{name} is on the page")
 
 
 main(__doc__)

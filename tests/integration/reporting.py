@@ -53,15 +53,15 @@ class Terminal:
         if self.pid == 0:
             os.execvpe("bash", ["bash", "--norc", "-mc", script], {**os.environ, **place.env})
 
-    def read_until(self, words):
+    def read_until(self, pattern):
         end = time.monotonic() + 10
-        while words not in self.text:
-            check(time.monotonic() < end, f"the terminal shows {words!r}: {self.text!r}")
+        while not re.search(pattern, self.text):
+            check(time.monotonic() < end, f"the terminal shows {pattern!r}: {self.text!r}")
             try:
                 self.text += os.read(self.fd, 4096).decode()
             except OSError:  # the shell has ended
                 break
-        check(words in self.text, f"the terminal shows {words!r}: {self.text!r}")
+        check(re.search(pattern, self.text), f"the terminal shows {pattern!r}: {self.text!r}")
 
     def press(self, key):
         os.write(self.fd, key)
@@ -161,7 +161,7 @@ def ctrl_c_reaches_the_program_once_and_xsched_stays_for_the_report(place):
     place.start_server()
     (pathlib.Path(place.folder) / "counter.py").write_text(COUNTER)
     terminal = Terminal(place, f"{' '.join(reported(place, sys.executable, place.folder + '/counter.py', '1.5'))}; echo status $?")
-    terminal.read_until("ready ")
+    terminal.read_until(r"ready \d+\s")
     terminal.press(b"\x03")
     terminal.read_until("status 0")
     check(terminal.text.count("got SIGINT") == 1, f"once: {terminal.text}")
@@ -175,7 +175,7 @@ def ctrl_z_stops_both_and_fg_continues_them(place):
     (pathlib.Path(place.folder) / "counter.py").write_text(COUNTER)
     terminal = Terminal(place, f"{' '.join(reported(place, sys.executable, place.folder + '/counter.py', '2'))}; echo stopped $?; "
                                "read key; fg; echo status $?")
-    terminal.read_until("ready ")
+    terminal.read_until(r"ready \d+\s")
     program = int(re.search(r"ready (\d+)", terminal.text).group(1))
     terminal.press(b"\x1a")
     terminal.read_until(f"stopped {128 + signal.SIGTSTP}")
