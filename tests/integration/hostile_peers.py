@@ -111,6 +111,8 @@ class Unharmed:
 
     def __init__(self, place):
         self.place = place
+        # Else the address sanitizer keeps all memory that was freed, up to 256 MiB, and what is left would not be seen.
+        place.sanitizers["ASAN_OPTIONS"] += ":quarantine_size_mb=1:thread_local_quarantine_size_kb=64"
         place.start_server()
 
     def __enter__(self):
