@@ -19,6 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import class_stages  # noqa: E402
 import correct_stage  # noqa: E402
 import figures  # noqa: E402
+import gang_stage  # noqa: E402
 import kernel_stages  # noqa: E402
 import liveness_stage  # noqa: E402
 import policy_stage  # noqa: E402
@@ -39,6 +40,7 @@ STAGES = {
     "share": kernel_stages.share,
     "suspend": kernel_stages.suspend,
     **class_stages.STAGES,
+    **gang_stage.STAGES,
     **liveness_stage.STAGES,
     **policy_stage.STAGES,
     **serving_stage.STAGES,

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The program of the benchmarks with PyTorch. Commands and answers are like gpu_task's. torch_job.py describes jobs; those with
-"kernel_us" are in kernel_job.py, and those with "prompt_tokens" in language_model.py:
+"kernel_us" are in kernel_job.py, those with "prompt_tokens" in language_model.py, and those with "gradients_mb" in gang_job.py (they
+run continuously only):
 
   {"do": "rate", "job", "seconds"}                            → {"per_second"}: samples
   {"do": "task", "job", "rate_hz", "seconds"}                 → {"begin", "end", "latency_ms": […]}; of a language model also
@@ -25,6 +26,7 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import gang_job  # noqa: E402
 import kernel_job  # noqa: E402
 import xsched_api  # noqa: E402
 from torch_job import Job  # noqa: E402
@@ -44,6 +46,8 @@ def kind_of(description):
         # Not every PyTorch has all that a language model needs.
         from language_model import LanguageModelJob
         return LanguageModelJob
+    if "gradients_mb" in description:
+        return gang_job.GangJob
     return Job
 
 
@@ -248,6 +252,8 @@ def run(command):
         run_at_rate = run_requests if "prompt_tokens" in command["job"] else run_task
         return run_at_rate(job, command["rate_hz"], command["seconds"])
     if what == "continuous":
+        if "gradients_mb" in command["job"]:
+            return {"progress": job.run_continuously(commands.interrupted, time.monotonic)}
         return run_continuously(job, commands.interrupted)
     if what == "suspend":
         return run_suspend(job, command["tries"], command["pause_seconds"])

@@ -215,6 +215,14 @@ TEST_F(Command, run_makes_each_program_a_job_of_its_own_and_what_that_starts_a_p
   EXPECT_EQ(Run({"run", "--no-server", "--", script}, {{"XSCHED_JOB", "training"}}).out, "training\n");
 }
 
+TEST_F(Command, run_leaves_a_rank_in_the_job_of_its_launcher_unless_a_gang_is_named) {
+  std::string script = Script("echo $XSCHED_JOB");
+  const Environment rank = {
+      {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}};
+  EXPECT_EQ(Run({"run", "--no-server", "--", script}, rank).out, "torch:localhost:29500\n");
+  EXPECT_EQ(Run({"run", "--no-server", "--gang", "mine", "--", script}, rank).out, "mine\n");
+}
+
 TEST_F(Command, run_with_a_limit_of_memory_gives_the_program_an_account_of_its_own) {
   std::string script = Script("echo $XSCHED_MEMORY; ls $XSCHED_MEMORY_ACCOUNT");
   std::string first = Run({"run", "--no-server", "--memory", "2GiB", "--", script}).out;

@@ -32,7 +32,8 @@ struct LaunchOptions {
   std::string scheduler = "GLB";
   std::string policy;  // of the local scheduler (LCL)
   std::string route = "layer";
-  std::string job;  // for a program that has no job yet
+  std::string gang;  // the name of the program's job
+  std::string job;   // likewise, if `gang` is empty and the program has no job yet
 };
 
 struct Variable {
@@ -99,7 +100,11 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
                                                       : std::optional(options.memory_account)});
   }
   // A program's children belong to its job, even if they are started by `xsched run`.
-  if (!options.job.empty() && current("XSCHED_JOB").empty()) variables.push_back({"XSCHED_JOB", options.job});
+  if (!options.gang.empty()) {
+    variables.push_back({"XSCHED_JOB", options.gang});
+  } else if (!options.job.empty() && current("XSCHED_JOB").empty()) {
+    variables.push_back({"XSCHED_JOB", options.job});
+  }
   std::string preloaded = current("LD_PRELOAD");
   for (const Shim& shim : shims) {
     if (!shim.layers.empty() && options.route != "preload") {

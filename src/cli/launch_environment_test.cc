@@ -49,6 +49,8 @@ TEST(LaunchEnvironment, a_program_is_of_a_fresh_job_unless_it_is_of_one_already)
   options.job = "fresh";
   EXPECT_EQ(After({}, options)["XSCHED_JOB"], "fresh");
   EXPECT_EQ(After({{"XSCHED_JOB", "training"}}, options)["XSCHED_JOB"], "training");
+  options.gang = "both";
+  EXPECT_EQ(After({{"XSCHED_JOB", "training"}}, options)["XSCHED_JOB"], "both");
 }
 
 TEST(LaunchEnvironment, a_limit_of_memory_comes_with_its_account_and_never_with_an_older_one) {

@@ -26,6 +26,7 @@
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
+#include "ipc/job.h"
 #include "ipc/memory_account.h"
 #include "xsched/types.h"
 
@@ -165,14 +166,15 @@ void Run(RunOptions& options) {
   const FoundShims shims = FindShims(options.launch.route);
   CheckProgram(options, shims);
   if (options.shared_context) ShareContexts();
-  options.launch.job = NewJob();
+  const std::string new_job = NewJob();
+  const ipc::JobName launched = ipc::LaunchedJob();
+  options.launch.job = *launched.text != '\0' ? launched.text : new_job;
   if (options.launch.memory) options.launch.memory_account = NewMemoryAccount(*options.launch.memory);
-  const std::string older_job = CurrentVariable("XSCHED_JOB");
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   if (options.report.empty()) Become(options.program);
   RunReported(options.program, {.file = options.report == kToStderr ? "" : options.report,
                                 .job = CurrentVariable("XSCHED_JOB"),
-                                .job_is_older = !older_job.empty()});
+                                .job_is_older = CurrentVariable("XSCHED_JOB") != new_job});
 }
 
 }  // namespace
@@ -220,6 +222,9 @@ void AddRun(CLI::App& app) {
                   fmt::format("layer: through the {} loader; preload: for programs that bypass the loader",
                               server::Listed(NamesOfPlatforms(/*with_layers=*/true), "or")))
       ->check(CLI::IsMember({"layer", "preload"}));
+  run->add_option("--gang", launch.gang,
+                  "programs of one user that are run with the same name are one job, as the ranks of a "
+                  "distributed program are: they have their turns at the same time, on all devices");
   run->add_flag("--no-server", options->no_server, "do not start a server");
   run->add_flag(
       "--shared-context", options->shared_context,

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/env.h"
 #include "base/log.h"
 #include "base/pci_address.h"
 #include "ipc/hints.h"
@@ -34,7 +33,7 @@ void ServerClient::Start(int memfd, int scheduler_bell, TimePoint now) {
   memfd_ = memfd;
   scheduler_bell_ = scheduler_bell;
   place_ = ipc::ReadSocketChoice();
-  job_ = ipc::JobNumber(EnvText("XSCHED_JOB"));
+  job_ = ipc::JobOfThisProcess();
   Connect(now);
 }
 

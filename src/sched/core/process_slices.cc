@@ -109,9 +109,9 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
   }
   while (processes_.size() > kept) processes_.Pop();
 
-  bool all_sliceable = true;
+  all_sliceable_ = true;
   for (const QueueRecord* queue : queues) {
-    all_sliceable &= queue->traits.sliceable;
+    all_sliceable_ &= queue->traits.sliceable;
     ProcessRecord& process = *queue->process;
     process.priority = std::max(process.priority, queue->hints.priority);
     process.utilization = std::max(process.utilization, queue->hints.utilization);
@@ -120,7 +120,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
   }
   // A process that cannot be sliced would have the driver's slice beside the shortest slices of others.
   division_ = Division::kNone;
-  if (processes_.size() > 1 && all_sliceable && views_.Reserve(processes_.size())) {
+  if (processes_.size() > 1 && all_sliceable_ && views_.Reserve(processes_.size())) {
     views_.Clear();
     for (const ProcessRecord* process : processes_) {
       [[maybe_unused]] bool pushed = views_.Push(ProcessView{.id = process->id,
@@ -134,12 +134,14 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
     }
     division_ = setting.Divide(views_, at_a_time);
   }
-  size_t shortest = 0;
+  follows_ = none() && leader_ != nullptr && processes_.size() > 1 && all_sliceable_;
+  turn_takers_ = 0;
   for (size_t i = 0; i < processes_.size(); ++i) {
-    processes_[i]->slice = none() ? kDriversSlice : views_[i].slice;
-    shortest += IsShortest(*processes_[i]);
+    processes_[i]->slice = follows_ ? kShortestSlice : none() ? kDriversSlice : views_[i].slice;
+    turn_takers_ += IsShortest(*processes_[i]);
   }
-  sharing_ = sharing_ && division_ == Division::kBesideHolding && shortest > 1;
+  if (follows_) division_ = Division::kBesideHolding;
+  sharing_ = sharing_ && division_ == Division::kBesideHolding && !follows_ && turn_takers_ > 1;
   JoinParties(turns);
   if (division_ == Division::kBesideHolding) return;
   in_order_.Forget();
@@ -163,20 +165,40 @@ void ProcessSlices::JoinParties(Turns& turns) {
     return true;
   };
   const auto join = [&](ProcessRecord& process, const PartyKey& key) { return turns.Join(process, key); };
-  const bool fine = ForEachParty(turns, detach) && ForEachParty(turns, join);
+  const bool fine = ForEachParty(turns, /*all=*/false, detach) && ForEachParty(turns, /*all=*/false, join);
   turns.DropEmpty();
   if (fine) return;
   division_ = Division::kNone;
+  follows_ = false;
   for (ProcessRecord* process : processes_) process->slice = kDriversSlice;
 }
 
-// Calls act(process, key) for each process that takes turns, until it returns false. Returns false if it did,
-// or if there is no memory.
+void ProcessSlices::Follow(const DeviceRecord* leader) {
+  if (std::exchange(leader_, leader) != leader) Changed();
+}
+
+bool ProcessSlices::is_behind() const {
+  return follows_ && leader_ != nullptr && leader_->slices.take_turns() != leader_turns_;
+}
+
+// Of processes without a known job, nobody knows which belong together.
+size_t ProcessSlices::Meeting(const DeviceRecord& other, const Turns& turns) {
+  size_t meeting = 0;
+  ForEachParty(turns, /*all=*/true, [&](ProcessRecord&, const PartyKey& key) {
+    const bool known = key.job != JobId{} || key.process != ProcessId{};
+    meeting += known && turns.IsOn(key, other);
+    return true;
+  });
+  return meeting;
+}
+
+// Calls act(process, key) for each process that takes turns or, with `all`, for each that would if all did,
+// until it returns false. Returns false if it did, or if there is no memory.
 template <typename Do>
-bool ProcessSlices::ForEachParty(const Turns& turns, Do&& act) {
+bool ProcessSlices::ForEachParty(const Turns& turns, bool all, Do&& act) {
   if (!PrepareGroups()) return false;
   for (ProcessRecord* process : processes_) {
-    if (!IsShortest(*process)) continue;
+    if (!all && !IsShortest(*process)) continue;
     PartyKey key;
     key.job = turns.JobOf(process->id);
     if (key.job == JobId{} && process->on_others) {
@@ -236,7 +258,8 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
   const TimePoint ask_equals = in_order_.Observe(processes_, now);
   if (!window && longer_ready && turn_.competing != 0) conflict_until_ = now + kKeep;
   const bool conflict = now < conflict_until_;
-  released_ = window || conflict || absent_work;
+  leader_turns_ = follows_ && leader_->slices.take_turns();
+  released_ = window || conflict || absent_work || (follows_ && !leader_turns_);
   if (released_) {
     // The time is not counted meanwhile, so what is retired must not be counted either.
     for (ProcessRecord* process : processes_) process->on = false;
@@ -253,7 +276,7 @@ TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> queues, b
   TimePoint next = Weigh(now, queues, sink);
   const bool shared = sharing_;
   // Sharing goes on while one of them pauses.
-  sharing_ = all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
+  sharing_ = !follows_ && all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
   if (sharing_ != shared) ForgetWeights();
   if (turn_.competing < 2) return kNever;
   if (sharing_) {

@@ -21,6 +21,10 @@
 // Processes for which the policy leaves the driver's slice, while others have the shortest one, are equally
 // urgent. They keep it, or have a long one and so the device in the order in which they come (in_order.h).
 //
+// Jobs that meet on two devices may take turns on only one of them, because a more urgent process is there. A
+// rank whose job has not its turn would spin on the other device, and wait for the one that is off. So the
+// processes of the other device take turns as well, as long as those of its *leader* do.
+//
 // Of one device. Pure.
 #pragma once
 
@@ -120,6 +124,18 @@ class ProcessSlices {
   void Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
                std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink);
 
+  // Jobs that are on both devices take turns on `leader`, by the policy. Null: there is no such device.
+  // If this changes, Refresh is due.
+  void Follow(const DeviceRecord* leader);
+  // How many processes of this device have one of their job on `other` that has the shortest slice there.
+  size_t Meeting(const DeviceRecord& other, const Turns& turns);
+  // True if a device that the policy does not divide could follow this one.
+  bool leads() const { return division_ == Division::kBesideHolding && !follows_ && turn_takers_ > 1; }
+  // True if this device could follow another one.
+  bool may_follow() const { return (none() || follows_) && all_sliceable_ && processes_.size() > 1; }
+  // True if it follows another device, which takes turns now and did not at the last Observe, or vice versa.
+  bool is_behind() const;
+
   // True if all processes have the driver's slice.
   bool none() const { return division_ == Division::kNone; }
   // True if a held process is taken off the device promptly, whatever it has in flight.
@@ -165,7 +181,7 @@ class ProcessSlices {
   void LeaveTurns(ProcessRecord& process, Turns& turns);
   void JoinParties(Turns& turns);
   template <typename Do>
-  bool ForEachParty(const Turns& turns, Do&& act);
+  bool ForEachParty(const Turns& turns, bool all, Do&& act);
   size_t IndexById(ProcessId process) const;
   bool PrepareGroups();
   Group& FindGroup(JobId job, Priority priority);
@@ -184,6 +200,11 @@ class ProcessSlices {
   Array<ProcessView> views_;  // kept for its memory; likewise
   Array<Group> groups_;
   Division division_ = Division::kNone;
+  bool all_sliceable_ = false;
+  size_t turn_takers_ = 0;  // processes with the shortest slice
+  const DeviceRecord* leader_ = nullptr;
+  bool follows_ = false;  // division_ is not the policy's: these processes take turns as those of leader_
+  bool leader_turns_ = false;  // they did so at the last Observe
   TimePoint refresh_at_ = kNever;
   bool refreshed_ = false;  // since the last Report
   Turn turn_;

@@ -45,6 +45,7 @@ struct Scheduler::Impl {
   LongHeld long_held{devices};
   Controls controls{config, long_held};
   TimePoint turns_at = kNever;
+  bool refreshed = false;  // the time slices of a device, in the current decision
   TimePoint decide_at = kNever;
 
   QueueRecord* Find(QueueId id) const { return queues.Find(static_cast<uint64_t>(id)); }
@@ -64,6 +65,8 @@ struct Scheduler::Impl {
   bool ChooseDevices(TimePoint now);
   void RefreshAllRivals();
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
+  void RefreshSlices(DeviceRecord& device, ControlSink& sink);
+  void FollowLeaders(TimePoint now, ControlSink& sink);
   // True if it matters to a policy when a queue's work came.
   bool PolicyReadsRequests() const {
     return policy.Reads(&HintsRead::deadline) || policy.Reads(&HintsRead::laxity) ||
@@ -464,6 +467,7 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     const Granularity by = policy.layers()[0].by;
     impl_->RefreshAllRivals();
     for_each_due([&](DeviceRecord& device) { impl_->Observe(device, now, sink); });
+    impl_->FollowLeaders(now, sink);
     impl_->waits.ForgetPassed();
     impl_->waits.InheritPriorities(by);
     for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
@@ -473,6 +477,7 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
       for_each_due([&](DeviceRecord& device) {
         if (!device.observed) impl_->Observe(device, now, sink);
       });
+      impl_->FollowLeaders(now, sink);
       impl_->waits.ForgetPassed();
       impl_->waits.InheritPriorities(by);
       for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
@@ -493,6 +498,7 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
                                    device.slices_at, device.slices.refresh_at()});
       device.dirty = device.due = device.observed = false;
     });
+    for (DeviceRecord* device : impl_->devices) device->dirty |= device->slices.is_behind();
     if (impl_->long_held.Find(now)) impl_->DirtyAll();
     impl_->ForgetEmptyDevices();
   } else {
@@ -572,8 +578,32 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
-  if (now >= device.slices.refresh_at())
-    device.slices.Refresh(policy, config.at_a_time, device.id, device.queues, turns, sink);
+  if (now >= device.slices.refresh_at()) RefreshSlices(device, sink);
+}
+
+void Scheduler::Impl::RefreshSlices(DeviceRecord& device, ControlSink& sink) {
+  device.slices.Refresh(policy, config.at_a_time, device.id, device.queues, turns, sink);
+  refreshed = true;
+}
+
+// Finds out on which devices the processes take turns because they do on another one.
+void Scheduler::Impl::FollowLeaders(TimePoint now, ControlSink& sink) {
+  if (!std::exchange(refreshed, false)) return;
+  for (DeviceRecord* device : devices) {
+    const DeviceRecord* leader = nullptr;
+    if (device->slices.may_follow()) {
+      for (const DeviceRecord* other : devices) {
+        if (other != device && other->slices.leads() && device->slices.Meeting(*other, turns) > 1)
+          leader = other;
+      }
+    }
+    device->slices.Follow(leader);
+    if (now < device->slices.refresh_at()) continue;
+    device->due = true;
+    if (!device->observed) Observe(*device, now, sink);
+    RefreshSlices(*device, sink);
+  }
+  refreshed = false;
 }
 
 // ---- which queues run ----

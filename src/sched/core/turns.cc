@@ -123,6 +123,11 @@ Party* Turns::MakeParty(const Party* beside) {
   return party;
 }
 
+bool Turns::IsOn(const PartyKey& key, const DeviceRecord& device) const {
+  const size_t at = FindParty(key);
+  return at < by_key_.size() && by_key_[at]->key == key && MemberOn(*by_key_[at], device) != nullptr;
+}
+
 void Turns::DropEmpty() {
   for (size_t i = ring_.size(); i-- > 0;) {
     if (ring_[i]->members == nullptr) Remove(ring_[i]);

@@ -68,6 +68,8 @@ class Turns {
   bool Join(ProcessRecord& process, const PartyKey& key);
   // 3. Removes the parties that are empty now.
   void DropEmpty();
+  // True if a process of this party is on `device`.
+  bool IsOn(const PartyKey& key, const DeviceRecord& device) const;
   // The process takes no turns any more.
   void Leave(ProcessRecord& process);
 

@@ -127,6 +127,53 @@ INSTANTIATE_TEST_SUITE_P(
                     Ranks{"third_class_apart", milliseconds(100), milliseconds(50), kNone, true, 0.43}),
     [](const auto& ranks) { return std::string(ranks.param.name); });
 
+// Natively, the rank without a turn would spin on the device where nobody is urgent, and have half of it.
+TEST_F(TurnsTest, jobs_that_meet_on_two_devices_take_turns_on_both_also_if_one_alone_has_an_urgent_program) {
+  AddBusy(11, 7, 0, 1);
+  AddBusy(12, 8, 0, 1);
+  AddBusy(21, 7, 0, 2);
+  AddBusy(22, 8, 0, 2);
+  Pass(milliseconds(300));
+  for (uint64_t id : {11, 12, 21, 22}) EXPECT_TRUE(IsOn(id)) << "nobody is urgent yet";
+  AddUrgent({7});
+  auto shares = Share({{11, 12}, {21, 22}}, milliseconds(10000));
+  EXPECT_GE(shares[0], 0.45);
+  EXPECT_GE(shares[1], 0.45);
+  urgent_every_[7] = milliseconds(50);
+  shares = Share({{11, 12}, {21, 22}}, milliseconds(10000));
+  EXPECT_GE(shares[0], 0.40);
+  EXPECT_GE(shares[1], 0.40);
+  urgent_every_.clear();
+  scheduler_.RemoveQueue(QueueId{907}, now_);
+  scheduler_.RemoveProcess(ProcessId{907});
+  Pass(milliseconds(2000));
+  for (uint64_t id : {11, 12, 21, 22}) EXPECT_TRUE(IsOn(id)) << id << ": the urgent program is gone";
+}
+
+TEST_F(TurnsTest, programs_of_two_devices_that_have_nothing_to_do_with_each_other_take_turns_on_one_only) {
+  AddUrgent({7});
+  AddBusy(11, 7, 0, 1);
+  AddBusy(21, 7, 0, 2);
+  AddBusy(32, 8, 0, 3);
+  AddBusy(42, 8, 0, 4);
+  for (int ms = 0; ms < 1000; ++ms) {
+    Work({11, 21, 32, 42});
+    EXPECT_NE(IsOn(11), IsOn(21));
+    EXPECT_TRUE(IsOn(32) && IsOn(42)) << ms;
+  }
+}
+
+TEST_F(TurnsTest, a_job_alone_on_the_second_device_keeps_it) {
+  AddUrgent({7});
+  AddBusy(11, 7, 0, 1);
+  AddBusy(12, 8, 0, 1);
+  AddBusy(21, 7, 0, 2);
+  for (int ms = 0; ms < 1000; ++ms) {
+    Work({11, 12, 21});
+    EXPECT_TRUE(IsOn(12)) << ms;
+  }
+}
+
 TEST_F(TurnsTest, jobs_are_matched_by_what_is_known_of_them_not_by_the_order_in_which_they_come) {
   AddUrgent({7, 8});
   AddBusy(11, 7, 0, 100);
