@@ -22,7 +22,7 @@ def free_port():
 
 
 def job_of(session, scheduled, known):
-    """The ranks of one job. `known`: XSched may know from torchrun's variables which belong together."""
+    """The ranks of one job. `known`: by torchrun's variables, otherwise by NCCL alone."""
     port = free_port()
     ranks = []
     for rank in range(RANKS):
@@ -70,7 +70,7 @@ def gangs(session):
         session.report.note("12", "gangs", f"skipped: needs {RANKS} GPUs")
         return
     for known in (True, False):
-        case = f"two jobs of two ranks ({'known' if known else 'not known'} to belong together), 5 × 200 µs at 50 Hz on one GPU"
+        case = f"two jobs of two ranks (known by {'their launcher' if known else 'NCCL alone'}), 5 × 200 µs at 50 Hz on one GPU"
         with session.step("12", case, 2 * STARTING + 8 * (session.seconds + LEAD)), session.server():
             native, ours = ([job_of(session, scheduled, known) for _ in range(2)] for scheduled in (False, True))
             urgent = [session.kernels(), session.kernels(*HIGH, scheduled=True)]

@@ -111,10 +111,10 @@ struct Agent {
   std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
   bool knows_of_no_access = false;       // it was sent that a queue has no access
   std::vector<dev_t> device_files;       // that the process has shown
-  std::optional<Job> job;
-  Tenant* tenant = nullptr;      // null: none is known, and nothing limits it
-  bool claims_anything = false;  // it is an administrator's
-  std::string told;              // how its claims were corrected, as it was told last
+  std::vector<Job> jobs;                 // they are one; the first is the one that its hello named
+  Tenant* tenant = nullptr;              // null: none is known, and nothing limits it
+  bool claims_anything = false;          // it is an administrator's
+  std::string told;                      // how its claims were corrected, as it was told last
   Liveness liveness;
   sched::ProcessFacts facts;
   Accounts accounts{kMaxAccountsOfProcess};

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "ipc/hints.h"
+#include "ipc/job.h"
 #include "sched/core/reservation.h"
 #include "server/limits.h"
 
@@ -81,8 +82,15 @@ void Agents::CloseFormer(const SegmentIdentity& segment, TimePoint now) {
 
 void Agents::JoinJob(Agent& agent, uint64_t number) {
   const Job job{agent.connection.peer.uid, number};
+  if (number == 0 || agent.jobs.size() == ipc::kMostJobs ||
+      std::find(agent.jobs.begin(), agent.jobs.end(), job) != agent.jobs.end())
+    return;
+  agent.jobs.push_back(job);
   parts_.scheduler.SetJob(agent.process(), jobs_.Join(job));
-  agent.job = job;
+  if (!jobs_.Unite(job, agent.jobs.front())) return;
+  for (auto& [id, other] : agents_) {
+    if (!other->jobs.empty()) parts_.scheduler.SetJob(other->process(), jobs_.IdOf(other->jobs.front()));
+  }
 }
 
 void Agents::Remove(uint64_t connection, TimePoint now) {
@@ -90,7 +98,7 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
   if (found == agents_.end()) return;
   Agent& agent = *found->second;
   for (auto& [index, queue] : agent.queues) parts_.queues.Forget(queue, now);
-  if (agent.job) jobs_.Leave(*agent.job);
+  for (const Job& job : agent.jobs) jobs_.Leave(job);
   if (agent.tenant != nullptr) --agent.tenant->processes;
   parts_.scheduler.RemoveProcess(agent.process());
   if (auto segment = segments_.find(agent.segment_identity);
@@ -142,6 +150,9 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       return SetTimeslice(agent, packet.As<ipc::TimesliceHint>());
     case ipc::MessageType::kKDeadlineHint:
       return SetAtATime(agent, packet.As<ipc::KDeadlineHint>());
+    case ipc::MessageType::kJoinJob:
+      JoinJob(agent, packet.As<ipc::JoinJob>().number);
+      return true;
     case ipc::MessageType::kDeviceFiles:
       TakeDeviceFiles(agent, packet, now);
       return true;

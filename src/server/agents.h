@@ -44,7 +44,7 @@ class Agents final : sched::ControlSink {
   // Makes `connection` that of an agent, with the segment and the doorbell of its hello. False: they are not
   // valid. The client may have been sent the reason, and the caller closes the connection.
   bool Add(Connection& connection, ipc::Packet& packet, TimePoint now);
-  // Adds the agent to the job that agents of its user name by this number.
+  // Adds the agent to the job that agents of its user name by this number, and with it its other jobs.
   void JoinJob(Agent& agent, uint64_t number);
   // Its queues hold nobody from now on. Does nothing if the connection has no agent.
   void Remove(uint64_t connection, TimePoint now);

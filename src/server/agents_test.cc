@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ipc/control_access.h"
+#include "ipc/job.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -182,6 +183,34 @@ TEST_F(AgentsOfJobs, the_ranks_of_a_job_have_their_turn_on_all_devices_at_the_sa
   EXPECT_EQ(first_here.off, first_there.off);
   EXPECT_EQ(second_here.off, second_there.off);
   EXPECT_NE(first_here.off, second_here.off);
+}
+
+TEST_F(AgentsOfJobs, ranks_that_name_one_job_later_on_are_one_with_all_that_belongs_to_them) {
+  const Rank urgent_here = Start(1, 10, 0);
+  const Rank urgent_there = Start(2, 10, 0);
+  Rank first_here = Start(1, 0, 7);
+  Rank second_there = Start(2, 0, 8);
+  Rank second_here = Start(1, 0, 9);
+  Rank first_there = Start(2, 0, 10);
+  ipc::JoinJob join{};
+  for (auto [rank, number] :
+       {std::pair(&first_here, 1), {&first_there, 1}, {&second_here, 2}, {&second_there, 2}}) {
+    join.number = static_cast<uint64_t>(number);
+    EXPECT_TRUE(agents_.HandleMessage(AgentOf(rank->client), PacketOf(join), now_));
+  }
+  agents_.Decide(now_);
+  for (Rank* rank : {&first_here, &first_there, &second_here, &second_there}) ReadSlices(*rank);
+  EXPECT_EQ(first_here.off, first_there.off);
+  EXPECT_EQ(second_here.off, second_there.off);
+  EXPECT_NE(first_here.off, second_here.off);
+}
+
+TEST_F(AgentsOfJobs, one_that_names_job_after_job_is_ignored_at_some_point_and_costs_nothing_then) {
+  Rank rank = Start(1, 0, 7);
+  ipc::JoinJob join{};
+  for (join.number = 0; join.number < 1000; ++join.number)
+    EXPECT_TRUE(agents_.HandleMessage(AgentOf(rank.client), PacketOf(join), now_));
+  EXPECT_EQ(AgentOf(rank.client).jobs.size(), ipc::kMostJobs);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool Handshake::HandleMessage(Connection& connection, ipc::Packet& packet, TimeP
     if (!agents_.Add(connection, packet, now)) return false;
     facts_.Learn(*agents_.Find(connection.id));
     tenants_.Join(*agents_.Find(connection.id));
-    if (hello.job != 0) agents_.JoinJob(*agents_.Find(connection.id), hello.job);
+    agents_.JoinJob(*agents_.Find(connection.id), hello.job);
   }
   connection.minor = hello.minor;
   connections_.Identify(connection, hello.role, CleanText(hello.name, sizeof hello.name));

@@ -29,5 +29,18 @@ TEST(Jobs, a_job_lasts_until_its_last_process_has_left_and_its_id_is_not_given_a
   EXPECT_NE(jobs.Join({1000, 7}), first);
 }
 
+TEST(Jobs, two_that_are_united_are_one_with_all_that_belongs_to_them) {
+  Jobs jobs;
+  jobs.Join({1000, 1});
+  jobs.Join({1000, 2});
+  jobs.Join({1000, 3});
+  jobs.Join({1001, 2});
+  EXPECT_TRUE(jobs.Unite({1000, 1}, {1000, 2}));
+  EXPECT_FALSE(jobs.Unite({1000, 2}, {1000, 1})) << "they are one";
+  EXPECT_TRUE(jobs.Unite({1000, 3}, {1000, 2}));
+  EXPECT_EQ(jobs.IdOf({1000, 1}), jobs.IdOf({1000, 3}));
+  EXPECT_NE(jobs.IdOf({1001, 2}), jobs.IdOf({1000, 2}));
+}
+
 }  // namespace
 }  // namespace xsched::server

@@ -184,7 +184,8 @@ bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   return !recording.ends && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
          (recording.all || recording.processes.contains(owner.pid) ||
-          (agent.job && recording.jobs.contains(agent.job->second)));
+          std::any_of(agent.jobs.begin(), agent.jobs.end(),
+                      [&](const Job& job) { return recording.jobs.contains(job.second); }));
 }
 
 void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoint now) {
@@ -423,7 +424,7 @@ ipc::RecordedQueue Recordings::DescriptionOf(const Queue& queue, TimePoint began
   const Agent& agent = *queue.agent;
   ipc::RecordedQueue description = ipc::RecordedQueueFrom(queue, agent.connection, hints);
   description.at_ns = TimeSince(began, now);
-  description.job = agent.job ? agent.job->second : 0;
+  description.job = agent.jobs.empty() ? 0 : agent.jobs.front().second;
   return description;
 }
 

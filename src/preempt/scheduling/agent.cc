@@ -71,6 +71,7 @@ void Agent::RegisterQueues() {
   SchedulerClient& client = *client_;
   bool said = timeslice_us_ == 0 || client.Timeslice(timeslice_us_);
   said = said && (at_a_time_ == 0 || client.AtATime(at_a_time_));
+  for (size_t i = 0; i < job_count_; ++i) said = said && client.JoinJob(jobs_[i]);
   ForEachQueue(queues_, [&](XQueue& queue) {
     said = said && client.QueueCreated(queue) && (!queue.suspended() || client.Absent(queue));
   });
@@ -144,6 +145,14 @@ void Agent::SetAtATime(size_t queues) {
   MutexLock lock(mutex_);
   at_a_time_ = queues;
   if (client_ != nullptr && client_->connected()) AfterChange(client_->AtATime(queues));
+}
+
+void Agent::JoinJob(uint64_t number) {
+  MutexLock lock(mutex_);
+  const auto end = jobs_.begin() + static_cast<ptrdiff_t>(job_count_);
+  if (job_count_ == jobs_.size() || std::find(jobs_.begin(), end, number) != end) return;
+  jobs_[job_count_++] = number;
+  if (client_ != nullptr && client_->connected()) AfterChange(client_->JoinJob(number));
 }
 
 XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
@@ -259,6 +268,7 @@ void Agent::ResetAfterFork() {
   attendant_.ResetAfterFork();
   give_back_ = false;
   started_ = shared_ = false;
+  job_count_ = 0;
   thread_running_ = false;
   client_ = nullptr;
 }

@@ -10,11 +10,13 @@
 // Fail open: without a scheduler every gate is open, whatever the shared memory contains.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 
 #include "base/clock.h"
 #include "base/mutex.h"
+#include "ipc/job.h"
 #include "preempt/gates/signals.h"
 #include "preempt/queue/urgencies.h"
 #include "preempt/queue/xqueue_table.h"
@@ -63,6 +65,9 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   void AbsentChanged(XQueue& queue);
   void SetTimeslice(Timeslice timeslice_us);
   void SetAtATime(size_t queues);
+  // The process works together with others that say the same number. The scheduler is told now, or when there
+  // is one.
+  void JoinJob(uint64_t number);
   XResult SetScheduler(XSchedulerType type, XPolicyType policy);
 
   void RingScheduler(uint32_t index) override { memory_.RingScheduler(index); }
@@ -129,6 +134,8 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   // What the program asks of all schedulers, also of those to come; 0: nothing.
   Timeslice timeslice_us_ GUARDED_BY(mutex_) = 0;
   size_t at_a_time_ GUARDED_BY(mutex_) = 0;
+  std::array<uint64_t, ipc::kMostJobs> jobs_ GUARDED_BY(mutex_) = {};  // that the process has joined
+  size_t job_count_ GUARDED_BY(mutex_) = 0;
   ServerClient server_ GUARDED_BY(mutex_){*this};
   LocalClient local_ GUARDED_BY(mutex_){queues_};
   // One of these; null: the program schedules by itself.

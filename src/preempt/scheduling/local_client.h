@@ -27,6 +27,7 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
   bool Absent(const XQueue& queue) override;
   bool Timeslice(int64_t timeslice_us) override;
   bool AtATime(size_t queues) override;
+  bool JoinJob(uint64_t) override { return true; }  // it knows no other process
   // On the caller's thread, so that a queue that may be held from now on is bounded before its next launch.
   // The agent's thread does the rest.
   bool Commit(TimePoint now) override;

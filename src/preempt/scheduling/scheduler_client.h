@@ -27,6 +27,8 @@ class SchedulerClient {
   virtual bool Absent(const XQueue& queue) = 0;
   virtual bool Timeslice(int64_t timeslice_us) = 0;
   virtual bool AtATime(size_t queues) = 0;
+  // The process works together with others that say the same number (ipc/job.h).
+  virtual bool JoinJob(uint64_t number) = 0;
   // Applies these changes. True: the agent's thread has something to do.
   virtual bool Commit(TimePoint now) = 0;
 

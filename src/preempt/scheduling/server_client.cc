@@ -285,6 +285,14 @@ bool ServerClient::AtATime(size_t queues) {
   return SendOrDrop(message);
 }
 
+bool ServerClient::JoinJob(uint64_t number) {
+  constexpr uint16_t kUnitesJobs = 8;  // this minor and later ones
+  if (server_minor_ < kUnitesJobs) return true;
+  ipc::JoinJob message{};
+  message.number = number;
+  return SendOrDrop(message);
+}
+
 void ServerClient::ForgetAfterFork() {
   Disconnect(TimePoint{});
   warned_ = false;

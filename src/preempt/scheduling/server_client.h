@@ -73,6 +73,7 @@ class ServerClient final : public SchedulerClient {
   bool Absent(const XQueue& queue) override;
   bool Timeslice(int64_t timeslice_us) override;
   bool AtATime(size_t queues) override;
+  bool JoinJob(uint64_t number) override;
   // The thread may poll only for input now.
   bool Commit(TimePoint) override;
 

@@ -53,6 +53,7 @@ struct Scheduler::Impl {
   void ForgetEmptyDevices();
   void DirtyAll();
   void MarkOnOthers(ProcessRecord& process);
+  void SlicesChanged(ProcessId process) const;
   template <typename Is>
   static void HasNewShare(DeviceRecord& device, Is&& is);
 
@@ -160,6 +161,7 @@ void Scheduler::Impl::MarkOnOthers(ProcessRecord& process) {
 void Scheduler::SetJob(ProcessId process, JobId job) {
   if (impl_ == nullptr || impl_->turns.JobOf(process) == job) return;
   impl_->turns.SetJob(process, job);  // if memory runs out, it takes its turns as a process without a job
+  impl_->SlicesChanged(process);
 }
 
 // What those queues have received by their former share is no credit and no debt by the new one.
@@ -198,7 +200,12 @@ void Scheduler::RemoveProcess(ProcessId process) {
   if (impl_ == nullptr) return;
   impl_->turns.SetJob(process, JobId{});
   impl_->tenants.Set(process, TenantId{});
-  for (DeviceRecord* device : impl_->devices) {
+  impl_->SlicesChanged(process);
+}
+
+// On the devices of this process.
+void Scheduler::Impl::SlicesChanged(ProcessId process) const {
+  for (DeviceRecord* device : devices) {
     if (device->slices.Find(process) == nullptr) continue;
     device->slices.Changed();
     device->dirty = true;

@@ -109,7 +109,7 @@ class Scheduler {
   // REQUIRES: `id` was never added before. False: out of memory; the queue is unknown and so never held.
   bool AddQueue(QueueId id, ProcessId process, DeviceId device, const Hints& hints, TimePoint now,
                 const QueueTraits& traits = {});
-  // The job that `process` belongs to; 0: none. REQUIRES: it has no queue.
+  // The job that `process` belongs to; 0: none.
   void SetJob(ProcessId process, JobId job);
   // The tenant that `process` belongs to; 0: none is known.
   void SetTenant(ProcessId process, TenantId tenant);

@@ -8,6 +8,7 @@
 #include "cuda/wrappers.h"
 #include "preempt/api/launch.h"
 #include "shim/common/call_sites.h"
+#include "shim/common/communicators.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 #include "shim/cuda/driver.h"
@@ -100,6 +101,7 @@ const char* FunctionName(int function) {
 Lookup LookUp(void* handle, const char* name, void*) {
   constexpr Lookup kNotOurs{};
   if (handle == RTLD_NEXT || name == nullptr) return kNotOurs;
+  if (strncmp(name, "nccl", 4) == 0) return LookUpCommunicators(handle, name);
   if (name[0] == 'n') return LookUpNvml(handle, name);
   if (name[0] != 'c' || name[1] != 'u') return kNotOurs;
   const int function = WrappedFunction(name);

@@ -9,6 +9,7 @@
 #include "base/sorted_names.h"
 #include "hip/wrappers.h"
 #include "shim/common/call_sites.h"
+#include "shim/common/communicators.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
 
@@ -76,6 +77,8 @@ const char* FunctionName(int function) { return kFunctionNames[function]; }
 
 Lookup LookUp(void* handle, const char* name, void* caller) {
   constexpr Lookup kNotOurs{};
+  if (handle != RTLD_NEXT && name != nullptr && strncmp(name, "nccl", 4) == 0)
+    return LookUpCommunicators(handle, name);
   if (handle == RTLD_NEXT || name == nullptr ||
       (strncmp(name, "hip", 3) != 0 && strncmp(name, "_Z2", 3) != 0))
     return kNotOurs;

@@ -1,0 +1,136 @@
+// Ranks of one communicator of NCCL are one job. The server's part is played by the test.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include <cuda.h>
+#include "ipc/client.h"
+#include "ipc/job.h"
+#include "ipc/messages.h"
+
+namespace xsched {
+namespace {
+
+using Training = int (*)(int function, int ranks, char id_end, int rank);
+
+Training TrainingOf(const char* library) {
+  void* opened = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  EXPECT_NE(opened, nullptr) << dlerror();
+  return opened == nullptr ? nullptr : reinterpret_cast<Training>(dlsym(opened, "Train"));
+}
+
+uint64_t JobOf(char id_end) {
+  char id[128] = {1};
+  id[127] = id_end;
+  return ipc::JobNumber(std::span<const char>(id));
+}
+
+class CudaCommunicators : public testing::Test {
+ protected:
+  CudaCommunicators() {
+    char folder[] = "/tmp/communicators_test.XXXXXX";
+    folder_ = mkdtemp(folder);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    (folder_ + "/s").copy(address.sun_path, sizeof address.sun_path - 1);
+    listener_ = UniqueFd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(listen(listener_.get(), 1), 0);
+    const timeval patience{5, 0};
+    setsockopt(listener_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setenv("XSCHED_SOCKET", address.sun_path, 1);
+    unsetenv("XSCHED_JOB");
+  }
+  ~CudaCommunicators() override { std::filesystem::remove_all(folder_); }
+
+  // With the first command on a stream, the program connects.
+  static void UseStream() {
+    ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+    CUdevice device;
+    CUcontext context;
+    CUstream stream;
+    ASSERT_EQ(cuDeviceGet(&device, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, device), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    CUdeviceptr memory;
+    ASSERT_EQ(cuMemAlloc(&memory, 4), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemsetD32Async(memory, 0, 1, stream), CUDA_SUCCESS);
+  }
+  // Greets the program. `minor`: the server's version.
+  void Welcome(uint16_t minor = ipc::kMinor) {
+    agent_ = UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    ipc::Welcome welcome{};
+    welcome.major = ipc::kMajor;
+    welcome.minor = minor;
+    EXPECT_TRUE(ipc::SendWithin(agent_.get(), 2000, welcome));
+  }
+  // The numbers of so many jobs that the program joins.
+  std::vector<uint64_t> Jobs(size_t count) const {
+    std::vector<uint64_t> numbers;
+    const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(5);
+    ipc::Packet packet;
+    while (numbers.size() < count && MonotonicClock::now() < deadline) {
+      const ipc::Received received = ipc::ReceivePacket(agent_.get(), packet);
+      if (received == ipc::Received::kNothing) usleep(500);
+      if (received == ipc::Received::kMessage && packet.header().type == ipc::MessageType::kJoinJob)
+        numbers.push_back(packet.As<ipc::JoinJob>().number);
+    }
+    return numbers;
+  }
+
+  std::string folder_;
+  UniqueFd listener_;
+  UniqueFd agent_;
+};
+
+TEST_F(CudaCommunicators, of_a_library_that_is_linked_to_nccl_are_made_as_natively) {
+  const Training train = TrainingOf(TEST_LINKED);
+  ASSERT_NE(train, nullptr);
+  EXPECT_EQ(train(0, 4, 7, 3), 4307);
+  EXPECT_EQ(train(1, 4, 7, 3), 14307);
+  EXPECT_EQ(train(2, 4, 7, 3), 24307);
+}
+
+TEST_F(CudaCommunicators, of_a_library_that_contains_nccl_are_made_as_natively) {
+  const Training train = TrainingOf(TEST_WHOLE);
+  ASSERT_NE(train, nullptr);
+  EXPECT_EQ(train(0, 4, 7, 3), 4307);
+  EXPECT_EQ(train(1, 4, 7, 3), 14307);
+  EXPECT_EQ(train(2, 4, 7, 3), 24307);
+}
+
+TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_those_that_it_has_natively) {
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "ncclCommInitRank"), nullptr) << "the program is not linked to NCCL";
+  void* library = dlopen(TEST_WHOLE, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  Dl_info info;
+  ASSERT_NE(dladdr(dlsym(library, "ncclCommInitRank"), &info), 0);
+  EXPECT_STREQ(info.dli_fname, TEST_WHOLE);
+}
+
+TEST_F(CudaCommunicators, tell_the_server_which_ranks_are_one_job_be_they_made_before_or_after_the_first_command) {
+  const Training train = TrainingOf(TEST_LINKED);
+  train(1, 2, 7, 0);
+  train(0, 1, 8, 0);  // of this process alone
+  UseStream();
+  Welcome();
+  EXPECT_EQ(Jobs(1), std::vector{JobOf(7)});
+  train(2, 2, 9, 1);
+  train(2, 2, 9, 1);  // which the server knows
+  train(0, 2, 10, 1);
+  EXPECT_EQ(Jobs(2), (std::vector{JobOf(9), JobOf(10)}));
+}
+
+}  // namespace
+}  // namespace xsched
