@@ -26,7 +26,6 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import gang_job  # noqa: E402
 import kernel_job  # noqa: E402
 import xsched_api  # noqa: E402
 from torch_job import Job  # noqa: E402
@@ -47,7 +46,8 @@ def kind_of(description):
         from language_model import LanguageModelJob
         return LanguageModelJob
     if "gradients_mb" in description:
-        return gang_job.GangJob
+        from gang_job import GangJob
+        return GangJob
     return Job
 
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include <cuda.h>
 #include "base/clock.h"
 #include "base/fd.h"
-#include <cuda.h>
 #include "ipc/client.h"
 #include "ipc/job.h"
 #include "ipc/messages.h"
@@ -119,7 +119,8 @@ TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_those_that_it_h
   EXPECT_STREQ(info.dli_fname, TEST_WHOLE);
 }
 
-TEST_F(CudaCommunicators, tell_the_server_which_ranks_are_one_job_be_they_made_before_or_after_the_first_command) {
+TEST_F(CudaCommunicators,
+       tell_the_server_which_ranks_are_one_job_be_they_made_before_or_after_the_first_command) {
   const Training train = TrainingOf(TEST_LINKED);
   train(1, 2, 7, 0);
   train(0, 1, 8, 0);  // of this process alone

@@ -4,6 +4,6 @@
 
 namespace xsched::preempt {
 
-void JoinJob(uint64_t number) { ThisProcess().agent.JoinJob(number); }
+void JoinJob(std::span<const char> id) { ThisProcess().agent.JoinJob(id); }
 
 }  // namespace xsched::preempt

@@ -147,7 +147,8 @@ void Agent::SetAtATime(size_t queues) {
   if (client_ != nullptr && client_->connected()) AfterChange(client_->AtATime(queues));
 }
 
-void Agent::JoinJob(uint64_t number) {
+void Agent::JoinJob(std::span<const char> id) {
+  const uint64_t number = ipc::JobNumber(id);
   MutexLock lock(mutex_);
   const auto end = jobs_.begin() + static_cast<ptrdiff_t>(job_count_);
   if (job_count_ == jobs_.size() || std::find(jobs_.begin(), end, number) != end) return;

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -65,9 +66,9 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   void AbsentChanged(XQueue& queue);
   void SetTimeslice(Timeslice timeslice_us);
   void SetAtATime(size_t queues);
-  // The process works together with others that say the same number. The scheduler is told now, or when there
+  // The process works together with others that say the same bytes. The scheduler is told now, or when there
   // is one.
-  void JoinJob(uint64_t number);
+  void JoinJob(std::span<const char> id);
   XResult SetScheduler(XSchedulerType type, XPolicyType policy);
 
   void RingScheduler(uint32_t index) override { memory_.RingScheduler(index); }

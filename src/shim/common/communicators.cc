@@ -3,11 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include <span>
-
 #include "base/libraries.h"
 #include "base/log.h"
-#include "ipc/job.h"
 #include "preempt/api/job.h"
 
 namespace xsched::shim {
@@ -21,7 +18,8 @@ struct UniqueId {
 
 using InitRank = int (*)(void** communicator, int ranks, UniqueId id, int rank);
 using InitRankConfig = int (*)(void** communicator, int ranks, UniqueId id, int rank, void* config);
-using InitRankScalable = int (*)(void** communicator, int ranks, int rank, int ids, UniqueId* id, void* config);
+using InitRankScalable = int (*)(void** communicator, int ranks, int rank, int ids, UniqueId* id,
+                                 void* config);
 
 constexpr char kInitRank[] = "ncclCommInitRank";
 constexpr char kInitRankConfig[] = "ncclCommInitRankConfig";
@@ -55,7 +53,7 @@ void* FindFor(const void* caller, const char* name) {
   return nullptr;
 }
 
-void Join(const UniqueId& id) { preempt::JoinJob(ipc::JobNumber(std::span<const char>(id.bytes))); }
+void Join(const UniqueId& id) { preempt::JoinJob(id.bytes); }
 
 }  // namespace
 }  // namespace xsched::shim
@@ -95,7 +93,8 @@ namespace xsched::shim {
 
 Lookup LookUpCommunicators(void* handle, const char* name) {
   constexpr Lookup kNotOurs{};
-  if (strcmp(name, kInitRank) != 0 && strcmp(name, kInitRankConfig) != 0 && strcmp(name, kInitRankScalable) != 0)
+  if (strcmp(name, kInitRank) != 0 && strcmp(name, kInitRankConfig) != 0 &&
+      strcmp(name, kInitRankScalable) != 0)
     return kNotOurs;
   void* found = RealDlsym(handle == RTLD_DEFAULT ? RTLD_NEXT : handle, name);
   if (found != nullptr && IsAShims(found)) found = RealDlsym(RTLD_NEXT, name);

@@ -10,6 +10,7 @@ struct ncclUniqueId {
 
 int ncclCommInitRank(void** communicator, int ranks, ncclUniqueId id, int rank);
 int ncclCommInitRankConfig(void** communicator, int ranks, ncclUniqueId id, int rank, void* config);
-int ncclCommInitRankScalable(void** communicator, int ranks, int rank, int ids, ncclUniqueId* id, void* config);
+int ncclCommInitRankScalable(void** communicator, int ranks, int rank, int ids, ncclUniqueId* id,
+                             void* config);
 }
 #pragma GCC visibility pop
