@@ -21,6 +21,7 @@ class Controls {
   void StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
 
  private:
+  // REQUIRES: it is watchable, or its watch does not rest.
   void StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now, ControlSink& sink) const;
   static void BeginWatches(DeviceRecord& device);
   void EndWatches(DeviceRecord& device, TimePoint now) const;

@@ -472,29 +472,31 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     };
     const PolicySetting& policy = impl_->policy;
     const Granularity by = policy.layers()[0].by;
-    impl_->RefreshAllRivals();
-    for_each_due([&](DeviceRecord& device) { impl_->Observe(device, now, sink); });
-    impl_->FollowLeaders(now, sink);
-    impl_->waits.ForgetPassed();
-    impl_->waits.InheritPriorities(by);
-    for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
-    const bool held_elsewhere = impl_->long_held.Find(now);
-    if (impl_->windows.ChooseWide(policy) || held_elsewhere) {
-      for (DeviceRecord* device : impl_->devices) device->due = true;
+    const bool waits = impl_->waits.any();
+    const auto observe = [&] {
       for_each_due([&](DeviceRecord& device) {
         if (!device.observed) impl_->Observe(device, now, sink);
       });
       impl_->FollowLeaders(now, sink);
-      impl_->waits.ForgetPassed();
-      impl_->waits.InheritPriorities(by);
+      if (waits) {
+        impl_->waits.ForgetPassed();
+        impl_->waits.InheritPriorities(by);
+      }
       for_each_due([&](DeviceRecord& device) { Windows::Find(policy, device); });
+    };
+    impl_->RefreshAllRivals();
+    observe();
+    const bool held_elsewhere = impl_->long_held.Find(now);
+    if (impl_->windows.ChooseWide(policy) || held_elsewhere) {
+      for (DeviceRecord* device : impl_->devices) device->due = true;
+      observe();
     }
     for_each_due([&](DeviceRecord& device) {
       impl_->windows.Release(policy, device);
       device.asks = impl_->PoliciesDecide(device);
     });
     impl_->AskPolicies(now);
-    impl_->waits.InheritRuns();
+    if (waits) impl_->waits.InheritRuns();
     for_each_due([&](DeviceRecord& device) {
       device.slices_at = device.slices.Observe(device.queues, device.released_for.valid, now, sink);
     });
@@ -521,8 +523,11 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
 
 // Most of what a client reports changes nothing for a decision.
 bool Scheduler::Impl::IsAnythingDue(TimePoint now) const {
-  return now >= decide_at || std::any_of(devices.begin(), devices.end(),
-                                         [](const DeviceRecord* device) { return device->dirty; });
+  if (now >= decide_at) return true;
+  for (const DeviceRecord* device : devices) {  // std::any_of is made for many
+    if (device->dirty) return true;
+  }
+  return false;
 }
 
 // Returns false if no device is due. All devices are decided together if a policy compares the queues of all
@@ -539,7 +544,7 @@ bool Scheduler::Impl::ChooseDevices(TimePoint now) {
   if (any && policy.ComparesAllDevices()) {
     for (DeviceRecord* device : devices) device->due = true;
   }
-  waits.ChooseTogether();
+  if (any && waits.any()) waits.ChooseTogether();
   return any;
 }
 

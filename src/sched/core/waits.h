@@ -21,7 +21,14 @@ class Waits {
   // Replaces what `waiter` waits for. False: it is the same as before.
   bool Set(QueueRecord& waiter, std::span<const Dependency> dependencies);
 
-  // In this order, in every decision, on the devices that are due:
+  // Does any queue wait, as far as is known? Mostly none does.
+  bool any() const {
+    for (const DeviceRecord* device : devices_) {
+      if (device->waits || device->waits_across) return true;
+    }
+    return false;
+  }
+  // If so: in this order, in every decision, on the devices that are due:
   void ForgetPassed() const;
   void InheritPriorities(Granularity by) const;  // before the policy is asked
   void InheritRuns() const;                      // after that

@@ -34,23 +34,26 @@ void CommandDevice::SetEnd(size_t queue, uint64_t last) {
   WorkChanged(queue);
 }
 
-void CommandDevice::WorkChanged(size_t queue) {
-  std::vector<size_t>& busy = processes_[GroupOf(queues_[queue])].busy;
-  const auto at = std::lower_bound(busy.begin(), busy.end(), places_[queue]);
-  const bool known = at != busy.end() && *at == places_[queue];
-  if (known == queues_[queue].HasWork()) return;
-  if (known) {
-    busy.erase(at);
+void CommandDevice::WorkChanged(size_t index) {
+  CommandQueue& queue = queues_[index];
+  if (queue.busy == queue.HasWork()) return;
+  queue.busy = !queue.busy;
+  std::vector<size_t>& busy = processes_[GroupOf(queue)].busy;
+  const auto at = std::lower_bound(busy.begin(), busy.end(), places_[index]);
+  if (queue.busy) {
+    busy.insert(at, places_[index]);
   } else {
-    busy.insert(at, places_[queue]);
+    busy.erase(at);
   }
 }
 
 // True if `is` is true of any of the process's queues that have work.
 template <typename Is>
 bool CommandDevice::AnyBusy(const Process& process, Is&& is) const {
-  return std::any_of(process.busy.begin(), process.busy.end(),
-                     [&](size_t place) { return is(queues_[process.queues[place]]); });
+  for (size_t place : process.busy) {  // std::any_of is made for many
+    if (is(queues_[process.queues[place]])) return true;
+  }
+  return false;
 }
 
 bool CommandDevice::Wants(const Process& process) const {
@@ -104,9 +107,10 @@ std::optional<size_t> CommandDevice::Settle(TimePoint now) {
     queue.left -= time;
     return std::nullopt;
   }
-  changed_ = true;
   const Duration rest = time - queue.left;
-  const uint64_t more = std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
+  // Mostly it is one, and a division takes longer than all else here.
+  const uint64_t more =
+      rest < length_ ? 0 : std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
   queue.retired += 1 + more;
   queue.device_time += queue.command * static_cast<int64_t>(1 + more);
   queue.left = Duration::zero();
@@ -114,7 +118,11 @@ std::optional<size_t> CommandDevice::Settle(TimePoint now) {
     const Duration begun = rest - length_ * static_cast<int64_t>(more);
     queue.left = begun > Duration::zero() ? length_ - begun : Duration::zero();
   }
-  if (queue.left == Duration::zero()) doing_ = Doing::kNothing;
+  // As long as it runs on, there is nothing to choose, and next_ stays as it is.
+  if (queue.left == Duration::zero()) {
+    doing_ = Doing::kNothing;
+    changed_ = true;
+  }
   if (!queue.HasWork()) WorkChanged(running_);
   return running_;
 }
@@ -163,7 +171,12 @@ bool CommandDevice::Stopped(TimePoint now) const {
 
 // The process that has the device now; -1: none wants it.
 int CommandDevice::ChooseProcess(TimePoint now) {
-  if (processes_.size() == 1) return doing_ == Doing::kRuns || Wants(processes_[0]) ? 0 : -1;
+  if (processes_.size() > 1) return ChooseOfSeveral(now);
+  // If none of its queues may run, Run finds that out.
+  return doing_ == Doing::kRuns || processes_[0].slice != kNoSlice ? 0 : -1;
+}
+
+int CommandDevice::ChooseOfSeveral(TimePoint now) {
   const auto count = static_cast<int>(processes_.size());
   const bool stays = on_ >= 0 && Wants(processes_[static_cast<size_t>(on_)]);
   const bool was_contested = contested_;
@@ -184,9 +197,10 @@ int CommandDevice::ChooseProcess(TimePoint now) {
 
 // ---- commands ----
 
-// How many commands queues that take turns run in one step.
-uint64_t CommandDevice::Together(const Process& process) const {
-  uint64_t shortest = kWithoutEnd;
+// How many commands the queue, which has so many left, runs in one step while others take turns with it.
+uint64_t CommandDevice::Together(const Process& process, uint64_t left) const {
+  if (left < 2 * kStepsOfATask) return 1;
+  uint64_t shortest = left;
   Duration longest{1};
   for (size_t place : process.busy) {
     const CommandQueue& queue = queues_[process.queues[place]];
@@ -198,54 +212,52 @@ uint64_t CommandDevice::Together(const Process& process) const {
       1, std::min(shortest / kStepsOfATask, static_cast<uint64_t>(kLongestStep / longest)));
 }
 
-// The next queue of the process that may run; -1: none may.
-int CommandDevice::ChooseQueue(Process& process) const {
-  int chosen = -1;
+// The next queue of the process that may run.
+CommandDevice::Choice CommandDevice::ChooseQueue(const Process& process) const {
+  Choice choice;
   const std::vector<size_t>& busy = process.busy;
-  if (busy.size() == 1)  // mostly
-    return queues_[process.queues[busy[0]]].MayRun() ? static_cast<int>(busy[0]) : -1;
+  bool started = false;  // what has started ends first
   auto next = std::upper_bound(busy.begin(), busy.end(), process.last);
   for (size_t tried = 0; tried < busy.size(); ++tried, ++next) {
     if (next == busy.end()) next = busy.begin();
-    const size_t place = *next;
-    const CommandQueue& queue = queues_[process.queues[place]];
+    const CommandQueue& queue = queues_[process.queues[*next]];
     if (!queue.MayRun()) continue;
-    if (queue.left > Duration::zero()) return static_cast<int>(place);  // what has started ends first
-    const bool better = order_ == Order::kByArrival && chosen >= 0 &&
-                        queue.arrived < queues_[process.queues[static_cast<size_t>(chosen)]].arrived;
-    if (chosen < 0 || better) chosen = static_cast<int>(place);
+    choice.others = choice.place >= 0;
+    if (started) continue;
+    started = queue.left > Duration::zero();
+    const bool better = order_ == Order::kByArrival && choice.others &&
+                        queue.arrived < queues_[process.queues[static_cast<size_t>(choice.place)]].arrived;
+    if (!choice.others || started || better) choice.place = static_cast<int>(*next);
   }
-  return chosen;
+  return choice;
 }
 
 void CommandDevice::Run(Process& process, TimePoint now) {
-  const auto others_may_run = [&](size_t than) {
-    return AnyBusy(process,
-                   [&](const CommandQueue& queue) { return &queue != &queues_[than] && queue.MayRun(); });
-  };
   if (doing_ == Doing::kRuns) {
     CommandQueue& queue = queues_[running_];
-    const bool in_turn = order_ == Order::kInTurn && others_may_run(running_);
+    const bool others =
+        AnyBusy(process, [&](const CommandQueue& other) { return &other != &queue && other.MayRun(); });
+    const bool in_turn = order_ == Order::kInTurn && others;
     if (in_turn && !in_turn_) until_ = queue.retired + 1;
     in_turn_ = in_turn;
     if (!queue.open) until_ = std::min(until_, std::max(queue.stop_at, queue.retired + 1));
     until_ = std::max(std::min(until_, queue.head_end), queue.retired + 1);
     return;
   }
-  const int place = ChooseQueue(process);
-  if (place < 0) {
+  const Choice choice = ChooseQueue(process);
+  if (choice.place < 0) {
     doing_ = Doing::kWaitsAtGate;
     return;
   }
-  process.last = static_cast<size_t>(place);
+  process.last = static_cast<size_t>(choice.place);
   running_ = process.queues[process.last];
   CommandQueue& queue = queues_[running_];
   length_ = LengthOf(queue);
-  in_turn_ = order_ == Order::kInTurn && others_may_run(running_);
+  in_turn_ = order_ == Order::kInTurn && choice.others;
   const bool endless = queue.head_end - queue.retired > kWithoutEnd / 2;
   uint64_t count = queue.head_end - queue.retired;
   if (endless) count = static_cast<uint64_t>(std::max<int64_t>(1, std::chrono::seconds(1) / length_));
-  if (in_turn_) count = std::min(count, Together(process));
+  if (in_turn_) count = std::min(count, Together(process, count));
   if (order_ == Order::kByArrival && endless) {
     // It has launched so much, and goes to the end of the line with what it launches next.
     count = static_cast<uint64_t>(parameters_.in_flight);

@@ -48,6 +48,7 @@ struct CommandQueue {
   uint64_t retired = 0;
   Duration left{};  // of a command that has started; 0: none has
   Duration device_time{};
+  bool busy = false;  // among those of its process that have work
 
   bool HasWork() const { return retired < head_end; }
   bool MayRun() const { return HasWork() && !waits && (open || retired < stop_at); }
@@ -96,6 +97,11 @@ class CommandDevice {
     bool stops;  // the device, while it lasts
   };
 
+  struct Choice {
+    int place = -1;       // of a queue, among those of its process; -1: none may run
+    bool others = false;  // may run as well
+  };
+
   bool Sliced() const { return order_ == Order::kInTurn && parameters_.slice > Duration::zero(); }
   size_t GroupOf(const CommandQueue& queue) const {
     return Sliced() ? static_cast<size_t>(queue.process) : 0;
@@ -103,7 +109,7 @@ class CommandDevice {
   Duration SliceOf(const Process& process) const {
     return process.slice == kDriversSlice ? parameters_.slice : process.slice;
   }
-  void WorkChanged(size_t queue);
+  void WorkChanged(size_t index);
   void Choose(TimePoint now);
   TimePoint Next() const;
   bool Wants(const Process& process) const;
@@ -111,9 +117,10 @@ class CommandDevice {
   bool AnyBusy(const Process& process, Is&& is) const;
   int64_t CommandsBetweenGates(const CommandQueue& queue) const;
   Duration LengthOf(const CommandQueue& queue) const;
-  uint64_t Together(const Process& process) const;
+  uint64_t Together(const Process& process, uint64_t left) const;
   int ChooseProcess(TimePoint now);
-  int ChooseQueue(Process& process) const;
+  int ChooseOfSeveral(TimePoint now);
+  Choice ChooseQueue(const Process& process) const;
   void Run(Process& process, TimePoint now);
   void EndCalls(TimePoint now);
   bool Stopped(TimePoint now) const;

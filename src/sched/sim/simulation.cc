@@ -363,11 +363,13 @@ void Simulation::Decide() {
 }
 
 bool Simulation::IsAnythingDue() const {
-  return now_ >= due_.next() ||
-         std::any_of(acting_.begin(), acting_.end(),
-                     [this](size_t queue) { return now_ >= programs_[queue].control_at; }) ||
-         std::any_of(devices_.begin(), devices_.end(),
-                     [this](const CommandDevice& device) { return device.IsDue(now_); });
+  for (const CommandDevice& device : devices_) {
+    if (device.IsDue(now_)) return true;
+  }
+  for (size_t queue : acting_) {
+    if (now_ >= programs_[queue].control_at) return true;
+  }
+  return now_ >= due_.next();
 }
 
 void Simulation::SetControl(QueueId id, const Control& control) {
