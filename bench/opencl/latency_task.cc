@@ -4,6 +4,10 @@
 //
 //   xsched-latency-task --seconds 10 --json latencies.json
 //   xsched-latency-task --continuous --seconds 10
+//   xsched-latency-task --count 4 --turns IN OUT --seconds 10
+//
+// With --turns, it takes turns with another program, without XSched: it runs `count` kernels for each byte
+// that it reads from file descriptor IN, and then writes one to OUT.
 //
 // JSON: {"kernel_ms": …, "kernels_per_task": …, "latency_ms": [...]}; with --continuous {"kernel_ms": …,
 // "kernels": …, "seconds": …}, and with --times also "times_ns": [[start, end], …] of these kernels. Exit
@@ -11,11 +15,13 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -38,6 +44,7 @@ struct Options {
   bool times = false;
   int ahead = 64;
   uint64_t count = 0;
+  std::vector<int> turns;
   double iterations_per_ms = 0;
   std::string json;
 };
@@ -162,6 +169,28 @@ nlohmann::json RunCount(Work& work, const Options& options) {
   return {{"kernel_ms", options.kernel_ms}, {"kernels", options.count}, {"seconds", seconds}};
 }
 
+// Ends when its time is over, or the other program has ended.
+nlohmann::json RunInTurns(Work& work, const Options& options) {
+  const int in = options.turns[0];
+  const int out = options.turns[1];
+  uint64_t kernels = 0;
+  char turn = 0;
+  auto begin = Clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  for (int turns = 0; read(in, &turn, 1) == 1; ++turns) {
+    if (turns == 1) {  // in the turn before, the other program may still have been starting
+      begin = Clock::now();
+      kernels = 0;
+    }
+    if (seconds() >= options.seconds) break;
+    for (uint64_t i = 0; i < options.count; ++i) work.Launch();
+    work.Finish();
+    kernels += options.count;
+    if (write(out, &turn, 1) != 1) break;
+  }
+  return {{"kernel_ms", options.kernel_ms}, {"kernels", kernels}, {"seconds", seconds()}};
+}
+
 nlohmann::json RunContinuously(Work& work, const Options& options) {
   auto begin = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -201,6 +230,10 @@ int main(int argc, char** argv) {
   app.add_flag("--continuous", options.continuous, "launch kernels without a pause instead");
   app.add_flag("--times", options.times, "with --continuous: when the device began and ended each kernel");
   app.add_option("--count", options.count, "launch so many kernels, all at once, and time them");
+  app.add_option("--turns", options.turns,
+                 "with --count: in turns with another program; two file descriptors")
+      ->expected(2)
+      ->needs("--count");
   app.add_option("--ahead", options.ahead, "with --continuous: kernels enqueued ahead")
       ->check(CLI::PositiveNumber);
   app.add_option("--loops-per-ms", options.iterations_per_ms,
@@ -209,6 +242,7 @@ int main(int argc, char** argv) {
   bool calibrate = false;
   app.add_flag("--calibrate", calibrate, "print the loops per millisecond and exit");
   CLI11_PARSE(app, argc, argv);
+  std::signal(SIGPIPE, SIG_IGN);  // the other program of --turns may end first
   try {
     Work work(options.times);
     if (options.iterations_per_ms <= 0) options.iterations_per_ms = work.CalibrateLoopsPerMs();
@@ -219,9 +253,10 @@ int main(int argc, char** argv) {
     work.SetLoops(std::max(1, static_cast<int>(options.iterations_per_ms * options.kernel_ms)));
     work.Launch();
     work.Finish();
-    nlohmann::json result = options.count != 0   ? RunCount(work, options)
-                            : options.continuous ? RunContinuously(work, options)
-                                                 : RunTasks(work, options);
+    nlohmann::json result = !options.turns.empty() ? RunInTurns(work, options)
+                            : options.count != 0   ? RunCount(work, options)
+                            : options.continuous   ? RunContinuously(work, options)
+                                                   : RunTasks(work, options);
     if (options.json.empty()) {
       std::printf("%s\n", result.dump().c_str());
     } else {
