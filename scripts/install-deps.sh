@@ -30,6 +30,8 @@ dev=(
   g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user googletest
   # check the model of the protocol
   spin
+  # the plugin for Slurm, and jobs of a real Slurm
+  libslurm-dev slurmctld slurmd slurm-client
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )

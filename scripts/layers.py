@@ -33,6 +33,7 @@ MAY_INCLUDE = {
     "cli": CORE + ["sched/sim", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
                    "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["cli"],
+    "slurm": ["base"],
 }
 # What the tests of a folder may include in addition.
 TESTS_MAY_INCLUDE = {

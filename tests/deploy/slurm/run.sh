@@ -1,0 +1,15 @@
+#!/bin/bash
+# Usage: run.sh BUILD [TEST…]
+# Jobs of a real Slurm with XSched's plugin: a controller and two nodes in a temporary folder, which end with this script. The load is
+# OpenCL on the CPU (PoCL). BUILD: a build's folder. Needs slurmctld, slurmd and slurm-client; one test needs root.
+set -euo pipefail
+build=$(realpath "$1")
+shift
+cd "$(dirname "$0")/../../.."
+for program in slurmctld slurmd srun; do
+  PATH=$PATH:/usr/sbin command -v "$program" >/dev/null || {
+    echo "run.sh: $program is missing: scripts/install-deps.sh --dev" >&2
+    exit 1
+  }
+done
+exec python3 -B tests/deploy/slurm/slurm_jobs.py --bin "$build/bin" --lib "$build/lib" "$@"
