@@ -168,7 +168,8 @@ def task(cluster):
     """A program whose kernels are as long beside others as they are alone, of 2 ms."""
     program = str(cluster.bin / "xsched-latency-task")
     if not cluster.loops:
-        cluster.loops = subprocess.run([program, "--calibrate"], capture_output=True, text=True, check=True).stdout.strip()
+        tries = [subprocess.run([program, "--calibrate"], capture_output=True, text=True, check=True).stdout.strip() for _ in range(5)]
+        cluster.loops = max(tries, key=float)  # at the device's highest speed
     return program, "--loops-per-ms", cluster.loops
 
 
@@ -316,8 +317,10 @@ def a_requeued_job_is_scheduled_again(cluster):
     cluster.ok("scontrol", "requeue", job)
     wait_until(lambda: cluster.state(job) == "PENDING", "it is queued again", 20)
     leaves_nothing(cluster)
+    time.sleep(2)  # in the same second, Slurm's node would refuse it: it takes it for the job that was killed
     cluster.ok("scontrol", "update", f"JobId={job}", "StartTime=now")
-    wait_until(lambda: by_priority(cluster).get(4, {}).get("pid") not in (None, first), "and works as before", 20)
+    wait_until(lambda: by_priority(cluster).get(4, {}).get("pid") not in (None, first),
+               lambda: f"and works as before: {cluster.run('scontrol', 'show', 'job', job).stdout}\n{cluster.logs()}", 40)
     end(cluster, job)
     leaves_nothing(cluster)
 
