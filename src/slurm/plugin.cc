@@ -55,7 +55,8 @@ spank_option kOptions[kSettings] = {
 Rules RulesFor(const Job& job, int count, char** arguments) {
   Rules rules{.program = XSCHED_PROGRAM};
   for (int i = 0; i < count; ++i) {
-    if (Result<> applied = Apply(arguments[i], job, rules); !applied)
+    // Once on each node, not in the output of each job.
+    if (Result<> applied = Apply(arguments[i], job, rules); !applied && spank_context() == S_CTX_SLURMD)
       slurm_error("xsched: this argument in plugstack.conf is ignored: %s", applied.error().text());
   }
   return rules;

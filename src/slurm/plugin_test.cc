@@ -76,7 +76,7 @@ class SlurmPlugin : public ::testing::Test {
 
   // A program in the place of xsched.
   static std::string Script(const std::string& text) {
-    const std::string path = ::testing::TempDir() + "/slurm-" + std::to_string(getpid());
+    std::string path = ::testing::TempDir() + "/slurm-" + std::to_string(getpid());
     std::ofstream(path) << "#!/bin/sh\n" << text << "\n";
     chmod(path.c_str(), 0755);
     return path;
@@ -156,6 +156,10 @@ TEST_F(SlurmPlugin, the_node_says_once_which_arguments_are_wrong) {
       ThisJob().errors,
       ElementsAre(HasSubstr("this argument in plugstack.conf is ignored: 'nice=3' is not a setting")));
   EXPECT_THAT(ThisJob().options, IsEmpty());
+  testing::NewJob();
+  RunStep({"priority=5", "partition=a:nice=3"});
+  EXPECT_THAT(ThisJob().errors, IsEmpty()) << "and no job says it";
+  EXPECT_EQ(ThisJob().environment["XSCHED_AUTO_XQUEUE_PRIORITY"], "5");
 }
 
 TEST_F(SlurmPlugin, without_xsched_the_job_runs_natively_and_who_asked_for_it_is_told) {

@@ -47,7 +47,7 @@ spank_err_t spank_option_register(spank_t /*spank*/, spank_option* option) {
 
 spank_err_t spank_get_item(spank_t /*spank*/, spank_item_t item, ...) {
   va_list arguments;
-  va_start(arguments, item);
+  va_start(arguments, item);  // NOLINT: SPANK declares it so
   void* to = va_arg(arguments, void*);
   va_end(arguments);
   const auto set = [&](uint32_t value) { *static_cast<uint32_t*>(to) = value; };
