@@ -89,8 +89,10 @@ void FindInPath(std::string_view path, ProcessIdentity& identity) {
   } else if (top.starts_with("slurm") && folder(1).starts_with("uid_")) {
     const auto job = Between(folder(2), "job_", "");  // version 1
     if (job && IsNumber(*job)) identity.job = *job;
-  } else if (top == "docker" || top == "system.slice" || top == "machine.slice" || top == "libpod_parent") {
+  } else if (top == "docker" || top == "system.slice" || top == "machine.slice") {
     identity.container = ContainerIn(folder(1));
+  } else if (top == "libpod_parent") {  // Podman without systemd
+    identity.container = ContainerIn(fmt::format("{}.scope", folder(1)));
   }
 }
 

@@ -24,7 +24,8 @@ TEST(ProcessIdentity, a_service_is_known_by_its_control_group) {
 TEST(ProcessIdentity, containers_of_each_engine_are_known_by_their_ids) {
   for (const std::string& path :
        {"/system.slice/docker-" + kId + ".scope", "/docker/" + kId, "/machine.slice/libpod-" + kId + ".scope",
-        "/machine.slice/libpod-" + kId + ".scope/container", "/system.slice/containerd-" + kId + ".scope"}) {
+        "/machine.slice/libpod-" + kId + ".scope/container", "/system.slice/containerd-" + kId + ".scope",
+        "/libpod_parent/libpod-" + kId}) {
     EXPECT_EQ(In(path).container, kId) << path;
     EXPECT_EQ(In(path).cgroup, path);
   }
@@ -64,9 +65,10 @@ TEST(ProcessIdentity, names_that_a_user_can_make_mean_nothing) {
 
 TEST(ProcessIdentity, what_only_looks_like_a_container_a_job_or_a_pod_is_none) {
   for (const std::string& path :
-       {std::string("/docker/short"), "/docker/" + std::string(64, 'g'),
-        std::string("/system.slice/slurmstepd.scope/job_x"), std::string("/system.slice/slurmstepd.scope"),
-        std::string("/slurm/job_1"), std::string("/kubepods/burstable"), std::string("/")}) {
+       {std::string("/docker/short"), "/libpod_parent/libpod-conmon-" + kId, "/libpod-" + kId,
+        "/docker/" + std::string(64, 'g'), std::string("/system.slice/slurmstepd.scope/job_x"),
+        std::string("/system.slice/slurmstepd.scope"), std::string("/slurm/job_1"),
+        std::string("/kubepods/burstable"), std::string("/")}) {
     EXPECT_EQ(In(path), (ProcessIdentity{.cgroup = path}));
   }
 }
