@@ -1,9 +1,6 @@
 // xsched config: shows settings and where they come from, and changes the server's configuration file. For
 // queues, see queue_config.h.
-#include <errno.h>
 #include <fmt/format.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -17,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/json_text.h"
+#include "cli/new_file.h"
 #include "cli/policy_text.h"
 #include "cli/queue_config.h"
 #include "cli/server_session.h"
@@ -137,45 +135,6 @@ json ValueOf(const std::string& key, const std::string& text) {
     throw CommandError(kExitUsage, fmt::format("{} must be a whole number, not {}", key, text));
   return number;
 }
-
-// Replaces a file as a whole, or not at all.
-class NewFile {
- public:
-  NewFile(const std::string& path, const std::string& text) : path_(path), new_path_(path + ".XXXXXX") {
-    std::error_code ignored;
-    fs::create_directories(fs::path(path).parent_path(), ignored);
-    int fd = mkstemp(new_path_.data());
-    if (fd < 0) Fail();
-    bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    written &= fchmod(fd, 0644) == 0;
-    written &= close(fd) == 0;
-    if (!written) {
-      unlink(new_path_.c_str());
-      Fail();
-    }
-  }
-  ~NewFile() {
-    if (!in_place_) unlink(new_path_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-
-  const std::string& path() const { return new_path_; }
-  void PutInPlace() {
-    if (rename(new_path_.c_str(), path_.c_str()) != 0) Fail();
-    in_place_ = true;
-  }
-
- private:
-  [[noreturn]] void Fail() const {
-    ExitCode code = errno == EACCES || errno == EROFS || errno == EPERM ? kExitNotPermitted : kExitFailed;
-    throw CommandError(code, fmt::format("cannot write {}: {}", path_, strerror(errno)));
-  }
-
-  std::string path_;
-  std::string new_path_;
-  bool in_place_ = false;
-};
 
 // Throws if a server would not start with this file. It uses the server's own parser.
 void CheckAsServer(std::string file) {

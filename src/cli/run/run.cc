@@ -16,6 +16,7 @@
 #include "cli/become.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/hint_options.h"
 #include "cli/launch_environment.h"
 #include "cli/library_path.h"
 #include "cli/locations.h"
@@ -28,7 +29,6 @@
 #include "cli/validators.h"
 #include "ipc/job.h"
 #include "ipc/memory_account.h"
-#include "xsched/types.h"
 
 namespace xsched::cli {
 namespace {
@@ -157,9 +157,7 @@ std::string NewJob() {
 }
 
 void Run(RunOptions& options) {
-  if (options.launch.threshold && options.launch.batch_size > options.launch.threshold) {
-    throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
-  }
+  CheckHintOptions(options.launch);
   if (!options.report.empty() && options.launch.scheduler != "GLB")
     throw CommandError(kExitUsage, "--report is about the server's scheduling: it needs --scheduler GLB");
   PrepareServer(options);
@@ -180,39 +178,16 @@ void Run(RunOptions& options) {
 }  // namespace
 
 void AddRun(CLI::App& app) {
-  using sched::HintsRead;
   auto options = std::make_shared<RunOptions>();
   CLI::App* run =
       app.add_subcommand("run", "run a program under XSched: xsched run [options] -- program [arguments]");
   LaunchOptions& launch = options->launch;
-  run->add_option("--priority,-p", launch.priority,
-                  fmt::format("bigger is more urgent ({})", server::ReadBy(&HintsRead::priority)))
-      ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
-  run->add_option("--utilization,-u", launch.utilization,
-                  fmt::format("share in percent ({})", server::ReadBy(&HintsRead::utilization)))
-      ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
-  run->add_option(
-         "--deadline-us", launch.deadline_us,
-         fmt::format("deadline, from the arrival of work ({})", server::ReadBy(&HintsRead::deadline)))
-      ->check(AboveZero());
-  run->add_option("--laxity-us", launch.laxity_us,
-                  fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
-      ->check(AboveZero());
-  run->add_option("--weight,-w", launch.weight,
-                  fmt::format("share, in proportion to the weights of others ({})",
-                              server::ReadBy(&HintsRead::weight)))
-      ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
-  AddReservationOptions(*run, launch.reservation);
-  AddLatencyOptions(*run, launch.latency);
-  run->add_option("--level,-l", launch.level, "preemption level, or the best the platform has below it")
-      ->check(CLI::Range(1, 3));
+  AddHintOptions(*run, launch);
   run->add_option_function<std::string>(
          "--memory",
          [options](const std::string& size) { options->launch.memory = ReadByteSize(size.c_str()); },
          "of each device at most so much, for all processes of the program together: 20GiB")
       ->check(ByteSize());
-  run->add_option("--threshold", launch.threshold, "commands in flight at most")->check(AboveZero());
-  run->add_option("--batch-size", launch.batch_size, "commands let through at a time")->check(AboveZero());
   run->add_option("--policy", launch.policy, "set the server's policy first; with LCL, the process's own")
       ->check(PolicyValidator());
   run->add_option("--scheduler", launch.scheduler,

@@ -1,0 +1,46 @@
+#include "cli/new_file.h"
+
+#include <errno.h>
+#include <fmt/format.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "cli/exit_codes.h"
+
+namespace xsched::cli {
+
+NewFile::NewFile(const std::string& path, const std::string& text)
+    : path_(path), new_path_(path + ".XXXXXX") {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  int fd = mkstemp(new_path_.data());
+  if (fd < 0) Fail();
+  bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  written &= fchmod(fd, 0644) == 0;
+  written &= close(fd) == 0;
+  if (!written) {
+    unlink(new_path_.c_str());
+    Fail();
+  }
+}
+
+NewFile::~NewFile() {
+  if (!in_place_) unlink(new_path_.c_str());
+}
+
+void NewFile::PutInPlace() {
+  if (rename(new_path_.c_str(), path_.c_str()) != 0) Fail();
+  in_place_ = true;
+}
+
+void NewFile::Fail() const {
+  ExitCode code = errno == EACCES || errno == EROFS || errno == EPERM ? kExitNotPermitted : kExitFailed;
+  throw CommandError(code, fmt::format("cannot write {}: {}", path_, strerror(errno)));
+}
+
+}  // namespace xsched::cli

@@ -1,0 +1,29 @@
+// Replaces a file as a whole, or not at all.
+#pragma once
+
+#include <string>
+
+namespace xsched::cli {
+
+class NewFile {
+ public:
+  // Writes `text` beside `path`, in a folder that is made if need be. Everybody may read it. Throws
+  // CommandError, as PutInPlace does.
+  NewFile(const std::string& path, const std::string& text);
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  // Where the text is until it is in place.
+  const std::string& path() const { return new_path_; }
+  void PutInPlace();
+
+ private:
+  [[noreturn]] void Fail() const;
+
+  std::string path_;
+  std::string new_path_;
+  bool in_place_ = false;
+};
+
+}  // namespace xsched::cli
