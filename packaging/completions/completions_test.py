@@ -9,8 +9,8 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ("run", "top", "list", "hint", "policy", "config", "doctor", "demo", "record", "trace", "explain", "simulate", "calibrate")
-SUBCOMMANDS = (("policy", "set"), ("config", "get"), ("config", "set"))
+COMMANDS = ("run", "top", "list", "hint", "policy", "cdi", "config", "doctor", "demo", "record", "trace", "explain", "simulate", "calibrate")
+SUBCOMMANDS = (("policy", "set"), ("cdi", "generate"), ("config", "get"), ("config", "set"))
 READERS = {"xsched.bash": ("bash", "-n"), "_xsched": ("zsh", "-n"), "xsched.fish": ("fish", "--no-execute")}
 
 

@@ -6,8 +6,8 @@
 namespace xsched::cli {
 
 inline void AddCommands(CLI::App& app) {
-  for (auto* add : {AddRun, AddTop, AddList, AddHint, AddPolicy, AddTenants, AddConfig, AddDoctor, AddDemo,
-                    AddPlan, AddRecord, AddTrace, AddExplain, AddSimulate, AddCalibrate}) {
+  for (auto* add : {AddRun, AddTop, AddList, AddHint, AddPolicy, AddTenants, AddCdi, AddConfig, AddDoctor,
+                    AddDemo, AddPlan, AddRecord, AddTrace, AddExplain, AddSimulate, AddCalibrate}) {
     add(app);
   }
 }

@@ -63,6 +63,8 @@ const std::vector<std::vector<std::string>> kCommands = {{},
                                                          {"doctor"},
                                                          {"config", "get"},
                                                          {"config", "set"},
+                                                         {"cdi"},
+                                                         {"cdi", "generate"},
                                                          {"demo"},
                                                          {"record"},
                                                          {"simulate"},
@@ -110,6 +112,12 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"policy", "set", "HPF", "--timeslice-us", "99"}, "--timeslice-us"},
       {{"top", "--delay", "0"}, "xsched top --help"},
       {{"config", "get", "color"}, "there is no setting color"},
+      {{"cdi"}, "xsched cdi --help"},
+      {{"cdi", "generate", "--kind", "size"}, "xsched cdi generate --help"},
+      {{"cdi", "generate", "--kind", "share", "--class", "a --priority 1"}, "--class goes with --kind class"},
+      {{"cdi", "generate", "--class", "a/b --priority 1"}, "can name no device"},
+      {{"cdi", "generate", "--class", "a --priority 256"}, "--class a: --priority"},
+      {{"cdi", "generate", "--class", "a"}, "it needs a hint"},
       {{"demo", "--seconds", "0"}, "xsched demo --help"},
   };
   for (const auto& [arguments, part] : wrong) {
@@ -325,6 +333,37 @@ TEST_F(Command, config_does_not_write_over_a_file_that_is_not_JSON) {
 }
 
 // ---- doctor, top, demo ----
+
+TEST_F(Command, cdi_generate_names_what_is_here_and_all_that_it_needs) {
+  if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
+  const std::string path = folder_.path() + "/cdi/class.json";
+  const Outcome outcome = Run({"cdi", "generate", "--class", "serve --priority 5", "--output", path});
+  ASSERT_EQ(outcome.status, kExitOk) << outcome.errors;
+  EXPECT_THAT(outcome.out, IsEmpty());
+
+  const json specification = json::parse(std::ifstream(path));
+  std::vector<std::string> names;
+  for (const json& device : specification["devices"]) names.push_back(device["name"]);
+  EXPECT_THAT(names, ::testing::ElementsAre("urgent", "normal", "batch", "serve"));
+  std::vector<std::string> places;
+  for (const json& mount : specification["containerEdits"]["mounts"]) {
+    EXPECT_TRUE(std::filesystem::exists(mount["hostPath"].get<std::string>())) << mount;
+    places.push_back(mount["containerPath"]);
+  }
+  EXPECT_THAT(places, ::testing::IsSupersetOf({"/run/xsched", "/opt/xsched/lib/libshimopencl.so",
+                                               "/opt/xsched/lib/libhalopencl.so.2",
+                                               "/opt/xsched/lib/libpreempt.so.2"}));
+  EXPECT_EQ(specification["containerEdits"]["mounts"][0]["hostPath"], folder_.path());
+}
+
+// Containers would see all that is in it.
+TEST_F(Command, cdi_generate_mounts_no_folder_that_everybody_may_write_to) {
+  if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
+  const Outcome outcome = Run({"cdi", "generate"}, {{"XSCHED_SOCKET", "/tmp/xserver.sock"}});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("everybody may write to /tmp"));
+  EXPECT_THAT(outcome.out, IsEmpty());
+}
 
 TEST_F(Command, doctor_ends_with_0_if_and_only_if_a_program_would_be_scheduled) {
   Outcome outcome = Run({"doctor", "--json", "--", "/bin/sh"});

@@ -11,6 +11,7 @@ void AddList(CLI::App& app);
 void AddHint(CLI::App& app);
 void AddPolicy(CLI::App& app);
 void AddTenants(CLI::App& app);
+void AddCdi(CLI::App& app);
 void AddConfig(CLI::App& app);
 void AddDoctor(CLI::App& app);
 void AddDemo(CLI::App& app);

@@ -22,7 +22,7 @@ Words ValuesOf(const std::string& option) {
       {"--policy", server::PolicyNames()},   {"--name", server::PolicyNames()},
       {"--level", {"1", "2", "3"}},          {"--scheduler", {"GLB", "LCL", "APP"}},
       {"--route", {"layer", "preload"}},     {"--by", {"queue", "process", "tenant"}},
-      {"--platform", CalibratedPlatforms()},
+      {"--platform", CalibratedPlatforms()}, {"--kind", {"class", "share"}},
   };
   auto found = values.find(option);
   return found == values.end() ? Words{} : found->second;

@@ -56,6 +56,8 @@ Target TargetOf(const std::string& name) {
   return {name, Reach::kReached};
 }
 
+std::string NeededGlibc() { return XSCHED_GLIBC; }
+
 std::string WhyNotReached(Reach reach) {
   switch (reach) {
     case Reach::kReached:

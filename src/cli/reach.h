@@ -26,6 +26,9 @@ struct Target {
 };
 Target TargetOf(const std::string& name);
 
+// The oldest version of glibc into which our libraries can be loaded: "2.34".
+std::string NeededGlibc();
+
 // Why it is not reached, as text behind the program's name: "is statically linked: …". "": it is reached.
 std::string WhyNotReached(Reach reach);
 
