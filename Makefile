@@ -14,7 +14,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -84,6 +84,12 @@ packages:
 test-packages:
 	scripts/install-deps.sh --packages
 	scripts/test-packages.sh
+
+# Ways to place programs on machines (docs/deploy), each with the real thing: tests/deploy/*/run.sh. They need root, and some of them
+# Debian's mirror. One that fails does not keep the others from running.
+test-deploy: build-$(PRESET)
+	scripts/install-deps.sh --deploy
+	scripts/test-deploy.sh build/$(PRESET)
 
 # Checks the models of the protocol, and that the checks find each mutation (docs/model.md).
 model:

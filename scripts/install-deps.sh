@@ -1,10 +1,11 @@
 #!/bin/bash
-# Usage: install-deps.sh [--runtime | --dev | --packages]
+# Usage: install-deps.sh [--runtime | --dev | --packages | --deploy]
 # Installs missing Debian 12 packages that XSched needs. Asks no questions.
 #   --runtime  for an installed XSched, with PoCL (OpenCL on the CPU) and the programs of the demo
 #   --dev      for building and testing, which includes --runtime, CUDA's headers (fetch-cuda-headers.sh), Prometheus
 #              (fetch-prometheus.sh) and one of AMD's own HIP runtimes (fetch-hip-runtime.py)
 #   --packages for making and testing packages (docs/install.md), which includes what the build of them needs
+#   --deploy   for the ways to place programs on machines (make test-deploy)
 #   (none)     --runtime and --dev
 set -euo pipefail
 
@@ -42,14 +43,18 @@ packages=(
   debhelper dh-python rpm
   lintian mmdebstrap podman runc
 )
+deploy=(
+  mmdebstrap podman runc uidmap
+)
 
 case ${1:-} in
   --runtime) wanted=("${runtime[@]}") ;;
   --dev) wanted=("${dev[@]}") ;;
   --packages) wanted=("${packages[@]}") ;;
+  --deploy) wanted=("${deploy[@]}") ;;
   "") wanted=("${runtime[@]}" "${dev[@]}") ;;
   *)
-    sed -n '2,8s/^# \?//p' "$0" >&2
+    sed -n '2,9s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac
@@ -81,7 +86,7 @@ if ((${#missing[@]} != 0)); then
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-if [[ ${1:-} != --runtime && ${1:-} != --packages ]]; then
+if [[ ${1:-} == --dev || -z ${1:-} ]]; then
   "$(dirname "$0")/fetch-cuda-headers.sh"
   "$(dirname "$0")/fetch-prometheus.sh"
   if [[ $(uname -m) == x86_64 ]] && ! "$(dirname "$0")/fetch-hip-runtime.py" 7.2.4; then

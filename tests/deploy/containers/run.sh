@@ -1,0 +1,30 @@
+#!/bin/bash
+# Usage: run.sh BUILD [TEST…]
+# Containers of Podman and of runc alone, with devices of `xsched cdi generate`, beside programs of this machine on one server. The load is
+# OpenCL on the CPU (PoCL). BUILD: a build's folder; of its build/portable-* the archive is taken for an image with an old glibc, if it has
+# been made. Needs root, podman, runc, uidmap, mmdebstrap and Debian's mirror (the images are made here), so it is not part of CI.
+set -euo pipefail
+build=$(realpath "$1")
+shift
+cd "$(dirname "$0")/../../.."
+if ((EUID != 0)); then
+  echo "run.sh: needs root, for containers of several users" >&2
+  exit 1
+fi
+for program in podman runc newuidmap mmdebstrap; do
+  command -v "$program" >/dev/null || {
+    echo "run.sh: $program is missing: scripts/install-deps.sh --deploy" >&2
+    exit 1
+  }
+done
+folder=$PWD/build/packages-test
+mkdir -p "$folder"
+# shellcheck source=tests/packages/systems.sh
+. tests/packages/systems.sh
+new=$(base bookworm)
+old=$(base bullseye)
+archive=$(find build/portable-"$(uname -m)" -maxdepth 1 -name 'xsched-*.tar.xz' 2>/dev/null | sort | tail -n 1)
+
+# Its own view of /etc, in which there are other users and other devices.
+exec unshare --mount --propagation private python3 -B tests/deploy/containers/containers.py --build "$build" --image "$new" \
+  --old-image "$old" ${archive:+--archive "$archive"} "$@"
