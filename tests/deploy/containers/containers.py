@@ -430,7 +430,7 @@ def runc_alone_runs_the_edits_without_root(place):
     runc_schedules(place, user=USER)
 
 
-def ends_well(place, image, tools):
+def run_to_the_end(place, image, tools):
     """A program of this image, with the device class=batch: its exit status, its output and whether it was scheduled."""
     place.root.create("xsched-test-old", image, ["xsched.org/class=batch"], command=(PROGRAM, *place.task, "--seconds", "4"), tools=tools)
     pid = place.root.start("xsched-test-old")
@@ -455,13 +455,14 @@ def an_image_with_an_old_libc_is_scheduled_with_the_libraries_of_the_archive(pla
     tools = next(unpacked.rglob("xsched-latency-task")).parent
     image = place.image(place.root, place.options.old_image)
 
-    status, output, scheduled = ends_well(place, image, tools)
+    place.generate(unpacked / "bin" / "xsched")
+    status, output, scheduled = run_to_the_end(place, image, tools)
     check(status == 0 and not scheduled, f"with a layer that its OpenCL loader does not know, it runs natively: {status}, {output}")
     place.generate(unpacked / "bin" / "xsched", "--route", "preload")
-    status, output, scheduled = ends_well(place, image, tools)
+    status, output, scheduled = run_to_the_end(place, image, tools)
     check(status == 0 and scheduled, f"with libraries that need glibc 2.17, it is scheduled: {status}, {output}")
     place.generate(place.bin / "xsched", "--route", "preload")
-    status, output, _ = ends_well(place, image, tools)
+    status, output, _ = run_to_the_end(place, image, tools)
     check(status != 0 and "GLIBC_2.34" in output, f"with libraries that need a newer glibc it does not start, as is documented: {output}")
     place.generate(place.bin / "xsched")
 
