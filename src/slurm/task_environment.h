@@ -15,7 +15,7 @@ namespace xsched::slurm {
 
 struct Text {
   struct Free {
-    void operator()(char* memory) const { free(memory); }
+    void operator()(char* bytes) const { free(bytes); }
   };
   std::unique_ptr<char, Free> memory;  // "NAME=value", each with a NUL behind it
   size_t size = 0;
