@@ -91,7 +91,7 @@ void AddWithNeeded(const std::string& library, std::vector<std::string>& librari
 // The system's server, unless XSCHED_SOCKET chooses another one.
 std::string Socket() {
   const ipc::SocketChoice choice = ipc::ReadSocketChoice();
-  const std::string socket = (choice.is_chosen ? choice.chosen : ipc::SystemServerSocket()).text;
+  std::string socket = (choice.is_chosen ? choice.chosen : ipc::SystemServerSocket()).text;
   const std::string folder = fs::path(socket).parent_path();
   struct stat status {};
   if (!socket.starts_with('/') || folder == "/")
