@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -25,7 +24,6 @@
 namespace xsched::cli {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kKeys[] = {"socket",       "mode",    "group",         "admin_group",      "policy",
