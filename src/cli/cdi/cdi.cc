@@ -51,7 +51,8 @@ CdiDevice ReadClass(const std::string& text) {
   }
   CheckHintOptions(device.launch);
   if (!HasHints(device))
-    throw CommandError(kExitUsage, fmt::format("--class {}: it needs a hint, such as --priority 5", device.name));
+    throw CommandError(kExitUsage,
+                       fmt::format("--class {}: it needs a hint, such as --priority 5", device.name));
   return device;
 }
 
@@ -97,8 +98,9 @@ std::string Socket() {
   if (!socket.starts_with('/') || folder == "/")
     throw CommandError(kExitUsage, "XSCHED_SOCKET must be an absolute path, in a folder of its own");
   if (stat(folder.c_str(), &status) != 0) {
-    Warn(fmt::format("{} is not there yet: until a server makes it, engines cannot start containers with these devices",
-                     folder));
+    Warn(fmt::format(
+        "{} is not there yet: until a server makes it, engines cannot start containers with these devices",
+        folder));
   } else if ((status.st_mode & S_IWOTH) != 0) {
     throw CommandError(kExitFailed, fmt::format("everybody may write to {}, which containers would see: the "
                                                 "server's socket must be in a folder of its own",
@@ -112,15 +114,18 @@ std::vector<Shim> ShimsHere(const std::string& route) {
   for (const std::string& name : shims.missing)
     Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
   for (const std::string& path : shims.unloadable)
-    Warn(fmt::format("{}: lists of libraries are separated by spaces and colons, so this path cannot be in one", path));
+    Warn(fmt::format(
+        "{}: lists of libraries are separated by spaces and colons, so this path cannot be in one", path));
   if (shims.found.empty())
-    throw CommandError(kExitFailed, "none of XSched's libraries for programs is installed beside this xsched");
+    throw CommandError(kExitFailed,
+                       "none of XSched's libraries for programs is installed beside this xsched");
   const bool preloads = std::ranges::any_of(
       shims.found, [&](const Shim& shim) { return shim.layers.empty() || route == "preload"; });
   if (preloads) {
-    Warn(fmt::format("programs of an image with a glibc before {} do not start with these devices: a library that "
-                     "needs this version is preloaded (docs/deploy/containers.md)",
-                     NeededGlibc()));
+    Warn(fmt::format(
+        "programs of an image with a glibc before {} do not start with these devices: a library that "
+        "needs this version is preloaded (docs/deploy/containers.md)",
+        NeededGlibc()));
   }
   return shims.found;
 }
@@ -148,17 +153,26 @@ void Generate(const CdiOptions& options) {
 
 void AddCdi(CLI::App& app) {
   auto options = std::make_shared<CdiOptions>();
-  CLI::App* cdi = app.add_subcommand("cdi", "give containers a class or a share, by the Container Device Interface");
+  CLI::App* cdi =
+      app.add_subcommand("cdi", "give containers a class or a share, by the Container Device Interface");
   cdi->require_subcommand(1);
   CLI::App* generate = cdi->add_subcommand(
       "generate", "write a CDI specification, for an engine's --device xsched.org/class=urgent");
-  generate->add_option("--kind", options->kind,
-                       "class: urgent, normal and batch; share: 1 to 100, percent of a device (default: class)")
+  generate
+      ->add_option("--kind", options->kind,
+                   "class: urgent, normal and batch; share: 1 to 100, percent of a device (default: class)")
       ->check(CLI::IsMember({"class", "share"}));
-  generate->add_option("--class", options->classes,
-                       "one more class, or another one of this name, with hints as in xsched run: \"serve --priority 5 --latency-target-us 5000\"")->allow_extra_args(false);
-  generate->add_option("--route", options->route, "as in xsched run")->check(CLI::IsMember({"layer", "preload"}));
-  generate->add_option("--output,-o", options->output, "a file, such as /etc/cdi/xsched-class.json, in place of standard output")->type_name("FILE");
+  generate
+      ->add_option("--class", options->classes,
+                   "one more class, or another one of this name, with hints as in xsched run: \"serve "
+                   "--priority 5 --latency-target-us 5000\"")
+      ->allow_extra_args(false);
+  generate->add_option("--route", options->route, "as in xsched run")
+      ->check(CLI::IsMember({"layer", "preload"}));
+  generate
+      ->add_option("--output,-o", options->output,
+                   "a file, such as /etc/cdi/xsched-class.json, in place of standard output")
+      ->type_name("FILE");
   generate->callback([options] { Generate(*options); });
 }
 

@@ -25,7 +25,7 @@ struct CdiSpecification {
   std::string route;                   // LaunchOptions::route
   std::vector<Shim> shims;             // with their paths on this machine
   std::vector<std::string> libraries;  // the paths of the shims and of all that they need of ours
-  std::string socket;                  // on this machine. Its folder is mounted: a new server makes a new socket
+  std::string socket;  // on this machine. Its folder is mounted: a restarted server makes a new socket
 };
 
 nlohmann::ordered_json CdiJson(const CdiSpecification& specification);
