@@ -25,6 +25,7 @@ dev=(
   python3-pyopencl python3-pytest python3-numpy python3-pip mypy
   python3-setuptools python3-wheel python3-venv
   musl
+  systemd
   # test HIP: AMD's runtime, and compiling for it
   libamdhip64-dev libhsa-runtime-dev clang clang-tools lld patchelf
   # build for AArch64, and test that in an emulator

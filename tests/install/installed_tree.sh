@@ -84,7 +84,7 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
       grep "^ExecStart=$work/first/bin/xserver " "$unit"
     done
     if [[ -x $prefix/bin/xserver-http ]]; then
-      grep "^ExecStart=$work/first/bin/xserver-http 50000 " "$prefix/lib/systemd/system/xserver-http.service"
+      grep "^ExecStart=$work/first/bin/xserver-http " "$prefix/lib/systemd/system/xserver-http.service"
     fi
     ;;
   examples)

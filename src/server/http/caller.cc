@@ -44,7 +44,8 @@ std::optional<uid_t> UserInTable(std::istream& table, const sockaddr_in& client,
 }
 
 std::optional<uid_t> UserOfConnection(const sockaddr_in& client, const sockaddr_in& server) {
-  for (const char* path : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+  // Not /proc/net: the shipped units see of /proc only processes.
+  for (const char* path : {"/proc/self/net/tcp", "/proc/self/net/tcp6"}) {
     std::ifstream table(path);
     if (auto user = UserInTable(table, client, server)) return user;
   }
