@@ -14,7 +14,7 @@ TIDY_SECONDS ?=
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -120,8 +120,15 @@ test-locks:
 	ctest --preset debug -L preloaded
 
 fuzz: build-fuzz
-	build/fuzz/bin/fuzz_session -dict=build/fuzz/generated/ipc/messages.dict -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
-	build/fuzz/bin/fuzz_segment -artifact_prefix=build/fuzz/ -max_total_time=$(FUZZ_SECONDS)
+	scripts/fuzz.py run --seconds $(FUZZ_SECONDS)
+
+# Which lines the inputs reach that are kept in tests/fuzz/corpus, and those that `make fuzz` has found. Fails below 80 %.
+fuzz-coverage: build-fuzz
+	scripts/fuzz.py coverage
+
+# Keeps in tests/fuzz/corpus the smallest set of inputs that reaches as much.
+fuzz-keep: build-fuzz
+	scripts/fuzz.py keep
 
 bench: build-$(PRESET)
 	python3 bench/keep_awake.py build/$(PRESET)/bin/server_bench

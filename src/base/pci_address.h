@@ -27,7 +27,11 @@ inline std::optional<XDeviceId> ReadPciAddress(const char* text) {
 
 constexpr XDevice MakeDevice(XDeviceType type, XDeviceId id) { return uint64_t{type} << 32 | id; }
 
-constexpr XDeviceType TypeOfDevice(XDevice device) { return static_cast<XDeviceType>(device >> 32 & 0xff); }
+// Of a number that a client has sent, too: a type that does not exist is unknown.
+constexpr XDeviceType TypeOfDevice(XDevice device) {
+  const uint64_t type = device >> 32 & 0xff;
+  return type <= kDeviceTypeMCA ? static_cast<XDeviceType>(type) : kDeviceTypeUnknown;
+}
 
 // A part of a device that is used as a separate device: an instance of a GPU that is divided by hardware
 // (MIG). Parts share only the address of the whole. `part` (24 bits, not 0) is above the type.

@@ -99,6 +99,13 @@ TEST_F(DeviceAccessTest, only_an_open_character_device_is_a_devices_file) {
   EXPECT_EQ(DeviceAccess::FileOf(-1), std::nullopt);
 }
 
+// Found by a fuzzer: a client may send any number.
+TEST(DeviceNumber, a_type_that_does_not_exist_is_unknown) {
+  EXPECT_EQ(TypeOfDevice(MakeDevice(kDeviceTypeMCA, 1)), kDeviceTypeMCA);
+  EXPECT_EQ(TypeOfDevice(XDevice{kDeviceTypeMCA + 1} << 32), kDeviceTypeUnknown);
+  EXPECT_EQ(TypeOfDevice(~XDevice{0}), kDeviceTypeUnknown);
+}
+
 // The GPU's file is here /dev/null, which a test can open.
 class ClaimsOnDevices : public ServerParts {
  protected:

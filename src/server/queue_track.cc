@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ipc/bursts.h"
+
 namespace xsched::server {
 namespace {
 
@@ -10,8 +12,6 @@ namespace {
 constexpr uint64_t kMostCommands = uint64_t{1} << 48;
 // Charges change at decisions, which come a little after what they are about.
 constexpr Duration kInexact = std::chrono::microseconds(20);
-// More than a program waits for one after another between two looks; for clients that write nonsense.
-constexpr uint32_t kMostBursts = 1024;
 
 uint64_t Growth(uint64_t from, uint64_t to) { return to > from ? std::min(to - from, kMostCommands) : 0; }
 
@@ -139,7 +139,7 @@ void QueueTrack::SeeEnded(const Reading& reading, TimePoint now, RecordSink& sin
     last_ = reading;
     return;
   }
-  const uint32_t ended = std::min(reading.counted->ended - last_.counted->ended, kMostBursts);
+  const uint32_t ended = std::min(reading.counted->ended - last_.counted->ended, ipc::kMostBursts);
   const Duration busy = std::max(reading.counted->busy - last_.counted->busy, Duration::zero());
   const TimePoint latest = LastBegan(reading, now);
   // Only of the last one is it known when it began.

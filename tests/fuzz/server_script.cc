@@ -1,38 +1,23 @@
 #include "fuzz/server_script.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iterator>
+
+#include "fuzz/any_message.h"
 
 namespace xsched::server::testing {
 
-// The rest of the input. After its end it yields zeroes.
-class ServerScript::Bytes {
- public:
-  explicit Bytes(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-  bool empty() const { return bytes_.empty(); }
-  template <typename T>
-  T Next() {
-    T value{};
-    Fill(&value, sizeof value);
-    return value;
-  }
-  // A number below `limit`, from one byte.
-  uint32_t Below(uint32_t limit) { return Next<uint8_t>() % limit; }
-  void Fill(void* target, size_t size) {
-    size_t given = std::min(size, bytes_.size());
-    memcpy(target, bytes_.data(), given);
-    bytes_ = bytes_.subspan(given);
-  }
-
- private:
-  std::span<const uint8_t> bytes_;
-};
+using fuzz::Bytes;
 
 struct ServerScript::Client {
   std::unique_ptr<TestConnection> connection;
@@ -42,19 +27,99 @@ struct ServerScript::Client {
 
 namespace {
 
-Options ScriptOptions() {
+constexpr uid_t kOtherUser = 54323;
+
+// Of all users, with a file of tenants that changes.
+Options ScriptOptions(const std::string& tenants) {
   spdlog::set_level(spdlog::level::off);
   Options options;
+  options.system = true;
+  options.tenants = tenants;
+  options.idle_exit = std::chrono::hours(1);
   options.policy = *sched::FindPolicy(kPolicyHighestPriorityFirst);
   return options;
 }
 
-constexpr uint32_t kClients = 4;
+constexpr uint32_t kClients = 4;  // the last one is of another user, where this process may act as one
+
+constexpr const char* kTenants[] = {
+    "",
+    "[default]\nmax_priority = 5\nqueues = 3\nweight = 50\n",
+    "[[tenant]]\nname = \"all\"\nmax_priority = 9\nguarantee = 30\nlimit = 60\n",
+    "[[tenant]]\nname = \"one\"\nusers = [0]\nqueues = 2\nlimit = 20\n",
+    "[[tenant]]\nname = 1\n",  // a fault
+};
+
+// Where the server says that it lives.
+UniqueFd ServiceManagersSocket() {
+  const std::string name = "@xsched-fuzz-" + std::to_string(getpid());
+  setenv("NOTIFY_SOCKET", name.c_str(), 1);
+  setenv("WATCHDOG_USEC", "1000", 1);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  name.copy(address.sun_path + 1, name.size() - 1, 1);
+  UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  bind(fd.get(), reinterpret_cast<sockaddr*>(&address),
+       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size()));
+  return fd;
+}
+
+// Mostly in range.
+ipc::WireHints AnyHints(Bytes& bytes) {
+  ipc::WireHints hints{static_cast<int32_t>(bytes.Below(8)), 100, NO_DEADLINE, NO_LAXITY, 0, 0};
+  switch (bytes.Below(8)) {
+    case 0:
+      hints.deadline_us = 100 * bytes.Below(100);
+      break;
+    case 1:
+      hints.laxity_us = 100 * bytes.Below(100);
+      hints.critical_priority = static_cast<int32_t>(bytes.Below(20));
+      break;
+    case 2:
+      hints.utilization = static_cast<int32_t>(bytes.Below(101));
+      break;
+    case 3:
+      bytes.Fill(&hints, sizeof hints);
+      break;
+    default:
+      break;
+  }
+  return hints;
+}
+
+ipc::WireMoreHints AnyMoreHints(Bytes& bytes) {
+  ipc::WireMoreHints hints{};
+  hints.weight = WEIGHT_DEFAULT;
+  switch (bytes.Below(8)) {
+    case 0:
+      hints.weight = static_cast<int32_t>(1 + bytes.Below(200));
+      break;
+    case 1:
+      hints.period_us = 10'000;
+      hints.guarantee_us = 100 * bytes.Below(100);
+      hints.limit_us = 100 * bytes.Below(100);
+      hints.burst_us = 100 * bytes.Below(10);
+      break;
+    case 2:
+      hints.latency_target_us = 100 * bytes.Below(100);
+      hints.floor = static_cast<int32_t>(bytes.Below(50));
+      break;
+    case 3:
+      bytes.Fill(&hints, sizeof hints);
+      break;
+    default:
+      break;
+  }
+  return hints;
+}
 
 }  // namespace
 
 ServerScript::ServerScript()
-    : listener_(folder_.path() + "/s", 0600, std::nullopt), server_(ScriptOptions(), listener_) {
+    : listener_(folder_.path() + "/s", 0666, std::nullopt),
+      tenants_(folder_.path() + "/tenants.toml"),
+      service_manager_(ServiceManagersSocket()),
+      server_(ScriptOptions(tenants_), listener_) {
   listener_.path().copy(socket_.text, sizeof socket_.text - 1);
   null_.Reset(open("/dev/null", O_RDWR | O_CLOEXEC));
   for (uint32_t i = 0; i < kClients; ++i) {
@@ -73,8 +138,15 @@ ServerScript::~ServerScript() = default;
 void ServerScript::RunSession(std::span<const uint8_t> input) {
   Bytes bytes(input);
   SetAnyPolicy(bytes);
+  if (bytes.Below(8) != 0) {
+    BeginAgent(clients_[0], bytes);
+    BeginAgent(clients_[1], bytes);
+    Connect(clients_[2]);
+    clients_[2].connection->Send(HelloOf(ipc::Role::kTool));
+    server_.Round(0);
+  }
   while (!bytes.empty()) {
-    uint32_t step = bytes.Below(14);
+    uint32_t step = bytes.Below(18);
     Client& client = clients_[bytes.Below(kClients)];
     if (step == 0) {
       client.connection.reset();
@@ -99,6 +171,15 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
       server_.Round(0);
     } else if (step == 11) {
       SetAnyPolicy(bytes);
+    } else if (step == 12) {
+      SendQueueMessage(client, bytes);
+    } else if (step == 13) {
+      ReadAll(client);
+    } else if (step == 14) {
+      SendToolRequest(clients_[2], bytes);
+      server_.Round(0);
+    } else if (step == 15) {
+      ChangeTenants(bytes);
     } else {
       WriteSegment(*client.segment.mapping.get(), bytes);
       ipc::RingScheduler(*client.segment.mapping.get(), bytes.Next<uint16_t>() % ipc::kMaxQueues,
@@ -107,6 +188,7 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
   }
   server_.Round(0);
   for (Client& client : clients_) client.connection.reset();
+  unlink(tenants_.c_str());
   ExpectBystanderServed();
 }
 
@@ -171,7 +253,88 @@ void ServerScript::Work(Client& client, Bytes& bytes) {
   ipc::RingScheduler(segment, index, client.bell.get());
 }
 
-void ServerScript::Connect(Client& client) { client.connection = std::make_unique<TestConnection>(socket_); }
+void ServerScript::Connect(Client& client) {
+  const bool as_other = &client == &clients_.back() && geteuid() == 0 && seteuid(kOtherUser) == 0;
+  client.connection = std::make_unique<TestConnection>(socket_);
+  if (as_other && seteuid(0) != 0) abort();
+}
+
+// With two queues on one device.
+void ServerScript::BeginAgent(Client& client, Bytes& bytes) {
+  Connect(client);
+  ipc::Hello hello = HelloOf(ipc::Role::kAgent);
+  hello.job = bytes.Below(2);
+  client.connection->Send(hello, {client.segment.memfd.get(), client.bell.get()});
+  for (uint32_t index = 0; index < 2; ++index) {
+    ipc::QueueCreated message{};
+    message.index = index;
+    message.handle = index + 1;
+    const bool time_slices = bytes.Below(2) == 1;
+    message.level = time_slices ? kPreemptLevelInterrupt : kPreemptLevelBlock;
+    message.traits = time_slices ? ipc::kTraitTimeSlices : ipc::kTraitReportsOverruns;
+    message.device = bytes.Below(2);
+    message.hints = AnyHints(bytes);
+    message.more_hints = AnyMoreHints(bytes);
+    client.connection->Send(message);
+  }
+  server_.Round(0);
+}
+
+// What an agent says of its queues and its program.
+void ServerScript::SendQueueMessage(Client& client, Bytes& bytes) {
+  const uint32_t index = bytes.Below(3);
+  switch (bytes.Below(6)) {
+    case 0: {
+      ipc::QueueHints message{};
+      message.index = index;
+      message.hints = AnyHints(bytes);
+      message.more_hints = AnyMoreHints(bytes);
+      client.connection->Send(message);
+      break;
+    }
+    case 1: {
+      ipc::QueueAbsent message{};
+      message.index = index;
+      message.absent = bytes.Below(2);
+      client.connection->Send(message);
+      break;
+    }
+    case 2: {
+      ipc::QueueDestroyed message{};
+      message.index = index;
+      client.connection->Send(message);
+      break;
+    }
+    case 3: {
+      ipc::TimesliceHint message{};
+      message.timeslice_us = 100 * bytes.Below(200);
+      client.connection->Send(message);
+      break;
+    }
+    case 4: {
+      ipc::KDeadlineHint message{};
+      message.at_a_time = bytes.Below(4);
+      client.connection->Send(message);
+      break;
+    }
+    default:
+      client.connection->Send(ipc::DeviceFiles{}, AnyDescriptors(client, bytes));
+  }
+  server_.Round(0);
+}
+
+// The file changes, and the server is told by the signal.
+void ServerScript::ChangeTenants(Bytes& bytes) {
+  std::ofstream(tenants_) << kTenants[bytes.Below(std::size(kTenants))];
+  raise(SIGHUP);
+  server_.Round(0);
+}
+
+void ServerScript::ReadAll(Client& client) {
+  ipc::Packet packet;
+  while (ipc::ReceivePacket(client.connection->fd(), packet) == ipc::Received::kMessage) {
+  }
+}
 
 void ServerScript::SendHello(Client& client, Bytes& bytes) {
   uint32_t kind = bytes.Below(8);
@@ -207,19 +370,9 @@ void ServerScript::SendQueueCreated(Client& client, Bytes& bytes) {
   client.connection->Send(message);
 }
 
-// A valid header with any type, mostly with that type's length, and any content.
 void ServerScript::SendAnyMessage(Client& client, Bytes& bytes) {
-  alignas(8) unsigned char packet[ipc::kMaxMessage] = {};
-  const auto& [type, size] = ipc::kMessageSizes[bytes.Below(std::size(ipc::kMessageSizes))];
-  ipc::Header header{type, 0, size};
-  const uint32_t oddity = bytes.Below(8);
-  if (oddity == 0) header.type = static_cast<ipc::MessageType>(bytes.Next<uint16_t>());
-  if (oddity == 1) header.size = static_cast<uint32_t>(sizeof header) + bytes.Below(256);
-  memcpy(packet, &header, sizeof header);
-  // Prefer small numbers, because they are more often the index of a queue.
-  packet[sizeof header] = static_cast<unsigned char>(bytes.Below(16));
-  if (bytes.Below(2) == 0) bytes.Fill(packet + sizeof header + 1, header.size - sizeof header);
-  client.connection->SendBytes(packet, header.size,
+  const ipc::Packet packet = fuzz::AnyMessage(bytes);
+  client.connection->SendBytes(packet.bytes, packet.size,
                                bytes.Below(16) == 0 ? AnyDescriptors(client, bytes) : std::vector<int>{});
 }
 
@@ -232,6 +385,7 @@ void ServerScript::SendGarbage(Client& client, Bytes& bytes) {
 }
 
 void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
+  if (!client.connection) return;
   switch (bytes.Below(10)) {
     case 6:
       client.connection->Send(ipc::GetUsage{});
@@ -259,7 +413,7 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
     case 2: {
       ipc::SetPolicy request{};
       request.policy = bytes.Below(kPolicyMax + 1);
-      request.timeslice_us = bytes.Next<int32_t>();
+      request.timeslice_us = bytes.Below(2) == 0 ? 100 * bytes.Below(200) : bytes.Next<int32_t>();
       request.at_a_time = bytes.Below(2 * sched::kMostAtATime);
       if (bytes.Below(2) == 0) {
         for (char& c : request.setting) c = "HPFUPCS:/process"[bytes.Below(17)];
@@ -269,17 +423,18 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
     }
     case 3: {
       ipc::SetConfig request{};
-      request.queue_id = bytes.Next<uint16_t>();
+      request.queue_id = bytes.Below(4) == 0 ? bytes.Next<uint16_t>() : 0;
       request.pid = getpid();
       request.level = bytes.Below(5);
-      request.threshold = bytes.Next<int32_t>();
-      request.batch_size = bytes.Next<int32_t>();
+      request.threshold = bytes.Below(2) == 0 ? bytes.Below(8) : bytes.Next<int32_t>();
+      request.batch_size = bytes.Below(2) == 0 ? bytes.Below(8) : bytes.Next<int32_t>();
       client.connection->Send(request);
       break;
     }
     case 4: {
       ipc::Record request{};
       request.pid = bytes.Below(2) == 0 ? 0 : getpid();
+      request.job = bytes.Below(3);
       client.connection->Send(request);
       break;
     }
@@ -288,11 +443,12 @@ void ServerScript::SendToolRequest(Client& client, Bytes& bytes) {
       break;
     default: {
       ipc::SetHints request{};
-      request.queue_id = bytes.Next<uint16_t>();
+      request.queue_id = bytes.Below(4) == 0 ? bytes.Next<uint16_t>() : 0;
       request.pid = getpid();
       request.mask = bytes.Next<uint8_t>();
-      bytes.Fill(&request.hints, sizeof request.hints);
-      bytes.Fill(&request.more_hints, sizeof request.more_hints);
+      request.hints = AnyHints(bytes);
+      request.more_hints = AnyMoreHints(bytes);
+      request.for_user = bytes.Below(4) == 0 ? kOtherUser + 1 : 0;
       client.connection->Send(request);
     }
   }

@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "fuzz/bytes.h"
 #include "server/server.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
@@ -27,12 +29,16 @@ class ServerScript {
   void RunSegment(std::span<const uint8_t> bytes);
 
  private:
-  class Bytes;
+  using Bytes = fuzz::Bytes;
   struct Client;
 
   void SetAnyPolicy(Bytes& bytes);
   static void Work(Client& client, Bytes& bytes);
   void Connect(Client& client);
+  void BeginAgent(Client& client, Bytes& bytes);
+  void SendQueueMessage(Client& client, Bytes& bytes);
+  void ChangeTenants(Bytes& bytes);
+  static void ReadAll(Client& client);
   void SendHello(Client& client, Bytes& bytes);
   void SendQueueCreated(Client& client, Bytes& bytes);
   void SendAnyMessage(Client& client, Bytes& bytes);
@@ -44,6 +50,8 @@ class ServerScript {
 
   TempFolder folder_;
   Listener listener_;
+  const std::string tenants_;  // the file
+  const UniqueFd service_manager_;
   Server server_;
   ipc::SocketPath socket_{};
   UniqueFd null_;

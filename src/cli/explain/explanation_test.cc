@@ -5,6 +5,8 @@
 
 #include <sstream>
 
+#include "ipc/testing/packet_of.h"
+
 namespace xsched::cli {
 namespace {
 
@@ -65,6 +67,27 @@ TEST_F(ExplanationTest, a_request_in_parts_is_one_and_what_nobody_saw_is_none) {
       HasSubstr(
           "2 requests, p50 20.0 ms, p99 120.0 ms, longest 120.0 ms; 1 not finished; 1 of unknown length."));
   EXPECT_THAT(text, HasSubstr("Nothing made it wait."));
+}
+
+// Found by a fuzzer: their sums overflowed.
+TEST_F(ExplanationTest, times_of_any_length_have_a_sum) {
+  ipc::RecordedQueue queue{};
+  queue.queue_id = queue.client_id = 1;
+  ipc::RecordedBurst burst{};
+  burst.queue_id = 1;
+  burst.span_ns = burst.service_ns = burst.waiting_ns = UINT64_MAX;
+  ipc::RecordedHold hold{};
+  hold.queue_id = 1;
+  hold.at_ns = hold.span_ns = UINT64_MAX;
+  waits_.Take(ipc::PacketOf(queue));
+  for (int i = 0; i < 2; ++i) {
+    waits_.Take(ipc::PacketOf(burst));
+    waits_.Take(ipc::PacketOf(hold));
+  }
+  const ProcessWaits::Process& process = waits_.processes().begin()->second;
+  EXPECT_EQ(process.busy, Duration::max());
+  EXPECT_EQ(process.waits.begin()->second.time, Duration::max());
+  EXPECT_EQ(process.longest_at, Duration::max());
 }
 
 TEST_F(ExplanationTest, a_reason_without_another_queue_names_none) {

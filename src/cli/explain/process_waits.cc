@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/bounded_sum.h"
 #include "cli/queue_text.h"
 #include "cli/record/recording_lines.h"
 #include "xsched/types.h"
@@ -26,12 +27,13 @@ void ProcessWaits::Process::Add(const Process& other) {
   requests.Add(other.requests);
   unfinished += other.unfinished;
   unseen += other.unseen;
-  busy += other.busy;
-  device_time += other.device_time;
-  waiting += other.waiting;
+  busy = BoundedSum(busy, other.busy);
+  device_time = BoundedSum(device_time, other.device_time);
+  waiting = BoundedSum(waiting, other.waiting);
   for (const auto& [because, wait] : other.waits) {
-    waits[because].time += wait.time;
-    waits[because].times += wait.times;
+    Wait& sum = waits[because];
+    sum.time = BoundedSum(sum.time, wait.time);
+    sum.times += wait.times;
   }
   if (other.longest <= longest) return;
   longest = other.longest;
@@ -152,7 +154,7 @@ void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {
   const Queue* other = FindQueue(hold.because_of);
   const Because because{reason == nullptr ? &HoldReasonOf("") : reason,
                         other == nullptr ? 0 : other->process};
-  AddHold(*queue, because, part_began_ + TimeOf(hold.at_ns), TimeOf(hold.span_ns));
+  AddHold(*queue, because, BoundedSum(part_began_, TimeOf(hold.at_ns)), TimeOf(hold.span_ns));
 }
 
 int64_t ProcessWaits::NumberOf(uint64_t id) const {
@@ -187,14 +189,14 @@ bool ProcessWaits::AddQueue(int64_t id, int64_t process) {
 
 void ProcessWaits::AddBurst(Queue& queue, const Burst& burst) {
   Process& process = processes_.at(queue.process);
-  process.busy += burst.span;
-  process.device_time += burst.device_time;
-  process.waiting += burst.waiting;
+  process.busy = BoundedSum(process.busy, burst.span);
+  process.device_time = BoundedSum(process.device_time, burst.device_time);
+  process.waiting = BoundedSum(process.waiting, burst.waiting);
   if (burst.unseen) {
     ++process.unseen;
     return;
   }
-  queue.request = (queue.open && burst.continued ? queue.request : Duration::zero()) + burst.span;
+  queue.request = BoundedSum(queue.open && burst.continued ? queue.request : Duration::zero(), burst.span);
   queue.open = burst.cut;
   if (!queue.open) process.requests.Add(queue.request);
 }
@@ -202,7 +204,7 @@ void ProcessWaits::AddBurst(Queue& queue, const Burst& burst) {
 void ProcessWaits::AddHold(const Queue& queue, const Because& because, Duration at, Duration span) {
   Process& process = processes_.at(queue.process);
   Wait& wait = process.waits[because];
-  wait.time += span;
+  wait.time = BoundedSum(wait.time, span);
   ++wait.times;
   if (span <= process.longest) return;
   process.longest = span;

@@ -6,6 +6,7 @@
 
 #include "cli/hold_reasons.h"
 #include "cli/queue_text.h"
+#include "ipc/bursts.h"
 
 namespace xsched::cli {
 
@@ -116,7 +117,7 @@ void RecordingWriter::WriteProcess(const ipc::RecordedQueue& queue) {
 void RecordingWriter::WriteBurst(const ipc::RecordedBurst& burst) {
   const uint64_t* queue = FindQueue(burst.queue_id);
   if (queue == nullptr) return;
-  const uint32_t count = std::max(burst.bursts, 1u);
+  const uint32_t count = std::clamp(burst.bursts, 1u, ipc::kMostBursts);
   for (uint32_t i = 0; i < count; ++i) WriteOneBurst(*queue, burst, i, count);
   last_ns_ = std::max(last_ns_, burst.at_ns + burst.span_ns);
 }

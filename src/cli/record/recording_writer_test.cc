@@ -7,6 +7,7 @@
 
 #include "cli/queue_text.h"
 #include "cli/simulate/load_file.h"
+#include "ipc/bursts.h"
 #include "ipc/testing/packet_of.h"
 
 namespace xsched::cli {
@@ -159,6 +160,15 @@ TEST_F(RecordingWriterTest, several_bursts_in_one_message_are_a_line_each_of_the
   EXPECT_EQ(
       lines.back(),
       R"({"t":2000000,"burst":{"queue":1,"commands":3,"launched":3,"device_ns":250000,"span_ns":250000,"averaged":true}})");
+}
+
+// Found by a fuzzer: a server that is not ours could fill the disk.
+TEST_F(RecordingWriterTest, a_message_is_not_believed_more_bursts_than_a_server_puts_into_one) {
+  Write(Queue(kQueue, 1, "serve"));
+  ipc::RecordedBurst bursts = Burst(kQueue, milliseconds(1), milliseconds(2), 7);
+  bursts.bursts = UINT32_MAX;
+  Write(bursts);
+  EXPECT_EQ(writer_->bursts(), ipc::kMostBursts);
 }
 
 TEST_F(RecordingWriterTest, a_description_that_comes_again_changes_hints_and_keeps_the_number) {

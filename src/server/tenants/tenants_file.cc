@@ -281,6 +281,22 @@ bool IsIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
   });
 }
 
+// Where a key may stand, toml++ 3.3 has undefined behaviour for some other characters. A # behind a quotation
+// mark may be a part of a text, so only a # before every quotation mark of its line is known to begin a
+// comment.
+void CheckCharacters(std::string_view text) {
+  toml::source_index number = 0;
+  while (!text.empty()) {
+    ++number;
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const size_t end = line.find_first_of("#\"'");
+    if (end != std::string_view::npos && line[end] == '#') line = line.substr(0, end);
+    if (std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
+      throw Fault(number, "only a comment may have characters other than ASCII, and no text before it");
+  }
+}
+
 Error ErrorAt(const std::string& path, toml::source_index line, std::string_view what) {
   const std::string where = line == 0 ? path : fmt::format("{}:{}", path, line);
   return Error::Make("%s", fmt::format("{}: {}", where, what).c_str());
@@ -306,6 +322,7 @@ const TenantRule* TenantRules::Find(const Peer& peer, const ProcessIdentity& pro
 }
 
 Result<TenantRules> ParseTenantRules(std::string_view text, const std::string& path) try {
+  CheckCharacters(text);
   return RulesIn(toml::parse(text));
 } catch (const toml::parse_error& error) {
   return ErrorAt(path, error.source().begin.line, error.description());

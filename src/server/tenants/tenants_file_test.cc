@@ -30,6 +30,15 @@ TEST(TenantsFile, an_empty_one_lets_users_lower_priorities_and_not_raise_them) {
   EXPECT_EQ(rules.others.max_priority, 0);
 }
 
+// Found by a fuzzer: in a key, undefined behaviour of the library that reads the file.
+TEST(TenantsFile, only_comments_may_have_characters_other_than_ascii) {
+  EXPECT_EQ(ErrorOf("# für alle\n[default] # ä\nweight = 50\n"), "");
+  EXPECT_EQ(ErrorOf("[default]\nweight\xc3\xa4 = 50\n"),
+            "t.toml:2: only a comment may have characters other than ASCII, and no text before it");
+  EXPECT_NE(ErrorOf("[\xc3\xa4]\n"), "");
+  EXPECT_NE(ErrorOf("[class.a]\n[class]\nb = { \"#\" = 1, \xc3\xa4 = 1 }\n"), "");
+}
+
 TEST(TenantsFile, a_tenant_has_what_it_says_then_what_its_class_says_then_the_default) {
   const TenantRules rules = Rules(R"(
 [default]
