@@ -1,10 +1,12 @@
 // One user attacks; another user's urgent program must still hold its rival at once. What is asserted does
-// not depend on how busy the machine is: the rounds of the server until the gate is closed, and the
-// processor's time that its longest round takes.
+// not depend on how busy the machine is: the rounds of the server until the gate is closed, the processor's
+// time that its longest round and all of it takes, and its memory.
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 
 #include "hostile/server_under_attack.h"
 #include "server/limits.h"
+#include "server/process_state.h"
 #include "server/testing/lingering_socket.h"
 
 namespace xsched::server::testing {
@@ -25,11 +28,46 @@ constexpr uint64_t kMostRounds = 4;
 // Some 5 ms if both processors are busy with other work, and hundreds where one user could stop the server.
 constexpr Duration kLongestRound = std::chrono::milliseconds(20);
 
+// A quarter of what the server has (MemoryMax of packaging/systemd/xserver.service.in).
+constexpr double kMemoryOfUser = 1024.0 * 1024 * 1024 / 4;
+
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kTimesCount = false;
 #else
 constexpr bool kTimesCount = true;
 #endif
+
+// Of the server's threads: of the whole process, without this thread and the attacker's. The kernel counts
+// it.
+class ServersProcessorTime {
+ public:
+  explicit ServersProcessorTime(std::jthread& attacker) {
+    if (pthread_getcpuclockid(attacker.native_handle(), &attacker_) != 0) std::terminate();
+    began_ = Now();
+  }
+  // Since the beginning, as a part of the time that has passed.
+  double Cores() const {
+    return static_cast<double>((Now() - began_).count()) /
+           static_cast<double>((MonotonicClock::now() - since_).count());
+  }
+
+ private:
+  static Duration Read(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  }
+  Duration Now() const {
+    return Read(CLOCK_PROCESS_CPUTIME_ID) - Read(CLOCK_THREAD_CPUTIME_ID) - Read(attacker_);
+  }
+
+  clockid_t attacker_{};
+  Duration began_{};
+  const TimePoint since_ = MonotonicClock::now();
+};
+
+// Of this process, in which the attackers are as well: the server has less.
+double ResidentBytes() { return UsageOf(getpid())->resident_bytes; }
 
 class HostileUsers : public ::testing::Test {
  protected:
@@ -42,6 +80,7 @@ class HostileUsers : public ::testing::Test {
     server_.reset();
     server_ = std::make_unique<ServerUnderAttack>(*sched::ParsePolicySetting(policy));
     bystander_ = std::make_unique<Bystander>(*server_);
+    resident_before_ = ResidentBytes();
   }
   const ipc::SocketPath& socket() const { return server_->socket(); }
 
@@ -65,6 +104,8 @@ class HostileUsers : public ::testing::Test {
     });
     usleep(20'000);
     server_->LongestRound();
+    const ServersProcessorTime processor(attacker);
+    double resident = 0;
     std::vector<Duration> times;
     std::vector<uint64_t> rounds;
     for (int i = 0; i < kHolds; ++i) {
@@ -72,9 +113,11 @@ class HostileUsers : public ::testing::Test {
       EXPECT_TRUE(hold.held) << i;
       times.push_back(hold.time);
       rounds.push_back(hold.rounds);
+      resident = std::max(resident, ResidentBytes() - resident_before_);
       usleep(1000);
     }
     const Duration longest = server_->LongestRound();
+    const double cores = processor.Cores();
     ends = true;
     attacker.join();
     std::sort(times.begin(), times.end());
@@ -85,12 +128,17 @@ class HostileUsers : public ::testing::Test {
     printf("hold: p50 %.3f ms, p99 %.3f ms, %llu rounds at p75; longest round %.3f ms\n",
            milliseconds(times[times.size() / 2]), milliseconds(times[times.size() - 1 - times.size() / 100]),
            static_cast<unsigned long long>(most_rounds), milliseconds(longest));
+    printf("server: %.2f processors; with the attackers, %.1f MiB more than before\n", cores,
+           resident / 1024 / 1024);
     EXPECT_LE(most_rounds, kMostRounds);
+    EXPECT_LE(cores, 1.0);
     if (kTimesCount) {
       EXPECT_LE(longest, kLongestRound);
+      EXPECT_LE(resident, kMemoryOfUser);
     }
   }
 
+  double resident_before_ = 0;
   std::unique_ptr<ServerUnderAttack> server_;
   std::unique_ptr<Bystander> bystander_;
 };
