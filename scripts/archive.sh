@@ -31,4 +31,6 @@ fi
 # Each file has the time of the commit.
 time=${SOURCE_DATE_EPOCH:-$(git -C "$scripts" log -1 --format=%ct 2>/dev/null || date +%s)}
 tar -C "$work" --sort name --owner 0 --group 0 --numeric-owner --mtime "@$time" --pax-option delete=atime,delete=ctime -cf - "$name" | xz -T1 >"$file"
+# What is in it, and its checksum.
+"$scripts/sbom.py" "$file" --version "$(cached CMAKE_PROJECT_VERSION)" --sysroot "$scripts/../build/portable/$machine/sysroot" >&2
 echo "$file"

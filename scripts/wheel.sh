@@ -33,4 +33,6 @@ cat >"$work/python/setup.cfg" <<END
 plat_name = $platform
 END
 "$python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$folder" "$work/python"
+wheel=$(echo "$folder"/xsched-*-"$platform".whl)
+"$(dirname "$0")/sbom.py" "$wheel" --version "$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")" --sysroot "$(dirname "$0")/../build/portable/${machine:-none}/sysroot" >&2
 echo "$folder"/xsched-*-"$platform".whl

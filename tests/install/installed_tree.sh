@@ -129,6 +129,7 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     ;;
   archive)
     "$(dirname "$0")/../../scripts/archive.sh" "$build" "$work/archive.tar.xz"
+    "$(dirname "$0")/sbom_test.py" "$work/archive.tar.xz"
     mkdir "$work/unpacked"
     tar -C "$work/unpacked" -xf "$work/archive.tar.xz"
     root=$(echo "$work"/unpacked/xsched-*)
@@ -137,6 +138,7 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     ;;
   wheel)
     file=$("$(dirname "$0")/../../scripts/wheel.sh" "$build" "$work")
+    "$(dirname "$0")/sbom_test.py" "$file"
     /usr/bin/python3 -m venv "$work/venv"
     "$work/venv/bin/pip" --disable-pip-version-check install --quiet --no-index "$file"
     # Nothing of the build, and of what is installed on this machine, is used.
