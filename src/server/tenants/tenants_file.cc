@@ -281,7 +281,7 @@ bool IsIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
   });
 }
 
-// Where a key may stand, toml++ 3.3 has undefined behaviour for some other characters. A # behind a quotation
+// Where a key may stand, toml++ 3.3 has undefined behavior for some other characters. A # behind a quotation
 // mark may be a part of a text, so only a # before every quotation mark of its line is known to begin a
 // comment.
 void CheckCharacters(std::string_view text) {

@@ -30,7 +30,7 @@ TEST(TenantsFile, an_empty_one_lets_users_lower_priorities_and_not_raise_them) {
   EXPECT_EQ(rules.others.max_priority, 0);
 }
 
-// Found by a fuzzer: in a key, undefined behaviour of the library that reads the file.
+// Found by a fuzzer: in a key, undefined behavior of the library that reads the file.
 TEST(TenantsFile, only_comments_may_have_characters_other_than_ascii) {
   EXPECT_EQ(ErrorOf("# für alle\n[default] # ä\nweight = 50\n"), "");
   EXPECT_EQ(ErrorOf("[default]\nweight\xc3\xa4 = 50\n"),
