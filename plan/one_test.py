@@ -39,7 +39,7 @@ def main():
     begin = time.monotonic()
     status, notes = outcome(test, bed, order["limit"])
     result = {"status": status, "notes": notes, "metrics": bed.metrics, "criteria": bed.criteria, "plots": bed.plots,
-              "seconds": time.monotonic() - begin}
+              "latencies": bed.latencies, "seconds": time.monotonic() - begin}
     with open(order["result"], "w", encoding="utf-8") as file:
         json.dump(result, file)
 

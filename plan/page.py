@@ -1,5 +1,5 @@
-"""One HTML file with the results: the table, and a plot (SVG) of each series of figures. Pure. Uses Python's own library only, because
-the machines on which the plan runs have no other."""
+"""What pages of results are made of: one HTML file that needs nothing else, tables, and plots of lines (SVG). Pure. Uses Python's own
+library only, because the machines on which the plan runs have no other."""
 import dataclasses
 import html
 import math
@@ -91,21 +91,6 @@ def text(x, y, words, anchor, more=""):
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{html.escape(str(words))}</text>'
 
 
-def page(records, machine):
-    """The HTML of all records."""
-    lines = "".join(f"<li>{html.escape(one)}</li>" for one in machine.lines())
-    rows = [((one["test_id"], one["test_name"], one["status"], record.result_text(one)), one["status"]) for one in records]
-    plots = "".join(figure(one, Plot(**plot)) for one in records for plot in one["plots"])
-    heading = "<h2>Figures</h2>" if plots else ""
-    return document("XSched: results of the test plan", f"""<ul>{lines}</ul>
-<p>{html.escape(record.totals_text(records))}</p>
-<h2>Tests</h2>
-{table("Results of the tests", ("test", "name", "status", "result"), rows)}
-{heading}
-{plots}
-""")
-
-
 def document(title, body):
     """A page that needs nothing else. `body`: HTML."""
     return f"""<!doctype html>
@@ -127,13 +112,3 @@ def table(caption, headings, rows):
                     for cells, style in rows)
     return (f'<div class="scroll" role="region" tabindex="0" aria-label="{html.escape(caption)}"><table><caption>{html.escape(caption)}</caption>\n'
             f"<thead><tr>{heading}</tr></thead>\n<tbody>\n{lines}</tbody></table></div>")
-
-
-def figure(one, plot):
-    """The picture, and its figures as a table."""
-    title = f"{one['test_id']} {plot.title}"
-    xs = sorted({x for points in plot.lines.values() for x, _ in points})
-    by_line = [dict(map(tuple, points)) for points in plot.lines.values()]
-    rows = [((record.number(x), *(record.number(line[x]) if x in line else "–" for line in by_line)), "") for x in xs]
-    return (f"<figure><figcaption>{html.escape(title)}</figcaption>{svg(plot)}</figure>\n"
-            + table(f"{title}: {plot.y}", (plot.x, *plot.lines), rows))

@@ -10,10 +10,11 @@ def now():
     return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
 
 
-def record(test, machine, status, *, date, metrics=None, criteria=(), plots=(), notes="", seconds=0.0):
+def record(test, machine, status, *, date, metrics=None, criteria=(), plots=(), latencies=None, notes="", seconds=0.0):
     return {"test_id": test.id, "test_name": test.name, "stage": test.stage, "date": date, "hardware": machine.hardware(),
             "runtime_version": machine.runtime(), "xsched_version": machine.xsched, "status": status,
-            "metrics": metrics or {}, "criteria": list(criteria), "plots": list(plots), "notes": notes, "seconds": round(seconds, 1)}
+            "metrics": metrics or {}, "criteria": list(criteria), "plots": list(plots),
+            "latencies": latencies or {}, "notes": notes, "seconds": round(seconds, 1)}
 
 
 def write(path, content):

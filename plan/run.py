@@ -20,8 +20,8 @@ import time
 
 import catalogue
 import machine as machines
-import page
 import record
+import results_page
 from platforms import PLATFORMS
 from supervisor import TIMED_OUT, Supervisor
 
@@ -134,7 +134,7 @@ class Plan:
         record.write(self.options.out / "summary.txt", record.text_table(records, self.machine))
         record.write(self.options.out / "summary.md", record.markdown_table(records, self.machine))
         for path in filter(None, (self.options.out / "summary.html", self.options.html)):
-            record.write(path, page.page(records, self.machine))
+            record.write(path, results_page.page(records, self.machine))
 
     def status(self):
         totals = record.totals(self.records.values())

@@ -13,17 +13,11 @@ THRESHOLDS = (1, 2, 4, 8, 16, 32)
 LENGTHS_MS = (0.5, 1, 2)
 LEEWAY_MS = 3  # for other parts of a latency: the task's own kernel, waking, a busy machine
 NO_LATENCY = {"XSCHED_PREEMPT_LATENCY_US": "10000000"}  # its greatest value: only the threshold bounds what is in flight
-PERCENTILES = (0, 25, 50, 75, 90, 95, 99)
 
 
 def told(values):
     """The summary of a list of milliseconds, for the metrics."""
     return {name: round(value, 3) for name, value in summary(values).items()}
-
-
-def distribution(values):
-    """A line for a plot: [percentile, milliseconds]."""
-    return [[percent, percentile(values, percent / 100)] for percent in PERCENTILES]
 
 
 def side_by_side(bed, workers, job):
@@ -107,8 +101,7 @@ def beside_kernels(bed, kernel_ms, alone, task, natives, ours):
     bed.judge(f"{of}: p99 later than alone, XSched, ms", p99(under.latencies) - p99(alone), at_most=bound)
     bed.judge(f"{of}: p90 until a stream stands still, ms", percentile(stopping["stopped_ms"], 0.9), at_most=bound)
     bed.expect(stopping["ran_while_suspended"] == 0, f"{of}: work ended on a suspended stream")
-    bed.plot(f"a task of 0.1 ms beside {of}, threshold {THRESHOLD}", "percentile", "latency, ms",
-             {"alone": distribution(alone), "native": distribution(beside.latencies), "XSched": distribution(under.latencies)})
+    bed.show_latencies(f"a task of 0.1 ms beside {of}, threshold {THRESHOLD}", alone=alone, native=beside.latencies, XSched=under.latencies)
 
 
 @CATALOGUE.test("3.4", "thresholds from 1 to 32, kernels of 0.5, 1 and 2 ms: latency of the urgent program, throughput of the other",

@@ -31,6 +31,7 @@ class TestBed(Session):
         self.metrics = dict(self.extra_environment)
         self.criteria = []
         self.plots = []
+        self.latencies = {}
         self.notes = []
         self.problems = []
 
@@ -58,6 +59,10 @@ class TestBed(Session):
     def plot(self, *arguments, **options):
         """Adds a Plot (page.py) to the page of results."""
         self.plots.append(dataclasses.asdict(Plot(*arguments, **options)))
+
+    def show_latencies(self, title, **series):
+        """Adds how often each latency occurred to the page of results: of each series its milliseconds."""
+        self.latencies[title] = series
 
     # ---- programs ----
 

@@ -6,7 +6,7 @@ from coverage_stage import compare
 from figures import percentile
 from kernel_stages import HIGH, LOW, turns
 from measure import left_by, p99, together
-from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, distribution, told
+from scheduling_stage import OVERHEAD_GOAL, OVERHEAD_LIMIT, cost, told
 
 # The baselines of the field reports were measured with these.
 BATCH, BATCH_NEEDS_GIB = 1024, 64
@@ -62,8 +62,7 @@ def beside(bed, task, busy, others=1):
     bed.metrics |= {"alone, ms": told(alone), "native, ms": told(native.latencies), "XSched, ms": told(scheduled.latencies),
                     "others, samples per second alone": native.total_before(), "others, native": native.total_rate(),
                     "others, XSched": scheduled.total_rate(), "seconds before the task begins": bed.lead}
-    bed.plot("latency of the urgent network", "percentile", "ms",
-             {"alone": distribution(alone), "native": distribution(native.latencies), "XSched": distribution(scheduled.latencies)})
+    bed.show_latencies("the urgent network", alone=alone, native=native.latencies, XSched=scheduled.latencies)
     # If the others do not disturb it, there is nothing to gain. Noise must not fail the test then.
     floor = max(p99(native.latencies), 1.2 * p99(alone))
     bed.judge("p99 alone, ms", p99(alone))
@@ -113,8 +112,7 @@ def in_three_classes(bed, job):
     bed.metrics |= {"requests per second, each of four": task["rate_hz"], "alone, ms": told(alone)}
     for name in ("urgent", "middle"):
         bed.metrics |= {f"{name}, native, ms": told(native[name]), f"{name}, XSched, ms": told(scheduled[name])}
-        bed.plot(f"latency of the {name} class", "percentile", "ms",
-                 {"alone": distribution(alone), "native": distribution(native[name]), "XSched": distribution(scheduled[name])})
+        bed.show_latencies(f"the {name} class", alone=alone, native=native[name], XSched=scheduled[name])
         bed.judge(f"{name}: p99 native, ms", p99(native[name]))
     bed.metrics |= {"low, samples per second, native": native["low"], "low, XSched": scheduled["low"]}
     floor = max(p99(native["urgent"]), 1.2 * p99(alone))

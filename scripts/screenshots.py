@@ -22,8 +22,8 @@ import time
 import types
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "tests" / "pages")]
-import page  # noqa: E402
+sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "bench" / "gpu"), str(ROOT / "tests" / "pages")]
+import results_page  # noqa: E402
 from browser_test import browse  # noqa: E402
 
 IMAGES = ROOT / "docs" / "images"
@@ -57,10 +57,10 @@ def plan(_, folder):
     hardware, runtime = records[0]["hardware"], records[0]["runtime_version"]
     lines = [f"{len(hardware['devices'])} × {hardware['devices'][0]}, driver {hardware['driver']}", f"{runtime['platform']} {runtime['version']}",
              f"PyTorch {runtime['pytorch']}, Python {runtime['python']}", f"XSched {records[0]['xsched_version']}"]
-    records = [{"plots": [], **record} for record in records if record["criteria"]]
+    records = [{"plots": [], "latencies": {}, **record} for record in records if record["criteria"]]
     machine = types.SimpleNamespace(lines=lambda: lines)
     path = folder / "plan.html"
-    path.write_text(page.page(records, machine), encoding="utf-8")
+    path.write_text(results_page.page(records, machine), encoding="utf-8")
     picture(path, "plan", 1140, 950)
 
 

@@ -86,15 +86,17 @@ class Pages(unittest.TestCase):
         self.assertIn(f"{max(printed['alone_ms']):.2f}", texts(page))
 
     def test_of_plan(self):
-        sys.path.insert(0, str(ROOT / "plan"))
-        import page as plan_page  # pylint: disable=import-outside-toplevel
+        sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "bench" / "gpu")]
+        import results_page  # pylint: disable=import-outside-toplevel
         plot = {"title": "latency", "x": "threshold", "y": "ms", "lines": {"native": [[1, 2.5], [2, 3]], "XSched": [[2, 1]]}, "x_doubles": True}
-        record = {"test_id": "3.4", "test_name": "<thresholds>", "status": "passed", "notes": "", "criteria": [], "plots": [plot]}
-        page = plan_page.page([record, record | {"status": "failed", "notes": "too & late", "plots": []}],
+        record = {"test_id": "3.4", "test_name": "<thresholds>", "status": "passed", "notes": "", "criteria": [], "plots": [plot],
+                  "latencies": {"a task": {"alone": [1.5, 2, 70], "native": [3, 3.25]}}}
+        page = results_page.page([record, record | {"status": "failed", "notes": "too & late", "plots": [], "latencies": {}}],
                               types.SimpleNamespace(lines=lambda: ["1 × a device"]))
         self.path.write_text(page, encoding="utf-8")
         self.assertEqual(faults(page), [])
         self.assertIn("2.5", texts(page))
+        self.assertIn("70", texts(page))
 
     def test_of_benchmarks(self):
         sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "bench" / "gpu")]

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""The page with the plan's results (plan/page.py): what it draws is where it should be, and its text cannot break it."""
+"""The page with the plan's results (plan/results_page.py): what it draws is where it should be, and its text cannot break it."""
 import pathlib
 import sys
 import types
 import unittest
 import xml.etree.ElementTree
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "plan"))
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "plan"), str(ROOT / "bench" / "gpu")]
 import distributions  # noqa: E402
 import page  # noqa: E402
+import results_page  # noqa: E402
 from page import Plot  # noqa: E402
 
 MACHINE = types.SimpleNamespace(lines=lambda: ["1 × <a device>"])
@@ -21,7 +23,7 @@ def drawn(plot):
 
 
 def record(**changes):
-    return {"test_id": "3.4", "test_name": "thresholds", "status": "passed", "notes": "", "criteria": [], "plots": []} | changes
+    return {"test_id": "3.4", "test_name": "thresholds", "status": "passed", "notes": "", "criteria": [], "plots": [], "latencies": {}} | changes
 
 
 class Ticks(unittest.TestCase):
@@ -74,14 +76,24 @@ class Distributions(unittest.TestCase):
 class Page(unittest.TestCase):
     def test_it_has_each_result_and_each_plot(self):
         plot = {"title": "latency", "x": "threshold", "y": "ms", "lines": {"native": [[1, 2], [2, 3]]}, "x_doubles": True}
-        text = page.page([record(plots=[plot, plot]), record(test_id="4.1", status="failed", notes="too late")], MACHINE)
+        text = results_page.page([record(plots=[plot, plot]), record(test_id="4.1", status="failed", notes="too late")], MACHINE)
         self.assertEqual(text.count("<svg"), 2)
         self.assertIn("3.4 latency", text)
         self.assertIn("too late", text)
         self.assertIn("1 passed, 1 failed", text)
 
+    def test_it_has_each_latency_as_a_histogram_and_in_percentiles(self):
+        text = results_page.page([record(latencies={"a task": {"alone": [1.0] * 98 + [2.0, 4.0], "native": list(range(1, 201))}})], MACHINE)
+        self.assertIn("<figcaption>3.4 a task: how often each latency occurred</figcaption>", text)
+        self.assertIn("alone: 100 values, p50 1 ms, p99 4 ms, longest 4 ms. native: 200 values, p50 101 ms, p99 199 ms", text)
+        root = xml.etree.ElementTree.fromstring(text.split("\n", 1)[1])
+        rows = [[cell.text for cell in row] for table in root.iter("table") for row in table.iter("tr")]
+        self.assertIn(["case", "values", "0 %", "25 %", "50 %", "75 %", "90 %", "95 %", "99 %", "100 %"], rows)
+        self.assertIn(["alone", "100", "1", "1", "1", "1", "1", "1", "4", "4"], rows)
+        self.assertIn(["native", "200", "1", "51", "101", "151", "181", "191", "199", "200"], rows)
+
     def test_text_of_programs_is_not_taken_for_html(self):
-        text = page.page([record(status="failed", notes="<script>alert(1)</script>")], MACHINE)
+        text = results_page.page([record(status="failed", notes="<script>alert(1)</script>")], MACHINE)
         self.assertNotIn("<script", text)
         self.assertIn("&lt;a device&gt;", text)
 

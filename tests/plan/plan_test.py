@@ -100,6 +100,14 @@ class OverTheStandInDriver(Plan):
         _, records = self.over_the_driver("--catalogue", str(HERE / "three_classes.py"), "--quick", "--seconds", "0.2",
                                           torch="standin_torch")
         self.measured(records, "4.13")
+        latencies = records["4.13"]["latencies"]
+        self.assertEqual({title: list(series) for title, series in latencies.items()},
+                         {f"the {name} class": ["alone", "native", "XSched"] for name in ("urgent", "middle")})
+        page = (self.out / "summary.html").read_text()
+        for title, series in latencies.items():
+            self.assertIn(f"4.13 {title}: how often each latency occurred", page)
+            for name, values in series.items():
+                self.assertIn(f"{name}: {len(values)} values, p50", page)
 
     def measured(self, records, *tests):
         for test in tests:
