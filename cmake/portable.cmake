@@ -11,8 +11,6 @@ set(CMAKE_RANLIB ${root}/bin/ranlib CACHE FILEPATH "")
 cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH source)
 set(CMAKE_C_FLAGS_INIT "-ffile-prefix-map=${source}=.")
 set(CMAKE_CXX_FLAGS_INIT "-ffile-prefix-map=${source}=.")
-# Loaders of drivers are linked as Debian 12 has them, with a newer glibc, and used as each system has them.
-set(CMAKE_EXE_LINKER_FLAGS_INIT -Wl,--allow-shlib-undefined)
 if(NOT XSCHED_MACHINE STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)
   set(CMAKE_SYSTEM_NAME Linux)
   set(CMAKE_SYSTEM_PROCESSOR ${XSCHED_MACHINE})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the programs and libraries in a folder need of a system: no shared library but glibc's (and OpenCL's loader, which belongs
-to the system's drivers), and no version of glibc newer than the given one.
+"""Checks what the programs and libraries in a folder need of a system: no shared library but glibc's, and no version of glibc newer than
+the given one.
 
   elf_needs.py FOLDER --glibc 2.17
 """
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|libpthread|librt|libOpenCL)\.so\.\d+")
+SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|libpthread|librt)\.so\.\d+")
 OWN = re.compile(r"lib(preempt|hal|shim)[a-z0-9]*\.so.*")
 
 

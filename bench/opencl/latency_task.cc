@@ -12,8 +12,6 @@
 // JSON: {"kernel_ms": …, "kernels_per_task": …, "latency_ms": [...]}; with --continuous {"kernel_ms": …,
 // "kernels": …, "seconds": …}, and with --times also "times_ns": [[start, end], …] of these kernels. Exit
 // status 1 with one line on stderr if OpenCL cannot be used.
-#define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +27,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "opencl_functions.h"
 
 namespace {
 
@@ -61,12 +61,12 @@ class Work {
   // `timed`: the device notes when it begins and ends each kernel.
   explicit Work(bool timed) {
     cl_platform_id platform;
-    Check(clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs (is an OpenCL driver installed?)");
-    Check(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr), "clGetDeviceIDs");
+    Check(cl_.clGetPlatformIDs(1, &platform, nullptr), "clGetPlatformIDs (is an OpenCL driver installed?)");
+    Check(cl_.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device_, nullptr), "clGetDeviceIDs");
     cl_int error;
-    context_ = clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
+    context_ = cl_.clCreateContext(nullptr, 1, &device_, nullptr, nullptr, &error);
     Check(error, "clCreateContext");
-    queue_ = clCreateCommandQueue(context_, device_, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    queue_ = cl_.clCreateCommandQueue(context_, device_, timed ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     Check(error, "clCreateCommandQueue");
     const char* source =
         "__kernel void work(__global float* data, int loops) {\n"
@@ -75,40 +75,42 @@ class Work {
         "  for (int k = 0; k < loops; ++k) x = x * 0.9999f + 0.5f;\n"
         "  data[i] = x;\n"
         "}\n";
-    program_ = clCreateProgramWithSource(context_, 1, &source, nullptr, &error);
+    program_ = cl_.clCreateProgramWithSource(context_, 1, &source, nullptr, &error);
     Check(error, "clCreateProgramWithSource");
-    Check(clBuildProgram(program_, 1, &device_, "", nullptr, nullptr), "clBuildProgram");
-    kernel_ = clCreateKernel(program_, "work", &error);
+    Check(cl_.clBuildProgram(program_, 1, &device_, "", nullptr, nullptr), "clBuildProgram");
+    kernel_ = cl_.clCreateKernel(program_, "work", &error);
     Check(error, "clCreateKernel");
     std::vector<float> zeros(kItems, 0.0f);
-    buffer_ = clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, kItems * sizeof(float),
-                             zeros.data(), &error);
+    buffer_ = cl_.clCreateBuffer(context_, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, kItems * sizeof(float),
+                                 zeros.data(), &error);
     Check(error, "clCreateBuffer");
-    Check(clSetKernelArg(kernel_, 0, sizeof buffer_, &buffer_), "clSetKernelArg");
+    Check(cl_.clSetKernelArg(kernel_, 0, sizeof buffer_, &buffer_), "clSetKernelArg");
     SetLoops(1000);
   }
   ~Work() {
-    clReleaseMemObject(buffer_);
-    clReleaseKernel(kernel_);
-    clReleaseProgram(program_);
-    clReleaseCommandQueue(queue_);
-    clReleaseContext(context_);
+    cl_.clReleaseMemObject(buffer_);
+    cl_.clReleaseKernel(kernel_);
+    cl_.clReleaseProgram(program_);
+    cl_.clReleaseCommandQueue(queue_);
+    cl_.clReleaseContext(context_);
   }
 
-  void SetLoops(int loops) { Check(clSetKernelArg(kernel_, 1, sizeof loops, &loops), "clSetKernelArg"); }
+  void SetLoops(int loops) { Check(cl_.clSetKernelArg(kernel_, 1, sizeof loops, &loops), "clSetKernelArg"); }
   void Launch(cl_event* event = nullptr) {
-    Check(clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &kItems, &kGroup, 0, nullptr, event),
+    Check(cl_.clEnqueueNDRangeKernel(queue_, kernel_, 1, nullptr, &kItems, &kGroup, 0, nullptr, event),
           "clEnqueueNDRangeKernel");
   }
-  void Finish() { Check(clFinish(queue_), "clFinish"); }
-  void Flush() { Check(clFlush(queue_), "clFlush"); }
+  void Finish() { Check(cl_.clFinish(queue_), "clFinish"); }
+  void Flush() { Check(cl_.clFlush(queue_), "clFlush"); }
+  void Wait(cl_event event) { Check(cl_.clWaitForEvents(1, &event), "clWaitForEvents"); }
+  void Release(cl_event event) { cl_.clReleaseEvent(event); }
 
   // When the device began and ended it. The clock is that of the device's driver.
-  static std::array<cl_ulong, 2> TimesOf(cl_event event) {
+  std::array<cl_ulong, 2> TimesOf(cl_event event) const {
     std::array<cl_ulong, 2> times{};
-    Check(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof times[0], &times[0], nullptr),
+    Check(cl_.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof times[0], &times[0], nullptr),
           "clGetEventProfilingInfo");
-    Check(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof times[1], &times[1], nullptr),
+    Check(cl_.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof times[1], &times[1], nullptr),
           "clGetEventProfilingInfo");
     return times;
   }
@@ -133,6 +135,7 @@ class Work {
   static constexpr size_t kItems = 32768;
   static constexpr size_t kGroup = 64;
 
+  xsched::bench::OpenClFunctions cl_;
   cl_device_id device_{};
   cl_context context_{};
   cl_command_queue queue_{};
@@ -199,9 +202,9 @@ nlohmann::json RunContinuously(Work& work, const Options& options) {
   std::vector<std::array<cl_ulong, 2>> times;
   for (size_t slot = 0; seconds() < options.seconds; slot = (slot + 1) % ring.size()) {
     if (ring[slot] != nullptr) {
-      Check(clWaitForEvents(1, &ring[slot]), "clWaitForEvents");
-      if (options.times) times.push_back(Work::TimesOf(ring[slot]));
-      clReleaseEvent(ring[slot]);
+      work.Wait(ring[slot]);
+      if (options.times) times.push_back(work.TimesOf(ring[slot]));
+      work.Release(ring[slot]);
       ++kernels;
     }
     work.Launch(&ring[slot]);
@@ -210,7 +213,7 @@ nlohmann::json RunContinuously(Work& work, const Options& options) {
   double measured = seconds();
   work.Finish();
   for (cl_event event : ring) {
-    if (event != nullptr) clReleaseEvent(event);
+    if (event != nullptr) work.Release(event);
   }
   nlohmann::json result = {{"kernel_ms", options.kernel_ms}, {"kernels", kernels}, {"seconds", measured}};
   if (options.times) result["times_ns"] = times;
