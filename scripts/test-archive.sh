@@ -2,13 +2,13 @@
 # Usage: test-archive.sh ARCHIVE [SUITE…]
 # Unpacks the archive of a portable build (archive.sh) in clean systems of other releases. There, a user who has nothing but the unpacked
 # folder runs two programs of different priorities over the PoCL of that release, and both are scheduled. SUITE: releases of Debian, by
-# default bullseye (glibc 2.31), bookworm and trixie. Needs root, mmdebstrap, and Debian's mirror.
+# default bullseye (glibc 2.31), bookworm, trixie and sid. Needs root, mmdebstrap, and Debian's mirror.
 set -euo pipefail
 archive=$(realpath "$1")
 shift
 cd "$(dirname "$0")/.."
 suites=("$@")
-((${#suites[@]} != 0)) || suites=(bullseye bookworm trixie)
+((${#suites[@]} != 0)) || suites=(bullseye bookworm trixie sid)
 folder=$PWD/build/packages-test
 mkdir -p "$folder"
 # shellcheck source=tests/packages/systems.sh
