@@ -2,24 +2,26 @@
 # Usage: portable-toolchain.sh [MACHINE]
 # Gets what cmake/portable.cmake needs to build for every Linux with glibc 2.17 or later, into build/portable: the compiler zig from
 # PyPI (100 MB), which has the interfaces of all versions of glibc; and in build/portable/MACHINE the libraries that are linked statically,
-# from Debian 12. MACHINE: x86_64 or aarch64, by default this one. Needs Debian 12. Does nothing if it is there.
+# from Debian 12, and auditwheel, which checks wheels, from PyPI. MACHINE: x86_64 or aarch64, by default this one. Needs Debian 12. Does
+# nothing if it is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 zig=0.17.1
+auditwheel=6.8.2
 machine=${1:-$(uname -m)}
 case $machine in
   x86_64) debian=amd64 ;;
   aarch64) debian=arm64 ;;
   *)
-    sed -n '2,5s/^# \?//p' "$0" >&2
+    sed -n '2,6s/^# \?//p' "$0" >&2
     exit 2
     ;;
 esac
 packages=(
   libfmt-dev libfmt9 libspdlog-dev libspdlog1.10 libcli11-dev nlohmann-json3-dev libtomlplusplus-dev # used without their shared libraries
   libncurses-dev libtinfo6
-  ocl-icd-opencl-dev ocl-icd-libopencl1 opencl-c-headers # the loader, which is part of the systems where it is used
+  opencl-c-headers # without the loader, which is part of the systems where it is used
 )
 glibc=2.17
 top=$PWD/build/portable
@@ -28,13 +30,16 @@ root=$top/$machine
 made_by=$(sha256sum "scripts/$(basename "$0")")
 [[ $(cat "$root/made_by" 2>/dev/null) != "$made_by" ]] || exit 0
 
+# from_pypi FOLDER PACKAGE
+from_pypi() { python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --only-binary :all: --target "$1" "$2"; }
 if [[ ! -x $top/zig-$zig/ziglang/zig ]]; then
   echo "fetching the compiler (ziglang==$zig)"
   rm -rf "$top/zig-$zig"
-  python3 -m pip install --quiet --root-user-action ignore --disable-pip-version-check --only-binary :all: --target "$top/zig-$zig" "ziglang==$zig"
+  from_pypi "$top/zig-$zig" "ziglang==$zig"
 fi
 rm -rf "$root"
 mkdir -p "$root"/{bin,apt/lists/partial,apt/sources,packages,sysroot}
+from_pypi "$root/auditwheel" "auditwheel==$auditwheel"
 ln -s "../zig-$zig/ziglang/zig" "$top/$machine/zig"
 for tool in cc c++; do
   cat >"$root/bin/$tool" <<END

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Usage: wheel.sh BUILD [FOLDER]
-# Makes a wheel (by default in BUILD): the Python package with the programs and libraries of archive.sh in it. So
-# `pip install FILE` needs nothing else, on the same systems as the archive: manylinux_2_17 if BUILD is a portable one. Needs setuptools and wheel of PYTHON (default: Debian's).
+# Makes a wheel (by default in BUILD): the Python package with the programs and libraries of archive.sh in it. So `pip install FILE` needs
+# nothing else, on the same systems as the archive: manylinux_2_17 if BUILD is a portable one, which auditwheel confirms
+# (portable-toolchain.sh). Needs setuptools and wheel of PYTHON (default: Debian's).
 set -euo pipefail
 build=$(realpath "$1")
 folder=$(realpath "${2:-$build}")
@@ -32,7 +33,17 @@ cat >"$work/python/setup.cfg" <<END
 [bdist_wheel]
 plat_name = $platform
 END
-"$python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$folder" "$work/python"
-wheel=$(echo "$folder"/xsched-*-"$platform".whl)
+"$python" -m pip --disable-pip-version-check wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir "$work" "$work/python"
+wheel=$(echo "$work"/xsched-*-"$platform".whl)
+if [[ -n $machine ]]; then
+  # It reads which libraries the files need, and which versions of their symbols. Versions that a file defines itself do not count.
+  audited=$(PYTHONPATH=$source/../build/portable/$machine/auditwheel "$python" -m auditwheel show --json "$wheel")
+  if [[ $audited != *"\"overall_tag\": \"$platform\""* ]]; then
+    echo "wheel.sh: auditwheel does not find $platform: $audited" >&2
+    exit 1
+  fi
+fi
+mv "$wheel" "$folder"
+wheel=$folder/$(basename "$wheel")
 "$(dirname "$0")/sbom.py" "$wheel" --version "$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")" --sysroot "$(dirname "$0")/../build/portable/${machine:-none}/sysroot" >&2
-echo "$folder"/xsched-*-"$platform".whl
+echo "$wheel"
