@@ -46,6 +46,7 @@ packages=(
 )
 deploy=(
   mmdebstrap podman runc uidmap
+  slurmctld slurmd slurm-client
 )
 
 case ${1:-} in

@@ -95,7 +95,7 @@ void ReadDevice(fuzz::Bytes& bytes) {
 
 void ReadServersSettings(fuzz::Bytes& bytes) {
   static const OneFile file("xserver.json");
-  std::string path = file.Write(bytes.Rest());
+  const std::string& path = file.Write(bytes.Rest());
   std::string arguments[] = {"xserver", "--user", "--config", path};
   char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), arguments[3].data(),
                   nullptr};
@@ -249,7 +249,7 @@ void FindServer(fuzz::Bytes& bytes) {
   unsetenv("XSCHED_SOCKET");
   ipc::FindServerSocket();
   ipc::UserServerSocket();
-  if (!ipc::CheckUserServerFolder()) ipc::CheckSocketFolder(folder.c_str());
+  if (!ipc::CheckUserServerFolder()) static_cast<void>(ipc::CheckSocketFolder(folder.c_str()));
   unsetenv("XDG_RUNTIME_DIR");
 }
 
@@ -312,7 +312,7 @@ void MapAnySegment(fuzz::Bytes& bytes) {
   const int seals =
       bytes.Below(2) == 0 ? F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL : static_cast<int>(bytes.Below(16));
   fcntl(fd.get(), F_ADD_SEALS, seals);
-  ipc::MapSegment(fd.get());
+  static_cast<void>(ipc::MapSegment(fd.get()));
 }
 
 constexpr void (*kReaders[])(fuzz::Bytes&) = {

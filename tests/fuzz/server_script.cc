@@ -59,8 +59,9 @@ UniqueFd ServiceManagersSocket() {
   address.sun_family = AF_UNIX;
   name.copy(address.sun_path + 1, name.size() - 1, 1);
   UniqueFd fd(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  bind(fd.get(), reinterpret_cast<sockaddr*>(&address),
-       static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size()));
+  // Where it is taken already, nobody hears what the server says.
+  static_cast<void>(bind(fd.get(), reinterpret_cast<sockaddr*>(&address),
+                         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())));
   return fd;
 }
 
