@@ -1,0 +1,71 @@
+"""XSched for Ray: the runtime environment of a task, an actor, a job or a deployment says how urgent it is on a GPU that it shares.
+
+    @ray.remote(num_gpus=0.5, runtime_env={"xsched": {"priority": 10}})
+    class Server: …
+
+The keys are the options of `xsched run`, with _ for -. Each node loads the plugin if this is set where the node is started:
+
+    export RAY_RUNTIME_ENV_PLUGINS='[{"class": "xsched.ray.XSchedPlugin"}]'
+    ray start …
+
+A worker then runs as `xsched run --no-server … -- python …`: natively if the node has no server, or no XSched. See docs/deploy/ray.md. **Not run
+on hardware.**
+"""
+import logging
+import shlex
+import subprocess
+from typing import Any, Dict, List, Union
+
+from ray._private.runtime_env.plugin import RuntimeEnvPlugin
+
+from . import programs
+
+# Of each key: what its value is.
+_KEYS: Dict[str, type] = {
+    **dict.fromkeys(["priority", "utilization", "weight", "deadline_us", "laxity_us", "guarantee_us", "period_us", "limit_us", "burst_us",
+                     "latency_target_us", "floor", "level", "threshold", "batch_size"], int),
+    **dict.fromkeys(["memory", "gang"], str),
+}
+_PATIENCE_S = 10
+
+
+def options(value: Any) -> List[str]:
+    """The options of `xsched run` for this value of the field `xsched`. ValueError: it is no dictionary of known keys."""
+    if not isinstance(value, dict):
+        raise ValueError(f'runtime_env["xsched"] is a dictionary, such as {{"priority": 10}}, and not {value!r}')
+    for key, content in value.items():
+        if key not in _KEYS:
+            raise ValueError(f'runtime_env["xsched"] has no key {key!r}. It has {", ".join(_KEYS)}')
+        if not isinstance(content, _KEYS[key]) or isinstance(content, bool):
+            raise ValueError(f'runtime_env["xsched"]["{key}"] is of type {_KEYS[key].__name__}, and not {content!r}')
+    return [f"--{key.replace('_', '-')}={content}" for key, content in value.items()]
+
+
+class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
+    """Ray makes one on each node."""
+
+    name = "xsched"
+    priority = 90  # after those that choose which Python it is
+
+    @staticmethod
+    def validate(runtime_env_dict: Dict[str, Any]) -> None:
+        """ValueError: the field `xsched` is not as it should be."""
+        if "xsched" in runtime_env_dict:
+            options(runtime_env_dict["xsched"])
+
+    def modify_context(self, uris: List[str], runtime_env: Dict[str, Any], context: Any,
+                       logger: Union[logging.Logger, None] = None) -> None:
+        """Has the worker started by `xsched run`. ValueError: a value is out of range."""
+        value = runtime_env.get("xsched")
+        if value is None:
+            return
+        chosen = options(value)
+        program = programs.find("xsched")
+        if program is None:
+            (logger or logging.getLogger(__name__)).warning("xsched is not installed on this node: the worker runs unscheduled")
+            return
+        command = [program, "run", "--no-server", *chosen, "--"]
+        tried = subprocess.run([*command, "/bin/true"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+        if tried.returncode != 0:
+            raise ValueError(f'runtime_env["xsched"]: {tried.stderr.strip()}')
+        context.py_executable = f"{shlex.join(command)} {context.py_executable}"
