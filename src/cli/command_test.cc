@@ -334,6 +334,21 @@ TEST_F(Command, config_does_not_write_over_a_file_that_is_not_JSON) {
 
 // ---- doctor, top, demo ----
 
+TEST_F(Command, top_of_another_machine_is_asked_for_by_ssh) {
+  std::ofstream(folder_.path() + "/ssh")
+      << "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\nexit 7\n";
+  chmod((folder_.path() + "/ssh").c_str(), 0755);
+  const Environment path{{"PATH", folder_.path() + ":/usr/bin:/bin"}};
+  Outcome outcome = Run({"top", "--batch", "--count", "2", "--delay", "0.5", "--host", "me@node1"}, path);
+  EXPECT_EQ(outcome.status, 7) << "what ssh says";
+  EXPECT_EQ(outcome.out, "<-->\n<me@node1>\n<xsched>\n<top>\n<--delay=0.5>\n<--count=2>\n<--batch>\n");
+  EXPECT_EQ(Run({"top", "--host", "-oProxyCommand=ls"}, path).status, kExitUsage) << "no option of ssh";
+  const Environment nowhere{{"PATH", folder_.path() + "/none"}};
+  Outcome without = Run({"top", "--host", "node1"}, nowhere);
+  EXPECT_NE(without.status, kExitOk);
+  ExpectOneLine(without.errors);
+}
+
 TEST_F(Command, cdi_generate_names_what_is_here_and_all_that_it_needs) {
   if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
   const std::string path = folder_.path() + "/cdi/class.json";

@@ -9,10 +9,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "cli/become.h"
 #include "cli/commands.h"
 #include "cli/top/looks.h"
 #include "cli/top/queue_order.h"
+#include "cli/top/remote_top.h"
 #include "cli/top/top_screen.h"
 #include "cli/top/top_text.h"
 #include "cli/validators.h"
@@ -25,6 +28,7 @@ struct TopOptions {
   int64_t count = 0;
   bool batch = false;
   bool plain = false;
+  std::string host;
 };
 
 Duration DelayOf(const TopOptions& options) {
@@ -64,6 +68,15 @@ void PrintLooks(const TopOptions& options) {
   }
 }
 
+[[noreturn]] void ShowTopOf(const TopOptions& options) {
+  std::vector<std::string> arguments = {fmt::format("--delay={}", options.delay_s)};
+  if (options.count != 0) arguments.push_back(fmt::format("--count={}", options.count));
+  if (options.batch) arguments.emplace_back("--batch");
+  if (options.plain) arguments.emplace_back("--plain");
+  const bool terminal = !options.batch && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  Become(RemoteTop(options.host, terminal, arguments));
+}
+
 bool CannotMoveTheCursor() {
   const char* terminal = std::getenv("TERM");
   return terminal != nullptr && std::string_view(terminal) == "dumb";
@@ -86,6 +99,15 @@ void AddTop(CLI::App& app) {
          "--plain", options->plain,
          "sentences, for screen readers; at a terminal, the next ones when you press Enter (q Enter: end)")
       ->excludes(batch);
+  top->add_option(
+         "--host", options->host,
+         "of another machine ([USER@]HOST), by ssh: with your own rights there, which has xsched in its PATH")
+      ->check(CLI::Validator(
+          [](const std::string& host) {
+            // To ssh it would be an option.
+            return host.empty() || host[0] == '-' ? "is no name of a host" : "";
+          },
+          ""));
   top->footer(
       "Keys: up, down select; + - priority; s sort; p policy; space pause; h help; q quit.\n"
       "DEVICE: share of the device's time; WAITING: share of the time with work, but held.\n"
@@ -94,6 +116,7 @@ void AddTop(CLI::App& app) {
       "NO_COLOR=1: no colors. With TERM=dumb: as --plain.");
   top->callback([options] {
     options->plain |= !options->batch && CannotMoveTheCursor();
+    if (!options->host.empty()) ShowTopOf(*options);
     if (options->batch || options->plain) {
       PrintLooks(*options);
     } else {
