@@ -1,8 +1,11 @@
 #include "cli/shims.h"
 
+#include <fmt/format.h>
+
 #include "cli/locations.h"
 #include "cli/platform.h"
 #include "cli/reach.h"
+#include "cli/warn.h"
 
 namespace xsched::cli {
 namespace {
@@ -37,6 +40,17 @@ FoundShims FindShims(const std::string& route) {
     Add(shims, *platform, takes_layers && route != "preload" ? CanBeLayer : CanBePreloaded);
   }
   return shims;
+}
+
+void WarnOfOthers(const FoundShims& shims) {
+  for (const std::string& name : shims.missing)
+    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
+  for (const std::string& path : shims.unloadable) {
+    Warn(fmt::format(
+        "{}: lists of libraries are separated by spaces and colons, so this path cannot be in one: its "
+        "platform's programs run unscheduled",
+        path));
+  }
 }
 
 }  // namespace xsched::cli

@@ -15,5 +15,7 @@ struct FoundShims {
 };
 // `route`: of shims that can be layers, as in LaunchOptions.
 FoundShims FindShims(const std::string& route = "layer");
+// Prints which platforms' programs run unscheduled.
+void WarnOfOthers(const FoundShims& shims);
 
 }  // namespace xsched::cli

@@ -20,6 +20,7 @@
 #include "cli/platform.h"
 #include "cli/reach.h"
 #include "cli/shims.h"
+#include "cli/warn.h"
 #include "ipc/client.h"
 
 namespace xsched::cli {
@@ -33,8 +34,6 @@ struct CdiOptions {
   std::string route = "layer";
   std::string output;
 };
-
-void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
 
 // "NAME [OPTION…]", with the options of hints that `xsched run` has.
 CdiDevice ReadClass(const std::string& text) {
@@ -111,11 +110,7 @@ std::string Socket() {
 
 std::vector<Shim> ShimsHere(const std::string& route) {
   const FoundShims shims = FindShims(route);
-  for (const std::string& name : shims.missing)
-    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
-  for (const std::string& path : shims.unloadable)
-    Warn(fmt::format(
-        "{}: lists of libraries are separated by spaces and colons, so this path cannot be in one", path));
+  WarnOfOthers(shims);
   if (shims.found.empty())
     throw CommandError(kExitFailed,
                        "none of XSched's libraries for programs is installed beside this xsched");

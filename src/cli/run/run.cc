@@ -27,6 +27,7 @@
 #include "cli/server_session.h"
 #include "cli/shims.h"
 #include "cli/validators.h"
+#include "cli/warn.h"
 #include "ipc/job.h"
 #include "ipc/memory_account.h"
 
@@ -46,19 +47,10 @@ constexpr int kServerStartMs = 3000;
 // A program becomes a client with its first command. Before that, it may load its model for many minutes.
 constexpr const char* kServerIdleSeconds = "3600";
 
-void Warn(const std::string& text) { fmt::print(stderr, "xsched: {}\n", text); }
-
 // If the program can only run natively, prepares for that and prints why.
 void CheckProgram(RunOptions& options, const FoundShims& shims) {
   for (const std::string& folder : ReadLibraryPath().others) Warn(ProblemOfOther(folder));
-  for (const std::string& name : shims.missing)
-    Warn(fmt::format("{} is not installed: its platform's programs run unscheduled", name));
-  for (const std::string& path : shims.unloadable) {
-    Warn(fmt::format(
-        "{}: lists of libraries are separated by spaces and colons, so this path cannot be in one: its "
-        "platform's programs run unscheduled",
-        path));
-  }
+  WarnOfOthers(shims);
   const Target target = TargetOf(options.program[0]);
   const std::string why = WhyNotReached(target.reach);
   if (why.empty()) return;

@@ -15,6 +15,7 @@
 #include "cli/simulate/page.h"
 #include "cli/simulate/report.h"
 #include "cli/simulate/target.h"
+#include "cli/warn.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {
@@ -98,7 +99,7 @@ void AddRecorded(const sched::sim::Load& load, const std::vector<std::vector<Rec
 void Simulate(const SimulateOptions& options) {
   LoadReader reader;
   const sched::sim::Load load = ReadLoad(options, reader);
-  for (const std::string& warning : reader.warnings()) fmt::print(stderr, "xsched: {}\n", warning);
+  for (const std::string& warning : reader.warnings()) Warn(warning);
   if (load.queues.empty()) throw CommandError(kExitFailed, "the load has no queue");
   std::vector<Outcome> outcomes = Outcomes(options, load);
   const bool searched = !options.target.empty();

@@ -136,7 +136,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
       device.held_since = std::min(device.held_since, queue->held_since);
       device.taken |= queue->state == QueueState::kReady && !queue->absent;
     }
-    if (!queue->watch.rests()) StepWatch(*queue, {}, now, sink);
+    StepWatch(*queue, {}, now, sink);
   }
   if (device.held_since != kNever && LongHeld::From(device.held_since) > now)
     next = std::min(next, LongHeld::From(device.held_since));
@@ -169,7 +169,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     device.taken |= off && queue->state == QueueState::kReady;
     Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);
     chance.held_since = std::min(held_since, long_held_.AnywhereElseSince(*queue));
-    if (chance.watchable || !queue->watch.rests()) StepWatch(*queue, chance, now, sink);
+    StepWatch(*queue, chance, now, sink);
   }
   EndWatches(device, now);
   device.leader = leader;
@@ -180,15 +180,13 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
 void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sink) const {
   BeginWatches(device);
   for (QueueRecord* queue : device.active) {
-    if (!queue->run) continue;
-    const Watch::Chance chance = ChanceOf(*queue, device.held_since, now, config_);
-    if (chance.watchable || !queue->watch.rests()) StepWatch(*queue, chance, now, sink);
+    if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
   }
   EndWatches(device, now);
 }
 
-void Controls::StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
-                         ControlSink& sink) const {
+void Controls::StepWatchThatIsAwake(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
+                                    ControlSink& sink) const {
   DeviceRecord& device = *queue.device;
   bool ask = false;
   const Watch::Times times = queue.watch.Step(now, chance, config_, ask);

@@ -21,8 +21,12 @@ class Controls {
   void StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sink) const;
 
  private:
-  // REQUIRES: it is watchable, or its watch does not rest.
-  void StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now, ControlSink& sink) const;
+  // Most watches rest, in every decision.
+  void StepWatch(QueueRecord& queue, const Watch::Chance& chance, TimePoint now, ControlSink& sink) const {
+    if (chance.watchable || !queue.watch.rests()) StepWatchThatIsAwake(queue, chance, now, sink);
+  }
+  void StepWatchThatIsAwake(QueueRecord& queue, const Watch::Chance& chance, TimePoint now,
+                            ControlSink& sink) const;
   static void BeginWatches(DeviceRecord& device);
   void EndWatches(DeviceRecord& device, TimePoint now) const;
 

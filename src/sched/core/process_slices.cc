@@ -118,9 +118,8 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
     process.weight = std::max(process.weight, queue->hints.weight);
     process.facts = queue->facts;
   }
-  // A process that cannot be sliced would have the driver's slice beside the shortest slices of others.
   division_ = Division::kNone;
-  if (processes_.size() > 1 && all_sliceable_ && views_.Reserve(processes_.size())) {
+  if (can_be_divided() && views_.Reserve(processes_.size())) {
     views_.Clear();
     for (const ProcessRecord* process : processes_) {
       [[maybe_unused]] bool pushed = views_.Push(ProcessView{.id = process->id,
@@ -134,7 +133,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
     }
     division_ = setting.Divide(views_, at_a_time);
   }
-  follows_ = none() && leader_ != nullptr && processes_.size() > 1 && all_sliceable_;
+  follows_ = none() && leader_ != nullptr && can_be_divided();
   turn_takers_ = 0;
   for (size_t i = 0; i < processes_.size(); ++i) {
     processes_[i]->slice = follows_ ? kShortestSlice : none() ? kDriversSlice : views_[i].slice;

@@ -132,7 +132,7 @@ class ProcessSlices {
   // True if a device that the policy does not divide could follow this one.
   bool leads() const { return division_ == Division::kBesideHolding && !follows_ && turn_takers_ > 1; }
   // True if this device could follow another one.
-  bool may_follow() const { return (none() || follows_) && all_sliceable_ && processes_.size() > 1; }
+  bool may_follow() const { return (none() || follows_) && can_be_divided(); }
   // True if it follows another device, which takes turns now and did not at the last Observe, or vice versa.
   bool is_behind() const;
 
@@ -182,6 +182,8 @@ class ProcessSlices {
   void JoinParties(Turns& turns);
   template <typename Do>
   bool ForEachParty(const Turns& turns, bool all, Do&& act);
+  // A process that cannot be sliced would have the driver's slice beside the shortest slices of others.
+  bool can_be_divided() const { return all_sliceable_ && processes_.size() > 1; }
   size_t IndexById(ProcessId process) const;
   bool PrepareGroups();
   Group& FindGroup(JobId job, Priority priority);

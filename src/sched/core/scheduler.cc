@@ -612,8 +612,11 @@ void Scheduler::Impl::FollowLeaders(TimePoint now, ControlSink& sink) {
     device->slices.Follow(leader);
     if (now < device->slices.refresh_at()) continue;
     device->due = true;
-    if (!device->observed) Observe(*device, now, sink);
-    RefreshSlices(*device, sink);
+    if (device->observed) {
+      RefreshSlices(*device, sink);
+    } else {
+      Observe(*device, now, sink);  // refreshes them as well
+    }
   }
   refreshed = false;
 }
