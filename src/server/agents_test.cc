@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "ipc/control_access.h"
 #include "ipc/job.h"
 #include "server/testing/server_parts.h"
@@ -168,41 +170,43 @@ class AgentsOfJobs : public ServerParts {
         rank.off = packet->As<ipc::ProcessSlice>().slice_us == ~uint64_t{0};
     }
   }
+  // Of two ranks each, which come to devices 1 and 2 in different orders. On both there is an urgent program.
+  void StartTwoJobs(uint64_t first_here, uint64_t second_there, uint64_t second_here, uint64_t first_there) {
+    for (uint64_t device : {1, 2}) urgent_.push_back(Start(device, 10, 0));
+    ranks_.push_back(Start(1, 0, first_here));
+    ranks_.push_back(Start(2, 0, second_there));
+    ranks_.push_back(Start(1, 0, second_here));
+    ranks_.push_back(Start(2, 0, first_there));
+  }
+  void ExpectTurnsOfJobs() {
+    agents_.Decide(now_);
+    for (Rank& rank : ranks_) ReadSlices(rank);
+    const Rank &first_here = ranks_[0], &second_there = ranks_[1];
+    const Rank &second_here = ranks_[2], &first_there = ranks_[3];
+    EXPECT_EQ(first_here.off, first_there.off);
+    EXPECT_EQ(second_here.off, second_there.off);
+    EXPECT_NE(first_here.off, second_here.off);
+  }
+
+  std::vector<Rank> urgent_;
+  std::vector<Rank> ranks_;
   int pids_ = 100;
 };
 
 TEST_F(AgentsOfJobs, the_ranks_of_a_job_have_their_turn_on_all_devices_at_the_same_time) {
-  const Rank urgent_here = Start(1, 10, 0);
-  const Rank urgent_there = Start(2, 10, 0);
-  Rank first_here = Start(1, 0, 7);
-  Rank second_there = Start(2, 0, 8);
-  Rank second_here = Start(1, 0, 8);
-  Rank first_there = Start(2, 0, 7);
-  agents_.Decide(now_);
-  for (Rank* rank : {&first_here, &first_there, &second_here, &second_there}) ReadSlices(*rank);
-  EXPECT_EQ(first_here.off, first_there.off);
-  EXPECT_EQ(second_here.off, second_there.off);
-  EXPECT_NE(first_here.off, second_here.off);
+  StartTwoJobs(7, 8, 8, 7);
+  ExpectTurnsOfJobs();
 }
 
 TEST_F(AgentsOfJobs, ranks_that_name_one_job_later_on_are_one_with_all_that_belongs_to_them) {
-  const Rank urgent_here = Start(1, 10, 0);
-  const Rank urgent_there = Start(2, 10, 0);
-  Rank first_here = Start(1, 0, 7);
-  Rank second_there = Start(2, 0, 8);
-  Rank second_here = Start(1, 0, 9);
-  Rank first_there = Start(2, 0, 10);
-  ipc::JoinJob join{};
-  for (auto [rank, number] :
-       {std::pair(&first_here, 1), {&first_there, 1}, {&second_here, 2}, {&second_there, 2}}) {
-    join.number = static_cast<uint64_t>(number);
-    EXPECT_TRUE(agents_.HandleMessage(AgentOf(rank->client), PacketOf(join), now_));
+  StartTwoJobs(7, 8, 9, 10);
+  constexpr uint64_t kJobs[] = {1, 2, 2, 1};
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    ipc::JoinJob join{};
+    join.number = kJobs[i];
+    EXPECT_TRUE(agents_.HandleMessage(AgentOf(ranks_[i].client), PacketOf(join), now_));
   }
-  agents_.Decide(now_);
-  for (Rank* rank : {&first_here, &first_there, &second_here, &second_there}) ReadSlices(*rank);
-  EXPECT_EQ(first_here.off, first_there.off);
-  EXPECT_EQ(second_here.off, second_there.off);
-  EXPECT_NE(first_here.off, second_here.off);
+  ExpectTurnsOfJobs();
 }
 
 TEST_F(AgentsOfJobs, one_that_names_job_after_job_is_ignored_at_some_point_and_costs_nothing_then) {

@@ -29,6 +29,15 @@ Training TrainingOf(const char* library) {
   return opened == nullptr ? nullptr : reinterpret_cast<Training>(dlsym(opened, "Train"));
 }
 
+// By each function, with all arguments and the result.
+void ExpectMadeAsNatively(const char* library) {
+  const Training train = TrainingOf(library);
+  ASSERT_NE(train, nullptr);
+  EXPECT_EQ(train(0, 4, 7, 3), 4307);
+  EXPECT_EQ(train(1, 4, 7, 3), 14307);
+  EXPECT_EQ(train(2, 4, 7, 3), 24307);
+}
+
 uint64_t JobOf(char id_end) {
   char id[128] = {1};
   id[127] = id_end;
@@ -95,19 +104,11 @@ class CudaCommunicators : public testing::Test {
 };
 
 TEST_F(CudaCommunicators, of_a_library_that_is_linked_to_nccl_are_made_as_natively) {
-  const Training train = TrainingOf(TEST_LINKED);
-  ASSERT_NE(train, nullptr);
-  EXPECT_EQ(train(0, 4, 7, 3), 4307);
-  EXPECT_EQ(train(1, 4, 7, 3), 14307);
-  EXPECT_EQ(train(2, 4, 7, 3), 24307);
+  ExpectMadeAsNatively(TEST_LINKED);
 }
 
 TEST_F(CudaCommunicators, of_a_library_that_contains_nccl_are_made_as_natively) {
-  const Training train = TrainingOf(TEST_WHOLE);
-  ASSERT_NE(train, nullptr);
-  EXPECT_EQ(train(0, 4, 7, 3), 4307);
-  EXPECT_EQ(train(1, 4, 7, 3), 14307);
-  EXPECT_EQ(train(2, 4, 7, 3), 24307);
+  ExpectMadeAsNatively(TEST_WHOLE);
 }
 
 TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_those_that_it_has_natively) {

@@ -36,7 +36,7 @@ class Nodes:
     def __enter__(self):
         self.place.start_server()
         self.cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": True, "dashboard_port": 0})
-        self.others = [self.cluster.add_node(num_cpus=2, resources={f"node{i}": 1}) for i in (1, 2)]
+        self.others = [self.cluster.add_node(num_cpus=2, resources={f"node{i}": 1, "other": 1}) for i in (1, 2)]
         ray.init(address=self.cluster.address, log_to_driver=False)
         return self
 
@@ -88,17 +88,10 @@ def actors_have_the_priorities_of_their_runtime_environments(place):
 @test
 def an_actor_whose_node_ends_has_its_hints_on_the_next_one(place):
     with Nodes(place) as nodes:
-        actor = Worker.options(runtime_env={"xsched": {"priority": 7, "weight": 300}}, scheduling_strategy="SPREAD").remote()
+        actor = Worker.options(runtime_env={"xsched": {"priority": 7, "weight": 300}}, resources={"other": 0.1}).remote()
         first = ray.get(actor.work.remote())
         wait_until(lambda: nodes.priorities() == [7], lambda: f"it is scheduled: {place.queues()}", 60)
-        node = next((node for node in nodes.others if node.node_id == first), None)
-        if node is None:  # Ray has put it on the head, which is not restarted
-            other = Worker.options(runtime_env={"xsched": {"priority": 7, "weight": 300}}, resources={"node1": 0.1}).remote()
-            ray.kill(actor)
-            actor, node = other, nodes.others[0]
-            first = ray.get(actor.work.remote())
-            # What it needs must be somewhere else as well.
-            nodes.cluster.add_node(num_cpus=2, resources={"node1": 1})
+        node = next(node for node in nodes.others if node.node_id == first)
         nodes.cluster.remove_node(node, allow_graceful=False)
         end = time.monotonic() + 90
         second = first
