@@ -14,7 +14,7 @@ on hardware.**
 import logging
 import shlex
 import subprocess
-from typing import Any, Dict, List, Union
+from typing import Any, Dict, List, Optional
 
 from ray._private.runtime_env.plugin import RuntimeEnvPlugin
 
@@ -54,7 +54,7 @@ class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
             options(runtime_env_dict["xsched"])
 
     def modify_context(self, uris: List[str], runtime_env: Dict[str, Any], context: Any,
-                       logger: Union[logging.Logger, None] = None) -> None:
+                       logger: Optional[logging.Logger] = None) -> None:
         """Has the worker started by `xsched run`. ValueError: a value is out of range."""
         value = runtime_env.get("xsched")
         if value is None:
