@@ -25,9 +25,9 @@ typedef struct XControlWords {
   size_t memory_size;
   uint32_t* gate;  // the device waits while (*gate & gate_mask) == 0
   uint32_t gate_mask;
-  uint32_t* pause;   // unless null: after that, the device waits while *pause != 0
-  uint64_t* passed;  // null if `pause` is: then it writes here that it has passed
-  uint64_t* retired;
+  uint32_t* pause;    // unless null: after that, the device waits while *pause != 0
+  uint64_t* passed;   // null if `pause` is: then it writes here that it has passed
+  uint64_t* retired;  // null: a gate that does not report
 } XControlWords;
 
 // How the commands of a queue are held (level 1).
@@ -68,8 +68,13 @@ typedef struct XHwQueueOps {
 
   // ---- Device gates ----
 
-  // Enqueues a gate: when all earlier commands have finished, `number` is written to words->retired. Then the
-  // device waits, as the words say, before the next command. Called by the launching thread. Must not block.
+  // Makes the control blocks visible to the device, so that the first gate or report need not do it: with
+  // some drivers it takes up to 2 ms. Called once, by the thread that makes the queue. If it fails, the first
+  // gate tries again. May block. Null: there is nothing to do.
+  void (*share_memory)(void* hwq, void* memory, size_t size);
+  // Enqueues a gate: when all earlier commands have finished, `number` is written to words->retired, unless
+  // that is null. Then the device waits, as the words say, before the next command. Called by the launching
+  // thread. Must not block.
   XResult (*append_device_gate)(void* hwq, const XControlWords* words, uint64_t number);
   // Enqueues only the report.
   XResult (*append_progress)(void* hwq, const XControlWords* words, uint64_t number);

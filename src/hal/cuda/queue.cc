@@ -109,15 +109,28 @@ class LaunchingContext {
   std::optional<CurrentContext> made_current_;
 };
 
+// The device's address of the control blocks' memory. 0: the driver refused. REQUIRES: capture mode is
+// relaxed.
+CUdeviceptr ShareMemory(Queue& queue, void* memory, size_t size) {
+  CurrentContext current(queue.next, queue.context);  // not a green one, which may be current now
+  const CUdeviceptr shared = SharedMemoryIn(queue.next, queue.context, memory, size);
+  queue.shared_memory.store(shared, std::memory_order_relaxed);
+  return shared;
+}
+
+void ShareMemoryOf(void* hwq, void* memory, size_t size) {
+  ReentrancyGuard guard;
+  RelaxedCaptureMode relaxed(Of(hwq).next);
+  ShareMemory(Of(hwq), memory, size);
+}
+
 // The device's address of `word`, which is in words.memory. 0: the driver refused. REQUIRES: capture mode is
 // relaxed.
 CUdeviceptr DeviceAddress(Queue& queue, const XControlWords& words, const void* word) {
   CUdeviceptr memory = queue.shared_memory.load(std::memory_order_relaxed);
   if (memory == 0) [[unlikely]] {
-    CurrentContext current(queue.next, queue.context);  // not a green one, which may be current now
-    memory = SharedMemoryIn(queue.next, queue.context, words.memory, words.memory_size);
+    memory = ShareMemory(queue, words.memory, words.memory_size);
     if (memory == 0) return 0;
-    queue.shared_memory.store(memory, std::memory_order_relaxed);
   }
   auto offset = static_cast<const char*>(word) - static_cast<const char*>(words.memory);
   return memory + static_cast<CUdeviceptr>(offset);
@@ -152,7 +165,8 @@ XResult AppendInlineGate(void* hwq, const XControlWords* words, uint64_t number)
   unsigned count = 0;
   CUdeviceptr gate = DeviceAddress(Of(hwq), *words, words->gate);
   if (gate == 0) return kXSchedErrorHardware;
-  ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->retired), number);
+  if (words->retired != nullptr)
+    ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->retired), number);
   ops[count++] = WaitOp(gate, words->gate_mask, CU_STREAM_WAIT_VALUE_AND);
   if (words->pause != nullptr) {
     ops[count++] = WaitOp(DeviceAddress(Of(hwq), *words, words->pause), 0, CU_STREAM_WAIT_VALUE_EQ);
@@ -279,6 +293,7 @@ XHwQueueOps OpsFor(const Queue& queue, bool level3) {
   ops.platform = kPlatformCUDA;
   ops.max_level = level3 ? kPreemptLevelInterrupt : kPreemptLevelDeactivate;
   ops.gating = kGatingDeviceGates;
+  ops.share_memory = ShareMemoryOf;
   ops.append_device_gate = AppendInlineGate;
   ops.append_progress = AppendProgress;
   ops.context_lost = ContextLost;

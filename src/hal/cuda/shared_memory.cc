@@ -21,6 +21,19 @@ struct Registration {
 constinit Mutex<LockRank::kCudaSharedMemory> mutex;
 constinit NoDestroy<Array<Registration>> registrations GUARDED_BY(mutex);
 
+// 0: it is not registered in the context.
+CUdeviceptr RegisteredLocked(CUcontext context, const void* memory) REQUIRES(mutex) {
+  for (const Registration& registration : *registrations) {
+    if (registration.context == context && registration.memory == memory && registration.device != 0)
+      return registration.device;
+  }
+  return 0;
+}
+CUdeviceptr Registered(CUcontext context, const void* memory) {
+  MutexLock lock(mutex);
+  return RegisteredLocked(context, memory);
+}
+
 // Null: none is free, and no further one can be made.
 Registration* FreeMapping(void* memory, size_t size) REQUIRES(mutex) {
   bool known = false;
@@ -49,13 +62,11 @@ CUresult Register(const Functions& next, size_t size, Registration* registration
 }  // namespace
 
 CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size) {
+  if (const CUdeviceptr known = Registered(context, memory)) return known;
   // The driver may wait for held commands of other contexts.
   const preempt::Barrier barrier;
   MutexLock lock(mutex);
-  for (const Registration& registration : *registrations) {
-    if (registration.context == context && registration.memory == memory && registration.device != 0)
-      return registration.device;
-  }
+  if (const CUdeviceptr known = RegisteredLocked(context, memory)) return known;
   CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
   while (Registration* registration = FreeMapping(memory, size)) {
     result = Register(next, size, registration);

@@ -79,11 +79,13 @@ XResult XQueueTable::Create(const Ref<HwQueue>& hwq, const XQueueOptions& option
   if (index == kNoSlot) return kXSchedErrorNotAllowed;
   XQueue& queue = queues_[index];
   ipc::ControlBlock* block = owner_.ResetBlock(index);
-  if (block == nullptr || !queue.Begin({&environment_, hwq, index, block, owner_.ControlBlocks(), options})) {
+  const SharedMemory shared = owner_.ControlBlocks();
+  if (block == nullptr || !queue.Begin({&environment_, hwq, index, block, shared, options})) {
     hwq->xqueue.store(nullptr, std::memory_order_release);
     ReturnSlot(index);
     return kXSchedErrorUnknown;
   }
+  if (hwq->ops.share_memory != nullptr) hwq->ops.share_memory(hwq->impl, shared.memory, shared.size);
   if (!NameQueue(queue)) {
     queue.End();
     ReturnSlot(index);
