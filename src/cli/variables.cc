@@ -78,7 +78,7 @@ VariableList GeneralVariables() {
                    server::ReadBy(&sched::HintsRead::at_a_time)),
        Kind::kNumber, 1, int64_t{sched::kMostAtATime}},
       {"XSCHED_PREEMPT_LATENCY_US",
-       "a held queue stops within so many µs (2000; 50 where the device opens its gates itself)",
+       "a held queue stops within so many µs (2000; 100 where the device opens its gates itself)",
        Kind::kNumber, 1, 10'000'000},
       {"XSCHED_PASSTHROUGH_LIBS", "libraries whose calls pass unscheduled, by the beginning of their names",
        Kind::kText},

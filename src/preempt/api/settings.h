@@ -28,7 +28,7 @@ struct Settings {
   // (but at least one command). This is for gates that the host opens, at some 20 µs each.
   Duration latency = std::chrono::microseconds(2000);
   // The same for device-side gates, at some 3 µs each. Set by the same variable.
-  Duration gate_latency = std::chrono::microseconds(50);
+  Duration gate_latency = std::chrono::microseconds(100);
 };
 
 const Settings& GetSettings();

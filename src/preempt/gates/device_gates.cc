@@ -14,7 +14,7 @@ namespace {
 constexpr useconds_t kStoppedPollUs = 10;
 
 // Where time slices serve the rival before any gate could, gates only keep the queue from running again.
-constexpr int kSlicedFactor = 20;
+constexpr int kSlicedFactor = 10;
 
 // If there was no launch for this time, launching has paused.
 constexpr Duration kLaunchingPaused = std::chrono::milliseconds(1);
@@ -39,10 +39,12 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   now.at_most = queue_.level() == kPreemptLevelBlock ? queue_.config().threshold : INT64_MAX;
   now.latency = start_.device_gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
   now.clock = queue_.clock();
-  if (!spacing_.GateBefore(number, now)) return false;
-  const XControlWords words = Words(now.pausable);
+  const GateSpacing::Place place = spacing_.Before(number, now);
+  if (place == GateSpacing::Place::kNothing) return false;
+  XControlWords words = Words(now.pausable);
+  if (place == GateSpacing::Place::kGate) words.retired = nullptr;
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
-    spacing_.Reported(number - 1);
+    spacing_.Accesses(number - 1);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
   }
@@ -52,7 +54,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
 void DeviceGates::AfterLaunch(uint64_t number) {
   if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.rough_clock())) return;
   const XControlWords words = Words(false);
-  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Reported(number);
+  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Accesses(number);
 }
 
 void DeviceGates::AppendLastReport() {
@@ -60,19 +62,16 @@ void DeviceGates::AppendLastReport() {
   const XControlWords words = Words(false);
   const uint64_t newest = queue_.issued();
   if (ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
-    spacing_.Reported(newest);
+    spacing_.Accesses(newest);
   } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
     // A failed context accepts no report, and earlier reports will not come either.
     NoMoreReports();
   }
 }
 
-void DeviceGates::NoMoreReports() { queue_.RetiredUpTo(std::max(queue_.issued(), spacing_.last_report())); }
+void DeviceGates::NoMoreReports() { queue_.RetiredUpTo(std::max(queue_.issued(), spacing_.last_access())); }
 
-bool DeviceGates::DeviceAtWork() const {
-  const uint64_t last = spacing_.last_report();
-  return last != 0 && queue_.retired() < last;
-}
+bool DeviceGates::DeviceAtWork() const { return queue_.retired() < spacing_.last_access(); }
 
 void DeviceGates::MakePausable() {
   pausable_.store(true, std::memory_order_relaxed);

@@ -9,6 +9,9 @@ namespace {
 constexpr int64_t kUnknownSpacing = 4;
 // The most commands between two gates, also if they are very short.
 constexpr int64_t kMaxSpacing = 512;
+// While the pace is steady, one gate of so many reports. Then a report is no further than so many commands.
+constexpr int64_t kGatesPerReport = 4;
+constexpr int64_t kMaxUnreported = 128;
 // How often, at most, a queue that others wait for reports progress. The driver is asked whether it has
 // finished. These reports are for queues that work for long.
 constexpr Duration kReportEvery = std::chrono::milliseconds(5);
@@ -34,48 +37,59 @@ int64_t GateSpacing::Spacing(const Now& now) const {
   return pace_.Limit(most, now.latency, kUnknownSpacing);
 }
 
-bool GateSpacing::GateBefore(uint64_t number, const Now& now) {
-  if (!mutex_.TryLock()) return false;
+// A single command between two gates is a long one: then reports are rare, and the next one may be longer.
+bool GateSpacing::ReportIsDue(uint64_t before, int64_t spacing, const Now& now) const {
+  if (now.hold || now.pausable || !pace_.known() || spacing == 1) return true;
+  const int64_t apart = std::min(kGatesPerReport * spacing, kMaxUnreported);
+  return before >= last_reporting_gate_ + static_cast<uint64_t>(apart);
+}
+
+GateSpacing::Place GateSpacing::Before(uint64_t number, const Now& now) {
+  if (!mutex_.TryLock()) return Place::kNothing;
   const uint64_t before = number - 1;
   Observe(now, before);
-  const bool far = !any_gate_ || before >= last_gate_ + static_cast<uint64_t>(Spacing(now));
+  const int64_t spacing = Spacing(now);
+  const bool far = !any_gate_ || before >= last_gate_ + static_cast<uint64_t>(spacing);
   // The first command of a burst needs no gate: later commands have their own.
   const bool idle = now.retired >= before;
   bool gate;
   if (now.hold) {
-    // When everything before the last gate has retired, the device may have passed it.
-    gate = far || now.retired >= last_gate_;
+    // Then the device may have passed all gates.
+    gate = far || now.retired >= last_reporting_gate_;
   } else {
     gate = now.gated && !idle && far;
-    if (idle) last_gate_ = std::max(last_gate_, before);
+    if (idle) last_gate_ = last_reporting_gate_ = std::max(last_gate_, before);
   }
+  const bool reports = gate && ReportIsDue(before, spacing, now);
   if (gate) {
     any_gate_ = true;
     last_gate_ = before;
+    if (reports) last_reporting_gate_ = before;
     gates_[count_++ % kRemembered] = {before, now.pausable};
   }
   mutex_.Unlock();
-  return gate;
+  if (!gate) return Place::kNothing;
+  return reports ? Place::kGateThatReports : Place::kGate;
 }
 
 bool GateSpacing::ReportAfter(uint64_t number, bool each, Clock clock) {
   const TimePoint now = clock();
   if (!each && now < last_report_at_.load(std::memory_order_relaxed) + kReportEvery) return false;
   if (!mutex_.TryLock()) return each;
-  const bool due = number > last_report_;
+  const bool due = number > last_access_;
   if (due) last_report_at_.store(now, std::memory_order_relaxed);
   mutex_.Unlock();
   return due;
 }
 
-uint64_t GateSpacing::last_report() const {
+uint64_t GateSpacing::last_access() const {
   MutexLock lock(mutex_);
-  return last_report_;
+  return last_access_;
 }
 
-void GateSpacing::Reported(uint64_t number) {
+void GateSpacing::Accesses(uint64_t number) {
   MutexLock lock(mutex_);
-  last_report_ = std::max(last_report_, number);
+  last_access_ = std::max(last_access_, number);
 }
 
 bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
@@ -92,7 +106,7 @@ bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
 
 void GateSpacing::Reset() {
   MutexLock lock(mutex_);
-  last_gate_ = last_report_ = 0;
+  last_gate_ = last_reporting_gate_ = last_access_ = 0;
   last_report_at_.store(TimePoint{}, std::memory_order_relaxed);
   any_gate_ = observed_ = false;
   pace_ = Pace{};

@@ -1,8 +1,9 @@
 // Decides where device-side gates go. At such a gate, the device itself waits and reads the control block.
 //
-//   driver's queue:   c1 … c9  R9 [G]  c10 … c17  R17 [G]  c18 …
+//   driver's queue:   c1 … c9  R9 [G]  c10 … c17  [G]  c18 … c25  R25 [G]  c26 …
 //
 // R reports that everything before it has retired. At G the device waits while the control block says hold.
+// While the pace is steady, not every gate reports: the report is a quarter of its cost.
 // Closing the word stops the queue at its next gate, whatever the host has enqueued. So nothing bounds what
 // is in flight, and a command costs only its share of a gate (some 3 µs of queue time).
 //
@@ -35,18 +36,23 @@ class GateSpacing {
     Clock clock;
   };
 
-  // Command `number` (1, 2, …) is about to be enqueued. Returns whether a gate goes in front of it.
-  bool GateBefore(uint64_t number, const Now& now);
+  enum class Place : uint8_t {
+    kNothing,
+    kGate,
+    kGateThatReports,  // that everything before it has retired
+  };
+  // Command `number` (1, 2, …) is about to be enqueued. Returns what goes in front of it.
+  Place Before(uint64_t number, const Now& now);
 
   // Command `number` of a queue that others wait for has been enqueued. Returns whether a report is due.
   // `each`: every command reports, because only the launching thread can ask the driver. `clock` may be
   // rough.
   bool ReportAfter(uint64_t number, bool each, Clock clock);
 
-  // The last command number that the device will report. Until then it may write.
-  uint64_t last_report() const;
-  // Something has been enqueued that reports up to `number`.
-  void Reported(uint64_t number);
+  // Until everything up to this command has retired, the device may read or write the control block.
+  uint64_t last_access() const;
+  // A gate or a report has been enqueued behind command `number`.
+  void Accesses(uint64_t number);
 
   // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed` and
   // `retired` are the device's reports.
@@ -67,10 +73,14 @@ class GateSpacing {
 
   void Observe(const Now& now, uint64_t before) REQUIRES(mutex_);
   int64_t Spacing(const Now& now) const REQUIRES(mutex_);
+  // The gate behind `before` commands must report.
+  bool ReportIsDue(uint64_t before, int64_t spacing, const Now& now) const REQUIRES(mutex_);
 
   mutable Mutex<LockRank::kGateSpacing> mutex_;
   uint64_t last_gate_ GUARDED_BY(mutex_) = 0;  // the last gate is behind this command
-  uint64_t last_report_ GUARDED_BY(mutex_) = 0;
+  // The last gate that reports. If its report has not come, the device has not passed it, nor any later one.
+  uint64_t last_reporting_gate_ GUARDED_BY(mutex_) = 0;
+  uint64_t last_access_ GUARDED_BY(mutex_) = 0;
   std::atomic<TimePoint> last_report_at_{};  // of ReportAfter; written under mutex_
   bool any_gate_ GUARDED_BY(mutex_) = false;
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace xsched::preempt {
@@ -12,7 +13,15 @@ using std::chrono::milliseconds;
 
 class GateSpacingTest : public testing::Test {
  protected:
-  bool Launch() { return gates_.GateBefore(++number_, now_); }
+  using Place = GateSpacing::Place;
+
+  Place Next() { return gates_.Before(++number_, now_); }
+  bool Launch() { return Next() != Place::kNothing; }
+  // Brings the queue to a steady pace, with gates that need not report.
+  void SteadyPace(microseconds each) {
+    now_.pausable = false;
+    Run(2000, each);
+  }
   // Launches `count` commands while the device, 100 commands behind, finishes one per `each`. Returns the
   // positions of gates.
   std::vector<uint64_t> Run(int count, microseconds each) {
@@ -66,6 +75,61 @@ TEST_F(GateSpacingTest, gates_are_as_far_apart_as_the_wanted_latency) {
 TEST_F(GateSpacingTest, long_commands_get_a_gate_each) {
   Run(500, microseconds(1000));
   EXPECT_EQ(Run(50, microseconds(1000)).size(), 50u);
+}
+
+TEST_F(GateSpacingTest, at_a_steady_pace_one_gate_of_four_reports) {
+  SteadyPace(microseconds(10));
+  std::vector<Place> gates;
+  while (gates.size() < 8) {
+    const Place place = Next();
+    if (place != Place::kNothing) gates.push_back(place);
+    time_ += microseconds(10);
+    now_.retired = number_ - 100;
+  }
+  EXPECT_EQ(std::count(gates.begin(), gates.end(), Place::kGateThatReports), 2);
+}
+
+TEST_F(GateSpacingTest, every_gate_reports_before_the_pace_is_known) {
+  now_.pausable = false;
+  for (int i = 0; i < 40; ++i) EXPECT_NE(Next(), Place::kGate);
+}
+
+TEST_F(GateSpacingTest, every_gate_of_long_commands_reports) {
+  SteadyPace(microseconds(1000));
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(Next(), Place::kGateThatReports);
+}
+
+TEST_F(GateSpacingTest, every_gate_that_the_program_can_close_reports) {
+  SteadyPace(microseconds(10));
+  now_.pausable = true;
+  for (int i = 0; i < 100; ++i) EXPECT_NE(Next(), Place::kGate);
+}
+
+TEST_F(GateSpacingTest, reports_are_never_far_apart) {
+  SteadyPace(microseconds(1));
+  uint64_t reported = 0;
+  for (const uint64_t first = number_; number_ < first + 2000;) {
+    if (Next() == Place::kGateThatReports) {
+      EXPECT_TRUE(reported == 0 || number_ - reported <= 200) << number_ << " after " << reported;
+      reported = number_;
+    }
+    time_ += microseconds(1);
+    now_.retired = number_ - 100;
+  }
+  EXPECT_NE(reported, 0u);
+}
+
+TEST_F(GateSpacingTest,
+       a_held_queue_gets_a_gate_at_once_if_the_device_may_have_passed_those_without_a_report) {
+  SteadyPace(microseconds(10));
+  while (Next() != Place::kGateThatReports) continue;
+  const uint64_t reports = number_ - 1;
+  while (Next() != Place::kGate) continue;
+  now_.hold = true;
+  now_.retired = reports - 1;
+  EXPECT_EQ(Next(), Place::kNothing) << "it has not come to the one that reports";
+  now_.retired = reports;
+  EXPECT_EQ(Next(), Place::kGateThatReports);
 }
 
 TEST_F(GateSpacingTest, at_level_1_the_launch_config_bounds_what_is_between_two) {
@@ -153,13 +217,13 @@ TEST_F(GateSpacingTest, a_queue_that_has_finished_is_stopped) { EXPECT_TRUE(gate
 
 TEST_F(GateSpacingTest, reports_of_a_tracked_queue_are_spaced) {
   EXPECT_TRUE(gates_.ReportAfter(1, false, &Time));
-  gates_.Reported(1);
+  gates_.Accesses(1);
   time_ += milliseconds(1);
   EXPECT_FALSE(gates_.ReportAfter(2, false, &Time));
   EXPECT_TRUE(gates_.ReportAfter(3, true, &Time)) << "nobody else could ask";
   time_ += milliseconds(5);
   EXPECT_TRUE(gates_.ReportAfter(4, false, &Time));
-  EXPECT_EQ(gates_.last_report(), 1u);
+  EXPECT_EQ(gates_.last_access(), 1u);
 }
 
 }  // namespace
