@@ -6,7 +6,7 @@ import time
 
 from figures import rate, summary
 from kernel_stages import HIGH, LOW, TASK
-from measure import LEAD, left_by, p99
+from measure import LEAD, Clock, left_by, p99
 from session import Skipped
 from torch_stages import STARTING
 
@@ -75,14 +75,19 @@ def gangs(session):
             native, ours = ([job_of(session, scheduled, known) for _ in range(2)] for scheduled in (False, True))
             urgent = [session.kernels(), session.kernels(*HIGH, scheduled=True)]
             session.ready(*native, *ours, urgent)
-            alone_ms = urgent[0].ask(do="task", **TASK, seconds=session.seconds)["latency_ms"]
+            with Clock() as clock_alone:
+                alone_ms = urgent[0].ask(do="task", **TASK, seconds=session.seconds)["latency_ms"]
             (alone,), _ = steps_per_second(session, native[:1])
             left = left_by(alone_ms, TASK["rate_hz"])
             theirs, native_ms = steps_per_second(session, native, urgent[0])
-            mine, our_ms = steps_per_second(session, ours, urgent[1])
-            details = {"alone": alone, "native": theirs, "xsched": mine, "left": left}
+            with Clock() as clock:
+                mine, our_ms = steps_per_second(session, ours, urgent[1])
+            details = {"alone": alone, "native": theirs, "xsched": mine, "left": left, "mhz": [clock_alone.mhz, clock.mhz]}
             session.report.add("12", case, "p99 : alone", p99(our_ms) / p99(alone_ms), (None, 1.25), alone=summary(alone_ms),
                                native=summary(native_ms), xsched=summary(our_ms), details=details)
+            if clock.mhz and clock_alone.mhz:
+                session.report.add("12", case, "p99 : alone at the same clock", p99(our_ms) / p99(alone_ms) * clock.mhz / clock_alone.mhz,
+                                   (None, 1.25), details=details)
             session.report.add("12", case, "both jobs keep", sum(mine) / (alone * left), (0.9, None), native=sum(theirs) / (alone * left),
                                xsched=sum(mine) / (alone * left), details=details)
             session.report.add("12", case, "the smaller job's part", min(mine) / sum(mine), (0.45, None),

@@ -1,5 +1,8 @@
 """Measures two programs beside each other."""
+import contextlib
+import shutil
 import statistics
+import subprocess
 import time
 
 from figures import percentile, rate
@@ -52,3 +55,27 @@ def left_by(alone_latencies_ms, rate_hz):
 
 def p99(values):
     return percentile(values, 0.99)
+
+
+class Clock:
+    """The clock of the first GPU's processors while the block runs: `mhz`, the median. None: there is no nvidia-smi.
+
+    Under a load that needs more power than the GPU may take, it lowers its clock, for all of its programs."""
+
+    def __init__(self):
+        self.mhz = None
+
+    def __enter__(self):
+        query = ["nvidia-smi", "--id=0", "--query-gpu=clocks.sm", "--format=csv,noheader,nounits", "--loop-ms=100"]
+        self._samples = subprocess.Popen(query, stdout=subprocess.PIPE, text=True) if shutil.which(query[0]) else None
+        return self
+
+    def __exit__(self, *_):
+        if self._samples is None:
+            return
+        self._samples.terminate()
+        numbers = []
+        for line in self._samples.communicate()[0].splitlines():
+            with contextlib.suppress(ValueError):  # the last line may be cut, or say that it was ended
+                numbers.append(float(line))
+        self.mhz = statistics.median(numbers) if numbers else None
