@@ -37,6 +37,8 @@ done
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 # LANG: as rpm sets it. ccache goes by it, and so both kinds of packages share what is compiled.
 export SOURCE_DATE_EPOCH TZ=UTC LANG=C LC_ALL=C.UTF-8
+# A cache of its own: debhelper changes HOME, where the user's would be, and with the user's settings the debug information could differ.
+export CCACHE_DIR=${CCACHE_DIR:-$PWD/build/packages-ccache}
 umask 022
 if [[ -z $version ]]; then
   version=$(sed -n 's/^project(XSched VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
@@ -55,7 +57,8 @@ fi
 
 mkdir -p "$folder"
 folder=$(realpath "$folder")
-# Of one name, whatever the version is: ccache then knows what it has compiled there before. It stays if the build fails.
+# Both kinds are built in $work/xsched/build, whatever the version is: ccache then knows what it has compiled there before. It stays if
+# the build fails.
 work=$folder/work
 rm -rf "$work"
 mkdir "$work"
@@ -85,7 +88,7 @@ make_rpm() {
   local rpm_version=${version/+/^}
   git archive --format=tar --prefix=xsched/ HEAD | xz -T1 >"$work/xsched-$rpm_version.tar.xz"
   # Other systems have other names for what the build needs: no dependencies here.
-  rpmbuild -ba --nodeps "${rpm_options[@]}" --define "xsched_version $rpm_version" --define "_topdir $work/rpmbuild" \
+  rpmbuild -ba --nodeps "${rpm_options[@]}" --define "xsched_version $rpm_version" --define "_topdir $work/rpmbuild" --define "_builddir $work" \
     --define "_sourcedir $work" --define "_rpmdir $work" --define "_srcrpmdir $work" --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
     --define "_buildhost reproducible" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
     --define "source_date_epoch_from_changelog 0" packaging/rpm/xsched.spec
