@@ -13,8 +13,10 @@ TIDY_SECONDS ?=
 # For how many seconds the soak test runs, and its seed (unset: random; the test prints it).
 SOAK_SECONDS ?= 600
 SOAK_SEED ?=
+# What is built twice: archive, packages (unset: both).
+REPRODUCIBLE ?=
 
-.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
+.PHONY: all deps test test-rocm test-pages demo plan portable archive wheel test-archive packages test-packages test-reproducible test-deploy model ci check-format thread-safety test-locks test-asan test-tsan test-aarch64 soak fuzz fuzz-coverage fuzz-keep format tidy bench install clean
 # Make builds prerequisites in the written order; CMake builds in parallel.
 .NOTPARALLEL:
 
@@ -59,6 +61,7 @@ test-pages: build-release
 
 # For every Linux with glibc 2.17 or later (docs/install.md): programs and libraries that need no other library.
 portable:
+	scripts/fetch-cuda-headers.sh
 	scripts/portable-toolchain.sh $(MACHINE)
 	$(MAKE) build-portable-$(MACHINE)
 
@@ -84,6 +87,11 @@ packages:
 test-packages:
 	scripts/install-deps.sh --packages
 	scripts/test-packages.sh
+
+# The same commit gives the same bytes: builds archive, wheel and packages twice, in different folders.
+test-reproducible:
+	scripts/install-deps.sh --packages
+	scripts/test-reproducible.sh $(REPRODUCIBLE)
 
 # Ways to place programs on machines (docs/deploy), each with the real thing: tests/deploy/*/run.sh. They need root, and some of them
 # Debian's mirror. One that fails does not keep the others from running.

@@ -26,11 +26,11 @@ if [[ -n $portable ]]; then
     install -D -m 644 "$scripts/../build/portable/$machine/sysroot/usr/share/doc/$package/copyright" "$root/share/doc/licenses/$package"
   done
   "$scripts/elf_needs.py" "$root" --glibc "$(cached XSCHED_GLIBC)" >&2
-  # In another folder the same source gives the same bytes.
-  if grep -rlF "$(realpath "$scripts/..")" "$root" >&2; then
-    echo "archive.sh: these files name the folder in which they were built" >&2
-    exit 1
-  fi
+fi
+# In another folder the same source gives the same bytes (test-reproducible.sh).
+if grep -rlF -e "$(realpath "$scripts/..")" -e "$build" "$root" >&2; then
+  echo "archive.sh: these files name the folder in which they were built" >&2
+  exit 1
 fi
 
 # Each file has the time of the commit.

@@ -42,7 +42,7 @@ packages=(
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libncurses-dev libmicrohttpd-dev
   ocl-icd-opencl-dev opencl-headers systemd
   debhelper dh-python rpm
-  lintian mmdebstrap podman runc
+  lintian mmdebstrap podman runc diffoscope
 )
 deploy=(
   mmdebstrap podman runc uidmap

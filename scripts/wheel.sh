@@ -9,6 +9,10 @@ folder=$(realpath "${2:-$build}")
 source=$(realpath "$(dirname "$0")/../python")
 python=${PYTHON:-/usr/bin/python3}
 
+# As in archive.sh: each file has the time of the commit, and the same rights for whoever builds.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format=%ct 2>/dev/null || date +%s)}
+export SOURCE_DATE_EPOCH
+umask 022
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$(dirname "$0")/archive.sh" "$build" "$work/archive.tar.xz" >/dev/null
