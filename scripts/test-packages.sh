@@ -2,8 +2,8 @@
 # Usage: test-packages.sh [SUITE…]
 # Builds the packages, and installs, upgrades and removes them in clean systems while a server and clients run
 # (tests/packages/scenario.sh): as Debian packages and as RPM packages. SUITE: a release of Debian (bookworm, trixie), by default that
-# of this machine. For another one, the packages are built in it. Then the container images, if podman is here. Needs root,
-# debhelper, lintian, mmdebstrap and rpm, and Debian's mirror.
+# of this machine. For another one, the packages are built in it. Then the same where systemd runs, and the container images, if podman is
+# here. Needs root, debhelper, lintian, mmdebstrap and rpm, and Debian's mirror.
 # The second version, for the upgrade, is compiled from the cache of the first one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -73,7 +73,7 @@ for suite in "${suites[@]}"; do
   say "$suite: Debian packages, with a server and clients"
   new_system "$suite"
   mkdir "$root/packages"
-  cp tests/packages/scenario.sh "$root/packages"
+  cp tests/packages/{scenario,clients}.sh "$root/packages"
   for which in first next; do
     mkdir "$root/packages/$which"
     cp "$results/$which"/*.deb "$root/packages/$which"
@@ -93,14 +93,18 @@ for suite in "${suites[@]}"; do
       rm -f "$root/packages/$which"/*.src.rpm
     done
     in_system "$root" bash -c 'userdel tester; apt-get -qq -y install --no-install-recommends rpm >/dev/null'
-    in_system "$root" /packages/scenario.sh "rpm -i --nodeps /packages/first/*.rpm" "rpm -U --nodeps /packages/next/*.rpm" \
-      "rpm -e --nodeps xsched xsched-server xsched-libs xsched-devel python3-xsched"
+    tests/packages/system_rpm.sh "$root" "$root/packages/system.rpm"
+    in_system "$root" rpm -i /packages/system.rpm
+    in_system "$root" /packages/scenario.sh "rpm -i /packages/first/*.rpm" "rpm -U /packages/next/*.rpm" \
+      "rpm -e xsched xsched-server xsched-libs xsched-devel python3-xsched"
   fi
 done
 remove_system
 root=
 
 if command -v podman >/dev/null && [[ -d $folder/$here/first ]]; then
+  say "the packages, where systemd runs"
+  tests/packages/services.sh "$(base "$here")" "$folder/$here"/{first,next}
   say "container images"
   tests/packages/containers.sh "$folder/$here/first" "$(base "$here")"
 fi

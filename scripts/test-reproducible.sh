@@ -35,6 +35,7 @@ build_in() {
     umask "$mask"
     [[ -d $clone ]] || git clone --quiet --no-hardlinks "$top" "$clone"
     cd "$clone"
+    # shellcheck disable=SC2163  # each is an assignment
     export "$@" CCACHE_DIR=$clone/build/ccache ZIG_GLOBAL_CACHE_DIR=$clone/build/zig-cache ZIG_LOCAL_CACHE_DIR=$clone/build/zig-cache
     build "$kind"
   ) >"$folder/build.log" 2>&1 || {
