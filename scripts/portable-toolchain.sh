@@ -90,6 +90,8 @@ cd libmicrohttpd-*/
   make -j "$(nproc)" -C src/microhttpd install DESTDIR="$root/sysroot"
   make install-pkgconfigDATA DESTDIR="$root/sysroot"
   install -D -m 644 debian/copyright "$root/sysroot/usr/share/doc/libmicrohttpd-dev/copyright"
+  # Which version it is (sbom.py).
+  gzip -9n <debian/changelog >"$root/sysroot/usr/share/doc/libmicrohttpd-dev/changelog.Debian.gz"
 } >"$root/libmicrohttpd.log" 2>&1 || {
   tail -n 20 "$root/libmicrohttpd.log" >&2
   exit 1

@@ -92,7 +92,7 @@ for suite in "${suites[@]}"; do
       cp "$results/$which"/*.rpm "$root/packages/$which"
       rm -f "$root/packages/$which"/*.src.rpm
     done
-    in_system "$root" bash -c 'userdel tester; apt-get -qq -y install --no-install-recommends rpm >/dev/null'
+    in_system "$root" bash -c 'userdel tester; apt-get -qq -y install --no-install-recommends rpm pkgconf >/dev/null'
     tests/packages/system_rpm.sh "$root" "$root/packages/system.rpm"
     in_system "$root" rpm -i /packages/system.rpm
     in_system "$root" /packages/scenario.sh "rpm -i /packages/first/*.rpm" "rpm -U /packages/next/*.rpm" \
