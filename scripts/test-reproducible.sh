@@ -10,35 +10,31 @@ top=$PWD
 kinds=("$@")
 ((${#kinds[@]} != 0)) || kinds=(archive packages)
 
+commit=$(git rev-parse HEAD)
 folder=$top/build/reproducible
 first=$folder/a
 second=$folder/another/clone-with-a-longer-name
-rm -rf "$folder"
 
-# build KIND: in the current folder.
-build() {
-  case $1 in
-    archive) make archive wheel ;;
-    packages) scripts/packages.sh ;;
-    *)
-      sed -n '2,7s/^# \?//p' "$top/scripts/test-reproducible.sh" >&2
-      exit 2
-      ;;
-  esac
-}
+declare -A commands=([archive]="make archive wheel" [packages]=scripts/packages.sh)
+for kind in "${kinds[@]}"; do
+  [[ -n ${commands[$kind]:-} ]] || {
+    sed -n '2,7s/^# \?//p' "$top/scripts/test-reproducible.sh" >&2
+    exit 2
+  }
+done
+
 # build_in CLONE KIND UMASK VARIABLE=VALUE…
 build_in() {
   local clone=$1 kind=$2 mask=$3
   shift 3
   echo "== $kind in ${clone#"$folder"/}"
-  (
-    umask "$mask"
-    [[ -d $clone ]] || git clone --quiet --no-hardlinks "$top" "$clone"
-    cd "$clone"
-    # shellcheck disable=SC2163  # each is an assignment
-    export "$@" CCACHE_DIR=$clone/build/ccache ZIG_GLOBAL_CACHE_DIR=$clone/build/zig-cache ZIG_LOCAL_CACHE_DIR=$clone/build/zig-cache
-    build "$kind"
-  ) >"$folder/build.log" 2>&1 || {
+  # shellcheck disable=SC2016  # for the shell within
+  env "$@" CCACHE_DIR="$clone/build/ccache" ZIG_GLOBAL_CACHE_DIR="$clone/build/zig-cache" ZIG_LOCAL_CACHE_DIR="$clone/build/zig-cache" bash -euc '
+    umask "$1"
+    [[ -d $2 ]] || git clone --quiet --no-hardlinks "$3" "$2"
+    cd "$2"
+    git checkout --quiet --detach "$4"
+    exec $5' _ "$mask" "$clone" "$top" "$commit" "${commands[$kind]}" >"$folder/build.log" 2>&1 || {
     tail -n 40 "$folder/build.log" >&2
     exit 1
   }
@@ -51,6 +47,7 @@ results() {
   esac | sort
 }
 
+rm -rf "$folder"
 mkdir -p "$folder"
 different=()
 for kind in "${kinds[@]}"; do
