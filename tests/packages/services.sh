@@ -10,7 +10,7 @@ tests=$(dirname "$(realpath "$0")")
 name=xsched-test-$$
 work=$(mktemp -d)
 # Not more descriptors and processes than this machine allows; runc, because crun refuses hybrid cgroups.
-limits=(--ulimit nofile=65536:65536 --ulimit nproc=4096:4096)
+limits=(--ulimit nofile=1024:1024 --ulimit nproc=4096:4096)
 podman() { command podman --runtime runc "$@"; }
 clean() {
   podman rm --force --time 1 --volumes "$name" &>/dev/null || true
