@@ -45,7 +45,7 @@ scenario() {
   }
   if [[ $kind == rpm ]]; then
     # What they need of the system is Debian's here.
-    podman exec "$name" apt-get -qq -y install --no-install-recommends rpm pkgconf libfmt9 libspdlog1.10 libmicrohttpd12 libncurses6 >/dev/null
+    podman exec "$name" apt-get -qq -y install --no-install-recommends rpm pkgconf libfmt9 libspdlog1.10 libmicrohttpd12 libncursesw6 python3-minimal >/dev/null
     "$tests/system_rpm.sh" "$(podman mount "$name")" "$work/system.rpm"
     podman cp "$work/system.rpm" "$name:/packages"
     podman exec "$name" rpm -i /packages/system.rpm
