@@ -9,9 +9,14 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "hal/cuda/cu.h"
 #include "interception/cost.h"
+#include "server/testing/server_process.h"
+#include "server/testing/test_client.h"
 #include "xsched/cuda/hal.h"
 #include "xsched/xsched.h"
 
@@ -185,6 +190,23 @@ Json Run(const char* auto_xqueue, bool competitor) {
   return Program().Measure(competitor);
 }
 
+// Under a server that limits the memory of the program's tenant, to which so many other processes belong as
+// well.
+Json RunAsTenant(int others) {
+  const xsched::server::testing::TempFolder folder;
+  const std::string rules = folder.path() + "/tenants.toml";
+  std::ofstream(rules) << "[default]\nmemory = '512MiB'\n";
+  const xsched::server::testing::ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s",
+                                                      {"--user", "--tenants", rules});
+  std::vector<xsched::server::testing::TestAgent> agents;
+  for (int i = 0; i < others; ++i) agents.emplace_back(server.socket());
+  setenv("XSCHED_SOCKET", server.socket().text, 1);
+  setenv("STANDIN_CUDA_IMMEDIATE", "1", 1);
+  setenv("XSCHED_SCHEDULER", "GLB", 1);
+  setenv("XSCHED_AUTO_XQUEUE", "OFF", 1);
+  return Program().Measure(false);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -195,6 +217,9 @@ int main(int argc, char** argv) {
           setenv("XSCHED_MEMORY", "512MiB", 1);
           return Run("OFF", false);
         }},
+       {"unscheduled, with a limit of the tenant's memory", [] { return RunAsTenant(0); }},
+       {"unscheduled, with a limit of the memory of a tenant with 20 processes",
+        [] { return RunAsTenant(19); }},
        {"scheduled, alone", [] { return Run("ON", false); }},
        {"scheduled, with a more urgent competitor", [] { return Run("ON", true); }}},
       argc, argv);

@@ -29,17 +29,25 @@ std::string PartText(int64_t part_us, int64_t period_us) {
   return fmt::format("{:.3g} %", 100 * static_cast<double>(part_us) / static_cast<double>(period_us));
 }
 
+// "1.50 of 20.00 GiB", of the device of which the tenant has most; "-": no limit.
+std::string MemoryText(const ipc::Tenant& tenant) {
+  constexpr double kGiB = 1024.0 * 1024 * 1024;
+  if (tenant.memory_limit == 0) return "-";
+  return fmt::format("{:.2f} of {:.2f} GiB", static_cast<double>(tenant.memory_used) / kGiB,
+                     static_cast<double>(tenant.memory_limit) / kGiB);
+}
+
 void PrintTable(const std::vector<ipc::Tenant>& tenants) {
-  fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11} {:>10} {:>9} {:>7}\n", "TENANT",
+  fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11} {:>10} {:>9} {:>7} {:>20}\n", "TENANT",
              "PROCS", "QUEUES", "WEIGHT", "HIGHEST", "LOWERED", "GUARANTEE", "LIMIT", "SERVICE s",
-             "WAITING s", "REQUESTS", "REFUSED");
+             "WAITING s", "REQUESTS", "REFUSED", "MEMORY");
   for (const ipc::Tenant& tenant : tenants) {
     const uint64_t waited = tenant.held_ns + tenant.turn_ns + tenant.off_device_ns + tenant.limited_ns;
-    fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11.3f} {:>10.3f} {:>9} {:>7}\n",
+    fmt::print("{:<24} {:>6} {:>6} {:>6} {:>7} {:>7} {:>9} {:>6} {:>11.3f} {:>10.3f} {:>9} {:>7} {:>20}\n",
                TenantText(tenant.name), tenant.processes, tenant.queues, tenant.weight, tenant.max_priority,
                tenant.lowered_by, PartText(tenant.guarantee_us, tenant.period_us),
                PartText(tenant.limit_us, tenant.period_us), Seconds(tenant.service_ns), Seconds(waited),
-               tenant.requests, tenant.refused);
+               tenant.requests, tenant.refused, MemoryText(tenant));
   }
 }
 

@@ -275,9 +275,11 @@ void MemoryAccount::GiveBack(int device, uint64_t bytes) {
 
 uint64_t MemoryAccount::limit() const { return file_->limit.load(std::memory_order_relaxed); }
 
-uint64_t MemoryAccount::Own(int device) const {
-  return file_->slots[slot_].used[device].load(std::memory_order_relaxed);
+const std::atomic<uint64_t>& MemoryAccount::OwnWord(int device) const {
+  return file_->slots[slot_].used[device];
 }
+
+uint64_t MemoryAccount::Own(int device) const { return OwnWord(device).load(std::memory_order_relaxed); }
 
 uint64_t MemoryAccount::Together(int device) const {
   uint64_t sum = 0;

@@ -62,6 +62,8 @@ class MemoryAccount {
   // Of this process, and of all.
   uint64_t Own(int device) const;
   uint64_t Together(int device) const;
+  // The same as Own, where it is kept.
+  const std::atomic<uint64_t>& OwnWord(int device) const;
   XDevice device(int number) const;
   // Processes that have ended do not count from now on.
   void DropEnded();

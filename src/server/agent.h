@@ -107,14 +107,16 @@ struct Agent {
   ipc::MappedSegment segment;
   SegmentIdentity segment_identity;
   UniqueFd doorbell;
-  std::map<uint32_t, Queue> queues;      // by index
-  std::bitset<ipc::kMaxQueues> refused;  // indices of queues that are not scheduled
-  bool knows_of_no_access = false;       // it was sent that a queue has no access
-  std::vector<dev_t> device_files;       // that the process has shown
-  std::vector<Job> jobs;                 // they are one; the first is the one that its hello named
-  Tenant* tenant = nullptr;              // null: none is known, and nothing limits it
-  bool claims_anything = false;          // it is an administrator's
-  std::string told;                      // how its claims were corrected, as it was told last
+  std::map<uint32_t, Queue> queues;       // by index
+  std::bitset<ipc::kMaxQueues> refused;   // indices of queues that are not scheduled
+  bool knows_of_no_access = false;        // it was sent that a queue has no access
+  std::vector<dev_t> device_files;        // that the process has shown
+  std::vector<Job> jobs;                  // they are one; the first is the one that its hello named
+  Tenant* tenant = nullptr;               // null: none is known, and nothing limits it
+  std::optional<MemorySlot> memory;       // its part in the tenant's account of memory
+  std::vector<MemorySlot> former_memory;  // of tenants that it was of, which it may still write
+  bool claims_anything = false;           // it is an administrator's
+  std::string told;                       // how its claims were corrected, as it was told last
   Liveness liveness;
   sched::ProcessFacts facts;
   Accounts accounts{kMaxAccountsOfProcess};
@@ -122,6 +124,7 @@ struct Agent {
   BellState bell;
   bool hints_unsent = false;  // of some queue
   bool configs_unsent = false;
+  bool memory_unsent = false;
   bool wake_due = false;  // it is woken at the end of this round
 };
 

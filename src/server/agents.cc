@@ -298,9 +298,9 @@ void Agents::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
 }
 
 void Agents::SendUnsent(Agent& agent) {
-  if (agent.outbox.empty() && !agent.hints_unsent && !agent.configs_unsent) return;
-  const bool sent_all =
-      agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent) && SendUnsentConfigs(agent);
+  if (agent.outbox.empty() && !agent.hints_unsent && !agent.configs_unsent && !agent.memory_unsent) return;
+  const bool sent_all = agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent) &&
+                        SendUnsentConfigs(agent) && SendMemory(agent);
   if (!parts_.connections.Watch(agent.connection, sent_all ? EPOLLIN : EPOLLIN | EPOLLOUT))
     parts_.connections.Close(agent.connection, "it cannot be watched");
 }
@@ -346,6 +346,16 @@ bool Agents::SendUnsentConfigs(Agent& agent) {
     queue.config_unsent.reset();
   }
   agent.configs_unsent = false;
+  return true;
+}
+
+bool Agents::SendMemory(Agent& agent) {
+  if (!agent.memory_unsent) return true;
+  ipc::TenantMemory message{};
+  message.slot = agent.memory->number();
+  const int memfd = agent.memory->memfd();
+  if (!ipc::Send(agent.connection.socket.get(), message, &memfd, 1)) return false;
+  agent.memory_unsent = false;
   return true;
 }
 

@@ -79,6 +79,10 @@ class Agents final : sched::ControlSink {
   // for room.
   void SendUnsent(Agent& agent);
 
+  // Passes the agent its part in the tenant's account of memory, if it was not sent yet. False: it could not
+  // be sent.
+  bool SendMemory(Agent& agent);
+
   // Lets the scheduler decide, applies the decisions, and wakes the agents that must act. Returns when to
   // decide again.
   TimePoint Decide(TimePoint now);

@@ -74,6 +74,7 @@ std::vector<ipc::Tenant> UsageAnswer::Tenants() const {
   parts_.tenants.ForEach([&](const Tenant& tenant) {
     if (!parts_.access.IsAdmin(reader_) && !visible.contains(&tenant)) return;
     sched::TakeReservation(tenants.emplace_back(ipc::TenantFrom(tenant)), tenant.rights.share);
+    if (const auto account = tenant.memory.lock()) tenants.back().memory_used = account->MostUsed();
   });
   std::reverse(tenants.begin(), tenants.end());
   return tenants;

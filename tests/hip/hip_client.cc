@@ -1,8 +1,10 @@
 // A HIP program over the software HSA agent, for hip_processes.py. It launches kernels of a millisecond on
 // one stream as fast as possible until it is killed, and writes "<milliseconds> <kernels that have begun>"
 // every 10 ms. For each line "streams <count>" of its input it makes and destroys that many streams, and
-// writes "took <milliseconds>". It does not use XSched's API.
+// writes "took <milliseconds>"; for each line "allocate <MiB>" it allocates memory, and writes "allocated
+// <the runtime's error> free <MiB>". It does not use XSched's API.
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -30,18 +32,30 @@ void WriteProgress() {
   }
 }
 
-void MakeStreamsWhenAsked() {
+void MakeStreams(int count) {
   using namespace std::chrono;
-  int count = 0;
-  while (scanf(" streams %d", &count) == 1) {
-    const auto begin = steady_clock::now();
-    for (int i = 0; i < count; ++i) {
-      hipStream_t stream = nullptr;
-      Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
-      Check(hipStreamDestroy(stream), "hipStreamDestroy");
-    }
-    printf("took %.3f\n", duration<double, std::milli>(steady_clock::now() - begin).count());
+  const auto begin = steady_clock::now();
+  for (int i = 0; i < count; ++i) {
+    hipStream_t stream = nullptr;
+    Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
+    Check(hipStreamDestroy(stream), "hipStreamDestroy");
   }
+  printf("took %.3f\n", duration<double, std::milli>(steady_clock::now() - begin).count());
+}
+
+void Allocate(int mib) {
+  void* memory = nullptr;
+  size_t free = 0;
+  size_t total = 0;
+  const hipError_t error = hipMalloc(&memory, static_cast<size_t>(mib) << 20);
+  Check(hipMemGetInfo(&free, &total), "hipMemGetInfo");
+  printf("allocated %d free %zu\n", error, free >> 20);
+}
+
+void DoAsAsked() {
+  char what[16];
+  for (int count = 0; scanf(" %15s %d", what, &count) == 2;)
+    strcmp(what, "streams") == 0 ? MakeStreams(count) : Allocate(count);
 }
 
 }  // namespace
@@ -52,7 +66,7 @@ int main() {
   Check(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking), "hipStreamCreateWithFlags");
   // On a separate thread, because a thread that launches on a held stream waits.
   std::thread(WriteProgress).detach();
-  std::thread(MakeStreamsWhenAsked).detach();
+  std::thread(DoAsAsked).detach();
   for (int us = 1000;;) {
     void* arguments[] = {&us};
     for (int i = 0; i < 32; ++i)

@@ -53,6 +53,34 @@ def without_the_server_all_programs_run(place):
 
 
 @test
+def processes_of_a_tenant_have_no_more_memory_than_its_limit_together(place):
+    rules = pathlib.Path(place.folder) / "tenants.toml"
+    rules.write_text('[default]\nmemory = "100MiB"\n')
+    place.start_server("--user", "--tenants", str(rules))
+    one, two = HipClient(place, 0), HipClient(place, 0)
+    answers = lambda client: [line.split() for line in list(client.lines) if line.startswith("allocated")]  # noqa: E731
+
+    def allocate(client, mib):
+        """(the runtime's error, what is left, in MiB)."""
+        before = len(answers(client))
+        client.say(f"allocate {mib}")
+        wait_until(lambda: len(answers(client)) > before, lambda: f"it answers: {client.lines[-3:]}")
+        return int(answers(client)[-1][1]), int(answers(client)[-1][3])
+
+    def expect(client, mib, answer, what):
+        got = allocate(client, mib)
+        check(got == answer, f"{what}: {got}")
+
+    for client in (one, two):
+        wait_until(lambda: allocate(client, 0) == (0, 100), "the server has welcomed it")
+    out_of_memory = 2  # hipErrorOutOfMemory
+    expect(one, 60, (0, 40), "one has more than half of it")
+    expect(two, 41, (out_of_memory, 40), "the other one is refused as the runtime refuses")
+    one.kill()
+    wait_until(lambda: allocate(two, 100) == (0, 0), "what a killed process had is free again")
+
+
+@test
 def a_server_that_hangs_makes_nobody_wait(place):
     # HIP 5.2 takes a time slice of the processor, on a busy machine many, to destroy a stream. Medians of 16 processes each at a load of
     # 20 on two cores, for a hundred streams: natively 100 to 991 ms, with XSched 60 to 918 ms.

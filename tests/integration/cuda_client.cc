@@ -32,6 +32,9 @@
 //   refuse CONTROL         the resource manager refuses CONTROL from now on
 //   fault FAULT CONTROL N  calls fake_rm_fault
 //   closefrom FILE         closes all descriptors except the standard ones, and opens FILE in place of each
+//   allocate MIB           allocates memory, and writes "allocated <the driver's error>"
+//   free                   frees what was allocated last, and writes "freed <the driver's error>"
+//   memory                 writes "memory <free> of <total>", in MiB
 //   exit                   ends the program; as with a real driver, the end waits for the device
 #include <cuda.h>
 #include <fcntl.h>
@@ -48,6 +51,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "fake_rm.h"
 #include "rm_abi.h"
@@ -155,6 +159,24 @@ class Program {
     ++launched_;
   }
 
+  void Allocate(size_t mib) {
+    CUdeviceptr memory = 0;
+    const CUresult result = cuMemAlloc(&memory, mib << 20);
+    if (result == CUDA_SUCCESS) memory_.push_back(memory);
+    printf("allocated %d\n", result);
+  }
+  void FreeLast() {
+    if (memory_.empty()) return;
+    printf("freed %d\n", cuMemFree(memory_.back()));
+    memory_.pop_back();
+  }
+  static void PrintMemory() {
+    size_t free = 0;
+    size_t total = 0;
+    Check(cuMemGetInfo(&free, &total), "cuMemGetInfo");
+    printf("memory %zu of %zu\n", free >> 20, total >> 20);
+  }
+
   // Makes, uses and destroys streams beside the program's own.
   void Streams(int count) const {
     for (int i = 0; i < count; ++i) {
@@ -181,6 +203,7 @@ class Program {
   CUfunction append_ = nullptr;
   CUcontext context_ = nullptr;
   CUstream stream_ = nullptr, second_ = nullptr;
+  std::vector<CUdeviceptr> memory_;
   void* log_ = nullptr;
   uint64_t base_ = 0;
   void* shared_ = nullptr;
@@ -318,6 +341,9 @@ int main(int argc, char** argv) {
         program.Streams(count);
         printf("took %.1f\n", NowMs() - before);
       }
+      if (command == "allocate" && words >> count) program.Allocate(static_cast<size_t>(count));
+      if (command == "free") program.FreeLast();
+      if (command == "memory") Program::PrintMemory();
       if (command == "share" && words >> name) program.Share(name);
       if (command == "second" && words >> count) program.MakeSecond(count);
       if (command == "closefrom" && words >> name) CloseFrom(name);

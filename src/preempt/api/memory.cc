@@ -10,42 +10,64 @@
 #include "base/fork_handler.h"
 #include "base/log.h"
 #include "preempt/api/process.h"
+#include "preempt/api/settings.h"
 
 namespace xsched::preempt {
 namespace {
 
-enum class Known : int { kNothing, kNoLimit, kLimit };
+enum class Known : int { kNothing, kNotCounted, kCounted };
 std::atomic<Known> known{Known::kNothing};
+pthread_once_t once = PTHREAD_ONCE_INIT;
 
 MemoryLimit& Limit() { return ThisProcess().memory_limit; }
 
-bool Open() {
+std::optional<uint64_t> LimitOfProgram() {
   const char* text = EnvText("XSCHED_MEMORY");
-  if (text == nullptr) return false;
+  if (text == nullptr) return std::nullopt;
   const std::optional<uint64_t> limit = ReadByteSize(text);
-  if (limit) return Limit().Open(EnvText("XSCHED_MEMORY_ACCOUNT"), *limit);
-  XSCHED_WARN("XSCHED_MEMORY=%s is no size such as 20GiB: memory has no limit", text);
-  return false;
+  if (!limit)
+    XSCHED_WARN("XSCHED_MEMORY=%s is no size such as 20GiB: the program has no limit of memory", text);
+  return limit;
+}
+
+// False: nothing can ever limit this process.
+bool Open() {
+  if (const std::optional<uint64_t> limit = LimitOfProgram())
+    return Limit().Open(EnvText("XSCHED_MEMORY_ACCOUNT"), *limit);
+  return GetSettings().scheduler == kSchedulerGlobal && Limit().Open(nullptr, ipc::kNoMemoryLimit);
+}
+
+// The child connects by itself.
+void ForgetAfterFork() {
+  Limit().ForgetAfterFork();
+  if (known.load(std::memory_order_relaxed) == Known::kNotCounted) return;
+  known.store(Known::kNothing, std::memory_order_relaxed);
+  once = PTHREAD_ONCE_INIT;
 }
 
 void Begin() {
-  const bool limited = Open();
-  static constinit ForkHandler handler = {[] { Limit().ForgetAfterFork(); }};
-  if (limited) handler.Install();
-  known.store(limited ? Known::kLimit : Known::kNoLimit, std::memory_order_release);
+  const bool counted = Limit().opened() || Open();
+  static constinit ForkHandler handler = {ForgetAfterFork};
+  if (counted) handler.Install();
+  known.store(counted ? Known::kCounted : Known::kNotCounted, std::memory_order_release);
+  // It may say that there is nothing to count.
+  if (counted && GetSettings().scheduler == kSchedulerGlobal) ThisProcess().StartAgent();
 }
 
 }  // namespace
 
-bool MemoryIsLimited() {
-  if (known.load(std::memory_order_acquire) == Known::kNothing) [[unlikely]] {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
+bool MemoryIsCounted() {
+  if (known.load(std::memory_order_acquire) == Known::kNothing) [[unlikely]]
     pthread_once(&once, Begin);
-  }
-  if (known.load(std::memory_order_acquire) == Known::kNoLimit) return false;
-  if (Limit().HasSlot()) [[likely]]
+  return MemoryWasCounted();
+}
+
+bool MemoryWasCounted() {
+  if (known.load(std::memory_order_acquire) != Known::kCounted) return false;
+  if (!Limit().IsPointless() && Limit().HasSlot()) [[likely]]
     return true;
-  known.store(Known::kNoLimit, std::memory_order_release);
+  Limit().GiveUp();
+  known.store(Known::kNotCounted, std::memory_order_release);
   return false;
 }
 
@@ -53,10 +75,10 @@ int LimitedDevice(XDevice device) { return Limit().Device(device); }
 bool TakeMemory(int device, uint64_t bytes) { return Limit().Take(device, bytes); }
 void CountMemory(int device, uint64_t bytes) { Limit().Count(device, bytes); }
 void GiveMemoryBack(int device, uint64_t bytes) { Limit().GiveBack(device, bytes); }
-MemoryState MemoryOf(int device) { return {Limit().limit(), Limit().UsedTogether(device)}; }
+MemoryState MemoryOf(int device) { return {Limit().limit(), Limit().Left(device)}; }
 
 void ReportMemory() {
-  if (MemoryIsLimited()) Limit().ReportAll();
+  if (MemoryWasCounted()) Limit().ReportAll();
 }
 
 }  // namespace xsched::preempt

@@ -1,11 +1,10 @@
-// How much memory of a device the program may take (XSCHED_MEMORY, which `xsched run --memory` sets), and how
-// much its processes have. Shims ask here before each allocation. Lock-free; allocates nothing.
+// How much memory of a device the program may take, and how much its processes have. Shims ask here before
+// each allocation. Lock-free; allocates nothing.
 //
-// The account is shared by the processes of one program (ipc/memory_account.h). If that fails, this process
-// has one of its own; if that fails as well, there is no limit.
-//
-// Another account, such as a tenant's that the server keeps, would be asked here as well: behind these
-// functions, after the program's.
+// XSCHED_MEMORY, which `xsched run --memory` sets, limits the program, whose processes share an account
+// (ipc/memory_account.h). If that fails, this process has one of its own; if that fails as well, there is no
+// limit. The server may limit the tenant (ipc/tenant_memory.h). What neither of them limits is not counted.
+// As long as no server has said so, it is.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,13 @@
 
 namespace xsched::preempt {
 
-// False: nothing has to be counted.
-XSCHED_PRIVATE bool MemoryIsLimited();
+// False: nothing has to be counted, from now on and for good. The first call in a process finds it out, and
+// so it may start the agent and wait for the server, but not long.
+XSCHED_PRIVATE bool MemoryIsCounted();
+// True: something may have been counted before. Starts nothing.
+XSCHED_PRIVATE bool MemoryWasCounted();
 
-// ---- REQUIRES for what follows: MemoryIsLimited ----
+// ---- REQUIRES for what follows: MemoryIsCounted ----
 
 // The number of a device, for the functions below; -1: its memory is not limited.
 XSCHED_PRIVATE int LimitedDevice(XDevice device);
@@ -29,9 +31,7 @@ XSCHED_PRIVATE void GiveMemoryBack(int device, uint64_t bytes);
 
 struct MemoryState {
   uint64_t limit;
-  uint64_t used;  // by all processes of the program
-
-  uint64_t left() const { return used < limit ? limit - used : 0; }
+  uint64_t left;  // by what all processes have whose memory counts together
 };
 XSCHED_PRIVATE MemoryState MemoryOf(int device);
 

@@ -28,20 +28,20 @@ bool InProcess(const char* limit, const char* path, const Check& check) {
 }
 
 TEST(ProcessMemory, has_no_limit_unless_the_environment_says_one) {
-  EXPECT_TRUE(InProcess(nullptr, nullptr, [] { return !MemoryIsLimited(); }));
-  EXPECT_TRUE(InProcess("", nullptr, [] { return !MemoryIsLimited(); }));
-  EXPECT_TRUE(InProcess("much", nullptr, [] { return !MemoryIsLimited(); }));
+  EXPECT_TRUE(InProcess(nullptr, nullptr, [] { return !MemoryIsCounted(); }));
+  EXPECT_TRUE(InProcess("", nullptr, [] { return !MemoryIsCounted(); }));
+  EXPECT_TRUE(InProcess("much", nullptr, [] { return !MemoryIsCounted(); }));
 }
 
 TEST(ProcessMemory, is_refused_beyond_the_limit) {
   EXPECT_TRUE(InProcess("1KiB", nullptr, [] {
-    if (!MemoryIsLimited()) return false;
+    if (!MemoryIsCounted()) return false;
     const int device = LimitedDevice(kDevice);
     if (!TakeMemory(device, 1000) || TakeMemory(device, 25)) return false;
     GiveMemoryBack(device, 1);
     if (!TakeMemory(device, 25)) return false;
     CountMemory(device, 100);
-    return MemoryOf(device).used == 1124 && MemoryOf(device).left() == 0;
+    return MemoryOf(device).limit == 1024 && MemoryOf(device).left == 0;
   }));
 }
 
@@ -49,21 +49,21 @@ TEST(ProcessMemory, of_a_forked_child_counts_apart_from_its_parents_but_under_th
   char name[] = "/tmp/memory_test.XXXXXX";
   const std::string folder = mkdtemp(name);
   EXPECT_TRUE(InProcess("1KiB", (folder + "/account").c_str(), [] {
-    if (!MemoryIsLimited()) return false;
+    if (!MemoryIsCounted()) return false;
     const int device = LimitedDevice(kDevice);
     if (!TakeMemory(device, 1000)) return false;
     const pid_t child = fork();
-    if (child == 0) _exit(MemoryIsLimited() && !TakeMemory(device, 25) && TakeMemory(device, 24) ? 0 : 1);
+    if (child == 0) _exit(MemoryIsCounted() && !TakeMemory(device, 25) && TakeMemory(device, 24) ? 0 : 1);
     int status = 1;
     waitpid(child, &status, 0);
-    return status == 0 && MemoryOf(device).used == 1000;
+    return status == 0 && MemoryOf(device).left == 24;
   }));
   std::filesystem::remove_all(folder);
 }
 
 TEST(ProcessMemory, has_the_limit_for_itself_if_the_account_cannot_be_opened) {
   EXPECT_TRUE(InProcess("1KiB", "/nowhere/account", [] {
-    return MemoryIsLimited() && TakeMemory(LimitedDevice(kDevice), 1024) &&
+    return MemoryIsCounted() && TakeMemory(LimitedDevice(kDevice), 1024) &&
            !TakeMemory(LimitedDevice(kDevice), 1);
   }));
 }

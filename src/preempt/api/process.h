@@ -24,7 +24,7 @@ class Process final : XQueueTableOwner {
         driver(queues, urgencies, state),
         memory(queues, state),
         memory_limit(memory),
-        agent(memory, queues, urgencies, slices, driver, state, thread, &MonotonicClock::now) {}
+        agent(memory, memory_limit, queues, urgencies, slices, driver, state, thread, &MonotonicClock::now) {}
 
   // Starts the agent, on first use, with the scheduler that the environment asks for. False: no memory.
   bool StartAgent();

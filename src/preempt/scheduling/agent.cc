@@ -26,7 +26,11 @@ constexpr Duration kGiveBackAgain = std::chrono::milliseconds(1);
 
 bool Agent::Start(const Config& config) {
   MutexLock lock(mutex_);
-  if (started_) return true;
+  if (started_) {
+    // Another thread has started it just now.
+    AwaitWelcome(welcome_at_start_until_);
+    return true;
+  }
   if (Result<> created = memory_.Create(); !created) {
     XSCHED_WARN("%s: running unscheduled", created.error().text());
     return false;
@@ -35,7 +39,8 @@ bool Agent::Start(const Config& config) {
   if (timeslice_us_ == 0) timeslice_us_ = config.timeslice_us;
   if (at_a_time_ == 0) at_a_time_ = config.at_a_time;
   UseScheduler(config.scheduler, config.policy);
-  AwaitWelcome(kWelcomeAtStart);
+  welcome_at_start_until_ = MonotonicClock::now() + kWelcomeAtStart;
+  AwaitWelcome(welcome_at_start_until_);
   return true;
 }
 
@@ -56,8 +61,7 @@ void Agent::UseScheduler(XSchedulerType type, const sched::PolicySetting& policy
 }
 
 // The agent's thread receives the welcome. The lock is free meanwhile.
-void Agent::AwaitWelcome(Duration at_most) {
-  const TimePoint deadline = MonotonicClock::now() + at_most;
+void Agent::AwaitWelcome(TimePoint deadline) {
   while (thread_running_ && server_.state() == ServerClient::State::kGreeting &&
          MonotonicClock::now() < deadline) {
     welcome_.WaitUntil(mutex_, deadline);
@@ -100,6 +104,7 @@ void Agent::LeaveServer() {
   state_.SetScheduled(false);
   slices_.WantDrivers();
   memory_.OpenControls();
+  memory_limit_.LeaveTenant();
   welcome_.NotifyAll();
 }
 
@@ -165,7 +170,7 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
   StopScheduler();
   UseScheduler(type, *chosen);
   Wake();
-  AwaitWelcome(kWelcomeWhenAsked);
+  AwaitWelcome(MonotonicClock::now() + kWelcomeWhenAsked);
   return type != kSchedulerGlobal || server_.connected() ? kXSchedSuccess : kXSchedErrorNotFound;
 }
 
@@ -226,6 +231,7 @@ TimePoint Agent::Tick(TimePoint now) {
 TimePoint Agent::ServeClient(TimePoint now) {
   const SchedulerClient::News news = client_->Serve(now);
   if (news == SchedulerClient::News::kWelcomed) {
+    memory_limit_.Welcomed();
     RegisterQueues();
     welcome_.NotifyAll();
   }
@@ -264,6 +270,7 @@ void Agent::ResetAfterFork() {
   local_.ForgetAfterFork();
   if (!started_) return;
   server_.ForgetAfterFork();
+  memory_limit_.LeaveTenant();
   memory_.ForgetAfterFork();
   watch_.Pause();
   attendant_.ResetAfterFork();

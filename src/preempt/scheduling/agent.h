@@ -25,6 +25,7 @@
 #include "preempt/scheduling/attendant.h"
 #include "preempt/scheduling/control_memory.h"
 #include "preempt/scheduling/local_client.h"
+#include "preempt/scheduling/memory_limit.h"
 #include "preempt/scheduling/process_slices.h"
 #include "preempt/scheduling/server_client.h"
 #include "preempt/scheduling/taken_watch.h"
@@ -43,9 +44,11 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
     size_t at_a_time = 0;        // likewise
   };
 
-  constexpr Agent(ControlMemory& memory, XQueueTable& queues, Urgencies& urgencies, ProcessSlices& slices,
-                  DriverRequests& driver, ProcessState& state, AgentThread& thread, Clock clock)
+  constexpr Agent(ControlMemory& memory, MemoryLimit& memory_limit, XQueueTable& queues, Urgencies& urgencies,
+                  ProcessSlices& slices, DriverRequests& driver, ProcessState& state, AgentThread& thread,
+                  Clock clock)
       : memory_(memory),
+        memory_limit_(memory_limit),
         queues_(queues),
         urgencies_(urgencies),
         slices_(slices),
@@ -93,7 +96,7 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
 
   bool StartThread() REQUIRES(mutex_);
   void UseScheduler(XSchedulerType type, const sched::PolicySetting& policy) REQUIRES(mutex_);
-  void AwaitWelcome(Duration at_most) REQUIRES(mutex_);
+  void AwaitWelcome(TimePoint deadline) REQUIRES(mutex_);
   void StopScheduler() REQUIRES(mutex_);
   void RegisterQueues() REQUIRES(mutex_);
   void LeaveServer() REQUIRES(mutex_);
@@ -107,12 +110,14 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   void OnSlice(XDevice device, uint64_t slice_us) override;
   void OnHints(const ipc::QueueHints& message) override;
   void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) override;
+  void OnTenantMemory(int memfd, uint32_t slot) override { memory_limit_.JoinTenant(memfd, slot); }
   void ReportConfigs() REQUIRES(mutex_);
   // The queue with this handle; null: it is gone. Valid while the lock is held: the slot is not reused before
   // the agent is notified of the queue's end.
   XQueue* QueueOf(XQueueHandle handle) REQUIRES(mutex_);
 
   ControlMemory& memory_;  // created under mutex_
+  MemoryLimit& memory_limit_;
   XQueueTable& queues_;
   Urgencies& urgencies_;
   ProcessSlices& slices_;
@@ -127,6 +132,7 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   Mutex<LockRank::kAgent> mutex_;
   Condition welcome_;  // the server has accepted or rejected this process
   bool started_ GUARDED_BY(mutex_) = false;
+  TimePoint welcome_at_start_until_ GUARDED_BY(mutex_){};
   bool thread_running_ GUARDED_BY(mutex_) = false;
   // A server has the segment: from then on it may write there at any time.
   bool shared_ GUARDED_BY(mutex_) = false;

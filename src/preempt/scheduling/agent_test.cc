@@ -71,7 +71,8 @@ class AgentTest : public FakeProcess {
   ProcessSlices slices_;
   FakeThread thread_;
   ControlMemory memory_{table, state};
-  Agent agent_{memory_, table, urgencies, slices_, *this, state, thread_, &FakeNow};
+  MemoryLimit memory_limit_{memory_};
+  Agent agent_{memory_, memory_limit_, table, urgencies, slices_, *this, state, thread_, &FakeNow};
 };
 
 TEST_F(AgentTest, without_a_scheduler_there_is_no_thread) {

@@ -188,6 +188,10 @@ ServerClient::News ServerClient::Handle(const ipc::Packet& packet, TimePoint now
       listener_.OnConfig(config.handle, config.level, {config.threshold, config.batch_size});
       break;
     }
+    case ipc::MessageType::kTenantMemory:
+      if (packet.fd_count != 1) break;
+      listener_.OnTenantMemory(packet.fds[0].get(), packet.As<ipc::TenantMemory>().slot);
+      break;
     case ipc::MessageType::kReply: {
       const auto reply = packet.As<ipc::Reply>();
       if (reply.result == kXSchedErrorInvalidValue) XSCHED_WARN("the server: %s", reply.text);

@@ -36,6 +36,9 @@ class ServerListener {
   virtual void OnHints(const ipc::QueueHints& message) = 0;
   // A tool asks for another level or launch config; 0 leaves a value as it is. Not checked.
   virtual void OnConfig(XQueueHandle queue, uint32_t level, const LaunchConfig& config) = 0;
+  // The account of the tenant's memory, of which this process has a slot from now on. Before the welcome if
+  // the server limits memory.
+  virtual void OnTenantMemory(int memfd, uint32_t slot) = 0;
 
  protected:
   ~ServerListener() = default;

@@ -1,6 +1,7 @@
 // The connection to a server whose part the test plays, in virtual time.
 #include "preempt/scheduling/server_client.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -78,6 +79,10 @@ class ServerClientTest : public FakeProcess, ServerListener {
     configs_.push_back({static_cast<int64_t>(queue), level, config.threshold, config.batch_size});
   }
 
+  void OnTenantMemory(int memfd, uint32_t slot) override {
+    accounts_.emplace_back(fcntl(memfd, F_GETFD) >= 0, slot);
+  }
+
   std::string folder_;
   std::string path_;
   UniqueFd memfd_{eventfd(0, EFD_CLOEXEC)};  // any descriptor will do
@@ -87,6 +92,7 @@ class ServerClientTest : public FakeProcess, ServerListener {
   std::vector<std::pair<XDevice, uint64_t>> slices_;
   std::vector<std::array<int64_t, 4>> configs_;
   std::vector<std::pair<XQueueHandle, Priority>> hints_;
+  std::vector<std::pair<bool, uint32_t>> accounts_;  // whether the descriptor is open
   FakeDriver driver_{kGatingHostGates};
   FakeDriver other_driver_{kGatingHostGates};
   ServerClient client_{*this};
@@ -111,6 +117,26 @@ TEST_F(ServerClientTest, a_server_that_does_not_welcome_is_left_after_ten_second
   EXPECT_EQ(client_.state(), State::kGreeting);
   EXPECT_EQ(client_.Serve(fake_now + seconds(10)), News::kLost);
   EXPECT_EQ(client_.state(), State::kApart);
+}
+
+TEST_F(ServerClientTest, an_account_of_memory_is_passed_on_before_the_welcome_and_later) {
+  Listen();
+  Start();
+  Accept();
+  ipc::TenantMemory message{};
+  message.slot = 3;
+  const int memfd = memfd_.get();
+  ASSERT_TRUE(ipc::Send(peer_.get(), message, &memfd, 1));
+  EXPECT_EQ(client_.Serve(fake_now), News::kNone);
+  EXPECT_THAT(accounts_, ::testing::ElementsAre(std::pair(true, 3u)));
+  ipc::Welcome welcome{};
+  welcome.major = ipc::kMajor;
+  ASSERT_TRUE(ipc::Send(peer_.get(), welcome));
+  message.slot = 4;
+  ASSERT_TRUE(ipc::Send(peer_.get(), message, &memfd, 1));
+  ASSERT_TRUE(ipc::Send(peer_.get(), message)) << "without a descriptor: ignored";
+  EXPECT_EQ(client_.Serve(fake_now), News::kWelcomed);
+  EXPECT_THAT(accounts_, ::testing::ElementsAre(std::pair(true, 3u), std::pair(true, 4u)));
 }
 
 TEST_F(ServerClientTest, a_server_that_goes_is_lost) {

@@ -253,7 +253,7 @@ std::span<const Metric<Row>> AccountMetrics() {
          if (from.usage.memory_limit != 0) to.Put(Count(from.usage.memory_used));
        }},
       {"memory_limit_bytes", kGauge, "bytes", "",
-       "Memory that all processes of the program of {} may take of the device.", of_process,
+       "Memory that the program of {}, or its tenant, may take of the device.", of_process,
        [](const Row& from, Samples& to) {
          if (from.usage.memory_limit != 0) to.Put(Count(from.usage.memory_limit));
        }},
@@ -284,6 +284,18 @@ std::span<const Metric<ipc::Tenant>> TenantMetrics() {
        [](const ipc::Tenant& from, Samples& to) { to.Put(from.processes); }},
       {"queues", kGauge, "", "", "Queues of {} now.", of_tenant,
        [](const ipc::Tenant& from, Samples& to) { to.Put(from.queues); }},
+      {"memory_bytes", kGauge, "bytes", "",
+       "Memory that the processes of {} have of the device of which they have most; only where memory is "
+       "counted.",
+       of_tenant,
+       [](const ipc::Tenant& from, Samples& to) {
+         if (from.memory_limit != 0 || from.memory_used != 0) to.Put(Count(from.memory_used));
+       }},
+      {"memory_limit_bytes", kGauge, "bytes", "",
+       "Memory that the processes of {} may have together of each device; only with a limit.", of_tenant,
+       [](const ipc::Tenant& from, Samples& to) {
+         if (from.memory_limit != 0) to.Put(Count(from.memory_limit));
+       }},
       {"weight", kGauge, "", "", "Weight of {}.", of_tenant,
        [](const ipc::Tenant& from, Samples& to) { to.Put(from.weight); }},
   };

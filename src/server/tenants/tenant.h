@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "sched/core/scheduler.h"
 #include "server/limits.h"
+#include "server/tenants/tenant_memory.h"
 #include "server/usage.h"
 
 namespace xsched::server {
@@ -24,6 +26,7 @@ struct TenantRights {
   sched::TenantShare share;
   Priority max_priority = kDefaultMaxPriority;  // the highest that its queues may claim
   size_t max_queues = kMaxQueuesOfUser;
+  uint64_t memory = 0;  // bytes that its processes may have together of each device; 0: no limit
 
   bool operator==(const TenantRights&) const = default;
 };
@@ -40,6 +43,8 @@ struct Tenant {
 
   Usage used;            // over all devices
   uint64_t refused = 0;  // requests that were denied or corrected
+
+  std::weak_ptr<TenantMemory> memory;  // as long as a process has a slot in it
 };
 
 }  // namespace xsched::server

@@ -1,6 +1,7 @@
 #include "server/tenants/tenant_table.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +12,7 @@ namespace xsched::server {
 namespace {
 
 constexpr const char* kOthers = "others";
+constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol and of later ones
 
 }  // namespace
 
@@ -37,11 +39,46 @@ Tenant& TenantTable::Named(const std::string& name, const TenantRights& rights) 
   return stored;
 }
 
-void TenantTable::Join(Agent& agent) {
+std::string TenantTable::Join(Agent& agent) {
   agent.claims_anything = access_.IsAdmin(agent.connection.peer);
   agent.tenant = &Of(agent.connection);
   ++agent.tenant->processes;
   scheduler_.SetTenant(agent.process(), agent.tenant->id);
+  if (!rules_.LimitMemory() || agent.connection.minor < kCountsMemory || GiveMemorySlot(agent)) return {};
+  ++agent.tenant->refused;
+  return fmt::format(
+      "the memory of this process does not count for tenant {}, and has no limit: it has no place among the "
+      "tenant's processes",
+      agent.tenant->name);
+}
+
+// ---- memory ----
+
+// False: there is none. Then the process need not count.
+bool TenantTable::GiveMemorySlot(Agent& agent) {
+  Tenant& tenant = *agent.tenant;
+  std::shared_ptr<TenantMemory> account = tenant.memory.lock();
+  if (account == nullptr) {
+    Result<std::shared_ptr<TenantMemory>> made = TenantMemory::Create(tenant.rights.memory);
+    if (!made) {
+      spdlog::error("{}: the memory of tenant {} has no limit", made.error().text(), tenant.name);
+      return false;
+    }
+    tenant.memory = account = std::move(*made);
+  }
+  const std::optional<uint32_t> slot = account->TakeSlot();
+  if (!slot) return false;
+  agent.memory.emplace(std::move(account), *slot);
+  return agent.memory_unsent = true;
+}
+
+// A process without a slot does not count, and cannot begin with it: what it has is not known.
+void TenantTable::MoveMemory(Agent& agent) {
+  if (!agent.memory) return;
+  agent.memory->Silence();
+  agent.former_memory.push_back(std::move(*agent.memory));
+  agent.memory.reset();
+  if (!GiveMemorySlot(agent)) ++agent.tenant->refused;
 }
 
 const TenantRights& TenantTable::RightsOf(const std::string& name) const {
@@ -54,6 +91,7 @@ void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
   rules_ = std::move(rules);
   for (auto& [name, tenant] : tenants_) {
     tenant.rights = RightsOf(name);
+    if (const auto account = tenant.memory.lock()) account->SetLimit(tenant.rights.memory);
     scheduler_.SetTenantShare(tenant.id, tenant.rights.share);
     queues.claims().Reconsider(tenant);
   }
@@ -66,6 +104,8 @@ void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
     agent.tenant = &now;
     ++now.processes;
     scheduler_.SetTenant(agent.process(), now.id);
+    MoveMemory(agent);
+    agents.SendUnsent(agent);
     for (auto& [index, queue] : agent.queues) {
       queues.claims().Add(queue);
       queues.claims().Apply(queue);

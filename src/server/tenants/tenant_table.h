@@ -27,8 +27,9 @@ class TenantTable {
   // The tenant of such a process; of the client's process.
   Tenant& Of(const Peer& peer, const ProcessIdentity& process);
   Tenant& Of(Connection& client);
-  // An agent has come: from now on its process counts as one of its tenant. REQUIRES: it has no queue.
-  void Join(Agent& agent);
+  // An agent has come: from now on its process counts as one of its tenant. Returns what its program must be
+  // told; empty: nothing. REQUIRES: it has no queue.
+  std::string Join(Agent& agent);
   // Other rules count from now on, also for the processes and queues that there are.
   void SetRules(TenantRules rules, Agents& agents, Queues& queues);
   // `visit(tenant)` for each, in the order of their names.
@@ -41,6 +42,8 @@ class TenantTable {
  private:
   Tenant& Named(const std::string& name, const TenantRights& rights);
   const TenantRights& RightsOf(const std::string& name) const;
+  bool GiveMemorySlot(Agent& agent);
+  void MoveMemory(Agent& agent);
 
   sched::Scheduler& scheduler_;
   const AccessRules& access_;

@@ -16,6 +16,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/byte_size.h"
 #include "sched/core/reservation.h"
 
 namespace xsched::server {
@@ -49,10 +50,18 @@ double PercentIn(const toml::node& node, const char* key) {
   return *value;
 }
 
+uint64_t BytesIn(const toml::node& node, const char* key) {
+  const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
+  const std::optional<uint64_t> bytes = text ? ReadByteSize(text->c_str()) : std::nullopt;
+  if (!bytes) throw Fault(node, fmt::format("{} must be a size such as \"20GiB\"", key));
+  return *bytes;
+}
+
 // What a tenant, a class and [default] have in common.
 struct Terms {
   std::optional<int64_t> weight, max_priority, queues, period_us, burst_us;
   std::optional<double> guarantee, limit;
+  std::optional<uint64_t> memory;
 
   // False: there is no such key among them.
   bool Take(std::string_view key, const toml::node& node) {
@@ -70,6 +79,8 @@ struct Terms {
       period_us = IntegerIn(node, "period_us", RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX);
     } else if (key == "burst_us") {
       burst_us = IntegerIn(node, "burst_us", 0, RESERVATION_PERIOD_MAX);
+    } else if (key == "memory") {
+      memory = BytesIn(node, "memory");
     } else {
       return false;
     }
@@ -87,6 +98,7 @@ struct Terms {
     fill(burst_us, other.burst_us);
     fill(guarantee, other.guarantee);
     fill(limit, other.limit);
+    fill(memory, other.memory);
   }
 
   TenantRights Rights(const toml::node& at) const {
@@ -94,6 +106,7 @@ struct Terms {
     if (weight) rights.share.weight = static_cast<Weight>(*weight);
     if (max_priority) rights.max_priority = static_cast<Priority>(*max_priority);
     if (queues) rights.max_queues = static_cast<size_t>(*queues);
+    rights.memory = memory.value_or(0);
     if (!guarantee && !limit) return rights;
     sched::Hints asked;
     asked.period_us = period_us.value_or(kDefaultPeriodUs);
@@ -313,6 +326,11 @@ bool TenantRule::Matches(const Peer& peer, const ProcessIdentity& process) const
          (cgroups.empty() || IsIn(cgroups, process.cgroup)) &&
          (containers.empty() || MatchesAny(containers, process.container)) &&
          (jobs.empty() || MatchesAny(jobs, process.job)) && (pods.empty() || MatchesAny(pods, process.pod));
+}
+
+bool TenantRules::LimitMemory() const {
+  return others.memory != 0 || std::any_of(tenants.begin(), tenants.end(),
+                                           [](const TenantRule& rule) { return rule.rights.memory != 0; });
 }
 
 const TenantRule* TenantRules::Find(const Peer& peer, const ProcessIdentity& process) const {

@@ -34,6 +34,8 @@ struct TenantRules {
   std::vector<TenantRule> tenants;  // the first one that matches counts
   TenantRights others;              // of each user whose process no tenant matches
 
+  // True: the memory of all tenants is counted.
+  bool LimitMemory() const;
   // Null: none matches.
   const TenantRule* Find(const Peer& peer, const ProcessIdentity& process) const;
 };

@@ -44,9 +44,11 @@ TEST(TenantsFile, a_tenant_has_what_it_says_then_what_its_class_says_then_the_de
 [default]
 weight = 50
 max_priority = -1
+memory = "1MiB"
 [class.paid]
 weight = 200
 max_priority = 20
+memory = "2GiB"
 limit = 50
 [[tenant]]
 name = "a"
@@ -63,6 +65,10 @@ users = [1001]
   EXPECT_EQ(rules.tenants[0].rights.share.period_us, 100'000);
   EXPECT_EQ(rules.tenants[1].rights.share.weight, 50);
   EXPECT_EQ(rules.tenants[1].rights.max_priority, -1);
+  EXPECT_EQ(rules.tenants[0].rights.memory, uint64_t{2} << 30);
+  EXPECT_EQ(rules.tenants[1].rights.memory, uint64_t{1} << 20);
+  EXPECT_EQ(rules.others.memory, uint64_t{1} << 20);
+  EXPECT_TRUE(rules.LimitMemory());
   EXPECT_EQ(rules.others.share.weight, 50);
 }
 
@@ -114,6 +120,8 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
       {"[default]\nweight = 1.5\n", "t.toml:2: weight must be a whole number"},
       {"[default]\nguarantee = 10\n", "t.toml:1: [default] has no guarantee"},
       {"[default]\nmax_priority = 256\n", "t.toml:2: max_priority must be a whole number from"},
+      {"[default]\nmemory = 20\n", "t.toml:2: memory must be a size such as \"20GiB\""},
+      {"[default]\n\nmemory = '20 apples'\n", "t.toml:3: memory must be a size such as \"20GiB\""},
       {"[default]\nlimit = 101\n", "t.toml:2: limit must be a percentage"},
       {"tenants = 3\n", "t.toml:1: there is no setting tenants"},
       {"[tenant]\nname = \"a\"\n", "t.toml:1: tenants are written as [[tenant]]"},

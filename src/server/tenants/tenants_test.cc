@@ -3,12 +3,15 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "ipc/hints.h"
+#include "ipc/tenant_memory.h"
 #include "server/tenants/audit_log.h"
 #include "server/testing/server_parts.h"
 
@@ -93,6 +96,147 @@ TEST_F(TenantsTest, what_was_lowered_counts_in_full_again_when_the_higher_claim_
   }
   agents_.Decide(now_);
   EXPECT_EQ(Counted(batch), 0);
+}
+
+// What an agent gets of its tenant's memory account before the welcome.
+class TenantsMemoryTest : public TenantsTest {
+ protected:
+  struct Joined {
+    Client agent;
+    std::unique_ptr<ipc::TenantMemoryShare> share = std::make_unique<ipc::TenantMemoryShare>();
+    std::atomic<uint64_t> own{0};
+    std::vector<std::string> told;
+
+    // Takes the accounts that it was sent. Returns their number.
+    int Read() {
+      int accounts = 0;
+      while (std::optional<ipc::Packet> packet = agent.Receive()) {
+        if (packet->header().type == ipc::MessageType::kReply) told.push_back(packet->As<ipc::Reply>().text);
+        if (packet->header().type != ipc::MessageType::kTenantMemory) continue;
+        ++accounts;
+        EXPECT_TRUE(share->Join(packet->fds[0].get(), packet->As<ipc::TenantMemory>().slot));
+        share->Update(kDevice, own);
+      }
+      return accounts;
+    }
+    void Has(uint64_t bytes) {
+      own = bytes;
+      share->Update(kDevice, own);
+    }
+    uint64_t Together() const { return share->Together(kDevice); }
+  };
+  static constexpr XDevice kDevice = 5;
+
+  std::unique_ptr<Joined> Join(const Peer& peer, int accounts = 1, uint16_t minor = ipc::kMinor) {
+    auto joined = std::make_unique<Joined>();
+    joined->agent = Connect(peer);
+    joined->agent.segment = std::move(*ipc::CreateSegment());
+    EXPECT_TRUE(SayHello(joined->agent, ipc::Role::kAgent, 0, minor));
+    EXPECT_EQ(joined->Read(), accounts);
+    return joined;
+  }
+  void End(Joined& process) {
+    connections_.Close(*process.agent.connection, nullptr);
+    RemoveClosed();
+  }
+};
+
+TEST_F(TenantsMemoryTest, nobody_counts_where_no_tenant_has_a_limit) {
+  Join(kAlice, 0);
+  SetRules("[[tenant]]\nname = 'lab'\nusers = [1001]\nmemory = '1KiB'\n");
+  EXPECT_EQ(Join(kAlice)->share->limit(), ipc::kNoMemoryLimit) << "where one has, everybody does";
+  EXPECT_EQ(Join(kBob)->share->limit(), 1024u);
+  Join(kBob, 0, 8);
+}
+
+TEST_F(TenantsMemoryTest, processes_of_a_tenant_count_together_and_apart_from_others) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto one = Join(kAlice);
+  const auto two = Join(kAlicesOther);
+  const auto bob = Join(kBob);
+  one->Has(300);
+  two->Has(400);
+  bob->Has(1);
+  EXPECT_EQ(one->Together(), 700u);
+  EXPECT_EQ(bob->Together(), 1u);
+  const auto shown = Tenants(ConnectTool(kAdmin));
+  EXPECT_EQ(shown.at("uid:1000").memory_used, 700u);
+  EXPECT_EQ(shown.at("uid:1000").memory_limit, 1024u);
+  EXPECT_EQ(shown.at("uid:1001").memory_used, 1u);
+}
+
+TEST_F(TenantsMemoryTest, what_a_process_had_is_free_when_its_connection_ends) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto one = Join(kAlice);
+  const auto two = Join(kAlicesOther);
+  two->Has(400);
+  EXPECT_EQ(one->Together(), 400u);
+  End(*two);
+  EXPECT_EQ(one->Together(), 0u);
+  End(*one);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).at("uid:1000").memory_used, 0u);
+}
+
+TEST_F(TenantsMemoryTest, other_limits_count_at_once) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto process = Join(kAlice);
+  SetRules("[default]\nmemory = '2KiB'\n");
+  EXPECT_EQ(process->share->limit(), 2048u);
+  EXPECT_EQ(process->Read(), 0) << "by the account alone";
+  SetRules("");
+  EXPECT_EQ(process->share->limit(), ipc::kNoMemoryLimit);
+}
+
+TEST_F(TenantsMemoryTest, a_process_of_another_tenant_takes_what_it_has_there) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto moved = Join(kAlice);
+  const auto remains = Join(kAlicesOther);
+  moved->Has(300);
+  SetRules("[default]\nmemory = '1KiB'\n[[tenant]]\nname = 'lab'\nusers = [1000]\nmemory = '2KiB'\n");
+  EXPECT_EQ(moved->Read(), 1);
+  EXPECT_EQ(moved->share->limit(), 2048u);
+  EXPECT_EQ(moved->Together(), 300u);
+  EXPECT_EQ(remains->Together(), 0u) << "in the former account";
+  EXPECT_EQ(remains->Read(), 1);
+  remains->Has(50);
+  EXPECT_EQ(moved->Together(), 350u);
+  End(*moved);
+  EXPECT_EQ(remains->Together(), 50u);
+}
+
+TEST_F(TenantsMemoryTest, a_limit_that_comes_later_does_not_bind_a_process_that_has_not_counted) {
+  const auto process = Join(kAlice, 0);
+  SetRules("[default]\nmemory = '1KiB'\n");
+  EXPECT_EQ(process->Read(), 0);
+  EXPECT_EQ(Join(kAlicesOther)->share->limit(), 1024u);
+}
+
+TEST_F(TenantsMemoryTest, a_process_for_which_there_is_no_place_is_told_and_runs_without_a_limit) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  std::vector<std::unique_ptr<Joined>> processes;
+  for (int i = 0; i < ipc::kMaxMemoryProcesses; ++i) processes.push_back(Join(kAlice));
+  const auto one_more = Join(kAlice, 0);
+  ASSERT_EQ(one_more->told.size(), 1u);
+  EXPECT_EQ(
+      one_more->told[0],
+      "the memory of this process does not count for tenant uid:1000, and has no limit: it has no place "
+      "among the tenant's processes");
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).at("uid:1000").refused, 1u);
+  Join(kBob);
+  End(*processes[5]);
+  Join(kAlice);
+}
+
+TEST_F(TenantsMemoryTest, a_process_that_does_not_read_gets_its_new_account_when_it_does) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto process = Join(kAlice);
+  while (process->agent.connection->Send(ipc::Wake{})) {
+  }
+  SetRules("[[tenant]]\nname = 'lab'\nusers = [1000]\nmemory = '2KiB'\n");
+  EXPECT_EQ(process->Read(), 0);
+  agents_.SendUnsent(AgentOf(process->agent));
+  EXPECT_EQ(process->Read(), 1);
+  EXPECT_EQ(process->share->limit(), 2048u);
 }
 
 TEST_F(TenantsTest, the_priorities_of_laxity_are_claims_as_well) {

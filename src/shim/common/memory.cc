@@ -100,7 +100,7 @@ MemoryHome* AddMemoryHome(uint64_t key, int ordinal, XDevice device) {
 }
 
 void ForgetMemoryOf(uint64_t key) {
-  if (!preempt::MemoryIsLimited()) return;
+  if (!preempt::MemoryWasCounted()) return;
   MemoryHome* home = FindMemoryHome(key);
   if (home == nullptr) return;
   linear->RemoveAllOf(*home);

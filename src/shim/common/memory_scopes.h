@@ -33,7 +33,7 @@ uint64_t KeyOfMemory(Handle handle) {
 
 template <typename Memory>
 MemoryHome* LimitedHomeOf(const typename Memory::Call& call) {
-  if (!preempt::MemoryIsLimited() || !Memory::Counts(call)) return nullptr;
+  if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return nullptr;
   MemoryHome* home = Memory::HomeOf(call);
   return home == nullptr || home->device.load(std::memory_order_relaxed) < 0 ? nullptr : home;
 }
@@ -159,7 +159,7 @@ class FreeingFrom {
   template <typename Handle>
   FreeingFrom(const typename Memory::Call& call, MemoryBook& book, Handle handle)
       : book_(book), key_(KeyOfMemory(handle)) {
-    if (preempt::MemoryIsLimited() && Memory::Counts(call)) entry_ = book_.Remove(key_);
+    if (preempt::MemoryIsCounted() && Memory::Counts(call)) entry_ = book_.Remove(key_);
   }
   void Finish(typename Memory::Result result) const {
     if (entry_.home == nullptr) return;
@@ -198,7 +198,7 @@ class PhysicalAllocation {
   template <typename Properties>
   PhysicalAllocation(const typename Memory::Call& call, uint64_t size, const Properties* properties)
       : size_(size) {
-    if (!preempt::MemoryIsLimited() || !Memory::Counts(call)) return;
+    if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
     home_ = Memory::HomeOfPhysical(call, properties);
     if (home_ == nullptr || home_->device.load(std::memory_order_relaxed) < 0) {
       home_ = nullptr;
@@ -227,7 +227,7 @@ class PhysicalRelease {
  public:
   template <typename Handle>
   PhysicalRelease(const typename Memory::Call& call, Handle handle) {
-    if (preempt::MemoryIsLimited() && Memory::Counts(call)) released_.Begin(KeyOfMemory(handle));
+    if (preempt::MemoryIsCounted() && Memory::Counts(call)) released_.Begin(KeyOfMemory(handle));
   }
   void Finish(typename Memory::Result result) { released_.Finish(result == Memory::kSuccess); }
 
@@ -241,7 +241,7 @@ class PhysicalRetention {
   explicit PhysicalRetention(const typename Memory::Call&) {}
   template <typename Handle>
   void Finish(typename Memory::Result result, const Handle* handle) const {
-    if (preempt::MemoryIsLimited() && result == Memory::kSuccess && handle != nullptr)
+    if (preempt::MemoryIsCounted() && result == Memory::kSuccess && handle != nullptr)
       RetainedPhysical(KeyOfMemory(*handle));
   }
 };
@@ -253,7 +253,7 @@ class Mapping {
   Mapping(const typename Memory::Call&, Pointer address, uint64_t size, Handle handle)
       : address_(KeyOfMemory(address)), size_(size), handle_(KeyOfMemory(handle)) {}
   void Finish(typename Memory::Result result) const {
-    if (preempt::MemoryIsLimited() && result == Memory::kSuccess) Mapped(address_, size_, handle_);
+    if (preempt::MemoryIsCounted() && result == Memory::kSuccess) Mapped(address_, size_, handle_);
   }
 
  private:
@@ -269,7 +269,7 @@ class Unmapping {
  public:
   template <typename Pointer>
   Unmapping(const typename Memory::Call&, Pointer address, uint64_t size) {
-    if (preempt::MemoryIsLimited()) Unmapped(KeyOfMemory(address), size);
+    if (preempt::MemoryIsCounted()) Unmapped(KeyOfMemory(address), size);
   }
   void Finish(typename Memory::Result) const {}
 };
@@ -358,7 +358,7 @@ class PoolCreation {
  public:
   template <typename Properties>
   PoolCreation(const typename Memory::Call& call, const Properties* properties) {
-    if (!preempt::MemoryIsLimited() || !Memory::Counts(call)) return;
+    if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
     ordinal_ = Memory::OrdinalOf(properties);
     if (ordinal_ >= 0) device_ = Memory::DeviceOf(call, ordinal_);
   }
@@ -379,7 +379,7 @@ class PoolDestruction {
  public:
   template <typename Pool>
   PoolDestruction(const typename Memory::Call&, Pool pool)
-      : pool_(preempt::MemoryIsLimited() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {
+      : pool_(preempt::MemoryIsCounted() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {
     if (pool_ != nullptr) ForgetMemoryPool(*pool_);
   }
   void Finish(typename Memory::Result) const { ForgetCurrentPools(); }
@@ -400,7 +400,7 @@ class PoolTrim {
  public:
   template <typename Pool>
   PoolTrim(const typename Memory::Call& call, Pool pool)
-      : call_(call), pool_(preempt::MemoryIsLimited() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {}
+      : call_(call), pool_(preempt::MemoryIsCounted() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {}
   void Finish(typename Memory::Result) const {
     if (pool_ != nullptr) AskPool<Memory>(call_, *pool_);
   }
@@ -442,7 +442,7 @@ class MemoryInfo {
     AskPoolsOf<Memory>(call_, device);
     const preempt::MemoryState state = preempt::MemoryOf(device);
     if (total != nullptr && *total > state.limit) *total = static_cast<Size>(state.limit);
-    if (free != nullptr && *free > state.left()) *free = static_cast<Size>(state.left());
+    if (free != nullptr && *free > state.left) *free = static_cast<Size>(state.left);
   }
 
  private:
@@ -457,7 +457,7 @@ class DeviceTotal {
   template <typename Size>
   void Finish(typename Memory::Result result, Size* total) const {
     if (result != Memory::kSuccess || total == nullptr) return;
-    if (!preempt::MemoryIsLimited() || !Memory::Counts(call_)) return;
+    if (!preempt::MemoryIsCounted() || !Memory::Counts(call_)) return;
     const int device = Memory::DeviceOf(call_, ordinal_);
     if (device < 0) return;
     const uint64_t limit = preempt::MemoryOf(device).limit;

@@ -58,7 +58,7 @@ Function Real(std::atomic<Function>& known, const char* name) {
 
 // What the limit makes of `total` and `free`. False: nothing.
 bool Limit(void* device, unsigned long long& total, unsigned long long& free) {
-  if (!preempt::MemoryIsLimited()) return false;
+  if (!preempt::MemoryIsCounted()) return false;
   PciInfo address{};
   const GetPciInfo ask = Real(get_pci_info, kPciName);
   if (ask == nullptr || ask(device, &address) != kSuccess) return false;
@@ -67,7 +67,7 @@ bool Limit(void* device, unsigned long long& total, unsigned long long& free) {
   if (number < 0) return false;
   const preempt::MemoryState state = preempt::MemoryOf(number);
   total = std::min<unsigned long long>(total, state.limit);
-  free = std::min<unsigned long long>(free, state.left());
+  free = std::min<unsigned long long>(free, state.left);
   return true;
 }
 
