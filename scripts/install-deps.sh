@@ -34,6 +34,8 @@ dev=(
   spin
   # the plugin for Slurm, and jobs of a real Slurm
   libslurm-dev slurmctld slurmd slurm-client
+  # the agent for Kubernetes
+  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )

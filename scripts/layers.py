@@ -34,6 +34,7 @@ MAY_INCLUDE = {
                    "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["cli"],
     "slurm": ["base"],
+    "kubernetes": ["base", "cli/cdi", "cli/exit_codes.h", "cli/kernel_device.h", "cli/platform.h", "server/version.h"],
 }
 # What the tests of a folder may include in addition.
 TESTS_MAY_INCLUDE = {
@@ -45,6 +46,7 @@ TESTS_MAY_INCLUDE = {
     "preempt/scheduling": ["preempt/api", "xsched"],
     "hal/{platform}": ["shim/{platform}"],
     "cli": ["server"],
+    "kubernetes": ["server/testing"],
 }
 
 # How the process' libraries are found: base/libraries.h, loaded_libraries.h, driver_library.h. The tools have their own process.

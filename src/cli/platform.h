@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/kernel_device.h"
 #include "cli/variables.h"
 #include "xsched/types.h"
 
@@ -43,6 +44,9 @@ struct Platform {
   std::vector<PlatformLibrary> libraries = {};
   std::vector<EnvironmentVariable> variables = {};
 
+  // Lists its devices without a driver. `root`: the folder of /proc and /sys, "" but in tests. Null: the
+  // kernel has no list of them.
+  std::vector<KernelDevice> (*list_devices)(const std::string& root) = nullptr;
   // Reports what is found here, and returns why programs would not be scheduled; "": they would.
   std::string (*examine)(Report& report) = nullptr;
   // Tries a stream of each device, in a child process under the shim. Throws ProbeError (probe_child.h).

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/locations.h"
-#include "cli/platform.h"
 #include "cli/reach.h"
 #include "cli/warn.h"
 
@@ -30,13 +29,15 @@ constexpr bool kPreloads = true;
 
 }  // namespace
 
-FoundShims FindShims(const std::string& route) {
+bool IsHere(const Platform& platform) { return platform.is_here(); }
+
+FoundShims FindShims(const std::string& route, const PlatformFilter& is_wanted) {
   FoundShims shims;
   for (const Platform* platform : PlatformsWithShim()) {
     const bool takes_layers = platform->layers != nullptr;
     if (!takes_layers && !kPreloads) continue;
     // All child processes load the preloaded libraries. So only useful ones are added.
-    if (!platform->is_here()) continue;
+    if (!is_wanted(*platform)) continue;
     Add(shims, *platform, takes_layers && route != "preload" ? CanBeLayer : CanBePreloaded);
   }
   return shims;

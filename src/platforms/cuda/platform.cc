@@ -21,6 +21,7 @@ const Platform& Get() {
                      .meaning = "CUDA's driver library, if it is not the one loaded as libcuda.so.1",
                      .kind = EnvironmentVariable::Kind::kFile,
                      .manual = kManualOfLibrary}},
+      .list_devices = ListDevices,
       .examine = Examine,
       .probe = Probe,
       .open_work_device = OpenWorkDevice,

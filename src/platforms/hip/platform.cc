@@ -50,6 +50,7 @@ const Platform& Get() {
       .is_here = [] { return access(kKernelDriver, F_OK) == 0 || !FindRuntime().empty(); },
       .libraries = {{"libamdhip64.so", "HIP's runtime", "preloading reaches it, or its dispatch table"}},
       .variables = Variables(),
+      .list_devices = ListDevices,
       .examine = Examine,
       .probe = Probe,
   };

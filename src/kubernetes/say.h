@@ -1,0 +1,13 @@
+// What the agent says beside its answers: one line on stderr, which is the container's log.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+
+namespace xsched::kubernetes {
+
+inline void Say(const std::string& text) { fmt::print(stderr, "xsched-kubernetes: {}\n", text); }
+
+}  // namespace xsched::kubernetes
