@@ -35,7 +35,7 @@ dev=(
   # the plugin for Slurm, and jobs of a real Slurm
   libslurm-dev slurmctld slurmd slurm-client
   # the agent for Kubernetes
-  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc
+  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libcurl4-openssl-dev
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )

@@ -24,6 +24,7 @@ EXCEPTIONS = {
     "src/cli/demo/demo.cc": "the demo is an OpenCL program beside an OpenCL program",
     "src/cli/demo/hashcat.cc": "and this is the other one's command line",
     "src/cli/CMakeLists.txt": "the demo's test needs OpenCL, and the tool's tests a shim",
+    "src/kubernetes/pods.h": "HAMi's variable has this name",
     "src/preempt/CMakeLists.txt": "one of its tests needs a device",
     "src/server/device_access.cc": "NVIDIA's driver does not say in /sys of which GPU a file is",
     "src/server/device_access.h": "and where it says so",

@@ -1,0 +1,21 @@
+// Asks Kubernetes' API server, with the service account of this pod.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace xsched::kubernetes {
+
+struct ApiServer {
+  std::string url;  // "https://10.0.0.1:443"
+  std::string
+      account;  // the folder of the service account: its token, which is replaced now and then, and ca.crt
+  // The body of the answer to GET `path`. The error says what the server, or the connection, says.
+  Result<std::string> Get(const std::string& path) const;
+};
+
+// That of this cluster, as it tells each pod by variables; empty: this is no pod.
+std::string UrlOfApiServer();
+
+}  // namespace xsched::kubernetes

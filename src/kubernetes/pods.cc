@@ -1,0 +1,137 @@
+#include "kubernetes/pods.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "xsched/types.h"
+
+namespace xsched::kubernetes {
+namespace {
+
+using nlohmann::json;
+
+// What HAMi's two priorities are here: those of the classes urgent and batch.
+constexpr int kUrgent = 10;
+constexpr int kBatch = -10;
+// What a pod may claim whose PriorityClass says nothing: what everybody has.
+constexpr int kWithoutRight = 0;
+constexpr size_t kLongestPrinted = 40;
+
+// Null: there is no such member.
+const json* Member(const json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+const json& MemberOrNothing(const json& object, const char* name) {
+  static const json nothing;
+  const json* member = Member(object, name);
+  return member == nullptr ? nothing : *member;
+}
+
+std::string TextIn(const json& object, const char* name) {
+  const json& text = MemberOrNothing(object, name);
+  return text.is_string() ? text.get<std::string>() : "";
+}
+
+std::string AnnotationIn(const json& metadata) {
+  return TextIn(MemberOrNothing(metadata, "annotations"), kPriorityAnnotation);
+}
+
+std::string HamiPriorityIn(const json& spec) {
+  for (const json& container : MemberOrNothing(spec, "containers")) {
+    for (const json& variable : MemberOrNothing(container, "env")) {
+      if (TextIn(variable, "name") == kHamiPriority) return TextIn(variable, "value");
+    }
+  }
+  return "";
+}
+
+template <typename Take>
+Result<> ForEachItem(std::string_view text, Take&& take) {
+  const json list = json::parse(text, nullptr, false);
+  const json& items = MemberOrNothing(list, "items");
+  // The API server writes an empty list as null.
+  if (list.is_discarded() || Member(list, "items") == nullptr || !(items.is_array() || items.is_null()))
+    return Error::Make("the API server's answer is no list");
+  for (const json& item : items) take(item, MemberOrNothing(item, "metadata"));
+  return Ok();
+}
+
+std::optional<int> ReadPriority(const std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc() || at != end || value < PRIORITY_MIN || value > PRIORITY_MAX)
+    return std::nullopt;
+  return value;
+}
+
+std::string NoPriority(const std::string& what, const std::string& text) {
+  return fmt::format("{} \"{}\" is no number from {} to {}", what, text.substr(0, kLongestPrinted),
+                     PRIORITY_MIN, PRIORITY_MAX);
+}
+
+std::optional<int> AskedBy(const Pod& pod, std::string& problem) {
+  if (!pod.asked.empty()) {
+    const std::optional<int> asked = ReadPriority(pod.asked);
+    if (!asked) problem = NoPriority(std::string("its annotation ") + kPriorityAnnotation, pod.asked);
+    return asked;
+  }
+  if (pod.hami_priority.empty()) return std::nullopt;
+  return pod.hami_priority == "0" ? kUrgent : kBatch;
+}
+
+}  // namespace
+
+Result<Pods> ReadPods(std::string_view text) {
+  Pods pods;
+  Result<> done = ForEachItem(text, [&](const json& item, const json& metadata) {
+    const std::string uid = TextIn(metadata, "uid");
+    const json& spec = MemberOrNothing(item, "spec");
+    if (uid.empty()) return;
+    pods[uid] = {.name = TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name"),
+                 .priority_class = TextIn(spec, "priorityClassName"),
+                 .asked = AnnotationIn(metadata),
+                 .hami_priority = HamiPriorityIn(spec)};
+  });
+  if (!done) return done.error();
+  return pods;
+}
+
+Result<ClassPriorities> ReadPriorityClasses(std::string_view text) {
+  ClassPriorities classes;
+  Result<> done = ForEachItem(text, [&](const json&, const json& metadata) {
+    const std::string annotation = AnnotationIn(metadata);
+    if (!annotation.empty()) classes[TextIn(metadata, "name")] = annotation;
+  });
+  if (!done) return done.error();
+  return classes;
+}
+
+PodPriority PriorityOf(const Pod& pod, const ClassPriorities& classes, int most) {
+  PodPriority result;
+  std::optional<int> of_class;
+  if (const auto found = classes.find(pod.priority_class); found != classes.end()) {
+    of_class = ReadPriority(found->second);
+    if (!of_class)
+      result.problem = NoPriority("the annotation of PriorityClass " + found->first, found->second);
+  }
+  const std::optional<int> asked = AskedBy(pod, result.problem);
+  result.priority = asked ? asked : of_class;
+  if (!result.priority) return result;
+  const int highest = std::min(of_class.value_or(kWithoutRight), most);
+  if (*result.priority <= highest) return result;
+  result.problem = fmt::format(
+      "priority {} is lowered to {}, the highest that its PriorityClass {} and "
+      "--max-priority allow",
+      *result.priority, highest, pod.priority_class.empty() ? "-" : pod.priority_class);
+  result.priority = highest;
+  return result;
+}
+
+}  // namespace xsched::kubernetes

@@ -1,0 +1,44 @@
+// What the API server says of pods, and which priority follows from it. Pure: texts in, pods out.
+//
+// A pod's own words are no right. Its annotations and variables are written by whoever makes the pod, so they
+// count up to what its PriorityClass allows. PriorityClasses belong to the cluster's administrators, who say
+// by a ResourceQuota which namespaces may use them.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace xsched::kubernetes {
+
+// Of pods, and of PriorityClasses.
+inline constexpr const char* kPriorityAnnotation = "xsched.org/priority";
+// HAMi's, of containers: 0 is urgent, all else is not.
+inline constexpr const char* kHamiPriority = "CUDA_TASK_PRIORITY";
+
+struct Pod {
+  std::string name;            // "namespace/name"
+  std::string priority_class;  // its name; empty: none
+  std::string asked;           // its annotation; empty: none
+  std::string hami_priority;   // the first that a container has; empty: none
+};
+
+using Pods = std::map<std::string, Pod>;                     // by uid
+using ClassPriorities = std::map<std::string, std::string>;  // the annotations of PriorityClasses, by name
+
+// The lists of the API, as JSON. Elements that are not as they should be are left out; a text that is no such
+// list is an error.
+Result<Pods> ReadPods(std::string_view text);
+Result<ClassPriorities> ReadPriorityClasses(std::string_view text);
+
+struct PodPriority {
+  std::optional<int> priority;  // nullopt: nobody has said anything
+  std::string problem;          // what was not understood or lowered; empty: nothing
+};
+// `most`: never more than that.
+PodPriority PriorityOf(const Pod& pod, const ClassPriorities& classes, int most);
+
+}  // namespace xsched::kubernetes

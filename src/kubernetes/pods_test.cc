@@ -1,0 +1,118 @@
+#include "kubernetes/pods.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace xsched::kubernetes {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int kNoLimit = 255;
+
+Pods Read(const std::string& text) {
+  Result<Pods> pods = ReadPods(text);
+  EXPECT_TRUE(pods) << pods.error().text();
+  return pods ? *pods : Pods();
+}
+
+std::optional<int> Priority(const Pod& pod, const ClassPriorities& classes = {}, int most = kNoLimit) {
+  return PriorityOf(pod, classes, most).priority;
+}
+
+TEST(KubernetesPods, a_list_of_the_api_server_says_who_each_pod_is_and_what_it_asks_for) {
+  const Pods pods = Read(R"({"kind": "PodList", "items": [
+    {"metadata": {"uid": "u1", "namespace": "lab", "name": "serve", "annotations": {"xsched.org/priority": "7", "other": "x"}},
+     "spec": {"priorityClassName": "gpu-urgent", "containers": [{"name": "a"}]}},
+    {"metadata": {"uid": "u2", "namespace": "lab", "name": "train"},
+     "spec": {"containers": [{"name": "a"}, {"name": "b", "env": [{"name": "PATH", "value": "/"},
+                                                                 {"name": "CUDA_TASK_PRIORITY", "value": "1"}]}]}}]})");
+  ASSERT_EQ(pods.size(), 2u);
+  EXPECT_EQ(pods.at("u1").name, "lab/serve");
+  EXPECT_EQ(pods.at("u1").priority_class, "gpu-urgent");
+  EXPECT_EQ(pods.at("u1").asked, "7");
+  EXPECT_EQ(pods.at("u1").hami_priority, "");
+  EXPECT_EQ(pods.at("u2").hami_priority, "1");
+  EXPECT_THAT(Read(R"({"items": null})"), IsEmpty());
+}
+
+TEST(KubernetesPods, what_is_no_list_is_an_error_and_what_is_no_pod_is_left_out) {
+  for (const char* text : {"", "{", "[]", "null", "7", R"({"kind": "Status", "code": 403})",
+                           R"({"items": 7})", R"({"items": {}})", "\xff"})
+    EXPECT_FALSE(ReadPods(text)) << text;
+  const Pods pods = Read(
+      R"({"items": [7, null, [], {}, {"metadata": 3}, {"metadata": {"uid": 3}}, {"metadata": {"uid": ""}},
+    {"metadata": {"uid": "u", "annotations": [1]}, "spec": {"priorityClassName": {}, "containers": {"env": "x"}}},
+    {"metadata": {"uid": "v", "annotations": {"xsched.org/priority": 7}}, "spec": {"containers": [{"env": [1, {"name": "CUDA_TASK_PRIORITY"}]}]}}]})");
+  ASSERT_EQ(pods.size(), 2u);
+  for (const char* uid : {"u", "v"}) EXPECT_EQ(Priority(pods.at(uid)), std::nullopt) << uid;
+}
+
+// Whatever a server that is none sends.
+TEST(KubernetesPods, a_list_with_bytes_changed_does_no_harm) {
+  const std::string list =
+      R"({"items": [{"metadata": {"uid": "u1", "namespace": "a", "name": "b", "annotations":
+    {"xsched.org/priority": "7"}}, "spec": {"priorityClassName": "c", "containers": [{"env": [{"name": "CUDA_TASK_PRIORITY", "value": "0"}]}]}}]})";
+  std::mt19937 random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = list;
+    for (unsigned changes = random() % 4; changes > 0; --changes)
+      text[random() % text.size()] = static_cast<char>(random());
+    Result<Pods> pods = ReadPods(text);
+    if (!pods) continue;
+    for (const auto& [uid, pod] : *pods) PriorityOf(pod, {{"c", pod.asked}}, kNoLimit);
+  }
+}
+
+TEST(KubernetesPods, one_of_which_nobody_says_anything_has_no_priority) {
+  EXPECT_EQ(Priority({}), std::nullopt);
+  EXPECT_EQ(Priority({.priority_class = "system-node-critical"}, {{"gpu-urgent", "10"}}), std::nullopt);
+}
+
+TEST(KubernetesPods, a_priority_class_gives_a_priority_and_the_right_to_it) {
+  const ClassPriorities classes = {{"gpu-urgent", "10"}, {"gpu-batch", "-20"}};
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent"}, classes), 10);
+  EXPECT_EQ(Priority({.priority_class = "gpu-batch"}, classes), -20);
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .asked = "7"}, classes), 7);
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .asked = "11"}, classes), 10);
+  EXPECT_EQ(Priority({.priority_class = "gpu-batch", .asked = "0"}, classes), -20);
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent"}, classes, 5), 5);
+}
+
+TEST(KubernetesPods, a_pod_without_a_right_lowers_itself_and_does_not_raise_itself) {
+  EXPECT_EQ(Priority({.asked = "-5"}), -5);
+  EXPECT_EQ(Priority({.asked = "255"}), 0);
+  EXPECT_THAT(
+      PriorityOf({.priority_class = "other", .asked = "255"}, {}, kNoLimit).problem,
+      HasSubstr(
+          "priority 255 is lowered to 0, the highest that its PriorityClass other and --max-priority allow"));
+  EXPECT_EQ(Priority({.hami_priority = "0"}), 0);
+}
+
+TEST(KubernetesPods, hamis_variable_is_the_class_urgent_or_batch_unless_the_annotation_says_otherwise) {
+  const ClassPriorities classes = {{"gpu-urgent", "50"}};
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .hami_priority = "0"}, classes), 10);
+  EXPECT_EQ(Priority({.hami_priority = "1"}), -10);
+  EXPECT_EQ(Priority({.asked = "-3", .hami_priority = "1"}), -3);
+}
+
+TEST(KubernetesPods, what_is_no_priority_is_named_and_does_not_count) {
+  for (const std::string& text :
+       {std::string("high"), std::string("1e3"), std::string("1 "), std::string(" 1"), std::string("+1"),
+        std::string("0x1"), std::string("256"), std::string("-256"), std::string("99999999999999999999"),
+        std::string("1\0", 2), std::string(100'000, '9'), std::string("--1"), std::string("1.5")}) {
+    const PodPriority result = PriorityOf({.asked = text}, {}, kNoLimit);
+    EXPECT_EQ(result.priority, std::nullopt) << text.substr(0, 40);
+    EXPECT_THAT(result.problem, HasSubstr("is no number from -255 to 255"));
+    EXPECT_LT(result.problem.size(), 200u);
+  }
+  const PodPriority result = PriorityOf({.priority_class = "c", .asked = "5"}, {{"c", "urgent"}}, kNoLimit);
+  EXPECT_EQ(result.priority, 0) << "a class that is not understood gives no right";
+}
+
+}  // namespace
+}  // namespace xsched::kubernetes

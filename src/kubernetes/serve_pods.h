@@ -1,0 +1,26 @@
+// xsched-kubernetes pods: gives the queues of each pod's programs the priority that its pod has.
+//
+// Which pod a process belongs to is said by its control group, as for the server's tenants. So this must run
+// in the pid namespace of the machine. It needs the server's user, or root: it sets hints as an
+// administrator.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace xsched::kubernetes {
+
+struct PodOptions {
+  std::string node;  // its name in the cluster
+  std::string api_server;
+  std::string account = "/var/run/secrets/kubernetes.io/serviceaccount";
+  int max_priority = 255;
+  std::chrono::milliseconds look_period = std::chrono::seconds(1);
+  // How old may be what is known of pods.
+  std::chrono::milliseconds refresh_period = std::chrono::minutes(1);
+};
+
+// Until SIGTERM or SIGINT. Throws std::exception.
+void ServePods(const PodOptions& options);
+
+}  // namespace xsched::kubernetes

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Priorities of pods: the real agent and server, processes in control groups of pods, and an API server that checks what it is asked.
+
+  pods.py --bin FOLDER --lib FOLDER [TEST…]
+"""
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import ssl
+import subprocess
+import sys
+import threading
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from harness import Client, check, main, skip, test, wait_until  # noqa: E402
+
+NODE = "node-1.example"
+TOKEN = "token-of-the-agent"
+GROUPS = pathlib.Path("/sys/fs/cgroup/freezer/kubepods")
+HAS_GROUPS = os.geteuid() == 0 and os.access(GROUPS.parent, os.W_OK) and (GROUPS.parent / "cgroup.procs").exists()
+PODS = "/api/v1/pods"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+
+
+class ApiServer:
+    """Over TLS. `faults` are requests that a real one would not have understood or allowed."""
+
+    def __init__(self, folder):
+        self.account = pathlib.Path(folder) / "account"
+        self.account.mkdir()
+        (self.account / "token").write_text(TOKEN)
+        key = self.account / "key"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=fake", "-addext",
+                        "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(self.account / "ca.crt")],
+                       check=True, capture_output=True)
+        self.answers = {PODS: [], CLASSES: []}
+        self.token = TOKEN
+        self.faults = []
+        self.requests = []
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                status, body = api.answer(self.path, self.headers)
+                text = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.account / "ca.crt", key)
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"https://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, target, headers):
+        url = urllib.parse.urlsplit(target)
+        query = urllib.parse.parse_qs(url.query, strict_parsing=True)
+        self.requests.append(url.path)
+        if headers["Authorization"] != f"Bearer {self.token}":
+            return 401, {"kind": "Status", "code": 401}
+        wanted = {"resourceVersion": ["0"]}
+        if url.path == PODS:
+            wanted["fieldSelector"] = [f"spec.nodeName={NODE}"]
+        if url.path not in self.answers or query != wanted or headers["Accept"] != "application/json":
+            self.faults.append((target, dict(headers)))
+            return 404, {"kind": "Status", "code": 404}
+        return 200, {"kind": "List", "apiVersion": "v1", "items": self.answers[url.path]}
+
+    def add_class(self, name, priority):
+        self.answers[CLASSES].append({"metadata": {"name": name, "annotations": {"xsched.org/priority": priority}}, "value": 1000})
+
+    def add_pod(self, uid, annotation=None, priority_class=None, variables=None):
+        self.answers[PODS] = [pod for pod in self.answers[PODS] if pod["metadata"]["uid"] != uid]
+        metadata = {"uid": uid, "namespace": "lab", "name": f"pod-{uid[:1]}"}
+        if annotation is not None:
+            metadata["annotations"] = {"xsched.org/priority": annotation}
+        spec = {"nodeName": NODE, "containers": [{"name": "c", "env": [{"name": name, "value": value} for name, value in (variables or {}).items()]}]}
+        if priority_class:
+            spec["priorityClassName"] = priority_class
+        self.answers[PODS].append({"metadata": metadata, "spec": spec})
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        check(self.faults == [], f"the API server understood all requests: {self.faults}")
+
+
+def uid_of(letter):
+    return f"{letter * 8}-0000-4000-8000-{'0' * 12}"
+
+
+@contextlib.contextmanager
+def cluster(place, *arguments):
+    """An API server, and the agent beside a server that runs already."""
+    if not HAS_GROUPS:
+        skip("control groups of version 1 cannot be made here")
+    api = ApiServer(place.folder)
+    place.log = pathlib.Path(place.folder) / "agent.log"
+    environment = {**os.environ, **place.env, "NODE_NAME": NODE}
+    with place.log.open("wb") as log:
+        agent = subprocess.Popen([str(place.bin / "xsched-kubernetes"), "pods", "--api-server", api.url, "--account", str(api.account),
+                                  "--look-period-ms", "50", "--refresh-period-ms", "300", *arguments], env=environment, stderr=log)
+    try:
+        yield api
+        agent.terminate()
+        check(agent.wait(10) == 0, f"the agent ends in order: {place.log.read_text()}")
+    finally:
+        agent.kill()
+        agent.wait()
+        for client in place.clients:
+            client.end()
+        api.close()
+        for group in sorted(GROUPS.glob("pod*/*"), reverse=True) + sorted(GROUPS.glob("pod*")) + [GROUPS]:
+            with contextlib.suppress(OSError):
+                group.rmdir()
+
+
+def program_in_pod(place, uid, priority=0):
+    """A process as a container of the pod has it: in a control group that the kubelet has made."""
+    group = GROUPS / f"pod{uid}" / ("c" * 64)
+    group.mkdir(parents=True, exist_ok=True)
+    return Client(place, priority, "continuous", prefix=["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"])
+
+
+def priority_of(place, client):
+    found = [queue["priority"] for queue in place.queues() if queue["pid"] == client.process.pid]
+    return found[0] if found else None
+
+
+def wait_for_priority(place, client, wanted):
+    wait_until(lambda: priority_of(place, client) == wanted,
+               lambda: f"priority {wanted}: {place.queues()}\n{place.log.read_text()}")
+
+
+@test
+def a_pod_has_the_priority_of_its_class_and_may_ask_for_less(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), priority_class="gpu-urgent")
+        api.add_pod(uid_of("b"), priority_class="gpu-urgent", annotation="4")
+        api.add_pod(uid_of("d"), variables={"CUDA_TASK_PRIORITY": "1"})
+        clients = {letter: program_in_pod(place, uid_of(letter)) for letter in "abd"}
+        for letter, wanted in (("a", 10), ("b", 4), ("d", -10)):
+            wait_for_priority(place, clients[letter], wanted)
+
+
+@test
+def a_pod_without_a_right_does_not_raise_itself(place):
+    place.start_server()
+    with cluster(place, "--max-priority", "7") as api:
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), annotation="200")
+        api.add_pod(uid_of("b"), priority_class="gpu-urgent", annotation="200")
+        api.add_pod(uid_of("d"), annotation="high")
+        first, second, third = (program_in_pod(place, uid_of(letter), priority=-3) for letter in "abd")
+        wait_for_priority(place, first, 0)
+        wait_for_priority(place, second, 7)
+        wait_until(lambda: 'its annotation xsched.org/priority "high" is no number' in place.log.read_text(), "what is not understood is named")
+        check(priority_of(place, third) == -3, "and changes nothing")
+        said = place.log.read_text()
+        line = "pod lab/pod-a: priority 200 is lowered to 0"
+        check(said.count(line) == 1, f"it is said once: {said}")
+
+
+@test
+def a_program_in_no_pod_stays_as_it_is(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.add_pod(uid_of("a"), annotation="-5")
+        other = Client(place, 3, "continuous")
+        wait_for_priority(place, program_in_pod(place, uid_of("a")), -5)
+        check(priority_of(place, other) == 3, "another program")
+
+
+@test
+def a_change_of_the_annotation_counts_and_so_does_a_new_pod(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.add_pod(uid_of("a"), annotation="-5")
+        client = program_in_pod(place, uid_of("a"))
+        wait_for_priority(place, client, -5)
+        api.add_pod(uid_of("a"), annotation="-6")
+        wait_for_priority(place, client, -6)
+        later = program_in_pod(place, uid_of("b"))
+        wait_until(lambda: priority_of(place, later) == 0, "it is there before its pod is known")
+        api.add_pod(uid_of("b"), annotation="-7")
+        wait_for_priority(place, later, -7)
+
+
+@test
+def after_a_restart_of_the_server_the_priorities_are_set_again(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.add_pod(uid_of("a"), annotation="-5")
+        wait_for_priority(place, program_in_pod(place, uid_of("a")), -5)
+        place.server.kill()
+        place.server.wait()
+        wait_until(lambda: "the server at" in place.log.read_text(), "the agent says that it is gone")
+        place.start_server()
+        wait_for_priority(place, program_in_pod(place, uid_of("a")), -5)
+
+
+@test
+def a_refusal_of_the_api_server_is_said_and_a_new_token_counts(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.token = "next"
+        api.add_pod(uid_of("a"), annotation="-5")
+        client = program_in_pod(place, uid_of("a"), priority=1)
+        wait_until(lambda: "answers 401 to GET /api/v1/pods" in place.log.read_text(), "the reason is said")
+        check(priority_of(place, client) == 1, "the program has its own priority meanwhile")
+        (api.account / "token").write_text("next\n")
+        wait_for_priority(place, client, -5)
+
+
+@test
+def an_api_server_with_another_certificate_is_not_asked(place):
+    place.start_server()
+    with cluster(place) as api:
+        requests = len(api.requests)
+        (api.account / "ca.crt").write_text("")
+        api.add_pod(uid_of("a"), annotation="-5")
+        program_in_pod(place, uid_of("a"))
+        wait_until(lambda: f"pods are not known: {api.url}" in place.log.read_text(), lambda: f"it is said: {place.log.read_text()}")
+        check(len(api.requests) == requests, "and the token is not sent")
+
+
+main(__doc__)
