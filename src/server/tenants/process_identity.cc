@@ -73,13 +73,29 @@ std::string PodIn(std::string_view folder) {
   return pod;
 }
 
+// A reader in a control-group namespace of its own (a server in a container) is shown paths from its own
+// group:
+// "/../../kubepods-burstable.slice/…". What follows is below a group that contains the reader's, so no user
+// has made it either.
+std::string_view WithoutWayUp(std::string_view path) {
+  while (path.starts_with("/..") && (path.size() == 3 || path[3] == '/')) path.remove_prefix(3);
+  return path;
+}
+
+// The first folder on such a way down to a pod: below the group of all pods, or of those of one quality of
+// service.
+bool LeadsToPod(std::string_view top) {
+  return top.starts_with("kubepods-") || top.starts_with("pod") || top == "burstable" || top == "besteffort";
+}
+
 // Where only root makes control groups, of Kubernetes, Slurm and container engines.
 void FindInPath(std::string_view path, ProcessIdentity& identity) {
-  const std::vector<std::string_view> folders = Split(path, '/');
+  const std::vector<std::string_view> folders = Split(WithoutWayUp(path), '/');
+  const bool is_below_ours = path.starts_with("/../");
   auto folder = [&](size_t i) { return i < folders.size() ? folders[i] : std::string_view(); };
   const std::string_view top = folder(0);
-  if (top == "kubepods" || top == "kubepods.slice") {
-    for (size_t i = 1; i < folders.size() && identity.container.empty(); ++i) {
+  if (top == "kubepods" || top == "kubepods.slice" || (is_below_ours && LeadsToPod(top))) {
+    for (size_t i = 0; i < folders.size() && identity.container.empty(); ++i) {
       if (identity.pod.empty()) identity.pod = PodIn(folders[i]);
       if (!identity.pod.empty()) identity.container = ContainerIn(folders[i]);
     }

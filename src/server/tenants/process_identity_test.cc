@@ -43,6 +43,27 @@ TEST(ProcessIdentity, pods_and_their_containers_are_known_with_either_driver_of_
   }
 }
 
+// From /kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod….slice/cri-containerd-….scope.
+TEST(ProcessIdentity, pods_are_known_to_a_server_that_runs_in_one_itself) {
+  const std::string uid = "1b2c3d4e-0001-4002-8003-123456789abc";
+  const std::string burstable = "kubepods-burstable-pod1b2c3d4e_0001_4002_8003_123456789abc.slice";
+  const std::string besteffort = "kubepods-besteffort-pod1b2c3d4e_0001_4002_8003_123456789abc.slice";
+  const std::string guaranteed = "kubepods-pod1b2c3d4e_0001_4002_8003_123456789abc.slice";
+  const std::string container = "/cri-containerd-" + kId + ".scope";
+  for (const std::string& path :
+       {"/../../../kubepods-burstable.slice/" + burstable + container, "/../../" + besteffort + container,
+        "/../../../" + guaranteed + container, "/../../../kubepods.slice/" + guaranteed + container,
+        "/../../pod" + uid + "/" + kId, "/../../burstable/pod" + uid + "/" + kId}) {
+    EXPECT_EQ(In(path).pod, uid) << path;
+    EXPECT_EQ(In(path).container, kId) << path;
+    EXPECT_EQ(In(path).cgroup, path);
+  }
+  EXPECT_EQ(In("/../../../../user.slice/kubepods.slice/" + guaranteed + container).pod, "");
+  EXPECT_EQ(In("/" + guaranteed + container).pod, "") << "a group of that name elsewhere";
+  EXPECT_EQ(In("/..kubepods.slice/" + guaranteed).pod, "");
+  EXPECT_EQ(In("/pod" + uid + "/" + kId).pod, "");
+}
+
 TEST(ProcessIdentity, jobs_of_slurm_are_known_with_either_version_of_control_groups) {
   EXPECT_EQ(In("/system.slice/slurmstepd.scope/job_123/step_0/user/task_0").job, "123");
   EXPECT_EQ(In("/system.slice/node1_slurmstepd.scope/job_7/step_batch").job, "7");
