@@ -19,13 +19,10 @@ namespace xsched::kubernetes {
 namespace {
 
 using testing::AgentProcess;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
 using testing::FakeKubelet;
 using testing::Following;
 using ::testing::HasSubstr;
 using testing::NodeFolder;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kGpuA = "GPU-aaaaaaaa-4820-abfc-e83e-94318197576e";
@@ -123,7 +120,7 @@ class KubernetesDevicePlugin : public ::testing::Test {
 
   static v1beta1::AllocateResponse Allocate(v1beta1::DevicePlugin::Stub& plugin,
                                             const std::vector<std::string>& ids,
-                                            grpc::Status wanted = grpc::Status::OK) {
+                                            const grpc::Status& wanted = grpc::Status::OK) {
     grpc::ClientContext context;
     v1beta1::AllocateRequest request;
     request.add_container_requests()->mutable_devices_ids()->Add(ids.begin(), ids.end());

@@ -100,15 +100,15 @@ def uid_of(letter):
 
 
 @contextlib.contextmanager
-def cluster(place, *arguments):
-    """An API server, and the agent beside a server that runs already."""
+def cluster(place, *arguments, prefix=()):
+    """An API server, and the agent beside a server that runs already. `prefix`: what starts the agent."""
     if not HAS_GROUPS:
         skip("control groups of version 1 cannot be made here")
     api = ApiServer(place.folder)
     place.log = pathlib.Path(place.folder) / "agent.log"
     environment = {**os.environ, **place.env, "NODE_NAME": NODE}
     with place.log.open("wb") as log:
-        agent = subprocess.Popen([str(place.bin / "xsched-kubernetes"), "pods", "--api-server", api.url, "--account", str(api.account),
+        agent = subprocess.Popen([*prefix, str(place.bin / "xsched-kubernetes"), "pods", "--api-server", api.url, "--account", str(api.account),
                                   "--look-period-ms", "50", "--refresh-period-ms", "300", *arguments], env=environment, stderr=log)
     try:
         yield api
@@ -125,11 +125,15 @@ def cluster(place, *arguments):
                 group.rmdir()
 
 
-def program_in_pod(place, uid, priority=0):
-    """A process as a container of the pod has it: in a control group that the kubelet has made."""
+def in_pod(uid):
+    """What starts a program as in a container of the pod: in a control group that the kubelet has made."""
     group = GROUPS / f"pod{uid}" / ("c" * 64)
     group.mkdir(parents=True, exist_ok=True)
-    return Client(place, priority, "continuous", prefix=["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"])
+    return ["sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"]
+
+
+def program_in_pod(place, uid, priority=0):
+    return Client(place, priority, "continuous", prefix=in_pod(uid))
 
 
 def priority_of(place, client):
@@ -171,6 +175,26 @@ def a_pod_without_a_right_does_not_raise_itself(place):
         said = place.log.read_text()
         line = "pod lab/pod-a: priority 200 is lowered to 0"
         check(said.count(line) == 1, f"it is said once: {said}")
+
+
+@test
+def the_agent_and_the_server_need_no_capability_and_may_be_in_a_pod_themselves(place):
+    if not HAS_GROUPS:
+        skip("control groups of version 1 cannot be made here")
+    as_in_manifest = [*in_pod(uid_of("e")), "unshare", "--cgroup", "setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+    rules = pathlib.Path(place.folder) / "tenants.toml"
+    rules.write_text(f'[[tenant]]\nname = "first"\npods = ["{uid_of("a")}"]\n')
+    place.server = subprocess.Popen([*as_in_manifest, str(place.bin / "xserver"), "--system", "--socket", place.socket, "--log-level", "error",
+                                     "--tenants", str(rules)])
+    wait_until(lambda: os.path.exists(place.socket), "the server listens")
+    with cluster(place, prefix=as_in_manifest) as api:
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), priority_class="gpu-urgent")
+        client = program_in_pod(place, uid_of("a"))
+        wait_for_priority(place, client, 10)
+        queue = next(queue for queue in place.queues() if queue["pid"] == client.process.pid)
+        check(queue["tenant"] == "first", f"the server knows the pod as well: {queue}")
+        check(queue["counted_priority"] == 10, f"and the priority counts: {queue}")
 
 
 @test
