@@ -77,6 +77,7 @@ struct Queue {
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
+  uint64_t retired = 0;       // likewise
   bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
   std::optional<WantedConfig> config_unsent;
   bool recorded = false;  // a tool records it, so it reports as if others waited for it

@@ -61,7 +61,7 @@ inline constexpr Duration kUnreadRecordTimeout = std::chrono::seconds(30);
 inline constexpr int kMaxMessagesPerRound = 64;
 // The number of connections that are accepted per round, and of processes that are looked at.
 inline constexpr size_t kMaxAcceptedPerRound = 32;
-inline constexpr size_t kMaxCheckedPerRound = 64;
+inline constexpr size_t kMaxCheckedPerRound = 16;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;
 // The number of accounts per round that a tool is sent, and of queues that are read for them.

@@ -55,10 +55,12 @@ void ProcessWatch::Check(Agent& agent, TimePoint now) {
   if (verdict.changed) queues_.RefreshAbsent(agent, now);
 }
 
-// True if the agent has new commands since its queues were last read.
+// True if the agent has new commands since its queues were last read. Most queues of a program are idle, and
+// to pass on what is known would take most of the time of a check.
 bool ProcessWatch::HasProgressed(Agent& agent, TimePoint now) {
   bool progressed = false;
   for (auto& [index, queue] : agent.queues) {
+    if (Queues::IsStillIdle(queue)) continue;
     const uint64_t former = queue.submitted;
     queues_.Observe(queue, now);
     progressed = progressed || queue.submitted != former;

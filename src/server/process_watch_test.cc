@@ -154,6 +154,23 @@ TEST_F(ProcessWatchTest, a_stopped_process_holds_nobody_40_ms_later_until_it_goe
   EXPECT_TRUE(other_.IsHeld(0));
 }
 
+TEST_F(ProcessWatchTest, of_a_process_that_is_checked_idle_queues_are_not_looked_at_again) {
+  ASSERT_TRUE(CreateQueue(urgent_, 1, 10));
+  RunUntil(now_ + 25ms, [&] { urgent_.ReadAll<ipc::Wake>(); });
+  recordings_.Look(now_);
+  RunUntil(now_ + 25ms, [] {});
+  EXPECT_TRUE(AgentOf(urgent_).queues.at(0).touched) << "it was checked, and has work";
+  EXPECT_FALSE(AgentOf(urgent_).queues.at(1).touched);
+}
+
+TEST_F(ProcessWatchTest, work_of_an_idle_queue_that_did_not_ring_is_found) {
+  ASSERT_TRUE(CreateQueue(urgent_, 1, 10));
+  RunUntil(now_ + 25ms, [&] { urgent_.ReadAll<ipc::Wake>(); });
+  urgent_.block(1).submitted.fetch_add(1);
+  RunUntil(now_ + 25ms, [] {});
+  EXPECT_EQ(scheduler_.Stats(AgentOf(urgent_).queues.at(1).id, now_)->state, sched::QueueState::kReady);
+}
+
 TEST_F(ProcessWatchTest, nobody_is_checked_while_nobody_waits) {
   EXPECT_EQ(next_check_, now_ + ProcessWatch::kCheckEvery);
   other_.block(0).retired.store(other_.block(0).submitted.load());

@@ -106,6 +106,7 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   scheduler_.Drained(queue.id, progress.drained, now);
   scheduler_.FoundIdle(queue.id, progress.found_idle, now);
   queue.submitted = progress.submitted;
+  queue.retired = progress.retired;
   RestoreControl(queue);
 
   sched::Dependency dependencies[ipc::kMaxDependencies];
@@ -118,6 +119,12 @@ void Queues::Observe(Queue& queue, TimePoint now) {
   if (count != 0 || queue.has_dependencies) scheduler_.SetDependencies(queue.id, {dependencies, count});
   queue.has_dependencies = count != 0;
   Touch(queue);
+}
+
+bool Queues::IsStillIdle(const Queue& queue) {
+  const ipc::Progress progress = ipc::ReadProgress(queue.block());
+  return progress.submitted == queue.submitted && progress.retired == queue.retired &&
+         progress.submitted == progress.retired;
 }
 
 // Another server may have written into the block: one that hung, and continued after its clients had left it.

@@ -59,6 +59,8 @@ class Queues {
   size_t ReadDoorbell(Agent& agent, TimePoint now);
   // Reads the queue's counters and reports them to the scheduler.
   void Observe(Queue& queue, TimePoint now);
+  // True if the queue has no unfinished work, and that is known: Observe would find nothing new.
+  static bool IsStillIdle(const Queue& queue);
   // Observes the queues that became tracked in the last decision. True: there were some, so decide again.
   bool ObserveNewlyTracked(TimePoint now);
   // Reports to the scheduler whether the queue is absent: its program has suspended it, or its process cannot

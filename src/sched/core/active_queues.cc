@@ -15,12 +15,15 @@ size_t PlaceOf(const QueueRecord& queue) {
                              active.begin());
 }
 
-// A process and a tenant know the sum of what their other queues have received (views.cc).
+// A process and a tenant know the sum of what their other queues have received (views.cc), and a process what
+// these have retired (process_slices.cc).
 void Mark(QueueRecord& queue, bool active) {
   queue.active = active;
   const Duration service = ChosenServiceOf(queue);
-  queue.process->service_of_others += active ? -service : service;
-  queue.process->tenant->service_of_others += active ? -service : service;
+  ProcessRecord& process = *queue.process;
+  process.service_of_others += active ? -service : service;
+  process.tenant->service_of_others += active ? -service : service;
+  process.retired_of_others += active ? -queue.retired : queue.retired;
 }
 
 // Its state lasts until something happens to it, or to the device (Controls::Apply).

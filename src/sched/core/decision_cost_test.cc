@@ -150,6 +150,33 @@ TEST_P(DecisionCost, does_not_grow_with_the_queues_that_have_no_work) {
   EXPECT_LE(steps_with(5000), 1.2 * steps_with(50));
 }
 
+// An urgent process, and two that take turns. Most queues of a program are idle.
+TEST_P(DecisionCost, does_not_grow_with_the_idle_queues_of_processes_with_time_slices) {
+  const auto steps_with = [](uint64_t idle) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    for (uint64_t id = 1; id <= idle + 3; ++id) {
+      Hints hints;
+      hints.priority = id % 3 == kUrgent ? 10 : 0;
+      EXPECT_TRUE(
+          scheduler.AddQueue(QueueId{id}, ProcessId{id % 3}, DeviceId{7}, hints, now, {.sliceable = true}));
+    }
+    scheduler.Progress(QueueId{2}, Device::kEndless, 1, now);
+    scheduler.Progress(QueueId{3}, Device::kEndless, 1, now);
+    uint64_t before = 0;
+    for (uint64_t i = 0; i < 400; ++i) {
+      if (i == 200) before = steps;
+      scheduler.Progress(QueueId{kUrgent}, i / 2 + 1, i % 2 == 0 ? i / 2 : i / 2 + 1, now);
+      scheduler.Decide(now, sink);
+      now += milliseconds(1);
+    }
+    return static_cast<double>(steps - before);
+  };
+  EXPECT_LE(steps_with(5000), 1.2 * steps_with(50));
+}
+
 // A user may give each queue hints of its own, and change them all the time.
 TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
   const auto per_queue_of = [](uint64_t queues) {

@@ -233,13 +233,13 @@ ProcessSlices::Group& ProcessSlices::FindGroup(JobId job, Priority priority) {
   }
 }
 
-TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool window, TimePoint now,
+TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> active, bool window, TimePoint now,
                                  ControlSink& sink) {
   Account(now);
   window_ = window;
   released_ = false;
   if (division_ != Division::kBesideHolding) return kNever;
-  Count(queues, now);
+  Count(active, now);
   turn_.ready = turn_.competing = 0;
   bool longer_ready = false;
   bool absent_work = false;
@@ -265,14 +265,14 @@ TimePoint ProcessSlices::Observe(std::span<QueueRecord* const> queues, bool wind
     ForgetWeights();
     return std::min(conflict ? conflict_until_ : kNever, ask_equals);
   }
-  return std::min(ObserveShortest(queues, all_short, now, sink), ask_equals);
+  return std::min(ObserveShortest(active, all_short, now, sink), ask_equals);
 }
 
 // Of those with the shortest slice: decides whether they share the device.
-TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> queues, bool all_short, TimePoint now,
+TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> active, bool all_short, TimePoint now,
                                          ControlSink& sink) {
   if (turn_.competing == 0) return kNever;
-  TimePoint next = Weigh(now, queues, sink);
+  TimePoint next = Weigh(now, active, sink);
   const bool shared = sharing_;
   // Sharing goes on while one of them pauses.
   sharing_ = !follows_ && all_short && (turn_.competing > 1 ? trial_.Pays(processes_, now) : sharing_);
@@ -290,14 +290,15 @@ TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> queues, b
   return all_short ? std::min(next, trial_.ask_at()) : next;
 }
 
-void ProcessSlices::Count(std::span<QueueRecord* const> queues, TimePoint now) {
+// Idle queues want nothing of the device.
+void ProcessSlices::Count(std::span<QueueRecord* const> active, TimePoint now) {
   for (ProcessRecord* process : processes_) {
     process->ready = process->competes = process->absent_work = false;
     process->leaves_gaps = true;
-    process->retired = 0;
+    process->retired = process->retired_of_others;
   }
   gaps_ = false;
-  for (const QueueRecord* queue : queues) {
+  for (const QueueRecord* queue : active) {
     ProcessRecord& process = *queue->process;
     process.retired += queue->retired;
     process.ready |= queue->IsEligible();
@@ -368,7 +369,7 @@ void ProcessSlices::ForgetWeights() {
 
 // Computes the average length of a process's commands, after the process was on the device for long enough.
 // Returns when to call it again at the latest.
-TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink) {
+TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> active, ControlSink& sink) {
   TimePoint next = kNever;
   bool ask = false;
   for (ProcessRecord* process : processes_) {
@@ -389,7 +390,7 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> queu
     next = std::min(next, process->weigh_at);
   }
   if (!ask) return next;
-  for (const QueueRecord* queue : queues) {
+  for (const QueueRecord* queue : active) {
     if (queue->process->ask && queue->control.tracked) sink.Query(queue->id);
   }
   for (ProcessRecord* process : processes_) process->ask = false;

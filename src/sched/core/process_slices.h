@@ -90,7 +90,8 @@ struct ProcessRecord {
 
   // For the average length of its commands: what it has retired, and the device's time that it has received,
   // since the last comparison.
-  uint64_t retired = 0;  // of all of its queues
+  uint64_t retired = 0;            // of all of its queues
+  uint64_t retired_of_others = 0;  // of those that are not active now, or were removed
   uint64_t seen_retired = 0;
   Duration on_device{};
   bool compared = false;        // false: its time was not counted since the last comparison
@@ -151,9 +152,10 @@ class ProcessSlices {
   bool take_turns() const { return division_ == Division::kBesideHolding && !sharing_ && !released_; }
 
   // In this order, in every decision, once it is known which queues run:
-  // 1. Counts the processes that want the device, and decides whether they share it. `released`: the watchdog
-  //    lets every queue run. Returns when to call it again at the latest.
-  TimePoint Observe(std::span<QueueRecord* const> queues, bool released, TimePoint now, ControlSink& sink);
+  // 1. Counts the processes that want the device, and decides whether they share it. `active`: the device's
+  //    queues that the decision considers. `released`: the watchdog lets every queue run. Returns when to
+  //    call it again at the latest.
+  TimePoint Observe(std::span<QueueRecord* const> active, bool released, TimePoint now, ControlSink& sink);
   // 2. Turns::Update chooses which process is on the device.
   // 3. Reports what has changed. `above`: in a window, processes of a higher priority than this keep a long
   //    slice, because they have a better claim than the window's queue.
@@ -188,12 +190,12 @@ class ProcessSlices {
   bool PrepareGroups();
   Group& FindGroup(JobId job, Priority priority);
   void Account(TimePoint now);
-  void Count(std::span<QueueRecord* const> queues, TimePoint now);
+  void Count(std::span<QueueRecord* const> active, TimePoint now);
   Duration SliceOf(const ProcessRecord& process, const ProcessRecord* holder, Priority above,
                    TimePoint now) const;
-  TimePoint ObserveShortest(std::span<QueueRecord* const> queues, bool all_short, TimePoint now,
+  TimePoint ObserveShortest(std::span<QueueRecord* const> active, bool all_short, TimePoint now,
                             ControlSink& sink);
-  TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> queues, ControlSink& sink);
+  TimePoint Weigh(TimePoint now, std::span<QueueRecord* const> active, ControlSink& sink);
   void ForgetWeights();
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
 

@@ -498,7 +498,7 @@ TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
     impl_->AskPolicies(now);
     if (waits) impl_->waits.InheritRuns();
     for_each_due([&](DeviceRecord& device) {
-      device.slices_at = device.slices.Observe(device.queues, device.released_for.valid, now, sink);
+      device.slices_at = device.slices.Observe(device.active, device.released_for.valid, now, sink);
     });
     impl_->turns_at = impl_->turns.Update(impl_->devices, now, impl_->config.timeslice);
     for_each_due([&](DeviceRecord& device) {
