@@ -5,11 +5,7 @@
 //   server_bench [--json] [--seconds N] [--clients N] [--queues N] [--transitions N] [--scrape] [--xserver
 //   PROGRAM]
 #include <fmt/format.h>
-#include <sched.h>
 #include <signal.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,19 +13,19 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/clock.h"
+#include "measuring.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 
 namespace {
 
 using namespace xsched;
+using namespace xsched::bench;
 using nlohmann::json;
 using server::testing::ServerProcess;
 using server::testing::TempFolder;
@@ -45,15 +41,6 @@ struct Setup {
   bool scrape = false;
   std::string xserver = XSERVER_PROGRAM;
 };
-
-void Pin(pid_t pid, int core) {
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  CPU_SET(core, &cores);
-  sched_setaffinity(pid, sizeof cores, &cores);
-}
-
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // A page of metrics. Its length; 0: none came.
 size_t Scrape(const std::string& path) {
@@ -121,49 +108,6 @@ void ReadWakes(TestAgent& agent) {
   ipc::Packet packet;
   while (ipc::ReceivePacket(agent.fd(), packet) == ipc::Received::kMessage) {
   }
-}
-
-json Quantiles(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  auto at = [&values](double q) {
-    return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
-  };
-  return {{"p50", at(0.5)}, {"p90", at(0.9)}, {"p99", at(0.99)}, {"p999", at(0.999)}, {"max", at(1)}};
-}
-
-// The system's own delay, from a write to an eventfd until a process on the server's core, which sleeps in
-// epoll_wait, has stored a word. No server can be faster.
-json BareWakeup(const Setup& setup) {
-  auto* word = static_cast<std::atomic<int>*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  UniqueFd bell(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  pid_t child = fork();
-  if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    Pin(0, 0);
-    int epoll = epoll_create1(EPOLL_CLOEXEC);
-    epoll_event event{EPOLLIN | EPOLLET, {}};
-    epoll_ctl(epoll, EPOLL_CTL_ADD, bell.get(), &event);
-    for (;;) {
-      if (epoll_wait(epoll, &event, 1, -1) == 1) word->fetch_add(1);
-    }
-  }
-  usleep(10'000);
-  std::vector<double> wakeup_us;
-  for (int i = 0; i < setup.transitions / 4; ++i) {
-    int before = word->load();
-    const uint64_t one = 1;
-    TimePoint start = MonotonicClock::now();
-    if (write(bell.get(), &one, sizeof one) != sizeof one) break;
-    while (word->load() == before) {
-    }
-    wakeup_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
-    usleep(250);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  munmap(word, 4096);
-  return Quantiles(wakeup_us);
 }
 
 // Every queue goes idle -> ready -> idle, repeatedly, as fast as this core can ring. The result is the
@@ -256,7 +200,7 @@ json SignalLatency(const ServerProcess& server, const Setup& setup) {
   return {{"transitions", close_us.size()},
           {"ready_to_hold_us", Quantiles(close_us)},
           {"idle_to_run_us", Quantiles(open_us)},
-          {"bare_wakeup_us", BareWakeup(setup)}};
+          {"bare_wakeup_us", BareWakeup(setup.transitions / 4)}};
 }
 
 void PrintTable(const json& throughput, const json& latency) {

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <stdexcept>
 
@@ -33,14 +32,6 @@ int64_t ProcessorNanoseconds() {
 }
 
 }  // namespace
-
-ActingAs::ActingAs(uid_t user) {
-  if (seteuid(user) != 0) throw std::runtime_error("cannot act as another user");
-}
-
-ActingAs::~ActingAs() {
-  if (seteuid(0) != 0) std::terminate();
-}
 
 ServerUnderAttack::ServerUnderAttack(const sched::PolicySetting& policy)
     : listener_(std::make_unique<Listener>(folder_.path() + "/s", 0666, std::nullopt)) {

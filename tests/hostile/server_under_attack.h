@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "server/server.h"
+#include "server/testing/acting_as.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 
@@ -20,15 +21,6 @@ namespace xsched::server::testing {
 
 inline constexpr uid_t kBystander = 54321;
 inline constexpr uid_t kAttacker = 54322;
-
-// Connections that are made meanwhile are those of this user.
-class ActingAs {
- public:
-  explicit ActingAs(uid_t user);
-  ~ActingAs();
-  ActingAs(const ActingAs&) = delete;
-  ActingAs& operator=(const ActingAs&) = delete;
-};
 
 class ServerUnderAttack {
  public:

@@ -66,6 +66,8 @@ class TestAgent : public TestConnection {
   bool CreateQueue(uint32_t index, int32_t priority, uint64_t device = 1);
   // One that can be interrupted, with `traits` (kTrait…).
   bool CreateInterruptibleQueue(uint32_t index, uint32_t traits);
+  // One that `message` describes, except for its handle and what hints it leaves out.
+  bool Create(ipc::QueueCreated message);
   bool DestroyQueue(uint32_t index);
   // Do to the control block what launching and finishing do, and ring the doorbell.
   void Submit(uint32_t index, uint64_t count = 1);
@@ -78,7 +80,6 @@ class TestAgent : public TestConnection {
 
  private:
   void Greet();
-  bool Create(ipc::QueueCreated message);
 
   ipc::OwnedSegment segment_;
   UniqueFd bell_;
