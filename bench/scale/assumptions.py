@@ -57,8 +57,8 @@ class Assumptions:
 # What the result may depend on: a name, and what is different. Nothing of what `SharedGpu` reads.
 SENSITIVITY = (
     ("as assumed", {}),
-    ("programs half as busy", {"utilization_factor": 0.5}),
-    ("programs twice as busy", {"utilization_factor": 2.0}),
+    ("services half as busy", {"utilization_factor": 0.5}),
+    ("services twice as busy", {"utilization_factor": 2.0}),
     ("nothing must stay whole", {"unshared": 0.0}),
     ("60 % must stay whole", {"unshared": 0.6}),
     ("80 % services", {"services": 0.8}),

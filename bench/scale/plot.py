@@ -32,5 +32,6 @@ def savings(rows, names):
         points = " ".join(f"{x(row['target']):.1f},{y(row[key]):.1f}" for row in rows)
         parts.append(f'<polyline points="{points}" fill="none" stroke="{COLORS[key]}" stroke-width="2"/>')
         at = rows[len(rows) // 2]
-        parts.append(f'<text x="{x(at["target"]):.1f}" y="{y(at[key]) - 6:.1f}" fill="{COLORS[key]}">{name}</text>')
+        beside = 16 if at[key] == min(at[other] for other in names) else -6  # below the lowest line, above the others
+        parts.append(f'<text x="{x(at["target"]):.1f}" y="{y(at[key]) + beside:.1f}" fill="{COLORS[key]}">{name}</text>')
     return "\n".join([*parts, "</svg>"]) + "\n"
