@@ -156,7 +156,15 @@ void LoadReader::ReadProcess(const JsonLine& process) {
   uint64_t number = 0;
   if (!job.empty()) number = jobs_.try_emplace(job, jobs_.size() + 1).first->second;
   processes_[id] = load_.processes.size();
-  load_.processes.push_back({process.Text("name", fmt::format("p{}", id)), number});
+  load_.processes.push_back(
+      {process.Text("name", fmt::format("p{}", id)), number, TenantNamed(process.Text("tenant", ""))});
+}
+
+uint64_t LoadReader::TenantNamed(const std::string& name) {
+  if (name.empty()) return 0;
+  const auto [known, is_new] = tenants_.try_emplace(name, tenants_.size() + 1);
+  if (is_new) load_.tenant_names.push_back(name);
+  return known->second;
 }
 
 void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {

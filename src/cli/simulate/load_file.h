@@ -58,6 +58,7 @@ class LoadReader {
   void EndFile(const std::string& name);
   void ReadDevice(const JsonLine& device);
   void ReadProcess(const JsonLine& process);
+  uint64_t TenantNamed(const std::string& name);
   void ReadQueue(const JsonLine& queue, Duration at);
   void ReadBurst(const JsonLine& burst, Duration at);
   void ReadHold(const JsonLine& hold) const;
@@ -72,7 +73,7 @@ class LoadReader {
   sched::sim::Load load_;
   std::vector<Recorded> recorded_;  // of each queue
   std::vector<Generator> generators_;
-  std::map<std::string, uint64_t> jobs_;
+  std::map<std::string, uint64_t> jobs_, tenants_;
   Numbers devices_, processes_, queues_;  // of the file that is read
   // Of the file that is read.
   bool is_recording_ = false;

@@ -50,6 +50,19 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
   return together;
 }
 
+std::vector<TenantOutcome> TenantsOf(const sched::sim::Load& load, const sched::sim::Result& result) {
+  std::vector<TenantOutcome> tenants;
+  for (const std::string& name : load.tenant_names) tenants.push_back({.name = name});
+  const double length = InSeconds(result.length);
+  for (size_t i = 0; i < result.queues.size(); ++i) {
+    const uint64_t tenant = load.processes[static_cast<size_t>(load.queues[i].process)].tenant;
+    if (tenant == 0) continue;
+    tenants[tenant - 1].commands_per_second += static_cast<double>(result.queues[i].commands) / length;
+    tenants[tenant - 1].share += InSeconds(result.queues[i].device_time) / length;
+  }
+  return tenants;
+}
+
 }  // namespace
 
 Scheme SchemeByName(const std::string& name) {
@@ -94,8 +107,14 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   return OutcomeOf(load, scheme, Simulate(load, conditions));
 }
 
+void SetShares(sched::sim::Load& load, const server::TenantRules& rules) {
+  for (size_t i = 0; i < load.tenant_names.size(); ++i)
+    load.tenants[i + 1] = rules.RightsOf(load.tenant_names[i]).share;
+}
+
 Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result) {
   Outcome outcome{scheme, {}};
+  outcome.tenants = TenantsOf(load, result);
   for (size_t i = 0; i < result.queues.size(); ++i) {
     if (outcome.Find(load.queues[i].name) == nullptr)
       outcome.queues.push_back(Together(load, scheme, result, i));

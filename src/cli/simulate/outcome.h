@@ -7,6 +7,7 @@
 
 #include "cli/distribution.h"
 #include "sched/sim/simulation.h"
+#include "server/tenants/tenants_file.h"
 
 namespace xsched::cli {
 
@@ -40,9 +41,17 @@ struct QueueOutcome {
   double share = 0;  // of the device's time
 };
 
+// What all processes of a tenant have together.
+struct TenantOutcome {
+  std::string name;
+  double commands_per_second = 0;
+  double share = 0;  // of the device's time
+};
+
 struct Outcome {
   Scheme scheme;
   std::vector<QueueOutcome> queues;
+  std::vector<TenantOutcome> tenants = {};  // as the load names them
 
   // Null: there is no such queue.
   const QueueOutcome* Find(const std::string& name) const;
@@ -50,6 +59,8 @@ struct Outcome {
 
 // The figures of each queue, or of all queues of one name.
 Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result);
+// Gives the load's tenants the shares that a tenants' file says, by their names.
+void SetShares(sched::sim::Load& load, const server::TenantRules& rules);
 Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
 
 }  // namespace xsched::cli

@@ -17,6 +17,38 @@ std::string Row(const std::string& scheme, const QueueOutcome& queue, size_t sch
                      queue_width, times, queue.tasks, missed, queue.commands_per_second, queue.share * 100);
 }
 
+// A table of its own; empty: the load names no tenant.
+std::string TenantsText(std::span<const Outcome> outcomes, size_t scheme_width) {
+  size_t width = 6;
+  for (const Outcome& outcome : outcomes) {
+    for (const TenantOutcome& tenant : outcome.tenants) width = std::max(width, tenant.name.size());
+  }
+  std::string rows;
+  for (const Outcome& outcome : outcomes) {
+    const std::string* name = &outcome.scheme.name;
+    const std::string none;
+    for (const TenantOutcome& tenant : outcome.tenants) {
+      rows += fmt::format("{:<{}}  {:<{}} {:>12.1f} {:>7.1f}\n", *name, scheme_width, tenant.name, width,
+                          tenant.commands_per_second, tenant.share * 100);
+      name = &none;
+    }
+  }
+  if (rows.empty()) return rows;
+  return fmt::format("\n{:<{}}  {:<{}} {:>12} {:>7}\n", "POLICY", scheme_width, "TENANT", width, "COMMANDS/s",
+                     "TIME %") +
+         rows;
+}
+
+nlohmann::json TenantsJson(const Outcome& outcome) {
+  nlohmann::json tenants = nlohmann::json::array();
+  for (const TenantOutcome& tenant : outcome.tenants) {
+    tenants.push_back({{"tenant", tenant.name},
+                       {"commands_per_second", tenant.commands_per_second},
+                       {"share", tenant.share}});
+  }
+  return tenants;
+}
+
 }  // namespace
 
 std::string OutcomesText(std::span<const Outcome> outcomes) {
@@ -37,7 +69,7 @@ std::string OutcomesText(std::span<const Outcome> outcomes) {
       name = &none;
     }
   }
-  return text;
+  return text + TenantsText(outcomes, scheme_width);
 }
 
 nlohmann::json OutcomesJson(std::span<const Outcome> outcomes) {
@@ -57,7 +89,9 @@ nlohmann::json OutcomesJson(std::span<const Outcome> outcomes) {
       if (queue.has_deadline) row["missed"] = queue.missed;
       queues.push_back(std::move(row));
     }
-    all.push_back({{"policy", outcome.scheme.name}, {"queues", std::move(queues)}});
+    nlohmann::json& one =
+        all.emplace_back(nlohmann::json{{"policy", outcome.scheme.name}, {"queues", std::move(queues)}});
+    if (!outcome.tenants.empty()) one["tenants"] = TenantsJson(outcome);
   }
   return all;
 }

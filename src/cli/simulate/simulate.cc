@@ -30,6 +30,7 @@ struct SimulateOptions {
   std::vector<std::string> files;
   std::vector<std::string> policies;
   std::string device;
+  std::string tenants;
   std::optional<double> seconds;
   double warm_up = 0;
   size_t at_a_time = 1;
@@ -62,7 +63,12 @@ sched::sim::Load ReadLoad(const SimulateOptions& options, LoadReader& reader) {
   }
   std::optional<sched::sim::DeviceParameters> device;
   if (!options.device.empty()) device = ReadDevice(options.device);
-  return reader.Finish(Time(options.seconds), device);
+  sched::sim::Load load = reader.Finish(Time(options.seconds), device);
+  if (options.tenants.empty()) return load;
+  Result<server::TenantRules> rules = server::ReadTenantRules(options.tenants, /*must_exist=*/true);
+  if (!rules) throw CommandError(kExitFailed, rules.error().text());
+  SetShares(load, *rules);
+  return load;
 }
 
 std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::Load& load) {
@@ -145,6 +151,11 @@ void AddSimulate(CLI::App& app) {
           fmt::format("how many queues run at a time ({})", server::ReadBy(&sched::HintsRead::at_a_time)))
       ->check(CLI::Range(size_t{1}, sched::kMostAtATime));
   simulate->add_option("--device", options->device, "a file with the device's parameters")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
+  simulate
+      ->add_option("--tenants", options->tenants,
+                   "a tenants' file: the shares of the tenants that the load names")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   simulate->add_option("--seconds", options->seconds, "how long the load goes on")

@@ -47,13 +47,14 @@ struct QueueLoad {
 struct ProcessLoad {
   std::string name;
   uint64_t job = 0;     // 0: none
-  uint64_t tenant = 0;  // 0: none is known
+  uint64_t tenant = 0;  // 0: none is known; from 1 on
 };
 
 struct Load {
   std::vector<DeviceParameters> devices;
   std::vector<ProcessLoad> processes;
   std::map<uint64_t, TenantShare> tenants;  // those that are not here have the default
+  std::vector<std::string> tenant_names;    // of tenant 1 and further ones
   std::vector<QueueLoad> queues;
   Duration length{};
 };

@@ -81,16 +81,10 @@ void TenantTable::MoveMemory(Agent& agent) {
   if (!GiveMemorySlot(agent)) ++agent.tenant->refused;
 }
 
-const TenantRights& TenantTable::RightsOf(const std::string& name) const {
-  const auto rule = std::find_if(rules_.tenants.begin(), rules_.tenants.end(),
-                                 [&](const TenantRule& tenant) { return tenant.name == name; });
-  return rule == rules_.tenants.end() ? rules_.others : rule->rights;
-}
-
 void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
   rules_ = std::move(rules);
   for (auto& [name, tenant] : tenants_) {
-    tenant.rights = RightsOf(name);
+    tenant.rights = rules_.RightsOf(name);
     if (const auto account = tenant.memory.lock()) account->SetLimit(tenant.rights.memory);
     scheduler_.SetTenantShare(tenant.id, tenant.rights.share);
     queues.claims().Reconsider(tenant);

@@ -41,7 +41,6 @@ class TenantTable {
 
  private:
   Tenant& Named(const std::string& name, const TenantRights& rights);
-  const TenantRights& RightsOf(const std::string& name) const;
   bool GiveMemorySlot(Agent& agent);
   void MoveMemory(Agent& agent);
 

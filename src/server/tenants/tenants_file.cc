@@ -328,6 +328,12 @@ bool TenantRule::Matches(const Peer& peer, const ProcessIdentity& process) const
          (jobs.empty() || MatchesAny(jobs, process.job)) && (pods.empty() || MatchesAny(pods, process.pod));
 }
 
+const TenantRights& TenantRules::RightsOf(const std::string& name) const {
+  const auto rule = std::find_if(tenants.begin(), tenants.end(),
+                                 [&](const TenantRule& tenant) { return tenant.name == name; });
+  return rule == tenants.end() ? others : rule->rights;
+}
+
 bool TenantRules::LimitMemory() const {
   return others.memory != 0 || std::any_of(tenants.begin(), tenants.end(),
                                            [](const TenantRule& rule) { return rule.rights.memory != 0; });

@@ -36,6 +36,8 @@ struct TenantRules {
 
   // True: the memory of all tenants is counted.
   bool LimitMemory() const;
+  // Of a tenant by its name, which may be in no rule.
+  const TenantRights& RightsOf(const std::string& name) const;
   // Null: none matches.
   const TenantRule* Find(const Peer& peer, const ProcessIdentity& process) const;
 };
