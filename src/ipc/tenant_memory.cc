@@ -52,6 +52,7 @@ uint64_t TenantMemoryTable::Together(int device) const {
 Result<> TenantMemoryShare::Join(int memfd, uint32_t slot) {
   if (Result<> checked = CheckTable(memfd); !checked) return checked;
   if (slot >= kMaxMemoryProcesses) return Error::Make("the tenant's account of memory has no slot %u", slot);
+  if (joins_ == kMostJoins) return Error::Make("the tenant's account of memory has changed too often");
   void* range = MapNothing(nullptr, kFrontSize + sizeof(TenantMemoryTable), 0);
   if (range == MAP_FAILED) return Error::FromErrno(errno, "cannot map the tenant's account of memory");
   void* place = static_cast<char*>(range) + kFrontSize;
@@ -67,6 +68,7 @@ Result<> TenantMemoryShare::Join(int memfd, uint32_t slot) {
     munmap(range, kFrontSize + sizeof(TenantMemoryTable));
     return Error::Make("the tenant's account of memory is of another version");
   }
+  ++joins_;
   if (Joined* former = joined_.exchange(joined)) KeepOnlyAddresses(former);
   return {};
 }

@@ -55,6 +55,9 @@ struct TenantMemoryTable {
 // time.
 class TenantMemoryShare {
  public:
+  // More accounts would take too many addresses of the process, whose server comes and goes then.
+  static constexpr int kMostJoins = 1000;
+
   constexpr TenantMemoryShare() = default;
   TenantMemoryShare(const TenantMemoryShare&) = delete;
   TenantMemoryShare& operator=(const TenantMemoryShare&) = delete;
@@ -78,6 +81,7 @@ class TenantMemoryShare {
   static void KeepOnlyAddresses(Joined* former);
 
   std::atomic<Joined*> joined_{nullptr};  // null: none
+  int joins_ = 0;
 };
 
 }  // namespace xsched::ipc

@@ -54,6 +54,19 @@ TEST(TenantMemoryShare, that_cannot_join_another_account_stays_in_its_own) {
   EXPECT_EQ(share.limit(), 70u);
 }
 
+TEST(TenantMemoryShare, of_a_process_whose_server_comes_and_goes_takes_a_limited_number_of_addresses) {
+  const UniqueFd memfd = Memfd(sizeof(TenantMemoryTable), kSealed);
+  const uint32_t version = TenantMemoryTable::kVersion;
+  ASSERT_EQ(pwrite(memfd.get(), &version, sizeof version, offsetof(TenantMemoryTable, version)), 4);
+  TenantMemoryShare share;
+  for (int i = 0; i < TenantMemoryShare::kMostJoins; ++i) {
+    ASSERT_TRUE(share.Join(memfd.get(), 3));
+    share.Leave();
+  }
+  EXPECT_STREQ(share.Join(memfd.get(), 3).error().text(),
+               "the tenant's account of memory has changed too often");
+}
+
 TEST(TenantMemoryTable, has_no_limit_for_more_devices_than_it_has_room_for) {
   TenantMemoryTable table{};
   for (int i = 0; i < kMaxMemoryDevices; ++i) EXPECT_EQ(table.Device(static_cast<XDevice>(i) + 1), i);

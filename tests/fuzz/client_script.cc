@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
@@ -28,6 +29,7 @@
 #include "preempt/queue/testing/fake_process.h"
 #include "preempt/scheduling/agent.h"
 #include "server/http/scheduler_client.h"
+#include "server/tenants/tenant_memory.h"
 #include "server/testing/server_process.h"
 
 // Nothing here is about what only one platform has.
@@ -84,6 +86,7 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
     ops.settle = [] { return true; };
     slices_.Use(ops);
     // Nobody listens yet, so that it does not wait for a welcome, which this thread would have to send.
+    if (!limit_.Open(nullptr, ipc::kNoMemoryLimit)) abort();
     if (!agent_.Start({.scheduler = kSchedulerGlobal})) abort();
     for (Driver& driver : drivers_) {
       Make(driver, driver.ops.max_level);
@@ -108,6 +111,7 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
 
  private:
   using Driver = preempt::testing::FakeDriver;
+  static constexpr XDevice kAnyDevice = 7;
 
   class NoThread final : public preempt::AgentThread {
    public:
@@ -140,8 +144,22 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
     ipc::Welcome welcome{};
     welcome.major = ipc::kMajor;
     welcome.minor = static_cast<uint16_t>(bytes.Below(ipc::kMinor + 2));
+    if (welcome.minor >= ipc::kMinor) SendTenantMemory(/*is_right=*/welcome.minor == ipc::kMinor);
     ipc::Send(peer_.get(), welcome);
     Attend(milliseconds(1));
+  }
+  // Of a new account, or of something else.
+  void SendTenantMemory(bool is_right) {
+    ipc::TenantMemory message{};
+    message.slot = is_right ? account_->TakeSlot().value_or(ipc::kMaxMemoryProcesses) : 0;
+    const int memfd = is_right ? account_->memfd() : memory_.memfd();
+    ipc::Send(peer_.get(), message, &memfd, 1);
+    if (message.slot < ipc::kMaxMemoryProcesses && is_right) account_->FreeSlot(message.slot);
+  }
+  // The program allocates, and frees half of it.
+  void Allocate(uint64_t size) {
+    if (limit_.Take(limit_.Device(kAnyDevice), size)) limit_.GiveBack(limit_.Device(kAnyDevice), size / 2);
+    limit_.Left(limit_.Device(kAnyDevice));
   }
 
   void Step(Bytes& bytes) {
@@ -189,6 +207,8 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
       case 7:
         return WriteAnywhere(bytes);
       case 8:
+        Allocate(driver.next);
+        return Launch(driver, static_cast<int>(1 + bytes.Below(4)));
       case 9:
         return Launch(driver, static_cast<int>(1 + bytes.Below(4)));
       case 10:
@@ -252,8 +272,10 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
   preempt::ProcessSlices slices_;
   NoThread thread_;
   preempt::ControlMemory memory_{table, state};
-  preempt::Agent agent_{memory_, table, urgencies, slices_,
-                        *this,   state, thread_,   &preempt::testing::FakeNow};
+  preempt::MemoryLimit limit_{memory_};
+  std::shared_ptr<server::TenantMemory> account_ = *server::TenantMemory::Create(1000);
+  preempt::Agent agent_{
+      memory_, limit_, table, urgencies, slices_, *this, state, thread_, &preempt::testing::FakeNow};
 };
 
 // Answers each tool that connects with the same packets, whatever it asks, and says no more.
