@@ -45,8 +45,7 @@ constexpr uint32_t kClients = 4;  // the last one is of another user, where this
 constexpr const char* kTenants[] = {
     "",
     "[default]\nmax_priority = 5\nqueues = 3\nweight = 50\nmemory = '1MiB'\n",
-    "[[tenant]]\nname = \"all\"\ncgroups = [\"/\"]\nmax_priority = 9\nguarantee = 30\nlimit = 60\nmemory = "
-    "\"2GiB\"\n",
+    "[[tenant]]\nname = 'a'\ncgroups = ['/']\nmax_priority = 9\nguarantee = 3\nlimit = 60\nmemory = '2G'\n",
     "[[tenant]]\nname = \"one\"\nusers = [0]\nqueues = 2\nlimit = 20\n",
     "[[tenant]]\nname = 1\n",  // a fault
 };

@@ -24,12 +24,12 @@ class TenantLoad {
                          process, name, tenant);
     for (int weight : queues) {
       const int queue = ++queues_;
-      text_ += fmt::format(
-          R"({{"t":0,"queue":{{"id":{0},"process":{1},"device":0,"hints":{{"weight":{2}}}}}}})"
-          "\n"
-          R"({{"t":0,"load":{{"queue":{0},"command_ns":20000}}}})"
-          "\n",
-          queue, process, weight);
+      text_ +=
+          fmt::format(R"({{"t":0,"queue":{{"id":{0},"process":{1},"device":0,"hints":{{"weight":{2}}}}}}})"
+                      "\n"
+                      R"({{"t":0,"load":{{"queue":{0},"command_ns":20000}}}})"
+                      "\n",
+                      queue, process, weight);
     }
   }
   sched::sim::Load Read(const std::string& rules = "") const {
@@ -95,7 +95,8 @@ TEST_P(SimulatedTenants, have_the_shares_of_the_file_whatever_their_programs_ask
     for (int tenant = 0; tenant < tenants; ++tenant) {
       const std::string name = fmt::format("t{}", tenant);
       all += weights[name] = between(20, 400);
-      rules += fmt::format("[[tenant]]\nname = '{}'\nusers = [{}]\nweight = {}\n", name, tenant, weights[name]);
+      rules +=
+          fmt::format("[[tenant]]\nname = '{}'\nusers = [{}]\nweight = {}\n", name, tenant, weights[name]);
       for (int processes = between(1, 6); processes > 0; --processes) {
         std::vector<int> queues;
         for (int i = between(1, 3); i > 0; --i) queues.push_back(between(1, 1000));
@@ -104,7 +105,8 @@ TEST_P(SimulatedTenants, have_the_shares_of_the_file_whatever_their_programs_ask
     }
     const Outcome outcome = With(load.Read(rules), GetParam());
     for (const auto& [name, weight] : weights)
-      EXPECT_NEAR(ShareOf(outcome, name), weight / all, 0.03) << GetParam() << ", seed " << seed << ", " << name;
+      EXPECT_NEAR(ShareOf(outcome, name), weight / all, 0.03)
+          << GetParam() << ", seed " << seed << ", " << name;
   }
 }
 
