@@ -11,10 +11,11 @@ import sys
 # Written with -ize here: initialize, initialized, initialization, …
 WITH_Z = ("capital", "custom", "final", "general", "initial", "maxim", "minim", "normal", "optim", "organ", "parallel", "priorit",
           "real", "recogn", "serial", "special", "summar", "synchron", "util", "virtual")
+# ->IsCancelled is gRPC's.
 OTHERS = {
     r"behaviour": "behavior", r"colour": "color", r"favour": "favor", r"honour": "honor", r"neighbour": "neighbor",
     r"modell(?=ed|ing)": "model", r"labell(?=ed|ing)": "label", r"signall(?=ed|ing)": "signal", r"travell(?=ed|ing)": "travel",
-    r"cancell(?=ed|ing)": "cancel", r"analyse": "analyze", r"centre": "center", r"defence": "defense", r"grey(?!list)": "gray",
+    r"(?<!->Is)cancell(?=ed|ing)": "cancel", r"analyse": "analyze", r"centre": "center", r"defence": "defense", r"grey(?!list)": "gray",
     r"judgement": "judgment", r"learnt": "learned", r"licence": "license", r"misspelt": "misspelled", r"(?<!mis)spelt": "spelled",
 }
 SPELLINGS = [(re.compile(rf"{stem}is(?=e\b|es\b|ed\b|er\b|ers\b|ing\b|ation|e_|es_|ed_|ing_)", re.I), f"{stem}iz") for stem in WITH_Z]

@@ -121,16 +121,15 @@ PodPriority PriorityOf(const Pod& pod, const ClassPriorities& classes, int most)
     if (!of_class)
       result.problem = NoPriority("the annotation of PriorityClass " + found->first, found->second);
   }
+  result.highest = std::min(of_class.value_or(kWithoutRight), most);
   const std::optional<int> asked = AskedBy(pod, result.problem);
   result.priority = asked ? asked : of_class;
-  if (!result.priority) return result;
-  const int highest = std::min(of_class.value_or(kWithoutRight), most);
-  if (*result.priority <= highest) return result;
+  if (!result.priority || *result.priority <= result.highest) return result;
   result.problem = fmt::format(
       "priority {} is lowered to {}, the highest that its PriorityClass {} and "
       "--max-priority allow",
-      *result.priority, highest, pod.priority_class.empty() ? "-" : pod.priority_class);
-  result.priority = highest;
+      *result.priority, result.highest, pod.priority_class.empty() ? "-" : pod.priority_class);
+  result.priority = result.highest;
   return result;
 }
 

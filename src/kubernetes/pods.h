@@ -36,6 +36,7 @@ Result<ClassPriorities> ReadPriorityClasses(std::string_view text);
 
 struct PodPriority {
   std::optional<int> priority;  // nullopt: nobody has said anything
+  int highest = 0;              // that its programs may have
   std::string problem;          // what was not understood or lowered; empty: nothing
 };
 // `most`: never more than that.

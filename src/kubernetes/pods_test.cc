@@ -93,6 +93,16 @@ TEST(KubernetesPods, a_pod_without_a_right_lowers_itself_and_does_not_raise_itse
   EXPECT_EQ(Priority({.hami_priority = "0"}), 0);
 }
 
+TEST(KubernetesPods, the_highest_priority_of_its_programs_is_that_of_its_class) {
+  const ClassPriorities classes = {{"gpu-urgent", "10"}, {"gpu-batch", "-20"}};
+  auto highest = [&](const Pod& pod, int most) { return PriorityOf(pod, classes, most).highest; };
+  EXPECT_EQ(highest({}, kNoLimit), 0);
+  EXPECT_EQ(highest({}, -5), -5);
+  EXPECT_EQ(highest({.priority_class = "gpu-urgent", .asked = "3"}, kNoLimit), 10);
+  EXPECT_EQ(highest({.priority_class = "gpu-urgent"}, 7), 7);
+  EXPECT_EQ(highest({.priority_class = "gpu-batch"}, kNoLimit), -20);
+}
+
 TEST(KubernetesPods, hamis_variable_is_the_class_urgent_or_batch_unless_the_annotation_says_otherwise) {
   const ClassPriorities classes = {{"gpu-urgent", "50"}};
   EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .hami_priority = "0"}, classes), 10);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -21,8 +22,10 @@
 namespace xsched::kubernetes {
 namespace {
 
-// A pod that has just come may not be in the list yet. It is asked for again, and not at every look.
+// A pod that has just come may not be in the list yet. It is asked for again soon, and some times only: there
+// may be none (static pods have another uid there).
 constexpr Duration kShortestRefresh = std::chrono::seconds(2);
+constexpr int kMostTries = 5;
 
 // The uid of its pod; empty: it is in none.
 std::string PodOfProcess(int32_t pid) {
@@ -38,36 +41,44 @@ class PodTable {
   explicit PodTable(const PodOptions& options)
       : options_(options), api_{options.api_server, options.account} {}
 
-  // nullopt: nobody has said anything of it, or it is not known (yet).
-  std::optional<int> PriorityOf(const std::string& uid) {
-    if (!pods_.contains(uid)) Refresh(kShortestRefresh);
+  // nullopt: it is not known (yet).
+  std::optional<PodPriority> Find(const std::string& uid) {
+    if (!pods_.contains(uid) && missing_[uid] < kMostTries && Refresh(kShortestRefresh)) ++missing_[uid];
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) return std::nullopt;
-    const PodPriority result = kubernetes::PriorityOf(pod->second, classes_, options_.max_priority);
+    missing_.erase(uid);
+    const PodPriority result = PriorityOf(pod->second, classes_, options_.max_priority);
     if (!result.problem.empty()) SayOnce(fmt::format("pod {}: {}", pod->second.name, result.problem));
-    return result.priority;
+    return result;
   }
   void RefreshIfOld() {
-    if (!pods_.empty()) Refresh(options_.refresh_period);
+    if (asked_ != TimePoint{}) Refresh(options_.refresh_period);
   }
 
  private:
-  // Unless that was done less than `age` ago.
-  void Refresh(Duration age) {
+  // Unless that was done less than `age` ago: then it returns false.
+  bool Refresh(Duration age) {
     const TimePoint now = MonotonicClock::now();
-    if (asked_ != TimePoint{} && now < asked_ + age) return;
+    if (asked_ != TimePoint{} && now < asked_ + age) return false;
     asked_ = now;
     // Version 0: what the server has in its memory, which costs it little.
-    Result<std::string> pods =
-        api_.Get("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node);
-    Result<std::string> classes = api_.Get("/apis/scheduling.k8s.io/v1/priorityclasses?resourceVersion=0");
-    if (!pods) return SayOnce(fmt::format("pods are not known: {}", pods.error().text()));
-    if (!classes) return SayOnce(fmt::format("PriorityClasses are not known: {}", classes.error().text()));
-    Result<Pods> read_pods = ReadPods(*pods);
-    Result<ClassPriorities> read_classes = ReadPriorityClasses(*classes);
-    if (!read_pods || !read_classes) return SayOnce("pods are not known: the API server's answer is no list");
-    pods_ = std::move(*read_pods);
-    classes_ = std::move(*read_classes);
+    Read("/apis/scheduling.k8s.io/v1/priorityclasses?resourceVersion=0", ReadPriorityClasses, classes_) &&
+        Read("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node, ReadPods,
+             pods_);
+    return true;
+  }
+
+  // What was known stays, if nothing better comes.
+  template <typename Known>
+  bool Read(const std::string& path, Result<Known> (*parse)(std::string_view), Known& known) {
+    Result<std::string> text = api_.Get(path);
+    Result<Known> read = text ? parse(*text) : Result<Known>(text.error());
+    if (read) {
+      known = std::move(*read);
+    } else {
+      SayOnce(fmt::format("pods are not known: {}", read.error().text()));
+    }
+    return static_cast<bool>(read);
   }
 
   void SayOnce(const std::string& text) {
@@ -80,6 +91,7 @@ class PodTable {
   const ApiServer api_;
   Pods pods_;
   ClassPriorities classes_;
+  std::map<std::string, int> missing_;  // by uid: how often it was asked for in vain
   TimePoint asked_{};
   std::set<std::string> said_;
 };
@@ -90,23 +102,38 @@ class Setter {
   explicit Setter(PodTable& pods) : pods_(pods) {}
 
   void Look() {
-    std::map<uint64_t, int> seen;
-    std::map<int32_t, std::optional<int>> of_process;
+    std::map<uint64_t, Setting> seen;
+    std::map<int32_t, std::optional<PodPriority>> of_process;
     for (const ipc::QueueInfo& queue : server_.List()) {
       auto [entry, is_new] = of_process.try_emplace(queue.pid);
-      if (is_new) entry->second = PriorityOfProcess(queue.pid);
-      if (!entry->second) continue;
-      const auto set = set_.find(queue.queue_id);
-      if (set == set_.end() || set->second != *entry->second) Set(queue, *entry->second);
-      seen[queue.queue_id] = *entry->second;
+      if (is_new) entry->second = PodPriorityOf(queue.pid);
+      if (entry->second) seen[queue.queue_id] = Settled(queue, *entry->second);
     }
     set_ = std::move(seen);
   }
 
  private:
-  std::optional<int> PriorityOfProcess(int32_t pid) {
+  struct Setting {
+    std::optional<int> said;  // the pod's priority at that time
+    int priority = 0;         // what was set
+  };
+
+  std::optional<PodPriority> PodPriorityOf(int32_t pid) {
     const std::string pod = PodOfProcess(pid);
-    return pod.empty() ? std::nullopt : pods_.PriorityOf(pod);
+    return pod.empty() ? std::nullopt : pods_.Find(pod);
+  }
+
+  // What is said of the pod counts when it is new; otherwise what the program asks for, as far as the pod
+  // may.
+  Setting Settled(const ipc::QueueInfo& queue, const PodPriority& pod) {
+    const auto before = set_.find(queue.queue_id);
+    const bool is_known = before != set_.end() && before->second.said == pod.priority;
+    if (is_known && queue.hints.priority == before->second.priority && queue.hints.priority <= pod.highest)
+      return before->second;
+    const int own = std::min<int>(queue.hints.priority, pod.highest);
+    const Setting now{pod.priority, is_known ? own : pod.priority.value_or(own)};
+    Set(queue, now.priority);
+    return now;
   }
 
   void Set(const ipc::QueueInfo& queue, int priority) {
@@ -125,7 +152,7 @@ class Setter {
 
   cli::ServerSession server_;
   PodTable& pods_;
-  std::map<uint64_t, int> set_;  // what was set, of the queues that there are
+  std::map<uint64_t, Setting> set_;  // of the queues that there are
 };
 
 }  // namespace

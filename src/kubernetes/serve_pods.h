@@ -1,4 +1,8 @@
-// xsched-kubernetes pods: gives the queues of each pod's programs the priority that its pod has.
+// xsched-kubernetes pods: gives the queues of each pod's programs the priority that its pod has, and no more
+// than it may have. What programs claim themselves afterwards counts up to that as well.
+//
+// All priorities of pods are then an administrator's. So no claim of one pod lowers those of others, whatever
+// tenant they belong to (docs/tenants.md).
 //
 // Which pod a process belongs to is said by its control group, as for the server's tenants. So this must run
 // in the pid namespace of the machine. It needs the server's user, or root: it sets hints as an

@@ -2,12 +2,13 @@
 """The Helm chart, rendered by Helm's own library, and the Kustomize base, by kubectl: valid by Kubernetes' schemas, the same objects, and
 with no more rights than they need. Needs PyYAML, kubernetes-validate and helm-python-sdk of PyPI: see run.sh.
 
-  manifests.py [--write]     --write: makes base/xsched.yaml from the chart
+  manifests.py XSCHED | --write     XSCHED: a build's xsched; --write: makes base/xsched.yaml from the chart
 """
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import helm_python
 import kubernetes_validate
@@ -63,6 +64,16 @@ def check_rights(objects):
     check(writable == {("server", "socket"), ("devices", "kubelet"), ("devices", "cdi")}, f"what is written to: {writable}")
 
 
+def check_tenants(objects, xsched):
+    """The server's own check of the file."""
+    text = next(item for item in objects if item["kind"] == "ConfigMap")["data"]["tenants.toml"]
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(text)
+        file.flush()
+        done = subprocess.run([xsched, "tenants", "--check", file.name], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, f"tenants.toml is valid: {done.stdout}{done.stderr}")
+
+
 def check_values():
     values = {"withoutCdi": True, "devices": ["cpu0,file=/dev/cpu"], "maxPriority": 5, "nodeSelector": {"gpu": "yes"}, "tolerations": [], "image": "other:1"}
     objects = rendered(values)
@@ -81,6 +92,7 @@ def main(arguments):
         return
     check_schemas(objects)
     check_rights(objects)
+    check_tenants(objects, *arguments)
     check_values()
     report = helm_python.chart.lint(str(FOLDER / "chart"), strict=True, namespace="xsched")
     check([message for message in report["messages"] if message["severity"] > 1] == report["errors"] == [], f"Helm finds no fault: {report}")

@@ -19,6 +19,7 @@ from harness import Client, check, main, skip, test, wait_until  # noqa: E402
 
 NODE = "node-1.example"
 TOKEN = "token-of-the-agent"
+USER = 60003
 GROUPS = pathlib.Path("/sys/fs/cgroup/freezer/kubepods")
 HAS_GROUPS = os.geteuid() == 0 and os.access(GROUPS.parent, os.W_OK) and (GROUPS.parent / "cgroup.procs").exists()
 PODS = "/api/v1/pods"
@@ -171,7 +172,7 @@ def a_pod_without_a_right_does_not_raise_itself(place):
         wait_for_priority(place, first, 0)
         wait_for_priority(place, second, 7)
         wait_until(lambda: 'its annotation xsched.org/priority "high" is no number' in place.log.read_text(), "what is not understood is named")
-        check(priority_of(place, third) == -3, "and changes nothing")
+        check(priority_of(place, third) == -3, "and the program has its own priority")
         said = place.log.read_text()
         line = "pod lab/pod-a: priority 200 is lowered to 0"
         check(said.count(line) == 1, f"it is said once: {said}")
@@ -195,6 +196,45 @@ def the_agent_and_the_server_need_no_capability_and_may_be_in_a_pod_themselves(p
         queue = next(queue for queue in place.queues() if queue["pid"] == client.process.pid)
         check(queue["tenant"] == "first", f"the server knows the pod as well: {queue}")
         check(queue["counted_priority"] == 10, f"and the priority counts: {queue}")
+
+
+def as_user():
+    return ["setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"]
+
+
+@test
+def a_program_that_raises_itself_gets_no_more_than_its_pod_may_have_and_lowers_nobody(place):
+    os.chmod(place.folder, 0o755)
+    rules = pathlib.Path(place.folder) / "tenants.toml"
+    rules.write_text('[[tenant]]\nname = "pods"\npods = ["*"]\nmax_priority = 0\n')
+    place.start_server("--system", "--tenants", str(rules))
+    if subprocess.run([*as_user(), str(place.bin / "xsched"), "--version"], capture_output=True).returncode != 0:
+        skip("other users cannot reach the build's folder")
+    with cluster(place) as api:
+        api.add_class("gpu-some", "3")
+        api.add_pod(uid_of("a"))
+        api.add_pod(uid_of("b"))
+        api.add_pod(uid_of("d"), priority_class="gpu-some")
+        victim = program_in_pod(place, uid_of("a"))
+        greedy = Client(place, 200, "continuous", prefix=[*in_pod(uid_of("b")), *as_user()])
+        allowed = Client(place, 0, "continuous", prefix=[*in_pod(uid_of("d")), *as_user()])
+
+        def counts():
+            found = {queue["pid"]: (queue["priority"], queue["counted_priority"]) for queue in place.queues()}
+            return [found.get(client.process.pid) for client in (victim, greedy, allowed)]
+
+        def hint(client, priority):
+            done = subprocess.run([*as_user(), str(place.bin / "xsched"), "hint", "--pid", str(client.process.pid), "--priority", str(priority)],
+                                  env={**os.environ, **place.env}, capture_output=True, text=True)
+            check(done.returncode == 0, f"its user may: {done.stderr}")
+
+        wait_until(lambda: counts() == [(0, 0), (0, 0), (3, 3)], lambda: f"{counts()}\n{place.log.read_text()}")
+        hint(greedy, 100)
+        hint(allowed, 100)
+        wait_until(lambda: counts() == [(0, 0), (0, 0), (3, 3)], lambda: f"{counts()}\n{place.log.read_text()}")
+        hint(allowed, 1)
+        hint(greedy, -4)
+        wait_until(lambda: counts() == [(0, 0), (-4, -4), (1, 1)], lambda: f"less is always possible: {counts()}")
 
 
 @test
@@ -242,7 +282,7 @@ def a_refusal_of_the_api_server_is_said_and_a_new_token_counts(place):
         api.token = "next"
         api.add_pod(uid_of("a"), annotation="-5")
         client = program_in_pod(place, uid_of("a"), priority=1)
-        wait_until(lambda: "answers 401 to GET /api/v1/pods" in place.log.read_text(), "the reason is said")
+        wait_until(lambda: "answers 401 to GET /apis/scheduling.k8s.io/v1/priorityclasses" in place.log.read_text(), "the reason is said")
         check(priority_of(place, client) == 1, "the program has its own priority meanwhile")
         (api.account / "token").write_text("next\n")
         wait_for_priority(place, client, -5)

@@ -11,5 +11,5 @@ if ! "$python" -c "import helm_python, kubernetes_validate, yaml" 2>/dev/null; t
   python3 -m venv build/kubernetes
   build/kubernetes/bin/pip install --quiet "helm-python-sdk==0.2.2" "kubernetes-validate==1.37.0" pyyaml
 fi
-"$python" -B tests/deploy/kubernetes/manifests.py
+"$python" -B tests/deploy/kubernetes/manifests.py "$build/bin/xsched"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -R Kubernetes
