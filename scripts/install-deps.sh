@@ -35,7 +35,7 @@ dev=(
   # the plugin for Slurm, and jobs of a real Slurm
   libslurm-dev slurmctld slurmd slurm-client
   # the agent for Kubernetes
-  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libcurl4-openssl-dev
+  libgrpc++-dev libprotobuf-dev protobuf-compiler-grpc libcurl4-openssl-dev openssl
   # format, tidy, fuzz
   clang clang-format clang-tidy libclang-rt-14-dev llvm
 )
@@ -49,6 +49,7 @@ packages=(
 deploy=(
   mmdebstrap podman runc uidmap
   slurmctld slurmd slurm-client
+  kubernetes-client python3-venv openssl
 )
 
 case ${1:-} in
