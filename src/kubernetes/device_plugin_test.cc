@@ -311,7 +311,7 @@ TEST_F(KubernetesDevicePlugin, asks_again_when_the_kubelet_refuses_and_says_why_
   FakeKubelet kubelet(kubelet_folder_, 2);
   AgentProcess agent(Arguments(), socket());
   EXPECT_EQ(kubelet.WaitForRegistration().version(), "v1beta1");
-  EXPECT_EQ(kubelet.requests(), 3u);
+  EXPECT_GE(kubelet.requests(), 3u);
   const std::string said = agent.said();
   const std::string reason = "the requested device plugin API version is not supported";
   EXPECT_THAT(said, HasSubstr("the kubelet does not register xsched.org/share: " + reason));
@@ -335,7 +335,9 @@ TEST_F(KubernetesDevicePlugin, registers_again_when_the_kubelet_does_not_follow_
 TEST_F(KubernetesDevicePlugin, makes_its_socket_again_when_somebody_removes_it) {
   FakeKubelet kubelet(kubelet_folder_);
   AgentProcess agent(Arguments(), socket());
-  kubelet.WaitForRegistration();
+  const auto plugin = kubelet.Plugin();
+  Following following(*plugin);
+  following.First();
   std::filesystem::remove(kubelet_folder_ + "/xsched-share.sock");
   EXPECT_EQ(kubelet.WaitForRegistration(2).endpoint(), "xsched-share.sock");
   EXPECT_TRUE(std::filesystem::exists(kubelet_folder_ + "/xsched-share.sock"));
@@ -344,11 +346,14 @@ TEST_F(KubernetesDevicePlugin, makes_its_socket_again_when_somebody_removes_it) 
 TEST_F(KubernetesDevicePlugin, ends_with_a_message_beside_another_one) {
   FakeKubelet kubelet(kubelet_folder_);
   AgentProcess agent(Arguments(), socket());
-  kubelet.WaitForRegistration();
+  const auto plugin = kubelet.Plugin();
+  Following following(*plugin);
+  following.First();
+  const size_t requests = kubelet.requests();
   AgentProcess second(Arguments(), socket());
   EXPECT_EQ(second.WaitForExit(), 1);
   EXPECT_THAT(second.said(), HasSubstr("another agent serves at " + kubelet_folder_ + "/xsched-share.sock"));
-  EXPECT_EQ(kubelet.requests(), 1u);
+  EXPECT_EQ(kubelet.requests(), requests);
 }
 
 TEST_F(KubernetesDevicePlugin, without_the_kubelets_folder_it_ends_with_a_message) {
