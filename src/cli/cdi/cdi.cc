@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/cdi/installed.h"
@@ -60,8 +61,9 @@ std::vector<CdiDevice> Classes(const std::vector<std::string>& texts) {
 void Generate(const CdiOptions& options) {
   if (options.kind != "class" && !options.classes.empty())
     throw CommandError(kExitUsage, "--class goes with --kind class");
+  std::vector<CdiDevice> devices = options.kind == "share" ? Shares() : Classes(options.classes);
   CdiSpecification specification = InstalledSpecification(options.kind, options.route);
-  specification.devices = options.kind == "share" ? Shares() : Classes(options.classes);
+  specification.devices = std::move(devices);
   WriteSpecification(specification, options.output);
 }
 
