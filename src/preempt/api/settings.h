@@ -26,9 +26,9 @@ struct Settings {
 
   // XSCHED_PREEMPT_LATENCY_US: a queue that may be held has no more in flight than finishes within this time
   // (but at least one command). This is for gates that the host opens, at some 20 µs each.
-  Duration latency = std::chrono::microseconds(2000);
+  Duration latency = kHostGateLatency;
   // The same for device-side gates, at some 3 µs each. Set by the same variable.
-  Duration gate_latency = std::chrono::microseconds(100);
+  Duration gate_latency = kDeviceGateLatency;
 };
 
 const Settings& GetSettings();

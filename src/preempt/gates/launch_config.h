@@ -1,7 +1,10 @@
-// The launch config of XSched 1.2: bounds on the commands in flight.
+// What bounds the commands in flight: the launch config of XSched 1.2, and the wanted preemption latency.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+
+#include "base/clock.h"
 
 namespace xsched::preempt {
 
@@ -12,5 +15,10 @@ struct LaunchConfig {
   int64_t threshold = kDefaultThreshold;   // commands in flight
   int64_t batch_size = kDefaultBatchSize;  // commands launched at a time
 };
+
+// The wanted time from a hold until the queue stops: for gates that the host opens and for waiting callers,
+// and for device-side gates.
+inline constexpr Duration kHostGateLatency = std::chrono::microseconds(2000);
+inline constexpr Duration kDeviceGateLatency = std::chrono::microseconds(100);
 
 }  // namespace xsched::preempt

@@ -37,8 +37,8 @@ struct XQueueOptions {
   bool pausable = true;  // the program may suspend it
   // The wanted time from a hold until the queue stops. The first is for gates that the host opens and for
   // waiting callers, the second for device-side gates.
-  Duration host_gate_latency = std::chrono::microseconds(2000);
-  Duration device_gate_latency = std::chrono::microseconds(100);
+  Duration host_gate_latency = kHostGateLatency;
+  Duration device_gate_latency = kDeviceGateLatency;
 };
 
 // The parts of the process that queues use. They outlive the queues.
