@@ -4,11 +4,9 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "base/clock.h"
 #include "cli/exit_codes.h"
@@ -26,14 +24,6 @@ namespace {
 // may be none (static pods have another uid there).
 constexpr Duration kShortestRefresh = std::chrono::seconds(2);
 constexpr int kMostTries = 5;
-
-// The uid of its pod; empty: it is in none.
-std::string PodOfProcess(int32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/cgroup", pid));
-  std::ostringstream text;
-  text << file.rdbuf();
-  return server::IdentityIn(text.str()).pod;
-}
 
 // What is known of the pods of this node.
 class PodTable {
@@ -119,7 +109,7 @@ class Setter {
   };
 
   std::optional<PodPriority> PodPriorityOf(int32_t pid) {
-    const std::string pod = PodOfProcess(pid);
+    const std::string pod = server::IdentityOf(pid).pod;
     return pod.empty() ? std::nullopt : pods_.Find(pod);
   }
 

@@ -155,10 +155,12 @@ ProcessIdentity IdentityIn(std::string_view cgroup_file) {
   return identity;
 }
 
+ProcessIdentity IdentityOf(pid_t pid) { return IdentityIn(Read(fmt::format("/proc/{}/cgroup", pid))); }
+
 ProcessIdentity IdentityOfPeer(int socket, pid_t pid) {
   if (pid <= 0) return {};  // in another pid namespace
   const UniqueFd process = PidfdOfPeer(socket);
-  const ProcessIdentity identity = IdentityIn(Read(fmt::format("/proc/{}/cgroup", pid)));
+  const ProcessIdentity identity = IdentityOf(pid);
   // As long as it lives, nothing else has its number. An older kernel has no descriptor for it: then the text
   // is that of the process, unless it has just ended and left a connection behind.
   return process && HasEnded(process) ? ProcessIdentity{} : identity;

@@ -24,6 +24,9 @@ struct ProcessIdentity {
 // From a text in the format of /proc/PID/cgroup, of either version of control groups.
 ProcessIdentity IdentityIn(std::string_view cgroup_file);
 
+// Of the process that has this number now; nothing is known of one that there is not.
+ProcessIdentity IdentityOf(pid_t pid);
+
 // Of the process at the other end of a connected Unix socket, of which the kernel has said that it is `pid`.
 // A process that ended in the meantime belongs to nothing: `pid` may be another one now.
 ProcessIdentity IdentityOfPeer(int socket, pid_t pid);
