@@ -6,6 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "cli/cdi/specification.h"
 #include "xsched/types.h"
 
 namespace xsched::kubernetes {
@@ -13,9 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-// What HAMi's two priorities are here: those of the classes urgent and batch.
-constexpr int kUrgent = 10;
-constexpr int kBatch = -10;
 // What a pod may claim whose PriorityClass says nothing: what everybody has.
 constexpr int kWithoutRight = 0;
 constexpr size_t kLongestPrinted = 40;
@@ -83,7 +81,7 @@ std::optional<int> AskedBy(const Pod& pod, std::string& problem) {
     return asked;
   }
   if (pod.hami_priority.empty()) return std::nullopt;
-  return pod.hami_priority == "0" ? kUrgent : kBatch;
+  return pod.hami_priority == "0" ? cli::kUrgentPriority : cli::kBatchPriority;
 }
 
 }  // namespace

@@ -84,7 +84,8 @@ bool HasHints(const CdiDevice& device) {
 
 std::vector<CdiDevice> DefaultClasses() {
   std::vector<CdiDevice> classes;
-  for (const auto& [name, priority] : {std::pair{"urgent", 10}, {"normal", 0}, {"batch", -10}}) {
+  for (const auto& [name, priority] :
+       {std::pair{"urgent", kUrgentPriority}, {"normal", 0}, {"batch", kBatchPriority}}) {
     classes.push_back({name, {}});
     classes.back().launch.priority = priority;
   }

@@ -36,8 +36,10 @@ std::string ProblemOfDeviceName(const std::string& name);
 // A device without any is none: engines refuse it.
 bool HasHints(const CdiDevice& device);
 
-// urgent, normal and batch.
+// urgent, normal (0) and batch.
 std::vector<CdiDevice> DefaultClasses();
+inline constexpr int kUrgentPriority = 10;
+inline constexpr int kBatchPriority = -10;
 // 1 to 100 percent of a device.
 std::vector<CdiDevice> Shares();
 
