@@ -5,7 +5,8 @@ import math
 import page
 
 LEFT, PLOT, RIGHT = 230, 400, 100  # the names are before the plots, and p99 is behind them
-ROW, TALLEST, AXIS = 30, 22, 34
+WIDTH = LEFT + PLOT + RIGHT
+ROW, TALLEST, AXIS, TITLE = 30, 22, 34, 30
 PARTS = 60
 
 
@@ -33,7 +34,27 @@ def ticks(low, high):
 
 
 def figure(title, unit, series, fraction_of=percentile):
-    """`series`: {name: values above 0}. `fraction_of`: how the same page computes its other percentiles."""
+    """For a page. `series`: {name: values above 0}. `fraction_of`: how the same page computes its other percentiles."""
+    height, parts = drawing(unit, series, fraction_of)
+    shown = html.escape(title)
+    return (f'<figure><figcaption>{shown}</figcaption>\n<svg viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">'
+            f"<title>{shown}</title><desc>{html.escape(description(title, unit, series, fraction_of))}</desc>\n{parts}</svg></figure>\n")
+
+
+def sheet(title, unit, figures, fraction_of=percentile):
+    """A file of its own (SVG) with one picture below another. `figures`: [(title, series), …]."""
+    parts, bottom = [], TITLE
+    for name, series in figures:
+        height, drawn = drawing(unit, series, fraction_of)
+        parts.append(f'<g transform="translate(0 {bottom})"><desc>{html.escape(description(name, unit, series, fraction_of))}</desc>'
+                     f"{page.text(0, -8, name, 'start')}\n{drawn}</g>")
+        bottom += height + TITLE
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom}" width="{WIDTH}" role="img"><title>{html.escape(title)}</title>\n'
+            f'<style>{page.STYLE}</style>\n<rect width="100%" height="100%" fill="var(--back)"/>\n' + "\n".join(parts) + "</svg>\n")
+
+
+def drawing(unit, series, fraction_of):
+    """The height of a picture, and what it consists of."""
     low, high = around([value for values in series.values() for value in values])
 
     def place(value):
@@ -46,9 +67,7 @@ def figure(title, unit, series, fraction_of=percentile):
     parts.append(page.text(LEFT + PLOT / 2, height + 30, f"{unit}, each step the same factor; lines: p50 and p99", "middle"))
     for index, (name, values) in enumerate(series.items()):
         parts += row(name, values, unit, f"c{index % page.COLORS}", ROW * (index + 1), place, fraction_of)
-    width, shown = LEFT + PLOT + RIGHT, html.escape(title)
-    return (f'<figure><figcaption>{shown}</figcaption>\n<svg viewBox="0 0 {width} {height + AXIS}" width="{width}" role="img">'
-            f"<title>{shown}</title><desc>{html.escape(description(title, unit, series, fraction_of))}</desc>\n" + "\n".join(parts) + "</svg></figure>\n")
+    return height + AXIS, "\n".join(parts)
 
 
 def row(name, values, unit, color, bottom, place, fraction_of):

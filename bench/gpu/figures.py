@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Computes figures from samples, and a table from figures. Pure, except for reading and writing results.
 
-  figures.py [--html PAGE] RESULTS.json…      prints the table of one or several runs, later ones replacing earlier ones' rows; and as
-                                              a page, with how often each latency occurred
+  figures.py [--html PAGE] [--svg PICTURE] RESULTS.json…
+
+Prints the table of one or several runs, later ones replacing earlier ones' rows. As a page, it has how often each latency occurred as well;
+the picture has that alone.
 """
 import argparse
 import html
@@ -160,6 +162,11 @@ def latencies(row):
     return {name: details[key] for name, key in named.items() if details.get(key)}
 
 
+def distributed(rows):
+    """(name, latencies) of each row with samples."""
+    return [(f"{row['figure']}, {row['case']}", samples) for row in rows if (samples := latencies(row))]
+
+
 def html_page(results):
     """The table, and a picture for each row with samples."""
     rows = merged(results)
@@ -167,8 +174,8 @@ def html_page(results):
     notes = "".join(f"<li>{html.escape(line(row))}</li>" for row in rows if "note" in row)
     headings = ("figure", "case", "alone", "native", "XSched", "measured", "", "goal", "met")
     table_rows = [(cells(row), "failed" if row["met"] is False else "") for row in rows if "note" not in row]
-    pictures = "".join(distributions.figure(f"{row['figure']}, {row['case']}: how often each latency occurred", "ms", samples, percentile)
-                       for row in rows if (samples := latencies(row)))
+    pictures = "".join(distributions.figure(f"{name}: how often each latency occurred", "ms", samples, percentile)
+                       for name, samples in distributed(rows))
     return pages.document("XSched: measurements on a GPU", "\n".join((
         f"<ul>{machine}</ul>", "<p>Where three numbers stand together they are p50 / p99 / maximum.</p>",
         pages.table("All figures", headings, table_rows), f"<ul>{notes}</ul>" if notes else "",
@@ -179,11 +186,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=pathlib.Path)
     parser.add_argument("--html", type=pathlib.Path)
+    parser.add_argument("--svg", type=pathlib.Path)
     options = parser.parse_args()
     results = [json.loads(path.read_text(encoding="utf-8")) for path in options.results]
     print(page(results), end="")
     if options.html:
         options.html.write_text(html_page(results), encoding="utf-8")
+    if options.svg:
+        options.svg.write_text(distributions.sheet("How often each latency occurred", "ms", distributed(merged(results)), percentile),
+                               encoding="utf-8")
 
 
 if __name__ == "__main__":

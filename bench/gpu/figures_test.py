@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import figures  # noqa: E402
@@ -70,6 +71,18 @@ class Figures(unittest.TestCase):
         for part in ("2, a: how often each latency occurred", "native: 1 values, p50 20 ms", "XSched: 200 values, p50 101 ms, p99 199 ms",
                      "<td>≤ 1.25</td><td>no</td>", "[4] c: failed", "&lt;one&gt;"):
             self.assertIn(part, text)
+
+    def test_the_picture_has_the_latencies_of_each_row_with_samples_and_needs_no_page(self):
+        report = figures.Report(None)
+        for case in ("a", "<b>"):
+            report.add("2", case, "p99 : alone", 1.3, details={"native_ms": [20.0], "xsched_ms": list(range(1, 201))})
+        report.add("3", "c", "ratio", 1.0)
+        svg = xml.etree.ElementTree.fromstring(figures.distributions.sheet("title", "ms", figures.distributed(report.rows), figures.percentile))
+        name = "{http://www.w3.org/2000/svg}"
+        self.assertEqual([group.find(f"{name}text").text for group in svg.findall(f"{name}g")], ["2, a", "2, <b>"])
+        self.assertIn("--c0", svg.find(f"{name}style").text)
+        bottoms = [float(group.get("transform").split()[1].rstrip(")")) for group in svg.findall(f"{name}g")]
+        self.assertGreater(float(svg.get("viewBox").split()[3]), bottoms[-1] + 60)
 
 
 class Workers(unittest.TestCase):
