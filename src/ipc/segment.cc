@@ -2,16 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <new>
 #include <utility>
 
 #include "base/system_calls.h"
+#include "ipc/sealed_memory.h"
 
 namespace xsched::ipc {
 
@@ -55,25 +53,8 @@ Result<OwnedSegment> CreateSegment() {
 }
 
 Result<MappedSegment> MapSegment(int memfd) {
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
-  int seals = fcntl(memfd, F_GET_SEALS);
-  if (seals < 0) return Error::FromErrno(errno, "the segment is not a memfd");
-  if ((seals & kNeeded) != kNeeded)
-    return Error::Make("the segment is not sealed against shrinking and growing");
-  if ((seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)) != 0)
-    return Error::Make("the segment is sealed against writing");
-  struct stat status {};
-  if (fstat(memfd, &status) != 0) return Error::FromErrno(errno, "cannot look at the segment");
-  if (status.st_size != static_cast<off_t>(kSegmentSize)) {
-    return Error::Make("the segment has %lld bytes instead of %zu", static_cast<long long>(status.st_size),
-                       kSegmentSize);
-  }
-  // Reserved huge pages may be missing at the first access, which would then kill the accessing process. The
-  // block size does not show this: it is also a huge page's if the kernel itself uses huge pages for shared
-  // memory (shmem_enabled).
-  struct statfs filesystem {};
-  if (fstatfs(memfd, &filesystem) != 0) return Error::FromErrno(errno, "cannot look at the segment");
-  if (filesystem.f_type == HUGETLBFS_MAGIC) return Error::Make("the segment is not made of ordinary pages");
+  if (Result<> checked = CheckSealedMemory(memfd, kSegmentSize, "the segment"); !checked)
+    return checked.error();
   Result<MappedSegment> mapping = Map(memfd);
   if (!mapping) return mapping;
   const SegmentHeader& header = (*mapping)->header;

@@ -1,11 +1,11 @@
 #include "ipc/tenant_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "ipc/sealed_memory.h"
 
 namespace xsched::ipc {
 namespace {
@@ -14,19 +14,6 @@ namespace {
 constexpr size_t kFrontSize = size_t{1} << 16;  // whole pages, of any size that Linux has
 
 constexpr int kNothing = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-
-Result<> CheckTable(int memfd) {
-  constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW;
-  const int seals = fcntl(memfd, F_GET_SEALS);
-  if (seals < 0) return Error::FromErrno(errno, "the tenant's account of memory is not a memfd");
-  if ((seals & kNeeded) != kNeeded) return Error::Make("the tenant's account of memory is not sealed");
-  struct stat status {};
-  if (fstat(memfd, &status) != 0)
-    return Error::FromErrno(errno, "cannot look at the tenant's account of memory");
-  if (status.st_size != static_cast<off_t>(sizeof(TenantMemoryTable)))
-    return Error::Make("the tenant's account of memory is of another version");
-  return {};
-}
 
 }  // namespace
 
@@ -50,7 +37,8 @@ uint64_t TenantMemoryTable::Together(int device) const {
 
 // One range of addresses has both parts, and is kept for good: see KeepOnlyAddresses.
 Result<> TenantMemoryShare::Join(int memfd, uint32_t slot) {
-  if (Result<> checked = CheckTable(memfd); !checked) return checked;
+  Result<> checked = CheckSealedMemory(memfd, sizeof(TenantMemoryTable), "the tenant's account of memory");
+  if (!checked) return checked;
   if (slot >= kMaxMemoryProcesses) return Error::Make("the tenant's account of memory has no slot %u", slot);
   if (joins_ == kMostJoins) return Error::Make("the tenant's account of memory has changed too often");
   void* range =

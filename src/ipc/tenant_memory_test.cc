@@ -34,8 +34,10 @@ constexpr int kSealed = F_SEAL_SHRINK | F_SEAL_GROW;
 TEST(TenantMemoryShare, joins_only_an_account_that_nobody_can_shrink_and_of_its_version) {
   EXPECT_NE(Refusal(UniqueFd(eventfd(0, EFD_CLOEXEC)).get()).find("is not a memfd"), std::string::npos);
   EXPECT_EQ(Refusal(Memfd(sizeof(TenantMemoryTable), F_SEAL_GROW).get()),
-            "the tenant's account of memory is not sealed");
-  EXPECT_EQ(Refusal(Memfd(4096, kSealed).get()), "the tenant's account of memory is of another version");
+            "the tenant's account of memory is not sealed against shrinking and growing");
+  EXPECT_NE(Refusal(Memfd(4096, kSealed).get()).find("has 4096 bytes instead of"), std::string::npos);
+  EXPECT_EQ(Refusal(Memfd(sizeof(TenantMemoryTable), kSealed | F_SEAL_FUTURE_WRITE).get()),
+            "the tenant's account of memory is sealed against writing");
   EXPECT_EQ(Refusal(Memfd(sizeof(TenantMemoryTable), kSealed).get()),
             "the tenant's account of memory is of another version");
   EXPECT_EQ(Refusal(Memfd(sizeof(TenantMemoryTable), kSealed).get(), kMaxMemoryProcesses),

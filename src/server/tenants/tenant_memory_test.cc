@@ -117,6 +117,7 @@ TEST_F(TenantMemoryTest, an_account_that_is_joined_while_threads_allocate_has_th
       }
     });
   }
+  while (own.load() == 0) std::this_thread::yield();
   std::vector<std::shared_ptr<TenantMemory>> accounts;
   for (int i = 0; i < 200; ++i) {
     accounts.push_back(*TenantMemory::Create(1000));
