@@ -1,6 +1,7 @@
 """How often each latency occurred, as a picture (SVG) for pages: one histogram below another, on a common logarithmic scale. Pure."""
 import html
 import math
+import re
 
 import page
 
@@ -42,7 +43,12 @@ def figure(title, unit, series, fraction_of=percentile):
 
 
 def sheet(title, unit, figures, fraction_of=percentile):
-    """A file of its own (SVG) with one picture below another. `figures`: [(title, series), …]."""
+    """A file of its own (SVG) with one picture below another, in the light colors of pages, which viewers that know no variables of CSS show
+    as well. `figures`: [(title, series), …]."""
+    colors = dict(re.findall(r"--(\w+): (#\w+)", page.STYLE[:page.STYLE.index("@media")]))
+    style = (f"text {{ font: 12px sans-serif; fill: {colors['text']}; }} .grid {{ stroke: {colors['line']}; }} "
+             f".mark {{ stroke: {colors['text']}; stroke-width: 1.5; }} "
+             + " ".join(f".c{index} {{ fill: {colors[f'c{index}']}; }}" for index in range(page.COLORS)))
     parts, bottom = [], TITLE
     for name, series in figures:
         height, drawn = drawing(unit, series, fraction_of)
@@ -50,7 +56,7 @@ def sheet(title, unit, figures, fraction_of=percentile):
                      f"{page.text(0, -8, name, 'start')}\n{drawn}</g>")
         bottom += height + TITLE
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom}" width="{WIDTH}" role="img"><title>{html.escape(title)}</title>\n'
-            f'<style>{page.STYLE}</style>\n<rect width="100%" height="100%" fill="var(--back)"/>\n' + "\n".join(parts) + "</svg>\n")
+            f'<style>{style}</style>\n<rect width="100%" height="100%" fill="{colors["back"]}"/>\n' + "\n".join(parts) + "</svg>\n")
 
 
 def drawing(unit, series, fraction_of):
