@@ -23,7 +23,18 @@ struct Disposer::Line {
   std::deque<UniqueFd> fds GUARDED_BY(mutex);
   size_t undisposed GUARDED_BY(mutex) = 0;  // these, and the one that is being closed
   bool has_thread GUARDED_BY(mutex) = false;
+  bool is_complete GUARDED_BY(mutex) = false;  // nothing more comes
 };
+
+Disposer::~Disposer() {
+  for (auto& [user, line] : lines_) {
+    {
+      MutexLock lock(line->mutex);
+      line->is_complete = true;
+    }
+    line->filled.NotifyAll();
+  }
+}
 
 void Disposer::Take(uid_t user, UniqueFd fd) noexcept {
   if (!fd) return;
@@ -87,7 +98,7 @@ void Disposer::Run(const std::shared_ptr<Line>& line) {
     {
       MutexLock lock(line->mutex);
       const TimePoint ends_at = MonotonicClock::now() + kIdle;
-      while (line->fds.empty() && MonotonicClock::now() < ends_at)
+      while (line->fds.empty() && !line->is_complete && MonotonicClock::now() < ends_at)
         line->filled.WaitUntil(line->mutex, ends_at);
       if (line->fds.empty()) {
         line->has_thread = false;

@@ -15,6 +15,12 @@ namespace xsched::server {
 
 class Disposer {
  public:
+  Disposer() = default;
+  // Its threads close what they have, and end.
+  ~Disposer();
+  Disposer(const Disposer&) = delete;
+  Disposer& operator=(const Disposer&) = delete;
+
   void Take(uid_t user, UniqueFd fd) noexcept;
   // The user has kMaxUndisposedOfUser descriptors that are still to be closed: take no more.
   bool IsFull(uid_t user) const noexcept;

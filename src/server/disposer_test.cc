@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "server/limits.h"
 #include "server/socket_closer.h"
 #include "server/testing/lingering_socket.h"
@@ -48,6 +50,19 @@ TEST(Disposer, is_full_for_a_user_whose_descriptors_cannot_be_closed_until_they_
   EXPECT_FALSE(disposer.IsFull(kOther));
   slow.LetGo();
   EXPECT_TRUE(Eventually([&] { return !disposer.IsFull(kUser); }));
+}
+
+TEST(Disposer, its_threads_end_with_it) {
+  const auto threads = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+  };
+  const auto before = threads();
+  {
+    Disposer disposer;
+    disposer.Take(kUser, UniqueFd(dup(0)));
+  }
+  // Without work, but with a disposer, they would stay for a second.
+  EXPECT_TRUE(Eventually([&] { return threads() == before; }, std::chrono::milliseconds(800)));
 }
 
 TEST(SocketCloser, is_not_held_up_by_a_socket_that_lingers) {

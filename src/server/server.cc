@@ -48,25 +48,26 @@ constexpr uint64_t kMessageAs = 3;
 
 }  // namespace
 
-Server::Server(const Options& options, Listener& listener)
-    : idle_exit_(options.idle_exit),
+Server::Server(const Options& options, Listener& listener, const Surroundings& surroundings)
+    : clock_(surroundings.clock),
+      idle_exit_(options.idle_exit),
       tenants_path_(options.tenants),
-      access_(geteuid(), FindGroup(options.admin_group)),
+      access_(geteuid(), FindGroup(options.admin_group), surroundings.is_confined),
       device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
       bells_(loop_),
       quotas_(ConnectionsOfUser(options)),
-      connections_(loop_, quotas_, work_, MonotonicClock::now()),
+      connections_(loop_, quotas_, work_, clock_()),
       queues_(scheduler_, quotas_, wakes_),
       agents_({loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}),
       process_facts_(agents_, queues_, scheduler_),
       tenants_(scheduler_, access_),
       handshake_(connections_, agents_, process_facts_, tenants_),
-      process_watch_(agents_, queues_, wakes_, scheduler_),
-      recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, MonotonicClock::now()),
+      process_watch_(agents_, queues_, wakes_, scheduler_, surroundings.is_stopped),
+      recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, clock_()),
       tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_,
               tenants_, audit_},
-             MonotonicClock::now()),
+             clock_()),
       acceptor_(listener, loop_, connections_, access_) {
   scheduler_.SetPolicy(options.policy);
   if (tenants_path_.empty()) return;
@@ -87,7 +88,7 @@ void Server::Run() {
       failures = 0;
     } catch (const std::exception& error) {
       // It is not known what the round left undone. So no queue stays held by it.
-      CloseAllAgents(MonotonicClock::now());
+      CloseAllAgents(clock_());
       if (++failures == kMaxFailuresInARow) throw;
       spdlog::error("{}: all clients must connect anew", error.what());
     }
@@ -97,7 +98,7 @@ void Server::Run() {
 
 void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
-  const TimePoint now = MonotonicClock::now();
+  const TimePoint now = clock_();
   work_.BeginRound();
   if (loop_.TakeHangup()) HandleHangup(now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);

@@ -45,10 +45,17 @@
 
 namespace xsched::server {
 
+// What the server asks the kernel for. Scripts of tests say it themselves.
+struct Surroundings {
+  Clock clock = &MonotonicClock::now;
+  bool (*is_confined)(pid_t, uid_t) = IsConfined;
+  bool (*is_stopped)(pid_t) = IsStopped;
+};
+
 class Server {
  public:
   // Throws std::runtime_error with a message for users.
-  Server(const Options& options, Listener& listener);
+  Server(const Options& options, Listener& listener, const Surroundings& surroundings = {});
   // Opens all gates.
   ~Server();
   Server(const Server&) = delete;
@@ -70,6 +77,7 @@ class Server {
   void CloseAllAgents(TimePoint now);
   void HandleHangup(TimePoint now);
 
+  const Clock clock_;
   std::optional<Duration> idle_exit_;
   bool idle_for_long_ = false;
   bool hung_up_ = false;  // and there is nothing to read again: it ends

@@ -40,7 +40,7 @@ ServiceManager::ServiceManager() {
   Duration watchdog = WatchdogTime();
   if (watchdog == Duration::zero()) return;
   every_ = watchdog / 2;
-  due_ = MonotonicClock::now();
+  due_ = TimePoint{};  // with the first round
 }
 
 void ServiceManager::Notify(const char* state) const {
