@@ -1,11 +1,17 @@
 // A libFuzzer target for the smaller readers of files and requests that others write. The first byte says
 // which one, and the rest is what it reads.
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -13,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -28,10 +35,13 @@
 #include "ipc/memory_account.h"
 #include "ipc/segment.h"
 #include "sched/core/policy_setting.h"
+#include "server/device_access.h"
 #include "server/http/address.h"
 #include "server/http/caller.h"
 #include "server/log_output.h"
 #include "server/options.h"
+#include "server/process_state.h"
+#include "server/tenants/audit_log.h"
 #include "server/testing/server_process.h"
 #include "shim/common/pass_rules.h"
 
@@ -315,10 +325,85 @@ void MapAnySegment(fuzz::Bytes& bytes) {
   static_cast<void>(ipc::MapSegment(fd.get()));
 }
 
+// What the kernel says of a process, in a line that has the name which the process has given itself.
+void ReadProcessState(fuzz::Bytes& bytes) {
+  const std::string name(bytes.Rest());
+  if (prctl(PR_SET_NAME, name.c_str()) != 0) abort();
+  // It runs, and it can be seen.
+  if (server::IsStopped(getpid()) || !server::UsageOf(getpid())) abort();
+  if (sched_getscheduler(0) == SCHED_OTHER &&
+      server::CpuPriorityOf(getpid()) != -getpriority(PRIO_PROCESS, 0))
+    abort();
+}
+
+// Files that a client shows, and what the kernel says of the devices.
+void DecideAccess(fuzz::Bytes& bytes) {
+  static const OneFile information("nvidia/0001:02:03.4/information");
+  const std::filesystem::path sys = information.folder() + "/sys";
+  std::filesystem::remove_all(information.folder() + "/nvidia");
+  std::filesystem::remove_all(sys);
+  const XDevice there = MakeDevice(kDeviceTypeGPU, PciAddress(1, 2, 3, 4));
+  const uint32_t what = bytes.Below(8);
+  std::filesystem::create_directories(sys / "dev/char");
+  std::filesystem::create_directories(sys / "bus/pci/devices/0001:02:03.4");
+  if ((what & 1) != 0)
+    std::filesystem::create_directory_symlink(sys / "bus/pci/devices/0001:02:03.4", sys / "dev/char/226:3");
+  const std::vector<dev_t> files = {makedev(bytes.Below(2) == 0 ? 195 : 226, bytes.Below(4))};
+  if ((what & 2) != 0) {
+    information.Write(bytes.Rest());
+  } else {
+    std::ofstream(sys / "bus/pci/devices/0001:02:03.4/vendor") << bytes.Rest();
+  }
+  const server::DeviceAccess access((what & 4) == 0, {sys, information.folder() + "/nvidia"});
+  if (access.MayUse({}, there) && (what & 4) == 0) abort();
+  access.MayUse(files, there);
+  access.MayUse(files, bytes.Next<uint64_t>());
+  if (!access.MayUse({}, MakeDevice(kDeviceTypeCPU, 1))) abort();
+}
+
+// Names of others in the journal's entries: each field is one line, and has its own name.
+void WriteAudit(fuzz::Bytes& bytes) {
+  static const OneFile place("journal");
+  unlink(place.path().c_str());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  place.path().copy(address.sun_path, sizeof address.sun_path - 1);
+  const UniqueFd journal(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (bind(journal.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) abort();
+  struct stat output {};
+  fstat(STDERR_FILENO, &output);
+  const uint32_t stream = bytes.Below(4);
+  const uint64_t inode = output.st_ino + (stream == 1 ? 1 : 0);
+  setenv("JOURNAL_STREAM", (std::to_string(output.st_dev) + ":" + std::to_string(inode)).c_str(), 1);
+  spdlog::set_level(spdlog::level::off);
+  server::AuditLog log(stream == 2 ? "/nobody/listens/here" : place.path().c_str());
+  unsetenv("JOURNAL_STREAM");
+  TimePoint now(std::chrono::hours(1));
+  for (int records = 0; records < 100 && !bytes.empty(); ++records) {
+    const auto number = bytes.Next<uint8_t>();
+    now += std::chrono::milliseconds(number);
+    server::AuditRecord record{.what = "hints", .who = {.pid = number, .uid = number % 3u}};
+    record.verdict = static_cast<server::Verdict>(number % 3);
+    for (std::string* text : {&record.tenant, &record.target, &record.from, &record.to, &record.reason})
+      *text = bytes.Until('\0');
+    log.Add(record, now);
+    static char entry[32768];
+    const ssize_t size = recv(journal.get(), entry, sizeof entry, 0);
+    if (size < 0) continue;
+    if (stream == 1 || stream == 2) abort();
+    const std::string_view text(entry, static_cast<size_t>(size));
+    std::set<std::string> names;
+    for (size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
+      if (!names.insert(std::string(text.substr(at, text.find('=', at) - at))).second) abort();
+    }
+    if (names.size() > 12) abort();
+  }
+}
+
 constexpr void (*kReaders[])(fuzz::Bytes&) = {
-    ReadPassRules,      ReadPolicy,     ReadElf,       ReadDevice,    ReadServersSettings,
-    ReadTopology,       ReadKfdRequest, ReadRmRequest, ApplyRmEvents, ReadMemoryAccount,
-    ReadAccountsFolder, FindServer,     ListenForHttp, WriteLog,      MapAnySegment};
+    ReadPassRules,  ReadPolicy,    ReadElf,       ReadDevice,        ReadServersSettings, ReadTopology,
+    ReadKfdRequest, ReadRmRequest, ApplyRmEvents, ReadMemoryAccount, ReadAccountsFolder,  FindServer,
+    ListenForHttp,  WriteLog,      MapAnySegment, ReadProcessState,  DecideAccess,        WriteAudit};
 
 }  // namespace
 

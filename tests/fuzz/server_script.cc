@@ -12,6 +12,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "fuzz/any_message.h"
 
@@ -21,8 +22,9 @@ using fuzz::Bytes;
 
 struct ServerScript::Client {
   std::unique_ptr<TestConnection> connection;
-  ipc::OwnedSegment segment;  // made once: the same memory serves many connections
+  ipc::OwnedSegment segment;  // of all its connections in a script
   UniqueFd bell;
+  bool has_connected = false;  // so that the segment may have content
 };
 
 namespace {
@@ -91,6 +93,7 @@ ipc::WireHints AnyHints(Bytes& bytes) {
 ipc::WireMoreHints AnyMoreHints(Bytes& bytes) {
   ipc::WireMoreHints hints{};
   hints.weight = WEIGHT_DEFAULT;
+  hints.floor = FLOOR_DEFAULT;
   switch (bytes.Below(8)) {
     case 0:
       hints.weight = static_cast<int32_t>(1 + bytes.Below(200));
@@ -103,7 +106,7 @@ ipc::WireMoreHints AnyMoreHints(Bytes& bytes) {
       break;
     case 2:
       hints.latency_target_us = 100 * bytes.Below(100);
-      hints.floor = static_cast<int32_t>(bytes.Below(50));
+      hints.floor = static_cast<int32_t>(1 + bytes.Below(50));
       break;
     case 3:
       bytes.Fill(&hints, sizeof hints);
@@ -119,12 +122,23 @@ ipc::WireMoreHints AnyMoreHints(Bytes& bytes) {
 ServerScript::ServerScript()
     : listener_(folder_.path() + "/s", 0666, std::nullopt),
       tenants_(folder_.path() + "/tenants.toml"),
-      service_manager_(ServiceManagersSocket()),
-      server_(ScriptOptions(tenants_), listener_) {
+      service_manager_(ServiceManagersSocket()) {
   listener_.path().copy(socket_.text, sizeof socket_.text - 1);
   null_.Reset(open("/dev/null", O_RDWR | O_CLOEXEC));
-  for (uint32_t i = 0; i < kClients; ++i) {
-    Client& client = clients_.emplace_back();
+  clients_.resize(kClients);
+}
+
+ServerScript::~ServerScript() = default;
+
+void ServerScript::BeginServer() {
+  now_ = TimePoint(std::chrono::hours(1));
+  confined_ = stopped_ = false;
+  const Surroundings surroundings{.clock = [] { return now_; },
+                                  .is_confined = [](pid_t, uid_t) { return confined_; },
+                                  .is_stopped = [](pid_t) { return stopped_; }};
+  server_.emplace(ScriptOptions(tenants_), listener_, surroundings);
+  for (Client& client : clients_) {
+    if (client.segment.mapping.get() != nullptr && !std::exchange(client.has_connected, false)) continue;
     auto segment = ipc::CreateSegment();
     if (!segment) abort();
     client.segment = std::move(*segment);
@@ -132,31 +146,58 @@ ServerScript::ServerScript()
   }
   bystander_ = std::make_unique<TestConnection>(socket_);
   bystander_->Send(HelloOf(ipc::Role::kTool));
+  Round();
 }
 
-ServerScript::~ServerScript() = default;
+void ServerScript::EndServer() {
+  for (Client& client : clients_) client.connection.reset();
+  unlink(tenants_.c_str());
+  ExpectBystanderServed();
+  // It ends when it is asked to.
+  raise(SIGTERM);
+  server_->Run();
+  bystander_.reset();
+  server_.reset();
+}
+
+void ServerScript::Round() {
+  now_ += std::chrono::microseconds(50);
+  server_->Round(0);
+}
+
+// From a millisecond to half a minute; meanwhile, the clients' processes may be stopped.
+void ServerScript::PassTime(Bytes& bytes) {
+  const auto amount = static_cast<int>(bytes.Next<uint8_t>());
+  stopped_ = bytes.Below(8) == 0;
+  now_ += amount < 128   ? std::chrono::milliseconds(amount)
+          : amount < 224 ? std::chrono::milliseconds(20) * (amount - 127)
+                         : std::chrono::seconds(amount - 223);
+  Round();
+}
 
 void ServerScript::RunSession(std::span<const uint8_t> input) {
   Bytes bytes(input);
+  BeginServer();
   SetAnyPolicy(bytes);
-  if (bytes.Below(8) != 0) {
+  if (const uint32_t begin = bytes.Below(32); begin % 8 != 0) {
     BeginAgent(clients_[0], bytes);
     BeginAgent(clients_[1], bytes);
-    Connect(clients_[2]);
+    Connect(clients_[2], begin >= 24);
     clients_[2].connection->Send(HelloOf(ipc::Role::kTool));
-    server_.Round(0);
+    Round();
   }
   while (!bytes.empty()) {
-    uint32_t step = bytes.Below(18);
-    Client& client = clients_[bytes.Below(kClients)];
+    const uint32_t step = bytes.Below(18);
+    const uint32_t who = bytes.Below(4 * kClients);
+    Client& client = clients_[who % kClients];
     if (step == 0) {
       client.connection.reset();
     } else if (step == 1) {
-      server_.Round(0);
+      Round();
     } else if (!client.connection) {
-      Connect(client);
+      Connect(client, who >= 3 * kClients);
       SendHello(client, bytes);
-      server_.Round(0);  // only then is it known what the client may send
+      Round();  // only then is it known what the client may send
     } else if (step == 2) {
       SendHello(client, bytes);
     } else if (step <= 5) {
@@ -169,7 +210,7 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
       SendToolRequest(client, bytes);
     } else if (step == 10) {
       Work(client, bytes);
-      server_.Round(0);
+      Round();
     } else if (step == 11) {
       SetAnyPolicy(bytes);
     } else if (step == 12) {
@@ -178,23 +219,28 @@ void ServerScript::RunSession(std::span<const uint8_t> input) {
       ReadAll(client);
     } else if (step == 14) {
       SendToolRequest(clients_[2], bytes);
-      server_.Round(0);
+      Round();
     } else if (step == 15) {
       ChangeTenants(bytes);
+    } else if (step == 17) {
+      if (bytes.Below(4) != 0) {
+        PassTime(bytes);
+      } else {
+        SendMany(client, bytes);
+      }
     } else {
       WriteSegment(*client.segment.mapping.get(), bytes);
       ipc::RingScheduler(*client.segment.mapping.get(), bytes.Next<uint16_t>() % ipc::kMaxQueues,
                          client.bell.get());
     }
   }
-  server_.Round(0);
-  for (Client& client : clients_) client.connection.reset();
-  unlink(tenants_.c_str());
-  ExpectBystanderServed();
+  Round();
+  EndServer();
 }
 
 void ServerScript::RunSegment(std::span<const uint8_t> input) {
   Bytes bytes(input);
+  BeginServer();
   SetAnyPolicy(bytes);
   for (uint32_t i = 0; i < 2; ++i) {
     Client& client = clients_[i];
@@ -207,6 +253,7 @@ void ServerScript::RunSegment(std::span<const uint8_t> input) {
       message.hints = {static_cast<int32_t>(bytes.Below(4)), 100, NO_DEADLINE, NO_LAXITY, 0, 0};
       message.device = bytes.Below(2);
       message.more_hints.weight = static_cast<int32_t>(1 + bytes.Below(8));
+      message.more_hints.floor = FLOOR_DEFAULT;
       client.connection->Send(message);
     }
   }
@@ -219,11 +266,12 @@ void ServerScript::RunSegment(std::span<const uint8_t> input) {
     for (uint32_t words = bytes.Below(8); words > 0; --words) {
       WriteSegment(*client.segment.mapping.get(), bytes);
     }
-    ipc::RingScheduler(*client.segment.mapping.get(), bytes.Below(5), client.bell.get());
-    server_.Round(0);
+    const auto ring = bytes.Next<uint8_t>();
+    ipc::RingScheduler(*client.segment.mapping.get(), ring % 5, client.bell.get());
+    now_ += std::chrono::milliseconds(ring / 5);
+    Round();
   }
-  for (Client& client : clients_) client.connection.reset();
-  ExpectBystanderServed();
+  EndServer();
 }
 
 // One policy, or a chain of two, of all that there are.
@@ -239,7 +287,7 @@ void ServerScript::SetAnyPolicy(Bytes& bytes) {
   ipc::SetText(request.setting, setting);
   request.at_a_time = 1 + bytes.Below(3);
   if (!bystander_->Send(request)) abort();
-  server_.Round(0);
+  Round();
   bystander_->Receive(0);
 }
 
@@ -254,17 +302,23 @@ void ServerScript::Work(Client& client, Bytes& bytes) {
   ipc::RingScheduler(segment, index, client.bell.get());
 }
 
-void ServerScript::Connect(Client& client) {
+// `confined`: it has not the rights of its user, as in a container.
+void ServerScript::Connect(Client& client, bool confined) {
+  client.has_connected = true;
   const bool as_other = &client == &clients_.back() && geteuid() == 0 && seteuid(kOtherUser) == 0;
   client.connection = std::make_unique<TestConnection>(socket_);
   if (as_other && seteuid(0) != 0) abort();
+  confined_ = confined;
+  Round();
+  confined_ = false;
 }
 
 // With two queues on one device.
 void ServerScript::BeginAgent(Client& client, Bytes& bytes) {
-  Connect(client);
+  const uint32_t begin = bytes.Below(8);
+  Connect(client, begin >= 4);
   ipc::Hello hello = HelloOf(ipc::Role::kAgent);
-  hello.job = bytes.Below(2);
+  hello.job = begin % 2;
   client.connection->Send(hello, {client.segment.memfd.get(), client.bell.get()});
   for (uint32_t index = 0; index < 2; ++index) {
     ipc::QueueCreated message{};
@@ -278,7 +332,7 @@ void ServerScript::BeginAgent(Client& client, Bytes& bytes) {
     message.more_hints = AnyMoreHints(bytes);
     client.connection->Send(message);
   }
-  server_.Round(0);
+  Round();
 }
 
 // What an agent says of its queues and its program.
@@ -321,14 +375,14 @@ void ServerScript::SendQueueMessage(Client& client, Bytes& bytes) {
     default:
       client.connection->Send(ipc::DeviceFiles{}, AnyDescriptors(client, bytes));
   }
-  server_.Round(0);
+  Round();
 }
 
 // The file changes, and the server is told by the signal.
 void ServerScript::ChangeTenants(Bytes& bytes) {
   std::ofstream(tenants_) << kTenants[bytes.Below(std::size(kTenants))];
   raise(SIGHUP);
-  server_.Round(0);
+  Round();
 }
 
 void ServerScript::ReadAll(Client& client) {
@@ -355,6 +409,32 @@ std::vector<int> ServerScript::AnyDescriptors(Client& client, Bytes& bytes) cons
   std::vector<int> fds;
   for (uint32_t count = bytes.Below(5); count > 0; --count) fds.push_back(choice[bytes.Below(3)]);
   return fds;
+}
+
+// More than a client may leave unread, or than a user may have.
+void ServerScript::SendMany(Client& client, Bytes& bytes) {
+  const uint32_t what = bytes.Below(4);
+  for (uint32_t i = 0; i < 128 && client.connection; ++i) {
+    if (what == 0) {
+      client.connection->Send(ipc::Ping{});
+    } else if (what == 1) {
+      client.connection->Send(ipc::GetUsage{});
+    } else if (what == 2) {
+      client.connection->Send(ipc::List{});
+    } else {
+      ipc::QueueCreated message{};
+      message.index = 16 + i;
+      message.device = i;
+      message.level = kPreemptLevelInterrupt;
+      message.traits = ipc::kTraitTimeSlices;
+      message.hints = {1, 100, NO_DEADLINE, NO_LAXITY, 0, 0};
+      message.more_hints.weight = WEIGHT_DEFAULT;
+      message.more_hints.floor = FLOOR_DEFAULT;
+      client.connection->Send(message);
+    }
+    if (i % 32 == 0) Round();
+  }
+  Round();
 }
 
 // A valid message with a few changed bytes.
@@ -478,7 +558,7 @@ void ServerScript::ExpectBystanderServed() {
   // It sends a request after all the others' messages, and must get the answer in a bounded number of rounds.
   if (!bystander_->Send(ipc::GetStatus{})) abort();
   for (int round = 0; round < 100; ++round) {
-    server_.Round(0);
+    Round();
     ipc::Packet packet;
     while (ipc::ReceivePacket(bystander_->fd(), packet) == ipc::Received::kMessage) {
       if (packet.header().type != ipc::MessageType::kStatus) continue;

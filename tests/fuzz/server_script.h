@@ -1,5 +1,6 @@
 // Turns bytes into actions of hostile and honest clients of a server in this process: connections, messages,
-// any descriptors, any words in their segments, doorbells. The fuzzers and a test share these entry points.
+// any descriptors, any words in their segments, doorbells, and time. Each script has a server of its own, in
+// virtual time: what it reaches depends on its bytes alone. The fuzzers and a test share these entry points.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +33,19 @@ class ServerScript {
   using Bytes = fuzz::Bytes;
   struct Client;
 
+  void BeginServer();
+  void EndServer();
+  void Round();
+  void PassTime(Bytes& bytes);
   void SetAnyPolicy(Bytes& bytes);
   static void Work(Client& client, Bytes& bytes);
-  void Connect(Client& client);
+  void Connect(Client& client, bool confined = false);
   void BeginAgent(Client& client, Bytes& bytes);
   void SendQueueMessage(Client& client, Bytes& bytes);
   void ChangeTenants(Bytes& bytes);
   static void ReadAll(Client& client);
   void SendHello(Client& client, Bytes& bytes);
+  void SendMany(Client& client, Bytes& bytes);
   void SendQueueCreated(Client& client, Bytes& bytes);
   void SendAnyMessage(Client& client, Bytes& bytes);
   void SendGarbage(Client& client, Bytes& bytes);
@@ -52,11 +58,16 @@ class ServerScript {
   Listener listener_;
   const std::string tenants_;  // the file
   const UniqueFd service_manager_;
-  Server server_;
+  std::optional<Server> server_;
   ipc::SocketPath socket_{};
   UniqueFd null_;
   std::unique_ptr<TestConnection> bystander_;
   std::vector<Client> clients_;
+
+  // What the server is told of its surroundings.
+  static inline TimePoint now_;
+  static inline bool confined_ = false;
+  static inline bool stopped_ = false;
 };
 
 }  // namespace xsched::server::testing

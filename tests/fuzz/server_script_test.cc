@@ -31,12 +31,12 @@ void RunRandomScripts(int count, size_t longest, Run run) {
 
 TEST(ServerScripts, no_message_disturbs_the_server) {
   ServerScript script;
-  RunRandomScripts(30'000, 120, [&](const std::vector<uint8_t>& bytes) { script.RunSession(bytes); });
+  RunRandomScripts(10'000, 120, [&](const std::vector<uint8_t>& bytes) { script.RunSession(bytes); });
 }
 
 TEST(ServerScripts, no_content_of_a_segment_disturbs_the_server) {
   ServerScript script;
-  RunRandomScripts(20'000, 100, [&](const std::vector<uint8_t>& bytes) { script.RunSegment(bytes); });
+  RunRandomScripts(10'000, 100, [&](const std::vector<uint8_t>& bytes) { script.RunSegment(bytes); });
 }
 
 }  // namespace
