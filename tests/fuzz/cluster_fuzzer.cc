@@ -1,6 +1,6 @@
 // A libFuzzer target for what clusters and their users say: pods and PriorityClasses as the API server lists
-// them, the kubelet's choice of devices, and what a Slurm job asks for. The first byte says which one, and the
-// rest is what it reads.
+// them, the kubelet's choice of devices, and what a Slurm job asks for. The first byte says which one, and
+// the rest is what it reads.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +52,8 @@ std::vector<std::string> AnyShares(fuzz::Bytes& bytes) {
 void ChooseShares(fuzz::Bytes& bytes) {
   const std::vector<std::string> available = AnyShares(bytes);
   const std::vector<std::string> required = AnyShares(bytes);
-  const int size = bytes.Below(6) == 0 ? 100 * static_cast<int>(bytes.Below(4)) : static_cast<int>(bytes.Below(120)) - 1;
+  const int size =
+      bytes.Below(6) == 0 ? 100 * static_cast<int>(bytes.Below(4)) : static_cast<int>(bytes.Below(120)) - 1;
   static_cast<void>(kubernetes::AllocationOf(available));
   auto chosen = kubernetes::PreferredShares(available, required, size);
   if (!chosen) return;
