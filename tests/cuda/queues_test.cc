@@ -56,6 +56,41 @@ TEST_F(Queues, the_null_stream_is_the_legacy_default_stream) {
   EXPECT_EQ(Commands(LegacyKey()), 2u);
 }
 
+TEST_F(Queues, a_default_stream_is_that_of_the_context_which_is_current_at_each_launch) {
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  CUcontext other = nullptr;
+  CUcontext popped = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+  const uint64_t key = LegacyStreamKey(reinterpret_cast<uint64_t>(other));
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(key), 1u) << "made";
+  ASSERT_EQ(cuCtxPopCurrent_v2(&popped), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 2u) << "popped";
+  ASSERT_EQ(cuCtxPushCurrent_v2(other), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(key), 2u) << "pushed";
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 3u) << "set";
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(LegacyKey()), 4u) << "destroyed";
+}
+
+TEST_F(Queues, a_change_of_context_that_no_wrapper_sees_is_noticed_after_some_launches) {
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuCtxCreate_v2(&other, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(FindDriver()->cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
+  EXPECT_GT(Commands(LegacyKey()), 0u);
+  ASSERT_EQ(cuCtxDestroy_v2(other), CUDA_SUCCESS);
+}
+
 TEST_F(Queues, a_copy_without_a_stream_is_on_the_default_stream) {
   int value = 7;
   ASSERT_EQ(cuMemcpyHtoD_v2(memory_, &value, sizeof value), CUDA_SUCCESS);

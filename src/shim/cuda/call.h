@@ -2,6 +2,7 @@
 #pragma once
 
 #include "preempt/api/launch.h"
+#include "shim/cuda/current_context.h"
 #include "shim/cuda/driver.h"
 
 namespace xsched::cuda {
@@ -19,21 +20,13 @@ class Call {
   const Functions& next() const { return next_; }
   int function() const { return function_; }
   const void* site() const { return site_; }
-  // The calling thread's current context; null: none. The driver is asked at most once.
-  CUcontext context() const {
-    if (!context_known_) {
-      context_ = CurrentContext();
-      context_known_ = true;
-    }
-    return context_;
-  }
+  // The calling thread's current context; null: none.
+  CUcontext context() const { return KnownContext(); }
 
  private:
   const Functions& next_;
   const int function_;
   const void* const site_;
-  mutable CUcontext context_ = nullptr;
-  mutable bool context_known_ = false;
 };
 
 }  // namespace xsched::cuda

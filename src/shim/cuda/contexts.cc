@@ -60,13 +60,14 @@ void AwaitLastWork(const Call& call, CUcontext context, CUdevice device) {
 
 void ContextEnds(CUcontext context) {
   if (context == nullptr) return;
-  ForgetUsedCode();
+  UsedCode::Forget();
   shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGoes(context);
 }
 
 // Null: it was not known.
 void ContextEnded(CUcontext context) {
+  ForgetCurrentContext();
   if (context != nullptr) shim::ForgetMemoryOf(HomeOf(context));
   CudaContextGone(context);
 }
@@ -82,7 +83,7 @@ CUcontext PrimaryContextEnds(PrimaryContext* primary) {
   if (context != nullptr) {
     ContextEnds(context);
   } else {
-    ForgetUsedCode();
+    UsedCode::Forget();
     shim::ForgetAllStreams();
     CudaContextGoes(nullptr);
   }
@@ -197,6 +198,7 @@ GreenContextDestruction::GreenContextDestruction(const Call& call, CUcontext con
 void GreenContextDestruction::Finish(CUresult result) {
   if (destruction_.has_value()) destruction_->Finish(result);
   if (release_.has_value()) release_->Finish(result);
+  ForgetCurrentContext();
   CudaGreenContextGone(context_);
 }
 

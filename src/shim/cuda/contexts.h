@@ -92,7 +92,7 @@ class ContextWait {
 class ContextCreation {
  public:
   ContextCreation(const Call& call, CUdevice device);
-  void Finish(CUresult) {}
+  void Finish(CUresult) const { ForgetCurrentContext(); }  // the new one is current
 
  private:
   std::optional<preempt::Barrier> barrier_;  // after the wait

@@ -11,15 +11,17 @@ extern std::atomic<const Functions*> driver;
 // Looks for the driver. While none is loaded, all functions are null.
 const Functions& LookUpDriver();
 
-inline const Functions& Driver() {
+[[gnu::always_inline]] inline const Functions& Driver() {
   const Functions* known = driver.load(std::memory_order_acquire);
-  return known != nullptr ? *known : LookUpDriver();
+  if (known == nullptr) [[unlikely]]
+    return LookUpDriver();
+  return *known;
 }
 
 // The function with index `function` in kFunctionNames.
 inline void* DriverAddress(int function) { return reinterpret_cast<void* const*>(&Driver())[function]; }
 
-// Null: none is current.
+// Asks the driver. Null: none is current.
 inline CUcontext CurrentContext() {
   CUcontext context = nullptr;
   const Functions& next = Driver();
