@@ -16,6 +16,9 @@ constexpr useconds_t kStoppedPollUs = 10;
 // Where time slices serve the rival before any gate could, gates only keep the queue from running again.
 constexpr int kSlicedFactor = 10;
 
+// How many launches at most are not asked whether a report is due.
+constexpr uint64_t kMaxQuiet = 32;
+
 // If there was no launch for this time, launching has paused.
 constexpr Duration kLaunchingPaused = std::chrono::milliseconds(1);
 
@@ -39,7 +42,10 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   now.at_most = queue_.level() == kPreemptLevelBlock ? queue_.config().threshold : INT64_MAX;
   now.latency = start_.device_gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
   now.clock = queue_.clock();
-  const GateSpacing::Place place = spacing_.Before(number, now);
+  const auto [place, quiet_until] = spacing_.Before(number, now);
+  // Where every command reports, none is quiet.
+  if (ops().finished != nullptr)
+    queue_.quiet.Begin(number, std::min(quiet_until, number + kMaxQuiet), flags, now.retired);
   if (place == GateSpacing::Place::kNothing) return false;
   XControlWords words = Words(now.pausable);
   if (place == GateSpacing::Place::kGate) words.retired = nullptr;

@@ -21,6 +21,7 @@
 #include "preempt/gates/launch_config.h"
 #include "preempt/gates/markers.h"
 #include "preempt/gates/process_state.h"
+#include "preempt/gates/quiet_span.h"
 #include "preempt/gates/signals.h"
 #include "preempt/gates/waiters.h"
 #include "xsched/types.h"
@@ -72,6 +73,12 @@ class FlowState {
   bool Unhindered() const {
     return !suspended() && closed_gates.load(std::memory_order_acquire) == 0 &&
            !self_gated.load(std::memory_order_relaxed) && process_->hard_stops() == 0;
+  }
+  // True if launch `number`, which found these flags, needs nothing although a scheduler is interested in the
+  // queue.
+  bool Quiet(uint64_t number, uint32_t flags) const {
+    return quiet.Has(number, flags & ~ipc::kFlagCounted, retired()) && !ipc::ClosesGate(*block_) &&
+           Unhindered() && process_->taken_watch.on();
   }
 
   // By what a launch finds the queue (MapKey); 0: by nothing any more.
@@ -143,13 +150,17 @@ class FlowState {
   // True if this process knows when the device has nothing more of the queue, while it is held.
   bool ReportsOverruns() const { return gating() == kGatingHostGates; }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
-  void SetLevel(XPreemptLevel level) { level_.store(level, std::memory_order_relaxed); }
+  void SetLevel(XPreemptLevel level) {
+    level_.store(level, std::memory_order_relaxed);
+    quiet.End();
+  }
   LaunchConfig config() const {
     return {threshold_.load(std::memory_order_relaxed), batch_size_.load(std::memory_order_relaxed)};
   }
   void SetConfig(const LaunchConfig& config) {
     threshold_.store(config.threshold, std::memory_order_relaxed);
     batch_size_.store(config.batch_size, std::memory_order_relaxed);
+    quiet.End();
   }
   ipc::ControlBlock& block() const { return *block_; }
   const ProcessState& process() const { return *process_; }
@@ -160,6 +171,7 @@ class FlowState {
 
   void ResetAfterFork();
 
+  QuietSpan quiet;  // set by flow control
   Waiters waiters;
   Markers markers;  // of host gates and caller waits
 

@@ -44,8 +44,14 @@ bool GateSpacing::ReportIsDue(uint64_t before, int64_t spacing, const Now& now) 
   return before >= last_reporting_gate_ + static_cast<uint64_t>(apart);
 }
 
-GateSpacing::Place GateSpacing::Before(uint64_t number, const Now& now) {
-  if (!mutex_.TryLock()) return Place::kNothing;
+// Progress changes the pace, and a hold needs a gate at once.
+uint64_t GateSpacing::QuietUntil(int64_t spacing, const Now& now) const {
+  if (!observed_) return 0;
+  return now.gated ? last_gate_ + static_cast<uint64_t>(spacing) + 1 : UINT64_MAX;
+}
+
+GateSpacing::Decision GateSpacing::Before(uint64_t number, const Now& now) {
+  if (!mutex_.TryLock()) return {};
   const uint64_t before = number - 1;
   Observe(now, before);
   const int64_t spacing = Spacing(now);
@@ -67,9 +73,10 @@ GateSpacing::Place GateSpacing::Before(uint64_t number, const Now& now) {
     if (reports) last_reporting_gate_ = before;
     gates_[count_++ % kRemembered] = {before, now.pausable};
   }
+  const uint64_t quiet_until = QuietUntil(spacing, now);
   mutex_.Unlock();
-  if (!gate) return Place::kNothing;
-  return reports ? Place::kGateThatReports : Place::kGate;
+  if (!gate) return {Place::kNothing, quiet_until};
+  return {reports ? Place::kGateThatReports : Place::kGate, quiet_until};
 }
 
 bool GateSpacing::ReportAfter(uint64_t number, bool each, Clock clock) {

@@ -41,8 +41,13 @@ class GateSpacing {
     kGate,
     kGateThatReports,  // that everything before it has retired
   };
+  struct Decision {
+    Place place = Place::kNothing;
+    // Commands before this one get nothing, if nothing of `now` changes. 0: ask for each.
+    uint64_t quiet_until = 0;
+  };
   // Command `number` (1, 2, …) is about to be enqueued. Returns what goes in front of it.
-  Place Before(uint64_t number, const Now& now);
+  Decision Before(uint64_t number, const Now& now);
 
   // Command `number` of a queue that others wait for has been enqueued. Returns whether a report is due.
   // `each`: every command reports, because only the launching thread can ask the driver. `clock` may be
@@ -73,6 +78,7 @@ class GateSpacing {
 
   void Observe(const Now& now, uint64_t before) REQUIRES(mutex_);
   int64_t Spacing(const Now& now) const REQUIRES(mutex_);
+  uint64_t QuietUntil(int64_t spacing, const Now& now) const REQUIRES(mutex_);
   // The gate behind `before` commands must report.
   bool ReportIsDue(uint64_t before, int64_t spacing, const Now& now) const REQUIRES(mutex_);
 

@@ -15,7 +15,8 @@ class GateSpacingTest : public testing::Test {
  protected:
   using Place = GateSpacing::Place;
 
-  Place Next() { return gates_.Before(++number_, now_); }
+  Place Next() { return Decide().place; }
+  GateSpacing::Decision Decide() { return gates_.Before(++number_, now_); }
   bool Launch() { return Next() != Place::kNothing; }
   // Brings the queue to a steady pace, with gates that need not report.
   void SteadyPace(microseconds each) {
@@ -57,6 +58,24 @@ TEST_F(GateSpacingTest, the_clock_is_read_only_where_progress_is_seen) {
   ++now_.retired;
   Launch();
   EXPECT_EQ(clock_reads_, 2);
+}
+
+TEST_F(GateSpacingTest, a_decision_says_from_which_command_on_there_may_be_another_one) {
+  SteadyPace(microseconds(10));
+  while (Next() == Place::kNothing) {
+  }
+  const uint64_t until = Decide().quiet_until;
+  ASSERT_GT(until, number_ + 1);
+  while (number_ + 1 < until) EXPECT_EQ(Next(), Place::kNothing);
+  EXPECT_NE(Next(), Place::kNothing);
+}
+
+TEST_F(GateSpacingTest, a_queue_that_is_idle_or_held_is_asked_about_each_command) {
+  now_.retired = number_;
+  EXPECT_EQ(Decide().quiet_until, 0u);
+  EXPECT_GT(Decide().quiet_until, number_);
+  now_.hold = true;
+  EXPECT_EQ(Decide().quiet_until, 0u);
 }
 
 TEST_F(GateSpacingTest, a_queue_that_nobody_can_hold_gets_none) {

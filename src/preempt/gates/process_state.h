@@ -1,10 +1,12 @@
 // State of the whole process that takes precedence over its control blocks. Lock-free.
 //
-// Written by the agent (whether there is a scheduler), by calls of the program during which nothing may be
-// held (barriers), and by queues that stop the process on a device.
+// Written by the agent (whether there is a scheduler, whether its thread checks), by calls of the program
+// during which nothing may be held (barriers), and by queues that stop the process on a device.
 #pragma once
 
 #include <atomic>
+
+#include "preempt/gates/taken_watch.h"
 
 namespace xsched::preempt {
 
@@ -31,6 +33,9 @@ class ProcessState {
   // The number of queues for which the whole process is stopped on their device.
   int hard_stops() const { return hard_stops_.load(std::memory_order_seq_cst); }
   void CountHardStop(int change) { hard_stops_.fetch_add(change, std::memory_order_seq_cst); }
+
+  // Whether the agent checks what is taken from the process.
+  TakenWatch taken_watch;
 
   // In a forked child: nobody schedules it.
   void ResetAfterFork() {

@@ -91,15 +91,16 @@ class XQueue {
   SubmitWorker& worker() { return worker_; }
 
   // ---- the hot path; see launch.h ----
-  uint64_t LaunchBegin() {
+  [[gnu::always_inline]] uint64_t LaunchBegin() {
     const uint64_t number = state_.CountLaunch();
     const uint32_t flags = state_.raw_flags();
-    if (flags == 0 && state_.Unhindered()) [[likely]]
+    if (flags == 0 ? state_.Unhindered() : state_.Quiet(number, flags)) [[likely]]
       return number;
     return LaunchBeginScheduled(number, flags);
   }
-  void LaunchEnd(uint64_t number, bool launched) {
-    if (!launched || (state_.raw_flags() & ipc::kFlagTracked) != 0) [[unlikely]]
+  [[gnu::always_inline]] void LaunchEnd(uint64_t number, bool launched) {
+    if (!launched || ((state_.raw_flags() & ipc::kFlagTracked) != 0 && !state_.quiet.Has(number)))
+        [[unlikely]]
       LaunchEndScheduled(number, launched);
     state_.CountIssued();
   }

@@ -161,6 +161,55 @@ TEST_F(DeviceGatesTest, a_held_queue_gets_a_gate_in_front_of_its_next_command) {
   EXPECT_EQ(driver_.words.pause, nullptr) << "the program does not have the queue by its handle";
 }
 
+// taken_seen counts the launches that are not quiet.
+TEST_F(DeviceGatesTest, launches_of_a_scheduled_queue_are_quiet_between_gates_while_the_agent_watches) {
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  Launch(driver_, 40);
+  EXPECT_EQ(taken_seen, 40) << "the agent does not watch";
+  EXPECT_GT(driver_.Count(Item::kGate), 5u);
+  state.taken_watch.Begin();
+  const size_t gates = driver_.Count(Item::kGate);
+  Launch(driver_, 40);
+  EXPECT_EQ(taken_seen, 40 + 10) << "those that get a gate";
+  EXPECT_EQ(driver_.Count(Item::kGate), gates + 10);
+}
+
+TEST_F(DeviceGatesTest, a_quiet_launch_sees_what_changes) {
+  XQueue& queue = Make(driver_);
+  state.taken_watch.Begin();
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_, 3);
+  taken_seen = 0;
+  Launch(driver_);
+  ASSERT_EQ(taken_seen, 0) << "it is quiet";
+  queue.RetiredUpTo(1);
+  Launch(driver_);
+  EXPECT_EQ(taken_seen, 1) << "progress";
+  LetRun(queue);
+  Launch(driver_);
+  EXPECT_EQ(taken_seen, 2) << "flags";
+  Hold(queue);
+  Launch(driver_);
+  EXPECT_EQ(taken_seen, 3) << "a hold";
+  LetRun(queue);
+  queue.RetiredUpTo(queue.submitted());
+  rung.clear();
+  Launch(driver_);
+  EXPECT_EQ(rung.size(), 1u) << "a new burst";
+}
+
+TEST_F(DeviceGatesTest, a_queue_with_quiet_launches_reports_from_time_to_time) {
+  XQueue& queue = Make(driver_);
+  state.taken_watch.Begin();
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_, 40);
+  const size_t reports = driver_.Count(Item::kReport);
+  fake_now += std::chrono::milliseconds(10);
+  Launch(driver_, 40);
+  EXPECT_EQ(driver_.Count(Item::kReport), reports + 1);
+}
+
 TEST_F(DeviceGatesTest, a_gate_of_a_queue_that_the_program_may_suspend_waits_for_its_word_too) {
   XQueue& queue = Make(driver_, kPreemptLevelBlock, true);
   queue.Suspend(true);

@@ -224,8 +224,8 @@ TimePoint Agent::Tick(TimePoint now) {
     return kNever;
   }
   const TimePoint wake_at = ServeClient(now);
-  watch_.Pause();
-  return std::min(wake_at, watch_.Checked(AnythingTaken(), now));
+  state_.taken_watch.Pause();
+  return std::min(wake_at, state_.taken_watch.Checked(AnythingTaken(), now));
 }
 
 TimePoint Agent::ServeClient(TimePoint now) {
@@ -272,7 +272,7 @@ void Agent::ResetAfterFork() {
   server_.ForgetAfterFork();
   memory_limit_.LeaveTenant();
   memory_.ForgetAfterFork();
-  watch_.Pause();
+  state_.taken_watch.Pause();
   attendant_.ResetAfterFork();
   give_back_ = false;
   started_ = shared_ = false;

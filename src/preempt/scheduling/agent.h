@@ -3,7 +3,7 @@
 //
 // Its thread (agent_thread.h) exists while a scheduler is in use, or while something must still be given
 // back. It attends to the queues (attendant.h), checks whether the scheduler is alive while something is
-// taken (taken_watch.h), and connects anew when the server is back. It calls a driver only to open host
+// taken (gates/taken_watch.h), and connects anew when the server is back. It calls a driver only to open host
 // gates, and takes no lock that is held during a driver's call: questions go to driver_caller.h. It never
 // delays a launch.
 //
@@ -28,7 +28,6 @@
 #include "preempt/scheduling/memory_limit.h"
 #include "preempt/scheduling/process_slices.h"
 #include "preempt/scheduling/server_client.h"
-#include "preempt/scheduling/taken_watch.h"
 #include "sched/core/policy_setting.h"
 #include "xsched/types.h"
 
@@ -77,7 +76,7 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   void RingScheduler(uint32_t index) override { memory_.RingScheduler(index); }
   void Wake() override { memory_.RingAgent(); }
   void SomethingIsTaken() override {
-    if (watch_.Begin()) Wake();
+    if (state_.taken_watch.Begin()) Wake();
   }
   void GiveBackLater() override;
 
@@ -127,7 +126,6 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   const Clock clock_;
 
   Attendant attendant_;
-  TakenWatch watch_;
 
   Mutex<LockRank::kAgent> mutex_;
   Condition welcome_;  // the server has accepted or rejected this process

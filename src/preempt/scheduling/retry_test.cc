@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "preempt/scheduling/taken_watch.h"
+#include "preempt/gates/taken_watch.h"
 
 namespace xsched::preempt {
 namespace {

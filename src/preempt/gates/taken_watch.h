@@ -1,6 +1,6 @@
 // Whether the agent's thread checks regularly what is taken from the process. While something is, a hanging
 // server or a closed descriptor must be noticed. While nothing is, the thread sleeps, and a launch that finds
-// something taken wakes it. Time is passed in.
+// something taken wakes it. Time is passed in. Part of the process's state, because launches read it.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,13 @@ class TakenWatch {
   // not wake the thread more often.
   static constexpr Duration kOn = std::chrono::seconds(1);
 
+  constexpr TakenWatch() = default;
+
+  // The thread checks. seq_cst, against Pause: a launch that counts its command before it reads this is seen
+  // by the check, or sees that there will be none.
+  bool on() const { return on_.load(std::memory_order_seq_cst); }
   // A launch has found something taken. True: the thread does not check, and must be woken. Lock-free.
-  bool Begin() {
-    return !on_.load(std::memory_order_seq_cst) && !on_.exchange(true, std::memory_order_seq_cst);
-  }
+  bool Begin() { return !on() && !on_.exchange(true, std::memory_order_seq_cst); }
 
   // ---- the thread ----
   // It is about to check. This must be first: from now on, a launch that finds something taken wakes it.
