@@ -26,7 +26,7 @@ XSCHED_PRIVATE extern constinit thread_local XQueue* last_found __attribute__((t
 XSCHED_PRIVATE XQueue* LookUpXQueue(uint64_t name);
 
 // The XQueue over the driver's queue `key`; null when it has none. Lock-free.
-inline XQueue* FindXQueue(XPlatform platform, uint64_t key) {
+[[gnu::always_inline]] inline XQueue* FindXQueue(XPlatform platform, uint64_t key) {
   const uint64_t name = MapKey(platform, key);
   XQueue* const last = last_found;
   return last != nullptr && last->state().name() == name ? last : LookUpXQueue(name);
@@ -39,22 +39,24 @@ XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
 
 // A command is about to be enqueued. Counts it, wakes the scheduler if the queue was idle, and puts a gate in
 // front of it if necessary. Blocks only on platforms without gates. Returns the command's number.
-inline uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
+[[gnu::always_inline]] inline uint64_t LaunchBegin(XQueue* queue) { return queue->LaunchBegin(); }
 // The launch has returned. If the driver refused it, it counts as finished.
-inline void LaunchEnd(XQueue* queue, uint64_t number, bool launched) { queue->LaunchEnd(number, launched); }
+[[gnu::always_inline]] inline void LaunchEnd(XQueue* queue, uint64_t number, bool launched) {
+  queue->LaunchEnd(number, launched);
+}
 
 class LaunchScope {
  public:
-  explicit LaunchScope(XQueue* queue) : queue_(queue) {
+  [[gnu::always_inline]] explicit LaunchScope(XQueue* queue) : queue_(queue) {
     if (queue_ != nullptr) number_ = LaunchBegin(queue_);
   }
-  ~LaunchScope() {
+  [[gnu::always_inline]] ~LaunchScope() {
     if (queue_ != nullptr) LaunchEnd(queue_, number_, false);
   }
   LaunchScope(const LaunchScope&) = delete;
   LaunchScope& operator=(const LaunchScope&) = delete;
 
-  void Finish(bool launched) {
+  [[gnu::always_inline]] void Finish(bool launched) {
     if (queue_ == nullptr) return;
     LaunchEnd(queue_, number_, launched);
     queue_ = nullptr;

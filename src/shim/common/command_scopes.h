@@ -15,15 +15,16 @@
 
 namespace xsched::shim {
 
-// One command on one stream.
+// One command on one stream. Compiled into each wrapper as a whole: after a program's own code, each function
+// and each line of the caches costs more than its instructions do.
 template <typename Platform>
 class Launch {
  public:
-  Launch(const typename Platform::Call& call, typename Platform::Stream stream)
+  [[gnu::always_inline]] Launch(const typename Platform::Call& call, typename Platform::Stream stream)
       : queue_(Announce(call, stream)), scope_(queue_) {}
 
   // `finishes`: the call returned after the command, and so all earlier ones, had finished.
-  void Finish(typename Platform::Result result, bool finishes) {
+  [[gnu::always_inline]] void Finish(typename Platform::Result result, bool finishes) {
     if (queue_ == nullptr) return;
     scope_.Finish(result == Platform::kSuccess);
     if (finishes && result == Platform::kSuccess) preempt::RetiredUpTo(queue_, scope_.number());
@@ -33,7 +34,8 @@ class Launch {
   preempt::XQueue* queue() const { return queue_; }
 
  private:
-  static preempt::XQueue* Announce(const typename Platform::Call& call, typename Platform::Stream stream) {
+  [[gnu::always_inline]] static preempt::XQueue* Announce(const typename Platform::Call& call,
+                                                          typename Platform::Stream stream) {
     if (PassesThrough(call.site(), call.function())) [[unlikely]]
       return nullptr;
     const uint64_t key = Platform::KeyOf(call, stream);

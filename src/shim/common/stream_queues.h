@@ -20,8 +20,9 @@ template <typename Platform>
 
 // The XQueue for a command on `stream` now, which has this key. Null: the command passes untouched.
 template <typename Platform>
-preempt::XQueue* QueueForCommand(const typename Platform::Call& call, typename Platform::Stream stream,
-                                 uint64_t key) {
+[[gnu::always_inline]] inline preempt::XQueue* QueueForCommand(const typename Platform::Call& call,
+                                                               typename Platform::Stream stream,
+                                                               uint64_t key) {
   if (IsCapturing<Platform>(call, stream)) return nullptr;
   preempt::XQueue* queue = FindQueue(key);
   return queue != nullptr || key == 0 ? queue : RegisterQueue<Platform>(call, stream, key);

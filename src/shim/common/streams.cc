@@ -12,13 +12,11 @@
 namespace xsched::shim {
 
 constinit std::atomic<Stream*> all_streams{nullptr};
+constinit std::atomic<uint32_t> blocking_streams{0};
 
 namespace {
 
 constinit NoDestroy<PointerMap<Stream>> streams;
-// The number of records of blocking streams. Most programs have none, and then no stream waits for another
-// one by itself.
-constinit std::atomic<uint32_t> blocking_streams{0};
 constinit Mutex<LockRank::kStreamRegistration> registration_mutex;
 constinit Mutex<LockRank::kStreamRecords> record_mutex;
 constinit Stream* free_records GUARDED_BY(record_mutex) = nullptr;
@@ -115,8 +113,7 @@ Stream* StreamRegistration::Publish() {
   return nullptr;
 }
 
-void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key) {
-  if (blocking_streams.load(std::memory_order_acquire) == 0) return;
+void AddDependenciesOfBlocking(preempt::XQueue* waiter, uint64_t key) {
   const Stream* record = FindStream(key);
   if (record == nullptr) return;
   const uint64_t home = record->home.load(std::memory_order_relaxed);

@@ -72,13 +72,21 @@ Stream* RegisterStream(uint64_t key, const StreamFacts& facts, MakeQueue&& make_
 }
 
 // Null: it has none yet.
-inline preempt::XQueue* FindQueue(uint64_t key) {
+[[gnu::always_inline]] inline preempt::XQueue* FindQueue(uint64_t key) {
   return key == 0 ? nullptr : preempt::FindXQueue(kPlatform, key);
 }
 
+// The number of records of blocking streams. Most programs have none, and then no stream waits for another
+// one by itself.
+extern std::atomic<uint32_t> blocking_streams;
+void AddDependenciesOfBlocking(preempt::XQueue* waiter, uint64_t key);
+
 // Reports implicit dependencies to the scheduler before a command of `waiter` on the stream with `key`: a
 // default stream waits for blocking streams, and they wait for it.
-void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key);
+inline void AddImplicitDependencies(preempt::XQueue* waiter, uint64_t key) {
+  if (blocking_streams.load(std::memory_order_acquire) != 0) [[unlikely]]
+    AddDependenciesOfBlocking(waiter, key);
+}
 
 // Calls visit(record) for each known stream.
 extern std::atomic<Stream*> all_streams;

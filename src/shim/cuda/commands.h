@@ -13,9 +13,9 @@ using MultiLaunch = shim::MultiLaunch<Platform>;
 // The launch of a kernel, which may have to load its code.
 class KernelLaunch {
  public:
-  KernelLaunch(const Call& call, CUstream stream, CUfunction function)
+  [[gnu::always_inline]] KernelLaunch(const Call& call, CUstream stream, CUfunction function)
       : use_(call, function), launch_(call, stream) {}
-  void Finish(CUresult result) { launch_.Finish(result, false); }
+  [[gnu::always_inline]] void Finish(CUresult result) { launch_.Finish(result, false); }
 
  private:
   CodeUse use_;
