@@ -47,7 +47,8 @@ inline constexpr size_t kMaxDeviceFiles = 256;
 // The number of groups of a client that the rules of tenants look at.
 inline constexpr size_t kMaxGroups = 1024;
 
-// The number of tenants (tenants/tenant.h) that are told apart.
+// The number of tenants (tenants/tenant.h) that are told apart: of users whom no rule names, and of those
+// that one rule makes for each job or the like.
 inline constexpr size_t kMaxTenants = 1024;
 // The number of pings that an agent may send without reading their answers.
 inline constexpr int kMaxUnansweredPings = 8;

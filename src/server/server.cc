@@ -197,11 +197,14 @@ TimePoint Server::Housekeeping(TimePoint now) {
 }
 
 void Server::RemoveClosed(TimePoint now) {
+  bool any = false;
   connections_.RemoveClosed(now, [&](const Connection& connection) {
     agents_.Remove(connection.id, now);
     recordings_.Remove(connection, now);
     tools_.Remove(connection);
+    any = true;
   });
+  if (any) tenants_.RemoveEnded(queues_.claims());
 }
 
 // A file that is not valid changes nothing.
@@ -214,6 +217,7 @@ void Server::HandleHangup(TimePoint now) {
   AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
   if (rules) {
     tenants_.SetRules(std::move(*rules), agents_, queues_);
+    tenants_.RemoveEnded(queues_.claims());
   } else {
     record.verdict = Verdict::kRefused;
     record.reason = rules.error().text();

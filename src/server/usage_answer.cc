@@ -24,8 +24,7 @@ ipc::Usage MessageOf(const UsageKey& key, const Account& account, uid_t uid) {
 
 }  // namespace
 
-UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool)
-    : parts_(parts), reader_(tool.peer), own_(&parts.tenants.Of(tool)) {
+UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), reader_(tool.peer) {
   parts_.agents.ForEach([&](const Agent& agent) {
     if (parts_.access.MayTouch(reader_, agent.connection.peer.uid)) agents_.push_back(agent.id());
   });
@@ -57,16 +56,16 @@ bool UsageAnswer::Prepare(TimePoint now) {
 bool UsageAnswer::SendTenants(Connection& tool) {
   constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
   if (tool.minor < kKnowsTenants) return true;
-  if (!tenants_) tenants_ = Tenants();
+  if (!tenants_) tenants_ = Tenants(&parts_.tenants.Of(tool));
   for (; !tenants_->empty(); ++sent_, tenants_->pop_back()) {
     if (!tool.Send(tenants_->back())) return false;
   }
   return true;
 }
 
-// All of them for administrators. A user sees those that the user's processes are of.
-std::vector<ipc::Tenant> UsageAnswer::Tenants() const {
-  std::set<const Tenant*> visible = {own_};
+// All of them for administrators. A user sees those that the user's processes are of. `own`: the reader's.
+std::vector<ipc::Tenant> UsageAnswer::Tenants(const Tenant* own) const {
+  std::set<const Tenant*> visible = {own};
   parts_.agents.ForEach([&](const Agent& agent) {
     if (agent.connection.peer.uid == reader_.uid) visible.insert(agent.tenant);
   });

@@ -45,11 +45,10 @@ class UsageAnswer {
   bool PrepareOfUser();
   // False: not all of them; errno says why.
   bool SendTenants(Connection& tool);
-  std::vector<ipc::Tenant> Tenants() const;
+  std::vector<ipc::Tenant> Tenants(const Tenant* own) const;
 
   Parts parts_;
   Peer reader_;
-  const Tenant* own_;             // the reader's
   std::vector<uint64_t> agents_;  // by connection; those that have not been described, the next one last
   std::optional<UsageMeter::Position> last_;  // the last user's account
   std::deque<ipc::Usage> unsent_;

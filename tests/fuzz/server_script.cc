@@ -50,6 +50,8 @@ constexpr const char* kTenants[] = {
     "[[tenant]]\nname = 'a'\ncgroups = ['/']\nmax_priority = 9\nguarantee = 3\nlimit = 60\nmemory = '2G'\n",
     "[[tenant]]\nname = \"one\"\nusers = [0]\nqueues = 2\nlimit = 20\n",
     "[[tenant]]\nname = 1\n",  // a fault
+    "[[tenant]]\nname = 'e'\ncgroups = ['/*']\neach = 'cgroup'\nmemory = '1G'\n",
+    "[[tenant]]\nname = 'u'\neach = 'user'\nlimit = 30\nmax_priority = 7\n",
 };
 
 // Where the server says that it lives.

@@ -17,6 +17,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   const ProcessIdentity process = IdentityIn(bytes.Rest());
-  for (const Peer& peer : {Peer{1, 0, {}}, Peer{2, 1000, {100, 65534}}}) rules->Find(peer, process);
+  for (const Peer& peer : {Peer{1, 0, {}}, Peer{2, 1000, {100, 65534}}}) {
+    const TenantRule* rule = rules->Find(peer, process);
+    if (rule == nullptr) continue;
+    const std::string tenant = rule->TenantOf(peer, process);
+    // Its name can be shown, and has the rights of the rule.
+    if (tenant.size() > kMaxTenantName || &rules->RightsOf(tenant) != &rule->rights) abort();
+  }
   return 0;
 }

@@ -184,6 +184,22 @@ def a_file_with_a_fault_is_refused_and_the_old_rules_stay(place):
 
 
 @test
+def each_user_is_a_tenant_of_its_own_and_ends_with_the_last_process(place):
+    begin(place, "--policy", "EEVDF", rules='[[tenant]]\nname = "lab"\neach = "user"\nmax_priority = 5\n')
+    one = Client(place, 9, "continuous", prefix=as_user(ALICE), seconds=20)
+    many = [Client(place, 0, "continuous", prefix=as_user(BOB), seconds=20) for _ in range(3)]
+    work(one)
+    wait_until(lambda: len(place.queues()) == 4, "all are there")
+    check(counted(place, one) == 5 and counted(place, many[0]) == 0, "each has claims of its own")
+    share = share_of(place, f"lab/{ALICE}", 2)
+    check(abs(share - 50) <= BY_ACCOUNT, f"{share:.2f} % for one of four processes")
+    for client in many:
+        client.end()
+    wait_until(lambda: f"lab/{BOB}" not in tenants(place), "the tenant ends")
+    check(tenants(place)[f"lab/{ALICE}"]["processes"] == 1, "and the other one stays")
+
+
+@test
 def shares_by_tenant_hold_for_opencl_programs(place):
     """On PoCL: one program beside three of another user."""
     begin(place, "--policy", "EEVDF", rules=RULES)

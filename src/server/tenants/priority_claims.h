@@ -30,6 +30,8 @@ class PriorityClaims {
   void Remove(const Queue& queue);
   // Other rights of the tenant count from now on.
   void Reconsider(Tenant& tenant);
+  // The tenant, which has no queue, is about to end.
+  void Forget(const Tenant& tenant) { std::erase(changed_, &tenant); }
   // Passes the queue's hints to the scheduler, as they count.
   void Apply(const Queue& queue) const;
   // Applies the hints of all queues of tenants whose claims have changed what their queues count.

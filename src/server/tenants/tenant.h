@@ -35,6 +35,8 @@ struct Tenant {
   sched::TenantId id{};
   std::string name;
   TenantRights rights;
+  // Nonempty: it ends with its last process. It was made for one job or the like, by the rule of this name.
+  std::string made_by;
 
   size_t processes = 0;
   size_t queues = 0;

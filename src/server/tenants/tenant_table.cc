@@ -17,8 +17,9 @@ constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol a
 }  // namespace
 
 Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
-  if (const TenantRule* rule = rules_.Find(peer, process)) return Named(rule->name, rule->rights);
-  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), rules_.others);
+  if (const TenantRule* rule = rules_.Find(peer, process))
+    return Named(rule->TenantOf(peer, process), rule->name, rule->rights);
+  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kOthers, rules_.others);
 }
 
 Tenant& TenantTable::Of(Connection& client) {
@@ -26,17 +27,33 @@ Tenant& TenantTable::Of(Connection& client) {
   return Of(client.peer, *client.identity);
 }
 
-Tenant& TenantTable::Named(const std::string& name, const TenantRights& rights) {
+// `common`: the tenant in its place if there are too many.
+Tenant& TenantTable::Named(const std::string& name, const std::string& common, const TenantRights& rights) {
   const auto known = tenants_.find(name);
   if (known != tenants_.end()) return known->second;
-  if (tenants_.size() >= kMaxTenants && name != kOthers) return Named(kOthers, rules_.others);
+  if (name != common && told_apart_[common] >= kMaxTenants) return Named(common, common, rights);
   Tenant tenant;
   tenant.id = sched::TenantId{next_id_++};
   tenant.name = name;
   tenant.rights = rights;
+  const bool is_told_apart = name != common;
+  if (is_told_apart && !name.starts_with(kUserTenantPrefix)) tenant.made_by = common;
   Tenant& stored = tenants_.emplace(name, std::move(tenant)).first->second;
+  told_apart_[common] += is_told_apart;
   scheduler_.SetTenantShare(stored.id, rights.share);
   return stored;
+}
+
+void TenantTable::RemoveEnded(PriorityClaims& claims) {
+  for (auto next = tenants_.begin(); next != tenants_.end();) {
+    const auto at = next++;
+    const Tenant& tenant = at->second;
+    if (tenant.made_by.empty() || tenant.processes != 0) continue;
+    if (--told_apart_[tenant.made_by] == 0) told_apart_.erase(tenant.made_by);
+    claims.Forget(tenant);
+    scheduler_.SetTenantShare(tenant.id, {});
+    tenants_.erase(at);
+  }
 }
 
 std::string TenantTable::Join(Agent& agent) {

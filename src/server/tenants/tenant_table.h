@@ -1,8 +1,9 @@
 // All tenants: which one a process belongs to by the rules in use, and what each may do. Without a tenants'
 // file, each user is a tenant.
 //
-// A tenant stays as long as the server runs, for what has been counted of it. Their number is limited: one
-// more stands for all further ones.
+// A tenant stays as long as the server runs, for what has been counted of it. But one that a rule makes for
+// each job or the like ends with its last process, because there may be any number of them. Of users, and of
+// what one rule makes, the number at a time is limited: one more tenant stands for all further ones.
 #pragma once
 
 #include <functional>
@@ -32,6 +33,9 @@ class TenantTable {
   std::string Join(Agent& agent);
   // Other rules count from now on, also for the processes and queues that there are.
   void SetRules(TenantRules rules, Agents& agents, Queues& queues);
+  // Forgets those that end with their last process. Call it when an agent or a tool has gone, or after
+  // SetRules. No reference that `Of` has returned is valid after it, unless an agent has the tenant.
+  void RemoveEnded(PriorityClaims& claims);
   // `visit(tenant)` for each, in the order of their names.
   template <typename Visit>
   void ForEach(Visit&& visit) const {
@@ -40,7 +44,7 @@ class TenantTable {
   size_t size() const { return tenants_.size(); }
 
  private:
-  Tenant& Named(const std::string& name, const TenantRights& rights);
+  Tenant& Named(const std::string& name, const std::string& common, const TenantRights& rights);
   bool GiveMemorySlot(Agent& agent);
   void MoveMemory(Agent& agent);
 
@@ -48,6 +52,7 @@ class TenantTable {
   const AccessRules& access_;
   TenantRules rules_;
   std::map<std::string, Tenant> tenants_;
+  std::map<std::string, size_t> told_apart_;  // how many, by the name of the one that stands for further ones
   uint64_t next_id_ = 1;
 };
 

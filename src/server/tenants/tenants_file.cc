@@ -12,9 +12,10 @@
 #include <fstream>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 #include "base/byte_size.h"
 #include "sched/core/reservation.h"
@@ -25,8 +26,9 @@ namespace {
 constexpr int64_t kDefaultPeriodUs = 100'000;
 constexpr double kPercent = 100;
 
-bool IsPrintable(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+bool IsName(std::string_view text) {
+  return text.size() <= kMaxTenantName &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 // What is wrong, and where: 0 is the whole file.
@@ -173,6 +175,19 @@ std::optional<gid_t> FindGroupNamed(const char* name) {
   return found == nullptr ? std::nullopt : std::optional(found->gr_gid);
 }
 
+Each EachIn(const toml::node& node) {
+  static constexpr std::pair<std::string_view, Each> kAll[] = {{"user", Each::kUser},
+                                                               {"cgroup", Each::kCgroup},
+                                                               {"container", Each::kContainer},
+                                                               {"pod", Each::kPod},
+                                                               {"job", Each::kJob}};
+  const std::string text = node.is_string() ? node.value<std::string>().value_or("") : "";
+  for (const auto& [name, each] : kAll) {
+    if (text == name) return each;
+  }
+  throw Fault(node, R"(each must be "user", "cgroup", "container", "pod" or "job")");
+}
+
 std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key) {
   std::vector<std::string> patterns;
   ForEachIn(node, key, [&](const toml::node& element) {
@@ -219,26 +234,45 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
       rule.jobs = PatternsIn(node, key);
     } else if (key == "pods") {
       rule.pods = PatternsIn(node, key);
+    } else if (key == "each") {
+      rule.each = EachIn(node);
     } else {
       throw Fault(node, fmt::format("a tenant has no setting {}", key));
     }
   }
   if (rule.name.empty()) throw Fault(table, "a tenant must have a name");
-  if (rule.name.size() > kMaxTenantName || rule.name.starts_with(kUserTenantPrefix) ||
-      !IsPrintable(rule.name)) {
+  if (!IsName(rule.name) || rule.name.starts_with(kUserTenantPrefix)) {
     throw Fault(table,
                 fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
                             kMaxTenantName, kUserTenantPrefix));
   }
   if (!names_any) {
-    throw Fault(table,
-                fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs or pods",
-                            rule.name));
+    throw Fault(
+        table,
+        fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs, pods or each",
+                    rule.name));
   }
+  if (rule.each == Each::kCgroup && rule.cgroups.empty())
+    throw Fault(table, "each = \"cgroup\" needs cgroups: each group that they match is a tenant");
   if (of_class) terms.FillFrom(*of_class);
   terms.FillFrom(defaults);
   rule.rights = terms.Rights(table);
+  if (rule.each != Each::kNone && sched::GuaranteeOf(rule.rights.share) > 0)
+    throw Fault(table, "a tenant with each has no guarantee: it is for any number of tenants");
   return rule;
+}
+
+// Of the last one beside those before it.
+void CheckNames(const toml::node& at, const std::vector<TenantRule>& rules) {
+  const TenantRule& last = rules.back();
+  for (const TenantRule& rule : std::span(rules).first(rules.size() - 1)) {
+    if (rule.name == last.name) throw Fault(at, fmt::format("there are two tenants {}", last.name));
+    const bool is_last = last.Makes(rule.name);
+    if (is_last || rule.Makes(last.name)) {
+      throw Fault(at, fmt::format("tenant {} has a name as each of tenant {} makes them",
+                                  is_last ? rule.name : last.name, is_last ? last.name : rule.name));
+    }
+  }
 }
 
 void CheckGuarantees(const TenantRules& rules) {
@@ -270,12 +304,9 @@ TenantRules RulesIn(const toml::table& file) {
   const toml::node* tenants = file.get("tenant");
   if (tenants == nullptr) return rules;
   if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
-  std::set<std::string> names;
   for (const toml::node& node : *tenants->as_array()) {
-    TenantRule rule = RuleIn(TableIn(node, "a tenant"), classes, defaults);
-    if (!names.insert(rule.name).second)
-      throw Fault(node, fmt::format("there are two tenants {}", rule.name));
-    rules.tenants.push_back(std::move(rule));
+    rules.tenants.push_back(RuleIn(TableIn(node, "a tenant"), classes, defaults));
+    CheckNames(node, rules.tenants);
   }
   CheckGuarantees(rules);
   return rules;
@@ -287,11 +318,36 @@ bool MatchesAny(const std::vector<std::string>& patterns, const std::string& tex
   });
 }
 
-bool IsIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
-  return std::any_of(cgroups.begin(), cgroups.end(), [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), cgroup.c_str(), 0) == 0 ||
-           fnmatch((pattern + "/*").c_str(), cgroup.c_str(), 0) == 0;
-  });
+// The group that is matched: this one, or the highest one above it. Empty: none is.
+std::string GroupIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
+  for (size_t end = 0; end < cgroup.size();) {
+    end = std::min(cgroup.find('/', end + 1), cgroup.size());
+    std::string group = cgroup.substr(0, end);
+    if (MatchesAny(cgroups, group)) return group;
+  }
+  return "";
+}
+
+// Of a container: as much of its id as engines show. A control group begins with the '/' already.
+std::string SuffixOf(Each each, const std::vector<std::string>& cgroups, const Peer& peer,
+                     const ProcessIdentity& process) {
+  constexpr size_t kShownDigits = 12;
+  auto behind_slash = [](std::string_view id) { return id.empty() ? "" : fmt::format("/{}", id); };
+  switch (each) {
+    case Each::kUser:
+      return fmt::format("/{}", peer.uid);
+    case Each::kCgroup:
+      return GroupIn(cgroups, process.cgroup);
+    case Each::kContainer:
+      return behind_slash(std::string_view(process.container).substr(0, kShownDigits));
+    case Each::kPod:
+      return behind_slash(process.pod);
+    case Each::kJob:
+      return behind_slash(process.job);
+    case Each::kNone:
+      break;
+  }
+  return "";
 }
 
 // Where a key may stand, toml++ 3.3 has undefined behavior for some other characters. A # behind a quotation
@@ -323,14 +379,25 @@ bool TenantRule::Matches(const Peer& peer, const ProcessIdentity& process) const
   };
   return (users.empty() || std::find(users.begin(), users.end(), peer.uid) != users.end()) &&
          (groups.empty() || has_any(groups, peer.groups)) &&
-         (cgroups.empty() || IsIn(cgroups, process.cgroup)) &&
+         (cgroups.empty() || !GroupIn(cgroups, process.cgroup).empty()) &&
          (containers.empty() || MatchesAny(containers, process.container)) &&
-         (jobs.empty() || MatchesAny(jobs, process.job)) && (pods.empty() || MatchesAny(pods, process.pod));
+         (jobs.empty() || MatchesAny(jobs, process.job)) && (pods.empty() || MatchesAny(pods, process.pod)) &&
+         (each == Each::kNone || !SuffixOf(each, cgroups, peer, process).empty());
+}
+
+std::string TenantRule::TenantOf(const Peer& peer, const ProcessIdentity& process) const {
+  std::string tenant = name + SuffixOf(each, cgroups, peer, process);
+  return IsName(tenant) ? tenant : name;
+}
+
+bool TenantRule::Makes(std::string_view tenant) const {
+  return each != Each::kNone && tenant.starts_with(name) && tenant.substr(name.size()).starts_with('/');
 }
 
 const TenantRights& TenantRules::RightsOf(const std::string& name) const {
-  const auto rule = std::find_if(tenants.begin(), tenants.end(),
-                                 [&](const TenantRule& tenant) { return tenant.name == name; });
+  const auto rule = std::find_if(tenants.begin(), tenants.end(), [&](const TenantRule& tenant) {
+    return tenant.name == name || tenant.Makes(name);
+  });
   return rule == tenants.end() ? others : rule->rights;
 }
 

@@ -15,10 +15,14 @@ namespace xsched::server {
 
 inline constexpr const char* kTenantsPath = "/etc/xsched/tenants.toml";
 
-// A process belongs to the tenant if it has one of each list that is not empty.
+// The key `each` of a tenant: each of these is a tenant of its own.
+enum class Each : uint8_t { kNone, kUser, kCgroup, kContainer, kPod, kJob };
+
+// A process belongs to the tenant if it has one of each list that is not empty, and what `each` says.
 struct TenantRule {
   std::string name;
   TenantRights rights;
+  Each each = Each::kNone;
   std::vector<uid_t> users;
   std::vector<gid_t> groups;
   // Patterns of fnmatch(3). A control group also stands for those below it.
@@ -28,6 +32,11 @@ struct TenantRule {
   std::vector<std::string> pods;
 
   bool Matches(const Peer& peer, const ProcessIdentity& process) const;
+  // The tenant of a process that matches: `name`, or with `each` one such as "name/1234". It is `name` as
+  // well if the other one would be too long, or has characters that cannot be shown.
+  std::string TenantOf(const Peer& peer, const ProcessIdentity& process) const;
+  // True: a tenant of this name is one that `each` makes, or would be.
+  bool Makes(std::string_view tenant) const;
 };
 
 struct TenantRules {

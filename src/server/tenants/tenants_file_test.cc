@@ -21,6 +21,12 @@ std::string ErrorOf(const std::string& text) {
   return rules ? "" : rules.error().text();
 }
 
+// "": none matches.
+std::string TenantOf(const TenantRules& rules, const Peer& peer, const ProcessIdentity& process) {
+  const TenantRule* rule = rules.Find(peer, process);
+  return rule == nullptr ? "" : rule->TenantOf(peer, process);
+}
+
 std::string NameOf(const TenantRule* rule) { return rule == nullptr ? "" : rule->name; }
 
 TEST(TenantsFile, an_empty_one_lets_users_lower_priorities_and_not_raise_them) {
@@ -107,6 +113,84 @@ pods = ["1b2c3d4e-0001-4002-8003-123456789abc"]
   EXPECT_EQ(NameOf(rules.Find(other, {.pod = "1b2c3d4e-0001-4002-8003-123456789abc"})), "pod");
 }
 
+TEST(TenantsFile, each_makes_a_tenant_for_each_job_pod_container_or_user_of_those_that_match) {
+  const TenantRules rules = Rules(R"(
+[[tenant]]
+name = "nightly"
+groups = [50]
+each = "job"
+[[tenant]]
+name = "serving"
+pods = ["1b*"]
+each = "pod"
+[[tenant]]
+name = "tools"
+each = "container"
+[[tenant]]
+name = "students"
+groups = [60]
+each = "user"
+)");
+  const Peer user{1, 1000, {1000, 50}};
+  const Peer other{1, 1001, {1001, 60}};
+  EXPECT_EQ(TenantOf(rules, user, {.job = "7"}), "nightly/7");
+  EXPECT_EQ(TenantOf(rules, user, {.job = "8"}), "nightly/8");
+  EXPECT_EQ(TenantOf(rules, user, {}), "") << "it is in no job";
+  EXPECT_EQ(TenantOf(rules, other, {.job = "7"}), "students/1001");
+  EXPECT_EQ(TenantOf(rules, user, {.pod = "1b2c3d4e-0001-4002-8003-123456789abc"}),
+            "serving/1b2c3d4e-0001-4002-8003-123456789abc");
+  EXPECT_EQ(TenantOf(rules, user, {.pod = "2b2c3d4e-0001-4002-8003-123456789abc"}), "");
+  EXPECT_EQ(TenantOf(rules, user, {.container = "0123456789ab" + std::string(52, 'c')}),
+            "tools/0123456789ab");
+}
+
+TEST(TenantsFile, each_control_group_that_is_matched_is_a_tenant_with_those_below_it) {
+  const TenantRules rules = Rules(R"(
+[[tenant]]
+name = "serve"
+cgroups = ["/system.slice/serve@*.service"]
+each = "cgroup"
+)");
+  const Peer user{1, 1000, {1000}};
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/serve@1.service"}),
+            "serve/system.slice/serve@1.service");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/serve@1.service/a.service/b"}),
+            "serve/system.slice/serve@1.service");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/serve@2.service"}),
+            "serve/system.slice/serve@2.service");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/other.service"}), "");
+  EXPECT_EQ(TenantOf(rules, user, {}), "");
+}
+
+TEST(TenantsFile, what_each_would_name_too_long_or_unreadable_is_the_tenant_of_the_rule_itself) {
+  const TenantRules rules = Rules("[[tenant]]\nname = 'a'\ncgroups = ['/s/*']\neach = 'cgroup'\n");
+  const Peer user{1, 1000, {1000}};
+  const size_t fits = kMaxTenantName - std::string("a/s/").size();
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/s/" + std::string(fits, 'x')}),
+            "a/s/" + std::string(fits, 'x'));
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/s/" + std::string(fits + 1, 'x')}), "a");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/s/\xc3\xa4"}), "a");
+}
+
+TEST(TenantsFile, what_each_makes_has_the_rights_of_its_rule) {
+  const TenantRules rules = Rules(R"(
+[default]
+weight = 10
+[[tenant]]
+name = "night"
+each = "job"
+weight = 20
+[[tenant]]
+name = "nightly"
+users = [1]
+weight = 30
+)");
+  EXPECT_EQ(rules.RightsOf("night/7").share.weight, 20);
+  EXPECT_EQ(rules.RightsOf("night").share.weight, 20);
+  EXPECT_EQ(rules.RightsOf("nightly").share.weight, 30);
+  EXPECT_EQ(rules.RightsOf("nightly/7").share.weight, 10);
+}
+
 struct BadFile {
   const char* text;
   const char* error;
@@ -138,6 +222,17 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
        "t.toml:4: there are two tenants a"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\nlimit = 50\n",
        "t.toml:1: guarantee, limit, period_us and burst_us do not fit together"},
+      {"[[tenant]]\nname = \"a\"\neach = \"group\"\n",
+       "t.toml:3: each must be \"user\", \"cgroup\", \"container\", \"pod\" or \"job\""},
+      {"[[tenant]]\nname = \"a\"\neach = [\"job\"]\n", "t.toml:3: each must be \"user\""},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\neach = \"cgroup\"\n",
+       "t.toml:1: each = \"cgroup\" needs cgroups: each group that they match is a tenant"},
+      {"[class.a]\nguarantee = 1\n[[tenant]]\nname = \"a\"\neach = \"job\"\nclass = \"a\"\n",
+       "t.toml:3: a tenant with each has no guarantee: it is for any number of tenants"},
+      {"[[tenant]]\nname = \"a/1\"\nusers = [1]\n[[tenant]]\nname = \"a\"\neach = \"job\"\n",
+       "t.toml:4: tenant a/1 has a name as each of tenant a makes them"},
+      {"[[tenant]]\nname = \"a\"\neach = \"job\"\n[[tenant]]\nname = \"a/1\"\nusers = [1]\n",
+       "t.toml:4: tenant a/1 has a name as each of tenant a makes them"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = "
        "[2]\nguarantee = 41\n",
        "t.toml: the guarantees of all tenants are 101.0 % of a device"},

@@ -384,6 +384,157 @@ TEST_F(TenantsTest, more_users_than_are_told_apart_are_one_tenant) {
   EXPECT_EQ(tenants_.Of({1, 900'000, {}}, {}).name, "others");
 }
 
+// ---- tenants of each job ----
+
+class TenantOfEach : public TenantsMemoryTest {
+ protected:
+  // In this job, as the kernel would say.
+  Client ConnectInJob(const Peer& peer, const std::string& job) {
+    Client client = Connect(peer);
+    client.connection->identity = ProcessIdentity{.job = job};
+    client.segment = std::move(*ipc::CreateSegment());
+    return client;
+  }
+  Client AgentInJob(const Peer& peer, const std::string& job, int32_t priority = 0) {
+    Client agent = ConnectInJob(peer, job);
+    EXPECT_TRUE(SayHello(agent, ipc::Role::kAgent));
+    EXPECT_TRUE(agent.ReceiveA<ipc::Welcome>());
+    ipc::QueueCreated queue{};
+    queue.level = kPreemptLevelDeactivate;  // it stops at once
+    queue.device = 1;
+    ipc::SetHintsIn(queue, sched::Hints{.priority = priority});
+    EXPECT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(queue), now_));
+    agents_.Decide(now_);
+    return agent;
+  }
+  std::unique_ptr<Joined> JoinInJob(const Peer& peer, const std::string& job) {
+    auto joined = std::make_unique<Joined>();
+    joined->agent = ConnectInJob(peer, job);
+    EXPECT_TRUE(SayHello(joined->agent, ipc::Role::kAgent));
+    EXPECT_EQ(joined->Read(), 1);
+    return joined;
+  }
+  void End(const Client& client) {
+    connections_.Close(*client.connection, nullptr);
+    RemoveClosed();
+  }
+  // The part of two seconds that each tenant has, if all of these always have work.
+  std::map<std::string, double> SharesOf(const std::vector<const Client*>& agents) {
+    for (const Client* agent : agents) Submit(*agent, 0);
+    for (int i = 0; i < 4000; ++i) {
+      now_ += 500us;
+      for (const Client* agent : agents) {
+        if (agent->IsHeld(0)) continue;
+        agent->block(0).retired.fetch_add(1);
+        Submit(*agent, 0);
+      }
+      agents_.Decide(now_);
+    }
+    std::map<std::string, double> shares;
+    for (const auto& [name, tenant] : Tenants(ConnectTool(kAdmin)))
+      shares[name] = static_cast<double>(tenant.service_ns) / 2e9;
+    return shares;
+  }
+  static constexpr const char* kEachJob = "[[tenant]]\nname = 'night'\neach = 'job'\nmax_priority = 5\n";
+};
+
+TEST_F(TenantOfEach, jobs_of_one_user_have_rights_and_claims_of_their_own) {
+  SetRules(kEachJob);
+  const Client raised = AgentInJob(kAlice, "1", 9);
+  const Client other = AgentInJob(kAlicesOther, "2", 5);
+  const Client outside = AgentWith(kAlicesOther, 5);
+  EXPECT_EQ(AgentOf(raised).tenant->name, "night/1");
+  EXPECT_EQ(AgentOf(outside).tenant->name, "uid:1000");
+  EXPECT_EQ(Counted(raised), 5);
+  EXPECT_EQ(Counted(other), 5);
+  EXPECT_EQ(Counted(outside), 0);
+}
+
+TEST_F(TenantOfEach, two_jobs_of_one_user_have_equal_shares_whatever_number_of_processes_they_have) {
+  SetRules(kEachJob);
+  scheduler_.SetPolicy(*sched::ParsePolicySetting("UP:tenant"));
+  const Client alone = AgentInJob(kAlice, "1");
+  const Client one = AgentInJob(kAlice, "2");
+  const Client two = AgentInJob(kAlicesOther, "2");
+  const Client three = AgentInJob(kAlice, "2");
+  const auto shares = SharesOf({&alone, &one, &two, &three});
+  EXPECT_NEAR(shares.at("night/1"), 0.5, 0.02);
+  EXPECT_NEAR(shares.at("night/2"), 0.5, 0.02);
+}
+
+TEST_F(TenantOfEach, the_tenant_of_a_job_ends_with_its_last_process) {
+  SetRules(kEachJob);
+  const Client one = AgentInJob(kAlice, "1", 9);
+  const Client two = AgentInJob(kAlicesOther, "1");
+  End(one);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("night/1"), 1u);
+  End(two);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("night/1"), 0u);
+  const Client bob = AgentWith(kBob, 0);
+  End(bob);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("uid:1001"), 1u) << "users stay, for what they have had";
+}
+
+TEST_F(TenantOfEach, a_tool_in_a_job_sees_the_tenant_and_leaves_none_behind) {
+  SetRules(kEachJob);
+  Client tool = ConnectInJob(kAlice, "1");
+  ASSERT_TRUE(SayHello(tool, ipc::Role::kTool));
+  ASSERT_TRUE(tool.ReceiveA<ipc::Welcome>());
+  EXPECT_EQ(Tenants(tool).count("night/1"), 1u);
+  End(tool);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("night/1"), 0u);
+}
+
+TEST_F(TenantOfEach, any_number_of_short_jobs_leaves_no_tenant_behind) {
+  SetRules(kEachJob);
+  const size_t before = tenants_.size();
+  for (size_t job = 0; job < kMaxTenants + 10; ++job) {
+    const Client agent = AgentInJob(kAlice, std::to_string(job));
+    ASSERT_EQ(AgentOf(agent).tenant->name, "night/" + std::to_string(job));
+    End(agent);
+  }
+  EXPECT_EQ(tenants_.size(), before);
+}
+
+TEST_F(TenantOfEach, more_jobs_at_a_time_than_are_told_apart_are_the_tenant_of_their_rule) {
+  SetRules(kEachJob);
+  for (size_t job = 0; job < kMaxTenants; ++job) tenants_.Of(kAlice, {.job = std::to_string(job)});
+  const Tenant& further = tenants_.Of(kAlice, {.job = "123456"});
+  EXPECT_EQ(further.name, "night");
+  EXPECT_EQ(further.rights.max_priority, 5);
+  EXPECT_EQ(tenants_.Of(kBob, {}).name, "uid:1001") << "users are told apart as before";
+  RemoveClosed();
+  EXPECT_EQ(tenants_.Of(kAlice, {.job = "123456"}).name, "night/123456");
+}
+
+TEST_F(TenantOfEach, each_job_has_an_account_of_memory_as_long_as_it_lasts) {
+  SetRules("[[tenant]]\nname = 'night'\neach = 'job'\nmemory = '1KiB'\n");
+  const auto one = JoinInJob(kAlice, "1");
+  const auto two = JoinInJob(kAlicesOther, "2");
+  one->Has(300);
+  two->Has(400);
+  EXPECT_EQ(one->Together(), 300u);
+  EXPECT_EQ(one->share->limit(), 1024u);
+  const auto shown = Tenants(ConnectTool(kAdmin));
+  EXPECT_EQ(shown.at("night/1").memory_used, 300u);
+  EXPECT_EQ(shown.at("night/2").memory_limit, 1024u);
+  End(one->agent);
+  EXPECT_EQ(JoinInJob(kAlice, "1")->Together(), 0u);
+}
+
+TEST_F(TenantOfEach, other_rules_count_at_once_for_jobs_that_run) {
+  SetRules(kEachJob);
+  const Client agent = AgentInJob(kAlice, "1", 9);
+  SetRules("[[tenant]]\nname = 'night'\neach = 'job'\nmax_priority = 7\nweight = 300\n");
+  EXPECT_EQ(Counted(agent), 7);
+  EXPECT_EQ(AgentOf(agent).tenant->rights.share.weight, 300);
+  SetRules("[[tenant]]\nname = 'all'\njobs = ['*']\n");
+  EXPECT_EQ(AgentOf(agent).tenant->name, "all");
+  EXPECT_EQ(Counted(agent), 0);
+  tenants_.RemoveEnded(queues_.claims());
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("night/1"), 0u);
+}
+
 // ---- the audit log ----
 
 class LoggedTenants : public TenantsTest {

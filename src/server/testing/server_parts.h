@@ -147,6 +147,7 @@ class ServerParts : public ::testing::Test {
       recordings_.Remove(connection, now_);
       tools_.Remove(connection);
     });
+    tenants_.RemoveEnded(queues_.claims());
   }
 
   static bool IsStoppedForTest(pid_t pid) { return pid == stopped_pid_; }

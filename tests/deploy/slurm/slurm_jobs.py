@@ -340,7 +340,12 @@ def a_job_is_of_the_tenant_that_the_servers_file_says(cluster):
     cluster.place.server.send_signal(signal.SIGHUP)
     job, _ = cluster.sbatch("--xsched-priority=4", script=work(cluster))
     wait_until(lambda: [queue["tenant"] for queue in cluster.place.queues()] == ["next"], lambda: f"by its number: {cluster.place.queues()}", 20)
+
+    rules.write_text('[[tenant]]\nname = "jobs"\neach = "job"\n')
+    cluster.place.server.send_signal(signal.SIGHUP)
+    wait_until(lambda: [queue["tenant"] for queue in cluster.place.queues()] == [f"jobs/{job}"], lambda: f"one of its own: {cluster.place.queues()}", 20)
     end(cluster, job)
+    wait_until(lambda: "jobs/" not in cluster.place.tool("tenants").stdout, "which ends with the job")
 
 
 @test
