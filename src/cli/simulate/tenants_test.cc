@@ -105,7 +105,7 @@ TEST_P(SimulatedTenants, have_the_shares_of_the_file_whatever_their_programs_ask
     }
     const Outcome outcome = With(load.Read(rules), GetParam());
     for (const auto& [name, weight] : weights)
-      EXPECT_NEAR(ShareOf(outcome, name), weight / all, 0.03)
+      EXPECT_NEAR(ShareOf(outcome, name), weight / all, 0.02)
           << GetParam() << ", seed " << seed << ", " << name;
   }
 }

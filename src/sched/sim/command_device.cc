@@ -212,7 +212,7 @@ uint64_t CommandDevice::Together(const Process& process, uint64_t left) const {
       1, std::min(shortest / kStepsOfATask, static_cast<uint64_t>(kLongestStep / longest)));
 }
 
-// The next queue of the process that may run.
+// The next queue of the process that may run. Of those that have never run, the one behind the last one.
 CommandDevice::Choice CommandDevice::ChooseQueue(const Process& process) const {
   Choice choice;
   const std::vector<size_t>& busy = process.busy;
@@ -225,9 +225,11 @@ CommandDevice::Choice CommandDevice::ChooseQueue(const Process& process) const {
     choice.others = choice.place >= 0;
     if (started) continue;
     started = queue.left > Duration::zero();
-    const bool better = order_ == Order::kByArrival && choice.others &&
-                        queue.arrived < queues_[process.queues[static_cast<size_t>(choice.place)]].arrived;
-    if (!choice.others || started || better) choice.place = static_cast<int>(*next);
+    if (choice.others && !started) {
+      const CommandQueue& best = queues_[process.queues[static_cast<size_t>(choice.place)]];
+      if (order_ == Order::kByArrival ? queue.arrived >= best.arrived : queue.turn >= best.turn) continue;
+    }
+    choice.place = static_cast<int>(*next);
   }
   return choice;
 }
@@ -252,6 +254,7 @@ void CommandDevice::Run(Process& process, TimePoint now) {
   process.last = static_cast<size_t>(choice.place);
   running_ = process.queues[process.last];
   CommandQueue& queue = queues_[running_];
+  queue.turn = ++turns_;
   length_ = LengthOf(queue);
   in_turn_ = order_ == Order::kInTurn && choice.others;
   const bool endless = queue.head_end - queue.retired > kWithoutEnd / 2;

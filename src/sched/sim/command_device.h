@@ -3,7 +3,9 @@
 //  - A device with time slices serves one process after another, in a fixed order, each for its slice. To
 //    change takes time. The slice ends in the middle of a command, which later continues where it stopped.
 //    A process that has no work gives way at once. One that waits at a gate keeps its slice, unused.
-//  - Of the queues of one process, or of all if there are no slices, the device takes commands in turn.
+//  - Of the queues of one process, or of all if there are no slices, the device takes commands in turn: next
+//  is
+//    the one that has not run for longest. So one that is held for a while keeps its place.
 //  - A held queue goes on to its next gate, or as far as its commands have been launched (level 1).
 //  - A call that takes a process off the device, or puts it back, stops the device for as long as it lasts.
 //
@@ -49,6 +51,7 @@ struct CommandQueue {
   Duration left{};  // of a command that has started; 0: none has
   Duration device_time{};
   bool busy = false;  // among those of its process that have work
+  uint64_t turn = 0;  // the number of its last turn; 0: it has not run
 
   bool HasWork() const { return retired < head_end; }
   bool MayRun() const { return HasWork() && !waits && (open || retired < stop_at); }
@@ -141,6 +144,7 @@ class CommandDevice {
   uint64_t until_ = 0;             // up to this command,
   Duration length_{};              // each so long;
   bool in_turn_ = false;           // others wait for their turn
+  uint64_t turns_ = 0;             // that queues have had
   int on_ = -1;                    // the process that the device runs, or has run
   TimePoint slice_begun_{};
   bool contested_ = false;  // other processes want the device
