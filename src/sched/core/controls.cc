@@ -77,16 +77,15 @@ TimePoint OffSince(const DeviceRecord& device) {
   return since;
 }
 
-void Report(QueueRecord& queue, bool charges_overruns, bool watched, ControlSink& sink) {
-  const DeviceRecord& device = *queue.device;
+void Report(QueueRecord& queue, const ControlInputs& inputs, bool watched, ControlSink& sink) {
   Control control;
   control.run = queue.run;
   // Inherited urgency may hold a queue that the policy alone would not hold.
-  control.gated = !queue.run || (queue.can_be_held && !device.slices.replace_holding());
-  control.sliced = control.gated && device.slices.cut_short() && !queue.held_by_own;
-  control.charges_overruns = control.gated && charges_overruns && queue.traits.reports_overruns;
-  control.tracked = control.gated || (queue.can_hold && !device.slices.replace_holding()) || queue.awaited ||
-                    queue.wait_count != 0 || device.slices.beside_holding() || watched;
+  control.gated = !queue.run || (queue.can_be_held && !inputs.replace_holding);
+  control.sliced = control.gated && inputs.cut_short && !queue.held_by_own;
+  control.charges_overruns = control.gated && inputs.charges_overruns && queue.traits.reports_overruns;
+  control.tracked = control.gated || (queue.can_hold && !inputs.replace_holding) || queue.awaited ||
+                    queue.wait_count != 0 || inputs.beside_holding || watched;
   if (control == queue.control) return;
   queue.holds += queue.control.run && !queue.run;
   queue.control = control;
@@ -104,12 +103,12 @@ void ActivateIfChanged(DeviceRecord& device, const ControlInputs& inputs) {
 TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now,
                           ControlSink& sink) const {
   const Granularity by = setting.layers()[0].by;
-  const bool charges_overruns = setting.ChargesOverruns();
-  ActivateIfChanged(device, {.charges_overruns = charges_overruns,
+  const ControlInputs inputs{.charges_overruns = setting.ChargesOverruns(),
                              .replace_holding = device.slices.replace_holding(),
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
-                             .held_elsewhere = long_held_.any()});
+                             .held_elsewhere = long_held_.any()};
+  ActivateIfChanged(device, inputs);
   BeginWatches(device);
   device.held_since = kNever;
   device.taken = false;
@@ -122,11 +121,11 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
-    queue->overruns = charges_overruns && Overruns(*queue);
+    queue->overruns = inputs.charges_overruns && Overruns(*queue);
     queue->running = false;
     SetChosen(*queue, false, now);
     SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
-    Report(*queue, charges_overruns, false, sink);
+    Report(*queue, inputs, false, sink);
     // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
     if (newly_held && queue->overruns) sink.Query(queue->id);
     if (queue->limited) {
@@ -153,7 +152,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     const TimePoint held_elsewhere = long_held_.ElsewhereSince(setting, *queue);
     TimePoint held_since = std::min(device.held_since, held_elsewhere);
     if (off_long) held_since = std::min(held_since, off_since);
-    Report(*queue, charges_overruns, held_elsewhere != kNever, sink);
+    Report(*queue, inputs, held_elsewhere != kNever, sink);
     queue->let_run_by_gift &= !queue->chosen || InheritsPriority(*queue, by);
     queue->overruns = false;
     const bool running = queue->IsEligible();

@@ -17,13 +17,11 @@ CommandDevice::CommandDevice(const DeviceParameters& parameters, Order order,
                              std::vector<CommandQueue>& queues, size_t processes)
     : parameters_(parameters), order_(order), queues_(queues) {
   processes_.resize(Sliced() ? processes : 1);
-  places_.resize(queues.size());
 }
 
 void CommandDevice::Add(size_t queue) {
   Process& process = processes_[GroupOf(queues_[queue])];
-  places_[queue] = process.queues.size();
-  process.queues.push_back(queue);
+  if (!process.last) process.last = queue;
 }
 
 // ---- queues ----
@@ -39,9 +37,9 @@ void CommandDevice::WorkChanged(size_t index) {
   if (queue.busy == queue.HasWork()) return;
   queue.busy = !queue.busy;
   std::vector<size_t>& busy = processes_[GroupOf(queue)].busy;
-  const auto at = std::lower_bound(busy.begin(), busy.end(), places_[index]);
+  const auto at = std::lower_bound(busy.begin(), busy.end(), index);
   if (queue.busy) {
-    busy.insert(at, places_[index]);
+    busy.insert(at, index);
   } else {
     busy.erase(at);
   }
@@ -50,8 +48,8 @@ void CommandDevice::WorkChanged(size_t index) {
 // True if `is` is true of any of the process's queues that have work.
 template <typename Is>
 bool CommandDevice::AnyBusy(const Process& process, Is&& is) const {
-  for (size_t place : process.busy) {  // std::any_of is made for many
-    if (is(queues_[process.queues[place]])) return true;
+  for (size_t index : process.busy) {  // std::any_of is made for many
+    if (is(queues_[index])) return true;
   }
   return false;
 }
@@ -202,8 +200,8 @@ uint64_t CommandDevice::Together(const Process& process, uint64_t left) const {
   if (left < 2 * kStepsOfATask) return 1;
   uint64_t shortest = left;
   Duration longest{1};
-  for (size_t place : process.busy) {
-    const CommandQueue& queue = queues_[process.queues[place]];
+  for (size_t index : process.busy) {
+    const CommandQueue& queue = queues_[index];
     if (!queue.MayRun()) continue;
     shortest = std::min(shortest, queue.head_end - queue.retired);
     longest = std::max(longest, LengthOf(queue));
@@ -217,19 +215,20 @@ CommandDevice::Choice CommandDevice::ChooseQueue(const Process& process) const {
   Choice choice;
   const std::vector<size_t>& busy = process.busy;
   bool started = false;  // what has started ends first
-  auto next = std::upper_bound(busy.begin(), busy.end(), process.last);
+  size_t next = 0;
+  while (next < busy.size() && busy[next] <= process.last) ++next;
   for (size_t tried = 0; tried < busy.size(); ++tried, ++next) {
-    if (next == busy.end()) next = busy.begin();
-    const CommandQueue& queue = queues_[process.queues[*next]];
+    if (next == busy.size()) next = 0;
+    const CommandQueue& queue = queues_[busy[next]];
     if (!queue.MayRun()) continue;
-    choice.others = choice.place >= 0;
+    choice.others = choice.queue.has_value();
     if (started) continue;
     started = queue.left > Duration::zero();
     if (choice.others && !started) {
-      const CommandQueue& best = queues_[process.queues[static_cast<size_t>(choice.place)]];
+      const CommandQueue& best = queues_[*choice.queue];
       if (order_ == Order::kByArrival ? queue.arrived >= best.arrived : queue.turn >= best.turn) continue;
     }
-    choice.place = static_cast<int>(*next);
+    choice.queue = busy[next];
   }
   return choice;
 }
@@ -247,12 +246,11 @@ void CommandDevice::Run(Process& process, TimePoint now) {
     return;
   }
   const Choice choice = ChooseQueue(process);
-  if (choice.place < 0) {
+  if (!choice.queue) {
     doing_ = Doing::kWaitsAtGate;
     return;
   }
-  process.last = static_cast<size_t>(choice.place);
-  running_ = process.queues[process.last];
+  process.last = running_ = *choice.queue;
   CommandQueue& queue = queues_[running_];
   queue.turn = ++turns_;
   length_ = LengthOf(queue);

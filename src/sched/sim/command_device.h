@@ -3,9 +3,8 @@
 //  - A device with time slices serves one process after another, in a fixed order, each for its slice. To
 //    change takes time. The slice ends in the middle of a command, which later continues where it stopped.
 //    A process that has no work gives way at once. One that waits at a gate keeps its slice, unused.
-//  - Of the queues of one process, or of all if there are no slices, the device takes commands in turn: next
-//  is
-//    the one that has not run for longest. So one that is held for a while keeps its place.
+//  - Of the queues of one process, or of all if there are no slices, the device takes commands in turn:
+//    next is the one that has not run for longest. So one that is held for a while keeps its place.
 //  - A held queue goes on to its next gate, or as far as its commands have been launched (level 1).
 //  - A call that takes a process off the device, or puts it back, stops the device for as long as it lasts.
 //
@@ -59,7 +58,7 @@ struct CommandQueue {
 
 class CommandDevice {
  public:
-  // `queues` are those of all devices. Add says which are on this one.
+  // `queues` are those of all devices. Add says which are on this one, in their order.
   CommandDevice(const DeviceParameters& parameters, Order order, std::vector<CommandQueue>& queues,
                 size_t processes);
   void Add(size_t queue);
@@ -86,11 +85,10 @@ class CommandDevice {
  private:
   enum class Doing : uint8_t { kNothing, kChanges, kRuns, kWaitsAtGate };
   struct Process {
-    std::vector<size_t> queues;
-    std::vector<size_t> busy;  // which of its queues have work, in order: most have none most of the time
+    std::vector<size_t> busy;  // its queues that have work, in order: most have none most of the time
     Duration slice{};          // as set on the device; kNoSlice: it is off the device
     Duration wanted{};
-    size_t last = 0;  // which of its queues ran last
+    std::optional<size_t> last;  // the queue that ran last; at first, that of its queues that was added first
   };
   struct Call {
     size_t process;
@@ -101,8 +99,8 @@ class CommandDevice {
   };
 
   struct Choice {
-    int place = -1;       // of a queue, among those of its process; -1: none may run
-    bool others = false;  // may run as well
+    std::optional<size_t> queue;  // none may run
+    bool others = false;          // others may run as well
   };
 
   bool Sliced() const { return order_ == Order::kInTurn && parameters_.slice > Duration::zero(); }
@@ -132,7 +130,6 @@ class CommandDevice {
   Order order_;
   std::vector<CommandQueue>& queues_;
   std::vector<Process> processes_;
-  std::vector<size_t> places_;  // of each queue, among those of its process
   std::deque<Call> calls_;
 
   bool changed_ = true;  // since the last Dispatch

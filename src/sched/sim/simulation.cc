@@ -39,7 +39,6 @@ class Simulation final : public ControlSink {
     TimePoint ends = kNever;      // when a task without an end ends
     std::deque<Pending> pending;  // tasks that have not ended
     uint64_t submitted = 0;
-    uint64_t seen = 0;     // commands whose end was noticed
     uint64_t skipped = 0;  // commands of the warm-up
     Duration skipped_time{};
     bool report = false;          // the scheduler does not know its state yet
@@ -64,6 +63,7 @@ class Simulation final : public ControlSink {
   void AddQueues();
   void IntroduceProcesses();
   void Settle();
+  static bool IsOverOrHeld(const CommandQueue& queue);
   void RefreshDue(size_t queue);
   void ReportLater(size_t queue);
   void HandleDue();
@@ -89,7 +89,7 @@ class Simulation final : public ControlSink {
   std::vector<CommandDevice> devices_;
   Timers due_;                   // when each program next does something by itself
   std::vector<size_t> acting_;   // queues whose control takes effect soon; mostly none
-  std::vector<size_t> retired_;  // queues of which commands have retired since the last event
+  std::vector<size_t> retired_;  // queues that have retired the last command of a task, or one while held
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
   Result result_;
@@ -168,9 +168,13 @@ Result Simulation::Run() {
 
 void Simulation::Settle() {
   for (CommandDevice& device : devices_) {
-    if (const std::optional<size_t> queue = device.Settle(now_)) retired_.push_back(*queue);
+    const std::optional<size_t> queue = device.Settle(now_);
+    if (queue && IsOverOrHeld(queues_[*queue])) retired_.push_back(*queue);
   }
 }
+
+// Otherwise nobody has to know that some of its commands have retired.
+bool Simulation::IsOverOrHeld(const CommandQueue& queue) { return !queue.HasWork() || !queue.open; }
 
 TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
@@ -278,8 +282,6 @@ void Simulation::EndEndless(size_t index) {
 void Simulation::EndTasks(size_t index) {
   Program& program = programs_[index];
   CommandQueue& queue = queues_[index];
-  if (queue.retired == program.seen) return;
-  program.seen = queue.retired;
   if (scheduler_ && !queue.open && queue.charges_overruns && queue.retired >= queue.stop_at) {
     scheduler_->Drained(IdOf(index), ++program.drains, now_);
     changed_ = true;
