@@ -63,7 +63,7 @@ def a_measured_device_has_a_file_that_simulate_takes(place):
     for name, value in device["parameters"].items():
         low, high = PLAUSIBLE.get(name, (0, 1e9))
         check(low <= value <= high, f"{name} is plausible: {value}")
-    check("gate_ns" in device["left_out"], "level 1 has no gates on the device")
+    check("gate_ns" in device["left_out"], "at level 1 these commands do not wait for a gate")
     simulated = place.tool("simulate", "--device", str(path), "--policy", "native,HPF", "--seconds", "2", "--json", "priority")
     check(simulated.returncode == 0, f"it is taken: {simulated.stderr}")
     check(len(json.loads(simulated.stdout)) == 2, "and both are predicted")

@@ -210,7 +210,7 @@ class Measurement {
       Add("preempt_latency_ns", {short_ones * short_.length, short_.length},
           "an urgent task beside short commands: how many of them run on, as time");
     }
-    LeaveOut("gate_ns", "the level has no gates on the device");
+    LeaveOut("gate_ns", "the host opens the gates, and these commands do not run one by one");
   }
 
   Machine& machine_;

@@ -177,8 +177,7 @@ const Case kCases[] = {
      2,
      1,
      {0, 48.6, 0},
-     {0, 28.4, 0.95},
-     "kept"},
+     {0, 28.4, 0.95}},
 };
 
 int64_t Nanoseconds(double ms) { return std::llround(ms * 1e6); }

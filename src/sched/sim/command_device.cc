@@ -65,10 +65,25 @@ int64_t CommandDevice::CommandsBetweenGates(const CommandQueue& queue) const {
   return std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)), 1, kMostBetweenGates);
 }
 
+// Level 1: how many of its commands the host launches ahead.
+int64_t CommandDevice::CommandsInFlight(const CommandQueue& queue) const {
+  const bool charged = queue.charges_overruns;
+  const Duration latency = parameters_.preempt_latency * (charged ? parameters_.factor_if_charged : 1);
+  return std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)),
+                             charged ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1,
+                             parameters_.in_flight);
+}
+
+// What gates add to each command.
+Duration CommandDevice::GateOf(const CommandQueue& queue) const {
+  if (!queue.gated || parameters_.gate == Duration::zero()) return Duration::zero();
+  if (queue.level > 1) return parameters_.gate / CommandsBetweenGates(queue);
+  // The host opens a gate before the device comes there, unless commands run one by one.
+  return CommandsInFlight(queue) == 1 ? parameters_.gate : Duration::zero();
+}
+
 Duration CommandDevice::LengthOf(const CommandQueue& queue) const {
-  const Duration gate =
-      queue.gated && queue.level > 1 ? parameters_.gate / CommandsBetweenGates(queue) : Duration::zero();
-  return std::max({queue.command, queue.launch, parameters_.launch, Duration(1)}) + gate;
+  return std::max({queue.command, queue.launch, parameters_.launch, Duration(1)}) + GateOf(queue);
 }
 
 void CommandDevice::Open(size_t index) {
@@ -85,12 +100,7 @@ void CommandDevice::Hold(size_t index) {
     const auto between = static_cast<uint64_t>(CommandsBetweenGates(queue));
     queue.stop_at = (started + between - 1) / between * between;
   } else {
-    const bool charged = queue.charges_overruns;
-    const Duration latency = parameters_.preempt_latency * (charged ? parameters_.factor_if_charged : 1);
-    const int64_t most = std::clamp<int64_t>(
-        latency / std::max(queue.command, Duration(1)),
-        charged ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1, parameters_.in_flight);
-    queue.stop_at = queue.retired + static_cast<uint64_t>(most);
+    queue.stop_at = queue.retired + static_cast<uint64_t>(CommandsInFlight(queue));
   }
 }
 

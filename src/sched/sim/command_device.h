@@ -117,6 +117,8 @@ class CommandDevice {
   template <typename Is>
   bool AnyBusy(const Process& process, Is&& is) const;
   int64_t CommandsBetweenGates(const CommandQueue& queue) const;
+  int64_t CommandsInFlight(const CommandQueue& queue) const;
+  Duration GateOf(const CommandQueue& queue) const;
   Duration LengthOf(const CommandQueue& queue) const;
   uint64_t Together(const Process& process, uint64_t left) const;
   int ChooseProcess(TimePoint now);

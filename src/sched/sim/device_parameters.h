@@ -16,9 +16,11 @@ struct DeviceParameters {
   // From a change of work or hints until a gate is closed, or until the first command starts behind one.
   Duration hold_latency{};
   Duration resume_latency{};
-  // Level 2: a gate's time in the queue, and how long the commands between two gates run; the second one
-  // where time slices serve the rival before any gate does.
+  // A gate's time in the queue. Level 1: for how long the device waits for the host between two commands, if
+  // they run one by one.
   Duration gate{};
+  // Level 2: how long the commands between two gates run; the second one where time slices serve the rival
+  // before any gate does.
   Duration preempt_latency{};
   Duration sliced_preempt_latency{};
   // Level 1: how many commands run on after a hold. At most that many, and at least one, run in
