@@ -57,7 +57,10 @@ ordered_json CdiJson(const CdiSpecification& specification) {
   for (const CdiDevice& device : specification.devices) {
     std::vector<std::string> own = EnvironmentOf(specification, device.launch);
     std::erase_if(own, [&](const std::string& entry) { return std::ranges::count(common, entry) != 0; });
-    devices.push_back({{"name", device.name}, {"containerEdits", {{"env", own}}}});
+    ordered_json edits = {{"env", own}};
+    for (const std::string& file : device.files)
+      edits["deviceNodes"].push_back({{"path", file}, {"permissions", "rw"}});
+    devices.push_back({{"name", device.name}, {"containerEdits", edits}});
   }
   ordered_json environment = common;
   environment.push_back(fmt::format("XSCHED_SOCKET={}/{}", kContainerSocketFolder,

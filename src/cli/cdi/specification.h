@@ -17,6 +17,8 @@ inline constexpr char kContainerSocketFolder[] = "/run/xsched";
 struct CdiDevice {
   std::string name;
   LaunchOptions launch;  // its hints
+  std::vector<std::string> files =
+      {};  // device files of the machine that the container gets, with the same names
 };
 
 struct CdiSpecification {
