@@ -34,8 +34,8 @@ MAY_INCLUDE = {
                    "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["cli"],
     "slurm": ["base"],
-    "kubernetes": ["base", "cli/cdi", "cli/exit_codes.h", "cli/kernel_device.h", "cli/platform.h", "cli/server_session.h",
-                   "server/tenants/process_identity.h", "server/version.h"],
+    "kubernetes": ["base", "cli/cdi", "cli/exit_codes.h", "cli/json_text.h", "cli/kernel_device.h", "cli/new_file.h", "cli/platform.h",
+                   "cli/server_session.h", "server/tenants/process_identity.h", "server/version.h"],
 }
 # What the tests of a folder may include in addition.
 TESTS_MAY_INCLUDE = {

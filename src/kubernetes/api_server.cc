@@ -29,22 +29,29 @@ size_t Append(char* data, size_t, size_t size, void* answer) {
 
 using Headers = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
 
-Headers HeadersFor(const std::string& token) {
+Headers HeadersFor(const std::string& token, bool has_body) {
   curl_slist* list = curl_slist_append(nullptr, "Accept: application/json");
   if (!token.empty()) list = curl_slist_append(list, ("Authorization: Bearer " + token).c_str());
+  if (has_body) list = curl_slist_append(list, "Content-Type: application/json");
   return {list, curl_slist_free_all};
 }
 
 }  // namespace
 
-Result<std::string> ApiServer::Get(const std::string& path) const {
+Result<ApiAnswer> ApiServer::Ask(const std::string& method, const std::string& path,
+                                 const std::string& body) const {
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> request(curl_easy_init(), curl_easy_cleanup);
   if (request == nullptr) return Error::Make("libcurl does not start");
-  const Headers headers = HeadersFor(FirstLineOf(account + "/token"));
+  const Headers headers = HeadersFor(FirstLineOf(account + "/token"), !body.empty());
   const std::string authority = account + "/ca.crt";
-  std::string answer;
+  ApiAnswer answer;
   auto set = [&](CURLoption option, auto value) { curl_easy_setopt(request.get(), option, value); };
   set(CURLOPT_URL, (url + path).c_str());
+  set(CURLOPT_CUSTOMREQUEST, method.c_str());
+  if (!body.empty()) {
+    set(CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
+    set(CURLOPT_POSTFIELDS, body.data());
+  }
   set(CURLOPT_HTTPHEADER, headers.get());
   set(CURLOPT_CAINFO, authority.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -52,13 +59,22 @@ Result<std::string> ApiServer::Get(const std::string& path) const {
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_TIMEOUT, kSeconds);
   set(CURLOPT_WRITEFUNCTION, Append);
-  set(CURLOPT_WRITEDATA, &answer);
+  set(CURLOPT_WRITEDATA, &answer.body);
   const CURLcode done = curl_easy_perform(request.get());
   if (done != CURLE_OK) return Error::Make("%s: %s", url.c_str(), curl_easy_strerror(done));
-  long status = 0;
-  curl_easy_getinfo(request.get(), CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) return Error::Make("%s answers %ld to GET %s", url.c_str(), status, path.c_str());
+  curl_easy_getinfo(request.get(), CURLINFO_RESPONSE_CODE, &answer.status);
   return answer;
+}
+
+Result<std::string> ApiServer::Get(const std::string& path) const {
+  Result<ApiAnswer> answer = Ask("GET", path);
+  if (!answer) return answer.error();
+  if (answer->status != 200) return Refusal(*answer, "GET", path);
+  return std::move(answer->body);
+}
+
+Error ApiServer::Refusal(const ApiAnswer& answer, const std::string& method, const std::string& path) const {
+  return Error::Make("%s answers %ld to %s %s", url.c_str(), answer.status, method.c_str(), path.c_str());
 }
 
 std::string UrlOfApiServer() {

@@ -1,6 +1,5 @@
 // The agent's device plugin, as a process, with a fake kubelet.
 #include <gmock/gmock.h>
-#include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -12,6 +11,7 @@
 #include "base/clock.h"
 #include "kubernetes/testing/agent_process.h"
 #include "kubernetes/testing/fake_kubelet.h"
+#include "kubernetes/testing/interface_text.h"
 #include "kubernetes/testing/node_folder.h"
 #include "server/testing/server_process.h"
 
@@ -29,7 +29,7 @@ constexpr const char* kGpuA = "GPU-aaaaaaaa-4820-abfc-e83e-94318197576e";
 constexpr const char* kGpuB = "GPU-bbbbbbbb-4820-abfc-e83e-94318197576e";
 constexpr const char* kAddressA = "0000:3b:00.0";
 
-// "message.field number type", as Kubernetes has published them; "service.call input output".
+// testing::TextOf, as Kubernetes has published it.
 constexpr const char* kPublished = R"(
 Registration.Register RegisterRequest Empty
 DevicePlugin.GetDevicePluginOptions Empty DevicePluginOptions
@@ -73,33 +73,10 @@ ContainerAllocateResponse.cdi_devices 5 repeated CDIDevice
 AllocateResponse.container_responses 1 repeated ContainerAllocateResponse
 )";
 
-std::string TextOf(const google::protobuf::FileDescriptor& file) {
-  std::string text = "\n";
-  for (int i = 0; i < file.service_count(); ++i) {
-    const auto& service = *file.service(i);
-    for (int j = 0; j < service.method_count(); ++j) {
-      const auto& call = *service.method(j);
-      text += fmt::format("{}.{} {} {}{}\n", service.name(), call.name(), call.input_type()->name(),
-                          call.server_streaming() ? "stream " : "", call.output_type()->name());
-    }
-  }
-  for (int i = 0; i < file.message_type_count(); ++i) {
-    const auto& message = *file.message_type(i);
-    for (int j = 0; j < message.field_count(); ++j) {
-      const auto& field = *message.field(j);
-      const bool has_type = field.message_type() != nullptr;
-      text += fmt::format("{}.{} {} {}{}\n", message.name(), field.name(), field.number(),
-                          field.is_repeated() ? "repeated " : "",
-                          has_type ? field.message_type()->name() : field.type_name());
-    }
-  }
-  return text;
-}
-
 TEST(KubernetesInterface, device_plugins_have_the_names_and_numbers_that_are_published) {
   const auto& file = *v1beta1::Device::descriptor()->file();
   EXPECT_EQ(file.package(), "v1beta1");
-  EXPECT_EQ(TextOf(file), kPublished);
+  EXPECT_EQ(testing::TextOf(file), kPublished);
 }
 
 class KubernetesDevicePlugin : public ::testing::Test {

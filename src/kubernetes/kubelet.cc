@@ -6,13 +6,12 @@
 #include <grpcpp/server_builder.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
 #include <stdexcept>
 
 #include "kubernetes/say.h"
+#include "kubernetes/unix_socket.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -23,15 +22,6 @@ constexpr const char* kKubeletSocket = "kubelet.sock";
 constexpr Duration kFirstDelay = std::chrono::milliseconds(250);
 constexpr Duration kLongestDelay = std::chrono::seconds(30);
 constexpr Duration kPatience = std::chrono::seconds(5);
-
-bool IsServedAt(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) throw std::runtime_error(path + " is too long for a socket");
-  memcpy(address.sun_path, path.c_str(), path.size());
-  const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-}
 
 UniqueFd WatchFolder(const std::string& folder) {
   UniqueFd changes(inotify_init1(IN_NONBLOCK | IN_CLOEXEC));

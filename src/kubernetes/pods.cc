@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cdi/specification.h"
+#include "kubernetes/json_members.h"
 #include "xsched/types.h"
 
 namespace xsched::kubernetes {
@@ -17,24 +18,6 @@ using nlohmann::json;
 // What a pod may claim whose PriorityClass says nothing: what everybody has.
 constexpr int kWithoutRight = 0;
 constexpr size_t kLongestPrinted = 40;
-
-// Null: there is no such member.
-const json* Member(const json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-const json& MemberOrNothing(const json& object, const char* name) {
-  static const json nothing;
-  const json* member = Member(object, name);
-  return member == nullptr ? nothing : *member;
-}
-
-std::string TextIn(const json& object, const char* name) {
-  const json& text = MemberOrNothing(object, name);
-  return text.is_string() ? text.get<std::string>() : "";
-}
 
 std::string AnnotationIn(const json& metadata) {
   return TextIn(MemberOrNothing(metadata, "annotations"), kPriorityAnnotation);
@@ -47,6 +30,19 @@ std::string HamiPriorityIn(const json& spec) {
     }
   }
   return "";
+}
+
+// Those that are named, and those that were made for the pod by a template.
+std::vector<std::string> ClaimsOf(const json& spec, const json& status) {
+  std::vector<std::string> claims;
+  for (const json* list :
+       {&MemberOrNothing(spec, "resourceClaims"), &MemberOrNothing(status, "resourceClaimStatuses")}) {
+    for (const json& entry : *list) {
+      const std::string name = TextIn(entry, "resourceClaimName");
+      if (!name.empty()) claims.push_back(name);
+    }
+  }
+  return claims;
 }
 
 template <typename Take>
@@ -80,6 +76,7 @@ std::optional<int> AskedBy(const Pod& pod, std::string& problem) {
     if (!asked) problem = NoPriority(std::string("its annotation ") + kPriorityAnnotation, pod.asked);
     return asked;
   }
+  if (pod.claimed) return pod.claimed;
   if (pod.hami_priority.empty()) return std::nullopt;
   return pod.hami_priority == "0" ? cli::kUrgentPriority : cli::kBatchPriority;
 }
@@ -95,7 +92,8 @@ Result<Pods> ReadPods(std::string_view text) {
     pods[uid] = {.name = TextIn(metadata, "namespace") + "/" + TextIn(metadata, "name"),
                  .priority_class = TextIn(spec, "priorityClassName"),
                  .asked = AnnotationIn(metadata),
-                 .hami_priority = HamiPriorityIn(spec)};
+                 .hami_priority = HamiPriorityIn(spec),
+                 .claims = ClaimsOf(spec, MemberOrNothing(item, "status"))};
   });
   if (!done) return done.error();
   return pods;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -20,10 +21,12 @@ inline constexpr const char* kPriorityAnnotation = "xsched.org/priority";
 inline constexpr const char* kHamiPriority = "CUDA_TASK_PRIORITY";
 
 struct Pod {
-  std::string name;            // "namespace/name"
-  std::string priority_class;  // its name; empty: none
-  std::string asked;           // its annotation; empty: none
-  std::string hami_priority;   // the first that a container has; empty: none
+  std::string name;                      // "namespace/name"
+  std::string priority_class;            // its name; empty: none
+  std::string asked;                     // its annotation; empty: none
+  std::string hami_priority;             // the first that a container has; empty: none
+  std::vector<std::string> claims = {};  // the names of its ResourceClaims, in its namespace
+  std::optional<int> claimed = {};       // what these ask for. It is not in the list of pods
 };
 
 using Pods = std::map<std::string, Pod>;                     // by uid

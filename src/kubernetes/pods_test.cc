@@ -9,6 +9,7 @@
 namespace xsched::kubernetes {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -108,6 +109,24 @@ TEST(KubernetesPods, hamis_variable_is_the_class_urgent_or_batch_unless_the_anno
   EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .hami_priority = "0"}, classes), 10);
   EXPECT_EQ(Priority({.hami_priority = "1"}), -10);
   EXPECT_EQ(Priority({.asked = "-3", .hami_priority = "1"}), -3);
+}
+
+TEST(KubernetesPods, the_claims_of_a_pod_are_those_that_it_names_and_those_that_were_made_for_it) {
+  const Pods pods = Read(R"({"items": [
+    {"metadata": {"uid": "u", "namespace": "lab", "name": "train"},
+     "spec": {"resourceClaims": [{"name": "a", "resourceClaimName": "shared"},
+                                 {"name": "b", "resourceClaimTemplateName": "template"}]},
+     "status": {"resourceClaimStatuses": [{"name": "b", "resourceClaimName": "train-b-x7k2p"}, {"name": "c"}, 3]}},
+    {"metadata": {"uid": "v"}, "spec": {"resourceClaims": 3}, "status": []}]})");
+  EXPECT_THAT(pods.at("u").claims, ElementsAre("shared", "train-b-x7k2p"));
+  EXPECT_THAT(pods.at("v").claims, IsEmpty());
+}
+
+TEST(KubernetesPods, what_a_claim_asks_for_is_no_right_and_counts_after_the_annotation) {
+  const ClassPriorities classes = {{"gpu-urgent", "50"}};
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .hami_priority = "0", .claimed = -20}, classes), -20);
+  EXPECT_EQ(Priority({.priority_class = "gpu-urgent", .asked = "7", .claimed = -20}, classes), 7);
+  EXPECT_EQ(Priority({.claimed = 20}), 0);
 }
 
 TEST(KubernetesPods, what_is_no_priority_is_named_and_does_not_count) {

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "cli/exit_codes.h"
 #include "cli/server_session.h"
-#include "kubernetes/api_server.h"
+#include "kubernetes/dra_claim.h"
 #include "kubernetes/end_signals.h"
 #include "kubernetes/pods.h"
 #include "kubernetes/say.h"
@@ -37,6 +37,7 @@ class PodTable {
     const auto pod = pods_.find(uid);
     if (pod == pods_.end()) return std::nullopt;
     missing_.erase(uid);
+    if (options_.reads_claims) pod->second.claimed = ClaimedBy(uid, pod->second);
     const PodPriority result = PriorityOf(pod->second, classes_, options_.max_priority);
     if (!result.problem.empty()) SayOnce(fmt::format("pod {}: {}", pod->second.name, result.problem));
     return result;
@@ -55,7 +56,40 @@ class PodTable {
     Read("/apis/scheduling.k8s.io/v1/priorityclasses?resourceVersion=0", ReadPriorityClasses, classes_) &&
         Read("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node, ReadPods,
              pods_);
+    std::erase_if(claimed_,
+                  [&](const auto& entry) { return !entry.second.is_known || !pods_.contains(entry.first); });
     return true;
+  }
+
+  struct Claimed {
+    bool is_known = true;  // false: a claim could not be read
+    std::optional<int> priority;
+  };
+
+  // A claim does not change while a pod has it.
+  std::optional<int> ClaimedBy(const std::string& uid, const Pod& pod) {
+    const auto [entry, is_new] = claimed_.try_emplace(uid);
+    if (is_new) entry->second = ReadClaimed(pod);
+    return entry->second.priority;
+  }
+
+  // Of the first claim that asks for one.
+  Claimed ReadClaimed(const Pod& pod) {
+    Claimed claimed;
+    const std::string name_space = pod.name.substr(0, pod.name.find('/'));
+    for (const std::string& name : pod.claims) {
+      Result<std::string> text = api_.Get(PathOfClaim(name_space, name));
+      Result<Claim> claim = text ? ReadClaim(*text) : Result<Claim>(text.error());
+      if (!claim) {
+        SayOnce(fmt::format("pod {}: its claim {} is not known: {}", pod.name, name, claim.error().text()));
+        claimed.is_known = false;
+        continue;
+      }
+      for (const AllocatedDevice& device : claim->devices) {
+        if (!claimed.priority) claimed.priority = device.parameters.priority;
+      }
+    }
+    return claimed;
   }
 
   // What was known stays, if nothing better comes.
@@ -81,7 +115,8 @@ class PodTable {
   const ApiServer api_;
   Pods pods_;
   ClassPriorities classes_;
-  std::map<std::string, int> missing_;  // by uid: how often it was asked for in vain
+  std::map<std::string, Claimed> claimed_;  // by uid of the pod
+  std::map<std::string, int> missing_;      // by uid: how often it was asked for in vain
   TimePoint asked_{};
   std::set<std::string> said_;
 };

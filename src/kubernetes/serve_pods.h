@@ -12,13 +12,16 @@
 #include <chrono>
 #include <string>
 
+#include "kubernetes/api_server.h"
+
 namespace xsched::kubernetes {
 
 struct PodOptions {
   std::string node;  // its name in the cluster
   std::string api_server;
-  std::string account = "/var/run/secrets/kubernetes.io/serviceaccount";
+  std::string account = kServiceAccount;
   int max_priority = 255;
+  bool reads_claims = false;  // a priority that a ResourceClaim asks for counts, too
   std::chrono::milliseconds look_period = std::chrono::seconds(1);
   // How old may be what is known of pods.
   std::chrono::milliseconds refresh_period = std::chrono::minutes(1);

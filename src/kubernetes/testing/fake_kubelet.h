@@ -3,7 +3,6 @@
 
 #include <grpcpp/server.h>
 
-#include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -12,10 +11,9 @@
 #include <vector>
 
 #include "device_plugin.grpc.pb.h"
+#include "kubernetes/testing/patience.h"
 
 namespace xsched::kubernetes::testing {
-
-inline constexpr std::chrono::seconds kPatience(20);
 
 // It starts as the real one: it removes all sockets in its folder, and then makes its own.
 class FakeKubelet final : public v1beta1::Registration::Service {

@@ -38,6 +38,7 @@ class ApiServer:
                         "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(self.account / "ca.crt")],
                        check=True, capture_output=True)
         self.answers = {PODS: [], CLASSES: []}
+        self.claims = {}
         self.token = TOKEN
         self.faults = []
         self.requests = []
@@ -65,10 +66,12 @@ class ApiServer:
 
     def answer(self, target, headers):
         url = urllib.parse.urlsplit(target)
-        query = urllib.parse.parse_qs(url.query, strict_parsing=True)
+        query = urllib.parse.parse_qs(url.query, strict_parsing=bool(url.query))
         self.requests.append(url.path)
         if headers["Authorization"] != f"Bearer {self.token}":
             return 401, {"kind": "Status", "code": 401}
+        if url.path in self.claims and not query and headers["Accept"] == "application/json":
+            return 200, self.claims[url.path]
         wanted = {"resourceVersion": ["0"]}
         if url.path == PODS:
             wanted["fieldSelector"] = [f"spec.nodeName={NODE}"]
@@ -89,6 +92,17 @@ class ApiServer:
         if priority_class:
             spec["priorityClassName"] = priority_class
         self.answers[PODS].append({"metadata": metadata, "spec": spec})
+
+    def add_claim(self, uid, name, priority):
+        """A ResourceClaim that was made for this pod by a template."""
+        pod = next(pod for pod in self.answers[PODS] if pod["metadata"]["uid"] == uid)
+        pod["spec"]["resourceClaims"] = [{"name": "gpu", "resourceClaimTemplateName": "template"}]
+        pod["status"] = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": name}]}
+        parameters = {"apiVersion": "gpu.xsched.org/v1", "kind": "ShareParameters", "priority": priority}
+        self.claims[f"/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims/{name}"] = {
+            "kind": "ResourceClaim", "metadata": {"uid": f"uid-of-{name}"}, "status": {"allocation": {"devices": {
+                "results": [{"request": "share", "driver": "gpu.xsched.org", "pool": NODE, "device": "gpu-a-0-of-10"}],
+                "config": [{"source": "FromClaim", "opaque": {"driver": "gpu.xsched.org", "parameters": parameters}}]}}}}
 
     def close(self):
         self.server.shutdown()
@@ -158,6 +172,32 @@ def a_pod_has_the_priority_of_its_class_and_may_ask_for_less(place):
         clients = {letter: program_in_pod(place, uid_of(letter)) for letter in "abd"}
         for letter, wanted in (("a", 10), ("b", 4), ("d", -10)):
             wait_for_priority(place, clients[letter], wanted)
+
+
+@test
+def what_a_claim_of_a_pod_asks_for_counts_up_to_its_class(place):
+    place.start_server()
+    with cluster(place, "--claims") as api:
+        api.add_class("gpu-urgent", "10")
+        for letter, priority_class, claimed in (("a", "gpu-urgent", -5), ("b", "gpu-urgent", 50), ("d", None, 50)):
+            api.add_pod(uid_of(letter), priority_class=priority_class)
+            api.add_claim(uid_of(letter), f"claim-{letter}", claimed)
+        clients = {letter: program_in_pod(place, uid_of(letter)) for letter in "abd"}
+        for letter, wanted in (("a", -5), ("b", 10), ("d", 0)):
+            wait_for_priority(place, clients[letter], wanted)
+        check(api.requests.count("/apis/resource.k8s.io/v1/namespaces/lab/resourceclaims/claim-a") == 1, "a claim is read once")
+
+
+@test
+def without_a_word_of_claims_none_is_read(place):
+    place.start_server()
+    with cluster(place) as api:
+        api.add_pod(uid_of("a"))
+        api.add_claim(uid_of("a"), "claim-a", -5)
+        api.add_pod(uid_of("b"), annotation="-7")
+        first, second = (program_in_pod(place, uid_of(letter), priority=-3) for letter in "ab")
+        wait_for_priority(place, second, -7)
+        check(priority_of(place, first) == -3 and not any("resourceclaims" in path for path in api.requests), "nor may it")
 
 
 @test
