@@ -2,7 +2,7 @@
 # the files. Without optimization _FORTIFY_SOURCE does nothing, and sanitizers find more than all of it.
 function(xsched_harden name)
   target_link_options(${name} PRIVATE -Wl,-z,relro -Wl,-z,now $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:-pie>)
-  if(NOT XSCHED_SANITIZE AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")
+  if(NOT XSCHED_SANITIZE AND NOT XSCHED_FUZZ AND CMAKE_BUILD_TYPE MATCHES "^(Release|RelWithDebInfo)$")
     target_compile_options(${name} PRIVATE -fstack-protector-strong ${xsched_hardening})
     if(NOT xsched_fortified)
       target_compile_definitions(${name} PRIVATE _FORTIFY_SOURCE=2)
