@@ -86,13 +86,15 @@ std::string ProblemOfDevice(const json& device) {
   constexpr size_t kLongestText = 64;
   const std::string name = device.at("name");
   if (!IsLabel(name)) return "no DNS label: " + name;
-  for (const auto& [key, attribute] : device.value("attributes", json::object()).items()) {
+  const json attributes = device.value("attributes", json::object());
+  for (const auto& [key, attribute] : attributes.items()) {
     if (attribute.size() != 1) return key + " has not one value";
     if (attribute.contains("string") && attribute["string"].get<std::string>().size() > kLongestText)
       return key + " is too long";
   }
   const bool is_shared = device.value("allowMultipleAllocations", false);
-  for (const auto& [key, capacity] : device.value("capacity", json::object()).items()) {
+  const json capacities = device.value("capacity", json::object());
+  for (const auto& [key, capacity] : capacities.items()) {
     if (!capacity.contains("value")) return key + " has no value";
     if (capacity.contains("requestPolicy") && !is_shared)
       return key + " has a policy, and the device one allocation";
@@ -112,7 +114,7 @@ std::string ProblemOfSlice(const json& slice) {
   constexpr size_t kMostDevices = 128;
   if (slice["apiVersion"] != "resource.k8s.io/v1" || slice["kind"] != "ResourceSlice")
     return "it is of another kind";
-  const json& devices = slice["spec"].value("devices", json::array());
+  const json devices = slice["spec"].value("devices", json::array());
   if (devices.size() > kMostDevices) return "it has too many devices";
   std::set<std::string> names;
   for (const json& device : devices) {
