@@ -154,8 +154,9 @@ std::vector<std::string> PreparedClaims::uids() const {
 
 Result<> PreparedClaims::Add(const std::string& uid, const PreparedClaim& claim) {
   const MutexLock lock(guarded_->mutex);
-  const Claims& before = guarded_->claims;
-  const cli::CdiSpecification& installed = guarded_->installed;
+  // Copies: the analysis of locks does not follow what is guarded into the functions below.
+  const Claims before = guarded_->claims;
+  const cli::CdiSpecification installed = guarded_->installed;
   Claims claims = before;
   claims[uid] = claim;
   Result<> done = Try([&] {
