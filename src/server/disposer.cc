@@ -11,7 +11,7 @@ namespace xsched::server {
 namespace {
 
 // A thread without work ends after this time.
-constexpr Duration kIdle = std::chrono::seconds(1);
+constexpr Duration kIdle = std::chrono::seconds(4);
 // More lines than this are looked through for those without work.
 constexpr size_t kMostLines = 1024;
 

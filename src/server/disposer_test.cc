@@ -61,8 +61,8 @@ TEST(Disposer, its_threads_end_with_it) {
     Disposer disposer;
     disposer.Take(kUser, UniqueFd(dup(0)));
   }
-  // Without work, but with a disposer, they would stay for a second.
-  EXPECT_TRUE(Eventually([&] { return threads() == before; }, std::chrono::milliseconds(800)));
+  // Without work, but with a disposer, they would stay for four seconds.
+  EXPECT_TRUE(Eventually([&] { return threads() <= before; }, std::chrono::seconds(3)));
 }
 
 TEST(SocketCloser, is_not_held_up_by_a_socket_that_lingers) {
