@@ -180,21 +180,22 @@ class Preparation {
     // Of several subrequests of a request, one is allocated: so all its devices have the same parameters.
     parameters_[request] = device.parameters;
     int& part = parts_[request][gpu.device.id];
-    PreparedDevice& told = prepared_.devices.emplace_back(
+    PreparedDevice& answered = prepared_.devices.emplace_back(
         PreparedDevice{request, device.pool, device.device, device.share_id, {}});
     if (is_first) {
       prepared_.requests.push_back({request, 0, device.parameters.priority, {}});
-      told.cdi.push_back(fmt::format("xsched.org/{}={}", kClaimKind, ClaimDeviceName(claim_.uid, request)));
+      answered.cdi.push_back(
+          fmt::format("xsched.org/{}={}", kClaimKind, ClaimDeviceName(claim_.uid, request)));
     }
     // A container of the request gets the CDI devices of all its devices. Each is named once.
-    if (part == 0) AddGpu(gpu.device, told, GrantOf(request));
+    if (part == 0) AddGpu(gpu.device, answered, GrantOf(request));
     part += division_.by_capacity ? device.percent.value_or(kWhole) : 1;
     return Ok();
   }
 
-  static void AddGpu(const cli::KernelDevice& gpu, PreparedDevice& told, RequestGrant& grant) {
+  static void AddGpu(const cli::KernelDevice& gpu, PreparedDevice& answered, RequestGrant& grant) {
     if (!gpu.cdi.empty()) {
-      told.cdi.push_back(gpu.cdi);
+      answered.cdi.push_back(gpu.cdi);
       return;
     }
     for (const std::string& file : gpu.files) {

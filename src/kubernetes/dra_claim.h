@@ -64,7 +64,7 @@ struct RequestGrant {
   bool operator==(const RequestGrant&) const = default;
 };
 
-// What the kubelet is told of a device.
+// A device in the answer to the kubelet.
 struct PreparedDevice {
   std::string request;  // BaseRequest
   std::string pool;

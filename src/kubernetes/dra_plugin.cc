@@ -18,14 +18,14 @@ bool IsName(const std::string& text) {
          });
 }
 
-void Tell(const PreparedClaim& claim, dra::NodePrepareResourceResponse& answer) {
+void AddDevices(const PreparedClaim& claim, dra::NodePrepareResourceResponse& answer) {
   for (const PreparedDevice& device : claim.devices) {
-    dra::Device& told = *answer.add_devices();
-    told.add_request_names(device.request);
-    told.set_pool_name(device.pool);
-    told.set_device_name(device.device);
-    if (!device.share_id.empty()) told.set_share_id(device.share_id);
-    for (const std::string& name : device.cdi) told.add_cdi_device_ids(name);
+    dra::Device& answered = *answer.add_devices();
+    answered.add_request_names(device.request);
+    answered.set_pool_name(device.pool);
+    answered.set_device_name(device.device);
+    if (!device.share_id.empty()) answered.set_share_id(device.share_id);
+    for (const std::string& name : device.cdi) answered.add_cdi_device_ids(name);
   }
 }
 
@@ -42,12 +42,12 @@ grpc::Status DraPlugin::NodePrepareResources(grpc::ServerContext*,
                                              const dra::NodePrepareResourcesRequest* request,
                                              dra::NodePrepareResourcesResponse* answer) {
   for (const dra::Claim& asked : request->claims()) {
-    dra::NodePrepareResourceResponse& told = (*answer->mutable_claims())[asked.uid()];
+    dra::NodePrepareResourceResponse& response = (*answer->mutable_claims())[asked.uid()];
     Result<PreparedClaim> claim = Prepare(asked);
     if (claim) {
-      Tell(*claim, told);
+      AddDevices(*claim, response);
     } else {
-      told.set_error(claim.error().text());
+      response.set_error(claim.error().text());
       Say(fmt::format("claim {}/{} is not prepared: {}", asked.namespace_(), asked.name(),
                       claim.error().text()));
     }
@@ -59,10 +59,10 @@ grpc::Status DraPlugin::NodeUnprepareResources(grpc::ServerContext*,
                                                const dra::NodeUnprepareResourcesRequest* request,
                                                dra::NodeUnprepareResourcesResponse* answer) {
   for (const dra::Claim& asked : request->claims()) {
-    dra::NodeUnprepareResourceResponse& told = (*answer->mutable_claims())[asked.uid()];
+    dra::NodeUnprepareResourceResponse& response = (*answer->mutable_claims())[asked.uid()];
     const bool is_prepared = claims_.Find(asked.uid()).has_value();
     Result<> done = claims_.Remove(asked.uid());
-    if (!done) told.set_error(done.error().text());
+    if (!done) response.set_error(done.error().text());
     if (!done || is_prepared) {
       Say(fmt::format("claim {}/{} is {}", asked.namespace_(), asked.name(),
                       done ? "given back" : std::string("not given back: ") + done.error().text()));

@@ -106,7 +106,7 @@ void RemoveOthers(const std::string& folder, const Claims& claims) {
   for (const fs::path& other : others) fs::remove(other, ignored);
 }
 
-// Commands fail by exceptions, the kubelet is told of errors.
+// The functions of commands report errors by exceptions. The kubelet gets errors as values.
 template <typename Do>
 Result<> Try(Do&& action) {
   try {

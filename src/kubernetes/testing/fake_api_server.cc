@@ -159,7 +159,7 @@ FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
     return found == request.headers.end() ? "" : found->second;
   };
   if (header("authorization") != "Bearer " + token_) {
-    Fault(request, "who is this?");
+    Fault(request, "the token is missing or wrong");
     return {kUnauthorized, {{"kind", "Status"}, {"code", kUnauthorized}}};
   }
   if (header("accept") != "application/json") return Fault(request, "it does not accept JSON");

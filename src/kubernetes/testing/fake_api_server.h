@@ -1,5 +1,5 @@
 // The API server's side of DRA, as far as the agent can see it: nodes, ResourceClaims and ResourceSlices. It
-// checks each request: who asks, and that a body has the published members only, each of its type, with
+// checks each request: its token, and that a body has the published members only, each of its type, with
 // values that the real one would accept.
 #pragma once
 

@@ -18,7 +18,7 @@ class FakePluginWatcher {
 
   // As soon as there is a socket of this name in plugins_registry. An empty one: none has come in time.
   pluginregistration::PluginInfo WaitForPlugin(const std::string& socket) const;
-  // What the plugin is told in the end; `error`: "" it is registered.
+  // Notifies the plugin of the result. `error`: "" if it is registered.
   bool Notify(const std::string& socket, const std::string& error = "") const;
   // To the driver that registers at this socket.
   std::unique_ptr<dra::DRAPlugin::Stub> Driver(const std::string& socket) const;

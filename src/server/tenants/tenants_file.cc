@@ -262,7 +262,7 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
   return rule;
 }
 
-// Of the last one beside those before it.
+// Compares the last rule's name with the names of all rules before it.
 void CheckNames(const toml::node& at, const std::vector<TenantRule>& rules) {
   const TenantRule& last = rules.back();
   for (const TenantRule& rule : std::span(rules).first(rules.size() - 1)) {
