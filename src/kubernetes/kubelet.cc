@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "kubernetes/grpc_server.h"
 #include "kubernetes/say.h"
 #include "kubernetes/unix_socket.h"
 
@@ -96,9 +97,7 @@ void Kubelet::Serve() {
 void Kubelet::StopServing() {
   if (server_ == nullptr) return;
   plugin_.node().End();
-  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  server_->Wait();
-  server_.reset();
+  Stop(server_);
 }
 
 void Kubelet::Register(TimePoint now) {

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "kubernetes/grpc_server.h"
 #include "kubernetes/say.h"
 #include "kubernetes/unix_socket.h"
 
@@ -13,13 +14,6 @@ namespace xsched::kubernetes {
 namespace {
 
 constexpr const char* kPluginType = "DRAPlugin";
-
-void Stop(std::unique_ptr<grpc::Server>& server) {
-  if (server == nullptr) return;
-  server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
-  server->Wait();
-  server.reset();
-}
 
 }  // namespace
 
