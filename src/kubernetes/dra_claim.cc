@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cli/cdi/specification.h"
+#include "kubernetes/failed.h"
 #include "kubernetes/json_members.h"
 #include "xsched/types.h"
 
@@ -16,9 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kWhole = 100;
-constexpr size_t kLongestPrinted = 40;
-
-Error Failed(const std::string& text) { return Error::Make("%s", text.c_str()); }
 
 Result<int> NumberIn(const json& parameters, const char* name, int least, int most) {
   const json& value = parameters.at(name);

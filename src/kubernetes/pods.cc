@@ -17,7 +17,6 @@ using nlohmann::json;
 
 // What a pod may claim whose PriorityClass says nothing: what everybody has.
 constexpr int kWithoutRight = 0;
-constexpr size_t kLongestPrinted = 40;
 
 std::string AnnotationIn(const json& metadata) {
   return TextIn(MemberOrNothing(metadata, "annotations"), kPriorityAnnotation);

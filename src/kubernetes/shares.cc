@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "kubernetes/failed.h"
+
 namespace xsched::kubernetes {
 namespace {
 
@@ -15,8 +17,6 @@ constexpr size_t kLongestEnd = 4;  // "::99"
 
 // The numbers of the shares of each GPU.
 using Shares = std::map<std::string, std::set<int>>;
-
-Error Failed(const std::string& text) { return Error::Make("%s", text.c_str()); }
 
 Result<Shares> Grouped(const std::vector<std::string>& ids) {
   Shares shares;
