@@ -24,8 +24,8 @@ namespace {
 constexpr int kHistories = 1000;
 constexpr int kWithLimits = 500;
 #else
-constexpr int kHistories = 100'000;
-constexpr int kWithLimits = 20'000;
+constexpr int kHistories = 40'000;
+constexpr int kWithLimits = 10'000;
 #endif
 
 uint64_t Setting(const char* name, uint64_t usual) {
