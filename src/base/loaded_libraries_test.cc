@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kBeginning[] = "libresolv.so";
 
-int own_variable;
+int own_data;
 
 // A folder with a copy of a library under another file name.
 class LoadedLibraries : public testing::Test {
@@ -67,7 +67,7 @@ TEST_F(LoadedLibraries, with_another_name_are_not_found) {
   int local;
   LoadedLibrary library;
   EXPECT_FALSE(FindLibraryAt(&local, &library)) << "the stack is no library's";
-  EXPECT_TRUE(FindLibraryAt(&own_variable, &library)) << "the program";
+  EXPECT_TRUE(FindLibraryAt(&own_data, &library)) << "the program";
 }
 
 TEST_F(LoadedLibraries, can_be_opened_by_their_path_and_others_cannot) {

@@ -1,26 +1,21 @@
 #include "server/event_loop.h"
 
 #include <errno.h>
-#include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <stdexcept>
+
+#include "server/fail.h"
 
 namespace xsched::server {
 namespace {
 
 constexpr uint64_t kTimerTag = ~uint64_t{0};
 constexpr uint64_t kSignalTag = ~uint64_t{0} - 1;
-
-[[noreturn]] void Fail(const char* what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
-}
 
 }  // namespace
 

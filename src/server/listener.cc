@@ -14,15 +14,12 @@
 #include <stdexcept>
 
 #include "ipc/client.h"
+#include "server/fail.h"
 
 namespace xsched::server {
 namespace {
 
 constexpr Duration kWarnEvery = std::chrono::seconds(1);
-
-[[noreturn]] void Fail(const std::string& what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
-}
 
 void MakeFolder(const std::string& socket_path) {
   std::filesystem::path folder = std::filesystem::path(socket_path).parent_path();

@@ -1,13 +1,10 @@
 #include "server/socket_closer.h"
 
-#include <errno.h>
-#include <fmt/format.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <stdexcept>
+#include "server/fail.h"
 
 namespace xsched::server {
 namespace {
@@ -17,10 +14,6 @@ constexpr int kSignal = SIGALRM;
 volatile sig_atomic_t interrupted = 0;
 
 void Interrupted(int) { interrupted = 1; }
-
-[[noreturn]] void Fail(const char* what) {
-  throw std::runtime_error(fmt::format("{}: {}", what, strerror(errno)));
-}
 
 }  // namespace
 

@@ -9,7 +9,7 @@ namespace {
 // If a launch is under way, the driver is not asked, and the sample says "at work". So a device that is idle
 // for half of the time is found idle less often than that.
 constexpr int kSamples = 16;
-constexpr int kEnough = 5;
+constexpr int kIdleEnough = 5;
 constexpr Duration kFirstPeriod = std::chrono::milliseconds(100);
 constexpr Duration kLongestPeriod = std::chrono::milliseconds(1600);
 
@@ -26,7 +26,7 @@ bool LaunchBound::Count(bool idle, TimePoint now) {
   if (LeavesGaps(now)) return false;
   idle_ += static_cast<int>(idle);
   if (++samples_ < kSamples) return false;
-  const bool bound = idle_ >= kEnough;
+  const bool bound = idle_ >= kIdleEnough;
   samples_ = idle_ = 0;
   if (!bound) return std::exchange(period_, Duration::zero()) != Duration::zero();
   period_ = known() ? std::min(2 * period_, kLongestPeriod) : kFirstPeriod;

@@ -10,7 +10,7 @@ namespace {
 // How much longer than a queue's own watch this waits, because that watch or the next turn may be enough.
 constexpr Duration kLonger = std::chrono::milliseconds(10);
 // How long a queue has to answer before it counts as silent.
-constexpr Duration kAnswerTime = std::chrono::milliseconds(10);
+constexpr Duration kTimeToAnswer = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void Silence::Count(bool taken, bool asked, TimePoint now) {
 
 TimePoint Silence::Until(const SchedulerConfig& config) const {
   if (asked_since_ == kNever) return kNever;
-  return std::max(since_ + config.stall_after + kLonger, asked_since_ + (kAnswerTime - asked_));
+  return std::max(since_ + config.stall_after + kLonger, asked_since_ + (kTimeToAnswer - asked_));
 }
 
 }  // namespace xsched::sched

@@ -2,6 +2,7 @@
 // plain data, so that a random history can be printed and kept as an ordinary test.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -19,6 +20,9 @@ inline constexpr int kMaxProcesses = 6;
 inline constexpr int kMaxQueues = 18;
 inline constexpr Duration kAlways = std::chrono::hours(1);
 inline constexpr Duration kReservationPeriod = milliseconds(20);  // of guarantees and limits
+
+// Histories name what they have by int, which is easily written.
+inline size_t Index(int index) { return static_cast<size_t>(index); }
 
 // How a program gives work to its queue.
 enum class Style : uint8_t {

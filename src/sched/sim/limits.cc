@@ -5,8 +5,6 @@
 namespace xsched::sched::sim {
 namespace {
 
-size_t Index(int index) { return static_cast<size_t>(index); }
-
 std::string Microseconds(Duration duration) { return std::to_string(duration / microseconds(1)) + " us"; }
 
 }  // namespace

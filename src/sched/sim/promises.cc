@@ -13,8 +13,6 @@ constexpr Duration kFirstWindow = milliseconds(10);
 constexpr Duration kRetry = milliseconds(1);  // after a control call that failed
 constexpr int kNobody = std::numeric_limits<int>::min();
 
-size_t Index(int index) { return static_cast<size_t>(index); }
-
 std::string Milliseconds(Duration duration) { return std::to_string(duration / microseconds(1)) + " us"; }
 
 // How many of the watchdog's windows are needed for `needed`, if each loses `lost`.

@@ -14,12 +14,10 @@
 namespace xsched::sched::sim {
 namespace {
 
-constexpr TimePoint kStart{milliseconds(1)};
+constexpr TimePoint kHistoryStart{milliseconds(1)};
 constexpr Duration kLaunchTime = microseconds(20);
 constexpr Duration kGivenBackWithin = milliseconds(1200);
 constexpr uint64_t kMostEvents = 1'000'000;
-
-size_t Index(int index) { return static_cast<size_t>(index); }
 
 // An effect of an event that happens later.
 struct Later {
@@ -61,7 +59,7 @@ class World final : public ControlSink {
   template <typename... Args>
   void Trace(const Args&... args) {
     if (trace_ == nullptr) return;
-    *trace_ << static_cast<double>((now_ - kStart) / microseconds(1)) / 1000 << " ms: ";
+    *trace_ << static_cast<double>((now_ - kHistoryStart) / microseconds(1)) / 1000 << " ms: ";
     (*trace_ << ... << args) << "\n";
   }
 
@@ -114,7 +112,7 @@ class World final : public ControlSink {
   TimePoint resume_at_[kMaxQueues] = {};
   DeviceModel devices_;
   Promises promises_;
-  TimePoint now_ = kStart;
+  TimePoint now_ = kHistoryStart;
   TimePoint decide_at_ = kNever;
   TimePoint next_later_ = kNever;
   bool changed_ = true;  // the scheduler has new information since its last decision
@@ -151,7 +149,7 @@ World::World(const History& history, std::ostream* trace)
     queue.hints.burst_us = queue.script->burst_us;
     if (queue.hints.guarantee_us != 0 || queue.hints.limit_us != 0)
       queue.hints.period_us = kReservationPeriod / microseconds(1);
-    queue.next_task = kStart + queue.script->start;
+    queue.next_task = kHistoryStart + queue.script->start;
   }
   later_.reserve(16);
   for (size_t i = 0; i < history.events.size(); ++i)
@@ -160,7 +158,7 @@ World::World(const History& history, std::ostream* trace)
 }
 
 Outcome World::Run() {
-  RunUntil(kStart + history_.length);
+  RunUntil(kHistoryStart + history_.length);
   for (int i = 0; i < static_cast<int>(queues_.size()); ++i) {
     if (const auto stats = scheduler_.Stats(Id(i), now_)) outcome_.incidents += stats->incidents;
   }
@@ -296,7 +294,7 @@ void World::Launch(int index) {
   const QueueScript& script = *queue.script;
   queue.next_task = kNever;
   Contact& contact = contacts_[Index(index)];
-  if (now_ >= kStart + script.end) {
+  if (now_ >= kHistoryStart + script.end) {
     if (queue.exists) EndQueue(index, ProcessOf(queue).script->reaction);
     return;
   }
@@ -314,7 +312,7 @@ void World::Launch(int index) {
   const auto commands = static_cast<uint64_t>(script.commands);
   if (script.style == Style::kLaunchesAhead) {
     FillStream(queue);
-    queue.next_task = kStart + script.end;
+    queue.next_task = kHistoryStart + script.end;
   } else if (queue.submitted - queue.retired + commands <= static_cast<uint64_t>(script.room)) {
     queue.submitted += commands;
   }
