@@ -84,7 +84,9 @@ function(xsched_program name)
   xsched_options(${name})
 endfunction()
 
-# xsched_unity(NAME): with XSCHED_UNITY, its files of one folder are compiled as one. So names of one folder's unnamed namespaces differ.
+# xsched_unity(NAME): with XSCHED_UNITY, its files of one folder are compiled as one, which takes a third of the time. So names of one
+# folder's unnamed namespaces differ. Programs and tests have it; libraries for foreign processes have not, whose files name versions
+# of symbols in assembler.
 function(xsched_unity name)
   if(NOT XSCHED_UNITY OR NOT TARGET ${name})
     return()
@@ -92,8 +94,11 @@ function(xsched_unity name)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
   get_target_property(sources ${name} SOURCES)
   foreach(source ${sources})
-    cmake_path(GET source PARENT_PATH folder)
-    if(NOT folder MATCHES "^(\\.\\.|/)")
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+    cmake_path(GET path PARENT_PATH folder)
+    cmake_path(IS_PREFIX CMAKE_CURRENT_SOURCE_DIR ${folder} below)
+    cmake_path(RELATIVE_PATH folder)
+    if(below)
       string(MAKE_C_IDENTIFIER "unity_${folder}" group)
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endif()
@@ -115,18 +120,29 @@ function(xsched_whole_program name)
   set_target_properties(${name} PROPERTIES XSCHED_WHOLE_PROGRAM ON)
 endfunction()
 
-# xsched_test(NAME SOURCES … LIBS … [LABELS …] [ONE_THREAD]): a GoogleTest program, one ctest test per case.
+# xsched_test_options(NAME): of a program of tests. Unlike what they test, tests need not be fast.
+function(xsched_test_options name)
+  xsched_options(${name})
+  xsched_unity(${name})
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# xsched_test(NAME SOURCES … [ALONE …] LIBS … [LABELS …] [ONE_THREAD]): a GoogleTest program, one ctest test per case.
+# ALONE: sources that have names of another one, and are never compiled together with it.
 # ONE_THREAD: what it tests has one thread, so that the thread sanitizer would find nothing.
 function(xsched_test name)
-  cmake_parse_arguments(T "ONE_THREAD" "TIMEOUT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "ONE_THREAD" "TIMEOUT" "SOURCES;ALONE;LIBS;LABELS" ${ARGN})
   if(NOT XSCHED_TESTS OR (T_ONE_THREAD AND XSCHED_SANITIZE STREQUAL "thread"))
     return()
   endif()
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()
-  add_executable(${name} ${T_SOURCES})
-  xsched_options(${name})
+  add_executable(${name} ${T_SOURCES} ${T_ALONE})
+  if(T_ALONE)
+    set_source_files_properties(${T_ALONE} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+  xsched_test_options(${name})
   target_link_libraries(${name} PRIVATE ${T_LIBS} GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")

@@ -10,13 +10,14 @@ Generates no code. Files that do not come to src/base/mutex.h are left out.
 """
 import argparse
 import concurrent.futures
-import json
 import os
 import pathlib
 import re
 import shlex
 import subprocess
 import sys
+
+import lint_database
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ANALYSIS = ["-fsyntax-only", "-Wno-everything", "-Wthread-safety", "-Werror=thread-safety"]
@@ -44,7 +45,7 @@ def flags(command):
 
 def commands(build):
     """file -> flags, of what `build` compiles."""
-    for entry in json.loads((build / "compile_commands.json").read_text()):
+    for entry in lint_database.entries(build):
         file = pathlib.Path(entry["directory"], entry["file"]).resolve()
         if file.suffix == ".cc":
             yield file, list(flags(shlex.split(entry["command"])))

@@ -31,8 +31,11 @@ if [[ ! -e $build/compile_commands.json ]]; then
   exit 2
 fi
 
+database=$(mktemp -d)
+trap 'rm -rf "$database"' EXIT
+scripts/lint_database.py "$build" >"$database/compile_commands.json"
 # Only files that BUILD compiles, because the flags of others are not known, for example of fuzzers and optional platforms.
-compiled=$(sed -n "s|.*\"file\": \"$PWD/\(.*\.cc\)\".*|\1|p" "$build/compile_commands.json" |
+compiled=$(sed -n "s|.*\"file\": \"$PWD/\(.*\.cc\)\".*|\1|p" "$database/compile_commands.json" |
   grep -E '^(src|bench|tests)/' | sort -u)
 if ((${#files[@]} == 0)); then
   mapfile -t files < <(
@@ -44,11 +47,6 @@ if ((${#files[@]} == 0)); then
   )
 fi
 ((${#files[@]} > 0)) || exit 0
-
-# Clang does not know all of gcc's options.
-database=$(mktemp -d)
-trap 'rm -rf "$database"' EXIT
-sed 's/ -gno-as-loc-support//' "$build/compile_commands.json" >"$database/compile_commands.json"
 
 # Prints the findings of one file at a time. Only .clang-tidy decides what is an error, not -Werror of the build.
 check() {

@@ -44,6 +44,8 @@ function(xsched_add_platforms target)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${target})
   configure_file(${PROJECT_SOURCE_DIR}/src/cli/platform_list.h.in ${generated}/cli/platform_list.h @ONLY)
   target_sources(${target} PRIVATE ${files} ${PROJECT_SOURCE_DIR}/src/cli/platform.cc)
+  # A program's registry takes the place of this whole file.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/cli/platform.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} PRIVATE ${generated})
 endfunction()
 

@@ -30,5 +30,7 @@ function(xsched_add_policies target)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated/${target})
   configure_file(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/core/policy_list.h.in ${generated}/sched/policy_list.h @ONLY)
   target_sources(${target} PRIVATE ${policies} ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/core/policy.cc)
+  # A program's registry takes the place of this whole file.
+  set_source_files_properties(${CMAKE_CURRENT_FUNCTION_LIST_DIR}/core/policy.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(${target} PRIVATE ${generated})
 endfunction()
