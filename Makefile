@@ -32,8 +32,9 @@ build-%:
 test: deps build-$(PRESET)
 	ctest --preset $(PRESET)
 
-# test-aarch64: the in-process libraries and their unit tests, in an emulator.
-test-asan test-tsan test-aarch64: test-%: build-%
+# test-aarch64: the in-process libraries and their unit tests, in an emulator. test-locks: the shims preloaded, with the order of locks
+# checked (src/base/lock_order.inc): sanitizers, which check it as well, cannot be preloaded.
+test-asan test-tsan test-aarch64 test-locks: test-%: build-%
 	ctest --preset $*
 
 # Forty programs at a time that are killed, stopped and frozen (tests/soak/soak.py).
@@ -120,13 +121,6 @@ tidy: build-$(PRESET)
 thread-safety: build-$(PRESET)
 	scripts/thread_safety.py -p build/$(PRESET) -j $(JOBS)
 
-# The shims preloaded, with the order of locks checked (src/base/lock_order.inc): sanitizers, which check it as well, cannot
-# be preloaded.
-test-locks:
-	$(MAKE) build-debug TARGETS="cuda_shim_test cuda_scheduled_test cuda_level3_test cuda_pass_through_test \
-	  cuda_patches_test shim_hip_test shim_hip_register_test hip_tests"
-	ctest --preset debug -L preloaded
-
 fuzz: build-fuzz
 	scripts/fuzz.py run --seconds $(FUZZ_SECONDS)
 
@@ -150,4 +144,4 @@ install: build-$(PRESET)
 	cmake --install build/$(PRESET) --prefix $(PREFIX)
 
 clean:
-	rm -rf build/release build/debug build/asan build/tsan build/aarch64 build/ci build/fuzz build/portable build/portable-*
+	rm -rf build/release build/debug build/locks build/asan build/tsan build/aarch64 build/ci build/fuzz build/portable build/portable-*
