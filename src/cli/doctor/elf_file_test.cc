@@ -1,10 +1,12 @@
 #include "cli/doctor/elf_file.h"
 
+#include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -94,10 +96,13 @@ TEST_F(Files, a_script_that_interprets_itself_has_an_end) {
 TEST_F(Files, a_statically_linked_program_cannot_be_scheduled) {
   // The program interpreter's entry is taken out: to the kernel and to us, it is static then.
   std::string content = Content(OwnProgram());
-  constexpr char kInterp[] = {3, 0, 0, 0};
-  size_t at = content.find(std::string(kInterp, 4), 64);
-  ASSERT_LT(at, 64u + 13 * 56);
-  content[at] = 0;
+  Elf64_Ehdr header;
+  std::memcpy(&header, content.data(), sizeof header);
+  auto* entry = reinterpret_cast<Elf64_Phdr*>(content.data() + header.e_phoff);
+  Elf64_Phdr* end = entry + header.e_phnum;
+  entry = std::find_if(entry, end, [](const Elf64_Phdr& each) { return each.p_type == PT_INTERP; });
+  ASSERT_NE(entry, end);
+  entry->p_type = PT_NULL;
   Report report = Examine(Make("static", content));
   EXPECT_FALSE(report.scheduled());
   EXPECT_THAT(report.obstacle(), HasSubstr("statically linked"));
