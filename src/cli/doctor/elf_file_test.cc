@@ -31,8 +31,9 @@ class Files : public ::testing::Test {
   }
   static std::string OwnProgram() { return std::filesystem::read_symlink("/proc/self/exe"); }
   static std::string Content(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    std::string content(std::filesystem::file_size(path), '\0');
+    std::ifstream(path, std::ios::binary).read(content.data(), static_cast<std::streamsize>(content.size()));
+    return content;
   }
   static Report Examine(const std::string& program, std::span<const ExaminedPlatform> platforms = {}) {
     Report report;
