@@ -84,9 +84,8 @@ function(xsched_program name)
   xsched_options(${name})
 endfunction()
 
-# xsched_unity(NAME): with XSCHED_UNITY, its files of one folder are compiled as one, which takes a third of the time. So names of one
-# folder's unnamed namespaces differ. Programs and tests have it; libraries for foreign processes have not, whose files name versions
-# of symbols in assembler.
+# xsched_unity(NAME): with XSCHED_UNITY, its files of one folder are compiled as one, which takes half of the time. So names of one
+# folder's unnamed namespaces differ. Not for the shims, whose files name versions of symbols in assembler.
 function(xsched_unity name)
   if(NOT XSCHED_UNITY OR NOT TARGET ${name})
     return()

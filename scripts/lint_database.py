@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What BUILD compiles, for clang's tools: one entry for each source, also where CMake compiles a folder's files together, and
-without the options that gcc alone has.
+without the option that gcc alone has.
 
   lint_database.py BUILD          prints compile_commands.json
 """
@@ -9,14 +9,14 @@ import pathlib
 import re
 import sys
 
-GCC_ONLY = re.compile(r" -gno-as-loc-support| -Winvalid-pch| -include \S*/cmake_pch\.hxx")
+GCC_ONLY = " -gno-as-loc-support"
 INCLUDED = re.compile(r'^#include "([^"]+)"', re.M)
 
 
 def entries(build):
     """Those of compile_commands.json, with `file` and `command` for clang."""
     for entry in json.loads((build / "compile_commands.json").read_text()):
-        command = GCC_ONLY.sub("", entry["command"])
+        command = entry["command"].replace(GCC_ONLY, "")
         together = "/Unity/" in entry["file"]
         for file in INCLUDED.findall(pathlib.Path(entry["file"]).read_text()) if together else [entry["file"]]:
             yield {**entry, "file": file, "command": command.replace(entry["file"], file)}
