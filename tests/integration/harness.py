@@ -1,6 +1,7 @@
 """Servers and clients as real processes, for the scripts beside this one.
 
-Each script: --bin FOLDER --lib FOLDER [TEST…]     --list [SANITIZER]: the tests' names, or those that also run under it
+Each script: --bin FOLDER --lib FOLDER [--wide-bounds] [TEST…]
+             --list [SANITIZER]: the tests' names, or those that also run under it
 """
 import argparse
 import json
@@ -95,6 +96,8 @@ class Place:
         self.socket = os.path.join(self.folder, "s")
         self.bin = options.bin
         self.lib = options.lib
+        # Under a sanitizer, and beside other tests: clients may take a server for hanging that is only late.
+        self.wide_bounds = options.wide_bounds
         self.client = str(options.bin / "soft_client")
         self.env = {"XSCHED_SOCKET": self.socket, "XSCHED_SCHEDULER": "GLB"}
         self.clients = []
@@ -225,6 +228,7 @@ def main(description):
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path)
     parser.add_argument("--lib", type=pathlib.Path)
+    parser.add_argument("--wide-bounds", action="store_true")
     parser.add_argument("--list", nargs="?", const="", choices=("", *SANITIZED))
     parser.add_argument("tests", nargs="*")
     options = parser.parse_args()
