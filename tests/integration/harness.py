@@ -91,13 +91,13 @@ class Client:
 
 
 class Place:
-    def __init__(self, options):
+    def __init__(self, options, wide_bounds=False):
         self.folder = tempfile.mkdtemp(prefix="xsched-test-")
         self.socket = os.path.join(self.folder, "s")
         self.bin = options.bin
         self.lib = options.lib
         # Under a sanitizer, and beside other tests: clients may take a server for hanging that is only late.
-        self.wide_bounds = options.wide_bounds
+        self.wide_bounds = wide_bounds
         self.client = str(options.bin / "soft_client")
         self.env = {"XSCHED_SOCKET": self.socket, "XSCHED_SCHEDULER": "GLB"}
         self.clients = []
@@ -239,7 +239,7 @@ def main(description):
         if name.startswith("XSCHED_") or name in ("OPENCL_LAYERS", "LD_PRELOAD"):
             del os.environ[name]
     for name in options.tests or TESTS:
-        place = Place(options)
+        place = Place(options, options.wide_bounds)
         try:
             TESTS[name](place)
         finally:
