@@ -193,6 +193,11 @@ TEST_F(ServerLinkTest, hints_that_others_have_given_outlive_the_server) {
   ipc::QueueHints of_old_server = HintsFor(*created, 42, 30);
   of_old_server.more_hints = {};
   ASSERT_TRUE(second.Send(of_old_server));
+  // The agent answers this one. Then it has taken what was sent before.
+  ipc::QueueConfig nothing{};
+  nothing.handle = created->handle;
+  ASSERT_TRUE(second.Send(nothing));
+  ASSERT_TRUE(second.Receive<ipc::QueueConfig>());
 
   // A hint of the program leaves the other hints as others have set them.
   ASSERT_EQ(XHintPriority(queue_, 7), kXSchedSuccess);
