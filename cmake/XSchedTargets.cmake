@@ -124,6 +124,9 @@ function(xsched_test_options name)
   xsched_options(${name})
   xsched_unity(${name})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(XSCHED_SANITIZE OR CMAKE_CROSSCOMPILING)
+    target_compile_definitions(${name} PRIVATE XSCHED_FEWER_TRIES) # src/base/testing/tries.h
+  endif()
 endfunction()
 
 # xsched_test(NAME SOURCES … [ALONE …] LIBS … [LABELS …] [ONE_THREAD]): a GoogleTest program, one ctest test per case.

@@ -41,8 +41,8 @@ MAY_INCLUDE = {
 TESTS_MAY_INCLUDE = {
     "sched/core": ["sched/testing"],
     "sched/testing": ["sched/core", "base"],
-    "sched/policy": ["sched/testing", "sched/sim"],
-    "sched/sim": ["sched/testing"],
+    "sched/policy": ["sched/testing", "sched/sim", "base/testing"],
+    "sched/sim": ["sched/testing", "base/testing"],
     "ipc": ["sched/core"],
     "preempt/scheduling": ["preempt/api", "xsched"],
     "hal/{platform}": ["shim/{platform}"],

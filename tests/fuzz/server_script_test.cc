@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/tries.h"
 #include "fuzz/server_script.h"
 
 namespace xsched::server::testing {
@@ -15,7 +16,7 @@ template <typename Run>
 void RunRandomScripts(int count, size_t longest, Run run) {
   std::mt19937 random(kSeed);
   std::vector<uint8_t> script;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < Tries(count); ++i) {
     // Mostly a mutation of the last script, because nearly valid sessions reach more code than noise.
     if (i % 8 == 0 || script.empty()) {
       script.resize(1 + random() % longest);

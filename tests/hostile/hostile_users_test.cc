@@ -23,7 +23,6 @@
 namespace xsched::server::testing {
 namespace {
 
-constexpr int kHolds = 100;
 constexpr uint64_t kMostRounds = 4;
 // Some 5 ms if both processors are busy with other work, and hundreds where one user could stop the server.
 constexpr Duration kLongestRound = std::chrono::milliseconds(20);
@@ -36,6 +35,7 @@ constexpr bool kTimesCount = false;
 #else
 constexpr bool kTimesCount = true;
 #endif
+constexpr int kHolds = kTimesCount ? 100 : 25;
 
 // Of the server's threads: of the whole process, without this thread and the attacker's. The kernel counts
 // it.

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/tries.h"
 #include "sched/sim/simulator.h"
 
 namespace xsched::sched {
@@ -15,7 +16,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kLoads = 60;
+constexpr int kLoads = Tries(60);
 
 double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/tries.h"
 #include "sched/sim/simulation.h"
 #include "sched/testing/busy_device.h"
 
@@ -287,10 +288,10 @@ Duration P99(std::vector<Duration> latencies) {
 TEST(ServiceLevelObjectivesOnLoads, targets_are_met_and_the_device_is_as_busy_as_by_priority) {
   constexpr Duration kLength = seconds(20);
   for (const Arrivals arrivals : {Arrivals::kPeriodic, Arrivals::kPoisson}) {
-    for (unsigned seed = 0; seed < 8; ++seed) {
-      std::mt19937 random(seed);
+    for (int seed = 0; seed < Tries(8); ++seed) {
+      std::mt19937 random(static_cast<unsigned>(seed));
       std::vector<sim::QueueLoad> queues = {Batch()};
-      const int count = 1 + static_cast<int>(seed % 4);
+      const int count = 1 + seed % 4;
       // Together they need 40 % of the device.
       for (int i = 0; i < count; ++i)
         queues.push_back(Requests(random, arrivals, 400.0 / count, microseconds(1900),

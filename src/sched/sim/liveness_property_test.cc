@@ -11,6 +11,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "base/testing/tries.h"
 #include "sched/sim/random_history.h"
 #include "sched/sim/world.h"
 
@@ -20,13 +21,9 @@ void showValue(const History& history, std::ostream& out) { out << ToString(hist
 
 namespace {
 
-#ifdef XSCHED_FEWER_HISTORIES
-constexpr int kHistories = 1000;
-constexpr int kWithLimits = 500;
-#else
-constexpr int kHistories = 40'000;
-constexpr int kWithLimits = 10'000;
-#endif
+// Each takes so long under sanitizers that there a tenth would still be too many.
+constexpr int kHistories = Tries(Tries(40'000));
+constexpr int kWithLimits = Tries(Tries(10'000));
 
 uint64_t Setting(const char* name, uint64_t usual) {
   const char* value = std::getenv(name);
