@@ -11,6 +11,7 @@
 #include "cli/exit_codes.h"
 #include "cli/json_text.h"
 #include "cli/new_file.h"
+#include "kubernetes/failed.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -112,7 +113,7 @@ Result<> Try(Do&& action) {
   try {
     action();
   } catch (const std::exception& error) {
-    return Error::Make("%s", error.what());
+    return Failed(error.what());
   }
   return Ok();
 }

@@ -10,15 +10,16 @@
 namespace xsched::server {
 namespace {
 
-// How much a counter has grown. A client that writes nonsense may make it fall, or grow by more than a device
-// does: that counts as nothing, or as little enough for the sums of all.
-uint64_t GrowthOf(uint64_t& counted, uint64_t now) {
+// How much a counter has grown since `counted`, which becomes `now`. A client that writes nonsense may make
+// it fall, or grow by more than a device does: that counts as nothing, or as little enough for the sums of
+// all.
+uint64_t TakeGrowth(uint64_t& counted, uint64_t now) {
   constexpr uint64_t kMost = uint64_t{1} << 32;
   const uint64_t before = std::exchange(counted, now);
   return now > before ? std::min(now - before, kMost) : 0;
 }
 
-Duration GrowthOf(Duration& counted, Duration now) {
+Duration TakeGrowth(Duration& counted, Duration now) {
   return std::max(now - std::exchange(counted, now), Duration::zero());
 }
 
@@ -117,11 +118,11 @@ void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePo
 void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {
   QueueUsage& counted = queue.usage;
   if (counted.of_user == nullptr) return;
-  const Duration service = GrowthOf(counted.service, stats.service);
-  const Duration waited = GrowthOf(counted.waiting, stats.waiting);
-  const uint64_t commands = GrowthOf(counted.commands, stats.retired);
-  const uint64_t holds = GrowthOf(counted.holds, stats.holds);
-  const uint64_t incidents = GrowthOf(counted.incidents, stats.incidents);
+  const Duration service = TakeGrowth(counted.service, stats.service);
+  const Duration waited = TakeGrowth(counted.waiting, stats.waiting);
+  const uint64_t commands = TakeGrowth(counted.commands, stats.retired);
+  const uint64_t holds = TakeGrowth(counted.holds, stats.holds);
+  const uint64_t incidents = TakeGrowth(counted.incidents, stats.incidents);
   // It waited for the reason that it had until now. If it had none, it began to wait in this round.
   Duration Usage::*waited_for = WaitedFor(std::exchange(counted.why, stats.wait_reason));
   if (waited_for == nullptr) waited_for = WaitedFor(stats.wait_reason);

@@ -249,8 +249,9 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
   if (!names_any) {
     throw Fault(
         table,
-        fmt::format("who is tenant {}? It needs users, groups, cgroups, containers, jobs, pods or each",
-                    rule.name));
+        fmt::format(
+            "tenant {} needs users, groups, cgroups, containers, jobs, pods or each, which say who it is",
+            rule.name));
   }
   if (rule.each == Each::kCgroup && rule.cgroups.empty())
     throw Fault(table, "each = \"cgroup\" needs cgroups: each group that they match is a tenant");

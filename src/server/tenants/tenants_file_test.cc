@@ -210,7 +210,7 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
       {"tenants = 3\n", "t.toml:1: there is no setting tenants"},
       {"[tenant]\nname = \"a\"\n", "t.toml:1: tenants are written as [[tenant]]"},
       {"[[tenant]]\nusers = [1]\n", "t.toml:1: a tenant must have a name"},
-      {"[[tenant]]\nname = \"a\"\n", "t.toml:1: who is tenant a? It needs users"},
+      {"[[tenant]]\nname = \"a\"\n", "t.toml:1: tenant a needs users"},
       {"[[tenant]]\nname = \"a\"\nusers = []\n", "t.toml:3: users must be a list with one element at least"},
       {"[[tenant]]\nname = \"a\"\nusers = [\"no such user here\"]\n",
        "t.toml:3: there is no user no such user here"},
