@@ -37,7 +37,7 @@ std::optional<Peer> PeerOf(int socket) {
 
 namespace {
 
-std::string TextOf(const std::string& path) {
+std::string ReadText(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -58,7 +58,7 @@ bool MayAdministrate(const std::string& status) {
 }
 
 ProcessTexts TextsOf(const std::string& folder) {
-  return {TextOf(folder + "status"), TextOf(folder + "uid_map")};
+  return {ReadText(folder + "status"), ReadText(folder + "uid_map")};
 }
 
 }  // namespace

@@ -65,6 +65,8 @@ inline constexpr size_t kMaxAcceptedPerRound = 32;
 inline constexpr size_t kMaxCheckedPerRound = 16;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;
+// The number of queues per round that one request changes.
+inline constexpr size_t kMaxChangedPerRound = 256;
 // The number of accounts per round that a tool is sent, and of queues that are read for them.
 inline constexpr size_t kMaxAccountsPerRound = 32;
 

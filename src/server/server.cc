@@ -143,8 +143,8 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
     if (SourceOf(tag) == EventSource::kDoorbell) return HandleDoorbell(*agent, now);
   }
   recordings_.SendUnread(*connection, now);
-  if (!tools_.IsListing(*connection)) return ReadMessages(*connection, now);
-  if (!tools_.ContinueListing(*connection, now)) connections_.Close(*connection, nullptr);
+  if (!tools_.IsAnswering(*connection)) return ReadMessages(*connection, now);
+  if (!tools_.Continue(*connection, now)) connections_.Close(*connection, nullptr);
 }
 
 void Server::HandleDoorbell(Agent& agent, TimePoint now) {
@@ -153,7 +153,7 @@ void Server::HandleDoorbell(Agent& agent, TimePoint now) {
 
 void Server::ReadMessages(Connection& connection, TimePoint now) {
   const uid_t user = connection.peer.uid;
-  for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !tools_.IsListing(connection); ++i) {
+  for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !tools_.IsAnswering(connection); ++i) {
     if (work_.IsSpent(user)) return;
     work_.Charge(user, kMessageAs);
     if (disposer_.IsFull(user) && ipc::NextHasDescriptors(connection.socket.get()))

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "sched/core/reservation.h"
 #include "server/limits.h"
 #include "server/policy_names.h"
 #include "server/tenants/audit_text.h"
@@ -20,24 +19,6 @@ namespace {
 // Work: so many agents or queues are looked at, and nothing more.
 constexpr size_t kLookedAtAsOne = 8;
 
-// `hints`, with the request's hints replaced.
-sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
-  if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
-  if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
-  if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
-  if ((request.mask & ipc::kHintLaxity) != 0) {
-    hints.laxity_us = request.hints.laxity_us;
-    hints.lax_priority = request.hints.lax_priority;
-    hints.critical_priority = request.hints.critical_priority;
-  }
-  if ((request.mask & ipc::kHintWeight) != 0) hints.weight = request.more_hints.weight;
-  if ((request.mask & ipc::kHintReservation) != 0) sched::TakeReservation(hints, request.more_hints);
-  if ((request.mask & ipc::kHintLatencyTarget) != 0)
-    hints.latency_target_us = request.more_hints.latency_target_us;
-  if ((request.mask & ipc::kHintFloor) != 0) hints.floor = request.more_hints.floor;
-  return hints;
-}
-
 Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
   if (request.setting[0] != '\0')
     return sched::ParsePolicySetting(CleanText(request.setting, sizeof request.setting).c_str());
@@ -45,9 +26,6 @@ Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
   if (policy == nullptr) return Error::Make("this server has no such policy");
   return sched::PolicySetting(*policy);
 }
-
-// The same answer for a queue of another user, so that it is not revealed which queues exist.
-constexpr const char* kNoSuchQueue = "no such queue of yours";
 
 }  // namespace
 
@@ -67,9 +45,9 @@ bool Tools::HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint
     case ipc::MessageType::kGetUsage:
       return SendUsage(tool, now);
     case ipc::MessageType::kSetHints:
-      return SetHints(tool, packet.As<ipc::SetHints>(), now);
+      return Change(tool, packet.As<ipc::SetHints>(), now);
     case ipc::MessageType::kSetConfig:
-      return SetConfig(tool, packet.As<ipc::SetConfig>(), now);
+      return Change(tool, packet.As<ipc::SetConfig>(), now);
     case ipc::MessageType::kSetPolicy:
       return SetPolicy(tool, packet.As<ipc::SetPolicy>(), now);
     case ipc::MessageType::kSetActiveWindow:
@@ -114,7 +92,7 @@ bool Tools::Begin(Connection& tool, Answer answer, TimePoint now) {
   return parts_.connections.Watch(tool, EPOLLOUT);
 }
 
-bool Tools::ContinueListing(Connection& tool, TimePoint now) {
+bool Tools::Continue(Connection& tool, TimePoint now) {
   auto found = unfinished_.find(tool.id);
   if (!Send(tool, found->second, now)) return errno == EAGAIN || errno == EWOULDBLOCK;
   unfinished_.erase(found);
@@ -125,6 +103,7 @@ bool Tools::ContinueListing(Connection& tool, TimePoint now) {
 bool Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
   answer.blocked_since = now;
   if (auto* usage = std::get_if<UsageAnswer>(&answer.what)) return usage->Send(tool, now);
+  if (auto* changing = std::get_if<Changing>(&answer.what)) return Send(tool, *changing, now);
   return Send(tool, std::get<Listing>(answer.what), now);
 }
 
@@ -198,35 +177,29 @@ void Tools::DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::
 
 // ---- hints, policy, status ----
 
-template <typename Request, typename Change>
-uint32_t Tools::ForEachNamed(const Connection& tool, const Request& request, Change&& change) {
-  uint32_t count = 0;
-  bool going_on = true;
-  const auto change_one = [&](Queue& queue) {
-    going_on = going_on && change(queue);
-    count += going_on;
-  };
-  const auto may_touch = [&](const Agent& agent) {
-    return parts_.access.MayTouch(tool.peer, agent.connection.peer.uid);
-  };
-  if (request.queue_id != 0) {
-    Queue* queue = parts_.queues.Find(sched::QueueId{request.queue_id});
-    if (queue == nullptr || !may_touch(*queue->agent)) return 0;
-    change_one(*queue);
-    parts_.agents.SendUnsent(*queue->agent);
-  } else {
-    parts_.agents.ForEachOf(request.pid, [&](Agent& agent) {
-      if (!may_touch(agent)) return;
-      for (auto& [index, queue] : agent.queues) change_one(queue);
-      parts_.agents.SendUnsent(agent);
-    });
-  }
-  parts_.work.Charge(tool.peer.uid, count);
-  return count;
+template <typename Request>
+bool Tools::Change(Connection& tool, const Request& request, TimePoint now) {
+  const std::string wrong = QueueChange::WhatIsWrong(request);
+  if (!wrong.empty()) return tool.SendReply(kXSchedErrorInvalidValue, 0, wrong);
+  const QueueChange::Parts parts{parts_.agents, parts_.queues, parts_.access, parts_.work};
+  return Begin(tool, {.what = Changing{QueueChange(parts, tool, request), {}}}, now);
 }
 
-bool Tools::Conclude(Connection& tool, AuditRecord record, XResult result, uint32_t count,
-                     const std::string& text, TimePoint now) {
+bool Tools::Send(Connection& tool, Changing& changing, TimePoint now) {
+  if (!changing.reply) {
+    if (!changing.change.Continue()) {
+      errno = EAGAIN;
+      return false;
+    }
+    const QueueChange::Outcome outcome = changing.change.outcome();
+    Audit(tool, changing.change.record(), outcome.result, outcome.text, now);
+    changing.reply = ipc::ReplyFrom(outcome.result, outcome.count, outcome.text);
+  }
+  return tool.Send(*changing.reply);
+}
+
+void Tools::Audit(Connection& tool, AuditRecord record, XResult result, const std::string& text,
+                  TimePoint now) {
   record.who = tool.peer;
   record.verdict = result != kXSchedSuccess ? Verdict::kRefused
                    : !text.empty()          ? Verdict::kCorrected
@@ -236,73 +209,15 @@ bool Tools::Conclude(Connection& tool, AuditRecord record, XResult result, uint3
   record.tenant = tenant.name;
   if (record.verdict != Verdict::kAllowed) ++tenant.refused;
   parts_.audit.Add(record, now);
-  return tool.SendReply(result, count, text);
-}
-
-bool Tools::SetHints(Connection& tool, const ipc::SetHints& request, TimePoint now) {
-  constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
-                              ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation |
-                              ipc::kHintLatencyTarget | ipc::kHintFloor;
-  if (request.mask == 0 || (request.mask & ~kKnown) != 0)
-    return tool.SendReply(kXSchedErrorInvalidValue, 0, "no hint, or an unknown one");
-  const bool sets_priorities = (request.mask & (ipc::kHintPriority | ipc::kHintLaxity)) != 0;
-  const bool grants = parts_.access.IsAdmin(tool.peer) && request.for_user == 0;
-  AuditRecord record{
-      .what = "hints", .target = TargetOf(request), .to = TextOf(request.mask, With(request, {}))};
-  bool valid = true;
-  std::string refusal;
-  std::string correction;
-  const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
-    const sched::Hints hints = With(request, queue.hints);
-    valid = IsValid(hints);
-    if (!valid) return false;
-    if ((request.mask & ipc::kHintReservation) != 0) refusal = parts_.queues.RefusalOf(queue, hints);
-    if (!refusal.empty()) return false;
-    if (record.from.empty()) record.from = TextOf(request.mask, queue.hints);
-    parts_.agents.SetHints(queue, hints, sets_priorities ? grants : queue.granted);
-    if (sets_priorities && correction.empty()) correction = CorrectionOf(queue);
-    return true;
-  });
-  if (!refusal.empty()) return Conclude(tool, record, kXSchedErrorNotAllowed, count, refusal, now);
-  if (!valid) return tool.SendReply(kXSchedErrorInvalidValue, count, "a hint is out of its range");
-  if (count == 0) return Conclude(tool, record, kXSchedErrorNotFound, 0, kNoSuchQueue, now);
-  return Conclude(tool, record, kXSchedSuccess, count, correction, now);
-}
-
-bool Tools::SetConfig(Connection& tool, const ipc::SetConfig& request, TimePoint now) {
-  const bool nothing = request.level == 0 && request.threshold == 0 && request.batch_size == 0;
-  if (nothing || request.level >= kPreemptLevelMax || request.threshold < 0 || request.batch_size < 0)
-    return tool.SendReply(kXSchedErrorInvalidValue, 0,
-                          "no level, threshold or batch size, or one out of its range");
-  const AuditRecord record{.what = "config", .target = TargetOf(request), .to = TextOf(request)};
-  bool valid = true;
-  uint32_t too_old = 0;
-  const uint32_t count = ForEachNamed(tool, request, [&](Queue& queue) {
-    const int64_t threshold = request.threshold != 0 ? request.threshold : queue.threshold;
-    const int64_t batch_size = request.batch_size != 0 ? request.batch_size : queue.batch_size;
-    valid = threshold == 0 || batch_size <= threshold;  // 0: the agent has reported none
-    if (valid && !parts_.agents.SetConfig(queue, request)) ++too_old;
-    return valid;
-  });
-  if (!valid)
-    return tool.SendReply(kXSchedErrorInvalidValue, count,
-                          "the batch size must not be more than the threshold");
-  if (too_old != 0) {
-    return Conclude(tool, record, kXSchedErrorNotSupported, count - too_old,
-                    fmt::format("{} of {} queues not changed: the program's XSched is older than the "
-                                "server's and cannot do this. Restart the program with the new one",
-                                too_old, count),
-                    now);
-  }
-  if (count == 0) return Conclude(tool, record, kXSchedErrorNotFound, 0, kNoSuchQueue, now);
-  return Conclude(tool, record, kXSchedSuccess, count, "", now);
 }
 
 bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint now) {
   AuditRecord record{.what = "policy", .from = TextOf(parts_.scheduler), .to = TextOf(request)};
   if (!parts_.access.IsAdmin(tool.peer)) {
-    return Conclude(tool, record, kXSchedErrorNotAllowed, 0,
-                    "only root, the server's own user and its admin group may set the policy", now);
+    constexpr const char* kRefusal =
+        "only root, the server's own user and its admin group may set the policy";
+    Audit(tool, record, kXSchedErrorNotAllowed, kRefusal, now);
+    return tool.SendReply(kXSchedErrorNotAllowed, 0, kRefusal);
   }
   if (request.timeslice_us != 0 &&
       (request.timeslice_us < TIMESLICE_MIN || request.timeslice_us > TIMESLICE_MAX)) {
@@ -319,7 +234,8 @@ bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint
     parts_.scheduler.SetTimeslice(std::chrono::microseconds(request.timeslice_us));
   if (request.at_a_time != 0) parts_.scheduler.SetAtATime(request.at_a_time);
   record.to = TextOf(parts_.scheduler);
-  return Conclude(tool, record, kXSchedSuccess, 0, "", now);
+  Audit(tool, record, kXSchedSuccess, "", now);
+  return tool.SendReply(kXSchedSuccess, 0, "");
 }
 
 bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request) {

@@ -2,11 +2,13 @@
 // recordings), within the rights of their user. Tools can change nothing else.
 //
 // Answers are not stored: if a tool's buffer has no room, the rest of the answer is made when it has read.
+// What is asked of many queues is done in parts, one in each round.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "server/agents.h"
 #include "server/connections.h"
 #include "server/process_facts.h"
+#include "server/queue_change.h"
 #include "server/queues.h"
 #include "server/recordings.h"
 #include "server/tenants/audit_log.h"
@@ -46,10 +49,10 @@ class Tools {
 
   // False: the message breaks the protocol, or the tool is gone.
   bool HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now);
-  // True if the tool has not taken all of an answer yet. Its requests wait until then.
-  bool IsListing(const Connection& tool) const { return unfinished_.contains(tool.id); }
-  // Call if there may be room for more of the answer. REQUIRES: IsListing. False: the tool is gone.
-  bool ContinueListing(Connection& tool, TimePoint now);
+  // True if a request of the tool has not been answered to its end yet. Its further requests wait until then.
+  bool IsAnswering(const Connection& tool) const { return unfinished_.contains(tool.id); }
+  // Call if there may be room for more of the answer. REQUIRES: IsAnswering. False: the tool is gone.
+  bool Continue(Connection& tool, TimePoint now);
   // Closes the connections of tools that leave an answer unread. Returns when to call it again.
   TimePoint CloseUnreading(TimePoint now);
   void Remove(const Connection& tool) { unfinished_.erase(tool.id); }
@@ -61,9 +64,13 @@ class Tools {
     size_t next = 0;
     uint32_t sent = 0;
   };
-  // An answer in many messages.
+  struct Changing {
+    QueueChange change;
+    std::optional<ipc::Reply> reply;  // when all is changed
+  };
+  // An answer in many messages, or to a request that takes many rounds.
   struct Answer {
-    std::variant<Listing, UsageAnswer> what;
+    std::variant<Listing, UsageAnswer, Changing> what;
     TimePoint blocked_since{};
   };
 
@@ -75,16 +82,13 @@ class Tools {
   ipc::QueueInfo Describe(Queue& queue, const Peer& reader, TimePoint now);
   void DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
                     const Peer& reader, TimePoint now) const;
-  // `change(queue)` for each queue that the request names and the tool's user may change; false ends it.
-  // Returns how many there were.
-  template <typename Request, typename Change>
-  uint32_t ForEachNamed(const Connection& tool, const Request& request, Change&& change);
-  bool SetHints(Connection& tool, const ipc::SetHints& request, TimePoint now);
-  bool SetConfig(Connection& tool, const ipc::SetConfig& request, TimePoint now);
+  bool Send(Connection& tool, Changing& changing, TimePoint now);
+  // A request to change queues: kSetHints or kSetConfig.
+  template <typename Request>
+  bool Change(Connection& tool, const Request& request, TimePoint now);
   bool SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint now);
-  // Answers a request that changes something, and adds it to the audit log. `count`: of changed queues.
-  bool Conclude(Connection& tool, AuditRecord record, XResult result, uint32_t count, const std::string& text,
-                TimePoint now);
+  // Adds a request that changes something, and its answer, to the audit log.
+  void Audit(Connection& tool, AuditRecord record, XResult result, const std::string& text, TimePoint now);
   bool SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& request);
   bool SendStatus(Connection& tool, TimePoint now);
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "server/limits.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -83,15 +84,15 @@ TEST_F(ToolsTest, a_list_that_the_buffer_has_no_room_for_goes_on_when_the_tool_h
   ASSERT_TRUE(Ask(tool_, ipc::List{}));
   uint32_t listed = 0;
   std::optional<ipc::Reply> reply;
-  EXPECT_TRUE(tools_.IsListing(*tool_.connection));
+  EXPECT_TRUE(tools_.IsAnswering(*tool_.connection));
   for (;;) {
-    const bool goes_on = tools_.IsListing(*tool_.connection);
+    const bool goes_on = tools_.IsAnswering(*tool_.connection);
     while (auto packet = tool_.Receive()) {
       if (packet->header().type == ipc::MessageType::kReply) reply = packet->As<ipc::Reply>();
       listed += packet->header().type == ipc::MessageType::kQueueInfo;
     }
     if (!goes_on) break;
-    ASSERT_TRUE(tools_.ContinueListing(*tool_.connection, now_));
+    ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
   }
   EXPECT_EQ(listed, ipc::kMaxQueues);
   ASSERT_TRUE(reply);
@@ -102,12 +103,12 @@ TEST_F(ToolsTest, a_tool_that_leaves_its_answer_unread_is_closed_after_5_s) {
   for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
   EXPECT_EQ(tools_.CloseUnreading(now_), kNever);
   ASSERT_TRUE(Ask(tool_, ipc::List{}));
-  ASSERT_TRUE(tools_.IsListing(*tool_.connection));
+  ASSERT_TRUE(tools_.IsAnswering(*tool_.connection));
   EXPECT_EQ(tools_.CloseUnreading(now_ + 4999ms), now_ + 5s);
   EXPECT_FALSE(tool_.connection->closed);
   now_ += 4s;
   tool_.Receive();
-  ASSERT_TRUE(tools_.ContinueListing(*tool_.connection, now_)) << "it has read a little";
+  ASSERT_TRUE(tools_.Continue(*tool_.connection, now_)) << "it has read a little";
   tools_.CloseUnreading(now_ + 4999ms);
   EXPECT_FALSE(tool_.connection->closed);
   tools_.CloseUnreading(now_ + 5s);
@@ -120,7 +121,7 @@ TEST_F(ToolsTest, a_tool_that_has_gone_ends_its_list) {
   for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
   ASSERT_TRUE(Ask(tool_, ipc::List{}));
   tool_.socket.Reset();
-  EXPECT_FALSE(tools_.ContinueListing(*tool_.connection, now_));
+  EXPECT_FALSE(tools_.Continue(*tool_.connection, now_));
 }
 
 TEST_F(ToolsTest, hints_are_set_where_the_user_may_and_the_agent_is_sent_them) {
@@ -146,6 +147,55 @@ TEST_F(ToolsTest, hints_that_the_agents_buffer_has_no_room_for_are_sent_when_it_
   ASSERT_TRUE(sent);
   EXPECT_EQ(sent->hints.priority, 7);
   EXPECT_FALSE(mine_.Receive()) << "once";
+}
+
+TEST_F(ToolsTest, a_processs_many_queues_are_changed_in_parts_and_answered_once) {
+  constexpr auto kQueues = static_cast<uint32_t>(2 * kMaxChangedPerRound + 1);
+  for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  const auto changed = [&] {
+    size_t count = 0;
+    for (const auto& [index, queue] : AgentOf(mine_).queues) count += queue.hints.priority == 7;
+    return count;
+  };
+  ASSERT_TRUE(Ask(tool_, Priority(100, 7)));
+  EXPECT_EQ(changed(), kMaxChangedPerRound);
+  for (size_t parts = 2; parts <= 3; ++parts) {
+    ASSERT_TRUE(tools_.IsAnswering(*tool_.connection));
+    EXPECT_FALSE(tool_.Receive()) << "not before all is done";
+    ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+    EXPECT_EQ(changed(), std::min<size_t>(parts * kMaxChangedPerRound, kQueues));
+  }
+  EXPECT_FALSE(tools_.IsAnswering(*tool_.connection));
+  const auto reply = tool_.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, kQueues);
+  EXPECT_FALSE(tool_.Receive());
+}
+
+TEST_F(ToolsTest, queues_that_go_while_a_processs_queues_are_changed_are_left_out) {
+  constexpr auto kQueues = static_cast<uint32_t>(kMaxChangedPerRound + 10);
+  for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  ASSERT_TRUE(Ask(tool_, Priority(100, 7)));
+  ASSERT_TRUE(tools_.IsAnswering(*tool_.connection));
+  connections_.Close(*mine_.connection, nullptr);
+  RemoveClosed();
+  ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+  const auto reply = tool_.ReceiveA<ipc::Reply>();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->count, kMaxChangedPerRound);
+}
+
+TEST_F(ToolsTest,
+       an_answer_that_the_buffer_has_no_room_for_comes_when_the_tool_has_read_and_changes_nothing_again) {
+  while (tool_.connection->Send(ipc::Wake{})) {
+  }
+  ASSERT_TRUE(Ask(tool_, Priority(100, 7)));
+  EXPECT_TRUE(tools_.IsAnswering(*tool_.connection));
+  EXPECT_EQ(Answer(admin_, Priority(100, 9)).count, 1u);
+  tool_.ReadAll<ipc::Wake>();
+  ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+  EXPECT_EQ(tool_.ReadAll<ipc::Reply>(), 1);
+  EXPECT_EQ(PriorityOf(mine_), 9);
 }
 
 TEST_F(ToolsTest, hints_out_of_range_change_nothing) {

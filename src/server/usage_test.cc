@@ -44,8 +44,8 @@ class UsageTest : public ServerParts {
       while (std::optional<ipc::Packet> packet = tool.Receive()) {
         if (packet->header().type == ipc::MessageType::kUsage) accounts.push_back(packet->As<ipc::Usage>());
       }
-      if (!tools_.IsListing(*tool.connection)) return accounts;
-      EXPECT_TRUE(tools_.ContinueListing(*tool.connection, now_));
+      if (!tools_.IsAnswering(*tool.connection)) return accounts;
+      EXPECT_TRUE(tools_.Continue(*tool.connection, now_));
     }
   }
   // The account of the user (client 0) or of a process with this priority.
@@ -246,7 +246,7 @@ TEST_F(UsageTest, a_round_sends_a_bounded_part_of_the_answer) {
     ASSERT_TRUE(CreateQueue(clients.back(), 0, 0));
   }
   ASSERT_TRUE(Ask(admin_, ipc::GetUsage{}));
-  ASSERT_TRUE(tools_.IsListing(*admin_.connection));
+  ASSERT_TRUE(tools_.IsAnswering(*admin_.connection));
   EXPECT_EQ(admin_.ReadAll<ipc::Usage>(), static_cast<int>(kMaxAccountsPerRound));
 }
 

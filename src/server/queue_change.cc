@@ -1,0 +1,149 @@
+#include "server/queue_change.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sched/core/reservation.h"
+#include "server/limits.h"
+#include "server/tenants/audit_text.h"
+#include "server/tenants/priority_claims.h"
+
+namespace xsched::server {
+namespace {
+
+// The same answer for a queue of another user, so that it is not revealed which queues exist.
+constexpr const char* kNoSuchQueue = "no such queue of yours";
+constexpr uint32_t kHintsOfPriority = ipc::kHintPriority | ipc::kHintLaxity;
+
+// `hints`, with the request's hints replaced.
+sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
+  if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
+  if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
+  if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
+  if ((request.mask & ipc::kHintLaxity) != 0) {
+    hints.laxity_us = request.hints.laxity_us;
+    hints.lax_priority = request.hints.lax_priority;
+    hints.critical_priority = request.hints.critical_priority;
+  }
+  if ((request.mask & ipc::kHintWeight) != 0) hints.weight = request.more_hints.weight;
+  if ((request.mask & ipc::kHintReservation) != 0) sched::TakeReservation(hints, request.more_hints);
+  if ((request.mask & ipc::kHintLatencyTarget) != 0)
+    hints.latency_target_us = request.more_hints.latency_target_us;
+  if ((request.mask & ipc::kHintFloor) != 0) hints.floor = request.more_hints.floor;
+  return hints;
+}
+
+AuditRecord RecordOf(const ipc::SetHints& request) {
+  return {.what = "hints", .target = TargetOf(request), .to = TextOf(request.mask, With(request, {}))};
+}
+
+AuditRecord RecordOf(const ipc::SetConfig& request) {
+  return {.what = "config", .target = TargetOf(request), .to = TextOf(request)};
+}
+
+}  // namespace
+
+std::string QueueChange::WhatIsWrong(const ipc::SetHints& request) {
+  constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
+                              ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation |
+                              ipc::kHintLatencyTarget | ipc::kHintFloor;
+  return request.mask == 0 || (request.mask & ~kKnown) != 0 ? "no hint, or an unknown one" : "";
+}
+
+std::string QueueChange::WhatIsWrong(const ipc::SetConfig& request) {
+  const bool nothing = request.level == 0 && request.threshold == 0 && request.batch_size == 0;
+  const bool out_of_range =
+      request.level >= kPreemptLevelMax || request.threshold < 0 || request.batch_size < 0;
+  return nothing || out_of_range ? "no level, threshold or batch size, or one out of its range" : "";
+}
+
+QueueChange::QueueChange(const Parts& parts, const Connection& tool, const Request& request)
+    : parts_(parts),
+      request_(request),
+      user_(tool.peer.uid),
+      is_admin_(parts.access.IsAdmin(tool.peer)),
+      record_(std::visit([](const auto& of_kind) { return RecordOf(of_kind); }, request)) {
+  const auto may_touch = [&](const Agent& agent) {
+    return parts_.access.MayTouch(tool.peer, agent.connection.peer.uid);
+  };
+  const auto [queue_id, pid] = std::visit(
+      [](const auto& of_kind) { return std::pair(sched::QueueId{of_kind.queue_id}, of_kind.pid); }, request);
+  if (queue_id != sched::QueueId{}) {
+    const Queue* queue = parts_.queues.Find(queue_id);
+    if (queue != nullptr && may_touch(*queue->agent)) queues_.push_back(queue_id);
+    return;
+  }
+  parts_.agents.ForEachOf(pid, [&](Agent& agent) {
+    if (!may_touch(agent)) return;
+    for (const auto& [index, queue] : agent.queues) queues_.push_back(queue.id);
+  });
+}
+
+bool QueueChange::Continue() {
+  const size_t end = std::min(queues_.size(), next_ + kMaxChangedPerRound);
+  parts_.work.Charge(user_, end - next_);
+  Agent* agent = nullptr;
+  while (next_ < end) {
+    Queue* queue = parts_.queues.Find(queues_[next_++]);
+    if (queue == nullptr) continue;  // it went in the meantime
+    if (agent != nullptr && agent != queue->agent) parts_.agents.SendUnsent(*agent);
+    agent = queue->agent;
+    if (!std::visit([&](const auto& request) { return Change(request, *queue); }, request_))
+      next_ = queues_.size();
+  }
+  if (agent != nullptr) parts_.agents.SendUnsent(*agent);
+  return next_ >= queues_.size();
+}
+
+bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
+  const sched::Hints hints = With(request, queue.hints);
+  if (!IsValid(hints)) {
+    Fail(kXSchedErrorInvalidValue, "a hint is out of its range");
+    return false;
+  }
+  if ((request.mask & ipc::kHintReservation) != 0) {
+    if (std::string refusal = parts_.queues.RefusalOf(queue, hints); !refusal.empty()) {
+      Fail(kXSchedErrorNotAllowed, std::move(refusal));
+      return false;
+    }
+  }
+  if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
+  const bool sets_priorities = (request.mask & kHintsOfPriority) != 0;
+  const bool grants = is_admin_ && request.for_user == 0;
+  parts_.agents.SetHints(queue, hints, sets_priorities ? grants : queue.granted);
+  if (sets_priorities && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
+  ++outcome_.count;
+  return true;
+}
+
+bool QueueChange::Change(const ipc::SetConfig& request, Queue& queue) {
+  const int64_t threshold = request.threshold != 0 ? request.threshold : queue.threshold;
+  const int64_t batch_size = request.batch_size != 0 ? request.batch_size : queue.batch_size;
+  if (threshold != 0 && batch_size > threshold) {  // 0: the agent has reported none
+    Fail(kXSchedErrorInvalidValue, "the batch size must not be more than the threshold");
+    return false;
+  }
+  ++(parts_.agents.SetConfig(queue, request) ? outcome_.count : too_old_);
+  return true;
+}
+
+void QueueChange::Fail(XResult result, std::string why) {
+  outcome_.result = result;
+  outcome_.text = std::move(why);
+}
+
+QueueChange::Outcome QueueChange::outcome() const {
+  if (outcome_.result != kXSchedSuccess) return outcome_;
+  if (too_old_ != 0) {
+    return {kXSchedErrorNotSupported, outcome_.count,
+            fmt::format("{} of {} queues not changed: the program's XSched is older than the server's and "
+                        "cannot do this. Restart the program with the new one",
+                        too_old_, too_old_ + outcome_.count)};
+  }
+  if (outcome_.count == 0) return {kXSchedErrorNotFound, 0, kNoSuchQueue};
+  return outcome_;
+}
+
+}  // namespace xsched::server
