@@ -12,9 +12,7 @@ namespace xsched::server {
 namespace {
 
 constexpr Duration kPause = std::chrono::milliseconds(100);
-// Work, in what one connection takes: so many groups of its user, of which there may be 65,536; and that it
-// is rejected, where what the client sent may have to be closed.
-constexpr size_t kGroupsAsOne = 64;
+// Work, in what one connection takes: that it is rejected, where what the client sent may have to be closed.
 constexpr size_t kRejectedAs = 3;
 constexpr uint64_t kTag = EventTag(EventSource::kListener);
 
@@ -32,14 +30,7 @@ void Acceptor::Accept(TimePoint now) {
     if (!socket) break;
     std::optional<Peer> peer = PeerOf(socket.get());
     if (!peer) continue;
-    work += peer->groups.size() / kGroupsAsOne;
     access_.Decide(*peer);
-    // 65,536 of them for each connection would be too much. The kernel has them in order, so what a user
-    // namespace adds comes after the machine's own.
-    if (peer->groups.size() > kMaxGroups) {
-      peer->groups.resize(kMaxGroups);
-      peer->groups.shrink_to_fit();
-    }
     if (connections_.Add(std::move(socket), std::move(*peer), now) == nullptr) work += kRejectedAs;
   }
   if (!listener_.exhausted()) return;

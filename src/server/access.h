@@ -12,7 +12,7 @@ namespace xsched::server {
 struct Peer {
   pid_t pid = 0;  // 0: in another pid namespace, and so not visible
   uid_t uid = 0;
-  std::vector<gid_t> groups;  // the primary one first; a connection keeps kMaxGroups of them
+  std::vector<gid_t> groups;  // the primary one first; it alone if there are more than kMaxGroups
   bool is_admin = false;      // AccessRules::Decide
   bool has_no_user = false;   // likewise: its uid stands for several users
 };
@@ -40,7 +40,7 @@ class AccessRules {
               bool (*is_confined)(pid_t, uid_t) = IsConfined)
       : server_uid_(server_uid), admin_group_(admin_group), is_confined_(is_confined) {}
 
-  // Decides what the peer may do: once, because there may be 65,536 groups to look through.
+  // Decides what the peer may do: once, because it reads what /proc says of the process.
   void Decide(Peer& peer) const;
 
   // Root, the server's own user, and members of the admin group are administrators, unless they are confined.

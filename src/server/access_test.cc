@@ -1,8 +1,16 @@
 // What a process is on this machine, whatever its uid says.
 #include "server/access.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <numeric>
+#include <vector>
+
+#include "base/fd.h"
+#include "server/limits.h"
 
 namespace xsched::server {
 namespace {
@@ -85,6 +93,27 @@ TEST(Access, an_id_that_stands_for_several_users_owns_nothing) {
   Peer peer{1, kUser, {}};
   peer.has_no_user = true;
   EXPECT_FALSE(AccessRules::MayTouch(peer, kUser));
+}
+
+TEST(PeerOf, knows_all_groups_of_its_user_or_if_there_are_too_many_the_primary_one) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  std::vector<gid_t> own(static_cast<size_t>(getgroups(0, nullptr)));
+  ASSERT_GE(getgroups(static_cast<int>(own.size()), own.data()), 0);
+  const auto groups_of_peer_in = [&](size_t count) {
+    std::vector<gid_t> groups(count);
+    std::iota(groups.begin(), groups.end(), 100'000);
+    EXPECT_EQ(setgroups(groups.size(), groups.data()), 0);
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+    EXPECT_EQ(setgroups(own.size(), own.data()), 0);
+    const UniqueFd first(ends[0]);
+    const UniqueFd second(ends[1]);
+    return PeerOf(first.get())->groups;
+  };
+  const std::vector<gid_t> all = groups_of_peer_in(kMaxGroups);
+  EXPECT_EQ(all.size(), 1 + kMaxGroups);
+  EXPECT_EQ(all.back(), 100'000 + kMaxGroups - 1);
+  EXPECT_EQ(groups_of_peer_in(kMaxGroups + 1), std::vector<gid_t>{getegid()});
 }
 
 }  // namespace

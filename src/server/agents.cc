@@ -297,25 +297,29 @@ void Agents::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
 
-void Agents::SendUnsent(Agent& agent) {
-  if (agent.outbox.empty() && !agent.hints_unsent && !agent.configs_unsent && !agent.memory_unsent) return;
-  const bool sent_all = agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent) &&
-                        SendUnsentConfigs(agent) && SendMemory(agent);
+size_t Agents::SendUnsent(Agent& agent) {
+  if (agent.outbox.empty() && !agent.hints_unsent && !agent.configs_unsent && !agent.memory_unsent) return 0;
+  size_t sent = 0;
+  const bool sent_all = agent.outbox.SendKept(agent.connection) && SendUnsentHints(agent, sent) &&
+                        SendUnsentConfigs(agent, sent) && SendMemory(agent);
   if (!parts_.connections.Watch(agent.connection, sent_all ? EPOLLIN : EPOLLIN | EPOLLOUT))
     parts_.connections.Close(agent.connection, "it cannot be watched");
+  return sent;
 }
 
-// False: there was no room for all of them.
-bool Agents::SendUnsentHints(Agent& agent) {
+// False: there was no room for all of them, or they were too many for this round.
+bool Agents::SendUnsentHints(Agent& agent, size_t& sent) {
   if (!agent.hints_unsent) return true;
   for (auto& [index, queue] : agent.queues) {
     if (!queue.hints_unsent) continue;
+    if (sent == kMaxHintsPerRound) return false;
     ipc::QueueHints message{};
     message.index = index;
     ipc::SetHintsIn(message, queue.hints);
     message.handle = queue.handle;
     if (!agent.connection.Send(message)) return false;
     queue.hints_unsent = false;
+    ++sent;
   }
   agent.hints_unsent = false;
   return true;
@@ -332,10 +336,11 @@ bool Agents::SetConfig(Queue& queue, const ipc::SetConfig& request) {
   return true;
 }
 
-bool Agents::SendUnsentConfigs(Agent& agent) {
+bool Agents::SendUnsentConfigs(Agent& agent, size_t& sent) {
   if (!agent.configs_unsent) return true;
   for (auto& [index, queue] : agent.queues) {
     if (!queue.config_unsent) continue;
+    if (sent == kMaxHintsPerRound) return false;
     ipc::QueueConfig message{};
     message.index = index;
     message.level = queue.config_unsent->level;
@@ -344,6 +349,7 @@ bool Agents::SendUnsentConfigs(Agent& agent) {
     message.handle = queue.handle;
     if (!agent.connection.Send(message)) return false;
     queue.config_unsent.reset();
+    ++sent;
   }
   agent.configs_unsent = false;
   return true;

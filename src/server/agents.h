@@ -75,9 +75,10 @@ class Agents final : sched::ControlSink {
   // A tool asks for another level or launch config. The agent reports what the queue has then. False: the
   // agent is too old to do this. REQUIRES: SendUnsent afterwards.
   bool SetConfig(Queue& queue, const ipc::SetConfig& request);
-  // Sends what the agent's buffer had no room for, if anything. Closes the connection if it cannot be watched
-  // for room.
-  void SendUnsent(Agent& agent);
+  // Sends what the agent's buffer had no room for, or what was too much for one round, if anything. Closes
+  // the connection if it cannot be watched for room. Returns the number of queues whose hints or settings it
+  // sent.
+  size_t SendUnsent(Agent& agent);
 
   // Passes the agent its part in the tenant's account of memory, if it was not sent yet. False: it could not
   // be sent.
@@ -103,8 +104,8 @@ class Agents final : sched::ControlSink {
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
   bool SetAtATime(Agent& agent, const ipc::KDeadlineHint& message);
   bool Answer(Agent& agent, const ipc::Ping& ping);
-  bool SendUnsentHints(Agent& agent);
-  bool SendUnsentConfigs(Agent& agent);
+  bool SendUnsentHints(Agent& agent, size_t& sent);
+  bool SendUnsentConfigs(Agent& agent, size_t& sent);
 
   void SetControl(sched::QueueId id, const sched::Control& control) override;
   void Query(sched::QueueId id) override;

@@ -44,7 +44,7 @@ inline constexpr size_t kMaxAccountsOfProcess = 16;
 // The files by which a process shows which devices it can use: several for each device.
 inline constexpr size_t kMaxDeviceFiles = 256;
 
-// The number of groups of a client that the rules of tenants look at.
+// The number of groups that a client may be in. If it is in more, only its primary one counts.
 inline constexpr size_t kMaxGroups = 1024;
 
 // The number of tenants (tenants/tenant.h) that are told apart: of users whom no rule names, and of those
@@ -65,8 +65,11 @@ inline constexpr size_t kMaxAcceptedPerRound = 32;
 inline constexpr size_t kMaxCheckedPerRound = 16;
 // The number of records per round that a recording is sent, likewise.
 inline constexpr int kMaxRecordsPerRound = 256;
-// The number of queues per round that one request changes.
-inline constexpr size_t kMaxChangedPerRound = 256;
+// The number of queues per round that one request changes, and that one list is sent; and of hints or
+// settings that an agent is sent.
+inline constexpr size_t kMaxChangedPerRound = 128;
+inline constexpr size_t kMaxListedPerRound = 64;
+inline constexpr size_t kMaxHintsPerRound = 64;
 // The number of accounts per round that a tool is sent, and of queues that are read for them.
 inline constexpr size_t kMaxAccountsPerRound = 32;
 

@@ -88,13 +88,17 @@ bool QueueChange::Continue() {
   while (next_ < end) {
     Queue* queue = parts_.queues.Find(queues_[next_++]);
     if (queue == nullptr) continue;  // it went in the meantime
-    if (agent != nullptr && agent != queue->agent) parts_.agents.SendUnsent(*agent);
+    if (agent != nullptr && agent != queue->agent) SendTo(*agent);
     agent = queue->agent;
     if (!std::visit([&](const auto& request) { return Change(request, *queue); }, request_))
       next_ = queues_.size();
   }
-  if (agent != nullptr) parts_.agents.SendUnsent(*agent);
+  if (agent != nullptr) SendTo(*agent);
   return next_ >= queues_.size();
+}
+
+void QueueChange::SendTo(Agent& agent) {
+  parts_.work.Charge(user_, parts_.agents.SendUnsent(agent) * WorkBudget::kSent);
 }
 
 bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {

@@ -50,6 +50,7 @@ class QueueChange {
   bool Change(const ipc::SetHints& request, Queue& queue);
   bool Change(const ipc::SetConfig& request, Queue& queue);
   void Fail(XResult result, std::string why);
+  void SendTo(Agent& agent);
 
   Parts parts_;
   const Request request_;

@@ -43,9 +43,6 @@ struct DisposeOfDescriptors {
   }
 };
 
-// Work, in what one event takes.
-constexpr uint64_t kMessageAs = 3;
-
 }  // namespace
 
 Server::Server(const Options& options, Listener& listener, const Surroundings& surroundings)
@@ -138,7 +135,7 @@ void Server::HandleEvent(uint64_t tag, TimePoint now) {
   work_.Charge(user, 1);
   if (agent != nullptr) {
     process_watch_.HeardFrom(*agent, now);
-    agents_.SendUnsent(*agent);
+    work_.Charge(user, agents_.SendUnsent(*agent) * WorkBudget::kSent);
     if (connection->closed) return;
     if (SourceOf(tag) == EventSource::kDoorbell) return HandleDoorbell(*agent, now);
   }
@@ -155,7 +152,7 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
   const uid_t user = connection.peer.uid;
   for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !tools_.IsAnswering(connection); ++i) {
     if (work_.IsSpent(user)) return;
-    work_.Charge(user, kMessageAs);
+    work_.Charge(user, WorkBudget::kRead);
     if (disposer_.IsFull(user) && ipc::NextHasDescriptors(connection.socket.get()))
       return connections_.Close(connection, "descriptors, while too many of its user cannot be closed");
     ipc::Packet packet;

@@ -108,12 +108,17 @@ bool Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
 }
 
 bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
-  for (; listing.next < listing.queues.size(); ++listing.next) {
+  const size_t end = std::min(listing.queues.size(), listing.next + kMaxListedPerRound);
+  for (; listing.next < end; ++listing.next) {
     Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
     if (queue == nullptr) continue;
-    parts_.work.Charge(tool.peer.uid, 2);
+    parts_.work.Charge(tool.peer.uid, WorkBudget::kSent);
     if (!tool.Send(Describe(*queue, tool.peer, now))) return false;
     ++listing.sent;
+  }
+  if (end < listing.queues.size()) {
+    errno = EAGAIN;
+    return false;
   }
   return tool.SendReply(kXSchedSuccess, listing.sent, "");
 }

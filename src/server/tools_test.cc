@@ -136,6 +136,29 @@ TEST_F(ToolsTest, hints_are_set_where_the_user_may_and_the_agent_is_sent_them) {
   EXPECT_EQ(PriorityOf(theirs_), 7);
 }
 
+TEST_F(ToolsTest, an_agent_of_many_queues_is_sent_their_hints_in_parts) {
+  constexpr auto kQueues = static_cast<uint32_t>(kMaxHintsPerRound + 1);
+  for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  EXPECT_EQ(Answer(tool_, Priority(100, 7)).count, kQueues);
+  EXPECT_EQ(mine_.ReadAll<ipc::QueueHints>(), kMaxHintsPerRound);
+  EXPECT_EQ(agents_.SendUnsent(AgentOf(mine_)), 1u);
+  EXPECT_EQ(mine_.ReadAll<ipc::QueueHints>(), 1);
+  EXPECT_EQ(agents_.SendUnsent(AgentOf(mine_)), 0u);
+}
+
+TEST_F(ToolsTest, a_long_list_is_sent_in_parts_however_fast_the_tool_reads) {
+  constexpr auto kQueues = static_cast<uint32_t>(kMaxListedPerRound + 1);
+  for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  const int roomy = 1 << 20;
+  ASSERT_EQ(setsockopt(tool_.connection->socket.get(), SOL_SOCKET, SO_SNDBUF, &roomy, sizeof roomy), 0);
+  ASSERT_TRUE(Ask(tool_, ipc::List{}));
+  EXPECT_EQ(tool_.ReadAll<ipc::QueueInfo>(), kMaxListedPerRound);
+  ASSERT_TRUE(tools_.IsAnswering(*tool_.connection));
+  ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+  EXPECT_EQ(tool_.ReadAll<ipc::QueueInfo>(), 1);
+  EXPECT_FALSE(tools_.IsAnswering(*tool_.connection));
+}
+
 TEST_F(ToolsTest, hints_that_the_agents_buffer_has_no_room_for_are_sent_when_it_has_read) {
   while (mine_.connection->Send(ipc::Wake{})) {
   }

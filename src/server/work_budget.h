@@ -15,6 +15,9 @@ class WorkBudget {
  public:
   // A user's share of one round.
   static constexpr uint64_t kPerRound = 256;
+  // What a message takes that is sent, and one that is read.
+  static constexpr uint64_t kSent = 2;
+  static constexpr uint64_t kRead = 3;
 
   void BeginRound() { ++round_; }
   // The user has used up this round's share. What was taken beyond it counts in the next rounds.
