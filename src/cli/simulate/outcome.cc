@@ -107,9 +107,12 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   return OutcomeOf(load, scheme, Simulate(load, conditions));
 }
 
-void SetShares(sched::sim::Load& load, const server::TenantRules& rules) {
-  for (size_t i = 0; i < load.tenant_names.size(); ++i)
-    load.tenants[i + 1] = rules.RightsOf(load.tenant_names[i]).share;
+void SetRights(sched::sim::Load& load, const server::TenantRules& rules) {
+  for (size_t i = 0; i < load.tenant_names.size(); ++i) {
+    const server::TenantRights& rights = rules.RightsOf(load.tenant_names[i]);
+    load.tenants[i + 1] = rights.share;
+    load.max_priorities[i + 1] = rights.max_priority;
+  }
 }
 
 Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result) {

@@ -59,8 +59,8 @@ struct Outcome {
 
 // The figures of each queue, or of all queues of one name.
 Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result);
-// Gives the load's tenants the shares that a tenants' file says, by their names.
-void SetShares(sched::sim::Load& load, const server::TenantRules& rules);
+// Gives the load's tenants the shares and the highest priorities that a tenants' file says, by their names.
+void SetRights(sched::sim::Load& load, const server::TenantRules& rules);
 Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
 
 }  // namespace xsched::cli

@@ -67,7 +67,7 @@ sched::sim::Load ReadLoad(const SimulateOptions& options, LoadReader& reader) {
   if (options.tenants.empty()) return load;
   Result<server::TenantRules> rules = server::ReadTenantRules(options.tenants, /*must_exist=*/true);
   if (!rules) throw CommandError(kExitFailed, rules.error().text());
-  SetShares(load, *rules);
+  SetRights(load, *rules);
   return load;
 }
 
@@ -154,8 +154,9 @@ void AddSimulate(CLI::App& app) {
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   simulate
-      ->add_option("--tenants", options->tenants,
-                   "a tenants' file: the shares of the tenants that the load names")
+      ->add_option(
+          "--tenants", options->tenants,
+          "a tenants' file: the shares and the highest priorities of the tenants that the load names")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   simulate->add_option("--seconds", options->seconds, "how long the load goes on")

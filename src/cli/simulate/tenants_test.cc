@@ -18,18 +18,22 @@ class TenantLoad {
  public:
   // `queues`: the weight of each.
   void Add(const std::string& name, const std::string& tenant, const std::vector<int>& queues) {
+    AddHinted(name, tenant, "weight", queues);
+  }
+  // `queues`: the `hint` of each.
+  void AddHinted(const std::string& name, const std::string& tenant, const std::string& hint,
+                 const std::vector<int>& queues) {
     const int process = ++processes_;
     text_ += fmt::format(R"({{"t":0,"process":{{"id":{},"name":"{}","tenant":"{}"}}}})"
                          "\n",
                          process, name, tenant);
-    for (int weight : queues) {
+    for (int value : queues) {
       const int queue = ++queues_;
-      text_ +=
-          fmt::format(R"({{"t":0,"queue":{{"id":{0},"process":{1},"device":0,"hints":{{"weight":{2}}}}}}})"
-                      "\n"
-                      R"({{"t":0,"load":{{"queue":{0},"command_ns":20000}}}})"
-                      "\n",
-                      queue, process, weight);
+      text_ += fmt::format(R"({{"t":0,"queue":{{"id":{0},"process":{1},"device":0,"hints":{{"{2}":{3}}}}}}})"
+                           "\n"
+                           R"({{"t":0,"load":{{"queue":{0},"command_ns":20000}}}})"
+                           "\n",
+                           queue, process, hint, value);
     }
   }
   sched::sim::Load Read(const std::string& rules = "") const {
@@ -37,7 +41,7 @@ class TenantLoad {
     LoadReader reader;
     reader.Read(input, "LOAD");
     sched::sim::Load load = reader.Finish(std::chrono::seconds(2), std::nullopt);
-    SetShares(load, *server::ParseTenantRules(rules, "RULES"));
+    SetRights(load, *server::ParseTenantRules(rules, "RULES"));
     return load;
   }
 
@@ -125,6 +129,31 @@ TEST(TenantsInLoads, share_by_tenant_first_then_by_process_then_by_queue) {
   EXPECT_NEAR(ShareOf(With(load.Read(), "EEVDF"), "one"), 0.5, 0.01);
   const Outcome outcome = With(load.Read(), "EEVDF");
   EXPECT_NEAR(PartOf(outcome, "heavy", "light"), 0.75, 0.01);
+}
+
+TEST(TenantsInLoads, a_priority_that_a_tenant_may_not_claim_holds_nobody_else_and_lowers_its_own) {
+  TenantLoad load;
+  load.AddHinted("first", "a", "priority", {10});
+  load.AddHinted("second", "a", "priority", {5});
+  load.AddHinted("other", "b", "priority", {0});
+  const Outcome limited = With(load.Read(), "HPF");
+  EXPECT_NEAR(PartOf(limited, "first", "other"), 0.5, 0.05) << "both count as 0";
+  EXPECT_LT(limited.Find("second")->share, 0.01) << "it counts as -5";
+  const Outcome allowed = With(load.Read("[[tenant]]\nname = 'a'\nusers = [1]\nmax_priority = 10\n"), "HPF");
+  EXPECT_LT(allowed.Find("other")->share, 0.01);
+}
+
+TEST(TenantsInLoads, a_priority_that_is_claimed_for_a_while_lowers_the_tenants_others_so_long) {
+  TenantLoad load;
+  load.AddHinted("low", "a", "priority", {0});
+  load.AddHinted("other", "b", "priority", {0});
+  sched::sim::Load read = load.Read();
+  read.queues.push_back(read.queues[0]);
+  read.queues[2].tasks.clear();  // it claims, and has no work
+  read.queues[2].changes = {{std::chrono::seconds(1), {.priority = 10}}};
+  const Outcome outcome = With(read, "HPF");
+  // 0.8 s of 1.8 s after the warm-up: both; then it counts as -10.
+  EXPECT_NEAR(PartOf(outcome, "low", "other"), 0.4 / 1.8, 0.03);
 }
 
 TEST(TenantsInLoads, without_a_tenant_processes_share_as_before) {

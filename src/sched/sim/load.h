@@ -53,8 +53,9 @@ struct ProcessLoad {
 struct Load {
   std::vector<DeviceParameters> devices;
   std::vector<ProcessLoad> processes;
-  std::map<uint64_t, TenantShare> tenants;  // those that are not here have the default
-  std::vector<std::string> tenant_names;    // of tenant 1 and further ones
+  std::map<uint64_t, TenantShare> tenants;      // those that are not here have the default
+  std::map<uint64_t, Priority> max_priorities;  // that tenants may claim; those that are not here: any
+  std::vector<std::string> tenant_names;        // of tenant 1 and further ones
   std::vector<QueueLoad> queues;
   Duration length{};
 };

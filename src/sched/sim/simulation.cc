@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "sched/sim/counted_hints.h"
 #include "sched/sim/timers.h"
 
 namespace xsched::sched::sim {
@@ -84,6 +85,7 @@ class Simulation final : public ControlSink {
   const Load& load_;
   const Conditions& conditions_;
   std::optional<Scheduler> scheduler_;
+  CountedHints hints_;
   std::vector<CommandQueue> queues_;
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
@@ -103,6 +105,7 @@ class Simulation final : public ControlSink {
 Simulation::Simulation(const Load& load, const Conditions& conditions)
     : load_(load),
       conditions_(conditions),
+      hints_(load),
       queues_(load.queues.size()),
       programs_(load.queues.size()),
       due_(load.queues.size()) {
@@ -121,6 +124,7 @@ Simulation::Simulation(const Load& load, const Conditions& conditions)
 
 void Simulation::AddQueues() {
   if (scheduler_) IntroduceProcesses();
+  for (size_t i = 0; i < queues_.size(); ++i) hints_.Begin(i, HintsOf(i));
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueLoad& queue = load_.queues[i];
     queues_[i].process = queue.process;
@@ -131,7 +135,7 @@ void Simulation::AddQueues() {
     RefreshDue(i);
     if (!scheduler_) continue;
     scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
-                         DeviceId{static_cast<uint64_t>(queue.device) + 1}, HintsOf(i), now_,
+                         DeviceId{static_cast<uint64_t>(queue.device) + 1}, hints_.Of(i), now_,
                          {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
   }
 }
@@ -231,7 +235,10 @@ void Simulation::ChangeHints(size_t index) {
   const HintChange& change = load_.queues[index].changes[programs_[index].next_change++];
   ExpectHints(index);
   if (!scheduler_ || !conditions_.hints.empty()) return;
-  scheduler_->SetHints(IdOf(index), change.hints);
+  hints_.Change(index, change.hints);
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (hints_.AreTogether(index, i)) scheduler_->SetHints(IdOf(i), hints_.Of(i));
+  }
   changed_ = true;
 }
 

@@ -1,13 +1,6 @@
-// How much the priorities of a tenant's queues count.
-//
-// No queue of a tenant counts for more than the tenant may claim. If one claims more, all queues of the
-// tenant count for less by the same amount. So they keep their order among each other, and nobody else is
-// held by a claim that was not allowed: as with nice, who wants one program to come before another lowers the
-// other.
-//
-//   may claim 0      claimed 10  0  -5       counts as 0  -10  -15
-//
-// What an administrator sets counts as it is, and lowers nothing.
+// How much the priorities of queues count: those that a tenant's queues claim for themselves as
+// sched/core/claimed_priorities.h says, and those that an administrator sets as they are. These lower
+// nothing.
 #pragma once
 
 #include <string>

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 
+#include "sched/core/claimed_priorities.h"
 #include "sched/core/scheduler.h"
 #include "server/limits.h"
 #include "server/tenants/tenant_memory.h"
@@ -40,8 +40,8 @@ struct Tenant {
 
   size_t processes = 0;
   size_t queues = 0;
-  std::map<Priority, size_t> claims;  // how many of its queues claim each priority
-  Priority lowered_by = 0;            // so much less does each of these count (priority_claims.h)
+  sched::ClaimedPriorities claims;  // by those of its queues that count (priority_claims.h)
+  Priority lowered_by = 0;          // so much less does each of these count
 
   Usage used;            // over all devices
   uint64_t refused = 0;  // requests that were denied or corrected

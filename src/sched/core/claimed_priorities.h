@@ -1,0 +1,51 @@
+// How much the priorities count that queues of one tenant claim, where the tenant may not claim any.
+//
+// No queue counts for more than the tenant may claim. If one claims more, all queues of the tenant count for
+// less by the same amount. So they keep their order among each other, and nobody else is held by a claim that
+// was not allowed: as with nice, who wants one program to come before another lowers the other.
+//
+//   may claim 0      claimed 10  0  -5       counts as 0  -10  -15
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+
+#include "sched/core/types.h"
+
+namespace xsched::sched {
+
+// The highest priority that a queue may come to have by its hints.
+inline Priority HighestPriorityOf(const Hints& hints) {
+  if (hints.laxity_us == NO_LAXITY) return hints.priority;
+  return std::max({hints.priority, hints.lax_priority, hints.critical_priority});
+}
+
+inline Priority Lowered(Priority priority, Priority by) {
+  return priority <= PRIORITY_MIN ? priority : std::max(PRIORITY_MIN, priority - by);
+}
+
+inline Hints Lowered(Hints hints, Priority by) {
+  for (Priority* priority : {&hints.priority, &hints.lax_priority, &hints.critical_priority})
+    *priority = Lowered(*priority, by);
+  return hints;
+}
+
+class ClaimedPriorities {
+ public:
+  void Add(const Hints& hints) { ++queues_[HighestPriorityOf(hints)]; }
+  // REQUIRES: hints that were added.
+  void Remove(const Hints& hints) {
+    const auto claimed = queues_.find(HighestPriorityOf(hints));
+    if (--claimed->second == 0) queues_.erase(claimed);
+  }
+  // How much less each of the queues counts if the tenant may claim so much.
+  Priority LoweredBy(Priority highest_allowed) const {
+    return queues_.empty() ? 0 : std::max(0, queues_.rbegin()->first - highest_allowed);
+  }
+
+ private:
+  std::map<Priority, size_t> queues_;  // how many claim each priority
+};
+
+}  // namespace xsched::sched
