@@ -17,7 +17,8 @@ namespace xsched::bench {
   F(cuDevicePrimaryCtxRetain) F(cuCtxSetCurrent) F(cuModuleLoadData) F(cuModuleGetFunction) \
   F(cuStreamCreate) F(cuStreamSynchronize) F(cuStreamDestroy) F(cuLaunchKernel) F(cuEventCreate) \
   F(cuEventRecord) F(cuEventSynchronize) F(cuEventDestroy) F(cuMemHostAlloc) \
-  F(cuMemHostRegister) F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemFree) F(cuMemcpyHtoD) F(cuMemcpyDtoH)
+  F(cuMemHostRegister) F(cuMemHostGetDevicePointer) F(cuMemAlloc) F(cuMemAllocAsync) F(cuMemFree) F(cuMemFreeAsync) \
+  F(cuMemcpyHtoD) F(cuMemcpyDtoH)
 // clang-format on
 
 class Driver {

@@ -16,9 +16,13 @@
 //       launches as many kernels as the driver accepts, and never waits for them, until the program ends;
 //       the second word of the file counts the finished ones
 //   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"} → {"task": …, "continuous": …}
+//   {"do": "allocate", "bytes", "count"}       → {"pool_ns", "direct_ns"}: of one allocation and its free,
+//   the
+//       median of many groups: from the driver's pool of the device, and by cuMemAlloc
 //   {"do": "suspend", "kernel_us", "tries", "level"}
 //       → {"stopped_us": […], "call_us": […], "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -198,6 +202,46 @@ Json RunTwoStreams(const Device& device, const Json& command) {
   return result;
 }
 
+// ---- allocations ----
+
+// The median time of one, in nanoseconds.
+template <typename Pair>
+double MedianOf(int count, Pair&& pair) {
+  constexpr int kGroup = 50;
+  std::vector<double> groups;
+  for (int i = 0; i < count; i += kGroup) {
+    const double begin = Seconds();
+    for (int j = 0; j < kGroup; ++j) pair();
+    groups.push_back((Seconds() - begin) * 1e9 / kGroup);
+  }
+  std::nth_element(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(groups.size() / 2),
+                   groups.end());
+  return groups[groups.size() / 2];
+}
+
+Json RunAllocate(const Device& device, const Json& command) {
+  const Driver& driver = device.driver();
+  const size_t bytes = command.at("bytes");
+  const int count = command.at("count");
+  CUstream stream = device.NewStream();
+  CUdeviceptr memory = 0;
+  // Without it, the pool would go back to the driver at each synchronization.
+  CUdeviceptr kept = 0;
+  driver.Check(driver.cuMemAllocAsync(&kept, bytes, stream), "cuMemAllocAsync");
+  const double pool = MedianOf(count, [&] {
+    driver.Check(driver.cuMemAllocAsync(&memory, bytes, stream), "cuMemAllocAsync");
+    driver.Check(driver.cuMemFreeAsync(memory, stream), "cuMemFreeAsync");
+  });
+  driver.Check(driver.cuMemFreeAsync(kept, stream), "cuMemFreeAsync");
+  device.Synchronize(stream);
+  driver.cuStreamDestroy(stream);
+  const double direct = MedianOf(count, [&] {
+    driver.Check(driver.cuMemAlloc(&memory, bytes), "cuMemAlloc");
+    driver.Check(driver.cuMemFree(memory), "cuMemFree");
+  });
+  return {{"pool_ns", pool}, {"direct_ns", direct}};
+}
+
 // ---- suspension ----
 
 // Records when the GPU was last at work, and when it began again after a pause. A separate thread watches all
@@ -311,6 +355,7 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
     return Json::object();
   }
   if (what == "two_streams") return RunTwoStreams(device, command);
+  if (what == "allocate") return RunAllocate(device, command);
   if (what == "suspend") return RunSuspend(device, command);
   if (what == "stop") return Json::object();
   throw std::runtime_error("unknown command " + what);

@@ -22,6 +22,7 @@ import figures  # noqa: E402
 import gang_stage  # noqa: E402
 import kernel_stages  # noqa: E402
 import liveness_stage  # noqa: E402
+import memory_stage  # noqa: E402
 import policy_stage  # noqa: E402
 import serving_stage  # noqa: E402
 import torch_stages  # noqa: E402
@@ -42,6 +43,7 @@ STAGES = {
     **class_stages.STAGES,
     **gang_stage.STAGES,
     **liveness_stage.STAGES,
+    "memory": memory_stage.memory,
     **policy_stage.STAGES,
     **serving_stage.STAGES,
     "torch_alone": torch_stages.torch_alone,

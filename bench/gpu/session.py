@@ -131,12 +131,12 @@ class Session:
         return worker
 
     @contextlib.contextmanager
-    def server(self, policy="HPF"):
+    def server(self, policy="HPF", *options):
         """Starts a server for the programs that are started as `scheduled` inside the block."""
         self._servers += 1
         self._socket = str(pathlib.Path(self._folder.name) / f"server{self._servers}.sock")
         try:
-            self.start_server(policy)
+            self.start_server(policy, *options)
             yield
         finally:
             # End its clients first, so that none runs without a server.
@@ -144,13 +144,13 @@ class Session:
             self.end_server()
             self._socket = None
 
-    def start_server(self, policy):
+    def start_server(self, policy, *options):
         """Starts another server at the same socket. `server()` ends it."""
         ready, theirs = os.pipe()
         self.log.write(f"--- xserver, {policy}\n")
         self.log.flush()
         self.server_process = subprocess.Popen([str(self.binaries / "xserver"), "--user", "--socket", self._socket, "--policy", policy,
-                                                "--log-level", "info", "--ready-fd", str(theirs)],
+                                                "--log-level", "info", "--ready-fd", str(theirs), *options],
                                                stdout=self.log, stderr=self.log, pass_fds=[theirs],
                                                env=self.environment(False))
         os.close(theirs)
