@@ -95,6 +95,8 @@ known:
 active proctype launching_thread() {
   byte number, seen;
   bit news, wanted, flags;
+  /* What QuietSpan remembers of the last launch that was not quiet; 0: nothing. */
+  byte quiet_after, quiet_retired;
   do
   :: number < COMMANDS ->
     number++;
@@ -110,6 +112,15 @@ active proctype launching_thread() {
     submitted = number;
 #endif
     flags = tracked;
+    /* FlowState::Quiet. The flags were set then as well. */
+    if
+#ifdef MUTATION_QUIET_IN_SPITE_OF_PROGRESS
+    :: flags && quiet_after -> goto launch
+#else
+    :: flags && quiet_after && retired == quiet_retired -> goto launch
+#endif
+    :: else
+    fi;
     if
     :: flags -> seen = retired
     :: else -> goto launch
@@ -120,6 +131,8 @@ active proctype launching_thread() {
     :: else
     fi;
 #endif
+    /* DeviceGates::BeforeLaunch. It asks again what has retired. */
+    atomic { quiet_after = number; quiet_retired = retired };
 launch:
     flags = 0; seen = 0;
     launched = number;

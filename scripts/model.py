@@ -54,6 +54,7 @@ CHECKS = [
 # model, kind of check that must fail, what is left out, options
 MUTATIONS = [
     ("wakeup", "states", "NO_RING_AT_BEGIN", ""),
+    ("wakeup", "states", "QUIET_IN_SPITE_OF_PROGRESS", ""),
     ("wakeup", "states", "NO_RING_AT_END", ""),
     ("wakeup", "states", "SILENT_REPORT", ""),
     ("wakeup", "states", "RING_IS_UNORDERED", ""),
