@@ -1,8 +1,8 @@
 // How much the priorities count that queues of one tenant claim, where the tenant may not claim any.
 //
 // No queue counts for more than the tenant may claim. If one claims more, all queues of the tenant count for
-// less by the same amount. So they keep their order among each other, and nobody else is held by a claim that
-// was not allowed: as with nice, who wants one program to come before another lowers the other.
+// less by the same amount. So these queues keep their order, and a claim that is not allowed holds no other
+// tenant. This works like nice: to give one program precedence, a user lowers the priority of the others.
 //
 //   may claim 0      claimed 10  0  -5       counts as 0  -10  -15
 #pragma once
