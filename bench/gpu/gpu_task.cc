@@ -16,13 +16,11 @@
 //       launches as many kernels as the driver accepts, and never waits for them, until the program ends;
 //       the second word of the file counts the finished ones
 //   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"} → {"task": …, "continuous": …}
-//   {"do": "allocate", "bytes", "count"}       → {"pool_ns", "direct_ns"}: of one allocation and its free,
-//   the
-//       median of many groups: from the driver's pool of the device, and by cuMemAlloc
+//   {"do": "allocate", "bytes", "count"}                               → {"pool_ns": […], "direct_ns": […]}
+//       from the driver's pool of the device, and by cuMemAlloc: one allocation and its free, in groups
 //   {"do": "suspend", "kernel_us", "tries", "level"}
 //       → {"stopped_us": […], "call_us": […], "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -204,9 +202,9 @@ Json RunTwoStreams(const Device& device, const Json& command) {
 
 // ---- allocations ----
 
-// The median time of one, in nanoseconds.
+// The nanoseconds of one pair, in each of several groups.
 template <typename Pair>
-double MedianOf(int count, Pair&& pair) {
+std::vector<double> TimesOf(int count, Pair&& pair) {
   constexpr int kGroup = 50;
   std::vector<double> groups;
   for (int i = 0; i < count; i += kGroup) {
@@ -214,9 +212,7 @@ double MedianOf(int count, Pair&& pair) {
     for (int j = 0; j < kGroup; ++j) pair();
     groups.push_back((Seconds() - begin) * 1e9 / kGroup);
   }
-  std::nth_element(groups.begin(), groups.begin() + static_cast<std::ptrdiff_t>(groups.size() / 2),
-                   groups.end());
-  return groups[groups.size() / 2];
+  return groups;
 }
 
 Json RunAllocate(const Device& device, const Json& command) {
@@ -228,14 +224,14 @@ Json RunAllocate(const Device& device, const Json& command) {
   // Without it, the pool would go back to the driver at each synchronization.
   CUdeviceptr kept = 0;
   driver.Check(driver.cuMemAllocAsync(&kept, bytes, stream), "cuMemAllocAsync");
-  const double pool = MedianOf(count, [&] {
+  const std::vector<double> pool = TimesOf(count, [&] {
     driver.Check(driver.cuMemAllocAsync(&memory, bytes, stream), "cuMemAllocAsync");
     driver.Check(driver.cuMemFreeAsync(memory, stream), "cuMemFreeAsync");
   });
   driver.Check(driver.cuMemFreeAsync(kept, stream), "cuMemFreeAsync");
   device.Synchronize(stream);
   driver.cuStreamDestroy(stream);
-  const double direct = MedianOf(count, [&] {
+  const std::vector<double> direct = TimesOf(count, [&] {
     driver.Check(driver.cuMemAlloc(&memory, bytes), "cuMemAlloc");
     driver.Check(driver.cuMemFree(memory), "cuMemFree");
   });

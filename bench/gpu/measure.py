@@ -48,6 +48,23 @@ def two_in_one(result, worker, command):
     result.add(answer["task"], [answer["continuous"]["progress"]])
 
 
+def by_turns(native, scheduled, rounds, **command):
+    """Each program's answers, of the native ones and of those under XSched: one of each by turns."""
+    answers = {worker: [] for worker in native + scheduled}
+    for _ in range(rounds):
+        for pair in zip(native, scheduled):
+            for worker in pair:
+                answers[worker].append(worker.ask(**command))
+    return [[answers[worker] for worker in workers] for workers in (native, scheduled)]
+
+
+def report_cost(report, figure, case, native_ns, xsched_ns, goal):
+    """What XSched adds, from the time of each program."""
+    theirs, ours = statistics.median(native_ns), statistics.median(xsched_ns)
+    report.add(figure, case, "more than native, ns", ours - theirs, goal, native=theirs, xsched=ours,
+               details={"native_ns": native_ns, "xsched_ns": xsched_ns})
+
+
 def left_by(alone_latencies_ms, rate_hz):
     """The part of the device's time that the task leaves free, computed from its latency when it runs alone."""
     return 1 - statistics.median(alone_latencies_ms) / 1000 * rate_hz

@@ -2,6 +2,8 @@
 right. PyTorch's own allocator asks the driver seldom. Pools (`cudaMallocAsync`) and other libraries ask it each time."""
 import statistics
 
+from measure import by_turns, report_cost
+
 FIGURE = "memory"
 BYTES, COUNT, EACH, ROUNDS = 512, 20_000, 3, 8
 LIMIT = "16GiB"
@@ -15,18 +17,11 @@ def compare(session, case, *options):
     native = [session.kernels() for _ in range(EACH)]
     scheduled = [session.kernels(*options, scheduled=True) for _ in range(EACH)]
     session.ready(native, scheduled)
-    measured = {worker: [] for worker in native + scheduled}
-    for _ in range(ROUNDS):
-        for pair in zip(native, scheduled):
-            for worker in pair:
-                measured[worker].append(worker.ask(do="allocate", bytes=BYTES, count=COUNT))
+    measured = by_turns(native, scheduled, ROUNDS, do="allocate", bytes=BYTES, count=COUNT)
     for call, name in CALLS.items():
-        theirs, ours = ([statistics.median(times[call] for times in measured[worker]) for worker in workers]
-                        for workers in (native, scheduled))
-        session.report.add(FIGURE, f"{name}, {case}", "more than native, ns", statistics.median(ours) - statistics.median(theirs),
-                           (None, GOAL_NS) if call == "pool_ns" else None,
-                           native=statistics.median(theirs), xsched=statistics.median(ours),
-                           details={"native_ns": theirs, "xsched_ns": ours})
+        theirs, ours = ([statistics.median(statistics.median(answer[call]) for answer in answers) for answers in programs]
+                        for programs in measured)
+        report_cost(session.report, FIGURE, f"{name}, {case}", theirs, ours, (None, GOAL_NS) if call == "pool_ns" else None)
 
 
 def memory(session):

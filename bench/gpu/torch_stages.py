@@ -4,7 +4,7 @@ import statistics
 
 from figures import summary
 from kernel_stages import HIGH, LOW, idle_competitor, report_kept, report_latency, turns
-from measure import LEAD, Together, left_by, p99, together, two_in_one
+from measure import LEAD, Together, by_turns, left_by, p99, report_cost, together, two_in_one
 from worker import WorkerError
 
 STARTING = 90  # seconds that importing frameworks and building networks may take
@@ -64,16 +64,10 @@ def torch_operator(session):
         for competitor in (False, True):
             if competitor:
                 idle_competitor(session)
-            measured = {worker: [] for worker in native + scheduled}
-            for _ in range(rounds):
-                for pair in zip(native, scheduled):
-                    for worker in pair:
-                        measured[worker].append(worker.ask(do="operators", count=count, core=core)["operator_ns"])
-            theirs, ours = ([statistics.median(measured[worker]) for worker in workers] for workers in (native, scheduled))
-            session.report.add("1", "x.add_(0), eager, one core" + (", idle competitor" if competitor else ""), "more than native, ns",
-                               statistics.median(ours) - statistics.median(theirs), (None, 60),
-                               native=statistics.median(theirs), xsched=statistics.median(ours),
-                               details={"native_ns": theirs, "xsched_ns": ours})
+            theirs, ours = ([statistics.median(answer["operator_ns"] for answer in answers) for answers in programs]
+                            for programs in by_turns(native, scheduled, rounds, do="operators", count=count, core=core))
+            report_cost(session.report, "1", "x.add_(0), eager, one core" + (", idle competitor" if competitor else ""), theirs, ours,
+                        (None, 60))
 
 
 def torch_pair(session):
