@@ -103,15 +103,10 @@ void QueueChange::SendTo(Agent& agent) {
 
 bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
   const sched::Hints hints = With(request, queue.hints);
-  if (!IsValid(hints)) {
-    Fail(kXSchedErrorInvalidValue, "a hint is out of its range");
-    return false;
-  }
+  if (!IsValid(hints)) return Fail(kXSchedErrorInvalidValue, "a hint is out of its range");
   if ((request.mask & ipc::kHintReservation) != 0) {
-    if (std::string refusal = parts_.queues.RefusalOf(queue, hints); !refusal.empty()) {
-      Fail(kXSchedErrorNotAllowed, std::move(refusal));
-      return false;
-    }
+    std::string refusal = parts_.queues.RefusalOf(queue, hints);
+    if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
   }
   if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
   const bool sets_priorities = (request.mask & kHintsOfPriority) != 0;
@@ -125,17 +120,16 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
 bool QueueChange::Change(const ipc::SetConfig& request, Queue& queue) {
   const int64_t threshold = request.threshold != 0 ? request.threshold : queue.threshold;
   const int64_t batch_size = request.batch_size != 0 ? request.batch_size : queue.batch_size;
-  if (threshold != 0 && batch_size > threshold) {  // 0: the agent has reported none
-    Fail(kXSchedErrorInvalidValue, "the batch size must not be more than the threshold");
-    return false;
-  }
+  if (threshold != 0 && batch_size > threshold)  // 0: the agent has reported none
+    return Fail(kXSchedErrorInvalidValue, "the batch size must not be more than the threshold");
   ++(parts_.agents.SetConfig(queue, request) ? outcome_.count : too_old_);
   return true;
 }
 
-void QueueChange::Fail(XResult result, std::string why) {
+bool QueueChange::Fail(XResult result, std::string why) {
   outcome_.result = result;
   outcome_.text = std::move(why);
+  return false;
 }
 
 QueueChange::Outcome QueueChange::outcome() const {

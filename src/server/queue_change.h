@@ -49,7 +49,7 @@ class QueueChange {
   // False: nothing is changed from here on, and the outcome says why.
   bool Change(const ipc::SetHints& request, Queue& queue);
   bool Change(const ipc::SetConfig& request, Queue& queue);
-  void Fail(XResult result, std::string why);
+  bool Fail(XResult result, std::string why);
   void SendTo(Agent& agent);
 
   Parts parts_;
