@@ -16,8 +16,10 @@
 //       launches as many kernels as the driver accepts, and never waits for them, until the program ends;
 //       the second word of the file counts the finished ones
 //   {"do": "two_streams", the task's, "low_kernel_us", "lead_seconds"} → {"task": …, "continuous": …}
-//   {"do": "allocate", "bytes", "count"}                               → {"pool_ns": […], "direct_ns": […]}
-//       from the driver's pool of the device, and by cuMemAlloc: one allocation and its free, in groups
+//   {"do": "allocate", "from": "pool" | "driver", "bytes", "count"}     → {"ns": […]}
+//       one allocation and its free, in groups: from the device's pool (cuMemAllocAsync), or by cuMemAlloc
+//   {"do": "wakes", "rate_hz", "seconds"}                              → {"timer_us": […], "thread_us": […]}
+//       how late the machine wakes threads (wakes.h); nothing is launched
 //   {"do": "suspend", "kernel_us", "tries", "level"}
 //       → {"stopped_us": […], "call_us": […], "resumed_us": […]}
 // Times are seconds of CLOCK_MONOTONIC: those of two processes can be compared.
@@ -33,6 +35,7 @@
 #include "clock.h"
 #include "command_line.h"
 #include "device.h"
+#include "wakes.h"
 #include "xqueue_access.h"
 
 namespace xsched::bench {
@@ -215,27 +218,38 @@ std::vector<double> TimesOf(int count, Pair&& pair) {
   return groups;
 }
 
-Json RunAllocate(const Device& device, const Json& command) {
+std::vector<double> PoolTimes(const Device& device, size_t bytes, int count) {
   const Driver& driver = device.driver();
-  const size_t bytes = command.at("bytes");
-  const int count = command.at("count");
   CUstream stream = device.NewStream();
   CUdeviceptr memory = 0;
   // Without it, the pool would go back to the driver at each synchronization.
   CUdeviceptr kept = 0;
   driver.Check(driver.cuMemAllocAsync(&kept, bytes, stream), "cuMemAllocAsync");
-  const std::vector<double> pool = TimesOf(count, [&] {
+  std::vector<double> times = TimesOf(count, [&] {
     driver.Check(driver.cuMemAllocAsync(&memory, bytes, stream), "cuMemAllocAsync");
     driver.Check(driver.cuMemFreeAsync(memory, stream), "cuMemFreeAsync");
   });
   driver.Check(driver.cuMemFreeAsync(kept, stream), "cuMemFreeAsync");
   device.Synchronize(stream);
   driver.cuStreamDestroy(stream);
-  const std::vector<double> direct = TimesOf(count, [&] {
+  return times;
+}
+
+std::vector<double> DriverTimes(const Device& device, size_t bytes, int count) {
+  const Driver& driver = device.driver();
+  CUdeviceptr memory = 0;
+  return TimesOf(count, [&] {
     driver.Check(driver.cuMemAlloc(&memory, bytes), "cuMemAlloc");
     driver.Check(driver.cuMemFree(memory), "cuMemFree");
   });
-  return {{"pool_ns", pool}, {"direct_ns", direct}};
+}
+
+Json RunAllocate(const Device& device, const Json& command) {
+  const std::string from = command.at("from");
+  if (from != "pool" && from != "driver")
+    throw std::runtime_error("memory comes from a pool or the driver, not from " + from);
+  return {
+      {"ns", (from == "pool" ? PoolTimes : DriverTimes)(device, command.at("bytes"), command.at("count"))}};
 }
 
 // ---- suspension ----
@@ -352,6 +366,10 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
   }
   if (what == "two_streams") return RunTwoStreams(device, command);
   if (what == "allocate") return RunAllocate(device, command);
+  if (what == "wakes") {
+    const Wakes wakes = MeasureWakes(command.at("rate_hz"), command.at("seconds"));
+    return {{"timer_us", wakes.timer_us}, {"thread_us", wakes.thread_us}};
+  }
   if (what == "suspend") return RunSuspend(device, command);
   if (what == "stop") return Json::object();
   throw std::runtime_error("unknown command " + what);

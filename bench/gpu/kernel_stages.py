@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from figures import rate, summary
+from figures import percentile, rate, summary
 from measure import LEAD, Together, left_by, p99, together, two_in_one
 from session import Skipped
 
@@ -101,8 +101,23 @@ def limit(session, steps):
     return 60 + steps * (session.seconds + ROUNDS * (LEAD + 1)) * 1.5
 
 
+def wakes(session):
+    """How late the machine itself wakes threads, beside a continuous program: requests that are late for this are late on any GPU."""
+    case = "the machine, beside a continuous program"
+    with session.step("0", case, limit(session, 1)):
+        idle, low = session.kernels(), session.kernels()
+        session.ready([idle, low])
+        low.send(do="continuous", kernel_us=200)
+        answer = idle.ask(do="wakes", rate_hz=TASK["rate_hz"], seconds=session.seconds)
+        low.stop()
+        for name, what in (("timer_us", "a timer is late, µs p99"), ("thread_us", "a thread is woken after, µs p99")):
+            session.report.add("0", case, what, percentile(answer[name], 0.99), native=summary(answer[name]),
+                               details={"native_us": answer[name]})
+
+
 def pair(session):
     """Figure 2: an urgent task in one process, a continuous program in another."""
+    wakes(session)
     cases = [(f"5 × 200 µs at 50 Hz beside {low_us} µs", TASK, low_us, 1.25) for low_us in (20, 200, 1000, 10000)]
     cases.append(("10 × 1 ms at 20 Hz beside 1 ms", {"kernel_us": 1000, "kernels": 10, "rate_hz": 20}, 1000, 1.03))
     for case, task, low_us, goal in cases:

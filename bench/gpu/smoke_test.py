@@ -53,8 +53,16 @@ class GpuTask(unittest.TestCase):
         self.assertGreater(both["continuous"]["progress"][-1][1], 0)
 
     def test_allocations_are_timed(self):
-        _, times = answers(USE, {"do": "allocate", "bytes": 512, "count": 200})
-        self.assertGreater(min(times["pool_ns"] + times["direct_ns"]), 0)
+        for source in ("pool", "driver"):
+            with self.subTest(source=source):
+                _, times = answers(USE, {"do": "allocate", "from": source, "bytes": 512, "count": 200})
+                self.assertGreater(min(times["ns"]), 0)
+
+    def test_the_machine_wakes_threads(self):
+        _, wakes = answers(USE, {"do": "wakes", "rate_hz": 200, "seconds": 0.2})
+        self.assertGreater(len(wakes["thread_us"]), 10)
+        self.assertEqual(len(wakes["timer_us"]), len(wakes["thread_us"]))
+        self.assertGreater(min(wakes["timer_us"] + wakes["thread_us"]), 0)
 
     def test_a_suspended_program_stops_and_goes_on_at_each_level(self):
         for level in (1, 2, 3):
