@@ -45,6 +45,8 @@ packages=(
   ocl-icd-opencl-dev opencl-headers systemd
   debhelper dh-python rpm
   lintian mmdebstrap podman runc diffoscope
+  # systems for AArch64, in an emulator
+  qemu-user-static arch-test
 )
 deploy=(
   mmdebstrap podman runc uidmap

@@ -2,7 +2,8 @@
 # Usage: test-archive.sh ARCHIVE [SUITE…]
 # Unpacks the archive of a portable build (archive.sh) in clean systems of other releases. There, a user who has nothing but the unpacked
 # folder runs two programs of different priorities over the PoCL of that release, and both are scheduled. SUITE: releases of Debian, by
-# default bullseye (glibc 2.31), bookworm, trixie and sid. Needs root, mmdebstrap, and Debian's mirror.
+# default bullseye (glibc 2.31), bookworm, trixie and sid. An archive for another processor runs in qemu. Needs root, mmdebstrap, and Debian's
+# mirror.
 set -euo pipefail
 archive=$(realpath "$1")
 shift
@@ -13,6 +14,8 @@ folder=$PWD/build/packages-test
 mkdir -p "$folder"
 # shellcheck source=tests/packages/systems.sh
 . tests/packages/systems.sh
+machine=${archive##*-linux-}
+for_machine "${machine%.tar.xz}"
 
 for suite in "${suites[@]}"; do
   echo "== $suite"

@@ -1,11 +1,31 @@
 # Sourced by the scripts that test in clean systems, as root: small ones in $folder, made by mmdebstrap.
 
+# The processor that the systems are for, by Debian's name.
+arch=$(dpkg --print-architecture)
+
+# for_machine MACHINE: the systems are for this processor (x86_64, aarch64). Programs of another one than this machine's run in qemu: the
+# kernel is told so until this script ends, unless it knows already.
+binfmt=/proc/sys/fs/binfmt_misc
+for_machine() {
+  local -A names=([x86_64]=amd64 [aarch64]=arm64)
+  local name=qemu-$1
+  arch=${names[$1]}
+  [[ $1 != "$(uname -m)" ]] || return 0
+  mountpoint -q "$binfmt" || mount -t binfmt_misc binfmt_misc "$binfmt"
+  [[ ! -e $binfmt/$name ]] || return 0
+  emulator=$binfmt/$name
+  cat "/usr/lib/binfmt.d/$name.conf" >"$binfmt/register"
+}
+emulator=
+forget_emulator() { [[ -z $emulator ]] || echo -1 >"$emulator"; }
+
 # base SUITE: an archive of a small system with PoCL. It is kept for the next time. A mirror that is no longer updated is good enough: what it
 # has is signed, as ever.
 base() {
-  local archive=$folder/base-$1.tar new=$folder/new-$1.tar # mmdebstrap takes the format from the end of the name
+  local archive=$folder/base-$1-$arch.tar new=$folder/new-$1-$arch.tar # mmdebstrap takes the format from the end of the name
   if [[ ! -s $archive ]]; then
-    mmdebstrap --quiet --aptopt='Acquire::Check-Valid-Until "false"' --variant=minbase --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$new" >&2
+    mmdebstrap --quiet --architectures="$arch" --aptopt='Acquire::Check-Valid-Until "false"' --variant=minbase \
+      --include=pocl-opencl-icd,ocl-icd-libopencl1 "$1" "$new" >&2
     mv "$new" "$archive"
   fi
   echo "$archive"
@@ -39,4 +59,4 @@ new_system() {
   chmod 755 "$root" "$root/usr/sbin/policy-rc.d"
 }
 remove_system() { [[ -z $root ]] || rm -rf --one-file-system "$root"; }
-trap remove_system EXIT
+trap 'remove_system; forget_emulator' EXIT
