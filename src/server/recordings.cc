@@ -1,6 +1,5 @@
 #include "server/recordings.h"
 
-#include <errno.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "server/limits.h"
+#include "server/sent.h"
 
 namespace xsched::server {
 namespace {
@@ -526,13 +526,13 @@ void Recordings::Send(Recording& recording, TimePoint now) {
       break;
     }
     const auto send = [&](const auto& message) { return tool.Send(message); };
-    if (std::visit(send, recording.unread.front())) {
-      recording.blocked_since = now;
-      continue;
+    const Sent outcome = SentFrom(std::visit(send, recording.unread.front()));
+    if (outcome == Sent::kFailed) return parts_.connections.Close(tool, nullptr);
+    if (outcome == Sent::kRestLater) {
+      recording.blocked = true;
+      break;
     }
-    if (errno != EAGAIN && errno != EWOULDBLOCK) return parts_.connections.Close(tool, nullptr);
-    recording.blocked = true;
-    break;
+    recording.blocked_since = now;
   }
   if (recording.blocked == was_blocked) return;
   if (recording.blocked) recording.blocked_since = now;

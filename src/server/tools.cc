@@ -1,6 +1,5 @@
 #include "server/tools.h"
 
-#include <errno.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -86,41 +85,39 @@ bool Tools::SendUsage(Connection& tool, TimePoint now) {
 }
 
 bool Tools::Begin(Connection& tool, Answer answer, TimePoint now) {
-  if (Send(tool, answer, now)) return true;
-  if (errno != EAGAIN && errno != EWOULDBLOCK) return false;
+  const Sent sent = Send(tool, answer, now);
+  if (sent != Sent::kRestLater) return sent == Sent::kAll;
   unfinished_.emplace(tool.id, std::move(answer));
   return parts_.connections.Watch(tool, EPOLLOUT);
 }
 
 bool Tools::Continue(Connection& tool, TimePoint now) {
   auto found = unfinished_.find(tool.id);
-  if (!Send(tool, found->second, now)) return errno == EAGAIN || errno == EWOULDBLOCK;
+  const Sent sent = Send(tool, found->second, now);
+  if (sent != Sent::kAll) return sent == Sent::kRestLater;
   unfinished_.erase(found);
   return parts_.connections.Watch(tool, EPOLLIN);
 }
 
-// Sends as much as the tool's buffer takes. False: not all of it; errno says why.
-bool Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
+// Sends as much as the tool's buffer takes, and not more than what is for one round.
+Sent Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
   answer.blocked_since = now;
   if (auto* usage = std::get_if<UsageAnswer>(&answer.what)) return usage->Send(tool, now);
   if (auto* changing = std::get_if<Changing>(&answer.what)) return Send(tool, *changing, now);
   return Send(tool, std::get<Listing>(answer.what), now);
 }
 
-bool Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
+Sent Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
   const size_t end = std::min(listing.queues.size(), listing.next + kMaxListedPerRound);
   for (; listing.next < end; ++listing.next) {
     Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
     if (queue == nullptr) continue;
     parts_.work.Charge(tool.peer.uid, WorkBudget::kSent);
-    if (!tool.Send(Describe(*queue, tool.peer, now))) return false;
+    if (!tool.Send(Describe(*queue, tool.peer, now))) return SentFrom(false);
     ++listing.sent;
   }
-  if (end < listing.queues.size()) {
-    errno = EAGAIN;
-    return false;
-  }
-  return tool.SendReply(kXSchedSuccess, listing.sent, "");
+  if (end < listing.queues.size()) return Sent::kRestLater;
+  return SentFrom(tool.SendReply(kXSchedSuccess, listing.sent, ""));
 }
 
 TimePoint Tools::CloseUnreading(TimePoint now) {
@@ -190,17 +187,14 @@ bool Tools::Change(Connection& tool, const Request& request, TimePoint now) {
   return Begin(tool, {.what = Changing{QueueChange(parts, tool, request), {}}}, now);
 }
 
-bool Tools::Send(Connection& tool, Changing& changing, TimePoint now) {
+Sent Tools::Send(Connection& tool, Changing& changing, TimePoint now) {
   if (!changing.reply) {
-    if (!changing.change.Continue()) {
-      errno = EAGAIN;
-      return false;
-    }
+    if (!changing.change.Continue()) return Sent::kRestLater;
     const QueueChange::Outcome outcome = changing.change.outcome();
     Audit(tool, changing.change.record(), outcome.result, outcome.text, now);
     changing.reply = ipc::ReplyFrom(outcome.result, outcome.count, outcome.text);
   }
-  return tool.Send(*changing.reply);
+  return SentFrom(tool.Send(*changing.reply));
 }
 
 void Tools::Audit(Connection& tool, AuditRecord record, XResult result, const std::string& text,

@@ -22,6 +22,7 @@
 #include "server/queue_change.h"
 #include "server/queues.h"
 #include "server/recordings.h"
+#include "server/sent.h"
 #include "server/tenants/audit_log.h"
 #include "server/tenants/tenant_table.h"
 #include "server/usage_answer.h"
@@ -77,12 +78,12 @@ class Tools {
   bool List(Connection& tool, TimePoint now);
   bool SendUsage(Connection& tool, TimePoint now);
   bool Begin(Connection& tool, Answer answer, TimePoint now);
-  bool Send(Connection& tool, Answer& answer, TimePoint now);
-  bool Send(Connection& tool, Listing& listing, TimePoint now);
+  Sent Send(Connection& tool, Answer& answer, TimePoint now);
+  Sent Send(Connection& tool, Listing& listing, TimePoint now);
   ipc::QueueInfo Describe(Queue& queue, const Peer& reader, TimePoint now);
   void DescribeWait(ipc::QueueInfo& info, const Queue& queue, const sched::QueueStats& stats,
                     const Peer& reader, TimePoint now) const;
-  bool Send(Connection& tool, Changing& changing, TimePoint now);
+  Sent Send(Connection& tool, Changing& changing, TimePoint now);
   // A request to change queues: kSetHints or kSetConfig.
   template <typename Request>
   bool Change(Connection& tool, const Request& request, TimePoint now);

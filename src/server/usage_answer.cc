@@ -1,7 +1,5 @@
 #include "server/usage_answer.h"
 
-#include <errno.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -31,16 +29,15 @@ UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), 
   std::sort(agents_.rbegin(), agents_.rend());
 }
 
-bool UsageAnswer::Send(Connection& tool, TimePoint now) {
+Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
   queues_read_ = 0;
   for (size_t sent = 0;; ++sent, ++sent_, unsent_.pop_front()) {
-    if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) {
-      errno = EAGAIN;
-      return false;
+    if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) return Sent::kRestLater;
+    if (unsent_.empty() && !Prepare(now)) {
+      const Sent tenants = SendTenants(tool);
+      return tenants == Sent::kAll ? SentFrom(tool.SendReply(kXSchedSuccess, sent_, "")) : tenants;
     }
-    if (unsent_.empty() && !Prepare(now))
-      return SendTenants(tool) && tool.SendReply(kXSchedSuccess, sent_, "");
-    if (!tool.Send(unsent_.front())) return false;
+    if (!tool.Send(unsent_.front())) return SentFrom(false);
   }
 }
 
@@ -53,14 +50,14 @@ bool UsageAnswer::Prepare(TimePoint now) {
   return !unsent_.empty() || PrepareOfUser();
 }
 
-bool UsageAnswer::SendTenants(Connection& tool) {
+Sent UsageAnswer::SendTenants(Connection& tool) {
   constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
-  if (tool.minor < kKnowsTenants) return true;
+  if (tool.minor < kKnowsTenants) return Sent::kAll;
   if (!tenants_) tenants_ = Tenants(&parts_.tenants.Of(tool));
   for (; !tenants_->empty(); ++sent_, tenants_->pop_back()) {
-    if (!tool.Send(tenants_->back())) return false;
+    if (!tool.Send(tenants_->back())) return SentFrom(false);
   }
-  return true;
+  return Sent::kAll;
 }
 
 // All of them for administrators. A user sees those that the user's processes are of. `own`: the reader's.

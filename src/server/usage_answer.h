@@ -14,6 +14,7 @@
 #include "server/agents.h"
 #include "server/connection.h"
 #include "server/queues.h"
+#include "server/sent.h"
 #include "server/tenants/tenant_table.h"
 #include "server/usage_meter.h"
 
@@ -32,9 +33,8 @@ class UsageAnswer {
   };
   UsageAnswer(const Parts& parts, Connection& tool);
 
-  // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound. False: not all of it;
-  // errno is EAGAIN if the rest is to be sent later.
-  bool Send(Connection& tool, TimePoint now);
+  // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound.
+  Sent Send(Connection& tool, TimePoint now);
 
  private:
   // The account that comes next: a process's (`unsent_`), or a user's. False: there are no more.
@@ -43,8 +43,7 @@ class UsageAnswer {
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
   bool PrepareOfUser();
-  // False: not all of them; errno says why.
-  bool SendTenants(Connection& tool);
+  Sent SendTenants(Connection& tool);
   std::vector<ipc::Tenant> Tenants(const Tenant* own) const;
 
   Parts parts_;
