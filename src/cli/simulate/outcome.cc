@@ -5,7 +5,10 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <stdexcept>
+#include <thread>
 
 #include "cli/exit_codes.h"
 #include "cli/statistics.h"
@@ -105,6 +108,22 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.config.timeslice = scheme.timeslice;
   conditions.config.at_a_time = scheme.at_a_time;
   return OutcomeOf(load, scheme, Simulate(load, conditions));
+}
+
+std::vector<Outcome> PredictAll(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
+                                Duration warm_up) {
+  std::vector<Outcome> outcomes(schemes.size());
+  std::atomic<size_t> next = 0;
+  const auto predict = [&] {
+    for (size_t i = next++; i < schemes.size(); i = next++) outcomes[i] = Predict(load, schemes[i], warm_up);
+  };
+  const size_t processors = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < std::min(processors, schemes.size()); ++i)
+    others.push_back(std::async(std::launch::async, predict));
+  predict();
+  for (std::future<void>& other : others) other.get();
+  return outcomes;
 }
 
 void SetRights(sched::sim::Load& load, const server::TenantRules& rules) {

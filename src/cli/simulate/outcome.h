@@ -62,5 +62,8 @@ Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sche
 // Gives the load's tenants the shares and the highest priorities that a tenants' file says, by their names.
 void SetRights(sched::sim::Load& load, const server::TenantRules& rules);
 Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
+// Of each scheme, in the same order. As many are simulated at a time as there are processors.
+std::vector<Outcome> PredictAll(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
+                                Duration warm_up);
 
 }  // namespace xsched::cli

@@ -89,9 +89,7 @@ std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::
   }
   if (!options.target.empty())
     return Search(load, schemes, ParseTarget(options.target), options.maximize, warm_up);
-  std::vector<Outcome> outcomes;
-  for (const Scheme& scheme : schemes) outcomes.push_back(Predict(load, scheme, warm_up));
-  return outcomes;
+  return PredictAll(load, schemes, warm_up);
 }
 
 // What was recorded stands above what is predicted.

@@ -287,8 +287,9 @@ std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& one, const Candidate& other) { return one.changes < other.changes; });
   if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
-  std::vector<Outcome> outcomes;
-  for (const Candidate& candidate : candidates) outcomes.push_back(Predict(load, candidate.scheme, warm_up));
+  std::vector<Scheme> tried;
+  for (Candidate& candidate : candidates) tried.push_back(std::move(candidate.scheme));
+  std::vector<Outcome> outcomes = PredictAll(load, tried, warm_up);
   std::stable_sort(outcomes.begin(), outcomes.end(), [&](const Outcome& one, const Outcome& other) {
     const bool met = target.IsMet(one);
     if (met != target.IsMet(other)) return met;
