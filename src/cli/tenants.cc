@@ -68,7 +68,7 @@ void Check(const std::string& path) {
   Result<server::TenantRules> rules = server::ReadTenantRules(path, /*must_exist=*/true);
   if (!rules) throw CommandError(kExitFailed, rules.error().text());
   const size_t count = rules->tenants.size();
-  fmt::print("{}: valid, {} tenant{}\n", path, count, count == 1 ? "" : "s");
+  fmt::print("{}: valid, {} {}\n", path, count, count == 1 ? "entry" : "entries");
 }
 
 }  // namespace

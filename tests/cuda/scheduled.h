@@ -96,14 +96,17 @@ class ScheduledProgram : public CudaProgram {
   }
   void Open() const { *open_.host = 1; }
 
+  // A stream has a queue from its first command on.
   static bool IsHeld(CUstream stream) {
     const preempt::XQueue* queue = preempt::FindXQueue(kPlatformCUDA, KeyOf(stream));
-    return queue->block().gate.load() == ipc::kGateHold;
+    return queue != nullptr && queue->block().gate.load() == ipc::kGateHold;
   }
   // Occupies the high stream, so that the low one is held.
   void HoldLow() const { Hold(low_, high_); }
   // Occupies `urgent`, so that `low` is held.
   void Hold(CUstream low, CUstream urgent) const {
+    // The end of an earlier hold may not have been seen yet. It would be taken for this one.
+    ASSERT_TRUE(WaitUntil([low] { return !IsHeld(low); }));
     Occupy(urgent);
     // A command may have finished before the scheduler looks: the next one then finds the urgent stream at
     // work.
