@@ -35,8 +35,8 @@ const ScopeInfo& InfoOf(Scope scope) {
       {"xsched_process_", "the process",
        "the queues of one process, with one priority, on one device, while it is connected",
        "client, pid, process, uid, priority, device, pci_bus_id, model_name, Hostname"},
-      {"xsched_tenant_", "the tenant", "a tenant (tenants.md), on all devices, since the server or the tenant began",
-       "tenant, Hostname"},
+      {"xsched_tenant_", "the tenant",
+       "a tenant (tenants.md), on all devices, since the server or the tenant began", "tenant, Hostname"},
   };
   return kInfos[static_cast<size_t>(scope)];
 }
