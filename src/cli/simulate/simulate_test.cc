@@ -28,14 +28,6 @@ Outcome With(const sched::sim::Load& load, const char* policy) {
   return Predict(load, SchemeByName(policy), kWarmUp);
 }
 
-TEST(Predictions, of_several_policies_side_by_side_are_those_of_each_alone) {
-  const sched::sim::Load load = Shipped("weights");
-  const std::vector<Scheme> schemes = AllSchemes();
-  std::vector<Outcome> alone;
-  for (const Scheme& scheme : schemes) alone.push_back(Predict(load, scheme, kWarmUp));
-  EXPECT_EQ(OutcomesJson(PredictAll(load, schemes, kWarmUp)), OutcomesJson(alone));
-}
-
 TEST(Loads, a_fixed_priority_keeps_the_latency_of_a_task_that_needs_a_fifth_of_the_device) {
   const sched::sim::Load load = Shipped("priority");
   const Outcome native = With(load, "native");
