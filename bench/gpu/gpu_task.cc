@@ -43,11 +43,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-void SleepUntil(double when) {
-  double left = when - Seconds();
-  if (left > 0) std::this_thread::sleep_for(std::chrono::duration<double>(left));
-}
-
 void LaunchOnce(const Device& device, CUstream stream) {
   device.Launch(stream, 1);
   device.Synchronize(stream);

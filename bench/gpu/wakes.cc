@@ -24,9 +24,8 @@ Wakes MeasureWakes(double rate_hz, double seconds) {
     }
   });
   for (double at = begin + period; at < begin + seconds; at += period) {
-    const double left = at - Seconds();
-    if (left <= 0) continue;
-    std::this_thread::sleep_for(std::chrono::duration<double>(left));
+    if (at <= Seconds()) continue;
+    SleepUntil(at);
     sent = Seconds();
     wakes.timer_us.push_back((sent - at) * 1e6);
     asked.release();
