@@ -49,6 +49,7 @@ class ScheduledProgram : public CudaProgram {
     ASSERT_EQ(cuModuleGetFunction(&spin_, module, "spin_us"), CUDA_SUCCESS);
     ASSERT_EQ(cuModuleGetFunction(&append_, module, "append_after"), CUDA_SUCCESS);
     open_.Make();
+    at_work_.Make();
     done_.Make();
     low_ = NewStream(0);
     high_ = NewStream(9);
@@ -103,20 +104,26 @@ class ScheduledProgram : public CudaProgram {
   }
   // Occupies the high stream, so that the low one is held.
   void HoldLow() const { Hold(low_, high_); }
-  // Occupies `urgent`, so that `low` is held.
+  // Occupies `urgent`, so that `low` is held. `low` has a command that waits at a gate: the scheduler would
+  // let an idle queue run.
   void Hold(CUstream low, CUstream urgent) const {
+    HoldAtWork(low, urgent);
+    const CUresult next = cuStreamWriteValue32_v2(low, ScratchWord(), 1, 0);
+    EndWork();
+    ASSERT_EQ(next, CUDA_SUCCESS);
+  }
+  // As Hold, but `low` works until EndWork: its next command is the first one to get a gate.
+  void HoldAtWork(CUstream low, CUstream urgent) const {
     // The end of an earlier hold may not have been seen yet. It would be taken for this one.
     ASSERT_TRUE(WaitUntil([low] { return !IsHeld(low); }));
     Occupy(urgent);
-    // A command may have finished before the scheduler looks: the next one then finds the urgent stream at
-    // work.
-    bool held = false;
-    for (int i = 0; i < 50 && !held; ++i) {
-      ASSERT_EQ(cuStreamWriteValue32_v2(low, ScratchWord(), 1, 0), CUDA_SUCCESS);
-      held = WaitUntil([low] { return IsHeld(low); }, milliseconds(100));
-    }
+    *at_work_.host = 0;
+    ASSERT_EQ(cuStreamWaitValue32_v2(low, at_work_.device, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+    const bool held = WaitUntil([low] { return IsHeld(low); });
+    if (!held) EndWork();
     ASSERT_TRUE(held);
   }
+  void EndWork() const { *at_work_.host = 1; }
 
   CUfunction store_ = nullptr;
   CUfunction spin_ = nullptr;
@@ -124,6 +131,7 @@ class ScheduledProgram : public CudaProgram {
   CUstream low_ = nullptr;
   CUstream high_ = nullptr;
   Word open_;
+  Word at_work_;  // the low stream works until it is 1
   Word done_;
 };
 

@@ -36,10 +36,12 @@ class Scheduled : public ScheduledProgram {
       Open();
       ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
       *done_.host = 0;
-      HoldLow();
+      HoldAtWork(low_, high_);
       const uint64_t commands = Commands(KeyOf(low_));
       const uint64_t gates = standin_calls("cuStreamBatchMemOp_v2");
-      ASSERT_EQ(launch(), CUDA_SUCCESS);
+      const CUresult launched = launch();
+      EndWork();
+      ASSERT_EQ(launched, CUDA_SUCCESS);
       const uint64_t new_gates = standin_calls("cuStreamBatchMemOp_v2") - gates;
       std::this_thread::sleep_for(milliseconds(10));
       const uint32_t done = *done_.host;

@@ -34,8 +34,9 @@ void DeviceGates::Reset() {
 bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   if (gates_failed_.load(std::memory_order_relaxed)) return false;
   GateSpacing::Now now{};
-  now.retired = queue_.retired();
+  // In this order: a gate that has not reported by then will find the hold.
   now.hold = queue_.Held();
+  now.retired = queue_.retired();
   now.gated = (flags & ipc::kFlagGated) != 0 || queue_.self_gated.load(std::memory_order_relaxed);
   now.pausable = pausable_.load(std::memory_order_relaxed);
   // At level 1 no more is in flight than the launch config says.

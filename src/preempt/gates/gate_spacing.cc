@@ -51,7 +51,12 @@ uint64_t GateSpacing::QuietUntil(int64_t spacing, const Now& now) const {
 }
 
 GateSpacing::Decision GateSpacing::Before(uint64_t number, const Now& now) {
-  if (!mutex_.TryLock()) return {};
+  // No command of a held queue may run because another thread has the lock.
+  if (now.hold) {
+    mutex_.Lock();
+  } else if (!mutex_.TryLock()) {
+    return {};
+  }
   const uint64_t before = number - 1;
   Observe(now, before);
   const int64_t spacing = Spacing(now);

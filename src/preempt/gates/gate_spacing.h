@@ -10,9 +10,10 @@
 // Gates are spaced in time: between two of them stand as many commands as run within the wanted latency. The
 // pace comes from the reports. A held queue gets a gate in front of its next command at once (the tail gate).
 //
-// Pure, except for its lock: time and progress in, what to enqueue out. Thread-safe. While one thread
-// decides, another thread launches without a gate. It is asked before and after every launch, and reading a
-// clock costs as much as all the rest: so it gets a clock, and reads it only where progress has been seen.
+// Pure, except for its lock: time and progress in, what to enqueue out. Thread-safe. While one thread uses
+// it, another thread launches without a gate, but not if the queue is held. It is asked before and after
+// every launch, and reading a clock costs as much as all the rest: so it gets a clock, and reads it only
+// where progress has been seen.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ namespace xsched::preempt {
 class GateSpacing {
  public:
   struct Now {
-    uint64_t retired;
+    uint64_t retired;  // read after `hold`
     bool hold;         // the queue is held, or suspended
     bool gated;        // it may be held at any time
     bool pausable;     // a gate that is put now also waits for suspensions by the program

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 #include <vector>
 
 namespace xsched::preempt {
@@ -68,6 +70,21 @@ TEST_F(GateSpacingTest, a_decision_says_from_which_command_on_there_may_be_anoth
   ASSERT_GT(until, number_ + 1);
   while (number_ + 1 < until) EXPECT_EQ(Next(), Place::kNothing);
   EXPECT_NE(Next(), Place::kNothing);
+}
+
+TEST_F(GateSpacingTest, a_held_queue_gets_its_gate_while_another_thread_asks_about_it) {
+  now_.hold = true;
+  std::atomic<int> asked{0};
+  std::thread other([&] {
+    for (; asked.load() < 100'000; ++asked) gates_.last_access();
+  });
+  int without_gate = 0;
+  while (asked.load() < 100'000) {
+    now_.retired = number_;
+    without_gate += Next() == Place::kNothing;
+  }
+  other.join();
+  EXPECT_EQ(without_gate, 0);
 }
 
 TEST_F(GateSpacingTest, a_queue_that_is_idle_or_held_is_asked_about_each_command) {
