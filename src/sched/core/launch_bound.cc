@@ -20,7 +20,15 @@ bool LaunchBound::Asked(TimePoint now) {
   return std::exchange(asked_, true) && Count(false, now);
 }
 
-bool LaunchBound::FoundIdle(TimePoint now) { return std::exchange(asked_, false) && Count(true, now); }
+bool LaunchBound::FoundIdle(bool goes_on, TimePoint now) {
+  if (!std::exchange(asked_, false)) return false;
+  found_idle_ = !goes_on;
+  return goes_on && Count(true, now);
+}
+
+bool LaunchBound::Resumed(bool soon, TimePoint now) {
+  return std::exchange(found_idle_, false) && soon && Count(true, now);
+}
 
 bool LaunchBound::Count(bool idle, TimePoint now) {
   if (LeavesGaps(now)) return false;

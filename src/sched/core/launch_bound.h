@@ -4,7 +4,8 @@
 //
 // Each query of the scheduler is a sample: was the device idle, although the program had not noticed? If it
 // was in a third of the samples, others may run for a while. Then they are held again, and the next samples
-// decide whether they may run for twice as long.
+// decide whether they may run for twice as long. If no command follows soon, the program has finished what it
+// had to do, and this was no gap: then it is no sample.
 //
 //                    bound                          time is over
 //      [sampling] ----------> [leaves its gaps] ---------------------+
@@ -23,8 +24,10 @@ class LaunchBound {
  public:
   // The scheduler asks for the queue's progress, because others are held. True: this changes LeavesGaps.
   bool Asked(TimePoint now);
-  // That found the device idle. True: likewise.
-  bool FoundIdle(TimePoint now);
+  // That found the device idle. `goes_on`: there is a further command by now. True: likewise.
+  bool FoundIdle(bool goes_on, TimePoint now);
+  // The queue has work again, after a pause that was `soon` over or not. True: likewise.
+  bool Resumed(bool soon, TimePoint now);
 
   // As far as is known, it is.
   bool known() const { return period_ != Duration::zero(); }
@@ -35,7 +38,8 @@ class LaunchBound {
  private:
   bool Count(bool idle, TimePoint now);
 
-  bool asked_ = false;  // there is no answer yet
+  bool asked_ = false;       // there is no answer yet
+  bool found_idle_ = false;  // a sample, if a command follows soon
   int samples_ = 0;
   int idle_ = 0;
   Duration period_{};  // how long the others may run, or ran the last time; 0: it is not bound by launches

@@ -99,6 +99,37 @@ TEST_F(LaunchBoundTest, a_queue_that_keeps_the_device_at_work_holds_the_others) 
   EXPECT_EQ(SliceOf(kOther), kShortestSlice);
 }
 
+// It serves requests. Each query finds the device idle before the program has noticed that it has finished.
+TEST_F(LaunchBoundTest, a_program_that_pauses_after_each_command_is_not_bound) {
+  AddBoth();
+  Work(kOther);
+  for (int request = 0; request < 100; ++request) {
+    Launch();
+    Pass(microseconds(100), 0, 1);
+    ASSERT_FALSE(Runs(kOther)) << request;
+    const int before = sink_.queries[kUrgent];
+    Pass(microseconds(150), 0, 1);
+    ASSERT_GT(sink_.queries[kUrgent], before);
+    scheduler_.Progress(kUrgent, launched_, launched_, now_);
+    scheduler_.FoundIdle(kUrgent, ++found_idle_, now_);
+    Pass(milliseconds(20), 0, 1);
+  }
+}
+
+TEST_F(LaunchBoundTest, what_follows_soon_makes_a_gap) {
+  LaunchBound queue;
+  TimePoint now{milliseconds(1)};
+  auto sample = [&](bool soon) {
+    queue.Asked(now);
+    EXPECT_FALSE(queue.FoundIdle(false, now));
+    return queue.Resumed(soon, now);
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(sample(false));
+  for (int i = 0; i < 15; ++i) EXPECT_FALSE(sample(true));
+  EXPECT_TRUE(sample(true));
+  EXPECT_TRUE(queue.LeavesGaps(now));
+}
+
 TEST_F(LaunchBoundTest, when_it_is_not_so_any_more_the_others_are_held_again) {
   AddBoth();
   Work(kOther);
@@ -170,7 +201,7 @@ TEST_F(LaunchBoundTest, it_is_tried_again_ever_less_often) {
   TimePoint now{milliseconds(1)};
   auto sample = [&](bool idle) {
     bool changed = queue.Asked(now);
-    if (idle) changed |= queue.FoundIdle(now);
+    if (idle) changed |= queue.FoundIdle(true, now);
     return changed;
   };
   for (Duration period : {milliseconds(100), milliseconds(200), milliseconds(400)}) {

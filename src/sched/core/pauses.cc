@@ -12,14 +12,15 @@ constexpr int kHardestToTrust = 4096;
 
 }  // namespace
 
-void Pauses::End(TimePoint now, Duration grace) {
+bool Pauses::End(TimePoint now, Duration grace) {
   if (now - began_ > grace) {
     long_ones_ = std::min(long_ones_ + 1, kHardestToTrust);
-    return;
+    return false;
   }
   if (long_ones_ >= trusted_after_)
     trusted_after_ = std::min(trusted_after_ * kHarderToTrust, kHardestToTrust);
   long_ones_ = 0;
+  return true;
 }
 
 }  // namespace xsched::sched

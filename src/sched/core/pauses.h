@@ -13,8 +13,8 @@ class Pauses {
  public:
   // The queue has retired everything.
   void Begin(TimePoint now) { began_ = now; }
-  // It has work again.
-  void End(TimePoint now, Duration grace);
+  // It has work again. Returns whether the pause was short.
+  bool End(TimePoint now, Duration grace);
   // When a lingering queue counts as idle.
   TimePoint IdleAt(Duration grace) const { return long_ones_ < trusted_after_ ? began_ + grace : began_; }
 

@@ -58,6 +58,8 @@ struct Scheduler::Impl {
   static void HasNewShare(DeviceRecord& device, Is&& is);
 
   void Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now);
+  void Resume(QueueRecord& queue, TimePoint now);
+  void LaunchesChanged(QueueRecord& queue);
   void EndRequest(QueueRecord& queue, TimePoint since, TimePoint now);
   void Moved(QueueRecord& queue, TimePoint at, TimePoint now);
   void Forgive(TimePoint now);
@@ -257,7 +259,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   if (retired_some) impl_->Retire(*queue, retired, moved_at, now);
 
   QueueState before = queue->state;
-  if (before != QueueState::kReady) queue->pauses.End(now, GraceOf(*queue, impl_->config));
+  if (before != QueueState::kReady) impl_->Resume(*queue, now);
   if (queue->Unfinished()) {
     if (before == QueueState::kReady) {
       const TimePoint since = queue->requests.since();
@@ -293,6 +295,12 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   }
 }
 
+// A pause is over.
+void Scheduler::Impl::Resume(QueueRecord& queue, TimePoint now) {
+  const bool soon = queue.pauses.End(now, GraceOf(queue, config));
+  if (queue.launches.Resumed(soon, now)) LaunchesChanged(queue);
+}
+
 void Scheduler::Impl::EndRequest(QueueRecord& queue, TimePoint since, TimePoint now) {
   if (queue.absent || queue.absent_since > since) return;
   queue.finished_at = queue.process->finished_at = queue.process->tenant->finished_at = now;
@@ -316,10 +324,14 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
-  if (!queue->launches.FoundIdle(now)) return;
-  Activate(*queue);
-  queue->launch_bound = queue->launches.known();
-  queue->device->dirty = true;
+  const bool goes_on = queue->state == QueueState::kReady;
+  if (queue->launches.FoundIdle(goes_on, now)) impl_->LaunchesChanged(*queue);
+}
+
+void Scheduler::Impl::LaunchesChanged(QueueRecord& queue) {
+  Activate(queue);
+  queue.launch_bound = queue.launches.known();
+  queue.device->dirty = true;
 }
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
