@@ -191,7 +191,7 @@ TEST_F(CountedTest, a_queue_that_others_wait_for_reports_its_bursts_and_counts_t
   Retire(counting_, 0);
   Round();
   EXPECT_TRUE(ReadUntil<ipc::RecordedBurst>(tool_));
-  ASSERT_TRUE(agents_.HandleMessage(AgentOf(theirs_), PacketOf(ipc::QueueDestroyed{.index = 1}), now_));
+  connections_.Close(*theirs_.connection, nullptr);
   Round();
   EXPECT_EQ(block().flags.load(), ipc::kFlagCounted);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sched/core/active_queues.h"
+#include "sched/core/former_rivals.h"
 #include "sched/core/queue_record.h"
 #include "sched/core/views.h"
 
@@ -15,11 +16,12 @@ namespace {
 // square of what one user may register.
 constexpr size_t kMostHints = 64;
 
-// Queues with the same hints.
+// Queues with the same hints, and former rivals, each as one queue.
 struct Group {
   ShownHints hints;
   size_t queues;
   size_t processes;  // or more
+  bool any_to_hold;  // not only former rivals
   bool can_hold;
   bool can_be_held;
 };
@@ -67,7 +69,7 @@ class Groups {
          ++slot) {
       size_t& number = numbers_[slot % kSlots];
       if (number == 0) {
-        if (all_.size() == kMostHints || !all_.Push(Group{hints, 0, 0, false, false})) return nullptr;
+        if (all_.size() == kMostHints || !all_.Push(Group{hints, 0, 0, false, false, false})) return nullptr;
         number = all_.size();
       }
       if (all_[number - 1].hints == hints) return &all_[number - 1];
@@ -82,7 +84,8 @@ class Groups {
 };
 
 // False: there are more distinct hints than kMostHints, or there is no memory.
-bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices, Groups& groups) {
+bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices,
+                const FormerRivals& former, Groups& groups) {
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
   const bool by_tenant = setting.DecidesAbout(Granularity::kTenant);
@@ -95,9 +98,18 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
       if (group == nullptr) return false;
       queue->hints_number = static_cast<size_t>(group - groups.all().begin());
       ++group->queues;
+      group->any_to_hold = true;
       const size_t number = queue->hints_number + 1;
       group->processes += std::exchange(queue->process->counted_in, number) != number;
     }
+  }
+  for (const FormerRivals::Rival& rival : former.all()) {
+    if (!setting.ComparesAllDevices() && rival.device != devices.front()->id) continue;
+    Group* group = groups.Get({by_queue ? rival.hints : Hints{}, by_process ? rival.hints : Hints{},
+                               by_tenant ? rival.hints : Hints{}});
+    if (group == nullptr) return false;
+    ++group->queues;
+    ++group->processes;
   }
   return true;
 }
@@ -119,7 +131,8 @@ void AssumeRivals(const PolicySetting& setting, std::span<DeviceRecord* const> d
 
 // Whether one queue may hold another depends on their hints alone, and there are few distinct hints. So the
 // policies are asked once per distinct pair.
-void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
+void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices,
+                   const FormerRivals& former) {
   const bool by_group =
       setting.DecidesAbout(Granularity::kProcess) || setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
@@ -128,13 +141,14 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
     if (setting.ShowsProcesses()) RefreshHintsOfGroups(*device, setting.DecidesAbout(Granularity::kTenant));
   }
   Groups made;
-  if (!MakeGroups(setting, devices, made)) return AssumeRivals(setting, devices);
+  if (!MakeGroups(setting, devices, former, made)) return AssumeRivals(setting, devices);
   Array<Group>& groups = made.all();
   // held_by[i] has a bit for each of the hints that can hold hints number i in the same process;
   // holds_these[i] for each that they can hold.
   uint64_t held_by[kMostHints] = {};
   uint64_t holds_these[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].any_to_hold) continue;
     for (size_t j = 0; j < groups.size(); ++j) {
       const Holds holds = CanHold(setting, by_group, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;

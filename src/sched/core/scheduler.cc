@@ -8,6 +8,7 @@
 #include "sched/core/accounting.h"
 #include "sched/core/active_queues.h"
 #include "sched/core/controls.h"
+#include "sched/core/former_rivals.h"
 #include "sched/core/long_held.h"
 #include "sched/core/queue_record.h"
 #include "sched/core/queue_stats.h"
@@ -44,6 +45,7 @@ struct Scheduler::Impl {
   Windows windows{devices};
   LongHeld long_held{devices};
   Controls controls{config, long_held};
+  FormerRivals former_rivals;
   TimePoint turns_at = kNever;
   bool refreshed = false;  // the time slices of a device, in the current decision
   TimePoint decide_at = kNever;
@@ -139,7 +141,10 @@ bool Scheduler::AddQueue(QueueId id, ProcessId process_id, DeviceId device_id, c
   queue->device = device;
   queue->hints = hints;
   queue->traits = traits;
-  if (process->queues++ == 0) impl_->MarkOnOthers(*process);
+  if (process->queues++ == 0) {
+    impl_->MarkOnOthers(*process);
+    impl_->former_rivals.CameBack(process_id, device_id);
+  }
   size_t at = device->queues.size();
   while (at > 0 && device->queues[at - 1]->id > id) --at;
   device->queues.Insert(at, queue);
@@ -203,6 +208,8 @@ void Scheduler::RemoveProcess(ProcessId process) {
   impl_->turns.SetJob(process, JobId{});
   impl_->tenants.Set(process, TenantId{});
   impl_->SlicesChanged(process);
+  if (!impl_->former_rivals.Gone(process)) return;
+  for (DeviceRecord* device : impl_->devices) device->RivalsChanged();
 }
 
 // On the devices of this process.
@@ -226,6 +233,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
+  if (queue->process->queues == 1) impl_->former_rivals.Left({queue->process->id, device.id, queue->hints});
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
@@ -578,12 +586,12 @@ void Scheduler::Impl::AskForProgress(TimePoint now, ControlSink& sink) {
 void Scheduler::Impl::RefreshAllRivals() {
   if (!policy.ComparesAllDevices()) {
     for (DeviceRecord* device : devices) {
-      if (device->due && device->rivals_changed) RefreshRivals(policy, {&device, 1});
+      if (device->due && device->rivals_changed) RefreshRivals(policy, {&device, 1}, former_rivals);
     }
     return;
   }
   auto changed = [](const DeviceRecord* device) { return device->rivals_changed; };
-  if (std::any_of(devices.begin(), devices.end(), changed)) RefreshRivals(policy, devices);
+  if (std::any_of(devices.begin(), devices.end(), changed)) RefreshRivals(policy, devices, former_rivals);
 }
 
 // Brings up to date what changes with time.

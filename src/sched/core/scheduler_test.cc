@@ -203,6 +203,7 @@ TEST_F(SchedulerTest, a_rival_makes_the_lower_queue_gated_and_both_tracked_until
   EXPECT_FALSE(sink_.Of(kHigh).gated);
   EXPECT_TRUE(sink_.Of(kHigh).tracked);
   scheduler_.RemoveQueue(kHigh, now_);
+  scheduler_.RemoveProcess(ProcessId{static_cast<uint64_t>(kHigh)});
   Decide();
   EXPECT_FALSE(sink_.Of(kLow).gated);
   EXPECT_FALSE(sink_.Of(kLow).tracked);

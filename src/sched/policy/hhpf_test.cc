@@ -47,6 +47,9 @@ TEST_F(HeterogeneousHighestPriorityFirst, a_queue_is_gated_only_while_a_queue_of
   EXPECT_TRUE(IsGated(2) && !IsGated(1));
   scheduler_.RemoveQueue(QueueId{1}, now_);
   Decide();
+  EXPECT_TRUE(IsGated(2)) << "its process may have another queue soon";
+  scheduler_.RemoveProcess(ProcessId{1});
+  Decide();
   EXPECT_FALSE(IsGated(2));
 }
 
