@@ -11,7 +11,7 @@ import tempfile
 
 from figures import summary
 from kernel_stages import HIGH, LOW
-from measure import Together, together, two_in_one
+from measure import EAGER_ROUNDS, Together, together, two_in_one
 from session import Skipped
 from torch_stages import STARTING, limit
 
@@ -61,15 +61,15 @@ def report(session, case, results, goals=None):
                        native=native.total_rate(), xsched=ours.total_rate())
 
 
-def beside(session, case, serve, low, task, continuous, goals=None):
+def beside(session, case, serve, low, task, continuous, goals=None, rounds=ROUNDS):
     """`serve` starts the urgent server, `low` the less urgent program, with options for `xsched run` or natively."""
     task = {"rate_hz": RATE_HZ, "seconds": session.seconds, **task}
-    with session.step(FIGURE, case, limit(session, 3) + 2 * STARTING), session.server():
+    with session.step(FIGURE, case, limit(session, 3) * rounds / ROUNDS + 2 * STARTING), session.server():
         native = [serve(), low()]
         scheduled = [serve(*HIGH, scheduled=True), low(*LOW, scheduled=True)]
         session.ready(native, scheduled)
         alone, natively, ours = results = Requests(), Requests(), Requests()
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             alone.add_alone(native[0].ask(do="task", **task))
             together(natively, native[0], native[1:], task, continuous)
             together(ours, scheduled[0], scheduled[1:], task, continuous)
@@ -86,7 +86,7 @@ def llm(session):
         job = {**REQUEST, "graph": graph}
         beside(session, f"language model, {'graphs' if graph else 'eager'}, beside training of BERT",
                lambda *options, scheduled=False, job=job: session.torch(*options, jobs=[job], scheduled=scheduled), training_of(session),
-               {"job": job}, {"job": TRAINING}, goals)
+               {"job": job}, {"job": TRAINING}, goals, ROUNDS if graph else EAGER_ROUNDS)
 
 
 def model_in(folder):
