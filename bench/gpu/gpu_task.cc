@@ -8,6 +8,8 @@
 //   {"do": "calibrate"}                                                → {"base_us", "loops_per_us"}
 //   {"do": "use", "base_us", "loops_per_us"}                           sets these, measured on an idle device
 //   {"do": "count", "kernel_us", "kernels"}                            → {"seconds"}
+//   {"do": "stay"}                                                     → {}
+//       launches one short kernel on a stream that stays until the program ends
 //   {"do": "task", "kernel_us", "kernels", "rate_hz", "seconds"}       → {"begin", "end", "latency_ms": […]}
 //       with "watch_start": true also "start_us": […], from the launch until the GPU begins with it
 //   {"do": "continuous", "kernel_us"[, "seconds"]}                     → {"progress": [[time, kernels], …]}
@@ -94,6 +96,14 @@ Json RunTask(const Device& device, CUstream stream, const Json& command) {
   Json result = {{"begin", first}, {"end", Seconds()}, {"latency_ms", latencies_ms}};
   if (watch_start) result["start_us"] = starts_us;
   return result;
+}
+
+// ---- a competitor that is there and idle ----
+
+// The queue is there until the process ends.
+Json Stay(const Device& device) {
+  LaunchOnce(device, device.NewStream());
+  return Json::object();
 }
 
 // ---- the continuous program ----
@@ -341,6 +351,7 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
     return {{"device", device.Name()}, {"under_xsched", UnderXSched()}};
   }
   if (what == "count") return RunCount(device, command);
+  if (what == "stay") return Stay(device);
   if (what == "task" || what == "continuous") {
     CUstream stream = device.NewStream();
     LaunchOnce(device, stream);

@@ -37,10 +37,10 @@ def turns(session, workers, command, figure_of, count):
 
 
 def idle_competitor(session):
-    """Starts a more urgent program that launches something once and is then idle."""
+    """Starts a more urgent program that launches something once and is then idle. It keeps its stream: without one, it is no competitor."""
     idle = session.kernels(*HIGH, scheduled=True)
     session.ready([idle])
-    idle.ask(do="count", kernel_us=100, kernels=1)
+    idle.ask(do="stay")
 
 
 def alone(session):

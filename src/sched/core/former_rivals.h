@@ -1,6 +1,7 @@
-// Processes that are there, but have no queue on a device any more. They may come back with a new queue at any
-// time, as programs do that make a stream for each request. It would find as much in flight as others have
-// launched without gates. So what such a queue could hold keeps its gates until the process is gone.
+// Processes that are there, but have no queue on a device any more. They may come back with a new queue at
+// any time, as programs do that make a stream for each request. It would find as much in flight as others
+// have launched without gates. So what such a queue could hold keeps its gates until the process is gone.
+// Time slices serve a new queue without gates, so this is for devices without them.
 //
 // Pure.
 #pragma once

@@ -18,10 +18,11 @@ constexpr DeviceId kOtherDevice{8};
 
 class FormerRivalsTest : public testing::Test {
  protected:
-  void Add(QueueId id, ProcessId process, Priority priority, DeviceId device = kShared) {
+  void Add(QueueId id, ProcessId process, Priority priority, DeviceId device = kShared,
+           bool sliceable = false) {
     Hints hints;
     hints.priority = priority;
-    ASSERT_TRUE(scheduler_.AddQueue(id, process, device, hints, now_));
+    ASSERT_TRUE(scheduler_.AddQueue(id, process, device, hints, now_, {.sliceable = sliceable}));
   }
   void Remove(QueueId id) { scheduler_.RemoveQueue(id, now_); }
   bool IsGated(QueueId id) {
@@ -71,6 +72,14 @@ TEST_F(FormerRivalsTest, its_new_queue_has_the_hints_that_count) {
   Add(QueueId{2}, kServer, 5);
   Remove(QueueId{2});
   Add(QueueId{3}, kServer, 0);
+  EXPECT_FALSE(IsGated(QueueId{1}));
+}
+
+TEST_F(FormerRivalsTest, where_time_slices_serve_a_new_queue_it_needs_no_gates) {
+  Add(QueueId{1}, kTraining, 0, kShared, true);
+  Add(QueueId{2}, kServer, 5, kShared, true);
+  EXPECT_TRUE(IsGated(QueueId{1}));
+  Remove(QueueId{2});
   EXPECT_FALSE(IsGated(QueueId{1}));
 }
 

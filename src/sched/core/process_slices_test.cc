@@ -592,8 +592,6 @@ TEST_F(ProcessSlicesTest, until_slices_are_given_back_queues_tell_when_they_have
   Decide();
   EXPECT_EQ(SliceOf(1), kDriversSlice);
   EXPECT_EQ(SliceOf(2), kDriversSlice);
-  scheduler_.RemoveProcess(ProcessId{9});
-  Decide();
   EXPECT_FALSE(sink_.Of(QueueId{2}).tracked);
 }
 

@@ -233,7 +233,8 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
   QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
   device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
-  if (queue->process->queues == 1) impl_->former_rivals.Left({queue->process->id, device.id, queue->hints});
+  if (queue->process->queues == 1 && !queue->traits.sliceable)
+    impl_->former_rivals.Left({queue->process->id, device.id, queue->hints});
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
