@@ -51,8 +51,10 @@ packages=(
 deploy=(
   mmdebstrap podman runc uidmap
   slurmctld slurmd slurm-client
-  kubernetes-client python3-venv openssl
+  python3-venv openssl
 )
+# Packages of others have the same file.
+command -v kubectl >/dev/null || deploy+=(kubernetes-client)
 
 case ${1:-} in
   --runtime) wanted=("${runtime[@]}") ;;

@@ -23,7 +23,10 @@ mkdir -p "$folder"
 . tests/packages/systems.sh
 new=$(base bookworm)
 old=$(base bullseye)
-archive=$(find build/portable-"$(uname -m)" -maxdepth 1 -name 'xsched-*.tar.xz' 2>/dev/null | sort | tail -n 1)
+archive=
+for file in build/portable-"$(uname -m)"/xsched-*.tar.xz; do
+  [[ ! -e $file ]] || archive=$file
+done
 
 # Its own view of /etc, in which there are other users and other devices.
 exec unshare --mount --propagation private python3 -B tests/deploy/containers/containers.py --build "$build" --image "$new" \
