@@ -20,11 +20,7 @@ bool LaunchBound::Asked(TimePoint now) {
   return std::exchange(asked_, true) && Count(false, now);
 }
 
-bool LaunchBound::FoundIdle(bool goes_on, TimePoint now) {
-  if (!std::exchange(asked_, false)) return false;
-  found_idle_ = !goes_on;
-  return goes_on && Count(true, now);
-}
+void LaunchBound::FoundIdle() { found_idle_ |= std::exchange(asked_, false); }
 
 bool LaunchBound::Resumed(bool soon, TimePoint now) {
   return std::exchange(found_idle_, false) && soon && Count(true, now);

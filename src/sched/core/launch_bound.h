@@ -24,9 +24,9 @@ class LaunchBound {
  public:
   // The scheduler asks for the queue's progress, because others are held. True: this changes LeavesGaps.
   bool Asked(TimePoint now);
-  // That found the device idle. `goes_on`: there is a further command by now. True: likewise.
-  bool FoundIdle(bool goes_on, TimePoint now);
-  // The queue has work again, after a pause that was `soon` over or not. True: likewise.
+  // That found the device idle: a sample, if Resumed follows with `soon`.
+  void FoundIdle();
+  // The queue has work again, after a pause that was `soon` over or not. True: this changes LeavesGaps.
   bool Resumed(bool soon, TimePoint now);
 
   // As far as is known, it is.

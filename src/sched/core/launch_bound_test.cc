@@ -121,7 +121,7 @@ TEST_F(LaunchBoundTest, what_follows_soon_makes_a_gap) {
   TimePoint now{milliseconds(1)};
   auto sample = [&](bool soon) {
     queue.Asked(now);
-    EXPECT_FALSE(queue.FoundIdle(false, now));
+    queue.FoundIdle();
     return queue.Resumed(soon, now);
   };
   for (int i = 0; i < 100; ++i) EXPECT_FALSE(sample(false));
@@ -201,7 +201,8 @@ TEST_F(LaunchBoundTest, it_is_tried_again_ever_less_often) {
   TimePoint now{milliseconds(1)};
   auto sample = [&](bool idle) {
     bool changed = queue.Asked(now);
-    if (idle) changed |= queue.FoundIdle(true, now);
+    if (idle) queue.FoundIdle();
+    changed |= queue.Resumed(true, now);
     return changed;
   };
   for (Duration period : {milliseconds(100), milliseconds(200), milliseconds(400)}) {

@@ -89,12 +89,14 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
   const bool by_process = setting.DecidesAbout(Granularity::kProcess);
   const bool by_tenant = setting.DecidesAbout(Granularity::kTenant);
+  const auto group_of = [&](const Hints& own, const Hints& of_process, const Hints& of_tenant) {
+    return groups.Get(
+        {by_queue ? own : Hints{}, by_process ? of_process : Hints{}, by_tenant ? of_tenant : Hints{}});
+  };
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
     for (QueueRecord* queue : device->queues) {
-      Group* group =
-          groups.Get({by_queue ? queue->hints : Hints{}, by_process ? queue->process->hints : Hints{},
-                      by_tenant ? queue->process->tenant->hints : Hints{}});
+      Group* group = group_of(queue->hints, queue->process->hints, queue->process->tenant->hints);
       if (group == nullptr) return false;
       queue->hints_number = static_cast<size_t>(group - groups.all().begin());
       ++group->queues;
@@ -105,8 +107,7 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
   }
   for (const FormerRivals::Rival& rival : former.all()) {
     if (!setting.ComparesAllDevices() && rival.device != devices.front()->id) continue;
-    Group* group = groups.Get({by_queue ? rival.hints : Hints{}, by_process ? rival.hints : Hints{},
-                               by_tenant ? rival.hints : Hints{}});
+    Group* group = group_of(rival.hints, rival.hints, rival.hints);
     if (group == nullptr) return false;
     ++group->queues;
     ++group->processes;

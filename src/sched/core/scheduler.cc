@@ -333,8 +333,10 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
-  const bool goes_on = queue->state == QueueState::kReady;
-  if (queue->launches.FoundIdle(goes_on, now)) impl_->LaunchesChanged(*queue);
+  queue->launches.FoundIdle();
+  // Its pause may be over by the time of the report.
+  if (queue->state == QueueState::kReady && queue->launches.Resumed(true, now))
+    impl_->LaunchesChanged(*queue);
 }
 
 void Scheduler::Impl::LaunchesChanged(QueueRecord& queue) {

@@ -134,7 +134,8 @@ class Scheduler {
   // of the queue, which was held.
   void Drained(QueueId id, uint32_t drains, TimePoint now);
   // How often a query has found the device idle, as read from the queue's control block. When it changes, the
-  // device had finished all of the queue's commands, and the program had not noticed.
+  // device had finished all of the queue's commands, and the program had not noticed. Call it after Progress
+  // with the same reading: a queue that has work then went on at once.
   void FoundIdle(QueueId id, uint32_t found_idle, TimePoint now);
   // What `waiter` waits for on other queues; replaces what was set before. At most 4 are kept.
   void SetDependencies(QueueId waiter, std::span<const Dependency> dependencies);

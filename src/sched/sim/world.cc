@@ -441,6 +441,7 @@ void World::ReportProgress(int index) {
     contact.tells_drained = false;
     scheduler_.Drained(Id(index), ++contact.drains, now_);
   }
+  scheduler_.FoundIdle(Id(index), contact.found_idle, now_);
   changed_ = true;
 }
 
@@ -451,7 +452,7 @@ void World::Report(int index) {
   if (!queue.exists || ProcessOf(queue).stopped) return;
   if (std::exchange(contact.asked, false)) {
     contact.reports.Ask(queue);
-    if (queue.retired == queue.submitted) scheduler_.FoundIdle(Id(index), ++contact.found_idle, now_);
+    contact.found_idle += queue.retired == queue.submitted;
   }
   ReportProgress(index);
   if (queue.await_retired == contact.known_await) return;
