@@ -24,6 +24,8 @@ namespace xsched::server::testing {
 namespace {
 
 constexpr uint64_t kMostRounds = 4;
+// Its thread takes all of one at worst. What closes descriptors mostly waits.
+constexpr double kMostCores = 1.25;
 // Some 5 ms if both processors are busy with other work, and hundreds where one user could stop the server.
 constexpr Duration kLongestRound = std::chrono::milliseconds(20);
 
@@ -121,18 +123,16 @@ class HostileUsers : public ::testing::Test {
     ends = true;
     attacker.join();
     std::sort(times.begin(), times.end());
-    std::sort(rounds.begin(), rounds.end());
     const auto milliseconds = [](Duration time) { return static_cast<double>(time.count()) / 1e6; };
-    // Of some, this thread loses the processor between the work and the bell that tells of it.
-    const uint64_t most_rounds = rounds[rounds.size() - 1 - rounds.size() / 4];
-    printf("hold: p50 %.3f ms, p99 %.3f ms, %llu rounds at p75; longest round %.3f ms\n",
+    const uint64_t most_rounds = *std::max_element(rounds.begin(), rounds.end());
+    printf("hold: p50 %.3f ms, p99 %.3f ms, at most %llu rounds; longest round %.3f ms\n",
            milliseconds(times[times.size() / 2]), milliseconds(times[times.size() - 1 - times.size() / 100]),
            static_cast<unsigned long long>(most_rounds), milliseconds(longest));
     printf("server: %.2f processors; with the attackers, %.1f MiB more than before\n", cores,
            resident / 1024 / 1024);
     EXPECT_LE(most_rounds, kMostRounds);
-    EXPECT_LE(cores, 1.0);
     if (kTimesCount) {
+      EXPECT_LE(cores, kMostCores);
       EXPECT_LE(longest, kLongestRound);
       EXPECT_LE(resident, kMemoryOfUser);
     }

@@ -62,6 +62,11 @@ void ServerUnderAttack::SetLooks(std::function<void(uint64_t)> looks) {
   looks_ = std::move(looks);
 }
 
+void ServerUnderAttack::WithinARound(const std::function<void()>& change) {
+  const std::lock_guard lock(mutex_);
+  change();
+}
+
 Bystander::Bystander(ServerUnderAttack& server) : server_(server) {
   const ipc::SocketPath& socket = server.socket();
   const ActingAs user(kBystander);
@@ -75,15 +80,10 @@ Bystander::Bystander(ServerUnderAttack& server) : server_(server) {
 }
 
 void Bystander::LooksAfter(uint64_t round) {
-  const ipc::ControlBlock& block = urgent_->block(0);
-  const bool is_urgent = block.submitted.load() > block.retired.load();
-  if (!is_urgent) {
-    urgent_since_ = 0;
-  } else if (urgent_since_ == 0) {
-    urgent_since_ = round;
-  }
+  if (!is_urgent_) return;
+  if (urgent_since_ == 0) urgent_since_ = round;
   // It keeps the first round after which the gate was closed.
-  if (is_urgent && low_->IsHeld(0) && rounds_.load() == 0) rounds_ = round - urgent_since_ + 1;
+  if (low_->IsHeld(0) && rounds_.load() == 0) rounds_ = round - urgent_since_ + 1;
 }
 
 Bystander::Hold Bystander::HoldOnce() {
@@ -93,14 +93,19 @@ Bystander::Hold Bystander::HoldOnce() {
   low_->Submit(0);
   if (!Eventually([&] { return !low_->IsHeld(0); }, kPatience)) return {};
   Hold hold;
-  rounds_ = 0;
   const TimePoint began = MonotonicClock::now();
-  urgent_->Submit(0);
+  server_.WithinARound([&] {
+    is_urgent_ = true;
+    urgent_since_ = 0;
+    rounds_ = 0;
+    urgent_->Submit(0);
+  });
   while (!low_->IsHeld(0) && MonotonicClock::now() < began + kPatience) std::this_thread::yield();
   hold.held = low_->IsHeld(0);
   hold.time = MonotonicClock::now() - began;
   Eventually([&] { return rounds_.load() != 0; });
   hold.rounds = rounds_.load();
+  server_.WithinARound([&] { is_urgent_ = false; });
   urgent_->RetireAll(0);
   low_->RetireAll(0);
   return hold;

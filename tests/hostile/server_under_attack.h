@@ -31,6 +31,9 @@ class ServerUnderAttack {
   // Between rounds, on the server's thread, because any other may have to wait for a processor:
   // `looks(round)`.
   void SetLooks(std::function<void(uint64_t)> looks);
+  // What this thread changes, it changes before the server's present round ends: rounds that pass while the
+  // thread has no processor are not counted.
+  void WithinARound(const std::function<void()>& change);
   // The processor's time that the longest round took since the last call.
   Duration LongestRound() { return Duration(longest_ns_.exchange(0)); }
 
@@ -65,7 +68,9 @@ class Bystander {
 
   static constexpr uint64_t kDevice = 424242;
   ServerUnderAttack& server_;
-  uint64_t urgent_since_ = 0;  // a round; 0: there is no urgent work
+  // Changed within a round.
+  bool is_urgent_ = false;
+  uint64_t urgent_since_ = 0;  // the first round that ended with urgent work; 0: none has
   std::atomic<uint64_t> rounds_{0};
   std::unique_ptr<TestAgent> low_;
   std::unique_ptr<TestAgent> urgent_;
