@@ -1,6 +1,8 @@
 // One client's connection: its socket, and the client's identity. The server trusts nothing that it sends.
 #pragma once
 
+#include <errno.h>
+
 #include <optional>
 #include <string>
 
@@ -10,6 +12,7 @@
 #include "sched/core/types.h"
 #include "server/access.h"
 #include "server/quotas.h"
+#include "server/sent.h"
 #include "server/tenants/process_identity.h"
 
 namespace xsched::server {
@@ -29,6 +32,11 @@ struct Connection {
   std::optional<ProcessIdentity> identity;  // of the client's process; read when it is first needed
 
   bool Send(const auto& message) { return ipc::Send(socket.get(), message); }
+  // The same for a part of an answer, which may follow later.
+  Sent SendPart(const auto& message) {
+    if (Send(message)) return Sent::kAll;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kRestLater : Sent::kFailed;
+  }
   // Sends the reason why the client is rejected. The caller closes the connection.
   void SendRejected(const std::string& reason);
   bool SendReply(XResult result, uint32_t count, const std::string& text);

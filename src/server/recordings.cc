@@ -525,8 +525,8 @@ void Recordings::Send(Recording& recording, TimePoint now) {
       recording.blocked = true;  // it goes on in the next round
       break;
     }
-    const auto send = [&](const auto& message) { return tool.Send(message); };
-    const Sent outcome = SentFrom(std::visit(send, recording.unread.front()));
+    const auto send = [&](const auto& message) { return tool.SendPart(message); };
+    const Sent outcome = std::visit(send, recording.unread.front());
     if (outcome == Sent::kFailed) return parts_.connections.Close(tool, nullptr);
     if (outcome == Sent::kRestLater) {
       recording.blocked = true;

@@ -1,8 +1,6 @@
 // How far an answer of several messages has come, which is sent in parts.
 #pragma once
 
-#include <errno.h>
-
 #include <cstdint>
 
 namespace xsched::server {
@@ -12,12 +10,5 @@ enum class Sent : uint8_t {
   kRestLater,  // the socket is full, or the round's part has been sent
   kFailed,     // the connection is broken
 };
-
-// Of the message that was sent last: `sent` is what Connection::Send returned, which leaves the reason in
-// errno.
-inline Sent SentFrom(bool sent) {
-  if (sent) return Sent::kAll;
-  return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kRestLater : Sent::kFailed;
-}
 
 }  // namespace xsched::server

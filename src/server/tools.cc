@@ -113,11 +113,12 @@ Sent Tools::Send(Connection& tool, Listing& listing, TimePoint now) {
     Queue* queue = parts_.queues.Find(listing.queues[listing.next]);
     if (queue == nullptr) continue;
     parts_.work.Charge(tool.peer.uid, WorkBudget::kSent);
-    if (!tool.Send(Describe(*queue, tool.peer, now))) return SentFrom(false);
+    const Sent sent = tool.SendPart(Describe(*queue, tool.peer, now));
+    if (sent != Sent::kAll) return sent;
     ++listing.sent;
   }
   if (end < listing.queues.size()) return Sent::kRestLater;
-  return SentFrom(tool.SendReply(kXSchedSuccess, listing.sent, ""));
+  return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, listing.sent, ""));
 }
 
 TimePoint Tools::CloseUnreading(TimePoint now) {
@@ -194,7 +195,7 @@ Sent Tools::Send(Connection& tool, Changing& changing, TimePoint now) {
     Audit(tool, changing.change.record(), outcome.result, outcome.text, now);
     changing.reply = ipc::ReplyFrom(outcome.result, outcome.count, outcome.text);
   }
-  return SentFrom(tool.Send(*changing.reply));
+  return tool.SendPart(*changing.reply);
 }
 
 void Tools::Audit(Connection& tool, AuditRecord record, XResult result, const std::string& text,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "ipc/control_access.h"
 #include "sched/core/reservation.h"
@@ -33,47 +34,39 @@ Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
   queues_read_ = 0;
   for (size_t sent = 0;; ++sent, ++sent_, unsent_.pop_front()) {
     if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) return Sent::kRestLater;
-    if (unsent_.empty() && !Prepare(now)) {
-      const Sent tenants = SendTenants(tool);
-      return tenants == Sent::kAll ? SentFrom(tool.SendReply(kXSchedSuccess, sent_, "")) : tenants;
-    }
-    if (!tool.Send(unsent_.front())) return SentFrom(false);
+    if (unsent_.empty() && !Prepare(tool, now))
+      return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
+    const auto send = [&](const auto& message) { return tool.SendPart(message); };
+    const Sent outcome = std::visit(send, unsent_.front());
+    if (outcome != Sent::kAll) return outcome;
   }
 }
 
-bool UsageAnswer::Prepare(TimePoint now) {
+bool UsageAnswer::Prepare(Connection& tool, TimePoint now) {
   while (!agents_.empty() && unsent_.empty()) {
     Agent* agent = parts_.agents.Find(agents_.back());
     agents_.pop_back();
     if (agent != nullptr && !agent->connection.closed) Describe(*agent, now);
   }
-  return !unsent_.empty() || PrepareOfUser();
+  return !unsent_.empty() || PrepareOfUser() || PrepareTenants(tool);
 }
 
-Sent UsageAnswer::SendTenants(Connection& tool) {
+// All of them for administrators. A user sees the reader's own, and those that the user's processes are of.
+bool UsageAnswer::PrepareTenants(Connection& tool) {
   constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
-  if (tool.minor < kKnowsTenants) return Sent::kAll;
-  if (!tenants_) tenants_ = Tenants(&parts_.tenants.Of(tool));
-  for (; !tenants_->empty(); ++sent_, tenants_->pop_back()) {
-    if (!tool.Send(tenants_->back())) return SentFrom(false);
-  }
-  return Sent::kAll;
-}
-
-// All of them for administrators. A user sees those that the user's processes are of. `own`: the reader's.
-std::vector<ipc::Tenant> UsageAnswer::Tenants(const Tenant* own) const {
-  std::set<const Tenant*> visible = {own};
+  if (tool.minor < kKnowsTenants || std::exchange(tenants_prepared_, true)) return false;
+  std::set<const Tenant*> visible = {&parts_.tenants.Of(tool)};
   parts_.agents.ForEach([&](const Agent& agent) {
     if (agent.connection.peer.uid == reader_.uid) visible.insert(agent.tenant);
   });
-  std::vector<ipc::Tenant> tenants;
   parts_.tenants.ForEach([&](const Tenant& tenant) {
     if (!parts_.access.IsAdmin(reader_) && !visible.contains(&tenant)) return;
-    sched::TakeReservation(tenants.emplace_back(ipc::TenantFrom(tenant)), tenant.rights.share);
-    if (const auto account = tenant.memory.lock()) tenants.back().memory_used = account->MostUsed();
+    ipc::Tenant message = ipc::TenantFrom(tenant);
+    sched::TakeReservation(message, tenant.rights.share);
+    if (const auto account = tenant.memory.lock()) message.memory_used = account->MostUsed();
+    unsent_.emplace_back(message);
   });
-  std::reverse(tenants.begin(), tenants.end());
-  return tenants;
+  return !unsent_.empty();
 }
 
 void UsageAnswer::Describe(Agent& agent, TimePoint now) {
@@ -90,7 +83,8 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
   std::set<uint64_t> devices;  // whose memory is in an account already
   agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
     const ipc::Usage now_has = accounts[&account];
-    ipc::Usage& message = unsent_.emplace_back(MessageOf(key, account, agent.connection.peer.uid));
+    auto& message =
+        std::get<ipc::Usage>(unsent_.emplace_back(MessageOf(key, account, agent.connection.peer.uid)));
     message.client_id = agent.id();
     message.pid = agent.connection.peer.pid;
     ipc::SetText(message.name, agent.connection.name);
@@ -131,7 +125,7 @@ bool UsageAnswer::PrepareOfUser() {
     last_ = parts_.usage.After(last_ ? &*last_ : nullptr);
     if (last_->entry.account == nullptr) return false;
   } while (!parts_.access.MayTouch(reader_, last_->uid));
-  unsent_.push_back(MessageOf(last_->entry.key, *last_->entry.account, last_->uid));
+  unsent_.emplace_back(MessageOf(last_->entry.key, *last_->entry.account, last_->uid));
   return true;
 }
 

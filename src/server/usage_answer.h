@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "base/clock.h"
@@ -33,25 +34,24 @@ class UsageAnswer {
   };
   UsageAnswer(const Parts& parts, Connection& tool);
 
-  // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound.
+  // Sends as much as the tool's buffer takes, and not more than kMaxAccountsPerRound accounts and tenants.
   Sent Send(Connection& tool, TimePoint now);
 
  private:
-  // The account that comes next: a process's (`unsent_`), or a user's. False: there are no more.
-  bool Prepare(TimePoint now);
+  // Puts what comes next into `unsent_`. False: there is no more.
+  bool Prepare(Connection& tool, TimePoint now);
   void Describe(Agent& agent, TimePoint now);
   static void CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                          TimePoint now);
   bool PrepareOfUser();
-  Sent SendTenants(Connection& tool);
-  std::vector<ipc::Tenant> Tenants(const Tenant* own) const;
+  bool PrepareTenants(Connection& tool);
 
   Parts parts_;
   Peer reader_;
   std::vector<uint64_t> agents_;  // by connection; those that have not been described, the next one last
   std::optional<UsageMeter::Position> last_;  // the last user's account
-  std::deque<ipc::Usage> unsent_;
-  std::optional<std::vector<ipc::Tenant>> tenants_;  // those that have not been sent, the next one last
+  bool tenants_prepared_ = false;
+  std::deque<std::variant<ipc::Usage, ipc::Tenant>> unsent_;
   uint32_t sent_ = 0;
   size_t queues_read_ = 0;  // in this round
 };
