@@ -81,10 +81,10 @@ void Report(QueueRecord& queue, const ControlInputs& inputs, bool watched, Contr
   Control control;
   control.run = queue.run;
   // Inherited urgency may hold a queue that the policy alone would not hold.
-  control.gated = !queue.run || (queue.can_be_held && !inputs.replace_holding);
-  control.sliced = control.gated && inputs.cut_short && !queue.held_by_own;
+  control.gated = !queue.run || (queue.rivalry.can_be_held && !inputs.replace_holding);
+  control.sliced = control.gated && inputs.cut_short && !queue.rivalry.held_by_own;
   control.charges_overruns = control.gated && inputs.charges_overruns && queue.traits.reports_overruns;
-  control.tracked = control.gated || (queue.can_hold && !inputs.replace_holding) || queue.awaited ||
+  control.tracked = control.gated || (queue.rivalry.can_hold && !inputs.replace_holding) || queue.awaited ||
                     queue.wait_count != 0 || inputs.beside_holding || watched;
   if (control == queue.control) return;
   queue.holds += queue.control.run && !queue.run;

@@ -204,6 +204,35 @@ TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
   EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
 }
 
+// Other hints may make rivals of queues, so all hints are compared. But idle queues for which nothing has
+// changed take no part in the decision.
+TEST_P(DecisionCost, of_other_hints_is_small_where_they_change_nothing_for_the_others) {
+  constexpr uint64_t kQueues = 4096;
+  Scheduler scheduler{SchedulerConfig{}};
+  scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+  CountingSink sink;
+  TimePoint now{milliseconds(1)};
+  for (uint64_t id = 1; id <= kQueues; ++id) {
+    Hints hints;
+    hints.priority = id % 2 == 0 ? 5 : 0;
+    ASSERT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{1 + id / 64}, DeviceId{7}, hints, now));
+  }
+  const auto steps_of_decision = [&] {
+    now += milliseconds(1);
+    const uint64_t before = steps;
+    scheduler.Decide(now, sink);
+    return steps - before;
+  };
+  const uint64_t all_are_new = steps_of_decision();
+  steps_of_decision();
+  Hints hints;
+  hints.priority = 3;
+  hints.deadline_us = 1000;
+  scheduler.SetHints(QueueId{1}, hints);
+  const uint64_t one = steps_of_decision();
+  EXPECT_LE(one, all_are_new / 2);
+}
+
 // A queue may wait for what never happens.
 TEST_P(DecisionCost, of_one_device_does_not_grow_with_the_others_because_a_queue_waits) {
   const PolicySetting policy = *ParsePolicySetting(GetParam().c_str());

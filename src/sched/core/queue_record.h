@@ -37,6 +37,16 @@ enum class Charge : uint8_t {
 };
 
 // Every decision reads the first members of every queue, so they are adjacent.
+// Which other queues of the device a queue can ever hold, and which can hold it (rivals.h).
+struct Rivalry {
+  bool can_hold = false;
+  bool can_be_held = false;
+  bool holds_own = false;    // one of its own process
+  bool held_by_own = false;  // likewise
+
+  bool operator==(const Rivalry&) const = default;
+};
+
 struct QueueRecord {
   QueueId id;
   ProcessRecord* process;
@@ -51,10 +61,7 @@ struct QueueRecord {
   bool was_chosen = false;       // likewise, by the policy's choice
   bool run = false;              // valid during a decision
   bool chosen = false;           // likewise: it runs by the policy's choice
-  bool can_hold = false;         // with these hints, it can hold another queue of the device
-  bool can_be_held = false;      // with these hints, another queue can hold it
-  bool held_by_own = false;      // with these hints, another queue of its own process can hold it
-  bool holds_own = false;        // with these hints, it can hold another queue of its own process
+  Rivalry rivalry;               // with these hints
   bool limited = false;          // valid during and after a decision: limited_until is to come
   bool launch_bound = false;     // as far as is known (launch_bound.h)
   bool overruns = false;         // held, and the device still has something of it
@@ -157,7 +164,7 @@ struct DeviceRecord {
   ProcessSlices slices;
   Array<TenantRecord*> tenants;   // of its processes, in the order of their arrival
   bool dirty = true;              // something has changed that a decision may depend on
-  bool rivals_changed = true;     // can_hold and can_be_held of its queues are out of date
+  bool rivals_changed = true;     // the rivalries of its queues are out of date
   bool due = false;               // it takes part in the current decision
   bool observed = false;          // likewise, and Observe was called for it
   bool asks = false;              // likewise, and policies decide which of its queues run
@@ -208,13 +215,14 @@ struct DeviceRecord {
 // True if other processes may run in the gaps that the queue leaves: it is bound by launches, and time slices
 // give the device back to it soon.
 inline bool LeavesGaps(const QueueRecord& queue, TimePoint now) {
-  return queue.launch_bound && !queue.holds_own && queue.launches.LeavesGaps(now) &&
+  return queue.launch_bound && !queue.rivalry.holds_own && queue.launches.LeavesGaps(now) &&
          queue.device->slices.beside_holding() && !queue.device->slices.sharing();
 }
 
 // How long the queue lingers when it has retired everything.
 inline Duration GraceOf(const QueueRecord& queue, const SchedulerConfig& config) {
-  const bool costs_a_change = queue.can_hold && !queue.holds_own && queue.device->slices.beside_holding();
+  const bool costs_a_change =
+      queue.rivalry.can_hold && !queue.rivalry.holds_own && queue.device->slices.beside_holding();
   return costs_a_change ? std::max(config.grace, config.process_grace) : config.grace;
 }
 

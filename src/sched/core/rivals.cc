@@ -59,26 +59,43 @@ uint64_t HashOf(const Hints& hints) {
   return hash;
 }
 
-// The groups of queues with the same hints: a table of twice their number, so that each queue finds its group
-// at once.
+// The groups of queues with the same hints, as far as the policies decide by them: a table of twice their
+// number, so that each queue finds its group at once.
 class Groups {
  public:
+  explicit Groups(const PolicySetting& setting)
+      : by_queue_(setting.DecidesAbout(Granularity::kQueue)),
+        by_process_(setting.DecidesAbout(Granularity::kProcess)),
+        by_tenant_(setting.DecidesAbout(Granularity::kTenant)) {}
+
   // Null: there are too many, or no memory.
-  Group* Get(const ShownHints& hints) {
-    for (size_t slot = HashOf(hints.own) + 31 * HashOf(hints.of_process) + 37 * HashOf(hints.of_tenant);;
-         ++slot) {
+  Group* Get(const Hints& own, const Hints& of_process, const Hints& of_tenant) {
+    uint64_t slot = 0;
+    if (by_queue_) slot += HashOf(own);
+    if (by_process_) slot += 31 * HashOf(of_process);
+    if (by_tenant_) slot += 37 * HashOf(of_tenant);
+    for (;; ++slot) {
       size_t& number = numbers_[slot % kSlots];
       if (number == 0) {
+        const ShownHints hints{by_queue_ ? own : Hints{}, by_process_ ? of_process : Hints{},
+                               by_tenant_ ? of_tenant : Hints{}};
         if (all_.size() == kMostHints || !all_.Push(Group{hints, 0, 0, false, false, false})) return nullptr;
         number = all_.size();
       }
-      if (all_[number - 1].hints == hints) return &all_[number - 1];
+      const ShownHints& hints = all_[number - 1].hints;
+      if ((!by_queue_ || hints.own == own) && (!by_process_ || hints.of_process == of_process) &&
+          (!by_tenant_ || hints.of_tenant == of_tenant))
+        return &all_[number - 1];
     }
   }
   Array<Group>& all() { return all_; }
 
  private:
   static constexpr size_t kSlots = 2 * kMostHints;
+
+  const bool by_queue_;
+  const bool by_process_;
+  const bool by_tenant_;
   size_t numbers_[kSlots] = {};  // of groups, from 1; 0: none
   Array<Group> all_;
 };
@@ -86,17 +103,10 @@ class Groups {
 // False: there are more distinct hints than kMostHints, or there is no memory.
 bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> devices,
                 const FormerRivals& former, Groups& groups) {
-  const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
-  const bool by_process = setting.DecidesAbout(Granularity::kProcess);
-  const bool by_tenant = setting.DecidesAbout(Granularity::kTenant);
-  const auto group_of = [&](const Hints& own, const Hints& of_process, const Hints& of_tenant) {
-    return groups.Get(
-        {by_queue ? own : Hints{}, by_process ? of_process : Hints{}, by_tenant ? of_tenant : Hints{}});
-  };
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->counted_in = 0;
     for (QueueRecord* queue : device->queues) {
-      Group* group = group_of(queue->hints, queue->process->hints, queue->process->tenant->hints);
+      Group* group = groups.Get(queue->hints, queue->process->hints, queue->process->tenant->hints);
       if (group == nullptr) return false;
       queue->hints_number = static_cast<size_t>(group - groups.all().begin());
       ++group->queues;
@@ -107,7 +117,7 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
   }
   for (const FormerRivals::Rival& rival : former.all()) {
     if (!setting.ComparesAllDevices() && rival.device != devices.front()->id) continue;
-    Group* group = group_of(rival.hints, rival.hints, rival.hints);
+    Group* group = groups.Get(rival.hints, rival.hints, rival.hints);
     if (group == nullptr) return false;
     ++group->queues;
     ++group->processes;
@@ -115,15 +125,31 @@ bool MakeGroups(const PolicySetting& setting, std::span<DeviceRecord* const> dev
   return true;
 }
 
+// An idle queue must be told what has changed for it. Other hints of one queue mostly change nothing for the
+// others.
+class Changes {
+ public:
+  void Set(QueueRecord& queue, const Rivalry& rivalry) {
+    if (queue.rivalry == rivalry) return;
+    queue.rivalry = rivalry;
+    if (++changed_ <= kOneByOne) return Activate(queue);
+    ActivateAll(*queue.device);  // one by one would take longer
+  }
+
+ private:
+  static constexpr size_t kOneByOne = 128;
+  size_t changed_ = 0;
+};
+
 // Costs gates where there need be none, and nothing else.
 void AssumeRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices) {
   const bool by_queue = setting.DecidesAbout(Granularity::kQueue);
+  Changes changes;
   for (DeviceRecord* device : devices) {
     for (QueueRecord* queue : device->queues) {
-      queue->can_hold = queue->can_be_held = true;
       // No time slice serves a queue of another device.
-      queue->holds_own = setting.ComparesAllDevices() || (by_queue && queue->process->queues > 1);
-      queue->held_by_own = queue->holds_own;
+      const bool own = setting.ComparesAllDevices() || (by_queue && queue->process->queues > 1);
+      changes.Set(*queue, {.can_hold = true, .can_be_held = true, .holds_own = own, .held_by_own = own});
     }
   }
 }
@@ -138,10 +164,9 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
       setting.DecidesAbout(Granularity::kProcess) || setting.DecidesAbout(Granularity::kTenant);
   for (DeviceRecord* device : devices) {
     device->rivals_changed = false;
-    ActivateAll(*device);
     if (setting.ShowsProcesses()) RefreshHintsOfGroups(*device, setting.DecidesAbout(Granularity::kTenant));
   }
-  Groups made;
+  Groups made(setting);
   if (!MakeGroups(setting, devices, former, made)) return AssumeRivals(setting, devices);
   Array<Group>& groups = made.all();
   // held_by[i] has a bit for each of the hints that can hold hints number i in the same process;
@@ -160,27 +185,23 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
     }
   }
   const bool all_devices = setting.ComparesAllDevices();
+  Changes changes;
   for (DeviceRecord* device : devices) {
     for (ProcessRecord* process : device->slices.processes()) process->hints_held = process->hints_twice = 0;
     for (QueueRecord* queue : device->queues) {
-      const Group& group = groups[queue->hints_number];
-      queue->can_hold = group.can_hold;
-      queue->can_be_held = group.can_be_held;
       const uint64_t bit = uint64_t{1} << queue->hints_number;
       queue->process->hints_twice |= queue->process->hints_held & bit;
       queue->process->hints_held |= bit;
     }
     for (QueueRecord* queue : device->queues) {
-      if (all_devices) {
-        // No time slice serves a queue of another device.
-        queue->held_by_own = queue->can_be_held;
-        queue->holds_own = queue->can_hold;
-        continue;
-      }
+      const Group& group = groups[queue->hints_number];
       const uint64_t bit = uint64_t{1} << queue->hints_number;
       const uint64_t others = (queue->process->hints_held & ~bit) | queue->process->hints_twice;
-      queue->held_by_own = (held_by[queue->hints_number] & others) != 0;
-      queue->holds_own = (holds_these[queue->hints_number] & others) != 0;
+      Rivalry rivalry{.can_hold = group.can_hold, .can_be_held = group.can_be_held};
+      // No time slice serves a queue of another device.
+      rivalry.holds_own = all_devices ? group.can_hold : (holds_these[queue->hints_number] & others) != 0;
+      rivalry.held_by_own = all_devices ? group.can_be_held : (held_by[queue->hints_number] & others) != 0;
+      changes.Set(*queue, rivalry);
     }
   }
 }

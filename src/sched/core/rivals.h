@@ -10,8 +10,8 @@ class FormerRivals;
 class PolicySetting;
 struct DeviceRecord;
 
-// Sets can_hold, can_be_held, holds_own and held_by_own of all queues of these devices: one device or, if a
-// policy compares all devices, all of them.
+// Sets the rivalries of all queues of these devices: one device or, if a policy compares all devices, all of
+// them. Those for which they change take part in the next decision.
 void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> devices,
                    const FormerRivals& former);
 

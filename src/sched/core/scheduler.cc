@@ -383,6 +383,7 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   if (queue == nullptr || queue->hints == hints) return;
   queue->hints = hints;
   queue->newly_ready = kNewToAllPolicies;
+  Activate(*queue);
   queue->device->RivalsChanged();
 }
 
