@@ -11,13 +11,20 @@ for_machine() {
   local name=qemu-$1
   arch=${names[$1]}
   [[ $1 != "$(uname -m)" ]] || return 0
-  mountpoint -q "$binfmt" || mount -t binfmt_misc binfmt_misc "$binfmt"
+  if ! mountpoint -q "$binfmt"; then
+    mount -t binfmt_misc binfmt_misc "$binfmt"
+    mounted=yes
+  fi
   [[ ! -e $binfmt/$name ]] || return 0
   emulator=$binfmt/$name
   cat "/usr/lib/binfmt.d/$name.conf" >"$binfmt/register"
 }
 emulator=
-forget_emulator() { [[ -z $emulator ]] || echo -1 >"$emulator"; }
+mounted=
+forget_emulator() {
+  [[ -z $emulator ]] || echo -1 >"$emulator"
+  [[ -z $mounted ]] || umount "$binfmt"
+}
 
 # base SUITE: an archive of a small system with PoCL. It is kept for the next time. A mirror that is no longer updated is good enough: what it
 # has is signed, as ever.
