@@ -29,7 +29,7 @@ void Mark(QueueRecord& queue, bool active) {
 // Its state lasts until something happens to it, or to the device (Controls::Apply).
 bool IsSettled(const QueueRecord& queue) {
   return queue.state == QueueState::kIdle && queue.run && queue.limited_until == TimePoint{} &&
-         !queue.awaited && queue.wait_count == 0 && !queue.launch_bound;
+         !queue.awaited && queue.wait_count == 0 && !queue.launches.is_bound();
 }
 
 }  // namespace

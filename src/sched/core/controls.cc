@@ -194,9 +194,7 @@ void Controls::StepWatchThatIsAwake(QueueRecord& queue, const Watch::Chance& cha
   device.asked |= queue.watch.counting();
   if (!ask) return;
   sink.Query(queue.id);
-  if (!queue.launches.Asked(now)) return;
-  queue.launch_bound = queue.launches.known();
-  device.watch_at = now;
+  if (queue.launches.Asked(now)) device.watch_at = now;
 }
 
 void Controls::BeginWatches(DeviceRecord& device) {

@@ -33,7 +33,7 @@ bool LaunchBound::Count(bool idle, TimePoint now) {
   const bool bound = idle_ >= kIdleEnough;
   samples_ = idle_ = 0;
   if (!bound) return std::exchange(period_, Duration::zero()) != Duration::zero();
-  period_ = known() ? std::min(2 * period_, kLongestPeriod) : kFirstPeriod;
+  period_ = is_bound() ? std::min(2 * period_, kLongestPeriod) : kFirstPeriod;
   until_ = now + period_;
   return true;
 }

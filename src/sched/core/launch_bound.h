@@ -30,7 +30,7 @@ class LaunchBound {
   bool Resumed(bool soon, TimePoint now);
 
   // As far as is known, it is.
-  bool known() const { return period_ != Duration::zero(); }
+  bool is_bound() const { return period_ != Duration::zero(); }
   // Others may run in its gaps, until().
   bool LeavesGaps(TimePoint now) const { return now < until_; }
   TimePoint until() const { return until_; }

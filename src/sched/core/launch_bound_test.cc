@@ -213,10 +213,10 @@ TEST_F(LaunchBoundTest, it_is_tried_again_ever_less_often) {
     EXPECT_FALSE(queue.LeavesGaps(now + period));
     now += period;
   }
-  EXPECT_TRUE(queue.known());
+  EXPECT_TRUE(queue.is_bound());
   while (!sample(false)) {
   }
-  EXPECT_FALSE(queue.known());
+  EXPECT_FALSE(queue.is_bound());
   EXPECT_FALSE(queue.LeavesGaps(now));
 }
 

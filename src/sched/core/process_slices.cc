@@ -305,7 +305,7 @@ void ProcessSlices::Count(std::span<QueueRecord* const> active, TimePoint now) {
     process.competes |= queue->IsEligible() && queue->run;
     process.absent_work |= queue->absent && queue->Unfinished();
     process.leaves_gaps &= !queue->IsEligible() || LeavesGaps(*queue, now);
-    gaps_ |= queue->launch_bound && !IsShortest(process);
+    gaps_ |= queue->launches.is_bound() && !IsShortest(process);
   }
 }
 

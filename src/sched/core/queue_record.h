@@ -63,7 +63,6 @@ struct QueueRecord {
   bool chosen = false;           // likewise: it runs by the policy's choice
   Rivalry rivalry;               // with these hints
   bool limited = false;          // valid during and after a decision: limited_until is to come
-  bool launch_bound = false;     // as far as is known (launch_bound.h)
   bool overruns = false;         // held, and the device still has something of it
   bool awaited = false;          // another queue waits for this one
   bool let_run_by_gift = false;  // since it was last held, it has run only for another queue or in a window
@@ -215,7 +214,7 @@ struct DeviceRecord {
 // True if other processes may run in the gaps that the queue leaves: it is bound by launches, and time slices
 // give the device back to it soon.
 inline bool LeavesGaps(const QueueRecord& queue, TimePoint now) {
-  return queue.launch_bound && !queue.rivalry.holds_own && queue.launches.LeavesGaps(now) &&
+  return queue.launches.is_bound() && !queue.rivalry.holds_own && queue.launches.LeavesGaps(now) &&
          queue.device->slices.beside_holding() && !queue.device->slices.sharing();
 }
 

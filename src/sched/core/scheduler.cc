@@ -341,7 +341,6 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
 
 void Scheduler::Impl::LaunchesChanged(QueueRecord& queue) {
   Activate(queue);
-  queue.launch_bound = queue.launches.known();
   queue.device->dirty = true;
 }
 
