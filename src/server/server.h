@@ -34,7 +34,7 @@
 #include "server/process_watch.h"
 #include "server/queues.h"
 #include "server/quotas.h"
-#include "server/recordings.h"
+#include "server/recording/recordings.h"
 #include "server/service_manager.h"
 #include "server/tenants/audit_log.h"
 #include "server/tenants/tenant_table.h"

@@ -21,7 +21,7 @@
 #include "server/process_facts.h"
 #include "server/queue_change.h"
 #include "server/queues.h"
-#include "server/recordings.h"
+#include "server/recording/recordings.h"
 #include "server/sent.h"
 #include "server/tenants/audit_log.h"
 #include "server/tenants/tenant_table.h"

@@ -89,8 +89,7 @@ void Scheduler::FoundIdle(QueueId id, uint32_t found_idle, TimePoint now) {
   if (queue == nullptr || std::exchange(queue->found_idle, found_idle) == found_idle) return;
   queue->launches.FoundIdle();
   // Its pause may be over by the time of the report.
-  if (queue->state == QueueState::kReady && queue->launches.Resumed(true, now))
-    Impl::LaunchesChanged(*queue);
+  if (queue->state == QueueState::kReady && queue->launches.Resumed(true, now)) Impl::LaunchesChanged(*queue);
 }
 
 void Scheduler::Impl::LaunchesChanged(QueueRecord& queue) {

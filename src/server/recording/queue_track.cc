@@ -1,4 +1,4 @@
-#include "server/queue_track.h"
+#include "server/recording/queue_track.h"
 
 #include <algorithm>
 #include <utility>
@@ -39,10 +39,6 @@ void QueueTrack::Start(const Reading& reading, TimePoint now) {
   hold_ = HoldOf(reading);
   held_since_ = now;
   last_ = reading;
-}
-
-uint64_t QueueTrack::Since(TimePoint time) const {
-  return static_cast<uint64_t>(std::max(time - began_, Duration::zero()).count());
 }
 
 bool QueueTrack::SeeFirstReport(const Reading& reading, TimePoint now) {
@@ -113,7 +109,7 @@ void QueueTrack::SeeHold(const Hold& hold, TimePoint now, RecordSink& sink) {
   if (former == Hold{}) return;
   ipc::RecordedHold record{};
   record.queue_id = static_cast<uint64_t>(id_);
-  record.at_ns = Since(since);
+  record.at_ns = RecordedTime(began_, since);
   record.span_ns = Growth(since - TimePoint(), now - TimePoint());
   record.because_of = static_cast<uint64_t>(former.because_of);
   record.why = static_cast<uint32_t>(former.why);
@@ -127,7 +123,7 @@ void QueueTrack::SeeWait(const Reading& reading, TimePoint now, RecordSink& sink
   if (waits_for.until == 0) return;
   ipc::RecordedWait wait{};
   wait.queue_id = static_cast<uint64_t>(id_);
-  wait.at_ns = Since(now);
+  wait.at_ns = RecordedTime(began_, now);
   wait.waits_for = static_cast<uint64_t>(waits_for.queue);
   wait.until = waits_for.until;
   sink.Put(wait);
@@ -173,7 +169,7 @@ void QueueTrack::BeginBurst(const Reading& reading, TimePoint began) {
 ipc::RecordedBurst QueueTrack::BurstUntil(const Reading& reading, TimePoint end) const {
   ipc::RecordedBurst burst{};
   burst.queue_id = static_cast<uint64_t>(id_);
-  burst.at_ns = Since(busy_since_);
+  burst.at_ns = RecordedTime(began_, busy_since_);
   burst.span_ns = Growth(busy_since_ - TimePoint(), end - TimePoint());
   burst.launched = Growth(at_begin_.submitted, reading.submitted);
   burst.retired = Growth(at_begin_.retired, reading.retired);

@@ -1,4 +1,4 @@
-#include "server/history.h"
+#include "server/recording/history.h"
 
 #include <algorithm>
 #include <new>
@@ -117,7 +117,7 @@ uint64_t History::EndOf(const Event& event) {
 
 // Events are added when they end.
 History::Reader History::ReaderOf(uid_t uid, const User& user, TimePoint since) const {
-  const auto since_ns = static_cast<uint64_t>(std::max(since - began_, Duration::zero()).count());
+  const uint64_t since_ns = RecordedTime(began_, since);
   const auto first = std::partition_point(user.events.begin(), user.events.end(),
                                           [&](const Event& event) { return EndOf(event) < since_ns; });
   const auto skipped = static_cast<uint64_t>(first - user.events.begin());

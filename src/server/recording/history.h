@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "server/limits.h"
-#include "server/queue_track.h"
+#include "server/recording/queue_track.h"
 
 namespace xsched::server {
 

@@ -1,5 +1,5 @@
 // What is recorded of a queue: readings in virtual time in, messages out.
-#include "server/queue_track.h"
+#include "server/recording/queue_track.h"
 
 #include <gtest/gtest.h>
 

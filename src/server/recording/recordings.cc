@@ -1,4 +1,4 @@
-#include "server/recordings.h"
+#include "server/recording/recordings.h"
 
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
@@ -8,23 +8,8 @@
 #include <utility>
 
 #include "server/limits.h"
-#include "server/sent.h"
 
 namespace xsched::server {
-namespace {
-
-ipc::Reply ReplyWith(XResult result, uint64_t count, const char* text) {
-  return ipc::ReplyFrom(result, static_cast<uint32_t>(std::min<uint64_t>(count, UINT32_MAX)),
-                        std::string(text));
-}
-
-constexpr uint16_t kFirstThatCounts = 6;  // Older clients report each burst.
-
-uint64_t TimeSince(TimePoint began, TimePoint now) {
-  return static_cast<uint64_t>(std::max(now - began, Duration::zero()).count());
-}
-
-}  // namespace
 
 // Keeps what a track puts, with a description of the queue before it.
 class Recordings::Sink final : public RecordSink {
@@ -33,31 +18,25 @@ class Recordings::Sink final : public RecordSink {
       : recordings_(recordings), recording_(recording), queue_(queue), now_(now) {}
 
   void Put(const RecordedEvent& event) override {
-    if (!TryPut(event)) {
-      ++recording_.lost;
-      ++recording_.lost_all;
-      ++recordings_.dropped_;
-    }
+    if (!TryPut(event)) recording_.outbox.Drop(1);
   }
 
  private:
   bool TryPut(const RecordedEvent& event) try {
-    if (!HasRoom(recording_)) return false;
-    PutLoss(recording_, now_);
+    if (!recording_.outbox.HasRoom()) return false;
+    recording_.outbox.PutLoss(now_);
     if (!recordings_.Describe(recording_, queue_, now_)) return false;
     if (const auto* wait = std::get_if<ipc::RecordedWait>(&event);
         wait != nullptr && !recordings_.Describe(recording_, sched::QueueId{wait->waits_for}, now_)) {
       return true;  // it waits for a queue that is not recorded
     }
-    uint64_t because_of = 0;
-    if (const auto* hold = std::get_if<ipc::RecordedHold>(&event);
-        hold != nullptr && (recordings_.DescribeOther(recording_, sched::QueueId{hold->because_of}, now_) ||
-                            recording_.just_gone.contains(hold->because_of))) {
-      because_of = hold->because_of;
+    RecordedEvent known = event;
+    if (auto* hold = std::get_if<ipc::RecordedHold>(&known);
+        hold != nullptr && !recordings_.DescribeOther(recording_, sched::QueueId{hold->because_of}, now_) &&
+        !recording_.just_gone.contains(hold->because_of)) {
+      hold->because_of = 0;
     }
-    recording_.unread.push_back(event);
-    if (auto* hold = std::get_if<ipc::RecordedHold>(&recording_.unread.back()); hold != nullptr)
-      hold->because_of = because_of;
+    recording_.outbox.Put(known);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
@@ -67,23 +46,6 @@ class Recordings::Sink final : public RecordSink {
   Recording& recording_;
   sched::QueueId queue_;
   TimePoint now_;
-};
-
-// Keeps what goes on when a tool asks for what was.
-class Recordings::UnfinishedSink final : public RecordSink {
- public:
-  explicit UnfinishedSink(std::deque<History::Event>& events) : events_(events) {}
-
-  void Put(const RecordedEvent& event) override {
-    std::visit(
-        [&]<typename T>(const T& known) {
-          if constexpr (std::is_constructible_v<History::Event, const T&>) events_.emplace_back(known);
-        },
-        event);
-  }
-
- private:
-  std::deque<History::Event>& events_;
 };
 
 // ---- requests ----
@@ -96,7 +58,7 @@ Recordings::Recording* Recordings::New(Connection& tool, TimePoint began, bool& 
     return nullptr;
   }
   spdlog::debug("recording by pid {} (user {})", tool.peer.pid, tool.peer.uid);
-  return &recordings_.emplace(tool.id, Recording{.tool = &tool, .began = began}).first->second;
+  return &recordings_.emplace(tool.id, Recording{&tool, began, {began, dropped_}}).first->second;
 }
 
 bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint now) {
@@ -108,7 +70,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   if (known == nullptr) return sent;
   Recording& recording = *known;
   if (recording.ends || recording.processes.size() + recording.jobs.size() >= kMaxRecordedProcesses)
-    return PutReply(recording, kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
+    return recording.outbox.PutReply(kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
   recording.all |= request.pid == 0 && request.job == 0;
   if (request.pid != 0) {
     recording.processes.insert(request.pid);
@@ -120,7 +82,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
   });
   parts_.queues.ObserveNewlyTracked(now);
-  return PutReply(recording, kXSchedSuccess, recording.queues.size(), "");
+  return recording.outbox.PutReply(kXSchedSuccess, recording.queues.size(), "");
 }
 
 bool Recordings::Stop(Connection& tool, TimePoint now) {
@@ -128,16 +90,17 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
   if (found == recordings_.end()) return tool.SendReply(kXSchedErrorInvalidValue, 0, "nothing is recorded");
   Recording& recording = found->second;
   if (std::exchange(recording.ends, true)) return true;
+  recording.outbox.RemoveLimit();
   for (auto& [id, tracked] : recording.queues) {
     Queue* queue = parts_.queues.Find(sched::QueueId{id});
     if (queue == nullptr) continue;
     parts_.queues.Observe(*queue, now);
     Sink sink(*this, recording, queue->id, now);
-    tracked.track.Finish(Read(*queue, now), now, sink);
+    tracked.track.Finish(reader_.Read(*queue, now), now, sink);
   }
-  PutLoss(recording, now);
+  recording.outbox.PutLoss(now);
   Release(recording, now);
-  recording.unread.emplace_back(ReplyWith(kXSchedSuccess, recording.lost_all, ""));
+  recording.outbox.PutLastReply(recording.outbox.dropped());
   return true;
 }
 
@@ -147,27 +110,15 @@ bool Recordings::SendLast(Connection& tool, const ipc::RecordLast& request, Time
   bool sent = false;
   Recording* recording = New(tool, since, sent);
   if (recording == nullptr) return sent;
-  const auto visible = [&](uid_t uid) { return parts_.access.MayTouch(tool.peer, uid); };
-  Remembered remembered;
-  remembered.readers = history_.Read(since, visible);
-  TimePoint covered_since = std::max(since, history_.began());
-  for (const History::Reader& reader : remembered.readers)
-    covered_since = std::max(covered_since, history_.RemembersSince(reader.uid()));
-  remembered.covered_ms = static_cast<uint32_t>(
-      std::min<int64_t>((now - covered_since) / std::chrono::milliseconds(1), UINT32_MAX));
-  UnfinishedSink sink(remembered.unfinished);
-  history_.Unfinished(now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
-    const Queue* queue = visible(uid) ? parts_.queues.Find(id) : nullptr;
-    if (queue == nullptr) return std::nullopt;
-    return Read(*queue, now);
-  });
-  recording->remembered = std::move(remembered);
+  recording->remembered.emplace(Remembered::Parts{history_, parts_.queues, reader_, parts_.access}, tool.peer,
+                                since, now);
   recording->ends = true;
+  recording->outbox.RemoveLimit();
   return true;
 }
 
 bool Recordings::Refuse(const Connection& tool) {
-  return PutReply(recordings_.at(tool.id), kXSchedErrorNotAllowed, 0, "this connection records");
+  return recordings_.at(tool.id).outbox.PutReply(kXSchedErrorNotAllowed, 0, "this connection records");
 }
 
 void Recordings::Remove(const Connection& tool, TimePoint now) {
@@ -197,7 +148,7 @@ void Recordings::Track(Recording& recording, Queue& queue, bool is_new, TimePoin
       is_new || queue.words.tracked() ? QueueTrack::Before::kReported : QueueTrack::Before::kSkip;
   // First what may throw.
   Watched& watched = watched_[id];
-  recording.queues.emplace(id, Tracked{{queue.id, recording.began, Read(queue, now), before, now}});
+  recording.queues.emplace(id, Tracked{{queue.id, recording.began, reader_.Read(queue, now), before, now}});
   if (watched.recordings++ == 0) parts_.queues.SetRecorded(queue, true);
   Describe(recording, queue.id, now);
   Touched(queue);
@@ -215,7 +166,7 @@ void Recordings::Release(Recording& recording, TimePoint now) {
 }
 
 void Recordings::Added(Queue& queue, TimePoint now) noexcept try {
-  UsageMeter::Add(queue, StatsOf(queue, now));
+  UsageMeter::Add(queue, reader_.StatsOf(queue, now));
   if (!recordings_.empty()) new_.push_back(queue.id);
 } catch (const std::bad_alloc&) {
   forgot_some_ = true;
@@ -231,11 +182,11 @@ void Recordings::Touched(Queue& queue) noexcept try {
 
 void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   const auto id = static_cast<uint64_t>(queue.id);
-  const sched::QueueStats stats = StatsOf(queue, now);
-  const QueueTrack::Reading reading = ReadingOf(queue, stats, now);
+  const sched::QueueStats stats = reader_.StatsOf(queue, now);
+  const QueueTrack::Reading reading = reader_.Read(queue, stats, now);
   UsageMeter::Settle(queue, stats);
   if (history_.Gone(queue.id, reading, now))
-    history_.KeepDescription(DescriptionOf(queue, history_.began(), now));
+    history_.KeepDescription(reader_.Describe(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
     if (recording.others.erase(id) != 0) NoteGone(recording, id);
     auto found = recording.queues.find(id);
@@ -245,7 +196,7 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
     found->second.track.Finish(reading, now, sink);
     ipc::RecordedEnd end{};
     end.queue_id = id;
-    end.at_ns = TimeSince(recording.began, now);
+    end.at_ns = RecordedTime(recording.began, now);
     sink.Put(end);
     recording.queues.erase(found);
   }
@@ -325,7 +276,7 @@ TimePoint Recordings::Look(TimePoint now) {
   }
   for (auto& [connection, recording] : recordings_) {
     recording.just_gone.clear();
-    if (!recording.blocked) Send(recording, now);
+    if (!recording.outbox.blocked()) Send(recording, now);
   }
   ForgetEnded();
   return new_.empty() && !forgot_some_ ? look_at_ : now;
@@ -335,7 +286,7 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   const auto id = static_cast<uint64_t>(queue.id);
   const std::optional<sched::QueueStats> stats = parts_.scheduler.Stats(queue.id, now);
   if (!stats) return;  // the scheduler had no memory for it, so it runs unscheduled
-  const QueueTrack::Reading reading = ReadingOf(queue, *stats, now);
+  const QueueTrack::Reading reading = reader_.Read(queue, *stats, now);
   parts_.usage.See(queue, *stats, now);
   history_.See(queue.id, queue.agent->connection.peer.uid, queue.words.tracked() || queue.words.held(),
                reading, now);
@@ -349,9 +300,8 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
     auto found = recording.queues.find(id);
     if (found == recording.queues.end()) continue;
     Tracked& tracked = found->second;
-    const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
-    tracked.described &= hints == tracked.hints && queue.level == tracked.level;
-    if (!tracked.described && HasRoom(recording)) Describe(recording, queue.id, now);
+    tracked.described &= reader_.HintsOf(queue) == tracked.hints && queue.level == tracked.level;
+    if (!tracked.described && recording.outbox.HasRoom()) Describe(recording, queue.id, now);
     // Now, because it may be gone when the hold ends.
     if (reading.because_of != sched::QueueId{}) DescribeOther(recording, reading.because_of, now);
     Sink sink(*this, recording, queue.id, now);
@@ -359,39 +309,7 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
   }
 }
 
-sched::QueueStats Recordings::StatsOf(const Queue& queue, TimePoint now) const {
-  return parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
-}
-
-QueueTrack::Reading Recordings::ReadingOf(const Queue& queue, const sched::QueueStats& stats,
-                                          TimePoint now) const {
-  QueueTrack::Reading reading;
-  reading.submitted = stats.submitted;
-  reading.retired = stats.retired;
-  reading.why = stats.wait_reason;
-  reading.because_of = stats.waits_for;
-  reading.service = stats.service;
-  reading.waiting = stats.waiting;
-  if (queue.recorded && !queue.words.scheduled() && queue.agent->connection.minor >= kFirstThatCounts)
-    reading.counted = ipc::ReadBursts(queue.block());
-  if (!queue.has_dependencies) return reading;
-  const Agent& agent = *queue.agent;
-  ipc::ForEachWait(*agent.segment.get(), queue.index, [&](const ipc::Wait& wait) {
-    auto other = agent.queues.find(wait.queue);
-    if (reading.waits_for.until != 0 || other == agent.queues.end()) return;
-    if (!ipc::MeansQueue(wait, other->second.handle)) return;
-    const auto passed = parts_.scheduler.Stats(other->second.id, now).value_or(sched::QueueStats{}).retired;
-    if (wait.until > passed) reading.waits_for = {other->second.id, wait.until};
-  });
-  return reading;
-}
-
 // ---- what tools are sent ----
-
-// What a recording puts at its end is bounded by the number of queues.
-bool Recordings::HasRoom(const Recording& recording) {
-  return recording.ends || recording.unread.size() < kMaxUnreadRecords;
-}
 
 bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now) {
   auto found = recording.queues.find(static_cast<uint64_t>(id));
@@ -399,10 +317,10 @@ bool Recordings::Describe(Recording& recording, sched::QueueId id, TimePoint now
   if (found == recording.queues.end() || queue == nullptr) return false;
   Tracked& tracked = found->second;
   if (tracked.described) return true;
-  if (!HasRoom(recording)) return false;
-  recording.unread.emplace_back(DescriptionOf(*queue, recording.began, now));
+  if (!recording.outbox.HasRoom()) return false;
+  recording.outbox.Put(reader_.Describe(*queue, recording.began, now));
   tracked.described = true;
-  tracked.hints = parts_.scheduler.GetHints(id).value_or(sched::Hints{});
+  tracked.hints = reader_.HintsOf(*queue);
   tracked.level = queue->level;
   return true;
 }
@@ -413,103 +331,15 @@ bool Recordings::DescribeOther(Recording& recording, sched::QueueId id, TimePoin
   const Queue* queue = recording.queues.contains(number) ? nullptr : parts_.queues.Find(id);
   if (queue == nullptr || !parts_.access.MayTouch(recording.tool->peer, queue->agent->connection.peer.uid))
     return false;
-  if (!HasRoom(recording)) return false;
+  if (!recording.outbox.HasRoom()) return false;
   recording.others.insert(number);
-  recording.unread.emplace_back(DescriptionOf(*queue, recording.began, now));
-  return true;
-}
-
-ipc::RecordedQueue Recordings::DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const {
-  const sched::Hints hints = parts_.scheduler.GetHints(queue.id).value_or(sched::Hints{});
-  const Agent& agent = *queue.agent;
-  ipc::RecordedQueue description = ipc::RecordedQueueFrom(queue, agent.connection, hints);
-  description.at_ns = TimeSince(began, now);
-  description.job = agent.jobs.empty() ? 0 : agent.jobs.front().second;
-  return description;
-}
-
-void Recordings::TakeRemembered(Recording& recording, TimePoint now) {
-  Remembered& remembered = *recording.remembered;
-  if (!remembered.readers.empty()) {
-    History::Reader& reader = remembered.readers.back();
-    if (const History::Event* event = reader.Next()) return PutRemembered(recording, *event, now);
-    recording.lost += reader.lost();
-    dropped_ += reader.lost();
-    return remembered.readers.pop_back();
-  }
-  if (!remembered.unfinished.empty()) {
-    PutRemembered(recording, remembered.unfinished.front(), now);
-    return remembered.unfinished.pop_front();
-  }
-  PutLoss(recording, now);
-  recording.unread.emplace_back(ReplyWith(kXSchedSuccess, remembered.covered_ms, ""));
-  recording.remembered.reset();
-}
-
-// Times count from the beginning of the asked time. What had begun before it begins with it.
-void Recordings::PutRemembered(Recording& recording, History::Event event, TimePoint now) {
-  const uint64_t skipped = TimeSince(history_.began(), recording.began);
-  const uint64_t unknown = TimeSince(recording.began, history_.began());
-  std::visit(
-      [&](auto& known) {
-        const uint64_t before = std::max(skipped, known.at_ns) - known.at_ns;
-        known.at_ns = std::max(skipped, known.at_ns) - skipped + unknown;
-        if constexpr (requires { known.span_ns; }) known.span_ns -= std::min(before, known.span_ns);
-        if constexpr (requires { known.service_ns; }) {
-          known.service_ns = std::min(known.service_ns, known.span_ns);
-          known.waiting_ns = std::min(known.waiting_ns, known.span_ns);
-        }
-        if (!DescribeRemembered(recording, known.queue_id, now)) return;
-        if constexpr (requires { known.waits_for; }) {
-          if (!DescribeRemembered(recording, known.waits_for, now)) return;
-        }
-        if constexpr (requires { known.because_of; }) {
-          if (!DescribeRemembered(recording, known.because_of, now)) known.because_of = 0;
-        }
-        recording.unread.emplace_back(known);
-      },
-      event);
-}
-
-bool Recordings::DescribeRemembered(Recording& recording, uint64_t id, TimePoint now) {
-  Remembered& remembered = *recording.remembered;
-  if (remembered.described.contains(id)) return true;
-  std::optional<ipc::RecordedQueue> description;
-  if (const Queue* queue = parts_.queues.Find(sched::QueueId{id})) {
-    if (!parts_.access.MayTouch(recording.tool->peer, queue->agent->connection.peer.uid)) return false;
-    description = DescriptionOf(*queue, recording.began, now);
-  } else if (const ipc::RecordedQueue* gone = history_.Description(sched::QueueId{id}, [&](uid_t uid) {
-               return parts_.access.MayTouch(recording.tool->peer, uid);
-             })) {
-    description = *gone;
-  }
-  if (!description) return false;
-  description->at_ns = 0;
-  remembered.described.insert(id);
-  recording.unread.emplace_back(*description);
-  return true;
-}
-
-void Recordings::PutLoss(Recording& recording, TimePoint now) {
-  if (recording.lost == 0) return;
-  ipc::RecordedLoss loss{};
-  loss.at_ns = TimeSince(recording.began, now);
-  loss.lost = recording.lost;
-  recording.unread.emplace_back(loss);
-  recording.lost = 0;
-}
-
-// Between records, in their order. False: the tool asks on and reads nothing.
-bool Recordings::PutReply(Recording& recording, XResult result, uint64_t count, const char* text) {
-  constexpr size_t kRoomForReplies = 64;
-  if (recording.unread.size() >= kMaxUnreadRecords + kRoomForReplies) return false;
-  recording.unread.emplace_back(ReplyWith(result, count, text));
+  recording.outbox.Put(reader_.Describe(*queue, recording.began, now));
   return true;
 }
 
 void Recordings::SendUnread(const Connection& tool, TimePoint now) {
   auto found = recordings_.find(tool.id);
-  if (found == recordings_.end() || !found->second.blocked) return;
+  if (found == recordings_.end() || !found->second.outbox.blocked()) return;
   Send(found->second, now);
   ForgetEnded();
 }
@@ -517,34 +347,25 @@ void Recordings::SendUnread(const Connection& tool, TimePoint now) {
 void Recordings::Send(Recording& recording, TimePoint now) {
   Connection& tool = *recording.tool;
   if (tool.closed) return;
-  const bool was_blocked = std::exchange(recording.blocked, false);
-  for (int sent = 0;; ++sent, recording.unread.pop_front()) {
-    while (recording.unread.empty() && recording.remembered) TakeRemembered(recording, now);
-    if (recording.unread.empty()) break;
-    if (sent == kMaxRecordsPerRound) {
-      recording.blocked = true;  // it goes on in the next round
-      break;
+  const bool was_blocked = recording.outbox.blocked();
+  const auto refill = [&] {
+    while (recording.remembered && recording.outbox.empty()) {
+      if (!recording.remembered->PutNext(recording.outbox, now)) recording.remembered.reset();
     }
-    const auto send = [&](const auto& message) { return tool.SendPart(message); };
-    const Sent outcome = std::visit(send, recording.unread.front());
-    if (outcome == Sent::kFailed) return parts_.connections.Close(tool, nullptr);
-    if (outcome == Sent::kRestLater) {
-      recording.blocked = true;
-      break;
-    }
-    recording.blocked_since = now;
-  }
-  if (recording.blocked == was_blocked) return;
-  if (recording.blocked) recording.blocked_since = now;
-  if (!parts_.connections.Watch(tool, recording.blocked ? EPOLLIN | EPOLLOUT : EPOLLIN))
+  };
+  if (recording.outbox.Send(tool, refill, now) == Sent::kFailed)
+    return parts_.connections.Close(tool, nullptr);
+  const bool is_blocked = recording.outbox.blocked();
+  if (is_blocked == was_blocked) return;
+  if (!parts_.connections.Watch(tool, is_blocked ? EPOLLIN | EPOLLOUT : EPOLLIN))
     parts_.connections.Close(tool, "it cannot be watched");
 }
 
 TimePoint Recordings::CloseUnreading(TimePoint now) {
   TimePoint next = look_at_;
   for (auto& [connection, recording] : recordings_) {
-    if (!recording.blocked || recording.tool->closed) continue;
-    const TimePoint deadline = recording.blocked_since + kUnreadRecordTimeout;
+    if (!recording.outbox.blocked() || recording.tool->closed) continue;
+    const TimePoint deadline = recording.outbox.blocked_since() + kUnreadRecordTimeout;
     if (now >= deadline) parts_.connections.Close(*recording.tool, "a recording left unread");
     next = std::min(next, std::max(deadline, now));
   }
@@ -555,7 +376,7 @@ TimePoint Recordings::CloseUnreading(TimePoint now) {
 void Recordings::ForgetEnded() {
   std::erase_if(recordings_, [](const auto& entry) {
     const Recording& recording = entry.second;
-    return recording.ends && !recording.remembered && recording.unread.empty();
+    return recording.ends && !recording.remembered && recording.outbox.empty();
   });
 }
 

@@ -15,26 +15,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <variant>
 
 #include "base/clock.h"
 #include "ipc/control_access.h"
 #include "ipc/messages.h"
 #include "sched/core/scheduler.h"
+#include "server/recording/recorded_event.h"
 
 namespace xsched::server {
-
-// What a tool that records is sent.
-using RecordedEvent = std::variant<ipc::RecordedQueue, ipc::RecordedBurst, ipc::RecordedHold,
-                                   ipc::RecordedWait, ipc::RecordedEnd, ipc::RecordedLoss, ipc::Reply>;
-
-class RecordSink {
- public:
-  virtual void Put(const RecordedEvent& event) = 0;
-
- protected:
-  ~RecordSink() = default;
-};
 
 class QueueTrack {
  public:
@@ -77,7 +65,6 @@ class QueueTrack {
   };
 
   static Hold HoldOf(const Reading& reading);
-  uint64_t Since(TimePoint time) const;
   void Start(const Reading& reading, TimePoint now);
   // False: nothing is recorded yet.
   bool SeeFirstReport(const Reading& reading, TimePoint now);

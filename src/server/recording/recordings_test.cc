@@ -1,5 +1,5 @@
 // Recordings: who gets them, what is in them, and what a tool that does not read them costs.
-#include "server/recordings.h"
+#include "server/recording/recordings.h"
 
 #include <gtest/gtest.h>
 

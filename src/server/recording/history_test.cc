@@ -1,5 +1,5 @@
 // What is remembered of the last time, and how much of it: readings in virtual time in, events out.
-#include "server/history.h"
+#include "server/recording/history.h"
 
 #include <gtest/gtest.h>
 

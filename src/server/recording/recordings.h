@@ -6,15 +6,15 @@
 // No tool can delay a round: what it has not read is kept up to a limit, and dropped and counted beyond it. A
 // tool that reads nothing for long is disconnected.
 //
-//   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> unread records --> the tool
-//                                                           |                        ^
-//                                                           +----> History ----------+ kRecordLast
+//   Queues --(QueueWatcher)--> queues that were touched --Look--> QueueTrack --> RecordingOutbox --> the tool
+//                                                           |                           ^
+//                                                           +----> History --Remembered-+ kRecordLast
 //                                                           +----> UsageMeter
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <vector>
@@ -24,9 +24,12 @@
 #include "server/access.h"
 #include "server/agents.h"
 #include "server/connections.h"
-#include "server/history.h"
-#include "server/queue_track.h"
 #include "server/queues.h"
+#include "server/recording/history.h"
+#include "server/recording/queue_reader.h"
+#include "server/recording/queue_track.h"
+#include "server/recording/recording_outbox.h"
+#include "server/recording/remembered.h"
 #include "server/usage_meter.h"
 
 namespace xsched::server {
@@ -47,7 +50,7 @@ class Recordings final : QueueWatcher {
     const AccessRules& access;
     UsageMeter& usage;
   };
-  Recordings(const Parts& parts, TimePoint now) : parts_(parts), history_(now) {
+  Recordings(const Parts& parts, TimePoint now) : parts_(parts), reader_(parts.scheduler), history_(now) {
     parts_.queues.SetWatcher(this);
   }
   ~Recordings() { parts_.queues.SetWatcher(nullptr); }
@@ -84,29 +87,18 @@ class Recordings final : QueueWatcher {
     sched::Hints hints{};
     uint32_t level = 0;
   };
-  // An answer to kRecordLast.
-  struct Remembered {
-    std::vector<History::Reader> readers;
-    std::deque<History::Event> unfinished;  // after what they read
-    std::set<uint64_t> described;
-    uint32_t covered_ms = 0;
-  };
   struct Recording {
     Connection* tool;
     TimePoint began;
+    RecordingOutbox outbox;
     bool all = false;  // of all processes
     std::set<pid_t> processes;
     std::set<uint64_t> jobs;
     std::map<uint64_t, Tracked> queues;
     std::set<uint64_t> others;     // not recorded, but described, because recorded ones waited for them
     std::set<uint64_t> just_gone;  // described, and gone since the last look: holds that end may name them
-    std::deque<RecordedEvent> unread;
-    uint64_t lost = 0;  // since the last record
-    uint64_t lost_all = 0;
-    std::optional<Remembered> remembered;  // what is to be sent before `unread`
-    bool ends = false;                     // it ends when everything has been sent
-    bool blocked = false;                  // the tool's buffer is full
-    TimePoint blocked_since{};
+    std::optional<Remembered> remembered;  // what is sent, if it is an answer to kRecordLast
+    bool ends = false;                     // when everything has been sent
   };
   // A queue that is recorded, by one recording or by several.
   struct Watched {
@@ -119,7 +111,6 @@ class Recordings final : QueueWatcher {
     TimePoint asked_at{};
   };
   class Sink;
-  class UnfinishedSink;
 
   void Added(Queue& queue, TimePoint now) noexcept override;
   void Touched(Queue& queue) noexcept override;
@@ -132,24 +123,10 @@ class Recordings final : QueueWatcher {
   void TakeNew(TimePoint now);
   void Ask(TimePoint now);
   void LookAt(Queue& queue, TimePoint now);
-  sched::QueueStats StatsOf(const Queue& queue, TimePoint now) const;
-  QueueTrack::Reading Read(const Queue& queue, TimePoint now) const {
-    return ReadingOf(queue, StatsOf(queue, now), now);
-  }
-  QueueTrack::Reading ReadingOf(const Queue& queue, const sched::QueueStats& stats, TimePoint now) const;
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
   // Likewise of a queue that the recording may not contain. False: also if the tool may not see it.
   bool DescribeOther(Recording& recording, sched::QueueId id, TimePoint now);
-  ipc::RecordedQueue DescriptionOf(const Queue& queue, TimePoint began, TimePoint now) const;
-  // Takes the next of what is remembered, or ends this part. REQUIRES: recording.remembered.
-  void TakeRemembered(Recording& recording, TimePoint now);
-  void PutRemembered(Recording& recording, History::Event event, TimePoint now);
-  // False: it is not known, or not for the tool.
-  bool DescribeRemembered(Recording& recording, uint64_t queue, TimePoint now);
-  static bool HasRoom(const Recording& recording);
-  static void PutLoss(Recording& recording, TimePoint now);
-  static bool PutReply(Recording& recording, XResult result, uint64_t count, const char* text);
   void Send(Recording& recording, TimePoint now);
   TimePoint CloseUnreading(TimePoint now);
   static void NoteGone(Recording& recording, uint64_t id) noexcept;
@@ -157,6 +134,7 @@ class Recordings final : QueueWatcher {
   void ForgetEnded();
 
   Parts parts_;
+  QueueReader reader_;
   History history_;
   std::map<uint64_t, Recording> recordings_;  // by the tool's connection
   std::unordered_map<uint64_t, Watched> watched_;

@@ -1,0 +1,57 @@
+// What one tool that records is still to be sent, in its order. Events beyond a limit are dropped and counted,
+// and the tool is told how many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+
+#include "base/clock.h"
+#include "server/connection.h"
+#include "server/recording/recorded_event.h"
+#include "server/sent.h"
+
+namespace xsched::server {
+
+class RecordingOutbox {
+ public:
+  // `began`: when the recording did. `dropped` counts what all tools lost.
+  RecordingOutbox(TimePoint began, uint64_t& dropped) : began_(began), dropped_(dropped) {}
+
+  // False: an event must be dropped.
+  bool HasRoom() const;
+  // What a recording puts at its end is bounded by the number of queues.
+  void RemoveLimit() { limited_ = false; }
+  void Put(const RecordedEvent& event) { unsent_.push_back(event); }
+  void Drop(uint64_t events);
+  // If events were dropped, says so.
+  void PutLoss(TimePoint now);
+  // Between events, in their order. False: the tool asks on and reads nothing.
+  [[nodiscard]] bool PutReply(XResult result, uint64_t count, const char* text);
+  // The recording's last message.
+  void PutLastReply(uint64_t count);
+  bool empty() const { return unsent_.empty(); }
+  // Since the recording began.
+  uint64_t dropped() const { return dropped_here_; }
+
+  // Sends as much as the tool's buffer takes, and not more than kMaxRecordsPerRound. refill() is called when
+  // everything has been sent, and may put more.
+  Sent Send(Connection& tool, const std::function<void()>& refill, TimePoint now);
+  // The last Send has left something.
+  bool blocked() const { return blocked_; }
+  // Since then the tool has taken nothing. REQUIRES: blocked().
+  TimePoint blocked_since() const { return blocked_since_; }
+
+ private:
+  std::deque<RecordedEvent> unsent_;
+  const TimePoint began_;
+  uint64_t& dropped_;
+  uint64_t dropped_here_ = 0;
+  uint64_t untold_ = 0;  // that many were dropped since the last PutLoss
+  bool limited_ = true;
+  bool blocked_ = false;
+  TimePoint blocked_since_{};
+};
+
+}  // namespace xsched::server
