@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <stdexcept>
+#include <utility>
 
 namespace xsched::server::testing {
 namespace {
@@ -62,11 +63,6 @@ void ServerUnderAttack::SetLooks(std::function<void(uint64_t)> looks) {
   looks_ = std::move(looks);
 }
 
-void ServerUnderAttack::WithinARound(const std::function<void()>& change) {
-  const std::lock_guard lock(mutex_);
-  change();
-}
-
 Bystander::Bystander(ServerUnderAttack& server) : server_(server) {
   const ipc::SocketPath& socket = server.socket();
   const ActingAs user(kBystander);
@@ -80,10 +76,12 @@ Bystander::Bystander(ServerUnderAttack& server) : server_(server) {
 }
 
 void Bystander::LooksAfter(uint64_t round) {
-  if (!is_urgent_) return;
-  if (urgent_since_ == 0) urgent_since_ = round;
-  // It keeps the first round after which the gate was closed.
-  if (low_->IsHeld(0) && rounds_.load() == 0) rounds_ = round - urgent_since_ + 1;
+  const uint64_t told = told_;
+  if (told == counted_) return;
+  if (std::exchange(counting_, told) != told) first_round_ = round;
+  if (!low_->IsHeld(0)) return;
+  rounds_ = round - first_round_ + 1;
+  counted_ = told;
 }
 
 Bystander::Hold Bystander::HoldOnce() {
@@ -94,18 +92,13 @@ Bystander::Hold Bystander::HoldOnce() {
   if (!Eventually([&] { return !low_->IsHeld(0); }, kPatience)) return {};
   Hold hold;
   const TimePoint began = MonotonicClock::now();
-  server_.WithinARound([&] {
-    is_urgent_ = true;
-    urgent_since_ = 0;
-    rounds_ = 0;
-    urgent_->Submit(0);
-  });
+  urgent_->Submit(0);
+  ++told_;
   while (!low_->IsHeld(0) && MonotonicClock::now() < began + kPatience) std::this_thread::yield();
   hold.held = low_->IsHeld(0);
   hold.time = MonotonicClock::now() - began;
-  Eventually([&] { return rounds_.load() != 0; });
-  hold.rounds = rounds_.load();
-  server_.WithinARound([&] { is_urgent_ = false; });
+  if (!Eventually([&] { return counted_ == told_; })) hold.held = false;
+  hold.rounds = rounds_;
   urgent_->RetireAll(0);
   low_->RetireAll(0);
   return hold;

@@ -31,9 +31,6 @@ class ServerUnderAttack {
   // Between rounds, on the server's thread, because any other may have to wait for a processor:
   // `looks(round)`.
   void SetLooks(std::function<void(uint64_t)> looks);
-  // What this thread changes, it changes before the server's present round ends: rounds that pass while the
-  // thread has no processor are not counted.
-  void WithinARound(const std::function<void()>& change);
   // The processor's time that the longest round took since the last call.
   Duration LongestRound() { return Duration(longest_ns_.exchange(0)); }
 
@@ -68,10 +65,14 @@ class Bystander {
 
   static constexpr uint64_t kDevice = 424242;
   ServerUnderAttack& server_;
-  // Changed within a round.
-  bool is_urgent_ = false;
-  uint64_t urgent_since_ = 0;  // the first round that ended with urgent work; 0: none has
-  std::atomic<uint64_t> rounds_{0};
+  // How often the server was told of urgent work, and how many of these holds the server's thread has
+  // counted.
+  std::atomic<uint64_t> told_{0};
+  std::atomic<uint64_t> counted_{0};
+  uint64_t rounds_ = 0;  // of the last one that was counted
+  // Of the server's thread.
+  uint64_t counting_ = 0;
+  uint64_t first_round_ = 0;
   std::unique_ptr<TestAgent> low_;
   std::unique_ptr<TestAgent> urgent_;
 };

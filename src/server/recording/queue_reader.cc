@@ -31,8 +31,7 @@ QueueTrack::Reading QueueReader::Read(const Queue& queue, const sched::QueueStat
     auto other = agent.queues.find(wait.queue);
     if (reading.waits_for.until != 0 || other == agent.queues.end()) return;
     if (!ipc::MeansQueue(wait, other->second.handle)) return;
-    if (wait.until > StatsOf(other->second, now).retired)
-      reading.waits_for = {other->second.id, wait.until};
+    if (wait.until > StatsOf(other->second, now).retired) reading.waits_for = {other->second.id, wait.until};
   });
   return reading;
 }

@@ -49,8 +49,7 @@ Sent RecordingOutbox::Send(Connection& tool, const std::function<void()>& refill
     if (unsent_.empty()) return Sent::kAll;
     // After a round's part, the rest follows in the next round.
     const auto send = [&](const auto& message) { return tool.SendPart(message); };
-    const Sent outcome =
-        sent == kMaxRecordsPerRound ? Sent::kRestLater : std::visit(send, unsent_.front());
+    const Sent outcome = sent == kMaxRecordsPerRound ? Sent::kRestLater : std::visit(send, unsent_.front());
     if (outcome != Sent::kAll) {
       blocked_ = true;
       if (!was_blocked) blocked_since_ = now;

@@ -1,5 +1,5 @@
-// What one tool that records is still to be sent, in its order. Events beyond a limit are dropped and counted,
-// and the tool is told how many.
+// What one tool that records is still to be sent, in its order. Events beyond a limit are dropped and
+// counted, and the tool is told how many.
 #pragma once
 
 #include <cstddef>

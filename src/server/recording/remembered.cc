@@ -96,8 +96,8 @@ bool Remembered::Describe(RecordingOutbox& outbox, uint64_t id, TimePoint now) {
   if (const Queue* queue = parts_.queues.Find(sched::QueueId{id})) {
     if (!MaySee(queue->agent->connection.peer.uid)) return false;
     description = parts_.reader.Describe(*queue, since_, now);
-  } else if (const ipc::RecordedQueue* gone = parts_.history.Description(
-                 sched::QueueId{id}, [&](uid_t uid) { return MaySee(uid); })) {
+  } else if (const ipc::RecordedQueue* gone =
+                 parts_.history.Description(sched::QueueId{id}, [&](uid_t uid) { return MaySee(uid); })) {
     description = *gone;
   }
   if (!description) return false;
