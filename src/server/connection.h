@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -36,6 +37,10 @@ struct Connection {
   Sent SendPart(const auto& message) {
     if (Send(message)) return Sent::kAll;
     return errno == EAGAIN || errno == EWOULDBLOCK ? Sent::kRestLater : Sent::kFailed;
+  }
+  template <typename... Messages>
+  Sent SendPart(const std::variant<Messages...>& message) {
+    return std::visit([&](const auto& known) { return SendPart(known); }, message);
   }
   // Sends the reason why the client is rejected. The caller closes the connection.
   void SendRejected(const std::string& reason);

@@ -36,8 +36,7 @@ Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
     if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) return Sent::kRestLater;
     if (unsent_.empty() && !Prepare(tool, now))
       return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
-    const auto send = [&](const auto& message) { return tool.SendPart(message); };
-    const Sent outcome = std::visit(send, unsent_.front());
+    const Sent outcome = tool.SendPart(unsent_.front());
     if (outcome != Sent::kAll) return outcome;
   }
 }

@@ -5,7 +5,6 @@
 #include "sched/core/accounting.h"
 #include "sched/core/rivals.h"
 #include "sched/core/scheduler_impl.h"
-#include "sched/core/views.h"
 
 namespace xsched::sched {
 namespace {

@@ -9,7 +9,6 @@
 #include "sched/core/queue_stats.h"
 #include "sched/core/reservation.h"
 #include "sched/core/scheduler_impl.h"
-#include "sched/core/views.h"
 
 namespace xsched::sched {
 

@@ -16,7 +16,7 @@ ipc::Reply RecordingReply(XResult result, uint64_t count, const char* text) {
 
 }  // namespace
 
-bool RecordingOutbox::HasRoom() const { return !limited_ || unsent_.size() < kMaxUnreadRecords; }
+bool RecordingOutbox::HasRoom() const { return ends_ || unsent_.size() < kMaxUnreadRecords; }
 
 void RecordingOutbox::Drop(uint64_t events) {
   untold_ += events;
@@ -48,8 +48,7 @@ Sent RecordingOutbox::Send(Connection& tool, const std::function<void()>& refill
     if (unsent_.empty()) refill();
     if (unsent_.empty()) return Sent::kAll;
     // After a round's part, the rest follows in the next round.
-    const auto send = [&](const auto& message) { return tool.SendPart(message); };
-    const Sent outcome = sent == kMaxRecordsPerRound ? Sent::kRestLater : std::visit(send, unsent_.front());
+    const Sent outcome = sent == kMaxRecordsPerRound ? Sent::kRestLater : tool.SendPart(unsent_.front());
     if (outcome != Sent::kAll) {
       blocked_ = true;
       if (!was_blocked) blocked_since_ = now;

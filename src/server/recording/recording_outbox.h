@@ -19,11 +19,13 @@ class RecordingOutbox {
   // `began`: when the recording did. `dropped` counts what all tools lost.
   RecordingOutbox(TimePoint began, uint64_t& dropped) : began_(began), dropped_(dropped) {}
 
-  // False: an event must be dropped.
+  // The recording ends when everything has been sent.
+  void End() { ends_ = true; }
+  bool ends() const { return ends_; }
+  // False: an event must be dropped. What a recording puts at its end is bounded by the number of queues.
   bool HasRoom() const;
-  // What a recording puts at its end is bounded by the number of queues.
-  void RemoveLimit() { limited_ = false; }
-  void Put(const RecordedEvent& event) { unsent_.push_back(event); }
+  // A RecordedEvent, or what it may be.
+  void Put(const auto& event) { unsent_.emplace_back(event); }
   void Drop(uint64_t events);
   // If events were dropped, says so.
   void PutLoss(TimePoint now);
@@ -49,7 +51,7 @@ class RecordingOutbox {
   uint64_t& dropped_;
   uint64_t dropped_here_ = 0;
   uint64_t untold_ = 0;  // that many were dropped since the last PutLoss
-  bool limited_ = true;
+  bool ends_ = false;
   bool blocked_ = false;
   TimePoint blocked_since_{};
 };

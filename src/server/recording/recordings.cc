@@ -30,16 +30,21 @@ class Recordings::Sink final : public RecordSink {
         wait != nullptr && !recordings_.Describe(recording_, sched::QueueId{wait->waits_for}, now_)) {
       return true;  // it waits for a queue that is not recorded
     }
-    RecordedEvent known = event;
-    if (auto* hold = std::get_if<ipc::RecordedHold>(&known);
-        hold != nullptr && !recordings_.DescribeOther(recording_, sched::QueueId{hold->because_of}, now_) &&
-        !recording_.just_gone.contains(hold->because_of)) {
-      hold->because_of = 0;
+    if (const auto* hold = std::get_if<ipc::RecordedHold>(&event); hold != nullptr) {
+      recording_.outbox.Put(WithKnownQueue(*hold));
+    } else {
+      recording_.outbox.Put(event);
     }
-    recording_.outbox.Put(known);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
+  }
+
+  ipc::RecordedHold WithKnownQueue(ipc::RecordedHold hold) {
+    if (!recordings_.DescribeOther(recording_, sched::QueueId{hold.because_of}, now_) &&
+        !recording_.just_gone.contains(hold.because_of))
+      hold.because_of = 0;
+    return hold;
   }
 
   Recordings& recordings_;
@@ -69,7 +74,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   Recording* known = found != recordings_.end() ? &found->second : New(tool, now, sent);
   if (known == nullptr) return sent;
   Recording& recording = *known;
-  if (recording.ends || recording.processes.size() + recording.jobs.size() >= kMaxRecordedProcesses)
+  if (recording.outbox.ends() || recording.processes.size() + recording.jobs.size() >= kMaxRecordedProcesses)
     return recording.outbox.PutReply(kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
   recording.all |= request.pid == 0 && request.job == 0;
   if (request.pid != 0) {
@@ -89,8 +94,8 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
   auto found = recordings_.find(tool.id);
   if (found == recordings_.end()) return tool.SendReply(kXSchedErrorInvalidValue, 0, "nothing is recorded");
   Recording& recording = found->second;
-  if (std::exchange(recording.ends, true)) return true;
-  recording.outbox.RemoveLimit();
+  if (recording.outbox.ends()) return true;
+  recording.outbox.End();
   for (auto& [id, tracked] : recording.queues) {
     Queue* queue = parts_.queues.Find(sched::QueueId{id});
     if (queue == nullptr) continue;
@@ -112,8 +117,7 @@ bool Recordings::SendLast(Connection& tool, const ipc::RecordLast& request, Time
   if (recording == nullptr) return sent;
   recording->remembered.emplace(Remembered::Parts{history_, parts_.queues, reader_, parts_.access}, tool.peer,
                                 since, now);
-  recording->ends = true;
-  recording->outbox.RemoveLimit();
+  recording->outbox.End();
   return true;
 }
 
@@ -132,7 +136,7 @@ void Recordings::Remove(const Connection& tool, TimePoint now) {
 
 bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   const Peer& owner = agent.connection.peer;
-  return !recording.ends && !agent.connection.closed &&
+  return !recording.outbox.ends() && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
          (recording.all || recording.processes.contains(owner.pid) ||
           std::any_of(agent.jobs.begin(), agent.jobs.end(),
@@ -376,7 +380,7 @@ TimePoint Recordings::CloseUnreading(TimePoint now) {
 void Recordings::ForgetEnded() {
   std::erase_if(recordings_, [](const auto& entry) {
     const Recording& recording = entry.second;
-    return recording.ends && !recording.remembered && recording.outbox.empty();
+    return recording.outbox.ends() && !recording.remembered && recording.outbox.empty();
   });
 }
 

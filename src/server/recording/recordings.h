@@ -98,7 +98,6 @@ class Recordings final : QueueWatcher {
     std::set<uint64_t> others;     // not recorded, but described, because recorded ones waited for them
     std::set<uint64_t> just_gone;  // described, and gone since the last look: holds that end may name them
     std::optional<Remembered> remembered;  // what is sent, if it is an answer to kRecordLast
-    bool ends = false;                     // when everything has been sent
   };
   // A queue that is recorded, by one recording or by several.
   struct Watched {
