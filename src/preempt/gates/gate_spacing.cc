@@ -5,8 +5,9 @@
 namespace xsched::preempt {
 namespace {
 
-// Until the first report has come back, commands may be of any length.
-constexpr int64_t kUnknownSpacing = 4;
+// Until the first report has come back, commands may be of any length. That is so for the time of one
+// command, and what a queue of short ones launches in it are a few.
+constexpr int64_t kUnknownSpacing = 1;
 // The most commands between two gates, also if they are very short.
 constexpr int64_t kMaxSpacing = 512;
 // While the pace is steady, one gate of so many reports. Then a report is no further than so many commands.
