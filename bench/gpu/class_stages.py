@@ -6,7 +6,7 @@ from figures import rate, summary
 from kernel_stages import HIGH, LOW, idle_competitor, limit
 from measure import LEAD, p99
 
-SERVER = {"kernel_us": 200, "kernels": 100}  # 20 ms
+SERVER = {"kernel_us": 200, "kernels": 100, "keep": True}  # 20 ms, on one stream
 # Not in step: the two are at every distance from each other.
 RATES_HZ = (10, 9.7)
 MIXED_US = (20, 50, 100, 200, 500, 1000, 2000, 5000)

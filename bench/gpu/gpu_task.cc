@@ -11,7 +11,8 @@
 //   {"do": "stay"}                                                     → {}
 //       launches one short kernel on a stream that stays until the program ends
 //   {"do": "task", "kernel_us", "kernels", "rate_hz", "seconds"}       → {"begin", "end", "latency_ms": […]}
-//       with "watch_start": true also "start_us": […], from the launch until the GPU begins with it
+//       with "watch_start": true also "start_us": […], from the launch until the GPU begins with it;
+//       with "keep": true the stream stays, for the next task
 //   {"do": "continuous", "kernel_us"[, "seconds"]}                     → {"progress": [[time, kernels], …]}
 //       without "seconds": until the next line, e.g. {"do": "stop"}, which has no other effect
 //   {"do": "ahead", "kernel_us", "count_file"}                         → {}, at once
@@ -353,7 +354,9 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
   if (what == "count") return RunCount(device, command);
   if (what == "stay") return Stay(device);
   if (what == "task" || what == "continuous") {
-    CUstream stream = device.NewStream();
+    static CUstream kept = nullptr;  // as a server has its stream for as long as it runs
+    CUstream stream = kept != nullptr ? kept : device.NewStream();
+    kept = nullptr;
     LaunchOnce(device, stream);
     Json result;
     if (what == "task") {
@@ -363,7 +366,11 @@ Json Run(Device& device, const Commands& commands, const Json& command) {
       result = RunContinuously(device, stream, command.at("kernel_us"),
                                [&] { return end == 0 ? commands.Interrupted() : Seconds() >= end; });
     }
-    device.driver().cuStreamDestroy(stream);
+    if (command.value("keep", false)) {
+      kept = stream;
+    } else {
+      device.driver().cuStreamDestroy(stream);
+    }
     return result;
   }
   if (what == "ahead") {

@@ -20,22 +20,29 @@ constexpr int64_t kStillSimilar = 3;
 bool IsEqual(const ProcessRecord& process) { return process.slice == kDriversSlice; }
 
 // Observes one process's requests.
-void Observe(OwnRequests& requests, bool ready, bool alone, Duration never_ends, TimePoint now) {
+void Observe(OwnRequests& requests, bool ready, Duration never_ends, TimePoint now) {
   if (ready) {
-    if (requests.since == kNever) {
-      requests.since = now;
-      requests.alone = true;
-    }
-    requests.alone &= alone;
+    if (requests.since == kNever) requests = {now, Duration::zero(), true, requests.length};
     if (now - requests.since >= never_ends) requests.length = never_ends;
-  } else if (const TimePoint since = std::exchange(requests.since, kNever);
-             since != kNever && requests.alone) {
-    const Duration length = now - since;
-    requests.length = requests.length == Duration::zero() ? length : (3 * requests.length + length) / 4;
+  } else if (std::exchange(requests.since, kNever) != kNever && requests.measured) {
+    const bool first = requests.length == Duration::zero();
+    requests.length = first ? requests.served : (3 * requests.length + requests.served) / 4;
   }
 }
 
 }  // namespace
+
+// Equals that have work have shared the device, or were served in order.
+void InOrder::Serve(std::span<ProcessRecord* const> processes, TimePoint now) {
+  const Duration passed = now - std::exchange(observed_at_, now);
+  const auto at_work = [](const ProcessRecord* process) { return process->requests.since != kNever; };
+  const int64_t count = std::count_if(processes.begin(), processes.end(), at_work);
+  for (ProcessRecord* process : processes) {
+    if (!at_work(process)) continue;
+    process->requests.served += passed / count;
+    process->requests.measured &= count == 1 || !holds_;
+  }
+}
 
 TimePoint InOrder::Observe(std::span<ProcessRecord* const> processes, TimePoint now) {
   int64_t equals = 0;
@@ -44,6 +51,7 @@ TimePoint InOrder::Observe(std::span<ProcessRecord* const> processes, TimePoint 
     equals += IsEqual(*process);
     ready += IsEqual(*process) && process->ready;
   }
+  Serve(processes, now);
   // A request that is served in order ends by then.
   const Duration never_ends = kLongestRequest * (equals + 1);
   TimePoint next = kNever;
@@ -56,7 +64,7 @@ TimePoint InOrder::Observe(std::span<ProcessRecord* const> processes, TimePoint 
       continue;
     }
     OwnRequests& requests = process->requests;
-    sched::Observe(requests, process->ready, ready == 1, never_ends, now);
+    sched::Observe(requests, process->ready, never_ends, now);
     if (requests.length == Duration::zero()) {
       known &= !process->ready;
       continue;

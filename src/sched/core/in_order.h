@@ -6,7 +6,9 @@
 // device goes to the next one when it has nothing more of the present one.
 //
 // It is better for all only if their requests are of similar length, and end. Otherwise a short request would
-// wait for a long one, or for ever. So the lengths are learned, from requests during which no equal had work.
+// wait for a long one, or for ever. So the lengths are learned: from requests that had the device for
+// themselves, and from those that shared it with equals, of which each then has the same part of the time.
+// Requests that are served in order say nothing: only the device knows which of them it serves.
 //
 // Of one device. Pure.
 #pragma once
@@ -22,7 +24,8 @@ struct ProcessRecord;
 // What is known of one process's requests.
 struct OwnRequests {
   TimePoint since = kNever;  // it has work since then; kNever: it has none
-  bool alone = false;        // no equal has had work since then
+  Duration served{};         // of the device's time since then, without that which equals have had
+  bool measured = false;     // `served` is known
   Duration length{};         // of one, if it has the device for itself; 0: not known
 };
 
@@ -37,7 +40,10 @@ class InOrder {
   void Forget() { holds_ = false; }
 
  private:
+  void Serve(std::span<ProcessRecord* const> processes, TimePoint now);
+
   bool holds_ = false;
+  TimePoint observed_at_{};
 };
 
 }  // namespace xsched::sched

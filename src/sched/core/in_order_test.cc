@@ -81,7 +81,35 @@ TEST_F(InOrderTest, with_requests_of_similar_length_each_keeps_the_device_until_
     Pass(milliseconds(10));
   }
   EXPECT_EQ(sink_.slice_changes, changes)
-      << "requests that wait for each other say nothing about their length";
+      << "requests that are served in order say nothing about their length";
+}
+
+TEST_F(InOrderTest, requests_that_share_the_device_show_their_length) {
+  Begin(1);
+  Pass(milliseconds(5));
+  Begin(2);
+  Pass(milliseconds(30));
+  End(1);
+  Pass(milliseconds(5));
+  EXPECT_EQ(SliceOf(2), kDriversSlice) << "the length of the second one's is not known yet";
+  End(2);
+  Pass(milliseconds(10));
+  EXPECT_EQ(SliceOf(1), kLong) << "each has had 20 ms";
+  EXPECT_EQ(SliceOf(2), kLong);
+}
+
+TEST_F(InOrderTest, a_short_request_that_shares_the_device_with_a_long_one_goes_on_sharing_it) {
+  for (int i = 0; i < 10; ++i) {
+    Begin(1);
+    Begin(2);
+    Pass(milliseconds(10));
+    End(2);
+    Pass(milliseconds(15));
+    End(1);
+    Pass(milliseconds(10));
+    EXPECT_EQ(SliceOf(1), kDriversSlice);
+    EXPECT_EQ(SliceOf(2), kDriversSlice);
+  }
 }
 
 TEST_F(InOrderTest, a_short_request_does_not_wait_for_a_long_one) {
