@@ -85,7 +85,7 @@ void Report(QueueRecord& queue, const ControlInputs& inputs, bool watched, Contr
   control.sliced = control.gated && inputs.cut_short && !queue.rivalry.held_by_own;
   control.charges_overruns = control.gated && inputs.charges_overruns && queue.traits.reports_overruns;
   control.tracked = control.gated || (queue.rivalry.can_hold && !inputs.replace_holding) || queue.awaited ||
-                    queue.wait_count != 0 || inputs.beside_holding || watched;
+                    queue.wait_count != 0 || inputs.beside_holding || inputs.shared || watched;
   if (control == queue.control) return;
   queue.holds += queue.control.run && !queue.run;
   queue.control = control;
@@ -107,7 +107,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
                              .replace_holding = device.slices.replace_holding(),
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
-                             .held_elsewhere = long_held_.any()};
+                             .held_elsewhere = long_held_.any(),
+                             .shared = device.tenants.size() > 1};
   ActivateIfChanged(device, inputs);
   BeginWatches(device);
   device.held_since = kNever;

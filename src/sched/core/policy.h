@@ -67,7 +67,7 @@ struct PolicyInfo {
   // It divides the device's time by what each has received. So it does not matter to the others if a held
   // queue ends what it has begun, as long as that is charged to it.
   bool charges_overruns = false;
-  // It may let none of the ready queues run (QueueView::limited_until).
+  // It may let none of the ready queues run (QueueView::limited_until), because of their hint limit_us.
   bool has_limits = false;
   // Asked again before its time, with nothing new but the time and what was received, it decides the same and
   // remembers the same. So it need not be asked then.

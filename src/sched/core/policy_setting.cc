@@ -57,6 +57,12 @@ bool PolicySetting::DecidesAbout(Granularity what) const {
   return Any([what](const Layer& layer) { return layer.by == what; });
 }
 
+bool PolicySetting::CanLimit(const ShownHints& hints) const {
+  return Any([&](const Layer& layer) {
+    return layer.policy->info().has_limits && hints.For(layer.by).limit_us > 0;
+  });
+}
+
 bool PolicySetting::ShowsProcesses() const {
   return Any([](const Layer& layer) {
     return layer.by != Granularity::kQueue || layer.policy->info().sees_processes;

@@ -57,6 +57,8 @@ class PolicySetting {
   bool ComparesAllDevices() const { return compares_all_devices_; }
   // True if a policy in use may let none of the ready queues run.
   bool HasLimits() const { return has_limits_; }
+  // Can such a policy hold a queue with these hints, also if there is no other one?
+  bool CanLimit(const ShownHints& hints) const;
   // True if a policy in use is shown whole processes, also where it decides about queues.
   bool ShowsProcesses() const;
   // True if all policies in use are (PolicyInfo::steady).

@@ -150,6 +150,7 @@ struct ControlInputs {
   bool beside_holding = false;
   bool cut_short = false;
   bool held_elsewhere = false;  // a queue of another device is held for long
+  bool shared = false;          // several tenants have queues here, so what each receives is counted
 
   bool operator==(const ControlInputs&) const = default;
 };

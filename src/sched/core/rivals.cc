@@ -175,6 +175,7 @@ void RefreshRivals(const PolicySetting& setting, std::span<DeviceRecord* const> 
   uint64_t holds_these[kMostHints] = {};
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!groups[i].any_to_hold) continue;
+    groups[i].can_be_held |= setting.CanLimit(groups[i].hints);
     for (size_t j = 0; j < groups.size(); ++j) {
       const Holds holds = CanHold(setting, by_group, groups[i], groups[j]);
       if (!holds.own_process && !holds.other_process) continue;

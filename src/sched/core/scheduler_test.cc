@@ -195,6 +195,37 @@ TEST_F(SchedulerTest, queues_that_nobody_can_hold_are_neither_gated_nor_tracked)
   EXPECT_TRUE(sink_.changes.empty());
 }
 
+TEST_F(SchedulerTest, queues_of_several_tenants_are_tracked_so_that_the_time_of_each_is_counted) {
+  Add(kLow, 0);
+  Add(kOther, 0);
+  scheduler_.SetTenant(ProcessId{static_cast<uint64_t>(kOther)}, TenantId{7});
+  Decide();
+  EXPECT_TRUE(sink_.Of(kLow).tracked);
+  EXPECT_TRUE(sink_.Of(kOther).tracked);
+  EXPECT_FALSE(sink_.Of(kLow).gated);
+  scheduler_.RemoveQueue(kOther, now_);
+  Decide();
+  EXPECT_FALSE(sink_.Of(kLow).tracked);
+}
+
+TEST_F(SchedulerTest, a_queue_with_a_limit_is_gated_also_if_there_is_no_other) {
+  scheduler_.SetPolicy(*FindPolicy(kPolicyReservation));
+  Add(kLow, 0);
+  Decide();
+  EXPECT_FALSE(sink_.Of(kLow).gated);
+  Hints hints;
+  hints.limit_us = 20'000;
+  hints.period_us = 100'000;
+  scheduler_.SetHints(kLow, hints);
+  Decide();
+  EXPECT_TRUE(sink_.Of(kLow).gated);
+  Progress(kLow, 1000, 0);
+  Decide();
+  now_ += milliseconds(21);
+  Decide();
+  EXPECT_FALSE(sink_.Of(kLow).run) << "it has used up its limit";
+}
+
 TEST_F(SchedulerTest, a_rival_makes_the_lower_queue_gated_and_both_tracked_until_it_leaves) {
   Add(kLow, 0);
   Add(kHigh, 1);
