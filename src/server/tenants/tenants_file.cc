@@ -353,7 +353,7 @@ std::string SuffixOf(Each each, const std::vector<std::string>& cgroups, const P
 
 // Where a key may stand, toml++ 3.3 has undefined behavior for some other characters. A # behind a quotation
 // mark may be a part of a text, so only a # before every quotation mark of its line is known to begin a
-// comment.
+// comment. In a text of several lines it would begin none.
 void CheckCharacters(std::string_view text) {
   toml::source_index number = 0;
   while (!text.empty()) {
@@ -364,6 +364,8 @@ void CheckCharacters(std::string_view text) {
     if (end != std::string_view::npos && line[end] == '#') line = line.substr(0, end);
     if (std::any_of(line.begin(), line.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }))
       throw Fault(number, "only a comment may have characters other than ASCII, and no text before it");
+    if (line.find("'''") != std::string_view::npos || line.find(R"(""")") != std::string_view::npos)
+      throw Fault(number, "a text must be in one line: there are no ''' and \"\"\" here");
   }
 }
 

@@ -43,6 +43,9 @@ TEST(TenantsFile, only_comments_may_have_characters_other_than_ascii) {
             "t.toml:2: only a comment may have characters other than ASCII, and no text before it");
   EXPECT_NE(ErrorOf("[\xc3\xa4]\n"), "");
   EXPECT_NE(ErrorOf("[class.a]\n[class]\nb = { \"#\" = 1, \xc3\xa4 = 1 }\n"), "");
+  EXPECT_EQ(ErrorOf("name = '''\n# \xef\xbb\xbd\n''' \xef\xbb\xbd\n"),
+            "t.toml:1: a text must be in one line: there are no ''' and \"\"\" here")
+      << "a # in it begins no comment";
 }
 
 TEST(TenantsFile, a_tenant_has_what_it_says_then_what_its_class_says_then_the_default) {
