@@ -424,6 +424,69 @@ TEST_F(Command, record_without_a_server_fails_and_writes_no_file) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+std::string Read(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A recording with one program; `more` is a further line.
+std::string Recording(const std::string& more = "") {
+  return R"({"xsched_record":1,"recorded":{"started":"2026-11-23T02:00:00Z","version":"2.0.0","policy":"HPF","anonymous":false}}
+{"t":0,"device":{"id":0,"platform":"cuda","name":"GPU","level":3}}
+{"t":0,"process":{"id":1,"name":"serve","pid":7,"user":"a"}}
+{"t":0,"queue":{"id":1,"number":36,"process":1,"device":0,"level":3}}
+)" + more +
+         R"({"t":9,"end":{"why":"time"}}
+)";
+}
+
+TEST_F(Command, trace_reads_all_of_a_recording_before_it_writes) {
+  const std::string path = folder_.path() + "/both";
+  Write(path, Recording());
+  const Outcome same = Run({"trace", path, "-o", path});
+  EXPECT_EQ(same.status, kExitOk) << same.errors;
+  const std::string good = Read(path);
+  EXPECT_THAT(good, HasSubstr("queue 36 on GPU"));
+  const std::string broken = folder_.path() + "/broken";
+  Write(broken, Recording("nonsense\n"));
+  EXPECT_EQ(Run({"trace", broken, "--output", path}).status, kExitFailed);
+  EXPECT_EQ(Read(path), good);
+}
+
+TEST_F(Command, trace_says_if_there_is_nothing_to_show) {
+  const std::string path = folder_.path() + "/empty";
+  const std::string whole = Recording();
+  Write(path, whole.substr(0, whole.find('\n') + 1) + whole.substr(whole.rfind('{', whole.rfind('{') - 1)));
+  const Outcome outcome = Run({"trace", path, "-o", folder_.path() + "/trace"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("nothing to show"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/trace"));
+}
+
+TEST_F(Command, trace_takes_seconds_with_and_without_their_unit) {
+  for (const char* last : {"30", "30s", "0.5s"})
+    EXPECT_EQ(Run({"trace", "--last", last, "-o", folder_.path() + "/x"}).status, kExitNoServer) << last;
+  for (const char* last : {"30m", "nan", "0", "s", ""})
+    EXPECT_EQ(Run({"trace", "--last", last, "-o", folder_.path() + "/x"}).status, kExitUsage) << last;
+}
+
+TEST_F(Command, run_inside_a_limit_of_memory_cannot_lift_it) {
+  const std::vector<std::string> shown = {"--", Script("echo $XSCHED_MEMORY $XSCHED_MEMORY_ACCOUNT")};
+  const auto with = [&](const char* size) {
+    std::vector<std::string> arguments = {"run", "--no-server", "--memory", size};
+    arguments.insert(arguments.end(), shown.begin(), shown.end());
+    return Run(arguments, {{"XSCHED_MEMORY", "1000000"}, {"XSCHED_MEMORY_ACCOUNT", "/outer"}});
+  };
+  const Outcome greater = with("2GiB");
+  EXPECT_EQ(greater.out, "1000000 /outer\n");
+  EXPECT_THAT(greater.errors, HasSubstr("the limit of 1000000 bytes stays"));
+  const Outcome lesser = with("512KiB");
+  EXPECT_THAT(lesser.out, StartsWith("524288 "));
+  EXPECT_THAT(lesser.out, Not(HasSubstr("/outer")));
+}
+
 TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
   const std::vector<std::string> search = {"simulate", "priority",   "--seconds",  "2",
                                            "--policy", "native,HPF", "--maximize", "train"};

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <string>
+#include <string_view>
 
 #include "base/byte_size.h"
 #include "sched/core/policy_setting.h"
@@ -35,6 +36,22 @@ inline std::string ByteSizeProblem(const std::string& text) {
 
 inline CLI::Validator ByteSize() {
   return CLI::Validator([](std::string& text) { return ByteSizeProblem(text); }, "SIZE");
+}
+
+// Of an option for a number of seconds: also "30s", which becomes 30.
+inline CLI::Validator Seconds() {
+  return CLI::Validator(
+      [](std::string& text) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+        const bool valid = error == std::errc() && (unit.empty() || unit == "s");
+        if (!valid || !(value >= 0.001 && value <= 1e6))
+          return text + " is no number of seconds from 0.001 to 1000000";
+        text.resize(text.size() - unit.size());
+        return std::string();
+      },
+      "");
 }
 
 inline CLI::Validator AboveZero() {

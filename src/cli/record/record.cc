@@ -60,7 +60,7 @@ void AddRecord(CLI::App& app) {
                           ->check(CLI::Range(0.001, 1e6))
                           ->type_name("SECONDS")
                           ->excludes(seconds);
-  record->add_option("--output", options->request.output, "the file to write, or - (recording.xrec)")
+  record->add_option("-o,--output", options->request.output, "the file to write, or - (recording.xrec)")
       ->type_name("FILE");
   record->add_flag("--anonymous", options->request.anonymous,
                    "numbers in place of names of programs, users and pids");

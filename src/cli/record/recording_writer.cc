@@ -70,6 +70,7 @@ void RecordingWriter::WriteQueue(const ipc::RecordedQueue& queue) {
                {"process", processes_.at(queue.client_id)},
                {"device", devices_.at({queue.platform, queue.device})},
                {"level", std::clamp<uint32_t>(queue.level, kPreemptLevelBlock, kPreemptLevelInterrupt)}};
+  if (!anonymous_) what["number"] = queue.queue_id;
   what["hints"] = {
       {"priority", queue.hints.priority},         {"utilization", queue.hints.utilization},
       {"deadline_us", queue.hints.deadline_us},   {"laxity_us", queue.hints.laxity_us},

@@ -12,6 +12,7 @@ namespace xsched::cli {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMostNumber = std::numeric_limits<int64_t>::max();
 constexpr int64_t kMostCommands = std::numeric_limits<int64_t>::max() / 4;
 
 template <typename Value>
@@ -70,12 +71,14 @@ void Timeline::ReadQueue(const JsonLine& line, Duration at) {
   }
   const Process& process = Find(line, "process", processes_);
   const Device& device = Find(line, "device", devices_);
-  const std::string name = fmt::format("queue {} on {}", id, device.name);
+  // As other tools call it, if the recording says so.
+  const int64_t number = line.Number("number", 0, kMostNumber, id);
+  const std::string name = fmt::format("queue {} on {}", number, device.name);
   const TrackEvents::Track requests = events_.AddTrack(process.track, name);
   queues_[id] = {.requests = requests,
-                 .holds = events_.AddTrack(process.track, fmt::format("queue {} held", id)),
+                 .holds = events_.AddTrack(process.track, fmt::format("queue {} held", number)),
                  .device = line.Number("device", 0, kMost),
-                 .name = fmt::format("queue {} ({})", id, process.name)};
+                 .name = fmt::format("queue {} ({})", number, process.name)};
   events_.Instant(requests, at, "new queue",
                   {{"priority", priority}, {"level", line.Number("level", 1, 3, 1)}});
 }

@@ -23,6 +23,7 @@ class Timeline {
   // Reads a whole recording. Throws CommandError with the place of what is wrong.
   void Read(std::istream& input, const std::string& name);
 
+  bool empty() const { return processes_.empty(); }  // it shows no program
   uint64_t requests() const { return requests_; }
   uint64_t lost() const { return lost_; }           // records that are missing in the recording
   bool was_cut_off() const { return !has_ended_; }  // it has no end

@@ -6,9 +6,11 @@
 #include <memory>
 #include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/record/recorder.h"
+#include "cli/validators.h"
 
 namespace xsched::cli {
 namespace {
@@ -18,6 +20,15 @@ struct TraceOptions {
   std::optional<double> last;
   std::string output = "xsched.pftrace";
 };
+
+// Only now, because the file may be the recording, or a good trace that a bad recording must not replace.
+void Write(std::string_view trace, const std::string& path) {
+  const bool to_stdout = path == "-";
+  std::ofstream file;
+  if (!to_stdout) file.open(path, std::ios::trunc | std::ios::binary);
+  std::ostream& out = to_stdout ? std::cout : file;
+  if (!(out << trace).flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
+}
 
 void Trace(const TraceOptions& options) {
   const bool from_stdin = options.recording == "-";
@@ -30,15 +41,18 @@ void Trace(const TraceOptions& options) {
     if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", options.recording));
   }
   std::istream& input = options.last ? static_cast<std::istream&>(remembered) : from_stdin ? std::cin : file;
-  const bool to_stdout = options.output == "-";
-  std::ofstream written;
-  if (!to_stdout) written.open(options.output, std::ios::trunc | std::ios::binary);
-  std::ostream& out = to_stdout ? std::cout : written;
-  Timeline timeline(out);
+  std::ostringstream trace;
+  Timeline timeline(trace);
   timeline.Read(input, options.last ? "the server's answer"
                        : from_stdin ? "standard input"
                                     : options.recording);
-  if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
+  if (timeline.empty()) {
+    throw CommandError(
+        kExitFailed,
+        "nothing to show: no program had to share a device in this time (one that is alone on its "
+        "device is recorded by xsched record only)");
+  }
+  Write(trace.view(), options.output);
   fmt::print(stderr, "{} requests: {}\n", timeline.requests(), options.output);
   if (timeline.lost() != 0) {
     fmt::print(stderr, "xsched: {} records were lost, because xsched record did not read them in time\n",
@@ -55,10 +69,10 @@ void AddTrace(CLI::App& app) {
   auto* source = trace->add_option_group("what to show");
   source->add_option("RECORDING", options->recording, "what xsched record wrote, or -")->type_name("FILE");
   source->add_option("--last", options->last, "what the server remembers of the last so many seconds")
-      ->check(CLI::Range(0.001, 1e6))
+      ->transform(Seconds())
       ->type_name("SECONDS");
   source->require_option(1);
-  trace->add_option("--output", options->output, "the file to write, or - (xsched.pftrace)")
+  trace->add_option("-o,--output", options->output, "the file to write, or - (xsched.pftrace)")
       ->type_name("FILE");
   trace->callback([options] { Trace(*options); });
 }
