@@ -140,6 +140,20 @@ std::string NewMemoryAccount(uint64_t limit) {
   return "";
 }
 
+// Gives the program an account. A limit under which this runs already stays: what is started inside has no
+// more than that.
+void LimitMemory(LaunchOptions& launch) {
+  if (!launch.memory) return;
+  const std::optional<uint64_t> outer = ReadByteSize(CurrentVariable("XSCHED_MEMORY").c_str());
+  if (!outer || *outer > *launch.memory) {
+    launch.memory_account = NewMemoryAccount(*launch.memory);
+    return;
+  }
+  if (*outer < *launch.memory)
+    Warn(fmt::format("--memory: the limit of {} bytes stays, under which xsched runs itself", *outer));
+  launch.memory.reset();
+}
+
 // A job that nobody has used. "": the system gives no random numbers. Then each process of the program is
 // scheduled by itself.
 std::string NewJob() {
@@ -159,7 +173,7 @@ void Run(RunOptions& options) {
   const std::string new_job = NewJob();
   const ipc::JobName launched = ipc::LaunchedJob();
   options.launch.job = *launched.text != '\0' ? launched.text : new_job;
-  if (options.launch.memory) options.launch.memory_account = NewMemoryAccount(*options.launch.memory);
+  LimitMemory(options.launch);
   SetEnvironment(LaunchEnvironment(options.launch, shims.found, CurrentVariable));
   if (options.report.empty()) Become(options.program);
   RunReported(options.program, {.file = options.report == kToStderr ? "" : options.report,
