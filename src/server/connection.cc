@@ -24,15 +24,6 @@ bool Connection::HasLeft() const {
   return poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-std::string CleanText(const char* text, size_t size) {
-  std::string clean;
-  for (size_t i = 0; i < size && text[i] != '\0'; ++i) {
-    bool printable = text[i] >= ' ' && text[i] <= '~';
-    clean.push_back(printable ? text[i] : '?');
-  }
-  return clean;
-}
-
 namespace {
 
 bool IsPriority(int32_t priority) { return priority >= PRIORITY_NO_EXECUTE && priority <= PRIORITY_MAX; }

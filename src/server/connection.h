@@ -51,9 +51,6 @@ struct Connection {
   bool HasLeft() const;
 };
 
-// Printable ASCII up to the first NUL; other bytes become '?'.
-std::string CleanText(const char* text, size_t size);
-
 bool IsValid(const sched::Hints& hints);
 
 }  // namespace xsched::server

@@ -1,4 +1,5 @@
 #include "server/handshake.h"
+#include "server/clean_text.h"
 
 #include <fmt/format.h>
 

@@ -7,6 +7,7 @@
 
 #include "ipc/hints.h"
 #include "sched/core/reservation.h"
+#include "server/clean_text.h"
 
 namespace xsched::server {
 namespace {

@@ -164,7 +164,7 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
     } else if (received == ipc::Received::kMalformed) {
       connections_.Close(connection, "a malformed message");
     } else if (!HandleMessage(connection, packet, now)) {
-      connections_.Close(connection, "a message that breaks the protocol");
+      connections_.Close(connection, connection.HasLeft() ? nullptr : "a message that breaks the protocol");
     }
   }
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/clean_text.h"
 #include "server/limits.h"
 #include "server/policy_names.h"
 #include "server/tenants/audit_text.h"

@@ -92,7 +92,10 @@ void QueueTrack::SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink
 void QueueTrack::Finish(const Reading& reading, TimePoint now, RecordSink& sink) {
   See(reading, now, sink);
   SeeHold({}, now, sink);
-  if (busy_ && now > busy_since_) PutBurst(reading, now, ipc::kBurstCut, sink);
+  // A client that counts bursts says at the end of one that it has ended, and reports later what has retired.
+  const bool any =
+      continues_ || reading.submitted > at_begin_.submitted || reading.retired > at_begin_.retired;
+  if (busy_ && any && now > busy_since_) PutBurst(reading, now, ipc::kBurstCut, sink);
   busy_ = false;
 }
 

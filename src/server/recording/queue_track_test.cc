@@ -383,6 +383,19 @@ TEST_F(QueueTrackTest, what_goes_on_at_the_end_is_recorded_as_it_is) {
   EXPECT_TRUE(events_.empty());
 }
 
+TEST_F(QueueTrackTest, commands_of_a_burst_that_has_ended_are_no_further_burst_at_the_end) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 5ms;
+  SeeCounted(5, 3, 1, 4ms, now_ - 4ms);
+  ASSERT_TRUE(Take<ipc::RecordedBurst>());
+  now_ += 1ms;
+  SeeCounted(5, 3, 1, 4ms, now_ - 5ms);
+  now_ += 1ms;
+  track_->Finish(reading_, now_, *this);
+  EXPECT_TRUE(events_.empty());
+}
+
 TEST_F(QueueTrackTest, a_client_that_writes_nonsense_makes_no_record_that_cannot_be_read) {
   reading_.submitted = 50;
   Begin();

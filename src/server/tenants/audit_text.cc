@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "server/clean_text.h"
 #include "server/connection.h"
 #include "server/policy_names.h"
 
