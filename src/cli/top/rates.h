@@ -1,6 +1,7 @@
 // What happened between two looks at the queues. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -30,8 +31,9 @@ inline std::vector<QueueRates> RatesBetween(const std::vector<ipc::QueueInfo>& b
     if (auto found = known.find(queue.queue_id); found != known.end()) {
       const ipc::QueueInfo& old = *found->second;
       entry.commands_per_s = per_second(old.submitted, queue.submitted);
-      entry.device_share = per_second(old.service_ns, queue.service_ns) / 1e9;
-      entry.waiting_share = per_second(old.waiting_ns, queue.waiting_ns) / 1e9;
+      // The server's look was not exactly so long after the one before.
+      entry.device_share = std::min(per_second(old.service_ns, queue.service_ns) / 1e9, 1.0);
+      entry.waiting_share = std::min(per_second(old.waiting_ns, queue.waiting_ns) / 1e9, 1.0);
     }
     rates.push_back(entry);
   }

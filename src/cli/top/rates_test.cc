@@ -39,6 +39,10 @@ TEST(Rates, are_in_the_order_of_now_and_without_what_has_gone) {
   EXPECT_DOUBLE_EQ(rates[1].commands_per_s, 5);
 }
 
+TEST(Rates, are_no_more_than_the_whole_device_if_the_server_looked_a_little_later) {
+  EXPECT_EQ(RatesBetween({Queue(1, 0, 0, 0)}, {Queue(1, 0, 1'010'000'000, 0)}, 1.0)[0].device_share, 1.0);
+}
+
 TEST(Rates, are_zero_when_counters_went_back_or_no_time_passed) {
   EXPECT_EQ(RatesBetween({Queue(1, 9, 9, 9)}, {Queue(1, 3, 3, 3)}, 1.0)[0].commands_per_s, 0);
   EXPECT_EQ(RatesBetween({Queue(1, 0, 0, 0)}, {Queue(1, 3, 3, 3)}, 0.0)[0].device_share, 0);
