@@ -195,6 +195,48 @@ TEST_F(Lifecycle, the_command_line_goes_over_the_configuration_file) {
   EXPECT_EQ(file.st_mode & 0777, 0640u);
 }
 
+// Users of the server are its own user only, so this tenant has all of them.
+constexpr const char* kMine = "[[tenant]]\nname = \"mine\"\neach = \"user\"\n";
+
+class ReloadedTenants : public Lifecycle {
+ protected:
+  ReloadedTenants() { mkdir((folder_.path() + "/sub").c_str(), 0755); }
+
+  std::string rules() const { return folder_.path() + "/tenants.toml"; }
+  void WriteRules(const std::string& text) const { std::ofstream(rules()) << text; }
+  // Reads the file again. Waits until the server has said this.
+  static void ReloadUntil(const ServerProcess& server, const std::string& said) {
+    server.Signal(SIGHUP);
+    EXPECT_TRUE(Eventually([&] { return server.errors().find(said) != std::string::npos; }))
+        << said << "\n"
+        << server.errors();
+  }
+  static std::string TenantOf(const ServerProcess& server) {
+    const std::optional<ipc::Status> status = TestTool(server.socket()).Status();
+    return status ? status->tenant : "";
+  }
+};
+
+TEST_F(ReloadedTenants, a_file_given_by_name_that_is_missing_is_refused_and_the_old_rules_stay) {
+  WriteRules(kMine);
+  const std::vector<std::string> given[] = {
+      {"--user", "--tenants", rules()},
+      {"--user", "--config", WriteConfig("{\"tenants\": \"" + rules() + "\"}")}};
+  for (const std::vector<std::string>& arguments : given) {
+    WriteRules(kMine);
+    ServerProcess server(kServerProgram, path(), arguments);
+    ASSERT_TRUE(server.ready()) << server.errors();
+    const std::string tenant = "mine/" + std::to_string(geteuid());
+    EXPECT_EQ(TenantOf(server), tenant);
+    ASSERT_EQ(unlink(rules().c_str()), 0);
+    ReloadUntil(server, "refused (cannot read " + rules() + ": No such file");
+    EXPECT_EQ(TenantOf(server), tenant);
+    WriteRules("");
+    ReloadUntil(server, ": allowed");
+    EXPECT_EQ(TenantOf(server), "uid:" + std::to_string(geteuid()));
+  }
+}
+
 TEST_F(Lifecycle, bad_settings_are_clear_errors) {
   const char* bad[][2] = {
       {R"({"policy": "XYZ"})", "XYZ"},       {R"({"timeslice_us": 1})", "timeslice_us"},

@@ -49,6 +49,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
     : clock_(surroundings.clock),
       idle_exit_(options.idle_exit),
       tenants_path_(options.tenants),
+      tenants_must_exist_(options.tenants_must_exist),
       access_(geteuid(), FindGroup(options.admin_group), surroundings.is_confined),
       device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
@@ -68,7 +69,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
       acceptor_(listener, loop_, connections_, access_) {
   scheduler_.SetPolicy(options.policy);
   if (tenants_path_.empty()) return;
-  Result<TenantRules> rules = ReadTenantRules(tenants_path_, options.tenants_must_exist);
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
   if (!rules) throw std::runtime_error(rules.error().text());
   tenants_.SetRules(std::move(*rules), agents_, queues_);
 }
@@ -204,15 +205,16 @@ void Server::RemoveClosed(TimePoint now) {
   if (any) tenants_.RemoveEnded(queues_.claims());
 }
 
-// A file that is not valid changes nothing.
+// A file that is not valid changes nothing. Nor does one that is missing though it was asked for by name.
 void Server::HandleHangup(TimePoint now) {
   if (tenants_path_.empty()) {
     hung_up_ = true;
     return;
   }
-  Result<TenantRules> rules = ReadTenantRules(tenants_path_, /*must_exist=*/false);
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
   AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
   if (rules) {
+    if (rules->no_file) record.to += " (there is no such file: each user is a tenant)";
     tenants_.SetRules(std::move(*rules), agents_, queues_);
     tenants_.RemoveEnded(queues_.claims());
   } else {

@@ -82,6 +82,7 @@ class Server {
   bool idle_for_long_ = false;
   bool hung_up_ = false;  // and there is nothing to read again: it ends
   const std::string tenants_path_;
+  const bool tenants_must_exist_;
   ServiceManager service_manager_;
   AccessRules access_;
   DeviceAccess device_access_;

@@ -427,7 +427,7 @@ Result<TenantRules> ReadTenantRules(const std::string& path, bool must_exist) {
   if (std::filesystem::is_directory(path, ignored)) return Error::Make("%s is a folder", path.c_str());
   errno = 0;
   std::ifstream file(path);
-  if (!file && errno == ENOENT && !must_exist) return TenantRules{};
+  if (!file && errno == ENOENT && !must_exist) return TenantRules{.no_file = true};
   std::stringstream text;
   if (!file || !(text << file.rdbuf() || file.peek() == std::ifstream::traits_type::eof()))
     return Error::FromErrno(errno, "cannot read %s", path.c_str());

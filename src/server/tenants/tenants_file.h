@@ -42,6 +42,7 @@ struct TenantRule {
 struct TenantRules {
   std::vector<TenantRule> tenants;  // the first one that matches counts
   TenantRights others;              // of each user whose process no tenant matches
+  bool no_file = false;             // these are the rules that count without a file
 
   // True: the memory of all tenants is counted.
   bool LimitMemory() const;

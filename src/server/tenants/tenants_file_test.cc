@@ -242,7 +242,9 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
 }
 
 TEST(TenantsFile, one_that_does_not_exist_is_as_an_empty_one_unless_it_was_asked_for) {
-  EXPECT_TRUE(ReadTenantRules("/nonexistent/tenants.toml", false));
+  Result<TenantRules> none = ReadTenantRules("/nonexistent/tenants.toml", false);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->no_file && none->tenants.empty());
   Result<TenantRules> rules = ReadTenantRules("/nonexistent/tenants.toml", true);
   ASSERT_FALSE(rules);
   EXPECT_EQ(std::string(rules.error().text()).rfind("cannot read /nonexistent/tenants.toml: No such", 0), 0u);
