@@ -237,6 +237,18 @@ TEST_F(ReloadedTenants, a_file_given_by_name_that_is_missing_is_refused_and_the_
   }
 }
 
+TEST_F(ReloadedTenants, the_audit_says_who_reloaded_the_file_and_what_changed) {
+  WriteRules(kMine);
+  ServerProcess server(kServerProgram, path(), {"--user", "--tenants", rules()});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  const std::string who = "pid " + std::to_string(getpid()) + " (user " + std::to_string(getuid()) +
+                          "): tenants of " + rules() + ": ";
+  WriteRules("[default]\nweight = 50\n[[tenant]]\nname = \"other\"\neach = \"user\"\n");
+  ReloadUntil(server, who + "1 entry -> 1 entry, added other; removed mine; changed [default]: allowed");
+  WriteRules("wieght = 1\n");
+  ReloadUntil(server, who + "refused (" + rules() + ":1: ");
+}
+
 TEST_F(Lifecycle, bad_settings_are_clear_errors) {
   const char* bad[][2] = {
       {R"({"policy": "XYZ"})", "XYZ"},       {R"({"timeslice_us": 1})", "timeslice_us"},

@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 
 #include "server/event_tag.h"
 #include "server/limits.h"
+#include "server/tenants/audit_text.h"
 
 namespace xsched::server {
 namespace {
@@ -98,7 +100,7 @@ void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
   const TimePoint now = clock_();
   work_.BeginRound();
-  if (loop_.TakeHangup()) HandleHangup(now);
+  if (const std::optional<SignalSender> sender = loop_.TakeHangup()) HandleHangup(*sender, now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
@@ -206,15 +208,16 @@ void Server::RemoveClosed(TimePoint now) {
 }
 
 // A file that is not valid changes nothing. Nor does one that is missing though it was asked for by name.
-void Server::HandleHangup(TimePoint now) {
+void Server::HandleHangup(const SignalSender& sender, TimePoint now) {
   if (tenants_path_.empty()) {
     hung_up_ = true;
     return;
   }
   Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
-  AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
+  AuditRecord record{.what = "tenants", .who = {sender.pid, sender.uid, {}}, .target = tenants_path_};
   if (rules) {
-    if (rules->no_file) record.to += " (there is no such file: each user is a tenant)";
+    record.from = TextOf(tenants_.rules());
+    record.to = fmt::format("{}, {}", TextOf(*rules), ChangesIn(tenants_.rules(), *rules));
     tenants_.SetRules(std::move(*rules), agents_, queues_);
     tenants_.RemoveEnded(queues_.claims());
   } else {

@@ -75,7 +75,7 @@ class Server {
   TimePoint Housekeeping(TimePoint now);
   void RemoveClosed(TimePoint now);
   void CloseAllAgents(TimePoint now);
-  void HandleHangup(TimePoint now);
+  void HandleHangup(const SignalSender& sender, TimePoint now);
 
   const Clock clock_;
   std::optional<Duration> idle_exit_;

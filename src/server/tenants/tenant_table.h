@@ -42,6 +42,7 @@ class TenantTable {
     for (const auto& [name, tenant] : tenants_) visit(tenant);
   }
   size_t size() const { return tenants_.size(); }
+  const TenantRules& rules() const { return rules_; }
 
  private:
   Tenant& Named(const std::string& name, const std::string& common, const TenantRights& rights);

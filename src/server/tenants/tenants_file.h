@@ -37,6 +37,8 @@ struct TenantRule {
   std::string TenantOf(const Peer& peer, const ProcessIdentity& process) const;
   // True: a tenant of this name is one that `each` makes, or would be.
   bool Makes(std::string_view tenant) const;
+
+  bool operator==(const TenantRule&) const = default;
 };
 
 struct TenantRules {
