@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <grp.h>
 #include <pwd.h>
 
@@ -19,6 +18,7 @@
 
 #include "base/byte_size.h"
 #include "sched/core/reservation.h"
+#include "server/tenants/tenant_patterns.h"
 
 namespace xsched::server {
 namespace {
@@ -191,8 +191,12 @@ Each EachIn(const toml::node& node) {
 std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key) {
   std::vector<std::string> patterns;
   ForEachIn(node, key, [&](const toml::node& element) {
-    patterns.push_back(element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
-                                            : TextIn(element, fmt::format("an element of {}", key)));
+    std::string pattern = element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
+                                               : TextIn(element, fmt::format("an element of {}", key));
+    const std::string why = WhyNeverMatched(key, pattern);
+    if (!why.empty())
+      throw Fault(element, fmt::format("\"{}\" in {} can match nothing: {}", pattern, key, why));
+    patterns.push_back(std::move(pattern));
   });
   return patterns;
 }
@@ -311,22 +315,6 @@ TenantRules RulesIn(const toml::table& file) {
   }
   CheckGuarantees(rules);
   return rules;
-}
-
-bool MatchesAny(const std::vector<std::string>& patterns, const std::string& text) {
-  return !text.empty() && std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-  });
-}
-
-// The group that is matched: this one, or the highest one above it. Empty: none is.
-std::string GroupIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
-  for (size_t end = 0; end < cgroup.size();) {
-    end = std::min(cgroup.find('/', end + 1), cgroup.size());
-    std::string group = cgroup.substr(0, end);
-    if (MatchesAny(cgroups, group)) return group;
-  }
-  return "";
 }
 
 // Of a container: as much of its id as engines show. A control group begins with the '/' already.

@@ -25,7 +25,7 @@ struct TenantRule {
   Each each = Each::kNone;
   std::vector<uid_t> users;
   std::vector<gid_t> groups;
-  // Patterns of fnmatch(3). A control group also stands for those below it.
+  // Patterns (tenant_patterns.h). A control group also stands for those below it.
   std::vector<std::string> cgroups;
   std::vector<std::string> containers;
   std::vector<std::string> jobs;

@@ -241,6 +241,49 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
     EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
 }
 
+TEST(TenantsFile, a_pattern_that_can_match_nothing_is_refused_with_its_line_and_the_reason) {
+  auto error_of = [](const std::string& list) {
+    return ErrorOf("[[tenant]]\nname = 'a'\nusers = [1]\n" + list + "\n");
+  };
+  const std::string id(64, 'a');
+  constexpr const char* kBad[][2] = {
+      {"cgroups = ['/a', 'system.slice']",
+       "t.toml:4: \"system.slice\" in cgroups can match nothing: the path of a control group begins with /"},
+      {"cgroups = ['/a/']", "ends without a /"},
+      {"cgroups = ['/a//b']", "has no //"},
+      {"cgroups = ['/a[b']", "a [ is not closed"},
+      {"cgroups = ['/a\\']", "a [ is not closed, or a \\ ends it"},
+      {"containers = ['1f3a']",
+       "a container's id has 64 characters of 0-9 and a-f; for its beginning alone, add"},
+      {"containers = ['1F3A*']", "a container's id"},
+      {"containers = ['[A-F]*']", "a container's id"},
+      {"containers = ['serve']", "a container's id"},
+      {"pods = ['xyz']", "t.toml:4: \"xyz\" in pods can match nothing: a pod's uid has 32 to 36 characters"},
+      {"pods = ['xyz*']", "a pod's uid"},
+      {"pods = ['1b2c']", "a pod's uid"},
+      {"jobs = ['12.0']",
+       "t.toml:4: \"12.0\" in jobs can match nothing: the number of a Slurm job has digits"},
+      {"jobs = ['123456789012345678901*']", "the number of a Slurm job"},
+  };
+  for (const auto& [list, reason] : kBad)
+    EXPECT_NE(error_of(list).find(reason), std::string::npos) << list << ": " << error_of(list);
+  for (const std::string& good :
+       {std::string("cgroups = ['/', '*', '/a*', '*/b', '/[ab]', '/a[]b]', '/a[[:digit:]]', '/a[[]b']"),
+        "containers = ['*', '1f*', '[!g]*', '?f*', '" + id + "']",
+        std::string("pods = ['*', '1b2c3d4e-*', '1b2c3d4e-0001-4002-8003-123456789abc']"),
+        std::string("jobs = ['*', 12, '1[0-9]', '12?']")}) {
+    EXPECT_EQ(error_of(good), "");
+  }
+}
+
+TEST(TenantsFile, the_control_group_slash_is_all_of_them) {
+  const TenantRules rules = Rules("[[tenant]]\nname = 'a'\ncgroups = ['/']\n");
+  const Peer user{1, 1000, {1000}};
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/"}), "a");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/serve.service"}), "a");
+  EXPECT_EQ(TenantOf(rules, user, {}), "") << "its control group is not known";
+}
+
 TEST(TenantsFile, one_that_does_not_exist_is_as_an_empty_one_unless_it_was_asked_for) {
   Result<TenantRules> none = ReadTenantRules("/nonexistent/tenants.toml", false);
   ASSERT_TRUE(none);
