@@ -48,9 +48,7 @@ size_t EndOfBracket(std::string_view pattern, size_t at) {
 std::optional<std::vector<std::string>> PartsOf(std::string_view pattern) {
   std::vector<std::string> parts;
   for (size_t at = 0; at < pattern.size();) {
-    const size_t end = pattern[at] == '['    ? EndOfBracket(pattern, at)
-                       : pattern[at] == '\\' ? at + 2
-                                             : at + 1;
+    const size_t end = pattern[at] == '[' ? EndOfBracket(pattern, at) : pattern[at] == '\\' ? at + 2 : at + 1;
     if (end > pattern.size()) return std::nullopt;
     parts.emplace_back(pattern.substr(at, end - at));
     at = end;
@@ -88,7 +86,8 @@ std::string WhyNeverMatched(std::string_view key, const std::string& pattern) {
   const std::optional<std::vector<std::string>> parts = PartsOf(pattern);
   if (!parts) return "a [ is not closed, or a \\ ends it; [[] is the character [";
   if (key == "cgroups") return WhyNoGroup(pattern);
-  const auto* ids = std::find_if(std::begin(kIds), std::end(kIds), [&](const Ids& of) { return of.key == key; });
+  const auto* ids =
+      std::find_if(std::begin(kIds), std::end(kIds), [&](const Ids& of) { return of.key == key; });
   return ids == std::end(kIds) || CanBe(*parts, *ids) ? "" : ids->description;
 }
 

@@ -52,10 +52,12 @@ double PercentIn(const toml::node& node, const char* key) {
   return *value;
 }
 
+// 0: "none".
 uint64_t BytesIn(const toml::node& node, const char* key) {
   const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
+  if (text == "none") return 0;
   const std::optional<uint64_t> bytes = text ? ReadByteSize(text->c_str()) : std::nullopt;
-  if (!bytes) throw Fault(node, fmt::format("{} must be a size such as \"20GiB\"", key));
+  if (!bytes) throw Fault(node, fmt::format("{} must be a size such as \"20GiB\", or \"none\"", key));
   return *bytes;
 }
 
@@ -64,9 +66,10 @@ struct Terms {
   std::optional<int64_t> weight, max_priority, queues, period_us, burst_us;
   std::optional<double> guarantee, limit;
   std::optional<uint64_t> memory;
+  std::map<std::string, std::string, std::less<>> said_by;  // the table that says it, by the key
 
-  // False: there is no such key among them.
-  bool Take(std::string_view key, const toml::node& node) {
+  // `table`: as messages name it. False: there is no such key among them.
+  bool Take(std::string_view key, const toml::node& node, const std::string& table) {
     if (key == "weight") {
       weight = IntegerIn(node, "weight", WEIGHT_MIN, WEIGHT_MAX);
     } else if (key == "max_priority") {
@@ -86,6 +89,7 @@ struct Terms {
     } else {
       return false;
     }
+    said_by.emplace(key, table);
     return true;
   }
 
@@ -101,6 +105,7 @@ struct Terms {
     fill(guarantee, other.guarantee);
     fill(limit, other.limit);
     fill(memory, other.memory);
+    said_by.insert(other.said_by.begin(), other.said_by.end());  // what is there already stays
   }
 
   TenantRights Rights(const toml::node& at) const {
@@ -109,24 +114,40 @@ struct Terms {
     if (max_priority) rights.max_priority = static_cast<Priority>(*max_priority);
     if (queues) rights.max_queues = static_cast<size_t>(*queues);
     rights.memory = memory.value_or(0);
-    if (!guarantee && !limit) return rights;
+    // The whole device is no limit. So a tenant can be exempted from that of its class or of [default].
+    const bool is_limited = limit && *limit < kPercent;
+    if (!is_limited && guarantee.value_or(0) == 0) return rights;
     sched::Hints asked;
     asked.period_us = period_us.value_or(kDefaultPeriodUs);
     auto part = [&](std::optional<double> percent) {
       return static_cast<int64_t>(percent.value_or(0) / kPercent * static_cast<double>(asked.period_us));
     };
     asked.guarantee_us = part(guarantee);
-    asked.limit_us = part(limit);
-    asked.burst_us = burst_us.value_or(0);
-    if (!sched::IsReservation(asked)) {
-      throw Fault(
-          at, fmt::format("guarantee, limit, period_us and burst_us do not fit together: the limit is not "
-                          "less than the guarantee nor than {} µs of a period, burst_us not more than the "
-                          "limit, and one of guarantee and limit is more than 0",
-                          TIMESLICE_MIN));
+    if (is_limited) asked.limit_us = part(limit);
+    if (is_limited || !limit) asked.burst_us = burst_us.value_or(0);
+    if (!sched::IsReservation(asked) || (is_limited && asked.limit_us == 0)) {
+      throw Fault(at,
+                  fmt::format("{} do not fit together: the limit must not be less than the guarantee, nor "
+                              "than {} µs of a period, and burst_us not more than the limit",
+                              ReservationText(), TIMESLICE_MIN));
     }
     sched::TakeReservation(rights.share, asked);
     return rights;
+  }
+
+ private:
+  // "guarantee = 60 (of the tenant), limit = 50 (of [class.paid]), …"
+  std::string ReservationText() const {
+    std::string text;
+    auto add = [&](const char* key, const auto& value) {
+      if (value)
+        text += fmt::format("{}{} = {} (of {})", text.empty() ? "" : ", ", key, *value, said_by.at(key));
+    };
+    add("guarantee", guarantee);
+    add("limit", limit);
+    add("period_us", period_us);
+    add("burst_us", burst_us);
+    return text;
   }
 };
 
@@ -204,7 +225,8 @@ std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key
 Terms TermsIn(const toml::table& table, const std::string& what) {
   Terms terms;
   for (const auto& [key, node] : table) {
-    if (!terms.Take(key.str(), node)) throw Fault(node, fmt::format("{} has no setting {}", what, key.str()));
+    if (!terms.Take(key.str(), node, what))
+      throw Fault(node, fmt::format("{} has no setting {}", what, key.str()));
   }
   return terms;
 }
@@ -217,7 +239,7 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
   bool names_any = false;
   for (const auto& [name, node] : table) {
     const std::string_view key = name.str();
-    if (terms.Take(key, node)) continue;
+    if (terms.Take(key, node, "the tenant")) continue;
     names_any |= key != "name" && key != "class";
     if (key == "name") {
       rule.name = TextIn(node, "name");

@@ -78,6 +78,30 @@ users = [1001]
   EXPECT_EQ(rules.others.share.weight, 50);
 }
 
+TEST(TenantsFile, a_tenant_can_be_exempted_from_a_limit_and_from_one_of_memory) {
+  const TenantRules rules = Rules(R"(
+[default]
+limit = 20
+burst_us = 5000
+memory = "1GiB"
+[[tenant]]
+name = "free"
+users = [1]
+limit = 100
+memory = "none"
+[[tenant]]
+name = "guaranteed"
+users = [2]
+guarantee = 30
+limit = 100
+)");
+  EXPECT_EQ(rules.tenants[0].rights, TenantRights{});
+  EXPECT_EQ(rules.tenants[1].rights.share.guarantee_us, 30'000);
+  EXPECT_EQ(rules.tenants[1].rights.share.limit_us, 0);
+  EXPECT_EQ(rules.tenants[1].rights.memory, uint64_t{1} << 30);
+  EXPECT_EQ(rules.others.share.limit_us, 20'000);
+}
+
 TEST(TenantsFile, the_first_tenant_that_matches_in_everything_it_names_counts) {
   const std::string id(64, 'b');
   const TenantRules rules = Rules(R"(
@@ -221,7 +245,15 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
       {"[[tenant]]\nname = \"a\"\nusers = [1]\n[[tenant]]\nname = \"a\"\nusers = [2]\n",
        "t.toml:4: there are two tenants a"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\nlimit = 50\n",
-       "t.toml:1: guarantee, limit, period_us and burst_us do not fit together"},
+       "t.toml:1: guarantee = 60 (of the tenant), limit = 50 (of the tenant) do not fit together"},
+      {"[default]\nlimit = 5\n[class.c]\nguarantee = 20\nperiod_us = 50000\n[[tenant]]\nname = \"a\"\nusers "
+       "= [1]\nclass = "
+       "\"c\"\n",
+       "t.toml:6: guarantee = 20 (of [class.c]), limit = 5 (of [default]), period_us = 50000 (of [class.c]) "
+       "do not "
+       "fit together: the limit must not be less than the guarantee"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 10\nlimit = 0\n",
+       "t.toml:1: guarantee = 10 (of the tenant), limit = 0 (of the tenant) do not fit together"},
       {"[[tenant]]\nname = \"a\"\neach = \"group\"\n",
        "t.toml:3: each must be \"user\", \"cgroup\", \"container\", \"pod\" or \"job\""},
       {"[[tenant]]\nname = \"a\"\neach = [\"job\"]\n", "t.toml:3: each must be \"user\""},
