@@ -158,7 +158,8 @@ const toml::table& TableIn(const toml::node& node, const std::string& what) {
 
 std::string TextIn(const toml::node& node, const std::string& what) {
   const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
-  if (!text || text->empty()) throw Fault(node, fmt::format("{} must be a text", what));
+  if (!text) throw Fault(node, fmt::format("{} must be a text", what));
+  if (text->empty()) throw Fault(node, fmt::format("{} must not be empty", what));
   return *text;
 }
 
@@ -231,8 +232,14 @@ Terms TermsIn(const toml::table& table, const std::string& what) {
   return terms;
 }
 
-TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, std::less<>>& classes,
-                  const Terms& defaults) {
+struct Class {
+  Terms terms;
+  const toml::node& at;
+  bool is_used = false;
+};
+using Classes = std::map<std::string, Class, std::less<>>;
+
+TenantRule RuleIn(const toml::table& table, Classes& classes, const Terms& defaults) {
   TenantRule rule;
   Terms terms;
   std::optional<Terms> of_class;
@@ -247,7 +254,8 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
       const auto found = classes.find(TextIn(node, "class"));
       if (found == classes.end())
         throw Fault(node, fmt::format("there is no class {}", TextIn(node, "class")));
-      of_class = found->second;
+      of_class = found->second.terms;
+      found->second.is_used = true;
     } else if (key == "users") {
       rule.users = IdsIn<uid_t>(node, key, "user", FindUser);
     } else if (key == "groups") {
@@ -302,18 +310,31 @@ void CheckNames(const toml::node& at, const std::vector<TenantRule>& rules) {
   }
 }
 
-void CheckGuarantees(const TenantRules& rules) {
+// Adds up those of all rules. `at`: the last one.
+void CheckGuarantees(const toml::node& at, const std::vector<TenantRule>& rules) {
   constexpr double kRounding = 1e-9;
   double all = 0;
-  for (const TenantRule& rule : rules.tenants) all += sched::GuaranteeOf(rule.rights.share);
-  if (all > 1 + kRounding)
-    throw Fault(0, fmt::format("the guarantees of all tenants are {:.1f} % of a device", all * kPercent));
+  for (const TenantRule& rule : rules) all += sched::GuaranteeOf(rule.rights.share);
+  if (all > 1 + kRounding) {
+    throw Fault(at, fmt::format("with tenant {}, the guarantees are {:.1f} % of a device, and more than 100",
+                                rules.back().name, all * kPercent));
+  }
+}
+
+// The terms of a class that has tenants were checked with what these say themselves.
+void CheckUnused(const Classes& classes, const Terms& defaults) {
+  for (const auto& [name, unused] : classes) {
+    if (unused.is_used) continue;
+    Terms terms = unused.terms;
+    terms.FillFrom(defaults);
+    static_cast<void>(terms.Rights(unused.at));
+  }
 }
 
 TenantRules RulesIn(const toml::table& file) {
   TenantRules rules;
   Terms defaults;
-  std::map<std::string, Terms, std::less<>> classes;
+  Classes classes;
   for (const auto& [name, node] : file) {
     if (name.str() == "default") {
       defaults = TermsIn(TableIn(node, "default"), "[default]");
@@ -321,21 +342,23 @@ TenantRules RulesIn(const toml::table& file) {
       rules.others = defaults.Rights(node);
     } else if (name.str() == "class") {
       for (const auto& [of, terms] : TableIn(node, "class")) {
-        classes.emplace(of.str(), TermsIn(TableIn(terms, "a class"), fmt::format("[class.{}]", of.str())));
+        const std::string name_of_table = fmt::format("[class.{}]", of.str());
+        classes.emplace(of.str(), Class{TermsIn(TableIn(terms, "a class"), name_of_table), terms});
       }
     } else if (name.str() != "tenant") {
       throw Fault(node,
                   fmt::format("there is no setting {}: default, class and tenant are known", name.str()));
     }
   }
-  const toml::node* tenants = file.get("tenant");
-  if (tenants == nullptr) return rules;
-  if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
-  for (const toml::node& node : *tenants->as_array()) {
-    rules.tenants.push_back(RuleIn(TableIn(node, "a tenant"), classes, defaults));
-    CheckNames(node, rules.tenants);
+  if (const toml::node* tenants = file.get("tenant")) {
+    if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
+    for (const toml::node& node : *tenants->as_array()) {
+      rules.tenants.push_back(RuleIn(TableIn(node, "a tenant"), classes, defaults));
+      CheckNames(node, rules.tenants);
+      CheckGuarantees(node, rules.tenants);
+    }
   }
-  CheckGuarantees(rules);
+  CheckUnused(classes, defaults);
   return rules;
 }
 

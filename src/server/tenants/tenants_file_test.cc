@@ -267,7 +267,11 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
        "t.toml:4: tenant a/1 has a name as each of tenant a makes them"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = "
        "[2]\nguarantee = 41\n",
-       "t.toml: the guarantees of all tenants are 101.0 % of a device"},
+       "t.toml:5: with tenant b, the guarantees are 101.0 % of a device"},
+      {"[class.x]\nguarantee = 50\nlimit = 10\n",
+       "t.toml:1: guarantee = 50 (of [class.x]), limit = 10 (of [class.x]) do not fit together"},
+      {"[[tenant]]\nname = \"\"\nusers = [1]\n", "t.toml:2: name must not be empty"},
+      {"[[tenant]]\nname = 3\nusers = [1]\n", "t.toml:2: name must be a text"},
   };
   for (const BadFile& file : kFiles)
     EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
