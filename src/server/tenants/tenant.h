@@ -20,6 +20,8 @@ inline constexpr Priority kDefaultMaxPriority = PRIORITY_DEFAULT;
 
 // A user whom no file names is a tenant of this name, with the user's number.
 inline constexpr const char* kUserTenantPrefix = "uid:";
+// Stands for all further users, if there are too many.
+inline constexpr const char* kFurtherUsersTenant = "others";
 inline constexpr size_t kMaxTenantName = 63;
 
 struct TenantRights {

@@ -11,7 +11,6 @@
 namespace xsched::server {
 namespace {
 
-constexpr const char* kOthers = "others";
 constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol and of later ones
 
 }  // namespace
@@ -19,7 +18,7 @@ constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol a
 Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
   if (const TenantRule* rule = rules_.Find(peer, process))
     return Named(rule->TenantOf(peer, process), rule->name, rule->rights);
-  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kOthers, rules_.others);
+  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kFurtherUsersTenant, rules_.others);
 }
 
 Tenant& TenantTable::Of(Connection& client) {

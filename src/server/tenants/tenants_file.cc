@@ -275,10 +275,14 @@ TenantRule RuleIn(const toml::table& table, Classes& classes, const Terms& defau
     }
   }
   if (rule.name.empty()) throw Fault(table, "a tenant must have a name");
-  if (!IsName(rule.name) || rule.name.starts_with(kUserTenantPrefix)) {
-    throw Fault(table,
-                fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
-                            kMaxTenantName, kUserTenantPrefix));
+  if (!IsName(rule.name))
+    throw Fault(table, fmt::format("a tenant's name has at most {} printable characters", kMaxTenantName));
+  if (rule.name.starts_with(kUserTenantPrefix) || rule.name == kFurtherUsersTenant) {
+    throw Fault(
+        table,
+        fmt::format("a tenant cannot have the name {}: the server gives {} and a number, and {}, to users "
+                    "whom no tenant names",
+                    rule.name, kUserTenantPrefix, kFurtherUsersTenant));
   }
   if (!names_any) {
     throw Fault(
