@@ -39,6 +39,7 @@ struct Tenant {
   TenantRights rights;
   // Nonempty: it ends with its last process. It was made for one job or the like, by the rule of this name.
   std::string made_by;
+  bool is_former = false;  // no rule names it any more: it ends with its last process, too
 
   size_t processes = 0;
   size_t queues = 0;

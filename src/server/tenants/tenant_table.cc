@@ -47,8 +47,8 @@ void TenantTable::RemoveEnded(PriorityClaims& claims) {
   for (auto next = tenants_.begin(); next != tenants_.end();) {
     const auto at = next++;
     const Tenant& tenant = at->second;
-    if (tenant.made_by.empty() || tenant.processes != 0) continue;
-    if (--told_apart_[tenant.made_by] == 0) told_apart_.erase(tenant.made_by);
+    if ((tenant.made_by.empty() && !tenant.is_former) || tenant.processes != 0) continue;
+    if (!tenant.made_by.empty() && --told_apart_[tenant.made_by] == 0) told_apart_.erase(tenant.made_by);
     claims.Forget(tenant);
     scheduler_.SetTenantShare(tenant.id, {});
     tenants_.erase(at);
@@ -101,6 +101,7 @@ void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
   rules_ = std::move(rules);
   for (auto& [name, tenant] : tenants_) {
     tenant.rights = rules_.RightsOf(name);
+    tenant.is_former = !rules_.Know(name);
     if (const auto account = tenant.memory.lock()) account->SetLimit(tenant.rights.memory);
     scheduler_.SetTenantShare(tenant.id, tenant.rights.share);
     queues.claims().Reconsider(tenant);

@@ -432,11 +432,20 @@ bool TenantRule::Makes(std::string_view tenant) const {
   return each != Each::kNone && tenant.starts_with(name) && tenant.substr(name.size()).starts_with('/');
 }
 
-const TenantRights& TenantRules::RightsOf(const std::string& name) const {
+const TenantRule* TenantRules::RuleOf(const std::string& name) const {
   const auto rule = std::find_if(tenants.begin(), tenants.end(), [&](const TenantRule& tenant) {
     return tenant.name == name || tenant.Makes(name);
   });
-  return rule == tenants.end() ? others : rule->rights;
+  return rule == tenants.end() ? nullptr : &*rule;
+}
+
+const TenantRights& TenantRules::RightsOf(const std::string& name) const {
+  const TenantRule* rule = RuleOf(name);
+  return rule == nullptr ? others : rule->rights;
+}
+
+bool TenantRules::Know(const std::string& name) const {
+  return name.starts_with(kUserTenantPrefix) || name == kFurtherUsersTenant || RuleOf(name) != nullptr;
 }
 
 bool TenantRules::LimitMemory() const {

@@ -50,8 +50,13 @@ struct TenantRules {
   bool LimitMemory() const;
   // Of a tenant by its name, which may be in no rule.
   const TenantRights& RightsOf(const std::string& name) const;
+  // Of a tenant by its name: a rule names or makes it, or it is a user.
+  bool Know(const std::string& name) const;
   // Null: none matches.
   const TenantRule* Find(const Peer& peer, const ProcessIdentity& process) const;
+
+ private:
+  const TenantRule* RuleOf(const std::string& name) const;
 };
 
 // The error says the line, and what is wrong with it. `path`: for that message only.

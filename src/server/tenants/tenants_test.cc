@@ -323,6 +323,24 @@ TEST_F(TenantsTest, other_rules_count_at_once_for_the_queues_that_there_are) {
   EXPECT_EQ(AgentOf(alice).tenant->name, "uid:1000");
 }
 
+TEST_F(TenantsTest, a_tenant_that_the_rules_name_no_more_is_no_longer_listed) {
+  SetRules("[[tenant]]\nname = 'former'\nusers = [1000]\n[[tenant]]\nname = 'kept'\nusers = [1001]\n");
+  const Client alice = AgentWith(kAlice, 0);
+  {
+    const Client bob = AgentWith(kBob, 0);
+    EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("former"), 1u);
+  }
+  SetRules("[[tenant]]\nname = 'kept'\nusers = [1001]\n");
+  tenants_.RemoveEnded(queues_.claims());
+  EXPECT_EQ(AgentOf(alice).tenant->name, "uid:1000");
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("former"), 0u);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("kept"), 1u) << "for what has been counted of it";
+  SetRules("[[tenant]]\nname = 'former'\nusers = [1000]\n");
+  tenants_.RemoveEnded(queues_.claims());
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).at("former").processes, 1u);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("uid:1000"), 1u) << "a user stays";
+}
+
 TEST_F(TenantsTest, a_tenant_has_no_more_queues_than_it_may) {
   SetRules("[[tenant]]\nname = \"small\"\nusers = [1000]\nqueues = 1\n");
   const Client agent = AgentWith(kAlice, 0);
