@@ -263,9 +263,29 @@ TEST_F(Lifecycle, bad_settings_are_clear_errors) {
     unlink((path() + ".errors").c_str());
   }
   EXPECT_NE(Refusal({"--config", "/nowhere/at/all.json"}).find("/nowhere"), std::string::npos);
-  EXPECT_NE(Refusal({"--policy", "XYZ"}).find("XYZ"), std::string::npos);
-  EXPECT_NE(Refusal({"--mode", "999"}).find("999"), std::string::npos);
   Refusal({"--no-such-option"}, 2);
+}
+
+TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
+  const std::vector<std::string> bad[] = {{"--policy", "XYZ"},
+                                          {"XYZ"},
+                                          {"--mode", "888"},
+                                          {"--log-level", "loud"},
+                                          {"--k", "0"},
+                                          {"--timeslice-us", "1"},
+                                          {"--metrics", "abc"},
+                                          {"--grace-us", "-1"},
+                                          {"--idle-exit", "-1"},
+                                          {"--by", "color"},
+                                          {"--tenants-too", "no"},
+                                          {"--process-grace-us", "-1"}};
+  for (std::vector<std::string> arguments : bad) {
+    const std::string value = arguments.back();
+    arguments.emplace_back("--user");
+    const std::string said = Refusal(arguments, 2);
+    EXPECT_NE(said, "") << value;
+    unlink((path() + ".errors").c_str());
+  }
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ mode_t ModeOrThrow(const std::string& text) {
     mode = std::stoul(text, &used, 8);
   } catch (const std::exception&) {
   }
-  if (used != text.size() || mode > 0777)
-    throw std::runtime_error(fmt::format("{} is not an octal file mode", text));
+  if (text.empty() || used != text.size() || mode > 0777)
+    throw std::runtime_error(fmt::format("mode must be an octal file mode up to 0777, not \"{}\"", text));
   return static_cast<mode_t>(mode);
 }
 
@@ -214,29 +214,34 @@ Options ParseOptions(int argc, char** argv) {
   if (options.system) options.mode = 0666;
   if (options.system) options.tenants = kTenantsPath;
   ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
-  if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
-  if (!policy.empty()) options.policy = SettingOrThrow(policy);
-  if (!by.empty()) options.policy = SettingBy(options.policy, by);
-  if (!socket.empty()) options.socket = socket;
-  if (!mode.empty()) options.mode = ModeOrThrow(mode);
-  if (!group.empty()) options.group = group;
-  if (!admin_group.empty()) options.admin_group = admin_group;
-  if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
-  if (at_a_time) options.at_a_time = AtATime(*at_a_time);
-  if (grace_us) options.grace = Grace("grace_us", *grace_us);
-  if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
-  if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
-  if (!tenants.empty()) {
-    options.tenants = tenants;
-    options.tenants_must_exist = true;
+  try {
+    if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
+    if (!policy.empty()) options.policy = SettingOrThrow(policy);
+    if (!by.empty()) options.policy = SettingBy(options.policy, by);
+    if (!socket.empty()) options.socket = socket;
+    if (!mode.empty()) options.mode = ModeOrThrow(mode);
+    if (!group.empty()) options.group = group;
+    if (!admin_group.empty()) options.admin_group = admin_group;
+    if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
+    if (at_a_time) options.at_a_time = AtATime(*at_a_time);
+    if (grace_us) options.grace = Grace("grace_us", *grace_us);
+    if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
+    if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
+    if (!tenants.empty()) {
+      options.tenants = tenants;
+      options.tenants_must_exist = true;
+    }
+    if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
+    if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
+    if (metrics_option->count() != 0) {
+      options.metrics =
+          metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
+    }
+    if (!metrics_group.empty()) options.metrics_group = metrics_group;
+  } catch (const std::runtime_error& error) {
+    app.exit(CLI::ValidationError(error.what()));  // prints it
+    std::exit(2);
   }
-  if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
-  if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
-  if (metrics_option->count() != 0) {
-    options.metrics =
-        metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
-  }
-  if (!metrics_group.empty()) options.metrics_group = metrics_group;
   if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
     options.socket = chosen;  // clients with the same environment try this path first
   }

@@ -36,7 +36,7 @@ struct Options {
   bool tenants_must_exist = false;
 };
 
-// Exits with a message for usage errors, --help and --version. Throws std::runtime_error for a bad
+// Exits with a message for usage errors (status 2), --help and --version. Throws std::runtime_error for a bad
 // configuration file.
 Options ParseOptions(int argc, char** argv);
 
