@@ -266,6 +266,27 @@ TEST_F(Lifecycle, bad_settings_are_clear_errors) {
   Refusal({"--no-such-option"}, 2);
 }
 
+TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
+  const char* bad[][2] = {
+      {R"({"timeslice_us": "2000"})", "timeslice_us must be a whole number, not \"2000\""},
+      {R"({"timeslice_us": true})", "timeslice_us must be a whole number, not true"},
+      {R"({"timeslice_us": 2000.7})", "timeslice_us must be a whole number, not 2000.7"},
+      {R"({"timeslice_us": 18446744073709551615})", "timeslice_us must be from"},
+      {R"({"mode": 600})", "mode must be a text in quotation marks, not 600"},
+      {R"({"mode": ""})", "mode must be an octal file mode"},
+      {R"({"metrics": [1]})", "metrics must be a port or a path"},
+      {R"({"k": null})", "k must be a whole number, not null"},
+      {R"({"policy": )", "it is not JSON: parse error at line 1"},
+  };
+  for (auto& [text, clue] : bad) {
+    const std::string said = Refusal({"--user", "--config", WriteConfig(text)});
+    EXPECT_NE(said.find(folder_.path() + "/config.json: " + clue), std::string::npos)
+        << text << " -> " << said;
+    EXPECT_EQ(said.find("json.exception"), std::string::npos) << said;
+    unlink((path() + ".errors").c_str());
+  }
+}
+
 TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
   const std::vector<std::string> bad[] = {{"--policy", "XYZ"},
                                           {"XYZ"},
