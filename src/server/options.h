@@ -43,4 +43,7 @@ Options ParseOptions(int argc, char** argv);
 // The configuration file of the system's and of the user's server.
 std::string ConfigPath(bool system);
 
+// "PATH: …": why no server starts with this configuration file. Empty: one does, or there is no such file.
+std::string ProblemOfConfig(const std::string& path);
+
 }  // namespace xsched::server
