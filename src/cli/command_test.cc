@@ -398,6 +398,13 @@ TEST_F(Command, cdi_generate_names_what_is_here_and_all_that_it_needs) {
 }
 
 // Containers would see all that is in it.
+TEST_F(Command, cdi_generate_says_what_is_wrong_with_the_hints_of_a_class) {
+  const Outcome outcome = Run({"cdi", "generate", "--class", "x --help"});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr("--class x: The following argument was not expected: --help"));
+  ExpectOneLine(outcome.errors);
+}
+
 TEST_F(Command, cdi_generate_mounts_no_folder_that_everybody_may_write_to) {
   if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
   const Outcome outcome = Run({"cdi", "generate"}, {{"XSCHED_SOCKET", "/tmp/xserver.sock"}});
