@@ -367,6 +367,8 @@ TEST_F(Command, top_of_another_machine_is_asked_for_by_ssh) {
   const Environment path{{"PATH", folder_.path() + ":/usr/bin:/bin"}};
   Outcome outcome = Run({"top", "--batch", "--count", "2", "--delay", "0.5", "--host", "me@node1"}, path);
   EXPECT_EQ(outcome.status, 7) << "what ssh says";
+  EXPECT_THAT(Run({"top", "--help"}).out,
+              HasSubstr("Exit status with --host: that of xsched there; 255: ssh failed"));
   EXPECT_EQ(outcome.out, "<-->\n<me@node1>\n<xsched>\n<top>\n<--delay=0.5>\n<--count=2>\n<--batch>\n");
   EXPECT_EQ(Run({"top", "--host", "-oProxyCommand=ls"}, path).status, kExitUsage) << "no option of ssh";
   const Environment nowhere{{"PATH", folder_.path() + "/none"}};
