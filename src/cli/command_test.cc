@@ -266,7 +266,33 @@ TEST_F(Command, run_without_a_server_that_could_start_warns_once_and_runs_the_pr
   Outcome outcome = Run({"run", "--", "/bin/echo", "done"}, {{"XSCHED_SOCKET", std::string(200, 's')}});
   EXPECT_EQ(outcome.status, kExitOk);
   EXPECT_EQ(outcome.out, "done\n");
+  EXPECT_THAT(outcome.errors, HasSubstr("path must have 1 to 107 characters")) << "what the server said";
   ExpectOneLine(outcome.errors);
+}
+
+TEST_F(Command, a_mistake_in_the_server_s_configuration_is_said_by_run_doctor_and_config) {
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  for (const auto& [text, problem] : std::vector<std::pair<std::string, std::string>>{
+           {R"({"timeslice_us": "2000"})", ": timeslice_us must be a whole number, not \"2000\""},
+           {R"({"policy": )", ": it is not JSON: "}}) {
+    std::ofstream(config_path()) << text;
+    const std::string said = config_path() + problem;
+    Outcome outcome = Run({"run", "--", "/bin/echo", "done"});
+    EXPECT_EQ(outcome.out, "done\n");
+    EXPECT_THAT(outcome.errors,
+                HasSubstr("the program runs unscheduled until a server is there; cannot start one: " + said));
+    ExpectOneLine(outcome.errors);
+
+    outcome = Run({"doctor", "--json"});
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_EQ(json::parse(outcome.out)["scheduled"], false);
+    EXPECT_THAT(Run({"doctor"}).out, AllOf(HasSubstr(said), HasSubstr("xsched run cannot start one")));
+
+    const json problems = json::parse(Run({"config", "--json"}).out)["problems"];
+    ASSERT_EQ(problems.size(), 1u);
+    EXPECT_THAT(problems[0].get<std::string>(), HasSubstr(said));
+    EXPECT_THAT(Run({"config"}).out, HasSubstr("problem: no server starts with this file: " + said));
+  }
 }
 
 TEST_F(Command, run_starts_no_server_where_another_user_could_take_its_place_and_says_why) {
@@ -341,6 +367,8 @@ TEST_F(Command, top_of_another_machine_is_asked_for_by_ssh) {
   const Environment path{{"PATH", folder_.path() + ":/usr/bin:/bin"}};
   Outcome outcome = Run({"top", "--batch", "--count", "2", "--delay", "0.5", "--host", "me@node1"}, path);
   EXPECT_EQ(outcome.status, 7) << "what ssh says";
+  EXPECT_THAT(Run({"top", "--help"}).out,
+              HasSubstr("Exit status with --host: that of xsched there; 255: ssh failed"));
   EXPECT_EQ(outcome.out, "<-->\n<me@node1>\n<xsched>\n<top>\n<--delay=0.5>\n<--count=2>\n<--batch>\n");
   EXPECT_EQ(Run({"top", "--host", "-oProxyCommand=ls"}, path).status, kExitUsage) << "no option of ssh";
   const Environment nowhere{{"PATH", folder_.path() + "/none"}};
@@ -372,6 +400,13 @@ TEST_F(Command, cdi_generate_names_what_is_here_and_all_that_it_needs) {
 }
 
 // Containers would see all that is in it.
+TEST_F(Command, cdi_generate_says_what_is_wrong_with_the_hints_of_a_class) {
+  const Outcome outcome = Run({"cdi", "generate", "--class", "x --help"});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr("--class x: The following argument was not expected: --help"));
+  ExpectOneLine(outcome.errors);
+}
+
 TEST_F(Command, cdi_generate_mounts_no_folder_that_everybody_may_write_to) {
   if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
   const Outcome outcome = Run({"cdi", "generate"}, {{"XSCHED_SOCKET", "/tmp/xserver.sock"}});

@@ -9,6 +9,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
@@ -37,11 +39,17 @@ struct ConfigOptions {
   std::string value;
 };
 
-json ReadFile(const std::string& path) {
+// Null: it has no JSON object.
+json ObjectIn(const std::string& path) {
   std::ifstream file(path);
   if (!file) return json::object();
   json config = json::parse(file, nullptr, false);
-  if (!config.is_object())
+  return config.is_object() ? config : json();
+}
+
+json ReadFile(const std::string& path) {
+  json config = ObjectIn(path);
+  if (config.is_null())
     throw CommandError(kExitFailed, fmt::format("{} is not a JSON object: correct or remove it", path));
   return config;
 }
@@ -69,10 +77,13 @@ json ServerState() {
 }
 
 json Collect() {
+  std::vector<std::string> problems = EnvironmentProblems(environ);
   json all = {{"socket", ipc::FindServerSocket().text}, {"server", ServerState()}};
   for (bool system : {true, false}) {
     std::string path = server::ConfigPath(system);
-    all["files"][path] = ReadFile(path);
+    all["files"][path] = ObjectIn(path);
+    if (const std::string problem = server::ProblemOfConfig(path); !problem.empty())
+      problems.push_back("no server starts with this file: " + problem);
   }
   for (const EnvironmentVariable& variable : EnvironmentVariables()) {
     const char* value = std::getenv(variable.name);
@@ -83,7 +94,7 @@ json Collect() {
     entry["valid"] = problem.empty();
     if (!problem.empty()) entry["problem"] = problem;
   }
-  all["problems"] = EnvironmentProblems(environ);
+  all["problems"] = problems;
   return all;
 }
 
@@ -103,7 +114,10 @@ void Show(const ConfigOptions& options) {
     fmt::print("server  {}\n", server["reason"].get<std::string>());
   }
   for (const auto& [path, config] : all["files"].items()) {
-    fmt::print("file    {}: {}\n", path, config.empty() ? "nothing set" : JsonText(config, -1));
+    fmt::print("file    {}: {}\n", path,
+               config.is_null() ? "no JSON object"
+               : config.empty() ? "nothing set"
+                                : JsonText(config, -1));
   }
   fmt::print("environment\n");
   for (const EnvironmentVariable& variable : EnvironmentVariables()) {
@@ -134,18 +148,12 @@ json ValueOf(const std::string& key, const std::string& text) {
   return number;
 }
 
-// Throws if a server would not start with this file. It uses the server's own parser.
-void CheckAsServer(std::string file) {
-  std::string program = "xserver";
-  std::string option = "--config";
-  char* arguments[] = {program.data(), option.data(), file.data(), nullptr};
-  try {
-    server::ParseOptions(3, arguments);
-  } catch (const std::exception& error) {
-    std::string text = error.what();
-    if (text.starts_with(file + ": ")) text.erase(0, file.size() + 2);
-    throw CommandError(kExitUsage, fmt::format("{}; nothing was changed", text));
-  }
+// Throws if a server would not start with this file.
+void CheckAsServer(const std::string& file) {
+  std::string problem = server::ProblemOfConfig(file);
+  if (problem.empty()) return;
+  if (problem.starts_with(file + ": ")) problem.erase(0, file.size() + 2);  // it is a temporary file
+  throw CommandError(kExitUsage, fmt::format("{}; nothing was changed", problem));
 }
 
 void Set(const ConfigOptions& options) {

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "base/clock.h"
 #include "kubernetes/testing/agent_process.h"
@@ -34,6 +35,7 @@ using testing::kNodeUid;
 using testing::NodeFolder;
 using testing::ParametersJson;
 using testing::ResultJson;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 constexpr const char* kGpuA = "GPU-aaaaaaaa-4820-abfc-e83e-94318197576e";
@@ -386,7 +388,15 @@ TEST_F(KubernetesClaims, waits_for_the_kubelets_folder_and_the_api_server) {
   while (agent.said().find("ResourceSlices are not published") == std::string::npos)
     SleepFor(std::chrono::milliseconds(20));
   EXPECT_THAT(agent.said(), HasSubstr("answers 503 to GET /api/v1/nodes/node-1.example"));
-  EXPECT_THAT(agent.said(), HasSubstr("cannot make the socket " + home_ + "/plugins_registry/" + kSocket));
+  EXPECT_THAT(agent.said(), HasSubstr("waiting for the kubelet: there is no folder " + home_));
+  EXPECT_FALSE(fs::exists(home_)) << "it is the kubelet's to make";
+  fs::create_directories(home_);
+  while (agent.said().find("cannot make the socket " + home_ + "/plugins_registry/" + kSocket) ==
+         std::string::npos)
+    SleepFor(std::chrono::milliseconds(20));
+  std::istringstream said(agent.said());
+  for (std::string line; std::getline(said, line);)
+    EXPECT_THAT(line, StartsWith("xsched")) << "a line of a library";
   const FakePluginWatcher kubelet(home_);
   EXPECT_EQ(kubelet.WaitForPlugin(kSocket).type(), "DRAPlugin") << agent.said();
   api_.SetDown(false);

@@ -338,6 +338,7 @@ TEST_F(KubernetesDevicePlugin, without_the_kubelets_folder_it_ends_with_a_messag
   AgentProcess agent(Arguments(), socket());
   EXPECT_EQ(agent.WaitForExit(), 1);
   EXPECT_THAT(agent.said(), HasSubstr("cannot watch " + kubelet_folder_ + ": No such file or directory"));
+  EXPECT_FALSE(std::filesystem::exists(run_ + "/cdi")) << "and leaves nothing behind";
 }
 
 TEST_F(KubernetesDevicePlugin, ends_in_order_and_takes_its_socket_with_it) {

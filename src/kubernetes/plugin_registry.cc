@@ -21,10 +21,9 @@ PluginRegistry::PluginRegistry(const std::string& kubelet_home, DraPlugin& plugi
     : plugin_socket_(FolderOf(kubelet_home) + "/dra.sock"),
       registration_socket_(fmt::format("{}/plugins_registry/{}-reg.sock", kubelet_home, kDriver)),
       plugin_(plugin),
-      registration_(plugin_socket_) {
+      registration_(plugin_socket_),
+      kubelet_home_(kubelet_home) {
   if (IsServedAt(plugin_socket_)) throw std::runtime_error("another agent serves at " + plugin_socket_);
-  std::error_code ignored;
-  std::filesystem::create_directories(FolderOf(kubelet_home), ignored);
 }
 
 // The registration first: a driver that is known can be asked.
@@ -34,20 +33,30 @@ PluginRegistry::~PluginRegistry() {
 }
 
 void PluginRegistry::Attend() {
-  std::string failed;
-  if (!Serve(plugin_socket_, plugin_, plugin_server_)) {
-    failed = plugin_socket_;
-  } else if (!Serve(registration_socket_, registration_, registration_server_)) {
-    failed = registration_socket_;
-  }
-  if (!failed.empty() && failed != said_) Say("cannot make the socket " + failed);
-  said_ = failed;
+  const std::string problem = ServeBoth();
+  if (!problem.empty() && problem != said_) Say(problem);
+  said_ = problem;
+}
+
+std::string PluginRegistry::ServeBoth() {
+  // The kubelet makes it. If we did, a wrong path would not be noticed.
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(kubelet_home_, ignored))
+    return fmt::format("waiting for the kubelet: there is no folder {} (see --kubelet-home)", kubelet_home_);
+  std::filesystem::create_directories(FolderOf(kubelet_home_), ignored);
+  if (!Serve(plugin_socket_, plugin_, plugin_server_)) return "cannot make the socket " + plugin_socket_;
+  if (!Serve(registration_socket_, registration_, registration_server_))
+    return "cannot make the socket " + registration_socket_;
+  return "";
 }
 
 bool PluginRegistry::Serve(const std::string& socket, grpc::Service& service,
                            std::unique_ptr<grpc::Server>& server) {
   if (server != nullptr && IsServedAt(socket)) return true;
   Stop(server);
+  // gRPC would print lines of its own about a folder that is missing.
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(std::filesystem::path(socket).parent_path(), ignored)) return false;
   grpc::ServerBuilder builder;
   builder.AddListeningPort("unix:" + socket, grpc::InsecureServerCredentials());
   builder.RegisterService(&service);

@@ -53,6 +53,8 @@ class PluginRegistry {
     std::atomic<int> count_ = 0;
   };
 
+  // Returns why that is not possible yet; empty: it is done.
+  std::string ServeBoth();
   // False: there is no such folder, or it is not ours to write.
   bool Serve(const std::string& socket, grpc::Service& service, std::unique_ptr<grpc::Server>& server);
 
@@ -62,7 +64,8 @@ class PluginRegistry {
   Registration registration_;
   std::unique_ptr<grpc::Server> plugin_server_;
   std::unique_ptr<grpc::Server> registration_server_;
-  std::string said_;  // the socket that could not be made last
+  const std::string kubelet_home_;
+  std::string said_;  // why it failed last
 };
 
 }  // namespace xsched::kubernetes

@@ -1,7 +1,6 @@
 #include "kubernetes/serve_devices.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "cli/cdi/installed.h"
 #include "kubernetes/end_signals.h"
@@ -23,19 +22,19 @@ void ServeDevices(const DeviceOptions& options) {
   GpuList gpus = GpusOf(options);
   NodeState node;
   DevicePlugin plugin(node, options.with_cdi);
-  std::optional<Kubelet> kubelet;
+  // First: without the kubelet's folder, nothing is written.
+  Kubelet kubelet(options.kubelet_folder, plugin, 2 * options.look_period);
   TimePoint next_look{};
-  while (!signals.HaveCome()) {
+  for (bool is_first = true; !signals.HaveCome(); is_first = false) {
     if (MonotonicClock::now() >= next_look) {
-      if (gpus.Update() || !kubelet) {
+      if (gpus.Update() || is_first) {
         SayWhatThereIs(gpus.all());
         node.Set({gpus.all(), WriteShares(options)});
       }
       next_look = MonotonicClock::now() + options.look_period;
     }
-    if (!kubelet) kubelet.emplace(options.kubelet_folder, plugin, 2 * options.look_period);
-    const TimePoint next = kubelet->Attend(MonotonicClock::now());
-    WaitUntil(std::min(next, next_look), kubelet->fd(), signals);
+    const TimePoint next = kubelet.Attend(MonotonicClock::now());
+    WaitUntil(std::min(next, next_look), kubelet.fd(), signals);
   }
 }
 

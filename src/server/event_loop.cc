@@ -61,8 +61,13 @@ void EventLoop::WakeAt(TimePoint time) {
 
 void EventLoop::ReadSignals() {
   signalfd_siginfo signal{};
-  while (read(signals_.get(), &signal, sizeof signal) == sizeof signal)
-    (signal.ssi_signo == SIGHUP ? hung_up_ : end_requested_) = true;
+  while (read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    if (signal.ssi_signo == SIGHUP) {
+      hung_up_ = SignalSender{static_cast<pid_t>(signal.ssi_pid), signal.ssi_uid};
+    } else {
+      end_requested_ = true;
+    }
+  }
 }
 
 std::span<const uint64_t> EventLoop::Wait(int timeout_ms) {

@@ -2,8 +2,11 @@
 // nothing of clients, and never reads a descriptor that it watches for others.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -11,6 +14,13 @@
 #include "base/fd.h"
 
 namespace xsched::server {
+
+// Who has sent a signal, as the kernel says it. 0 and 0: the kernel itself, or a process of another
+// namespace.
+struct SignalSender {
+  pid_t pid = 0;
+  uid_t uid = 0;
+};
 
 class EventLoop {
  public:
@@ -37,8 +47,8 @@ class EventLoop {
   std::span<const uint64_t> Wait(int timeout_ms);
   // A signal asks the server to end (SIGTERM, SIGINT).
   bool end_requested() const { return end_requested_; }
-  // True if SIGHUP has come since this was asked last.
-  bool TakeHangup() { return std::exchange(hung_up_, false); }
+  // Who has sent SIGHUP (the last one) since this was asked last; nullopt: nobody.
+  std::optional<SignalSender> TakeHangup() { return std::exchange(hung_up_, std::nullopt); }
 
  private:
   UniqueFd epoll_;
@@ -48,7 +58,7 @@ class EventLoop {
   void ReadSignals();
 
   bool end_requested_ = false;
-  bool hung_up_ = false;
+  std::optional<SignalSender> hung_up_;
   std::array<uint64_t, kMaxEvents> tags_;
 };
 

@@ -82,11 +82,14 @@ TEST_F(EventLoopTest, a_signal_asks_the_server_to_end) {
   }
 }
 
-TEST_F(EventLoopTest, a_hangup_is_reported_once_and_ends_nothing) {
+TEST_F(EventLoopTest, a_hangup_is_reported_once_with_its_sender_and_ends_nothing) {
   raise(SIGHUP);
   EXPECT_THAT(loop_.Wait(0), IsEmpty());
   EXPECT_FALSE(loop_.end_requested());
-  EXPECT_TRUE(loop_.TakeHangup());
+  const std::optional<SignalSender> sender = loop_.TakeHangup();
+  ASSERT_TRUE(sender);
+  EXPECT_EQ(sender->pid, getpid());
+  EXPECT_EQ(sender->uid, getuid());
   EXPECT_FALSE(loop_.TakeHangup());
 }
 

@@ -195,6 +195,60 @@ TEST_F(Lifecycle, the_command_line_goes_over_the_configuration_file) {
   EXPECT_EQ(file.st_mode & 0777, 0640u);
 }
 
+// Users of the server are its own user only, so this tenant has all of them.
+constexpr const char* kMine = "[[tenant]]\nname = \"mine\"\neach = \"user\"\n";
+
+class ReloadedTenants : public Lifecycle {
+ protected:
+  ReloadedTenants() { mkdir((folder_.path() + "/sub").c_str(), 0755); }
+
+  std::string rules() const { return folder_.path() + "/tenants.toml"; }
+  void WriteRules(const std::string& text) const { std::ofstream(rules()) << text; }
+  // Reads the file again. Waits until the server has said this.
+  static void ReloadUntil(const ServerProcess& server, const std::string& said) {
+    server.Signal(SIGHUP);
+    EXPECT_TRUE(Eventually([&] { return server.errors().find(said) != std::string::npos; }))
+        << said << "\n"
+        << server.errors();
+  }
+  static std::string TenantOf(const ServerProcess& server) {
+    const std::optional<ipc::Status> status = TestTool(server.socket()).Status();
+    return status ? status->tenant : "";
+  }
+};
+
+TEST_F(ReloadedTenants, a_file_given_by_name_that_is_missing_is_refused_and_the_old_rules_stay) {
+  WriteRules(kMine);
+  const std::vector<std::string> given[] = {
+      {"--user", "--tenants", rules()},
+      {"--user", "--config", WriteConfig("{\"tenants\": \"" + rules() + "\"}")}};
+  for (const std::vector<std::string>& arguments : given) {
+    WriteRules(kMine);
+    ServerProcess server(kServerProgram, path(), arguments);
+    ASSERT_TRUE(server.ready()) << server.errors();
+    const std::string tenant = "mine/" + std::to_string(geteuid());
+    EXPECT_EQ(TenantOf(server), tenant);
+    ASSERT_EQ(unlink(rules().c_str()), 0);
+    ReloadUntil(server, "refused (cannot read " + rules() + ": No such file");
+    EXPECT_EQ(TenantOf(server), tenant);
+    WriteRules("");
+    ReloadUntil(server, ": allowed");
+    EXPECT_EQ(TenantOf(server), "uid:" + std::to_string(geteuid()));
+  }
+}
+
+TEST_F(ReloadedTenants, the_audit_says_who_reloaded_the_file_and_what_changed) {
+  WriteRules(kMine);
+  ServerProcess server(kServerProgram, path(), {"--user", "--tenants", rules()});
+  ASSERT_TRUE(server.ready()) << server.errors();
+  const std::string who = "pid " + std::to_string(getpid()) + " (user " + std::to_string(getuid()) +
+                          "): tenants of " + rules() + ": ";
+  WriteRules("[default]\nweight = 50\n[[tenant]]\nname = \"other\"\neach = \"user\"\n");
+  ReloadUntil(server, who + "1 entry -> 1 entry, added other; removed mine; changed [default]: allowed");
+  WriteRules("wieght = 1\n");
+  ReloadUntil(server, who + "refused (" + rules() + ":1: ");
+}
+
 TEST_F(Lifecycle, bad_settings_are_clear_errors) {
   const char* bad[][2] = {
       {R"({"policy": "XYZ"})", "XYZ"},       {R"({"timeslice_us": 1})", "timeslice_us"},
@@ -209,9 +263,43 @@ TEST_F(Lifecycle, bad_settings_are_clear_errors) {
     unlink((path() + ".errors").c_str());
   }
   EXPECT_NE(Refusal({"--config", "/nowhere/at/all.json"}).find("/nowhere"), std::string::npos);
-  EXPECT_NE(Refusal({"--policy", "XYZ"}).find("XYZ"), std::string::npos);
-  EXPECT_NE(Refusal({"--mode", "999"}).find("999"), std::string::npos);
-  Refusal({"--no-such-option"}, 2);
+}
+
+TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
+  const char* bad[][2] = {
+      {R"({"timeslice_us": "2000"})", "timeslice_us must be a whole number, not \"2000\""},
+      {R"({"timeslice_us": true})", "timeslice_us must be a whole number, not true"},
+      {R"({"timeslice_us": 2000.7})", "timeslice_us must be a whole number, not 2000.7"},
+      {R"({"timeslice_us": 18446744073709551615})", "timeslice_us must be from"},
+      {R"({"mode": 600})", "mode must be a text in quotation marks, not 600"},
+      {R"({"mode": ""})", "mode must be an octal file mode"},
+      {R"({"metrics": [1]})", "metrics must be a port or a path"},
+      {R"({"k": null})", "k must be a whole number, not null"},
+      {R"({"policy": )", "it is not JSON: parse error at line 1"},
+  };
+  for (auto& [text, clue] : bad) {
+    const std::string said = Refusal({"--user", "--config", WriteConfig(text)});
+    EXPECT_NE(said.find(folder_.path() + "/config.json: " + clue), std::string::npos)
+        << text << " -> " << said;
+    EXPECT_EQ(said.find("json.exception"), std::string::npos) << said;
+    unlink((path() + ".errors").c_str());
+  }
+}
+
+TEST_F(Lifecycle, a_wrong_value_of_an_option_is_wrong_usage) {
+  const std::vector<std::string> bad[] = {{"--policy", "XYZ"},   {"XYZ"},
+                                          {"--mode", "888"},     {"--log-level", "loud"},
+                                          {"--k", "0"},          {"--timeslice-us", "1"},
+                                          {"--metrics", "abc"},  {"--grace-us", "-1"},
+                                          {"--idle-exit", "-1"}, {"--by", "color"},
+                                          {"--no-such-option"},  {"--process-grace-us", "-1"}};
+  for (std::vector<std::string> arguments : bad) {
+    const std::string value = arguments.back();
+    arguments.emplace_back("--user");
+    const std::string said = Refusal(arguments, 2);
+    EXPECT_NE(said, "") << value;
+    unlink((path() + ".errors").c_str());
+  }
 }
 
 }  // namespace

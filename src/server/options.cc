@@ -28,8 +28,8 @@ mode_t ModeOrThrow(const std::string& text) {
     mode = std::stoul(text, &used, 8);
   } catch (const std::exception&) {
   }
-  if (used != text.size() || mode > 0777)
-    throw std::runtime_error(fmt::format("{} is not an octal file mode", text));
+  if (text.empty() || used != text.size() || mode > 0777)
+    throw std::runtime_error(fmt::format("mode must be an octal file mode up to 0777, not \"{}\"", text));
   return static_cast<mode_t>(mode);
 }
 
@@ -68,37 +68,55 @@ const std::string& LogLevelOrThrow(const std::string& name) {
 
 Duration Grace(const char* name, int64_t value) { return MicrosecondsOrThrow(name, value, 0, 1'000'000); }
 
+// Of a setting in the file. Its value may be anything.
+std::runtime_error WrongType(const std::string& key, const char* what, const json& value) {
+  constexpr size_t kShown = 40;
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/true);
+  if (text.size() > kShown) text = text.substr(0, kShown) + "…";
+  return std::runtime_error(fmt::format("{} must be {}, not {}", key, what, text));
+}
+std::string StringOf(const std::string& key, const json& value) {
+  if (!value.is_string()) throw WrongType(key, "a text in quotation marks", value);
+  return value.get<std::string>();
+}
+int64_t NumberOf(const std::string& key, const json& value) {
+  if (!value.is_number_integer()) throw WrongType(key, "a whole number", value);
+  // The range is checked by whoever uses it.
+  if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX) return INT64_MAX;
+  return value.get<int64_t>();
+}
+
 void Apply(const json& config, Options& options) {
   for (const auto& [key, value] : config.items()) {
     if (key == "socket") {
-      options.socket = value.get<std::string>();
+      options.socket = StringOf(key, value);
     } else if (key == "mode") {
-      options.mode = ModeOrThrow(value.get<std::string>());
+      options.mode = ModeOrThrow(StringOf(key, value));
     } else if (key == "group") {
-      options.group = value.get<std::string>();
+      options.group = StringOf(key, value);
     } else if (key == "admin_group") {
-      options.admin_group = value.get<std::string>();
+      options.admin_group = StringOf(key, value);
     } else if (key == "policy") {
-      options.policy = SettingOrThrow(value.get<std::string>());
+      options.policy = SettingOrThrow(StringOf(key, value));
     } else if (key == "timeslice_us") {
-      options.timeslice = Timeslice(value.get<int64_t>());
+      options.timeslice = Timeslice(NumberOf(key, value));
     } else if (key == "k") {
-      options.at_a_time = AtATime(value.get<int64_t>());
+      options.at_a_time = AtATime(NumberOf(key, value));
     } else if (key == "grace_us") {
-      options.grace = Grace("grace_us", value.get<int64_t>());
+      options.grace = Grace("grace_us", NumberOf(key, value));
     } else if (key == "process_grace_us") {
-      options.process_grace = Grace("process_grace_us", value.get<int64_t>());
+      options.process_grace = Grace("process_grace_us", NumberOf(key, value));
     } else if (key == "idle_exit") {
-      options.idle_exit = IdleExit(value.get<int64_t>());
+      options.idle_exit = IdleExit(NumberOf(key, value));
     } else if (key == "metrics") {
-      options.metrics = AddressOrThrow(value.is_string() ? value.get<std::string>() : value.dump());
+      options.metrics = AddressOrThrow(value.is_string() ? StringOf(key, value) : value.dump());
     } else if (key == "metrics_group") {
-      options.metrics_group = value.get<std::string>();
+      options.metrics_group = StringOf(key, value);
     } else if (key == "tenants") {
-      options.tenants = value.get<std::string>();
+      options.tenants = StringOf(key, value);
       options.tenants_must_exist = true;
     } else if (key == "log_level") {
-      options.log_level = LogLevelOrThrow(value.get<std::string>());
+      options.log_level = LogLevelOrThrow(StringOf(key, value));
     } else {
       throw std::runtime_error(fmt::format("there is no setting {}", key));
     }
@@ -125,6 +143,12 @@ void ReadConfig(const std::string& path, bool must_exist, Options& options) {
     json config = json::parse(file);
     if (!config.is_object()) throw std::runtime_error("it must be one JSON object");
     Apply(config, options);
+  } catch (const json::parse_error& error) {
+    // Its text begins with the library's name of the error: "[json.exception.parse_error.101] parse error …".
+    const std::string text = error.what();
+    const size_t begin = text.find("] ");
+    throw std::runtime_error(
+        fmt::format("{}: it is not JSON: {}", path, text.substr(begin == std::string::npos ? 0 : begin + 2)));
   } catch (const std::exception& error) {
     throw std::runtime_error(fmt::format("{}: {}", path, error.what()));
   }
@@ -139,6 +163,14 @@ std::string ConfigPath(bool system) {
   }
   const char* home = std::getenv("HOME");
   return fmt::format("{}/.config/xsched/xserver.json", home == nullptr ? "" : home);
+}
+
+std::string ProblemOfConfig(const std::string& path) try {
+  Options ignored;
+  ReadConfig(path, /*must_exist=*/false, ignored);
+  return "";
+} catch (const std::exception& error) {
+  return error.what();
 }
 
 Options ParseOptions(int argc, char** argv) {
@@ -214,29 +246,34 @@ Options ParseOptions(int argc, char** argv) {
   if (options.system) options.mode = 0666;
   if (options.system) options.tenants = kTenantsPath;
   ReadConfig(config.empty() ? ConfigPath(options.system) : config, !config.empty(), options);
-  if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
-  if (!policy.empty()) options.policy = SettingOrThrow(policy);
-  if (!by.empty()) options.policy = SettingBy(options.policy, by);
-  if (!socket.empty()) options.socket = socket;
-  if (!mode.empty()) options.mode = ModeOrThrow(mode);
-  if (!group.empty()) options.group = group;
-  if (!admin_group.empty()) options.admin_group = admin_group;
-  if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
-  if (at_a_time) options.at_a_time = AtATime(*at_a_time);
-  if (grace_us) options.grace = Grace("grace_us", *grace_us);
-  if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
-  if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
-  if (!tenants.empty()) {
-    options.tenants = tenants;
-    options.tenants_must_exist = true;
+  try {
+    if (!positional_policy.empty()) options.policy = SettingOrThrow(positional_policy);
+    if (!policy.empty()) options.policy = SettingOrThrow(policy);
+    if (!by.empty()) options.policy = SettingBy(options.policy, by);
+    if (!socket.empty()) options.socket = socket;
+    if (!mode.empty()) options.mode = ModeOrThrow(mode);
+    if (!group.empty()) options.group = group;
+    if (!admin_group.empty()) options.admin_group = admin_group;
+    if (timeslice_us) options.timeslice = Timeslice(*timeslice_us);
+    if (at_a_time) options.at_a_time = AtATime(*at_a_time);
+    if (grace_us) options.grace = Grace("grace_us", *grace_us);
+    if (process_grace_us) options.process_grace = Grace("process_grace_us", *process_grace_us);
+    if (idle_exit_s) options.idle_exit = IdleExit(*idle_exit_s);
+    if (!tenants.empty()) {
+      options.tenants = tenants;
+      options.tenants_must_exist = true;
+    }
+    if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
+    if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
+    if (metrics_option->count() != 0) {
+      options.metrics =
+          metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
+    }
+    if (!metrics_group.empty()) options.metrics_group = metrics_group;
+  } catch (const std::runtime_error& error) {
+    app.exit(CLI::ValidationError(error.what()));  // prints it
+    std::exit(2);
   }
-  if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
-  if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
-  if (metrics_option->count() != 0) {
-    options.metrics =
-        metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
-  }
-  if (!metrics_group.empty()) options.metrics_group = metrics_group;
   if (const char* chosen = std::getenv("XSCHED_SOCKET"); options.socket.empty() && chosen != nullptr) {
     options.socket = chosen;  // clients with the same environment try this path first
   }

@@ -36,11 +36,14 @@ struct Options {
   bool tenants_must_exist = false;
 };
 
-// Exits with a message for usage errors, --help and --version. Throws std::runtime_error for a bad
+// Exits with a message for usage errors (status 2), --help and --version. Throws std::runtime_error for a bad
 // configuration file.
 Options ParseOptions(int argc, char** argv);
 
 // The configuration file of the system's and of the user's server.
 std::string ConfigPath(bool system);
+
+// "PATH: …": why no server starts with this configuration file. Empty: one does, or there is no such file.
+std::string ProblemOfConfig(const std::string& path);
 
 }  // namespace xsched::server

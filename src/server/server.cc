@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 
 #include "server/event_tag.h"
 #include "server/limits.h"
+#include "server/tenants/audit_text.h"
 
 namespace xsched::server {
 namespace {
@@ -49,6 +51,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
     : clock_(surroundings.clock),
       idle_exit_(options.idle_exit),
       tenants_path_(options.tenants),
+      tenants_must_exist_(options.tenants_must_exist),
       access_(geteuid(), FindGroup(options.admin_group), surroundings.is_confined),
       device_access_(options.system),
       scheduler_(SchedulerConfigOf(options)),
@@ -68,7 +71,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
       acceptor_(listener, loop_, connections_, access_) {
   scheduler_.SetPolicy(options.policy);
   if (tenants_path_.empty()) return;
-  Result<TenantRules> rules = ReadTenantRules(tenants_path_, options.tenants_must_exist);
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
   if (!rules) throw std::runtime_error(rules.error().text());
   tenants_.SetRules(std::move(*rules), agents_, queues_);
 }
@@ -97,7 +100,7 @@ void Server::Round(int timeout_ms) {
   const std::span<const uint64_t> events = loop_.Wait(timeout_ms);
   const TimePoint now = clock_();
   work_.BeginRound();
-  if (loop_.TakeHangup()) HandleHangup(now);
+  if (const std::optional<SignalSender> sender = loop_.TakeHangup()) HandleHangup(*sender, now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
@@ -204,15 +207,17 @@ void Server::RemoveClosed(TimePoint now) {
   if (any) tenants_.RemoveEnded(queues_.claims());
 }
 
-// A file that is not valid changes nothing.
-void Server::HandleHangup(TimePoint now) {
+// A file that is not valid changes nothing. Nor does one that is missing though it was asked for by name.
+void Server::HandleHangup(const SignalSender& sender, TimePoint now) {
   if (tenants_path_.empty()) {
     hung_up_ = true;
     return;
   }
-  Result<TenantRules> rules = ReadTenantRules(tenants_path_, /*must_exist=*/false);
-  AuditRecord record{.what = "tenants", .who = {getpid(), geteuid(), {}}, .to = tenants_path_};
+  Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
+  AuditRecord record{.what = "tenants", .who = {sender.pid, sender.uid, {}}, .target = tenants_path_};
   if (rules) {
+    record.from = TextOf(tenants_.rules());
+    record.to = fmt::format("{}, {}", TextOf(*rules), ChangesIn(tenants_.rules(), *rules));
     tenants_.SetRules(std::move(*rules), agents_, queues_);
     tenants_.RemoveEnded(queues_.claims());
   } else {

@@ -75,13 +75,14 @@ class Server {
   TimePoint Housekeeping(TimePoint now);
   void RemoveClosed(TimePoint now);
   void CloseAllAgents(TimePoint now);
-  void HandleHangup(TimePoint now);
+  void HandleHangup(const SignalSender& sender, TimePoint now);
 
   const Clock clock_;
   std::optional<Duration> idle_exit_;
   bool idle_for_long_ = false;
   bool hung_up_ = false;  // and there is nothing to read again: it ends
   const std::string tenants_path_;
+  const bool tenants_must_exist_;
   ServiceManager service_manager_;
   AccessRules access_;
   DeviceAccess device_access_;

@@ -180,7 +180,8 @@ def a_file_with_a_fault_is_refused_and_the_old_rules_stay(place):
 
     reload(place, RULES.replace("20", "25"))
     wait_until(lambda: counted(place, program) == 25, "a good one counts")
-    check("tenants.toml: allowed" in place.log.read_text(), "and is recorded")
+    said = f"pid {os.getpid()} (user 0): tenants of {place.rules}: 1 entry -> 1 entry, changed paid: allowed"
+    check(said in place.log.read_text(), f"and who did it and what changed is recorded: {said}")
 
 
 @test

@@ -31,6 +31,7 @@ CdiDevice ReadClass(const std::string& text) {
   const std::string problem = ProblemOfDeviceName(device.name);
   if (!problem.empty()) throw CommandError(kExitUsage, fmt::format("--class: {}", problem));
   CLI::App hints;
+  hints.set_help_flag();  // there is no help in a text
   AddHintOptions(hints, device.launch);
   try {
     hints.parse(text.substr(end));

@@ -17,6 +17,7 @@
 #include "cli/server_session.h"
 #include "cli/variables.h"
 #include "sched/core/policy.h"
+#include "server/options.h"
 
 namespace xsched::cli {
 namespace {
@@ -26,6 +27,15 @@ struct DoctorOptions {
   std::string probe;  // for ProbeDevices
   std::vector<std::string> program;
 };
+
+// Of the files that servers read when they start: a running one may have started before the mistake.
+void ExamineConfigs(Report& report) {
+  for (const bool system : {true, false}) {
+    const std::string problem = server::ProblemOfConfig(server::ConfigPath(system));
+    if (!problem.empty())
+      report.Problem("configuration", fmt::format("no server starts with this file: {}", problem));
+  }
+}
 
 void ExamineServer(Report& report) {
   try {
@@ -37,6 +47,8 @@ void ExamineServer(Report& report) {
   } catch (const CommandError& error) {
     if (!FindProgram("xserver") && !FindInPath("xserver")) {
       report.Obstacle("server", fmt::format("{}; and xserver is not installed", error.what()));
+    } else if (!server::ProblemOfConfig(server::ConfigPath(/*system=*/false)).empty()) {
+      report.Obstacle("server", "none is running, and xsched run cannot start one with its configuration");
     } else if (error.code == kExitNoServer) {
       report.Ok("server", "none is running; xsched run starts one");
     } else {
@@ -78,6 +90,7 @@ void Examine(const DoctorOptions& options) {
   }
   Report report;
   const std::vector<ExaminedPlatform> platforms = ExaminePlatforms(report);
+  ExamineConfigs(report);
   ExamineServer(report);
   ExamineEnvironment(report);
   if (!options.program.empty()) ExamineProgram(report, options.program.front(), platforms);

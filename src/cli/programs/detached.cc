@@ -8,7 +8,7 @@
 
 namespace xsched::cli {
 
-bool RunDetached(const std::function<void()>& work, int kept) {
+bool RunDetached(const std::function<void()>& work, int kept, int errors) {
   const pid_t child = fork();
   if (child < 0) return false;
   if (child == 0) {
@@ -16,7 +16,8 @@ bool RunDetached(const std::function<void()>& work, int kept) {
     setsid();
     if (fork() != 0) _exit(0);
     const int null = open("/dev/null", O_RDWR);
-    for (int fd : {0, 1, 2}) dup2(null, fd);
+    dup2(errors >= 0 ? errors : null, 2);
+    for (int fd : {0, 1}) dup2(null, fd);
     if (kept >= 0 && kept != kKeptFd) dup2(kept, kKeptFd);
     if (kept >= 0) fcntl(kKeptFd, F_SETFD, 0);
     CloseDescriptors(kept >= 0 ? kKeptFd + 1 : kKeptFd);

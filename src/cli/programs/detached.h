@@ -8,9 +8,9 @@ namespace xsched::cli {
 // Its descriptor of what was passed as `kept`.
 inline constexpr int kKeptFd = 3;
 
-// Runs `work` in such a process, which ends with it. Its input and output are /dev/null. All descriptors are
-// closed but `kept` (-1: none). Otherwise a reader of our output would wait until it ends. False: it could
-// not be started.
-bool RunDetached(const std::function<void()>& work, int kept = -1);
+// Runs `work` in such a process, which ends with it. Its input and output are /dev/null, and so are its
+// errors, unless they go to `errors`. All other descriptors are closed but `kept` (-1: none). Otherwise a
+// reader of our output would wait until it ends. False: it could not be started.
+bool RunDetached(const std::function<void()>& work, int kept = -1, int errors = -1);
 
 }  // namespace xsched::cli

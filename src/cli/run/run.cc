@@ -1,17 +1,20 @@
 // xsched run: starts a server if none is there, sets the environment, becomes the program, or stays beside it
 // to report what became of it.
+#include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
 #include "base/byte_size.h"
 #include "base/fd.h"
+#include "base/result.h"
 #include "base/system_calls.h"
 #include "cli/become.h"
 #include "cli/commands.h"
@@ -59,27 +62,58 @@ void CheckProgram(RunOptions& options, const FoundShims& shims) {
                    options.launch.preload ? "" : ", and so does what it starts"));
 }
 
-// Starts a server for this user, which ends when it has no client for a while. False: it did not start.
-bool StartUserServer() {
+struct Pipe {
+  UniqueFd reader, writer;
+};
+
+// Reading it does not wait.
+Result<Pipe> MakePipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Error::FromErrno(errno, "no pipe");
+  fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// The first of what a server has written before it ended, as a part of a line of ours.
+std::string SaidBy(const Pipe& errors) {
+  constexpr std::string_view kItsName = "xserver: ";
+  char text[240];  // what fits into an Error
+  const ssize_t size = read(errors.reader.get(), text, sizeof text);
+  std::string said(text, size > 0 ? static_cast<size_t>(size) : 0);
+  if (said.starts_with(kItsName)) said.erase(0, kItsName.size());
+  while (!said.empty() && said.back() == '\n') said.pop_back();
+  std::ranges::replace_if(
+      said, [](char c) { return c >= 0 && c < ' '; }, ' ');
+  return said;
+}
+
+// Starts a server for this user, which ends when it has no client for a while. It may write errors as long as
+// we are here; later ones are dropped.
+Result<> StartUserServer() {
   std::optional<std::string> server = FindProgram("xserver");
   if (!server) server = FindInPath("xserver");
-  if (!server) return false;
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return false;
-  UniqueFd ready(ends[0]);
-  UniqueFd theirs(ends[1]);
+  if (!server) return Error::Make("xserver is not installed");
+  Result<Pipe> ready = MakePipe();
+  if (!ready) return ready.error();
+  Result<Pipe> errors = MakePipe();
+  if (!errors) return errors.error();
   const std::string fd = std::to_string(kKeptFd);
   const bool started = RunDetached(
       [&] {
         execl(server->c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
               "--ready-fd", fd.c_str(), nullptr);
       },
-      theirs.get());
-  if (!started) return false;
-  theirs.Reset();
-  pollfd poll_ready{ready.get(), POLLIN, 0};
+      ready->writer.get(), errors->writer.get());
+  if (!started) return Error::Make("no process can be started");
+  ready->writer.Reset();
+  errors->writer.Reset();
+  pollfd poll_ready{ready->reader.get(), POLLIN, 0};
+  if (poll(&poll_ready, 1, kServerStartMs) != 1)
+    return Error::Make("it does not start within %d ms", kServerStartMs);
   char byte;
-  return poll(&poll_ready, 1, kServerStartMs) == 1 && read(ready.get(), &byte, 1) == 1;
+  if (read(ready->reader.get(), &byte, 1) == 1) return {};
+  const std::string said = SaidBy(*errors);
+  return Error::Make("%s", said.empty() ? "it ends without a reason" : said.c_str());
 }
 
 void PrepareServer(const RunOptions& options) {
@@ -91,8 +125,9 @@ void PrepareServer(const RunOptions& options) {
       return;
     }
     // Another run may have started a server at the same moment. Then ours has ended, and the other answers.
-    if (!StartUserServer() && !ServerAnswers()) {
-      Warn("cannot start a server: the program runs unscheduled until one is there");
+    if (Result<> started = StartUserServer(); !started && !ServerAnswers()) {
+      Warn(fmt::format("the program runs unscheduled until a server is there; cannot start one: {}",
+                       started.error().text()));
       return;
     }
   }

@@ -113,7 +113,8 @@ void AddTop(CLI::App& app) {
       "DEVICE: share of the device's time; WAITING: share of the time with work, but held.\n"
       "P50, P99, LATENCY: how long requests took lately, as far as the server remembers them: of queues that "
       "share a device with others of another priority or share.\n"
-      "NO_COLOR=1: no colors. With TERM=dumb: as --plain.");
+      "NO_COLOR=1: no colors. With TERM=dumb: as --plain.\n"
+      "Exit status with --host: that of xsched there; 255: ssh failed.");
   top->callback([options] {
     options->plain |= !options->batch && CannotMoveTheCursor();
     if (!options->host.empty()) ShowTopOf(*options);

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "server/clean_text.h"
 #include "server/connection.h"
@@ -13,6 +15,40 @@ namespace {
 
 std::string Target(uint64_t queue, int32_t pid) {
   return queue != 0 ? fmt::format("queue {}", queue) : fmt::format("pid {}", pid);
+}
+
+const TenantRule* RuleNamed(const TenantRules& rules, const std::string& name) {
+  const auto found = std::find_if(rules.tenants.begin(), rules.tenants.end(),
+                                  [&](const TenantRule& rule) { return rule.name == name; });
+  return found == rules.tenants.end() ? nullptr : &*found;
+}
+
+// The names of those that the other rules do not have.
+std::vector<std::string> NamesOnlyIn(const TenantRules& rules, const TenantRules& others) {
+  std::vector<std::string> names;
+  for (const TenantRule& rule : rules.tenants) {
+    if (RuleNamed(others, rule.name) == nullptr) names.push_back(rule.name);
+  }
+  return names;
+}
+
+// The names of those that the other rules have as well, in their order.
+std::vector<std::string> NamesAlsoIn(const TenantRules& rules, const TenantRules& others) {
+  std::vector<std::string> names;
+  for (const TenantRule& rule : rules.tenants) {
+    if (RuleNamed(others, rule.name) != nullptr) names.push_back(rule.name);
+  }
+  return names;
+}
+
+// "changed a, b": bounded in length, because a file may have any number of entries.
+void AddNames(std::string& text, const char* what, const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 8;
+  if (names.empty()) return;
+  const size_t shown = std::min(names.size(), kMostNames);
+  text += fmt::format("{}{} {}", text.empty() ? "" : "; ", what,
+                      fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
 }
 
 }  // namespace
@@ -55,6 +91,27 @@ std::string TextOf(const ipc::SetPolicy& request) {
 std::string TextOf(const sched::Scheduler& scheduler) {
   return fmt::format("{}, timeslice {} µs, k {}", TextOf(scheduler.setting()),
                      scheduler.timeslice() / std::chrono::microseconds(1), scheduler.at_a_time());
+}
+
+std::string TextOf(const TenantRules& rules) {
+  if (rules.no_file) return "no file";
+  return fmt::format("{} {}", rules.tenants.size(), rules.tenants.size() == 1 ? "entry" : "entries");
+}
+
+std::string ChangesIn(const TenantRules& from, const TenantRules& to) {
+  std::vector<std::string> changed;
+  const std::vector<std::string> common = NamesAlsoIn(to, from);
+  for (const std::string& name : common) {
+    if (!(*RuleNamed(from, name) == *RuleNamed(to, name))) changed.push_back(name);
+  }
+  if (!(from.others == to.others)) changed.emplace_back("[default]");
+  std::string text;
+  AddNames(text, "added", NamesOnlyIn(to, from));
+  AddNames(text, "removed", NamesOnlyIn(from, to));
+  AddNames(text, "changed", changed);
+  // The first entry that matches counts.
+  if (common != NamesAlsoIn(from, to)) text += fmt::format("{}another order", text.empty() ? "" : "; ");
+  return text.empty() ? "nothing changed" : text;
 }
 
 }  // namespace xsched::server

@@ -6,6 +6,7 @@
 
 #include "ipc/messages.h"
 #include "sched/core/scheduler.h"
+#include "server/tenants/tenants_file.h"
 
 namespace xsched::server {
 
@@ -19,5 +20,9 @@ std::string TextOf(const ipc::SetConfig& request);
 std::string TextOf(const ipc::SetPolicy& request);
 // The policy with what belongs to it.
 std::string TextOf(const sched::Scheduler& scheduler);
+// How many entries a tenants' file has.
+std::string TextOf(const TenantRules& rules);
+// "added a, b; removed c; changed d, [default]". Of many names, only the first ones.
+std::string ChangesIn(const TenantRules& from, const TenantRules& to);
 
 }  // namespace xsched::server

@@ -20,6 +20,8 @@ inline constexpr Priority kDefaultMaxPriority = PRIORITY_DEFAULT;
 
 // A user whom no file names is a tenant of this name, with the user's number.
 inline constexpr const char* kUserTenantPrefix = "uid:";
+// Stands for all further users, if there are too many.
+inline constexpr const char* kFurtherUsersTenant = "others";
 inline constexpr size_t kMaxTenantName = 63;
 
 struct TenantRights {
@@ -37,6 +39,7 @@ struct Tenant {
   TenantRights rights;
   // Nonempty: it ends with its last process. It was made for one job or the like, by the rule of this name.
   std::string made_by;
+  bool is_former = false;  // no rule names it any more: it ends with its last process, too
 
   size_t processes = 0;
   size_t queues = 0;

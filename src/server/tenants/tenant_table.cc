@@ -11,7 +11,6 @@
 namespace xsched::server {
 namespace {
 
-constexpr const char* kOthers = "others";
 constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol and of later ones
 
 }  // namespace
@@ -19,7 +18,7 @@ constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol a
 Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
   if (const TenantRule* rule = rules_.Find(peer, process))
     return Named(rule->TenantOf(peer, process), rule->name, rule->rights);
-  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kOthers, rules_.others);
+  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kFurtherUsersTenant, rules_.others);
 }
 
 Tenant& TenantTable::Of(Connection& client) {
@@ -48,8 +47,8 @@ void TenantTable::RemoveEnded(PriorityClaims& claims) {
   for (auto next = tenants_.begin(); next != tenants_.end();) {
     const auto at = next++;
     const Tenant& tenant = at->second;
-    if (tenant.made_by.empty() || tenant.processes != 0) continue;
-    if (--told_apart_[tenant.made_by] == 0) told_apart_.erase(tenant.made_by);
+    if ((tenant.made_by.empty() && !tenant.is_former) || tenant.processes != 0) continue;
+    if (!tenant.made_by.empty() && --told_apart_[tenant.made_by] == 0) told_apart_.erase(tenant.made_by);
     claims.Forget(tenant);
     scheduler_.SetTenantShare(tenant.id, {});
     tenants_.erase(at);
@@ -102,6 +101,7 @@ void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
   rules_ = std::move(rules);
   for (auto& [name, tenant] : tenants_) {
     tenant.rights = rules_.RightsOf(name);
+    tenant.is_former = !rules_.Know(name);
     if (const auto account = tenant.memory.lock()) account->SetLimit(tenant.rights.memory);
     scheduler_.SetTenantShare(tenant.id, tenant.rights.share);
     queues.claims().Reconsider(tenant);

@@ -1,9 +1,10 @@
 // All tenants: which one a process belongs to by the rules in use, and what each may do. Without a tenants'
 // file, each user is a tenant.
 //
-// A tenant stays as long as the server runs, for what has been counted of it. But one that a rule makes for
-// each job or the like ends with its last process, because there may be any number of them. Of users, and of
-// what one rule makes, the number at a time is limited: one more tenant stands for all further ones.
+// A user, and a tenant that a rule names, stay as long as the server runs, for what has been counted of them.
+// But one that a rule makes for each job or the like ends with its last process, because there may be any
+// number of them. So does one that the rules in use name no more. Of users, and of what one rule makes, the
+// number at a time is limited: one more tenant stands for all further ones.
 #pragma once
 
 #include <functional>
@@ -42,6 +43,7 @@ class TenantTable {
     for (const auto& [name, tenant] : tenants_) visit(tenant);
   }
   size_t size() const { return tenants_.size(); }
+  const TenantRules& rules() const { return rules_; }
 
  private:
   Tenant& Named(const std::string& name, const std::string& common, const TenantRights& rights);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <grp.h>
 #include <pwd.h>
 
@@ -19,6 +18,7 @@
 
 #include "base/byte_size.h"
 #include "sched/core/reservation.h"
+#include "server/tenants/tenant_patterns.h"
 
 namespace xsched::server {
 namespace {
@@ -52,10 +52,12 @@ double PercentIn(const toml::node& node, const char* key) {
   return *value;
 }
 
+// 0: "none".
 uint64_t BytesIn(const toml::node& node, const char* key) {
   const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
+  if (text == "none") return 0;
   const std::optional<uint64_t> bytes = text ? ReadByteSize(text->c_str()) : std::nullopt;
-  if (!bytes) throw Fault(node, fmt::format("{} must be a size such as \"20GiB\"", key));
+  if (!bytes) throw Fault(node, fmt::format("{} must be a size such as \"20GiB\", or \"none\"", key));
   return *bytes;
 }
 
@@ -64,9 +66,10 @@ struct Terms {
   std::optional<int64_t> weight, max_priority, queues, period_us, burst_us;
   std::optional<double> guarantee, limit;
   std::optional<uint64_t> memory;
+  std::map<std::string, std::string, std::less<>> said_by;  // the table that says it, by the key
 
-  // False: there is no such key among them.
-  bool Take(std::string_view key, const toml::node& node) {
+  // `table`: as messages name it. False: there is no such key among them.
+  bool Take(std::string_view key, const toml::node& node, const std::string& table) {
     if (key == "weight") {
       weight = IntegerIn(node, "weight", WEIGHT_MIN, WEIGHT_MAX);
     } else if (key == "max_priority") {
@@ -86,6 +89,7 @@ struct Terms {
     } else {
       return false;
     }
+    said_by.emplace(key, table);
     return true;
   }
 
@@ -101,6 +105,7 @@ struct Terms {
     fill(guarantee, other.guarantee);
     fill(limit, other.limit);
     fill(memory, other.memory);
+    said_by.insert(other.said_by.begin(), other.said_by.end());  // what is there already stays
   }
 
   TenantRights Rights(const toml::node& at) const {
@@ -109,24 +114,40 @@ struct Terms {
     if (max_priority) rights.max_priority = static_cast<Priority>(*max_priority);
     if (queues) rights.max_queues = static_cast<size_t>(*queues);
     rights.memory = memory.value_or(0);
-    if (!guarantee && !limit) return rights;
+    // The whole device is no limit. So a tenant can be exempted from that of its class or of [default].
+    const bool is_limited = limit && *limit < kPercent;
+    if (!is_limited && guarantee.value_or(0) == 0) return rights;
     sched::Hints asked;
     asked.period_us = period_us.value_or(kDefaultPeriodUs);
     auto part = [&](std::optional<double> percent) {
       return static_cast<int64_t>(percent.value_or(0) / kPercent * static_cast<double>(asked.period_us));
     };
     asked.guarantee_us = part(guarantee);
-    asked.limit_us = part(limit);
-    asked.burst_us = burst_us.value_or(0);
-    if (!sched::IsReservation(asked)) {
-      throw Fault(
-          at, fmt::format("guarantee, limit, period_us and burst_us do not fit together: the limit is not "
-                          "less than the guarantee nor than {} µs of a period, burst_us not more than the "
-                          "limit, and one of guarantee and limit is more than 0",
-                          TIMESLICE_MIN));
+    if (is_limited) asked.limit_us = part(limit);
+    if (is_limited || !limit) asked.burst_us = burst_us.value_or(0);
+    if (!sched::IsReservation(asked) || (is_limited && asked.limit_us == 0)) {
+      throw Fault(at,
+                  fmt::format("{} do not fit together: the limit must not be less than the guarantee, nor "
+                              "than {} µs of a period, and burst_us not more than the limit",
+                              ReservationText(), TIMESLICE_MIN));
     }
     sched::TakeReservation(rights.share, asked);
     return rights;
+  }
+
+ private:
+  // "guarantee = 60 (of the tenant), limit = 50 (of [class.paid]), …"
+  std::string ReservationText() const {
+    std::string text;
+    auto add = [&](const char* key, const auto& value) {
+      if (value)
+        text += fmt::format("{}{} = {} (of {})", text.empty() ? "" : ", ", key, *value, said_by.at(key));
+    };
+    add("guarantee", guarantee);
+    add("limit", limit);
+    add("period_us", period_us);
+    add("burst_us", burst_us);
+    return text;
   }
 };
 
@@ -137,7 +158,8 @@ const toml::table& TableIn(const toml::node& node, const std::string& what) {
 
 std::string TextIn(const toml::node& node, const std::string& what) {
   const std::optional<std::string> text = node.is_string() ? node.value<std::string>() : std::nullopt;
-  if (!text || text->empty()) throw Fault(node, fmt::format("{} must be a text", what));
+  if (!text) throw Fault(node, fmt::format("{} must be a text", what));
+  if (text->empty()) throw Fault(node, fmt::format("{} must not be empty", what));
   return *text;
 }
 
@@ -191,8 +213,12 @@ Each EachIn(const toml::node& node) {
 std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key) {
   std::vector<std::string> patterns;
   ForEachIn(node, key, [&](const toml::node& element) {
-    patterns.push_back(element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
-                                            : TextIn(element, fmt::format("an element of {}", key)));
+    std::string pattern = element.is_integer() ? std::to_string(IntegerIn(element, "a number", 0, INT64_MAX))
+                                               : TextIn(element, fmt::format("an element of {}", key));
+    const std::string why = WhyNeverMatched(key, pattern);
+    if (!why.empty())
+      throw Fault(element, fmt::format("\"{}\" in {} can match nothing: {}", pattern, key, why));
+    patterns.push_back(std::move(pattern));
   });
   return patterns;
 }
@@ -200,20 +226,27 @@ std::vector<std::string> PatternsIn(const toml::node& node, std::string_view key
 Terms TermsIn(const toml::table& table, const std::string& what) {
   Terms terms;
   for (const auto& [key, node] : table) {
-    if (!terms.Take(key.str(), node)) throw Fault(node, fmt::format("{} has no setting {}", what, key.str()));
+    if (!terms.Take(key.str(), node, what))
+      throw Fault(node, fmt::format("{} has no setting {}", what, key.str()));
   }
   return terms;
 }
 
-TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, std::less<>>& classes,
-                  const Terms& defaults) {
+struct Class {
+  Terms terms;
+  const toml::node& at;
+  bool is_used = false;
+};
+using Classes = std::map<std::string, Class, std::less<>>;
+
+TenantRule RuleIn(const toml::table& table, Classes& classes, const Terms& defaults) {
   TenantRule rule;
   Terms terms;
   std::optional<Terms> of_class;
   bool names_any = false;
   for (const auto& [name, node] : table) {
     const std::string_view key = name.str();
-    if (terms.Take(key, node)) continue;
+    if (terms.Take(key, node, "the tenant")) continue;
     names_any |= key != "name" && key != "class";
     if (key == "name") {
       rule.name = TextIn(node, "name");
@@ -221,7 +254,8 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
       const auto found = classes.find(TextIn(node, "class"));
       if (found == classes.end())
         throw Fault(node, fmt::format("there is no class {}", TextIn(node, "class")));
-      of_class = found->second;
+      of_class = found->second.terms;
+      found->second.is_used = true;
     } else if (key == "users") {
       rule.users = IdsIn<uid_t>(node, key, "user", FindUser);
     } else if (key == "groups") {
@@ -241,10 +275,14 @@ TenantRule RuleIn(const toml::table& table, const std::map<std::string, Terms, s
     }
   }
   if (rule.name.empty()) throw Fault(table, "a tenant must have a name");
-  if (!IsName(rule.name) || rule.name.starts_with(kUserTenantPrefix)) {
-    throw Fault(table,
-                fmt::format("a tenant's name has at most {} printable characters, and does not begin with {}",
-                            kMaxTenantName, kUserTenantPrefix));
+  if (!IsName(rule.name))
+    throw Fault(table, fmt::format("a tenant's name has at most {} printable characters", kMaxTenantName));
+  if (rule.name.starts_with(kUserTenantPrefix) || rule.name == kFurtherUsersTenant) {
+    throw Fault(
+        table,
+        fmt::format("a tenant cannot have the name {}: the server gives {} and a number, and {}, to users "
+                    "whom no tenant names",
+                    rule.name, kUserTenantPrefix, kFurtherUsersTenant));
   }
   if (!names_any) {
     throw Fault(
@@ -276,18 +314,31 @@ void CheckNames(const toml::node& at, const std::vector<TenantRule>& rules) {
   }
 }
 
-void CheckGuarantees(const TenantRules& rules) {
+// Adds up those of all rules. `at`: the last one.
+void CheckGuarantees(const toml::node& at, const std::vector<TenantRule>& rules) {
   constexpr double kRounding = 1e-9;
   double all = 0;
-  for (const TenantRule& rule : rules.tenants) all += sched::GuaranteeOf(rule.rights.share);
-  if (all > 1 + kRounding)
-    throw Fault(0, fmt::format("the guarantees of all tenants are {:.1f} % of a device", all * kPercent));
+  for (const TenantRule& rule : rules) all += sched::GuaranteeOf(rule.rights.share);
+  if (all > 1 + kRounding) {
+    throw Fault(at, fmt::format("with tenant {}, the guarantees are {:.1f} % of a device, and more than 100",
+                                rules.back().name, all * kPercent));
+  }
+}
+
+// The terms of a class that has tenants were checked with what these say themselves.
+void CheckUnused(const Classes& classes, const Terms& defaults) {
+  for (const auto& [name, unused] : classes) {
+    if (unused.is_used) continue;
+    Terms terms = unused.terms;
+    terms.FillFrom(defaults);
+    static_cast<void>(terms.Rights(unused.at));
+  }
 }
 
 TenantRules RulesIn(const toml::table& file) {
   TenantRules rules;
   Terms defaults;
-  std::map<std::string, Terms, std::less<>> classes;
+  Classes classes;
   for (const auto& [name, node] : file) {
     if (name.str() == "default") {
       defaults = TermsIn(TableIn(node, "default"), "[default]");
@@ -295,38 +346,24 @@ TenantRules RulesIn(const toml::table& file) {
       rules.others = defaults.Rights(node);
     } else if (name.str() == "class") {
       for (const auto& [of, terms] : TableIn(node, "class")) {
-        classes.emplace(of.str(), TermsIn(TableIn(terms, "a class"), fmt::format("[class.{}]", of.str())));
+        const std::string name_of_table = fmt::format("[class.{}]", of.str());
+        classes.emplace(of.str(), Class{TermsIn(TableIn(terms, "a class"), name_of_table), terms});
       }
     } else if (name.str() != "tenant") {
       throw Fault(node,
                   fmt::format("there is no setting {}: default, class and tenant are known", name.str()));
     }
   }
-  const toml::node* tenants = file.get("tenant");
-  if (tenants == nullptr) return rules;
-  if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
-  for (const toml::node& node : *tenants->as_array()) {
-    rules.tenants.push_back(RuleIn(TableIn(node, "a tenant"), classes, defaults));
-    CheckNames(node, rules.tenants);
+  if (const toml::node* tenants = file.get("tenant")) {
+    if (!tenants->is_array()) throw Fault(*tenants, "tenants are written as [[tenant]]");
+    for (const toml::node& node : *tenants->as_array()) {
+      rules.tenants.push_back(RuleIn(TableIn(node, "a tenant"), classes, defaults));
+      CheckNames(node, rules.tenants);
+      CheckGuarantees(node, rules.tenants);
+    }
   }
-  CheckGuarantees(rules);
+  CheckUnused(classes, defaults);
   return rules;
-}
-
-bool MatchesAny(const std::vector<std::string>& patterns, const std::string& text) {
-  return !text.empty() && std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
-    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
-  });
-}
-
-// The group that is matched: this one, or the highest one above it. Empty: none is.
-std::string GroupIn(const std::vector<std::string>& cgroups, const std::string& cgroup) {
-  for (size_t end = 0; end < cgroup.size();) {
-    end = std::min(cgroup.find('/', end + 1), cgroup.size());
-    std::string group = cgroup.substr(0, end);
-    if (MatchesAny(cgroups, group)) return group;
-  }
-  return "";
 }
 
 // Of a container: as much of its id as engines show. A control group begins with the '/' already.
@@ -397,11 +434,20 @@ bool TenantRule::Makes(std::string_view tenant) const {
   return each != Each::kNone && tenant.starts_with(name) && tenant.substr(name.size()).starts_with('/');
 }
 
-const TenantRights& TenantRules::RightsOf(const std::string& name) const {
+const TenantRule* TenantRules::RuleOf(const std::string& name) const {
   const auto rule = std::find_if(tenants.begin(), tenants.end(), [&](const TenantRule& tenant) {
     return tenant.name == name || tenant.Makes(name);
   });
-  return rule == tenants.end() ? others : rule->rights;
+  return rule == tenants.end() ? nullptr : &*rule;
+}
+
+const TenantRights& TenantRules::RightsOf(const std::string& name) const {
+  const TenantRule* rule = RuleOf(name);
+  return rule == nullptr ? others : rule->rights;
+}
+
+bool TenantRules::Know(const std::string& name) const {
+  return name.starts_with(kUserTenantPrefix) || name == kFurtherUsersTenant || RuleOf(name) != nullptr;
 }
 
 bool TenantRules::LimitMemory() const {
@@ -429,7 +475,7 @@ Result<TenantRules> ReadTenantRules(const std::string& path, bool must_exist) {
   if (std::filesystem::is_directory(path, ignored)) return Error::Make("%s is a folder", path.c_str());
   errno = 0;
   std::ifstream file(path);
-  if (!file && errno == ENOENT && !must_exist) return TenantRules{};
+  if (!file && errno == ENOENT && !must_exist) return TenantRules{.no_file = true};
   std::stringstream text;
   if (!file || !(text << file.rdbuf() || file.peek() == std::ifstream::traits_type::eof()))
     return Error::FromErrno(errno, "cannot read %s", path.c_str());

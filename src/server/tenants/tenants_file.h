@@ -25,7 +25,7 @@ struct TenantRule {
   Each each = Each::kNone;
   std::vector<uid_t> users;
   std::vector<gid_t> groups;
-  // Patterns of fnmatch(3). A control group also stands for those below it.
+  // Patterns (tenant_patterns.h). A control group also stands for those below it.
   std::vector<std::string> cgroups;
   std::vector<std::string> containers;
   std::vector<std::string> jobs;
@@ -37,18 +37,26 @@ struct TenantRule {
   std::string TenantOf(const Peer& peer, const ProcessIdentity& process) const;
   // True: a tenant of this name is one that `each` makes, or would be.
   bool Makes(std::string_view tenant) const;
+
+  bool operator==(const TenantRule&) const = default;
 };
 
 struct TenantRules {
   std::vector<TenantRule> tenants;  // the first one that matches counts
   TenantRights others;              // of each user whose process no tenant matches
+  bool no_file = false;             // these are the rules that count without a file
 
   // True: the memory of all tenants is counted.
   bool LimitMemory() const;
   // Of a tenant by its name, which may be in no rule.
   const TenantRights& RightsOf(const std::string& name) const;
+  // Of a tenant by its name: a rule names or makes it, or it is a user.
+  bool Know(const std::string& name) const;
   // Null: none matches.
   const TenantRule* Find(const Peer& peer, const ProcessIdentity& process) const;
+
+ private:
+  const TenantRule* RuleOf(const std::string& name) const;
 };
 
 // The error says the line, and what is wrong with it. `path`: for that message only.

@@ -81,6 +81,30 @@ users = [1001]
   EXPECT_EQ(rules.others.share.weight, 50);
 }
 
+TEST(TenantsFile, a_tenant_can_be_exempted_from_a_limit_and_from_one_of_memory) {
+  const TenantRules rules = Rules(R"(
+[default]
+limit = 20
+burst_us = 5000
+memory = "1GiB"
+[[tenant]]
+name = "free"
+users = [1]
+limit = 100
+memory = "none"
+[[tenant]]
+name = "guaranteed"
+users = [2]
+guarantee = 30
+limit = 100
+)");
+  EXPECT_EQ(rules.tenants[0].rights, TenantRights{});
+  EXPECT_EQ(rules.tenants[1].rights.share.guarantee_us, 30'000);
+  EXPECT_EQ(rules.tenants[1].rights.share.limit_us, 0);
+  EXPECT_EQ(rules.tenants[1].rights.memory, uint64_t{1} << 30);
+  EXPECT_EQ(rules.others.share.limit_us, 20'000);
+}
+
 TEST(TenantsFile, the_first_tenant_that_matches_in_everything_it_names_counts) {
   const std::string id(64, 'b');
   const TenantRules rules = Rules(R"(
@@ -220,11 +244,20 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
       {"[[tenant]]\nname = \"a\"\ngroups = [-1]\n", "t.toml:3: group must be a whole number from 0"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nclass = \"x\"\n", "t.toml:4: there is no class x"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\ncolor = 1\n", "t.toml:4: a tenant has no setting color"},
-      {"[[tenant]]\nname = \"uid:1\"\nusers = [1]\n", "t.toml:1: a tenant's name has at most"},
+      {"[[tenant]]\nname = \"uid:1\"\nusers = [1]\n", "t.toml:1: a tenant cannot have the name uid:1"},
+      {"[[tenant]]\nname = \"others\"\nusers = [1]\n", "t.toml:1: a tenant cannot have the name others"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\n[[tenant]]\nname = \"a\"\nusers = [2]\n",
        "t.toml:4: there are two tenants a"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\nlimit = 50\n",
-       "t.toml:1: guarantee, limit, period_us and burst_us do not fit together"},
+       "t.toml:1: guarantee = 60 (of the tenant), limit = 50 (of the tenant) do not fit together"},
+      {"[default]\nlimit = 5\n[class.c]\nguarantee = 20\nperiod_us = 50000\n[[tenant]]\nname = \"a\"\nusers "
+       "= [1]\nclass = "
+       "\"c\"\n",
+       "t.toml:6: guarantee = 20 (of [class.c]), limit = 5 (of [default]), period_us = 50000 (of [class.c]) "
+       "do not "
+       "fit together: the limit must not be less than the guarantee"},
+      {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 10\nlimit = 0\n",
+       "t.toml:1: guarantee = 10 (of the tenant), limit = 0 (of the tenant) do not fit together"},
       {"[[tenant]]\nname = \"a\"\neach = \"group\"\n",
        "t.toml:3: each must be \"user\", \"cgroup\", \"container\", \"pod\" or \"job\""},
       {"[[tenant]]\nname = \"a\"\neach = [\"job\"]\n", "t.toml:3: each must be \"user\""},
@@ -238,14 +271,63 @@ TEST(TenantsFile, each_fault_is_refused_with_its_line_and_the_reason) {
        "t.toml:4: tenant a/1 has a name as each of tenant a makes them"},
       {"[[tenant]]\nname = \"a\"\nusers = [1]\nguarantee = 60\n[[tenant]]\nname = \"b\"\nusers = "
        "[2]\nguarantee = 41\n",
-       "t.toml: the guarantees of all tenants are 101.0 % of a device"},
+       "t.toml:5: with tenant b, the guarantees are 101.0 % of a device"},
+      {"[class.x]\nguarantee = 50\nlimit = 10\n",
+       "t.toml:1: guarantee = 50 (of [class.x]), limit = 10 (of [class.x]) do not fit together"},
+      {"[[tenant]]\nname = \"\"\nusers = [1]\n", "t.toml:2: name must not be empty"},
+      {"[[tenant]]\nname = 3\nusers = [1]\n", "t.toml:2: name must be a text"},
   };
   for (const BadFile& file : kFiles)
     EXPECT_EQ(ErrorOf(file.text).rfind(file.error, 0), 0u) << ErrorOf(file.text);
 }
 
+TEST(TenantsFile, a_pattern_that_can_match_nothing_is_refused_with_its_line_and_the_reason) {
+  auto error_of = [](const std::string& list) {
+    return ErrorOf("[[tenant]]\nname = 'a'\nusers = [1]\n" + list + "\n");
+  };
+  const std::string id(64, 'a');
+  constexpr const char* kBad[][2] = {
+      {"cgroups = ['/a', 'system.slice']",
+       "t.toml:4: \"system.slice\" in cgroups can match nothing: the path of a control group begins with /"},
+      {"cgroups = ['/a/']", "ends without a /"},
+      {"cgroups = ['/a//b']", "has no //"},
+      {"cgroups = ['/a[b']", "a [ is not closed"},
+      {"cgroups = ['/a\\']", "a [ is not closed, or a \\ ends it"},
+      {"containers = ['1f3a']",
+       "a container's id has 64 characters of 0-9 and a-f; for its beginning alone, add"},
+      {"containers = ['1F3A*']", "a container's id"},
+      {"containers = ['[A-F]*']", "a container's id"},
+      {"containers = ['serve']", "a container's id"},
+      {"pods = ['xyz']", "t.toml:4: \"xyz\" in pods can match nothing: a pod's uid has 32 to 36 characters"},
+      {"pods = ['xyz*']", "a pod's uid"},
+      {"pods = ['1b2c']", "a pod's uid"},
+      {"jobs = ['12.0']",
+       "t.toml:4: \"12.0\" in jobs can match nothing: the number of a Slurm job has digits"},
+      {"jobs = ['123456789012345678901*']", "the number of a Slurm job"},
+  };
+  for (const auto& [list, reason] : kBad)
+    EXPECT_NE(error_of(list).find(reason), std::string::npos) << list << ": " << error_of(list);
+  for (const std::string& good :
+       {std::string("cgroups = ['/', '*', '/a*', '*/b', '/[ab]', '/a[]b]', '/a[[:digit:]]', '/a[[]b']"),
+        "containers = ['*', '1f*', '[!g]*', '?f*', '" + id + "']",
+        std::string("pods = ['*', '1b2c3d4e-*', '1b2c3d4e-0001-4002-8003-123456789abc']"),
+        std::string("jobs = ['*', 12, '1[0-9]', '12?']")}) {
+    EXPECT_EQ(error_of(good), "");
+  }
+}
+
+TEST(TenantsFile, the_control_group_slash_is_all_of_them) {
+  const TenantRules rules = Rules("[[tenant]]\nname = 'a'\ncgroups = ['/']\n");
+  const Peer user{1, 1000, {1000}};
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/"}), "a");
+  EXPECT_EQ(TenantOf(rules, user, {.cgroup = "/system.slice/serve.service"}), "a");
+  EXPECT_EQ(TenantOf(rules, user, {}), "") << "its control group is not known";
+}
+
 TEST(TenantsFile, one_that_does_not_exist_is_as_an_empty_one_unless_it_was_asked_for) {
-  EXPECT_TRUE(ReadTenantRules("/nonexistent/tenants.toml", false));
+  Result<TenantRules> none = ReadTenantRules("/nonexistent/tenants.toml", false);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->no_file && none->tenants.empty());
   Result<TenantRules> rules = ReadTenantRules("/nonexistent/tenants.toml", true);
   ASSERT_FALSE(rules);
   EXPECT_EQ(std::string(rules.error().text()).rfind("cannot read /nonexistent/tenants.toml: No such", 0), 0u);

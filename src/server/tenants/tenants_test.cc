@@ -13,6 +13,7 @@
 #include "ipc/hints.h"
 #include "ipc/tenant_memory.h"
 #include "server/tenants/audit_log.h"
+#include "server/tenants/audit_text.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -322,6 +323,24 @@ TEST_F(TenantsTest, other_rules_count_at_once_for_the_queues_that_there_are) {
   EXPECT_EQ(AgentOf(alice).tenant->name, "uid:1000");
 }
 
+TEST_F(TenantsTest, a_tenant_that_the_rules_name_no_more_is_no_longer_listed) {
+  SetRules("[[tenant]]\nname = 'former'\nusers = [1000]\n[[tenant]]\nname = 'kept'\nusers = [1001]\n");
+  const Client alice = AgentWith(kAlice, 0);
+  {
+    const Client bob = AgentWith(kBob, 0);
+    EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("former"), 1u);
+  }
+  SetRules("[[tenant]]\nname = 'kept'\nusers = [1001]\n");
+  tenants_.RemoveEnded(queues_.claims());
+  EXPECT_EQ(AgentOf(alice).tenant->name, "uid:1000");
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("former"), 0u);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("kept"), 1u) << "for what has been counted of it";
+  SetRules("[[tenant]]\nname = 'former'\nusers = [1000]\n");
+  tenants_.RemoveEnded(queues_.claims());
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).at("former").processes, 1u);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).count("uid:1000"), 1u) << "a user stays";
+}
+
 TEST_F(TenantsTest, a_tenant_has_no_more_queues_than_it_may) {
   SetRules("[[tenant]]\nname = \"small\"\nusers = [1000]\nqueues = 1\n");
   const Client agent = AgentWith(kAlice, 0);
@@ -594,6 +613,26 @@ TEST_F(LoggedTenants, a_user_who_asks_without_end_does_not_fill_the_log_or_keep_
   now_ += 1s;
   SetPriority(tool, kAlice.pid, 5);
   EXPECT_NE(Log().find("(960 records of this user before it were left out)"), std::string::npos);
+}
+
+std::string ChangesBetween(const std::string& from, const std::string& to) {
+  return ChangesIn(*ParseTenantRules(from, "t"), *ParseTenantRules(to, "t"));
+}
+
+TEST(AuditTextTest, of_a_tenants_file_it_says_which_entries_were_added_removed_or_changed) {
+  auto entry = [](const std::string& name, int weight) {
+    return "[[tenant]]\nname = '" + name + "'\nusers = [1]\nweight = " + std::to_string(weight) + "\n";
+  };
+  const std::string two = entry("a", 1) + entry("b", 1);
+  EXPECT_EQ(ChangesBetween(two, two), "nothing changed");
+  EXPECT_EQ(ChangesBetween(two, entry("b", 2) + entry("c", 1)), "added c; removed a; changed b");
+  EXPECT_EQ(ChangesBetween(two, entry("b", 1) + entry("a", 1)), "another order");
+  EXPECT_EQ(ChangesBetween(two, two + "[default]\nlimit = 5\n"), "changed a, b, [default]");
+  EXPECT_EQ(TextOf(*ParseTenantRules(two, "t")), "2 entries");
+  EXPECT_EQ(TextOf(*ReadTenantRules("/nonexistent/tenants.toml", false)), "no file");
+  std::string many;
+  for (int i = 10; i < 40; ++i) many += entry(std::to_string(i), 1);
+  EXPECT_EQ(ChangesBetween("", many), "added 10, 11, 12, 13, 14, 15, 16, 17 and 22 more");
 }
 
 TEST(AuditRecordTest, the_journal_gets_fields_that_a_text_cannot_add_to) {
