@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "cli/locations.h"
 #include "cli/simulate/load_file.h"
@@ -144,6 +145,30 @@ TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
   EXPECT_EQ(outcomes[0].scheme.name, "HPF, priority 1");
   EXPECT_FALSE(target.IsMet(outcomes.back()));
   EXPECT_THROW(Search(load, schemes, target, "nobody", kWarmUp), CommandError);
+}
+
+// From 1 s on, `urgent` always has work. Under HPF, `serve` ends 50 tasks in time before that, and none
+// later.
+TEST(Target, a_queue_that_starves_does_not_meet_it) {
+  std::istringstream file(
+      R"({"xsched_record":1}
+{"t":0,"device":{"id":0,"name":"D","level":2}}
+{"t":0,"process":{"id":1,"name":"serve"}}
+{"t":0,"process":{"id":2,"name":"urgent"}}
+{"t":0,"queue":{"id":1,"process":1,"device":0,"hints":{"deadline_us":10000}}}
+{"t":0,"queue":{"id":2,"process":2,"device":0,"hints":{"priority":5}}}
+{"t":0,"load":{"queue":1,"commands":5,"command_ns":200000,"period_ns":20000000,"until_ns":10000000000}}
+{"t":1000000000,"load":{"queue":2,"command_ns":1000000}}
+)");
+  LoadReader reader;
+  reader.Read(file, "FILE");
+  const Outcome outcome =
+      Predict(reader.Finish(std::nullopt, std::nullopt), SchemeByName("HPF"), Duration::zero());
+  const QueueOutcome& serve = *outcome.Find("serve");
+  EXPECT_EQ(serve.tasks, 50u);
+  EXPECT_EQ(serve.missed, 450u);
+  EXPECT_GT(serve.p99_ms, 8000);
+  EXPECT_FALSE(ParseTarget("serve p99 < 2 ms").IsMet(outcome));
 }
 
 TEST(Target, the_search_tries_it_as_a_latency_target) {
