@@ -18,6 +18,9 @@ constexpr Duration kBackToBack = std::chrono::milliseconds(1);
 // A load that nothing else ends.
 constexpr Duration kLengthWithoutEnd = std::chrono::seconds(30);
 
+// The level of a queue that does not say one: Finish gives it that of its device.
+constexpr int kDeviceLevel = 0;
+
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
 sched::Hints ReadHints(const JsonLine& queue) {
@@ -177,8 +180,7 @@ void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
   QueueLoad load;
   load.process = static_cast<int>(Find(queue, "process", processes_));
   load.device = static_cast<int>(Find(queue, "device", devices_));
-  const int level = load_.devices[static_cast<size_t>(load.device)].level;
-  load.level = static_cast<int>(queue.Number("level", 1, 3, level));
+  load.level = static_cast<int>(queue.Number("level", 1, 3, kDeviceLevel));
   load.hints = hints;
   load.name = queue.Text("name", "");
   queues_[id] = load_.queues.size();
@@ -321,6 +323,12 @@ sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
   NameQueues();
   if (device) {
     for (sched::sim::DeviceParameters& parameters : load_.devices) parameters = *device;
+  }
+  for (QueueLoad& queue : load_.queues) {
+    const int level = load_.devices[static_cast<size_t>(queue.device)].level;
+    if (queue.level == kDeviceLevel) queue.level = level;
+    // A recording's devices have the level of their first queue, which is not that of all.
+    if (device) queue.level = std::min(queue.level, level);
   }
   return std::move(load_);
 }

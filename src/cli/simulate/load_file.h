@@ -27,7 +27,7 @@ class LoadReader {
   // stopped while it wrote it.
   void Read(std::istream& input, const std::string& name);
   // `length`: how long the load goes on, in place of the files' own end. `device`: in place of the parameters
-  // of every device.
+  // of every device, whose level no queue exceeds then.
   sched::sim::Load Finish(std::optional<Duration> length,
                           const std::optional<sched::sim::DeviceParameters>& device);
   // What is missing in recordings, one sentence each.

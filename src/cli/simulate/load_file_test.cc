@@ -124,6 +124,21 @@ TEST(LoadFile, programs_of_several_files_share_a_device) {
   EXPECT_EQ(load.queues[1].name, "serve#2");
 }
 
+TEST(LoadFile, no_queue_has_a_higher_level_than_the_device_that_is_given_for_the_load_s) {
+  const auto levels = [](int level) {
+    std::istringstream input(kHead + "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n");
+    LoadReader reader;
+    reader.Read(input, "FILE");
+    sched::sim::DeviceParameters device;
+    device.level = level;
+    const sched::sim::Load load = reader.Finish(seconds(1), device);
+    return std::vector<int>{load.queues[0].level, load.queues[1].level};
+  };
+  EXPECT_EQ(levels(1), std::vector<int>({1, 1}));
+  EXPECT_EQ(levels(3), std::vector<int>({2, 3})) << "the first one says 2, the second one nothing";
+  EXPECT_EQ(Read(kHead + "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n").queues[1].level, 2);
+}
+
 TEST(LoadFile, unknown_lines_and_a_last_line_that_was_cut_off_are_ignored) {
   EXPECT_EQ(Read(kHead + "{\"t\":1,\"weather\":{}}\n{\"t\":5,\"burst\":{\"que").queues.size(), 1u);
 }
