@@ -124,8 +124,8 @@ void AddHint(CLI::App& app) {
   hint->add_option("--priority,-p", options->priority)->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
   hint->add_option("--utilization,-u", options->utilization)
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
-  hint->add_option("--deadline-us", options->deadline_us)->check(AboveZero());
-  hint->add_option("--laxity-us", options->laxity_us)->check(AboveZero());
+  hint->add_option("--deadline-us", options->deadline_us)->check(TimeHint());
+  hint->add_option("--laxity-us", options->laxity_us)->check(TimeHint());
   hint->add_option("--weight,-w", options->weight,
                    fmt::format("share, in proportion to the weights of others ({})",
                                server::ReadBy(&sched::HintsRead::weight)))

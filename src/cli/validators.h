@@ -11,6 +11,7 @@
 #include "base/byte_size.h"
 #include "sched/core/policy_setting.h"
 #include "server/policy_names.h"
+#include "xsched/types.h"
 
 namespace xsched::cli {
 
@@ -36,6 +37,22 @@ inline std::string ByteSizeProblem(const std::string& text) {
 inline CLI::Validator ByteSize() {
   return CLI::Validator([](std::string& text) { return ByteSizeProblem(text); }, "SIZE");
 }
+
+// A number with a fraction. CLI::Range takes "nan", which is neither below nor above.
+inline CLI::Validator Between(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string& text) {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool is_number = error == std::errc() && end == text.data() + text.size();
+        const bool valid = is_number && value >= low && value <= high;
+        return valid ? "" : fmt::format("{} is not a number from {} to {}", text, low, high);
+      },
+      fmt::format("from {} to {}", low, high));
+}
+
+// Microseconds of a deadline or a laxity.
+inline CLI::Validator TimeHint() { return CLI::Range(int64_t{1}, int64_t{DEADLINE_MAX}); }
 
 inline CLI::Validator AboveZero() {
   return CLI::Validator(

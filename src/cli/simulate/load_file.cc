@@ -45,8 +45,8 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.latency_target_us =
       line.Number("latency_target_us", NO_LATENCY_TARGET, LATENCY_TARGET_MAX, hints.latency_target_us);
   hints.floor = static_cast<Floor>(line.Number("floor", FLOOR_MIN, FLOOR_MAX, hints.floor));
-  hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
-  hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
+  hints.deadline_us = line.Number("deadline_us", NO_DEADLINE, DEADLINE_MAX, hints.deadline_us);
+  hints.laxity_us = line.Number("laxity_us", NO_LAXITY, DEADLINE_MAX, hints.laxity_us);
   return hints;
 }
 
