@@ -129,6 +129,7 @@ void AddHint(CLI::App& app) {
   hint->add_option("--weight,-w", options->weight,
                    fmt::format("share, in proportion to the weights of others ({})",
                                server::ReadBy(&sched::HintsRead::weight)))
+  CheckReservation(options.reservation, "hint");
       ->check(CLI::Range(WEIGHT_MIN, WEIGHT_MAX));
   AddReservationOptions(*hint, options->reservation);
   AddLatencyOptions(*hint, options->latency);

@@ -45,6 +45,7 @@ void AddHintOptions(CLI::App& command, LaunchOptions& options) {
 void CheckHintOptions(const LaunchOptions& options) {
   if (options.threshold && options.batch_size > options.threshold)
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
+  CheckReservation(options.reservation, "run");
 }
 
 }  // namespace xsched::cli

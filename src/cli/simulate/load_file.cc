@@ -40,8 +40,10 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.period_us = line.Number("period_us", 0, RESERVATION_PERIOD_MAX, 0);
   hints.limit_us = line.Number("limit_us", 0, RESERVATION_PERIOD_MAX, 0);
   hints.burst_us = line.Number("burst_us", 0, RESERVATION_PERIOD_MAX, 0);
-  if (!sched::IsReservation(hints))
-    line.Fail("guarantee_us, period_us, limit_us and burst_us are no reservation");
+  if (!sched::IsReservation(hints)) {
+    line.Fail(fmt::format("guarantee_us, period_us, limit_us and burst_us are no reservation together: {}",
+                          sched::ReservationProblem(hints)));
+  }
   hints.latency_target_us =
       line.Number("latency_target_us", NO_LATENCY_TARGET, LATENCY_TARGET_MAX, hints.latency_target_us);
   hints.floor = static_cast<Floor>(line.Number("floor", FLOOR_MIN, FLOOR_MAX, hints.floor));
