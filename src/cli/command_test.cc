@@ -456,6 +456,19 @@ TEST_F(Command, demo_says_what_to_install) {
   EXPECT_THAT(outcome.errors, HasSubstr("apt-get install hashcat"));
   ExpectOneLine(outcome.errors);
 }
+TEST_F(Command, simulate_says_if_no_task_ends_under_any_policy) {
+  const Outcome outcome = Run({"simulate", "priority", "--seconds", "2", "--policy", "native,HPF",
+                               "--maximize", "serve", "--target", "train p99 < 1 ms"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("train ends no task under any of them"));
+}
+
+TEST_F(Command, simulate_takes_no_folder_for_a_load) {
+  const Outcome outcome = Run({"simulate", folder_.path()});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("this is a folder"));
+}
+
 
 }  // namespace
 }  // namespace xsched::cli::testing

@@ -42,10 +42,12 @@ struct SimulateOptions {
 
 // A file, or the name of a load that comes with XSched.
 std::string FindLoad(const std::string& name) {
-  if (std::filesystem::exists(name)) return name;
+  const bool is_folder = std::filesystem::is_directory(name);
+  if (std::filesystem::exists(name) && !is_folder) return name;
   const std::optional<std::string> shared = FindShared("examples/loads/" + name + ".xrec");
   if (!shared)
-    throw CommandError(kExitFailed, fmt::format("{}: there is no such file, and no such load", name));
+    throw CommandError(kExitFailed, fmt::format("{}: {}, and no such load", name,
+                                                is_folder ? "this is a folder" : "there is no such file"));
   return *shared;
 }
 

@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <regex>
 #include <set>
 #include <utility>
 
 #include "cli/exit_codes.h"
-#include "sched/core/reservation.h"
+#include "cli/simulate/guarantees.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {
@@ -123,7 +122,8 @@ class Variants {
           hints.guarantee_us = static_cast<int64_t>(static_cast<double>(hints.period_us) * part);
           hints.limit_us = hints.burst_us = 0;
         });
-        if (CanBeGuaranteed(next)) Add(next, fmt::format("guarantee {:.0f} %", part * 100));
+        if (MostGuaranteed(load_, next.hints).CanBeKept())
+          Add(next, fmt::format("guarantee {:.0f} %", part * 100));
       }
     });
   }
@@ -179,17 +179,6 @@ class Variants {
     return std::any_of(load_.queues.begin(), load_.queues.end(), [&](const sched::sim::QueueLoad& queue) {
       return !seen.emplace(queue.process, queue.device).second;
     });
-  }
-  bool CanBeGuaranteed(const Scheme& scheme) const {
-    std::map<std::pair<int, int>, double> of_processes;  // on each device
-    for (size_t i = 0; i < load_.queues.size(); ++i) {
-      double& guarantee = of_processes[{load_.queues[i].device, load_.queues[i].process}];
-      guarantee = std::max(guarantee, sched::GuaranteeOf(scheme.hints[i]));
-    }
-    std::map<int, double> of_devices;
-    for (const auto& [where, guarantee] : of_processes) of_devices[where.first] += guarantee;
-    return std::all_of(of_devices.begin(), of_devices.end(),
-                       [](const auto& device) { return device.second <= 1; });
   }
   Priority HighestOfOthers(const Scheme& scheme) const {
     Priority highest = PRIORITY_MIN;
