@@ -109,6 +109,12 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"run", "--policy", "FIFO", "--", "true"}, "FIFO"},
       {{"run", "--scheduler", "XYZ", "--", "true"}, "--scheduler"},
       {{"run", "--route", "sea", "--", "true"}, "--route"},
+      {{"simulate", "priority", "--seconds", "nan"}, "nan is not a number from 0.001"},
+      {{"simulate", "priority", "--warm-up", "nan"}, "--warm-up"},
+      {{"record", "--seconds", "nan"}, "--seconds"},
+      {{"calibrate", "--seconds", "nan"}, "--seconds"},
+      {{"top", "--delay", "nan"}, "--delay"},
+      {{"simulate", "priority", "--target", "", "--maximize", "train"}, "--target"},
       {{"list", "--pid", "x"}, "xsched list --help"},
       {{"list", "surplus"}, "surplus"},
       {{"record", "--seconds", "0"}, "--seconds"},
@@ -450,12 +456,6 @@ TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
   EXPECT_THAT(missed.errors, HasSubstr("the nearest is HPF"));
 }
 
-TEST_F(Command, demo_says_what_to_install) {
-  Outcome outcome = Run({"demo"}, {{"PATH", folder_.path()}});
-  EXPECT_EQ(outcome.status, kExitFailed);
-  EXPECT_THAT(outcome.errors, HasSubstr("apt-get install hashcat"));
-  ExpectOneLine(outcome.errors);
-}
 TEST_F(Command, simulate_says_if_no_task_ends_under_any_policy) {
   const Outcome outcome = Run({"simulate", "priority", "--seconds", "2", "--policy", "native,HPF",
                                "--maximize", "serve", "--target", "train p99 < 1 ms"});
@@ -469,6 +469,12 @@ TEST_F(Command, simulate_takes_no_folder_for_a_load) {
   EXPECT_THAT(outcome.errors, HasSubstr("this is a folder"));
 }
 
+TEST_F(Command, demo_says_what_to_install) {
+  Outcome outcome = Run({"demo"}, {{"PATH", folder_.path()}});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("apt-get install hashcat"));
+  ExpectOneLine(outcome.errors);
+}
 
 }  // namespace
 }  // namespace xsched::cli::testing

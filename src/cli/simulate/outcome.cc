@@ -117,7 +117,7 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.hints = scheme.hints;
   conditions.warm_up = warm_up;
   conditions.config.timeslice = scheme.timeslice;
-  conditions.config.at_a_time = scheme.at_a_time;
+  if (scheme.at_a_time) conditions.config.at_a_time = *scheme.at_a_time;
   return OutcomeOf(load, scheme, Simulate(load, conditions));
 }
 

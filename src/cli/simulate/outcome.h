@@ -17,7 +17,7 @@ struct Scheme {
   std::optional<sched::PolicySetting> policy = {};  // none: no scheduler
   sched::sim::Order order = sched::sim::Order::kInTurn;
   Duration timeslice = sched::SchedulerConfig{}.timeslice;
-  size_t at_a_time = sched::SchedulerConfig{}.at_a_time;
+  std::optional<size_t> at_a_time = {};  // none: the default k, of which a search may try others
   std::vector<sched::Hints> hints = {};  // of each queue, in place of the load's; empty: as in the load
 };
 

@@ -81,8 +81,9 @@ class Variants {
   void AddLatencyTarget() {
     ForEach([this](const Scheme& scheme) {
       Scheme next = scheme;
-      ForTarget(next, [this](sched::Hints& hints) { hints.latency_target_us = target_us_; });
-      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", target_us_));
+      const LatencyTarget latency_us = std::min<int64_t>(target_us_, LATENCY_TARGET_MAX);
+      ForTarget(next, [&](sched::Hints& hints) { hints.latency_target_us = latency_us; });
+      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", latency_us));
     });
   }
 
@@ -213,13 +214,17 @@ void MustExist(const Load& load, const std::string& name) {
 
 }  // namespace
 
-bool Target::IsMet(const Outcome& outcome) const {
+bool Target::HasTasks(const Outcome& outcome) const {
   const QueueOutcome* found = outcome.Find(queue);
-  return found != nullptr && found->tasks > 0 && found->*figure < below_ms;
+  return found != nullptr && found->tasks > 0;
+}
+
+bool Target::IsMet(const Outcome& outcome) const {
+  return HasTasks(outcome) && outcome.Find(queue)->*figure < below_ms;
 }
 
 Target ParseTarget(const std::string& text) {
-  static const std::regex form(R"(\s*(\S+)\s+(p50|p99|max)\s*<\s*([0-9.]+)\s*(us|µs|ms|s)\s*)");
+  static const std::regex form(R"(\s*(\S|\S.*\S)\s+(p50|p99|max)\s*<\s*([0-9.]+)\s*(us|µs|ms|s)\s*)");
   std::smatch parts;
   char* end = nullptr;
   const bool matches = std::regex_match(text, parts, form);
@@ -234,6 +239,10 @@ Target ParseTarget(const std::string& text) {
   target.figure = parts[2] == "p50"   ? &QueueOutcome::p50_ms
                   : parts[2] == "p99" ? &QueueOutcome::p99_ms
                                       : &QueueOutcome::max_ms;
+  // As what is tried as a deadline, in whole microseconds.
+  const double below_us = value * (parts[4] == "s" ? 1e6 : parts[4] == "ms" ? 1e3 : 1);
+  if (below_us < 1 || below_us > static_cast<double>(DEADLINE_MAX))
+    throw CommandError(kExitUsage, fmt::format("--target: \"{}\" is not from 1 us to a year", text));
   target.below_ms = value * (parts[4] == "s" ? 1e3 : parts[4] == "ms" ? 1 : 1e-3);
   return target;
 }
@@ -250,7 +259,7 @@ std::vector<Candidate> Candidates(const Load& load, const Scheme& scheme, const 
   if (reads(&HintsRead::deadline)) variants.AddDeadline();
   if (reads(&HintsRead::latency_target)) variants.AddLatencyTarget();
   if (reads(&HintsRead::laxity)) variants.AddLaxity();
-  if (reads(&HintsRead::at_a_time) && scheme.at_a_time == 1) variants.AddAtATime();
+  if (reads(&HintsRead::at_a_time) && !scheme.at_a_time) variants.AddAtATime();
   if (reads(&HintsRead::timeslice)) variants.AddTimeslice();
   variants.AddGranularity();
   return variants.Take();
@@ -283,6 +292,8 @@ std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes
     const bool met = target.IsMet(one);
     if (met != target.IsMet(other)) return met;
     if (met) return one.Find(maximize)->share > other.Find(maximize)->share;
+    const bool has_tasks = target.HasTasks(one);
+    if (has_tasks != target.HasTasks(other)) return has_tasks;
     return one.Find(target.queue)->*target.figure < other.Find(target.queue)->*target.figure;
   });
   return outcomes;
