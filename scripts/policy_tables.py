@@ -70,6 +70,7 @@ LOADS = {
     "deadlines": [p99("small"), p99("medium"), p99("large"), Sum("late, of all", [missed("small"), missed("medium"), missed("large")])],
     "devices": [p99("detect"), p99("classify"), share("train"), share("speech")],
     "reservation": [share("guaranteed"), share("limited"), share("other")],
+    "slo": [p99("serve"), share("train")],
 }
 
 

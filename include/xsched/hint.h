@@ -51,11 +51,11 @@ XSCHED_API XResult XHintFloor(XQueueHandle xq, Floor percent);
  * A scheduler that comes later gets it as well. */
 XSCHED_API XResult XHintTimeslice(Timeslice ts_us);
 
-/* The queue may be delayed by `lax_us` microseconds (or NO_LAXITY). Until then its priority is `lax_prio`, after that
+/* The queue may be delayed by `lax_us` microseconds, 0 … DEADLINE_MAX (or NO_LAXITY). Until then its priority is `lax_prio`, after that
  * `crit_prio`. */
 XSCHED_API XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio);
 
-/* The queue's work should be done `ddl_us` microseconds after it became ready (or NO_DEADLINE). */
+/* The queue's work should be done `ddl_us` microseconds, 0 … DEADLINE_MAX, after it became ready (or NO_DEADLINE). */
 XSCHED_API XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
 
 /* 1 … 64: how many queues policy K-EDF runs at a time, for all queues; 1 unless it is set. With kSchedulerGlobal the server accepts

@@ -182,6 +182,7 @@ typedef int64_t Laxity;
 /* Microseconds from the time the queue becomes ready. */
 typedef int64_t Deadline;
 #define NO_DEADLINE -1
+#define DEADLINE_MAX 31556952000000 /* a year; also of a laxity */
 
 #ifdef __cplusplus
 }

@@ -96,10 +96,25 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"run", "--level", "4", "--", "true"}, "--level"},
       {{"run", "--threshold", "0", "--", "true"}, "above 0"},
       {{"run", "--deadline-us", "1.5", "--", "true"}, "--deadline-us"},
+      {{"run", "--deadline-us", "31556952000001", "--", "true"}, "--deadline-us"},
+      {{"run", "--laxity-us", "9223372036854775807", "--", "true"}, "--laxity-us"},
+      {{"run", "--guarantee-us", "5000", "--", "true"}, "it has no period"},
+      {{"run", "--limit-us", "5000", "--", "true"}, "it has no period"},
+      {{"run", "--guarantee-us", "5000", "--limit-us", "4000", "--period-us", "9000", "--", "true"},
+       "the limit is less than the guarantee"},
+      {{"run", "--burst-us", "5000", "--period-us", "9000", "--", "true"}, "neither a guarantee nor a limit"},
+      {{"hint", "--pid", "1", "--guarantee-us", "5000"}, "it has no period (see xsched hint --help)"},
+      {{"hint", "--pid", "1", "--deadline-us", "31556952000001"}, "--deadline-us"},
       {{"run", "--threshold", "4", "--batch-size", "5", "--", "true"}, "--batch-size"},
       {{"run", "--policy", "FIFO", "--", "true"}, "FIFO"},
       {{"run", "--scheduler", "XYZ", "--", "true"}, "--scheduler"},
       {{"run", "--route", "sea", "--", "true"}, "--route"},
+      {{"simulate", "priority", "--seconds", "nan"}, "nan is not a number from 0.001"},
+      {{"simulate", "priority", "--warm-up", "nan"}, "--warm-up"},
+      {{"record", "--seconds", "nan"}, "--seconds"},
+      {{"calibrate", "--seconds", "nan"}, "--seconds"},
+      {{"top", "--delay", "nan"}, "--delay"},
+      {{"simulate", "priority", "--target", "", "--maximize", "train"}, "--target"},
       {{"list", "--pid", "x"}, "xsched list --help"},
       {{"list", "surplus"}, "surplus"},
       {{"record", "--seconds", "0"}, "--seconds"},
@@ -537,6 +552,19 @@ TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
   EXPECT_EQ(missed.status, kExitFailed);
   ExpectOneLine(missed.errors);
   EXPECT_THAT(missed.errors, HasSubstr("the nearest is HPF"));
+}
+
+TEST_F(Command, simulate_says_if_no_task_ends_under_any_policy) {
+  const Outcome outcome = Run({"simulate", "priority", "--seconds", "2", "--policy", "native,HPF",
+                               "--maximize", "serve", "--target", "train p99 < 1 ms"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("train ends no task under any of them"));
+}
+
+TEST_F(Command, simulate_takes_no_folder_for_a_load) {
+  const Outcome outcome = Run({"simulate", folder_.path()});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("this is a folder"));
 }
 
 TEST_F(Command, demo_says_what_to_install) {

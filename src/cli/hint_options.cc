@@ -23,11 +23,11 @@ void AddHintOptions(CLI::App& command, LaunchOptions& options) {
       .add_option(
           "--deadline-us", options.deadline_us,
           fmt::format("deadline, from the arrival of work ({})", server::ReadBy(&HintsRead::deadline)))
-      ->check(AboveZero());
+      ->check(TimeHint());
   command
       .add_option("--laxity-us", options.laxity_us,
                   fmt::format("by how much work may be delayed ({})", server::ReadBy(&HintsRead::laxity)))
-      ->check(AboveZero());
+      ->check(TimeHint());
   command
       .add_option("--weight,-w", options.weight,
                   fmt::format("share, in proportion to the weights of others ({})",
@@ -45,6 +45,7 @@ void AddHintOptions(CLI::App& command, LaunchOptions& options) {
 void CheckHintOptions(const LaunchOptions& options) {
   if (options.threshold && options.batch_size > options.threshold)
     throw CommandError(kExitUsage, "--batch-size must not be more than --threshold (see xsched run --help)");
+  CheckReservation(options.reservation, "run");
 }
 
 }  // namespace xsched::cli

@@ -77,10 +77,18 @@ std::vector<Variable> LaunchEnvironment(const LaunchOptions& options, const std:
   number("DEADLINE", options.deadline_us);
   number("LAXITY", options.laxity_us);
   number("WEIGHT", options.weight);
-  number("GUARANTEE", options.reservation.guarantee_us);
-  number("PERIOD", options.reservation.period_us);
-  number("LIMIT", options.reservation.limit_us);
-  number("BURST", options.reservation.burst_us);
+  // They are one hint together: with one of them, the program does not inherit the others.
+  const auto reserved = [&](const char* name, const std::optional<int64_t>& value) {
+    if (value) {
+      number(name, value);
+    } else if (options.reservation.Any()) {
+      variables.push_back({std::string("XSCHED_AUTO_XQUEUE_") + name, std::nullopt});
+    }
+  };
+  reserved("GUARANTEE", options.reservation.guarantee_us);
+  reserved("PERIOD", options.reservation.period_us);
+  reserved("LIMIT", options.reservation.limit_us);
+  reserved("BURST", options.reservation.burst_us);
   number("LATENCY_TARGET", options.latency.latency_target_us);
   number("FLOOR", options.latency.floor);
   number("TIMESLICE", options.timeslice_us);

@@ -44,6 +44,24 @@ TEST(LaunchEnvironment, sets_what_was_asked_for_and_no_other_hint) {
                                              {"OPENCL_LAYERS", kShim}}));
 }
 
+TEST(LaunchEnvironment, a_reservation_is_given_as_a_whole) {
+  LaunchOptions options;
+  options.reservation = {.guarantee_us = 5000, .period_us = 10'000};
+  const std::vector<Variable> variables =
+      LaunchEnvironment(options, {}, [](const auto&) { return std::string(); });
+  const auto value_of = [&](const std::string& name) {
+    for (const Variable& variable : variables) {
+      if (variable.name == "XSCHED_AUTO_XQUEUE_" + name) return variable.value.value_or("unset");
+    }
+    return std::string("as it was");
+  };
+  EXPECT_EQ(value_of("GUARANTEE"), "5000");
+  EXPECT_EQ(value_of("PERIOD"), "10000");
+  EXPECT_EQ(value_of("LIMIT"), "unset") << "one that the program would inherit may contradict these";
+  EXPECT_EQ(value_of("BURST"), "unset");
+  EXPECT_EQ(value_of("WEIGHT"), "as it was");
+}
+
 TEST(LaunchEnvironment, a_program_is_of_a_fresh_job_unless_it_is_of_one_already) {
   LaunchOptions options;
   options.job = "fresh";

@@ -6,7 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "cli/exit_codes.h"
+#include "sched/core/reservation.h"
 #include "server/policy_names.h"
 #include "xsched/types.h"
 
@@ -27,6 +30,17 @@ struct ReservationOptions {
     hints.burst_us = burst_us.value_or(0);
   }
 };
+
+// Throws CommandError if the options contradict each other.
+inline void CheckReservation(const ReservationOptions& options, const char* command) {
+  sched::Hints hints;
+  options.SetIn(hints);
+  const std::string problem = sched::ReservationProblem(hints);
+  if (problem.empty()) return;
+  throw CommandError(kExitUsage, fmt::format("--guarantee-us, --period-us, --limit-us and --burst-us are no "
+                                             "reservation together: {} (see xsched {} --help)",
+                                             problem, command));
+}
 
 inline void AddReservationOptions(CLI::App& command, ReservationOptions& options) {
   const auto up_to_a_period = CLI::Range(int64_t{0}, int64_t{RESERVATION_PERIOD_MAX});

@@ -102,9 +102,13 @@ std::vector<ipc::Tenant> ServerSession::Tenants() {
   }
 }
 
-ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {
+ipc::Reply ServerSession::TrySetHints(const ipc::SetHints& request) {
   Ask(request);
-  auto reply = Next().As<ipc::Reply>();
+  return Next().As<ipc::Reply>();
+}
+
+ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {
+  const ipc::Reply reply = TrySetHints(request);
   Check(reply);
   return reply;
 }

@@ -38,6 +38,8 @@ class ServerSession {
   // Returns the number of changed queues, and what was corrected. Throws CommandError with the server's
   // reason.
   ipc::Reply SetHints(const ipc::SetHints& request);
+  // The same without the exception: see the reply's `result`.
+  ipc::Reply TrySetHints(const ipc::SetHints& request);
   uint32_t SetConfig(const ipc::SetConfig& request);
   void SetPolicy(const ipc::SetPolicy& request);
   uint32_t SetActiveWindow(const ipc::SetActiveWindow& request);

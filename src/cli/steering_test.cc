@@ -179,8 +179,26 @@ TEST_F(Steering, hint_changes_a_queue_or_all_of_a_process) {
   EXPECT_EQ(Queues()[1]["priority"], 9);
 }
 
+TEST_F(Steering, a_laxity_leaves_each_queue_its_own_urgency) {
+  const std::string second = std::to_string(Queues()[1]["queue"].get<uint64_t>());
+  EXPECT_EQ(Run({"hint", "--pid", std::to_string(getpid()), "--laxity-us", "5000"}).out,
+            "2 queues changed\n");
+  EXPECT_EQ(Queues()[0]["critical_priority"], 1);
+  EXPECT_EQ(Queues()[1]["critical_priority"], 2);
+  EXPECT_EQ(Queues()[1]["lax_priority"], PRIORITY_DEFAULT);
+  EXPECT_EQ(Run({"hint", "-q", second, "--laxity-us", "5000", "--priority", "9"}).out, "1 queue changed\n");
+  EXPECT_EQ(Run({"hint", "-q", second, "--priority", "3"}).out, "1 queue changed\n");
+  EXPECT_EQ(Run({"hint", "-q", second, "--laxity-us", "700"}).out, "1 queue changed\n");
+  EXPECT_EQ(Queues()[1]["laxity_us"], 700);
+  EXPECT_EQ(Queues()[1]["critical_priority"], 9) << "those of a laxity that it has";
+  EXPECT_EQ(Queues()[0]["critical_priority"], 1);
+}
+
 TEST_F(Steering, hint_of_a_queue_that_is_not_there_fails) {
   Outcome outcome = Run({"hint", "--queue", "999999", "--priority", "1"});
+  EXPECT_EQ(outcome.status, kExitFailed);
+  EXPECT_THAT(outcome.errors, HasSubstr("no such queue"));
+  outcome = Run({"hint", "--queue", "999999", "--laxity-us", "1"});
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_THAT(outcome.errors, HasSubstr("no such queue"));
 }

@@ -12,6 +12,7 @@
 #include "base/byte_size.h"
 #include "sched/core/policy_setting.h"
 #include "server/policy_names.h"
+#include "xsched/types.h"
 
 namespace xsched::cli {
 
@@ -38,21 +39,28 @@ inline CLI::Validator ByteSize() {
   return CLI::Validator([](std::string& text) { return ByteSizeProblem(text); }, "SIZE");
 }
 
-// Of an option for a number of seconds: also "30s", which becomes 30.
-inline CLI::Validator Seconds() {
+// A number with a fraction. CLI::Range takes "nan", which is neither below nor above. With a unit also "30s": as
+// a transformation, it takes the unit away.
+inline CLI::Validator Between(double low, double high, std::string_view unit = "") {
   return CLI::Validator(
-      [](std::string& text) {
+      [=](std::string& text) {
         double value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
-        const bool valid = error == std::errc() && (unit.empty() || unit == "s");
-        if (!valid || !(value >= 0.001 && value <= 1e6))
-          return text + " is no number of seconds from 0.001 to 1000000";
-        text.resize(text.size() - unit.size());
+        const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+        const bool is_number = error == std::errc() && (rest.empty() || rest == unit);
+        if (!is_number || !(value >= low && value <= high))
+          return fmt::format("{} is not a number from {} to {}", text, low, high);
+        text.resize(text.size() - rest.size());
         return std::string();
       },
-      "");
+      fmt::format("from {} to {}", low, high));
 }
+
+// How long: "30" or "30s".
+inline CLI::Validator Seconds() { return Between(0.001, 1e6, "s"); }
+
+// Microseconds of a deadline or a laxity.
+inline CLI::Validator TimeHint() { return CLI::Range(int64_t{1}, int64_t{DEADLINE_MAX}); }
 
 inline CLI::Validator AboveZero() {
   return CLI::Validator(

@@ -29,7 +29,7 @@ namespace {
 bool IsPriority(int32_t priority) { return priority >= PRIORITY_NO_EXECUTE && priority <= PRIORITY_MAX; }
 
 // −1 (none), or microseconds that can be added to any time.
-bool IsTime(int64_t us) { return us >= -1 && us <= std::chrono::microseconds(std::chrono::years(1)).count(); }
+bool IsTime(int64_t us) { return us >= -1 && us <= DEADLINE_MAX; }
 static_assert(NO_DEADLINE == -1 && NO_LAXITY == -1);
 
 }  // namespace

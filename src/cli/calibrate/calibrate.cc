@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/launch_environment.h"
 #include "cli/platform.h"
+#include "cli/validators.h"
 
 namespace xsched::cli {
 namespace {
@@ -73,7 +74,7 @@ void AddCalibrate(CLI::App& app) {
       ->type_name("FILE");
   calibrate
       ->add_option("--seconds", options->seconds, "length of each of about twelve measurements (default 2)")
-      ->check(CLI::Range(0.2, 60.0));
+      ->check(Between(0.2, 60.0));
   calibrate->add_flag("--json", options->as_json, "print the file in place of a table");
   calibrate->add_option("--work", options->work)->group("");  // of the programs that are measured
   calibrate->callback([options] { Calibrate(*options); });

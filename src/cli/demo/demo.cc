@@ -19,6 +19,7 @@
 #include "cli/programs/background_program.h"
 #include "cli/programs/stop_signals.h"
 #include "cli/programs/workplace.h"
+#include "cli/validators.h"
 
 namespace xsched::cli {
 namespace {
@@ -180,7 +181,7 @@ void AddDemo(CLI::App& app) {
   CLI::App* demo =
       app.add_subcommand("demo", "an urgent OpenCL task beside a busy program, without and with XSched");
   demo->add_option("--seconds", options->seconds, "length of each of the three rounds")
-      ->check(CLI::Range(3.0, 600.0));
+      ->check(Between(3.0, 600.0));
   demo->add_flag("--ascii", options->ascii, "no Unicode in the chart");
   demo->add_flag("--json", options->as_json, "as JSON");
   demo->add_option("--html", options->page, "also a page with plots, in one file")->type_name("FILE");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 #include <vector>
 
 #include "cli/locations.h"
@@ -50,6 +51,9 @@ void ReadAll(const JsonLine& device, DeviceParameters& parameters) {
 }  // namespace
 
 void ReadParameters(const JsonLine& object, DeviceParameters& parameters) {
+  std::vector<std::string_view> known = {"in_flight"};
+  for (const TimeParameter& time : kTimes) known.push_back(time.name);
+  object.AllowOnly(known);
   for (const TimeParameter& time : kTimes)
     parameters.*time.member = object.Time(time.name, parameters.*time.member);
   parameters.in_flight = static_cast<int>(object.Number("in_flight", 1, 1'000'000, parameters.in_flight));

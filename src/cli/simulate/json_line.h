@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "cli/exit_codes.h"
@@ -21,6 +24,16 @@ class JsonLine {
 
   [[noreturn]] void Fail(const std::string& what) const {
     throw CommandError(kExitFailed, fmt::format("{}: {}", place_, what));
+  }
+
+  const std::string& place() const { return place_; }
+  // Fails for a key that is none of `known`: a misspelled one would change nothing, without a word.
+  template <typename Known>
+  void AllowOnly(const Known& known) const {
+    for (const auto& [key, value] : object_.items()) {
+      if (std::find(std::begin(known), std::end(known), std::string_view(key)) == std::end(known))
+        Fail(fmt::format("unknown key {}", WithoutControls(key)));
+    }
   }
 
   bool Has(const char* key) const { return object_.contains(key); }
@@ -47,14 +60,26 @@ class JsonLine {
     if (!found->is_boolean()) Fail(fmt::format("{} must be true or false", key));
     return found->get<bool>();
   }
+  // It may be shown on a terminal: control characters become question marks.
   std::string Text(const char* key, const std::string& otherwise) const {
     const auto found = object_.find(key);
     if (found == object_.end()) return otherwise;
     if (!found->is_string()) Fail(fmt::format("{} must be text", key));
-    return found->get<std::string>();
+    return WithoutControls(found->get<std::string>());
   }
 
  private:
+  static std::string WithoutControls(std::string text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+      if (byte < ' ' || byte == 0x7f) text[i] = '?';
+      // U+0080 to U+009F, in UTF-8.
+      if (byte == 0xc2 && next >= 0x80 && next < 0xa0) text.replace(i, 2, "?");
+    }
+    return text;
+  }
+
   static constexpr int64_t kLongest = Duration(std::chrono::hours(24 * 366)).count();
 
   const nlohmann::json& object_;

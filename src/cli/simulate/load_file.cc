@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "cli/simulate/device_file.h"
+#include "cli/simulate/guarantees.h"
 #include "sched/core/reservation.h"
 
 namespace xsched::cli {
@@ -18,12 +19,28 @@ constexpr Duration kBackToBack = std::chrono::milliseconds(1);
 // A load that nothing else ends.
 constexpr Duration kLengthWithoutEnd = std::chrono::seconds(30);
 
+// The level of a queue that does not say one: Finish gives it that of its device.
+constexpr int kDeviceLevel = 0;
+
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 
-sched::Hints ReadHints(const JsonLine& queue) {
+// All loads together. A task takes 64 bytes, and its latency 8 for each policy.
+constexpr int64_t kMostTasks = 10'000'000;
+
+constexpr std::string_view kHintKeys[] = {
+    "priority",     "lax_priority", "critical_priority", "utilization", "weight",
+    "guarantee_us", "period_us",    "limit_us",          "burst_us",    "floor",
+    "deadline_us",  "laxity_us",    "latency_target_us"};
+constexpr std::string_view kGeneratorKeys[] = {"queue",    "commands",  "command_ns", "period_ns",
+                                               "pause_ns", "jitter_ns", "until_ns",   "launch_ns",
+                                               "arrivals", "seed",      "for"};
+
+// A recording of a newer XSched may have hints that this one does not know.
+sched::Hints ReadHints(const JsonLine& queue, bool is_recording) {
   sched::Hints hints;
   if (!queue.Has("hints")) return hints;
   const JsonLine line = queue.Part("hints");
+  if (!is_recording) line.AllowOnly(kHintKeys);
   const auto priority = [&](const char* name, Priority otherwise) {
     return static_cast<Priority>(line.Number(name, PRIORITY_NO_EXECUTE, PRIORITY_MAX, otherwise));
   };
@@ -37,13 +54,15 @@ sched::Hints ReadHints(const JsonLine& queue) {
   hints.period_us = line.Number("period_us", 0, RESERVATION_PERIOD_MAX, 0);
   hints.limit_us = line.Number("limit_us", 0, RESERVATION_PERIOD_MAX, 0);
   hints.burst_us = line.Number("burst_us", 0, RESERVATION_PERIOD_MAX, 0);
-  if (!sched::IsReservation(hints))
-    line.Fail("guarantee_us, period_us, limit_us and burst_us are no reservation");
+  if (!sched::IsReservation(hints)) {
+    line.Fail(fmt::format("guarantee_us, period_us, limit_us and burst_us are no reservation together: {}",
+                          sched::ReservationProblem(hints)));
+  }
   hints.latency_target_us =
       line.Number("latency_target_us", NO_LATENCY_TARGET, LATENCY_TARGET_MAX, hints.latency_target_us);
   hints.floor = static_cast<Floor>(line.Number("floor", FLOOR_MIN, FLOOR_MAX, hints.floor));
-  hints.deadline_us = line.Number("deadline_us", -1, int64_t{1} << 40, hints.deadline_us);
-  hints.laxity_us = line.Number("laxity_us", -1, int64_t{1} << 40, hints.laxity_us);
+  hints.deadline_us = line.Number("deadline_us", NO_DEADLINE, DEADLINE_MAX, hints.deadline_us);
+  hints.laxity_us = line.Number("laxity_us", NO_LAXITY, DEADLINE_MAX, hints.laxity_us);
   return hints;
 }
 
@@ -64,13 +83,14 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
     const std::string place = fmt::format("{}:{}", name, number);
     const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) {
-      if (input.eof() && number > 1) break;
+      if (input.eof() && is_recording_) break;
       throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
     }
     const JsonLine line(json, place);
     if (number == 1) {
       line.Number("xsched_record", 1, 1);
       is_recording_ = line.Has("recorded");
+      any_recording_ |= is_recording_;
     } else {
       ReadLine(line);
     }
@@ -169,7 +189,7 @@ uint64_t LoadReader::TenantNamed(const std::string& name) {
 
 void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
   const int64_t id = queue.Number("id", 0, kMost);
-  const sched::Hints hints = ReadHints(queue);
+  const sched::Hints hints = ReadHints(queue, is_recording_);
   if (const auto known = queues_.find(id); known != queues_.end()) {
     load_.queues[known->second].changes.push_back({at, hints});
     return;
@@ -177,8 +197,7 @@ void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
   QueueLoad load;
   load.process = static_cast<int>(Find(queue, "process", processes_));
   load.device = static_cast<int>(Find(queue, "device", devices_));
-  const int level = load_.devices[static_cast<size_t>(load.device)].level;
-  load.level = static_cast<int>(queue.Number("level", 1, 3, level));
+  load.level = static_cast<int>(queue.Number("level", 1, 3, kDeviceLevel));
   load.hints = hints;
   load.name = queue.Text("name", "");
   queues_[id] = load_.queues.size();
@@ -211,24 +230,33 @@ void LoadReader::ReadGone(const JsonLine& gone, Duration at) {
 }
 
 void LoadReader::ReadGenerator(const JsonLine& line, Duration at) {
+  line.AllowOnly(kGeneratorKeys);
   Generator generator{};
+  generator.place = line.place();
   generator.queue = QueueOf(line);
   generator.ends = line.Has("until_ns");
   generator.arrivals.from = at;
   generator.arrivals.until = line.Time("until_ns", Duration::zero());
   generator.arrivals.period = line.Time("period_ns", Duration::zero());
+  if (line.Has("period_ns") && generator.arrivals.period == Duration::zero())
+    line.Fail("period_ns must not be 0");
   generator.arrivals.jitter = line.Time("jitter_ns", Duration::zero());
   generator.arrivals.seed = static_cast<uint64_t>(line.Number("seed", 0, kMost, 1));
   const std::string arrivals = line.Text("arrivals", "periodic");
   if (arrivals != "periodic" && arrivals != "poisson") line.Fail("arrivals must be periodic or poisson");
   generator.arrivals.poisson = arrivals == "poisson";
+  if (line.Has("arrivals") && !line.Has("period_ns")) line.Fail("arrivals need a period_ns");
   Task& task = generator.task;
   task.at = at;
   task.command = line.Time("command_ns");
   if (task.command == Duration::zero()) line.Fail("command_ns must not be 0");
   task.commands = static_cast<uint64_t>(line.Number("commands", 1, kMost, 1));
   task.launch = line.Time("launch_ns", Duration::zero());
-  if (line.Has("for")) task.waits_for = static_cast<int>(QueueOf(line, "for"));
+  if (line.Has("for")) {
+    const size_t target = QueueOf(line, "for");
+    if (target == generator.queue) line.Fail("for: a queue that waits for itself never runs");
+    task.waits_for = static_cast<int>(target);
+  }
   if (line.Has("pause_ns")) {
     if (generator.arrivals.period > Duration::zero()) line.Fail("pause_ns and period_ns exclude each other");
     task.repeat = line.Time("pause_ns");
@@ -282,6 +310,15 @@ void LoadReader::AddGenerated(Duration length) {
       tasks.push_back(task);
       continue;
     }
+    tasks_ += (until - task.at) / generator.arrivals.period + 1;
+    if (tasks_ > kMostTasks) {
+      throw CommandError(
+          kExitFailed,
+          fmt::format(
+              "{}: with this line the load has more than {} tasks: give a longer period_ns, or end it "
+              "sooner, by until_ns or --seconds",
+              generator.place, kMostTasks));
+    }
     for (Duration at : TimesOf(generator.arrivals)) {
       task.at = at;
       tasks.push_back(task);
@@ -305,6 +342,31 @@ void LoadReader::NameQueues() {
   }
 }
 
+// As a server does. Of what was recorded, a server has taken care; and there, queues that have gone guarantee
+// nothing any more.
+void LoadReader::CheckGuarantees() const {
+  if (any_recording_) return;
+  std::vector<sched::Hints> hints;
+  std::multimap<Duration, std::pair<size_t, sched::Hints>> changes;
+  for (size_t i = 0; i < load_.queues.size(); ++i) {
+    hints.push_back(load_.queues[i].hints);
+    for (const sched::sim::HintChange& change : load_.queues[i].changes)
+      changes.emplace(change.at, std::pair(i, change.hints));
+  }
+  const auto check = [&](Duration at) {
+    const Guaranteed most = MostGuaranteed(load_, hints);
+    if (most.CanBeKept()) return;
+    throw CommandError(kExitFailed,
+                       fmt::format("the guarantees on {} are {:.1f} % of it from t {} on: lower guarantee_us",
+                                   load_.devices[most.device].name, most.part * 100, at.count()));
+  };
+  check(Duration::zero());
+  for (const auto& [at, change] : changes) {
+    hints[change.first] = change.second;
+    check(at);
+  }
+}
+
 sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
                                     const std::optional<sched::sim::DeviceParameters>& device) {
   load_.length = length ? *length : end_ > Duration::zero() ? end_ : kLengthWithoutEnd;
@@ -319,8 +381,15 @@ sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
       std::stable_sort(tasks.begin(), tasks.end(), comes_before);
   }
   NameQueues();
+  CheckGuarantees();
   if (device) {
     for (sched::sim::DeviceParameters& parameters : load_.devices) parameters = *device;
+  }
+  for (QueueLoad& queue : load_.queues) {
+    const int level = load_.devices[static_cast<size_t>(queue.device)].level;
+    if (queue.level == kDeviceLevel) queue.level = level;
+    // A recording's devices have the level of their first queue, which is not that of all.
+    if (device) queue.level = std::min(queue.level, level);
   }
   return std::move(load_);
 }

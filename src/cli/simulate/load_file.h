@@ -4,7 +4,7 @@
 // the one before had ended, or is the rest of one that was cut. Then it follows that end in the simulation.
 //
 // Recordings are read strictly: every line must be of a known kind. In a load that was written by hand, lines
-// of other kinds are ignored.
+// of other kinds are ignored; but misspelled keys are errors in the lines that are read.
 #pragma once
 
 #include <istream>
@@ -23,11 +23,11 @@ namespace xsched::cli {
 // Reads one load from several files: their programs run at the same time.
 class LoadReader {
  public:
-  // Throws CommandError, with the file and the line. A last line without an end is ignored: the recorder was
-  // stopped while it wrote it.
+  // Throws CommandError, with the file and the line. A recording's last line is ignored if it has no end: the
+  // recorder was stopped while it wrote it.
   void Read(std::istream& input, const std::string& name);
   // `length`: how long the load goes on, in place of the files' own end. `device`: in place of the parameters
-  // of every device.
+  // of every device, whose level no queue exceeds then.
   sched::sim::Load Finish(std::optional<Duration> length,
                           const std::optional<sched::sim::DeviceParameters>& device);
   // What is missing in recordings, one sentence each.
@@ -51,6 +51,7 @@ class LoadReader {
     sched::sim::Task task;
     Arrivals arrivals;  // period 0: `task` comes once, at its time
     bool ends;          // arrivals.until was given
+    std::string place;  // file and line
   };
   using Numbers = std::map<int64_t, size_t>;  // from a file's numbers to the load's
 
@@ -69,6 +70,7 @@ class LoadReader {
   void AddBursts(size_t queue);
   void AddGenerated(Duration length);
   void NameQueues();
+  void CheckGuarantees() const;
 
   sched::sim::Load load_;
   std::vector<Recorded> recorded_;  // of each queue
@@ -80,7 +82,9 @@ class LoadReader {
   bool has_ended_ = false;
   int64_t lost_ = 0;
   std::vector<std::string> warnings_;
-  Duration end_{};  // of what was recorded
+  bool any_recording_ = false;
+  int64_t tasks_ = 0;  // that generators make, about
+  Duration end_{};     // of what was recorded
 };
 
 }  // namespace xsched::cli

@@ -124,8 +124,79 @@ TEST(LoadFile, programs_of_several_files_share_a_device) {
   EXPECT_EQ(load.queues[1].name, "serve#2");
 }
 
-TEST(LoadFile, unknown_lines_and_a_last_line_that_was_cut_off_are_ignored) {
-  EXPECT_EQ(Read(kHead + "{\"t\":1,\"weather\":{}}\n{\"t\":5,\"burst\":{\"que").queues.size(), 1u);
+TEST(LoadFile, no_queue_has_a_higher_level_than_the_device_that_is_given_for_the_load_s) {
+  const auto levels = [](int level) {
+    std::istringstream input(kHead + "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n");
+    LoadReader reader;
+    reader.Read(input, "FILE");
+    sched::sim::DeviceParameters device;
+    device.level = level;
+    const sched::sim::Load load = reader.Finish(seconds(1), device);
+    return std::vector<int>{load.queues[0].level, load.queues[1].level};
+  };
+  EXPECT_EQ(levels(1), std::vector<int>({1, 1}));
+  EXPECT_EQ(levels(3), std::vector<int>({2, 3})) << "the first one says 2, the second one nothing";
+  EXPECT_EQ(Read(kHead + "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n").queues[1].level, 2);
+}
+
+TEST(LoadFile, unknown_lines_are_ignored) {
+  EXPECT_EQ(Read(kHead + "{\"t\":1,\"weather\":{}}\n").queues.size(), 1u);
+}
+
+// A recorder may be stopped while it writes. Who writes a load by hand has made a mistake.
+TEST(LoadFile, a_last_line_that_was_cut_off_is_ignored_in_a_recording_only) {
+  const std::string cut = "{\"t\":5,\"burst\":{\"que";
+  std::string recording = kHead + cut;
+  recording.replace(recording.find("\"started\""), 0, "\"recorded\":{},");
+  EXPECT_EQ(Read(recording).queues.size(), 1u);
+  EXPECT_EQ(Error(kHead + cut), "FILE:5: not JSON");
+}
+
+std::string ErrorOfLoad(const std::string& load) {
+  return Error(kHead + "{\"t\":1,\"load\":{\"queue\":4,\"command_ns\":1000," + load + "}}\n");
+}
+
+TEST(LoadFile, a_key_that_is_misspelled_is_an_error) {
+  EXPECT_EQ(ErrorOfLoad("\"comands\":2"), "FILE:5: load: unknown key comands");
+  EXPECT_EQ(
+      Error(kHead + "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0,\"hints\":{\"prio\":1}}}\n"),
+      "FILE:5: queue: hints: unknown key prio");
+  EXPECT_EQ(Error(kHead + "{\"t\":0,\"device\":{\"id\":1,\"parameters\":{\"hold_latency\":1}}}\n"),
+            "FILE:5: device: parameters: unknown key hold_latency");
+}
+
+TEST(LoadFile, a_load_that_contradicts_itself_is_an_error) {
+  EXPECT_EQ(ErrorOfLoad("\"arrivals\":\"poisson\""), "FILE:5: load: arrivals need a period_ns");
+  EXPECT_EQ(ErrorOfLoad("\"period_ns\":0"), "FILE:5: load: period_ns must not be 0");
+  EXPECT_EQ(ErrorOfLoad("\"for\":4"), "FILE:5: load: for: a queue that waits for itself never runs");
+}
+
+TEST(LoadFile, a_load_with_more_tasks_than_memory_has_room_for_is_an_error) {
+  EXPECT_EQ(ErrorOfLoad("\"period_ns\":1,\"until_ns\":30000000000").substr(0, 65),
+            "FILE:5: load: with this line the load has more than 10000000 task");
+}
+
+TEST(LoadFile, guarantees_of_more_than_a_device_are_refused) {
+  const auto with = [](const std::string& more) {
+    return Error(kHead + "{\"t\":0,\"process\":{\"id\":2,\"name\":\"b\"}}\n" +
+                 "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0,\"hints\":{\"guarantee_us\":6000,"
+                 "\"period_us\":10000}}}\n" +
+                 more);
+  };
+  const std::string second =
+      "{\"t\":7,\"queue\":{\"id\":6,\"process\":2,\"device\":0,\"hints\":{\"guarantee_us\":4000,"
+      "\"period_us\":10000}}}\n";
+  EXPECT_EQ(with(second), "none");
+  std::string more = second;
+  more.replace(more.find("4000"), 4, "7000");
+  EXPECT_EQ(with(more), "the guarantees on D are 130.0 % of it from t 0 on: lower guarantee_us");
+  EXPECT_EQ(with(second + more), "the guarantees on D are 130.0 % of it from t 7 on: lower guarantee_us");
+}
+
+TEST(LoadFile, names_have_no_control_characters) {
+  std::string text = kHead;
+  text.replace(text.find("serve"), 5, "a\\u001b]0;b\\u0007\\u009bc\u8bed");
+  EXPECT_EQ(Read(text).queues[0].name, "a?]0;b??c\u8bed");
 }
 
 TEST(LoadFile, an_error_names_the_file_and_the_line) {

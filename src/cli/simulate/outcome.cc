@@ -32,21 +32,32 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
   QueueOutcome together{.name = load.queues[first].name};
   const double length = InSeconds(result.length);
   std::vector<double> latencies_ms;
+  std::vector<Duration> ages;
+  Duration longest{};
+  const auto add = [&](Duration latency) {
+    latencies_ms.push_back(InSeconds(latency) * 1e3);
+    together.latencies.Add(latency);
+  };
   for (size_t i = first; i < load.queues.size(); ++i) {
     if (load.queues[i].name != together.name) continue;
     const sched::sim::QueueResult& queue = result.queues[i];
     for (Duration latency : queue.latencies) {
-      latencies_ms.push_back(InSeconds(latency) * 1e3);
-      together.latencies.Add(latency);
+      add(latency);
+      longest = std::max(longest, latency);
     }
+    ages.insert(ages.end(), queue.ages.begin(), queue.ages.end());
     const sched::Hints& hints = scheme.hints.empty() ? load.queues[i].hints : scheme.hints[i];
     together.has_deadline |= hints.deadline_us >= 0;
     together.missed += queue.missed;
     together.commands_per_second += static_cast<double>(queue.commands) / length;
     together.share += InSeconds(queue.device_time) / length;
   }
-  const Summary summary = Summarize(latencies_ms);
   together.tasks = latencies_ms.size();
+  // A task that has just come says nothing yet. One that has waited for longer than any other took does.
+  for (Duration age : ages) {
+    if (age > longest) add(age);
+  }
+  const Summary summary = Summarize(latencies_ms);
   together.p50_ms = summary.p50;
   together.p99_ms = summary.p99;
   together.max_ms = summary.max;
@@ -106,7 +117,7 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.hints = scheme.hints;
   conditions.warm_up = warm_up;
   conditions.config.timeslice = scheme.timeslice;
-  conditions.config.at_a_time = scheme.at_a_time;
+  if (scheme.at_a_time) conditions.config.at_a_time = *scheme.at_a_time;
   return OutcomeOf(load, scheme, Simulate(load, conditions));
 }
 

@@ -17,7 +17,7 @@ struct Scheme {
   std::optional<sched::PolicySetting> policy = {};  // none: no scheduler
   sched::sim::Order order = sched::sim::Order::kInTurn;
   Duration timeslice = sched::SchedulerConfig{}.timeslice;
-  size_t at_a_time = sched::SchedulerConfig{}.at_a_time;
+  std::optional<size_t> at_a_time = {};  // none: the default k, of which a search may try others
   std::vector<sched::Hints> hints = {};  // of each queue, in place of the load's; empty: as in the load
 };
 
@@ -30,13 +30,14 @@ Scheme WithAtATime(const Scheme& scheme, size_t at_a_time);
 
 struct QueueOutcome {
   std::string name;
-  size_t tasks = 0;  // that ended; 0: the queue always has work, and has no latencies
+  size_t tasks = 0;  // that ended; 0: its latencies are not known
+  // Of tasks that ended. The age of one that has not ended counts as well if it is longer than any of these.
   double p50_ms = 0;
   double p99_ms = 0;
   double max_ms = 0;
   Distribution latencies = {};
   bool has_deadline = false;
-  uint64_t missed = 0;  // tasks that were later than the queue's deadline
+  uint64_t missed = 0;  // tasks that were later than the queue's deadline, or are by the end of the load
   double commands_per_second = 0;
   double share = 0;  // of the device's time
 };

@@ -30,13 +30,15 @@ Outcome RecordedOutcome(const sched::sim::Load& load, const std::vector<std::vec
     const Deadline deadline = load.queues[i].hints.deadline_us;
     for (const RecordedBurst& burst : bursts[i]) {
       const Duration end = burst.at + burst.span;
-      if (end <= warm_up || end > load.length) continue;
+      if (end <= warm_up || burst.at >= load.length) continue;
+      if (end > load.length) {
+        queue.AddUnended(load.length - burst.at, deadline);
+        continue;
+      }
       queue.commands += burst.commands;
       queue.device_time += burst.device;
       if (burst.at < warm_up) continue;
-      queue.latencies.push_back(burst.span);
-      queue.missed +=
-          static_cast<uint64_t>(deadline >= 0 && burst.span > std::chrono::microseconds(deadline));
+      queue.AddEnded(burst.span, deadline);
     }
   }
   return OutcomeOf(load, {.name = "recorded"}, result);

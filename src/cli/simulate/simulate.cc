@@ -15,6 +15,7 @@
 #include "cli/simulate/page.h"
 #include "cli/simulate/report.h"
 #include "cli/simulate/target.h"
+#include "cli/validators.h"
 #include "cli/warn.h"
 #include "server/policy_names.h"
 
@@ -33,19 +34,22 @@ struct SimulateOptions {
   std::string tenants;
   std::optional<double> seconds;
   double warm_up = 0;
-  size_t at_a_time = 1;
+  std::optional<size_t> at_a_time;
   bool json = false;
   std::string html;
-  std::string target;
+  std::string target_text;
+  std::optional<Target> target;
   std::string maximize;
 };
 
 // A file, or the name of a load that comes with XSched.
 std::string FindLoad(const std::string& name) {
-  if (std::filesystem::exists(name)) return name;
+  const bool is_folder = std::filesystem::is_directory(name);
+  if (std::filesystem::exists(name) && !is_folder) return name;
   const std::optional<std::string> shared = FindShared("examples/loads/" + name + ".xrec");
   if (!shared)
-    throw CommandError(kExitFailed, fmt::format("{}: there is no such file, and no such load", name));
+    throw CommandError(kExitFailed, fmt::format("{}: {}, and no such load", name,
+                                                is_folder ? "this is a folder" : "there is no such file"));
   return *shared;
 }
 
@@ -76,19 +80,18 @@ std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::
   for (const std::string& name : options.policies) schemes.push_back(SchemeByName(name));
   if (schemes.empty()) {
     schemes = AllSchemes();
-    const std::vector<Scheme> chains = options.target.empty() ? std::vector<Scheme>{} : NaturalChains();
+    const std::vector<Scheme> chains = options.target ? NaturalChains() : std::vector<Scheme>{};
     schemes.insert(schemes.end(), chains.begin(), chains.end());
   }
-  if (options.at_a_time != 1) {
-    for (Scheme& scheme : schemes) scheme = WithAtATime(scheme, options.at_a_time);
+  if (options.at_a_time) {
+    for (Scheme& scheme : schemes) scheme = WithAtATime(scheme, *options.at_a_time);
   }
   const Duration warm_up = *Time(options.warm_up);
   if (warm_up >= load.length) {
     throw CommandError(kExitUsage, fmt::format("the load ends after {:.3f} s, within the warm-up",
                                                Seconds(load.length).count()));
   }
-  if (!options.target.empty())
-    return Search(load, schemes, ParseTarget(options.target), options.maximize, warm_up);
+  if (options.target) return Search(load, schemes, *options.target, options.maximize, warm_up);
   return PredictAll(load, schemes, warm_up);
 }
 
@@ -106,9 +109,9 @@ void Simulate(const SimulateOptions& options) {
   for (const std::string& warning : reader.warnings()) Warn(warning);
   if (load.queues.empty()) throw CommandError(kExitFailed, "the load has no queue");
   std::vector<Outcome> outcomes = Outcomes(options, load);
-  const bool searched = !options.target.empty();
+  const bool searched = options.target.has_value();
   if (!searched) AddRecorded(load, reader.recorded(), *Time(options.warm_up), outcomes);
-  const bool met = searched && ParseTarget(options.target).IsMet(outcomes.front());
+  const bool met = searched && options.target->IsMet(outcomes.front());
   const size_t tried = outcomes.size();
   if (searched && outcomes.size() > kShown) outcomes.erase(outcomes.begin() + kShown, outcomes.end());
   if (options.json) {
@@ -127,8 +130,12 @@ void Simulate(const SimulateOptions& options) {
     if (!page.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.html));
   }
   if (searched && !met) {
-    throw CommandError(kExitFailed, fmt::format("none of {} tried meets the target {}; the nearest is {}",
-                                                tried, options.target, outcomes.front().scheme.name));
+    const bool has_tasks = options.target->HasTasks(outcomes.front());
+    throw CommandError(
+        kExitFailed,
+        fmt::format("none of {} tried meets the target {}; {}", tried, options.target_text,
+                    has_tasks ? fmt::format("the nearest is {}", outcomes.front().scheme.name)
+                              : fmt::format("{} ends no task under any of them", options.target->queue)));
   }
 }
 
@@ -158,19 +165,22 @@ void AddSimulate(CLI::App& app) {
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
   simulate->add_option("--seconds", options->seconds, "how long the load goes on")
-      ->check(CLI::Range(0.001, 1e6));
+      ->transform(Seconds());
   simulate->add_option("--warm-up", options->warm_up, "seconds at the beginning that do not count")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(Between(0.0, 1e6));
   simulate->add_flag("--json", options->json, "as JSON");
   simulate->add_option("--html", options->html, "also write a page with plots to this file")
       ->type_name("FILE");
   auto* target =
-      simulate->add_option("--target", options->target, "find how to meet it: \"serve p99 < 5 ms\"");
+      simulate->add_option("--target", options->target_text, "find how to meet it: \"serve p99 < 5 ms\"");
   auto* maximize = simulate->add_option("--maximize", options->maximize,
                                         "with --target: the queue that gets as much as possible");
   target->needs(maximize);
   maximize->needs(target);
-  simulate->callback([options] { Simulate(*options); });
+  simulate->callback([options, target] {
+    if (target->count() != 0) options->target = ParseTarget(options->target_text);
+    Simulate(*options);
+  });
 }
 
 }  // namespace xsched::cli

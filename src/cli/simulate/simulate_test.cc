@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "cli/locations.h"
 #include "cli/simulate/load_file.h"
@@ -132,6 +133,26 @@ TEST(Target, it_is_read_with_its_unit) {
   EXPECT_DOUBLE_EQ(ParseTarget("a p50<250us").below_ms, 0.25);
   EXPECT_THROW(ParseTarget("serve p98 < 5 ms"), CommandError);
   EXPECT_THROW(ParseTarget("serve p99 < 5"), CommandError);
+  EXPECT_THROW(ParseTarget(""), CommandError);
+}
+
+TEST(Target, a_name_may_have_spaces) { EXPECT_EQ(ParseTarget(" program 1 max < 5 ms").queue, "program 1"); }
+
+TEST(Target, it_is_from_a_microsecond_to_a_year) {
+  EXPECT_THROW(ParseTarget("serve p99 < 0.0001 ms"), CommandError);
+  EXPECT_THROW(ParseTarget("serve p99 < 99999999999999 s"), CommandError);
+  EXPECT_DOUBLE_EQ(ParseTarget("serve p99 < 31556952 s").below_ms, 31556952e3);
+}
+
+TEST(Target, a_policy_under_which_no_task_ends_is_not_the_nearest) {
+  sched::sim::Load load = Shipped("priority");
+  load.queues[0].hints.priority = -1;  // `train` always has work
+  const Target target = ParseTarget("serve p99 < 1 us");
+  const std::vector<Outcome> outcomes =
+      Search(load, {SchemeByName("HPF"), SchemeByName("native")}, target, "train", kWarmUp);
+  EXPECT_TRUE(target.HasTasks(outcomes.front()));
+  EXPECT_EQ(outcomes.back().scheme.name, "HPF");
+  EXPECT_FALSE(target.HasTasks(outcomes.back()));
 }
 
 TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
@@ -144,6 +165,30 @@ TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
   EXPECT_EQ(outcomes[0].scheme.name, "HPF, priority 1");
   EXPECT_FALSE(target.IsMet(outcomes.back()));
   EXPECT_THROW(Search(load, schemes, target, "nobody", kWarmUp), CommandError);
+}
+
+// From 1 s on, `urgent` always has work. Under HPF, `serve` ends 50 tasks in time before that, and none
+// later.
+TEST(Target, a_queue_that_starves_does_not_meet_it) {
+  std::istringstream file(
+      R"({"xsched_record":1}
+{"t":0,"device":{"id":0,"name":"D","level":2}}
+{"t":0,"process":{"id":1,"name":"serve"}}
+{"t":0,"process":{"id":2,"name":"urgent"}}
+{"t":0,"queue":{"id":1,"process":1,"device":0,"hints":{"deadline_us":10000}}}
+{"t":0,"queue":{"id":2,"process":2,"device":0,"hints":{"priority":5}}}
+{"t":0,"load":{"queue":1,"commands":5,"command_ns":200000,"period_ns":20000000,"until_ns":10000000000}}
+{"t":1000000000,"load":{"queue":2,"command_ns":1000000}}
+)");
+  LoadReader reader;
+  reader.Read(file, "FILE");
+  const Outcome outcome =
+      Predict(reader.Finish(std::nullopt, std::nullopt), SchemeByName("HPF"), Duration::zero());
+  const QueueOutcome& serve = *outcome.Find("serve");
+  EXPECT_EQ(serve.tasks, 50u);
+  EXPECT_EQ(serve.missed, 450u);
+  EXPECT_GT(serve.p99_ms, 8000);
+  EXPECT_FALSE(ParseTarget("serve p99 < 2 ms").IsMet(outcome));
 }
 
 TEST(Target, the_search_tries_it_as_a_latency_target) {
@@ -167,6 +212,8 @@ TEST(Target, k_and_what_a_policy_decides_about_are_tried) {
   };
   EXPECT_TRUE(has("KEDF", "KEDF, deadline 5000 µs, k 2"));
   EXPECT_FALSE(has("KEDF", "KEDF, k 4")) << "the load has four queues";
+  for (const Candidate& candidate : Candidates(load, WithAtATime(SchemeByName("KEDF"), 1), target))
+    EXPECT_EQ(candidate.scheme.at_a_time, 1u) << "as the user says";
   EXPECT_FALSE(has("HPF", "HPF, k 2")) << "HPF does not count queues";
   EXPECT_FALSE(has("HPF", "HPF:process")) << "on each device, each process has one queue";
   load.queues[1].device = 0;

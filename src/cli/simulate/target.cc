@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <regex>
 #include <set>
 #include <utility>
 
 #include "cli/exit_codes.h"
-#include "sched/core/reservation.h"
+#include "cli/simulate/guarantees.h"
 #include "server/policy_names.h"
 
 namespace xsched::cli {
@@ -82,8 +81,9 @@ class Variants {
   void AddLatencyTarget() {
     ForEach([this](const Scheme& scheme) {
       Scheme next = scheme;
-      ForTarget(next, [this](sched::Hints& hints) { hints.latency_target_us = target_us_; });
-      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", target_us_));
+      const LatencyTarget latency_us = std::min<int64_t>(target_us_, LATENCY_TARGET_MAX);
+      ForTarget(next, [&](sched::Hints& hints) { hints.latency_target_us = latency_us; });
+      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", latency_us));
     });
   }
 
@@ -123,7 +123,8 @@ class Variants {
           hints.guarantee_us = static_cast<int64_t>(static_cast<double>(hints.period_us) * part);
           hints.limit_us = hints.burst_us = 0;
         });
-        if (CanBeGuaranteed(next)) Add(next, fmt::format("guarantee {:.0f} %", part * 100));
+        if (MostGuaranteed(load_, next.hints).CanBeKept())
+          Add(next, fmt::format("guarantee {:.0f} %", part * 100));
       }
     });
   }
@@ -180,17 +181,6 @@ class Variants {
       return !seen.emplace(queue.process, queue.device).second;
     });
   }
-  bool CanBeGuaranteed(const Scheme& scheme) const {
-    std::map<std::pair<int, int>, double> of_processes;  // on each device
-    for (size_t i = 0; i < load_.queues.size(); ++i) {
-      double& guarantee = of_processes[{load_.queues[i].device, load_.queues[i].process}];
-      guarantee = std::max(guarantee, sched::GuaranteeOf(scheme.hints[i]));
-    }
-    std::map<int, double> of_devices;
-    for (const auto& [where, guarantee] : of_processes) of_devices[where.first] += guarantee;
-    return std::all_of(of_devices.begin(), of_devices.end(),
-                       [](const auto& device) { return device.second <= 1; });
-  }
   Priority HighestOfOthers(const Scheme& scheme) const {
     Priority highest = PRIORITY_MIN;
     for (size_t i = 0; i < is_target_.size(); ++i) {
@@ -224,13 +214,17 @@ void MustExist(const Load& load, const std::string& name) {
 
 }  // namespace
 
-bool Target::IsMet(const Outcome& outcome) const {
+bool Target::HasTasks(const Outcome& outcome) const {
   const QueueOutcome* found = outcome.Find(queue);
-  return found != nullptr && found->tasks > 0 && found->*figure < below_ms;
+  return found != nullptr && found->tasks > 0;
+}
+
+bool Target::IsMet(const Outcome& outcome) const {
+  return HasTasks(outcome) && outcome.Find(queue)->*figure < below_ms;
 }
 
 Target ParseTarget(const std::string& text) {
-  static const std::regex form(R"(\s*(\S+)\s+(p50|p99|max)\s*<\s*([0-9.]+)\s*(us|µs|ms|s)\s*)");
+  static const std::regex form(R"(\s*(\S|\S.*\S)\s+(p50|p99|max)\s*<\s*([0-9.]+)\s*(us|µs|ms|s)\s*)");
   std::smatch parts;
   char* end = nullptr;
   const bool matches = std::regex_match(text, parts, form);
@@ -245,6 +239,10 @@ Target ParseTarget(const std::string& text) {
   target.figure = parts[2] == "p50"   ? &QueueOutcome::p50_ms
                   : parts[2] == "p99" ? &QueueOutcome::p99_ms
                                       : &QueueOutcome::max_ms;
+  // As what is tried as a deadline, in whole microseconds.
+  const double below_us = value * (parts[4] == "s" ? 1e6 : parts[4] == "ms" ? 1e3 : 1);
+  if (below_us < 1 || below_us > static_cast<double>(DEADLINE_MAX))
+    throw CommandError(kExitUsage, fmt::format("--target: \"{}\" is not from 1 us to a year", text));
   target.below_ms = value * (parts[4] == "s" ? 1e3 : parts[4] == "ms" ? 1 : 1e-3);
   return target;
 }
@@ -261,7 +259,7 @@ std::vector<Candidate> Candidates(const Load& load, const Scheme& scheme, const 
   if (reads(&HintsRead::deadline)) variants.AddDeadline();
   if (reads(&HintsRead::latency_target)) variants.AddLatencyTarget();
   if (reads(&HintsRead::laxity)) variants.AddLaxity();
-  if (reads(&HintsRead::at_a_time) && scheme.at_a_time == 1) variants.AddAtATime();
+  if (reads(&HintsRead::at_a_time) && !scheme.at_a_time) variants.AddAtATime();
   if (reads(&HintsRead::timeslice)) variants.AddTimeslice();
   variants.AddGranularity();
   return variants.Take();
@@ -294,6 +292,8 @@ std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes
     const bool met = target.IsMet(one);
     if (met != target.IsMet(other)) return met;
     if (met) return one.Find(maximize)->share > other.Find(maximize)->share;
+    const bool has_tasks = target.HasTasks(one);
+    if (has_tasks != target.HasTasks(other)) return has_tasks;
     return one.Find(target.queue)->*target.figure < other.Find(target.queue)->*target.figure;
   });
   return outcomes;

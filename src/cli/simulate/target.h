@@ -14,6 +14,8 @@ struct Target {
   double QueueOutcome::*figure = &QueueOutcome::p99_ms;
   double below_ms = 0;
 
+  // False: no task of it has ended. It starves, or always has work.
+  bool HasTasks(const Outcome& outcome) const;
   bool IsMet(const Outcome& outcome) const;
 };
 
@@ -39,7 +41,8 @@ std::vector<Scheme> NaturalChains();
 inline constexpr size_t kMostCandidates = 400;
 
 // Simulates the candidates of all schemes. The result begins with those that meet the target: the one that
-// gives most of the device's time to the queue `maximize` first. The others follow, the nearest first.
+// gives most of the device's time to the queue `maximize` first. The others follow, the nearest first; last
+// are those under which the target's queue ends no task.
 std::vector<Outcome> Search(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
                             const Target& target, const std::string& maximize, Duration warm_up);
 

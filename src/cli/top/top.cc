@@ -87,12 +87,11 @@ bool CannotMoveTheCursor() {
 void AddTop(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   CLI::App* top = app.add_subcommand("top", "show the queues, live");
-  top->add_option("--delay,-d", options->delay_s, "seconds between updates (1)")
-      ->check(CLI::Range(0.1, 3600.0));
+  top->add_option("--delay,-d", options->delay_s, "seconds between updates (1)")->check(Between(0.1, 3600.0));
   top->add_option_function<double>(
          "--frequency,-f", [options](double frequency) { options->delay_s = 1 / frequency; },
          "updates per second")
-      ->check(CLI::Range(0.1, 30.0));
+      ->check(Between(0.1, 30.0));
   top->add_option("--count,-n", options->count, "end after so many updates")->check(AboveZero());
   CLI::Option* batch = top->add_flag("--batch,-b", options->batch, "tables as text, for files and pipes");
   top->add_flag(

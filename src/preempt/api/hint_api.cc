@@ -1,8 +1,8 @@
 // The C API of xsched/hint.h.
 //
 // As in XSched 1.2, a value out of its range is no error. Priorities get the nearest value that there is; a
-// utilization, a weight, a reservation, a latency target, a floor or a timeslice changes nothing. One warning
-// says so.
+// utilization, a weight, a reservation, a laxity, a deadline, a latency target, a floor or a timeslice
+// changes nothing. One warning says so.
 #include "xsched/hint.h"
 
 #include <inttypes.h>
@@ -108,15 +108,18 @@ XResult XHintTimeslice(Timeslice ts_us) {
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {
   return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
-    hints.laxity_us = lax_us < 0 ? NO_LAXITY : lax_us;
+    if (!IsInRange("laxity", std::max(lax_us, Laxity{NO_LAXITY}), NO_LAXITY, DEADLINE_MAX)) return;
+    hints.laxity_us = std::max(lax_us, Laxity{NO_LAXITY});
     hints.lax_priority = InRange(lax_prio);
     hints.critical_priority = InRange(crit_prio);
   });
 }
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
-  return ChangeHints(
-      xq, [ddl_us](xsched::sched::Hints& hints) { hints.deadline_us = ddl_us < 0 ? NO_DEADLINE : ddl_us; });
+  return ChangeHints(xq, [ddl_us](xsched::sched::Hints& hints) {
+    if (IsInRange("deadline", std::max(ddl_us, Deadline{NO_DEADLINE}), NO_DEADLINE, DEADLINE_MAX))
+      hints.deadline_us = std::max(ddl_us, Deadline{NO_DEADLINE});
+  });
 }
 
 XResult XHintKDeadline(size_t k) {

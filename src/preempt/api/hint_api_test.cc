@@ -56,6 +56,9 @@ TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_h
   EXPECT_EQ(XHintFloor(queue, FLOOR_MIN - 1), kXSchedSuccess);
   EXPECT_EQ(XHintFloor(queue, FLOOR_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(XHintDeadline(queue, -5), kXSchedSuccess);
+  EXPECT_EQ(XHintDeadline(queue, DEADLINE_MAX + 1), kXSchedSuccess);
+  EXPECT_EQ(XHintDeadline(queue, INT64_MAX), kXSchedSuccess);
+  EXPECT_EQ(XHintLaxity(queue, DEADLINE_MAX + 1, 1, 2), kXSchedSuccess);
   EXPECT_EQ(XHintTimeslice(TIMESLICE_MAX + 1), kXSchedSuccess);
   EXPECT_EQ(hints(), before);
   EXPECT_EQ(XHintPriority(queue, PRIORITY_MAX + 1), kXSchedSuccess);

@@ -43,13 +43,13 @@ void ReadHints(Settings& settings) {
   hints.utilization =
       static_cast<Utilization>(EnvInt("XSCHED_AUTO_XQUEUE_UTILIZATION", UTILIZATION_MIN, UTILIZATION_MAX)
                                    .value_or(UTILIZATION_DEFAULT));
-  hints.deadline_us = EnvInt("XSCHED_AUTO_XQUEUE_DEADLINE", 1, INT64_MAX).value_or(NO_DEADLINE);
-  hints.laxity_us = EnvInt("XSCHED_AUTO_XQUEUE_LAXITY", 1, INT64_MAX).value_or(NO_LAXITY);
+  hints.deadline_us = EnvInt("XSCHED_AUTO_XQUEUE_DEADLINE", 1, DEADLINE_MAX).value_or(NO_DEADLINE);
+  hints.laxity_us = EnvInt("XSCHED_AUTO_XQUEUE_LAXITY", 1, DEADLINE_MAX).value_or(NO_LAXITY);
   hints.critical_priority = hints.priority;
   hints.weight = static_cast<Weight>(
       EnvInt("XSCHED_AUTO_XQUEUE_WEIGHT", WEIGHT_MIN, WEIGHT_MAX).value_or(WEIGHT_DEFAULT));
-  hints.latency_target_us =
-      EnvInt("XSCHED_AUTO_XQUEUE_LATENCY_TARGET", 1, LATENCY_TARGET_MAX).value_or(NO_LATENCY_TARGET);
+  hints.latency_target_us = EnvInt("XSCHED_AUTO_XQUEUE_LATENCY_TARGET", NO_LATENCY_TARGET, LATENCY_TARGET_MAX)
+                                .value_or(NO_LATENCY_TARGET);
   hints.floor =
       static_cast<Floor>(EnvInt("XSCHED_AUTO_XQUEUE_FLOOR", FLOOR_MIN, FLOOR_MAX).value_or(FLOOR_DEFAULT));
   sched::Hints reserved = hints;

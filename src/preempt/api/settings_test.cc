@@ -131,6 +131,20 @@ TEST_F(SettingsTest, values_that_are_no_reservation_together_are_ignored_with_a_
   EXPECT_THAT(GetCapturedStderr(), HasSubstr("XSCHED_AUTO_XQUEUE_GUARANTEE"));
 }
 
+TEST_F(SettingsTest, a_deadline_and_a_laxity_are_at_most_a_year) {
+  const sched::Hints hints = With({{"XSCHED_AUTO_XQUEUE_DEADLINE", "31556952000001"},
+                                   {"XSCHED_AUTO_XQUEUE_LAXITY", "9223372036854775807"}})
+                                 .hints;
+  EXPECT_EQ(hints.deadline_us, NO_DEADLINE);
+  EXPECT_EQ(hints.laxity_us, NO_LAXITY);
+}
+
+TEST_F(SettingsTest, a_latency_target_of_0_is_none_and_no_mistake) {
+  CaptureStderr();
+  EXPECT_EQ(With({{"XSCHED_AUTO_XQUEUE_LATENCY_TARGET", "0"}}).hints.latency_target_us, NO_LATENCY_TARGET);
+  EXPECT_EQ(GetCapturedStderr(), "");
+}
+
 TEST_F(SettingsTest, a_batch_is_never_larger_than_the_threshold) {
   EXPECT_EQ(With({{"XSCHED_AUTO_XQUEUE_THRESHOLD", "3"}}).batch_size, 3);
   CaptureStderr();

@@ -12,16 +12,28 @@ inline double GuaranteeOf(const auto& hints) {
   return static_cast<double>(hints.guarantee_us) / static_cast<double>(hints.period_us);
 }
 
-// All of them are 0, or the ranges of XHintReservation (include/xsched/hint.h) are kept.
-inline bool IsReservation(const Hints& hints) {
+// "": all of them are 0, or the ranges of XHintReservation (include/xsched/hint.h) are kept. Otherwise what
+// is wrong.
+inline const char* ReservationProblem(const Hints& hints) {
   if (hints.guarantee_us == 0 && hints.period_us == 0 && hints.limit_us == 0 && hints.burst_us == 0)
-    return true;
-  return hints.period_us >= RESERVATION_PERIOD_MIN && hints.period_us <= RESERVATION_PERIOD_MAX &&
-         hints.guarantee_us >= 0 && hints.guarantee_us <= hints.period_us && hints.limit_us >= 0 &&
-         hints.limit_us <= hints.period_us &&
-         (hints.limit_us == 0 || (hints.limit_us >= hints.guarantee_us && hints.limit_us >= TIMESLICE_MIN)) &&
-         hints.guarantee_us + hints.limit_us > 0 && hints.burst_us >= 0 && hints.burst_us <= hints.limit_us;
+    return "";
+  if (hints.guarantee_us < 0 || hints.limit_us < 0 || hints.burst_us < 0)
+    return "a part of it is less than 0";
+  if (hints.period_us == 0) return "it has no period";
+  if (hints.period_us < RESERVATION_PERIOD_MIN || hints.period_us > RESERVATION_PERIOD_MAX)
+    return "the period is not from 1000 to 1000000 µs";
+  if (hints.guarantee_us == 0 && hints.limit_us == 0) return "it has neither a guarantee nor a limit";
+  if (hints.guarantee_us > hints.period_us) return "the guarantee is longer than the period";
+  if (hints.limit_us > hints.period_us) return "the limit is longer than the period";
+  if (hints.limit_us != 0 && hints.limit_us < hints.guarantee_us)
+    return "the limit is less than the guarantee";
+  if (hints.limit_us != 0 && hints.limit_us < TIMESLICE_MIN) return "the limit is less than 100 µs";
+  if (hints.burst_us > hints.limit_us) return "the burst is longer than the limit";
+  return "";
 }
+static_assert(RESERVATION_PERIOD_MIN == 1000 && RESERVATION_PERIOD_MAX == 1000000 && TIMESLICE_MIN == 100);
+
+inline bool IsReservation(const Hints& hints) { return *ReservationProblem(hints) == '\0'; }
 
 inline bool HasReservationOf(const Hints& one, const Hints& other) {
   return one.guarantee_us == other.guarantee_us && one.period_us == other.period_us &&

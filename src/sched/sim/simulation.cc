@@ -74,7 +74,10 @@ class Simulation final : public ControlSink {
   void EndEndless(size_t queue);
   void EndTasks(size_t queue);
   void Expect(size_t queue);
-  void Count(size_t queue, Duration time);
+  void CountUnended(size_t queue);
+  Duration LatencyOf(size_t queue, const Pending& task) const {
+    return now_ - task.arrived + DeviceParametersOf(queue).command_latency;
+  }
   void SetHead(size_t queue);
   void Act(size_t queue);
   void Decide();
@@ -164,6 +167,7 @@ Result Simulation::Run() {
   }
   for (size_t i = 0; i < queues_.size(); ++i) {
     EndTasks(i);
+    CountUnended(i);
     result_.queues[i].commands = queues_[i].retired - programs_[i].skipped;
     result_.queues[i].device_time = queues_[i].device_time - programs_[i].skipped_time;
   }
@@ -297,7 +301,8 @@ void Simulation::EndTasks(size_t index) {
   for (; !program.pending.empty() && program.pending.front().last <= queue.retired; ended = true) {
     const Pending task = program.pending.front();
     program.pending.pop_front();
-    if (counts_ && task.task->commands != kWithoutEnd) Count(index, now_ - task.arrived);
+    if (counts_ && task.task->commands != kWithoutEnd)
+      result_.queues[index].AddEnded(LatencyOf(index, task), HintsOf(index).deadline_us);
   }
   if (!ended) return;
   ReportLater(index);
@@ -314,12 +319,12 @@ void Simulation::EndTasks(size_t index) {
   RefreshDue(index);
 }
 
-void Simulation::Count(size_t index, Duration time) {
-  QueueResult& result = result_.queues[index];
-  const Duration latency = time + DeviceParametersOf(index).command_latency;
-  const Deadline deadline = HintsOf(index).deadline_us;
-  result.latencies.push_back(latency);
-  result.missed += static_cast<uint64_t>(deadline >= 0 && latency > std::chrono::microseconds(deadline));
+// Otherwise a queue that starves would look as good as the few tasks that it has ended.
+void Simulation::CountUnended(size_t index) {
+  for (const Pending& task : programs_[index].pending) {
+    if (task.task->commands != kWithoutEnd)
+      result_.queues[index].AddUnended(LatencyOf(index, task), HintsOf(index).deadline_us);
+  }
 }
 
 // What the device sees of the queue's oldest task.

@@ -23,9 +23,24 @@ struct Conditions {
 // What became of one queue, after the warm-up.
 struct QueueResult {
   std::vector<Duration> latencies;  // of finished tasks, in the order of their ends
-  uint64_t missed = 0;              // of these: later than the queue's deadline
+  std::vector<Duration> ages;       // of tasks that have not ended: their latencies are at least so long
+  uint64_t missed = 0;              // of all these: later than the queue's deadline
   uint64_t commands = 0;
   Duration device_time{};
+
+  void AddEnded(Duration latency, Deadline deadline) {
+    latencies.push_back(latency);
+    missed += static_cast<uint64_t>(IsMissed(latency, deadline));
+  }
+  void AddUnended(Duration age, Deadline deadline) {
+    ages.push_back(age);
+    missed += static_cast<uint64_t>(IsMissed(age, deadline));
+  }
+
+ private:
+  static bool IsMissed(Duration time, Deadline deadline) {
+    return deadline >= 0 && time > std::chrono::microseconds(deadline);
+  }
 };
 
 struct Result {

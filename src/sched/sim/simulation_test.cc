@@ -279,6 +279,21 @@ TEST(Simulation, hints_change_at_their_time_and_deadlines_are_counted) {
   EXPECT_EQ(result.queues[0].missed, 4u);
 }
 
+TEST(Simulation,
+     tasks_that_have_not_ended_by_the_end_of_the_load_are_missed_once_they_are_past_their_deadline) {
+  QueueLoad starved = Queue(0, {});
+  starved.hints.deadline_us = 250'000;
+  for (int i = 0; i < 10; ++i) starved.tasks.push_back(At(milliseconds(100 * i), 1, milliseconds(1)));
+  Task urgent = Endless(milliseconds(1));
+  urgent.at = milliseconds(50);
+  const Result result = With(kHpf, LoadOf({}, {starved, Queue(5, {urgent})}));
+  EXPECT_EQ(result.queues[0].latencies.size(), 1u);
+  ASSERT_EQ(result.queues[0].ages.size(), 9u);
+  EXPECT_EQ(result.queues[0].ages[0], milliseconds(900));
+  EXPECT_EQ(result.queues[0].missed, 7u) << "two of the others came less than 250 ms before the end";
+  EXPECT_TRUE(result.queues[1].ages.empty()) << "it always has work, which has no end to wait for";
+}
+
 TEST(Simulation, what_happens_in_the_warm_up_does_not_count) {
   const Load load = LoadOf(
       {}, {Queue(0, {At(milliseconds(10), 1, milliseconds(1)), At(milliseconds(700), 1, milliseconds(1))})});
