@@ -9,6 +9,7 @@ XSchedQueue(stream, priority) puts a preemptible queue over a stream or command 
 set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. The names of XSched 1.2's package
 are in xsched.compat, and for old programs here as well.
 """
+from .commands import Command
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,
                         Scheduler)
 from . import former
@@ -16,7 +17,7 @@ from .current import stream
 from .former import *  # noqa: F401,F403
 from .hint_blocks import HintBlock, hints, priority
 from .library import XSchedError, library
-from .queue import Command, XSchedQueue
+from .queue import XSchedQueue
 from .scheduler import set_k_deadline, set_scheduler, set_timeslice
 from .server import QueueInfo, ServerError, hint, queues
 

@@ -1,49 +1,14 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
+from .commands import Command, drop as drop_commands
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESUME_DROP_COMMANDS,
                         SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState, Result)
 from .hint_blocks import forget, set_hint
-from .library import LAUNCH_CALLBACK, XSchedError, ask, call, handle, library
+from .library import XSchedError, ask, call, handle
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
-
-
-class Command:
-    """A command that was passed to XSchedQueue.submit."""
-
-    def __init__(self, queue: "XSchedQueue", launch: Callable[[], object]) -> None:
-        self._queue = queue
-        self._launch = launch
-        self._error: Optional[BaseException] = None
-        self._launched = False
-        # Kept, because the library calls it later.
-        self._callback = LAUNCH_CALLBACK(self._call)
-        self._handle = handle("preempt", "HwCommandCreateCallback", self._callback, None)
-
-    def _call(self, _hwq: int, _data: Optional[int]) -> int:
-        try:
-            self._launch()
-        except BaseException as error:  # it must not get into the C library; wait raises it
-            self._error = error
-            return Result.ERROR_HARDWARE
-        finally:
-            self._launched = True
-        return Result.SUCCESS
-
-    def wait(self) -> None:
-        """Waits until the work that the function put on the stream has finished. Raises the function's exception.
-
-        Waits also while the queue is held. XSchedError: NOT_FOUND: it was dropped (XSchedQueue.resume), or the queue is closed.
-        """
-        call("preempt", "XQueueWait", self._queue.handle, self._handle)
-        if self._error is not None:
-            raise self._error
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", 0):
-            library("preempt").HwCommandDestroy(self._handle)
 
 
 class XSchedQueue:
@@ -72,7 +37,6 @@ class XSchedQueue:
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
-        self._commands: List[Command] = []
         self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
@@ -160,6 +124,8 @@ class XSchedQueue:
 
     def resume(self, drop: bool = False) -> None:
         """Resumes the queue. A scheduler may still hold it. drop: drops submitted commands that were not launched."""
+        if drop:
+            drop_commands(self._handle)  # the library drops those of a suspended queue only
         call("preempt", "XQueueResume", self._handle, RESUME_DROP_COMMANDS if drop else 0)
 
     @contextlib.contextmanager
@@ -174,12 +140,12 @@ class XSchedQueue:
     def submit(self, launch: Callable[[], object]) -> Command:
         """Submits a function that puts work on the stream. A thread of XSched calls it when the queue may run.
 
-        Returns a Command. The function is called with no arguments, in the order of submission.
+        Returns a Command. The function is called with no arguments, in the order of submission, even if the program keeps neither the Command
+        nor the queue. At the end of the program, what has not been launched is dropped: wait() for it.
+        RuntimeError: the interpreter is ending.
         """
         command = Command(self, launch)
-        # Keep the commands that the library has not called yet, because there may be no other reference to them.
-        self._commands = [waiting for waiting in self._commands if not waiting._launched] + [command]
-        call("preempt", "XQueueSubmit", self._handle, command._handle)
+        command._submit()
         return command
 
     def wait(self) -> None:
