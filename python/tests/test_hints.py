@@ -1,11 +1,13 @@
 """Hints for blocks of code. The C library's calls are recorded and not made."""
 import asyncio
 import contextvars
+import gc
 import subprocess
 import sys
 import threading
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import xsched
@@ -190,6 +192,30 @@ class SeveralAtATime(HintTest):
         self.assertEqual(hint_blocks._queues, {})
 
 
+    def test_blocks_leave_nothing_in_their_context(self):
+        async def enter_many():
+            before = len(contextvars.copy_context())
+            for _ in range(100):
+                with xsched.priority(10, stream=1):
+                    await asyncio.sleep(0)
+            return len(contextvars.copy_context()) - before
+
+        self.assertLessEqual(asyncio.run(enter_many()), 1)
+
+    def test_what_ends_in_other_contexts_is_not_kept(self):
+        entered = []
+        for _ in range(10):
+            block = xsched.priority(10, stream=1)
+            block.__enter__()
+            contextvars.Context().run(block.__exit__)
+            entered.append(weakref.ref(block))
+        with block:
+            pass
+        del block
+        gc.collect()
+        self.assertEqual([reference for reference in entered if reference()], [])
+
+
 class Decorators(HintTest):
     def test_a_function(self):
         @xsched.priority(10, stream=1)
@@ -245,6 +271,56 @@ class Decorators(HintTest):
             return [item async for item in items()]
 
         self.assertEqual(asyncio.run(collect()), [10])
+        self.assertEqual(self.library.priority(1), 0)
+
+
+    def test_what_is_sent_to_or_thrown_into_an_asynchronous_generator_reaches_it(self):
+        async def items(events):
+            try:
+                events.append(("sent", (yield "first")))
+                try:
+                    yield "second"
+                except KeyError:
+                    events.append("caught")
+                yield "third"
+            finally:
+                await asyncio.sleep(0)
+                events.append("closed")
+
+        async def use(function):
+            events = []
+            began = function(events)
+            events += [await began.__anext__(), await began.asend("value"), await began.athrow(KeyError())]
+            await began.aclose()
+            for error in (KeyError("mine"), asyncio.CancelledError()):
+                began = function(events)
+                await began.__anext__()
+                try:
+                    await began.athrow(error)
+                except BaseException as thrown:
+                    events.append(thrown is error)
+            return events, [item async for item in function(events)]
+
+        self.assertEqual(asyncio.run(use(xsched.priority(10, stream=1)(items))), asyncio.run(use(items)))
+
+    def test_an_asynchronous_generator_that_is_closed_has_its_hints_to_its_end(self):
+        closed = []
+
+        @xsched.priority(10, stream=1)
+        async def items():
+            try:
+                yield
+            finally:
+                await asyncio.sleep(0)
+                closed.append(self.library.priority(1))
+
+        async def close():
+            begun = items()
+            await begun.__anext__()
+            await begun.aclose()
+            return list(closed)
+
+        self.assertEqual(asyncio.run(close()), [10])
         self.assertEqual(self.library.priority(1), 0)
 
 

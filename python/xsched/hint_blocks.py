@@ -150,12 +150,22 @@ def _remove(handle: int, block: _Block) -> None:
 class _Entry:
     """One time that a block was entered: what it has begun, for each queue."""
 
-    def __init__(self) -> None:
+    def __init__(self, block: "HintBlock") -> None:
+        self.block = block
         self.begun: List[Tuple[int, _Block]] = []
 
     def end(self) -> None:
         for handle, block in reversed(self.begun):
             _end(handle, block)
+
+
+# What this task, or thread, has entered. One variable for all blocks, because a context never forgets a variable.
+_entered: "contextvars.ContextVar[Tuple[_Entry, ...]]" = contextvars.ContextVar("entered", default=())
+
+
+def _entered_and_open() -> Tuple[_Entry, ...]:
+    """Another task may have left some of them."""
+    return tuple(entry for entry in _entered.get() if entry in entry.block._open)
 
 
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
@@ -171,13 +181,11 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         self._values = values
         self._lock = threading.Lock()
         self._open: List[_Entry] = []  # what was entered and not left
-        # Of that, what this task, or thread, has entered.
-        self._entered: contextvars.ContextVar[Tuple[_Entry, ...]] = contextvars.ContextVar("entered", default=())
 
     def _begin(self) -> _Entry:
         from .queue import queue_over  # it uses this module
 
-        entry = _Entry()
+        entry = _Entry(self)
         try:
             for stream in self._streams():
                 handle = queue_over(stream)
@@ -191,16 +199,16 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         entry = self._begin()
         with self._lock:
             self._open.append(entry)
-        self._entered.set((*self._entered.get(), entry))
+        _entered.set((*_entered_and_open(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
         with self._lock:
             # A generator may be closed by another task than it began in. Then it is the last of all.
-            own = [entry for entry in self._entered.get() if entry in self._open]
-            entry = own.pop() if own else self._open[-1]
+            own = [entry for entry in _entered.get() if entry in self._open]
+            entry = own[-1] if own else self._open[-1]
             self._open.remove(entry)
-        self._entered.set(tuple(own))
+        _entered.set(_entered_and_open())
         entry.end()
 
     @contextlib.contextmanager
@@ -223,8 +231,23 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
             @functools.wraps(function)
             async def in_async_generator(*arguments: Any, **keywords: Any) -> Any:
                 with self._block():
-                    async for item in function(*arguments, **keywords):
-                        yield item
+                    inner = function(*arguments, **keywords)
+                    # As `yield from`, which asynchronous generators do not have.
+                    try:
+                        step = inner.__anext__()
+                        while True:
+                            try:
+                                item = await step
+                            except StopAsyncIteration:
+                                return
+                            try:
+                                step = inner.asend((yield item))
+                            except GeneratorExit:
+                                raise
+                            except BaseException as error:
+                                step = inner.athrow(error)
+                    finally:
+                        await inner.aclose()
             return in_async_generator  # type: ignore[return-value]
         if inspect.isgeneratorfunction(function):
             @functools.wraps(function)
