@@ -95,9 +95,18 @@ class Blocks(HintTest):
 
     def test_what_the_library_would_ignore_is_an_error(self):
         for wanted in ({"priority": 256}, {"priority": -257}, {"priority": 1.5}, {"weight": 0}, {"floor": 100}, {"reservation": (1, 2)}, {},
-                       {"priority": True}):
+                       {"priority": True}, {"weight": 2**32 + 50}, {"reservation": (1, 5, 0, 0)}, {"reservation": (5000, 1000, 0, 0)}):
             with self.assertRaises(ValueError):
                 xsched.hints(stream=1, **wanted)
+
+    def test_a_hint_of_the_owner_that_is_out_of_range_changes_nothing(self):
+        hint_blocks.set_hint(1, "weight", 20)
+        with self.assertRaises(xsched.RangeError):
+            hint_blocks.set_hint(1, "weight", 99999)
+        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
+        with xsched.hints(stream=1, weight=500):
+            pass
+        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
 
     def test_a_hint_that_is_refused_leaves_no_block(self):
         self.library.gone.add(1)

@@ -61,6 +61,17 @@ class Streams(unittest.TestCase):
                 queue.priority = -257
             self.assertEqual(queue.priority, 255)
 
+    def test_a_value_out_of_range_is_refused(self):
+        with xsched.XSchedQueue(INSTANCES[0].stream()) as queue:
+            for change, values in ((queue.set_utilization, (101,)), (queue.set_weight, (0,)), (queue.set_weight, (2**32 + 50,)),
+                                   (queue.set_reservation, (5000, 1000)), (queue.set_latency_target, (-5,)), (queue.set_floor, (100,)),
+                                   (queue.set_deadline, (-2,)), (queue.set_laxity, (1000, 0, 256)), (queue.set_launch_config, (10**30,)),
+                                   (queue.set_launch_config, (0,)), (queue.set_level, (2**32 + 1,)), (queue.set_weight, (1.5,)),
+                                   (xsched.set_timeslice, (5,)), (xsched.set_timeslice, (-1,)), (xsched.set_k_deadline, (0,)),
+                                   (xsched.set_k_deadline, (65,)), (xsched.set_k_deadline, (-1,))):
+                with self.subTest(change.__name__, values=values), self.assertRaises(ValueError):
+                    change(*values)
+
     def test_for_a_level_that_hip_does_not_have_it_gets_the_best_below(self):
         with xsched.XSchedQueue(INSTANCES[0].stream(), 1, level=xsched.PreemptLevel.INTERRUPT) as queue:
             queue.set_level(xsched.PreemptLevel.DEACTIVATE)

@@ -83,6 +83,27 @@ class Server(unittest.TestCase):
                 self.assertEqual(wait_for(self.priorities, [10]), [10])
             self.assertEqual(wait_for(self.priorities, [3]), [3])
 
+    def test_the_reservations_that_python_refuses_are_those_that_the_library_ignores(self):
+        def reservation():
+            queue = xsched.queues(os.getpid())[0]
+            return queue.guarantee_us, queue.period_us, queue.limit_us, queue.burst_us
+
+        with self.stream() as stream, xsched.XSchedQueue(stream) as queue:
+            self.assertEqual(wait_for(self.priorities, [0]), [0])
+            for values in ((1000, 1000, 0, 0), (0, 1000, 100, 100), (1000, 1_000_000, 1000, 0), (0, 0, 0, 0)):
+                queue.set_reservation(*values)
+                self.assertEqual(wait_for(reservation, values), values)
+            refused = ((1, 999, 0, 0), (1, 1_000_001, 0, 0), (0, 1000, 0, 0), (1001, 1000, 0, 0), (0, 1000, 1001, 0), (0, 1000, 99, 0),
+                       (500, 1000, 400, 0), (0, 1000, 100, 101), (500, 1000, 0, 1))
+            for number, values in enumerate(refused, 1):
+                with self.subTest(values):
+                    with self.assertRaises(xsched.RangeError):
+                        queue.set_reservation(*values)
+                    xsched.library("preempt").XHintReservation(queue.handle, *values)
+                    queue.priority = number  # the server learns of hints in their order
+                    self.assertEqual(wait_for(self.priorities, [number]), [number])
+                    self.assertEqual(reservation(), (0, 0, 0, 0))
+
     def test_a_block_for_a_whole_process(self):
         with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
             self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])

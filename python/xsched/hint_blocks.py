@@ -16,8 +16,10 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
-from .constants import PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, Result
+from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN, TIMESLICE_MIN,
+                        Result)
 from .library import XSchedError, call
+from .ranges import RangeError, in_range
 
 Value = Union[int, Tuple[int, ...]]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -30,15 +32,16 @@ class Kind(NamedTuple):
     default: Tuple[int, ...]            # what a queue has unless it is set
     ranges: Tuple[Tuple[int, int], ...] # of each value
     variables: Tuple[str, ...] = ()     # of the environment: the defaults of this process
+    agree: Callable[..., bool] = lambda *_values: True  # with each other
 
     def checked(self, name: str, value: Value) -> Tuple[int, ...]:
-        """The arguments of the C function. It ignores what is out of range, so that is an error here."""
+        """The arguments of the C function. RangeError: they are out of range."""
         values = value if isinstance(value, tuple) else (value,)
         if len(values) != len(self.ranges):
-            raise ValueError(f"{name}: {len(self.ranges)} values are expected, not {value!r}")
-        for number, (least, most) in zip(values, self.ranges):
-            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-                raise ValueError(f"{name}: {number!r} is no whole number from {least} to {most}")
+            raise RangeError(self.function, f"{name}: {len(self.ranges)} values are expected, not {value!r}")
+        values = tuple(in_range(self.function, name, number, *limits) for number, limits in zip(values, self.ranges))
+        if not self.agree(*values):
+            raise RangeError(self.function, f"{name}: the values {values} contradict each other")
         return values
 
     def initial(self) -> Tuple[int, ...]:
@@ -52,6 +55,14 @@ class Kind(NamedTuple):
         return tuple(values)
 
 
+def _is_reservation(guarantee: int, period: int, limit: int, burst: int) -> bool:
+    """The rules of XHintReservation (xsched/hint.h)."""
+    if not any((guarantee, period, limit, burst)):
+        return True
+    return (period >= RESERVATION_PERIOD_MIN and guarantee <= period and limit <= period and burst <= limit and guarantee + limit > 0
+            and (limit == 0 or limit >= max(guarantee, TIMESLICE_MIN)))
+
+
 _AUTO = "XSCHED_AUTO_XQUEUE_"
 _LONGEST = 2**62
 _PRIORITIES = (PRIORITY_NO_EXECUTE, PRIORITY_MAX)
@@ -60,7 +71,8 @@ KINDS: Dict[str, Kind] = {
     "priority": Kind("XHintPriority", (PRIORITY_DEFAULT,), (_PRIORITIES,), (_AUTO + "PRIORITY",)),
     "utilization": Kind("XHintUtilization", (100,), ((0, 100),), (_AUTO + "UTILIZATION",)),
     "weight": Kind("XHintWeight", (100,), ((1, 10_000),), (_AUTO + "WEIGHT",)),
-    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, 1_000_000),) * 4, tuple(_AUTO + name for name in _RESERVATION)),
+    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, RESERVATION_PERIOD_MAX),) * 4, tuple(_AUTO + name for name in _RESERVATION),
+                        _is_reservation),
     "latency_target": Kind("XHintLatencyTarget", (0,), ((0, 1_000_000_000),), (_AUTO + "LATENCY_TARGET",)),
     "floor": Kind("XHintFloor", (5,), ((1, 99),), (_AUTO + "FLOOR",)),
     "deadline": Kind("XHintDeadline", (-1,), ((-1, _LONGEST),), (_AUTO + "DEADLINE",)),
@@ -99,9 +111,10 @@ def _apply(handle: int, kind: str, values: Tuple[int, ...]) -> None:
 
 
 def set_hint(handle: int, kind: str, *values: int) -> None:
-    """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks."""
-    _apply(handle, kind, values)
+    """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks. RangeError: it is out of range."""
+    values = KINDS[kind].checked(kind, values)
     with _lock:
+        _apply(handle, kind, values)
         _queues.setdefault(handle, _Queue()).own[kind] = values
 
 
@@ -264,7 +277,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
 
 
 def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Tuple[int, ...]]:
-    """Those that are not None, checked. ValueError: out of range, or there is none."""
+    """Those that are not None, checked. RangeError: out of range. ValueError: there is none."""
     values = {kind: KINDS[kind].checked(kind, value) for kind, value in wanted.items() if value is not None}
     if not values:
         raise ValueError(f"give one of the hints {', '.join(KINDS)}")
@@ -288,7 +301,7 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
 
     Launches are only scheduled under `xsched run`. Hints that were set in other ways (`xsched hint`, the C library's functions) are not
     known here. They are replaced by the end of the block.
-    ValueError: out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
+    RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
     from .current import current_streams
 
