@@ -39,7 +39,7 @@ class HintTest(unittest.TestCase):
             patch = mock.patch(target, replacement)
             patch.start()
             self.addCleanup(patch.stop)
-        hint_blocks._queues.clear()
+        hint_blocks._stacks._queues.clear()
 
 
 class Blocks(HintTest):
@@ -47,7 +47,7 @@ class Blocks(HintTest):
         with xsched.priority(10, stream=1):
             self.assertEqual(self.library.priority(1), 10)
         self.assertEqual(self.library.priority(1), 0)
-        self.assertEqual(hint_blocks._queues, {}, "nothing is kept")
+        self.assertEqual(hint_blocks._stacks._queues, {}, "nothing is kept")
 
     def test_blocks_nest(self):
         with xsched.priority(10, stream=1):
@@ -74,6 +74,13 @@ class Blocks(HintTest):
             with xsched.priority(10, stream=1):
                 pass
             self.assertEqual(self.library.priority(1), 7)
+
+    def test_what_is_out_of_range_in_the_environment_does_not_count(self):
+        with mock.patch.dict("os.environ", XSCHED_AUTO_XQUEUE_WEIGHT="99999", XSCHED_AUTO_XQUEUE_GUARANTEE="7"):
+            with xsched.hints(stream=1, weight=500, reservation=(1000, 20_000, 0, 0)):
+                pass
+        self.assertEqual(self.library.present[1, "XHintWeight"], (100,))
+        self.assertEqual(self.library.present[1, "XHintReservation"], (0, 0, 0, 0))
 
     def test_what_the_queues_owner_says_is_there_again(self):
         hint_blocks.set_hint(1, "priority", 4)
@@ -112,12 +119,12 @@ class Blocks(HintTest):
         self.library.gone.add(1)
         with self.assertRaises(xsched.XSchedError), xsched.priority(10, stream=1):
             self.fail("the block does not begin")
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
     def test_a_stream_may_be_destroyed_in_the_block(self):
         with xsched.priority(10, stream=1):
             self.library.gone.add(1)
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
 
 class SeveralAtATime(HintTest):
@@ -198,7 +205,7 @@ class SeveralAtATime(HintTest):
         with block:  # what this context still remembers has ended
             self.assertEqual(self.library.priority(1), 10)
         self.assertEqual(self.library.priority(1), 0)
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
 
     def test_blocks_leave_nothing_in_their_context(self):
@@ -372,7 +379,7 @@ class Frameworks(HintTest):
     def test_one_stream_of_two_frameworks_is_one(self):
         def body():
             with xsched.priority(10):
-                self.assertEqual(len(hint_blocks._queues[3].blocks), 1)
+                self.assertEqual(len(hint_blocks._stacks._queues[3].blocks), 1)
 
         self.run_in({"torch": fake_torch(3), "cupy": fake_cupy(3)}, body)
 
@@ -406,7 +413,7 @@ class Frameworks(HintTest):
         self.run_in({"torch": fake_torch(3, new=8), "cupy": fake_cupy(4, new=9)}, body)
 
     def test_importing_the_package_imports_no_framework(self):
-        program = "import sys, xsched, xsched.torch, xsched.cupy, xsched.jax; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
+        program = "import sys, xsched; xsched.torch, xsched.cupy, xsched.jax.hints, xsched.compat.XSched; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], check=False).returncode, 0)
 
 

@@ -12,7 +12,7 @@ RangeError, which is an XSchedError and a ValueError. The names of XSched 1.2's 
 from .commands import Command
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,
                         Scheduler)
-from . import former
+from . import compat as compat, former, jax as jax  # `as`: type checkers then let programs use them
 from .current import stream
 from .former import *  # noqa: F401,F403
 from .hint_blocks import HintBlock, hints, priority
