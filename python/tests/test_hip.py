@@ -215,7 +215,7 @@ class Ends(unittest.TestCase):
     def output_of(self, program):
         beginning = ("import gc, os, sys, threading, time, fake_hip, xsched\n"
                      "stream = fake_hip.Instance('XSCHED_TEST_HIP_A').stream()\n")
-        done = subprocess.run([sys.executable, "-B", "-c", beginning + program], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", beginning + program], capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout
 
@@ -280,16 +280,20 @@ atexit.register(submit)
 atexit.register(commands._end)
 queue = xsched.XSchedQueue(stream)"""))
 
-    def test_a_child_process_has_no_commands(self):
+    def test_a_child_process_does_not_wait_for_commands_of_its_parent(self):
         self.assertEqual(self.output_of("""
+from xsched import commands
+commands._LONGEST_S = 60
 queue = xsched.XSchedQueue(stream)
-queue.suspend()
+began, may_end = threading.Event(), threading.Event()
+queue.submit(lambda: (began.set(), may_end.wait()))
 queue.submit(lambda: print("launched", flush=True))
+began.wait()
 child = os.fork()
 if child == 0:
     sys.exit()
 assert os.waitpid(child, 0)[1] == 0
-queue.resume()
+may_end.set()
 queue.wait()"""), "launched\n")
 
 
