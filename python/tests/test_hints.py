@@ -1,11 +1,13 @@
 """Hints for blocks of code. The C library's calls are recorded and not made."""
 import asyncio
 import contextvars
+import gc
 import subprocess
 import sys
 import threading
 import types
 import unittest
+import weakref
 from unittest import mock
 
 import xsched
@@ -37,7 +39,7 @@ class HintTest(unittest.TestCase):
             patch = mock.patch(target, replacement)
             patch.start()
             self.addCleanup(patch.stop)
-        hint_blocks._queues.clear()
+        hint_blocks._stacks._queues.clear()
 
 
 class Blocks(HintTest):
@@ -45,7 +47,7 @@ class Blocks(HintTest):
         with xsched.priority(10, stream=1):
             self.assertEqual(self.library.priority(1), 10)
         self.assertEqual(self.library.priority(1), 0)
-        self.assertEqual(hint_blocks._queues, {}, "nothing is kept")
+        self.assertEqual(hint_blocks._stacks._queues, {}, "nothing is kept")
 
     def test_blocks_nest(self):
         with xsched.priority(10, stream=1):
@@ -73,6 +75,13 @@ class Blocks(HintTest):
                 pass
             self.assertEqual(self.library.priority(1), 7)
 
+    def test_what_is_out_of_range_in_the_environment_does_not_count(self):
+        with mock.patch.dict("os.environ", XSCHED_AUTO_XQUEUE_WEIGHT="99999", XSCHED_AUTO_XQUEUE_GUARANTEE="7"):
+            with xsched.hints(stream=1, weight=500, reservation=(1000, 20_000, 0, 0)):
+                pass
+        self.assertEqual(self.library.present[1, "XHintWeight"], (100,))
+        self.assertEqual(self.library.present[1, "XHintReservation"], (0, 0, 0, 0))
+
     def test_what_the_queues_owner_says_is_there_again(self):
         hint_blocks.set_hint(1, "priority", 4)
         with xsched.priority(10, stream=1):
@@ -93,20 +102,29 @@ class Blocks(HintTest):
 
     def test_what_the_library_would_ignore_is_an_error(self):
         for wanted in ({"priority": 256}, {"priority": -257}, {"priority": 1.5}, {"weight": 0}, {"floor": 100}, {"reservation": (1, 2)}, {},
-                       {"priority": True}):
+                       {"priority": True}, {"weight": 2**32 + 50}, {"reservation": (1, 5, 0, 0)}, {"reservation": (5000, 1000, 0, 0)}):
             with self.assertRaises(ValueError):
                 xsched.hints(stream=1, **wanted)
+
+    def test_a_hint_of_the_owner_that_is_out_of_range_changes_nothing(self):
+        hint_blocks.set_hint(1, "weight", 20)
+        with self.assertRaises(xsched.RangeError):
+            hint_blocks.set_hint(1, "weight", 99999)
+        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
+        with xsched.hints(stream=1, weight=500):
+            pass
+        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
 
     def test_a_hint_that_is_refused_leaves_no_block(self):
         self.library.gone.add(1)
         with self.assertRaises(xsched.XSchedError), xsched.priority(10, stream=1):
             self.fail("the block does not begin")
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
     def test_a_stream_may_be_destroyed_in_the_block(self):
         with xsched.priority(10, stream=1):
             self.library.gone.add(1)
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
 
 class SeveralAtATime(HintTest):
@@ -187,7 +205,31 @@ class SeveralAtATime(HintTest):
         with block:  # what this context still remembers has ended
             self.assertEqual(self.library.priority(1), 10)
         self.assertEqual(self.library.priority(1), 0)
-        self.assertEqual(hint_blocks._queues, {})
+        self.assertEqual(hint_blocks._stacks._queues, {})
+
+
+    def test_blocks_leave_nothing_in_their_context(self):
+        async def enter_many():
+            before = len(contextvars.copy_context())
+            for _ in range(100):
+                with xsched.priority(10, stream=1):
+                    await asyncio.sleep(0)
+            return len(contextvars.copy_context()) - before
+
+        self.assertLessEqual(asyncio.run(enter_many()), 1)
+
+    def test_what_ends_in_other_contexts_is_not_kept(self):
+        entered = []
+        for _ in range(10):
+            block = xsched.priority(10, stream=1)
+            block.__enter__()
+            contextvars.Context().run(block.__exit__)
+            entered.append(weakref.ref(block))
+        with block:
+            pass
+        del block
+        gc.collect()
+        self.assertEqual([reference for reference in entered if reference()], [])
 
 
 class Decorators(HintTest):
@@ -248,6 +290,56 @@ class Decorators(HintTest):
         self.assertEqual(self.library.priority(1), 0)
 
 
+    def test_what_is_sent_to_or_thrown_into_an_asynchronous_generator_reaches_it(self):
+        async def items(events):
+            try:
+                events.append(("sent", (yield "first")))
+                try:
+                    yield "second"
+                except KeyError:
+                    events.append("caught")
+                yield "third"
+            finally:
+                await asyncio.sleep(0)
+                events.append("closed")
+
+        async def use(function):
+            events = []
+            began = function(events)
+            events += [await began.__anext__(), await began.asend("value"), await began.athrow(KeyError())]
+            await began.aclose()
+            for error in (KeyError("mine"), BaseException("mine")):
+                began = function(events)
+                await began.__anext__()
+                try:
+                    await began.athrow(error)
+                except BaseException as thrown:
+                    events.append(thrown is error)
+            return events, [item async for item in function(events)]
+
+        self.assertEqual(asyncio.run(use(xsched.priority(10, stream=1)(items))), asyncio.run(use(items)))
+
+    def test_an_asynchronous_generator_that_is_closed_has_its_hints_to_its_end(self):
+        closed = []
+
+        @xsched.priority(10, stream=1)
+        async def items():
+            try:
+                yield
+            finally:
+                await asyncio.sleep(0)
+                closed.append(self.library.priority(1))
+
+        async def close():
+            begun = items()
+            await begun.__anext__()
+            await begun.aclose()
+            return list(closed)
+
+        self.assertEqual(asyncio.run(close()), [10])
+        self.assertEqual(self.library.priority(1), 0)
+
+
 class Stream:
     """A stream of PyTorch and of CuPy in one."""
 
@@ -287,7 +379,7 @@ class Frameworks(HintTest):
     def test_one_stream_of_two_frameworks_is_one(self):
         def body():
             with xsched.priority(10):
-                self.assertEqual(len(hint_blocks._queues[3].blocks), 1)
+                self.assertEqual(len(hint_blocks._stacks._queues[3].blocks), 1)
 
         self.run_in({"torch": fake_torch(3), "cupy": fake_cupy(3)}, body)
 
@@ -321,7 +413,7 @@ class Frameworks(HintTest):
         self.run_in({"torch": fake_torch(3, new=8), "cupy": fake_cupy(4, new=9)}, body)
 
     def test_importing_the_package_imports_no_framework(self):
-        program = "import sys, xsched, xsched.torch, xsched.cupy, xsched.jax; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
+        program = "import sys, xsched; xsched.torch, xsched.cupy, xsched.jax.hints, xsched.compat.XSched; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], check=False).returncode, 0)
 
 

@@ -1,9 +1,12 @@
 """XSchedQueue over HIP streams, of the fake runtime in two instances."""
 import ctypes
 import gc
+import subprocess
+import sys
 import threading
 import time
 import unittest
+import weakref
 
 import fake_hip
 import xsched
@@ -57,6 +60,17 @@ class Streams(unittest.TestCase):
             with self.assertRaises(xsched.XSchedError):
                 queue.priority = -257
             self.assertEqual(queue.priority, 255)
+
+    def test_a_value_out_of_range_is_refused(self):
+        with xsched.XSchedQueue(INSTANCES[0].stream()) as queue:
+            for change, values in ((queue.set_utilization, (101,)), (queue.set_weight, (0,)), (queue.set_weight, (2**32 + 50,)),
+                                   (queue.set_reservation, (5000, 1000)), (queue.set_latency_target, (-5,)), (queue.set_floor, (100,)),
+                                   (queue.set_deadline, (-2,)), (queue.set_laxity, (1000, 0, 256)), (queue.set_launch_config, (10**30,)),
+                                   (queue.set_launch_config, (0,)), (queue.set_level, (2**32 + 1,)), (queue.set_weight, (1.5,)),
+                                   (xsched.set_timeslice, (5,)), (xsched.set_timeslice, (-1,)), (xsched.set_k_deadline, (0,)),
+                                   (xsched.set_k_deadline, (65,)), (xsched.set_k_deadline, (-1,))):
+                with self.subTest(change.__name__, values=values), self.assertRaises(ValueError):
+                    change(*values)
 
     def test_for_a_level_that_hip_does_not_have_it_gets_the_best_below(self):
         with xsched.XSchedQueue(INSTANCES[0].stream(), 1, level=xsched.PreemptLevel.INTERRUPT) as queue:
@@ -138,6 +152,35 @@ class Submission(unittest.TestCase):
             self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_FOUND)
             self.assertEqual(self.instance.launched(self.stream), 0)
 
+    def test_what_waits_in_a_queue_that_is_not_suspended_is_dropped_as_well(self):
+        began, may_end, launched = threading.Event(), threading.Event(), []
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            first = queue.submit(lambda: (began.set(), may_end.wait()))
+            second = queue.submit(lambda: launched.append("second"))
+            began.wait()
+            queue.resume(drop=True)
+            may_end.set()
+            first.wait()
+            with self.assertRaises(xsched.XSchedError) as caught:
+                second.wait()
+            self.assertEqual(caught.exception.result, xsched.Result.ERROR_NOT_FOUND)
+            self.assertEqual(launched, [])
+
+    def test_what_is_launched_or_dropped_is_not_kept(self):
+        class Launch:
+            def __call__(self):
+                pass
+
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            launched, dropped = Launch(), Launch()
+            gone = [weakref.ref(launched), weakref.ref(dropped)]
+            queue.submit(launched).wait()
+            queue.suspend()
+            queue.submit(dropped)
+            queue.resume(drop=True)
+            del launched, dropped
+            self.wait_for(lambda: not any(reference() for reference in gone))
+
     def test_an_exception_comes_out_of_the_wait(self):
         def fail():
             raise KeyError("mine")
@@ -164,6 +207,94 @@ class Submission(unittest.TestCase):
             self.wait_for(lambda: self.instance.launched(self.stream) == 200)
             self.instance.finish(self.stream, 200)
             queue.wait()
+
+
+class Ends(unittest.TestCase):
+    """What is still to be launched at the end of a queue's object or of the program. Each test is a program, because it may crash."""
+
+    def output_of(self, program):
+        beginning = ("import gc, os, sys, threading, time, fake_hip, xsched\n"
+                     "stream = fake_hip.Instance('XSCHED_TEST_HIP_A').stream()\n")
+        done = subprocess.run([sys.executable, "-B", "-W", "ignore", "-c", beginning + program], capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_a_queue_that_nobody_refers_to_launches_what_was_submitted(self):
+        self.assertEqual(self.output_of("""
+class Launch:
+    def __call__(self):
+        launched.append(self)
+def submit():
+    queue = xsched.XSchedQueue(stream)
+    queue.suspend()
+    for _ in range(10):
+        queue.submit(Launch())
+launched = []
+submit()
+gc.collect()
+print(sum(isinstance(found, Launch) for found in gc.get_objects()), "are kept", flush=True)
+same = xsched.XSchedQueue(stream)
+same.resume()
+while len(launched) < 10:
+    time.sleep(0.001)
+print(len(launched), "are launched")"""), "10 are kept\n10 are launched\n")
+
+    def test_a_program_ends_with_commands_on_a_suspended_queue(self):
+        for _ in range(3):  # not every call after the end crashes
+            self.assertEqual(self.output_of("""
+queue = xsched.XSchedQueue(stream)
+queue.suspend()
+for _ in range(50):
+    queue.submit(lambda: print("launched"))"""), "")
+
+    def test_a_program_ends_with_commands_on_a_queue_that_runs(self):
+        self.assertEqual(self.output_of("""
+queue = xsched.XSchedQueue(stream)
+began = threading.Event()
+queue.submit(lambda: (began.set(), time.sleep(0.1), print("the first")))
+for _ in range(50):
+    queue.submit(lambda: print("another one"))
+began.wait()"""), "the first\n", "what runs is waited for, and the rest is dropped")
+
+    def test_a_function_that_does_not_return_does_not_keep_the_program_from_ending(self):
+        self.assertEqual(self.output_of("""
+from xsched import commands
+commands._LONGEST_S = 0.1
+queue = xsched.XSchedQueue(stream)
+began = threading.Event()
+queue.submit(lambda: (began.set(), threading.Event().wait()))
+queue.submit(lambda: print("the second"))
+began.wait()"""), "")
+
+    def test_nothing_is_submitted_while_the_interpreter_ends(self):
+        self.assertIn("RuntimeError", self.output_of("""
+import atexit
+from xsched import commands
+atexit.unregister(commands._end)
+def submit():
+    try:
+        queue.submit(print)
+    except RuntimeError as error:
+        print(repr(error))
+atexit.register(submit)
+atexit.register(commands._end)
+queue = xsched.XSchedQueue(stream)"""))
+
+    def test_a_child_process_does_not_wait_for_commands_of_its_parent(self):
+        self.assertEqual(self.output_of("""
+from xsched import commands
+commands._LONGEST_S = 60
+queue = xsched.XSchedQueue(stream)
+began, may_end = threading.Event(), threading.Event()
+queue.submit(lambda: (began.set(), may_end.wait()))
+queue.submit(lambda: print("launched", flush=True))
+began.wait()
+child = os.fork()
+if child == 0:
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+may_end.set()
+queue.wait()"""), "launched\n")
 
 
 class Scheduling(unittest.TestCase):

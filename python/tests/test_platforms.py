@@ -5,6 +5,7 @@ import types
 import unittest
 from unittest import mock
 
+from xsched import streams
 from xsched.platforms import PLATFORMS
 from xsched.streams import STREAM_PLATFORMS, platform_of
 
@@ -14,6 +15,9 @@ def stream_of(module):
 
 
 class PlatformOf(unittest.TestCase):
+    def setUp(self):
+        streams._only_loaded.cache_clear()
+
     def test_a_stream_of_pyopencl_is_its_modules(self):
         self.assertEqual(platform_of(stream_of("pyopencl._cl")), "opencl")
 
@@ -23,13 +27,24 @@ class PlatformOf(unittest.TestCase):
             with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(version=version)}):
                 self.assertEqual(platform_of(stream_of("torch.cuda.streams")), built_for)
 
-    def assert_loaded(self, maps, expected):
-        with mock.patch("builtins.open", mock.mock_open(read_data=maps)):
-            self.assertEqual(platform_of(stream_of("program")), expected)
+    def test_a_stream_of_cupy_is_what_cupy_was_built_for(self):
+        for is_hip, expected in ((False, "cuda"), (True, "hip")):
+            cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=types.SimpleNamespace(is_hip=is_hip)))
+            with mock.patch.dict(sys.modules, {"cupy": cupy}):
+                self.assertEqual(platform_of(stream_of("cupy.cuda.stream")), expected)
+
+    def assert_loaded(self, maps, expected, stream=1):
+        with mock.patch("builtins.open", mock.mock_open(read_data=maps)) as opened:
+            self.assertEqual(platform_of(stream), expected)
+        return opened
 
     def test_another_stream_is_of_the_only_runtime_that_is_loaded(self):
-        self.assert_loaded("7f00 r-xp /opt/rocm/lib/libamdhip64-e487.so.7\n", "hip")
-        self.assert_loaded("7f00 r-xp /usr/lib/libcuda.so.1\n7f01 r-xp /usr/lib/libcudart.so\n", "cuda")
+        self.assert_loaded("7f00 r-xp /opt/rocm/lib/libamdhip64-e487.so.7\n", "hip", stream=1)
+        self.assert_loaded("7f00 r-xp /usr/lib/libcuda.so.1\n7f01 r-xp /usr/lib/libcudart.so\n", "cuda", stream=2)
+
+    def test_the_platform_of_a_stream_is_looked_for_once(self):
+        self.assert_loaded("7f00 r-xp /usr/lib/libcuda.so.1\n", "cuda")
+        self.assert_loaded("", "cuda").assert_not_called()
 
     def test_where_it_is_not_known_the_error_names_all_platforms(self):
         for maps, loaded in (("", "none"), ("7f00 /usr/lib/libcuda.so.1\n7f01 /usr/lib/libOpenCL.so.1\n", "cuda and opencl")):

@@ -6,6 +6,7 @@ import os
 import pathlib
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 from unittest import mock
@@ -15,7 +16,6 @@ FOLDER = tempfile.TemporaryDirectory()
 os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB")
 
 import xsched  # noqa: E402 (it reads the environment)
-import xsched.jax  # noqa: E402
 
 CUDA = ctypes.CDLL(os.environ["XSCHED_TEST_CUDA"])
 LONGEST_S = 20
@@ -83,12 +83,73 @@ class Server(unittest.TestCase):
                 self.assertEqual(wait_for(self.priorities, [10]), [10])
             self.assertEqual(wait_for(self.priorities, [3]), [3])
 
+    def test_the_reservations_that_python_refuses_are_those_that_the_library_ignores(self):
+        def reservation():
+            queue = xsched.queues(os.getpid())[0]
+            return queue.guarantee_us, queue.period_us, queue.limit_us, queue.burst_us
+
+        with self.stream() as stream, xsched.XSchedQueue(stream) as queue:
+            self.assertEqual(wait_for(self.priorities, [0]), [0])
+            for values in ((1000, 1000, 0, 0), (0, 1000, 100, 100), (1000, 1_000_000, 1000, 0), (0, 0, 0, 0)):
+                queue.set_reservation(*values)
+                self.assertEqual(wait_for(reservation, values), values)
+            refused = ((1, 999, 0, 0), (1, 1_000_001, 0, 0), (0, 1000, 0, 0), (1001, 1000, 0, 0), (0, 1000, 1001, 0), (0, 1000, 99, 0),
+                       (500, 1000, 400, 0), (0, 1000, 100, 101), (500, 1000, 0, 1))
+            for number, values in enumerate(refused, 1):
+                with self.subTest(values):
+                    with self.assertRaises(xsched.RangeError):
+                        queue.set_reservation(*values)
+                    xsched.library("preempt").XHintReservation(queue.handle, *values)
+                    queue.priority = number  # the server learns of hints in their order
+                    self.assertEqual(wait_for(self.priorities, [number]), [number])
+                    self.assertEqual(reservation(), (0, 0, 0, 0))
+
     def test_a_block_for_a_whole_process(self):
         with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
             self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
             with xsched.jax.hints(priority=10):
                 self.assertEqual(self.priorities(), [10, 10])
             self.assertEqual(self.priorities(), [1, 2])
+
+    def test_blocks_for_a_whole_process_may_overlap(self):
+        first_ends, second_ends = threading.Event(), threading.Event()
+
+        def enter(priority, end):
+            with xsched.jax.hints(priority=priority):
+                end.wait()
+
+        with self.stream() as stream, xsched.XSchedQueue(stream, 1):
+            self.assertEqual(wait_for(self.priorities, [1]), [1])
+            first = threading.Thread(target=enter, args=(10, first_ends))
+            second = threading.Thread(target=enter, args=(20, second_ends))
+            first.start()
+            self.assertEqual(wait_for(self.priorities, [10]), [10])
+            second.start()
+            self.assertEqual(wait_for(self.priorities, [20]), [20])
+            with self.stream() as other, xsched.XSchedQueue(other, 2):
+                self.assertEqual(wait_for(self.priorities, [20, 2]), [20, 2])
+                with xsched.jax.hints(priority=30):
+                    self.assertEqual(self.priorities(), [30, 30])
+                self.assertEqual(self.priorities(), [20, 2])
+            first_ends.set()
+            first.join()
+            self.assertEqual(self.priorities(), [20])
+            second_ends.set()
+            second.join()
+            self.assertEqual(self.priorities(), [1])
+
+    def test_a_queue_may_go_in_a_block_for_a_whole_process(self):
+        with self.stream() as first, xsched.XSchedQueue(first, 1):
+            with self.stream() as second, xsched.XSchedQueue(second, 2) as queue:
+                self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
+                with xsched.jax.hints(priority=10):
+                    queue.close()
+                    self.assertEqual(wait_for(self.priorities, [10]), [10])
+                self.assertEqual(self.priorities(), [1])
+
+    def test_a_block_for_a_whole_process_checks_its_hint(self):
+        with self.assertRaises(ValueError), xsched.jax.hints(priority=9999):
+            self.fail("the block does not begin")
 
     def assert_refused(self, result, act):
         with self.assertRaises(xsched.ServerError) as refused:

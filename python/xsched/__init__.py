@@ -6,22 +6,24 @@
     xsched.hint(pid, priority=-5)        hints of another program
 
 XSchedQueue(stream, priority) puts a preemptible queue over a stream or command queue of any platform (xsched.platforms).
-set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. The names of XSched 1.2's package
-are in xsched.compat, and for old programs here as well.
+set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. A value out of its range raises
+RangeError, which is an XSchedError and a ValueError. The names of XSched 1.2's package are in xsched.compat, and for old programs here as well.
 """
+from .commands import Command
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,
                         Scheduler)
-from . import former
+from . import compat as compat, former, jax as jax  # `as`: type checkers then let programs use them
 from .current import stream
 from .former import *  # noqa: F401,F403
 from .hint_blocks import HintBlock, hints, priority
 from .library import XSchedError, library
-from .queue import Command, XSchedQueue
+from .queue import XSchedQueue
+from .ranges import RangeError
 from .scheduler import set_k_deadline, set_scheduler, set_timeslice
 from .server import QueueInfo, ServerError, hint, queues
 
 __all__ = ["Command", "HintBlock", "PRIORITY_DEFAULT", "PRIORITY_MAX", "PRIORITY_MIN", "PRIORITY_NO_EXECUTE", "Policy", "PreemptLevel",
-           "QueueInfo", "Result", "Scheduler", "ServerError", "XSchedError", "XSchedQueue", "hint", "hints", "library", "priority", "queues",
-           "set_k_deadline", "set_scheduler", "set_timeslice", "stream",
+           "QueueInfo", "RangeError", "Result", "Scheduler", "ServerError", "XSchedError", "XSchedQueue", "hint", "hints", "library", "priority",
+           "queues", "set_k_deadline", "set_scheduler", "set_timeslice", "stream",
            *former.__all__]
 __version__ = "2.0.0"

@@ -6,6 +6,10 @@ PRIORITY_MIN = -255
 PRIORITY_DEFAULT = 0
 PRIORITY_MAX = 255
 
+# Microseconds.
+TIMESLICE_MIN, TIMESLICE_MAX = 100, 10_000_000
+RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX = 1000, 1_000_000
+
 
 class Result(enum.IntEnum):
     """XResult: the result of a call of the C library."""

@@ -31,7 +31,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     until others are set; so is the queue, until the program destroys the stream.
 
     PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
-    ValueError: a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
+    RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
     """
     from .hint_blocks import KINDS, checked_hints, set_hint
     from .queue import queue_over

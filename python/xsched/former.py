@@ -6,6 +6,7 @@ import ctypes
 import enum
 from typing import Any, Callable, Dict
 
+from .constants import TIMESLICE_MAX, TIMESLICE_MIN
 from .library import library
 
 __all__ = ["HwCommandHandle", "HwQueueHandle", "XDevice", "XDeviceId", "XQueueHandle",
@@ -19,7 +20,7 @@ XDevice = XDeviceId = XQueueHandle = HwQueueHandle = HwCommandHandle = int
 Priority = Utilization = Timeslice = Laxity = Deadline = int
 
 UTILIZATION_MIN, UTILIZATION_DEFAULT, UTILIZATION_MAX = 0, 100, 100
-TIMESLICE_MIN, TIMESLICE_DEFAULT, TIMESLICE_MAX = 100, 5000, 10_000_000
+TIMESLICE_DEFAULT = 5000
 TIMESLICE_UNLIMITED = 2**64 - 1
 NO_LAXITY = NO_DEADLINE = -1
 

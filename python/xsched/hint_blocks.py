@@ -16,10 +16,13 @@ import os
 import threading
 from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
-from .constants import PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, Result
+from .block_stacks import BlockStacks, Values
+from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN, TIMESLICE_MIN,
+                        Result)
 from .library import XSchedError, call
+from .ranges import RangeError, in_range
 
-Value = Union[int, Tuple[int, ...]]
+Value = Union[int, Values]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -27,29 +30,36 @@ class Kind(NamedTuple):
     """One kind of hint."""
 
     function: str                       # of the C library
-    default: Tuple[int, ...]            # what a queue has unless it is set
+    default: Values                     # what a queue has unless it is set
     ranges: Tuple[Tuple[int, int], ...] # of each value
     variables: Tuple[str, ...] = ()     # of the environment: the defaults of this process
+    agree: Callable[..., bool] = lambda *_values: True  # with each other
 
-    def checked(self, name: str, value: Value) -> Tuple[int, ...]:
-        """The arguments of the C function. It ignores what is out of range, so that is an error here."""
+    def checked(self, name: str, value: Value) -> Values:
+        """The arguments of the C function. RangeError: they are out of range."""
         values = value if isinstance(value, tuple) else (value,)
         if len(values) != len(self.ranges):
-            raise ValueError(f"{name}: {len(self.ranges)} values are expected, not {value!r}")
-        for number, (least, most) in zip(values, self.ranges):
-            if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
-                raise ValueError(f"{name}: {number!r} is no whole number from {least} to {most}")
+            raise RangeError(self.function, f"{name}: {len(self.ranges)} values are expected, not {value!r}")
+        values = tuple(in_range(self.function, name, number, *limits) for number, limits in zip(values, self.ranges))
+        if not self.agree(*values):
+            raise RangeError(self.function, f"{name}: the values {values} contradict each other")
         return values
 
-    def initial(self) -> Tuple[int, ...]:
-        """What the queues of this process have unless it is set."""
+    def initial(self) -> Values:
+        """What the queues of this process have unless it is set. As in the library, a variable that is out of range does not count."""
         values = list(self.default)
         for index, variable in enumerate(self.variables):
-            try:
-                values[index] = int(os.environ.get(variable, ""))
-            except ValueError:
-                continue
-        return tuple(values)
+            with contextlib.suppress(ValueError):
+                values[index] = in_range(self.function, variable, int(os.environ.get(variable, "")), *self.ranges[index])
+        return tuple(values) if self.agree(*values) else self.default
+
+
+def _is_reservation(guarantee: int, period: int, limit: int, burst: int) -> bool:
+    """The rules of XHintReservation (xsched/hint.h)."""
+    if not any((guarantee, period, limit, burst)):
+        return True
+    return (period >= RESERVATION_PERIOD_MIN and guarantee <= period and limit <= period and burst <= limit and guarantee + limit > 0
+            and (limit == 0 or limit >= max(guarantee, TIMESLICE_MIN)))
 
 
 _AUTO = "XSCHED_AUTO_XQUEUE_"
@@ -60,7 +70,8 @@ KINDS: Dict[str, Kind] = {
     "priority": Kind("XHintPriority", (PRIORITY_DEFAULT,), (_PRIORITIES,), (_AUTO + "PRIORITY",)),
     "utilization": Kind("XHintUtilization", (100,), ((0, 100),), (_AUTO + "UTILIZATION",)),
     "weight": Kind("XHintWeight", (100,), ((1, 10_000),), (_AUTO + "WEIGHT",)),
-    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, 1_000_000),) * 4, tuple(_AUTO + name for name in _RESERVATION)),
+    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, RESERVATION_PERIOD_MAX),) * 4, tuple(_AUTO + name for name in _RESERVATION),
+                        _is_reservation),
     "latency_target": Kind("XHintLatencyTarget", (0,), ((0, 1_000_000_000),), (_AUTO + "LATENCY_TARGET",)),
     "floor": Kind("XHintFloor", (5,), ((1, 99),), (_AUTO + "FLOOR",)),
     "deadline": Kind("XHintDeadline", (-1,), ((-1, _LONGEST),), (_AUTO + "DEADLINE",)),
@@ -68,94 +79,42 @@ KINDS: Dict[str, Kind] = {
 }
 
 
-class _Block:
-    """The hints of one block for one queue."""
-
-    def __init__(self, values: Dict[str, Tuple[int, ...]]) -> None:
-        self.values = values
+def _apply(handle: int, kind: str, values: Optional[Values]) -> None:
+    call("preempt", KINDS[kind].function, handle, *(KINDS[kind].initial() if values is None else values))
 
 
-class _Queue:
-    """What is asked for one queue: by its owner, and by the blocks that have begun and not ended, in this order."""
-
-    def __init__(self) -> None:
-        self.own: Dict[str, Tuple[int, ...]] = {}
-        self.blocks: List[_Block] = []
-
-    def wanted(self, kind: str) -> Tuple[int, ...]:
-        """The block that began last counts, whichever of them ends first: the blocks of several tasks may overlap."""
-        for block in reversed(self.blocks):
-            if kind in block.values:
-                return block.values[kind]
-        return self.own[kind] if kind in self.own else KINDS[kind].initial()
+def _is_gone(_handle: int, error: XSchedError) -> bool:
+    return error.result == Result.ERROR_NOT_FOUND
 
 
-_lock = threading.Lock()
-_queues: Dict[int, _Queue] = {}  # by their handles, which are never used again
-
-
-def _apply(handle: int, kind: str, values: Tuple[int, ...]) -> None:
-    call("preempt", KINDS[kind].function, handle, *values)
+_stacks = BlockStacks(_apply, _is_gone)  # of the queues' handles
 
 
 def set_hint(handle: int, kind: str, *values: int) -> None:
-    """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks."""
-    _apply(handle, kind, values)
-    with _lock:
-        _queues.setdefault(handle, _Queue()).own[kind] = values
+    """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks. RangeError: it is out of range."""
+    _stacks.set_own(handle, kind, KINDS[kind].checked(kind, values))
 
 
 def forget(handle: int) -> None:
     """The queue is gone."""
-    with _lock:
-        _queues.pop(handle, None)
-
-
-def _begin(handle: int, values: Dict[str, Tuple[int, ...]]) -> _Block:
-    block = _Block(values)
-    with _lock:
-        queue = _queues.setdefault(handle, _Queue())
-        queue.blocks.append(block)
-        try:
-            for kind, wanted in values.items():
-                _apply(handle, kind, wanted)
-        except BaseException:
-            _remove(handle, block)
-            raise
-    return block
-
-
-def _end(handle: int, block: _Block) -> None:
-    with _lock:
-        _remove(handle, block)
-
-
-def _remove(handle: int, block: _Block) -> None:
-    queue = _queues.get(handle)
-    if queue is None:
-        return
-    queue.blocks.remove(block)
-    for kind in block.values:
-        try:
-            _apply(handle, kind, queue.wanted(kind))
-        except XSchedError as error:
-            if error.result != Result.ERROR_NOT_FOUND:
-                raise
-            _queues.pop(handle, None)  # the program has destroyed the stream
-            return
-    if not queue.blocks and not queue.own:
-        del _queues[handle]
+    _stacks.forget(handle)
 
 
 class _Entry:
-    """One time that a block was entered: what it has begun, for each queue."""
+    """One time that a block was entered."""
 
-    def __init__(self) -> None:
-        self.begun: List[Tuple[int, _Block]] = []
+    def __init__(self, block: "HintBlock") -> None:
+        self.block = block
+        self.ends = contextlib.ExitStack()  # of what it has begun, for each queue
 
-    def end(self) -> None:
-        for handle, block in reversed(self.begun):
-            _end(handle, block)
+
+# What this task, or thread, has entered. One variable for all blocks, because a context never forgets a variable.
+_entered: "contextvars.ContextVar[Tuple[_Entry, ...]]" = contextvars.ContextVar("entered", default=())
+
+
+def _entered_and_open() -> Tuple[_Entry, ...]:
+    """Another task may have left some of them."""
+    return tuple(entry for entry in _entered.get() if entry in entry.block._open)
 
 
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
@@ -166,24 +125,22 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     asynchronous generator (likewise).
     """
 
-    def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Tuple[int, ...]]) -> None:
+    def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Values]) -> None:
         self._streams = streams
         self._values = values
         self._lock = threading.Lock()
         self._open: List[_Entry] = []  # what was entered and not left
-        # Of that, what this task, or thread, has entered.
-        self._entered: contextvars.ContextVar[Tuple[_Entry, ...]] = contextvars.ContextVar("entered", default=())
 
     def _begin(self) -> _Entry:
         from .queue import queue_over  # it uses this module
 
-        entry = _Entry()
+        entry = _Entry(self)
         try:
             for stream in self._streams():
                 handle = queue_over(stream)
-                entry.begun.append((handle, _begin(handle, self._values)))
+                entry.ends.callback(_stacks.end, handle, _stacks.begin(handle, self._values))
         except BaseException:
-            entry.end()
+            entry.ends.close()
             raise
         return entry
 
@@ -191,17 +148,17 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         entry = self._begin()
         with self._lock:
             self._open.append(entry)
-        self._entered.set((*self._entered.get(), entry))
+        _entered.set((*_entered_and_open(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
         with self._lock:
             # A generator may be closed by another task than it began in. Then it is the last of all.
-            own = [entry for entry in self._entered.get() if entry in self._open]
-            entry = own.pop() if own else self._open[-1]
+            own = [entry for entry in _entered.get() if entry in self._open]
+            entry = own[-1] if own else self._open[-1]
             self._open.remove(entry)
-        self._entered.set(tuple(own))
-        entry.end()
+        _entered.set(_entered_and_open())
+        entry.ends.close()
 
     @contextlib.contextmanager
     def _block(self) -> Iterator[None]:
@@ -210,7 +167,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         try:
             yield
         finally:
-            entry.end()
+            entry.ends.close()
 
     def __call__(self, function: _Function) -> _Function:
         if inspect.iscoroutinefunction(function):
@@ -223,8 +180,23 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
             @functools.wraps(function)
             async def in_async_generator(*arguments: Any, **keywords: Any) -> Any:
                 with self._block():
-                    async for item in function(*arguments, **keywords):
-                        yield item
+                    inner = function(*arguments, **keywords)
+                    # As `yield from`, which asynchronous generators do not have.
+                    try:
+                        step = inner.__anext__()
+                        while True:
+                            try:
+                                item = await step
+                            except StopAsyncIteration:
+                                return
+                            try:
+                                step = inner.asend((yield item))
+                            except GeneratorExit:
+                                raise
+                            except BaseException as error:
+                                step = inner.athrow(error)
+                    finally:
+                        await inner.aclose()
             return in_async_generator  # type: ignore[return-value]
         if inspect.isgeneratorfunction(function):
             @functools.wraps(function)
@@ -240,8 +212,8 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         return in_function  # type: ignore[return-value]
 
 
-def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Tuple[int, ...]]:
-    """Those that are not None, checked. ValueError: out of range, or there is none."""
+def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Values]:
+    """Those that are not None, checked. RangeError: out of range. ValueError: there is none."""
     values = {kind: KINDS[kind].checked(kind, value) for kind, value in wanted.items() if value is not None}
     if not values:
         raise ValueError(f"give one of the hints {', '.join(KINDS)}")
@@ -265,7 +237,7 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
 
     Launches are only scheduled under `xsched run`. Hints that were set in other ways (`xsched hint`, the C library's functions) are not
     known here. They are replaced by the end of the block.
-    ValueError: out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
+    RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
     from .current import current_streams
 

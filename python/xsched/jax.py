@@ -10,9 +10,13 @@ The block should wait for its results, because JAX launches ahead. Streams that 
 """
 import contextlib
 import os
-from typing import Any, Iterator, List
+from typing import Any, Iterator, Optional
 
 from . import server
+from .block_stacks import BlockStacks, Values
+from .constants import PRIORITY_DEFAULT, Result
+from .hint_blocks import checked_hints
+from .library import XSchedError
 
 
 def hint(**hints: Any) -> None:
@@ -20,16 +24,26 @@ def hint(**hints: Any) -> None:
     server.hint(os.getpid(), **hints)
 
 
+def _apply(queue: int, _kind: str, values: Optional[Values]) -> None:
+    server.hint(queue=queue, priority=values[0] if values else PRIORITY_DEFAULT)
+
+
+def _is_gone(queue: int, error: XSchedError) -> bool:
+    return error.result == Result.ERROR_UNKNOWN and all(other.queue != queue for other in server.queues(os.getpid()))
+
+
+_stacks = BlockStacks(_apply, _is_gone)  # of the server's numbers
+
+
 @contextlib.contextmanager
 def hints(*, priority: int) -> Iterator[None]:
     """`with xsched.jax.hints(priority=10):` for all queues that this process has at the beginning of the block. Then each has the priority
-    that it had. ServerError: there is no server."""
-    before: List[server.QueueInfo] = server.queues(os.getpid())
-    server.hint(os.getpid(), priority=priority)
-    try:
+    of the block around it again, or the one that it had. As with xsched.hints, the block that began last counts.
+    RangeError: out of range. ServerError: there is no server."""
+    values = checked_hints({"priority": priority})
+    with contextlib.ExitStack() as ends:
+        with _stacks.lock:  # so that what a queue has is not another block's, which ends before this one begins
+            for queue in server.queues(os.getpid()):
+                block = _stacks.begin(queue.queue, values, {"priority": (queue.priority,)})
+                ends.callback(_stacks.end, queue.queue, block)
         yield
-    finally:
-        remaining = {queue.queue for queue in server.queues(os.getpid())}
-        for queue in before:
-            if queue.queue in remaining:
-                server.hint(queue=queue.queue, priority=queue.priority)

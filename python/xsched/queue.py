@@ -1,49 +1,17 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
-from typing import Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional, Tuple
 
-from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESUME_DROP_COMMANDS,
-                        SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState, Result)
+from .commands import Command, drop as drop_commands
+from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
+                        Result)
 from .hint_blocks import forget, set_hint
-from .library import LAUNCH_CALLBACK, XSchedError, ask, call, handle, library
+from .library import XSchedError, ask, call, handle
+from .ranges import in_range
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
-
-class Command:
-    """A command that was passed to XSchedQueue.submit."""
-
-    def __init__(self, queue: "XSchedQueue", launch: Callable[[], object]) -> None:
-        self._queue = queue
-        self._launch = launch
-        self._error: Optional[BaseException] = None
-        self._launched = False
-        # Kept, because the library calls it later.
-        self._callback = LAUNCH_CALLBACK(self._call)
-        self._handle = handle("preempt", "HwCommandCreateCallback", self._callback, None)
-
-    def _call(self, _hwq: int, _data: Optional[int]) -> int:
-        try:
-            self._launch()
-        except BaseException as error:  # it must not get into the C library; wait raises it
-            self._error = error
-            return Result.ERROR_HARDWARE
-        finally:
-            self._launched = True
-        return Result.SUCCESS
-
-    def wait(self) -> None:
-        """Waits until the work that the function put on the stream has finished. Raises the function's exception.
-
-        Waits also while the queue is held. XSchedError: NOT_FOUND: it was dropped (XSchedQueue.resume), or the queue is closed.
-        """
-        call("preempt", "XQueueWait", self._queue.handle, self._handle)
-        if self._error is not None:
-            raise self._error
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", 0):
-            library("preempt").HwCommandDestroy(self._handle)
+_MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
 
 
 class XSchedQueue:
@@ -63,16 +31,18 @@ class XSchedQueue:
     has a queue: this one is used, with the priority given here. Without a shim, only commands of submit() are scheduled.
 
     A context manager: leaving it closes the queue. Safe to use from several threads.
+    RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream; HARDWARE: the runtime refused.
     """
 
     def __init__(self, stream: Any, priority: int = PRIORITY_DEFAULT, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,
                  threshold: Optional[int] = None, batch_size: Optional[int] = None, blocking_submit: bool = False) -> None:
+        if level is not None:
+            level = PreemptLevel(level)
         platform = platform or platform_of(stream)
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
-        self._commands: List[Command] = []
         self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
@@ -99,13 +69,11 @@ class XSchedQueue:
 
     @property
     def priority(self) -> int:
-        """-255 to 255, bigger is more urgent. May be set at any time. XSchedError: INVALID_VALUE."""
+        """-255 to 255, bigger is more urgent. May be set at any time."""
         return self._priority
 
     @priority.setter
     def priority(self, priority: int) -> None:
-        if not PRIORITY_NO_EXECUTE <= priority <= PRIORITY_MAX:  # the C library would take the nearest one
-            raise XSchedError("XHintPriority", Result.ERROR_INVALID_VALUE)
         set_hint(self._handle, "priority", priority)
         self._priority = priority
 
@@ -115,24 +83,23 @@ class XSchedQueue:
 
     def set_weight(self, weight: int) -> None:
         """The queue's share, and its process's among other processes: 1 to 10,000, in proportion to the others' weights (100 unless set),
-        under the policy EEVDF. A weight out of this range changes nothing."""
+        under the policy EEVDF."""
         set_hint(self._handle, "weight", weight)
 
     def set_reservation(self, guarantee: int, period: int, limit: int = 0, burst: int = 0) -> None:
         """In each period, the queue gets `guarantee` and at most `limit` (0: no limit) of the device's time, under the policy RESERVE.
         `burst` of an unused limit may be used later. Microseconds; the period: 1,000 to 1,000,000. All 0: no reservation. Values that
-        contradict each other change nothing. A guarantee that the device cannot keep is refused later, with a warning in the log.
+        contradict each other raise RangeError. A guarantee that the device cannot keep is refused later, with a warning in the log.
         """
         set_hint(self._handle, "reservation", guarantee, period, limit, burst)
 
     def set_latency_target(self, microseconds: int) -> None:
-        """99 of 100 requests should take no longer, from when they came until they have ended, under the policy SLO; 0: no target. A value
-        out of its range changes nothing."""
+        """99 of 100 requests should take no longer, from when they came until they have ended, under the policy SLO; 0: no target."""
         set_hint(self._handle, "latency_target", microseconds)
 
     def set_floor(self, percent: int) -> None:
         """While this queue has work and no latency target, those without one get so much of the device together at least, under the policy
-        SLO: 1 to 99 (5 unless set). A value out of this range changes nothing."""
+        SLO: 1 to 99 (5 unless set)."""
         set_hint(self._handle, "floor", percent)
 
     def set_deadline(self, microseconds: int) -> None:
@@ -145,11 +112,13 @@ class XSchedQueue:
 
     def set_level(self, level: PreemptLevel) -> None:
         """Changes the PreemptLevel, to the best one that the stream has up to this."""
-        call("preempt", "XQueueSetPreemptLevel", self._handle, level)
+        call("preempt", "XQueueSetPreemptLevel", self._handle, PreemptLevel(level))
 
     def set_launch_config(self, threshold: Optional[int] = None, batch_size: Optional[int] = None) -> None:
         """How many commands may be in flight, and how many are let through at a time (at most `threshold`); None: unchanged."""
-        call("preempt", "XQueueSetLaunchConfig", self._handle, threshold or 0, batch_size or 0)
+        numbers = [0 if number is None else in_range("XQueueSetLaunchConfig", name, number, 1, _MOST_COMMANDS)
+                   for name, number in (("threshold", threshold), ("batch_size", batch_size))]
+        call("preempt", "XQueueSetLaunchConfig", self._handle, *numbers)
 
     def suspend(self, wait: bool = False) -> None:
         """Suspends the queue: nothing more of it starts. wait: returns when the commands in flight have finished.
@@ -160,6 +129,8 @@ class XSchedQueue:
 
     def resume(self, drop: bool = False) -> None:
         """Resumes the queue. A scheduler may still hold it. drop: drops submitted commands that were not launched."""
+        if drop:
+            drop_commands(self._handle)  # the library drops those of a suspended queue only
         call("preempt", "XQueueResume", self._handle, RESUME_DROP_COMMANDS if drop else 0)
 
     @contextlib.contextmanager
@@ -174,12 +145,12 @@ class XSchedQueue:
     def submit(self, launch: Callable[[], object]) -> Command:
         """Submits a function that puts work on the stream. A thread of XSched calls it when the queue may run.
 
-        Returns a Command. The function is called with no arguments, in the order of submission.
+        Returns a Command. The function is called with no arguments, in the order of submission, even if the program keeps neither the Command
+        nor the queue. At the end of the program, what has not been launched is dropped: wait() for it.
+        RuntimeError: the interpreter is ending.
         """
         command = Command(self, launch)
-        # Keep the commands that the library has not called yet, because there may be no other reference to them.
-        self._commands = [waiting for waiting in self._commands if not waiting._launched] + [command]
-        call("preempt", "XQueueSubmit", self._handle, command._handle)
+        command._submit()
         return command
 
     def wait(self) -> None:

@@ -1,6 +1,7 @@
 """Chooses the scheduler."""
-from .constants import Policy, Scheduler
+from .constants import TIMESLICE_MAX, TIMESLICE_MIN, Policy, Scheduler
 from .library import call
+from .ranges import in_range
 
 
 def set_scheduler(scheduler: Scheduler, policy: Policy = Policy.HIGHEST_PRIORITY_FIRST) -> None:
@@ -14,10 +15,10 @@ def set_scheduler(scheduler: Scheduler, policy: Policy = Policy.HIGHEST_PRIORITY
 
 
 def set_timeslice(microseconds: int) -> None:
-    """The timeslice of policies that have one, for all queues: 100 to 10,000,000 microseconds."""
-    call("preempt", "XHintTimeslice", microseconds)
+    """The timeslice of policies that have one, for all queues: 100 to 10,000,000 microseconds. RangeError: it is none of these."""
+    call("preempt", "XHintTimeslice", in_range("XHintTimeslice", "timeslice", microseconds, TIMESLICE_MIN, TIMESLICE_MAX))
 
 
 def set_k_deadline(queues: int) -> None:
-    """How many queues policy KEDF runs at a time: 1 to 64."""
-    call("preempt", "XHintKDeadline", queues)
+    """How many queues policy KEDF runs at a time: 1 to 64. RangeError: it is none of these."""
+    call("preempt", "XHintKDeadline", in_range("XHintKDeadline", "queues", queues, 1, 64))

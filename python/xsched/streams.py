@@ -1,5 +1,6 @@
 """Converts stream objects into the handles that the C library takes, and finds their platforms."""
 import ctypes
+import functools
 import re
 from typing import Any
 
@@ -45,6 +46,16 @@ def platform_of(stream: Any) -> str:
 
         # Of the platforms that it was not built for, the version is None.
         return next(name for name in STREAM_PLATFORMS if getattr(torch.version, name, None))
+    if module == "cupy":
+        import cupy  # likewise
+
+        return "hip" if cupy.cuda.runtime.is_hip else "cuda"
+    return _only_loaded(stream_handle(stream))
+
+
+@functools.lru_cache(maxsize=4096)  # reading the maps takes up to a millisecond
+def _only_loaded(_stream: int) -> str:
+    """The platform of a stream that shows none. A stream keeps it, even if the process loads another runtime later."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
         text = maps.read()
     loaded = [name for name, platform in STREAM_PLATFORMS.items() if re.search(platform.RUNTIME, text)]
