@@ -39,8 +39,8 @@ inline CLI::Validator ByteSize() {
   return CLI::Validator([](std::string& text) { return ByteSizeProblem(text); }, "SIZE");
 }
 
-// A number with a fraction. CLI::Range takes "nan", which is neither below nor above. With a unit also "30s": as
-// a transformation, it takes the unit away.
+// A number with a fraction. CLI::Range takes "nan", which is neither below nor above. With a unit also "30s":
+// as a transformation, it takes the unit away.
 inline CLI::Validator Between(double low, double high, std::string_view unit = "") {
   return CLI::Validator(
       [=](std::string& text) {

@@ -13,8 +13,8 @@ bool IsBetween(uint32_t code, uint32_t first, uint32_t last) { return code >= fi
 
 bool IsShown(uint32_t code) {
   const bool control = code < ' ' || IsBetween(code, 0x7f, 0x9f) || IsBetween(code, 0x2028, 0x2029);
-  const bool direction = code == 0x061c || IsBetween(code, 0x200b, 0x200f) || IsBetween(code, 0x202a, 0x202e) ||
-                         IsBetween(code, 0x2060, 0x206f) || code == 0xfeff;
+  const bool direction = code == 0x061c || IsBetween(code, 0x200b, 0x200f) ||
+                         IsBetween(code, 0x202a, 0x202e) || IsBetween(code, 0x2060, 0x206f) || code == 0xfeff;
   const bool surrogate = IsBetween(code, 0xd800, 0xdfff);
   return !control && !direction && !surrogate && code <= 0x10ffff;
 }

@@ -1,5 +1,5 @@
-// Texts of clients, as they may be shown to others: no character moves a cursor, changes a color, or turns the
-// direction of what stands beside it.
+// Texts of clients, as they may be shown to others: no character moves a cursor, changes a color, or turns
+// the direction of what stands beside it.
 #pragma once
 
 #include <cstddef>
