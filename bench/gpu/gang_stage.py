@@ -1,6 +1,7 @@
 """Figure 12: distributed programs on several GPUs. Each one's ranks wait for each other, so a turn on one GPU alone is worth nothing."""
 import contextlib
 import itertools
+import random
 import socket
 import time
 
@@ -16,9 +17,12 @@ APART = 0.1  # seconds by which the second job's ranks come one after the other
 
 
 def free_port():
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """None that the system gives to others before the job's first rank listens: it takes those from 32768 on."""
+    while True:
+        with contextlib.closing(socket.socket()) as probe, contextlib.suppress(OSError):
+            port = random.randrange(20000, 32768)
+            probe.bind(("", port))
+            return port
 
 
 def job_of(session, scheduled, known):
