@@ -57,7 +57,7 @@ inline CLI::Validator Between(double low, double high, std::string_view unit = "
 }
 
 // How long: "30" or "30s".
-inline CLI::Validator Seconds() { return Between(0.001, 1e6, "s"); }
+inline CLI::Validator TimeInSeconds() { return Between(0.001, 1e6, "s"); }
 
 // Microseconds of a deadline or a laxity.
 inline CLI::Validator TimeHint() { return CLI::Range(int64_t{1}, int64_t{DEADLINE_MAX}); }

@@ -66,7 +66,7 @@ void AddExplain(CLI::App& app) {
       explain
           ->add_option("--last", options->last,
                        "of the last so many seconds, as far as the server remembers them (60)")
-          ->transform(Seconds())
+          ->transform(TimeInSeconds())
           ->type_name("SECONDS");
   explain->add_option("--recording", options->recording, "not lately, but in what xsched record wrote")
       ->type_name("FILE")

@@ -55,9 +55,9 @@ void AddRecord(CLI::App& app) {
       "record what programs put on their queues, for simulate (your queues; all for administrators)");
   CLI::Option* seconds =
       record->add_option("--seconds", options->seconds, "how long; until Ctrl-C by default")
-          ->transform(Seconds());
+          ->transform(TimeInSeconds());
   CLI::Option* last = record->add_option("--last", options->last, kLastHelp)
-                          ->transform(Seconds())
+                          ->transform(TimeInSeconds())
                           ->type_name("SECONDS")
                           ->excludes(seconds);
   record->add_option("-o,--output", options->request.output, "the file to write, or - (recording.xrec)")

@@ -164,7 +164,8 @@ void AddSimulate(CLI::App& app) {
           "a tenants' file: the shares and the highest priorities of the tenants that the load names")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
-  simulate->add_option("--seconds", options->seconds, "how long the load goes on")->transform(Seconds());
+  simulate->add_option("--seconds", options->seconds, "how long the load goes on")
+      ->transform(TimeInSeconds());
   simulate->add_option("--warm-up", options->warm_up, "seconds at the beginning that do not count")
       ->check(Between(0.0, 1e6));
   simulate->add_flag("--json", options->json, "as JSON");

@@ -69,7 +69,7 @@ void AddTrace(CLI::App& app) {
   auto* source = trace->add_option_group("what to show");
   source->add_option("RECORDING", options->recording, "what xsched record wrote, or -")->type_name("FILE");
   source->add_option("--last", options->last, "what the server remembers of the last so many seconds")
-      ->transform(Seconds())
+      ->transform(TimeInSeconds())
       ->type_name("SECONDS");
   source->require_option(1);
   trace->add_option("-o,--output", options->output, "the file to write, or - (xsched.pftrace)")
