@@ -33,7 +33,7 @@ def the_tool_and_the_server_know_it(programs, _packaging, folder):
     expect(run(xsched, "policy", "set", "--help"), "|".join(names))
     expect(run(xsched, "config"), f"{listed(names)}: schedule in the process")
     expect(run(programs / "xserver", "--help"), "FCFS (first come, first served")
-    expect(run(programs / "xserver", "--user", "--policy", "fifo", status=1), there_are)
+    expect(run(programs / "xserver", "--user", "--policy", "fifo", status=2), there_are)
 
     os.environ["XSCHED_SOCKET"] = str(folder / "socket")
     ready, theirs = os.pipe()

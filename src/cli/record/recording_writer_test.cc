@@ -93,7 +93,7 @@ TEST_F(RecordingWriterTest, each_event_is_a_line_and_each_queue_is_described_fir
   EXPECT_EQ(lines[2], R"({"t":0,"process":{"id":1,"name":"serve","pid":801,"user":"4000000000"}})");
   EXPECT_EQ(
       lines[3],
-      R"({"t":0,"queue":{"id":1,"process":1,"device":0,"level":2,"hints":{"priority":3,"utilization":50,)"
+      R"({"t":0,"queue":{"id":1,"process":1,"device":0,"level":2,"number":70,"hints":{"priority":3,"utilization":50,)"
       R"("deadline_us":4000,"laxity_us":-1,"lax_priority":0,"critical_priority":0,"weight":300,)"
       R"("latency_target_us":20000,"floor":15,"guarantee_us":3000,"period_us":10000,"limit_us":0,"burst_us":0}}})");
   EXPECT_EQ(lines[4], R"({"t":5000000,"burst":{"queue":1,"commands":20,"launched":20,"device_ns":2000000,)"

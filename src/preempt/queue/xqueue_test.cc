@@ -165,6 +165,11 @@ TEST_F(DeviceGatesTest, a_held_queue_gets_a_gate_in_front_of_its_next_command) {
 TEST_F(DeviceGatesTest, launches_of_a_scheduled_queue_are_quiet_between_gates_while_the_agent_watches) {
   XQueue& queue = Make(driver_);
   LetRun(queue);
+  Launch(driver_, 3);
+  fake_now += std::chrono::microseconds(25);
+  queue.RetiredUpTo(1);
+  Launch(driver_);  // four commands take the wanted latency
+  taken_seen = 0;
   Launch(driver_, 40);
   EXPECT_EQ(taken_seen, 40) << "the agent does not watch";
   EXPECT_GT(driver_.Count(Item::kGate), 5u);

@@ -283,7 +283,7 @@ TEST(Simulation,
      tasks_that_have_not_ended_by_the_end_of_the_load_are_missed_once_they_are_past_their_deadline) {
   QueueLoad starved = Queue(0, {});
   starved.hints.deadline_us = 250'000;
-  for (int i = 0; i < 10; ++i) starved.tasks.push_back(At(milliseconds(100 * i), 1, milliseconds(1)));
+  for (int i = 0; i < 10; ++i) starved.tasks.push_back(At(milliseconds(100 * i), 3, milliseconds(1)));
   Task urgent = Endless(milliseconds(1));
   urgent.at = milliseconds(50);
   const Result result = With(kHpf, LoadOf({}, {starved, Queue(5, {urgent})}));
