@@ -12,10 +12,10 @@ constexpr Duration kLong = std::chrono::milliseconds(20);
 TimePoint LongHeld::From(TimePoint held_since) { return held_since + kLong; }
 
 bool LongHeld::Find(TimePoint now) {
-  if (devices_.size() < 2) return false;
   found_.Clear();
+  const bool others = devices_.size() > 1;  // otherwise nobody can wait for a queue of another device
   for (DeviceRecord* device : devices_) {
-    if (device->held_since == kNever || From(device->held_since) > now) continue;
+    if (!others || device->held_since == kNever || From(device->held_since) > now) continue;
     size_t at = found_.size();
     while (at > 0 && found_[at - 1].device->held_since > device->held_since) --at;
     found_.Insert(at, device->leader == nullptr ? Claim{.device = device} : ClaimOf(*device->leader));

@@ -240,6 +240,24 @@ TEST_F(SchedulerTest, a_rival_makes_the_lower_queue_gated_and_both_tracked_until
   EXPECT_FALSE(sink_.Of(kLow).tracked);
 }
 
+TEST_F(SchedulerTest, a_device_that_is_gone_makes_nobody_wait_for_its_queues) {
+  Add(kLow, 0, DeviceId{1});
+  Add(kHigh, 1, DeviceId{1});
+  Add(kOther, 0, DeviceId{2});
+  for (QueueId id : {kLow, kHigh, kOther}) Progress(id, 9, 0);
+  Pass(milliseconds(30));
+  ASSERT_FALSE(Runs(kLow)) << "it is held for long";
+  for (QueueId id : {kOther, kLow, kHigh}) {
+    scheduler_.RemoveQueue(id, now_);
+    scheduler_.RemoveProcess(ProcessId{static_cast<uint64_t>(id)});
+    Pass(milliseconds(1));
+  }
+  constexpr QueueId kLater{99};
+  Add(kLater, 0, DeviceId{3});
+  Progress(kLater, 9, 0);
+  EXPECT_FALSE(sink_.Of(kLater).tracked);
+}
+
 TEST_F(SchedulerTest, devices_do_not_disturb_each_other) {
   Add(kLow, 0, DeviceId{1});
   Add(kHigh, 9, DeviceId{2});
