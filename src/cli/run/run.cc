@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -82,8 +81,9 @@ std::string SaidBy(const Pipe& errors) {
   std::string said(text, size > 0 ? static_cast<size_t>(size) : 0);
   if (said.starts_with(kItsName)) said.erase(0, kItsName.size());
   while (!said.empty() && said.back() == '\n') said.pop_back();
-  std::ranges::replace_if(
-      said, [](char c) { return c >= 0 && c < ' '; }, ' ');
+  for (char& c : said) {
+    if (static_cast<unsigned char>(c) < ' ') c = ' ';
+  }
   return said;
 }
 
