@@ -15,8 +15,8 @@
 
 namespace xsched::server {
 
-// Who has sent a signal, as the kernel says it. 0 and 0: the kernel itself, or a process of another
-// namespace.
+// The process that sent a signal, and its user. The kernel says both. They are 0 if the kernel sent the
+// signal itself, and the pid is 0 if the process is in another pid namespace.
 struct SignalSender {
   pid_t pid = 0;
   uid_t uid = 0;
@@ -47,7 +47,7 @@ class EventLoop {
   std::span<const uint64_t> Wait(int timeout_ms);
   // A signal asks the server to end (SIGTERM, SIGINT).
   bool end_requested() const { return end_requested_; }
-  // Who has sent SIGHUP (the last one) since this was asked last; nullopt: nobody.
+  // The sender of the last SIGHUP since the last call. nullopt: no SIGHUP has come since then.
   std::optional<SignalSender> TakeHangup() { return std::exchange(hung_up_, std::nullopt); }
 
  private:

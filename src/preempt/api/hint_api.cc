@@ -107,18 +107,19 @@ XResult XHintTimeslice(Timeslice ts_us) {
 }
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {
+  lax_us = std::max(lax_us, Laxity{NO_LAXITY});
   return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
-    if (!IsInRange("laxity", std::max(lax_us, Laxity{NO_LAXITY}), NO_LAXITY, DEADLINE_MAX)) return;
-    hints.laxity_us = std::max(lax_us, Laxity{NO_LAXITY});
+    if (!IsInRange("laxity", lax_us, NO_LAXITY, DEADLINE_MAX)) return;
+    hints.laxity_us = lax_us;
     hints.lax_priority = InRange(lax_prio);
     hints.critical_priority = InRange(crit_prio);
   });
 }
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
+  ddl_us = std::max(ddl_us, Deadline{NO_DEADLINE});
   return ChangeHints(xq, [ddl_us](xsched::sched::Hints& hints) {
-    if (IsInRange("deadline", std::max(ddl_us, Deadline{NO_DEADLINE}), NO_DEADLINE, DEADLINE_MAX))
-      hints.deadline_us = std::max(ddl_us, Deadline{NO_DEADLINE});
+    if (IsInRange("deadline", ddl_us, NO_DEADLINE, DEADLINE_MAX)) hints.deadline_us = ddl_us;
   });
 }
 

@@ -23,20 +23,11 @@ const TenantRule* RuleNamed(const TenantRules& rules, const std::string& name) {
   return found == rules.tenants.end() ? nullptr : &*found;
 }
 
-// The names of those that the other rules do not have.
-std::vector<std::string> NamesOnlyIn(const TenantRules& rules, const TenantRules& others) {
+// The names of those entries that the other rules have as well (`shared`), or do not have, in their order.
+std::vector<std::string> NamesIn(const TenantRules& rules, const TenantRules& others, bool shared) {
   std::vector<std::string> names;
   for (const TenantRule& rule : rules.tenants) {
-    if (RuleNamed(others, rule.name) == nullptr) names.push_back(rule.name);
-  }
-  return names;
-}
-
-// The names of those that the other rules have as well, in their order.
-std::vector<std::string> NamesAlsoIn(const TenantRules& rules, const TenantRules& others) {
-  std::vector<std::string> names;
-  for (const TenantRule& rule : rules.tenants) {
-    if (RuleNamed(others, rule.name) != nullptr) names.push_back(rule.name);
+    if ((RuleNamed(others, rule.name) != nullptr) == shared) names.push_back(rule.name);
   }
   return names;
 }
@@ -100,17 +91,18 @@ std::string TextOf(const TenantRules& rules) {
 
 std::string ChangesIn(const TenantRules& from, const TenantRules& to) {
   std::vector<std::string> changed;
-  const std::vector<std::string> common = NamesAlsoIn(to, from);
+  const std::vector<std::string> common = NamesIn(to, from, /*shared=*/true);
   for (const std::string& name : common) {
     if (!(*RuleNamed(from, name) == *RuleNamed(to, name))) changed.push_back(name);
   }
   if (!(from.others == to.others)) changed.emplace_back("[default]");
   std::string text;
-  AddNames(text, "added", NamesOnlyIn(to, from));
-  AddNames(text, "removed", NamesOnlyIn(from, to));
+  AddNames(text, "added", NamesIn(to, from, /*shared=*/false));
+  AddNames(text, "removed", NamesIn(from, to, /*shared=*/false));
   AddNames(text, "changed", changed);
   // The first entry that matches counts.
-  if (common != NamesAlsoIn(from, to)) text += fmt::format("{}another order", text.empty() ? "" : "; ");
+  if (common != NamesIn(from, to, /*shared=*/true))
+    text += fmt::format("{}another order", text.empty() ? "" : "; ");
   return text.empty() ? "nothing changed" : text;
 }
 
