@@ -43,7 +43,8 @@ XSCHED_API XResult XQueueGetPreemptLevel(XQueueHandle xq, XPreemptLevel *level);
  * A value of 0 or less leaves the setting unchanged. */
 XSCHED_API XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size);
 
-/* Submits a command. A thread of XSched launches submitted commands in order, when the queue may run. The function returns
+/* Submits a command. A thread of XSched launches submitted commands in order, while the program has not suspended the queue
+ * and fewer are in flight than its launch config says. If a scheduler holds the queue, they wait there. The function returns
  * at once; with kQueueCreateFlagBlockingSubmit it returns when the command has been launched. When the command has
  * finished, XSched destroys it (unless HwCommandKeep was called). The program may still wait for it and may destroy it, but
  * need not; it can do nothing else with it.
@@ -66,7 +67,7 @@ XSCHED_API XResult XQueueQuery(XQueueHandle xq, XQueueState *state);
  * Suspending a suspended queue does nothing. */
 XSCHED_API XResult XQueueSuspend(XQueueHandle xq, int64_t flags);
 
-/* Resumes the queue. kQueueResumeFlagDropCommands drops submitted commands that were not launched. Resuming a queue that is
+/* Resumes the queue. kQueueResumeFlagDropCommands drops submitted commands whose launch has not begun. Resuming a queue that is
  * not suspended does nothing. A scheduler may still hold the queue. */
 XSCHED_API XResult XQueueResume(XQueueHandle xq, int64_t flags);
 

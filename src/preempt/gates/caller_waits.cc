@@ -35,8 +35,17 @@ bool CallerWaits::MustWaitBefore(uint64_t number) {
 
 bool CallerWaits::BeforeLaunch(uint64_t number, uint32_t flags) {
   if (PollsMarkers()) return MustWaitBefore(number);
-  if ((flags & ipc::kFlagGated) != 0 || queue_.suspended()) WaitUntilMayLaunch(number);
+  if ((flags & ipc::kFlagGated) != 0 || queue_.suspended()) WaitWhileHeldOrFull(number);
   return false;
+}
+
+void CallerWaits::WaitWhileHeldOrFull(uint64_t number) {
+  const auto may_go_on = [&] { return !queue_.Held() && MayLaunch(number); };
+  if (may_go_on()) return;
+  if (!queue_.Held()) FlowControl::AppendMarker(queue_.issued());
+  // Who resumes the queue may be a thread of the same Python program.
+  PythonLockReleased released;
+  queue_.waiters.Await(may_go_on);
 }
 
 void CallerWaits::PollMarkers() {
@@ -44,14 +53,14 @@ void CallerWaits::PollMarkers() {
   markers_.OnRetired(queue_.retired(), queue_.markers.reached_at());
 }
 
-template <typename Done>
-void CallerWaits::WaitPolling(Done&& done) {
+template <typename Done, typename Wake>
+void CallerWaits::WaitPolling(Done&& done, Wake&& wake) {
   TimePoint closely_until = queue_.Now() + kPollClosely;
   while (!done()) {
     if (queue_.Held()) {
       // Who resumes the queue may be a thread of the same Python program.
       PythonLockReleased released;
-      queue_.waiters.Await([&] { return !queue_.Held(); });
+      queue_.waiters.Await(wake);
       closely_until = queue_.Now() + kPollClosely;
       continue;
     }
@@ -64,7 +73,7 @@ void CallerWaits::WaitPolling(Done&& done) {
 void CallerWaits::WaitBeforeLaunch(uint64_t number) {
   uint64_t seen = queue_.retired();
   TimePoint since = queue_.Now();
-  WaitPolling([&] {
+  const auto done = [&] {
     if (!MustWaitBefore(number)) return true;
     const TimePoint now = queue_.Now();
     if (queue_.retired() != seen || queue_.Held()) {
@@ -73,14 +82,16 @@ void CallerWaits::WaitBeforeLaunch(uint64_t number) {
     }
     if (now >= since + kLetGoAfter) let_go_at_.store(seen, std::memory_order_relaxed);
     return !queue_.Held() && let_go_at_.load(std::memory_order_relaxed) == seen;
-  });
+  };
+  WaitPolling(done, [&] { return !queue_.Held(); });
 }
 
 void CallerWaits::WaitUntilMayLaunch(uint64_t number) {
   if (!PollsMarkers()) return FlowControl::WaitUntilMayLaunch(number);
   if (MayLaunch(number)) return;
   if (!queue_.Held()) MarkProgress();
-  WaitPolling([&] { return MayLaunch(number); });
+  const auto may_launch = [&] { return MayLaunch(number); };
+  WaitPolling(may_launch, [&] { return !queue_.Held() || may_launch(); });
 }
 
 void CallerWaits::MarkProgress() {

@@ -32,9 +32,13 @@ class CallerWaits final : public FlowControl, GateDriver {
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
 
   bool MustWaitBefore(uint64_t number);
+  // For drivers that report markers.
+  void WaitWhileHeldOrFull(uint64_t number);
   void PollMarkers();
-  template <typename Done>
-  void WaitPolling(Done&& done);
+  // Polls until `done`. While the queue is held, it only waits until `wake`: a stopped queue makes no
+  // progress.
+  template <typename Done, typename Wake>
+  void WaitPolling(Done&& done, Wake&& wake);
   GateChain::Now Now() const;
 
   GateChain markers_;  // never has a gate

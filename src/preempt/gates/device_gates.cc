@@ -123,9 +123,9 @@ void DeviceGates::OnQuery() {
   if (before != 0 && issued > before) ipc::CountMove(queue_.block());
 }
 
-// The device itself waits for the scheduler. But commands of a queue that the program has suspended can still
-// be dropped, so they are not launched.
-bool DeviceGates::MayLaunch(uint64_t) const { return queue_.destroying() || !queue_.suspended(); }
+// The gates on the device bound what is in flight. But commands of a queue that the program has suspended can
+// still be dropped, so they are not launched.
+bool DeviceGates::MayLaunch(uint64_t) const { return !queue_.HeldByProgram(); }
 
 void DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
   const uint64_t newest = queue_.issued();

@@ -43,15 +43,16 @@ void FlowControl::AskDevice() {
 
 bool FlowControl::MayLaunch(uint64_t number) const {
   if (queue_.destroying()) return true;
+  if (queue_.HeldByProgram()) return false;
   const uint64_t before = number - 1;
   const uint64_t done = queue_.retired();
   const int64_t in_flight = before > done ? static_cast<int64_t>(before - done) : 0;
-  return !queue_.Held() && in_flight < queue_.config().threshold;
+  return in_flight < queue_.config().threshold;
 }
 
 void FlowControl::WaitUntilMayLaunch(uint64_t number) {
   if (MayLaunch(number)) return;
-  if (!queue_.Held()) AppendMarker(queue_.issued());
+  if (!queue_.HeldByProgram()) AppendMarker(queue_.issued());
   // Who resumes the queue may be a thread of the same Python program.
   PythonLockReleased released;
   queue_.waiters.Await([&] { return MayLaunch(number); });

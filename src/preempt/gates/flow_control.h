@@ -72,8 +72,11 @@ class FlowControl {
   virtual void AppendLastReport() {}
 
   // ---- waiting; each may block for as long as the device takes ----
+  // For the submission worker: command `number` may leave host memory. The program has not suspended the
+  // queue, and few enough are in flight. A scheduler's hold does not count: it stops a launch that has begun
+  // (BeforeLaunch), as it does those of other threads, and so the scheduler knows that the queue wants to
+  // run.
   virtual bool MayLaunch(uint64_t number) const;
-  // For the submission worker.
   virtual void WaitUntilMayLaunch(uint64_t number);
   void WaitRetired(uint64_t number);
   // Waits until all commands that are not held have finished.

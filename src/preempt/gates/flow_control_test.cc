@@ -98,8 +98,13 @@ TEST_F(FlowControlTest, a_command_may_be_launched_while_fewer_are_in_flight_than
   EXPECT_TRUE(flow->MayLaunch(5));
 }
 
-TEST_F(FlowControlTest, a_held_queue_may_launch_only_if_it_is_being_destroyed) {
+TEST_F(FlowControlTest, a_command_of_a_held_queue_may_leave_host_memory_because_its_launch_stops_it) {
   Hold();
+  EXPECT_TRUE(flow->MayLaunch(1));
+}
+
+TEST_F(FlowControlTest, a_suspended_queue_may_launch_only_if_it_is_being_destroyed) {
+  state.SetSuspended(true);
   EXPECT_FALSE(flow->MayLaunch(1));
   state.SetDestroying(true);
   EXPECT_TRUE(flow->MayLaunch(1));

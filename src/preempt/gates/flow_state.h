@@ -122,6 +122,8 @@ class FlowState {
   }
   // True if the queue is open, whatever the scheduler and the program say.
   bool ForcedOpen() const { return process_->forced_open() || destroying() || process_->shut_down(); }
+  // True if the program has suspended the queue, and it is not opened for good.
+  bool HeldByProgram() const { return suspended() && !destroying() && !process_->shut_down(); }
   // True if the program has suspended the queue.
   bool suspended() const { return suspended_.load(std::memory_order_seq_cst); }
   void SetSuspended(bool suspended) { suspended_.store(suspended, std::memory_order_seq_cst); }

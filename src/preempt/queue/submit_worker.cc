@@ -66,6 +66,11 @@ bool SubmitWorker::Empty() {
   return taken_out_ == taken_in_;
 }
 
+bool SubmitWorker::IsThisThread() {
+  MutexLock lock(mutex_);
+  return started_ && pthread_equal(thread_, pthread_self()) != 0;
+}
+
 void SubmitWorker::Stop() {
   pthread_t thread;
   {
@@ -106,11 +111,14 @@ void SubmitWorker::Run(XQueue& queue) {
     mutex_.Lock();
     // Meanwhile the queue may have been suspended, or its commands dropped.
     if (waiting_.empty() || !queue.flow().MayLaunch(queue.submitted() + 1)) continue;
-    launching_ = true;
     Ref<HwCommand> command = Ref<HwCommand>::Adopt(waiting_.front());
     waiting_.Pop();
     mutex_.Unlock();
-    Launch(queue, *command);
+    // A scheduler may hold it here for long. Meanwhile the program may suspend the queue, and does not wait
+    // for this launch then.
+    const uint64_t number = queue.LaunchBegin();
+    BeginInDriver(queue, number);
+    Launch(queue, *command, number);
     GiveBack(queue.retired());
     if (launched_.Push(command.get())) command->references.fetch_add(1, std::memory_order_relaxed);
     bool last;
@@ -128,8 +136,18 @@ void SubmitWorker::Run(XQueue& queue) {
   mutex_.Unlock();
 }
 
-void SubmitWorker::Launch(XQueue& queue, HwCommand& command) {
-  uint64_t number = queue.LaunchBegin();
+void SubmitWorker::BeginInDriver(XQueue& queue, uint64_t number) {
+  mutex_.Lock();
+  while (!queue.flow().MayLaunch(number)) {
+    mutex_.Unlock();
+    queue.flow().WaitUntilMayLaunch(number);
+    mutex_.Lock();
+  }
+  launching_ = true;
+  mutex_.Unlock();
+}
+
+void SubmitWorker::Launch(XQueue& queue, HwCommand& command, uint64_t number) {
   XResult result;
   {
     ReentrancyGuard guard;  // the command is counted here, and a shim must not count it again

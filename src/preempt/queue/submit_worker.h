@@ -1,5 +1,6 @@
-// Commands of XQueueSubmit wait in host memory. A worker thread launches them when the queue may run and few
-// enough are in flight. The thread exists only for queues that are used in this way.
+// Commands of XQueueSubmit wait in host memory. A worker thread launches them while few enough are in flight
+// and the program has not suspended the queue, as any other thread of the program launches: what a scheduler
+// holds, it holds there. The thread exists only for queues that are used in this way.
 #pragma once
 
 #include <pthread.h>
@@ -32,6 +33,8 @@ class SubmitWorker {
   // Waits until all launches that began before the queue was suspended have returned.
   void WaitBetweenLaunches();
   bool Empty();
+  // True on the worker's own thread.
+  bool IsThisThread();
   int64_t waiting();
   // Launches the remaining commands and ends the thread. REQUIRES: the queue may run.
   void Stop();
@@ -40,7 +43,9 @@ class SubmitWorker {
  private:
   static void* Main(void* queue);
   void Run(XQueue& queue);
-  void Launch(XQueue& queue, HwCommand& command);
+  // Returns when the launch that has begun may go to the driver: a suspension from now on waits for it.
+  void BeginInDriver(XQueue& queue, uint64_t number) EXCLUDES(mutex_);
+  void Launch(XQueue& queue, HwCommand& command, uint64_t number);
   // Forgets what waits, and returns it with its references.
   Fifo<HwCommand*> TakeToDrop() EXCLUDES(mutex_);
   // Releases the finished commands, up to number `retired`. Programs need not destroy them.
@@ -54,7 +59,7 @@ class SubmitWorker {
   Fifo<HwCommand*> waiting_ GUARDED_BY(mutex_);  // each holds a reference
   bool stop_ GUARDED_BY(mutex_) = false;
   bool started_ GUARDED_BY(mutex_) = false;
-  bool launching_ GUARDED_BY(mutex_) = false;
+  bool launching_ GUARDED_BY(mutex_) = false;  // a command is in the driver's hands
   pthread_t thread_ GUARDED_BY(mutex_){};
   uint64_t taken_in_ GUARDED_BY(mutex_) = 0;   // commands ever put in …
   uint64_t taken_out_ GUARDED_BY(mutex_) = 0;  // … and launched or dropped

@@ -51,6 +51,12 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   }
   if (process.hard_stops() != 0 && !flow_->KeepsStill()) environment_.siblings->LiftHardStops(*this);
   if (!flow_->BeforeLaunch(number, flags)) return number;
+  // The queue outlives its worker. With a pin, the worker could be the last to leave, and would have to stop
+  // itself.
+  if (worker_.IsThisThread()) {
+    flow_->WaitBeforeLaunch(number);
+    return number;
+  }
   // The thread that destroys the queue makes this wait end, and then waits for our pin.
   if (environment_.siblings->TryPin(*this)) {
     flow_->WaitBeforeLaunch(number);
