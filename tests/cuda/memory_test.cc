@@ -230,6 +230,75 @@ TEST_F(CudaMemory, of_pools_that_the_program_makes_counts_until_they_are_destroy
   EXPECT_EQ(Used(), 0u);
 }
 
+// A pool of device `ordinal`.
+CUmemoryPool MakePool(int ordinal) {
+  CUmemPoolProps properties{};
+  properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = ordinal;
+  CUmemoryPool pool = nullptr;
+  EXPECT_EQ(cuMemPoolCreate(&pool, &properties), CUDA_SUCCESS);
+  return pool;
+}
+
+TEST_F(CudaMemory, of_another_devices_pool_counts_there) {
+  CUcontext other = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+  CUmemoryPool pool = MakePool(1);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocFromPoolAsync(&memory, 60 * kMiB, pool, stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  CUdeviceptr more = 0;
+  EXPECT_EQ(cuMemAllocFromPoolAsync(&more, 50 * kMiB, pool, stream_), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(TryAllocate(100 * kMiB), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, of_a_pool_that_the_driver_does_not_destroy_still_counts) {
+  CUmemoryPool pool = MakePool(0);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocFromPoolAsync(&memory, 60 * kMiB, pool, stream_), CUDA_SUCCESS);
+  standin_fail("cuMemPoolDestroy", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemPoolDestroy(pool), CUDA_SUCCESS);
+}
+
+// The stand-in ends the program if it is asked about a pool that is gone.
+TEST_F(CudaMemory, of_pools_is_asked_for_only_while_they_are_there) {
+  std::atomic<bool> done{false};
+  std::thread asking([&] {
+    cuCtxSetCurrent(context_);
+    while (!done) {
+      Used();
+      TryAllocate(kLimit);
+    }
+  });
+  for (int i = 0; i < 3000; ++i) ASSERT_EQ(cuMemPoolDestroy(MakePool(0)), CUDA_SUCCESS);
+  done = true;
+  asking.join();
+}
+
+// Trimming opens the gates of the program, which must not be a way past a scheduler.
+TEST_F(CudaMemory, that_is_refused_trims_only_pools_that_have_something_to_give) {
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocAsync(&memory, 60 * kMiB, stream_), CUDA_SUCCESS);
+  const uint64_t trims = standin_calls("cuMemPoolTrimTo");
+  EXPECT_EQ(TryAllocate(50 * kMiB), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(standin_calls("cuMemPoolTrimTo"), trims);
+  ASSERT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(TryAllocate(50 * kMiB), CUDA_SUCCESS);
+  EXPECT_GT(standin_calls("cuMemPoolTrimTo"), trims);
+}
+
 TEST_F(CudaMemory, that_a_captured_graph_would_need_beyond_the_limit_is_refused_while_it_is_captured) {
   ASSERT_EQ(cuStreamBeginCapture_v2(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
   CUdeviceptr memory = 0;
@@ -265,6 +334,15 @@ TEST_F(CudaMemory, ends_with_its_context) {
   ASSERT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
   EXPECT_EQ(Used(), kMiB);
   EXPECT_EQ(cuMemFree_v2(kept), CUDA_SUCCESS);
+}
+
+TEST_F(CudaMemory, stays_counted_if_the_driver_does_not_destroy_the_context) {
+  const CUdeviceptr memory = Allocate(60 * kMiB);
+  EXPECT_EQ(cuCtxDestroy_v2(context_), CUDA_ERROR_INVALID_CONTEXT) << "a primary context is released";
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
 }
 
 TEST_F(CudaMemory, as_the_driver_says_it_is_the_limits) {

@@ -86,6 +86,31 @@ TEST_F(Scheduled, programs_of_both_instances_work_side_by_side) {
   }
 }
 
+// A pool's handle means nothing to the other instance: asked about it, that one says that there is none, or
+// ends the program.
+class LimitedMemory : public Scheduled {
+ protected:
+  static constexpr size_t kMiB = 1 << 20;
+  void SetUp() override {
+    setenv("XSCHED_MEMORY", "100MiB", 1);  // read at the first allocation
+    Scheduled::SetUp();
+  }
+};
+
+TEST_F(LimitedMemory, that_one_instance_has_in_a_pool_counts_for_the_other) {
+  const auto allocate =
+      reinterpret_cast<hipError_t (*)(void**, size_t, hipStream_t)>(dlsym(installed_, "hipMallocAsync"));
+  ASSERT_NE(allocate, nullptr);
+  hipStream_t other = nullptr;
+  SUCCEEDS(INSTALLED(hipStreamCreate)(&other));
+  void* memory = nullptr;
+  SUCCEEDS(allocate(&memory, 60 * kMiB, other));
+  void* more = nullptr;
+  EXPECT_EQ(PROGRAM(ProgramMemory)(&more, 50 * kMiB), hipErrorOutOfMemory);
+  EXPECT_EQ(PROGRAM(ProgramMemory)(&more, 50 * kMiB), hipErrorOutOfMemory) << "although it was asked before";
+  SUCCEEDS(PROGRAM(ProgramMemory)(&more, 30 * kMiB));
+}
+
 // The calls that a scheduler bound to the installed runtime made: 709 without XSched.
 TEST_F(Scheduled, a_stream_that_is_used_through_the_other_instance_reaches_its_own) {
   SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/driver_library.h"
+#include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "preempt/api/launch.h"
 
@@ -22,6 +23,8 @@ const Functions* FindDriver() {
   preempt::ReentrancyGuard guard;
   void* library = OpenDriverLibrary("XSCHED_CUDA_LIB", "libcuda.so.1");
   if (library == nullptr) return nullptr;
+  static constinit ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
+  handler.Install();
   MutexLock lock(mutex);
   if (found.load(std::memory_order_relaxed)) return &functions;
   FindFunctions(library, kFunctionNames, kFunctionCount, &functions);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "base/array.h"
+#include "base/fork_handler.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/no_destroy.h"
@@ -63,6 +64,8 @@ CUresult Register(const Functions& next, size_t size, Registration* registration
 
 CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size) {
   if (const CUdeviceptr known = Registered(context, memory)) return known;
+  static constinit ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
+  handler.Install();
   // The driver may wait for held commands of other contexts.
   const preempt::Barrier barrier;
   MutexLock lock(mutex);

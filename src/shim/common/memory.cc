@@ -15,6 +15,7 @@ constinit NoDestroy<Mutex<LockRank::kMemoryHomes>> homes_lock;
 
 constinit MemoryPool pools[kMaxMemoryPools];
 std::atomic<int> pools_in_use{0};
+constinit NoDestroy<Mutex<LockRank::kMemoryPools>> pools_lock;
 
 constinit NoDestroy<MemoryBook> linear;
 constinit NoDestroy<MemoryBook> arrays;
@@ -42,6 +43,7 @@ constinit NoDestroy<PointerMap<Mapping>> mappings;    // by address
 void InstallForkHandler() {
   static constinit ForkHandler handler = {[] {
     homes_lock->ResetAfterFork();
+    pools_lock->ResetAfterFork();
     mappings_lock->ResetAfterFork();
     linear->ResetAfterFork();
     arrays->ResetAfterFork();
@@ -70,6 +72,7 @@ constexpr int kHomeShift = 48;
 
 constinit MemoryBook& linear_memory = *linear;
 constinit MemoryBook& array_memory = *arrays;
+constinit Mutex<LockRank::kMemoryPools>& memory_pools_lock = *pools_lock;
 
 // ---- homes ----
 
@@ -223,28 +226,32 @@ void Unmapped(uint64_t address, uint64_t size) {
 
 // ---- pools ----
 
-MemoryPool* FindMemoryPool(uint64_t key) {
+MemoryPool* FindMemoryPool(int runtime, uint64_t key) {
   const int in_use = pools_in_use.load(std::memory_order_acquire);
   for (int i = 0; i < in_use; ++i) {
-    if (pools[i].key.load(std::memory_order_acquire) == key) return &pools[i];
+    MemoryPool& pool = pools[i];
+    if (pool.key.load(std::memory_order_acquire) == key &&
+        pool.runtime.load(std::memory_order_relaxed) == runtime)
+      return &pool;
   }
   return nullptr;
 }
 
-MemoryPool* AddMemoryPool(uint64_t key, int ordinal, int device, bool of_graphs) {
-  if (device < 0) return nullptr;
+MemoryPool* AddMemoryPool(const NewMemoryPool& made) {
+  if (made.device < 0) return nullptr;
   InstallForkHandler();
   MutexLock lock(*homes_lock);
-  if (MemoryPool* known = FindMemoryPool(key)) return known;
+  if (MemoryPool* known = FindMemoryPool(made.runtime, made.key)) return known;
   for (int i = 0; i < kMaxMemoryPools; ++i) {
     MemoryPool& pool = pools[i];
     if (pool.key.load(std::memory_order_relaxed) != 0) continue;
-    pool.device.store(device, std::memory_order_relaxed);
-    pool.ordinal.store(ordinal, std::memory_order_relaxed);
-    pool.of_graphs.store(of_graphs, std::memory_order_relaxed);
+    pool.runtime.store(made.runtime, std::memory_order_relaxed);
+    pool.device.store(made.device, std::memory_order_relaxed);
+    pool.ordinal.store(made.ordinal, std::memory_order_relaxed);
+    pool.of_graphs.store(made.of_graphs, std::memory_order_relaxed);
     pool.counted.store(0, std::memory_order_relaxed);
     pool.since.store(0, std::memory_order_relaxed);
-    pool.key.store(key, std::memory_order_release);
+    pool.key.store(made.key, std::memory_order_release);
     if (pools_in_use.load(std::memory_order_relaxed) <= i)
       pools_in_use.store(i + 1, std::memory_order_release);
     return &pool;

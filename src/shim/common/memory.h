@@ -84,8 +84,11 @@ void Unmapped(uint64_t address, uint64_t size);
 
 // ---- pools ----
 
+// What a thread may read of a pool without a lock. What the driver is asked about it, and its end, take
+// memory_pools_lock: a driver must not be asked about a pool that is gone.
 struct MemoryPool {
   std::atomic<uint64_t> key{0};  // its handle, or a number of ours; 0: free
+  std::atomic<int> runtime{0};   // the instance of the platform's runtime that knows the handle
   std::atomic<int> device{-1};   // its number in the account
   std::atomic<int> ordinal{-1};  // its number in the program
   std::atomic<bool> of_graphs{false};
@@ -95,13 +98,21 @@ struct MemoryPool {
 inline constexpr int kMaxMemoryPools = 64;
 inline constexpr uint64_t kPoolTrust = uint64_t{32} << 20;
 
+extern Mutex<LockRank::kMemoryPools>& memory_pools_lock;
 // Null: not known, and so not counted.
-MemoryPool* FindMemoryPool(uint64_t key);
+MemoryPool* FindMemoryPool(int runtime, uint64_t key);
+struct NewMemoryPool {
+  int runtime;
+  uint64_t key;
+  int ordinal;
+  int device;
+  bool of_graphs = false;
+};
 // Null: there is no room.
-MemoryPool* AddMemoryPool(uint64_t key, int ordinal, int device, bool of_graphs = false);
+MemoryPool* AddMemoryPool(const NewMemoryPool& made);
 MemoryPool* MemoryPoolAt(int i);  // null: there is none
 // The driver's word: it has reserved so much. `since`: what of pool.since is in it.
 void PoolHas(MemoryPool& pool, uint64_t reserved, uint64_t since);
-void ForgetMemoryPool(MemoryPool& pool);
+void ForgetMemoryPool(MemoryPool& pool) REQUIRES(memory_pools_lock);
 
 }  // namespace xsched::shim

@@ -8,6 +8,7 @@
 //   Counts(call)                    false for calls inside other calls, which count already
 //   HomeOf(call)                    that of the caller's current device; null: none, or it cannot be counted
 //   DeviceOf(call, ordinal)         its number in the account; -1: it has no limit
+//   RuntimeOf(call)                 which instance of the platform's runtime was called
 //   CurrentPool(call, ordinal)      of a device; 0: it has none
 //   ReadPool(call, pool, &reserved, &used)
 //   TrimPool(call, pool)            the pool gives back what it does not use
@@ -53,24 +54,34 @@ uint64_t AskPool(const typename Memory::Call& call, MemoryPool& pool, uint64_t* 
   return reserved;
 }
 
-template <typename Memory>
-void AskPoolsOf(const typename Memory::Call& call, int device) {
+// The pools of a device that the called runtime knows, while the program cannot destroy them.
+template <typename Memory, typename Do>
+void ForEachPoolOf(const typename Memory::Call& call, int device, const Do& work) {
+  const int runtime = Memory::RuntimeOf(call);
   for (int i = 0; i < kMaxMemoryPools; ++i) {
+    MutexLock lock(memory_pools_lock);
     MemoryPool* pool = MemoryPoolAt(i);
-    if (pool != nullptr && pool->device.load(std::memory_order_relaxed) == device)
-      AskPool<Memory>(call, *pool);
+    if (pool != nullptr && pool->device.load(std::memory_order_relaxed) == device &&
+        pool->runtime.load(std::memory_order_relaxed) == runtime)
+      work(*pool);
   }
 }
 
-// The driver does the same before it refuses an allocation.
+template <typename Memory>
+void AskPoolsOf(const typename Memory::Call& call, int device) {
+  ForEachPoolOf<Memory>(call, device, [&](MemoryPool& pool) { AskPool<Memory>(call, pool); });
+}
+
+// The driver does the same before it refuses an allocation. Trimming opens the gates of the program, because
+// it may wait for everything. So a pool that has nothing to give back is left alone.
 template <typename Memory>
 void TrimPoolsOf(const typename Memory::Call& call, int device) {
-  for (int i = 0; i < kMaxMemoryPools; ++i) {
-    MemoryPool* pool = MemoryPoolAt(i);
-    if (pool == nullptr || pool->device.load(std::memory_order_relaxed) != device) continue;
-    Memory::TrimPool(call, *pool);
-    AskPool<Memory>(call, *pool);
-  }
+  ForEachPoolOf<Memory>(call, device, [&](MemoryPool& pool) {
+    uint64_t used = 0;
+    if (AskPool<Memory>(call, pool, &used) <= used) return;
+    Memory::TrimPool(call, pool);
+    AskPool<Memory>(call, pool);
+  });
 }
 
 // Takes memory, if necessary by making room for it.
@@ -284,15 +295,20 @@ class PoolAllocation {
   template <typename Pool, typename Stream>
   PoolAllocation(const typename Memory::Call& call, uint64_t size, Pool pool, Stream stream)
       : call_(call), size_(size) {
+    if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
     MemoryHome* home = LimitedHomeOf<Memory>(call);
-    if (home == nullptr) return;
-    const int device = home->device.load(std::memory_order_relaxed);
     if (Memory::IsCapturing(call, stream)) {
-      refused_ = !HasRoomForGraph(call, *home, size);
+      refused_ = home != nullptr && !HasRoomForGraph(call, *home, size);
       return;
     }
-    pool_ = pool != nullptr ? FindMemoryPool(KeyOfMemory(pool)) : CurrentPoolOf(call, *home);
+    if (pool != nullptr) {
+      pool_ = FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool));
+    } else if (home != nullptr) {
+      pool_ = CurrentPoolOf(call, *home);
+    }
     if (pool_ == nullptr) return;
+    // The current device may be another one.
+    const int device = pool_->device.load(std::memory_order_relaxed);
     if (preempt::TakeMemory(device, size)) [[likely]] {
       taken_ = size;
       return;
@@ -324,7 +340,8 @@ class PoolAllocation {
     const int device = home.device.load(std::memory_order_relaxed);
     const int ordinal = home.ordinal.load(std::memory_order_relaxed);
     MemoryPool* graphs =
-        AddMemoryPool(kGraphs | static_cast<uint64_t>(ordinal), ordinal, device, /*of_graphs=*/true);
+        AddMemoryPool({Memory::RuntimeOf(call), kGraphs | static_cast<uint64_t>(ordinal), ordinal, device,
+                       /*of_graphs=*/true});
     if (graphs != nullptr) AskPool<Memory>(call, *graphs);
     if (!TakeOrMakeRoom<Memory>(call, device, size)) return false;
     preempt::GiveMemoryBack(device, size);
@@ -342,8 +359,9 @@ class PoolAllocation {
       home.pool.store(key, std::memory_order_release);
     }
     if (key == 0) return nullptr;
-    if (MemoryPool* known = FindMemoryPool(key)) return known;
-    return AddMemoryPool(key, ordinal, home.device.load(std::memory_order_relaxed));
+    const int runtime = Memory::RuntimeOf(call);
+    if (MemoryPool* known = FindMemoryPool(runtime, key)) return known;
+    return AddMemoryPool({runtime, key, ordinal, home.device.load(std::memory_order_relaxed)});
   }
 
   const typename Memory::Call& call_;
@@ -361,14 +379,16 @@ class PoolCreation {
     if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
     ordinal_ = Memory::OrdinalOf(properties);
     if (ordinal_ >= 0) device_ = Memory::DeviceOf(call, ordinal_);
+    runtime_ = Memory::RuntimeOf(call);
   }
   template <typename Pool>
   void Finish(typename Memory::Result result, const Pool* made) const {
     if (device_ >= 0 && result == Memory::kSuccess && made != nullptr)
-      AddMemoryPool(KeyOfMemory(*made), ordinal_, device_);
+      AddMemoryPool({runtime_, KeyOfMemory(*made), ordinal_, device_});
   }
 
  private:
+  int runtime_ = 0;
   int ordinal_ = -1;
   int device_ = -1;
 };
@@ -378,14 +398,23 @@ template <typename Memory>
 class PoolDestruction {
  public:
   template <typename Pool>
-  PoolDestruction(const typename Memory::Call&, Pool pool)
-      : pool_(preempt::MemoryIsCounted() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {
-    if (pool_ != nullptr) ForgetMemoryPool(*pool_);
+  PoolDestruction(const typename Memory::Call& call, Pool pool) : call_(call) {
+    if (!preempt::MemoryIsCounted()) return;
+    MutexLock lock(memory_pools_lock);
+    MemoryPool* known = FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool));
+    if (known == nullptr) return;
+    ended_ = {known->runtime, known->key, known->ordinal, known->device, known->of_graphs};
+    ForgetMemoryPool(*known);
   }
-  void Finish(typename Memory::Result) const { ForgetCurrentPools(); }
+  void Finish(typename Memory::Result result) const {
+    ForgetCurrentPools();
+    if (result == Memory::kSuccess || ended_.device < 0) return;
+    if (MemoryPool* kept = AddMemoryPool(ended_)) AskPool<Memory>(call_, *kept);
+  }
 
  private:
-  MemoryPool* pool_;
+  const typename Memory::Call& call_;
+  NewMemoryPool ended_{.device = -1};
 };
 
 template <typename Memory>
@@ -400,7 +429,9 @@ class PoolTrim {
  public:
   template <typename Pool>
   PoolTrim(const typename Memory::Call& call, Pool pool)
-      : call_(call), pool_(preempt::MemoryIsCounted() ? FindMemoryPool(KeyOfMemory(pool)) : nullptr) {}
+      : call_(call),
+        pool_(preempt::MemoryIsCounted() ? FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool))
+                                         : nullptr) {}
   void Finish(typename Memory::Result) const {
     if (pool_ != nullptr) AskPool<Memory>(call_, *pool_);
   }

@@ -65,10 +65,16 @@ void ContextEnds(CUcontext context) {
   CudaContextGoes(context);
 }
 
+// The driver did not destroy the context: it is a primary one, or none. Other errors may be those of earlier
+// commands.
+bool Refused(CUresult result) {
+  return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_VALUE;
+}
+
 // Null: it was not known.
-void ContextEnded(CUcontext context) {
+void ContextEnded(CUcontext context, CUresult result) {
   ForgetCurrentContext();
-  if (context != nullptr) shim::ForgetMemoryOf(HomeOf(context));
+  if (context != nullptr && !Refused(result)) shim::ForgetMemoryOf(HomeOf(context));
   CudaContextGone(context);
 }
 
@@ -131,8 +137,8 @@ ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : co
   barrier_.emplace();
 }
 
-void ContextDestruction::Finish(CUresult) const {
-  if (context_ != nullptr) ContextEnded(context_);
+void ContextDestruction::Finish(CUresult result) const {
+  if (context_ != nullptr) ContextEnded(context_, result);
 }
 
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
@@ -160,8 +166,8 @@ PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device) 
   barrier_.emplace();
 }
 
-void PrimaryContextRelease::Finish(CUresult) const {
-  if (ends_) ContextEnded(context_);
+void PrimaryContextRelease::Finish(CUresult result) const {
+  if (ends_) ContextEnded(context_, result);
 }
 
 GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
@@ -209,6 +215,6 @@ PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device) {
   barrier_.emplace();
 }
 
-void PrimaryContextReset::Finish(CUresult) const { ContextEnded(context_); }
+void PrimaryContextReset::Finish(CUresult result) const { ContextEnded(context_, result); }
 
 }  // namespace xsched::cuda

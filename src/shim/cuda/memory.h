@@ -17,6 +17,7 @@ struct Memory {
   static shim::MemoryHome* HomeOf(const Call& call);
   static shim::MemoryHome* HomeOfPhysical(const Call& call, const CUmemAllocationProp* properties);
   static int DeviceOf(const Call& call, CUdevice device);
+  static int RuntimeOf(const Call&) { return 0; }
   static int OrdinalOf(const CUmemPoolProps* properties);
   static uint64_t CurrentPool(const Call& call, CUdevice device);
   static bool ReadPool(const Call& call, const shim::MemoryPool& pool, uint64_t* reserved, uint64_t* used);

@@ -17,6 +17,7 @@ struct Memory {
   static shim::MemoryHome* HomeOf(const Call& call);
   static shim::MemoryHome* HomeOfPhysical(const Call& call, const hipMemAllocationProp* properties);
   static int DeviceOf(const Call& call, int device);
+  static int RuntimeOf(const Call& call) { return call.instance().runtime().index(); }
   static int OrdinalOf(const hipMemPoolProps* properties);
   static uint64_t CurrentPool(const Call& call, int device);
   static bool ReadPool(const Call& call, const shim::MemoryPool& pool, uint64_t* reserved, uint64_t* used);

@@ -1,7 +1,11 @@
 // Memory in stream order. A pool gives memory at once and takes it back when the stream gets there. It keeps
-// what it has reserved until it is trimmed, whatever its release threshold is.
+// what it has reserved until it is trimmed, whatever its release threshold is. A call for a pool that is gone
+// ends the program.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <map>
+#include <set>
 
 #include "capture.h"
 #include "context.h"
@@ -19,6 +23,12 @@ struct Pool {
 };
 constexpr cuuint64_t kPiece = 2 << 20;  // a pool grows by this
 
+// The pools that the program has made and not destroyed.
+std::set<const Pool*>& MadePools() {
+  static auto* const pools = new std::set<const Pool*>;
+  return *pools;
+}
+
 CUmemoryPool HandleOf(Pool& pool) { return reinterpret_cast<CUmemoryPool>(&pool); }
 
 struct DevicePools {
@@ -34,6 +44,20 @@ std::map<CUdevice, DevicePools>& PoolsOfDevices() {
 std::map<uintptr_t, Pool*>& PoolsOfAllocations() {
   static auto* const pools = new std::map<uintptr_t, Pool*>;
   return *pools;
+}
+
+bool IsStandard(const Pool* pool) {
+  for (const auto& [device, pools] : PoolsOfDevices()) {
+    if (&pools.standard == pool) return true;
+  }
+  return false;
+}
+
+Pool& PoolOf(CUmemoryPool handle) {
+  auto* pool = reinterpret_cast<Pool*>(handle);
+  if (MadePools().count(pool) != 0 || IsStandard(pool)) return *pool;
+  std::fprintf(stderr, "stand-in: a call for a memory pool that is gone\n");
+  std::abort();
 }
 
 CUresult AllocateFrom(Pool* pool, CUdeviceptr* out, size_t size, CUstream handle);
@@ -103,27 +127,39 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream handle) {
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool* out, const CUmemPoolProps*) {
-  *out = HandleOf(*new Pool);
+  Lock lock;
+  auto* made = new Pool;
+  MadePools().insert(made);
+  *out = HandleOf(*made);
   return CUDA_SUCCESS;
 }
-CUresult cuMemPoolDestroy(CUmemoryPool) { return CUDA_SUCCESS; }
+// Its memory stays until what was allocated from it is freed.
+CUresult cuMemPoolDestroy(CUmemoryPool handle) {
+  Lock lock;
+  Pool& pool = PoolOf(handle);
+  if (IsStandard(&pool)) return CUDA_ERROR_INVALID_VALUE;
+  MadePools().erase(&pool);
+  if (pool.used == 0) delete &pool;
+  return CUDA_SUCCESS;
+}
 CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
   Lock lock;
-  auto* pool = reinterpret_cast<Pool*>(handle);
-  const cuuint64_t needed = (std::max<cuuint64_t>(pool->used, keep) + kPiece - 1) / kPiece * kPiece;
-  pool->reserved = std::min(pool->reserved, needed);
+  Pool& pool = PoolOf(handle);
+  const cuuint64_t needed = (std::max<cuuint64_t>(pool.used, keep) + kPiece - 1) / kPiece * kPiece;
+  pool.reserved = std::min(pool.reserved, needed);
   return CUDA_SUCCESS;
 }
 CUresult cuMemPoolSetAccess(CUmemoryPool, const CUmemAccessDesc*, size_t) { return CUDA_SUCCESS; }
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
-    reinterpret_cast<Pool*>(pool)->release_threshold = *static_cast<cuuint64_t*>(value);
+    Lock lock;
+    PoolOf(pool).release_threshold = *static_cast<cuuint64_t*>(value);
   }
   return CUDA_SUCCESS;
 }
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void* value) {
   Lock lock;
-  const auto* of = reinterpret_cast<const Pool*>(pool);
+  const Pool& of = PoolOf(pool);
   if (attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES) {
     *static_cast<int*>(value) = 1;
     return CUDA_SUCCESS;
@@ -131,13 +167,13 @@ CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute,
   cuuint64_t& number = *static_cast<cuuint64_t*>(value);
   switch (attribute) {
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
-      number = of->release_threshold;
+      number = of.release_threshold;
       break;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
-      number = of->reserved;
+      number = of.reserved;
       break;
     case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
-      number = of->used;
+      number = of.used;
       break;
     default:
       number = 0;

@@ -25,7 +25,6 @@ hsa_amd_memory_pool_t Pool(hsa_agent_t agent, PoolKind kind) {
   return {agent.handle * kPoolKinds + static_cast<uint64_t>(kind)};
 }
 PoolKind KindOf(hsa_amd_memory_pool_t pool) { return static_cast<PoolKind>(pool.handle % kPoolKinds); }
-hsa_agent_t OwnerOf(hsa_amd_memory_pool_t pool) { return {pool.handle / kPoolKinds}; }
 
 uint32_t FlagsOf(PoolKind kind) {
   switch (kind) {
@@ -101,6 +100,16 @@ class Ranges {
     Range range{};
     return Find(address, &base, &range);
   }
+  bool Take(hsa_agent_t agent, size_t size) {
+    std::lock_guard guard(lock_);
+    if (size > Available(agent)) return false;
+    used_[agent.handle] += size;
+    return true;
+  }
+  void GiveBack(hsa_agent_t agent, size_t size) {
+    std::lock_guard guard(lock_);
+    used_[agent.handle] -= size;
+  }
   size_t AvailableTo(hsa_agent_t agent) {
     std::lock_guard guard(lock_);
     return Available(agent);
@@ -133,6 +142,9 @@ void* AllocateOnGpu(hsa_agent_t gpu, size_t size) {
   return AllRanges().Allocate(Pool(gpu, PoolKind::kOnGpu), size);
 }
 void Free(void* memory) { AllRanges().Free(memory); }
+bool TakeMemory(hsa_agent_t agent, size_t size) { return AllRanges().Take(agent, size); }
+void GiveMemoryBack(hsa_agent_t agent, size_t size) { AllRanges().GiveBack(agent, size); }
+hsa_agent_t OwnerOf(hsa_amd_memory_pool_t pool) { return {pool.handle / kPoolKinds}; }
 
 }  // namespace standin_hsa
 

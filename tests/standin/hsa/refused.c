@@ -1,5 +1,5 @@
-// Functions of HSA that runtimes import and that this agent has not: images, what processes share,
-// virtual memory management. Their parameters differ between versions; what only refuses needs none.
+// Functions of HSA that runtimes import and that this agent has not: images, what processes share.
+// Their parameters differ between versions; what only refuses needs none.
 enum { kError = 0x1000 };
 
 #define REFUSE(name) \
@@ -21,20 +21,10 @@ REFUSE(hsa_amd_svm_attributes_get)
 REFUSE(hsa_amd_svm_attributes_set)
 REFUSE(hsa_amd_svm_discard_batch_async)
 REFUSE(hsa_amd_svm_prefetch_async)
-REFUSE(hsa_amd_vmem_address_free)
-REFUSE(hsa_amd_vmem_address_reserve)
-REFUSE(hsa_amd_vmem_address_reserve_align)
 REFUSE(hsa_amd_vmem_export_fabric_handle)
 REFUSE(hsa_amd_vmem_export_shareable_handle)
-REFUSE(hsa_amd_vmem_get_access)
-REFUSE(hsa_amd_vmem_handle_create)
-REFUSE(hsa_amd_vmem_handle_release)
 REFUSE(hsa_amd_vmem_import_fabric_handle)
 REFUSE(hsa_amd_vmem_import_shareable_handle)
-REFUSE(hsa_amd_vmem_map)
-REFUSE(hsa_amd_vmem_retain_alloc_handle)
-REFUSE(hsa_amd_vmem_set_access)
-REFUSE(hsa_amd_vmem_unmap)
 REFUSE(hsa_ext_image_create)
 REFUSE(hsa_ext_image_create_v2)
 REFUSE(hsa_ext_image_create_with_layout)

@@ -61,9 +61,11 @@ hsa_status_t hsa_system_get_info(hsa_system_info_t attribute, void* value) {
     case HSA_AMD_SYSTEM_INFO_SVM_ACCESSIBLE_BY_DEFAULT:
     case kSystemMwaitxEnabled:
     case kSystemDmabufSupported:
-    case kSystemVirtualMemorySupported:
     case kSystemXnackEnabled:
       *static_cast<bool*>(value) = false;
+      return HSA_STATUS_SUCCESS;
+    case kSystemVirtualMemorySupported:
+      *static_cast<bool*>(value) = true;
       return HSA_STATUS_SUCCESS;
     default:
       return HSA_STATUS_ERROR_INVALID_ARGUMENT;
