@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/lock_order.h"
+#include "base/no_cancellation.h"
 #include "base/thread_annotations.h"
 
 namespace xsched {
@@ -66,6 +67,7 @@ class Condition {
   template <LockRank kRank>
   void Wait(Mutex<kRank>& mutex) REQUIRES(mutex) {
     Prepare();
+    const NoCancellation waits_to_its_end;
     pthread_cond_wait(&condition_, &mutex.mutex_);
   }
   // As Wait, but returns at `deadline` at the latest.
@@ -76,6 +78,7 @@ class Condition {
     until.tv_sec = since / std::chrono::seconds(1);
     until.tv_nsec = (since % std::chrono::seconds(1)).count();
     Prepare();
+    const NoCancellation waits_to_its_end;
     pthread_cond_timedwait(&condition_, &mutex.mutex_, &until);
   }
   void NotifyAll() {

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/no_cancellation.h"
 #include "base/system_calls.h"
 #include "ipc/sealed_memory.h"
 
@@ -70,6 +71,7 @@ void RingScheduler(Segment& segment, uint32_t index, int doorbell) {
   std::atomic<uint64_t>& word = segment.header.dirty[index / 64];
   word.fetch_or(uint64_t{1} << (index % 64), std::memory_order_acq_rel);
   const uint64_t one = 1;
+  const NoCancellation counted;
   // If the counter is full (EAGAIN), the doorbell has rung already.
   [[maybe_unused]] ssize_t written = write(doorbell, &one, sizeof one);
 }

@@ -57,11 +57,13 @@ void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift
 bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
 
 bool AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+  const NoCancellation with_pins;
   GivenWork given(ThisProcess().queues, queues, {});
   return given.Await(patience, ThisProcess().slices) && !given.of_several_classes();
 }
 
 void AwaitNotHeld(const AwaitedQueues& queues, Duration patience) {
+  const NoCancellation with_pins;
   GivenWork(ThisProcess().queues, queues, {}).AwaitNotHeld(patience);
 }
 

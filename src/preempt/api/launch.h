@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "base/no_cancellation.h"
 #include "hal/contract.h"
 #include "preempt/queue/awaited_queues.h"
 #include "preempt/queue/hw_queue.h"
@@ -101,6 +102,7 @@ class Barrier {
   Barrier& operator=(const Barrier&) = delete;
 
  private:
+  NoCancellation to_its_end_;
   XSCHED_PRIVATE static void ForceAllOpen(bool open);
 };
 

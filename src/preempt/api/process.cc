@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/fork_handler.h"
+#include "base/no_cancellation.h"
 #include "preempt/api/memory.h"
 #include "preempt/api/settings.h"
 
@@ -19,6 +20,7 @@ constinit NoDestroy<UrgencySlots> urgency_slots;
 constinit NoDestroy<Process> the_process{*slots, *urgency_slots};
 
 bool Process::StartAgent() {
+  const NoCancellation with_locks;
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, [] {
     static constinit ForkHandler handler = {[] { ThisProcess().ResetAfterFork(); }};

@@ -1,5 +1,7 @@
 #include "preempt/queue/xqueue.h"
 
+#include "base/no_cancellation.h"
+
 namespace xsched::preempt {
 
 bool XQueue::Begin(const Start& start) {
@@ -41,6 +43,7 @@ void XQueue::End() {
 uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   const ProcessState& process = *environment_.process;
   if (process.shut_down()) return number;
+  const NoCancellation counted;                       // the launch has begun, and must end
   if (flags != 0 && !process.scheduled()) flags = 0;  // as in Held
   const bool begins_burst = flags != 0 && retired() + 1 >= number;
   if (begins_burst && (flags & ipc::kFlagCounted) != 0) ipc::BeginBurst(block(), state_.Now());

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/no_cancellation.h"
 #include "preempt/api/launch.h"
 
 namespace xsched::shim {
@@ -49,12 +50,13 @@ class StreamRegistration {
 
   // The record, if another thread was first; otherwise null.
   Stream* known() const { return known_; }
-  // False: no memory.
+  // False: no memory, or nobody would say when the stream's thread ends.
   bool Begin(const StreamFacts& facts);
   // After Begin. Null: no memory; then an XQueue that was made for it is destroyed.
   Stream* Publish();
 
  private:
+  NoCancellation with_lock_;
   uint64_t key_;
   Stream* known_;
   Stream* record_ = nullptr;
