@@ -41,6 +41,20 @@ TEST_F(Capture, a_captured_command_is_no_command_of_the_stream) {
   EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
 }
 
+// CUDA 13.3 has a further way to begin a capture, which the headers of this build may not know.
+TEST_F(Capture, that_a_newer_driver_begins_in_a_way_of_its_own_is_noticed) {
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  void* found = nullptr;
+  ASSERT_EQ(cuGetProcAddress_v2("cuStreamBeginRecaptureToGraph", &found, 13000, 0, nullptr), CUDA_SUCCESS);
+  ASSERT_NE(found, nullptr);
+  const auto begin = reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureMode, CUgraph, void*)>(found);
+  ASSERT_EQ(begin(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL, nullptr, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Nodes(End()), 2u);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u) << "as of any other capture";
+}
+
 TEST_F(Capture, after_it_the_stream_is_scheduled_again) {
   Begin();
   ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);

@@ -376,6 +376,24 @@ TEST_F(CudaMemory, as_nvml_says_it_is_the_limits_too) {
   EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
 }
 
+TEST_F(CudaMemory, as_nvml_says_it_is_found_by_a_library_that_alone_is_linked_to_nvml) {
+  void* user = dlopen(TEST_NVML_USER, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(user, nullptr) << dlerror();
+  auto* const find = Function<void*(const char*)>(user, "FindByName");
+  auto* const of_device = reinterpret_cast<int (*)(unsigned, void**)>(find("nvmlDeviceGetHandleByIndex_v2"));
+  ASSERT_NE(of_device, nullptr);
+  void* device = nullptr;
+  ASSERT_EQ(of_device(0, &device), 0);
+  struct {
+    unsigned long long total, free, used;
+  } info{};
+  auto* const ask = reinterpret_cast<int (*)(void*, void*)>(find("nvmlDeviceGetMemoryInfo"));
+  ASSERT_NE(ask, nullptr);
+  ASSERT_EQ(ask(device, &info), 0);
+  EXPECT_EQ(info.total, kLimit);
+  EXPECT_EQ(find("nvmlThereIsNone"), nullptr);
+}
+
 TEST_F(CudaMemory, of_many_threads_never_is_more_than_the_limit_and_agrees_when_all_is_freed) {
   std::atomic<size_t> held{0};
   std::atomic<bool> too_much{false};

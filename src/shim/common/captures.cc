@@ -32,6 +32,11 @@ void CaptureBegins(uint64_t stream) {
   if (!was_there) captures.fetch_add(1, std::memory_order_release);
 }
 
+void CapturesMayBeUnseen() {
+  static constinit std::atomic<bool> counted{false};
+  if (!counted.exchange(true)) captures.fetch_add(1, std::memory_order_release);
+}
+
 void CaptureEnded(uint64_t stream) {
   if (stream == 0) return;
   MutexLock lock(mutex);

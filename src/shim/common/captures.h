@@ -11,6 +11,9 @@ namespace xsched::shim {
 
 // The number of active captures. It is never too small. A capture whose stream is destroyed may stay counted.
 extern std::atomic<uint32_t> captures;
+// The program knows a function that begins captures and that XSched does not: the driver must always be
+// asked.
+void CapturesMayBeUnseen();
 inline bool AnyCapture() { return captures.load(std::memory_order_acquire) != 0; }
 
 // `stream`: the key of the stream on which the capture began; 0: none.

@@ -4,6 +4,8 @@
 
 #include <initializer_list>
 
+#include "base/libraries.h"
+
 // glibc's first version on this processor. Programs that were built with a glibc before 2.34 are bound to it.
 // dl_hooks.map has it as well.
 #if defined(__x86_64__)
@@ -43,6 +45,16 @@ void FindRealDlsym() {
 void* RealDlsym(void* handle, const char* name) {
   FindRealDlsym();
   return xsched_real_dlsym(handle, name);
+}
+
+void* DlsymBehind(const void* ours, void* handle, const char* name, const void* caller) {
+  void* found = RealDlsym(handle == RTLD_DEFAULT ? RTLD_NEXT : handle, name);
+  if (found != nullptr && found == ours) found = RealDlsym(RTLD_NEXT, name);
+  if (found != nullptr || handle != RTLD_DEFAULT) return found;
+  // A library that was opened for itself (RTLD_LOCAL) finds what it is linked to, and nobody else does.
+  const OpenLibrary its(LibraryAt(caller));
+  if (its.handle() != nullptr) found = RealDlsym(its.handle(), name);
+  return found == ours ? nullptr : found;
 }
 
 }  // namespace xsched::shim

@@ -25,5 +25,8 @@ void LibraryClosed();
 
 // The C library's dlsym, called from the shim.
 void* RealDlsym(void* handle, const char* name);
+// … and what it finds for `caller` without this library, which comes first in the global scope and has a
+// function `ours` of that name (null: none).
+void* DlsymBehind(const void* ours, void* handle, const char* name, const void* caller);
 
 }  // namespace xsched::shim

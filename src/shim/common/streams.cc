@@ -68,11 +68,13 @@ void ForgetThread(void* thread) {
   });
 }
 
-pthread_key_t ThreadEnd() {
+// Makes ForgetThread be called. False: the process has no room for another thread-specific value.
+bool NotifyOfThreadsEnd() {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static pthread_key_t key;
-  pthread_once(&once, [] { pthread_key_create(&key, ForgetThread); });
-  return key;
+  static bool made = false;
+  pthread_once(&once, [] { made = pthread_key_create(&key, ForgetThread) == 0; });
+  return made && pthread_setspecific(key, reinterpret_cast<void*>(ThreadNumber())) == 0;
 }
 
 }  // namespace
@@ -95,13 +97,13 @@ StreamRegistration::StreamRegistration(uint64_t key) : key_(key) {
 StreamRegistration::~StreamRegistration() { registration_mutex.Unlock(); }
 
 bool StreamRegistration::Begin(const StreamFacts& facts) {
+  if (facts.per_thread && !NotifyOfThreadsEnd()) return false;
   record_ = NewRecord();
   if (record_ == nullptr) return false;
   record_->home.store(facts.home, std::memory_order_relaxed);
   record_->blocking.store(facts.blocking, std::memory_order_relaxed);
   if (facts.blocking) blocking_streams.fetch_add(1, std::memory_order_release);
   record_->thread.store(facts.per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
-  if (facts.per_thread) pthread_setspecific(ThreadEnd(), reinterpret_cast<void*>(ThreadNumber()));
   record_->key.store(key_, std::memory_order_release);
   return true;
 }

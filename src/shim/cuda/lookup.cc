@@ -8,6 +8,7 @@
 #include "cuda/wrappers.h"
 #include "preempt/api/launch.h"
 #include "shim/common/call_sites.h"
+#include "shim/common/captures.h"
 #include "shim/common/communicators.h"
 #include "shim/common/dl_hooks.h"
 #include "shim/common/pass_through.h"
@@ -27,6 +28,12 @@ bool IsKnownToPass(const char* symbol) { return IndexOf(symbol, kUntouched, kUnt
 void CountUnknown(const char* symbol, int version) {
   unknown_functions.fetch_add(1, std::memory_order_relaxed);
   XSCHED_INFO("%s of CUDA %d is not known to XSched and passes untouched", symbol, version);
+}
+
+// A driver may be newer than the headers that XSched was built with, and have other ways to begin a capture
+// (cuStreamBeginRecaptureToGraph of CUDA 13.3).
+bool BeginsCaptures(const char* symbol) {
+  return strncmp(symbol, "cuStreamBegin", 13) == 0 && strstr(symbol, "apture") != nullptr;
 }
 
 // The driver's own answer.
@@ -79,6 +86,7 @@ void AddressLookup::Finish(CUresult result, const char* symbol, void** address, 
     *address = kWrappers[known.function];
   } else {
     CountUnknown(symbol, version);
+    if (BeginsCaptures(symbol)) shim::CapturesMayBeUnseen();
   }
 }
 
@@ -98,17 +106,19 @@ const char* FunctionName(int function) {
   return kFunctionNames[function];
 }
 
-Lookup LookUp(void* handle, const char* name, void*) {
+Lookup LookUp(void* handle, const char* name, void* caller) {
   constexpr Lookup kNotOurs{};
   if (handle == RTLD_NEXT || name == nullptr) return kNotOurs;
   if (strncmp(name, "nccl", 4) == 0) return LookUpCommunicators(handle, name);
-  if (name[0] == 'n') return LookUpNvml(handle, name);
+  if (name[0] == 'n') return LookUpNvml(handle, name, caller);
   if (name[0] != 'c' || name[1] != 'u') return kNotOurs;
   const int function = WrappedFunction(name);
-  if (function < 0 || preempt::InsideXSched()) return kNotOurs;
-  void* found = handle == RTLD_DEFAULT ? kWrappers[function] : RealDlsym(handle, name);
-  // In the global scope this library comes first. Find the function behind it.
-  if (found == kWrappers[function]) found = RealDlsym(RTLD_NEXT, name);
+  if (function < 0) {
+    if (BeginsCaptures(name)) CapturesMayBeUnseen();
+    return kNotOurs;
+  }
+  if (preempt::InsideXSched()) return kNotOurs;
+  void* found = DlsymBehind(kWrappers[function], handle, name, caller);
   // Do not replace another library's function of that name.
   const bool drivers = found != nullptr && found == DriverAddress(function);
   return {drivers ? kWrappers[function] : found, 1};

@@ -102,21 +102,20 @@ __attribute__((visibility("default"))) int nvmlDeviceGetMemoryInfo_v2(void* devi
 
 namespace xsched::cuda {
 
-shim::Lookup LookUpNvml(void* handle, const char* name) {
+shim::Lookup LookUpNvml(void* handle, const char* name, const void* caller) {
   constexpr shim::Lookup kNotOurs{};
   const bool is_v2 = strcmp(name, kNameV2) == 0;
   if (!is_v2 && strcmp(name, kName) != 0) return kNotOurs;
   void* const ours = is_v2 ? reinterpret_cast<void*>(&nvmlDeviceGetMemoryInfo_v2)
                            : reinterpret_cast<void*>(&nvmlDeviceGetMemoryInfo);
-  void* found = shim::RealDlsym(handle == RTLD_DEFAULT ? RTLD_NEXT : handle, name);
-  if (found == ours) found = shim::RealDlsym(RTLD_NEXT, name);
+  void* found = shim::DlsymBehind(ours, handle, name, caller);
   if (found == nullptr) return {nullptr, 1};
   if (is_v2) {
     get_memory_v2.store(reinterpret_cast<GetMemoryV2>(found), std::memory_order_release);
   } else {
     get_memory.store(reinterpret_cast<GetMemory>(found), std::memory_order_release);
   }
-  if (void* pci = shim::RealDlsym(handle == RTLD_DEFAULT ? RTLD_NEXT : handle, kPciName))
+  if (void* pci = shim::DlsymBehind(nullptr, handle, kPciName, caller))
     get_pci_info.store(reinterpret_cast<GetPciInfo>(pci), std::memory_order_release);
   return {ours, 1};
 }

@@ -7,6 +7,6 @@
 namespace xsched::cuda {
 
 // As shim::LookUp, for functions of NVML.
-shim::Lookup LookUpNvml(void* handle, const char* name);
+shim::Lookup LookUpNvml(void* handle, const char* name, const void* caller);
 
 }  // namespace xsched::cuda

@@ -22,6 +22,16 @@ const Symbol* Newest(const char* name, int version, bool per_thread, bool* exist
   return best;
 }
 
+// What a driver has that is newer than the headers of this build. Its callbacks are not modeled.
+CUresult BeginRecaptureToGraph(CUstream stream, CUstreamCaptureMode mode, CUgraph, void*) {
+  return standin::cuStreamBeginCapture_v2(stream, mode);
+}
+void* NewerThanHeaders(const char* name) {
+  return std::strcmp(name, "cuStreamBeginRecaptureToGraph") == 0
+             ? reinterpret_cast<void*>(&BeginRecaptureToGraph)
+             : nullptr;
+}
+
 }  // namespace
 
 CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuuint64_t flags,
@@ -31,7 +41,7 @@ CUresult cuGetProcAddress_v2(const char* name, void** function, int version, cuu
   bool exists = false;
   if (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) symbol = Newest(name, version, true, &exists);
   if (symbol == nullptr) symbol = Newest(name, version, false, &exists);
-  *function = symbol != nullptr ? symbol->function : nullptr;
+  *function = symbol != nullptr ? symbol->function : NewerThanHeaders(name);
   if (status != nullptr) {
     *status = symbol != nullptr ? CU_GET_PROC_ADDRESS_SUCCESS
               : exists          ? CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
