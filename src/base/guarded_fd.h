@@ -47,19 +47,21 @@ class GuardedFd {
     fd_ = -1;
   }
 
- private:
-  // High enough not to be in the program's way, and low enough to keep the table of descriptors small.
-  static constexpr rlim_t kHighest = 4000;
-  static constexpr rlim_t kRoomAbove = 128;
-  // A real-time signal's number, which no program has any reason to choose.
-  static constexpr int kMark = 57;
-
+  // The lowest number for a descriptor of ours (F_DUPFD): a program that closes one and opens a file expects
+  // the lowest free number for it.
   static int LowestNumber() {
     rlimit limit{};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= 2 * kRoomAbove) return 0;
     const rlim_t highest = limit.rlim_cur - kRoomAbove;
     return static_cast<int>(highest < kHighest ? highest : kHighest);
   }
+
+ private:
+  // High enough not to be in the program's way, and low enough to keep the table of descriptors small.
+  static constexpr rlim_t kHighest = 4000;
+  static constexpr rlim_t kRoomAbove = 128;
+  // A real-time signal's number, which no program has any reason to choose.
+  static constexpr int kMark = 57;
 
   void Take(UniqueFd low) {
     if (!low) return;

@@ -31,6 +31,7 @@ using std::chrono::microseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr uint32_t kOk = 0;
 constexpr uint32_t kNotPermitted = 0x1B;
@@ -76,7 +77,7 @@ int NewFile() {
 
 std::set<int> OpenDescriptors() {
   std::set<int> open;
-  for (int fd = 0; fd < 512; ++fd) {
+  for (int fd = 0; fd < 5000; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) open.insert(fd);
   }
   return open;
@@ -95,6 +96,7 @@ struct FakeDevice {
   };
 
   std::vector<Call> calls;
+  std::vector<int> descriptors;  // of these calls
   std::map<uint32_t, uint64_t> timeslices;
   std::map<uint32_t, uint32_t> status_of;  // by command
   std::map<uint32_t, int> errno_of;
@@ -114,6 +116,7 @@ struct FakeDevice {
     auto* params = reinterpret_cast<uint8_t*>(request.params);
     calls.push_back({request.client, request.object, request.command,
                      std::vector<uint8_t>(params, params + request.params_size), info.st_ino});
+    descriptors.push_back(fd);
     if (auto found = errno_of.find(request.command); found != errno_of.end()) {
       errno = found->second;
       return -1;
@@ -355,6 +358,17 @@ TEST_F(ChannelGroupsTest, a_freed_client_takes_everything_and_its_open_file) {
   Free(kClient);
   EXPECT_EQ(OpenDescriptors(), before);
   EXPECT_THAT(GroupsOn(Gpu(7)), IsEmpty());
+}
+
+TEST_F(ChannelGroupsTest, the_lowest_number_of_a_descriptor_is_the_programs) {
+  const int lowest = NewFile();
+  close(lowest);
+  MakeGpu(0x10, 7);
+  MakeContext(0x10, 0x100);
+  EXPECT_LT(fcntl(lowest, F_GETFD), 0);
+  EXPECT_TRUE(groups_.GetTimeslice({kClient, 0x100}));
+  EXPECT_THAT(device_.descriptors, Not(IsEmpty()));
+  for (const int fd : device_.descriptors) EXPECT_GT(fd, 256);
 }
 
 TEST_F(ChannelGroupsTest, a_client_that_comes_again_starts_empty) {

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "base/guarded_fd.h"
+
 namespace xsched::cuda {
 namespace {
 
@@ -108,7 +110,8 @@ Object* ObjectTable::Find(rm::Handle client, rm::Handle handle) {
 
 UniqueFd ObjectTable::OpenFile(rm::Handle client) const {
   for (const ClientFile& file : files_) {
-    if (file.client == client && file.StillOurs()) return UniqueFd(fcntl(file.fd, F_DUPFD_CLOEXEC, 0));
+    if (file.client == client && file.StillOurs())
+      return UniqueFd(fcntl(file.fd, F_DUPFD_CLOEXEC, GuardedFd::LowestNumber()));
   }
   return {};
 }
@@ -122,7 +125,7 @@ void ObjectTable::KeepFile(rm::Handle client, int fd) {
   }
   struct stat info {};
   if (files_.size() >= kMaxClients || fstat(fd, &info) != 0) return;
-  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, GuardedFd::LowestNumber()));
   if (copy && files_.Push({client, copy.get(), info.st_dev, info.st_ino})) copy.Release();
 }
 
