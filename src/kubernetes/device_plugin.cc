@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "kubernetes/shares.h"
+#include "kubernetes/text.h"
 
 namespace xsched::kubernetes {
 namespace {
 
-grpc::Status Refused(const Error& error) { return {grpc::StatusCode::FAILED_PRECONDITION, error.text()}; }
+grpc::Status Refused(const Error& error) {
+  return {grpc::StatusCode::FAILED_PRECONDITION, OneLine(error.text())};
+}
 
 template <typename Ids>
 std::vector<std::string> Texts(const Ids& ids) {

@@ -9,6 +9,7 @@
 #include "cli/cdi/specification.h"
 #include "kubernetes/failed.h"
 #include "kubernetes/json_members.h"
+#include "kubernetes/text.h"
 #include "xsched/types.h"
 
 namespace xsched::kubernetes {
@@ -21,9 +22,9 @@ constexpr int kWhole = 100;
 Result<int> NumberIn(const json& parameters, const char* name, int least, int most) {
   const json& value = parameters.at(name);
   if (value.is_number_integer() && value >= least && value <= most) return value.get<int>();
-  return Failed(fmt::format(
-      "{} \"{}\" is no number from {} to {}", name,
-      value.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, kLongestPrinted), least, most));
+  return Failed(fmt::format("{} \"{}\" is no number from {} to {}", name,
+                            Beginning(value.dump(-1, ' ', true, json::error_handler_t::replace)), least,
+                            most));
 }
 
 Result<int> PriorityOfClass(const json& value) {
@@ -31,8 +32,7 @@ Result<int> PriorityOfClass(const json& value) {
   for (const cli::CdiDevice& known : cli::DefaultClasses()) {
     if (known.name == name) return static_cast<int>(*known.launch.priority);
   }
-  return Failed(
-      fmt::format("class \"{}\" is none of urgent, normal and batch", name.substr(0, kLongestPrinted)));
+  return Failed(fmt::format("class \"{}\" is none of urgent, normal and batch", Beginning(name)));
 }
 
 // What is said replaces what was said before.
@@ -44,7 +44,7 @@ Result<> Apply(const json& parameters, ShareParameters& to) {
   for (const auto& [name, value] : parameters.items()) {
     if (name == "apiVersion" || name == "kind") continue;
     if (name != "class" && name != "priority" && name != "share")
-      return Failed(fmt::format("there is no parameter {}", name.substr(0, kLongestPrinted)));
+      return Failed(fmt::format("there is no parameter {}", Beginning(name)));
     Result<int> number = name == "class"      ? PriorityOfClass(value)
                          : name == "priority" ? NumberIn(parameters, "priority", PRIORITY_MIN, PRIORITY_MAX)
                                               : NumberIn(parameters, "share", 1, kWhole);
@@ -88,8 +88,7 @@ Result<std::optional<int>> PercentIn(const json& result) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, percent);
   if (error != std::errc() || at != end || percent < 1 || percent > kWhole)
-    return Failed(
-        fmt::format("a share of \"{}\" is no number from 1 to {}", text.substr(0, kLongestPrinted), kWhole));
+    return Failed(fmt::format("a share of \"{}\" is no number from 1 to {}", Beginning(text), kWhole));
   return std::optional(percent);
 }
 
@@ -192,13 +191,8 @@ class Preparation {
   }
 
   static void AddGpu(const cli::KernelDevice& gpu, PreparedDevice& answered, RequestGrant& grant) {
-    if (!gpu.cdi.empty()) {
-      answered.cdi.push_back(gpu.cdi);
-      return;
-    }
-    for (const std::string& file : gpu.files) {
-      if (std::ranges::count(grant.files, file) == 0) grant.files.push_back(file);
-    }
+    if (!gpu.cdi.empty()) answered.cdi.push_back(gpu.cdi);
+    AddFilesOf(gpu, grant.files);
   }
 
   RequestGrant& GrantOf(const std::string& request) {
@@ -245,6 +239,13 @@ Result<Claim> ReadClaim(std::string_view text) {
 }
 
 std::string BaseRequest(const std::string& request) { return request.substr(0, request.find('/')); }
+
+void AddFilesOf(const cli::KernelDevice& gpu, std::vector<std::string>& files) {
+  if (!gpu.cdi.empty()) return;
+  for (const std::string& file : gpu.files) {
+    if (std::ranges::count(files, file) == 0) files.push_back(file);
+  }
+}
 
 std::string ClaimDeviceName(const std::string& uid, const std::string& request) {
   return fmt::format("{}-{}", uid, request);

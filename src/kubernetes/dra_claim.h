@@ -64,6 +64,9 @@ struct RequestGrant {
   bool operator==(const RequestGrant&) const = default;
 };
 
+// The files of a GPU that a grant has: those of one that no vendor's CDI device gives. Each once.
+void AddFilesOf(const cli::KernelDevice& gpu, std::vector<std::string>& files);
+
 // A device in the answer to the kubelet.
 struct PreparedDevice {
   std::string request;  // BaseRequest

@@ -214,6 +214,23 @@ TEST(KubernetesDraClaim, parameters_that_are_not_understood_are_named_and_refuse
   EXPECT_THAT(refusal({{"kind", "Other"}}), HasSubstr("are no ShareParameters of gpu.xsched.org/v1"));
 }
 
+TEST(KubernetesDraClaim, what_is_quoted_ends_with_a_whole_character) {
+  const std::string euro = "\u20ac";
+  std::string name;
+  for (int i = 0; i < 14; ++i) name += euro;
+  const std::string kept = name.substr(0, 13 * euro.size());
+  auto refusal = [](const json& parameters) {
+    return Refusal(
+        ClaimJson(kUid, Slots("gpu-a", 4), json::array({ParametersJson("FromClaim", parameters)})));
+  };
+  EXPECT_EQ(refusal({{name, 1}}), "there is no parameter " + kept);
+  EXPECT_EQ(refusal({{"class", name}}), "class \"" + kept + "\" is none of urgent, normal and batch");
+  json result = ResultJson("share", "gpu-a");
+  result["consumedCapacity"] = {{"share", name}};
+  EXPECT_EQ(Refusal(ClaimJson(kUid, json::array({result})), kByCapacity),
+            "a share of \"" + kept + "\" is no number from 1 to 100");
+}
+
 TEST(KubernetesDraClaim, without_an_allocation_it_is_none_to_prepare) {
   Result<Claim> claim = ReadClaim(json{{"metadata", {{"uid", kUid}}}, {"status", json::object()}}.dump());
   ASSERT_TRUE(claim);

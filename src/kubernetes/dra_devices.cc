@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace xsched::kubernetes {
 namespace {
@@ -23,6 +24,17 @@ std::string LabelOf(const std::string& id) {
     label += is_capital ? static_cast<char>(c - 'A' + 'a') : is_kept ? c : '-';
   }
   return label;
+}
+
+// "3-of-10"
+bool IsSlot(std::string_view text) {
+  constexpr std::string_view kOf = "-of-";
+  const size_t of = text.find(kOf);
+  auto is_number = [](std::string_view digits) {
+    return !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  return of != std::string_view::npos && is_number(text.substr(0, of)) &&
+         is_number(text.substr(of + kOf.size()));
 }
 
 json PublishedDevice(const DraDevice& device, const Division& division) {
@@ -66,6 +78,18 @@ std::string ProblemOfDraName(const std::vector<Gpu>& gpus, const Gpu& gpu) {
   if (first != gpus.end() && first->device.id != id)
     return fmt::format("{} and {} would have the same name, {}", first->device.id, id, label);
   return "";
+}
+
+const Gpu* GpuOfDraDevice(const std::vector<Gpu>& gpus, const std::string& device) {
+  const Gpu* of_slot = nullptr;
+  for (const Gpu& gpu : gpus) {
+    if (!ProblemOfDraName(gpus, gpu).empty()) continue;
+    const std::string label = LabelOf(gpu.device.id);
+    if (device == label) return &gpu;
+    if (device.starts_with(label + "-") && IsSlot(std::string_view(device).substr(label.size() + 1)))
+      of_slot = &gpu;
+  }
+  return of_slot;
 }
 
 std::vector<json> PublishedDevices(const std::vector<DraDevice>& devices, const Division& division) {

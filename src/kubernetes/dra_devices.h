@@ -46,6 +46,8 @@ struct DraDevice {
 std::vector<DraDevice> DraDevicesOf(const std::vector<Gpu>& gpus, const Division& division);
 // Why this GPU cannot be offered: its id gives no name of a device, or that of another GPU. "": it can.
 std::string ProblemOfDraName(const std::vector<Gpu>& gpus, const Gpu& gpu);
+// The GPU of which the device is a part, in whatever form it is or was offered. Null: there is none.
+const Gpu* GpuOfDraDevice(const std::vector<Gpu>& gpus, const std::string& device);
 
 // What is published of them: the member `devices` of each ResourceSlice.
 std::vector<nlohmann::json> PublishedDevices(const std::vector<DraDevice>& devices, const Division& division);

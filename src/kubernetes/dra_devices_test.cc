@@ -33,6 +33,16 @@ TEST(KubernetesDraDevices, by_capacity_a_gpu_is_one_device) {
               ElementsAre("gpu-ab12", "cpu0"));
 }
 
+TEST(KubernetesDraDevices, a_device_belongs_to_its_gpu_in_whatever_form_it_was_offered) {
+  const std::vector<Gpu> gpus = {GpuOf("GPU-a"), GpuOf("GPU-a-b"), GpuOf("gpu.A")};
+  EXPECT_EQ(GpuOfDraDevice(gpus, "gpu-a"), &gpus[0]);
+  EXPECT_EQ(GpuOfDraDevice(gpus, "gpu-a-3-of-10"), &gpus[0]);
+  EXPECT_EQ(GpuOfDraDevice(gpus, "gpu-a-b-0-of-2"), &gpus[1]);
+  for (const char* name :
+       {"", "gpu", "gpu-a-", "gpu-a-3", "gpu-a-3-of-", "gpu-a--of-3", "gpu-a-x-of-3", "gpu-c"})
+    EXPECT_EQ(GpuOfDraDevice(gpus, name), nullptr) << name;
+}
+
 TEST(KubernetesDraDevices, a_gpu_that_does_not_work_is_not_offered) {
   Gpu broken = GpuOf("b");
   broken.works = false;

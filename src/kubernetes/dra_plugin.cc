@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kubernetes/say.h"
+#include "kubernetes/text.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -47,7 +48,7 @@ grpc::Status DraPlugin::NodePrepareResources(grpc::ServerContext*,
     if (claim) {
       AddDevices(*claim, response);
     } else {
-      response.set_error(claim.error().text());
+      response.set_error(OneLine(claim.error().text()));
       Say(fmt::format("claim {}/{} is not prepared: {}", asked.namespace_(), asked.name(),
                       claim.error().text()));
     }
@@ -62,7 +63,7 @@ grpc::Status DraPlugin::NodeUnprepareResources(grpc::ServerContext*,
     dra::NodeUnprepareResourceResponse& response = (*answer->mutable_claims())[asked.uid()];
     const bool is_prepared = claims_.Find(asked.uid()).has_value();
     Result<> done = claims_.Remove(asked.uid());
-    if (!done) response.set_error(done.error().text());
+    if (!done) response.set_error(OneLine(done.error().text()));
     if (!done || is_prepared) {
       Say(fmt::format("claim {}/{} is {}", asked.namespace_(), asked.name(),
                       done ? "given back" : std::string("not given back: ") + done.error().text()));

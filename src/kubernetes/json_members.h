@@ -6,9 +6,6 @@
 
 namespace xsched::kubernetes {
 
-// How much of it messages quote.
-inline constexpr size_t kLongestPrinted = 40;
-
 // Null: there is no such member.
 inline const nlohmann::json* Member(const nlohmann::json& object, const char* name) {
   if (!object.is_object()) return nullptr;

@@ -35,6 +35,8 @@ void AddNodeOptions(CLI::App& command, NodeOptions& options) {
                      "where CDI specifications are written (default: /var/run/cdi)");
   command.add_option("--route", options.route, "as in xsched run")
       ->check(CLI::IsMember({"layer", "preload"}));
+  command.add_option("--dev", options.dev,
+                     "the machine's /dev, as a container sees it that has it elsewhere (default: /dev)");
   command.add_option("--root", options.root)->group("");
   AddLookPeriod(command, options.look_period);
 }

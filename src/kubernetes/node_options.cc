@@ -24,7 +24,7 @@ bool MayHavePrograms(const cli::Platform& platform, const std::string& root) {
 GpuList GpusOf(const NodeOptions& options) {
   std::vector<cli::KernelDevice> named;
   std::ranges::transform(options.named, std::back_inserter(named), ReadNamedDevice);
-  return {std::move(named), options.root};
+  return {std::move(named), options.root, options.dev};
 }
 
 cli::CdiSpecification SpecificationFor(const std::string& kind, const NodeOptions& options) {

@@ -17,7 +17,8 @@ struct NodeOptions {
   std::string cdi_folder = "/var/run/cdi";
   std::vector<std::string> named;  // ReadNamedDevice
   std::string route = "layer";
-  std::string root;  // of /proc and /sys
+  std::string root;          // of /proc and /sys
+  std::string dev = "/dev";  // the machine's, as it is seen from here
   std::chrono::milliseconds look_period = std::chrono::seconds(5);
 };
 

@@ -8,6 +8,7 @@
 
 #include "cli/cdi/specification.h"
 #include "kubernetes/json_members.h"
+#include "kubernetes/text.h"
 #include "xsched/types.h"
 
 namespace xsched::kubernetes {
@@ -65,8 +66,8 @@ std::optional<int> ReadPriority(const std::string& text) {
 }
 
 std::string NoPriority(const std::string& what, const std::string& text) {
-  return fmt::format("{} \"{}\" is no number from {} to {}", what, text.substr(0, kLongestPrinted),
-                     PRIORITY_MIN, PRIORITY_MAX);
+  return fmt::format("{} \"{}\" is no number from {} to {}", what, Beginning(text), PRIORITY_MIN,
+                     PRIORITY_MAX);
 }
 
 std::optional<int> AskedBy(const Pod& pod, std::string& problem) {

@@ -82,17 +82,39 @@ void WriteCheckpoint(const std::string& path, const Claims& claims) {
 
 std::string FileOf(const std::string& uid) { return fmt::format("{}{}{}", kFileBegin, uid, kFileEnd); }
 
+// Of the GPUs of a request that no vendor's CDI device gives. nullopt: one of its GPUs is not there, whose
+// files may be those of another one by now.
+std::optional<std::vector<std::string>> FilesOf(const PreparedClaim& claim, const std::string& request,
+                                                const std::vector<Gpu>& gpus) {
+  std::vector<std::string> files;
+  for (const PreparedDevice& device : claim.devices) {
+    if (device.request != request) continue;
+    const Gpu* gpu = GpuOfDraDevice(gpus, device.device);
+    if (gpu == nullptr || !gpu->works) return std::nullopt;
+    AddFilesOf(gpu->device, files);
+  }
+  return files;
+}
+
 void WriteSpecificationOf(const std::string& uid, const PreparedClaim& claim,
-                          cli::CdiSpecification specification, const std::string& folder) {
+                          cli::CdiSpecification specification, const std::vector<Gpu>& gpus,
+                          const std::string& folder) {
   for (const RequestGrant& request : claim.requests) {
+    const bool has_files = !request.files.empty();
+    std::optional<std::vector<std::string>> files = FilesOf(claim, request.request, gpus);
+    if (has_files && (!files || files->empty())) continue;
     const std::vector<cli::CdiDevice> shares = cli::Shares();
     cli::CdiDevice device = shares.at(static_cast<size_t>(request.percent) - 1);
     device.name = ClaimDeviceName(uid, request.request);
     device.launch.priority = request.priority;
-    device.files = request.files;
+    if (has_files) device.files = std::move(*files);
     specification.devices.push_back(std::move(device));
   }
-  cli::WriteSpecification(specification, folder + "/" + FileOf(uid));
+  const std::string path = folder + "/" + FileOf(uid);
+  // One without devices is none to engines.
+  std::error_code ignored;
+  specification.devices.empty() ? static_cast<void>(fs::remove(path, ignored))
+                                : cli::WriteSpecification(specification, path);
 }
 
 void RemoveOthers(const std::string& folder, const Claims& claims) {
@@ -126,18 +148,20 @@ struct PreparedClaims::Guarded {
   Mutex<LockRank::kPreparedClaims> mutex;
   Claims claims GUARDED_BY(mutex);
   cli::CdiSpecification installed GUARDED_BY(mutex);
+  std::vector<Gpu> gpus GUARDED_BY(mutex);
 };
 
 PreparedClaims::PreparedClaims(const std::string& checkpoint, std::string cdi_folder)
     : guarded_(new Guarded{checkpoint, std::move(cdi_folder), {}, ReadCheckpoint(checkpoint), {}}) {}
 PreparedClaims::~PreparedClaims() = default;
 
-void PreparedClaims::WriteSpecifications(cli::CdiSpecification installed) {
+void PreparedClaims::WriteSpecifications(cli::CdiSpecification installed, std::vector<Gpu> gpus) {
   const MutexLock lock(guarded_->mutex);
   guarded_->installed = std::move(installed);
+  guarded_->gpus = std::move(gpus);
   RemoveOthers(guarded_->cdi_folder, guarded_->claims);
   for (const auto& [uid, claim] : guarded_->claims)
-    WriteSpecificationOf(uid, claim, guarded_->installed, guarded_->cdi_folder);
+    WriteSpecificationOf(uid, claim, guarded_->installed, guarded_->gpus, guarded_->cdi_folder);
 }
 
 std::optional<PreparedClaim> PreparedClaims::Find(const std::string& uid) const {
@@ -158,11 +182,12 @@ Result<> PreparedClaims::Add(const std::string& uid, const PreparedClaim& claim)
   // Copies: the analysis of locks does not follow what is guarded into the functions below.
   const Claims before = guarded_->claims;
   const cli::CdiSpecification installed = guarded_->installed;
+  const std::vector<Gpu> gpus = guarded_->gpus;
   Claims claims = before;
   claims[uid] = claim;
   Result<> done = Try([&] {
     WriteCheckpoint(guarded_->checkpoint, claims);
-    WriteSpecificationOf(uid, claim, installed, guarded_->cdi_folder);
+    WriteSpecificationOf(uid, claim, installed, gpus, guarded_->cdi_folder);
   });
   if (done) {
     guarded_->claims = std::move(claims);

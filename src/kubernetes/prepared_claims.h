@@ -6,6 +6,10 @@
 // specification that there may be. It writes those of the checkpoint anew (their folder is empty after a
 // start of the machine), and removes all others.
 //
+// A driver numbers the files of its GPUs when it starts, so after a start of the machine a GPU may have the
+// files that another one had. So specifications have the files of now. A request whose GPU is not there has
+// no device in them until it is: its containers do not start, rather than with another GPU or none.
+//
 // Its lock is in prepared_claims.cc: gRPC's headers define some macros of base/mutex.h otherwise.
 #pragma once
 
@@ -27,9 +31,9 @@ class PreparedClaims {
   PreparedClaims(const PreparedClaims&) = delete;
   PreparedClaims& operator=(const PreparedClaims&) = delete;
 
-  // Writes the specifications of all claims anew, with the libraries of `installed`, which is also for those
-  // that come. Removes those of no claim. Throws CommandError.
-  void WriteSpecifications(cli::CdiSpecification installed);
+  // Writes the specifications of all claims anew, with the libraries of `installed` and the files of `gpus`,
+  // which are also for those that come. Removes those of no claim. Throws CommandError.
+  void WriteSpecifications(cli::CdiSpecification installed, std::vector<Gpu> gpus);
 
   // nullopt: it is not prepared.
   std::optional<PreparedClaim> Find(const std::string& uid) const;

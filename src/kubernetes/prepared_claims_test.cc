@@ -48,6 +48,19 @@ class KubernetesPreparedClaims : public ::testing::Test {
             .socket = "/run/xsched/s"};
   }
 
+  static std::vector<Gpu> Gpus(const std::vector<std::string>& files = {"/dev/kfd"}) {
+    Gpu gpu;
+    gpu.device.id = "GPU-a";
+    gpu.device.files = files;
+    return {gpu};
+  }
+  std::vector<std::string> DeviceNames(const std::string& uid) const {
+    std::vector<std::string> names;
+    const json specification = Specification(uid);
+    for (const json& device : specification["devices"]) names.push_back(device["name"]);
+    return names;
+  }
+
   testing::NodeFolder folder_;
   const std::string checkpoint_ = folder_.path() + "/plugins/checkpoint.json";
   const std::string cdi_ = folder_.path() + "/cdi";
@@ -56,7 +69,7 @@ class KubernetesPreparedClaims : public ::testing::Test {
 TEST_F(KubernetesPreparedClaims, are_the_same_after_a_restart) {
   {
     PreparedClaims claims(checkpoint_, cdi_);
-    claims.WriteSpecifications(Installed());
+    claims.WriteSpecifications(Installed(), Gpus());
     ASSERT_TRUE(claims.Add("uid-a", kClaim));
     EXPECT_EQ(claims.Find("uid-a"), kClaim);
   }
@@ -68,7 +81,7 @@ TEST_F(KubernetesPreparedClaims, are_the_same_after_a_restart) {
 
 TEST_F(KubernetesPreparedClaims, have_a_specification_with_a_device_for_each_request) {
   PreparedClaims claims(checkpoint_, cdi_);
-  claims.WriteSpecifications(Installed());
+  claims.WriteSpecifications(Installed(), Gpus());
   ASSERT_TRUE(claims.Add("uid-a", kClaim));
   const json specification = Specification("uid-a");
   EXPECT_EQ(specification["kind"], "xsched.org/claim");
@@ -87,7 +100,7 @@ TEST_F(KubernetesPreparedClaims, have_a_specification_with_a_device_for_each_req
 
 TEST_F(KubernetesPreparedClaims, that_are_given_back_leave_nothing) {
   PreparedClaims claims(checkpoint_, cdi_);
-  claims.WriteSpecifications(Installed());
+  claims.WriteSpecifications(Installed(), Gpus());
   ASSERT_TRUE(claims.Add("uid-a", kClaim));
   ASSERT_TRUE(claims.Remove("uid-a"));
   EXPECT_TRUE(claims.Remove("uid-a")) << "once more is no error";
@@ -100,13 +113,52 @@ TEST_F(KubernetesPreparedClaims,
        have_their_specifications_again_after_a_start_of_the_machine_with_the_libraries_of_now) {
   {
     PreparedClaims claims(checkpoint_, cdi_);
-    claims.WriteSpecifications(Installed());
+    claims.WriteSpecifications(Installed(), Gpus());
     ASSERT_TRUE(claims.Add("uid-a", kClaim));
   }
   fs::remove_all(cdi_);
   PreparedClaims claims(checkpoint_, cdi_);
-  claims.WriteSpecifications(Installed("/opt/new/libshim.so"));
+  claims.WriteSpecifications(Installed("/opt/new/libshim.so"), Gpus());
   EXPECT_EQ(Specification("uid-a")["containerEdits"]["mounts"][1]["hostPath"], "/opt/new/libshim.so");
+}
+
+TEST_F(KubernetesPreparedClaims, have_the_files_that_their_gpu_has_now) {
+  {
+    PreparedClaims claims(checkpoint_, cdi_);
+    claims.WriteSpecifications(Installed(), Gpus({"/dev/kfd", "/dev/dri/renderD128"}));
+    ASSERT_TRUE(claims.Add("uid-a", kClaim));
+  }
+  PreparedClaims claims(checkpoint_, cdi_);
+  claims.WriteSpecifications(Installed(), Gpus({"/dev/kfd", "/dev/dri/renderD129"}));
+  const json nodes = Specification("uid-a")["devices"][0]["containerEdits"]["deviceNodes"];
+  ASSERT_EQ(nodes.size(), 2u);
+  EXPECT_EQ(nodes[1]["path"], "/dev/dri/renderD129");
+  EXPECT_EQ(claims.Find("uid-a"), kClaim) << "the kubelet gets the same answer";
+}
+
+TEST_F(KubernetesPreparedClaims, have_no_device_of_a_request_while_its_gpu_is_not_there) {
+  PreparedClaims claims(checkpoint_, cdi_);
+  claims.WriteSpecifications(Installed(), Gpus());
+  ASSERT_TRUE(claims.Add("uid-a", kClaim));
+  std::vector<Gpu> broken = Gpus();
+  broken[0].works = false;
+  for (const std::vector<Gpu>& gpus : {std::vector<Gpu>(), broken}) {
+    claims.WriteSpecifications(Installed(), gpus);
+    EXPECT_THAT(DeviceNames("uid-a"), ElementsAre("uid-a-side"));
+    claims.WriteSpecifications(Installed(), Gpus());
+    EXPECT_THAT(DeviceNames("uid-a"), ElementsAre("uid-a-share", "uid-a-side"));
+  }
+}
+
+TEST_F(KubernetesPreparedClaims, have_no_specification_without_any_device) {
+  PreparedClaim claim = kClaim;
+  claim.requests.pop_back();
+  PreparedClaims claims(checkpoint_, cdi_);
+  claims.WriteSpecifications(Installed(), Gpus());
+  ASSERT_TRUE(claims.Add("uid-a", claim));
+  ASSERT_FALSE(Files().empty());
+  claims.WriteSpecifications(Installed(), {});
+  EXPECT_TRUE(Files().empty()) << "engines refuse one";
 }
 
 TEST_F(KubernetesPreparedClaims, remove_specifications_of_no_claim_and_leave_those_of_others) {
@@ -114,13 +166,13 @@ TEST_F(KubernetesPreparedClaims, remove_specifications_of_no_claim_and_leave_tho
   for (const char* name : {"xsched-claim-uid-x.json", "xsched-share.json", "nvidia.yaml"})
     std::ofstream(cdi_ + "/" + name) << "{}";
   PreparedClaims claims(checkpoint_, cdi_);
-  claims.WriteSpecifications(Installed());
+  claims.WriteSpecifications(Installed(), Gpus());
   EXPECT_THAT(Files(), ElementsAre("nvidia.yaml", "xsched-share.json"));
 }
 
 TEST_F(KubernetesPreparedClaims, that_cannot_be_written_are_not_prepared) {
   PreparedClaims claims(checkpoint_, cdi_);
-  claims.WriteSpecifications(Installed());
+  claims.WriteSpecifications(Installed(), Gpus());
   std::ofstream(cdi_ + "x") << "";
   fs::remove_all(cdi_);
   fs::rename(cdi_ + "x", cdi_);  // a file, where the folder should be

@@ -6,8 +6,10 @@
 #include <cstdio>
 #include <string>
 
+#include "kubernetes/text.h"
+
 namespace xsched::kubernetes {
 
-inline void Say(const std::string& text) { fmt::print(stderr, "xsched-kubernetes: {}\n", text); }
+inline void Say(const std::string& text) { fmt::print(stderr, "xsched-kubernetes: {}\n", OneLine(text)); }
 
 }  // namespace xsched::kubernetes

@@ -90,7 +90,7 @@ void ServeClaims(const ClaimOptions& options) {
       SayWhatThereIs(gpus.all());
       SayWhatIsNotOffered(gpus.all());
       cli::CdiSpecification installed = SpecificationFor(kClaimKind, options);
-      claims.WriteSpecifications(installed);
+      claims.WriteSpecifications(installed, gpus.all());
       node.Set({gpus.all(), std::move(installed)});
       publisher.Want(PublishedDevices(DraDevicesOf(gpus.all(), options.division), options.division));
       times.DevicesHaveChanged();

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "kubernetes/failed.h"
+#include "kubernetes/text.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -22,7 +23,7 @@ Result<Shares> Grouped(const std::vector<std::string>& ids) {
   Shares shares;
   for (const std::string& id : ids) {
     const std::optional<Share> share = ReadShareId(id);
-    if (!share) return Failed(fmt::format("{} is no share of a GPU", id.substr(0, kMaxDeviceId)));
+    if (!share) return Failed(fmt::format("{} is no share of a GPU", Beginning(id, kMaxDeviceId)));
     if (!shares[share->gpu].insert(share->number).second) return Failed(fmt::format("{} is named twice", id));
   }
   return shares;

@@ -90,18 +90,30 @@ bool Has(char* const* environment, std::string_view entry) {
 
 std::string_view NameOf(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-// The variable is unset, if it is one of the job's environment and not of `wanted`. True: there was one.
-bool UnsetOneThatIsNotIn(const Text& wanted, spank_t spank) {
-  for (char** entry = EnvironmentOf(spank); *entry != nullptr; ++entry) {
-    const std::string_view name = NameOf(*entry);
-    bool stays = false;
-    wanted.ForEach([&](std::string_view kept) { stays = stays || NameOf(kept) == name; });
+size_t Count(char* const* environment) {
+  size_t count = 0;
+  while (environment[count] != nullptr) ++count;
+  return count;
+}
+
+bool IsIn(const Text& wanted, std::string_view name) {
+  bool is_there = false;
+  wanted.ForEach([&](std::string_view entry) { is_there = is_there || NameOf(entry) == name; });
+  return is_there;
+}
+
+// SPANK also says that it has unset what it cannot, such as an entry without '='. That stays.
+void UnsetThoseThatAreNotIn(const Text& wanted, spank_t spank) {
+  size_t count = 0;
+  for (size_t at = 0; at < (count = Count(EnvironmentOf(spank)));) {
+    const std::string_view name = NameOf(EnvironmentOf(spank)[at]);
     char ended[kMostText] = "";
-    if (stays || name.size() >= sizeof ended) continue;
-    name.copy(ended, name.size());
-    if (spank_unsetenv(spank, ended) == ESPANK_SUCCESS) return true;
+    if (name.size() < sizeof ended && !IsIn(wanted, name)) {
+      name.copy(ended, name.size());
+      spank_unsetenv(spank, ended);
+    }
+    if (Count(EnvironmentOf(spank)) >= count) ++at;
   }
-  return false;
 }
 
 // Each call may move the environment of the job.
@@ -114,7 +126,7 @@ void SetEnvironment(const Text& wanted, spank_t spank) {
     name.copy(ended, name.size());
     spank_setenv(spank, ended, entry.data() + name.size() + 1, 1);
   });
-  while (UnsetOneThatIsNotIn(wanted, spank)) continue;
+  UnsetThoseThatAreNotIn(wanted, spank);
 }
 
 // To the user if the job has an option of ours, and otherwise to the node's log.

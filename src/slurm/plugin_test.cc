@@ -184,9 +184,9 @@ TEST_F(SlurmPlugin, an_xsched_that_fails_leaves_the_environment_as_it_is) {
   EXPECT_EQ(ThisJob().environment, before);
   EXPECT_THAT(ThisJob().to_user, ElementsAre(EndsWith(": no library")));
   ThisJob().to_user.clear();
-  RunStep({"xsched=" + Script("kill -ALRM $$")}, {"xsched-priority=5"});
+  RunStep({"xsched=" + Script("kill -KILL $$")}, {"xsched-priority=5"});
   EXPECT_EQ(ThisJob().environment, before);
-  EXPECT_THAT(ThisJob().to_user, ElementsAre(EndsWith("did not answer within 10 s")));
+  EXPECT_THAT(ThisJob().to_user, ElementsAre(EndsWith(": it cannot be run")));
 }
 
 TEST_F(SlurmPlugin, what_xsched_run_warns_of_is_passed_on) {
@@ -206,6 +206,13 @@ TEST_F(SlurmPlugin, variables_of_any_length_and_with_any_text_survive) {
   RunStep({"priority=0"});
   for (const char* name : {"LONG", "LINES", "EMPTY", "BASH_FUNC_f%%"})
     EXPECT_EQ(ThisJob().environment[name], before.at(name));
+}
+
+TEST_F(SlurmPlugin, an_entry_that_cannot_be_unset_stays_and_holds_nobody_up) {
+  ThisJob().environment["XSCHED_POLICY"] = "HPF";
+  ThisJob().odd_entries = {"ODD"};
+  RunStep({"xsched=" + Script("printf 'PATH=/bin\\0'")}, {"xsched-priority=5"});
+  EXPECT_THAT(ThisJob().environment, ElementsAre(Pair("PATH", "/bin"), Pair("XSCHED_JOB", "slurm-7.0")));
 }
 
 TEST_F(SlurmPlugin, leaves_no_descriptor_and_no_child) {

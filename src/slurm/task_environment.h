@@ -8,6 +8,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "slurm/settings.h"
 
@@ -32,8 +33,15 @@ struct Text {
   }
 };
 
-// Starts `program` with the privileges of the effective user and group, for 10 seconds at most. The error
-// says why there is no answer.
-Result<Text> EnvironmentByXSched(const char* program, const Values& values, char* const* environment);
+inline constexpr Duration kPatience = std::chrono::seconds(10);
+
+// Starts `program` with the privileges of the effective user and group, and ends it if it takes longer than
+// `patience`. The error says why there is no answer.
+//
+// The environment is the user's: it may make the program run code of the user (LD_PRELOAD). So nothing is
+// left to the program that must happen. The time is kept here, what it writes is bounded, and it can start no
+// other process, which would stay behind.
+Result<Text> EnvironmentByXSched(const char* program, const Values& values, char* const* environment,
+                                 Duration patience = kPatience);
 
 }  // namespace xsched::slurm

@@ -42,6 +42,9 @@ class NodeFolder {
                       simd_count, bus << 8 | device << 3, domain, render_minor, unique_id));
     PutOnBus(address);
   }
+  void AddFile(const std::string& path) const { Write(path, ""); }
+  // Its driver is not loaded any more.
+  void RemoveHipGpus() const { std::filesystem::remove_all(path_ + "/sys/class/kfd"); }
   void TakeOffBus(const std::string& address) const { WriteConfig(address, "\xff\xff\xff\xff"); }
 
  private:

@@ -15,6 +15,7 @@ char** Environment() {
   entries.clear();
   pointers.clear();
   for (const auto& [name, value] : this_job.environment) entries.push_back(name + "=" + value);
+  for (const std::string& entry : this_job.odd_entries) entries.push_back(entry);
   for (std::string& entry : entries) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   return pointers.data();
@@ -86,6 +87,7 @@ spank_err_t spank_setenv(spank_t /*spank*/, const char* name, const char* value,
   return kDone;
 }
 
+// It reports success whatever it finds.
 spank_err_t spank_unsetenv(spank_t /*spank*/, const char* name) {
   ThisJob().environment.erase(name);
   return kDone;

@@ -16,6 +16,7 @@ namespace xsched::slurm::testing {
 struct StandIn {
   spank_context_t context = S_CTX_REMOTE;
   std::map<std::string, std::string> environment;
+  std::vector<std::string> odd_entries;  // further ones of its environment, which have no '='
   uint32_t job = 7;
   uint32_t step = 0;
   uint32_t node = 0;
