@@ -44,7 +44,8 @@ void ProcessWaits::Process::Add(const Process& other) {
 // ---- a recording's lines ----
 
 void ProcessWaits::Read(std::istream& input, const std::string& name) {
-  ReadRecordingLines(input, name, [this](const JsonLine& line) { ReadLine(line); });
+  ReadRecordingLines(
+      input, name, [](const JsonLine&) {}, [this](const JsonLine& line) { ReadLine(line); });
   Finish(end_);
 }
 
