@@ -209,21 +209,25 @@ bool ChromeReader::number_float(number_float_t value, const string_t& text) {
 }
 
 bool ChromeReader::string(string_t& value) {
+  std::string* place = nullptr;
   if (InEvent()) {
-    if (event_key_ == "ph") event_.phase = std::move(value);
-    if (event_key_ == "name") event_.name = std::move(value);
-    if (event_key_ == "cat") event_.category = std::move(value);
-    if (event_key_ == "pid") event_.process = std::move(value);
-    if (event_key_ == "tid") event_.thread = std::move(value);
-    if (event_key_ == "id") event_.id = std::move(value);
     if (event_key_ == "ts" || event_key_ == "dur")
       FailEvent(fmt::format("{} is no time in microseconds", event_key_));
+    place = event_key_ == "ph"     ? &event_.phase
+            : event_key_ == "name" ? &event_.name
+            : event_key_ == "cat"  ? &event_.category
+            : event_key_ == "pid"  ? &event_.process
+            : event_key_ == "tid"  ? &event_.thread
+            : event_key_ == "id"   ? &event_.id
+                                   : nullptr;
   } else if (InArguments()) {
-    if (argument_key_ == "name") event_.argument_name = std::move(value);
-    if (argument_key_ == "labels") event_.labels = std::move(value);
+    place = argument_key_ == "name"     ? &event_.argument_name
+            : argument_key_ == "labels" ? &event_.labels
+                                        : nullptr;
   } else {
     return Other();
   }
+  if (place != nullptr) *place = std::move(value);
   return true;
 }
 

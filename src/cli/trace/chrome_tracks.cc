@@ -105,7 +105,7 @@ void ChromeTracks::AddMemory(std::pair<int64_t, int64_t> device, std::vector<Chr
 
 }  // namespace
 
-ShownSlices AddChromeTrace(ChromeTrace trace, const Beside& beside, TrackEvents& events) {
+ShownSlices AddChromeTrace(ChromeTrace&& trace, const Beside& beside, TrackEvents& events) {
   ChromeTracks tracks(trace.names, beside, events);
   for (auto& [id, process] : trace.processes) tracks.AddProcess(id, process);
   for (auto& [device, memory] : trace.memory) tracks.AddMemory(device, memory);

@@ -25,6 +25,6 @@ struct ShownSlices {
 };
 
 // `events` counts from `beside.from`.
-ShownSlices AddChromeTrace(ChromeTrace trace, const Beside& beside, TrackEvents& events);
+ShownSlices AddChromeTrace(ChromeTrace&& trace, const Beside& beside, TrackEvents& events);
 
 }  // namespace xsched::cli
