@@ -30,7 +30,8 @@ PARTS = {
     "src/ipc": ["src/ipc/"],
     "readers": [
         "src/cli/doctor/elf_file.cc", "src/cli/explain/process_waits.cc", "src/cli/record/recording_lines.cc", "src/cli/record/recording_writer.cc",
-        "src/cli/server_session.cc", "src/cli/simulate/device_file.cc", "src/cli/simulate/load_file.cc", "src/cli/trace/timeline.cc",
+        "src/cli/server_session.cc", "src/cli/simulate/device_file.cc", "src/cli/simulate/load_file.cc", "src/cli/trace/chrome_trace.cc",
+        "src/cli/trace/timeline.cc",
         "src/hal/cuda/channel_groups/object_table.cc", "src/hal/cuda/channel_groups/resource_manager.cc", "src/hal/hip/kfd/requests.cc",
         "src/hal/hip/kfd/sysfs.cc", "src/kubernetes/pods.cc", "src/kubernetes/shares.cc", "src/preempt/scheduling/agent.cc",
         "src/preempt/scheduling/server_client.cc", "src/sched/core/policy_setting.cc", "src/shim/common/json.cc",

@@ -6,10 +6,12 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import weakref
 
 import fake_hip
 import xsched
+from xsched.queue import call as call_library
 
 INSTANCES = [fake_hip.Instance("XSCHED_TEST_HIP_A"), fake_hip.Instance("XSCHED_TEST_HIP_B")]
 
@@ -84,6 +86,31 @@ class Streams(unittest.TestCase):
         self.assertIn("closed", repr(queue))
         with self.assertRaises(xsched.XSchedError):
             queue.suspend()
+
+    def test_two_threads_that_close_a_queue_destroy_it_once(self):
+        queue = xsched.XSchedQueue(INSTANCES[0].stream(), 1)
+        destroyed = []
+        begun, both_asked = threading.Event(), threading.Event()
+
+        def call(library, function, *arguments):
+            if function == "XQueueDestroy":
+                destroyed.append(arguments)
+                begun.set()
+                both_asked.wait(10)
+            call_library(library, function, *arguments)
+
+        with unittest.mock.patch("xsched.queue.call", call):
+            first = threading.Thread(target=queue.close)
+            first.start()
+            self.assertTrue(begun.wait(10))
+            second = threading.Thread(target=queue.close)
+            second.start()
+            second.join(1)  # it does not wait for the first
+            both_asked.set()
+            first.join()
+            second.join()
+        self.assertEqual(len(destroyed), 1)
+        self.assertEqual(queue.handle, 0)
 
     def test_a_stream_that_has_a_queue_keeps_it(self):
         stream = INSTANCES[1].stream()

@@ -1,6 +1,7 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
+import threading
 from typing import Any, Callable, Iterator, Optional, Tuple
 
 from .commands import Command, drop as drop_commands
@@ -43,6 +44,7 @@ class XSchedQueue:
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
+        self._closing = threading.Lock()
         self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
@@ -168,13 +170,15 @@ class XSchedQueue:
         return ask(ctypes.c_int64, "preempt", "XQueueProfileHwCommandCount", self._handle)
 
     def close(self) -> None:
-        """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly."""
-        if self._handle == 0:
+        """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly, by any thread: the first call
+        destroys it."""
+        with self._closing:  # not while the queue is destroyed, which waits for the program's functions: these may close it as well
+            closed, self._handle = self._handle, 0
+        if closed == 0:
             return
         if self._owns_queue:
-            call("preempt", "XQueueDestroy", self._handle)
-            forget(self._handle)
-        self._handle = 0
+            call("preempt", "XQueueDestroy", closed)
+            forget(closed)
         self._close_hardware_queue()
 
     def _close_hardware_queue(self) -> None:

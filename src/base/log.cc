@@ -1,13 +1,13 @@
 #include "base/log.h"
 
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include <atomic>
+
+#include "base/standard_error.h"
 
 namespace xsched {
 namespace {
@@ -53,10 +53,7 @@ void Log(LogLevel level, const char* format, ...) {
   used += text;
   if (used > static_cast<int>(sizeof line) - 2) used = static_cast<int>(sizeof line) - 2;
   line[used++] = '\n';
-  // Never block on a full pipe without a reader: this thread may be the one that opens gates for all others.
-  pollfd ready{STDERR_FILENO, POLLOUT, 0};
-  if (poll(&ready, 1, 0) == 0) return;
-  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(used));
+  WriteToStandardError(line, static_cast<size_t>(used));
 }
 
 }  // namespace xsched

@@ -515,6 +515,39 @@ TEST_F(Command, trace_says_if_there_is_nothing_to_show) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() + "/trace"));
 }
 
+TEST_F(Command, trace_shows_profiles_of_torch_that_are_from_the_recording_s_time) {
+  std::string recording = Recording();
+  recording.insert(recording.find("\"version\""), "\"started_unix_ns\":1790000000000000000,");
+  Write(folder_.path() + "/recording", recording);
+  const auto profile = [&](const char* name, const char* text) {
+    Write(folder_.path() + name, text);
+    return folder_.path() + name;
+  };
+  const std::string good =
+      profile("/good", R"([{"ph":"X","name":"aten::mm","ts":1790000000000000,"dur":1}])");
+  const std::string late =
+      profile("/late", R"([{"ph":"X","name":"aten::mm","ts":1790000000000001,"dur":1}])");
+  const std::string compressed = profile("/compressed.gz", "\x1f\x8b");
+  const std::string path = folder_.path() + "/trace";
+  const auto run = [&](const std::vector<std::string>& profiles) {
+    std::vector<std::string> arguments = {"trace", "-o", path};
+    for (const std::string& one : profiles) arguments.insert(arguments.end(), {"--torch", one});
+    arguments.push_back(folder_.path() + "/recording");
+    return Run(arguments);
+  };
+  const Outcome late_one = run({good, late});
+  EXPECT_EQ(late_one.status, kExitFailed);
+  EXPECT_THAT(late_one.errors,
+              HasSubstr("/late: none of its slices is from the recording's time (1 are not)"));
+  EXPECT_THAT(run({compressed}).errors, HasSubstr("it is compressed: unpack it first (gunzip "));
+  EXPECT_EQ(run({folder_.path() + "/missing"}).status, kExitFailed);
+  EXPECT_FALSE(std::filesystem::exists(path));
+  const Outcome both = run({good, good});
+  EXPECT_EQ(both.status, kExitOk) << both.errors;
+  EXPECT_THAT(both.errors, HasSubstr("/good: 1 slices\n"));
+  EXPECT_THAT(Read(path), HasSubstr("aten::mm"));
+}
+
 TEST_F(Command, trace_takes_seconds_with_and_without_their_unit) {
   for (const char* last : {"30", "30s", "0.5s"})
     EXPECT_EQ(Run({"trace", "--last", last, "-o", folder_.path() + "/x"}).status, kExitNoServer) << last;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <exception>
 
 #include "cli/all_commands.h"
 #include "cli/exit_codes.h"
@@ -19,6 +20,9 @@ void AddAddress(CLI::App& app) {
                  "accepted as XSched 1.2's xcli does, and not used: XSCHED_SOCKET chooses another server")
       ->check(CLI::Range(1, 65535));
 }
+
+// Not by fmt::print, which throws if nothing can be written there.
+void Say(const std::exception& error) { std::fprintf(stderr, "xsched: %s\n", error.what()); }
 
 }  // namespace
 
@@ -51,10 +55,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   } catch (const CommandError& error) {
-    fmt::print(stderr, "xsched: {}\n", error.what());
+    Say(error);
     return error.code;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "xsched: {}\n", error.what());
+    Say(error);
     return kExitFailed;
   }
   return kExitOk;

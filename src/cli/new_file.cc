@@ -22,6 +22,9 @@ NewFile::NewFile(const std::string& path, const std::string& text)
   if (fd < 0) Fail();
   bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   written &= fchmod(fd, 0644) == 0;
+  // A machine that fails right after the rename must not have the name of the new file with nothing in it.
+  // Where the file system has nothing to wait for, it refuses (EINVAL).
+  written &= fsync(fd) == 0 || errno == EINVAL;
   written &= close(fd) == 0;
   if (!written) {
     unlink(new_path_.c_str());

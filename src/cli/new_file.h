@@ -1,4 +1,4 @@
-// Replaces a file as a whole, or not at all.
+// Replaces a file as a whole, or not at all: also if the machine fails meanwhile.
 #pragma once
 
 #include <string>

@@ -38,6 +38,7 @@ ServerSession::ServerSession(Duration patience) : patience_(patience) {
 
 template <typename T>
 void ServerSession::Ask(const T& request) {
+  if (!socket_) throw CommandError(kExitNoServer, fmt::format("the server at {} did not answer", path_));
   if (!ipc::Send(socket_.get(), request)) {
     throw CommandError(kExitNoServer, fmt::format("the server at {} is gone", path_));
   }
@@ -53,6 +54,8 @@ ipc::Packet ServerSession::Next() {
         pollfd ready{socket_.get(), POLLIN, 0};
         const auto patience = std::chrono::ceil<std::chrono::milliseconds>(patience_);
         if (poll(&ready, 1, static_cast<int>(patience.count())) == 0) {
+          // An answer that comes late must not be taken for the next one.
+          socket_.Reset();
           throw CommandError(kExitFailed, fmt::format("the server at {} does not answer", path_));
         }
         continue;

@@ -29,7 +29,8 @@ class ServerSession {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
-  // Throws CommandError (kExitNoServer). `patience`: how long the server may take for an answer.
+  // Throws CommandError (kExitNoServer). `patience`: how long the server may take for an answer. One that
+  // takes longer has ended the session: whatever is asked then throws kExitNoServer.
   explicit ServerSession(Duration patience = kPatience);
 
   std::vector<ipc::QueueInfo> List();

@@ -1,4 +1,5 @@
 // xsched beside a real server with queues: looks, hints, policies, and who may.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +7,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "base/fd.h"
+#include "base/system_calls.h"
 #include "cli/exit_codes.h"
+#include "cli/server_session.h"
 #include "cli/testing/tool.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
@@ -321,6 +326,64 @@ TEST_F(Steering, top_needs_a_terminal_unless_in_batch_mode) {
   Outcome outcome = Run({"top"});
   EXPECT_EQ(outcome.status, kExitFailed);
   EXPECT_THAT(outcome.errors, HasSubstr("--batch"));
+}
+
+// A program whose terminal goes away, and which does not hear of it by SIGHUP.
+pid_t StartOnTerminal(int terminal, const std::string& socket) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  signal(SIGHUP, SIG_IGN);
+  setsid();
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(terminal, fd);
+  CloseDescriptors(STDERR_FILENO + 1);
+  setenv("XSCHED_SOCKET", socket.c_str(), 1);
+  setenv("TERM", "xterm", 1);
+  execl(XSCHED_PROGRAM, "xsched", "top", "--delay", "0.1", nullptr);
+  _exit(125);
+}
+
+TEST_F(Steering, top_ends_when_its_terminal_is_gone) {
+  UniqueFd ours(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  ASSERT_EQ(grantpt(ours.get()) | unlockpt(ours.get()), 0);
+  UniqueFd theirs(open(ptsname(ours.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const pid_t top = StartOnTerminal(theirs.get(), server_.socket().text);
+  theirs.Reset();
+  std::string shown;
+  char piece[4096];
+  while (shown.find("test-client") == std::string::npos) {
+    const ssize_t size = read(ours.get(), piece, sizeof piece);
+    ASSERT_GT(size, 0) << shown;
+    shown.append(piece, static_cast<size_t>(size));
+  }
+  ours.Reset();
+  int status = 0;
+  const bool has_ended = server::testing::Eventually([&] { return waitpid(top, &status, WNOHANG) == top; },
+                                                     std::chrono::seconds(20));
+  if (!has_ended) kill(top, SIGKILL);
+  EXPECT_TRUE(has_ended && WIFEXITED(status) && WEXITSTATUS(status) == kExitFailed) << status;
+}
+
+TEST_F(Steering, top_ends_when_its_output_cannot_be_written) {
+  const std::string command = fmt::format("{} top --batch --delay 0.1 > /dev/full", XSCHED_PROGRAM);
+  setenv("XSCHED_SOCKET", server_.socket().text, 1);
+  const int status = std::system(("timeout 20 " + command).c_str());
+  unsetenv("XSCHED_SOCKET");
+  EXPECT_EQ(WEXITSTATUS(status), kExitFailed);
+}
+
+TEST_F(Steering, an_answer_that_comes_too_late_is_not_taken_for_the_next_one) {
+  setenv("XSCHED_SOCKET", server_.socket().text, 1);
+  ServerSession session(std::chrono::milliseconds(500));
+  unsetenv("XSCHED_SOCKET");
+  server_.Signal(SIGSTOP);
+  EXPECT_THROW(session.List(), CommandError);
+  server_.Signal(SIGCONT);
+  try {
+    session.Status();
+    ADD_FAILURE() << "it has an answer";
+  } catch (const CommandError& error) {
+    EXPECT_EQ(error.code, kExitNoServer) << error.what();
+  }
 }
 
 TEST_F(Steering, another_user_sees_and_changes_nothing) {

@@ -407,7 +407,7 @@ void ClientScript::Record(Bytes& bytes) {
   std::stringstream file;
   cli::RecordingWriter writer(file, bytes.Below(2) == 0);
   cli::ProcessWaits waits;
-  writer.Begin({"2026-11-22T20:00:00Z", "2.0", "HPF"});
+  writer.Begin({"2026-11-22T20:00:00Z", 0, "2.0", "HPF"});
   while (!bytes.empty()) {
     const ipc::Packet packet = AnyRecord(bytes);
     writer.Write(packet);

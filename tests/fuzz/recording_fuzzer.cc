@@ -1,9 +1,10 @@
 // A libFuzzer target for those who read recordings and loads: the simulator, the timeline, and what explains
-// waits.
+// waits; and for what reads PyTorch's profiles, which a timeline shows beside a recording.
 #include <sstream>
 
 #include "cli/explain/process_waits.h"
 #include "cli/simulate/load_file.h"
+#include "cli/trace/chrome_tracks.h"
 #include "cli/trace/timeline.h"
 
 using namespace xsched;
@@ -39,6 +40,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   Try([&] {
     std::istringstream input(text);
     ProcessWaits().Read(input, "FILE");
+  });
+  Try([&] {
+    std::istringstream input(text);
+    std::ostringstream out;
+    TrackEvents events(out);
+    const auto process = [](int32_t pid) { return static_cast<TrackEvents::Track>(pid % 2); };
+    AddChromeTrace(ReadChromeTrace(input, "FILE"), {Duration::zero(), Duration::max(), process}, events);
   });
   return 0;
 }

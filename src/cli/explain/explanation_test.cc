@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "cli/record/recording_writer.h"
 #include "ipc/testing/packet_of.h"
 
 namespace xsched::cli {
@@ -67,6 +68,33 @@ TEST_F(ExplanationTest, a_request_in_parts_is_one_and_what_nobody_saw_is_none) {
       HasSubstr(
           "2 requests, p50 20.0 ms, p99 120.0 ms, longest 120.0 ms; 1 not finished; 1 of unknown length."));
   EXPECT_THAT(text, HasSubstr("Nothing made it wait."));
+}
+
+TEST_F(ExplanationTest,
+       several_bursts_in_one_message_are_requests_of_their_average_length_as_in_a_recording) {
+  ipc::RecordedQueue queue{};
+  queue.queue_id = queue.client_id = 1;
+  ipc::RecordedBurst bursts{};
+  bursts.queue_id = 1;
+  bursts.bursts = 4;
+  bursts.span_ns = 2'000'000;
+  bursts.service_ns = 1'200'000;
+  waits_.Take(ipc::PacketOf(queue));
+  waits_.Take(ipc::PacketOf(bursts));
+  std::stringstream recording;
+  RecordingWriter writer(recording, /*anonymous=*/false);
+  writer.Begin({"2026-11-22T20:00:00Z", 0, "2.0.0", "HPF"});
+  writer.Write(ipc::PacketOf(queue));
+  writer.Write(ipc::PacketOf(bursts));
+  ProcessWaits recorded;
+  recorded.Read(recording, "FILE");
+  for (const ProcessWaits* waits : {&waits_, &recorded}) {
+    const ProcessWaits::Process& process = waits->processes().begin()->second;
+    EXPECT_EQ(process.requests.count(), 4u);
+    EXPECT_EQ(process.requests.largest(), std::chrono::microseconds(300));
+    EXPECT_EQ(process.busy, std::chrono::microseconds(1200));
+    EXPECT_EQ(process.device_time, std::chrono::microseconds(1200));
+  }
 }
 
 // Found by a fuzzer: their sums overflowed.

@@ -6,6 +6,7 @@
 #include "cli/bounded_sum.h"
 #include "cli/queue_text.h"
 #include "cli/record/recording_lines.h"
+#include "ipc/bursts.h"
 #include "xsched/types.h"
 
 namespace xsched::cli {
@@ -44,7 +45,8 @@ void ProcessWaits::Process::Add(const Process& other) {
 // ---- a recording's lines ----
 
 void ProcessWaits::Read(std::istream& input, const std::string& name) {
-  ReadRecordingLines(input, name, [this](const JsonLine& line) { ReadLine(line); });
+  ReadRecordingLines(
+      input, name, [](const JsonLine&) {}, [this](const JsonLine& line) { ReadLine(line); });
   Finish(end_);
 }
 
@@ -139,12 +141,16 @@ void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
 void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
   Queue* queue = FindQueue(burst.queue_id);
   if (queue == nullptr) return;
-  AddBurst(*queue, {.span = TimeOf(burst.span_ns),
-                    .device_time = TimeOf(burst.service_ns),
-                    .waiting = TimeOf(burst.waiting_ns),
-                    .continued = (burst.flags & ipc::kBurstContinued) != 0,
-                    .cut = (burst.flags & ipc::kBurstCut) != 0,
-                    .unseen = (burst.flags & ipc::kBurstUnseen) != 0});
+  // Of several, each has the average length, as in a recording (recording_writer.h).
+  const uint32_t count = std::clamp(burst.bursts, 1u, ipc::kMostBursts);
+  const Duration device_time = TimeOf(burst.service_ns / count);
+  const Burst one{.span = count == 1 ? TimeOf(burst.span_ns) : device_time,
+                  .device_time = device_time,
+                  .waiting = TimeOf(burst.waiting_ns),
+                  .continued = (burst.flags & ipc::kBurstContinued) != 0,
+                  .cut = (burst.flags & ipc::kBurstCut) != 0,
+                  .unseen = (burst.flags & ipc::kBurstUnseen) != 0};
+  for (uint32_t i = 0; i < count; ++i) AddBurst(*queue, one);
 }
 
 void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {

@@ -19,9 +19,11 @@ constexpr Duration kRestTimeout = std::chrono::seconds(5);
 // What was recorded is in the file so soon, whatever becomes of this program.
 constexpr Duration kFlushEvery = std::chrono::seconds(1);
 
-// The time of day, so long ago.
-std::string TimeText(Duration ago) {
-  const time_t then = time(nullptr) - std::chrono::ceil<std::chrono::seconds>(ago).count();
+// The time since 1970.
+Duration UnixTime() { return std::chrono::system_clock::now().time_since_epoch(); }
+
+std::string TimeText(Duration unix_time) {
+  const time_t then = std::chrono::floor<std::chrono::seconds>(unix_time).count();
   tm utc{};
   gmtime_r(&then, &utc);
   char text[32];
@@ -49,7 +51,9 @@ Recorder::Recorder(const RecordingRequest& request, std::ostream& out)
 }
 
 void Recorder::Begin() {
-  writer_.Begin({TimeText(request_.last.value_or(Duration::zero())), kVersion, policy_});
+  // The recording begins when the server gets the request, which it does at once.
+  const Duration started = UnixTime() - request_.last.value_or(Duration::zero());
+  writer_.Begin({TimeText(started), started.count(), kVersion, policy_});
   began_ = MonotonicClock::now();
   flush_at_ = began_;
   if (request_.last) {

@@ -2,8 +2,8 @@
 
 namespace xsched::cli {
 
-bool ReadRecordingLines(std::istream& input, const std::string& name,
-                        const std::function<void(const JsonLine&)>& read) {
+bool ReadRecordingLines(std::istream& input, const std::string& name, const TakeLine& read_head,
+                        const TakeLine& read) {
   size_t number = 0;
   bool has_ended = false;
   for (std::string text; std::getline(input, text);) {
@@ -19,6 +19,7 @@ bool ReadRecordingLines(std::istream& input, const std::string& name,
     if (number == 1) {
       line.Number("xsched_record", 1, 1);
       if (!line.Has("recorded")) line.Fail("this is a load, and not a recording");
+      read_head(line.Part("recorded"));
       continue;
     }
     if (has_ended) line.Fail("a line after the end");

@@ -14,6 +14,7 @@ void RecordingWriter::Begin(const Head& head) {
   const Json line = {{"xsched_record", 1},
                      {"recorded",
                       {{"started", head.started},
+                       {"started_unix_ns", head.started_unix_ns},
                        {"version", head.version},
                        {"policy", head.policy},
                        {"anonymous", anonymous_}}}};

@@ -17,6 +17,7 @@ class RecordingWriter {
  public:
   struct Head {
     std::string started;  // 2026-11-22T20:00:00Z
+    int64_t started_unix_ns;
     std::string version;  // of XSched
     std::string policy;   // of the server, when the recording began
   };

@@ -25,7 +25,7 @@ class RecordingWriterTest : public ::testing::Test {
   void Begin(bool anonymous) {
     text_.str("");
     writer_.emplace(text_, anonymous);
-    writer_->Begin({"2026-11-22T20:00:00Z", "2.0.0", "HPF"});
+    writer_->Begin({"2026-11-22T20:00:00Z", 1'795'377'600'000'000'000, "2.0.0", "HPF"});
   }
   static ipc::RecordedQueue Queue(uint64_t id, uint64_t client, const char* name, uint64_t device = 5) {
     ipc::RecordedQueue queue{};
@@ -86,7 +86,8 @@ TEST_F(RecordingWriterTest, each_event_is_a_line_and_each_queue_is_described_fir
   ASSERT_EQ(lines.size(), 6u);
   EXPECT_EQ(
       lines[0],
-      R"({"xsched_record":1,"recorded":{"started":"2026-11-22T20:00:00Z","version":"2.0.0","policy":"HPF",)"
+      R"({"xsched_record":1,"recorded":{"started":"2026-11-22T20:00:00Z","started_unix_ns":1795377600000000000,)"
+      R"("version":"2.0.0","policy":"HPF",)"
       R"("anonymous":false}})");
   EXPECT_EQ(lines[1], R"({"t":0,"device":{"id":0,"platform":")" + PlatformText(kPlatformUnknown) +
                           R"(","name":"D","level":2}})");

@@ -13,6 +13,7 @@
 
 #include "cli/become.h"
 #include "cli/commands.h"
+#include "cli/exit_codes.h"
 #include "cli/top/looks.h"
 #include "cli/top/queue_order.h"
 #include "cli/top/remote_top.h"
@@ -63,7 +64,7 @@ void PrintLooks(const TopOptions& options) {
     if (!on_demand || i == 0) SleepFor(DelayOf(options));
     looks.Look();
     options.plain ? PrintSentences(looks) : PrintTables(looks);
-    std::fflush(stdout);
+    if (std::fflush(stdout) != 0) throw CommandError(kExitFailed, "standard output cannot be written");
     if (on_demand && i + 1 != options.count && !WaitForEnter()) return;
   }
 }

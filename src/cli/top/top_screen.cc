@@ -3,6 +3,7 @@
 #include <curses.h>
 #include <fmt/format.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,12 @@ class Screen {
   SCREEN* screen_ = nullptr;
 };
 
+// Nobody can see or end top any more. (A signal says so as well, unless it is ignored.)
+bool TerminalIsGone() {
+  pollfd ends[] = {{STDIN_FILENO, 0, 0}, {STDOUT_FILENO, 0, 0}};
+  return poll(ends, 2, 0) > 0;
+}
+
 TopStyle Style() { return {.width = COLS, .ascii = std::string_view(nl_langinfo(CODESET)) != "UTF-8"}; }
 
 void Line(int y, std::string text, attr_t attributes = A_NORMAL) {
@@ -137,6 +144,7 @@ class View {
       if (key != ERR) {
         Handle(key);
       } else {
+        if (TerminalIsGone()) throw CommandError(kExitFailed, "the terminal is gone");
         if (count_ != 0 && looks == count_) return;
         ++looks;
         Look();

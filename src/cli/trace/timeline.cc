@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "cli/hold_reasons.h"
 #include "cli/record/recording_lines.h"
@@ -13,7 +14,9 @@ namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
 constexpr int64_t kMostNumber = std::numeric_limits<int64_t>::max();
-constexpr int64_t kMostCommands = std::numeric_limits<int64_t>::max() / 4;
+// Far from where a sum with a recording's times overflows.
+constexpr int64_t kMostUnixNs = std::numeric_limits<int64_t>::max() / 4;
+constexpr int64_t kMostCommands = int64_t{1} << 48;  // of a burst, as the server counts
 
 template <typename Value>
 Value& Find(const JsonLine& line, const char* key, std::map<int64_t, Value>& all) {
@@ -26,12 +29,25 @@ Value& Find(const JsonLine& line, const char* key, std::map<int64_t, Value>& all
 }  // namespace
 
 void Timeline::Read(std::istream& input, const std::string& name) {
-  has_ended_ = ReadRecordingLines(input, name, [this](const JsonLine& line) { ReadLine(line); });
+  has_ended_ = ReadRecordingLines(
+      input, name, [this](const JsonLine& recorded) { ReadHead(recorded); },
+      [this](const JsonLine& line) { ReadLine(line); });
   Finish();
+}
+
+void Timeline::ReadHead(const JsonLine& recorded) {
+  if (!unix_times_) return;
+  if (!recorded.Has("started_unix_ns")) {
+    recorded.Fail(
+        "started_unix_ns is missing: an older XSched recorded it, which does not say precisely enough when");
+  }
+  began_ = Duration(recorded.Number("started_unix_ns", 0, kMostUnixNs));
+  events_.SetOrigin(began_);
 }
 
 void Timeline::ReadLine(const JsonLine& line) {
   const Duration at = line.Time("t");
+  length_ = std::max(length_, at);
   if (line.Has("device")) {
     const JsonLine device = line.Part("device");
     devices_[device.Number("id", 0, kMost)].name = device.Text("name", "device");
@@ -56,7 +72,7 @@ void Timeline::ReadProcess(const JsonLine& process) {
   const int64_t id = process.Number("id", 0, kMost);
   const auto pid = static_cast<int32_t>(process.Number("pid", 0, kMost, id));
   const std::string name = process.Text("name", fmt::format("process {}", id));
-  processes_[id] = {events_.AddProcess(pid, name), name};
+  processes_[id] = {events_.AddProcess(pid, name), pid, name};
 }
 
 // The same queue again: its hints have changed.
@@ -77,6 +93,8 @@ void Timeline::ReadQueue(const JsonLine& line, Duration at) {
   const TrackEvents::Track requests = events_.AddTrack(process.track, name);
   queues_[id] = {.requests = requests,
                  .holds = events_.AddTrack(process.track, fmt::format("queue {} held", number)),
+                 .number = number,
+                 .process = line.Number("process", 0, kMost),
                  .device = line.Number("device", 0, kMost),
                  .name = fmt::format("queue {} ({})", number, process.name)};
   events_.Instant(requests, at, "new queue",
@@ -89,18 +107,33 @@ void Timeline::ReadBurst(const JsonLine& burst, Duration at) {
   if (!goes_on) {
     EndRequest(queue);
     queue.open = true;
-    queue.commands = queue.device_ns = queue.waiting_ns = 0;
+    queue.commands = queue.launched = queue.device_ns = queue.waiting_ns = 0;
     ++requests_;
     events_.Begin(queue.requests, at, "request");
   }
   // What goes on had work all the time.
   const Duration since = goes_on ? queue.open_until : at;
   queue.open_until = at + burst.Time("span_ns", Duration::zero());
+  length_ = std::max(length_, queue.open_until);
   devices_.at(queue.device).runs.Worked(burst.Number("queue", 0, kMost), since, queue.open_until);
   queue.commands += burst.Number("commands", 0, kMostCommands);
   queue.device_ns += burst.Time("device_ns").count();
   queue.waiting_ns += burst.Time("waiting_ns", Duration::zero()).count();
-  if (!burst.Flag("cut")) EndRequest(queue);
+  queue.launched += burst.Number("launched", 0, kMostCommands, 0);
+  if (burst.Flag("cut")) return CountInFlight(queue);
+  if (queue.in_flight != 0) events_.Count(queue.in_flight, queue.open_until, 0);
+  EndRequest(queue);
+}
+
+// Known where a burst was cut. Within a burst, a recording says how many commands there were, and not when
+// each was launched and had retired.
+void Timeline::CountInFlight(Queue& queue) {
+  if (queue.launched == 0) return;  // not recorded
+  if (queue.in_flight == 0) {
+    queue.in_flight = events_.AddCounter(processes_.at(queue.process).track,
+                                         fmt::format("queue {}: commands in flight", queue.number));
+  }
+  events_.Count(queue.in_flight, queue.open_until, std::max<int64_t>(queue.launched - queue.commands, 0));
 }
 
 void Timeline::EndRequest(Queue& queue) {
@@ -126,8 +159,13 @@ void Timeline::ReadHold(const JsonLine& hold, Duration at) {
     events_.Instant(other.requests, at, fmt::format("goes before {}", queue.name), {}, arrow);
   }
   const Duration until = at + hold.Time("span_ns");
+  length_ = std::max(length_, until);
   events_.Begin(queue.holds, at, what, arrow);
   events_.End(queue.holds, until);
+  if (reason.reason == sched::WaitReason::kOffDevice) {
+    devices_.at(queue.device)
+        .turns.Had(by ? std::optional(queues_.at(*by).process) : std::nullopt, at, until);
+  }
   devices_.at(queue.device).runs.Held(hold.Number("queue", 0, kMost), at, until, reason, by);
 }
 
@@ -142,7 +180,22 @@ void Timeline::Finish() {
     EndRequest(queue);
     names[id] = queue.name;
   }
-  for (auto& [id, device] : devices_) device.runs.Write(events_, device.name, names);
+  std::map<DeviceTurns::Process, std::string> programs;
+  for (const auto& [id, process] : processes_)
+    programs[id] = fmt::format("{} ({})", process.name, process.pid);
+  for (auto& [id, device] : devices_) {
+    device.runs.Write(events_, device.name, names);
+    device.turns.Write(events_, device.name, programs);
+  }
+}
+
+ShownSlices Timeline::AddTorch(ChromeTrace trace) {
+  const auto process = [this](int32_t pid) {
+    const auto found =
+        std::ranges::find_if(processes_, [&](const auto& known) { return known.second.pid == pid; });
+    return found == processes_.end() ? TrackEvents::Track{0} : found->second.track;
+  };
+  return AddChromeTrace(std::move(trace), {began_, began_ + length_, process}, events_);
 }
 
 Timeline::Queue& Timeline::QueueOf(const JsonLine& line, const char* key) { return Find(line, key, queues_); }

@@ -1,17 +1,22 @@
 // Turns a recording (docs/recording.md) into a trace: a group of tracks for each process, in it two for each
-// queue (its requests, and when it did not run, with an arrow from the queue because of which), and for each
-// device its queues together (DeviceRuns).
+// queue (its requests, and when it did not run, with an arrow from the queue because of which) and a counter
+// of its commands in flight, and for each device its queues together (DeviceRuns) and the turns of its
+// processes (DeviceTurns).
 #pragma once
 
 #include <cstdint>
 #include <istream>
 #include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "cli/simulate/json_line.h"
+#include "cli/trace/chrome_trace.h"
+#include "cli/trace/chrome_tracks.h"
 #include "cli/trace/device_runs.h"
+#include "cli/trace/device_turns.h"
 #include "cli/trace/track_events.h"
 
 namespace xsched::cli {
@@ -19,6 +24,10 @@ namespace xsched::cli {
 class Timeline {
  public:
   explicit Timeline(std::ostream& out) : events_(out) {}
+
+  // Before Read: the timeline's times are Unix times, so that what others measured can be laid beside it.
+  // Otherwise they count from the recording's beginning.
+  void UseUnixTimes() { unix_times_ = true; }
 
   // Reads a whole recording. Throws CommandError with the place of what is wrong.
   void Read(std::istream& input, const std::string& name);
@@ -28,28 +37,39 @@ class Timeline {
   uint64_t lost() const { return lost_; }           // records that are missing in the recording
   bool was_cut_off() const { return !has_ended_; }  // it has no end
 
+  // Adds what PyTorch's profiler recorded at the same time, as far as it is from the recording's time.
+  // REQUIRES: UseUnixTimes, Read.
+  ShownSlices AddTorch(ChromeTrace trace);
+
  private:
   struct Device {
     std::string name;
     DeviceRuns runs;
+    DeviceTurns turns;
   };
   struct Process {
     TrackEvents::Track track;
+    int32_t pid;
     std::string name;
   };
   struct Queue {
     TrackEvents::Track requests;
     TrackEvents::Track holds;
+    TrackEvents::Track in_flight = 0;  // 0: there is none yet
+    int64_t number;
+    int64_t process;
     int64_t device;
     std::string name;  // with its program's
     // Of the request that has begun and not ended.
     bool open = false;
     Duration open_until{};
     int64_t commands = 0;
+    int64_t launched = 0;
     int64_t device_ns = 0;
     int64_t waiting_ns = 0;
   };
 
+  void ReadHead(const JsonLine& recorded);
   void ReadLine(const JsonLine& line);
   void ReadProcess(const JsonLine& process);
   void ReadQueue(const JsonLine& line, Duration at);
@@ -57,6 +77,7 @@ class Timeline {
   void ReadHold(const JsonLine& hold, Duration at);
   void ReadWait(const JsonLine& wait, Duration at);
   void EndRequest(Queue& queue);
+  void CountInFlight(Queue& queue);
   void Finish();
   Queue& QueueOf(const JsonLine& line, const char* key = "queue");
 
@@ -67,6 +88,9 @@ class Timeline {
   uint64_t requests_ = 0;
   uint64_t lost_ = 0;
   bool has_ended_ = false;
+  bool unix_times_ = false;
+  Duration began_{};  // Unix time, if these are used
+  Duration length_{};
 };
 
 }  // namespace xsched::cli

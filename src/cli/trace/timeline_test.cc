@@ -1,100 +1,17 @@
-// Recordings as traces. The trace is read back by a reader of its own, field by field.
+// Recordings as traces. The trace is read back by a reader of its own (testing/packets.h).
 #include "cli/trace/timeline.h"
 
 #include <gmock/gmock.h>
 
 #include <sstream>
 
+#include "cli/trace/testing/packets.h"
+
 namespace xsched::cli {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-struct Field {
-  uint64_t number;
-  uint64_t value;
-  std::string bytes;
-};
-
-uint64_t TakeVarint(std::string_view& from) {
-  uint64_t value = 0;
-  for (int shift = 0;; shift += 7) {
-    const auto byte = static_cast<unsigned char>(from.at(0));
-    from.remove_prefix(1);
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-std::vector<Field> FieldsOf(std::string_view bytes) {
-  std::vector<Field> fields;
-  while (!bytes.empty()) {
-    const uint64_t tag = TakeVarint(bytes);
-    if ((tag & 7) == 1) {
-      uint64_t value = 0;
-      for (size_t byte = 0; byte < 8; ++byte)
-        value |= uint64_t{static_cast<unsigned char>(bytes.at(byte))} << (8 * byte);
-      bytes.remove_prefix(8);
-      fields.push_back({tag >> 3, value, ""});
-      continue;
-    }
-    Field field{tag >> 3, TakeVarint(bytes), ""};
-    if ((tag & 7) == 2) {
-      field.bytes = bytes.substr(0, field.value);
-      bytes.remove_prefix(field.value);
-    } else {
-      EXPECT_EQ(tag & 7, 0u);
-    }
-    fields.push_back(field);
-  }
-  return fields;
-}
-
-// What a trace says, a line for each packet: "12 ns track 3 begins request", "track 3 of 1: queue 1 …".
-std::vector<std::string> Packets(const std::string& trace) {
-  std::vector<std::string> lines;
-  for (const Field& packet : FieldsOf(trace)) {
-    EXPECT_EQ(packet.number, 1u);
-    std::string line;
-    uint64_t sequence = 0;
-    for (const Field& part : FieldsOf(packet.bytes)) {
-      if (part.number == 8) line = fmt::format("{} ns ", part.value) + line;
-      if (part.number == 10) sequence = part.value;
-      if (part.number != 11 && part.number != 60) continue;
-      const bool is_event = part.number == 11;
-      static constexpr const char* kTypes[] = {"", "begins", "ends", "point", "counts"};
-      std::string type;
-      std::string name;
-      std::string notes;
-      std::string owner;
-      uint64_t track = 0;
-      for (const Field& field : FieldsOf(part.bytes)) {
-        if (is_event && field.number == 9) type = kTypes[field.value];
-        if (is_event && field.number == 11) track = field.value;
-        if (is_event && field.number == 23) name = " " + field.bytes;
-        if (is_event && field.number == 30) name = fmt::format(" {}", static_cast<int64_t>(field.value));
-        if (is_event && field.number == 47) notes += fmt::format(", arrow {}", field.value);
-        if (is_event && field.number == 4) {
-          const std::vector<Field> note = FieldsOf(field.bytes);
-          notes += fmt::format(", {} {}", note[0].bytes, static_cast<int64_t>(note[1].value));
-        }
-        if (!is_event && field.number == 1) track = field.value;
-        if (!is_event && field.number == 2) name = ": " + field.bytes;
-        if (!is_event && field.number == 5) owner = fmt::format(" of {}", field.value);
-        if (!is_event && field.number == 8) type = "counter";
-        if (!is_event && field.number == 3) {
-          const std::vector<Field> process = FieldsOf(field.bytes);
-          type = fmt::format("process {} {}", process[0].value, process[1].bytes);
-        }
-      }
-      line += fmt::format("track {}{}{}{}{}{}", track, owner, type.empty() ? "" : " ", type, name, notes);
-    }
-    EXPECT_EQ(sequence, 1u);
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 constexpr const char* kHead =
     R"({"xsched_record":1,"recorded":{"started":"2026-11-23T02:00:00Z","version":"2.0.0","policy":"HPF","anonymous":false}}
@@ -173,6 +90,35 @@ TEST_F(TimelineTest, a_burst_that_was_cut_is_one_request_with_its_rest) {
                   "track 4: NVIDIA H200: runs", "track 5: NVIDIA H200: decisions",
                   "track 6 counter: NVIDIA H200: queues with work", "100 ns track 6 counts 1",
                   "100 ns track 4 begins queue 1 (serve)", "250 ns track 6 counts 0", "250 ns track 4 ends"));
+}
+
+TEST_F(TimelineTest, commands_in_flight_are_counted_where_a_burst_was_cut) {
+  EXPECT_THAT(
+      Read(R"({"t":100,"burst":{"queue":1,"commands":5,"launched":9,"device_ns":70,"span_ns":100,"cut":true}}
+{"t":200,"burst":{"queue":1,"commands":2,"launched":1,"device_ns":30,"span_ns":50,"continued":true,"cut":true}}
+{"t":250,"burst":{"queue":1,"commands":4,"launched":1,"device_ns":30,"span_ns":50,"continued":true}}
+{"t":400,"burst":{"queue":1,"commands":9,"launched":9,"device_ns":30,"span_ns":50,"cut":true}}
+{"t":500,"end":{"why":"time"}}
+)"),
+      testing::IsSupersetOf({"track 4 of 1 counter: queue 1: commands in flight", "200 ns track 4 counts 4",
+                             "250 ns track 4 counts 3", "300 ns track 4 counts 0",
+                             "450 ns track 4 counts 0"}));
+}
+
+TEST_F(TimelineTest, turns_of_processes_on_a_device_are_a_track_of_it) {
+  EXPECT_THAT(Read(R"({"t":6,"process":{"id":2,"name":"train","pid":813,"user":"ann"}}
+{"t":6,"queue":{"id":2,"process":2,"device":0,"level":3}}
+{"t":7,"queue":{"id":3,"process":2,"device":0,"level":3}}
+{"t":100,"hold":{"queue":2,"span_ns":50,"why":"off device","by":1}}
+{"t":110,"hold":{"queue":3,"span_ns":40,"why":"off device","by":1}}
+{"t":150,"hold":{"queue":1,"span_ns":20,"why":"off device","by":2}}
+{"t":180,"hold":{"queue":1,"span_ns":20,"why":"off device"}}
+{"t":300,"hold":{"queue":1,"span_ns":20,"why":"held","by":2}}
+)"),
+              testing::IsSupersetOf({"track 12: NVIDIA H200: turns", "100 ns track 12 begins serve (812)",
+                                     "150 ns track 12 ends", "150 ns track 12 begins train (813)",
+                                     "170 ns track 12 ends", "180 ns track 12 begins another process",
+                                     "200 ns track 12 ends"}));
 }
 
 TEST_F(TimelineTest, a_request_that_had_not_ended_ends_with_what_is_known) {
@@ -265,6 +211,46 @@ TEST_F(TimelineTest, what_is_no_recording_is_an_error_with_its_place) {
     out_.str("");
     EXPECT_THAT(ErrorOf(head + line + "\n"), HasSubstr("file:5")) << line;
   }
+}
+
+// PyTorch's profile, of a program that is recorded.
+constexpr const char* kProfile = R"({"schemaVersion":1,"traceEvents":[
+{"ph":"M","name":"process_name","pid":812,"tid":0,"args":{"name":"python3"}},
+{"ph":"M","name":"process_labels","pid":812,"tid":0,"args":{"labels":"CPU"}},
+{"ph":"M","name":"process_labels","pid":0,"tid":0,"args":{"labels":"GPU 0"}},
+{"ph":"M","name":"thread_name","pid":0,"tid":7,"args":{"name":"stream 7 "}},
+{"ph":"X","cat":"cpu_op","name":"aten::add","pid":812,"tid":812,"ts":1000000.101,"dur":0.02,"args":{"Ev Idx":0}},
+{"ph":"X","cat":"kernel","name":"add_kernel","pid":0,"tid":7,"ts":1000000.130,"dur":0.015},
+{"ph":"s","id":5,"pid":812,"tid":812,"ts":1000000.101,"cat":"ac2g","name":"ac2g"},
+{"ph":"f","id":5,"pid":0,"tid":7,"ts":1000000.130,"cat":"ac2g","name":"ac2g","bp":"e"},
+{"ph":"X","cat":"cpu_op","name":"too late","pid":812,"tid":812,"ts":1000000.501,"dur":1}
+],"baseTimeNanoseconds":1795377600000000000})";
+
+TEST_F(TimelineTest, a_profile_of_torch_is_shown_at_its_time_in_the_process_that_was_recorded) {
+  std::string head = kHead;
+  head.insert(head.find("\"version\""), "\"started_unix_ns\":1795377601000000000,");
+  std::istringstream in(head + R"({"t":100,"burst":{"queue":1,"commands":5,"device_ns":70,"span_ns":90}}
+{"t":500,"end":{"why":"time"}}
+)");
+  timeline_.UseUnixTimes();
+  timeline_.Read(in, "file");
+  std::istringstream profile(kProfile);
+  const ShownSlices slices = timeline_.AddTorch(ReadChromeTrace(profile, "profile"));
+  EXPECT_EQ(slices.shown, 2u);
+  EXPECT_EQ(slices.left_out, 1u);
+  EXPECT_THAT(
+      Packets(out_.str()),
+      testing::IsSupersetOf({"track 1 process 812 serve", "1795377601000000100 ns track 2 begins request",
+                             "track 7: torch: 0 (GPU 0)", "track 8 of 7: stream 7 ",
+                             "1795377601000000130 ns track 8 begins add_kernel, category kernel, arrow 1",
+                             "1795377601000000145 ns track 8 ends", "track 9 of 1: thread 812",
+                             "1795377601000000101 ns track 9 begins aten::add, category cpu_op, arrow 1",
+                             "1795377601000000121 ns track 9 ends"}));
+}
+
+TEST_F(TimelineTest, a_recording_that_does_not_say_when_it_began_cannot_be_laid_beside_a_profile) {
+  timeline_.UseUnixTimes();
+  EXPECT_THAT(ErrorOf(kHead), HasSubstr("file:1: recorded: started_unix_ns is missing"));
 }
 
 TEST_F(TimelineTest, the_last_line_may_be_incomplete) {

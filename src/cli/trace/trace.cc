@@ -7,8 +7,11 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cli/commands.h"
+#include "cli/exit_codes.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
 
@@ -18,6 +21,7 @@ namespace {
 struct TraceOptions {
   std::string recording;
   std::optional<double> last;
+  std::vector<std::string> torch;
   std::string output = "xsched.pftrace";
 };
 
@@ -28,6 +32,20 @@ void Write(std::string_view trace, const std::string& path) {
   if (!to_stdout) file.open(path, std::ios::trunc | std::ios::binary);
   std::ostream& out = to_stdout ? std::cout : file;
   if (!(out << trace).flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
+}
+
+void AddTorch(const std::string& path, Timeline& timeline) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", path));
+  const ShownSlices slices = timeline.AddTorch(ReadChromeTrace(file, path));
+  if (slices.shown == 0) {
+    throw CommandError(kExitFailed,
+                       fmt::format("{}: none of its slices is from the recording's time ({} are not)", path,
+                                   slices.left_out));
+  }
+  fmt::print(stderr, "{}: {} slices", path, slices.shown);
+  if (slices.left_out != 0) fmt::print(stderr, ", and {} outside the recording's time", slices.left_out);
+  fmt::print(stderr, "\n");
 }
 
 void Trace(const TraceOptions& options) {
@@ -43,6 +61,7 @@ void Trace(const TraceOptions& options) {
   std::istream& input = options.last ? static_cast<std::istream&>(remembered) : from_stdin ? std::cin : file;
   std::ostringstream trace;
   Timeline timeline(trace);
+  if (!options.torch.empty()) timeline.UseUnixTimes();
   timeline.Read(input, options.last ? "the server's answer"
                        : from_stdin ? "standard input"
                                     : options.recording);
@@ -52,6 +71,7 @@ void Trace(const TraceOptions& options) {
         "nothing to show: no program had to share a device in this time (one that is alone on its "
         "device is recorded by xsched record only)");
   }
+  for (const std::string& path : options.torch) AddTorch(path, timeline);
   Write(trace.view(), options.output);
   fmt::print(stderr, "{} requests: {}\n", timeline.requests(), options.output);
   if (timeline.lost() != 0) {
@@ -72,6 +92,11 @@ void AddTrace(CLI::App& app) {
       ->transform(TimeInSeconds())
       ->type_name("SECONDS");
   source->require_option(1);
+  trace
+      ->add_option("--torch", options->torch,
+                   "also what PyTorch's profiler wrote (export_chrome_trace), of the same time; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
   trace->add_option("-o,--output", options->output, "the file to write, or - (xsched.pftrace)")
       ->type_name("FILE");
   trace->callback([options] { Trace(*options); });

@@ -53,6 +53,7 @@ constexpr uint32_t kNotes = 4;
 constexpr uint32_t kType = 9;
 constexpr uint32_t kTrack = 11;
 constexpr uint32_t kName = 23;
+constexpr uint32_t kCategories = 22;
 constexpr uint32_t kCounterValue = 30;
 constexpr uint32_t kArrows = 47;
 enum Type : uint32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
@@ -111,6 +112,15 @@ void TrackEvents::Begin(Track track, Duration at, const std::string& name, Arrow
   Event(at, event);
 }
 
+void TrackEvents::Begin(Track track, Duration at, const std::string& name, const std::string& category,
+                        std::span<const Arrow> arrows) {
+  std::string event = EventOf(event::kBegin, track);
+  AddBytes(event, event::kName, name);
+  if (!category.empty()) AddBytes(event, event::kCategories, category);
+  for (const Arrow arrow : arrows) AddFixed(event, event::kArrows, arrow);
+  Event(at, event);
+}
+
 void TrackEvents::End(Track track, Duration at, Notes notes) {
   Event(at, EventOf(event::kEnd, track, notes));
 }
@@ -143,7 +153,7 @@ TrackEvents::Track TrackEvents::Describe(Track parent, const std::string& name, 
 
 void TrackEvents::Event(Duration at, const std::string& event) {
   std::string packet;
-  AddNumber(packet, packet::kTimestamp, static_cast<uint64_t>(at.count()));
+  AddNumber(packet, packet::kTimestamp, static_cast<uint64_t>((origin_ + at).count()));
   AddBytes(packet, packet::kEvent, event);
   Write(packet);
 }

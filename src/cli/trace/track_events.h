@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -37,9 +38,14 @@ class TrackEvents {
   Track AddCounter(Track parent, const std::string& name);
   Arrow AddArrow() { return ++last_arrow_; }
 
-  // Between Begin and End, the track shows `name`. Times count from the beginning of the trace.
+  // What times are counted from; 0 if it is not set before the first event.
+  void SetOrigin(Duration origin) { origin_ = origin; }
+
+  // Between Begin and End, the track shows `name`.
   // `arrow`: one that begins, or ends, at this event; 0: none.
   void Begin(Track track, Duration at, const std::string& name, Arrow arrow = 0);
+  void Begin(Track track, Duration at, const std::string& name, const std::string& category,
+             std::span<const Arrow> arrows);
   void End(Track track, Duration at, Notes notes = {});
   void Instant(Track track, Duration at, const std::string& name, Notes notes = {}, Arrow arrow = 0);
   void Count(Track track, Duration at, int64_t value);
@@ -52,6 +58,7 @@ class TrackEvents {
   std::ostream& out_;
   Track last_ = 0;
   Arrow last_arrow_ = 0;
+  Duration origin_{};
 };
 
 }  // namespace xsched::cli
