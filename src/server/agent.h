@@ -22,6 +22,7 @@
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
+#include "server/segment_guard.h"
 #include "server/tenants/tenant.h"
 #include "server/usage.h"
 
@@ -106,6 +107,7 @@ struct Agent {
 
   Connection& connection;
   ipc::MappedSegment segment;
+  SegmentGuard::Watched guarded;  // it ends before the mapping
   SegmentIdentity segment_identity;
   UniqueFd doorbell;
   std::map<uint32_t, Queue> queues;       // by index

@@ -56,11 +56,17 @@ bool Agents::Add(Connection& connection, ipc::Packet& packet, TimePoint now) {
     return false;
   }
   if (!IsEventFd(packet.fds[1].get())) return false;
+  Result<SegmentGuard::Watched> guarded = parts_.guard.Watch(*segment->get(), connection.id);
+  if (!guarded) {
+    connection.SendRejected(guarded.error().text());
+    return false;
+  }
   const SegmentIdentity identity{status.st_dev, status.st_ino};
   CloseFormer(identity, now);
   parts_.wakes.Reserve(agents_.size() + 1);
   auto added = std::make_unique<Agent>(connection, now);
   added->segment = std::move(*segment);
+  added->guarded = std::move(*guarded);
   added->segment_identity = identity;
   added->doorbell = std::move(packet.fds[1]);
   packet.fds[0].Reset();

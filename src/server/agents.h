@@ -21,6 +21,7 @@
 #include "server/jobs.h"
 #include "server/queues.h"
 #include "server/quotas.h"
+#include "server/segment_guard.h"
 #include "server/wakes.h"
 
 namespace xsched::server {
@@ -30,6 +31,7 @@ class Agents final : sched::ControlSink {
   // What the agents work with.
   struct Parts {
     EventLoop& loop;
+    SegmentGuard& guard;
     Bells& bells;
     Connections& connections;
     Quotas& quotas;

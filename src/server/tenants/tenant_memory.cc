@@ -29,7 +29,12 @@ Result<std::shared_ptr<TenantMemory>> TenantMemory::Create(uint64_t limit) {
   return account;
 }
 
-TenantMemory::~TenantMemory() { munmap(table_, sizeof *table_); }
+// Its pages are mostly charged to the server. A process that was of the tenant may keep the memory: what it
+// writes there from now on is charged to the process.
+TenantMemory::~TenantMemory() {
+  munmap(table_, sizeof *table_);
+  fallocate(memfd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof *table_);
+}
 
 void TenantMemory::SetLimit(uint64_t limit) {
   table_->limit.store(limit == 0 ? ipc::kNoMemoryLimit : limit, std::memory_order_relaxed);

@@ -131,7 +131,7 @@ class TenantsMemoryTest : public TenantsTest {
   std::unique_ptr<Joined> Join(const Peer& peer, int accounts = 1, uint16_t minor = ipc::kMinor) {
     auto joined = std::make_unique<Joined>();
     joined->agent = Connect(peer);
-    joined->agent.segment = std::move(*ipc::CreateSegment());
+    joined->agent.segment = ipc::PopulatedSegment();
     EXPECT_TRUE(SayHello(joined->agent, ipc::Role::kAgent, 0, minor));
     EXPECT_EQ(joined->Read(), accounts);
     return joined;
@@ -411,7 +411,7 @@ class TenantOfEach : public TenantsMemoryTest {
   Client ConnectInJob(const Peer& peer, const std::string& job) {
     Client client = Connect(peer);
     client.connection->identity = ProcessIdentity{.job = job};
-    client.segment = std::move(*ipc::CreateSegment());
+    client.segment = ipc::PopulatedSegment();
     return client;
   }
   Client AgentInJob(const Peer& peer, const std::string& job, int32_t priority = 0) {
