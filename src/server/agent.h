@@ -74,7 +74,8 @@ struct Queue {
   sched::Hints hints;      // what was asked for; PriorityClaims says what of it counts
   bool granted = false;    // an administrator has set its priorities: they count as they are
   bool absent = false;     // the program has suspended it
-  bool has_access = true;  // its process has shown that it can use the device (device_access.h)
+  // Its process has shown that it can use the device (device_access.h). The scheduler knows no other queues.
+  bool has_access = true;
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive

@@ -68,8 +68,6 @@ class Agents final : sched::ControlSink {
 
   // False: the message breaks the protocol.
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
-  // The agent shows device files: kDeviceFiles.
-  void TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
   // `granted`: an administrator sets its priorities.
@@ -101,7 +99,11 @@ class Agents final : sched::ControlSink {
   bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
   bool TellOfCorrection(Queue& queue);
   bool RefuseQueue(Agent& agent, uint32_t index, const std::string& reason);
-  bool CheckAccess(Agent& agent, Queue& queue, TimePoint now);
+  bool RefuseQueueOfTenant(Agent& agent, uint32_t index);
+  static bool TenantIsFull(const Agent& agent);
+  bool TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  bool GrantAccess(Agent& agent, Queue& queue, TimePoint now);
+  static bool TellOfNoAccess(Agent& agent, const Queue& queue);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
   bool SetAtATime(Agent& agent, const ipc::KDeadlineHint& message);

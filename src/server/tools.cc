@@ -137,7 +137,11 @@ ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) 
   const Connection& client = queue.agent->connection;
   // Reads progress for which the client has not rung.
   parts_.queues.Observe(queue, now);
-  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  if (!queue.has_access) {
+    stats.submitted = queue.submitted;
+    stats.retired = queue.retired;
+  }
   ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, queue.hints);
   info.counted_priority = CountedHints(queue).priority;
   if (queue.agent->tenant != nullptr) ipc::SetText(info.tenant, queue.agent->tenant->name);

@@ -102,7 +102,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
 
 void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                              TimePoint now) {
-  if (queue.absent || !queue.agent->liveness.running()) {
+  if (queue.absent || !queue.has_access || !queue.agent->liveness.running()) {
     ++account.absent;
     return;
   }
