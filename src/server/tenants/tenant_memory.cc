@@ -64,6 +64,11 @@ void TenantMemory::SilenceSlot(uint32_t number) {
   table_->slots[number].in_use.store(0, std::memory_order_release);
 }
 
+// It stays as the owner has left it: the owner may not know yet that it was of another tenant.
+void TenantMemory::ReviveSlot(uint32_t number) {
+  table_->slots[number].in_use.store(1, std::memory_order_release);
+}
+
 void TenantMemory::FreeSlot(uint32_t number) {
   SilenceSlot(number);
   taken_[number] = false;

@@ -205,6 +205,29 @@ TEST_F(TenantsMemoryTest, a_process_of_another_tenant_takes_what_it_has_there) {
   EXPECT_EQ(remains->Together(), 50u);
 }
 
+TEST_F(TenantsMemoryTest, a_process_that_comes_back_to_a_tenant_has_one_place_there) {
+  const std::string limited = "[default]\nmemory = '1KiB'\n";
+  SetRules(limited);
+  const auto process = Join(kAlice);
+  process->Has(300);
+  for (int reload = 0; reload <= ipc::kMaxMemoryProcesses; ++reload) {
+    SetRules(limited + "[[tenant]]\nname = 'lab'\nusers = [1000]\nmemory = '2KiB'\n");
+    RemoveClosed();
+    ASSERT_EQ(process->Read(), 1) << reload;
+    ASSERT_EQ(process->share->limit(), 2048u) << reload;
+    SetRules(limited);
+    RemoveClosed();
+    ASSERT_EQ(process->Read(), 1) << reload;
+    ASSERT_EQ(process->share->limit(), 1024u) << reload;
+    ASSERT_EQ(process->Together(), 300u) << reload;
+    ASSERT_LE(AgentOf(process->agent).former_memory.size(), 2u) << reload;
+  }
+  const auto other = Join(kAlicesOther);
+  EXPECT_EQ(other->Together(), 300u);
+  End(*process);
+  EXPECT_EQ(other->Together(), 0u);
+}
+
 TEST_F(TenantsMemoryTest, a_limit_that_comes_later_does_not_bind_a_process_that_has_not_counted) {
   const auto process = Join(kAlice, 0);
   SetRules("[default]\nmemory = '1KiB'\n");
