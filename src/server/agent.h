@@ -71,9 +71,9 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  sched::Hints hints;      // what was asked for; PriorityClaims says what of it counts
-  bool granted = false;    // an administrator has set its priorities: they count as they are
-  bool absent = false;     // the program has suspended it
+  sched::Hints hints;    // what was asked for; PriorityClaims says what of it counts
+  bool granted = false;  // an administrator has set its priorities: they count as they are
+  bool absent = false;   // the program has suspended it
   // Its process has shown that it can use the device (device_access.h). The scheduler knows no other queues.
   bool has_access = true;
   bool has_dependencies = false;

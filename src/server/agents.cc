@@ -94,6 +94,7 @@ void Agents::JoinJob(Agent& agent, uint64_t number) {
   agent.jobs.push_back(job);
   parts_.scheduler.SetJob(agent.process(), jobs_.Join(job));
   if (!jobs_.Unite(job, agent.jobs.front())) return;
+  parts_.work.Charge(agent.connection.peer.uid, (agents_.size() + jobs_.size()) / WorkBudget::kLookedAtAsOne);
   for (auto& [id, other] : agents_) {
     if (!other->jobs.empty()) parts_.scheduler.SetJob(other->process(), jobs_.IdOf(other->jobs.front()));
   }
@@ -309,6 +310,7 @@ bool Agents::SetAtATime(Agent& agent, const ipc::KDeadlineHint& message) {
 //
 // The agent's buffer may be full because its process was stopped. Then it gets the answer when it has read.
 bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() / WorkBudget::kLookedAtAsOne);
   parts_.queues.RestoreControls(agent);
   if (!agent.outbox.SendPong(agent.connection, ping.cookie)) return false;
   return agent.outbox.empty() || parts_.connections.Watch(agent.connection, EPOLLIN | EPOLLOUT);

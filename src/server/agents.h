@@ -23,6 +23,7 @@
 #include "server/quotas.h"
 #include "server/segment_guard.h"
 #include "server/wakes.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -40,6 +41,7 @@ class Agents final : sched::ControlSink {
     const DeviceAccess& device_access;
     Wakes& wakes;
     Queues& queues;
+    WorkBudget& work;
   };
   explicit Agents(const Parts& parts) : parts_(parts) {}
 

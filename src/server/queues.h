@@ -39,8 +39,8 @@ class Queues {
       : scheduler_(scheduler), quotas_(quotas), wakes_(wakes), claims_(scheduler) {}
 
   // Registers a queue: with the scheduler as well if its process has access to its device. Without it, the
-  // queue is only shown. REQUIRES: the agent has no queue with this index, its user may have one more (Quotas),
-  // and the message is valid.
+  // queue is only shown. REQUIRES: the agent has no queue with this index, its user may have one more
+  // (Quotas), and the message is valid.
   void Add(Agent& agent, const ipc::QueueCreated& message, bool has_access, TimePoint now);
   // The queue's process has access now. REQUIRES: it had not.
   void GrantAccess(Queue& queue, TimePoint now);

@@ -171,8 +171,8 @@ class ServerParts : public ::testing::Test {
   DeviceAccess device_access_{true, {machine_.path(), machine_.path() + "/nvidia"}};
   Wakes wakes_;
   Queues queues_{scheduler_, quotas_, wakes_};
-  Agents agents_{
-      {loop_, guard_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}};
+  Agents agents_{{loop_, guard_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_,
+                  queues_, work_}};
   static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
   static inline std::map<pid_t, int> cpu_priorities_;
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
@@ -181,7 +181,7 @@ class ServerParts : public ::testing::Test {
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
-  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_}, now_};
+  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_}, now_};
   Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
                 work_, tenants_, audit_},
                now_};
