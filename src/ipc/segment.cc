@@ -31,6 +31,14 @@ Result<MappedSegment> Map(int memfd) {
   return MappedSegment(static_cast<Segment*>(memory));
 }
 
+// The first words of SegmentHeader.
+struct SegmentStart {
+  uint32_t magic;
+  uint32_t version;
+  uint32_t max_queues;
+};
+static_assert(offsetof(SegmentHeader, max_queues) == offsetof(SegmentStart, max_queues));
+
 }  // namespace
 
 Result<OwnedSegment> CreateSegment() {
@@ -56,13 +64,13 @@ Result<OwnedSegment> CreateSegment() {
 Result<MappedSegment> MapSegment(int memfd) {
   if (Result<> checked = CheckSealedMemory(memfd, kSegmentSize, "the segment"); !checked)
     return checked.error();
-  Result<MappedSegment> mapping = Map(memfd);
-  if (!mapping) return mapping;
-  const SegmentHeader& header = (*mapping)->header;
-  if (header.magic != kSegmentMagic || header.version != kSegmentVersion || header.max_queues != kMaxQueues) {
+  // It is read and not looked at in the mapping: that would make the page if the client has not.
+  SegmentStart start{};
+  if (pread(memfd, &start, sizeof start, 0) != static_cast<ssize_t>(sizeof start))
+    return Error::FromErrno(errno, "cannot read the segment");
+  if (start.magic != kSegmentMagic || start.version != kSegmentVersion || start.max_queues != kMaxQueues)
     return Error::Make("the segment is of another version");
-  }
-  return mapping;
+  return Map(memfd);
 }
 
 void RingScheduler(Segment& segment, uint32_t index, int doorbell) {

@@ -31,11 +31,13 @@ struct OwnedSegment {
 };
 
 // Called by the client. All blocks are zero, so their gates are closed: before a queue uses a block, its gate
-// must be opened. Pages take memory only when queues use them.
+// must be opened. Pages take memory only when queues use them. The server makes none: a client resets a block
+// (ResetBlock) before it registers the queue, and never takes pages away.
 Result<OwnedSegment> CreateSegment();
 
 // Called by the server. Accepts only a sealed memfd of exactly kSegmentSize with this version's header, so
-// that no later access can fault or be out of bounds.
+// that no later access is out of bounds. It makes no page of the segment: later accesses may
+// (server/segment_guard.h).
 Result<MappedSegment> MapSegment(int memfd);
 
 // Marks queue `index` and rings `doorbell` (an eventfd). Called by the client. Async-signal-safe.

@@ -28,8 +28,14 @@ void Acceptor::Accept(TimePoint now) {
   for (size_t work = 0; work < kMaxAcceptedPerRound; ++work) {
     UniqueFd socket = listener_.Accept();
     if (!socket) break;
-    std::optional<Peer> peer = PeerOf(socket.get());
-    if (!peer) continue;
+    std::optional<Peer> peer;
+    if (!listener_.must_reject()) peer = PeerOf(socket.get());
+    if (!peer) {
+      connections_.Discard(std::move(socket));
+      listener_.KeepSpare();
+      work += kRejectedAs;
+      continue;
+    }
     access_.Decide(*peer);
     if (connections_.Add(std::move(socket), std::move(*peer), now) == nullptr) work += kRejectedAs;
   }

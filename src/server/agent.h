@@ -22,6 +22,7 @@
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
+#include "server/segment_guard.h"
 #include "server/tenants/tenant.h"
 #include "server/usage.h"
 
@@ -70,10 +71,11 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  sched::Hints hints;      // what was asked for; PriorityClaims says what of it counts
-  bool granted = false;    // an administrator has set its priorities: they count as they are
-  bool absent = false;     // the program has suspended it
-  bool has_access = true;  // its process has shown that it can use the device (device_access.h)
+  sched::Hints hints;    // what was asked for; PriorityClaims says what of it counts
+  bool granted = false;  // an administrator has set its priorities: they count as they are
+  bool absent = false;   // the program has suspended it
+  // Its process has shown that it can use the device (device_access.h). The scheduler knows no other queues.
+  bool has_access = true;
   bool has_dependencies = false;
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
@@ -106,6 +108,7 @@ struct Agent {
 
   Connection& connection;
   ipc::MappedSegment segment;
+  SegmentGuard::Watched guarded;  // it ends before the mapping
   SegmentIdentity segment_identity;
   UniqueFd doorbell;
   std::map<uint32_t, Queue> queues;       // by index

@@ -56,11 +56,17 @@ bool Agents::Add(Connection& connection, ipc::Packet& packet, TimePoint now) {
     return false;
   }
   if (!IsEventFd(packet.fds[1].get())) return false;
+  Result<SegmentGuard::Watched> guarded = parts_.guard.Watch(*segment->get(), connection.id);
+  if (!guarded) {
+    connection.SendRejected(guarded.error().text());
+    return false;
+  }
   const SegmentIdentity identity{status.st_dev, status.st_ino};
   CloseFormer(identity, now);
   parts_.wakes.Reserve(agents_.size() + 1);
   auto added = std::make_unique<Agent>(connection, now);
   added->segment = std::move(*segment);
+  added->guarded = std::move(*guarded);
   added->segment_identity = identity;
   added->doorbell = std::move(packet.fds[1]);
   packet.fds[0].Reset();
@@ -88,6 +94,7 @@ void Agents::JoinJob(Agent& agent, uint64_t number) {
   agent.jobs.push_back(job);
   parts_.scheduler.SetJob(agent.process(), jobs_.Join(job));
   if (!jobs_.Unite(job, agent.jobs.front())) return;
+  parts_.work.Charge(agent.connection.peer.uid, (agents_.size() + jobs_.size()) / WorkBudget::kLookedAtAsOne);
   for (auto& [id, other] : agents_) {
     if (!other->jobs.empty()) parts_.scheduler.SetJob(other->process(), jobs_.IdOf(other->jobs.front()));
   }
@@ -154,8 +161,7 @@ bool Agents::HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint no
       JoinJob(agent, packet.As<ipc::JoinJob>().number);
       return true;
     case ipc::MessageType::kDeviceFiles:
-      TakeDeviceFiles(agent, packet, now);
-      return true;
+      return TakeDeviceFiles(agent, packet, now);
     case ipc::MessageType::kPing:
       return Answer(agent, packet.As<ipc::Ping>());
     default:
@@ -180,40 +186,59 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
     if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
     return RefuseQueue(agent, message.index, reason);
   }
-  if (agent.tenant != nullptr && agent.tenant->queues >= agent.tenant->rights.max_queues) {
-    return RefuseQueue(agent, message.index,
-                       fmt::format("tenant {} has {} queues already: further ones run unscheduled",
-                                   agent.tenant->name, agent.tenant->queues));
-  }
-  parts_.queues.Add(agent, message, now);
+  const bool has_access = parts_.device_access.MayUse(agent.device_files, message.device);
+  if (has_access && TenantIsFull(agent)) return RefuseQueueOfTenant(agent, message.index);
+  parts_.queues.Add(agent, message, has_access, now);
   Queue& queue = agent.queues.at(message.index);
-  return TakeHints(agent, queue, ipc::HintsIn(message, sched::Hints{}), {}) && CheckAccess(agent, queue, now);
+  if (!has_access) return TellOfNoAccess(agent, queue);
+  return TakeHints(agent, queue, queue.hints, {});
 }
 
-// On a device that the process cannot use, its queue makes nobody wait, and runs. The client gets one
-// message, for the first of them.
-bool Agents::CheckAccess(Agent& agent, Queue& queue, TimePoint now) {
-  queue.has_access = parts_.device_access.MayUse(agent.device_files, queue.device);
-  parts_.queues.RefreshAbsent(queue, now);
-  if (queue.has_access || std::exchange(agent.knows_of_no_access, true)) return true;
+bool Agents::TenantIsFull(const Agent& agent) {
+  return agent.tenant != nullptr && agent.tenant->queues >= agent.tenant->rights.max_queues;
+}
+
+bool Agents::RefuseQueueOfTenant(Agent& agent, uint32_t index) {
+  return RefuseQueue(agent, index,
+                     fmt::format("tenant {} has {} queues already: further ones run unscheduled",
+                                 agent.tenant->name, agent.tenant->queues));
+}
+
+// The client gets one message, for the first such queue.
+bool Agents::TellOfNoAccess(Agent& agent, const Queue& queue) {
+  if (std::exchange(agent.knows_of_no_access, true)) return true;
   return agent.connection.SendReply(
       kXSchedErrorNotAllowed, 0,
       fmt::format("this process has not shown that it can use {}: its queues there run unscheduled",
                   queue.device_name));
 }
 
-void Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now) {
+bool Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now) {
   std::vector<dev_t>& files = agent.device_files;
   for (int i = 0; i < packet.fd_count; ++i) {
     const std::optional<dev_t> file = DeviceAccess::FileOf(packet.fds[i].get());
     if (file && files.size() < kMaxDeviceFiles && std::find(files.begin(), files.end(), *file) == files.end())
       files.push_back(*file);
   }
-  for (auto& [index, queue] : agent.queues) {
-    if (queue.has_access) continue;
-    queue.has_access = parts_.device_access.MayUse(files, queue.device);
-    parts_.queues.RefreshAbsent(queue, now);
+  for (auto next = agent.queues.begin(); next != agent.queues.end();) {
+    Queue& queue = (next++)->second;
+    if (!queue.has_access && parts_.device_access.MayUse(files, queue.device) &&
+        !GrantAccess(agent, queue, now))
+      return false;
   }
+  return true;
+}
+
+// The queue counts from now on, as if it were made now. It may be gone afterwards.
+bool Agents::GrantAccess(Agent& agent, Queue& queue, TimePoint now) {
+  if (!TenantIsFull(agent)) {
+    parts_.queues.GrantAccess(queue, now);
+    return TakeHints(agent, queue, queue.hints, {});
+  }
+  const uint32_t index = queue.index;
+  parts_.queues.Forget(queue, now);
+  agent.queues.erase(index);
+  return RefuseQueueOfTenant(agent, index);
 }
 
 // The hints that its program has given to the queue. False: the agent cannot be told that its reservation is
@@ -285,6 +310,7 @@ bool Agents::SetAtATime(Agent& agent, const ipc::KDeadlineHint& message) {
 //
 // The agent's buffer may be full because its process was stopped. Then it gets the answer when it has read.
 bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() / WorkBudget::kLookedAtAsOne);
   parts_.queues.RestoreControls(agent);
   if (!agent.outbox.SendPong(agent.connection, ping.cookie)) return false;
   return agent.outbox.empty() || parts_.connections.Watch(agent.connection, EPOLLIN | EPOLLOUT);

@@ -21,7 +21,9 @@
 #include "server/jobs.h"
 #include "server/queues.h"
 #include "server/quotas.h"
+#include "server/segment_guard.h"
 #include "server/wakes.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -30,6 +32,7 @@ class Agents final : sched::ControlSink {
   // What the agents work with.
   struct Parts {
     EventLoop& loop;
+    SegmentGuard& guard;
     Bells& bells;
     Connections& connections;
     Quotas& quotas;
@@ -38,6 +41,7 @@ class Agents final : sched::ControlSink {
     const DeviceAccess& device_access;
     Wakes& wakes;
     Queues& queues;
+    WorkBudget& work;
   };
   explicit Agents(const Parts& parts) : parts_(parts) {}
 
@@ -66,8 +70,6 @@ class Agents final : sched::ControlSink {
 
   // False: the message breaks the protocol.
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
-  // The agent shows device files: kDeviceFiles.
-  void TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
   // `granted`: an administrator sets its priorities.
@@ -99,7 +101,11 @@ class Agents final : sched::ControlSink {
   bool CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
   bool TellOfCorrection(Queue& queue);
   bool RefuseQueue(Agent& agent, uint32_t index, const std::string& reason);
-  bool CheckAccess(Agent& agent, Queue& queue, TimePoint now);
+  bool RefuseQueueOfTenant(Agent& agent, uint32_t index);
+  static bool TenantIsFull(const Agent& agent);
+  bool TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  bool GrantAccess(Agent& agent, Queue& queue, TimePoint now);
+  static bool TellOfNoAccess(Agent& agent, const Queue& queue);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);
   bool SetTimeslice(Agent& agent, const ipc::TimesliceHint& message);
   bool SetAtATime(Agent& agent, const ipc::KDeadlineHint& message);

@@ -60,6 +60,14 @@ TEST_F(AgentsTest, a_gate_that_another_writer_has_closed_is_opened_when_the_agen
   EXPECT_EQ(other_.ReadAll<ipc::Wake>(), 1) << "the agent lets the launching thread go on";
 }
 
+TEST_F(AgentsTest, pings_are_charged_for_the_queues_that_they_look_at) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(other_, index, 0));
+  work_.BeginRound();
+  for (int ping = 0; ping < 2; ++ping)
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(other_), PacketOf(ipc::Ping{}), now_));
+  EXPECT_TRUE(work_.IsSpent(1000));
+}
+
 TEST_F(AgentsTest, an_agent_that_leaves_before_it_is_woken_is_not_woken) {
   wakes_.Add(AgentOf(other_));
   connections_.Close(*other_.connection, nullptr);
@@ -207,6 +215,16 @@ TEST_F(AgentsOfJobs, ranks_that_name_one_job_later_on_are_one_with_all_that_belo
     EXPECT_TRUE(agents_.HandleMessage(AgentOf(ranks_[i].client), PacketOf(join), now_));
   }
   ExpectTurnsOfJobs();
+}
+
+TEST_F(AgentsOfJobs, jobs_that_become_one_are_charged_to_their_user) {
+  for (uint64_t job = 1; job <= 64; ++job) ranks_.push_back(Start(1, 0, job));
+  work_.BeginRound();
+  ipc::JoinJob join{};
+  join.number = 1;
+  for (const Rank& rank : ranks_)
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(rank.client), PacketOf(join), now_));
+  EXPECT_TRUE(work_.IsSpent(1000));
 }
 
 TEST_F(AgentsOfJobs, one_that_names_job_after_job_is_ignored_at_some_point_and_costs_nothing_then) {

@@ -19,7 +19,7 @@ constexpr uint64_t kClosedAs = 16;
 Connection* Connections::Add(UniqueFd socket, Peer peer, TimePoint now) {
   if (!quotas_.MayConnect(peer.uid, peer.is_admin)) {
     rejections_.Add(peer, "too many connections", now);
-    closer_.Close(std::move(socket));
+    Discard(std::move(socket));
     return nullptr;
   }
   // A smaller buffer than the system's default. If that fails, there is the default.
@@ -29,6 +29,7 @@ Connection* Connections::Add(UniqueFd socket, Peer peer, TimePoint now) {
       Connection{std::move(socket), std::move(peer), std::move(share), next_id_++, now});
   if (!Watch(*connection, EPOLLIN)) {
     rejections_.Add(connection->peer, "the system watches no more descriptors", now);
+    Discard(std::move(connection->socket));
     return nullptr;
   }
   newcomers_.push_back(connection->id);

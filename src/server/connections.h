@@ -27,6 +27,9 @@ class Connections {
   // A new connection, unidentified until Identify. Null: its user has too many, or the system cannot watch
   // more descriptors. If it throws, the socket is closed and nothing else has changed.
   Connection* Add(UniqueFd socket, Peer peer, TimePoint now);
+  // Closes a socket that does not become a connection. Like each socket of a client, it may have descriptors
+  // in it that take long to close (socket_closer.h).
+  void Discard(UniqueFd socket) noexcept { closer_.Close(std::move(socket)); }
   void Identify(Connection& connection, ipc::Role role, std::string name);
   // Null: there is none.
   Connection* Find(uint64_t id);

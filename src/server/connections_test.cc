@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <vector>
 
+#include "server/acceptor.h"
 #include "server/event_tag.h"
 #include "server/limits.h"
+#include "server/listener.h"
+#include "server/testing/lingering_socket.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -37,6 +42,34 @@ TEST_F(ConnectionsTest, a_socket_that_cannot_be_watched_leaves_nothing_behind) {
   std::vector<Client> clients;
   while (clients.size() < kMaxUnidentifiedOfUser) clients.push_back(Connect(peer_));
   EXPECT_NE(clients.back().connection, nullptr);
+}
+
+// What is in it takes 20 s to close.
+TEST_F(ConnectionsTest, a_connection_for_which_there_is_no_descriptor_is_closed_at_once_whatever_is_in_it) {
+  const TempFolder folder;
+  Listener listener(folder.path() + "/s", 0600, std::nullopt);
+  Acceptor acceptor(listener, loop_, connections_, access_);
+  ipc::SocketPath path{};
+  listener.path().copy(path.text, sizeof path.text - 1);
+  Result<UniqueFd> client = ipc::ConnectToServer(path);
+  ASSERT_TRUE(client);
+  LingeringSocket slow;
+  const int fd = slow.fd();
+  ASSERT_TRUE(ipc::Send(client->get(), ipc::GetStatus{}, &fd, 1));
+  slow.Release().Reset();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const UniqueFd lowest(dup(0));
+  const rlimit none_left{static_cast<rlim_t>(lowest.get()) + 1, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  const TimePoint began = MonotonicClock::now();
+  acceptor.Accept(now_);
+  const Duration took = MonotonicClock::now() - began;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_LT(took, 5s);
+  EXPECT_TRUE(connections_.empty());
+  ipc::Packet packet;
+  EXPECT_EQ(ipc::ReceivePacket(client->get(), packet), ipc::Received::kClosed);
 }
 
 TEST_F(ConnectionsTest, a_client_that_does_not_say_hello_is_closed_after_5_s_and_others_stay) {

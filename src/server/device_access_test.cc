@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/fd.h"
+#include "ipc/hints.h"
 #include "ipc/testing/packet_of.h"
 #include "server/testing/server_parts.h"
 
@@ -159,6 +160,70 @@ TEST_F(ClaimsOnDevices, a_queue_counts_as_soon_as_its_process_shows_the_devices_
   ShowGpu(stranger_);
   agents_.Decide(now_);
   EXPECT_TRUE(user_.IsHeld(0));
+}
+
+TEST_F(ClaimsOnDevices, what_is_guaranteed_to_who_cannot_use_the_device_is_left_for_others) {
+  ShowGpu(user_);
+  ASSERT_TRUE(CreateQueueOnGpu(user_, 0) && CreateQueueOnGpu(stranger_, 0));
+  stranger_.ReadAll<ipc::Reply>();
+  sched::Hints reservation;
+  reservation.guarantee_us = 80'000;
+  reservation.period_us = 100'000;
+  ipc::QueueHints hints{};
+  ipc::SetHintsIn(hints, reservation);
+  const auto guarantee_of = [&](const Client& client) {
+    EXPECT_TRUE(agents_.HandleMessage(AgentOf(client), ipc::PacketOf(hints), now_));
+    return AgentOf(client).queues.at(0).hints.guarantee_us;
+  };
+  EXPECT_EQ(guarantee_of(stranger_), 80'000);
+  EXPECT_EQ(guarantee_of(user_), 80'000);
+  EXPECT_EQ(user_.ReadAll<ipc::Reply>(), 0);
+  ShowGpu(stranger_);
+  EXPECT_EQ(AgentOf(stranger_).queues.at(0).hints.guarantee_us, 0) << "it comes too late";
+  EXPECT_EQ(stranger_.ReadAll<ipc::Reply>(), 1);
+}
+
+TEST_F(ClaimsOnDevices, the_device_is_not_divided_with_who_cannot_use_it) {
+  scheduler_.SetPolicy(*sched::FindPolicy(kPolicyUtilizationPartition));
+  ShowGpu(user_);
+  ASSERT_TRUE(CreateQueue(user_, 0, 0, /*time_slices=*/true, kGpu));
+  ASSERT_TRUE(CreateQueue(stranger_, 0, 0, /*time_slices=*/true, kGpu));
+  BothWork();
+  EXPECT_EQ(user_.ReadAll<ipc::ProcessSlice>(), 0);
+  EXPECT_EQ(stranger_.ReadAll<ipc::ProcessSlice>(), 0);
+  ShowGpu(stranger_);
+  agents_.Decide(now_);
+  EXPECT_NE(user_.ReadAll<ipc::ProcessSlice>(), 0);
+}
+
+TEST_F(ClaimsOnDevices, who_cannot_use_the_device_takes_nothing_from_others_of_the_tenant) {
+  const Client colleague = ConnectAgent({300, 1000, {}});
+  TenantRights& rights = AgentOf(user_).tenant->rights;
+  rights.max_priority = 0;
+  rights.max_queues = 1;
+  ASSERT_TRUE(CreateQueueOnGpu(colleague, 50));
+  colleague.ReadAll<ipc::Reply>();
+  ShowGpu(user_);
+  ASSERT_TRUE(CreateQueueOnGpu(user_, 0));
+  agents_.Decide(now_);
+  ASSERT_TRUE(AgentOf(user_).refused.none());
+  EXPECT_EQ(scheduler_.GetHints(AgentOf(user_).queues.at(0).id)->priority, 0);
+  ShowGpu(colleague);
+  EXPECT_TRUE(AgentOf(colleague).refused[0]) << "the tenant has its one queue";
+  EXPECT_EQ(colleague.ReadAll<ipc::Reply>(), 1);
+  EXPECT_EQ(queues_.size(), 1u);
+}
+
+TEST_F(ClaimsOnDevices, a_list_shows_a_queue_without_access_with_what_it_does) {
+  ASSERT_TRUE(CreateQueueOnGpu(stranger_, 0));
+  Submit(stranger_, 0);
+  agents_.Decide(now_);
+  const Client tool = ConnectTool({201, 1001, {}});
+  ASSERT_TRUE(Ask(tool, ipc::List{}));
+  const auto info = tool.ReceiveA<ipc::QueueInfo>();
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->wait_reason, ipc::kWaitNoAccess);
+  EXPECT_EQ(info->submitted, 1u);
 }
 
 TEST_F(ClaimsOnDevices, a_descriptor_for_which_no_permission_is_needed_shows_nothing) {

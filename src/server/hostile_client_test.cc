@@ -5,12 +5,15 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 
+#include "ipc/testing/populated_segment.h"
 #include "server/limits.h"
 #include "server/testing/server_fixture.h"
 
@@ -204,9 +207,7 @@ TEST_F(HostileClient, a_doorbell_that_blocks_or_is_full_does_not_block_the_serve
   UniqueFd bell(eventfd(0, EFD_CLOEXEC));  // blocking
   const uint64_t full = ~uint64_t{1};
   ASSERT_EQ(write(bell.get(), &full, sizeof full), static_cast<ssize_t>(sizeof full));
-  auto segment = ipc::CreateSegment();
-  ASSERT_TRUE(segment);
-  TestAgent agent(socket(), std::move(*segment), std::move(bell));
+  TestAgent agent(socket(), ipc::PopulatedSegment(), std::move(bell));
   ASSERT_TRUE(agent.welcome());
   ASSERT_TRUE(agent.CreateQueue(0, 5));
   EXPECT_TRUE(agent.IsAlive());
@@ -328,6 +329,22 @@ TEST_F(HostileAgent, what_it_writes_into_its_segment_harms_itself_alone) {
     for (uint32_t index : {0u, 1u, 1023u}) ipc::RingScheduler(agent_->segment(), index, agent_->bell());
     ASSERT_TRUE(agent_->IsAlive());
   }
+}
+
+TEST_F(HostileAgent,
+       one_that_takes_pages_of_its_segment_away_loses_its_connection_and_the_server_makes_none) {
+  constexpr int kUserModeOnly = 1;
+  if (!UniqueFd(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | kUserModeOnly))))
+    GTEST_SKIP() << "no userfaultfd here";
+  ASSERT_TRUE(agent_->CreateQueue(0, 10));
+  ASSERT_TRUE(agent_->IsAlive());
+  ASSERT_EQ(fallocate(agent_->memfd(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, ipc::kSegmentSize), 0);
+  const uint64_t ring = 1;
+  ASSERT_EQ(write(agent_->bell(), &ring, sizeof ring), static_cast<ssize_t>(sizeof ring));
+  ExpectThrownOut(*agent_);
+  struct stat status {};
+  ASSERT_EQ(fstat(agent_->memfd(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0);
 }
 
 TEST_F(HostileAgent, a_flood_of_messages_does_not_hold_up_others) {

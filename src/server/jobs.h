@@ -42,6 +42,8 @@ class Jobs {
     if (--found->second.processes == 0) entries_.erase(found);
   }
 
+  size_t size() const { return entries_.size(); }
+
  private:
   struct Entry {
     sched::JobId id{};

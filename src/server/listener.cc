@@ -82,14 +82,18 @@ Listener::Listener(const std::string& path, mode_t mode, std::optional<gid_t> gr
     Fail(fmt::format("cannot give {} to group {}", path, *group));
   }
   if (listen(socket_.get(), SOMAXCONN) != 0) Fail(fmt::format("cannot listen at {}", path));
-  spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  KeepSpare();
 }
 
 Listener::~Listener() { unlink(path_.c_str()); }
 
-UniqueFd Listener::Accept() {
-  exhausted_ = false;
+void Listener::KeepSpare() {
   if (!spare_) spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
+UniqueFd Listener::Accept() {
+  exhausted_ = must_reject_ = false;
+  KeepSpare();
   UniqueFd connection(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (connection || (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS)) {
     return connection;
@@ -97,9 +101,8 @@ UniqueFd Listener::Accept() {
   // Otherwise the connection would stay pending and wake us forever.
   spare_.Reset();
   connection.Reset(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  must_reject_ = static_cast<bool>(connection);
   exhausted_ = !connection;
-  connection.Reset();
-  spare_.Reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (TimePoint now = MonotonicClock::now(); now >= warn_at_) {
     warn_at_ = now + kWarnEvery;
     spdlog::warn("out of file descriptors: rejected a client (raise the limit: ulimit -n, LimitNOFILE=)");

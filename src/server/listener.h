@@ -32,8 +32,13 @@ class Listener {
 
   int fd() const { return socket_.get(); }
   const std::string& path() const { return path_; }
-  // The next connection, non-blocking. Empty: none is waiting, or it was rejected for lack of descriptors.
+  // The next connection, non-blocking. Empty: none is waiting, or none can be accepted.
   UniqueFd Accept();
+  // True if there are no descriptors for the connection that was returned last: close it before anything
+  // else.
+  bool must_reject() const { return must_reject_; }
+  // Takes a descriptor again for the next connection that must be rejected.
+  void KeepSpare();
   // True if connections wait that could not even be rejected.
   bool exhausted() const { return exhausted_; }
 
@@ -42,6 +47,7 @@ class Listener {
   UniqueFd lock_;   // held while the server lives; the kernel releases it in any case
   UniqueFd spare_;  // closed for a moment to reject a connection when there are no descriptors left
   UniqueFd socket_;
+  bool must_reject_ = false;
   bool exhausted_ = false;
   TimePoint warn_at_{};  // no further warning before this time
 };

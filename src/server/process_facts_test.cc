@@ -112,6 +112,18 @@ TEST_F(ProcessFactsTest, tools_set_windows_of_their_own_users_displays) {
   EXPECT_EQ(ask(kUser, -1).result, static_cast<uint32_t>(kXSchedErrorInvalidValue));
 }
 
+TEST_F(ProcessFactsTest, windows_are_charged_for_the_queues_that_they_may_be_about) {
+  const Client one = Busy(kOne);
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(one, index, 0));
+  const Client tool = ConnectTool(kOne);
+  ipc::SetActiveWindow request{};
+  request.user = kUser;
+  work_.BeginRound();
+  for (request.pid = 100; request.pid < 102; ++request.pid)
+    ASSERT_TRUE(tools_.HandleMessage(*tool.connection, PacketOf(request), now_));
+  EXPECT_TRUE(work_.IsSpent(kUser));
+}
+
 // ---- the kernel's side ----
 
 // Runs `lower()` in a child, and returns its priority as seen from here; nullopt: `lower` is not permitted.

@@ -20,7 +20,7 @@ ipc::SchedulerWords WordsFor(const Queue& queue, const sched::Control& control) 
 
 }  // namespace
 
-void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) {
+void Queues::Add(Agent& agent, const ipc::QueueCreated& message, bool has_access, TimePoint now) {
   // Allocate first: if memory runs out, nothing may be half done, and a decision cannot stop halfway.
   newly_tracked_.reserve(queues_.size() + 1);
   Queue queue{};
@@ -29,19 +29,32 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now) 
   queue.device_name = CleanText(message.device_name, sizeof message.device_name);
   queue.agent = &agent;
   queue.hints = ipc::HintsIn(message, sched::Hints{});
+  queue.has_access = has_access;
   Queue& stored = agent.queues.emplace(message.index, std::move(queue)).first->second;
   quotas_.AddQueue(agent.connection.peer.uid, message.device);
   queues_.emplace(static_cast<uint64_t>(stored.id), &stored);
-  const sched::QueueTraits traits = {
-      .sliceable = message.level == kPreemptLevelInterrupt && (message.traits & ipc::kTraitTimeSlices) != 0,
-      .reports_overruns = (message.traits & ipc::kTraitReportsOverruns) != 0};
-  claims_.Add(stored);
-  scheduler_.AddQueue(stored.id, agent.process(), sched::DeviceId{message.device}, CountedHints(stored), now,
-                      traits);
-  scheduler_.SetFacts(stored.id, agent.facts);
-  RefreshAbsent(stored, now);
+  if (has_access) Schedule(stored, now);
   Observe(stored, now);
   if (watcher_ != nullptr) watcher_->Added(stored, now);
+}
+
+void Queues::Schedule(Queue& queue, TimePoint now) {
+  const sched::QueueTraits traits = {
+      .sliceable = queue.level == kPreemptLevelInterrupt && (queue.traits & ipc::kTraitTimeSlices) != 0,
+      .reports_overruns = (queue.traits & ipc::kTraitReportsOverruns) != 0};
+  claims_.Add(queue);
+  scheduler_.AddQueue(queue.id, queue.agent->process(), sched::DeviceId{queue.device}, CountedHints(queue),
+                      now, traits);
+  scheduler_.SetFacts(queue.id, queue.agent->facts);
+  RefreshAbsent(queue, now);
+}
+
+void Queues::GrantAccess(Queue& queue, TimePoint now) {
+  newly_tracked_.reserve(queues_.size() + 1);
+  queue.has_access = true;
+  Schedule(queue, now);
+  Observe(queue, now);
+  if (watcher_ != nullptr) watcher_->Added(queue, now);
 }
 
 void Queues::Forget(Queue& queue, TimePoint now) {
@@ -54,6 +67,7 @@ void Queues::Forget(Queue& queue, TimePoint now) {
 }
 
 std::string Queues::RefusalOf(const Queue& queue, const sched::Hints& hints) const {
+  if (!queue.has_access) return "";  // it takes nothing of the device
   constexpr double kRounding = 1e-9;
   const double all =
       scheduler_.GuaranteedWith(queue.id, queue.agent->process(), sched::DeviceId{queue.device}, hints);
@@ -155,7 +169,7 @@ bool Queues::ObserveNewlyTracked(TimePoint now) {
 }
 
 void Queues::RefreshAbsent(const Queue& queue, TimePoint now) {
-  const bool absent = queue.absent || !queue.has_access || !queue.agent->liveness.running();
+  const bool absent = queue.absent || !queue.agent->liveness.running();
   scheduler_.SetAbsent(queue.id, absent, now);
 }
 

@@ -38,9 +38,12 @@ class Queues {
   Queues(sched::Scheduler& scheduler, Quotas& quotas, Wakes& wakes)
       : scheduler_(scheduler), quotas_(quotas), wakes_(wakes), claims_(scheduler) {}
 
-  // Registers a queue with the scheduler. REQUIRES: the agent has no queue with this index, its user may have
-  // one more (Quotas), and the message is valid.
-  void Add(Agent& agent, const ipc::QueueCreated& message, TimePoint now);
+  // Registers a queue: with the scheduler as well if its process has access to its device. Without it, the
+  // queue is only shown. REQUIRES: the agent has no queue with this index, its user may have one more
+  // (Quotas), and the message is valid.
+  void Add(Agent& agent, const ipc::QueueCreated& message, bool has_access, TimePoint now);
+  // The queue's process has access now. REQUIRES: it had not.
+  void GrantAccess(Queue& queue, TimePoint now);
   // Forgets the queue. Its control block stays as it is. The caller must remove the queue from its agent.
   void Forget(Queue& queue, TimePoint now);
   // Null: it is gone.
@@ -64,11 +67,11 @@ class Queues {
   // Observes the queues that became tracked in the last decision. True: there were some, so decide again.
   bool ObserveNewlyTracked(TimePoint now);
   // Reports to the scheduler whether the queue is absent: its program has suspended it, or its process cannot
-  // run, or not use the device.
+  // run.
   void RefreshAbsent(const Queue& queue, TimePoint now);
   void RefreshAbsent(const Agent& agent, TimePoint now);
-  // Why the queue cannot have the reservation in these hints; "": it can. Its process would be guaranteed
-  // more of the device than the others leave.
+  // Why the queue cannot have the reservation in these hints; "": it can, or it does not count. Its process
+  // would be guaranteed more of the device than the others leave.
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
   // `granted`: an administrator sets its priorities.
   void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
@@ -100,6 +103,8 @@ class Queues {
   uint64_t state_changes() const { return state_changes_; }
 
  private:
+  // The queue counts from now on.
+  void Schedule(Queue& queue, TimePoint now);
   void RestoreControl(Queue& queue);
 
   sched::Scheduler& scheduler_;

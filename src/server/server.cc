@@ -59,12 +59,13 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
       quotas_(ConnectionsOfUser(options)),
       connections_(loop_, quotas_, work_, clock_()),
       queues_(scheduler_, quotas_, wakes_),
-      agents_({loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}),
+      agents_({loop_, segment_guard_, bells_, connections_, quotas_, scheduler_, access_, device_access_,
+               wakes_, queues_, work_}),
       process_facts_(agents_, queues_, scheduler_),
       tenants_(scheduler_, access_),
       handshake_(connections_, agents_, process_facts_, tenants_),
       process_watch_(agents_, queues_, wakes_, scheduler_, surroundings.is_stopped),
-      recordings_({connections_, agents_, queues_, scheduler_, access_, usage_}, clock_()),
+      recordings_({connections_, agents_, queues_, scheduler_, access_, usage_, work_}, clock_()),
       tools_({connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_, work_,
               tenants_, audit_},
              clock_()),
@@ -102,12 +103,14 @@ void Server::Round(int timeout_ms) {
   work_.BeginRound();
   if (const std::optional<SignalSender> sender = loop_.TakeHangup()) HandleHangup(*sender, now);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
+  CloseTorn();
   RemoveClosed(now);
   const TimePoint housekeeping_at = Housekeeping(now);
   RemoveClosed(now);
   const TimePoint decide_at = agents_.Decide(now);
   const TimePoint record_at = recordings_.Look(now);
   const TimePoint check_at = process_watch_.NextCheck(now);
+  CloseTorn();
   // Connections that a decision closes are removed by the next round, which follows at once.
   loop_.WakeAt(connections_.removal_due() ? now
                                           : std::min({housekeeping_at, decide_at, record_at, check_at}));
@@ -194,6 +197,14 @@ TimePoint Server::Housekeeping(TimePoint now) {
     next = std::min(next, exit_at);
   }
   return next;
+}
+
+// What the server read there was not what the client wrote, and what it wrote is not seen.
+void Server::CloseTorn() {
+  SegmentGuard::TakeTorn([&](uint64_t id) {
+    if (Connection* connection = connections_.Find(id))
+      connections_.Close(*connection, "pages of its shared memory are missing");
+  });
 }
 
 void Server::RemoveClosed(TimePoint now) {

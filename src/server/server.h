@@ -35,6 +35,7 @@
 #include "server/queues.h"
 #include "server/quotas.h"
 #include "server/recording/recordings.h"
+#include "server/segment_guard.h"
 #include "server/service_manager.h"
 #include "server/tenants/audit_log.h"
 #include "server/tenants/tenant_table.h"
@@ -73,6 +74,7 @@ class Server {
   void ReadMessages(Connection& connection, TimePoint now);
   bool HandleMessage(Connection& connection, ipc::Packet& packet, TimePoint now);
   TimePoint Housekeeping(TimePoint now);
+  void CloseTorn();
   void RemoveClosed(TimePoint now);
   void CloseAllAgents(TimePoint now);
   void HandleHangup(const SignalSender& sender, TimePoint now);
@@ -89,6 +91,7 @@ class Server {
   sched::Scheduler scheduler_;
   Disposer disposer_;
   EventLoop loop_;
+  SegmentGuard segment_guard_;
   WorkBudget work_;
   Bells bells_;
   Quotas quotas_;

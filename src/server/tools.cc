@@ -16,9 +16,6 @@
 namespace xsched::server {
 namespace {
 
-// Work: so many agents or queues are looked at, and nothing more.
-constexpr size_t kLookedAtAsOne = 8;
-
 Result<sched::PolicySetting> SettingIn(const ipc::SetPolicy& request) {
   if (request.setting[0] != '\0')
     return sched::ParsePolicySetting(CleanText(request.setting, sizeof request.setting).c_str());
@@ -74,14 +71,15 @@ bool Tools::List(Connection& tool, TimePoint now) {
     if (agent.connection.closed || !parts_.access.MayTouch(tool.peer, agent.connection.peer.uid)) return;
     for (auto& [index, queue] : agent.queues) listing.queues.push_back(queue.id);
   });
-  parts_.work.Charge(tool.peer.uid, (parts_.agents.size() + listing.queues.size()) / kLookedAtAsOne);
+  parts_.work.Charge(tool.peer.uid,
+                     (parts_.agents.size() + listing.queues.size()) / WorkBudget::kLookedAtAsOne);
   std::sort(listing.queues.begin(), listing.queues.end());
   return Begin(tool, {std::move(listing)}, now);
 }
 
 bool Tools::SendUsage(Connection& tool, TimePoint now) {
-  const UsageAnswer::Parts parts{parts_.agents, parts_.queues, parts_.scheduler,
-                                 parts_.access, parts_.usage,  parts_.tenants};
+  const UsageAnswer::Parts parts{parts_.agents, parts_.queues,  parts_.scheduler, parts_.access,
+                                 parts_.usage,  parts_.tenants, parts_.work};
   return Begin(tool, {UsageAnswer(parts, tool)}, now);
 }
 
@@ -137,7 +135,11 @@ ipc::QueueInfo Tools::Describe(Queue& queue, const Peer& reader, TimePoint now) 
   const Connection& client = queue.agent->connection;
   // Reads progress for which the client has not rung.
   parts_.queues.Observe(queue, now);
-  const sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  sched::QueueStats stats = parts_.scheduler.Stats(queue.id, now).value_or(sched::QueueStats{});
+  if (!queue.has_access) {
+    stats.submitted = queue.submitted;
+    stats.retired = queue.retired;
+  }
   ipc::QueueInfo info = ipc::QueueInfoFrom(queue, client, stats, queue.hints);
   info.counted_priority = CountedHints(queue).priority;
   if (queue.agent->tenant != nullptr) ipc::SetText(info.tenant, queue.agent->tenant->name);
@@ -244,7 +246,8 @@ bool Tools::SetActiveWindow(Connection& tool, const ipc::SetActiveWindow& reques
     return tool.SendReply(kXSchedErrorNotAllowed, 0, "it is another user's display");
   if (request.pid < 0)
     return tool.SendReply(kXSchedErrorInvalidValue, 0, "a process's number is not below 0");
-  parts_.work.Charge(tool.peer.uid, parts_.agents.size() / kLookedAtAsOne);
+  parts_.work.Charge(tool.peer.uid,
+                     (parts_.agents.size() + parts_.queues.size()) / WorkBudget::kLookedAtAsOne);
   const int count = parts_.facts.SetActiveWindow(request.user, request.display, request.pid);
   if (count < 0) return tool.SendReply(kXSchedErrorNotAllowed, 0, "the user has too many displays");
   return tool.SendReply(kXSchedSuccess, static_cast<uint32_t>(count), "");
@@ -257,7 +260,7 @@ bool Tools::SendStatus(Connection& tool, TimePoint now) {
   status.pid = getpid();
   status.uid = geteuid();
   status.uptime_ns = static_cast<uint64_t>((now - started_).count());
-  parts_.work.Charge(tool.peer.uid, parts_.queues.size() / kLookedAtAsOne);
+  parts_.work.Charge(tool.peer.uid, parts_.queues.size() / WorkBudget::kLookedAtAsOne);
   parts_.queues.ForEach([&](const Queue& queue) {
     if (auto stats = parts_.scheduler.Stats(queue.id, now)) status.incidents += stats->incidents;
   });

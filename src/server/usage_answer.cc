@@ -28,6 +28,7 @@ UsageAnswer::UsageAnswer(const Parts& parts, Connection& tool) : parts_(parts), 
     if (parts_.access.MayTouch(reader_, agent.connection.peer.uid)) agents_.push_back(agent.id());
   });
   std::sort(agents_.rbegin(), agents_.rend());
+  parts_.work.Charge(reader_.uid, parts_.agents.size() / WorkBudget::kLookedAtAsOne);
 }
 
 Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
@@ -36,6 +37,7 @@ Sent UsageAnswer::Send(Connection& tool, TimePoint now) {
     if (sent == kMaxAccountsPerRound || queues_read_ >= kMaxAccountsPerRound) return Sent::kRestLater;
     if (unsent_.empty() && !Prepare(tool, now))
       return tool.SendPart(ipc::ReplyFrom(kXSchedSuccess, sent_, ""));
+    parts_.work.Charge(reader_.uid, WorkBudget::kSent);
     const Sent outcome = tool.SendPart(unsent_.front());
     if (outcome != Sent::kAll) return outcome;
   }
@@ -54,6 +56,8 @@ bool UsageAnswer::Prepare(Connection& tool, TimePoint now) {
 bool UsageAnswer::PrepareTenants(Connection& tool) {
   constexpr uint16_t kKnowsTenants = 7;  // this minor and later ones
   if (tool.minor < kKnowsTenants || std::exchange(tenants_prepared_, true)) return false;
+  parts_.work.Charge(reader_.uid,
+                     (parts_.agents.size() + parts_.tenants.size()) / WorkBudget::kLookedAtAsOne);
   std::set<const Tenant*> visible = {&parts_.tenants.Of(tool)};
   parts_.agents.ForEach([&](const Agent& agent) {
     if (agent.connection.peer.uid == reader_.uid) visible.insert(agent.tenant);
@@ -79,6 +83,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     CountQueue(accounts[queue.usage.of_process], queue, stats, now);
   }
   queues_read_ += agent.queues.size();
+  parts_.work.Charge(reader_.uid, agent.queues.size());
   std::set<uint64_t> devices;  // whose memory is in an account already
   agent.accounts.ForEach([&](const UsageKey& key, const Account& account) {
     const ipc::Usage now_has = accounts[&account];
@@ -102,7 +107,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
 
 void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sched::QueueStats& stats,
                              TimePoint now) {
-  if (queue.absent || !queue.agent->liveness.running()) {
+  if (queue.absent || !queue.has_access || !queue.agent->liveness.running()) {
     ++account.absent;
     return;
   }
@@ -119,11 +124,11 @@ void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sche
   }
 }
 
+// The accounts of one who is no administrator are not searched for among those of all.
 bool UsageAnswer::PrepareOfUser() {
-  do {
-    last_ = parts_.usage.After(last_ ? &*last_ : nullptr);
-    if (last_->entry.account == nullptr) return false;
-  } while (!parts_.access.MayTouch(reader_, last_->uid));
+  if (!last_ && !parts_.access.IsAdmin(reader_)) last_ = UsageMeter::Before(reader_.uid);
+  last_ = parts_.usage.After(last_ ? &*last_ : nullptr);
+  if (last_->entry.account == nullptr || !parts_.access.MayTouch(reader_, last_->uid)) return false;
   unsent_.emplace_back(MessageOf(last_->entry.key, *last_->entry.account, last_->uid));
   return true;
 }

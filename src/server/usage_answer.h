@@ -18,6 +18,7 @@
 #include "server/sent.h"
 #include "server/tenants/tenant_table.h"
 #include "server/usage_meter.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -31,6 +32,7 @@ class UsageAnswer {
     const AccessRules& access;
     UsageMeter& usage;
     TenantTable& tenants;
+    WorkBudget& work;
   };
   UsageAnswer(const Parts& parts, Connection& tool);
 

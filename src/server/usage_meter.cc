@@ -149,4 +149,9 @@ UsageMeter::Position UsageMeter::After(const Position* from) const {
   return {kOtherUsers, others_.After(in_users ? nullptr : &from->entry.key)};
 }
 
+UsageMeter::Position UsageMeter::Before(uid_t user) {
+  const UsageKey first{.device = 0, .priority = std::numeric_limits<Priority>::min()};
+  return {user, {first, nullptr}};
+}
+
 }  // namespace xsched::server

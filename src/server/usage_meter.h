@@ -44,6 +44,8 @@ class UsageMeter {
     Accounts::Entry entry{};
   };
   Position After(const Position* from) const;
+  // In front of the user's first account.
+  static Position Before(uid_t user);
 
  private:
   Accounts& Of(uid_t user) noexcept;

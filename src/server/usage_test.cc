@@ -250,6 +250,16 @@ TEST_F(UsageTest, a_round_sends_a_bounded_part_of_the_answer) {
   EXPECT_EQ(admin_.ReadAll<ipc::Usage>(), static_cast<int>(kMaxAccountsPerRound));
 }
 
+TEST_F(UsageTest, what_an_answer_costs_is_charged_to_who_asks) {
+  const Client client = ConnectAgent(kUser);
+  for (uint32_t i = 0; i < WorkBudget::kPerRound; ++i) ASSERT_TRUE(CreateQueue(client, i, 0));
+  const Client tool = ConnectTool(kUser);
+  work_.BeginRound();
+  ASSERT_TRUE(Ask(tool, ipc::GetUsage{}));
+  EXPECT_TRUE(work_.IsSpent(kUser.uid));
+  EXPECT_FALSE(work_.IsSpent(kAdmin.uid));
+}
+
 TEST(Accounts, are_visited_in_order_and_the_one_for_all_others_at_last) {
   Accounts accounts(2);
   accounts.At(7, 1, "seven").usage.commands = 1;

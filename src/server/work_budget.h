@@ -18,6 +18,8 @@ class WorkBudget {
   // What a message takes that is sent, and one that is read.
   static constexpr uint64_t kSent = 2;
   static constexpr uint64_t kRead = 3;
+  // So many agents or queues are looked at, and nothing more, as one piece of work.
+  static constexpr uint64_t kLookedAtAsOne = 8;
 
   void BeginRound() { ++round_; }
   // The user has used up this round's share. What was taken beyond it counts in the next rounds.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "ipc/testing/populated_segment.h"
 #include "recording.h"
 #include "server/testing/server_fixture.h"
 
@@ -87,7 +88,7 @@ class ClientsOf2_0 : public ServerTest {
         << "type " << static_cast<int>(recorded.type());
   }
 
-  Result<ipc::OwnedSegment> segment_ = ipc::CreateSegment();
+  Result<ipc::OwnedSegment> segment_ = ipc::PopulatedSegment();
   UniqueFd bell_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
   std::map<std::string, std::unique_ptr<TestConnection>> clients_;
 };

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "fuzz/any_message.h"
+#include "ipc/testing/populated_segment.h"
 
 namespace xsched::server::testing {
 
@@ -141,9 +142,7 @@ void ServerScript::BeginServer() {
   server_.emplace(ScriptOptions(tenants_), listener_, surroundings);
   for (Client& client : clients_) {
     if (client.segment.mapping.get() != nullptr && !std::exchange(client.has_connected, false)) continue;
-    auto segment = ipc::CreateSegment();
-    if (!segment) abort();
-    client.segment = std::move(*segment);
+    client.segment = ipc::PopulatedSegment();
     client.bell.Reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
   }
   bystander_ = std::make_unique<TestConnection>(socket_);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -134,6 +135,24 @@ TEST_F(Http, another_user_reads_and_changes_nothing_of_others) {
   EXPECT_EQ(Ask("GET /policy"), kHpf);
 }
 
+TEST_F(Http, one_user_cannot_have_all_connections) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to be another user";
+  constexpr int kAll = 64;
+  std::vector<UniqueFd> connections;
+  for (int i = 0; i < kAll; ++i) connections.push_back(Connect());
+  const auto closed = [&] {
+    char byte;
+    return std::count_if(connections.begin(), connections.end(), [&](const UniqueFd& connection) {
+      return recv(connection.get(), &byte, 1, MSG_DONTWAIT) == 0;
+    });
+  };
+  EXPECT_TRUE(Eventually([&] { return closed() == kAll - kAll / 4; })) << closed();
+  EXPECT_EQ(AskAsStranger("GET /xqueues"), "HTTP/1.1 200 OK");
+  EXPECT_EQ(Exchange(RequestFor("GET /policy")), "") << "of the first user, there are too many";
+  connections.clear();
+  EXPECT_TRUE(Eventually([&] { return Ask("GET /policy") == kHpf; }));
+}
+
 TEST_F(Http, metrics_show_each_user_its_own_queues) {
   const std::string answer = Exchange(RequestFor("GET /metrics"));
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK")) << answer;
@@ -222,7 +241,8 @@ TEST(MetricsSocket, the_metrics_group_sees_all_users_and_other_groups_do_not) {
 
 TEST_F(Http, clients_that_send_slowly_or_nothing_make_nobody_wait) {
   std::vector<UniqueFd> slow;
-  for (int i = 0; i < 32; ++i) {
+  // One less than a user may have.
+  for (int i = 0; i < 15; ++i) {
     slow.push_back(Connect());
     ASSERT_EQ(send(slow.back().get(), "GET /xq", 7, MSG_NOSIGNAL), 7);
   }

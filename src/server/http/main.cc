@@ -9,14 +9,18 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <new>
+#include <utility>
 
 #include "base/fd.h"
 #include "server/http/address.h"
 #include "server/http/caller.h"
+#include "server/http/connections_of_users.h"
 #include "server/http/metrics.h"
 #include "server/http/routes.h"
 #include "server/http/snapshot.h"
@@ -29,6 +33,7 @@ using namespace xsched::server::http;
 
 constexpr size_t kMaxBody = 64 * 1024;
 constexpr unsigned kMaxConnections = 64;
+constexpr unsigned kMaxConnectionsOfUser = kMaxConnections / 4;
 constexpr unsigned kIdleSeconds = 5;
 constexpr size_t kMemoryOfConnection = 32 * 1024;
 
@@ -50,6 +55,11 @@ struct Pending {
   bool too_long = false;
 };
 
+int SocketOf(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info == nullptr ? -1 : info->connect_fd;
+}
+
 class Gateway {
  public:
   explicit Gateway(const Options& options)
@@ -59,6 +69,8 @@ class Gateway {
         metrics_{options.metrics_only, FindGroup(options.metrics_group)},
         routes_(client_, access_, metrics_) {}
 
+  ConnectionsOfUsers& connections() { return connections_; }
+
   Answer Handle(const Pending& pending, MHD_Connection* connection) {
     if (pending.too_long) return {413, {{"error", "the body is too long"}}};
     return routes_.Handle(pending.request, CallerOf(pending.request, connection));
@@ -66,9 +78,7 @@ class Gateway {
 
  private:
   std::optional<Peer> CallerOf(const Request& request, MHD_Connection* connection) const {
-    const auto* descriptor = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    if (descriptor == nullptr) return std::nullopt;
-    std::optional<Peer> peer = PeerAt(descriptor->connect_fd);
+    std::optional<Peer> peer = PeerAt(SocketOf(connection));
     if (!peer) return std::nullopt;
     access_.Decide(*peer);
     // For metrics, their group does instead of the right to connect to the server.
@@ -83,6 +93,7 @@ class Gateway {
   AccessRules access_;
   Routes::Metrics metrics_;
   Routes routes_;
+  ConnectionsOfUsers connections_{kMaxConnectionsOfUser};
 };
 
 std::string HeaderOf(MHD_Connection* connection, const char* name) {
@@ -146,6 +157,27 @@ MHD_Result OnRequest(void* gateway, MHD_Connection* connection, const char* path
 
 void OnCompleted(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
   delete static_cast<Pending*>(*state);
+}
+
+// A connection begins or ends. One too many of its user is shut down: the library then ends it.
+void OnConnection(void* gateway, MHD_Connection* connection, void** user,
+                  MHD_ConnectionNotificationCode what) {
+  ConnectionsOfUsers& connections = static_cast<Gateway*>(gateway)->connections();
+  if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+    if (*user == nullptr) return;
+    connections.Remove(*static_cast<uid_t*>(*user));
+    delete static_cast<uid_t*>(std::exchange(*user, nullptr));
+    return;
+  }
+  const int socket = SocketOf(connection);
+  const std::optional<Peer> peer = PeerAt(socket);
+  const uid_t uid = peer ? peer->uid : ConnectionsOfUsers::kUnknown;
+  if (connections.Add(uid)) {
+    *user = new (std::nothrow) uid_t(uid);
+    if (*user != nullptr) return;
+    connections.Remove(uid);
+  }
+  shutdown(socket, SHUT_RDWR);
 }
 
 Options ParseOptions(int argc, char** argv) {
@@ -217,6 +249,7 @@ void Run(const Options& options) {
                        MHD_OPTION_CONNECTION_LIMIT, kMaxConnections,                              //
                        MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                               //
                        MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemoryOfConnection,                   //
+                       MHD_OPTION_NOTIFY_CONNECTION, &OnConnection, &gateway,                     //
                        MHD_OPTION_NOTIFY_COMPLETED, &OnCompleted, nullptr, MHD_OPTION_END);
   if (daemon == nullptr) throw std::runtime_error("libmicrohttpd does not start");
   listening.Release();  // it is the library's now

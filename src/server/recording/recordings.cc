@@ -82,10 +82,13 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
   } else if (request.job != 0) {
     recording.jobs.insert(request.job);
   }
+  const size_t before = recording.queues.size();
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
   });
+  parts_.work.Charge(tool.peer.uid,
+                     parts_.agents.size() / WorkBudget::kLookedAtAsOne + recording.queues.size() - before);
   parts_.queues.ObserveNewlyTracked(now);
   return recording.outbox.PutReply(kXSchedSuccess, recording.queues.size(), "");
 }
@@ -96,6 +99,7 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
   Recording& recording = found->second;
   if (recording.outbox.ends()) return true;
   recording.outbox.End();
+  parts_.work.Charge(tool.peer.uid, recording.queues.size());
   for (auto& [id, tracked] : recording.queues) {
     Queue* queue = parts_.queues.Find(sched::QueueId{id});
     if (queue == nullptr) continue;
@@ -110,6 +114,7 @@ bool Recordings::Stop(Connection& tool, TimePoint now) {
 }
 
 bool Recordings::SendLast(Connection& tool, const ipc::RecordLast& request, TimePoint now) {
+  parts_.work.Charge(tool.peer.uid, parts_.queues.size() / WorkBudget::kLookedAtAsOne);
   const auto longest = static_cast<uint64_t>((now - TimePoint()).count());
   const TimePoint since = now - Duration(static_cast<Duration::rep>(std::min(request.span_ns, longest)));
   bool sent = false;
@@ -162,7 +167,7 @@ void Recordings::Release(Recording& recording, TimePoint now) {
   for (auto& [id, tracked] : recording.queues) {
     auto watched = watched_.find(id);
     if (watched == watched_.end() || --watched->second.recordings > 0) continue;
-    watched_.erase(watched);
+    Unwatch(watched);
     if (Queue* queue = parts_.queues.Find(sched::QueueId{id})) parts_.queues.SetRecorded(*queue, false);
   }
   recording.queues.clear();
@@ -204,7 +209,12 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
     sink.Put(end);
     recording.queues.erase(found);
   }
-  watched_.erase(id);
+  if (const auto watched = watched_.find(id); watched != watched_.end()) Unwatch(watched);
+}
+
+void Recordings::Unwatch(std::unordered_map<uint64_t, Watched>::iterator watched) {
+  looked_at_ -= watched->second.is_looked_at();
+  watched_.erase(watched);
 }
 
 // Without memory for it, the hold names no queue.
@@ -242,25 +252,41 @@ TimePoint Recordings::Advance(TimePoint now) {
   return CloseUnreading(now);
 }
 
+// Whoever records a queue pays for it.
+void Recordings::BeginToAsk() {
+  for (const auto& [id, watched] : watched_) {
+    if (watched.is_looked_at()) unasked_.push_back(id);
+  }
+  for (const auto& [connection, recording] : recordings_)
+    parts_.work.Charge(recording.tool->peer.uid, std::min(recording.queues.size(), unasked_.size()));
+}
+
+void Recordings::Ask(TimePoint now) {
+  if (unasked_.empty()) BeginToAsk();
+  for (size_t asked = 0; asked < kMaxAskedPerRound && !unasked_.empty(); ++asked) {
+    const uint64_t id = unasked_.back();
+    unasked_.pop_back();
+    const auto watched = watched_.find(id);
+    Queue* queue = watched == watched_.end() ? nullptr : parts_.queues.Find(sched::QueueId{id});
+    if (queue != nullptr) Ask(*queue, watched->second, now);
+  }
+  look_at_ = unasked_.empty() ? kNever : now;
+}
+
 // A queue is asked when launching has paused, for then the end of the last command must become known, and
 // from time to time if it retires nothing.
-void Recordings::Ask(TimePoint now) {
-  for (auto& [id, watched] : watched_) {
-    Queue* queue = watched.busy || watched.counts ? parts_.queues.Find(sched::QueueId{id}) : nullptr;
-    if (queue == nullptr) continue;
-    const uint64_t submitted = watched.submitted;
-    const uint64_t retired = watched.retired;
-    parts_.queues.Observe(*queue, now);
-    LookAt(*queue, now);
-    if (!watched.busy || queue->words.held()) continue;
-    const bool paused = watched.submitted == submitted && watched.submitted != watched.asked_for;
-    const bool silent = watched.retired == retired && now >= watched.asked_at + kAskEvery;
-    if (!paused && !silent) continue;
-    watched.asked_for = watched.submitted;
-    watched.asked_at = now;
-    parts_.queues.Query(queue->id);
-  }
-  look_at_ = kNever;
+void Recordings::Ask(Queue& queue, Watched& watched, TimePoint now) {
+  const uint64_t submitted = watched.submitted;
+  const uint64_t retired = watched.retired;
+  parts_.queues.Observe(queue, now);
+  LookAt(queue, now);
+  if (!watched.busy || queue.words.held()) return;
+  const bool paused = watched.submitted == submitted && watched.submitted != watched.asked_for;
+  const bool silent = watched.retired == retired && now >= watched.asked_at + kAskEvery;
+  if (!paused && !silent) return;
+  watched.asked_for = watched.submitted;
+  watched.asked_at = now;
+  parts_.queues.Query(queue.id);
 }
 
 TimePoint Recordings::Look(TimePoint now) {
@@ -272,8 +298,7 @@ TimePoint Recordings::Look(TimePoint now) {
   }
   touched_.clear();
   if (recordings_.empty()) return kNever;
-  const auto looked_at = [](const auto& watched) { return watched.second.busy || watched.second.counts; };
-  if (std::none_of(watched_.begin(), watched_.end(), looked_at)) {
+  if (looked_at_ == 0) {
     look_at_ = kNever;
   } else if (look_at_ == kNever) {
     look_at_ = now + kLookEvery;
@@ -296,8 +321,10 @@ void Recordings::LookAt(Queue& queue, TimePoint now) {
                reading, now);
   auto watched = watched_.find(id);
   if (watched == watched_.end()) return;
+  looked_at_ -= watched->second.is_looked_at();
   watched->second.busy = reading.busy();
   watched->second.counts = reading.counted.has_value();
+  looked_at_ += watched->second.is_looked_at();
   watched->second.submitted = reading.submitted;
   watched->second.retired = reading.retired;
   for (auto& [connection, recording] : recordings_) {

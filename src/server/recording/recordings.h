@@ -31,6 +31,7 @@
 #include "server/recording/recording_outbox.h"
 #include "server/recording/remembered.h"
 #include "server/usage_meter.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -49,6 +50,7 @@ class Recordings final : QueueWatcher {
     sched::Scheduler& scheduler;
     const AccessRules& access;
     UsageMeter& usage;
+    WorkBudget& work;
   };
   Recordings(const Parts& parts, TimePoint now) : parts_(parts), reader_(parts.scheduler), history_(now) {
     parts_.queues.SetWatcher(this);
@@ -108,6 +110,8 @@ class Recordings final : QueueWatcher {
     uint64_t retired = 0;
     uint64_t asked_for = 0;  // what had been submitted when it was last asked
     TimePoint asked_at{};
+
+    bool is_looked_at() const { return busy || counts; }
   };
   class Sink;
 
@@ -120,7 +124,10 @@ class Recordings final : QueueWatcher {
   bool Records(const Recording& recording, const Agent& agent) const;
   void Track(Recording& recording, Queue& queue, bool is_new, TimePoint now);
   void TakeNew(TimePoint now);
+  void BeginToAsk();
   void Ask(TimePoint now);
+  void Ask(Queue& queue, Watched& watched, TimePoint now);
+  void Unwatch(std::unordered_map<uint64_t, Watched>::iterator watched);
   void LookAt(Queue& queue, TimePoint now);
   // False: there is no room.
   bool Describe(Recording& recording, sched::QueueId id, TimePoint now);
@@ -137,6 +144,8 @@ class Recordings final : QueueWatcher {
   History history_;
   std::map<uint64_t, Recording> recordings_;  // by the tool's connection
   std::unordered_map<uint64_t, Watched> watched_;
+  size_t looked_at_ = 0;           // how many of these are
+  std::vector<uint64_t> unasked_;  // those that are still to be asked, in the next rounds
   std::vector<sched::QueueId> new_;
   std::vector<sched::QueueId> touched_;
   bool forgot_some_ = false;  // there was no memory for one of these lists

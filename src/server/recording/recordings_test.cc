@@ -584,6 +584,30 @@ TEST_F(RecordingsTest, a_queue_with_work_is_asked_when_launching_pauses_and_whil
   EXPECT_EQ(recordings_.Advance(now_), kNever) << "nobody has work";
 }
 
+TEST_F(RecordingsTest, many_queues_are_asked_in_parts_and_charged_to_who_records_them) {
+  constexpr uint32_t kQueues = 300;
+  for (uint32_t i = 1; i < kQueues; ++i) ASSERT_TRUE(CreateQueue(mine_, i, 3));
+  for (uint32_t i = 0; i < kQueues; ++i) Submit(mine_, i);
+  Record(tool_);
+  const auto asked = [&] {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < kQueues; ++i) sum += ipc::ReadQuery(mine_.block(i));
+    return sum;
+  };
+  for (int i = 0; i < 100; ++i) work_.BeginRound();
+  ASSERT_FALSE(work_.IsSpent(kUser.uid));
+  now_ += Recordings::kLookEvery;
+  const uint32_t before = asked();
+  Round();
+  EXPECT_EQ(asked() - before, kMaxAskedPerRound);
+  EXPECT_TRUE(work_.IsSpent(kUser.uid));
+  EXPECT_EQ(recordings_.Look(now_), now_) << "the next round follows at once";
+  Round();
+  Round();
+  EXPECT_EQ(asked() - before, kQueues);
+  EXPECT_GT(recordings_.Look(now_), now_);
+}
+
 TEST_F(RecordingsTest, a_tool_that_does_not_read_loses_a_counted_number_of_records_and_delays_nobody) {
   Record(tool_);
   read_.clear();

@@ -10,6 +10,9 @@
 namespace xsched::server {
 namespace {
 
+// A queue on a device that its process cannot use takes nothing from the others of its tenant.
+bool Counts(const Queue& queue) { return queue.agent->tenant != nullptr && queue.has_access; }
+
 bool IsFree(const Queue& queue) {
   return queue.agent->tenant == nullptr || queue.agent->claims_anything || queue.granted;
 }
@@ -17,7 +20,7 @@ bool IsFree(const Queue& queue) {
 }  // namespace
 
 void PriorityClaims::Add(const Queue& queue) {
-  if (queue.agent->tenant == nullptr) return;
+  if (!Counts(queue)) return;
   ++queue.agent->tenant->queues;
   if (IsFree(queue)) return;
   queue.agent->tenant->claims.Add(queue.hints);
@@ -25,7 +28,7 @@ void PriorityClaims::Add(const Queue& queue) {
 }
 
 void PriorityClaims::Remove(const Queue& queue) {
-  if (queue.agent->tenant == nullptr) return;
+  if (!Counts(queue)) return;
   --queue.agent->tenant->queues;
   if (IsFree(queue)) return;
   queue.agent->tenant->claims.Remove(queue.hints);
@@ -54,7 +57,7 @@ sched::Hints CountedHints(const Queue& queue) {
 }
 
 std::string CorrectionOf(const Queue& queue) {
-  if (IsFree(queue)) return "";
+  if (!Counts(queue) || IsFree(queue)) return "";
   const Tenant& tenant = *queue.agent->tenant;
   const Priority claimed = sched::HighestPriorityOf(queue.hints);
   if (claimed <= tenant.rights.max_priority) return "";

@@ -29,7 +29,12 @@ Result<std::shared_ptr<TenantMemory>> TenantMemory::Create(uint64_t limit) {
   return account;
 }
 
-TenantMemory::~TenantMemory() { munmap(table_, sizeof *table_); }
+// Its pages are mostly charged to the server. A process that was of the tenant may keep the memory: what it
+// writes there from now on is charged to the process.
+TenantMemory::~TenantMemory() {
+  munmap(table_, sizeof *table_);
+  fallocate(memfd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof *table_);
+}
 
 void TenantMemory::SetLimit(uint64_t limit) {
   table_->limit.store(limit == 0 ? ipc::kNoMemoryLimit : limit, std::memory_order_relaxed);
@@ -57,6 +62,11 @@ std::optional<uint32_t> TenantMemory::TakeSlot() {
 
 void TenantMemory::SilenceSlot(uint32_t number) {
   table_->slots[number].in_use.store(0, std::memory_order_release);
+}
+
+// It stays as the owner has left it: the owner may not know yet that it was of another tenant.
+void TenantMemory::ReviveSlot(uint32_t number) {
+  table_->slots[number].in_use.store(1, std::memory_order_release);
 }
 
 void TenantMemory::FreeSlot(uint32_t number) {

@@ -33,6 +33,8 @@ class TenantMemory {
   // What its owner had counts no more. The owner may still write there: the slot is not given to anybody
   // else.
   void SilenceSlot(uint32_t slot);
+  // Its owner, who is of this tenant again, counts as before.
+  void ReviveSlot(uint32_t slot);
   // REQUIRES: the owner has left.
   void FreeSlot(uint32_t slot);
 
@@ -51,6 +53,11 @@ class MemorySlot {
   MemorySlot(std::shared_ptr<TenantMemory> account, uint32_t number)
       : account_(std::move(account)), number_(number) {}
   MemorySlot(MemorySlot&&) = default;
+  MemorySlot& operator=(MemorySlot&& other) noexcept {
+    std::swap(account_, other.account_);
+    std::swap(number_, other.number_);
+    return *this;
+  }
   ~MemorySlot() {
     if (account_ != nullptr) account_->FreeSlot(number_);
   }
@@ -59,8 +66,10 @@ class MemorySlot {
 
   int memfd() const { return account_->memfd(); }
   uint32_t number() const { return number_; }
-  // The process is told to use another one.
+  // The process is told to use another one; this one again.
   void Silence() { account_->SilenceSlot(number_); }
+  void Revive() { account_->ReviveSlot(number_); }
+  bool IsIn(const std::shared_ptr<TenantMemory>& account) const { return account_ == account; }
 
  private:
   std::shared_ptr<TenantMemory> account_;

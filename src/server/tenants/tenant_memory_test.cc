@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,6 +72,17 @@ TEST_F(TenantMemoryTest, what_a_process_had_that_has_ended_counts_no_more) {
   const Process next(*account_);
   EXPECT_EQ(next.slot, 1u) << "the lowest one is taken again";
   EXPECT_EQ(next.share.Together(kDevice), 0u) << "without what it had";
+}
+
+TEST_F(TenantMemoryTest, an_account_that_has_ended_takes_no_memory_though_a_process_keeps_it) {
+  Process process(*account_);
+  process.Has(300);
+  const UniqueFd kept(dup(account_->memfd()));
+  account_.reset();
+  struct stat status {};
+  ASSERT_EQ(fstat(kept.get(), &status), 0);
+  EXPECT_EQ(status.st_blocks, 0);
+  EXPECT_EQ(process.share.limit(), ipc::kNoMemoryLimit);
 }
 
 TEST_F(TenantMemoryTest, a_process_that_is_of_another_tenant_now_does_not_disturb_the_former_one) {

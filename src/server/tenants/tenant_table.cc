@@ -88,13 +88,39 @@ bool TenantTable::GiveMemorySlot(Agent& agent) {
   return agent.memory_unsent = true;
 }
 
-// A process without a slot does not count, and cannot begin with it: what it has is not known.
+// A process that never had a slot does not count, and cannot begin with it: what it has is not known.
 void TenantTable::MoveMemory(Agent& agent) {
-  if (!agent.memory) return;
-  agent.memory->Silence();
-  agent.former_memory.push_back(std::move(*agent.memory));
-  agent.memory.reset();
-  if (!GiveMemorySlot(agent)) ++agent.tenant->refused;
+  if (agent.memory) {
+    agent.memory->Silence();
+    agent.former_memory.push_back(std::move(*agent.memory));
+    agent.memory.reset();
+  }
+  if (agent.former_memory.empty()) return;
+  DropEndedAccounts(agent);
+  if (!TakeFormerSlot(agent) && !GiveMemorySlot(agent)) ++agent.tenant->refused;
+}
+
+// Of a tenant that it was of before, it has a slot still. Another one each time would leave the tenant none
+// for others.
+bool TenantTable::TakeFormerSlot(Agent& agent) {
+  const std::shared_ptr<TenantMemory> account = agent.tenant->memory.lock();
+  const auto found = std::find_if(agent.former_memory.begin(), agent.former_memory.end(),
+                                  [&](const MemorySlot& slot) { return slot.IsIn(account); });
+  if (found == agent.former_memory.end()) return false;
+  found->Revive();
+  agent.memory.emplace(std::move(*found));
+  agent.former_memory.erase(found);
+  return agent.memory_unsent = true;
+}
+
+// No process can come to an account whose tenant has ended, so that its slots need not be kept from anybody.
+// The last one stays: the process may be writing there.
+void TenantTable::DropEndedAccounts(Agent& agent) const {
+  const auto has_ended = [&](const MemorySlot& slot) {
+    return std::none_of(tenants_.begin(), tenants_.end(),
+                        [&](const auto& entry) { return slot.IsIn(entry.second.memory.lock()); });
+  };
+  std::erase_if(agent.former_memory, has_ended);
 }
 
 void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {

@@ -49,6 +49,8 @@ class TenantTable {
   Tenant& Named(const std::string& name, const std::string& common, const TenantRights& rights);
   bool GiveMemorySlot(Agent& agent);
   void MoveMemory(Agent& agent);
+  static bool TakeFormerSlot(Agent& agent);
+  void DropEndedAccounts(Agent& agent) const;
 
   sched::Scheduler& scheduler_;
   const AccessRules& access_;

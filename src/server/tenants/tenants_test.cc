@@ -131,7 +131,7 @@ class TenantsMemoryTest : public TenantsTest {
   std::unique_ptr<Joined> Join(const Peer& peer, int accounts = 1, uint16_t minor = ipc::kMinor) {
     auto joined = std::make_unique<Joined>();
     joined->agent = Connect(peer);
-    joined->agent.segment = std::move(*ipc::CreateSegment());
+    joined->agent.segment = ipc::PopulatedSegment();
     EXPECT_TRUE(SayHello(joined->agent, ipc::Role::kAgent, 0, minor));
     EXPECT_EQ(joined->Read(), accounts);
     return joined;
@@ -203,6 +203,29 @@ TEST_F(TenantsMemoryTest, a_process_of_another_tenant_takes_what_it_has_there) {
   EXPECT_EQ(moved->Together(), 350u);
   End(*moved);
   EXPECT_EQ(remains->Together(), 50u);
+}
+
+TEST_F(TenantsMemoryTest, a_process_that_comes_back_to_a_tenant_has_one_place_there) {
+  const std::string limited = "[default]\nmemory = '1KiB'\n";
+  SetRules(limited);
+  const auto process = Join(kAlice);
+  process->Has(300);
+  for (int reload = 0; reload <= ipc::kMaxMemoryProcesses; ++reload) {
+    SetRules(limited + "[[tenant]]\nname = 'lab'\nusers = [1000]\nmemory = '2KiB'\n");
+    RemoveClosed();
+    ASSERT_EQ(process->Read(), 1) << reload;
+    ASSERT_EQ(process->share->limit(), 2048u) << reload;
+    SetRules(limited);
+    RemoveClosed();
+    ASSERT_EQ(process->Read(), 1) << reload;
+    ASSERT_EQ(process->share->limit(), 1024u) << reload;
+    ASSERT_EQ(process->Together(), 300u) << reload;
+    ASSERT_LE(AgentOf(process->agent).former_memory.size(), 2u) << reload;
+  }
+  const auto other = Join(kAlicesOther);
+  EXPECT_EQ(other->Together(), 300u);
+  End(*process);
+  EXPECT_EQ(other->Together(), 0u);
 }
 
 TEST_F(TenantsMemoryTest, a_limit_that_comes_later_does_not_bind_a_process_that_has_not_counted) {
@@ -411,7 +434,7 @@ class TenantOfEach : public TenantsMemoryTest {
   Client ConnectInJob(const Peer& peer, const std::string& job) {
     Client client = Connect(peer);
     client.connection->identity = ProcessIdentity{.job = job};
-    client.segment = std::move(*ipc::CreateSegment());
+    client.segment = ipc::PopulatedSegment();
     return client;
   }
   Client AgentInJob(const Peer& peer, const std::string& job, int32_t priority = 0) {

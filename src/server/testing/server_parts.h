@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "ipc/testing/packet_of.h"
+#include "ipc/testing/populated_segment.h"
 #include "server/handshake.h"
 #include "server/process_watch.h"
 #include "server/testing/server_process.h"
@@ -99,7 +100,7 @@ class ServerParts : public ::testing::Test {
   }
   Client ConnectAgent(const Peer& peer, uint64_t job = 0, uint16_t minor = ipc::kMinor) {
     Client client = Connect(peer);
-    client.segment = std::move(*ipc::CreateSegment());
+    client.segment = ipc::PopulatedSegment();
     EXPECT_TRUE(SayHello(client, ipc::Role::kAgent, job, minor));
     EXPECT_TRUE(client.ReceiveA<ipc::Welcome>());
     return client;
@@ -156,6 +157,7 @@ class ServerParts : public ::testing::Test {
   TimePoint now_{std::chrono::hours(1)};
   SavedSignalMask mask_;
   EventLoop loop_;
+  SegmentGuard guard_;
   Quotas quotas_;
   WorkBudget work_;
   Bells bells_{loop_};
@@ -169,8 +171,8 @@ class ServerParts : public ::testing::Test {
   DeviceAccess device_access_{true, {machine_.path(), machine_.path() + "/nvidia"}};
   Wakes wakes_;
   Queues queues_{scheduler_, quotas_, wakes_};
-  Agents agents_{
-      {loop_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_, queues_}};
+  Agents agents_{{loop_, guard_, bells_, connections_, quotas_, scheduler_, access_, device_access_, wakes_,
+                  queues_, work_}};
   static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
   static inline std::map<pid_t, int> cpu_priorities_;
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
@@ -179,7 +181,7 @@ class ServerParts : public ::testing::Test {
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
-  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_}, now_};
+  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_}, now_};
   Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
                 work_, tenants_, audit_},
                now_};

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/handle.h"
+#include "ipc/testing/populated_segment.h"
 
 namespace xsched::server::testing {
 
@@ -77,18 +78,8 @@ ipc::Hello HelloOf(ipc::Role role) {
   return hello;
 }
 
-namespace {
-
-ipc::OwnedSegment NewSegment() {
-  Result<ipc::OwnedSegment> segment = ipc::CreateSegment();
-  if (!segment) throw std::runtime_error(segment.error().text());
-  return std::move(*segment);
-}
-
-}  // namespace
-
 TestAgent::TestAgent(const ipc::SocketPath& path)
-    : TestAgent(path, NewSegment(), UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))) {}
+    : TestAgent(path, ipc::PopulatedSegment(), UniqueFd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))) {}
 
 TestAgent::TestAgent(const ipc::SocketPath& path, ipc::OwnedSegment segment, UniqueFd bell)
     : TestConnection(path), segment_(std::move(segment)), bell_(std::move(bell)) {
