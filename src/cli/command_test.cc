@@ -1,7 +1,9 @@
 // xsched from the outside: what it says, how it ends, and what a program that it runs is given.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -273,6 +275,56 @@ TEST_F(Command, run_starts_a_server_that_outlives_the_program) {
   server::testing::TestTool tool(path);
   std::optional<ipc::Status> status = tool.Status();
   ASSERT_TRUE(status);
+  EXPECT_EQ(kill(status->pid, SIGTERM), 0);
+}
+
+// What starts the server is, as this test for a while, in a folder, on one processor, and under a limit.
+class Starter {
+ public:
+  explicit Starter(const std::string& folder) : folder_(std::filesystem::current_path()) {
+    std::filesystem::current_path(folder);
+    EXPECT_EQ(sched_getaffinity(0, sizeof processors_, &processors_), 0);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    for (int i = 0; CPU_COUNT(&one) == 0; ++i) {
+      if (CPU_ISSET(i, &processors_)) CPU_SET(i, &one);
+    }
+    EXPECT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_EQ(getrlimit(RLIMIT_CPU, &limit_), 0);
+    const rlimit lower{600, limit_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_CPU, &lower), 0);
+  }
+  ~Starter() {
+    setrlimit(RLIMIT_CPU, &limit_);
+    sched_setaffinity(0, sizeof processors_, &processors_);
+    std::filesystem::current_path(folder_);
+  }
+  Starter(const Starter&) = delete;
+  Starter& operator=(const Starter&) = delete;
+
+ private:
+  std::filesystem::path folder_;
+  cpu_set_t processors_{};
+  rlimit limit_{};
+};
+
+TEST_F(Command, a_server_that_run_starts_keeps_no_folder_busy_and_has_no_limits_of_what_started_it) {
+  {
+    const Starter starter(folder_.path());
+    ASSERT_EQ(Run({"run", "--", "/bin/true"}).status, kExitOk);
+  }
+  ipc::SocketPath path{};
+  socket().copy(path.text, sizeof path.text - 1);
+  const std::optional<ipc::Status> status = server::testing::TestTool(path).Status();
+  ASSERT_TRUE(status);
+  EXPECT_EQ(std::filesystem::read_symlink("/proc/" + std::to_string(status->pid) + "/cwd"), "/");
+  cpu_set_t ours, its;
+  ASSERT_EQ(sched_getaffinity(0, sizeof ours, &ours), 0);
+  ASSERT_EQ(sched_getaffinity(status->pid, sizeof its, &its), 0);
+  EXPECT_GE(CPU_COUNT(&its), CPU_COUNT(&ours));
+  rlimit limit{};
+  ASSERT_EQ(prlimit(status->pid, RLIMIT_CPU, nullptr, &limit), 0);
+  EXPECT_EQ(limit.rlim_cur, limit.rlim_max);
   EXPECT_EQ(kill(status->pid, SIGTERM), 0);
 }
 

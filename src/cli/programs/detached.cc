@@ -1,6 +1,9 @@
 #include "cli/programs/detached.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +29,21 @@ bool RunDetached(const std::function<void()>& work, int kept, int errors) {
   }
   waitpid(child, nullptr, 0);
   return true;
+}
+
+void LeaveStarter() {
+  static_cast<void>(!chdir("/"));
+  // The kernel leaves out the processors that there are not, and those that the control group does not have.
+  cpu_set_t all;
+  memset(&all, 0xff, sizeof all);
+  sched_setaffinity(0, sizeof all, &all);
+  // By these, it would be ended or get no memory one day. The descriptors' limit it raises itself.
+  for (const auto resource : {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_DATA}) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0) continue;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(resource, &limit);
+  }
 }
 
 }  // namespace xsched::cli

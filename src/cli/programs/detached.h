@@ -13,4 +13,8 @@ inline constexpr int kKeptFd = 3;
 // reader of our output would wait until it ends. False: it could not be started.
 bool RunDetached(const std::function<void()>& work, int kept = -1, int errors = -1);
 
+// Takes off what this process has of its starter and needs not: it keeps no folder busy, may run on all
+// processors, and has the limits (ulimit) that it may lift lifted. Relative paths mean others from now on.
+void LeaveStarter();
+
 }  // namespace xsched::cli

@@ -98,9 +98,15 @@ Result<> StartUserServer() {
   Result<Pipe> errors = MakePipe();
   if (!errors) return errors.error();
   const std::string fd = std::to_string(kKeptFd);
+  const std::string program = std::filesystem::absolute(*server);
+  // A socket with a relative path is in our folder, which the server keeps then.
+  const std::string chosen = CurrentVariable("XSCHED_SOCKET");
+  const std::string folder = chosen.empty() || chosen[0] == '/' ? "" : std::filesystem::current_path();
   const bool started = RunDetached(
       [&] {
-        execl(server->c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
+        LeaveStarter();
+        if (!folder.empty() && chdir(folder.c_str()) != 0) return;
+        execl(program.c_str(), "xserver", "--user", "--idle-exit", kServerIdleSeconds, "--log-level", "error",
               "--ready-fd", fd.c_str(), nullptr);
       },
       ready->writer.get(), errors->writer.get());
