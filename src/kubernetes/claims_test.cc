@@ -92,10 +92,25 @@ class KubernetesClaims : public ::testing::Test {
   ~KubernetesClaims() override { EXPECT_THAT(api_.faults(), IsEmpty()); }
 
   std::vector<std::string> Arguments(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {
-        "claims",          "--node",           kNodeName, "--api-server",        api_.url(),    "--account",
-        run_ + "/account", "--kubelet-home",   home_,     "--cdi-folder",        run_ + "/cdi", "--root",
-        node_.path(),      "--look-period-ms", "100",     "--publish-period-ms", "100"};
+    std::vector<std::string> all = {"claims",
+                                    "--node",
+                                    kNodeName,
+                                    "--api-server",
+                                    api_.url(),
+                                    "--account",
+                                    run_ + "/account",
+                                    "--kubelet-home",
+                                    home_,
+                                    "--cdi-folder",
+                                    run_ + "/cdi",
+                                    "--root",
+                                    node_.path(),
+                                    "--dev",
+                                    node_.path() + "/dev",
+                                    "--look-period-ms",
+                                    "100",
+                                    "--publish-period-ms",
+                                    "100"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -293,6 +308,45 @@ TEST_F(KubernetesClaims, prepares_a_claim_once_however_often_and_whoever_asks) {
   api_.SetDown(true);
   EXPECT_EQ(Prepare(*driver, kUid).SerializeAsString(), first) << next.said();
   api_.SetDown(false);
+}
+
+TEST_F(KubernetesClaims, have_the_files_of_their_gpu_after_a_start_of_the_machine_that_numbers_them_anew) {
+  const std::string slot = "gpu-0000000000001234-0-of-10";
+  node_.AddHipGpu(kAddressA, 0x1234, 128);
+  const FakePluginWatcher kubelet(home_);
+  api_.PutClaim("lab", "train", ClaimJson(kUid, json::array({ResultJson("share", slot)})));
+  auto file_of_gpu = [&] {
+    const json specification = json::parse(std::ifstream(SpecificationPath(kUid)));
+    return specification["devices"][0]["containerEdits"]["deviceNodes"][1]["path"];
+  };
+  {
+    const AgentProcess agent(Arguments(), socket());
+    ASSERT_EQ(Prepare(*kubelet.Driver(kSocket), kUid).error(), "") << agent.said();
+    EXPECT_EQ(file_of_gpu(), "/dev/dri/renderD128");
+  }
+  node_.RemoveHipGpus();
+  node_.AddHipGpu("0000:5e:00.0", 0x5678, 128);
+  node_.AddHipGpu(kAddressA, 0x1234, 129);
+  const AgentProcess agent(Arguments(), socket());
+  EXPECT_EQ(Prepare(*kubelet.Driver(kSocket), kUid).devices_size(), 1) << agent.said();
+  EXPECT_EQ(file_of_gpu(), "/dev/dri/renderD129");
+}
+
+TEST_F(KubernetesClaims, answer_and_log_any_name_as_one_line_of_utf_8) {
+  node_.AddCudaGpu(kAddressA, kGpuA, 0);
+  const FakePluginWatcher kubelet(home_);
+  const AgentProcess agent(Arguments(), socket());
+  const auto driver = kubelet.Driver(kSocket);
+  auto refuse = [&](const std::string& parameter) {
+    api_.PutClaim("lab", "train",
+                  ClaimJson(kUid, Slots(1), json::array({ParametersJson("FromClaim", {{parameter, 1}})})));
+    return Prepare(*driver, kUid).error();
+  };
+  std::string name;
+  for (int i = 0; i < 14; ++i) name += "\u20ac";
+  EXPECT_EQ(refuse(name), "there is no parameter " + name.substr(0, 39));
+  EXPECT_EQ(refuse("a\nxsched-kubernetes: b"), "there is no parameter a?xsched-kubernetes: b");
+  EXPECT_THAT(agent.said(), HasSubstr("there is no parameter a?xsched-kubernetes: b"));
 }
 
 TEST_F(KubernetesClaims, gives_back_what_was_prepared_and_nothing_is_left) {

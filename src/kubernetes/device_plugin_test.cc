@@ -87,9 +87,10 @@ class KubernetesDevicePlugin : public ::testing::Test {
   }
 
   std::vector<std::string> Arguments(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all = {"devices",      "--kubelet-folder", kubelet_folder_,
-                                    "--cdi-folder", run_ + "/cdi",      "--root",
-                                    node_.path(),   "--look-period-ms", "200"};
+    std::vector<std::string> all = {
+        "devices", "--kubelet-folder", kubelet_folder_, "--cdi-folder",        run_ + "/cdi",
+        "--root",  node_.path(),       "--dev",         node_.path() + "/dev", "--look-period-ms",
+        "200"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }

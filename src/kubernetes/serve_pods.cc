@@ -6,120 +6,16 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 
-#include "base/clock.h"
 #include "cli/exit_codes.h"
 #include "cli/server_session.h"
-#include "kubernetes/dra_claim.h"
 #include "kubernetes/end_signals.h"
-#include "kubernetes/pods.h"
+#include "kubernetes/pod_table.h"
 #include "kubernetes/say.h"
 #include "server/tenants/process_identity.h"
 
 namespace xsched::kubernetes {
 namespace {
-
-// A pod that has just come may not be in the list yet. It is asked for again soon, and some times only: there
-// may be none (static pods have another uid there).
-constexpr Duration kShortestRefresh = std::chrono::seconds(2);
-constexpr int kMostTries = 5;
-
-// What is known of the pods of this node.
-class PodTable {
- public:
-  explicit PodTable(const PodOptions& options)
-      : options_(options), api_{options.api_server, options.account} {}
-
-  // nullopt: it is not known (yet).
-  std::optional<PodPriority> Find(const std::string& uid) {
-    if (!pods_.contains(uid) && missing_[uid] < kMostTries && Refresh(kShortestRefresh)) ++missing_[uid];
-    const auto pod = pods_.find(uid);
-    if (pod == pods_.end()) return std::nullopt;
-    missing_.erase(uid);
-    if (options_.reads_claims) pod->second.claimed = ClaimedBy(uid, pod->second);
-    const PodPriority result = PriorityOf(pod->second, classes_, options_.max_priority);
-    if (!result.problem.empty()) SayOnce(fmt::format("pod {}: {}", pod->second.name, result.problem));
-    return result;
-  }
-  void RefreshIfOld() {
-    if (asked_ != TimePoint{}) Refresh(options_.refresh_period);
-  }
-
- private:
-  // Unless that was done less than `age` ago: then it returns false.
-  bool Refresh(Duration age) {
-    const TimePoint now = MonotonicClock::now();
-    if (asked_ != TimePoint{} && now < asked_ + age) return false;
-    asked_ = now;
-    // Version 0: what the server has in its memory, which costs it little.
-    Read("/apis/scheduling.k8s.io/v1/priorityclasses?resourceVersion=0", ReadPriorityClasses, classes_) &&
-        Read("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D" + options_.node, ReadPods,
-             pods_);
-    std::erase_if(claimed_,
-                  [&](const auto& entry) { return !entry.second.is_known || !pods_.contains(entry.first); });
-    return true;
-  }
-
-  struct Claimed {
-    bool is_known = true;  // false: a claim could not be read
-    std::optional<int> priority;
-  };
-
-  // A claim does not change while a pod has it.
-  std::optional<int> ClaimedBy(const std::string& uid, const Pod& pod) {
-    const auto [entry, is_new] = claimed_.try_emplace(uid);
-    if (is_new) entry->second = ReadClaimed(pod);
-    return entry->second.priority;
-  }
-
-  // Of the first claim that asks for one.
-  Claimed ReadClaimed(const Pod& pod) {
-    Claimed claimed;
-    const std::string name_space = pod.name.substr(0, pod.name.find('/'));
-    for (const std::string& name : pod.claims) {
-      Result<std::string> text = api_.Get(PathOfClaim(name_space, name));
-      Result<Claim> claim = text ? ReadClaim(*text) : Result<Claim>(text.error());
-      if (!claim) {
-        SayOnce(fmt::format("pod {}: its claim {} is not known: {}", pod.name, name, claim.error().text()));
-        claimed.is_known = false;
-        continue;
-      }
-      for (const AllocatedDevice& device : claim->devices) {
-        if (!claimed.priority) claimed.priority = device.parameters.priority;
-      }
-    }
-    return claimed;
-  }
-
-  // What was known stays, if nothing better comes.
-  template <typename Known>
-  bool Read(const std::string& path, Result<Known> (*parse)(std::string_view), Known& known) {
-    Result<std::string> text = api_.Get(path);
-    Result<Known> read = text ? parse(*text) : Result<Known>(text.error());
-    if (read) {
-      known = std::move(*read);
-    } else {
-      SayOnce(fmt::format("pods are not known: {}", read.error().text()));
-    }
-    return static_cast<bool>(read);
-  }
-
-  void SayOnce(const std::string& text) {
-    constexpr size_t kMost = 1000;
-    if (said_.size() >= kMost) said_.clear();
-    if (said_.insert(text).second) Say(text);
-  }
-
-  const PodOptions& options_;
-  const ApiServer api_;
-  Pods pods_;
-  ClassPriorities classes_;
-  std::map<std::string, Claimed> claimed_;  // by uid of the pod
-  std::map<std::string, int> missing_;      // by uid: how often it was asked for in vain
-  TimePoint asked_{};
-  std::set<std::string> said_;
-};
 
 // Gives queues the priority of their pods, by one connection to the server.
 class Setter {
@@ -192,7 +88,7 @@ void ServePods(const PodOptions& options) {
   while (!signals.HaveCome()) {
     try {
       if (!setter) setter.emplace(pods);
-      pods.RefreshIfOld();
+      pods.Attend();
       setter->Look();
       said.clear();
     } catch (const cli::CommandError& error) {

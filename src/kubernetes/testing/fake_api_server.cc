@@ -32,6 +32,12 @@ std::string PathOf(const std::string& name_space, const std::string& name) {
   return fmt::format("/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims/{}", name_space, name);
 }
 
+json ListOf(const std::map<std::string, json>& objects) {
+  json items = json::array();
+  for (const auto& [key, object] : objects) items.push_back(object);
+  return {{"kind", "List"}, {"items", items}};
+}
+
 // Until there is `end`, or `size` bytes. False: the other side has gone.
 template <typename IsWhole>
 bool ReadUntil(int connection, std::string& text, IsWhole&& is_whole) {
@@ -63,6 +69,7 @@ FakeApiServer::FakeApiServer(const std::string& account) {
 }
 
 FakeApiServer::~FakeApiServer() {
+  HoldAnswers(false);
   shutdown(listener_.get(), SHUT_RDWR);
   server_.join();
 }
@@ -87,6 +94,23 @@ void FakeApiServer::PutClaim(const std::string& name_space, const std::string& n
 void FakeApiServer::RemoveClaim(const std::string& name_space, const std::string& name) {
   const std::scoped_lock lock(mutex_);
   claims_.erase(PathOf(name_space, name));
+}
+
+void FakeApiServer::PutPod(json pod) {
+  const std::scoped_lock lock(mutex_);
+  const std::string uid = pod.at("metadata").at("uid");
+  pods_[uid] = std::move(pod);
+}
+
+void FakeApiServer::RemovePods() {
+  const std::scoped_lock lock(mutex_);
+  pods_.clear();
+}
+
+void FakeApiServer::HoldAnswers(bool holds) {
+  const std::scoped_lock lock(mutex_);
+  holds_answers_ = holds;
+  changed_.notify_all();
 }
 
 void FakeApiServer::RemoveSlices() {
@@ -150,9 +174,10 @@ FakeApiServer::Answer FakeApiServer::Fault(const Request& request, const std::st
 }
 
 FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
-  const std::scoped_lock lock(mutex_);
+  std::unique_lock lock(mutex_);
   requests_.push_back(request.method + " " + request.path);
   changed_.notify_all();
+  changed_.wait(lock, [this] { return !holds_answers_; });
   if (is_down_) return {kUnavailable, {{"kind", "Status"}, {"code", kUnavailable}}};
   auto header = [&](const char* name) {
     const auto found = request.headers.find(name);
@@ -170,6 +195,11 @@ FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
   if (request.method != "GET") return Fault(request, "the agent may not do this");
   if (request.path == fmt::format("/api/v1/nodes/{}", kNodeName))
     return {200, {{"kind", "Node"}, {"metadata", {{"name", kNodeName}, {"uid", kNodeUid}}}}};
+  if (request.path ==
+      fmt::format("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D{}", kNodeName))
+    return {200, ListOf(pods_)};
+  if (request.path == "/apis/scheduling.k8s.io/v1/priorityclasses?resourceVersion=0")
+    return {200, ListOf({})};
   const auto claim = claims_.find(request.path);
   if (claim != claims_.end()) return {200, claim->second};
   if (request.path.find("/resourceclaims/") == std::string::npos)

@@ -1,4 +1,5 @@
-// The API server's side of DRA, as far as the agent can see it: nodes, ResourceClaims and ResourceSlices. It
+// The API server, as far as the agent can see it: nodes, pods, PriorityClasses (there are none),
+// ResourceClaims and ResourceSlices. It
 // checks each request: its token, and that a body has the published members only, each of its type, with
 // values that the real one would accept.
 #pragma once
@@ -35,6 +36,11 @@ class FakeApiServer {
   void SetDown(bool is_down);
   void PutClaim(const std::string& name_space, const std::string& name, nlohmann::json claim);
   void RemoveClaim(const std::string& name_space, const std::string& name);
+  // `pod`: as the API has it; its uid is its identity.
+  void PutPod(nlohmann::json pod);
+  void RemovePods();
+  // While it holds answers back, requests come and wait.
+  void HoldAnswers(bool holds);
   // As a kubelet does that starts.
   void RemoveSlices();
 
@@ -79,9 +85,11 @@ class FakeApiServer {
   std::condition_variable changed_;
   bool has_consumable_capacity_ = true;
   bool is_down_ = false;
+  bool holds_answers_ = false;
   int version_ = 0;
   std::map<std::string, nlohmann::json> slices_;  // by name
   std::map<std::string, nlohmann::json> claims_;  // by path
+  std::map<std::string, nlohmann::json> pods_;    // by uid
   std::vector<std::string> requests_;
   std::vector<std::string> faults_;
   std::thread server_;
