@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
 
 #include "base/env.h"
+#include "base/standard_error.h"
 
 namespace xsched::shim {
 namespace {
@@ -52,7 +52,7 @@ void Log(const char* format, ...) {
     size = sizeof line - 1;
     line[size - 1] = '\n';
   }
-  [[maybe_unused]] ssize_t written = write(STDERR_FILENO, line, static_cast<size_t>(size));
+  WriteToStandardError(line, static_cast<size_t>(size));
 }
 
 const char* NameForPeople(const link_map* library) {
