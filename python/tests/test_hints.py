@@ -412,6 +412,18 @@ class Frameworks(HintTest):
 
         self.run_in({"torch": fake_torch(3, new=8), "cupy": fake_cupy(4, new=9)}, body)
 
+    def test_nothing_is_kept_of_streams_that_are_gone(self):
+        def body():
+            numbers = iter(range(1, 1001))
+            sys.modules["cupy"].cuda.Stream = lambda non_blocking: Stream(next(numbers))
+            for _ in range(999):
+                xsched.cupy.stream(priority=10)
+            last = xsched.cupy.stream(priority=10)
+            gc.collect()
+            self.assertEqual(list(hint_blocks._stacks._queues), [int(last)])
+
+        self.run_in({"cupy": fake_cupy(4)}, body)
+
     def test_importing_the_package_imports_no_framework(self):
         program = "import sys, xsched; xsched.torch, xsched.cupy, xsched.jax.hints, xsched.compat.XSched; sys.exit(bool({'torch', 'cupy', 'jax'} & sys.modules.keys()))"
         self.assertEqual(subprocess.run([sys.executable, "-c", program], check=False).returncode, 0)

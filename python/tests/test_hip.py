@@ -38,6 +38,26 @@ class Streams(unittest.TestCase):
             with xsched.XSchedQueue(stream, 1) as queue:
                 self.assertIs(queue.stream, stream)
 
+    def test_a_queue_that_is_dropped_unclosed_keeps_its_stream(self):
+        stream = TorchStream(INSTANCES[0].stream().value)
+        kept = weakref.ref(stream)
+        handle = xsched.XSchedQueue(stream).handle
+        address = stream.cuda_stream
+        del stream
+        gc.collect()
+        self.assertIsNotNone(kept())
+        with xsched.XSchedQueue(address) as same:
+            self.assertEqual(same.handle, handle)
+
+    def test_a_closed_queue_keeps_no_stream(self):
+        stream = TorchStream(INSTANCES[0].stream().value)
+        gone = weakref.ref(stream)
+        queue = xsched.XSchedQueue(stream)
+        queue.close()
+        del stream, queue
+        gc.collect()
+        self.assertIsNone(gone())
+
     def test_none_is_the_default_stream(self):
         with xsched.XSchedQueue(None, 1) as queue, xsched.XSchedQueue(0, 2) as same:
             self.assertEqual(queue.handle, same.handle)

@@ -3,6 +3,7 @@
 Nothing is imported that the program has not imported.
 """
 import sys
+import weakref
 from types import ModuleType
 from typing import Any, Dict, List, Optional
 
@@ -33,7 +34,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
     RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
     """
-    from .hint_blocks import KINDS, checked_hints, set_hint
+    from .hint_blocks import KINDS, checked_hints, forget, set_hint
     from .queue import queue_over
 
     unknown = hints.keys() - KINDS.keys()
@@ -49,4 +50,6 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     handle = queue_over(made)
     for kind, value in values.items():
         set_hint(handle, kind, *value)
+    if used[0] is cupy:  # CuPy's streams end with their objects; PyTorch's never do
+        weakref.finalize(made, forget, handle).atexit = False
     return made

@@ -2,7 +2,7 @@
 import contextlib
 import ctypes
 import threading
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .commands import Command, drop as drop_commands
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
@@ -13,6 +13,9 @@ from .ranges import in_range
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
+
+# Of the hardware queues that were made here and not closed. A queue's work goes on if the program drops the XSchedQueue.
+_streams: Dict[int, Any] = {}
 
 
 class XSchedQueue:
@@ -51,6 +54,8 @@ class XSchedQueue:
         except BaseException:
             self._close_hardware_queue()
             raise
+        if self._owns_hwq:
+            _streams[self._hwq] = stream
         try:
             self.priority = priority
             if threshold is not None or batch_size is not None:
@@ -184,6 +189,7 @@ class XSchedQueue:
     def _close_hardware_queue(self) -> None:
         if self._owns_hwq:
             call("preempt", "HwQueueDestroy", self._hwq)
+            _streams.pop(self._hwq, None)
         self._owns_hwq = False
 
     def __enter__(self) -> "XSchedQueue":

@@ -51,7 +51,7 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
       if (!device->due || !device->asks) continue;
       // What the policies behind it make of those that run in the gaps, it cannot know.
       const bool gaps = layer + 1 == policy.layers().size();
-      MakeViews(*device, now, layer, by, asked->info().sees_processes, gaps);
+      MakeViews(*device, now, layer, by, asked->info(), gaps);
       if (device->views.empty()) continue;
       const DeviceView view{
           .now = now,

@@ -99,11 +99,14 @@ struct QueueView {
   QueueId id;  // of a process: that of its first ready queue
   ProcessId process;
   // Of a process: the most demanding of each (CombineHints), also of queues that are not ready. Of a tenant:
-  // likewise, but weight, utilization and reservation are those of its share.
+  // likewise, but weight, utilization and reservation are those of its share. Deadline and laxity are
+  // those of the ready queue whose request is due first; none if no ready queue has any.
   Hints hints;
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
-  TimePoint ready_since;  // since when it has its oldest unfinished work, as far as known (requests.h)
+  // Since when it has its oldest unfinished work, as far as known (requests.h). Of a process or tenant:
+  // of the queue whose request is due first by a deadline or laxity, or of all.
+  TimePoint ready_since;
   // When a request of it last ended: all was done that belongs to it. Not counted are requests during which
   // it was absent.
   TimePoint finished_at;
@@ -115,8 +118,8 @@ struct QueueView {
   // It leaves the device idle for most of the time in which it has work. Others may run in these gaps: time
   // slices give the device back to it soon.
   bool leaves_gaps;
-  bool newly_ready;            // since this policy last saw it, it became ready or got other hints
-  PolicyState* state;          // of the queue
+  bool newly_ready;    // since this policy last saw it, it became ready, or hints changed that it reads
+  PolicyState* state;  // of the queue
   PolicyState* process_state;  // of its process on this device: the same for all queues of one process
   ProcessFacts facts;          // of its process
   // Of its process on this device with all of its queues, also of those that are not ready: the highest

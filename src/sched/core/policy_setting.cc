@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "sched/core/reservation.h"
+
 namespace xsched::sched {
 namespace {
 
@@ -71,6 +73,27 @@ bool PolicySetting::ShowsProcesses() const {
 
 bool PolicySetting::Reads(bool HintsRead::*hint) const {
   return Any([hint](const Layer& layer) { return layer.policy->info().hints.*hint; });
+}
+
+uint8_t PolicySetting::LayersThatTellApart(const Hints& one, const Hints& other) const {
+  return LayersWhose([&](const HintsRead& reads) {
+    return (reads.priority && one.priority != other.priority) ||
+           (reads.utilization && one.utilization != other.utilization) ||
+           (reads.deadline && one.deadline_us != other.deadline_us) ||
+           (reads.laxity && (one.laxity_us != other.laxity_us || one.lax_priority != other.lax_priority ||
+                             one.critical_priority != other.critical_priority)) ||
+           (reads.weight && one.weight != other.weight) ||
+           (reads.reservation && !HasReservationOf(one, other)) ||
+           (reads.latency_target && one.latency_target_us != other.latency_target_us) ||
+           (reads.floor && one.floor != other.floor);
+  });
+}
+
+uint8_t PolicySetting::LayersThatTellApart(const ProcessFacts& one, const ProcessFacts& other) const {
+  return LayersWhose([&](const HintsRead& reads) {
+    return (reads.cpu_priority && one.cpu_priority != other.cpu_priority) ||
+           (reads.window_active && one.window_active != other.window_active);
+  });
 }
 
 bool PolicySetting::CanHold(const ShownHints& victim, const ShownHints& rival, bool same_process) const {

@@ -67,6 +67,9 @@ class PolicySetting {
   bool ChargesOverruns() const { return charges_overruns_; }
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
+  // A bit for each of the layers to whose policies these are not the same.
+  uint8_t LayersThatTellApart(const Hints& one, const Hints& other) const;
+  uint8_t LayersThatTellApart(const ProcessFacts& one, const ProcessFacts& other) const;
   bool operator==(const PolicySetting&) const = default;
 
   // Can `victim` ever be held because of `rival`, a queue of another process or of the same one?
@@ -80,6 +83,14 @@ class PolicySetting {
   template <typename Is>
   bool Any(Is&& is) const {
     return std::any_of(layers().begin(), layers().end(), is);
+  }
+
+  template <typename Is>
+  uint8_t LayersWhose(Is&& is) const {
+    uint8_t found = 0;
+    for (size_t i = 0; i < count_; ++i)
+      found |= static_cast<uint8_t>(is(layers_[i].policy->info().hints) ? 1u << i : 0u);
+    return found;
   }
 
   void Append(const Layer& layer);

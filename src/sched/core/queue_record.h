@@ -55,7 +55,7 @@ struct QueueRecord {
   QueueState state = QueueState::kIdle;
   bool absent = false;
   bool active = false;  // the next decision considers it (active_queues.h)
-  // A bit for each policy that has not seen it since it became ready, or got other hints.
+  // A bit for each policy that has not seen it since it became ready, or since hints changed that it reads.
   uint8_t newly_ready = 0;
   bool running = false;          // the last decision let it run, and it was ready
   bool was_chosen = false;       // likewise, by the policy's choice

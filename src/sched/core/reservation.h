@@ -2,6 +2,8 @@
 // device it takes.
 #pragma once
 
+#include <algorithm>
+
 #include "sched/core/types.h"
 
 namespace xsched::sched {
@@ -49,7 +51,8 @@ inline void TakeReservation(auto& hints, const auto& other) {
 }
 
 // Sets the reservation of a process whose queues have those of `one` and `other`: the larger guarantee, and
-// the stricter limit with its burst. A limit is converted where its period is another one.
+// the stricter limit with its burst. A limit is converted where its period is another one, and never to 0,
+// which would be none.
 inline void CombineReservations(Hints& both, const Hints& one, const Hints& other) {
   const Hints& larger = GuaranteeOf(other) > GuaranteeOf(one) ? other : one;
   auto is_stricter = [](const Hints& a, const Hints& b) {
@@ -61,7 +64,7 @@ inline void CombineReservations(Hints& both, const Hints& one, const Hints& othe
   both.limit_us = stricter.limit_us;
   both.burst_us = stricter.burst_us;
   if (stricter.limit_us == 0 || stricter.period_us == both.period_us) return;
-  both.limit_us = stricter.limit_us * both.period_us / stricter.period_us;
+  both.limit_us = std::max<int64_t>(1, stricter.limit_us * both.period_us / stricter.period_us);
   both.burst_us = stricter.burst_us * both.period_us / stricter.period_us;
 }
 

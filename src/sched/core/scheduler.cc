@@ -192,8 +192,8 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->hints == hints) return;
+  queue->newly_ready |= impl_->policy.LayersThatTellApart(queue->hints, hints);
   queue->hints = hints;
-  queue->newly_ready = kNewToAllPolicies;
   Activate(*queue);
   queue->device->RivalsChanged();
 }
@@ -220,8 +220,8 @@ void Scheduler::SetFacts(QueueId id, const ProcessFacts& facts) {
   if (impl_ == nullptr) return;
   QueueRecord* queue = impl_->Find(id);
   if (queue == nullptr || queue->facts == facts) return;
+  queue->newly_ready |= impl_->policy.LayersThatTellApart(queue->facts, facts);
   queue->facts = facts;
-  queue->newly_ready = kNewToAllPolicies;
   queue->device->RivalsChanged();
 }
 

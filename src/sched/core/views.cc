@@ -41,11 +41,31 @@ QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer, bool 
   return *new (device.views.end() - 1) QueueView(ViewOf(queue, layer, leaves_gaps));
 }
 
+// When a policy that reads these hints wants the request done, or begun.
+TimePoint DueAt(TimePoint since, const Hints& hints, const HintsRead& reads) {
+  int64_t time_us = -1;
+  if (reads.deadline) time_us = hints.deadline_us;
+  if (reads.laxity) time_us = hints.laxity_us;
+  return time_us >= 0 ? since + std::chrono::microseconds(time_us) : kNever;
+}
+
+// The queue's request is the one that counts of its process or tenant, for the time that the queue asked for.
+void TakeRequest(QueueView& group, const QueueRecord& queue) {
+  group.ready_since = queue.requests.since();
+  group.hints.deadline_us = queue.hints.deadline_us;
+  group.hints.laxity_us = queue.hints.laxity_us;
+}
+
 // Adds what a further ready queue of the process or tenant does.
-void Join(QueueView& group, const QueueRecord& queue, size_t layer, bool leaves_gaps) {
+void Join(QueueView& group, const QueueRecord& queue, size_t layer, const HintsRead& reads,
+          bool leaves_gaps) {
   group.leaves_gaps &= leaves_gaps;
   group.priority = std::max(group.priority, queue.priority);
-  group.ready_since = std::min(group.ready_since, queue.requests.since());
+  const TimePoint since = queue.requests.since();
+  const TimePoint due = DueAt(since, queue.hints, reads);
+  const TimePoint first_due = DueAt(group.ready_since, group.hints, reads);
+  if (due < first_due || (due == kNever && first_due == kNever && since < group.ready_since))
+    TakeRequest(group, queue);
   group.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
   group.facts.cpu_priority = std::max(group.facts.cpu_priority, queue.facts.cpu_priority);
   group.facts.window_active |= queue.facts.window_active;
@@ -67,17 +87,18 @@ void AddUpProcesses(DeviceRecord& device) {
 
 // `group_of(queue)`: its process or its tenant.
 template <typename GroupOf, typename Leaves>
-void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, GroupOf&& group_of,
-                       Leaves&& leaves_gaps) {
+void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, const HintsRead& reads,
+                       GroupOf&& group_of, Leaves&& leaves_gaps) {
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     auto& group = group_of(*queue);
     if (group.view != nullptr) {
-      Join(*group.view, *queue, layer, leaves_gaps(*queue));
+      Join(*group.view, *queue, layer, reads, leaves_gaps(*queue));
       continue;
     }
     group.view = &AddView(device, *queue, layer, leaves_gaps(*queue));
     group.view->hints = group.hints;
+    TakeRequest(*group.view, *queue);
     group.view->priority = PriorityFor(*queue, by);
     group.view->service = group.service;
     group.view->finished_at = group.finished_at;
@@ -134,13 +155,15 @@ void RefreshHintsOfGroups(DeviceRecord& device, bool of_tenants) {
   RefreshHintsOfTenants(device, of_tenants);
 }
 
-void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, bool with_processes,
+void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, const PolicyInfo& policy,
                bool gaps) {
   const auto leaves_gaps = [=](const QueueRecord& queue) { return gaps && LeavesGaps(queue, now); };
   device.views.Clear();
-  if (by != Granularity::kQueue || with_processes) AddUpProcesses(device);
-  if (by == Granularity::kProcess) return MakeViewsOfGroups(device, layer, by, ProcessRecordOf, leaves_gaps);
-  if (by == Granularity::kTenant) return MakeViewsOfGroups(device, layer, by, TenantRecordOf, leaves_gaps);
+  if (by != Granularity::kQueue || policy.sees_processes) AddUpProcesses(device);
+  if (by == Granularity::kProcess)
+    return MakeViewsOfGroups(device, layer, by, policy.hints, ProcessRecordOf, leaves_gaps);
+  if (by == Granularity::kTenant)
+    return MakeViewsOfGroups(device, layer, by, policy.hints, TenantRecordOf, leaves_gaps);
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
     AddView(device, *queue, layer, leaves_gaps(*queue));

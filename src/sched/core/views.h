@@ -14,10 +14,9 @@ Hints CombineHints(const Hints& one, const Hints& other);
 // tenants.
 void RefreshHintsOfGroups(DeviceRecord& device, bool of_tenants);
 
-// Fills device.views from the eligible queues that the former policies let run. `with_processes`: also what a
-// policy that decides about queues is shown of their processes. `gaps`: which queues leave gaps. REQUIRES:
-// device.views has room for all; Account was called.
-void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, bool with_processes,
+// Fills device.views from the eligible queues that the former policies let run, for that policy. `gaps`:
+// which queues leave gaps. REQUIRES: device.views has room for all; Account was called.
+void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, const PolicyInfo& policy,
                bool gaps);
 // Lets those queues run as the views say.
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by);

@@ -52,7 +52,8 @@ struct Node {
   double share;         // its part of all weights
   Duration counted;     // the service that virtual_time counts
   Weight weight;
-  uint32_t seen;  // the number of that decision; 0: there was none
+  uint32_t seen;       // the number of that decision; 0: there was none
+  const Node* parent;  // which it was
   bool chosen;
 
   // As a parent.
@@ -212,6 +213,9 @@ class EarliestEligible final : public PolicyWithState<Node, Node, Node> {
   static Node& TenantStateOf(const QueueView& queue) { return queue.tenant_state->As<Node>(); }
 
   static void Attach(Node& child, Node& parent, Weight weight, Duration service) {
+    // A process that changed its tenant. Virtual times and numbers of decisions are those of a parent.
+    if (child.parent != &parent) child.seen = 0;
+    child.parent = &parent;
     child.weight_now = std::clamp(weight, WEIGHT_MIN, WEIGHT_MAX);
     child.service = service;
     child.next = parent.first;

@@ -5,8 +5,9 @@
 // that is known (sched/core/requests.h).
 //
 // A queue without a deadline is due one second after it last ran for a time slice. So it gets the time that
-// the others leave, and a little where they leave none. Work that is late by more than its deadline is
-// treated in the same way: there is nothing left to be met, and others may be in time.
+// the others leave, and a little where they leave none. All these queues together go before deadlines for at
+// most a tenth of the time, however many they are. Work that is late by more than its deadline is treated in
+// the same way: there is nothing left to be met, and others may be in time.
 //
 // It fails where the deadlines together ask for more than the device can do: which of them are missed is not
 // decided by how important they are.
@@ -27,12 +28,18 @@ constexpr PolicyInfo kInfo = {
 };
 
 constexpr Duration kWithout = std::chrono::seconds(1);
+// So many time slices pass before the next one of a queue without a deadline goes before deadlines.
+constexpr int64_t kSlicesBetween = 9;
 
 struct QueueState {
   TimePoint served;  // the end of its last time slice without a deadline
 };
 
-class KEarliestDeadlines final : public PolicyWithState<QueueState> {
+struct DeviceState {
+  TimePoint served;  // likewise, of any queue
+};
+
+class KEarliestDeadlines final : public PolicyWithState<QueueState, NoState, DeviceState> {
  public:
   using PolicyWithState::PolicyWithState;
 
@@ -41,14 +48,17 @@ class KEarliestDeadlines final : public PolicyWithState<QueueState> {
     for (QueueView& queue : device.ready) {
       queue.run = device.ready.size() <= k;
       if (queue.running && !HasDeadline(queue, device.now) && device.now >= SliceEnd(queue, device))
-        StateOf(queue).served = device.now;
+        StateOf(queue).served = StateOf(device).served = device.now;
     }
     if (device.ready.size() <= k) return kNever;
     // A heap of the k earliest so far, the latest of them on top.
     std::array<QueueView*, kMostAtATime + 1> earliest;
     auto* const begin = earliest.data();
     auto* end = begin;
-    auto is_before = [now = device.now](const QueueView* one, const QueueView* other) {
+    const TimePoint goes_first_at = StateOf(device).served + kSlicesBetween * device.timeslice;
+    auto is_before = [now = device.now, goes_first_at](const QueueView* one, const QueueView* other) {
+      const bool has_deadline = HasDeadline(*one, now);
+      if (now < goes_first_at && has_deadline != HasDeadline(*other, now)) return has_deadline;
       const TimePoint due = DueAt(*one, now);
       const TimePoint other_due = DueAt(*other, now);
       return due != other_due ? due < other_due : one->id < other->id;
@@ -59,7 +69,7 @@ class KEarliestDeadlines final : public PolicyWithState<QueueState> {
       std::push_heap(begin, end, is_before);
       if (static_cast<size_t>(end - begin) > k) std::pop_heap(begin, end--, is_before);
     }
-    TimePoint next = kNever;
+    TimePoint next = goes_first_at > device.now ? goes_first_at : kNever;
     for (auto* at = begin; at != end; ++at) {
       QueueView& queue = **at;
       queue.run = true;

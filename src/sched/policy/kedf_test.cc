@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
+#include "sched/sim/simulation.h"
 #include "sched/sim/simulator.h"
 #include "sched/testing/policy_device.h"
 #include "sched/testing/recorder.h"
@@ -95,6 +98,63 @@ TEST(KEarliestDeadlines, two_without_a_deadline_take_turns) {
   for (const SimulatedQueue& queue : result.queues) {
     EXPECT_NEAR(std::chrono::duration<double>(queue.device_time).count(), 1, 0.05);
   }
+}
+
+// An engine's requests, and tasks of another of its queues that follow one another; beside them, a busy
+// program.
+class OneDeadlineOfTwoQueues : public testing::TestWithParam<const char*> {
+ protected:
+  static sim::QueueLoad Queue(int process, const Hints& hints, const sim::Task& task) {
+    sim::QueueLoad queue;
+    queue.process = process;
+    queue.hints = hints;
+    queue.tasks = {task};
+    return queue;
+  }
+};
+
+TEST_P(OneDeadlineOfTwoQueues, is_not_counted_from_the_work_of_the_other) {
+  sim::Load load;
+  load.devices = {{}};
+  load.processes = {{.name = "engine", .tenant = 1}, {.name = "other", .tenant = 2}};
+  load.length = seconds(10);
+  const sim::Task request = {
+      .commands = 8, .command = microseconds(250), .repeat = milliseconds(40), .until = load.length};
+  const sim::Task side = {
+      .commands = 800, .command = microseconds(250), .repeat = Duration::zero(), .until = load.length};
+  const sim::Task busy = {.commands = sim::kWithoutEnd, .command = microseconds(250), .until = load.length};
+  load.queues = {Queue(0, {.deadline_us = 20'000}, request), Queue(0, {}, side), Queue(1, {}, busy)};
+  const sim::Result result = sim::Simulate(load, {.policy = *ParsePolicySetting(GetParam())});
+  EXPECT_GE(result.queues[0].latencies.size(), 200u);
+  EXPECT_EQ(result.queues[0].missed, 0u);
+  EXPECT_LE(result.queues[1].device_time, load.length / 2);
+  EXPECT_GE(result.queues[1].device_time, load.length / 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Groups, OneDeadlineOfTwoQueues, testing::Values("KEDF:process", "KEDF:tenant"),
+                         [](const auto& tested) { return std::string(tested.param).substr(5); });
+
+TEST(KEarliestDeadlines, many_without_a_deadline_do_not_make_one_late_that_can_be_met) {
+  SimulatedQueue busy;
+  busy.command = microseconds(50);  // the first ones of all run before the first decision
+  std::vector<SimulatedQueue> queues(250, busy);
+  queues.push_back(Task(milliseconds(4), milliseconds(20), milliseconds(20)));
+  const SimulationResult result = Simulate(Earliest(), queues, seconds(10));
+  ASSERT_GE(result.queues.back().latencies.size(), 499u);
+  EXPECT_LE(*std::ranges::max_element(result.queues.back().latencies), milliseconds(20));
+  for (size_t i = 0; i < 250; ++i) EXPECT_GE(result.queues[i].device_time, milliseconds(25)) << i;
+}
+
+// All of them were due at the same time, one second after they came.
+TEST(KEarliestDeadlines, many_without_a_deadline_do_not_go_ahead_all_at_once) {
+  SimulatedQueue busy;
+  busy.command = microseconds(250);
+  std::vector<SimulatedQueue> queues(100, busy);
+  queues.push_back(Task(milliseconds(170), milliseconds(200), milliseconds(200)));
+  const SimulationResult result = Simulate(Earliest(), queues, seconds(20));
+  ASSERT_GE(result.queues.back().latencies.size(), 99u);
+  EXPECT_LE(*std::ranges::max_element(result.queues.back().latencies), milliseconds(200));
+  for (size_t i = 0; i < 100; ++i) EXPECT_GE(result.queues[i].device_time, milliseconds(15)) << i;
 }
 
 TEST(KEarliestDeadlines, work_that_is_very_late_does_not_make_the_others_late) {

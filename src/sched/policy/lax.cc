@@ -68,11 +68,14 @@ class Laxity final : public Policy {
   }
 
  private:
+  // A process may have queues with a laxity and others without one.
   static Priority Highest(const Hints& hints) {
-    return HasLaxity(hints) ? std::max(hints.lax_priority, hints.critical_priority) : hints.priority;
+    if (!HasLaxity(hints)) return hints.priority;
+    return std::max({hints.priority, hints.lax_priority, hints.critical_priority});
   }
   static Priority Lowest(const Hints& hints) {
-    return HasLaxity(hints) ? std::min(hints.lax_priority, hints.critical_priority) : hints.priority;
+    if (!HasLaxity(hints)) return hints.priority;
+    return std::min({hints.priority, hints.lax_priority, hints.critical_priority});
   }
   static bool AnyCanHold(std::span<const ProcessView> processes) {
     Priority highest = PRIORITY_NO_EXECUTE;

@@ -159,9 +159,10 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   static void Update(QueueView& claimant, const DeviceView& device) {
     ClaimantState& state = StateOf(claimant);
     Charge(state, claimant);
+    const bool begins = claimant.newly_ready || state.guaranteed == Duration::zero();
     TakeHints(state, claimant, device.now);
     const Duration period = microseconds(claimant.hints.period_us);
-    if (state.guaranteed > Duration::zero()) RenewGuarantee(state, claimant, period, device.now);
+    if (state.guaranteed > Duration::zero()) RenewGuarantee(state, begins, claimant.hints, device.now);
     if (state.limit > Duration::zero() && device.now >= state.refill_at) {
       const int64_t periods = PeriodsUntil(device.now, state.refill_at, period);
       const Duration most = state.limit + microseconds(claimant.hints.burst_us);
@@ -176,7 +177,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   static void Charge(ClaimantState& state, const QueueView& claimant) {
     const Duration received = state.known ? claimant.service - state.counted : Duration::zero();
     state.counted = claimant.service;
-    state.allowed -= received;
+    if (state.limit > Duration::zero()) state.allowed -= received;
     if (state.guaranteed > Duration::zero() && state.left > Duration::zero()) {
       state.left -= received;
       return;
@@ -186,22 +187,18 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
         std::chrono::duration<double>(received).count() / std::max(claimant.hints.weight, WEIGHT_MIN);
   }
 
-  // Other hints begin with the next period, unless there were none. So nobody gets a fresh period by them.
+  // Other hints begin with the next period. A guarantee or a limit that goes is remembered until it comes
+  // back. So nobody gets a fresh period by them.
   static void TakeHints(ClaimantState& state, const QueueView& claimant, TimePoint now) {
     const Duration period = microseconds(claimant.hints.period_us);
     const Duration guaranteed = microseconds(claimant.hints.guarantee_us);
     const Duration limit = microseconds(claimant.hints.limit_us);
-    if (state.guaranteed == Duration::zero()) {
-      state.left = guaranteed;
-      state.period_end = now + period;
-    } else {
+    if (guaranteed > Duration::zero()) {
       state.left = std::min(state.left, guaranteed);
       state.period_end = std::min(state.period_end, now + period);
     }
-    if (state.limit == Duration::zero()) {
-      state.allowed = limit;
-      state.refill_at = now + period;
-    } else {
+    if (limit > Duration::zero()) {
+      if (state.limit == Duration::zero()) BeginLimit(state, limit, period, now);
       state.refill_at = std::min(state.refill_at, now + period);
     }
     state.guaranteed = guaranteed;
@@ -209,14 +206,24 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     state.known = true;
   }
 
-  static void RenewGuarantee(ClaimantState& state, const QueueView& claimant, Duration period,
-                             TimePoint now) {
+  // The claimant had no limit, or has it anew. What was unused in between is no burst.
+  static void BeginLimit(ClaimantState& state, Duration limit, Duration period, TimePoint now) {
+    if (now >= state.refill_at) {
+      state.allowed += PeriodsUntil(now, state.refill_at, period) * limit;
+      state.refill_at = now + period;
+    }
+    state.allowed = std::min(state.allowed, limit);
+  }
+
+  // `begins`: the claimant was idle, or had no guarantee.
+  static void RenewGuarantee(ClaimantState& state, bool begins, const Hints& hints, TimePoint now) {
+    const Duration period = microseconds(hints.period_us);
     const Duration owed = std::min(state.left, Duration::zero());
-    if (claimant.newly_ready) {
-      // A claimant that was idle has its period from now on, if it could not use what is left by the end of
-      // the present one without more than its part of the device.
+    if (begins) {
+      // It has its period from now on, if it could not use what is left by the end of the present one without
+      // more than its part of the device.
       const double rest = std::chrono::duration<double>(state.period_end - now).count();
-      const double part = GuaranteeOf(claimant.hints);
+      const double part = GuaranteeOf(hints);
       if (std::chrono::duration<double>(state.left).count() > rest * part) {
         state.left = state.guaranteed;
         state.period_end = now + period;

@@ -173,6 +173,46 @@ TEST(Reserve, other_hints_bring_no_fresh_period) {
   EXPECT_LE(device[0].service, milliseconds(33));
 }
 
+TEST(Reserve, a_guarantee_that_goes_and_comes_back_brings_no_fresh_period) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(30, 100)), Claimant(2, {.weight = WEIGHT_MAX})});
+  for (int i = 0; i < 50; ++i) {
+    device.Pass(milliseconds(20));
+    device[0].hints = {};
+    device.Decide();
+    device[0].hints = Reserved(30, 100);
+    device[0].newly_ready = true;
+  }
+  EXPECT_GE(device[0].service, milliseconds(300));
+  EXPECT_LE(device[0].service, milliseconds(330)) << "ten guarantees, and a little of what is left over";
+}
+
+TEST(Reserve, a_limit_that_goes_and_comes_back_brings_no_fresh_period) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(0, 10, 3))});
+  for (int i = 0; i < 100; ++i) {
+    device.Pass(milliseconds(1));
+    device[0].hints = {};
+    device.Decide();
+    device[0].hints = Reserved(0, 10, 3);
+    device[0].newly_ready = true;
+  }
+  EXPECT_LE(device[0].service, milliseconds(33));
+}
+
+TEST(Reserve, a_reservation_that_comes_back_later_is_had_at_once_and_owes_nothing_for_the_time_without) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(5, 10, 5)), Claimant(2, {.weight = WEIGHT_MIN})});
+  device.Pass(milliseconds(33));
+  device[0].hints = {};
+  device.Pass(seconds(1));
+  device[0].hints = Reserved(5, 10, 5);
+  device[0].newly_ready = true;
+  Duration before = device[0].service;
+  device.Pass(milliseconds(5));
+  EXPECT_EQ(device[0].service - before, milliseconds(5));
+  before = device[0].service;
+  device.Pass(milliseconds(100));
+  EXPECT_EQ(device[0].service - before, milliseconds(50));
+}
+
 // ---- in the scheduler ----
 
 class Limited : public Timeline {
@@ -293,6 +333,16 @@ TEST(Reservations, a_process_has_the_largest_guarantee_and_the_strictest_limit_o
   CombineReservations(both, Hints{}, Reserved(0, 100, 20));
   EXPECT_EQ(both.limit_us, 20'000) << "another queue brings no freedom";
   EXPECT_EQ(both.period_us, 100'000);
+}
+
+TEST(Reservations, a_small_guarantee_of_one_queue_does_not_take_away_the_limit_of_another) {
+  const Hints limited = {.period_us = 1'000'000, .limit_us = 900};
+  const Hints guaranteed = {.guarantee_us = 1, .period_us = 1000};
+  Hints both;
+  CombineReservations(both, limited, guaranteed);
+  EXPECT_EQ(both.guarantee_us, 1);
+  EXPECT_EQ(both.period_us, 1000);
+  EXPECT_EQ(both.limit_us, 1);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sched/sim/simulation.h"
+
 namespace xsched::sched {
 namespace {
 
@@ -86,6 +88,31 @@ TEST(Simulator, the_same_input_gives_the_same_result) {
   auto two = run();
   EXPECT_EQ(one.busy, two.busy);
   EXPECT_EQ(one.queues[1].latencies, two.queues[1].latencies);
+}
+
+// Each change of a hint cost a queue its place in its level, or its credit.
+TEST(Simulator, a_hint_that_the_policy_does_not_read_changes_nothing) {
+  for (const char* policy : {"UP", "UP:process", "CFS", "MLFQ", "EEVDF", "RESERVE"}) {
+    sim::Load load;
+    load.devices = {{}};
+    load.length = seconds(12);
+    for (int i = 0; i < 3; ++i) {
+      sim::QueueLoad queue;
+      queue.process = i;
+      queue.tasks = {{.commands = sim::kWithoutEnd, .command = microseconds(250), .until = load.length}};
+      load.processes.push_back({});
+      load.queues.push_back(queue);
+    }
+    Hints hints;
+    for (Duration at = milliseconds(5); at < load.length; at += milliseconds(5)) {
+      hints.deadline_us = hints.deadline_us == 1000 ? 2000 : 1000;
+      load.queues[1].changes.push_back({at, hints});
+    }
+    const sim::Result result = sim::Simulate(load, {.policy = *ParsePolicySetting(policy)});
+    for (const sim::QueueResult& queue : result.queues) {
+      EXPECT_NEAR(std::chrono::duration<double>(queue.device_time) / load.length, 1.0 / 3, 0.01) << policy;
+    }
+  }
 }
 
 }  // namespace

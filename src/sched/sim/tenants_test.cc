@@ -220,6 +220,21 @@ TEST_F(ChangingTenants, a_process_that_changes_its_tenant_takes_nothing_with_it)
   for (double share : shares) EXPECT_NEAR(share, 1.0 / 3, 0.02);
 }
 
+// It had the virtual time of the former tenant, because both tenants had had as many decisions.
+TEST_F(ChangingTenants, a_process_shares_with_the_others_of_its_new_tenant_at_once) {
+  scheduler_.SetPolicy(SettingOf("EEVDF"));
+  RunFor(seconds(10));
+  scheduler_.SetTenant(ProcessId{2}, TenantId{1});
+  std::vector<double> shares = RunFor(seconds(1));
+  EXPECT_NEAR(shares[0], 0.25, 0.02);
+  EXPECT_NEAR(shares[1], 0.25, 0.02);
+  EXPECT_NEAR(shares[2], 0.5, 0.02);
+  scheduler_.SetTenant(ProcessId{1}, TenantId{2});
+  shares = RunFor(seconds(1));
+  EXPECT_NEAR(shares[0], 0.25, 0.02);
+  EXPECT_NEAR(shares[2], 0.25, 0.02);
+}
+
 TEST_F(ChangingTenants, another_weight_counts_from_then_on) {
   RunFor(seconds(1));
   scheduler_.SetTenantShare(TenantId{1}, {.weight = 300});
