@@ -44,8 +44,8 @@ class KubernetesPodTable : public ::testing::Test {
             {"spec", {{"resourceClaims", {{{"name", "g"}, {"resourceClaimName", "gpu"}}}}}}};
   }
   static json ClaimOfPriority(int priority) {
-    return testing::ClaimJson("uid-of-claim", {testing::ResultJson("share", "gpu-a-0-of-10")},
-                              {testing::ParametersJson("FromClaim", {{"priority", priority}})});
+    return testing::ClaimJson("uid-of-claim", json::array({testing::ResultJson("share", "gpu-a-0-of-10")}),
+                              json::array({testing::ParametersJson("FromClaim", {{"priority", priority}})}));
   }
 
   // Asks for the pod again and again, as one that looks after its programs does, until `is_it`.

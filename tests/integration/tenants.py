@@ -204,13 +204,18 @@ def each_user_is_a_tenant_of_its_own_and_ends_with_the_last_process(place):
 def shares_by_tenant_hold_for_opencl_programs(place):
     """On PoCL: one program beside three of another user."""
     begin(place, "--policy", "EEVDF", rules=RULES)
-    home = {"POCL_CACHE_DIR": str(pathlib.Path(place.folder) / "cache")}
-    os.mkdir(home["POCL_CACHE_DIR"])
-    os.chmod(home["POCL_CACHE_DIR"], 0o777)
-    place.env |= home
-    one = OpenClClient(place, "busy", "preload", prefix=as_user(ALICE))
-    many = [OpenClClient(place, "busy", "preload", prefix=as_user(BOB)) for _ in range(3)]
-    wait_until(lambda: len(place.queues()) == 4 and all(client.progress() > 2 for client in (one, *many)), "all work", 30)
+    place.env["POCL_CACHE_DIR"] = str(pathlib.Path(place.folder) / "cache")
+    os.mkdir(place.env["POCL_CACHE_DIR"])
+    os.chmod(place.env["POCL_CACHE_DIR"], 0o777)
+
+    def busy(user):
+        client = OpenClClient(place, "busy", "preload", prefix=as_user(user))
+        wait_until(lambda: client.progress() > 2, "it works", 30)
+        return client
+
+    one = busy(ALICE)
+    many = [busy(BOB) for _ in range(3)]
+    check(len(place.queues()) == 4, "each has a queue")
     before = [client.progress() for client in (one, *many)]
     share = share_of(place, "paid", 6)
     first, *rest = (client.progress() - was for client, was in zip((one, *many), before))
