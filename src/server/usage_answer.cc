@@ -124,7 +124,7 @@ void UsageAnswer::CountQueue(ipc::Usage& account, const Queue& queue, const sche
   }
 }
 
-// The accounts of one who is no administrator are not searched for among those of all.
+// A user who is not an administrator gets the own accounts only, and so the others are not searched.
 bool UsageAnswer::PrepareOfUser() {
   if (!last_ && !parts_.access.IsAdmin(reader_)) last_ = UsageMeter::Before(reader_.uid);
   last_ = parts_.usage.After(last_ ? &*last_ : nullptr);

@@ -28,7 +28,7 @@ constexpr PolicyInfo kInfo = {
 };
 
 constexpr Duration kWithout = std::chrono::seconds(1);
-// So many time slices pass before the next one of a queue without a deadline goes before deadlines.
+// After a slice that went before deadlines, this many time slices pass until the next one may.
 constexpr int64_t kSlicesBetween = 9;
 
 struct QueueState {

@@ -33,7 +33,7 @@ class TenantMemory {
   // What its owner had counts no more. The owner may still write there: the slot is not given to anybody
   // else.
   void SilenceSlot(uint32_t slot);
-  // Its owner, who is of this tenant again, counts as before.
+  // The process that had it belongs to this tenant again, and counts as before.
   void ReviveSlot(uint32_t slot);
   // REQUIRES: the owner has left.
   void FreeSlot(uint32_t slot);
