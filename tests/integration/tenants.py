@@ -207,15 +207,10 @@ def shares_by_tenant_hold_for_opencl_programs(place):
     place.env["POCL_CACHE_DIR"] = str(pathlib.Path(place.folder) / "cache")
     os.mkdir(place.env["POCL_CACHE_DIR"])
     os.chmod(place.env["POCL_CACHE_DIR"], 0o777)
-
-    def busy(user):
-        client = OpenClClient(place, "busy", "preload", prefix=as_user(user))
-        wait_until(lambda: client.progress() > 2, "it works", 30)
-        return client
-
-    one = busy(ALICE)
-    many = [busy(BOB) for _ in range(3)]
-    check(len(place.queues()) == 4, "each has a queue")
+    # At the same time: each builds its first kernel while others have the device, so turns end before a command has begun.
+    one = OpenClClient(place, "busy", "preload", prefix=as_user(ALICE))
+    many = [OpenClClient(place, "busy", "preload", prefix=as_user(BOB)) for _ in range(3)]
+    wait_until(lambda: len(place.queues()) == 4 and all(client.progress() > 2 for client in (one, *many)), "all work", 30)
     before = [client.progress() for client in (one, *many)]
     share = share_of(place, "paid", 6)
     first, *rest = (client.progress() - was for client, was in zip((one, *many), before))

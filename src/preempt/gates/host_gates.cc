@@ -52,7 +52,7 @@ void HostGates::ReportIfDrained() {
 
 void HostGates::Reset() {
   chain_.Reset();
-  drained_at_.store(0, std::memory_order_relaxed);
+  drained_at_.store(kTellAgain, std::memory_order_relaxed);
 }
 
 void HostGates::WaitStopped(bool (*)(const void*), const void*) {

@@ -14,7 +14,7 @@ class HostGates final : public FlowControl, GateDriver {
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   bool Advance(IfBusy if_busy) override;
-  void OnQuery() override { drained_at_.store(0, std::memory_order_relaxed); }
+  void OnQuery() override { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
   void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
   void ResetAfterFork() override { chain_.ResetAfterFork(); }
 
@@ -28,8 +28,10 @@ class HostGates final : public FlowControl, GateDriver {
   void ReportIfDrained();
 
   GateChain chain_;
-  std::atomic<uint64_t> drained_at_{
-      0};  // the last command when the scheduler was last told; 0: tell it again
+  // The last open command when the scheduler was last told that the device has nothing more of the queue. 0
+  // is such a number: the first command of all may be behind a gate.
+  static constexpr uint64_t kTellAgain = UINT64_MAX;
+  std::atomic<uint64_t> drained_at_{kTellAgain};
 };
 
 }  // namespace xsched::preempt

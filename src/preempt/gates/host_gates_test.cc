@@ -88,6 +88,19 @@ TEST_F(HostGatesTest, long_commands_go_one_by_one_and_two_where_overruns_are_cha
   EXPECT_EQ(run_long(), 2u);
 }
 
+// It was let run, and held again before the agent came to open the first gate. Untold, the scheduler charges
+// it for ever, and it and its tenant get no more turns.
+TEST_F(HostGatesTest, a_held_queue_of_which_nothing_has_run_yet_tells_that_the_device_has_nothing_of_it) {
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  Launch(3);
+  flow->OnQuery();
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 1u);
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(block.drained, 1u) << "once";
+}
+
 TEST_F(HostGatesTest, a_held_queue_tells_once_that_the_device_has_nothing_more_of_it) {
   LetRun();
   block.flags |= ipc::kFlagChargesOverruns;
