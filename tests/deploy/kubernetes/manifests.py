@@ -33,7 +33,7 @@ OFFERS = {
     },
 }
 HEADING = "# Made from the chart: tests/deploy/kubernetes/manifests.py --write\n"
-MACHINE_FOLDERS = {"/opt/xsched", "/run/xsched", "/var/run/cdi"}
+MACHINE_FOLDERS = {"/opt/xsched", "/run/xsched", "/var/run/cdi", "/dev"}
 
 
 def check(condition, what):
@@ -80,7 +80,9 @@ def check_rights(objects, offer):
     check([name for name in mounts if "account" in mounts[name]] == offer["token"], f"who has the token: {mounts}")
     of_kubelet = {name for name, path in volumes.items() if path in offer["kubelet"]}
     check([name for name in mounts if of_kubelet & mounts[name]] == [offer["container"]], f"one has the kubelet's folders: {mounts}")
+    check([name for name in mounts if "device-files" in mounts[name]] == [offer["container"]], f"one sees the device files: {mounts}")
     commands = {container["name"]: container["command"] for container in spec["containers"]}
+    check("--dev=/machine/dev" in commands[offer["container"]], f"and is told where they are: {commands}")
     check(("--claims" in commands["pods"]) == ("claims" in commands), f"claims count where the account may read them: {commands}")
     writable = {(container["name"], mount["name"]) for container in spec["containers"] for mount in container["volumeMounts"] if not mount.get("readOnly")}
     check(writable == {("server", "socket")} | {(offer["container"], name) for name in of_kubelet | {"cdi"}}, f"what is written to: {writable}")
@@ -102,13 +104,13 @@ def check_values():
     check_schemas(objects)
     spec = next(item for item in objects if item["kind"] == "DaemonSet")["spec"]["template"]["spec"]
     commands = {container["name"]: container["command"] for container in spec["containers"]}
-    check(commands["devices"][1:] == ["devices", "--without-cdi", "--device=cpu0,file=/dev/cpu"], f"values reach the agent: {commands}")
+    check(commands["devices"][1:] == ["devices", "--dev=/machine/dev", "--without-cdi", "--device=cpu0,file=/dev/cpu"], f"values reach the agent: {commands}")
     check(commands["pods"][-2:] == ["--max-priority", "5"], f"the cap as well: {commands}")
     claims = {"offer": "claims", "devices": ["cpu0"], "claims": {"slots": 4}}
     for more, division in (({}, "--slots=4"), ({"byCapacity": True}, "--by-capacity")):
         of_claims = next(item for item in rendered({**claims, "claims": {**claims["claims"], **more}}) if item["kind"] == "DaemonSet")
         command = next(container["command"] for container in of_claims["spec"]["template"]["spec"]["containers"] if container["name"] == "claims")
-        check(command[1:] == ["claims", division, "--device=cpu0"], f"and those of claims: {command}")
+        check(command[1:] == ["claims", "--dev=/machine/dev", division, "--device=cpu0"], f"and those of claims: {command}")
     check(spec["nodeSelector"] == {"gpu": "yes"} and "tolerations" not in spec and spec["containers"][0]["image"] == "other:1", f"and the pod: {spec}")
 
 
