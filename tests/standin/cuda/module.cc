@@ -343,8 +343,18 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** parameters, void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return standin::cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
-                                 c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
+  const CUresult result =
+      standin::cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                              c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
+  // The real driver records them when the kernel has begun, or says so itself.
+  for (unsigned i = 0; result == CUDA_SUCCESS && i < c->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = c->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+      standin::cuEventRecord(attribute.value.launchCompletionEvent.event, c->hStream);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+      standin::cuEventRecord(attribute.value.programmaticEvent.event, c->hStream);
+  }
+  return result;
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,
