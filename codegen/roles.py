@@ -10,7 +10,7 @@ class Roles:
     def of(self, role, export, entry):
         """The expression that is `role` in this function."""
         expression = self._expression(role, export, entry)
-        if role == "stream":
+        if role == "stream" or self._roles[role].get("is_stream"):
             return f"ActualStream<{'true' if export.per_thread else 'false'}>({expression})"
         return expression
 

@@ -19,7 +19,7 @@ class [[nodiscard]] Error {
     Error error;
     va_list args;
     va_start(args, format);
-    vsnprintf(error.text_, sizeof error.text_, format, args);
+    error.EndBetweenCharacters(vsnprintf(error.text_, sizeof error.text_, format, args));
     va_end(args);
     return error;
   }
@@ -28,13 +28,14 @@ class [[nodiscard]] Error {
     Error error;
     va_list args;
     va_start(args, format);
-    vsnprintf(error.text_, sizeof error.text_, format, args);
+    int wanted = vsnprintf(error.text_, sizeof error.text_, format, args);
     va_end(args);
     error.errnum_ = errnum;
     size_t used = strlen(error.text_);
     char description[64];
-    snprintf(error.text_ + used, sizeof error.text_ - used, ": %s",
-             strerror_r(errnum, description, sizeof description));
+    wanted += snprintf(error.text_ + used, sizeof error.text_ - used, ": %s",
+                       strerror_r(errnum, description, sizeof description));
+    error.EndBetweenCharacters(wanted);
     return error;
   }
 
@@ -42,6 +43,18 @@ class [[nodiscard]] Error {
   int errnum() const { return errnum_; }  // 0: not the error of a system call
 
  private:
+  // Of a text that would be `wanted` bytes long: removes what is left of a UTF-8 character that was cut off.
+  void EndBetweenCharacters(int wanted) {
+    if (wanted < 0 || static_cast<size_t>(wanted) < sizeof text_) return;
+    const size_t length = strlen(text_);
+    size_t last = length;  // the beginning of the last character
+    while (last > 0 && length - last < 4 && (static_cast<unsigned char>(text_[--last]) & 0xc0) == 0x80) {
+    }
+    const auto first = static_cast<unsigned char>(text_[last]);
+    const size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+    if (length - last < whole) text_[last] = '\0';
+  }
+
   char text_[244] = "";
   int errnum_ = 0;
 };

@@ -30,6 +30,29 @@ TEST(Error, a_long_text_is_cut_and_stays_a_string) {
   EXPECT_EQ(error.errnum(), ENOENT);
 }
 
+TEST(Error, a_long_text_is_cut_between_characters) {
+  const std::string characters[] = {"é", "€", "𝄞"};
+  for (const std::string& character : characters) {
+    for (size_t begin = 0; begin < character.size(); ++begin) {
+      std::string text(begin, 'x');
+      while (text.size() < 500) text += character;
+      const Error errors[] = {Error::Make("%s", text.c_str()), Error::FromErrno(ENOENT, "%s", text.c_str())};
+      for (const Error& error : errors) {
+        const std::string cut = error.text();
+        EXPECT_GT(cut.size(), 235u);
+        EXPECT_EQ((cut.size() - begin) % character.size(), 0u) << cut;
+        EXPECT_EQ(cut, text.substr(0, cut.size()));
+      }
+    }
+  }
+}
+
+TEST(Error, a_text_that_just_fits_is_whole) {
+  std::string text(240, 'x');
+  text += "€";
+  EXPECT_EQ(Error::Make("%s", text.c_str()).text(), text);
+}
+
 TEST(Result, a_value_is_a_success) {
   Result<int> result = 42;
   ASSERT_TRUE(result);

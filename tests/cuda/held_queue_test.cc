@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "standin.h"
 
 namespace xsched::cuda {
 namespace {
@@ -36,6 +37,9 @@ class HeldQueue : public CudaProgram {
     EXPECT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
     EXPECT_EQ(cuLibraryGetKernel(&kernel, library, "nop"), CUDA_SUCCESS);
     return kernel;
+  }
+  static CUresult Run(CUfunction function, CUstream stream) {
+    return cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr);
   }
   uint32_t Word() const { return *static_cast<volatile uint32_t*>(word_); }
 
@@ -120,6 +124,46 @@ TEST_F(HeldQueue, stays_held_while_code_that_is_loaded_is_asked_for) {
   // The device may miss it if a gate opens for only a moment.
   for (int i = 0; i < 2000; ++i) ASSERT_EQ(cuKernelGetFunction(&function, kernel), CUDA_SUCCESS);
   EXPECT_EQ(Word(), 1u);
+}
+
+// ---- after other code was unloaded ----
+
+TEST_F(HeldQueue, stays_held_while_code_that_is_still_loaded_is_launched) {
+  CUmodule module = nullptr;
+  CUmodule other = nullptr;
+  CUfunction function = nullptr;
+  CUkernel kernel = NewKernel();
+  CUstream stream = NewStream();
+  ASSERT_EQ(cuModuleLoadData(&module, "any"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleLoadData(&other, "any"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetFunction(&function, module, "nop"), CUDA_SUCCESS);
+  ASSERT_EQ(Run(function, stream), CUDA_SUCCESS);
+  ASSERT_EQ(Run(reinterpret_cast<CUfunction>(kernel), stream), CUDA_SUCCESS);
+  CUlibrary library = nullptr;
+  ASSERT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleUnload(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+  ASSERT_EQ(Write(2), CUDA_SUCCESS);
+  // Long enough for the device to see a gate that is open meanwhile.
+  standin_slow("cuLaunchKernel", 2'000'000);
+  EXPECT_EQ(Run(function, stream), CUDA_SUCCESS);
+  EXPECT_EQ(Run(reinterpret_cast<CUfunction>(kernel), stream), CUDA_SUCCESS);
+  standin_slow("cuLaunchKernel", 0);
+  EXPECT_EQ(Word(), 1u);
+}
+
+TEST_F(HeldQueue, code_whose_handle_was_that_of_unloaded_code_can_be_loaded_meanwhile) {
+  CUlibrary library = nullptr;
+  CUkernel kernel = nullptr;
+  CUstream stream = NewStream();
+  ASSERT_EQ(cuLibraryLoadData(&library, "any", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryGetKernel(&kernel, library, "nop"), CUDA_SUCCESS);
+  ASSERT_EQ(Run(reinterpret_cast<CUfunction>(kernel), stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuLibraryUnload(library), CUDA_SUCCESS);
+  ASSERT_EQ(NewKernel(), kernel);
+  ASSERT_EQ(Write(2), CUDA_SUCCESS);
+  EXPECT_EQ(Run(reinterpret_cast<CUfunction>(kernel), stream), CUDA_SUCCESS);
+  EXPECT_EQ(Word(), 2u);
 }
 
 TEST_F(HeldQueue, can_be_destroyed_and_still_finishes_its_work) {

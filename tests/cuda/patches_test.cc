@@ -25,7 +25,7 @@ class Patches : public CudaProgram {
   }
   static int PriorityOf(CUstream stream) {
     int priority = 99;
-    EXPECT_EQ(cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
+    EXPECT_EQ(FindDriver()->cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
     return priority;
   }
   static bool IsKnown(CUstream stream) {

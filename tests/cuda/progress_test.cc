@@ -101,6 +101,99 @@ TEST_F(Progress, an_event_of_a_stream_that_is_gone_says_nothing_of_its_successor
   EXPECT_EQ(StateOf(next), kQueueStateReady);
 }
 
+// ---- recordings that no call shows: what the event stood for before is not what it stands for now ----
+
+class UnseenRecording : public Progress {
+ protected:
+  void SetUp() override {
+    Progress::SetUp();
+    ASSERT_EQ(cuEventDestroy_v2(event_), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS), CUDA_SUCCESS);
+    other_ = NewStream();
+    ASSERT_EQ(Launch(other_), CUDA_SUCCESS);
+    Block();
+    ASSERT_EQ(cuEventRecord(event_, kStream), CUDA_SUCCESS);
+  }
+  // The event has been recorded on the other stream.
+  void TellsNothingOfThisStream() const {
+    ASSERT_EQ(cuEventSynchronize(event_), CUDA_SUCCESS);
+    EXPECT_EQ(State(), kQueueStateReady);
+  }
+  void Run(CUgraph graph) const {
+    CUgraphExec executable = nullptr;
+    ASSERT_EQ(cuGraphInstantiateWithFlags(&executable, graph, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuGraphLaunch(executable, other_), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(other_), CUDA_SUCCESS);
+  }
+
+  CUstream other_ = nullptr;
+};
+
+TEST_F(UnseenRecording, by_a_graphs_node_tells_nothing) {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddEventRecordNode(&node, graph, nullptr, 0, event_), CUDA_SUCCESS);
+  Run(graph);
+  TellsNothingOfThisStream();
+}
+
+TEST_F(UnseenRecording, by_a_node_with_parameters_tells_nothing) {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  CUgraphNodeParams parameters{};
+  parameters.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+  parameters.eventRecord.event = event_;
+  ASSERT_EQ(cuGraphCreate(&graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphAddNode_v2(&node, graph, nullptr, nullptr, 0, &parameters), CUDA_SUCCESS);
+  Run(graph);
+  TellsNothingOfThisStream();
+}
+
+TEST_F(UnseenRecording, by_a_captured_graph_tells_nothing) {
+  CUgraph graph = nullptr;
+  ASSERT_EQ(cuStreamBeginCapture_v2(other_, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecordWithFlags(event_, other_, CU_EVENT_RECORD_EXTERNAL), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamEndCapture(other_, &graph), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event_, kStream), CUDA_SUCCESS);
+  Run(graph);
+  TellsNothingOfThisStream();
+}
+
+TEST_F(UnseenRecording, by_another_process_tells_nothing) {
+  CUipcEventHandle handle;
+  CUevent opened = nullptr;
+  ASSERT_EQ(cuIpcGetEventHandle(&handle, event_), CUDA_SUCCESS);
+  ASSERT_EQ(cuIpcOpenEventHandle(&opened, handle), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(opened, other_), CUDA_SUCCESS);
+  TellsNothingOfThisStream();
+}
+
+TEST_F(UnseenRecording, by_a_kernel_tells_nothing) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  *static_cast<volatile uint32_t*>(word_) = 1;  // loading waits for all work
+  ASSERT_EQ(cuModuleLoadData(&module, "any"), CUDA_SUCCESS);
+  ASSERT_EQ(cuModuleGetFunction(&function, module, "nop"), CUDA_SUCCESS);
+  ASSERT_EQ(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, other_, nullptr, nullptr), CUDA_SUCCESS);
+  for (CUlaunchAttributeID id :
+       {CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}) {
+    ASSERT_EQ(cuEventDestroy_v2(event_), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    *static_cast<volatile uint32_t*>(word_) = 0;
+    Block();
+    ASSERT_EQ(cuEventRecord(event_, kStream), CUDA_SUCCESS);
+    CUlaunchAttribute attribute{};
+    attribute.id = id;
+    attribute.value.launchCompletionEvent.event = event_;
+    CUlaunchConfig config{1, 1, 1, 1, 1, 1, 0, other_, &attribute, 1};
+    ASSERT_EQ(cuLaunchKernelEx(&config, function, nullptr, nullptr), CUDA_SUCCESS);
+    TellsNothingOfThisStream();
+    *static_cast<volatile uint32_t*>(word_) = 1;
+    ASSERT_EQ(cuStreamSynchronize(kStream), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(Progress, a_synchronized_context_has_idle_streams) {
   CUstream other = NewStream();
   ASSERT_EQ(Launch(other), CUDA_SUCCESS);

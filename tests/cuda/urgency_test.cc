@@ -16,10 +16,24 @@ class Urgency : public CudaProgram {
     return stream;
   }
   XQueueHandle QueueOf(CUstream stream) const { return CudaProgram::QueueOf(stream, KeyOf(stream)); }
+  // In the driver.
   static int PriorityOf(CUstream stream) {
     int priority = 99;
-    EXPECT_EQ(cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
+    EXPECT_EQ(FindDriver()->cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
     return priority;
+  }
+  // As the program reads it. 99: in two ways.
+  static int OwnPriorityOf(CUstream stream) {
+    int priority = 99;
+    CUstreamAttrValue value{};
+    EXPECT_EQ(cuStreamGetPriority(stream, &priority), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamGetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value), CUDA_SUCCESS);
+    return value.priority == priority ? priority : 99;
+  }
+  static void SetPriority(CUstream stream, int priority) {
+    CUstreamAttrValue value{};
+    value.priority = priority;
+    EXPECT_EQ(cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value), CUDA_SUCCESS);
   }
   // Waits until the stream has this priority: a separate thread sets it in the driver.
   static bool Becomes(CUstream stream, int priority) {
@@ -123,6 +137,78 @@ TEST_F(Urgency, a_stream_that_captures_gets_its_priority_after_the_capture) {
   ASSERT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
   ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
   EXPECT_EQ(PriorityOf(stream), -3);
+}
+
+// ---- what the program sets and reads by itself ----
+
+TEST_F(Urgency, the_program_reads_the_priority_that_it_gave) {
+  UsedStream(0);
+  CUstream stream = UsedStream(-1);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 2), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(stream), -3);
+  EXPECT_EQ(OwnPriorityOf(stream), -1);
+  SetPriority(stream, -2);
+  EXPECT_EQ(OwnPriorityOf(stream), -2);
+}
+
+TEST_F(Urgency, a_priority_that_the_program_sets_is_in_force_without_hints) {
+  UsedStream(0);
+  CUstream stream = UsedStream(0);
+  SetPriority(stream, -2);
+  EXPECT_EQ(PriorityOf(stream), -2);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 1), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(stream), -3) << "hints count from it";
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 0), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(stream), -2);
+}
+
+TEST_F(Urgency, hints_count_from_a_priority_that_the_program_sets_later) {
+  UsedStream(0);
+  CUstream stream = UsedStream(0);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 1), kXSchedSuccess);
+  SetPriority(stream, -2);
+  EXPECT_TRUE(Becomes(stream, -3));
+  SetPriority(stream, -1);
+  EXPECT_TRUE(Becomes(stream, -2));
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 0), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(stream), -1);
+}
+
+TEST_F(Urgency, a_priority_beyond_the_drivers_is_its_nearest) {
+  UsedStream(0);
+  CUstream stream = UsedStream(0);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 1), kXSchedSuccess);
+  SetPriority(stream, 7);
+  EXPECT_EQ(OwnPriorityOf(stream), 0);
+  SetPriority(stream, -100);
+  EXPECT_EQ(OwnPriorityOf(stream), -5);
+}
+
+TEST_F(Urgency, a_streams_attributes_are_copied_as_the_program_set_them) {
+  UsedStream(0);
+  CUstream stream = UsedStream(-1);
+  CUstream unused = NewStream();
+  CUstream used = UsedStream(0);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 3), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(stream), -4);
+  for (CUstream copy : {unused, used}) {
+    ASSERT_EQ(cuStreamCopyAttributes(copy, stream), CUDA_SUCCESS);
+    EXPECT_EQ(PriorityOf(copy), -1);
+    EXPECT_EQ(OwnPriorityOf(copy), -1);
+  }
+  ASSERT_EQ(XHintPriority(QueueOf(used), 1), kXSchedSuccess);
+  EXPECT_EQ(PriorityOf(used), -2) << "hints count from it";
+}
+
+TEST_F(Urgency, the_priority_of_a_stream_that_has_no_queue_is_copied_too) {
+  UsedStream(0);
+  CUstream stream = UsedStream(0);
+  CUstream unused = nullptr;
+  ASSERT_EQ(cuStreamCreateWithPriority(&unused, CU_STREAM_NON_BLOCKING, -2), CUDA_SUCCESS);
+  ASSERT_EQ(XHintPriority(QueueOf(stream), 1), kXSchedSuccess);
+  ASSERT_EQ(cuStreamCopyAttributes(stream, unused), CUDA_SUCCESS);
+  EXPECT_TRUE(Becomes(stream, -3));
+  EXPECT_EQ(OwnPriorityOf(stream), -2);
 }
 
 }  // namespace

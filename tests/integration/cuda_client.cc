@@ -95,12 +95,8 @@ class Program {
   }
   uint64_t launched() const { return launched_; }
   std::string priorities() const {
-    int priority = 0;
-    Check(cuStreamGetPriority(stream_, &priority), "cuStreamGetPriority");
-    std::string all = std::to_string(priority);
-    if (second_ == nullptr) return all;
-    Check(cuStreamGetPriority(second_, &priority), "cuStreamGetPriority");
-    return all + " " + std::to_string(priority);
+    const std::string first = std::to_string(standin_stream_priority(stream_));
+    return second_ == nullptr ? first : first + " " + std::to_string(standin_stream_priority(second_));
   }
 
   void Launch() { Launch(stream_), ++launched_; }

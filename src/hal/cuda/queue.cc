@@ -32,10 +32,9 @@ struct Queue {
   // current, or to this thread.
   bool known_to_launching_thread_only;
   XDevice device;
-  std::optional<int> own_priority;            // the program's; known after it was changed
+  uint64_t key;
+  std::optional<int> own_priority GUARDED_BY(queues_mutex);  // the one that the program gave it
   std::atomic<CUdeviceptr> shared_memory{0};  // the control blocks' address in the context; 0: not known yet
-  std::optional<int> priority =
-      own_priority;  // its present one; only ApplyUrgency uses it, one call at a time
   int steps GUARDED_BY(queues_mutex) = 0;
   Queue* next_queue GUARDED_BY(queues_mutex) = nullptr;
 };
@@ -59,9 +58,18 @@ void RemoveQueue(const Queue* queue) {
   }
 }
 
-// The priority of the queue's stream, among the process's streams on its device.
-int PriorityFor(const Queue& queue, PriorityRange range) {
+// Null: it is not registered.
+Queue* FindByKey(uint64_t key) REQUIRES(queues_mutex) {
+  Queue* queue = all_queues;
+  while (queue != nullptr && queue->key != key) queue = queue->next_queue;
+  return queue;
+}
+
+// The priority of the queue's stream, among the process's streams on its device. Nothing: the driver did not
+// say which one it had.
+std::optional<int> PriorityFor(const Queue& queue, PriorityRange range) {
   MutexLock lock(queues_mutex);
+  if (!queue.own_priority.has_value()) return std::nullopt;
   return PriorityAmong(*queue.own_priority - queue.steps, range, [&queue](auto&& visit) {
     queues_mutex.AssertHeld();
     for (const Queue* other = all_queues; other != nullptr; other = other->next_queue) {
@@ -238,31 +246,37 @@ void NoteUrgency(void* hwq, int steps) {
   Of(hwq).steps = steps;
 }
 
+std::optional<int> PriorityOf(const Functions& next, CUstream stream) {
+  int priority = 0;
+  if (next.cuStreamGetPriority == nullptr || next.cuStreamGetPriority(stream, &priority) != CUDA_SUCCESS)
+    return std::nullopt;
+  return priority;
+}
+
 // When a block of another stream's kernel ends, a stream of higher priority gets its place. So it does not
 // wait for the end of the kernel, as it must at a gate.
 XResult ApplyUrgency(void* hwq) {
   ReentrancyGuard guard;
-  Queue& queue = Of(hwq);
+  const Queue& queue = Of(hwq);
   const Functions& next = queue.next;
-  if (next.cuStreamSetAttribute == nullptr || next.cuCtxGetStreamPriorityRange == nullptr ||
-      !queue.own_priority.has_value())
+  if (next.cuStreamSetAttribute == nullptr || next.cuCtxGetStreamPriorityRange == nullptr)
     return kXSchedErrorNotSupported;
   RelaxedCaptureMode relaxed(next);
   CurrentContext current(next, queue.context);
   PriorityRange range{};
   if (!current.pushed() || next.cuCtxGetStreamPriorityRange(&range.least, &range.greatest) != CUDA_SUCCESS)
     return kXSchedErrorHardware;
-  const int priority = PriorityFor(queue, range);
-  if (priority == queue.priority) return kXSchedSuccess;
+  const std::optional<int> priority = PriorityFor(queue, range);
+  if (!priority.has_value()) return kXSchedErrorNotSupported;
   // A capture that begins now may use the new or the old priority. No lock that a capture needs is held,
   // because the driver may wait for a launch that waits for room on a stream.
   if (!QuietStream(queue)) return kXSchedErrorNotAllowed;
+  // The program may set it at any time, and then this is called again.
+  if (PriorityOf(next, queue.stream) == priority) return kXSchedSuccess;
   const preempt::Barrier barrier;
   CUstreamAttrValue value{};
-  value.priority = priority;
-  const CUresult result = next.cuStreamSetAttribute(queue.stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value);
-  if (result == CUDA_SUCCESS) queue.priority = priority;
-  return ToResult(result);
+  value.priority = *priority;
+  return ToResult(next.cuStreamSetAttribute(queue.stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value));
 }
 
 XResult Synchronize(void* hwq) {
@@ -278,13 +292,6 @@ XResult Restore(void* hwq) { return RestoreQueue(Of(hwq).device); }
 void Destroy(void* hwq) {
   RemoveQueue(&Of(hwq));
   delete &Of(hwq);
-}
-
-std::optional<int> PriorityOf(const Functions& next, CUstream stream) {
-  int priority = 0;
-  if (next.cuStreamGetPriority == nullptr || next.cuStreamGetPriority(stream, &priority) != CUDA_SUCCESS)
-    return std::nullopt;
-  return priority;
 }
 
 XHwQueueOps OpsFor(const Queue& queue, bool level3) {
@@ -325,7 +332,7 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   const bool launching_thread_only =
       stream == CU_STREAM_PER_THREAD || (owner != context && IsDefaultStream(stream));
   auto* hwq = new (std::nothrow)
-      Queue{*next, owner, stream, launching_thread_only, identity.device, PriorityOf(*next, stream)};
+      Queue{*next, owner, stream, launching_thread_only, identity.device, key, PriorityOf(*next, stream)};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   AddQueue(hwq);
   const XHwQueueOps ops = OpsFor(*hwq, QueueMade(identity.device));
@@ -333,6 +340,21 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) Destroy(hwq);
   return result;
+}
+
+bool CudaOwnPriority(uint64_t key, int* priority) {
+  using namespace xsched::cuda;
+  xsched::MutexLock lock(queues_mutex);
+  const Queue* queue = FindByKey(key);
+  if (queue == nullptr || !queue->own_priority.has_value()) return false;
+  *priority = *queue->own_priority;
+  return true;
+}
+
+void CudaOwnPriorityIs(uint64_t key, int priority) {
+  using namespace xsched::cuda;
+  xsched::MutexLock lock(queues_mutex);
+  if (Queue* queue = FindByKey(key)) queue->own_priority = priority;
 }
 
 void CudaContextGoes(CUcontext context) {

@@ -15,6 +15,11 @@ extern "C" {
 // HwQueueFind finds it by `key`.
 XSCHED_PRIVATE XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context,
                                          CUstream stream, uint64_t key, HwQueueHandle* out);
+// The priority that the program has given to the stream with this key: in the driver, XSched may have changed
+// it. False: it has not, because the stream is not registered.
+XSCHED_PRIVATE bool CudaOwnPriority(uint64_t key, int* priority);
+// The program has given it another one.
+XSCHED_PRIVATE void CudaOwnPriorityIs(uint64_t key, int priority);
 // The context (null: any) is being destroyed with all of its streams. Its queues have been unregistered.
 XSCHED_PRIVATE void CudaContextGoes(CUcontext context);
 // The context has been destroyed.

@@ -227,7 +227,7 @@ void* Runtime::Find(const char* name) const {
   ReentrancyGuard guard;
   void* library = library_.load(std::memory_order_acquire);
   if (library == nullptr) {
-    // Two threads may open it: it stays loaded anyway.
+    // It could not be opened when it was registered. Two threads may open it: it stays loaded anyway.
     library = OpenLibrary(path_).KeepForGood();
     if (library == nullptr) return nullptr;
     library_.store(library, std::memory_order_release);
@@ -281,7 +281,7 @@ Runtime* RegisterDispatchTable(const void* function, OriginalFunction original, 
   if (runtime == nullptr) {
     Functions functions;
     if (!FillFunctions(&functions, [&](const char* name) { return original(data, name); })) return nullptr;
-    runtime = table->Add(library, functions, nullptr);
+    runtime = table->Add(library, functions, OpenLibrary(library.path).KeepForGood());
   }
   if (runtime != nullptr) RuntimeTable::SetOriginal(*runtime, original, data);
   return runtime;

@@ -102,8 +102,9 @@ Runtime* DefaultRuntime();
 Runtime* RuntimeOfStream(hipStream_t stream, Runtime* guess);
 
 // An instance announces itself with its dispatch table, before any of its functions has run. `function` is
-// any of the table's original functions. Takes no lock and calls nothing of the runtime: this may run inside
-// the dynamic linker. Null: there are too many instances, and this one runs unscheduled.
+// any of the table's original functions. Takes no lock of ours and calls nothing of the runtime: this may run
+// inside the dynamic linker, which a thread may enter again. Null: there are too many instances, and this one
+// runs unscheduled.
 XSCHED_PRIVATE Runtime* RegisterDispatchTable(const void* function, OriginalFunction original,
                                               const void* data);
 

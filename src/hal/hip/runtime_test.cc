@@ -154,6 +154,14 @@ TEST(HipRuntime, an_instance_that_announces_itself_is_registered_once) {
   EXPECT_EQ(RuntimeAt(function), announced);
 }
 
+TEST(HipRuntime, an_instance_that_announces_itself_stays_loaded) {
+  void* library = dlopen(kInstanceA, RTLD_NOW | RTLD_LOCAL);
+  Runtime* announced = RegisterDispatchTable(dlsym(library, "hipStreamCreate"), InTable, library);
+  ASSERT_NE(announced, nullptr);
+  ASSERT_EQ(dlclose(library), 0);
+  EXPECT_NE(dlopen(kInstanceA, RTLD_NOW | RTLD_NOLOAD), nullptr);
+}
+
 TEST(HipRuntime, an_instance_that_was_found_may_announce_itself_later) {
   Instance b(kInstanceB);
   Runtime* found = DefaultRuntime();

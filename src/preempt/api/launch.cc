@@ -39,6 +39,8 @@ void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
   if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);
 }
 
+void DriverPriorityChanged(XQueue* queue) { ThisProcess().urgencies.QueueChanged(*queue); }
+
 void DestroyWhenDrained(XPlatform platform, uint64_t key) {
   if (XQueue* queue = ThisProcess().queues.Find(platform, key)) {
     ThisProcess().queues.DestroyWhenDrained(queue);

@@ -83,6 +83,9 @@ inline bool TracksDependencies(const XQueue* queue) { return queue->state().raw_
 // Commands enqueued on `waiter` from now on wait until `owner` has finished its command `until`.
 XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until);
 
+// The program has set the priority of the queue in the driver. What the hints make of it is set there soon.
+XSCHED_PRIVATE void DriverPriorityChanged(XQueue* queue);
+
 // The program has released the driver's queue. Gated commands still run under the scheduler. The XQueue and
 // its HwQueue are destroyed when the queue has drained (at once, if it has no unfinished work).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);

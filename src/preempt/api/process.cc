@@ -62,12 +62,12 @@ void Process::AddDependency(XQueue& waiter, XQueue& owner, uint64_t until) {
 
 void Process::QueueCreated(XQueue& queue) {
   agent.QueueCreated(queue);
-  urgencies.QueueCameOrGoes(queue);
+  urgencies.QueueChanged(queue);
 }
 
 void Process::QueueDestroyed(XQueue& queue) {
   agent.QueueDestroyed(queue);
-  urgencies.QueueCameOrGoes(queue);
+  urgencies.QueueChanged(queue);
 }
 
 void Process::ResetAfterFork() {

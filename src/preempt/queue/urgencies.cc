@@ -41,7 +41,7 @@ int Urgencies::StepsAboveLeast(const XQueue& queue) {
   return static_cast<int>(std::clamp<int64_t>(steps, 0, kMost));
 }
 
-void Urgencies::QueueCameOrGoes(const XQueue& queue) {
+void Urgencies::QueueChanged(const XQueue& queue) {
   Changed();
   if (queue.hwq().ops.apply_urgency != nullptr && HaveDiffered(queue.hwq().device)) RequestAll(Wait::kNo);
 }

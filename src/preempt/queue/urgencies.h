@@ -33,9 +33,10 @@ class Urgencies {
                       const ProcessState& process)
       : in_driver_(slots.slots), queues_(queues), driver_(driver), process_(process) {}
 
-  // Hints have changed, or a queue was made or is being destroyed.
+  // Hints have changed.
   void Changed() { version_.fetch_add(1, std::memory_order_acq_rel); }
-  void QueueCameOrGoes(const XQueue& queue);
+  // A queue was made or is being destroyed, or the program has set its priority in the driver.
+  void QueueChanged(const XQueue& queue);
 
   // Asks the thread that calls drivers to set the queue's urgency, if it has changed. False: it has not.
   bool Request(XQueue& queue);

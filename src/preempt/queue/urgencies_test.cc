@@ -129,10 +129,10 @@ TEST_F(UrgenciesTest, a_process_that_ends_leaves_the_driver_alone) {
 TEST_F(UrgenciesTest, a_queue_that_comes_or_goes_asks_for_all_where_hints_have_differed) {
   XQueue& low = Make(low_);
   XQueue& high = Make(high_);
-  urgencies.QueueCameOrGoes(high);
+  urgencies.QueueChanged(high);
   EXPECT_TRUE(requests.empty()) << "all are equally urgent";
   SetPriority(high, 3);
-  urgencies.QueueCameOrGoes(high);
+  urgencies.QueueChanged(high);
   EXPECT_THAT(requests, ElementsAre(Requested{low.index(), kUrgency}, Requested{high.index(), kUrgency}));
 }
 

@@ -34,14 +34,22 @@ class EventDestruction {
   void Finish(typename Platform::Result) {}
 };
 
-// A recording inside a capture happens when the graph is launched.
+// Of the flags of a recording, on every platform: in a capture, it makes a node of the graph. Each launch of
+// the graph then records the event.
+inline constexpr unsigned kExternalRecording = 1;
+
+// A recording inside a capture only orders streams there, unless it makes a node.
 template <typename Platform>
 class EventRecording {
  public:
   EventRecording(const typename Platform::Call& call, typename Platform::Stream stream,
-                 typename Platform::Event event)
+                 typename Platform::Event event, unsigned flags)
       : event_(FindEvent(KeyOfEvent(event))) {
     if (event_ == nullptr) return;
+    if ((flags & kExternalRecording) != 0) {
+      event_->IsRecordedUnseen();
+      return;
+    }
     if (IsCapturing<Platform>(call, stream)) {
       point_ = EventPoint::InCapture();
       return;
@@ -72,6 +80,18 @@ class UnknownRecording {
 
  private:
   Event* event_;
+};
+
+// The scope of a call after which an event may be recorded without a call: by a graph, another process or a
+// kernel.
+template <typename Platform>
+class UnseenRecording {
+ public:
+  // Before the call, because such a recording may happen at once.
+  UnseenRecording(const typename Platform::Call&, typename Platform::Event event) {
+    if (Event* known = FindEvent(KeyOfEvent(event))) known->IsRecordedUnseen();
+  }
+  void Finish(typename Platform::Result) {}
 };
 
 // The scope of a call that waits for an event, or asks whether it has happened.

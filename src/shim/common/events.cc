@@ -17,6 +17,7 @@ class EventTable {
     Event* event = NewEvent();
     if (event == nullptr) return;
     event->Set(EventPoint());
+    event->seen_.store(true, std::memory_order_release);
     // An event with the same handle was destroyed, and we did not see it.
     Free(by_handle_.Remove(handle));
     if (!by_handle_.Insert(handle, event)) Free(event);
@@ -92,7 +93,8 @@ EventPoint Event::Get() const {
   point.life = life_.load(std::memory_order_acquire);
   point.number = number_.load(std::memory_order_acquire);
   const bool whole = version % 2 == 0 && version_.load(std::memory_order_relaxed) == version;
-  return whole ? point : EventPoint();
+  const bool known = point.in_capture() || seen_.load(std::memory_order_acquire);
+  return whole && known ? point : EventPoint();
 }
 
 Event* FindEvent(uint64_t handle) { return handle == 0 ? nullptr : events->Find(handle); }

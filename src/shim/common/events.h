@@ -2,7 +2,7 @@
 // knows when one stream waits for another, and a wait of the program shows the progress of a stream.
 //
 // Events are registered by their handles when they are made. Of others, such as another process's, nothing is
-// known.
+// known. Nor is it of an event that something else than the program's calls may record, such as a graph.
 #pragma once
 
 #include <atomic>
@@ -41,9 +41,12 @@ class Event {
  public:
   void Set(const EventPoint& point);
   EventPoint Get() const;
+  // From now on it is recorded by more than calls: its point on a stream is unknown, whatever is set.
+  void IsRecordedUnseen() { seen_.store(false, std::memory_order_release); }
 
  private:
   friend class EventTable;
+  std::atomic<bool> seen_{true};
   std::atomic<uint32_t> version_{0};
   std::atomic<Stream*> stream_{nullptr};
   std::atomic<uint32_t> life_{0};

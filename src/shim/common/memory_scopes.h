@@ -32,11 +32,17 @@ uint64_t KeyOfMemory(Handle handle) {
   }
 }
 
+// REQUIRES: memory is counted, and that of the call counts. Null: the call has no known device.
+template <typename Memory>
+MemoryHome* CountedHomeOf(const typename Memory::Call& call) {
+  MemoryHome* home = Memory::HomeOf(call);
+  return home == nullptr || home->device.load(std::memory_order_relaxed) < 0 ? nullptr : home;
+}
+
 template <typename Memory>
 MemoryHome* LimitedHomeOf(const typename Memory::Call& call) {
   if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return nullptr;
-  MemoryHome* home = Memory::HomeOf(call);
-  return home == nullptr || home->device.load(std::memory_order_relaxed) < 0 ? nullptr : home;
+  return CountedHomeOf<Memory>(call);
 }
 
 // ---- pools ----
@@ -296,7 +302,7 @@ class PoolAllocation {
   PoolAllocation(const typename Memory::Call& call, uint64_t size, Pool pool, Stream stream)
       : call_(call), size_(size) {
     if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
-    MemoryHome* home = LimitedHomeOf<Memory>(call);
+    MemoryHome* home = CountedHomeOf<Memory>(call);
     if (Memory::IsCapturing(call, stream)) {
       refused_ = home != nullptr && !HasRoomForGraph(call, *home, size);
       return;

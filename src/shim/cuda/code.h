@@ -17,30 +17,39 @@ namespace xsched::cuda {
 // Every launch looks here, so it is inline.
 class UsedCode {
  public:
-  // True if the function or kernel has been used in the context since code was last unloaded.
+  // True if the function or kernel has been used in the context, and no code was unloaded since.
   [[gnu::always_inline]] static bool Has(uint64_t handle, CUcontext context) {
-    return used_->Find(KeyOf(handle, context)) == Now();
+    return used_->Find(KeyOf(handle, context)) == reinterpret_cast<Use*>(Now());
   }
+  // Some code was unloaded since. True if the handle is still that of the function or kernel that was used in
+  // the context, and its code is still loaded there. When in doubt, it is not.
+  static bool StillHas(const Call& call, uint64_t handle, CUcontext context);
   static void Add(uint64_t handle, CUcontext context);
-  // From now on, handles of functions and kernels may be reused.
-  static void Forget() { unloadings_.fetch_add(1, std::memory_order_release); }
+  // From now on, handles of functions may be reused, and those of the library's kernels; null: no library is
+  // unloaded. REQUIRES: the library exists.
+  static void Unloads(const Call& call, CUlibrary library);
+  // A context ends, and all code that was loaded there.
+  static void Forget() { now_.fetch_add(kContextEnds, std::memory_order_release); }
 
  private:
-  // The count of unloadings, stored as a pointer that is never null.
-  struct Unloadings {};
-  static Unloadings* Now() {
-    return reinterpret_cast<Unloadings*>(unloadings_.load(std::memory_order_acquire));
-  }
+  // The time of a use, stored as a pointer that is never null. Time is counted in unloadings, and above them
+  // in ends of contexts.
+  struct Use {};
+  static constexpr uint64_t kContextEnds = uint64_t{1} << 32;
+  static uint64_t Now() { return now_.load(std::memory_order_acquire); }
   // A kernel belongs to a library, which is loaded into each context separately. If two handles have the same
   // key by chance, this matters only if the second one's first use waits for a held queue. Then the
   // scheduler's watchdog lets that queue run.
   static uint64_t KeyOf(uint64_t handle, CUcontext context) {
     return handle ^ reinterpret_cast<uint64_t>(context) * 0x9e3779b97f4a7c15u;
   }
+  static bool UnloadKernels(const Call& call, CUlibrary library, uint64_t now);
 
-  static std::atomic<uint64_t> unloadings_;
-  // The used functions, with the count of unloadings at that time. Entries with an older count are invalid.
-  static NoDestroy<PointerMap<Unloadings>> used_;
+  static std::atomic<uint64_t> now_;
+  static NoDestroy<PointerMap<Use>> used_;
+  // The kernels of libraries that were unloaded, by handle, with the time of it. The handle may have come
+  // back since.
+  static NoDestroy<PointerMap<Use>> unloaded_kernels_;
 };
 
 // The scope of a call that may load the code of a function or kernel: a barrier at the first use in a
@@ -56,10 +65,10 @@ class CodeUse {
     if (handle == 0) return;
     const CUcontext context = call.context();
     if (!UsedCode::Has(handle, context)) [[unlikely]]
-      UseFirst(handle, context);
+      UseFirst(call, handle, context);
   }
-  // Once per handle, context and loading of the code.
-  void UseFirst(uint64_t handle, CUcontext context);
+  // Once per handle and context, and again after each unloading of code.
+  void UseFirst(const Call& call, uint64_t handle, CUcontext context);
 
   std::optional<preempt::Barrier> barrier_;
 };
@@ -67,7 +76,9 @@ class CodeUse {
 // The scope of cuModuleUnload and cuLibraryUnload, which also wait for all work of the context.
 class CodeUnloading {
  public:
-  explicit CodeUnloading(const Call& call) : drain_(call, nullptr) { UsedCode::Forget(); }
+  CodeUnloading(const Call& call, CUlibrary library) : drain_(call, nullptr) {
+    UsedCode::Unloads(call, library);
+  }
   void Finish(CUresult) {}
 
  private:
@@ -77,7 +88,7 @@ class CodeUnloading {
 // The same inside a command that is itself counted as work of the context: it cannot wait for that work.
 class CodeUnloadingInCommand {
  public:
-  explicit CodeUnloadingInCommand(const Call&) { UsedCode::Forget(); }
+  CodeUnloadingInCommand(const Call& call, CUlibrary library) { UsedCode::Unloads(call, library); }
   void Finish(CUresult) {}
 
  private:

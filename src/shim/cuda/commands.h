@@ -22,4 +22,20 @@ class KernelLaunch {
   Launch launch_;
 };
 
+// The same with attributes, by which it may record events.
+class AttributedLaunch {
+ public:
+  [[gnu::always_inline]] AttributedLaunch(const Call& call, CUstream stream, CUfunction function,
+                                          const CUlaunchConfig* config)
+      : launch_(call, stream, function) {
+    if (config != nullptr && config->numAttrs != 0) FindEventsIn(call, *config);
+  }
+  [[gnu::always_inline]] void Finish(CUresult result) { launch_.Finish(result); }
+
+ private:
+  static void FindEventsIn(const Call& call, const CUlaunchConfig& config);
+
+  KernelLaunch launch_;
+};
+
 }  // namespace xsched::cuda

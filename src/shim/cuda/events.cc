@@ -1,6 +1,7 @@
 #include "shim/cuda/events.h"
 
 #include "hal/cuda/green_contexts.h"
+#include "shim/cuda/commands.h"
 #include "shim/cuda/contexts.h"
 
 namespace xsched::cuda {
@@ -13,6 +14,22 @@ bool IsOf(const shim::Stream& stream, CUcontext context) {
 }
 
 }  // namespace
+
+void AttributedLaunch::FindEventsIn(const Call& call, const CUlaunchConfig& config) {
+  for (unsigned i = 0; config.attrs != nullptr && i < config.numAttrs; ++i) {
+    const CUlaunchAttributeValue& value = config.attrs[i].value;
+    switch (config.attrs[i].id) {
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
+        UnseenRecording(call, value.programmaticEvent.event);
+        break;
+      case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
+        UnseenRecording(call, value.launchCompletionEvent.event);
+        break;
+      default:
+        break;
+    }
+  }
+}
 
 ContextOrder::ContextOrder(const Call& call, CUcontext context, CUevent event) {
   const shim::EventPoint point = shim::PointOf(shim::KeyOfEvent(event));

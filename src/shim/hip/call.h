@@ -27,9 +27,9 @@ inline constexpr hipError_t kNoSuchFunction = hipErrorNotSupported;
 // entries of its dispatch table, so calls nest. Null: there is none. With the initial-exec model, reading it
 // is one load, without a call of the dynamic linker.
 //
-// A call may end without its destructor, because the runtime's functions throw, and catch that outside of our
-// wrapper. So this address may be stale. It is stale if the stack was unwound beyond it: nested calls are
-// further down.
+// The runtime's functions throw, and catch that outside of our wrapper. If the call then ends without its
+// destructor (unwinding.cc says when), this address is stale. It is stale if the stack was unwound beyond it:
+// nested calls are further down.
 extern constinit thread_local const void* outermost_call __attribute__((tls_model("initial-exec")));
 inline bool IsInsideCall(const void* frame) { return frame < outermost_call; }
 

@@ -10,6 +10,7 @@ using EventCreation = shim::EventCreation<Platform>;
 using EventDestruction = shim::EventDestruction<Platform>;
 using UnknownRecording = shim::UnknownRecording<Platform>;
 using EventRecording = shim::EventRecording<Platform>;
+using UnseenRecording = shim::UnseenRecording<Platform>;
 using EventWait = shim::EventWait<Platform>;
 using EventOrder = shim::EventOrder<Platform>;
 

@@ -59,6 +59,7 @@ TEST(HipRegisterLibrary, a_call_that_throws_is_over) {
   EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(set(nullptr, 0, SIZE_MAX, stream), hipErrorOutOfMemory);
   const uint64_t before = Commands(KeyOf(stream));
+  EXPECT_TRUE(preempt::NoLaunchUnderWay(QueueOf(KeyOf(stream))));
   EXPECT_EQ(set(nullptr, 0, 1, stream), hipSuccess);
   EXPECT_EQ(instance.Library("LibrarySet", stream), hipSuccess);
   EXPECT_EQ(Commands(KeyOf(stream)), before + 2) << "the thread's calls are scheduled still";

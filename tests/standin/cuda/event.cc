@@ -6,6 +6,7 @@
 #include "capture.h"
 #include "context.h"
 #include "driver.h"
+#include "graph.h"
 #include "stream.h"
 
 namespace standin {
@@ -78,6 +79,28 @@ CUresult cuEventDestroy_v2(CUevent handle) {
   return Events().erase(handle) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 CUresult cuEventDestroy(CUevent handle) { return standin::cuEventDestroy_v2(handle); }
+
+CUresult cuGraphAddEventRecordNode(CUgraphNode* out, CUgraph graph_handle, const CUgraphNode* dependencies,
+                                   size_t count, CUevent handle) {
+  Lock lock;
+  const EventPtr event = FindEvent(handle);
+  const std::shared_ptr<Graph> graph = FindGraph(graph_handle);
+  Context* context = CurrentContext();
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (out == nullptr || graph == nullptr || context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<Node*> needs;
+  for (size_t i = 0; i < count; ++i) needs.push_back(reinterpret_cast<Node*>(dependencies[i]));
+  *out = reinterpret_cast<CUgraphNode>(AddNode(*graph, CU_GRAPH_NODE_TYPE_EVENT_RECORD,
+                                               {RecordWhenReached(event, context)}, std::move(needs)));
+  return CUDA_SUCCESS;
+}
+// Of these nodes only.
+CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUgraphNode* dependencies,
+                           const CUgraphEdgeData*, size_t count, CUgraphNodeParams* parameters) {
+  if (parameters == nullptr || parameters->type != CU_GRAPH_NODE_TYPE_EVENT_RECORD)
+    return CUDA_ERROR_INVALID_VALUE;
+  return standin::cuGraphAddEventRecordNode(out, graph, dependencies, count, parameters->eventRecord.event);
+}
 
 CUresult cuEventRecordWithFlags(CUevent handle, CUstream stream_handle, unsigned int flags) {
   Lock lock;

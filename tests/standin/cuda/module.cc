@@ -2,11 +2,13 @@
 //
 // Loading a module waits for the work of the context. A library is loaded into a context at its first use
 // there, and that use waits (lazy loading, the real driver's default).
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "driver.h"
 #include "kernels.h"
@@ -23,7 +25,8 @@ struct Library {
   std::set<uint64_t> loaded_in;  // ids of contexts
 };
 
-// What CUfunction and CUkernel point to. Never freed, because programs keep such handles forever.
+// What CUfunction and CUkernel point to. Never freed, because programs keep such handles forever; those of
+// unloaded code come back.
 struct Function {
   const Kernel* kernel;
   Module* module = nullptr;    // of a CUfunction
@@ -33,6 +36,11 @@ struct Function {
 std::set<Function*>& Functions() {
   static auto* const functions = new std::set<Function*>;
   return *functions;
+}
+// The handles of unloaded code. One comes back with the next function of the same name.
+std::vector<Function*>& FreeHandles() {
+  static auto* const handles = new std::vector<Function*>;
+  return *handles;
 }
 std::set<Module*>& Modules() {
   static auto* const modules = new std::set<Module*>;
@@ -48,6 +56,15 @@ Function* FindFunction(const void* handle) {
   return Functions().count(function) ? function : nullptr;
 }
 
+template <typename Match>
+void EraseFunctions(Match match) {
+  std::erase_if(Functions(), [&](Function* function) {
+    if (!match(*function)) return false;
+    FreeHandles().push_back(function);
+    return true;
+  });
+}
+
 template <typename Handle>
 CUresult NewFunction(Handle* out, const char* name, Module* module, Library* library) {
   const Kernel* kernel = name == nullptr ? nullptr : FindKernel(name);
@@ -59,7 +76,16 @@ CUresult NewFunction(Handle* out, const char* name, Module* module, Library* lib
       return CUDA_SUCCESS;
     }
   }
-  auto* function = new Function{kernel, module, library};
+  const auto free = std::find_if(FreeHandles().begin(), FreeHandles().end(),
+                                 [&](const Function* handle) { return handle->kernel == kernel; });
+  Function* function = nullptr;
+  if (free == FreeHandles().end()) {
+    function = new Function{kernel, module, library};
+  } else {
+    function = *free;
+    FreeHandles().erase(free);
+    *function = {kernel, module, library};
+  }
   Functions().insert(function);
   *out = reinterpret_cast<Handle>(function);
   return CUDA_SUCCESS;
@@ -172,7 +198,7 @@ CUresult cuModuleUnload(CUmodule handle) {
   auto* module = reinterpret_cast<Module*>(handle);
   if (Modules().count(module) == 0) return CUDA_ERROR_INVALID_HANDLE;
   AwaitContextAlone(lock, *module->context);
-  std::erase_if(Functions(), [&](const Function* function) { return function->module == module; });
+  EraseFunctions([&](const Function& function) { return function.module == module; });
   Modules().erase(module);
   return CUDA_SUCCESS;
 }
@@ -208,7 +234,7 @@ CUresult cuLibraryUnload(CUlibrary handle) {
   Lock lock;
   auto* library = reinterpret_cast<Library*>(handle);
   if (Libraries().erase(library) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  std::erase_if(Functions(), [&](const Function* function) { return function->library == library; });
+  EraseFunctions([&](const Function& function) { return function.library == library; });
   return CUDA_SUCCESS;
 }
 CUresult cuLibraryGetKernel(CUkernel* out, CUlibrary library, const char* name) {
@@ -290,7 +316,12 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
 CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult cuFuncSetCacheConfig(CUfunction, CUfunc_cache) { return CUDA_SUCCESS; }
 CUresult cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
-CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction) {
+// The real driver takes no kernel's handle. (Here a kernel's function has the handle of the kernel.)
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* state, CUfunction handle) {
+  Lock lock;
+  const Function* function = FindFunction(handle);
+  if (state == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (function == nullptr || function->library != nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *state = CU_FUNCTION_LOADING_STATE_LOADED;
   return CUDA_SUCCESS;
 }
@@ -312,8 +343,18 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int g
 }
 CUresult cuLaunchKernelEx(const CUlaunchConfig* c, CUfunction function, void** parameters, void** extra) {
   if (c == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return standin::cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
-                                 c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
+  const CUresult result =
+      standin::cuLaunchKernel(function, c->gridDimX, c->gridDimY, c->gridDimZ, c->blockDimX, c->blockDimY,
+                              c->blockDimZ, c->sharedMemBytes, c->hStream, parameters, extra);
+  // The real driver records them when the kernel has begun, or says so itself.
+  for (unsigned i = 0; result == CUDA_SUCCESS && i < c->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = c->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT)
+      standin::cuEventRecord(attribute.value.launchCompletionEvent.event, c->hStream);
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT)
+      standin::cuEventRecord(attribute.value.programmaticEvent.event, c->hStream);
+  }
+  return result;
 }
 CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
                                    unsigned int grid_z, unsigned int block_x, unsigned int block_y,

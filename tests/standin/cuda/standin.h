@@ -52,6 +52,8 @@ int standin_scheduled(int ordinal);
 uint64_t standin_busy_ns(int ordinal);
 // Commands that the device has not finished yet, over all streams.
 uint64_t standin_pending(int ordinal);
+// The priority by which the device runs a stream of the program's own; 99: there is no such stream.
+int standin_stream_priority(void* stream);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

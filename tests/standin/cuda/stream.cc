@@ -264,8 +264,9 @@ CUresult cuStreamSetAttribute(CUstream handle, CUstreamAttrID attribute, const C
   });
 }
 CUresult cuStreamCopyAttributes(CUstream to, CUstream from) {
-  const CUresult result = Describe(to, [](const Stream&) {});
-  return result ? result : Describe(from, [](const Stream&) {});
+  int priority = 0;
+  const CUresult result = Describe(from, [&](const Stream& stream) { priority = stream.priority; });
+  return result ? result : Describe(to, [&](Stream& stream) { stream.priority = priority; });
 }
 
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn function, void* data) {
@@ -292,5 +293,11 @@ CUresult cuStreamAttachMemAsync(CUstream handle, CUdeviceptr, size_t, unsigned i
 }
 
 }  // namespace standin
+
+int standin_stream_priority(void* handle) {
+  standin::Lock lock;
+  const auto [stream, error] = standin::ResolveStream(static_cast<CUstream>(handle));
+  return error ? 99 : stream->priority;
+}
 
 void standin_set_immediate(int on) { standin::immediate = on != 0; }
