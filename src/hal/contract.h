@@ -121,6 +121,11 @@ typedef struct XHwQueueOps {
   void (*release)(void* hwq);
   // The HwQueue is being destroyed: frees `hwq`. All gates are open, and no other call is in progress.
   void (*destroy)(void* hwq);
+
+  // For polled markers. Returns whether `finished` must not be called at present, because the driver's answer
+  // would have effects on the queue. Then every command of a tracked queue is followed by a marker, as where
+  // `finished` is null. From any thread. Null: it may always be called.
+  bool (*only_launcher_asks)(void* hwq);
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {

@@ -132,7 +132,9 @@ inline bool ClosesGate(const ControlBlock& block) {
 }
 // Changes when the scheduler has asked for progress.
 inline uint32_t ReadQuery(const ControlBlock& block) { return block.query.load(std::memory_order_acquire); }
-// The device has passed the gate behind this command.
+// For a queue that begins. REQUIRES: no device has the block.
+inline void NoGatePassed(ControlBlock& block) { block.passed.store(kNonePassed, std::memory_order_relaxed); }
+// The device has passed the gate behind this command; kNonePassed: no gate.
 inline uint64_t ReadPassed(const ControlBlock& block) { return block.passed.load(std::memory_order_acquire); }
 
 // ---- waits for other queues of the process ----

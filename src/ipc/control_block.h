@@ -60,6 +60,8 @@ inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
 // nothing from the queue, and makes it report nothing.
 inline constexpr uint32_t kFlagCounted = 1u << 4;
 
+inline constexpr uint64_t kNonePassed = UINT64_MAX;  // ControlBlock::passed
+
 inline constexpr int kMaxDependencies = 4;
 
 // A wait for another queue of the same process: until it has retired its command number `until`.
@@ -82,7 +84,9 @@ struct alignas(128) ControlBlock {
   // Written by the client, the HAL or the device.
   alignas(64) std::atomic<uint64_t> submitted;  // number of launches that have begun
   std::atomic<uint64_t> retired;                // commands that are known to have finished, in order
-  std::atomic<uint64_t> passed;  // number of the command before the last gate that the device has passed
+  // Number of the command before the last gate that the device has passed. The first gate of a queue is
+  // before its first command, so kNonePassed, and not 0, means none. Only the client reads it.
+  std::atomic<uint64_t> passed;
   std::atomic<uint32_t> pause;   // 1: the program suspended the queue
   std::atomic<uint32_t> moved;   // incremented when commands have retired that report nothing
   // With kFlagChargesOverruns: incremented when the device has nothing more of the queue, which is held.

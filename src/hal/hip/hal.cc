@@ -58,7 +58,7 @@ XResult HipQueueCreate(HwQueueHandle* hwq, hipStream_t stream) {
   const Identity is = Identify(stream, caller);
   if (is.runtime == nullptr) return Explain(stream, caller);
   if (is.key == 0) return kXSchedErrorHardware;
-  return HwQueueMadeOrFound(HipQueueRegister(is.runtime, is.device, is.stream, is.key, hwq));
+  return HwQueueMadeOrFound(HipQueueRegister(is.runtime, is.device, is.stream, is.key, nullptr, hwq));
 }
 
 XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream) {

@@ -20,6 +20,7 @@ struct Queue {
   const int device;
   const hipStream_t stream;
   const XDevice address;
+  const std::atomic<uint32_t>* const blocking_streams;
   Markers markers;
 };
 
@@ -64,6 +65,14 @@ void PollMarkers(void* hwq) {
   KeepLastError keep(queue.next);
   RelaxedCaptureMode relaxed(queue.next);
   queue.markers.Poll(queue.next);
+}
+
+// Before the runtime answers about the null stream, it makes that stream wait for all that blocking streams
+// have to do, and the next work of these waits for it. Streams that are independent would wait for each
+// other, and if the program needs two of them at the same time, for ever.
+bool OnlyLauncherAsks(void* hwq) {
+  const Queue& queue = Of(hwq);
+  return queue.blocking_streams != nullptr && queue.blocking_streams->load(std::memory_order_acquire) != 0;
 }
 
 bool Finished(void* hwq) {
@@ -125,6 +134,7 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.poll_markers = PollMarkers;
   // On another thread, "per thread" means another stream.
   if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
+  if (stream == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;
   ops.synchronize = Synchronize;
   ops.destroy = Destroy;
   return ops;
@@ -134,14 +144,14 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
 }  // namespace xsched::hip
 
 XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStream_t stream, uint64_t key,
-                         HwQueueHandle* out) {
+                         const std::atomic<uint32_t>* blocking_streams, HwQueueHandle* out) {
   using namespace xsched::hip;
   ReentrancyGuard guard;
   const Functions& next = runtime->next();
   KeepLastError keep(next);
   DeviceIdentity identity;
   if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
-  auto* hwq = new (std::nothrow) Queue{next, device, stream, identity.device, {}};
+  auto* hwq = new (std::nothrow) Queue{next, device, stream, identity.device, blocking_streams, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const XHwQueueOps ops = OpsFor(next, stream, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};

@@ -3,6 +3,9 @@
 // the launching thread.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "hal/contract.h"
 #include "hal/hip/runtime.h"
 
@@ -12,9 +15,11 @@ extern "C" {
 
 // HipQueueCreate for the shim, which knows the instance, the device and the stream's identity. `stream` is a
 // real handle, kHipStreamNull or kHipStreamPerThread. `device` is the instance's number of its device.
-// HwQueueFind finds the stream by `key` (stream_key.h).
+// HwQueueFind finds the stream by `key` (stream_key.h). `blocking_streams`: how many streams there are that
+// the null stream waits for and that wait for it; null: not known. It must stay valid.
 XSCHED_PRIVATE XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStream_t stream,
-                                        uint64_t key, HwQueueHandle* out);
+                                        uint64_t key, const std::atomic<uint32_t>* blocking_streams,
+                                        HwQueueHandle* out);
 
 #ifdef __cplusplus
 }

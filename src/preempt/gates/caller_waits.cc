@@ -40,12 +40,7 @@ bool CallerWaits::BeforeLaunch(uint64_t number, uint32_t flags) {
 }
 
 void CallerWaits::WaitWhileHeldOrFull(uint64_t number) {
-  const auto may_go_on = [&] { return !queue_.Held() && MayLaunch(number); };
-  if (may_go_on()) return;
-  if (!queue_.Held()) FlowControl::AppendMarker(queue_.issued());
-  // Who resumes the queue may be a thread of the same Python program.
-  PythonLockReleased released;
-  queue_.waiters.Await(may_go_on);
+  AwaitRoom([&] { return queue_.Held(); }, [&] { return !queue_.Held() && MayLaunch(number); });
 }
 
 void CallerWaits::PollMarkers() {
@@ -56,10 +51,16 @@ void CallerWaits::PollMarkers() {
 template <typename Done, typename Wake>
 void CallerWaits::WaitPolling(Done&& done, Wake&& wake) {
   TimePoint closely_until = queue_.Now() + kPollClosely;
+  while (!queue_.Held() && queue_.Now() < closely_until) {
+    if (done()) return;
+    PollMarkers();
+  }
+  if (done()) return;
+  // What the queue waits for may be done by a thread of the same Python program: a resume, or what a running
+  // command needs.
+  PythonLockReleased released;
   while (!done()) {
     if (queue_.Held()) {
-      // Who resumes the queue may be a thread of the same Python program.
-      PythonLockReleased released;
       queue_.waiters.Await(wake);
       closely_until = queue_.Now() + kPollClosely;
       continue;
@@ -68,6 +69,15 @@ void CallerWaits::WaitPolling(Done&& done, Wake&& wake) {
     const TimePoint now = queue_.Now();
     if (now >= closely_until) queue_.waiters.Nap(now + kNap);
   }
+}
+
+// Where no other thread may ask, the end of the last commands is known by a marker behind them. Two launches
+// at the same time may leave the later one without: it is known with the next launch.
+void CallerWaits::AfterLaunch(uint64_t number) {
+  if (!PollsMarkers() || !OnlyLauncherAsks() || queue_.issued() + 1 < number) return;
+  GateChain::Now now = Now();
+  now.launched = number;
+  markers_.MarkLaunched(now, *this);
 }
 
 void CallerWaits::WaitBeforeLaunch(uint64_t number) {
@@ -88,10 +98,12 @@ void CallerWaits::WaitBeforeLaunch(uint64_t number) {
 
 void CallerWaits::WaitUntilMayLaunch(uint64_t number) {
   if (!PollsMarkers()) return FlowControl::WaitUntilMayLaunch(number);
-  if (MayLaunch(number)) return;
-  if (!queue_.Held()) MarkProgress();
-  const auto may_launch = [&] { return MayLaunch(number); };
-  WaitPolling(may_launch, [&] { return !queue_.Held() || may_launch(); });
+  const auto may_launch = [&] {
+    if (MayLaunch(number)) return true;
+    if (!queue_.Held()) MarkProgress();
+    return false;
+  };
+  WaitPolling(may_launch, [&] { return !queue_.Held() || MayLaunch(number); });
 }
 
 void CallerWaits::MarkProgress() {

@@ -17,6 +17,7 @@ class CallerWaits final : public FlowControl, GateDriver {
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   void WaitBeforeLaunch(uint64_t number) override;
+  void AfterLaunch(uint64_t number) override;
   void MarkProgress() override;
   bool Advance(IfBusy) override;
   void OnSuspend() override;

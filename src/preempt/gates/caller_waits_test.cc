@@ -69,6 +69,29 @@ TEST_F(PolledTest, a_request_for_progress_polls_and_asks_the_device_if_no_marker
   EXPECT_EQ(state.retired(), 3u);
 }
 
+// As the null stream of HIP, while there are blocking streams.
+TEST_F(PolledTest, where_only_the_launching_thread_may_ask_every_command_of_a_tracked_queue_is_marked) {
+  static bool only_launcher;
+  static int asked;
+  only_launcher = true;
+  asked = 0;
+  driver.ops.only_launcher_asks = [](void*) { return only_launcher; };
+  driver.ops.finished = [](void*) { return ++asked > 0; };
+  Schedule(ipc::kGateRun, ipc::kFlagTracked);
+  Launch(3);
+  EXPECT_EQ(driver.Count(Item::kMarker), 3u);
+  flow->RequestProgress();
+  EXPECT_EQ(asked, 0);
+  driver.Run();
+  flow->RequestProgress();
+  EXPECT_TRUE(state.Idle());
+  only_launcher = false;
+  Launch(1);
+  EXPECT_EQ(driver.Count(Item::kMarker), 3u) << "another thread asks";
+  flow->RequestProgress();
+  EXPECT_EQ(asked, 1);
+}
+
 TEST_F(PolledTest, progress_is_marked_once_behind_what_was_launched) {
   Launch(3);
   flow->MarkProgress();
@@ -101,6 +124,20 @@ TEST_F(ReportedTest, a_launch_on_a_full_queue_puts_a_marker_and_waits_for_it) {
   state.MarkerReached(4);
   launching.join();
   EXPECT_EQ(state.issued(), 5u);
+}
+
+// The rival came when more was in flight than the config says: the launch finds its queue held and full.
+TEST_F(ReportedTest, a_launch_that_waited_for_a_hold_marks_what_is_in_flight_afterwards) {
+  Launch(10);
+  Hold();
+  std::thread launching([&] { Launch(); });
+  while (state.submitted() == 10) std::this_thread::yield();
+  EXPECT_FALSE(state.markers.UnderWay()) << "a held queue may be stopped";
+  LetRun();
+  while (!state.markers.UnderWay()) state.waiters.NotifyIfAny();
+  state.MarkerReached(10);
+  launching.join();
+  EXPECT_EQ(state.issued(), 11u);
 }
 
 TEST_F(ReportedTest, a_launch_on_a_queue_that_nobody_may_hold_does_not_wait) {

@@ -29,6 +29,7 @@ void DeviceGates::Reset() {
   gates_failed_.store(false, std::memory_order_relaxed);
   pausable_.store(false, std::memory_order_relaxed);
   issued_when_full_.store(0, std::memory_order_relaxed);
+  ipc::NoGatePassed(queue_.block());
 }
 
 bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {

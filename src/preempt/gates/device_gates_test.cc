@@ -173,6 +173,22 @@ TEST_F(DeviceGatesTest, the_device_waits_for_the_scheduler_and_the_worker_only_f
   EXPECT_TRUE(flow->KeepsStill());
 }
 
+TEST_F(DeviceGatesTest, a_queue_that_was_suspended_before_its_first_command_stops_at_the_gate_before_it) {
+  flow->MakePausable();
+  state.SetSuspended(true);
+  Launch();
+  ASSERT_EQ(gates(), 1u);
+  int checks = 0;
+  const auto give_up = [](const void* count) {
+    return ++*static_cast<int*>(const_cast<void*>(count)) == 1000;
+  };
+  flow->WaitStopped(give_up, &checks);
+  EXPECT_EQ(checks, 2);
+  block.passed = 0;
+  flow->WaitStopped(give_up, &checks);
+  EXPECT_EQ(checks, 1000) << "it has passed the gate before the first command, which may run";
+}
+
 TEST_F(DeviceGatesTest,
        a_suspended_queue_has_stopped_when_the_device_waits_at_a_gate_that_it_has_not_passed) {
   flow->MakePausable();

@@ -2,7 +2,6 @@
 
 #include <new>
 
-#include "base/python_lock.h"
 #include "preempt/gates/caller_waits.h"
 #include "preempt/gates/device_gates.h"
 #include "preempt/gates/host_gates.h"
@@ -23,15 +22,27 @@ FlowControl* FlowControl::Make(XGating gating, FlowState& queue) {
 
 void FlowControl::Begin(const Start& start) {
   start_ = start;
+  marked_.store(0, std::memory_order_relaxed);
   Reset();
 }
 
 void FlowControl::RequestProgress() {
-  if (!queue_.Idle() && !queue_.markers.UnderWay()) AppendMarker(queue_.issued());
+  // A marker that is under way may be in front of the last commands.
+  if (!queue_.Idle()) MarkIssued();
+}
+
+bool FlowControl::MarkIssued() {
+  const uint64_t issued = queue_.issued();
+  return queue_.retired() >= issued || marked_.load(std::memory_order_relaxed) >= issued ||
+         AppendMarker(issued);
+}
+
+bool FlowControl::OnlyLauncherAsks() const {
+  return ops().finished == nullptr || (ops().only_launcher_asks != nullptr && ops().only_launcher_asks(hwq()));
 }
 
 void FlowControl::AskDevice() {
-  if (ops().finished == nullptr || queue_.draining()) return;
+  if (queue_.draining() || OnlyLauncherAsks()) return;
   // A launch is in progress, so the queue is not idle, and the driver's answer might wait for the launch.
   if (queue_.Launching()) return;
   const uint64_t newest = queue_.issued();
@@ -51,11 +62,7 @@ bool FlowControl::MayLaunch(uint64_t number) const {
 }
 
 void FlowControl::WaitUntilMayLaunch(uint64_t number) {
-  if (MayLaunch(number)) return;
-  if (!queue_.HeldByProgram()) AppendMarker(queue_.issued());
-  // Who resumes the queue may be a thread of the same Python program.
-  PythonLockReleased released;
-  queue_.waiters.Await([&] { return MayLaunch(number); });
+  AwaitRoom([&] { return queue_.HeldByProgram(); }, [&] { return MayLaunch(number); });
 }
 
 void FlowControl::WaitRetired(uint64_t number) {
@@ -75,6 +82,7 @@ bool FlowControl::AppendMarker(uint64_t upto) {
     queue_.markers.Forget();
     return false;
   }
+  if (marked_.load(std::memory_order_relaxed) < upto) marked_.store(upto, std::memory_order_relaxed);
   if (ops().flush != nullptr) ops().flush(hwq());
   return true;
 }

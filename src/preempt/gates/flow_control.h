@@ -4,8 +4,10 @@
 // never freed. Thread-safe, except for Begin.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "base/python_lock.h"
 #include "hal/contract.h"
 #include "preempt/gates/flow_state.h"
 #include "preempt/gates/if_busy.h"
@@ -92,11 +94,35 @@ class FlowControl {
   const XHwQueueOps& ops() const { return *start_.ops; }
   void* hwq() const { return start_.hwq; }
   bool PollsMarkers() const { return ops().poll_markers != nullptr; }
+  // True if other threads than the launching one must not ask the driver about the queue.
+  bool OnlyLauncherAsks() const;
   // Puts a marker behind what is enqueued. False: none will be reached.
   bool AppendMarker(uint64_t upto);
+  // Makes sure that a marker is behind all that has been launched. False: none will be reached.
+  bool MarkIssued();
+  // Waits until `may_launch`, which needs that `held` is false and that few enough commands are in flight.
+  template <typename Held, typename MayLaunch>
+  void AwaitRoom(Held&& held, MayLaunch&& may_launch);
 
   FlowState& queue_;
   Start start_{};
+
+ private:
+  std::atomic<uint64_t> marked_{0};  // there is a marker behind this command
 };
+
+// A held queue may be stopped, and then no marker is reached. So one is put only when the queue may run.
+template <typename Held, typename MayLaunch>
+void FlowControl::AwaitRoom(Held&& held, MayLaunch&& may_launch) {
+  if (may_launch()) return;
+  // Who resumes the queue may be a thread of the same Python program.
+  PythonLockReleased released;
+  while (!may_launch()) {
+    queue_.waiters.Await([&] { return !held() || may_launch(); });
+    if (held() || may_launch()) continue;
+    if (!MarkIssued()) return;
+    queue_.waiters.Await([&] { return held() || may_launch(); });
+  }
+}
 
 }  // namespace xsched::preempt

@@ -16,15 +16,16 @@ int64_t GateChain::InFlight(const Limits& limits) const {
   return std::max(pace_.Limit(limits.threshold, limits.latency), std::min(limits.least, limits.threshold));
 }
 
-void GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
+bool GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {
   {
     MutexLock lock(mutex_);
-    if (upto <= now.retired || upto <= last_marker_) return;
+    if (upto <= now.retired || upto <= last_marker_) return true;
   }
-  if (!driver.AppendMarker(upto)) return;
+  if (!driver.AppendMarker(upto)) return false;
   MutexLock lock(mutex_);
   last_marker_ = upto;
   last_marker_at_ = now.time;
+  return true;
 }
 
 GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limits& limits) {
@@ -59,7 +60,8 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
 // Puts a marker if one is due. Returns whether a gate is due.
 bool GateChain::Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   const Due due = WhatIsDue(number, now, limits);
-  if (due.marker != 0) PutMarker(due.marker, now, driver);
+  // A gate opens when what is in front of it has retired. Without the marker that would never be known.
+  if (due.marker != 0 && !PutMarker(due.marker, now, driver)) return false;
   return due.gate;
 }
 

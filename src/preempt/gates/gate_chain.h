@@ -98,7 +98,8 @@ class GateChain {
 
   // How many commands may be in flight.
   int64_t InFlight(const Limits& limits) const REQUIRES(mutex_);
-  void PutMarker(uint64_t upto, const Now& now, GateDriver& driver) REQUIRES(appending_);
+  // False: what is launched up to there is not reported.
+  bool PutMarker(uint64_t upto, const Now& now, GateDriver& driver) REQUIRES(appending_);
   Due WhatIsDue(uint64_t number, const Now& now, const Limits& limits) REQUIRES(appending_);
   // Puts a marker if one is due; tells whether a gate is.
   bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) REQUIRES(appending_);

@@ -26,6 +26,7 @@ class FakeQueue final : public GateDriver {
   }
   void OpenGate(uint64_t gate) override { opened.push_back(gate); }
   bool AppendMarker(uint64_t upto) override {
+    if (refuse_markers) return false;
     items_.push_back({Item::kMarker, upto});
     ++markers;
     return true;
@@ -51,6 +52,7 @@ class FakeQueue final : public GateDriver {
   std::vector<uint64_t> opened;
   std::vector<uint64_t> ran;
   bool refuse_gates = false;
+  bool refuse_markers = false;
   int markers = 0;
 
  private:
@@ -201,6 +203,17 @@ TEST_F(GateChainTest, each_gate_is_opened_once_and_in_order) {
   for (int i = 0; i < 2000 && queue_.ran.size() < 200; ++i) Run(1);
   for (size_t i = 0; i < queue_.opened.size(); ++i) EXPECT_EQ(queue_.opened[i], i + 1);
   EXPECT_FALSE(chain_.HasClosed());
+}
+
+// It would never open: nothing would report that what is in front of it has retired.
+TEST_F(GateChainTest, there_is_no_gate_where_the_driver_refuses_the_marker_in_front_of_it) {
+  for (int i = 0; i < 16; ++i) Launch();
+  queue_.refuse_markers = true;
+  for (int i = 0; i < 4; ++i) Launch();
+  EXPECT_FALSE(chain_.HasClosed());
+  queue_.refuse_markers = false;
+  Launch();
+  EXPECT_TRUE(chain_.HasClosed()) << "and the next launch tries again";
 }
 
 TEST_F(GateChainTest, a_driver_that_refuses_gates_leaves_the_queue_running) {

@@ -112,7 +112,8 @@ bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
   for (uint32_t i = oldest; i != count_; ++i) {
     const Gate& gate = gates_[i % kRemembered];
     // The first such gate that the device has not passed: it waits there when everything before has retired.
-    if (gate.pausable && gate.position > passed) return retired >= gate.position;
+    if (gate.pausable && (passed == ipc::kNonePassed || gate.position > passed))
+      return retired >= gate.position;
   }
   return false;
 }

@@ -101,6 +101,36 @@ TEST_F(HostGatesTest, a_held_queue_of_which_nothing_has_run_yet_tells_that_the_d
   EXPECT_EQ(block.drained, 1u) << "once";
 }
 
+// No gate is closed, so nothing else makes the agent look again.
+TEST_F(HostGatesTest, a_question_marks_the_last_commands_although_a_marker_in_front_of_them_is_under_way) {
+  LetRun();
+  block.flags |= ipc::kFlagChargesOverruns;
+  Launch(1);
+  flow->RequestProgress();
+  Launch(1);
+  EXPECT_EQ(driver.Count(Item::kMarker), 1u);
+  block.gate = ipc::kGateHold;
+  flow->OnQuery();
+  flow->RequestProgress();
+  flow->RequestProgress();
+  EXPECT_EQ(driver.Count(Item::kMarker), 2u);
+  Run();
+  EXPECT_EQ(state.retired(), 2u);
+}
+
+TEST_F(HostGatesTest, the_submission_worker_marks_what_is_in_flight_after_a_suspension) {
+  Begin({2, 8});
+  Launch(2);
+  state.SetSuspended(true);
+  std::thread worker([&] { flow->WaitUntilMayLaunch(3); });
+  std::this_thread::yield();
+  state.SetSuspended(false);
+  while (!state.markers.UnderWay()) state.waiters.NotifyIfAny();
+  Run();
+  worker.join();
+  EXPECT_TRUE(state.Idle());
+}
+
 TEST_F(HostGatesTest, a_held_queue_tells_once_that_the_device_has_nothing_more_of_it) {
   LetRun();
   block.flags |= ipc::kFlagChargesOverruns;
