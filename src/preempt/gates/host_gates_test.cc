@@ -88,6 +88,20 @@ TEST_F(HostGatesTest, long_commands_go_one_by_one_and_two_where_overruns_are_cha
   EXPECT_EQ(run_long(), 2u);
 }
 
+// The second one would run for long after a hold, and the device waits for the host for a small part of one.
+TEST_F(HostGatesTest, very_long_commands_go_one_by_one_also_where_overruns_are_charged) {
+  LetRun();
+  block.flags |= ipc::kFlagChargesOverruns;
+  Launch(20);
+  for (int i = 0; i < 4; ++i) {
+    fake_now += std::chrono::milliseconds(20);
+    driver.ran.clear();
+    Run();
+    flow->Advance(IfBusy::kWait);
+  }
+  EXPECT_EQ(driver.ran.size(), 1u);
+}
+
 TEST_F(HostGatesTest, a_held_queue_tells_once_that_the_device_has_nothing_more_of_it) {
   LetRun();
   block.flags |= ipc::kFlagChargesOverruns;
