@@ -87,8 +87,8 @@ struct alignas(128) ControlBlock {
   // Number of the command before the last gate that the device has passed. The first gate of a queue is
   // before its first command, so kNonePassed, and not 0, means none. Only the client reads it.
   std::atomic<uint64_t> passed;
-  std::atomic<uint32_t> pause;   // 1: the program suspended the queue
-  std::atomic<uint32_t> moved;   // incremented when commands have retired that report nothing
+  std::atomic<uint32_t> pause;  // 1: the program suspended the queue
+  std::atomic<uint32_t> moved;  // incremented when commands have retired that report nothing
   // With kFlagChargesOverruns: incremented when the device has nothing more of the queue, which is held.
   std::atomic<uint32_t> drained;
   // Incremented when the scheduler asked, and the device had nothing to do of all that was launched. The

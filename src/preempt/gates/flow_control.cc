@@ -38,7 +38,8 @@ bool FlowControl::MarkIssued() {
 }
 
 bool FlowControl::OnlyLauncherAsks() const {
-  return ops().finished == nullptr || (ops().only_launcher_asks != nullptr && ops().only_launcher_asks(hwq()));
+  return ops().finished == nullptr ||
+         (ops().only_launcher_asks != nullptr && ops().only_launcher_asks(hwq()));
 }
 
 void FlowControl::AskDevice() {

@@ -101,8 +101,8 @@ class FlowControl {
   // Makes sure that a marker is behind all that has been launched. False: none will be reached.
   bool MarkIssued();
   // Waits until `may_launch`, which needs that `held` is false and that few enough commands are in flight.
-  template <typename Held, typename MayLaunch>
-  void AwaitRoom(Held&& held, MayLaunch&& may_launch);
+  template <typename Held, typename Room>
+  void AwaitRoom(Held&& held, Room&& may_launch);
 
   FlowState& queue_;
   Start start_{};
@@ -112,8 +112,8 @@ class FlowControl {
 };
 
 // A held queue may be stopped, and then no marker is reached. So one is put only when the queue may run.
-template <typename Held, typename MayLaunch>
-void FlowControl::AwaitRoom(Held&& held, MayLaunch&& may_launch) {
+template <typename Held, typename Room>
+void FlowControl::AwaitRoom(Held&& held, Room&& may_launch) {
   if (may_launch()) return;
   // Who resumes the queue may be a thread of the same Python program.
   PythonLockReleased released;

@@ -13,7 +13,10 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 }  // namespace
 
 int64_t GateChain::InFlight(const Limits& limits) const {
-  return std::max(pace_.Limit(limits.threshold, limits.latency), std::min(limits.least, limits.threshold));
+  // The device waits for the host for a small part of a command that is longer than the latency.
+  const bool alone = pace_.mean() > limits.latency;
+  return std::max(pace_.Limit(limits.threshold, limits.latency),
+                  alone ? 1 : std::min(limits.least, limits.threshold));
 }
 
 bool GateChain::PutMarker(uint64_t upto, const Now& now, GateDriver& driver) {

@@ -46,7 +46,7 @@ class GateChain {
     int64_t threshold;
     int64_t batch_size;
     Duration latency;
-    int64_t least = 1;  // this many may be in flight, whatever the latency
+    int64_t least = 1;  // this many may be in flight, unless one alone takes longer than `latency`
   };
   struct Now {
     uint64_t retired;

@@ -207,9 +207,8 @@ TEST_F(GateChainTest, each_gate_is_opened_once_and_in_order) {
 
 // It would never open: nothing would report that what is in front of it has retired.
 TEST_F(GateChainTest, there_is_no_gate_where_the_driver_refuses_the_marker_in_front_of_it) {
-  for (int i = 0; i < 16; ++i) Launch();
   queue_.refuse_markers = true;
-  for (int i = 0; i < 4; ++i) Launch();
+  for (int i = 0; i < 40; ++i) Launch();
   EXPECT_FALSE(chain_.HasClosed());
   queue_.refuse_markers = false;
   Launch();

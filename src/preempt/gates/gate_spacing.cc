@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ipc/control_block.h"
+
 namespace xsched::preempt {
 namespace {
 

@@ -60,8 +60,8 @@ class GateSpacing {
   // A gate or a report has been enqueued behind command `number`.
   void Accesses(uint64_t number);
 
-  // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed` (kNonePassed: none) and
-  // `retired` are the device's reports.
+  // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed`
+  // (kNonePassed: none) and `retired` are the device's reports.
   bool Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const;
 
   void Reset();

@@ -1,4 +1,5 @@
-// Accounts a device's time to its queues. Queues that run at the same time divide it equally.
+// Accounts a device's time to its queues. Queues that run at the same time divide it equally; while a held
+// queue still has something on the device, see overruns.h.
 #pragma once
 
 #include <utility>
@@ -7,7 +8,8 @@
 
 namespace xsched::sched {
 
-inline bool IsService(Charge charge) { return charge == Charge::kService || charge == Charge::kGift; }
+inline bool IsGift(Charge charge) { return charge == Charge::kGift || charge == Charge::kLent; }
+inline bool IsService(Charge charge) { return charge == Charge::kService || IsGift(charge); }
 
 // Brings the device's clock of service up to date.
 inline void Account(DeviceRecord& device, TimePoint now) {
@@ -29,9 +31,11 @@ inline void SetChosen(QueueRecord& queue, bool chosen, TimePoint now) {
   queue.process->chosen.Add(now);
   queue.process->tenant->chosen.Add(now);
 }
+// How long the queue was behind overruns since its charge was changed. Queues that are so together divide it.
+inline Duration BehindSince(const QueueRecord& queue, TimePoint now) {
+  return (now - queue.waiting_mark) / queue.device->behind;
+}
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
-// The device has nothing more of a held queue.
-void EndOverrun(QueueRecord& queue, TimePoint now);
 inline void SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   if (queue.charge != charge) ChangeCharge(queue, charge, now);
 }
@@ -43,7 +47,12 @@ inline Duration ServiceOf(const QueueRecord& queue) {
 }
 // The part of it that the policy decided. REQUIRES: as above.
 inline Duration ChosenServiceOf(const QueueRecord& queue) {
-  return (queue.charge == Charge::kGift ? queue.service : ServiceOf(queue)) - queue.gifts;
+  return (IsGift(queue.charge) ? queue.service : ServiceOf(queue)) - queue.gifts;
+}
+// The part of it that its process and its tenant have received. REQUIRES: as above.
+inline Duration ServiceForProcess(const QueueRecord& queue) {
+  const Duration lent = queue.charge == Charge::kLent ? ServiceOf(queue) - queue.service : Duration::zero();
+  return ChosenServiceOf(queue) + queue.lent + lent;
 }
 
 }  // namespace xsched::sched

@@ -19,7 +19,7 @@ size_t PlaceOf(const QueueRecord& queue) {
 // these have retired (process_slices.cc).
 void Mark(QueueRecord& queue, bool active) {
   queue.active = active;
-  const Duration service = ChosenServiceOf(queue);
+  const Duration service = ServiceForProcess(queue);
   ProcessRecord& process = *queue.process;
   process.service_of_others += active ? -service : service;
   process.tenant->service_of_others += active ? -service : service;

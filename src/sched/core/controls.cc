@@ -4,6 +4,7 @@
 
 #include "sched/core/accounting.h"
 #include "sched/core/active_queues.h"
+#include "sched/core/overruns.h"
 
 namespace xsched::sched {
 namespace {
@@ -12,6 +13,10 @@ namespace {
 constexpr Duration kChance = std::chrono::milliseconds(2);
 // While turns are shorter than this, running queues are not asked for their progress.
 constexpr Duration kShortOff = std::chrono::milliseconds(10);
+
+// An overrun that lasts for longer is taken to share the device with those that run. Otherwise one of these
+// would keep its turn for as long as a command hangs.
+constexpr Duration kLongestBehind = std::chrono::milliseconds(40);
 
 // Which of two running queues is shown as the one that others wait for: one at work, then the more urgent
 // one, then the one that runs for longer.
@@ -24,11 +29,12 @@ bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other, Granularity
   return queue.running_since < other.running_since;
 }
 
-// What the time of a queue that may run is accounted as.
-Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
+// What the time of a queue that may run is accounted as. `behind`: another queue overruns.
+Charge ChargeOf(const QueueRecord& queue, bool running, bool off, bool behind) {
   if (!running) return Charge::kNothing;
   if (off) return Charge::kWaiting;
-  return queue.chosen ? Charge::kService : Charge::kGift;
+  if (!queue.chosen) return queue.device->asks && queue.runs_for_own ? Charge::kLent : Charge::kGift;
+  return behind ? Charge::kBehind : Charge::kService;
 }
 
 // Each question wakes the client, and the scheduler for the answer. That took 10 % of two cores from programs
@@ -60,10 +66,10 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
 }
 
 // The queue may not run. Does the device still have something of it, for which it is charged?
-bool Overruns(const QueueRecord& queue) {
+bool Overruns(const QueueRecord& queue, TimePoint now, const SchedulerConfig& config) {
   const bool newly_held = queue.control.run;
-  if (newly_held) return queue.running && queue.control.charges_overruns && queue.Unfinished();
-  return queue.overruns && queue.IsEligible();
+  if (newly_held) return queue.running && MayOverrun(queue);
+  return queue.overruns && queue.IsEligible() && now < OverrunEnds(queue, config);
 }
 
 // Since when a process with work is off the device. kNever: none is.
@@ -103,7 +109,8 @@ void ActivateIfChanged(DeviceRecord& device, const ControlInputs& inputs) {
 TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, TimePoint now,
                           ControlSink& sink) const {
   const Granularity by = setting.layers()[0].by;
-  const ControlInputs inputs{.charges_overruns = setting.ChargesOverruns(),
+  // A process that is off the device overruns nothing.
+  const ControlInputs inputs{.charges_overruns = setting.ChargesOverruns() && !device.slices.beside_holding(),
                              .replace_holding = device.slices.replace_holding(),
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
@@ -113,6 +120,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   BeginWatches(device);
   device.held_since = kNever;
   device.taken = false;
+  QueueRecord* overruns = nullptr;
   TimePoint next = kNever;
   for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
@@ -122,13 +130,21 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
-    queue->overruns = inputs.charges_overruns && Overruns(*queue);
+    SetOverruns(*queue, inputs.charges_overruns && Overruns(*queue, now, config_), now);
     queue->running = false;
     SetChosen(*queue, false, now);
     SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
     Report(*queue, inputs, false, sink);
-    // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
-    if (newly_held && queue->overruns) sink.Query(queue->id);
+    if (queue->overruns) {
+      const TimePoint behind_until = queue->overrun.since + kLongestBehind;
+      if (now < behind_until) {
+        overruns = queue;
+        next = std::min(next, behind_until);
+      }
+      if (newly_held) BeginOverrun(*queue, now, config_, sink);
+      AskOverrun(*queue, now, config_, sink);
+      next = std::min(next, OverrunEnds(*queue, config_));
+    }
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
       next = std::min(next, queue->limited_until);
@@ -155,7 +171,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (off_long) held_since = std::min(held_since, off_since);
     Report(*queue, inputs, held_elsewhere != kNever, sink);
     queue->let_run_by_gift &= !queue->chosen || InheritsPriority(*queue, by);
-    queue->overruns = false;
+    SetOverruns(*queue, false, now);
     const bool running = queue->IsEligible();
     const bool off = running && queue->process->off();
     if (running && !queue->running) {
@@ -164,7 +180,11 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->running = running;
     SetChosen(*queue, running && queue->chosen, now);
-    SetCharge(*queue, ChargeOf(*queue, running, off), now);
+    // What it retires from now on shows how long its commands take.
+    if (queue->behind != Duration::zero() && overruns == nullptr && queue->charge == Charge::kService)
+      sink.Query(queue->id);
+    SetCharge(*queue, ChargeOf(*queue, running, off, overruns != nullptr), now);
+    if (queue->charge == Charge::kBehind) queue->behind_of = overruns;
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     device.taken |= off && queue->state == QueueState::kReady;
     Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);
@@ -181,6 +201,7 @@ void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sin
   BeginWatches(device);
   for (QueueRecord* queue : device.active) {
     if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
+    if (queue->overruns) AskOverrun(*queue, now, config_, sink);
   }
   EndWatches(device, now);
 }

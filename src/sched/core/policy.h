@@ -65,7 +65,7 @@ struct PolicyInfo {
   // ProcessView::hints.
   bool sees_processes = false;
   // It divides the device's time by what each has received. So it does not matter to the others if a held
-  // queue ends what it has begun, as long as that is charged to it.
+  // queue ends what it has begun, as long as that is charged to it (overruns.h).
   bool charges_overruns = false;
   // It may let none of the ready queues run (QueueView::limited_until), because of their hint limit_us.
   bool has_limits = false;

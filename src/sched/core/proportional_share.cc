@@ -68,10 +68,12 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
     const TimePoint end = claimant.running_since + slice(claimant);
     if (device.now >= end) continue;
     claimant.run = true;
+    RememberDebts(device);
     return partners == 1 ? kNever : end;
   }
   QueueView& next = Lowest(device.ready);
   next.run = true;
+  RememberDebts(device);
   return partners == 1 ? kNever : device.now + slice(next);
 }
 
@@ -102,9 +104,25 @@ void ProportionalShare::LevelNewcomers(const DeviceView& device) const {
     if (!claimant.newly_ready || weight == 0) continue;
     double pass = 0;
     if (lowest != kNobody) {
-      pass = std::clamp(Pass(claimant), lowest, lowest + Seconds(device.timeslice) / weight);
+      // A held claimant received what it overran since.
+      const ShareState& state = StateOf(claimant);
+      const double debt = state.ahead + (state.held ? Seconds(claimant.service - state.service) : 0);
+      const double most = std::max(Seconds(device.timeslice), debt);
+      pass = std::clamp(Pass(claimant), lowest, lowest + most / weight);
     }
     StateOf(claimant).uncounted = Seconds(claimant.service) - pass * weight;
+  }
+}
+
+void ProportionalShare::RememberDebts(const DeviceView& device) const {
+  const double lowest = Pass(Lowest(device.ready));
+  for (QueueView& claimant : device.ready) {
+    const double weight = WeightOf(claimant);
+    if (weight == 0) continue;
+    ShareState& state = StateOf(claimant);
+    state.ahead = (Pass(claimant) - lowest) * weight;
+    state.service = claimant.service;
+    state.held = !claimant.run;
   }
 }
 

@@ -5,8 +5,9 @@
 // lowest pass runs for a slice.
 //
 // When a claimant becomes ready, its pass is clamped between the lowest pass of the others and one
-// timeslice's worth above that. So idle time is no credit, time that it used alone is no debt, and a short
-// pause does not cancel a debt.
+// timeslice's worth above that, or more if it was further ahead of them when it was ready last. So idle time
+// is no credit, time that it used alone is no debt, and a short pause does not cancel a debt: neither that of
+// a command that ran on for many timeslices after a hold.
 #pragma once
 
 #include <span>
@@ -17,6 +18,11 @@ namespace xsched::sched {
 
 struct ShareState {
   double uncounted;  // seconds of service that the claimant's pass does not count
+  // As of the last decision in which it was ready. How many seconds of service it was ahead of the lowest
+  // pass, what it had received, and whether it was held.
+  double ahead;
+  Duration service;
+  bool held;
 };
 
 // Slices in proportion to the processes' weights. Where slices cannot have that proportion, the policy holds
@@ -42,6 +48,7 @@ class ProportionalShare : public PolicyWithState<ShareState> {
   double Pass(const QueueView& claimant) const;
   QueueView& Lowest(std::span<QueueView> ready) const;
   void LevelNewcomers(const DeviceView& device) const;
+  void RememberDebts(const DeviceView& device) const;
 };
 
 // Shares in proportion to utilization, of queues or of processes (PolicyInfo::granularity).

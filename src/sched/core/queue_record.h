@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "sched/core/claims.h"
+#include "sched/core/command_pace.h"
 #include "sched/core/launch_bound.h"
 #include "sched/core/pauses.h"
 #include "sched/core/process_slices.h"
@@ -31,9 +32,11 @@ struct WaitRecord {
 enum class Charge : uint8_t {
   kNothing,
   kService,
-  kGift,  // service that the policy did not decide: in a window, because another queue waits for this one, or
-          // where time slices alone divide the device
+  kGift,  // service that the policy did not decide: in a window, or where time slices alone divide the device
+  kLent,  // likewise, because a queue that runs waits for this one. It is service of the process, of which
+          // both are.
   kWaiting,
+  kBehind,  // it runs, but the device is taken to be busy with a held queue's overrun (overruns.h)
 };
 
 // Every decision reads the first members of every queue, so they are adjacent.
@@ -61,6 +64,7 @@ struct QueueRecord {
   bool was_chosen = false;       // likewise, by the policy's choice
   bool run = false;              // valid during a decision
   bool chosen = false;           // likewise: it runs by the policy's choice
+  bool runs_for_own = false;     // likewise, if it runs and is not chosen: for another queue of its process
   Rivalry rivalry;               // with these hints
   bool limited = false;          // valid during and after a decision: limited_until is to come
   bool overruns = false;         // held, and the device still has something of it
@@ -81,7 +85,15 @@ struct QueueRecord {
   TimePoint chosen_since{};   // valid while was_chosen
   Duration service{};         // up to the last change of `charge`
   Duration gifts{};           // the part of `service` that the policy did not decide
+  Duration lent{};            // the part of `gifts` that counts for its process and tenant
   Duration service_mark{};    // the device's service clock at that change
+  // For overruns of other queues (overruns.h).
+  Duration service_when_retired{};   // what it had received when it last retired something
+  Duration behind{};                 // how long it was behind overruns since
+  QueueRecord* behind_of = nullptr;  // the queue that was charged for them, unless it is gone
+  Duration partly{};  // before that: the time that the command may have had which it retires next
+  TimePoint retired_at{};
+  CommandPace pace;
 
   int wait_count = 0;
   uint64_t submitted = 0;
@@ -95,6 +107,15 @@ struct QueueRecord {
   // many commands at that time.
   TimePoint held_since{kNever};
   uint64_t retired_when_held = 0;
+  // The last one (overruns.h).
+  struct {
+    TimePoint since{kNever};
+    TimePoint ended_at{};  // valid unless `overruns`
+    TimePoint asked_at{};
+    Duration at_most{};  // its length, as long as nothing is known of the commands
+    bool seen = false;   // its client has reported since then: it had retired so many commands
+    uint64_t retired = 0;
+  } overrun;
   Watch watch;
   Pauses pauses;
   LaunchBound launches;
@@ -197,6 +218,7 @@ struct DeviceRecord {
   // the same time divide the device's time.
   Duration service_clock{};
   int sharing = 0;  // how many queues run
+  int behind = 0;   // how many run behind overruns
   TimePoint accounted_at{};
 
   DeviceRecord() = default;

@@ -656,13 +656,41 @@ TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_not_to_t
   Progress(kLow, 1'000'000, 1);
   Pass(milliseconds(2));
   scheduler_.Drained(kLow, 1, now_);
-  EXPECT_EQ(service(kLow) - low, milliseconds(2)) << "both were on the device, for 4 ms";
-  EXPECT_EQ(service(kOther) - other, milliseconds(2));
+  EXPECT_EQ(service(kLow) - low, milliseconds(4)) << "the other one has retired nothing meanwhile";
+  EXPECT_EQ(service(kOther) - other, milliseconds(0));
   Pass(milliseconds(2));
   scheduler_.Drained(kLow, 1, now_);
-  EXPECT_EQ(service(kLow) - low, milliseconds(2)) << "that is known";
-  EXPECT_EQ(service(kOther) - other, milliseconds(4));
+  EXPECT_EQ(service(kLow) - low, milliseconds(4)) << "that is known";
+  EXPECT_EQ(service(kOther) - other, milliseconds(2));
   EXPECT_EQ(scheduler_.Stats(kLow, now_)->waiting - waited, milliseconds(2));
+}
+
+// Its first answer may have missed a command, and then its client has nothing to report by itself.
+TEST_F(SchedulerTest, a_held_queue_whose_client_does_not_report_the_end_is_asked_again_but_seldom) {
+  scheduler_.SetPolicy(*FindPolicyByName("UP"));
+  Hints half;
+  half.utilization = 50;
+  for (const QueueId id : {kLow, kOther}) {
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
+                                    {.reports_overruns = true}));
+    Progress(id, 1'000'000, 0);
+  }
+  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
+  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  // The other one is at work.
+  const auto pass = [&](int ms) {
+    for (uint64_t i = 1; ms-- > 0; ++i) {
+      Progress(kOther, 1'000'000, scheduler_.Stats(kOther, now_)->retired + 1);
+      Pass(milliseconds(1));
+    }
+  };
+  const int asked = sink_.queries[kLow];
+  pass(8);
+  EXPECT_EQ(sink_.queries[kLow], asked) << "most overruns are over by then";
+  pass(12);
+  ASSERT_FALSE(sink_.Of(kLow).run);
+  EXPECT_GE(sink_.queries[kLow], asked + 1);
+  EXPECT_LE(sink_.queries[kLow], asked + 3);
 }
 
 TEST_F(SchedulerTest, a_held_queue_whose_work_has_ended_is_charged_no_longer) {
@@ -680,6 +708,77 @@ TEST_F(SchedulerTest, a_held_queue_whose_work_has_ended_is_charged_no_longer) {
   Progress(kLow, 2, 2);
   Pass(milliseconds(3));
   EXPECT_EQ(scheduler_.Stats(kLow, now_)->service, before);
+}
+
+// Two queues whose clients do not report by themselves: kLow has commands of 20 ms, and is held while one of
+// them runs.
+class LongCommand : public SchedulerTest {
+ protected:
+  LongCommand() {
+    scheduler_.SetPolicy(*FindPolicyByName("UP"));
+    Hints half;
+    half.utilization = 50;
+    for (const QueueId id : {kLow, kOther}) {
+      scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_);
+      Progress(id, 1'000'000, 0);
+    }
+    // Alone at first, so that it is known how long its commands take.
+    scheduler_.SetAbsent(kOther, true, now_);
+    Decide();
+    for (uint64_t retired = 1; retired < 4; ++retired) {
+      Pass(milliseconds(20));
+      Progress(kLow, 1'000'000, retired);
+    }
+    scheduler_.SetAbsent(kOther, false, now_);
+    Decide();
+    while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  }
+  Duration ServiceOf(QueueId id) { return scheduler_.Stats(id, now_)->service; }
+};
+
+TEST_F(LongCommand, is_charged_after_a_hold_until_its_queue_is_seen_to_have_retired_it) {
+  const Duration low = ServiceOf(kLow);
+  const Duration other = ServiceOf(kOther);
+  Progress(kLow, 1'000'000, 3);
+  const int asked = sink_.queries[kLow];
+  for (int i = 0; i < 15; ++i) Pass(milliseconds(1));
+  EXPECT_TRUE(sink_.Of(kOther).run);
+  EXPECT_GE(sink_.queries[kLow], asked + 5) << "it would not say so by itself";
+  EXPECT_LE(sink_.queries[kLow], asked + 40);
+  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(15));
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(0));
+  Progress(kLow, 1'000'000, 4);
+  const int answered = sink_.queries[kLow];
+  Pass(milliseconds(5));
+  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(15));
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(5));
+  EXPECT_EQ(sink_.queries[kLow], answered);
+}
+
+TEST_F(LongCommand, is_not_charged_for_what_the_running_queue_has_retired_meanwhile) {
+  Progress(kLow, 1'000'000, 3);
+  Progress(kLow, 1'000'000, 4);
+  for (uint64_t retired = 1; retired < 5; ++retired) {
+    Pass(milliseconds(1));
+    Progress(kOther, 1'000'000, retired);
+  }
+  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
+  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  Progress(kLow, 1'000'000, 4);
+  const Duration low = ServiceOf(kLow);
+  const Duration other = ServiceOf(kOther);
+  for (int i = 0; i < 10; ++i) Pass(milliseconds(1));
+  const uint64_t before = scheduler_.Stats(kOther, now_)->retired;
+  Progress(kOther, 1'000'000, before + 4);
+  EXPECT_NEAR((ServiceOf(kOther) - other) / microseconds(1), 4000, 1500) << "of a millisecond each";
+  EXPECT_EQ(ServiceOf(kLow) - low + (ServiceOf(kOther) - other), milliseconds(10));
+}
+
+TEST_F(LongCommand, that_never_reports_is_charged_for_the_time_of_two_of_its_like_at_most) {
+  const Duration low = ServiceOf(kLow);
+  for (int i = 0; i < 80; ++i) Pass(milliseconds(1));
+  EXPECT_LE(ServiceOf(kLow) - low, milliseconds(41));
+  EXPECT_GE(ServiceOf(kOther), milliseconds(35));
 }
 
 TEST_F(SchedulerTest, a_change_is_reported_once) {

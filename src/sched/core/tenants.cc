@@ -90,7 +90,7 @@ bool ChangeTenant(ProcessRecord& process, TenantId id, const TenantShare& share)
   if (former == nullptr || former->id == id) return true;
   Duration active{};
   for (const QueueRecord* queue : process.device->active) {
-    if (queue->process == &process) active += ChosenServiceOf(*queue);
+    if (queue->process == &process) active += ServiceForProcess(*queue);
   }
   if (!JoinTenant(process, id, share)) return false;
   former->service_of_others += active;

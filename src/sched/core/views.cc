@@ -79,7 +79,7 @@ void AddUpProcesses(DeviceRecord& device) {
     process.tenant->service = process.tenant->service_of_others;
   }
   for (const QueueRecord* queue : device.active) {
-    const Duration service = ChosenServiceOf(*queue);
+    const Duration service = ServiceForProcess(*queue);
     queue->process->service += service;
     queue->process->tenant->service += service;
   }

@@ -109,6 +109,7 @@ void Waits::InheritRuns() const {
   AlongWaits([](const QueueRecord& waiter, QueueRecord& owner) {
     if (!waiter.run || owner.run || owner.limited) return false;
     owner.run = true;
+    owner.runs_for_own = waiter.process->id == owner.process->id;
     return true;
   });
 }

@@ -111,16 +111,20 @@ void Join(Node& child, const Sum& others, Duration timeslice) {
   // Only it can have run between that decision and its end.
   const double since = is_known ? Seconds(child.service - child.counted) : 0;
   const double most = Seconds(timeslice);
-  const double owed = is_known ? std::clamp(child.owed - since * (1 - child.share), -most, most) : 0;
+  // What it overran after a hold may be many time slices. Time that it had alone is no debt.
+  const double debt = child.owed - (child.chosen ? 0 : since * (1 - child.share));
+  const double least = is_known ? std::min(-most, debt) : 0;
+  const double owed = is_known ? std::clamp(child.owed - since * (1 - child.share), least, most) : 0;
   const double before =
       child.virtual_time + child.owed * (1.0 / std::max(child.weight, 1) - 1.0 / child.weight_now);
   child.weight = child.weight_now;
+  // With the child, the clock is nearer to it.
+  const double closer = others.weights > 0 ? 1 + child.weight / others.weights : 1;
   if (owed < 0 && child.was_idle) {
     // The clock goes on while it is idle. When it gets to where the child was, the debt is paid.
-    child.virtual_time = std::clamp(before + since / child.weight, clock, clock + SliceOf(child, timeslice));
+    const double furthest = std::max(most, -debt * closer) / child.weight;
+    child.virtual_time = std::clamp(before + since / child.weight, clock, clock + furthest);
   } else {
-    // With the child, the clock is nearer to it.
-    const double closer = others.weights > 0 ? 1 + child.weight / others.weights : 1;
     child.virtual_time = clock - owed / child.weight * closer;
   }
   child.deadline = child.virtual_time + SliceOf(child, timeslice);

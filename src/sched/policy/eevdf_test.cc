@@ -164,7 +164,7 @@ TEST_F(Streams, that_come_and_go_get_their_process_no_more_than_its_share) {
   for (int i = 0; i < 400; ++i) {
     Pass(milliseconds(1));
     if (!Runs(next)) {
-      RetireOne(1);
+      Progress(1, kEndless, retired_[1] + 10);
       continue;
     }
     Finish(next);
@@ -174,6 +174,27 @@ TEST_F(Streams, that_come_and_go_get_their_process_no_more_than_its_share) {
     Busy(next);
   }
   EXPECT_NEAR(Seconds(StatsOf(1).service), 0.2, Seconds(kSlice));
+}
+
+// One runs in the other's turns, because that waits for it. This is time of their process.
+TEST_F(Streams, that_wait_for_each_other_get_their_process_no_more_than_its_share) {
+  Add(1, 0, kGpu, 10);
+  Add(2, 0, kGpu, 10);
+  Add(3, 0, kGpu, 20);
+  for (uint64_t id : {1, 2, 3}) Busy(id);
+  const Dependency waits{QueueId{1}, kEndless};
+  scheduler_.SetDependencies(QueueId{2}, {&waits, 1});
+  Decide();
+  int together = 0;
+  for (int i = 0; i < 800; ++i) {
+    Pass(microseconds(500));
+    together += Runs(1) && Runs(2);
+    for (uint64_t id : {1, 2, 3}) {
+      if (Runs(id)) Progress(id, kEndless, retired_[id] + 10);
+    }
+  }
+  EXPECT_GT(together, 100);
+  EXPECT_NEAR(Seconds(StatsOf(3).service), 0.2, Seconds(kSlice));
 }
 
 TEST_F(Streams, keep_the_weight_of_their_process_while_the_heaviest_of_them_is_idle) {

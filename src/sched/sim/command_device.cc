@@ -69,8 +69,9 @@ int64_t CommandDevice::CommandsBetweenGates(const CommandQueue& queue) const {
 int64_t CommandDevice::CommandsInFlight(const CommandQueue& queue) const {
   const bool charged = queue.charges_overruns;
   const Duration latency = parameters_.preempt_latency * (charged ? parameters_.factor_if_charged : 1);
+  const bool several = charged && queue.command <= latency;
   return std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)),
-                             charged ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1,
+                             several ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1,
                              parameters_.in_flight);
 }
 

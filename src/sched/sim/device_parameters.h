@@ -24,8 +24,8 @@ struct DeviceParameters {
   Duration preempt_latency{};
   Duration sliced_preempt_latency{};
   // Level 1: how many commands run on after a hold. At most that many, and at least one, run in
-  // `preempt_latency`. If the queue is charged for that: at least `least_if_charged`, and what runs in so
-  // many times that latency.
+  // `preempt_latency`. If the queue is charged for that: what runs in so many times that latency, and at
+  // least `least_if_charged`, unless one alone takes longer.
   int in_flight = 1;
   int least_if_charged = 2;
   int factor_if_charged = 4;

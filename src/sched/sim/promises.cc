@@ -205,13 +205,14 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
         " at most, though nobody's claim is better");
 }
 
-// For how long the device may have something of the queue after a hold, which is charged to it. A command
-// that waits for a held queue ends only when the watchdog lets go.
+// For how long the queue may be charged after a hold: for what the device has of it, or as long as that is
+// not known, for the time of two commands. A command that waits for a held queue ends only when the watchdog
+// lets go.
 Duration Promises::LongestOverrun(const QueueModel& queue) const {
   const ProcessScript& process = *processes_[Index(queue.script->process)].script;
-  if (process.level != 1) return {};
+  if (process.level == 3) return {};
   const bool spins = queue.script->wait == Wait::kHidden || queue.script->wait == Wait::kGang;
-  return std::max<Duration>(queue.script->command, queue.script->long_command) * (1 + process.overrun) +
+  return std::max<Duration>(queue.script->command, queue.script->long_command) * (2 + process.overrun) +
          (spins ? kLimit : Duration::zero());
 }
 

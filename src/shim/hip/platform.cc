@@ -43,7 +43,8 @@ shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t 
     if (!with_queue) return;
     HwQueueHandle hwq = 0;
     hipStream_t actual = IsNullStream(stream) ? kHipStreamNull : stream;
-    const XResult made = HipQueueRegister(&instance.runtime(), device, actual, key, &shim::blocking_streams, &hwq);
+    const XResult made =
+        HipQueueRegister(&instance.runtime(), device, actual, key, &shim::blocking_streams, &hwq);
     shim::CreateXQueue(made, hwq, "a HIP stream");
   });
 }

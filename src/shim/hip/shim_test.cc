@@ -22,7 +22,8 @@ namespace {
 XQueueHandle HandleOf(const RuntimeInstance& instance, hipStream_t stream) {
   HwQueueHandle hwq = 0;
   XQueueHandle queue = 0;
-  EXPECT_EQ(HipQueueRegister(instance.runtime(), 0, stream, KeyOf(stream), nullptr, &hwq), kXSchedErrorNotAllowed);
+  EXPECT_EQ(HipQueueRegister(instance.runtime(), 0, stream, KeyOf(stream), nullptr, &hwq),
+            kXSchedErrorNotAllowed);
   EXPECT_EQ(XQueueGet(&queue, hwq), kXSchedSuccess);
   return queue;
 }

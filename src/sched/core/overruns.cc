@@ -1,0 +1,136 @@
+#include "sched/core/overruns.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sched/core/accounting.h"
+#include "sched/core/active_queues.h"
+
+namespace xsched::sched {
+namespace {
+
+// Each question wakes the client. An answer may come later by this part of the overrun: what others had of
+// that time is charged to them when they report.
+constexpr int kPartOfOverrun = 8;
+constexpr Duration kLongestUnasked = std::chrono::milliseconds(5);
+
+// A client that reports the end is asked again as well: a command that was just being launched may have come
+// behind what it looked at for its answer, and then it has nothing to report. Without an end the queue would
+// be charged for ever.
+constexpr Duration kFirstAskedAgain = std::chrono::milliseconds(10);
+constexpr Duration kLongestUnaskedOfReporter = std::chrono::milliseconds(100);
+
+// Where the client has to be asked, overruns of shorter commands are not worth the questions.
+constexpr Duration kLongCommand = std::chrono::milliseconds(1);
+
+bool StillOverruns(const DeviceRecord& device) {
+  return std::any_of(device.active.begin(), device.active.end(),
+                     [](const QueueRecord* queue) { return queue->overruns; });
+}
+
+bool Overran(const QueueRecord& queue, TimePoint since, TimePoint now) {
+  return queue.overrun.since < now && (queue.overruns || queue.overrun.ended_at > since);
+}
+
+// Charges the queue for what its commands had of this time, and not the queue that it was behind of.
+Duration TakeCharge(QueueRecord& queue, uint64_t count, Duration received, Duration uncharged) {
+  if (uncharged == Duration::zero() || queue.behind_of == nullptr || !queue.pace.known())
+    return Duration::zero();
+  QueueRecord& charged = *queue.behind_of;
+  const Duration taken = std::clamp(queue.pace.Of(count) - received, Duration::zero(), uncharged);
+  Activate(charged);  // what inactive queues have received is added up already
+  queue.service += taken;
+  charged.service -= taken;
+  // It has reported what it did of the overrun.
+  if (!charged.overruns) charged.service_when_retired -= taken;
+  return taken;
+}
+
+// As far as is known.
+bool HasLongCommands(const QueueRecord& queue) {
+  if (queue.pace.known()) return queue.pace.Of(1) > kLongCommand;
+  return ServiceOf(queue) - queue.service_when_retired > kLongCommand;
+}
+
+}  // namespace
+
+void BeginOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink) {
+  queue.overrun.asked_at = now;
+  queue.overrun.at_most = std::min(ServiceOf(queue) - queue.service_when_retired, config.timeslice);
+  queue.overrun.seen = false;
+  // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
+  sink.Query(queue.id);
+}
+
+void AskOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink) {
+  const auto next = [&] {
+    const Duration so_far = queue.overrun.asked_at - queue.overrun.since;
+    if (queue.traits.reports_overruns)
+      return queue.overrun.asked_at + std::clamp(so_far, kFirstAskedAgain, kLongestUnaskedOfReporter);
+    return queue.overrun.asked_at + std::clamp(so_far / kPartOfOverrun, config.query_after,
+                                               std::max(config.query_after, kLongestUnasked));
+  };
+  if (now >= next()) {
+    queue.overrun.asked_at = now;
+    sink.Query(queue.id);
+  }
+  queue.device->ask_at = std::min(queue.device->ask_at, next());
+}
+
+bool MayOverrun(const QueueRecord& queue) {
+  return queue.Unfinished() && (queue.traits.reports_overruns || HasLongCommands(queue));
+}
+
+TimePoint OverrunEnds(const QueueRecord& queue, const SchedulerConfig& config) {
+  if (queue.traits.reports_overruns) return kNever;
+  if (!queue.pace.known()) return queue.overrun.since + queue.overrun.at_most;
+  return queue.overrun.since + queue.pace.Of(2) + config.query_after;
+}
+
+void EndOverrun(QueueRecord& queue, TimePoint now) {
+  if (!queue.overruns) return;
+  SetOverruns(queue, false, now);
+  SetCharge(queue, Charge::kWaiting, now);
+  DeviceRecord& device = *queue.device;
+  if (StillOverruns(device)) return;
+  for (QueueRecord* other : device.active) {
+    if (other->charge == Charge::kBehind) SetCharge(*other, Charge::kService, now);
+  }
+  device.dirty = true;
+}
+
+void SeeOverrun(QueueRecord& queue, uint64_t retired, TimePoint now) {
+  if (!queue.overruns || queue.traits.reports_overruns) return;
+  // It was not known before how short its commands are.
+  if (queue.pace.known() && queue.pace.Of(1) <= kLongCommand) return EndOverrun(queue, now);
+  // The first report shows what had retired when it was held.
+  if (!std::exchange(queue.overrun.seen, true)) {
+    queue.overrun.retired = retired;
+  } else if (retired != queue.overrun.retired) {
+    EndOverrun(queue, now);
+  }
+}
+
+void ChargeForRetired(QueueRecord& queue, uint64_t count, TimePoint now) {
+  Account(*queue.device, now);
+  if (queue.charge == Charge::kBehind) {
+    queue.behind += BehindSince(queue, now);
+    queue.waiting_mark = now;
+  }
+  const TimePoint since = std::exchange(queue.retired_at, now);
+  const bool was_behind = queue.behind != Duration::zero();
+  const Duration uncharged =
+      std::exchange(queue.behind, Duration::zero()) + std::exchange(queue.partly, Duration::zero());
+  const Duration received = ServiceOf(queue) - queue.service_when_retired;
+  const Duration taken = TakeCharge(queue, count, received, uncharged);
+  if (was_behind) {
+    queue.partly = std::min(uncharged - taken, queue.pace.Of(1));
+  } else if (count == 1 || !Overran(queue, since, now)) {
+    // Between several commands of an overrun, those of others may have run. The first command may have begun
+    // before that time, and one may go on after it: on average, that is the same.
+    queue.pace.Measure(received, count);
+  }
+  queue.service_when_retired = ServiceOf(queue);
+}
+
+}  // namespace xsched::sched

@@ -1,0 +1,47 @@
+// Overruns: what a device still does of a queue after the queue was held. A command that has begun runs to
+// its end.
+//
+//   the long queue    [ its turn ][ held: overrun ]
+//   the short queue                 [ its turn ... ]
+//                     ^ service    ^ whose?      ^ all of the long queue's has ended
+//
+// The scheduler does not see whose commands a device executes. It takes an overrun for the held queue's
+// alone, because most devices end what they have begun first. What runs meanwhile is charged later, when it
+// reports: for the commands that it has retired, by the time that such commands took when it ran alone. So
+// both are charged for what they had, also on devices that execute both at the same time.
+//
+// An overrun ends when the client reports it (Scheduler::Drained). Clients that do not (QueueTraits) are
+// asked for their progress from time to time: it ends with the next command, since the gate behind that is
+// closed. Many short commands have one gate together, and the last one may not report. So without a report it
+// ends after the time of two commands, and overruns of short ones are not counted.
+#pragma once
+
+#include "sched/core/queue_record.h"
+
+namespace xsched::sched {
+
+// Does the device still have something of the queue, which is held?
+inline void SetOverruns(QueueRecord& queue, bool overruns, TimePoint now) {
+  if (queue.overruns == overruns) return;
+  queue.overruns = overruns;
+  (overruns ? queue.overrun.since : queue.overrun.ended_at) = now;
+}
+// An overrun has begun. Asks for its progress.
+void BeginOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink);
+// Asks for the progress of a queue, seldom where it reports by itself. Sets DeviceRecord::ask_at accordingly.
+void AskOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink);
+// The queue runs. Does it overrun if it is held now? Where the client has to be asked: only by a long
+// command.
+bool MayOverrun(const QueueRecord& queue);
+// When its overrun ends without a report. kNever: not at all.
+TimePoint OverrunEnds(const QueueRecord& queue, const SchedulerConfig& config);
+// The device has nothing more of a held queue.
+void EndOverrun(QueueRecord& queue, TimePoint now);
+// The queue has reported `retired`, or again what was known.
+void SeeOverrun(QueueRecord& queue, uint64_t retired, TimePoint now);
+
+// So many further commands of the queue have retired, by its report: charges it for what it had of the time
+// of overruns of other queues, and measures its commands otherwise.
+void ChargeForRetired(QueueRecord& queue, uint64_t count, TimePoint now);
+
+}  // namespace xsched::sched
