@@ -84,8 +84,10 @@ bool ControlMemory::AddWait(const XQueue& waiter, const XQueue& owner, uint64_t 
   for (ipc::DependencySlot& slot : segment().depends[waiter.index()]) {
     const ipc::Wait old = ipc::ReadWait(slot);
     const bool passed = HasPassed(old);
-    if (old.queue == owner.index() || passed) chosen = &slot;
-    if (old.queue == owner.index() && !passed) break;
+    const bool same_owner = old.queue == owner.index();
+    if (same_owner && !passed && old.until >= until) return false;
+    if (same_owner || passed) chosen = &slot;
+    if (same_owner && !passed) break;
   }
   // If all four are used for other queues, the scheduler's watchdog must end the wait.
   if (chosen == nullptr) return false;

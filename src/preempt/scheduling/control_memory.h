@@ -46,8 +46,8 @@ class ControlMemory {
   // True if something is taken from a queue with work. The next launch on a queue without work notifies the
   // agent.
   bool AnythingTaken() const;
-  // Queue `waiter` waits until `owner` has retired `until` commands. Not created: does nothing. False:
-  // nothing new is known.
+  // Queue `waiter` waits until `owner` has retired `until` commands. Of several waits for one owner, the one
+  // that ends last is kept. Not created: does nothing. False: nothing new is known.
   bool AddWait(const XQueue& waiter, const XQueue& owner, uint64_t until);
 
   // What the process has taken of the device that has this number (memory_account.h). Lock-free. Not created:

@@ -107,6 +107,17 @@ TEST_F(ControlMemoryTest, four_waits_are_kept_and_a_later_one_for_the_same_queue
   EXPECT_FALSE(memory_.AddWait(waiter, fifth, RetireAfter(fifth))) << "there is no room";
 }
 
+TEST_F(ControlMemoryTest, a_wait_for_an_earlier_command_leaves_the_wait_for_a_later_one) {
+  XQueue& waiter = NewQueue();
+  XQueue& owner = NewQueue();
+  EXPECT_TRUE(memory_.AddWait(waiter, owner, RetireAfter(owner)));
+  EXPECT_FALSE(memory_.AddWait(waiter, owner, 5)) << "nothing new is known";
+  EXPECT_FALSE(memory_.AddWait(waiter, owner, 10)) << "nothing new is known";
+  EXPECT_EQ(WaitsOf(waiter), 1);
+  ipc::ForEachWait(memory_.segment(), waiter.index(),
+                   [](const ipc::Wait& wait) { EXPECT_EQ(wait.until, 10u); });
+}
+
 TEST_F(ControlMemoryTest, a_wait_that_has_passed_or_whose_queue_has_gone_makes_room) {
   XQueue& waiter = NewQueue();
   std::vector<XQueue*> owners;

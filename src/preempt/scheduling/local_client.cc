@@ -1,6 +1,7 @@
 #include "preempt/scheduling/local_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "base/handle.h"
@@ -79,8 +80,18 @@ SchedulerClient::News LocalClient::Serve(TimePoint now) {
 }
 
 void LocalClient::Decide(TimePoint now) {
-  ipc::ForEachDirty(*segment_, [this, now](uint32_t index) { Observe(index, now); });
+  newly_tracked_ = false;
+  ObserveDirty(now);
   wake_at_ = scheduler_->Decide(now, *this);
+  if (!newly_tracked_) return;
+  // Either a launch sees the flag that we have just set, or we see what was launched before.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ObserveDirty(now);
+  wake_at_ = scheduler_->Decide(now, *this);
+}
+
+void LocalClient::ObserveDirty(TimePoint now) {
+  ipc::ForEachDirty(*segment_, [this, now](uint32_t index) { Observe(index, now); });
 }
 
 // Corrects what another writer has written into the control blocks, such as a server that hung and continues
@@ -113,7 +124,15 @@ void LocalClient::Observe(uint32_t index, TimePoint now) {
 }
 
 void LocalClient::SetControl(sched::QueueId queue, const sched::Control& control) {
-  ipc::WriteWords(segment_->blocks[IndexOf(queue)], ipc::WordsOf(control));
+  const uint32_t index = IndexOf(queue);
+  ipc::ControlBlock& block = segment_->blocks[index];
+  const ipc::SchedulerWords words = ipc::WordsOf(control);
+  const bool was_tracked = (ipc::ReadFlags(block) & ipc::kFlagTracked) != 0;
+  ipc::WriteWords(block, words);
+  if (!words.tracked() || was_tracked) return;
+  // It reported nothing so far, and if it is at work, its next launches do not report either.
+  segment_->header.dirty[index / 64].fetch_or(uint64_t{1} << index % 64, std::memory_order_relaxed);
+  newly_tracked_ = true;
 }
 
 void LocalClient::Query(sched::QueueId queue) { ipc::AskProgress(segment_->blocks[IndexOf(queue)]); }

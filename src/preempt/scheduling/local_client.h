@@ -48,6 +48,7 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
   // Slices divide a device between processes, and here is only one.
   void SetSlice(sched::ProcessId, sched::DeviceId, Duration) override {}
   void Decide(TimePoint now);
+  void ObserveDirty(TimePoint now);
   void RestoreControls();
   void Observe(uint32_t index, TimePoint now);
 
@@ -55,6 +56,7 @@ class LocalClient final : public SchedulerClient, sched::ControlSink {
   std::unique_ptr<sched::Scheduler> scheduler_;
   ipc::Segment* segment_ = nullptr;
   bool shared_ = false;
+  bool newly_tracked_ = false;  // a queue is tracked since this decision, and is marked as dirty
   TimePoint wake_at_ = kNever;
 };
 

@@ -36,6 +36,9 @@ class LocalClientTest : public FakeProcess {
       client_.Serve(fake_now);
   }
   static bool MayRun(const XQueue& queue) { return queue.block().gate == ipc::kGateRun; }
+  bool HasRung(const XQueue& queue) const {
+    return (segment_->header.dirty[queue.index() / 64] >> queue.index() % 64 & 1) != 0;
+  }
 
   ipc::ControlBlock* ResetBlock(uint32_t index) override {
     ipc::ResetBlock(*segment_, index);
@@ -64,6 +67,24 @@ TEST_F(LocalClientTest, a_queue_is_held_while_a_more_urgent_one_has_work) {
   high_queue_->RetiredUpTo(1);
   Serve(milliseconds(5));
   EXPECT_TRUE(MayRun(*low_queue_));
+}
+
+// While only one queue is known, its launches notify nobody.
+TEST_F(LocalClientTest, a_queue_that_was_busy_before_it_had_a_competitor_is_held_for_a_more_urgent_one) {
+  ASSERT_TRUE(client_.Start(*segment_, *sched::FindPolicy(kPolicyHighestPriorityFirst), false));
+  state.SetScheduled(true);
+  client_.QueueCreated(*low_queue_);
+  client_.Commit(fake_now);
+  Launch(low_, 3);
+  ASSERT_FALSE(HasRung(*low_queue_));
+  client_.QueueCreated(*high_queue_);
+  client_.Commit(fake_now);
+  Launch(low_);
+  ASSERT_FALSE(HasRung(*low_queue_)) << "it was at work already";
+  Launch(high_);
+  Serve(milliseconds(1));
+  EXPECT_TRUE(MayRun(*high_queue_));
+  EXPECT_FALSE(MayRun(*low_queue_));
 }
 
 TEST_F(LocalClientTest, a_queue_that_the_program_has_suspended_holds_nobody) {
