@@ -21,6 +21,9 @@ constexpr unsigned kNvidiaMajor = 195;
 constexpr unsigned kMostNvidiaGpus = 247;
 constexpr const char* kNvidiaVendor = "0x10de";
 
+// AMD's driver makes further files where a GPU is divided. They have no PCI address in /sys; KFD lists them.
+constexpr unsigned kDrmMajor = 226;
+
 std::string AddressOf(XDevice device) {
   const auto id = static_cast<XDeviceId>(device);
   return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7);
@@ -41,6 +44,36 @@ std::optional<unsigned> NvidiaMinor(const std::string& path) {
       return static_cast<unsigned>(strtoul(line.c_str() + kHeading.size(), nullptr, 10));
   }
   return std::nullopt;
+}
+
+bool HasPciAddress(const std::filesystem::path& path) {
+  return std::any_of(path.begin(), path.end(),
+                     [](const auto& part) { return ReadPciAddress(part.c_str()).has_value(); });
+}
+
+// What KFD says of a GPU, or of a part of one.
+struct KfdNode {
+  uint64_t domain = 0;
+  uint64_t location = 0;  // bus, device and function
+  uint64_t render_minor = 0;
+};
+
+KfdNode ReadKfdNode(const std::filesystem::path& properties) {
+  KfdNode node;
+  std::ifstream file(properties);
+  for (std::string name, value; file >> name >> value;) {
+    const uint64_t number = strtoull(value.c_str(), nullptr, 10);
+    if (name == "domain") node.domain = number;
+    if (name == "location_id") node.location = number;
+    if (name == "drm_render_minor") node.render_minor = number;
+  }
+  return node;
+}
+
+// In the place of the function, some kernels have the number of the part.
+bool IsAt(const KfdNode& node, const std::string& address) {
+  return address.starts_with(fmt::format("{:04x}:{:02x}:{:02x}.", node.domain, node.location >> 8 & 0xff,
+                                         node.location >> 3 & 0x1f));
 }
 
 }  // namespace
@@ -72,12 +105,23 @@ bool DeviceAccess::IsOf(dev_t file, const std::string& address) const {
   const std::string link = fmt::format("{}/dev/char/{}:{}", folders_.sys, major(file), minor(file));
   const std::filesystem::path device = std::filesystem::canonical(link, error);
   if (!error && std::find(device.begin(), device.end(), address) != device.end()) return true;
+  if (!error && major(file) == kDrmMajor && !HasPciAddress(device)) return IsOfPart(minor(file), address);
   if (major(file) != kNvidiaMajor || minor(file) > kMostNvidiaGpus) return false;
   const std::string information = fmt::format("{}/{}/information", folders_.nvidia, address);
   if (const std::optional<unsigned> gpu = NvidiaMinor(information)) return *gpu == minor(file);
   // Where the driver's folder cannot be seen, one GPU's file shows that the process can use GPUs of NVIDIA.
   return !std::filesystem::exists(folders_.nvidia, error) &&
          FirstWord(fmt::format("{}/bus/pci/devices/{}/vendor", folders_.sys, address)) == kNvidiaVendor;
+}
+
+bool DeviceAccess::IsOfPart(unsigned render_minor, const std::string& address) const {
+  std::error_code error;
+  for (const auto& folder :
+       std::filesystem::directory_iterator(folders_.sys + "/class/kfd/kfd/topology/nodes", error)) {
+    const KfdNode node = ReadKfdNode(folder.path() / "properties");
+    if (node.render_minor != 0 && node.render_minor == render_minor && IsAt(node, address)) return true;
+  }
+  return false;
 }
 
 }  // namespace xsched::server

@@ -36,6 +36,8 @@ class DeviceAccess {
  private:
   bool NeedsFile(XDevice device, const std::string& address) const;
   bool IsOf(dev_t file, const std::string& address) const;
+  // True if the file is that of a part of the GPU at this address.
+  bool IsOfPart(unsigned render_minor, const std::string& address) const;
 
   bool needed_;
   Folders folders_;

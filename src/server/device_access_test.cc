@@ -44,6 +44,20 @@ class DeviceAccessTest : public ::testing::Test {
     fs::create_directory_symlink(file, sys() / "dev/char" / ("226:" + std::to_string(number)));
     return makedev(kDrm, number);
   }
+  // Of a part of a GPU: it has no PCI address there.
+  dev_t PartsFile(unsigned number) const {
+    const fs::path file = sys() / "devices/platform" / ("amdgpu_xcp_" + std::to_string(number)) / "drm";
+    fs::create_directories(file);
+    fs::create_directories(sys() / "dev/char");
+    fs::create_directory_symlink(file, sys() / "dev/char" / ("226:" + std::to_string(number)));
+    return makedev(kDrm, number);
+  }
+  void KfdSays(unsigned node, unsigned location, unsigned number) const {
+    const fs::path folder = sys() / "class/kfd/kfd/topology/nodes" / std::to_string(node);
+    fs::create_directories(folder);
+    std::ofstream(folder / "properties") << "cpu_cores_count 0\nsimd_count 304\nlocation_id " << location
+                                         << "\ndomain 0\ndrm_render_minor " << number << "\n";
+  }
   void NvidiaSays(const char* address, unsigned number) const {
     fs::create_directories(nvidia() / address);
     std::ofstream(nvidia() / address / "information")
@@ -63,6 +77,25 @@ TEST_F(DeviceAccessTest, the_file_of_a_gpu_shows_that_gpu_and_no_other) {
   EXPECT_TRUE(MayUse({makedev(1, 3), file}, kGpu));
   EXPECT_FALSE(MayUse({file}, kOtherGpu));
   EXPECT_TRUE(MayUse({file}, PartOfDevice(kGpu, 5))) << "a part of it (MIG)";
+}
+
+TEST_F(DeviceAccessTest, the_file_of_a_part_of_a_gpu_shows_the_gpu_that_the_driver_says) {
+  KfdSays(0, 0, 0);  // a processor
+  KfdSays(1, 0x5e00, 128);
+  KfdSays(2, 0x3b00 | 1u << 28, 130);
+  KfdSays(3, 0x3b02, 131);
+  const dev_t file = PartsFile(130);
+  EXPECT_TRUE(MayUse({file}, kGpu));
+  EXPECT_FALSE(MayUse({file}, kOtherGpu));
+  EXPECT_TRUE(MayUse({PartsFile(131)}, kGpu)) << "its number is in the place of the function";
+  EXPECT_FALSE(MayUse({PartsFile(132)}, kGpu)) << "the driver does not list it";
+  EXPECT_FALSE(MayUse({PartsFile(0)}, kGpu));
+}
+
+TEST_F(DeviceAccessTest, a_file_that_has_a_pci_address_shows_no_other_function_of_the_device) {
+  KfdSays(1, 0x3b01, 129);
+  const dev_t file = DrmFile(129, "0000:3b:00.1");
+  EXPECT_FALSE(MayUse({file}, kGpu)) << "which may be a virtual function";
 }
 
 TEST_F(DeviceAccessTest, a_file_of_nvidias_driver_shows_the_gpu_that_the_driver_says) {

@@ -4,7 +4,7 @@
 
 namespace xsched::hip {
 
-bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out) {
+bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out, const char* sysfs) {
   char address[32] = "";
   if (next.hipDeviceGetPCIBusId == nullptr ||
       next.hipDeviceGetPCIBusId(address, sizeof address, device) != hipSuccess) {
@@ -12,7 +12,7 @@ bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out) {
   }
   const std::optional<XDeviceId> id = ReadPciAddress(address);
   if (!id) return false;
-  out->device = MakeDevice(kDeviceTypeGPU, *id);
+  out->device = kfd::PciDeviceAt(sysfs, *id);
   if (next.hipDeviceGetName == nullptr ||
       next.hipDeviceGetName(out->name, sizeof out->name, device) != hipSuccess) {
     out->name[0] = '\0';

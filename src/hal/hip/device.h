@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hal/contract.h"
+#include "hal/hip/kfd/sysfs.h"
 #include "hal/hip/runtime.h"
 #include "xsched/types.h"
 
@@ -14,7 +15,8 @@ struct DeviceIdentity {
 };
 
 // False: the runtime does not report it.
-XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out);
+XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out,
+                                   const char* sysfs = kfd::kSysfs);
 
 // Makes `device` the thread's current one during a scope: default streams belong to the current device, and
 // new events as well.

@@ -4,6 +4,8 @@
 
 extern "C" hipError_t hipStreamBatchMemOp(hipStream_t stream, unsigned count,
                                           xsched::hip::hipStreamBatchMemOpParams* operations, unsigned flags);
+extern "C" hipError_t hipMemcpyAtoHAsync(void* to, xsched::hip::hipArray_t from, size_t offset, size_t bytes,
+                                         hipStream_t stream);
 
 namespace xsched::hip {
 
@@ -111,6 +113,26 @@ TEST(HipDispatchTable, what_may_be_something_else_in_an_older_version_stays_as_i
   EXPECT_EQ(Commands(older.NullKey()), 1u);
   EXPECT_FALSE(IsOurs(older.TableEntry(number)));
   EXPECT_TRUE(IsOurs(newer.TableEntry(number)));
+}
+
+// Builds of 6.3 have the functions for graphs before those for arrays.
+TEST(HipDispatchTable, what_builds_of_6_3_have_in_another_order_is_caught_by_its_name_alone) {
+  RuntimeInstance older, newer;
+  older.Fake<decltype(FakeOfferVersion)>("FakeOfferVersion")(60300);
+  newer.Fake<decltype(FakeOfferVersion)>("FakeOfferVersion")(60400);
+  older.OfferTable(TableLength(), 0);
+  newer.OfferTable(TableLength(), 1);
+  EXPECT_EQ(older.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(newer.Exported<Set>("hipMemsetAsync")(nullptr, 0, 0, nullptr), hipSuccess);
+  EXPECT_EQ(Commands(older.NullKey()), 1u) << "what comes before is wrapped";
+  const int last = NumberInTable("hipDrvGraphExecMemsetNodeSetParams");
+  for (int i = NumberInTable("hipSetValidDevices"); i <= last; ++i)
+    EXPECT_FALSE(IsOurs(older.TableEntry(i))) << i;
+  for (const char* name : {"hipMemcpyAtoHAsync", "hipMemcpyHtoAAsync", "hipStreamBatchMemOp"})
+    EXPECT_TRUE(IsOurs(newer.TableEntry(NumberInTable(name)))) << name;
+  EXPECT_EQ(older.Call(hipMemcpyAtoHAsync, "hipMemcpyAtoHAsync", nullptr, nullptr, 0, 0, nullptr),
+            hipSuccess);
+  EXPECT_EQ(Commands(older.NullKey()), 2u);
 }
 
 TEST(HipDispatchTable, entries_that_are_not_wrapped_stay_as_they_are) {

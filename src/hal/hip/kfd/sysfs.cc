@@ -43,6 +43,13 @@ unsigned long ReadProperty(const char* text, const char* name) {
   return 0;
 }
 
+bool HasPciDevice(const char* sysfs, XDeviceId address) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/bus/pci/devices/%04x:%02x:%02x.%x", sysfs, address >> 16,
+           address >> 8 & 0xff, address >> 3 & 0x1f, address & 0x7);
+  return access(path, F_OK) == 0;
+}
+
 // False: there is no such node.
 bool ReadNode(const char* sysfs, int index, Node* node) {
   char path[512];
@@ -56,8 +63,8 @@ bool ReadNode(const char* sysfs, int index, Node* node) {
   // Bus, device and function; above them, the part of the GPU.
   const unsigned long location = ReadProperty(text, "location_id");
   const auto domain = static_cast<uint32_t>(ReadProperty(text, "domain"));
-  node->device = MakeDevice(kDeviceTypeGPU,
-                            PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7));
+  node->device =
+      PciDeviceAt(sysfs, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7));
   return true;
 }
 
@@ -72,6 +79,12 @@ Node FindNode(const char* sysfs, Wanted&& wanted) {
 }
 
 }  // namespace
+
+XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
+  const XDeviceId first = address & ~XDeviceId{0x7};
+  const bool is_part = address != first && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, first);
+  return MakeDevice(kDeviceTypeGPU, is_part ? first : address);
+}
 
 XDevice DeviceOf(const char* sysfs, GpuId gpu) {
   return FindNode(sysfs, [gpu](const Node& node) { return node.gpu == gpu; }).device;

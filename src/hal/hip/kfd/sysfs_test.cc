@@ -29,6 +29,18 @@ TEST(KfdSysfs, the_parts_of_a_gpu_are_one_device) {
   EXPECT_EQ(DeviceOf(topology.root(), 1), DeviceOf(topology.root(), 2));
 }
 
+TEST(KfdSysfs, a_part_with_its_number_in_the_place_of_the_function_is_of_function_0) {
+  Topology topology;
+  topology.Add(1, 0xc1);
+  topology.Write("class/kfd/kfd/topology/nodes/1/gpu_id", "2\n");
+  topology.Write("class/kfd/kfd/topology/nodes/1/properties", "location_id 49410\ndomain 0\n");  // c1:00.2
+  EXPECT_NE(DeviceOf(topology.root(), 2), Topology::Device(0xc1)) << "the machine lists no PCI device at all";
+  topology.Write("bus/pci/devices/0000:c1:00.0/vendor", "0x1002\n");
+  EXPECT_EQ(DeviceOf(topology.root(), 2), Topology::Device(0xc1));
+  topology.Write("bus/pci/devices/0000:c1:00.2/vendor", "0x1002\n");
+  EXPECT_NE(DeviceOf(topology.root(), 2), Topology::Device(0xc1)) << "a function of its own";
+}
+
 TEST(KfdSysfs, what_may_not_be_read_does_not_end_the_search) {
   Topology topology;
   topology.Add(0);
