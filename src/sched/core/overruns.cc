@@ -17,8 +17,7 @@ constexpr Duration kLongestUnasked = std::chrono::milliseconds(5);
 // A client that reports the end is asked again as well: a command that was just being launched may have come
 // behind what it looked at for its answer, and then it has nothing to report. Without an end the queue would
 // be charged for ever.
-constexpr Duration kFirstAskedAgain = std::chrono::milliseconds(10);
-constexpr Duration kLongestUnaskedOfReporter = std::chrono::milliseconds(100);
+constexpr Duration kReporterAskedAgain = std::chrono::milliseconds(100);
 
 // Where the client has to be asked, overruns of shorter commands are not worth the questions.
 constexpr Duration kLongCommand = std::chrono::milliseconds(1);
@@ -64,9 +63,8 @@ void BeginOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& conf
 
 void AskOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink) {
   const auto next = [&] {
+    if (queue.traits.reports_overruns) return queue.overrun.asked_at + kReporterAskedAgain;
     const Duration so_far = queue.overrun.asked_at - queue.overrun.since;
-    if (queue.traits.reports_overruns)
-      return queue.overrun.asked_at + std::clamp(so_far, kFirstAskedAgain, kLongestUnaskedOfReporter);
     return queue.overrun.asked_at + std::clamp(so_far / kPartOfOverrun, config.query_after,
                                                std::max(config.query_after, kLongestUnasked));
   };
