@@ -134,4 +134,4 @@ void* __cxa_begin_catch(void*) noexcept { __builtin_trap(); }
 
 }  // extern "C"
 
-[[noreturn]] void std::terminate() noexcept { __builtin_trap(); }
+void std::terminate() noexcept { __builtin_trap(); }
