@@ -126,7 +126,7 @@ TEST_F(HostGatesTest, the_submission_worker_marks_what_is_in_flight_after_a_susp
   std::this_thread::yield();
   state.SetSuspended(false);
   while (!state.markers.UnderWay()) state.waiters.NotifyIfAny();
-  Run();
+  state.MarkerReached(2);
   worker.join();
   EXPECT_TRUE(state.Idle());
 }
