@@ -306,7 +306,7 @@ TEST_F(Scheduling, processes_that_can_be_interrupted_only_are_held_in_turns) {
               second.CreateInterruptibleQueue(0, ipc::kTraitTimeSlices));
   first.Submit(0, 1'000'000);
   second.Submit(0, 1'000'000);
-  // Who is not held does its work. Where nobody retires anything, nobody is held.
+  // An agent that is not held finishes commands. If no agent finishes any, the scheduler holds none.
   const auto is_held = [&](TestAgent& agent) {
     for (TestAgent* any : {&first, &second}) {
       if (any->IsHeld(0)) continue;

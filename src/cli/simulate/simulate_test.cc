@@ -64,7 +64,7 @@ TEST(Loads, one_that_laxity_lets_run_alone_has_the_whole_of_a_device_with_time_s
 TEST(Loads, weights_are_kept_among_those_that_always_have_work_and_a_sleeper_gets_what_it_is_owed) {
   const sched::sim::Load load = Shipped("weights");
   const Outcome shared = With(load, "EEVDF");
-  // While both are on the device, it is not known exactly who has how much of it.
+  // While both have commands on the device, the scheduler can only estimate how much time each of them gets.
   EXPECT_NEAR(shared.Find("large")->share, 0.75 * 0.95, 0.012);
   EXPECT_NEAR(shared.Find("small")->share, 0.25 * 0.95, 0.01);
   const Outcome native = With(load, "native");

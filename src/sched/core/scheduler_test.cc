@@ -42,6 +42,19 @@ class SchedulerTest : public testing::Test {
     now_ = end;
   }
   bool Runs(QueueId id) const { return sink_.Of(id).run; }
+  // Two queues share the device, and their clients report overruns. kLow has had its turn, and is held.
+  void HoldOneThatReports(uint64_t commands) {
+    scheduler_.SetPolicy(*FindPolicyByName("UP"));
+    Hints half;
+    half.utilization = 50;
+    for (const QueueId id : {kLow, kOther}) {
+      ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
+                                      {.reports_overruns = true}));
+      Progress(id, commands, 0);
+    }
+    while (!sink_.Of(kLow).run) Pass(milliseconds(1));
+    while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  }
   // Request `number` of the urgent program (0, 1, …), and the pause after it.
   void ServeRequest(uint64_t number, Duration pause) {
     Progress(kHigh, number + 1, number);
@@ -668,28 +681,13 @@ TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_not_to_t
 
 // Its first answer may have missed a command, and then its client has nothing to report by itself.
 TEST_F(SchedulerTest, a_held_queue_whose_client_does_not_report_the_end_is_asked_again_but_seldom) {
-  scheduler_.SetPolicy(*FindPolicyByName("UP"));
-  Hints half;
-  half.utilization = 50;
-  for (const QueueId id : {kLow, kOther}) {
-    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
-                                    {.reports_overruns = true}));
-    Progress(id, 1'000'000, 0);
-  }
-  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
-  while (sink_.Of(kLow).run) Pass(milliseconds(1));
-  // The other one is at work.
-  const auto pass = [&](int ms) {
-    for (uint64_t i = 1; ms-- > 0; ++i) {
-      Progress(kOther, 1'000'000, scheduler_.Stats(kOther, now_)->retired + 1);
-      Pass(milliseconds(1));
-    }
-  };
+  HoldOneThatReports(1'000'000);
   int asked = sink_.queries[kLow];
   int again = 0;
   for (int i = 0; i < 1000 && again < 2; ++i) {
-    pass(1);
-    if (sink_.Of(kLow).run) break;
+    Progress(kOther, 1'000'000, static_cast<uint64_t>(i) + 1);  // it is at work
+    Pass(milliseconds(1));
+    ASSERT_FALSE(Runs(kLow));
     again += sink_.queries[kLow] != std::exchange(asked, sink_.queries[kLow]);
     if (i < 90) {
       EXPECT_EQ(again, 0) << "most overruns are over by then";
@@ -699,16 +697,7 @@ TEST_F(SchedulerTest, a_held_queue_whose_client_does_not_report_the_end_is_asked
 }
 
 TEST_F(SchedulerTest, a_held_queue_whose_work_has_ended_is_charged_no_longer) {
-  scheduler_.SetPolicy(*FindPolicyByName("UP"));
-  Hints half;
-  half.utilization = 50;
-  for (const QueueId id : {kLow, kOther}) {
-    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
-                                    {.reports_overruns = true}));
-    Progress(id, 2, 0);
-  }
-  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
-  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+  HoldOneThatReports(2);
   const Duration before = scheduler_.Stats(kLow, now_)->service;
   Progress(kLow, 2, 2);
   Pass(milliseconds(3));
