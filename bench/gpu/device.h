@@ -73,7 +73,8 @@ class Device {
   void ShareBeat(const std::string& path);
 
  private:
-  double BestQueueTime(CUstream stream, uint32_t loops) const;
+  // Microseconds of a kernel, of many in a row.
+  double KernelTime(CUstream stream, uint32_t loops) const;
 
   Driver driver_;
   CUdevice device_{};
