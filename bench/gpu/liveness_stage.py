@@ -206,6 +206,7 @@ class Chaos:
         self.programs = kernels_ahead(session, self.PRIORITIES)
         self.stopped = {}  # program → until when
         self.server_stopped_until = None
+        self.policy = "HPF"
         self.last = "start"
         self.done = dict.fromkeys(("kill", "stop", "kill the server", "stop the server", "restart the server"), 0)
 
@@ -213,7 +214,7 @@ class Chaos:
         what = self.random.choices(list(self.done), (6, 6, 1, 2, 1))[0]
         self.done[what] += 1
         index = self.random.randrange(len(self.programs))
-        self.last = f"{what}, program {index}"
+        self.last = f"{what}, program {index}, policy {self.policy}"
         if what == "kill":
             program = self.programs[index]
             self.stopped.pop(program, None)
@@ -235,7 +236,8 @@ class Chaos:
             else:
                 self.session.end_server()
             time.sleep(self.random.uniform(0, 0.5))
-            self.session.start_server(self.random.choice(("HPF", "UP")))
+            self.policy = self.random.choice(("HPF", "UP"))
+            self.session.start_server(self.policy)
 
     def resume(self, everybody=False):
         now = time.monotonic()

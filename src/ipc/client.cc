@@ -13,8 +13,6 @@
 namespace xsched::ipc {
 namespace {
 
-constexpr int kMaxSentFds = 32;
-
 template <typename... Args>
 SocketPath Format(const char* format, Args... args) {
   SocketPath path{};
@@ -121,7 +119,7 @@ Result<UniqueFd> ConnectToServer(const SocketPath& path) {
 
 bool SendPacket(int fd, const void* data, size_t size, const int* fds, int fd_count) {
   iovec part{const_cast<void*>(data), size};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxSentFds)] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * Packet::kMaxFds)] = {};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;

@@ -51,8 +51,8 @@ void Prepare(T& message) {
   message.header = Header{T::kType, 0, sizeof(T)};
 }
 
-// Sends one packet, with up to 32 descriptors. Never raises SIGPIPE. False with errno set on failure; EAGAIN
-// when the peer's buffer is full.
+// Sends one packet, with up to Packet::kMaxFds descriptors. Never raises SIGPIPE. False with errno set on
+// failure; EAGAIN when the peer's buffer is full.
 bool SendPacket(int fd, const void* data, size_t size, const int* fds = nullptr, int fd_count = 0);
 
 template <typename T>

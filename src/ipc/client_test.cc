@@ -277,11 +277,11 @@ TEST_F(Packets, descriptors_travel_and_are_not_inherited) {
 
 TEST_F(Packets, all_descriptors_are_taken_and_closed_with_the_packet) {
   const int before = OpenDescriptors();
-  const std::vector<int> fds(32, here_.get());
+  const std::vector<int> fds(Packet::kMaxFds, here_.get());
   ASSERT_TRUE(Send(here_.get(), Ping{}, fds.data(), static_cast<int>(fds.size())));
   EXPECT_TRUE(NextHasDescriptors(there_.get()));
   EXPECT_EQ(Receive(), Received::kMessage);
-  EXPECT_EQ(packet_.fd_count, 32);
+  EXPECT_EQ(packet_.fd_count, Packet::kMaxFds);
   packet_ = Packet{};
   EXPECT_EQ(OpenDescriptors(), before);
 }

@@ -14,6 +14,7 @@
 #include <cuda.h>
 #include "base/clock.h"
 #include "base/fd.h"
+#include "communicators/nccl.h"
 #include "ipc/client.h"
 #include "ipc/job.h"
 #include "ipc/messages.h"
@@ -36,6 +37,32 @@ void ExpectMadeAsNatively(const char* library) {
   EXPECT_EQ(train(0, 4, 7, 3), 4307);
   EXPECT_EQ(train(1, 4, 7, 3), 14307);
   EXPECT_EQ(train(2, 4, 7, 3), 24307);
+}
+
+ncclUniqueId IdOf(char end) {
+  ncclUniqueId id{{1}};
+  id.internal[127] = end;
+  return id;
+}
+
+// The functions are asked for by dlsym.
+void ExpectMadeBy(const std::string& copy, void* library) {
+  const auto by_rank = reinterpret_cast<decltype(&ncclCommInitRank)>(dlsym(library, "ncclCommInitRank"));
+  const auto by_config =
+      reinterpret_cast<decltype(&ncclCommInitRankConfig)>(dlsym(library, "ncclCommInitRankConfig"));
+  const auto by_ids =
+      reinterpret_cast<decltype(&ncclCommInitRankScalable)>(dlsym(library, "ncclCommInitRankScalable"));
+  ASSERT_TRUE(by_rank != nullptr && by_config != nullptr && by_ids != nullptr);
+  void* made[3] = {};
+  ncclUniqueId id = IdOf(9);
+  EXPECT_EQ(by_rank(&made[0], 4, IdOf(7), 3), 4307);
+  EXPECT_EQ(by_config(&made[1], 4, IdOf(8), 3, nullptr), 14308);
+  EXPECT_EQ(by_ids(&made[2], 4, 3, 2, &id, nullptr), 44309);
+  for (const void* communicator : made) {
+    Dl_info info{};
+    ASSERT_NE(dladdr(communicator, &info), 0);
+    EXPECT_EQ(info.dli_fname, copy);
+  }
 }
 
 uint64_t JobOf(char id_end) {
@@ -111,13 +138,25 @@ TEST_F(CudaCommunicators, of_a_library_that_contains_nccl_are_made_as_natively) 
   ExpectMadeAsNatively(TEST_WHOLE);
 }
 
-TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_those_that_it_has_natively) {
+TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_made_as_natively_by_the_copy_that_it_asks) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "ncclCommInitRank"), nullptr) << "the program is not linked to NCCL";
+  // More than have functions in front of them.
+  for (int i = 0; i < 6; ++i) {
+    const std::string copy = folder_ + "/nccl" + std::to_string(i);
+    std::filesystem::copy_file(TEST_WHOLE, copy);
+    void* library = dlopen(copy.c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    ExpectMadeBy(copy, library);
+  }
+}
+
+TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_tell_the_server_which_ranks_are_one_job) {
   void* library = dlopen(TEST_WHOLE, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
-  Dl_info info;
-  ASSERT_NE(dladdr(dlsym(library, "ncclCommInitRank"), &info), 0);
-  EXPECT_STREQ(info.dli_fname, TEST_WHOLE);
+  ExpectMadeBy(TEST_WHOLE, library);
+  UseStream();
+  Welcome();
+  EXPECT_EQ(Jobs(3), (std::vector{JobOf(7), JobOf(8), JobOf(9)}));
 }
 
 TEST_F(CudaCommunicators,

@@ -110,8 +110,8 @@ void GateSpacing::Accesses(uint64_t number) {
 bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
   if (retired >= submitted) return true;
   MutexLock lock(mutex_);
-  uint32_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
-  for (uint32_t i = oldest; i != count_; ++i) {
+  const uint64_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
+  for (uint64_t i = oldest; i != count_; ++i) {
     const Gate& gate = gates_[i % kRemembered];
     // The first such gate that the device has not passed: it waits there when everything before has retired.
     if (gate.pausable && (passed == ipc::kNonePassed || gate.position > passed))

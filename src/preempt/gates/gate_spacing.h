@@ -96,7 +96,7 @@ class GateSpacing {
   TimePoint observed_at_ GUARDED_BY(mutex_){};
   bool observed_ GUARDED_BY(mutex_) = false;
 
-  uint32_t count_ GUARDED_BY(mutex_) = 0;
+  uint64_t count_ GUARDED_BY(mutex_) = 0;
   Gate gates_[kRemembered] GUARDED_BY(mutex_){};
 };
 

@@ -7,7 +7,8 @@
 namespace xsched::preempt {
 
 // Not those that every process may have: terminals, /dev/null, …
-inline constexpr size_t kMostDeviceFiles = 32;
+// ROCm opens all devices: eight GPUs that are divided into eight parts each are 65 files.
+inline constexpr size_t kMostDeviceFiles = 128;
 
 // Puts descriptors into `fds`, one for each file. Returns how many. They are the program's own: it may close
 // them at any time.

@@ -5,15 +5,15 @@
 //
 //   ncclCommInitRank, ncclCommInitRankConfig, ncclCommInitRankScalable
 //
-// They call the function that the library would have found without XSched. Who gets the address of NCCL's own
-// function by dlsym calls that one, and is not seen.
+// They call the function that the library would have found without XSched. Who asks for NCCL's functions by
+// dlsym, as Python's ctypes does, gets one of ours that calls the one that was found.
 #pragma once
 
 #include "shim/common/dl_hooks.h"
 
 namespace xsched::shim {
 
-// As LookUp, for these functions: what the caller would find without XSched.
+// As LookUp, for these functions.
 Lookup LookUpCommunicators(void* handle, const char* name);
 
 }  // namespace xsched::shim

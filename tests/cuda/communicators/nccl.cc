@@ -1,10 +1,13 @@
-// A stand-in for NCCL. Its results show whether the arguments have arrived.
+// A stand-in for NCCL. Its results show whether the arguments have arrived, and the address of a communicator
+// which copy of it has made it.
 #include "nccl.h"
 
 namespace {
 
+char made_here;
+
 int ResultOf(void** communicator, int ranks, const ncclUniqueId& id, int rank) {
-  *communicator = communicator;
+  *communicator = &made_here;
   return 1000 * ranks + 100 * rank + id.internal[127];
 }
 
