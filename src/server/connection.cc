@@ -19,6 +19,12 @@ bool Connection::HasReadAll() const {
   return ioctl(socket.get(), SIOCOUTQ, &unread) != 0 || unread == 0;
 }
 
+// The kernel says that a socket can be written when a quarter of its buffer is used at most.
+bool Connection::HasRoom() const {
+  pollfd writable{socket.get(), POLLOUT, 0};
+  return poll(&writable, 1, 0) == 1 && (writable.revents & POLLOUT) != 0;
+}
+
 bool Connection::HasLeft() const {
   pollfd end{socket.get(), POLLRDHUP, 0};
   return poll(&end, 1, 0) == 1 && (end.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;

@@ -45,6 +45,8 @@ struct Connection {
   // Sends the reason why the client is rejected. The caller closes the connection.
   void SendRejected(const std::string& reason);
   bool SendReply(XResult result, uint32_t count, const std::string& text);
+  // True if an answer of one message can be sent now, whatever its size.
+  bool HasRoom() const;
   // True if the client has read everything that it was sent, or if the kernel does not report this.
   bool HasReadAll() const;
   // True if the client has closed its end. Messages that it sent before may still be unread.

@@ -469,6 +469,17 @@ TEST_F(HostileClient, a_tool_that_reads_slowly_gets_all_of_a_long_list) {
   EXPECT_TRUE(tool.ReceiveA<ipc::Status>()) << "requests are answered in order";
 }
 
+TEST_F(HostileClient, a_tool_that_asks_more_before_it_reads_gets_all_answers) {
+  TestTool tool(socket());
+  int asked = 0;
+  for (int quiet = 0; quiet < 20; usleep(1000)) {
+    // The server reads in between, as long as it may.
+    for (++quiet; tool.Send(ipc::GetStatus{}); ++asked) quiet = 0;
+  }
+  EXPECT_GT(asked, 100);
+  for (int i = 0; i < asked; ++i) ASSERT_TRUE(tool.ReceiveA<ipc::Status>()) << i << " of " << asked;
+}
+
 TEST_F(HostileClient, a_tool_that_never_reads_is_dropped) {
   for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(bystander_->CreateQueue(index, 0));
   ASSERT_TRUE(bystander_->IsAlive());

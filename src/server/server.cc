@@ -159,6 +159,7 @@ void Server::ReadMessages(Connection& connection, TimePoint now) {
   for (int i = 0; i < kMaxMessagesPerRound && !connection.closed && !tools_.IsAnswering(connection); ++i) {
     if (work_.IsSpent(user)) return;
     work_.Charge(user, WorkBudget::kRead);
+    if (connection.role == ipc::Role::kTool && !tools_.MayAsk(connection, now)) return;
     if (disposer_.IsFull(user) && ipc::NextHasDescriptors(connection.socket.get()))
       return connections_.Close(connection, "descriptors, while too many of its user cannot be closed");
     ipc::Packet packet;

@@ -83,6 +83,13 @@ bool Tools::SendUsage(Connection& tool, TimePoint now) {
   return Begin(tool, {UsageAnswer(parts, tool)}, now);
 }
 
+// While a tool records, its buffer is full of records (Recordings).
+bool Tools::MayAsk(Connection& tool, TimePoint now) {
+  if (tool.HasRoom() || parts_.recordings.IsRecording(tool)) return true;
+  if (!Begin(tool, {Unread{}}, now)) parts_.connections.Close(tool, nullptr);
+  return !tool.closed && !IsAnswering(tool);
+}
+
 bool Tools::Begin(Connection& tool, Answer answer, TimePoint now) {
   const Sent sent = Send(tool, answer, now);
   if (sent != Sent::kRestLater) return sent == Sent::kAll;
@@ -103,6 +110,7 @@ Sent Tools::Send(Connection& tool, Answer& answer, TimePoint now) {
   answer.blocked_since = now;
   if (auto* usage = std::get_if<UsageAnswer>(&answer.what)) return usage->Send(tool, now);
   if (auto* changing = std::get_if<Changing>(&answer.what)) return Send(tool, *changing, now);
+  if (std::holds_alternative<Unread>(answer.what)) return tool.HasRoom() ? Sent::kAll : Sent::kRestLater;
   return Send(tool, std::get<Listing>(answer.what), now);
 }
 

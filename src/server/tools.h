@@ -50,6 +50,9 @@ class Tools {
 
   // False: the message breaks the protocol, or the tool is gone.
   bool HandleMessage(Connection& tool, const ipc::Packet& packet, TimePoint now);
+  // True if the tool's next request may be read. Not while it leaves earlier answers unread: then IsAnswering
+  // until it has read them.
+  bool MayAsk(Connection& tool, TimePoint now);
   // True if a request of the tool has not been answered to its end yet. Its further requests wait until then.
   bool IsAnswering(const Connection& tool) const { return unfinished_.contains(tool.id); }
   // Call if there may be room for more of the answer. REQUIRES: IsAnswering. False: the tool is gone.
@@ -69,9 +72,11 @@ class Tools {
     QueueChange change;
     std::optional<ipc::Reply> reply;  // when all is changed
   };
+  // All is sent, but there is no room for another answer.
+  struct Unread {};
   // An answer in many messages, or to a request that takes many rounds.
   struct Answer {
-    std::variant<Listing, UsageAnswer, Changing> what;
+    std::variant<Listing, UsageAnswer, Changing, Unread> what;
     TimePoint blocked_since{};
   };
 

@@ -99,6 +99,16 @@ TEST_F(ToolsTest, a_list_that_the_buffer_has_no_room_for_goes_on_when_the_tool_h
   EXPECT_EQ(reply->count, ipc::kMaxQueues);
 }
 
+TEST_F(ToolsTest, a_tool_that_leaves_answers_unread_may_ask_again_when_it_has_read_them) {
+  EXPECT_TRUE(tools_.MayAsk(*tool_.connection, now_));
+  while (tools_.MayAsk(*tool_.connection, now_)) ASSERT_TRUE(Ask(tool_, ipc::GetStatus{}));
+  EXPECT_TRUE(tools_.IsAnswering(*tool_.connection));
+  EXPECT_EQ(tools_.CloseUnreading(now_), now_ + 5s);
+  EXPECT_GT(tool_.ReadAll<ipc::Status>(), 5);
+  ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+  EXPECT_TRUE(tools_.MayAsk(*tool_.connection, now_));
+}
+
 TEST_F(ToolsTest, a_tool_that_leaves_its_answer_unread_is_closed_after_5_s) {
   for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
   EXPECT_EQ(tools_.CloseUnreading(now_), kNever);
