@@ -66,9 +66,8 @@ void ExpectMadeBy(const std::string& copy, void* library) {
 }
 
 uint64_t JobOf(char id_end) {
-  char id[128] = {1};
-  id[127] = id_end;
-  return ipc::JobNumber(std::span<const char>(id));
+  const ncclUniqueId id = IdOf(id_end);
+  return ipc::JobNumber(std::span<const char>(id.internal));
 }
 
 class CudaCommunicators : public testing::Test {

@@ -5,8 +5,8 @@
 //
 //   ncclCommInitRank, ncclCommInitRankConfig, ncclCommInitRankScalable
 //
-// They call the function that the library would have found without XSched. Who asks for NCCL's functions by
-// dlsym, as Python's ctypes does, gets one of ours that calls the one that was found.
+// Each of them calls the function that the library would have found without XSched. Some programs look up
+// NCCL's functions by dlsym, as Python's ctypes does. They get a function of ours, which calls NCCL's.
 #pragma once
 
 #include "shim/common/dl_hooks.h"
