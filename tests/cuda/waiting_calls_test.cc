@@ -99,7 +99,7 @@ struct RepeatedCall {
 
 // The low stream is held because of a stream of another context, as it would be because of another process.
 // So no thread that uses the low stream's context is more urgent than it.
-class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterface<RepeatedCall> {
+class BesideAnotherContext : public ScheduledProgram {
  protected:
   void SetUp() override {
     ScheduledProgram::SetUp();
@@ -113,6 +113,34 @@ class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterfac
     EXPECT_EQ(cuCtxDestroy_v2(other_), CUDA_SUCCESS);
   }
 
+  CUcontext other_ = nullptr;
+  CUstream urgent_ = nullptr;
+};
+
+TEST_F(BesideAnotherContext, a_thread_that_synchronizes_the_context_opens_no_gate_however_long_kernels_take) {
+  constexpr uint32_t kKernels = 6;
+  constexpr int kKernelUs = 80'000;  // longer than the patience without progress
+  for (uint32_t i = 1; i <= kKernels; ++i) {
+    ASSERT_EQ(Spin(low_, kKernelUs), CUDA_SUCCESS);
+    ASSERT_EQ(Store(low_, i), CUDA_SUCCESS);
+  }
+  std::thread caller([&] {
+    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  });
+  std::this_thread::sleep_for(milliseconds(60));
+  const auto begin = Clock::now();
+  while (Clock::now() - begin < milliseconds(600)) {
+    ASSERT_EQ(Spin(urgent_, 1000), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(urgent_), CUDA_SUCCESS);
+  }
+  EXPECT_LT(*done_.host, kKernels);
+  caller.join();
+  EXPECT_EQ(*done_.host, kKernels);
+}
+
+class RepeatedCalls : public BesideAnotherContext, public testing::WithParamInterface<RepeatedCall> {
+ protected:
   // Returns whether the low stream's command has run after a while, in which another thread repeats `call`.
   // Sets *valid to whether the scheduler has held the stream all the while: on a busy machine the watchdog
   // may let it run.
@@ -137,9 +165,6 @@ class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterfac
     standin_slow(repeated.function, 0);
     return runs;
   }
-
-  CUcontext other_ = nullptr;
-  CUstream urgent_ = nullptr;
 };
 
 TEST_P(RepeatedCalls, leave_the_rest_held) {

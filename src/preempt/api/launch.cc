@@ -58,10 +58,14 @@ void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift
 
 bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
 
-bool AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+bool OfSeveralClasses(const AwaitedQueues& queues) {
   const NoCancellation with_pins;
-  GivenWork given(ThisProcess().queues, queues, {});
-  return given.Await(patience, ThisProcess().slices) && !given.of_several_classes();
+  return GivenWork(ThisProcess().queues, queues, {}).of_several_classes();
+}
+
+void AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+  const NoCancellation with_pins;
+  GivenWork(ThisProcess().queues, queues, {}).Await(patience, ThisProcess().slices);
 }
 
 void AwaitNotHeld(const AwaitedQueues& queues, Duration patience) {

@@ -130,9 +130,12 @@ XSCHED_PRIVATE bool AnyMayBeHeld();
 // driver, where queues may be held and no lock of the driver is held. After that, a Barrier around the call
 // opens gates behind which there is nothing left to wait for. REQUIRES: a scheduler may hold a queue of the
 // process. Gives up if there is no progress for `patience` although no queue is rightly held, because the
-// device may wait for the caller. Returns false if the call needs a Barrier: it may wait for a held queue,
-// and the caller may be more urgent. True: it needs one only if the call makes other threads wait.
-XSCHED_PRIVATE bool AwaitGiven(const AwaitedQueues& queues, Duration patience);
+// device may wait for the caller.
+XSCHED_PRIVATE void AwaitGiven(const AwaitedQueues& queues, Duration patience);
+
+// True if some of these queues are more urgent than others. Then a call that waits for them needs a Barrier
+// even if it makes no other thread wait: a queue that is held may be less urgent than the caller.
+XSCHED_PRIVATE bool OfSeveralClasses(const AwaitedQueues& queues);
 
 // Call it before a call of the driver that may wait for such work, or may not. Waits only while some of it is
 // held, so the call is not delayed beside work that runs. Gives up after `patience` if the caller may be more

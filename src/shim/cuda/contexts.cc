@@ -98,10 +98,10 @@ CUcontext PrimaryContextEnds(PrimaryContext* primary) {
 
 }  // namespace
 
-bool AwaitGivenTo(CUcontext context, Duration patience) {
-  if (!preempt::AnyMayBeHeld()) return false;
+void AwaitGivenTo(CUcontext context, Duration patience) {
+  if (!preempt::AnyMayBeHeld()) return;
   const CUcontext actual = OrCurrent(context);
-  return actual != nullptr && preempt::AwaitGiven(QueuesOf(actual), patience);
+  if (actual != nullptr) preempt::AwaitGiven(QueuesOf(actual), patience);
 }
 
 CUcontext ContextOf(CUgreenCtx green) {
@@ -116,7 +116,13 @@ Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); 
 PossibleWait::NotHeld::NotHeld() { AwaitNotHeldOf(nullptr); }
 
 bool ContextWait::NeedsBarrier(CUcontext context) {
-  if (CudaOwnerOf(context) == context) return !AwaitGivenTo(context, kDrainPatience);
+  // A scheduler that comes during the call may hold a queue that is less urgent than the caller.
+  if (context == nullptr || !preempt::AnyMayBeHeld()) return true;
+  if (CudaOwnerOf(context) == context) {
+    if (!preempt::OfSeveralClasses(QueuesOf(context))) return false;
+    AwaitGivenTo(context, kDrainPatience);
+    return true;
+  }
   // The driver waits for the green context only, and we know only all queues of its owner. So do not wait for
   // any that runs.
   AwaitNotHeldOf(context);

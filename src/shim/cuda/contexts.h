@@ -20,7 +20,7 @@
 namespace xsched::cuda {
 
 // preempt::AwaitGiven. A null context is the current one.
-bool AwaitGivenTo(CUcontext context, Duration patience);
+void AwaitGivenTo(CUcontext context, Duration patience);
 
 // The context of a green context's streams.
 CUcontext ContextOf(CUgreenCtx green);
