@@ -277,6 +277,29 @@ TEST_F(WaitingCall, one_that_may_wait_is_not_delayed_beside_work_that_is_not_hel
   EXPECT_LT(best, milliseconds(2));
 }
 
+// As with per-thread default streams, which no thread of ours can ask about.
+TEST_F(WaitingCall, one_on_a_device_without_rivals_is_not_delayed_by_those_of_another_device) {
+  CUcontext there = nullptr;
+  CUdeviceptr block = 0;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&there, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(there), CUDA_SUCCESS);
+  // Both streams of device 0 can be held, or can hold the other.
+  ASSERT_TRUE(preempt::AnyMayBeHeld());
+  auto best = Clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    Word word;
+    word.Make();
+    ASSERT_EQ(cuMemAlloc_v2(&block, 64), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamWriteValue32_v2(CU_STREAM_PER_THREAD, word.device, 1, 0), CUDA_SUCCESS);
+    ASSERT_TRUE(WaitUntil([&] { return *word.host == 1; }));
+    const auto begin = Clock::now();
+    ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    best = std::min(best, Clock::now() - begin);
+  }
+  EXPECT_LT(best, milliseconds(10));
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+}
+
 TEST_F(WaitingCall, one_that_may_wait_waits_only_shortly_for_what_may_be_less_urgent_than_its_caller) {
   CUmodule module = nullptr;
   ASSERT_EQ(cuModuleLoadData(&module, "any"), CUDA_SUCCESS);
