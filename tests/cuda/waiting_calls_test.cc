@@ -74,6 +74,62 @@ TEST_F(WaitingCall, a_thread_that_launches_a_kernel_for_the_first_time_waits_for
   loader.join();
 }
 
+// While a launch waits for room on a stream, the driver lets nobody set a priority in that context.
+class PriorityChange : public ScheduledProgram {
+ protected:
+  // Checks that `call` on a more urgent stream than those that hold the low one returns, although the low one
+  // is full.
+  void ReturnsBesideAFullStream(const std::function<CUresult(CUstream)>& call) {
+    const CUstream most_urgent = NewStream(20);
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> launched{0};
+    std::thread urgent = Repeat(stop, [this] {
+      EXPECT_EQ(Spin(high_, 1000), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+    });
+    std::thread filling = Repeat(stop, [&] {
+      EXPECT_EQ(Store(low_, 1), CUDA_SUCCESS);
+      ++launched;
+    });
+    constexpr uint64_t kRoom = 1021;  // of a stream
+    EXPECT_TRUE(WaitUntil([&] {
+      const uint64_t before = launched;
+      std::this_thread::sleep_for(milliseconds(20));
+      return launched == before && standin_pending(0) >= kRoom && IsHeld(low_);
+    }));
+    std::atomic<bool> returned{false};
+    std::thread caller([&] {
+      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      EXPECT_EQ(call(most_urgent), CUDA_SUCCESS);
+      returned = true;
+    });
+    EXPECT_TRUE(WaitUntil([&] { return returned.load(); }, milliseconds(150)));
+    stop = true;
+    for (std::thread* thread : {&urgent, &filling, &caller}) thread->join();
+    EXPECT_EQ(cuStreamDestroy_v2(most_urgent), CUDA_SUCCESS);
+  }
+
+ private:
+  std::thread Repeat(const std::atomic<bool>& stop, std::function<void()> work) const {
+    return std::thread([this, &stop, work = std::move(work)] {
+      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      while (!stop) work();
+    });
+  }
+};
+
+TEST_F(PriorityChange, of_one_stream_waits_for_no_held_stream_that_is_full) {
+  ReturnsBesideAFullStream([](CUstream stream) {
+    CUstreamAttrValue value{};
+    value.priority = -1;
+    return cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value);
+  });
+}
+
+TEST_F(PriorityChange, by_copying_another_streams_waits_for_no_held_stream_that_is_full) {
+  ReturnsBesideAFullStream([this](CUstream stream) { return cuStreamCopyAttributes(stream, high_); });
+}
+
 TEST_F(WaitingCall, a_stream_that_is_destroyed_while_others_wait_for_it_is_no_harm) {
   for (int i = 0; i < 20; ++i) {
     CUstream stream = NewStream(0);

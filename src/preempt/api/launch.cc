@@ -57,6 +57,7 @@ void Barrier::ForceAllOpen(bool open) { ThisProcess().queues.ForceAllOpen(open);
 void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift); }
 
 bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
+bool AnyLaunchMayWait() { return ThisProcess().queues.AnyLaunchMayWait(); }
 
 bool OfSeveralClasses(const AwaitedQueues& queues) {
   const NoCancellation with_pins;

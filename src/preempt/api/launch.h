@@ -126,6 +126,10 @@ class SuspensionLift {
 // True if a scheduler may hold a queue of the process. Lock-free.
 XSCHED_PRIVATE bool AnyMayBeHeld();
 
+// True if a launch is in progress on a queue that a scheduler may hold. It may wait inside the driver for
+// room.
+XSCHED_PRIVATE bool AnyLaunchMayWait();
+
 // Call it before a call of the driver that waits for all work of some queues. Waits for this work outside the
 // driver, where queues may be held and no lock of the driver is held. After that, a Barrier around the call
 // opens gates behind which there is nothing left to wait for. REQUIRES: a scheduler may hold a queue of the

@@ -239,6 +239,12 @@ bool XQueueTable::AnyMayBeFull() {
   return AnyOf([](const XQueue& queue) { return queue.state().Launching() && queue.state().MayBeFull(); });
 }
 
+bool XQueueTable::AnyLaunchMayWait() {
+  return AnyOf([](const XQueue& queue) {
+    return queue.state().Launching() && (queue.state().flags() & ipc::kFlagGated) != 0;
+  });
+}
+
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
   // No pins here: the thread that releases the last pin attends to the queue, and the caller holds a lock of
   // this queue.

@@ -117,6 +117,9 @@ class XQueueTable final : public Siblings {
   // True if a launch may be blocked in the driver on a full queue. Then calls that concern the whole process
   // block as well.
   bool AnyMayBeFull();
+  // True if a launch is in progress on a queue that a scheduler may hold. Then it may wait for room on that
+  // queue for as long as the hold lasts.
+  bool AnyLaunchMayWait();
   bool OthersAreQuiet(const XQueue& queue) override;
   void LiftHardStops(const XQueue& queue) override;
 

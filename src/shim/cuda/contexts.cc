@@ -115,6 +115,12 @@ Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); 
 
 PossibleWait::NotHeld::NotHeld() { AwaitNotHeldOf(nullptr); }
 
+WaitForLaunches::WaitForLaunches(const Call& call) {
+  if (!preempt::AnyLaunchMayWait()) return;
+  if (call.is_the_programs()) AwaitNotHeldOf(nullptr);
+  barrier_.emplace();
+}
+
 bool ContextWait::NeedsBarrier(CUcontext context) {
   // A scheduler that comes during the call may hold a queue that is less urgent than the caller.
   if (context == nullptr || !preempt::AnyMayBeHeld()) return true;

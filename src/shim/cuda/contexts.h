@@ -50,6 +50,16 @@ class PossibleWait {
   preempt::Barrier barrier_;
 };
 
+// The scope of a call that waits inside the driver only while a launch of the context waits for room on a
+// stream: a PossibleWait while a launch is in progress, and else nothing.
+class WaitForLaunches {
+ public:
+  explicit WaitForLaunches(const Call& call);
+
+ private:
+  std::optional<preempt::Barrier> barrier_;  // after the wait
+};
+
 // The scope of a call that waits for all work of a context, and keeps others from launching meanwhile. A null
 // context is the current one.
 class Drain {
