@@ -367,3 +367,7 @@ void CudaContextGone(CUcontext context) {
   // Of any other context, the device may still report.
   if (context != nullptr) xsched::preempt::ContextGone(reinterpret_cast<uint64_t>(context));
 }
+
+void CudaContextStays(CUcontext context) {
+  xsched::preempt::ContextStays(reinterpret_cast<uint64_t>(context));
+}

@@ -24,6 +24,8 @@ XSCHED_PRIVATE void CudaOwnPriorityIs(uint64_t key, int priority);
 XSCHED_PRIVATE void CudaContextGoes(CUcontext context);
 // The context has been destroyed.
 XSCHED_PRIVATE void CudaContextGone(CUcontext context);
+// It was not destroyed.
+XSCHED_PRIVATE void CudaContextStays(CUcontext context);
 
 #ifdef __cplusplus
 }

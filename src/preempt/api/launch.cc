@@ -51,6 +51,7 @@ void DestroyWhenDrained(XPlatform platform, uint64_t key) {
 
 void ContextGoes(uint64_t context) { ThisProcess().queues.ContextGoes(context); }
 void ContextGone(uint64_t context) { ThisProcess().queues.ContextGone(context); }
+void ContextStays(uint64_t context) { ThisProcess().queues.ContextStays(context); }
 
 void Barrier::ForceAllOpen(bool open) { ThisProcess().queues.ForceAllOpen(open); }
 

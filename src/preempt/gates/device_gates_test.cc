@@ -132,7 +132,7 @@ TEST_F(DeviceGatesTest, a_context_that_goes_is_not_asked_about_any_more) {
   };
   Launch();
   state.SetDraining(true);
-  state.SetContextGoes();
+  state.SetContextGoes(true);
   flow->AskContext();
   EXPECT_TRUE(driver.calls.empty());
   EXPECT_FALSE(state.Idle());

@@ -180,7 +180,7 @@ void XQueueTable::ContextGoes(uint64_t context) {
   if (!AnyDraining()) return;
   for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
     if (!queue->state().draining() || (context != 0 && queue->hwq().context != context)) continue;
-    queue->state().SetContextGoes();
+    queue->state().SetContextGoes(true);
     AwaitOthers(*queue);  // a thread may be asking the driver
   }
 }
@@ -191,6 +191,13 @@ void XQueueTable::ContextGone(uint64_t context) {
     if (!queue->state().context_goes() || queue->hwq().context != context) continue;
     queue->flow().NoMoreReports();
     FinishIfDrained(*queue);
+  }
+}
+
+void XQueueTable::ContextStays(uint64_t context) {
+  if (!AnyDraining()) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (queue->hwq().context == context) queue->state().SetContextGoes(false);
   }
 }
 

@@ -89,6 +89,8 @@ class XQueueTable final : public Siblings {
   void ContextGoes(uint64_t context);
   // It has been destroyed: its draining queues get no more reports, and are finished.
   void ContextGone(uint64_t context);
+  // It was not destroyed: its draining queues still get reports.
+  void ContextStays(uint64_t context);
   // The last user of the queue in slot `index` has released it. Calls the driver, which may block.
   void Finish(uint32_t index);
 

@@ -47,53 +47,29 @@ void AwaitGivenToDevice(const Functions& next, CUdevice device) {
   preempt::AwaitGiven({.device = identity.device}, kDrainPatience);
 }
 
-// Waits for all work of a context that ends; null: the primary one of `device`, which we do not know.
-void AwaitLastWork(const Call& call, CUcontext context, CUdevice device) {
-  // A command that the program submitted cannot wait for itself.
-  if (!call.is_the_programs()) return;
-  if (context != nullptr) {
-    AwaitGivenTo(context, kDrainPatience);
-  } else {
-    AwaitGivenToDevice(call.next(), device);
-  }
-}
-
-void ContextEnds(CUcontext context) {
-  if (context == nullptr) return;
-  UsedCode::Forget();
-  shim::ForgetStreamsOf(HomeOf(context));
-  CudaContextGoes(context);
-}
-
 // The driver did not destroy the context: it is a primary one, or none. Other errors may be those of earlier
 // commands.
 bool Refused(CUresult result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_VALUE;
 }
 
-// Null: it was not known.
-void ContextEnded(CUcontext context, CUresult result) {
-  ForgetCurrentContext();
-  if (context != nullptr && !Refused(result)) shim::ForgetMemoryOf(HomeOf(context));
-  CudaContextGone(context);
+bool IsActive(const Functions& next, CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  const auto get_state = next.cuDevicePrimaryCtxGetState;
+  return get_state != nullptr && get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
 CUcontext Known(const PrimaryContext* primary) {
   return primary == nullptr ? nullptr : primary->context.load(std::memory_order_acquire);
 }
 
-// Null: we did not see it being retained, so it could be any context.
-CUcontext PrimaryContextEnds(PrimaryContext* primary) {
-  CUcontext context = primary == nullptr ? nullptr : primary->context.exchange(nullptr);
-  if (primary != nullptr) primary->references.store(0, std::memory_order_relaxed);
-  if (context != nullptr) {
-    ContextEnds(context);
-  } else {
-    UsedCode::Forget();
-    shim::ForgetAllStreams();
-    CudaContextGoes(nullptr);
-  }
-  return context;
+// The primary context is about to end, as far as we know. Null: we did not see it being retained, so it could
+// be any context.
+CUcontext TakePrimaryContext(PrimaryContext* primary) {
+  if (primary == nullptr) return nullptr;
+  primary->references.store(0, std::memory_order_relaxed);
+  return primary->context.exchange(nullptr);
 }
 
 }  // namespace
@@ -143,22 +119,45 @@ ContextCreation::ContextCreation(const Call& call, CUdevice device) {
   barrier_.emplace();
 }
 
-ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : context_(context) {
-  if (context != nullptr) AwaitLastWork(call, context, 0);
-  ContextEnds(context);
+ContextEnd::ContextEnd(const Call& call, CUcontext context, CUdevice device) : context_(context) {
+  // A command that the program submitted cannot wait for itself.
+  if (call.is_the_programs()) {
+    if (context != nullptr) {
+      AwaitGivenTo(context, kDrainPatience);
+    } else {
+      AwaitGivenToDevice(call.next(), device);
+    }
+  }
+  UsedCode::Forget();
+  if (context != nullptr) {
+    shim::ForgetStreamsOf(HomeOf(context));
+  } else {
+    shim::ForgetAllStreams();
+  }
+  CudaContextGoes(context);
   barrier_.emplace();
 }
 
+void ContextEnd::Finish(bool ended) const {
+  ForgetCurrentContext();
+  if (!ended) {
+    CudaContextStays(context_);
+    return;
+  }
+  if (context_ != nullptr) shim::ForgetMemoryOf(HomeOf(context_));
+  CudaContextGone(context_);
+}
+
+ContextDestruction::ContextDestruction(const Call& call, CUcontext context) {
+  if (context != nullptr) end_.emplace(call, context, 0);
+}
+
 void ContextDestruction::Finish(CUresult result) const {
-  if (context_ != nullptr) ContextEnded(context_, result);
+  if (end_.has_value()) end_->Finish(!Refused(result));
 }
 
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
-  unsigned flags = 0;
-  int active = 0;
-  const auto get_state = call.next().cuDevicePrimaryCtxGetState;
-  if (get_state == nullptr || get_state(device, &flags, &active) != CUDA_SUCCESS || active == 0)
-    creation_.emplace(call, device);
+  if (!IsActive(call.next(), device)) creation_.emplace(call, device);
 }
 
 void PrimaryContextRetention::Finish(CUresult result, const CUcontext* context) {
@@ -168,18 +167,15 @@ void PrimaryContextRetention::Finish(CUresult result, const CUcontext* context) 
   primary->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device) {
+PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device)
+    : call_(call), device_(device) {
   PrimaryContext* primary = PrimaryContextOf(device);
-  if (primary == nullptr) return;
-  ends_ = primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1;
-  if (!ends_) return;
-  AwaitLastWork(call, Known(primary), device);
-  context_ = PrimaryContextEnds(primary);
-  barrier_.emplace();
+  if (primary == nullptr || primary->references.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  end_.emplace(call, TakePrimaryContext(primary), device);
 }
 
-void PrimaryContextRelease::Finish(CUresult result) const {
-  if (ends_) ContextEnded(context_, result);
+void PrimaryContextRelease::Finish(CUresult) const {
+  if (end_.has_value()) end_->Finish(!IsActive(call_.next(), device_));
 }
 
 GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
@@ -220,13 +216,9 @@ void GreenContextDestruction::Finish(CUresult result) {
   CudaGreenContextGone(context_);
 }
 
-PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device) {
-  PrimaryContext* primary = PrimaryContextOf(device);
-  AwaitLastWork(call, Known(primary), device);
-  context_ = PrimaryContextEnds(primary);
-  barrier_.emplace();
-}
+PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device)
+    : end_(call, TakePrimaryContext(PrimaryContextOf(device)), device) {}
 
-void PrimaryContextReset::Finish(CUresult result) const { ContextEnded(context_, result); }
+void PrimaryContextReset::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
 
 }  // namespace xsched::cuda

@@ -108,6 +108,19 @@ class ContextCreation {
   std::optional<preempt::Barrier> barrier_;  // after the wait
 };
 
+// The end of a context and its streams, around the call that ends it. If the context stays, its streams are
+// registered anew.
+class ContextEnd {
+ public:
+  // Null: the primary one of `device`, which we do not know. It could be any.
+  ContextEnd(const Call& call, CUcontext context, CUdevice device);
+  void Finish(bool ended) const;
+
+ private:
+  CUcontext context_;
+  std::optional<preempt::Barrier> barrier_;  // after the wait
+};
+
 // The scope of cuCtxDestroy.
 class ContextDestruction {
  public:
@@ -115,8 +128,7 @@ class ContextDestruction {
   void Finish(CUresult) const;
 
  private:
-  CUcontext context_;
-  std::optional<preempt::Barrier> barrier_;  // after the wait
+  std::optional<ContextEnd> end_;
 };
 
 // The scope of cuDevicePrimaryCtxRetain, which makes the context if there is none. Only this call shows which
@@ -131,17 +143,16 @@ class PrimaryContextRetention {
   std::optional<ContextCreation> creation_;
 };
 
-// The scope of cuDevicePrimaryCtxRelease. If the context stays, because we missed that it was retained, its
-// streams are registered anew.
+// The scope of cuDevicePrimaryCtxRelease. The context may stay, because we missed that it was retained.
 class PrimaryContextRelease {
  public:
   PrimaryContextRelease(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:
-  bool ends_ = false;
-  CUcontext context_ = nullptr;              // null: it could be any
-  std::optional<preempt::Barrier> barrier_;  // if it ends, after the wait
+  const Call& call_;
+  CUdevice device_;
+  std::optional<ContextEnd> end_;  // as far as we know
 };
 
 // The scope of cuGreenCtxCreate, which retains the device's primary context.
@@ -176,8 +187,7 @@ class PrimaryContextReset {
   void Finish(CUresult) const;
 
  private:
-  CUcontext context_ = nullptr;              // null: it could be any
-  std::optional<preempt::Barrier> barrier_;  // after the wait
+  ContextEnd end_;
 };
 
 }  // namespace xsched::cuda
