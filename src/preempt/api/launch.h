@@ -90,7 +90,7 @@ XSCHED_PRIVATE void DriverPriorityChanged(XQueue* queue);
 // its HwQueue are destroyed when the queue has drained (at once, if it has no unfinished work).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
-// A context of the driver (0: any) is about to be destroyed, and has been destroyed, or was not. Its queues
+// A context of the driver is about to be destroyed, and has been destroyed, or was not. Its queues
 // have been released (DestroyWhenDrained). Those that still drain get no more reports from a context that is
 // gone.
 XSCHED_PRIVATE void ContextGoes(uint64_t context);

@@ -69,7 +69,8 @@ void DeviceGates::AppendLastReport() {
   if (!DeviceAtWork()) return;
   const XControlWords words = Words(false);
   const uint64_t newest = queue_.issued();
-  if (ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
+  const bool possible = ops().takes_reports == nullptr || ops().takes_reports(hwq());
+  if (possible && ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
     spacing_.Accesses(newest);
   } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
     // A failed context accepts no report, and earlier reports will not come either.

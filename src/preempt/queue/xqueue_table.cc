@@ -179,7 +179,7 @@ void XQueueTable::FinishDrained() {
 void XQueueTable::ContextGoes(uint64_t context) {
   if (!AnyDraining()) return;
   for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
-    if (!queue->state().draining() || (context != 0 && queue->hwq().context != context)) continue;
+    if (!queue->state().draining() || queue->hwq().context != context) continue;
     queue->state().SetContextGoes(true);
     AwaitOthers(*queue);  // a thread may be asking the driver
   }

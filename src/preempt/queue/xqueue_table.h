@@ -84,7 +84,7 @@ class XQueueTable final : public Siblings {
   void FinishIfDrained(XQueue& queue);
   // True if a queue waits for its last report. Lock-free.
   bool AnyDraining() const { return draining_.load(std::memory_order_relaxed) != 0; }
-  // A context of the driver (0: any) is about to be destroyed: the driver is not asked about its draining
+  // A context of the driver is about to be destroyed: the driver is not asked about its draining
   // queues any more.
   void ContextGoes(uint64_t context);
   // It has been destroyed: its draining queues get no more reports, and are finished.

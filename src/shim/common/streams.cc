@@ -142,10 +142,6 @@ void ForgetStreamsOf(uint64_t home) {
   ForgetWhere([home](const Stream& stream) { return stream.home.load(std::memory_order_relaxed) == home; });
 }
 
-void ForgetAllStreams() {
-  ForgetWhere([](const Stream&) { return true; });
-}
-
 HomeWait::HomeWait(uint64_t home) {
   ForEachStream([&](const Stream& stream) {
     if (stream.home.load(std::memory_order_relaxed) != home || count_ == kMaxQueues) return;

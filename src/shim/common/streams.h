@@ -104,7 +104,6 @@ void ForEachStream(Visit&& visit) {
 // even one that the program made.
 void ForgetStream(uint64_t key);
 void ForgetStreamsOf(uint64_t home);
-void ForgetAllStreams();
 
 // A number for the calling thread, which no other thread gets, not even after its end.
 uint64_t ThreadNumber();

@@ -64,12 +64,26 @@ CUcontext Known(const PrimaryContext* primary) {
   return primary == nullptr ? nullptr : primary->context.load(std::memory_order_acquire);
 }
 
-// The primary context is about to end, as far as we know. Null: we did not see it being retained, so it could
-// be any context.
-CUcontext TakePrimaryContext(PrimaryContext* primary) {
+// Only retaining a primary context shows which one it is. REQUIRES: the device has one. Null: the driver does
+// not say.
+CUcontext AskPrimaryContext(const Functions& next, CUdevice device) {
+  const preempt::Barrier barrier;  // another thread may release it meanwhile, so that it ends here
+  CUcontext context = nullptr;
+  if (next.cuDevicePrimaryCtxRetain == nullptr || next.cuDevicePrimaryCtxRelease_v2 == nullptr ||
+      next.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+    return nullptr;
+  next.cuDevicePrimaryCtxRelease_v2(device);
+  return context;
+}
+
+// The primary context, which is about to end as far as we know. Null: there is none.
+CUcontext TakePrimaryContext(const Call& call, CUdevice device) {
+  PrimaryContext* primary = PrimaryContextOf(device);
   if (primary == nullptr) return nullptr;
   primary->references.store(0, std::memory_order_relaxed);
-  return primary->context.exchange(nullptr);
+  if (CUcontext known = primary->context.exchange(nullptr)) return known;
+  // We did not see it being retained.
+  return IsActive(call.next(), device) ? AskPrimaryContext(call.next(), device) : nullptr;
 }
 
 }  // namespace
@@ -119,42 +133,30 @@ ContextCreation::ContextCreation(const Call& call, CUdevice device) {
   barrier_.emplace();
 }
 
-ContextEnd::ContextEnd(const Call& call, CUcontext context, CUdevice device) : context_(context) {
+ContextEnd::ContextEnd(const Call& call, CUcontext context) : context_(context) {
+  if (context == nullptr) return;
   // A command that the program submitted cannot wait for itself.
-  if (call.is_the_programs()) {
-    if (context != nullptr) {
-      AwaitGivenTo(context, kDrainPatience);
-    } else {
-      AwaitGivenToDevice(call.next(), device);
-    }
-  }
+  if (call.is_the_programs()) AwaitGivenTo(context, kDrainPatience);
   UsedCode::Forget();
-  if (context != nullptr) {
-    shim::ForgetStreamsOf(HomeOf(context));
-  } else {
-    shim::ForgetAllStreams();
-  }
+  shim::ForgetStreamsOf(HomeOf(context));
   CudaContextGoes(context);
   barrier_.emplace();
 }
 
 void ContextEnd::Finish(bool ended) const {
   ForgetCurrentContext();
-  if (!ended) {
+  if (context_ == nullptr) return;
+  if (ended) {
+    shim::ForgetMemoryOf(HomeOf(context_));
+    CudaContextGone(context_);
+  } else {
     CudaContextStays(context_);
-    return;
   }
-  if (context_ != nullptr) shim::ForgetMemoryOf(HomeOf(context_));
-  CudaContextGone(context_);
 }
 
-ContextDestruction::ContextDestruction(const Call& call, CUcontext context) {
-  if (context != nullptr) end_.emplace(call, context, 0);
-}
+ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : end_(call, context) {}
 
-void ContextDestruction::Finish(CUresult result) const {
-  if (end_.has_value()) end_->Finish(!Refused(result));
-}
+void ContextDestruction::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
 
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
   if (!IsActive(call.next(), device)) creation_.emplace(call, device);
@@ -171,7 +173,7 @@ PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device)
     : call_(call), device_(device) {
   PrimaryContext* primary = PrimaryContextOf(device);
   if (primary == nullptr || primary->references.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
-  end_.emplace(call, TakePrimaryContext(primary), device);
+  end_.emplace(call, TakePrimaryContext(call, device));
 }
 
 void PrimaryContextRelease::Finish(CUresult) const {
@@ -184,12 +186,8 @@ GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
 void GreenContextCreation::Finish(CUresult result, const CUgreenCtx* green) {
   PrimaryContext* primary = PrimaryContextOf(device_);
   if (result != CUDA_SUCCESS || primary == nullptr || green == nullptr) return;
-  const Functions& next = call_.next();
-  CUcontext owner = nullptr;
-  if (next.cuDevicePrimaryCtxRetain == nullptr ||
-      next.cuDevicePrimaryCtxRetain(&owner, device_) != CUDA_SUCCESS)
-    return;
-  next.cuDevicePrimaryCtxRelease_v2(device_);  // the green context keeps it
+  const CUcontext owner = AskPrimaryContext(call_.next(), device_);
+  if (owner == nullptr) return;
   CudaGreenContextMade(ContextOf(*green), owner);
   primary->context.store(owner, std::memory_order_release);
   primary->references.fetch_add(1, std::memory_order_relaxed);
@@ -217,7 +215,7 @@ void GreenContextDestruction::Finish(CUresult result) {
 }
 
 PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device)
-    : end_(call, TakePrimaryContext(PrimaryContextOf(device)), device) {}
+    : end_(call, TakePrimaryContext(call, device)) {}
 
 void PrimaryContextReset::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
 

@@ -112,8 +112,8 @@ class ContextCreation {
 // registered anew.
 class ContextEnd {
  public:
-  // Null: the primary one of `device`, which we do not know. It could be any.
-  ContextEnd(const Call& call, CUcontext context, CUdevice device);
+  // Null: there is none.
+  ContextEnd(const Call& call, CUcontext context);
   void Finish(bool ended) const;
 
  private:
@@ -128,7 +128,7 @@ class ContextDestruction {
   void Finish(CUresult) const;
 
  private:
-  std::optional<ContextEnd> end_;
+  ContextEnd end_;
 };
 
 // The scope of cuDevicePrimaryCtxRetain, which makes the context if there is none. Only this call shows which
