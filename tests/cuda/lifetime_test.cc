@@ -50,6 +50,21 @@ TEST_F(Lifetime, a_reset_devices_queues_go_and_its_next_ones_come) {
   EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
 }
 
+TEST_F(Lifetime, the_queues_of_a_reset_devices_green_contexts_go) {
+  CUdevResource multiprocessors{};
+  CUdevResourceDesc description = nullptr;
+  CUgreenCtx green = nullptr;
+  CUstream stream = nullptr;
+  ASSERT_EQ(cuDeviceGetDevResource(0, &multiprocessors, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevResourceGenerateDesc(&description, &multiprocessors, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuGreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_SUCCESS);
+  ASSERT_EQ(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  ASSERT_TRUE(HasQueue(KeyOf(stream)));
+  ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  EXPECT_FALSE(HasQueue(KeyOf(stream)));
+}
+
 TEST_F(Lifetime, the_reset_of_a_device_that_was_never_used_leaves_the_queues_of_others) {
   CUstream stream = NewStream();
   ASSERT_EQ(Launch(stream), CUDA_SUCCESS);

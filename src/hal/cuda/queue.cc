@@ -223,6 +223,7 @@ class QuietStream {
   explicit QuietStream(const Queue& queue)
       : relaxed_(queue.next),
         current_(queue.next, queue.context),
+        lost_(IsLost(current_.result())),
         quiet_(current_.pushed() && no_capture_begins_ && !Captures(queue)) {}
   explicit operator bool() const { return quiet_; }
   bool lost() const { return lost_; }
@@ -238,7 +239,7 @@ class QuietStream {
   RelaxedCaptureMode relaxed_;
   CurrentContext current_;
   preempt::QueryLock no_capture_begins_;
-  bool lost_ = false;  // before the next, which sets it
+  bool lost_;  // before the next, which may set it
   bool quiet_;
 };
 
@@ -354,8 +355,15 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   const CUcontext owner = CudaOwnerOf(context);
   const bool launching_thread_only =
       stream == CU_STREAM_PER_THREAD || (owner != context && IsDefaultStream(stream));
-  auto* hwq = new (std::nothrow)
-      Queue{*next, owner, context, stream, launching_thread_only, pthread_self(), identity.device, key, PriorityOf(*next, stream)};
+  auto* hwq = new (std::nothrow) Queue{*next,
+                                       owner,
+                                       context,
+                                       stream,
+                                       launching_thread_only,
+                                       pthread_self(),
+                                       identity.device,
+                                       key,
+                                       PriorityOf(*next, stream)};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   AddQueue(hwq);
   const XHwQueueOps ops = OpsFor(*hwq, QueueMade(identity.device));

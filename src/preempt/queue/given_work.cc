@@ -10,8 +10,8 @@ namespace {
 constexpr Duration kFirstNap = std::chrono::microseconds(20);
 constexpr Duration kLongestNap = std::chrono::microseconds(200);
 
-// The most if no scheduler can hold any of the queues. Their progress may never become known. They are awaited
-// at all because no other queue of the process is held during the call.
+// The most if no scheduler can hold any of the queues. Their progress may never become known. They are
+// awaited at all because no other queue of the process is held during the call.
 constexpr Duration kPatienceWithoutHolds = std::chrono::milliseconds(5);
 
 // How many times longer to wait if the process has a time slice of ours: it makes progress only in its turns.

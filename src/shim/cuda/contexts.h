@@ -27,9 +27,6 @@ CUcontext ContextOf(CUgreenCtx green);
 
 // The default stream of `context`, as the home of its streams.
 inline uint64_t HomeOf(CUcontext context) { return LegacyStreamKey(reinterpret_cast<uint64_t>(context)); }
-inline CUcontext ContextOfHome(uint64_t home) {
-  return reinterpret_cast<CUcontext>(home ^ LegacyStreamKey(0));
-}
 
 // The scope of such calls that are no calls of the program, or are part of a command that it submitted: they
 // cannot wait for that command.
