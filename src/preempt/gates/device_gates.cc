@@ -52,7 +52,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   XControlWords words = Words(now.pausable);
   if (place == GateSpacing::Place::kGate) words.retired = nullptr;
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
-    spacing_.Accesses(number - 1);
+    spacing_.Accesses(number);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
   }
