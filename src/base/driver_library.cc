@@ -8,6 +8,7 @@
 
 #include "base/env.h"
 #include "base/libraries.h"
+#include "base/lock_order.h"
 #include "base/log.h"
 
 namespace xsched {
@@ -43,6 +44,7 @@ void WarnIfNotIntercepted(const char* platform) {
 }
 
 void FindFunctions(void* library, const char* const* names, int count, void* functions) {
+  lock_order::CheckCall(Calls::kDriver);
   auto* place = static_cast<char*>(functions);
   for (int i = 0; i < count; ++i, place += sizeof(void*)) {
     void* function = dlsym(library, names[i]);

@@ -16,7 +16,9 @@ void* OpenDriverLibrary(const char* variable, const char* name);
 void WarnIfNotIntercepted(const char* platform);
 
 // Fills a table of pointers with the library's functions of these names; null: it has no such function.
-// REQUIRES: `functions` has room for `count` pointers.
+// REQUIRES: `functions` has room for `count` pointers, and no lock is held under which the driver must not be
+// called. The dynamic linker has locks of its own. Another thread may hold them while it runs a library's
+// constructor, which may call the driver, and so us.
 void FindFunctions(void* library, const char* const* names, int count, void* functions);
 
 }  // namespace xsched

@@ -1,5 +1,6 @@
 #include "base/lock_order.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <thread>
 
 #include "base/driver_function.h"
+#include "base/driver_library.h"
 #include "base/mutex.h"
 
 namespace xsched {
@@ -138,6 +140,22 @@ TEST(LockOrder, a_forked_child_holds_nothing_of_what_was_held_over_the_fork) {
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(LockOrder, the_dynamic_linker_is_asked_for_a_drivers_functions_only_where_the_driver_may_be_called) {
+  constexpr const char* kNames[] = {"getpid"};
+  void* function = nullptr;
+  {
+    MutexLock lock(outer);
+    FindFunctions(RTLD_DEFAULT, kNames, 1, &function);
+    EXPECT_NE(function, nullptr);
+  }
+  EXPECT_DEATH(
+      {
+        MutexLock lock(table);
+        FindFunctions(RTLD_DEFAULT, kNames, 1, &function);
+      },
+      "kQueueTable");
 }
 
 }  // namespace

@@ -126,6 +126,11 @@ typedef struct XHwQueueOps {
   // would have effects on the queue. Then every command of a tracked queue is followed by a marker, as where
   // `finished` is null. From any thread. Null: it may always be called.
   bool (*only_launcher_asks)(void* hwq);
+
+  // For device gates. Returns whether append_progress by this thread, which may not be the launching one,
+  // would put a report on the queue: not if its handle means another queue here, or if it is being captured.
+  // Null: always.
+  bool (*takes_reports)(void* hwq);
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {

@@ -41,6 +41,15 @@ TEST_F(Capture, a_captured_command_is_no_command_of_the_stream) {
   EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
 }
 
+TEST_F(Capture, a_second_begin_which_the_driver_refuses_changes_nothing) {
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  Begin();
+  ASSERT_NE(cuStreamBeginCapture_v2(stream_, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Nodes(End()), 1u);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
+}
+
 // CUDA 13.3 has a further way to begin a capture, which the headers of this build may not know.
 TEST_F(Capture, that_a_newer_driver_begins_in_a_way_of_its_own_is_noticed) {
   ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);

@@ -28,6 +28,11 @@ class DestroyedStream : public CudaProgram, public testing::WithParamInterface<C
   void SetUp() override {
     CudaProgram::SetUp();
     ASSERT_EQ(cuCtxCreate_v2(&failing_, 0, 0), CUDA_SUCCESS);
+    DestroyAStreamAtWork();
+  }
+  void TearDown() override { *finish_.host = 1; }
+  // In the current context.
+  void DestroyAStreamAtWork() {
     CUstream stream = NewStream();
     CUdeviceptr memory = 0;
     ASSERT_EQ(cuMemAlloc_v2(&memory, 64), CUDA_SUCCESS);
@@ -44,7 +49,6 @@ class DestroyedStream : public CudaProgram, public testing::WithParamInterface<C
     ASSERT_EQ(XQueueQuery(queue_, &state), kXSchedSuccess);
     ASSERT_EQ(state, kQueueStateReady);
   }
-  void TearDown() override { *finish_.host = 1; }
   // Whether the queue is gone, at the second question at the latest.
   bool IsGone() const {
     XQueueState state = kQueueStateUnknown;
@@ -76,6 +80,16 @@ TEST_P(DestroyedStream, gives_its_queue_back_when_its_failed_context_is_destroye
   cuCtxDestroy_v2(failing_);
   XQueueState state = kQueueStateUnknown;
   EXPECT_EQ(XQueueQuery(queue_, &state), kXSchedErrorNotFound);
+}
+
+// cuCtxDestroy refuses primary contexts.
+TEST_P(DestroyedStream, keeps_its_queue_when_its_context_does_not_end) {
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  DestroyAStreamAtWork();
+  ASSERT_EQ(cuCtxDestroy_v2(context_), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_FALSE(IsGone());
+  standin_lose_context(context_, GetParam());
+  EXPECT_TRUE(IsGone());
 }
 
 INSTANTIATE_TEST_SUITE_P(After, DestroyedStream,

@@ -7,3 +7,9 @@ CUresult LaunchFromLibrary(CUstream stream, CUdeviceptr memory, size_t count) {
   asm volatile("" ::: "memory");
   return result;
 }
+
+CUresult WaitFromLibrary(CUstream stream, CUevent event) {
+  CUresult result = cuStreamWaitEvent(stream, event, 0);
+  asm volatile("" ::: "memory");  // as above
+  return result;
+}

@@ -5,3 +5,4 @@
 
 __attribute__((visibility("default"))) CUresult LaunchFromLibrary(CUstream stream, CUdeviceptr memory,
                                                                   size_t count);
+__attribute__((visibility("default"))) CUresult WaitFromLibrary(CUstream stream, CUevent event);

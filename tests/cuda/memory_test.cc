@@ -158,6 +158,28 @@ TEST_F(CudaMemory, without_an_address_counts_until_it_has_neither_handle_nor_map
   EXPECT_EQ(Used(), 0u);
 }
 
+TEST_F(CudaMemory, that_one_thread_releases_while_another_unmaps_it_is_given_back_once) {
+  const CUmemAllocationProp properties = OnDevice(0);
+  CUmemGenericAllocationHandle kept = 0;
+  CUmemGenericAllocationHandle handle = 0;
+  CUdeviceptr space = 0;
+  ASSERT_EQ(cuMemCreate(&kept, 30 * kMiB, &properties, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemCreate(&handle, 20 * kMiB, &properties, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAddressReserve(&space, 20 * kMiB, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(space, 20 * kMiB, 0, handle, 0), CUDA_SUCCESS);
+  const uint64_t calls = standin_calls("cuMemRelease");
+  standin_slow("cuMemRelease", 100'000'000);
+  std::thread releasing([handle] { EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS); });
+  while (standin_calls("cuMemRelease") == calls) std::this_thread::yield();
+  EXPECT_EQ(cuMemUnmap(space, 20 * kMiB), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 50 * kMiB) << "it still has a handle";
+  releasing.join();
+  standin_slow("cuMemRelease", 0);
+  EXPECT_EQ(Used(), 30 * kMiB);
+  EXPECT_EQ(cuMemRelease(kept), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
 TEST_F(CudaMemory, of_the_host_without_an_address_does_not_count) {
   CUmemAllocationProp properties{};
   properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;

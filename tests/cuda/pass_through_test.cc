@@ -4,8 +4,8 @@
 
 #include <string_view>
 
-#include "fixture.h"
 #include "launching_library.h"
+#include "scheduled.h"
 
 namespace xsched::cuda {
 namespace {
@@ -39,6 +39,26 @@ TEST_F(PassThroughLibraries, a_named_librarys_commands_pass_and_the_programs_are
   EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
   EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
   EXPECT_EQ(StateOf(stream_), kQueueStateIdle);
+}
+
+TEST_F(PassThroughLibraries, a_named_librarys_waits_for_events_are_no_commands) {
+  Prepare("liblaunching");
+  const CUstream other = NewStream();
+  Word open;
+  open.Make();
+  ASSERT_EQ(cuStreamWaitValue32_v2(other, open.device, 1, CU_STREAM_WAIT_VALUE_EQ), CUDA_SUCCESS);
+  // Other queues are scheduled against it.
+  preempt::FindXQueue(kPlatformCUDA, KeyOf(other))->block().flags = ipc::kFlagTracked;
+  CUevent event = nullptr;
+  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event, other), CUDA_SUCCESS);
+  ASSERT_EQ(WaitFromLibrary(stream_, event), CUDA_SUCCESS);
+  EXPECT_FALSE(HasQueue(KeyOf(stream_)));
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  ASSERT_EQ(WaitFromLibrary(stream_, event), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream_)), 1u) << "the program's";
+  *open.host = 1;
+  EXPECT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
 }
 
 TEST_F(PassThroughLibraries, a_function_is_named_in_a_file_whatever_its_variant) {

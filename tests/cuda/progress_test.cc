@@ -209,5 +209,12 @@ TEST_F(Progress, a_copy_to_the_host_tells_that_all_before_it_is_done) {
   EXPECT_EQ(value, 1);
 }
 
+TEST_F(Progress, a_copy_of_nothing_to_the_host_tells_nothing) {
+  Block();
+  uint32_t value = 0;
+  ASSERT_EQ(cuMemcpyDtoH_v2_ptds(&value, memory_, 0), CUDA_SUCCESS);
+  EXPECT_EQ(State(), kQueueStateReady);
+}
+
 }  // namespace
 }  // namespace xsched::cuda

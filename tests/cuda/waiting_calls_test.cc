@@ -74,6 +74,62 @@ TEST_F(WaitingCall, a_thread_that_launches_a_kernel_for_the_first_time_waits_for
   loader.join();
 }
 
+// While a launch waits for room on a stream, the driver lets nobody set a priority in that context.
+class PriorityChange : public ScheduledProgram {
+ protected:
+  // Checks that `call` on a more urgent stream than those that hold the low one returns, although the low one
+  // is full.
+  void ReturnsBesideAFullStream(const std::function<CUresult(CUstream)>& call) {
+    const CUstream most_urgent = NewStream(20);
+    std::atomic<bool> stop{false};
+    std::atomic<uint64_t> launched{0};
+    std::thread urgent = Repeat(stop, [this] {
+      EXPECT_EQ(Spin(high_, 1000), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+    });
+    std::thread filling = Repeat(stop, [&] {
+      EXPECT_EQ(Store(low_, 1), CUDA_SUCCESS);
+      ++launched;
+    });
+    constexpr uint64_t kRoom = 1021;  // of a stream
+    EXPECT_TRUE(WaitUntil([&] {
+      const uint64_t before = launched;
+      std::this_thread::sleep_for(milliseconds(20));
+      return launched == before && standin_pending(0) >= kRoom && IsHeld(low_);
+    }));
+    std::atomic<bool> returned{false};
+    std::thread caller([&] {
+      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      EXPECT_EQ(call(most_urgent), CUDA_SUCCESS);
+      returned = true;
+    });
+    EXPECT_TRUE(WaitUntil([&] { return returned.load(); }, milliseconds(150)));
+    stop = true;
+    for (std::thread* thread : {&urgent, &filling, &caller}) thread->join();
+    EXPECT_EQ(cuStreamDestroy_v2(most_urgent), CUDA_SUCCESS);
+  }
+
+ private:
+  std::thread Repeat(const std::atomic<bool>& stop, std::function<void()> work) const {
+    return std::thread([this, &stop, work = std::move(work)] {
+      EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+      while (!stop) work();
+    });
+  }
+};
+
+TEST_F(PriorityChange, of_one_stream_waits_for_no_held_stream_that_is_full) {
+  ReturnsBesideAFullStream([](CUstream stream) {
+    CUstreamAttrValue value{};
+    value.priority = -1;
+    return cuStreamSetAttribute(stream, CU_STREAM_ATTRIBUTE_PRIORITY, &value);
+  });
+}
+
+TEST_F(PriorityChange, by_copying_another_streams_waits_for_no_held_stream_that_is_full) {
+  ReturnsBesideAFullStream([this](CUstream stream) { return cuStreamCopyAttributes(stream, high_); });
+}
+
 TEST_F(WaitingCall, a_stream_that_is_destroyed_while_others_wait_for_it_is_no_harm) {
   for (int i = 0; i < 20; ++i) {
     CUstream stream = NewStream(0);
@@ -99,7 +155,7 @@ struct RepeatedCall {
 
 // The low stream is held because of a stream of another context, as it would be because of another process.
 // So no thread that uses the low stream's context is more urgent than it.
-class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterface<RepeatedCall> {
+class BesideAnotherContext : public ScheduledProgram {
  protected:
   void SetUp() override {
     ScheduledProgram::SetUp();
@@ -113,6 +169,34 @@ class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterfac
     EXPECT_EQ(cuCtxDestroy_v2(other_), CUDA_SUCCESS);
   }
 
+  CUcontext other_ = nullptr;
+  CUstream urgent_ = nullptr;
+};
+
+TEST_F(BesideAnotherContext, a_thread_that_synchronizes_the_context_opens_no_gate_however_long_kernels_take) {
+  constexpr uint32_t kKernels = 6;
+  constexpr int kKernelUs = 80'000;  // longer than the patience without progress
+  for (uint32_t i = 1; i <= kKernels; ++i) {
+    ASSERT_EQ(Spin(low_, kKernelUs), CUDA_SUCCESS);
+    ASSERT_EQ(Store(low_, i), CUDA_SUCCESS);
+  }
+  std::thread caller([&] {
+    EXPECT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+  });
+  std::this_thread::sleep_for(milliseconds(60));
+  const auto begin = Clock::now();
+  while (Clock::now() - begin < milliseconds(600)) {
+    ASSERT_EQ(Spin(urgent_, 1000), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(urgent_), CUDA_SUCCESS);
+  }
+  EXPECT_LT(*done_.host, kKernels);
+  caller.join();
+  EXPECT_EQ(*done_.host, kKernels);
+}
+
+class RepeatedCalls : public BesideAnotherContext, public testing::WithParamInterface<RepeatedCall> {
+ protected:
   // Returns whether the low stream's command has run after a while, in which another thread repeats `call`.
   // Sets *valid to whether the scheduler has held the stream all the while: on a busy machine the watchdog
   // may let it run.
@@ -137,9 +221,6 @@ class RepeatedCalls : public ScheduledProgram, public testing::WithParamInterfac
     standin_slow(repeated.function, 0);
     return runs;
   }
-
-  CUcontext other_ = nullptr;
-  CUstream urgent_ = nullptr;
 };
 
 TEST_P(RepeatedCalls, leave_the_rest_held) {
@@ -250,6 +331,29 @@ TEST_F(WaitingCall, one_that_may_wait_is_not_delayed_beside_work_that_is_not_hel
     best = std::min(best, Clock::now() - begin);
   }
   EXPECT_LT(best, milliseconds(2));
+}
+
+// As with per-thread default streams, which no thread of ours can ask about.
+TEST_F(WaitingCall, one_on_a_device_without_rivals_is_not_delayed_by_those_of_another_device) {
+  CUcontext there = nullptr;
+  CUdeviceptr block = 0;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&there, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(there), CUDA_SUCCESS);
+  // Both streams of device 0 can be held, or can hold the other.
+  ASSERT_TRUE(preempt::AnyMayBeHeld());
+  auto best = Clock::duration::max();
+  for (int i = 0; i < 5; ++i) {
+    Word word;
+    word.Make();
+    ASSERT_EQ(cuMemAlloc_v2(&block, 64), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamWriteValue32_v2(CU_STREAM_PER_THREAD, word.device, 1, 0), CUDA_SUCCESS);
+    ASSERT_TRUE(WaitUntil([&] { return *word.host == 1; }));
+    const auto begin = Clock::now();
+    ASSERT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    best = std::min(best, Clock::now() - begin);
+  }
+  EXPECT_LT(best, milliseconds(10));
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
 }
 
 TEST_F(WaitingCall, one_that_may_wait_waits_only_shortly_for_what_may_be_less_urgent_than_its_caller) {

@@ -23,11 +23,13 @@ const Functions* FindDriver() {
   preempt::ReentrancyGuard guard;
   void* library = OpenDriverLibrary("XSCHED_CUDA_LIB", "libcuda.so.1");
   if (library == nullptr) return nullptr;
+  Functions in_library = {};
+  FindFunctions(library, kFunctionNames, kFunctionCount, &in_library);
   static constinit ForkHandler handler = {[] { mutex.ResetAfterFork(); }};
   handler.Install();
   MutexLock lock(mutex);
   if (found.load(std::memory_order_relaxed)) return &functions;
-  FindFunctions(library, kFunctionNames, kFunctionCount, &functions);
+  functions = in_library;
   found.store(true, std::memory_order_release);
   return &functions;
 }

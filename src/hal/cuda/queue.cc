@@ -1,5 +1,7 @@
 #include "hal/cuda/queue.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <new>
 #include <optional>
@@ -26,11 +28,13 @@ constinit Mutex<LockRank::kCudaQueues> queues_mutex;
 
 struct Queue {
   const Functions& next;
-  CUcontext context;  // of a green context's stream: that context's owner
+  CUcontext context;      // of a green context's stream: that context's owner
+  CUcontext own_context;  // of such a stream: the green context
   CUstream stream;
   // The default stream of a green context or of a thread. It is known only to threads that have this context
   // current, or to this thread.
   bool known_to_launching_thread_only;
+  pthread_t thread;  // of a thread's default stream: that thread
   XDevice device;
   uint64_t key;
   std::optional<int> own_priority GUARDED_BY(queues_mutex);  // the one that the program gave it
@@ -194,6 +198,24 @@ XResult AppendProgress(void* hwq, const XControlWords* words, uint64_t number) {
       next.cuStreamWriteValue64_v2(Of(hwq).stream, retired, number, CU_STREAM_WRITE_VALUE_DEFAULT));
 }
 
+bool MeansThisQueueHere(const Queue& queue) {
+  if (queue.stream == CU_STREAM_PER_THREAD && pthread_equal(queue.thread, pthread_self()) == 0) return false;
+  if (queue.own_context == queue.context || !IsDefaultStream(queue.stream)) return true;
+  CUcontext current = nullptr;
+  return queue.next.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == queue.own_context;
+}
+
+bool TakesReports(void* hwq) {
+  ReentrancyGuard guard;
+  const Queue& queue = Of(hwq);
+  if (!MeansThisQueueHere(queue)) return false;
+  RelaxedCaptureMode relaxed(queue.next);
+  LaunchingContext current(queue);
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  return queue.next.cuStreamIsCapturing(queue.stream, &capture) == CUDA_SUCCESS &&
+         capture == CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 // Lets a thread of ours ask the driver about the stream. Not while the stream captures, because this would
 // invalidate the capture.
 class QuietStream {
@@ -201,6 +223,7 @@ class QuietStream {
   explicit QuietStream(const Queue& queue)
       : relaxed_(queue.next),
         current_(queue.next, queue.context),
+        lost_(IsLost(current_.result())),
         quiet_(current_.pushed() && no_capture_begins_ && !Captures(queue)) {}
   explicit operator bool() const { return quiet_; }
   bool lost() const { return lost_; }
@@ -216,7 +239,7 @@ class QuietStream {
   RelaxedCaptureMode relaxed_;
   CurrentContext current_;
   preempt::QueryLock no_capture_begins_;
-  bool lost_ = false;  // before the next, which sets it
+  bool lost_;  // before the next, which may set it
   bool quiet_;
 };
 
@@ -303,6 +326,7 @@ XHwQueueOps OpsFor(const Queue& queue, bool level3) {
   ops.share_memory = ShareMemoryOf;
   ops.append_device_gate = AppendInlineGate;
   ops.append_progress = AppendProgress;
+  ops.takes_reports = TakesReports;
   ops.context_lost = ContextLost;
   if (!queue.known_to_launching_thread_only) {
     ops.finished = Finished;
@@ -331,8 +355,15 @@ XResult CudaQueueRegister(const xsched::cuda::Functions* next, CUcontext context
   const CUcontext owner = CudaOwnerOf(context);
   const bool launching_thread_only =
       stream == CU_STREAM_PER_THREAD || (owner != context && IsDefaultStream(stream));
-  auto* hwq = new (std::nothrow)
-      Queue{*next, owner, stream, launching_thread_only, identity.device, key, PriorityOf(*next, stream)};
+  auto* hwq = new (std::nothrow) Queue{*next,
+                                       owner,
+                                       context,
+                                       stream,
+                                       launching_thread_only,
+                                       pthread_self(),
+                                       identity.device,
+                                       key,
+                                       PriorityOf(*next, stream)};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   AddQueue(hwq);
   const XHwQueueOps ops = OpsFor(*hwq, QueueMade(identity.device));
@@ -364,6 +395,9 @@ void CudaContextGoes(CUcontext context) {
 
 void CudaContextGone(CUcontext context) {
   xsched::cuda::ReuseSharedMemory(context);
-  // Of any other context, the device may still report.
-  if (context != nullptr) xsched::preempt::ContextGone(reinterpret_cast<uint64_t>(context));
+  xsched::preempt::ContextGone(reinterpret_cast<uint64_t>(context));
+}
+
+void CudaContextStays(CUcontext context) {
+  xsched::preempt::ContextStays(reinterpret_cast<uint64_t>(context));
 }

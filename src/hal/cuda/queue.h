@@ -20,10 +20,12 @@ XSCHED_PRIVATE XResult CudaQueueRegister(const xsched::cuda::Functions* next, CU
 XSCHED_PRIVATE bool CudaOwnPriority(uint64_t key, int* priority);
 // The program has given it another one.
 XSCHED_PRIVATE void CudaOwnPriorityIs(uint64_t key, int priority);
-// The context (null: any) is being destroyed with all of its streams. Its queues have been unregistered.
+// The context is being destroyed with all of its streams. Its queues have been unregistered.
 XSCHED_PRIVATE void CudaContextGoes(CUcontext context);
 // The context has been destroyed.
 XSCHED_PRIVATE void CudaContextGone(CUcontext context);
+// It was not destroyed.
+XSCHED_PRIVATE void CudaContextStays(CUcontext context);
 
 #ifdef __cplusplus
 }

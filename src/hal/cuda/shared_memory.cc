@@ -89,15 +89,14 @@ CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memor
 void ForgetSharedMemory(CUcontext context) {
   MutexLock lock(mutex);
   for (Registration& registration : *registrations) {
-    if (context == nullptr || registration.context == context) registration.device = 0;
+    if (registration.context == context) registration.device = 0;
   }
 }
 
 void ReuseSharedMemory(CUcontext context) {
   MutexLock lock(mutex);
   for (Registration& registration : *registrations) {
-    if (registration.device != 0) continue;
-    if (context == nullptr || registration.context == context) registration.context = nullptr;
+    if (registration.context == context && registration.device == 0) registration.context = nullptr;
   }
 }
 

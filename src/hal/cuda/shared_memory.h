@@ -12,7 +12,7 @@ namespace xsched::cuda {
 // Takes locks. REQUIRES: `context` is current, and capture mode is relaxed.
 CUdeviceptr SharedMemoryIn(const Functions& next, CUcontext context, void* memory, size_t size);
 
-// The context (null: any) is being destroyed, and its registration with it. Call before the driver's call.
+// The context is being destroyed, and its registration with it. Call before the driver's call.
 void ForgetSharedMemory(CUcontext context);
 // The context was destroyed: the host mapping may be registered in another. Call after the driver's call.
 void ReuseSharedMemory(CUcontext context);

@@ -51,17 +51,23 @@ void DestroyWhenDrained(XPlatform platform, uint64_t key) {
 
 void ContextGoes(uint64_t context) { ThisProcess().queues.ContextGoes(context); }
 void ContextGone(uint64_t context) { ThisProcess().queues.ContextGone(context); }
+void ContextStays(uint64_t context) { ThisProcess().queues.ContextStays(context); }
 
 void Barrier::ForceAllOpen(bool open) { ThisProcess().queues.ForceAllOpen(open); }
 
 void SuspensionLift::Lift(bool lift) { ThisProcess().queues.LiftSuspensions(lift); }
 
 bool AnyMayBeHeld() { return ThisProcess().queues.AnyMayBeHeld(); }
+bool AnyLaunchMayWait() { return ThisProcess().queues.AnyLaunchMayWait(); }
 
-bool AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+bool OfSeveralClasses(const AwaitedQueues& queues) {
   const NoCancellation with_pins;
-  GivenWork given(ThisProcess().queues, queues, {});
-  return given.Await(patience, ThisProcess().slices) && !given.of_several_classes();
+  return GivenWork(ThisProcess().queues, queues, {}).of_several_classes();
+}
+
+void AwaitGiven(const AwaitedQueues& queues, Duration patience) {
+  const NoCancellation with_pins;
+  GivenWork(ThisProcess().queues, queues, {}).Await(patience, ThisProcess().slices);
 }
 
 void AwaitNotHeld(const AwaitedQueues& queues, Duration patience) {

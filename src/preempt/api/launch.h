@@ -90,10 +90,12 @@ XSCHED_PRIVATE void DriverPriorityChanged(XQueue* queue);
 // its HwQueue are destroyed when the queue has drained (at once, if it has no unfinished work).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
 
-// A context of the driver (0: any) is about to be destroyed, and has been destroyed. Its queues have been
-// released (DestroyWhenDrained). Those that still drain get no more reports.
+// A context of the driver is about to be destroyed, and has been destroyed, or was not. Its queues
+// have been released (DestroyWhenDrained). Those that still drain get no more reports from a context that is
+// gone.
 XSCHED_PRIVATE void ContextGoes(uint64_t context);
 XSCHED_PRIVATE void ContextGone(uint64_t context);
+XSCHED_PRIVATE void ContextStays(uint64_t context);
 
 // The scope of a call of the driver that may wait for any queue of the program. Launched commands are not
 // held meanwhile. For platforms with device-side gates, or whose device is stopped from outside. Nests.
@@ -126,13 +128,20 @@ class SuspensionLift {
 // True if a scheduler may hold a queue of the process. Lock-free.
 XSCHED_PRIVATE bool AnyMayBeHeld();
 
+// True if a launch is in progress on a queue that a scheduler may hold. It may wait inside the driver for
+// room.
+XSCHED_PRIVATE bool AnyLaunchMayWait();
+
 // Call it before a call of the driver that waits for all work of some queues. Waits for this work outside the
 // driver, where queues may be held and no lock of the driver is held. After that, a Barrier around the call
 // opens gates behind which there is nothing left to wait for. REQUIRES: a scheduler may hold a queue of the
 // process. Gives up if there is no progress for `patience` although no queue is rightly held, because the
-// device may wait for the caller. Returns false if the call needs a Barrier: it may wait for a held queue,
-// and the caller may be more urgent. True: it needs one only if the call makes other threads wait.
-XSCHED_PRIVATE bool AwaitGiven(const AwaitedQueues& queues, Duration patience);
+// device may wait for the caller.
+XSCHED_PRIVATE void AwaitGiven(const AwaitedQueues& queues, Duration patience);
+
+// True if some of these queues are more urgent than others. Then a call that waits for them needs a Barrier
+// even if it makes no other thread wait: a queue that is held may be less urgent than the caller.
+XSCHED_PRIVATE bool OfSeveralClasses(const AwaitedQueues& queues);
 
 // Call it before a call of the driver that may wait for such work, or may not. Waits only while some of it is
 // held, so the call is not delayed beside work that runs. Gives up after `patience` if the caller may be more

@@ -10,7 +10,11 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using LaunchTest = ApiTest;
+class LaunchTest : public ApiTest {
+ protected:
+  FakeHwQueue gated_driver_{kGatingDeviceGates};
+  FakeHwQueue other_gated_driver_{kGatingDeviceGates};
+};
 
 TEST_F(LaunchTest, a_launch_that_the_driver_takes_is_under_way_until_it_returns) {
   Make(driver_);
@@ -128,9 +132,15 @@ TEST_F(LaunchTest, a_queue_is_tracked_and_may_be_held_as_its_scheduler_says) {
   ThisProcess().state.SetScheduled(false);
 }
 
-TEST_F(LaunchTest, a_context_without_work_is_not_awaited) {
-  Make(driver_);
-  EXPECT_TRUE(AwaitGiven({.context = 77}, Duration::zero()));
+TEST_F(LaunchTest, queues_of_different_priorities_are_of_several_classes) {
+  Make(gated_driver_);
+  Make(other_gated_driver_);
+  EXPECT_FALSE(OfSeveralClasses({}));
+  sched::Hints hints = QueueOf(gated_driver_)->hints();
+  ++hints.priority;
+  QueueOf(gated_driver_)->SetHints(hints);
+  EXPECT_TRUE(OfSeveralClasses({}));
+  EXPECT_FALSE(OfSeveralClasses({.context = 77})) << "there are none";
 }
 
 }  // namespace

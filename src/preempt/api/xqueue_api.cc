@@ -64,6 +64,7 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
 XResult XQueueDestroy(XQueueHandle xq) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
+  queue->flow().AppendLastReport();
   // From now on the program may destroy the HwQueue and the driver's queue.
   ThisProcess().queues.AwaitOthers(*queue);
   return kXSchedSuccess;

@@ -28,6 +28,7 @@ class XQueueApiTest : public ApiTest {
   }
 
   int launched_ = 0;
+  FakeHwQueue gated_driver_{kGatingDeviceGates};
 };
 
 TEST_F(XQueueApiTest, a_hardware_queue_has_one_xqueue_which_it_leads_to) {
@@ -43,6 +44,18 @@ TEST_F(XQueueApiTest, a_hardware_queue_has_one_xqueue_which_it_leads_to) {
   EXPECT_EQ(XQueueGet(&found, hwq), kXSchedErrorNotFound);
   EXPECT_EQ(XQueueDestroy(queue), kXSchedErrorNotFound);
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, a_queue_that_is_destroyed_with_gates_reports_when_the_device_has_passed_the_last) {
+  const XQueueHandle queue = Make(gated_driver_);
+  Launch(gated_driver_);
+  EXPECT_EQ(XQueueSuspend(queue, kQueueSuspendFlagNone), kXSchedSuccess);
+  const uint64_t number = QueueOf(gated_driver_)->LaunchBegin();
+  QueueOf(gated_driver_)->LaunchEnd(number, true);
+  ASSERT_EQ(gated_driver_.items.back().kind, FakeHwQueue::Item::kGate);
+  EXPECT_EQ(XQueueDestroy(queue), kXSchedSuccess);
+  EXPECT_EQ(gated_driver_.items.back().kind, FakeHwQueue::Item::kReport);
+  EXPECT_EQ(gated_driver_.items.back().value, number);
 }
 
 TEST_F(XQueueApiTest, for_a_level_that_the_hardware_queue_has_not_it_gets_the_best_below) {

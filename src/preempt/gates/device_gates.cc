@@ -52,7 +52,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   XControlWords words = Words(now.pausable);
   if (place == GateSpacing::Place::kGate) words.retired = nullptr;
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
-    spacing_.Accesses(number - 1);
+    spacing_.Accesses(number);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
   }
@@ -69,7 +69,8 @@ void DeviceGates::AppendLastReport() {
   if (!DeviceAtWork()) return;
   const XControlWords words = Words(false);
   const uint64_t newest = queue_.issued();
-  if (ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
+  const bool possible = ops().takes_reports == nullptr || ops().takes_reports(hwq());
+  if (possible && ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
     spacing_.Accesses(newest);
   } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
     // A failed context accepts no report, and earlier reports will not come either.

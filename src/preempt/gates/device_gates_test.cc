@@ -91,6 +91,31 @@ TEST_F(DeviceGatesTest, the_device_is_at_work_until_its_last_report_has_come) {
   EXPECT_FALSE(flow->DeviceAtWork());
 }
 
+TEST_F(DeviceGatesTest, the_device_is_at_work_while_it_waits_at_its_last_gate) {
+  Schedule(ipc::kGateRun, ipc::kFlagTracked);
+  fake_now += milliseconds(10);
+  Launch(2);
+  Hold();
+  Launch();
+  ASSERT_EQ(driver.items.back().kind, Item::kCommand) << "too soon for another report";
+  state.RetiredUpTo(2);
+  EXPECT_TRUE(flow->DeviceAtWork());
+  flow->AppendLastReport();
+  ASSERT_EQ(reports(), 2u);
+  EXPECT_EQ(driver.items.back().value, 3u);
+  state.RetiredUpTo(3);
+  EXPECT_FALSE(flow->DeviceAtWork());
+}
+
+TEST_F(DeviceGatesTest, a_command_of_a_tracked_queue_reports_although_a_gate_is_in_front_of_it) {
+  Launch();
+  Hold();
+  fake_now += milliseconds(10);
+  Launch();
+  EXPECT_EQ(gates(), 1u);
+  EXPECT_EQ(reports(), 1u);
+}
+
 TEST_F(DeviceGatesTest, a_queue_that_never_reported_needs_no_last_report) {
   Launch(3);
   flow->AppendLastReport();
@@ -132,7 +157,7 @@ TEST_F(DeviceGatesTest, a_context_that_goes_is_not_asked_about_any_more) {
   };
   Launch();
   state.SetDraining(true);
-  state.SetContextGoes();
+  state.SetContextGoes(true);
   flow->AskContext();
   EXPECT_TRUE(driver.calls.empty());
   EXPECT_FALSE(state.Idle());

@@ -69,8 +69,8 @@ class FlowControl {
   virtual void AskContext() {}
   // The device does not report any more: its context has failed or is gone. All commands count as retired.
   virtual void NoMoreReports() {}
-  // Enqueues a last report, after which the device does not use the control block any more. Called by a
-  // thread that may launch.
+  // Enqueues a last report, after which the device does not use the control block any more. If this thread
+  // cannot do that, the device stays at work until its context has failed or is gone.
   virtual void AppendLastReport() {}
 
   // ---- waiting; each may block for as long as the device takes ----

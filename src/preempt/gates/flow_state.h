@@ -138,7 +138,7 @@ class FlowState {
   }
   // True if the driver's context is being destroyed: the driver must not be asked about the queue any more.
   bool context_goes() const { return context_goes_.load(std::memory_order_acquire); }
-  void SetContextGoes() { context_goes_.store(true, std::memory_order_seq_cst); }
+  void SetContextGoes(bool goes) { context_goes_.store(goes, std::memory_order_seq_cst); }
   // True if the queue is being destroyed: nothing holds it any more.
   bool destroying() const { return destroying_.load(std::memory_order_acquire); }
   bool SetDestroying(bool destroying) {

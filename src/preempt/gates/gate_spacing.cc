@@ -91,7 +91,7 @@ bool GateSpacing::ReportAfter(uint64_t number, bool each, Clock clock) {
   const TimePoint now = clock();
   if (!each && now < last_report_at_.load(std::memory_order_relaxed) + kReportEvery) return false;
   if (!mutex_.TryLock()) return each;
-  const bool due = number > last_access_;
+  const bool due = number >= last_access_;  // its own gate reports only what is in front of it
   if (due) last_report_at_.store(now, std::memory_order_relaxed);
   mutex_.Unlock();
   return due;

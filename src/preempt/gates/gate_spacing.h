@@ -57,7 +57,8 @@ class GateSpacing {
 
   // Until everything up to this command has retired, the device may read or write the control block.
   uint64_t last_access() const;
-  // A gate or a report has been enqueued behind command `number`.
+  // A gate has been enqueued in front of command `number`, where the device may wait after its report. Or a
+  // report has been enqueued behind it.
   void Accesses(uint64_t number);
 
   // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed`

@@ -10,6 +10,10 @@ namespace {
 constexpr Duration kFirstNap = std::chrono::microseconds(20);
 constexpr Duration kLongestNap = std::chrono::microseconds(200);
 
+// The most if no scheduler can hold any of the queues. Their progress may never become known. They are
+// awaited at all because no other queue of the process is held during the call.
+constexpr Duration kPatienceWithoutHolds = std::chrono::milliseconds(5);
+
 // How many times longer to wait if the process has a time slice of ours: it makes progress only in its turns.
 constexpr int kWhileSliced = 10;
 
@@ -30,6 +34,7 @@ GivenWork::GivenWork(XQueueTable& queues, const AwaitedQueues& awaited, const Ti
     const Priority priority = queue->hints().priority;
     least_ = std::min(least_, priority);
     most_ = std::max(most_, priority);
+    any_may_be_held_ |= (queue->state().flags() & ipc::kFlagGated) != 0;
     // A queue that the program has suspended makes no progress before the call.
     if (queue->suspended() || count_ == kMaxQueues) continue;
     newest_[count_++] = {queue->handle(), queue->issued(), queue->retired()};
@@ -66,6 +71,11 @@ bool GivenWork::LookAtAll(bool held_only) {
   return moved;
 }
 
+Duration GivenWork::PatienceNow(Duration patience, ProcessLevel& process_level) const {
+  if (!any_may_be_held_) return std::min(patience, kPatienceWithoutHolds);
+  return process_level.AnyTaken() ? patience * kWhileSliced : patience;
+}
+
 bool GivenWork::Await(Duration patience, ProcessLevel& process_level) {
   TimePoint moved_at = time_.now();
   for (Duration nap = kFirstNap;; nap = NextNap(nap)) {
@@ -73,8 +83,7 @@ bool GivenWork::Await(Duration patience, ProcessLevel& process_level) {
     if (count_ == 0) return true;
     const TimePoint now = time_.now();
     if (moved) moved_at = now;
-    const Duration patience_now = process_level.AnyTaken() ? patience * kWhileSliced : patience;
-    if (now - moved_at >= patience_now) return false;
+    if (now - moved_at >= PatienceNow(patience, process_level)) return false;
     time_.nap(nap);
   }
 }

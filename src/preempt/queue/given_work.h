@@ -27,7 +27,8 @@ class GivenWork {
 
   GivenWork(XQueueTable& queues, const AwaitedQueues& awaited, const Time& time);
   // Returns true when all of it has retired. Gives up if there is no progress for `patience`, although
-  // nothing is held or the caller may be more urgent than the held queues.
+  // nothing is held or the caller may be more urgent than the held queues. If no scheduler can hold any of
+  // these queues, it gives up earlier.
   bool Await(Duration patience, ProcessLevel& process_level);
   // Returns when none of it is held. Gives up after `patience` if the caller may be more urgent than the held
   // queues.
@@ -50,12 +51,14 @@ class GivenWork {
   // Looks at all queues once, and forgets those that are done. `held_only`: so are those that are not held.
   // Returns true if one has moved, or is rightly held.
   bool LookAtAll(bool held_only);
+  Duration PatienceNow(Duration patience, ProcessLevel& process_level) const;
 
   XQueueTable& queues_;
   const Time time_;
   int count_ = 0;
   Priority least_ = PRIORITY_MAX;  // of these queues
   Priority most_ = PRIORITY_NO_EXECUTE;
+  bool any_may_be_held_ = false;  // one of them
   Newest newest_[kMaxQueues];
 };
 

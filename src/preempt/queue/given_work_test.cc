@@ -29,6 +29,7 @@ class GivenWorkTest : public FakeProcess {
 
   XQueue& MakeIn(FakeDriver& driver, uint64_t context = kContext, Priority priority = 0) {
     XQueue& queue = Make(driver);
+    LetRun(queue);
     queue.hwq().context = context;
     sched::Hints hints = queue.hints();
     hints.priority = priority;
@@ -109,6 +110,16 @@ TEST_F(GivenWorkTest, a_process_that_has_only_its_turns_gets_more_patience) {
   const Awaited awaited = Await(Given());
   EXPECT_FALSE(awaited.done);
   EXPECT_GE(awaited.time, 10 * kPatience);
+}
+
+TEST_F(GivenWorkTest, queues_that_no_scheduler_can_hold_get_less_patience) {
+  sliced_ = true;
+  XQueue& queue = MakeIn(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked);
+  Launch(driver_);
+  const Awaited awaited = Await(Given());
+  EXPECT_FALSE(awaited.done);
+  EXPECT_LT(awaited.time, kPatience);
 }
 
 TEST_F(GivenWorkTest, work_that_a_scheduler_holds_is_awaited_however_long_that_takes) {

@@ -179,8 +179,8 @@ void XQueueTable::FinishDrained() {
 void XQueueTable::ContextGoes(uint64_t context) {
   if (!AnyDraining()) return;
   for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
-    if (!queue->state().draining() || (context != 0 && queue->hwq().context != context)) continue;
-    queue->state().SetContextGoes();
+    if (!queue->state().draining() || queue->hwq().context != context) continue;
+    queue->state().SetContextGoes(true);
     AwaitOthers(*queue);  // a thread may be asking the driver
   }
 }
@@ -191,6 +191,13 @@ void XQueueTable::ContextGone(uint64_t context) {
     if (!queue->state().context_goes() || queue->hwq().context != context) continue;
     queue->flow().NoMoreReports();
     FinishIfDrained(*queue);
+  }
+}
+
+void XQueueTable::ContextStays(uint64_t context) {
+  if (!AnyDraining()) return;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (queue->hwq().context == context) queue->state().SetContextGoes(false);
   }
 }
 
@@ -237,6 +244,12 @@ bool XQueueTable::AnyMayBeHeld() const {
 
 bool XQueueTable::AnyMayBeFull() {
   return AnyOf([](const XQueue& queue) { return queue.state().Launching() && queue.state().MayBeFull(); });
+}
+
+bool XQueueTable::AnyLaunchMayWait() {
+  return AnyOf([](const XQueue& queue) {
+    return queue.state().Launching() && (queue.state().flags() & ipc::kFlagGated) != 0;
+  });
 }
 
 bool XQueueTable::OthersAreQuiet(const XQueue& queue) {

@@ -84,11 +84,13 @@ class XQueueTable final : public Siblings {
   void FinishIfDrained(XQueue& queue);
   // True if a queue waits for its last report. Lock-free.
   bool AnyDraining() const { return draining_.load(std::memory_order_relaxed) != 0; }
-  // A context of the driver (0: any) is about to be destroyed: the driver is not asked about its draining
+  // A context of the driver is about to be destroyed: the driver is not asked about its draining
   // queues any more.
   void ContextGoes(uint64_t context);
   // It has been destroyed: its draining queues get no more reports, and are finished.
   void ContextGone(uint64_t context);
+  // It was not destroyed: its draining queues still get reports.
+  void ContextStays(uint64_t context);
   // The last user of the queue in slot `index` has released it. Calls the driver, which may block.
   void Finish(uint32_t index);
 
@@ -117,6 +119,9 @@ class XQueueTable final : public Siblings {
   // True if a launch may be blocked in the driver on a full queue. Then calls that concern the whole process
   // block as well.
   bool AnyMayBeFull();
+  // True if a launch is in progress on a queue that a scheduler may hold. Then it may wait for room on that
+  // queue for as long as the hold lasts.
+  bool AnyLaunchMayWait();
   bool OthersAreQuiet(const XQueue& queue) override;
   void LiftHardStops(const XQueue& queue) override;
 

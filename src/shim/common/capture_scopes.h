@@ -19,15 +19,15 @@ class CaptureBegin {
  public:
   // Before the call, so that no command can come in between.
   CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
-      : key_(Platform::KeyOf(call, stream)) {
-    CaptureBegins(key_);
-  }
+      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {}
+  // If the stream captures already, the driver refuses the call, and that capture goes on.
   void Finish(typename Platform::Result result) {
-    if (result != Platform::kSuccess) CaptureEnded(key_);
+    if (result != Platform::kSuccess && counted_) CaptureEnded(key_);
   }
 
  private:
   uint64_t key_;
+  bool counted_;  // by this call
   // Our own queries would invalidate a capture that begins at the same time.
   preempt::QueryLock no_queries_;
 };

@@ -18,18 +18,19 @@ constinit NoDestroy<PointerMap<Capture>> origins GUARDED_BY(mutex);
 
 }  // namespace
 
-void CaptureBegins(uint64_t stream) {
-  if (stream == 0) return;
+bool CaptureBegins(uint64_t stream) {
+  if (stream == 0) return false;
   static constinit ForkHandler fork_handler = {[] {
     mutex.ResetAfterFork();
     origins->ResetAfterFork();
   }};
   fork_handler.Install();
   MutexLock lock(mutex);
-  const bool was_there = origins->Remove(stream) != nullptr;
+  if (origins->Find(stream) != nullptr) return false;
   // If there is no memory for it, it stays counted.
   origins->Insert(stream, &under_way);
-  if (!was_there) captures.fetch_add(1, std::memory_order_release);
+  captures.fetch_add(1, std::memory_order_release);
+  return true;
 }
 
 void CapturesMayBeUnseen() {

@@ -16,8 +16,8 @@ extern std::atomic<uint32_t> captures;
 void CapturesMayBeUnseen();
 inline bool AnyCapture() { return captures.load(std::memory_order_acquire) != 0; }
 
-// `stream`: the key of the stream on which the capture began; 0: none.
-void CaptureBegins(uint64_t stream);
+// `stream`: the key of the stream on which the capture began; 0: none. False: it counts already.
+bool CaptureBegins(uint64_t stream);
 void CaptureEnded(uint64_t stream);
 
 }  // namespace xsched::shim

@@ -7,6 +7,7 @@
 #include "preempt/api/launch.h"
 #include "preempt/api/query_lock.h"
 #include "shim/common/events.h"
+#include "shim/common/pass_through.h"
 #include "shim/common/stream_queues.h"
 
 namespace xsched::shim {
@@ -127,7 +128,10 @@ class EventOrder {
  public:
   EventOrder(const typename Platform::Call& call, typename Platform::Stream stream,
              typename Platform::Event event) {
-    preempt::XQueue* waiter = QueueForCommand<Platform>(call, stream, Platform::KeyOf(call, stream));
+    // Also a call that the user has excluded from scheduling may make a stream with an XQueue join a capture.
+    const bool passes = PassesThrough(call.site(), call.function());
+    const uint64_t key = Platform::KeyOf(call, stream);
+    preempt::XQueue* waiter = passes ? FindQueue(key) : QueueForCommand<Platform>(call, stream, key);
     if (waiter == nullptr) return;
     const EventPoint point = PointOf(KeyOfEvent(event));
     if (point.in_capture()) {
@@ -136,6 +140,7 @@ class EventOrder {
       if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
       return;
     }
+    if (passes) return;
     preempt::XQueue* owner = AwaitedQueue<Platform>(call, waiter, event, point);
     if (owner == nullptr) return;
     wait_.emplace(waiter);

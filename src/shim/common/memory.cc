@@ -22,12 +22,13 @@ constinit NoDestroy<MemoryBook> arrays;
 
 }  // namespace
 
-// Memory with a handle. It ends when nobody has a handle, and it is mapped nowhere.
+// Memory with a handle. It ends when nobody has or releases a handle, and it is mapped nowhere.
 struct Physical {
   uint64_t handle;
   MemoryBook::Entry entry;
   uint32_t handles;
   uint32_t mappings;
+  uint32_t releases;  // of handles, under way
 };
 
 namespace {
@@ -56,8 +57,10 @@ void InstallForkHandler() {
 // REQUIRES: mappings_lock. What has to be given back; its home is null: nothing.
 MemoryBook::Entry EndIfUnused(Physical* physical) {
   if (physical->handles != 0 || physical->mappings != 0) return {};
-  const MemoryBook::Entry entry = physical->entry;
+  // Another thread may get the same handle for something else.
   if (physicals->Find(physical->handle) == physical) physicals->Remove(physical->handle);
+  if (physical->releases != 0) return {};
+  const MemoryBook::Entry entry = physical->entry;
   free(physical);
   return entry;
 }
@@ -158,7 +161,7 @@ void MemoryBook::RemoveAllOf(const MemoryHome& home) {
 bool EnterPhysical(uint64_t handle, MemoryBook::Entry entry) {
   auto* physical = static_cast<Physical*>(handle == 0 ? nullptr : malloc(sizeof(Physical)));
   if (physical == nullptr) return false;
-  *physical = {handle, entry, 1, 0};
+  *physical = {handle, entry, 1, 0, 0};
   MutexLock lock(*mappings_lock);
   if (physicals->Insert(handle, physical)) return true;
   free(physical);
@@ -173,8 +176,9 @@ void ReleasedPhysical::Begin(uint64_t handle) {
     physical_ = nullptr;
     return;
   }
-  // It cannot be found by another thread that gets the same handle for something else.
-  if (--physical_->handles == 0 && physical_->mappings == 0) physicals->Remove(handle);
+  --physical_->handles;
+  ++physical_->releases;
+  EndIfUnused(physical_);
 }
 
 void ReleasedPhysical::Finish(bool released) {
@@ -182,6 +186,7 @@ void ReleasedPhysical::Finish(bool released) {
   MemoryBook::Entry ended;
   {
     MutexLock lock(*mappings_lock);
+    --physical_->releases;
     if (released) {
       ended = EndIfUnused(physical_);
     } else if (++physical_->handles == 1) {

@@ -101,6 +101,7 @@ bool StreamRegistration::Begin(const StreamFacts& facts) {
   record_ = NewRecord();
   if (record_ == nullptr) return false;
   record_->home.store(facts.home, std::memory_order_relaxed);
+  record_->owner.store(facts.owner, std::memory_order_relaxed);
   record_->blocking.store(facts.blocking, std::memory_order_relaxed);
   if (facts.blocking) blocking_streams.fetch_add(1, std::memory_order_release);
   record_->thread.store(facts.per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
@@ -139,11 +140,7 @@ void ForgetStream(uint64_t key) {
 }
 
 void ForgetStreamsOf(uint64_t home) {
-  ForgetWhere([home](const Stream& stream) { return stream.home.load(std::memory_order_relaxed) == home; });
-}
-
-void ForgetAllStreams() {
-  ForgetWhere([](const Stream&) { return true; });
+  ForgetWhere([home](const Stream& stream) { return stream.EndsWith(home); });
 }
 
 HomeWait::HomeWait(uint64_t home) {

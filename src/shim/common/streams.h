@@ -22,16 +22,22 @@ struct Stream {
   std::atomic<uint64_t> key{0};  // 0: no stream's
   std::atomic<uint32_t> life{0};
   std::atomic<uint64_t> home{0};      // the key of the default stream of its context, or device
+  std::atomic<uint64_t> owner{0};     // the home of the context that owns this context
   std::atomic<uint64_t> thread{0};    // the thread whose default stream it is; 0: none
   std::atomic<bool> blocking{false};  // its home waits for this one, and the reverse
   Stream* next = nullptr;             // in the list of all streams
   Stream* next_free = nullptr;        // under the lock of streams.cc
 
+  // True if it ends with the context or device of this home.
+  bool EndsWith(uint64_t ended) const {
+    return home.load(std::memory_order_relaxed) == ended || owner.load(std::memory_order_relaxed) == ended;
+  }
   bool IsHome() const { return key.load(std::memory_order_relaxed) == home.load(std::memory_order_relaxed); }
 };
 
 struct StreamFacts {
   uint64_t home = 0;
+  uint64_t owner = 0;  // 0: none
   bool blocking = false;
   bool per_thread = false;  // it is the calling thread's default stream
 };
@@ -103,8 +109,7 @@ void ForEachStream(Visit&& visit) {
 // Call these before the driver's call, after which the handle may be reused. They also destroy the XQueue,
 // even one that the program made.
 void ForgetStream(uint64_t key);
-void ForgetStreamsOf(uint64_t home);
-void ForgetAllStreams();
+void ForgetStreamsOf(uint64_t home);  // those that end with it
 
 // A number for the calling thread, which no other thread gets, not even after its end.
 uint64_t ThreadNumber();

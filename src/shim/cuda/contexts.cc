@@ -47,61 +47,51 @@ void AwaitGivenToDevice(const Functions& next, CUdevice device) {
   preempt::AwaitGiven({.device = identity.device}, kDrainPatience);
 }
 
-// Waits for all work of a context that ends; null: the primary one of `device`, which we do not know.
-void AwaitLastWork(const Call& call, CUcontext context, CUdevice device) {
-  // A command that the program submitted cannot wait for itself.
-  if (!call.is_the_programs()) return;
-  if (context != nullptr) {
-    AwaitGivenTo(context, kDrainPatience);
-  } else {
-    AwaitGivenToDevice(call.next(), device);
-  }
-}
-
-void ContextEnds(CUcontext context) {
-  if (context == nullptr) return;
-  UsedCode::Forget();
-  shim::ForgetStreamsOf(HomeOf(context));
-  CudaContextGoes(context);
-}
-
 // The driver did not destroy the context: it is a primary one, or none. Other errors may be those of earlier
 // commands.
 bool Refused(CUresult result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_VALUE;
 }
 
-// Null: it was not known.
-void ContextEnded(CUcontext context, CUresult result) {
-  ForgetCurrentContext();
-  if (context != nullptr && !Refused(result)) shim::ForgetMemoryOf(HomeOf(context));
-  CudaContextGone(context);
+bool IsActive(const Functions& next, CUdevice device) {
+  unsigned flags = 0;
+  int active = 0;
+  const auto get_state = next.cuDevicePrimaryCtxGetState;
+  return get_state != nullptr && get_state(device, &flags, &active) == CUDA_SUCCESS && active != 0;
 }
 
 CUcontext Known(const PrimaryContext* primary) {
   return primary == nullptr ? nullptr : primary->context.load(std::memory_order_acquire);
 }
 
-// Null: we did not see it being retained, so it could be any context.
-CUcontext PrimaryContextEnds(PrimaryContext* primary) {
-  CUcontext context = primary == nullptr ? nullptr : primary->context.exchange(nullptr);
-  if (primary != nullptr) primary->references.store(0, std::memory_order_relaxed);
-  if (context != nullptr) {
-    ContextEnds(context);
-  } else {
-    UsedCode::Forget();
-    shim::ForgetAllStreams();
-    CudaContextGoes(nullptr);
-  }
+// Only retaining a primary context shows which one it is. REQUIRES: the device has one. Null: the driver does
+// not say.
+CUcontext AskPrimaryContext(const Functions& next, CUdevice device) {
+  const preempt::Barrier barrier;  // another thread may release it meanwhile, so that it ends here
+  CUcontext context = nullptr;
+  if (next.cuDevicePrimaryCtxRetain == nullptr || next.cuDevicePrimaryCtxRelease_v2 == nullptr ||
+      next.cuDevicePrimaryCtxRetain(&context, device) != CUDA_SUCCESS)
+    return nullptr;
+  next.cuDevicePrimaryCtxRelease_v2(device);
   return context;
+}
+
+// The primary context, which is about to end as far as we know. Null: there is none.
+CUcontext TakePrimaryContext(const Call& call, CUdevice device) {
+  PrimaryContext* primary = PrimaryContextOf(device);
+  if (primary == nullptr) return nullptr;
+  primary->references.store(0, std::memory_order_relaxed);
+  if (CUcontext known = primary->context.exchange(nullptr)) return known;
+  // We did not see it being retained.
+  return IsActive(call.next(), device) ? AskPrimaryContext(call.next(), device) : nullptr;
 }
 
 }  // namespace
 
-bool AwaitGivenTo(CUcontext context, Duration patience) {
-  if (!preempt::AnyMayBeHeld()) return false;
+void AwaitGivenTo(CUcontext context, Duration patience) {
+  if (!preempt::AnyMayBeHeld()) return;
   const CUcontext actual = OrCurrent(context);
-  return actual != nullptr && preempt::AwaitGiven(QueuesOf(actual), patience);
+  if (actual != nullptr) preempt::AwaitGiven(QueuesOf(actual), patience);
 }
 
 CUcontext ContextOf(CUgreenCtx green) {
@@ -115,8 +105,20 @@ Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); 
 
 PossibleWait::NotHeld::NotHeld() { AwaitNotHeldOf(nullptr); }
 
+WaitForLaunches::WaitForLaunches(const Call& call) {
+  if (!preempt::AnyLaunchMayWait()) return;
+  if (call.is_the_programs()) AwaitNotHeldOf(nullptr);
+  barrier_.emplace();
+}
+
 bool ContextWait::NeedsBarrier(CUcontext context) {
-  if (CudaOwnerOf(context) == context) return !AwaitGivenTo(context, kDrainPatience);
+  // A scheduler that comes during the call may hold a queue that is less urgent than the caller.
+  if (context == nullptr || !preempt::AnyMayBeHeld()) return true;
+  if (CudaOwnerOf(context) == context) {
+    if (!preempt::OfSeveralClasses(QueuesOf(context))) return false;
+    AwaitGivenTo(context, kDrainPatience);
+    return true;
+  }
   // The driver waits for the green context only, and we know only all queues of its owner. So do not wait for
   // any that runs.
   AwaitNotHeldOf(context);
@@ -131,22 +133,33 @@ ContextCreation::ContextCreation(const Call& call, CUdevice device) {
   barrier_.emplace();
 }
 
-ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : context_(context) {
-  if (context != nullptr) AwaitLastWork(call, context, 0);
-  ContextEnds(context);
+ContextEnd::ContextEnd(const Call& call, CUcontext context) : context_(context) {
+  if (context == nullptr) return;
+  // A command that the program submitted cannot wait for itself.
+  if (call.is_the_programs()) AwaitGivenTo(context, kDrainPatience);
+  UsedCode::Forget();
+  shim::ForgetStreamsOf(HomeOf(context));
+  CudaContextGoes(context);
   barrier_.emplace();
 }
 
-void ContextDestruction::Finish(CUresult result) const {
-  if (context_ != nullptr) ContextEnded(context_, result);
+void ContextEnd::Finish(bool ended) const {
+  ForgetCurrentContext();
+  if (context_ == nullptr) return;
+  if (ended) {
+    shim::ForgetMemoryOf(HomeOf(context_));
+    CudaContextGone(context_);
+  } else {
+    CudaContextStays(context_);
+  }
 }
 
+ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : end_(call, context) {}
+
+void ContextDestruction::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
+
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
-  unsigned flags = 0;
-  int active = 0;
-  const auto get_state = call.next().cuDevicePrimaryCtxGetState;
-  if (get_state == nullptr || get_state(device, &flags, &active) != CUDA_SUCCESS || active == 0)
-    creation_.emplace(call, device);
+  if (!IsActive(call.next(), device)) creation_.emplace(call, device);
 }
 
 void PrimaryContextRetention::Finish(CUresult result, const CUcontext* context) {
@@ -156,18 +169,15 @@ void PrimaryContextRetention::Finish(CUresult result, const CUcontext* context) 
   primary->references.fetch_add(1, std::memory_order_relaxed);
 }
 
-PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device) {
+PrimaryContextRelease::PrimaryContextRelease(const Call& call, CUdevice device)
+    : call_(call), device_(device) {
   PrimaryContext* primary = PrimaryContextOf(device);
-  if (primary == nullptr) return;
-  ends_ = primary->references.fetch_sub(1, std::memory_order_acq_rel) <= 1;
-  if (!ends_) return;
-  AwaitLastWork(call, Known(primary), device);
-  context_ = PrimaryContextEnds(primary);
-  barrier_.emplace();
+  if (primary == nullptr || primary->references.fetch_sub(1, std::memory_order_acq_rel) > 1) return;
+  end_.emplace(call, TakePrimaryContext(call, device));
 }
 
-void PrimaryContextRelease::Finish(CUresult result) const {
-  if (ends_) ContextEnded(context_, result);
+void PrimaryContextRelease::Finish(CUresult) const {
+  if (end_.has_value()) end_->Finish(!IsActive(call_.next(), device_));
 }
 
 GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
@@ -176,12 +186,8 @@ GreenContextCreation::GreenContextCreation(const Call& call, CUdevice device)
 void GreenContextCreation::Finish(CUresult result, const CUgreenCtx* green) {
   PrimaryContext* primary = PrimaryContextOf(device_);
   if (result != CUDA_SUCCESS || primary == nullptr || green == nullptr) return;
-  const Functions& next = call_.next();
-  CUcontext owner = nullptr;
-  if (next.cuDevicePrimaryCtxRetain == nullptr ||
-      next.cuDevicePrimaryCtxRetain(&owner, device_) != CUDA_SUCCESS)
-    return;
-  next.cuDevicePrimaryCtxRelease_v2(device_);  // the green context keeps it
+  const CUcontext owner = AskPrimaryContext(call_.next(), device_);
+  if (owner == nullptr) return;
   CudaGreenContextMade(ContextOf(*green), owner);
   primary->context.store(owner, std::memory_order_release);
   primary->references.fetch_add(1, std::memory_order_relaxed);
@@ -208,13 +214,9 @@ void GreenContextDestruction::Finish(CUresult result) {
   CudaGreenContextGone(context_);
 }
 
-PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device) {
-  PrimaryContext* primary = PrimaryContextOf(device);
-  AwaitLastWork(call, Known(primary), device);
-  context_ = PrimaryContextEnds(primary);
-  barrier_.emplace();
-}
+PrimaryContextReset::PrimaryContextReset(const Call& call, CUdevice device)
+    : end_(call, TakePrimaryContext(call, device)) {}
 
-void PrimaryContextReset::Finish(CUresult result) const { ContextEnded(context_, result); }
+void PrimaryContextReset::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
 
 }  // namespace xsched::cuda

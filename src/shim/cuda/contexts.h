@@ -20,16 +20,13 @@
 namespace xsched::cuda {
 
 // preempt::AwaitGiven. A null context is the current one.
-bool AwaitGivenTo(CUcontext context, Duration patience);
+void AwaitGivenTo(CUcontext context, Duration patience);
 
 // The context of a green context's streams.
 CUcontext ContextOf(CUgreenCtx green);
 
 // The default stream of `context`, as the home of its streams.
 inline uint64_t HomeOf(CUcontext context) { return LegacyStreamKey(reinterpret_cast<uint64_t>(context)); }
-inline CUcontext ContextOfHome(uint64_t home) {
-  return reinterpret_cast<CUcontext>(home ^ LegacyStreamKey(0));
-}
 
 // The scope of such calls that are no calls of the program, or are part of a command that it submitted: they
 // cannot wait for that command.
@@ -48,6 +45,16 @@ class PossibleWait {
   };
   NotHeld not_held_;  // before the barrier
   preempt::Barrier barrier_;
+};
+
+// The scope of a call that waits inside the driver only while a launch of the context waits for room on a
+// stream: a PossibleWait while a launch is in progress, and else nothing.
+class WaitForLaunches {
+ public:
+  explicit WaitForLaunches(const Call& call);
+
+ private:
+  std::optional<preempt::Barrier> barrier_;  // after the wait
 };
 
 // The scope of a call that waits for all work of a context, and keeps others from launching meanwhile. A null
@@ -98,6 +105,19 @@ class ContextCreation {
   std::optional<preempt::Barrier> barrier_;  // after the wait
 };
 
+// The end of a context and its streams, around the call that ends it. If the context stays, its streams are
+// registered anew.
+class ContextEnd {
+ public:
+  // Null: there is none.
+  ContextEnd(const Call& call, CUcontext context);
+  void Finish(bool ended) const;
+
+ private:
+  CUcontext context_;
+  std::optional<preempt::Barrier> barrier_;  // after the wait
+};
+
 // The scope of cuCtxDestroy.
 class ContextDestruction {
  public:
@@ -105,8 +125,7 @@ class ContextDestruction {
   void Finish(CUresult) const;
 
  private:
-  CUcontext context_;
-  std::optional<preempt::Barrier> barrier_;  // after the wait
+  ContextEnd end_;
 };
 
 // The scope of cuDevicePrimaryCtxRetain, which makes the context if there is none. Only this call shows which
@@ -121,17 +140,16 @@ class PrimaryContextRetention {
   std::optional<ContextCreation> creation_;
 };
 
-// The scope of cuDevicePrimaryCtxRelease. If the context stays, because we missed that it was retained, its
-// streams are registered anew.
+// The scope of cuDevicePrimaryCtxRelease. The context may stay, because we missed that it was retained.
 class PrimaryContextRelease {
  public:
   PrimaryContextRelease(const Call& call, CUdevice device);
   void Finish(CUresult) const;
 
  private:
-  bool ends_ = false;
-  CUcontext context_ = nullptr;              // null: it could be any
-  std::optional<preempt::Barrier> barrier_;  // if it ends, after the wait
+  const Call& call_;
+  CUdevice device_;
+  std::optional<ContextEnd> end_;  // as far as we know
 };
 
 // The scope of cuGreenCtxCreate, which retains the device's primary context.
@@ -166,8 +184,7 @@ class PrimaryContextReset {
   void Finish(CUresult) const;
 
  private:
-  CUcontext context_ = nullptr;              // null: it could be any
-  std::optional<preempt::Barrier> barrier_;  // after the wait
+  ContextEnd end_;
 };
 
 }  // namespace xsched::cuda

@@ -42,7 +42,8 @@ class ContextOfStream {
 shim::StreamFacts FactsOf(const Functions& next, CUstream stream, CUcontext context) {
   unsigned flags = 0;
   if (next.cuStreamGetFlags != nullptr) next.cuStreamGetFlags(stream, &flags);
-  return {HomeOf(context), stream != CU_STREAM_LEGACY && (flags & CU_STREAM_NON_BLOCKING) == 0,
+  return {HomeOf(context), HomeOf(CudaOwnerOf(context)),
+          stream != CU_STREAM_LEGACY && (flags & CU_STREAM_NON_BLOCKING) == 0,
           stream == CU_STREAM_PER_THREAD};
 }
 

@@ -25,7 +25,7 @@ shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int devi
   const Functions& next = instance.runtime().next();
   unsigned flags = 0;
   if (!IsDefaultStream(stream) && next.hipStreamGetFlags != nullptr) next.hipStreamGetFlags(stream, &flags);
-  return {NullStreamKey(instance.runtime().index(), device),
+  return {NullStreamKey(instance.runtime().index(), device), 0,
           !IsNullStream(stream) && (flags & kHipStreamNonBlocking) == 0, stream == kHipStreamPerThread};
 }
 

@@ -71,6 +71,7 @@ CUresult CopyAsync(CUstream handle, auto make_to, auto make_from, Extent extent)
 // A synchronous call, on the default stream. Between two places on the device the host does not wait.
 CUresult Copy(auto make_to, auto make_from, Extent extent, bool host_waits = true) {
   if (!host_waits) return CopyAsync(nullptr, make_to, make_from, extent);
+  if (extent.width * extent.height * extent.depth == 0) return CUDA_SUCCESS;  // rules.h, nothing_to_copy
   Lock lock;
   return SubmitAndAwait(lock, nullptr,
                         {CU_GRAPH_NODE_TYPE_MEMCPY, CopySteps(make_to(), make_from(), extent, false)});

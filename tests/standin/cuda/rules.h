@@ -48,6 +48,7 @@ constexpr DriverRule kDriverRules[] = {
      "cuMemcpyHtoD, cuGraphLaunch of a graph that is under way, cuGraphExecDestroy of one, cuEventDestroy, "
      "cuStreamDestroy(A).",
      "blocking", "module.cc, memory.cc, copy.cc, graph.cc, event.cc, stream.cc"},
+    {"nothing_to_copy", "A synchronous copy of 0 bytes waits for nothing.", "assumed", "copy.cc"},
     {"shortest_slices_stand_still",
      "Two groups of channels that are both runnable at a slice of 1 us make no progress. A group is runnable "
      "while it has unfinished work and its channels are on, also if it waits at a gate.",

@@ -294,6 +294,13 @@ TEST_F(Rule, synchronize_spares) {
   EXPECT_TRUE(calls_->Returns([this] { return Nop(a); }));
 }
 
+TEST_F(Rule, nothing_to_copy) {
+  int* const to = Memory(1);
+  SUCCEEDS(Hold(CU_STREAM_LEGACY));
+  EXPECT_TRUE(calls_->Returns([this, to] { return cuMemcpyDtoH(to, At(log), 0); }));
+  EXPECT_TRUE(calls_->Blocks([this, to] { return cuMemcpyDtoH(to, At(log), sizeof *to); }));
+}
+
 TEST_F(Rule, no_barriers) {
   CUgraph graph;
   CUgraphExec graph_exec;
