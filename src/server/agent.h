@@ -19,6 +19,7 @@
 #include "server/agent_outbox.h"
 #include "server/bells.h"
 #include "server/connection.h"
+#include "server/device_access.h"
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
@@ -114,7 +115,7 @@ struct Agent {
   std::map<uint32_t, Queue> queues;       // by index
   std::bitset<ipc::kMaxQueues> refused;   // indices of queues that are not scheduled
   bool knows_of_no_access = false;        // it was sent that a queue has no access
-  std::vector<dev_t> device_files;        // that the process has shown
+  ShownDevices shown;                     // by the process
   std::vector<Job> jobs;                  // they are one; the first is the one that its hello named
   Tenant* tenant = nullptr;               // null: none is known, and nothing limits it
   std::optional<MemorySlot> memory;       // its part in the tenant's account of memory

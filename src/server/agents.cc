@@ -186,7 +186,7 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
     if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
     return RefuseQueue(agent, message.index, reason);
   }
-  const bool has_access = parts_.device_access.MayUse(agent.device_files, message.device);
+  const bool has_access = MayUse(agent, message.device);
   if (has_access && TenantIsFull(agent)) return RefuseQueueOfTenant(agent, message.index);
   parts_.queues.Add(agent, message, has_access, now);
   Queue& queue = agent.queues.at(message.index);
@@ -213,18 +213,39 @@ bool Agents::TellOfNoAccess(Agent& agent, const Queue& queue) {
                   queue.device_name));
 }
 
+bool Agents::MayUse(const Agent& agent, XDevice device) {
+  const uint64_t before = parts_.device_access.look_ups();
+  const bool may_use = parts_.device_access.MayUse(agent.shown, device);
+  parts_.work.Charge(agent.connection.peer.uid,
+                     (parts_.device_access.look_ups() - before) * WorkBudget::kLookedUp);
+  return may_use;
+}
+
+// Files that the process has shown already change nothing.
 bool Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now) {
-  std::vector<dev_t>& files = agent.device_files;
+  if (packet.fd_count == 0) return false;
+  const uint64_t before = parts_.device_access.look_ups();
+  bool any_new = false;
   for (int i = 0; i < packet.fd_count; ++i) {
     const std::optional<dev_t> file = DeviceAccess::FileOf(packet.fds[i].get());
-    if (file && files.size() < kMaxDeviceFiles && std::find(files.begin(), files.end(), *file) == files.end())
-      files.push_back(*file);
+    if (file && parts_.device_access.Show(*file, agent.shown)) any_new = true;
   }
+  const uint64_t look_ups = parts_.device_access.look_ups() - before;
+  parts_.work.Charge(agent.connection.peer.uid,
+                     static_cast<uint64_t>(packet.fd_count) + look_ups * WorkBudget::kLookedUp);
+  return !any_new || GrantAccess(agent, now);
+}
+
+// To the queues on devices that the process can use now.
+bool Agents::GrantAccess(Agent& agent, TimePoint now) {
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() / WorkBudget::kLookedAtAsOne);
+  std::map<XDevice, bool> may_use;  // most queues of an agent are on the same few devices
   for (auto next = agent.queues.begin(); next != agent.queues.end();) {
     Queue& queue = (next++)->second;
-    if (!queue.has_access && parts_.device_access.MayUse(files, queue.device) &&
-        !GrantAccess(agent, queue, now))
-      return false;
+    if (queue.has_access) continue;
+    const auto [answer, is_first] = may_use.try_emplace(queue.device);
+    if (is_first) answer->second = MayUse(agent, queue.device);
+    if (answer->second && !GrantAccess(agent, queue, now)) return false;
   }
   return true;
 }

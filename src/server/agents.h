@@ -38,7 +38,7 @@ class Agents final : sched::ControlSink {
     Quotas& quotas;
     sched::Scheduler& scheduler;
     const AccessRules& access;
-    const DeviceAccess& device_access;
+    DeviceAccess& device_access;
     Wakes& wakes;
     Queues& queues;
     WorkBudget& work;
@@ -104,6 +104,8 @@ class Agents final : sched::ControlSink {
   bool RefuseQueueOfTenant(Agent& agent, uint32_t index);
   static bool TenantIsFull(const Agent& agent);
   bool TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  bool MayUse(const Agent& agent, XDevice device);
+  bool GrantAccess(Agent& agent, TimePoint now);
   bool GrantAccess(Agent& agent, Queue& queue, TimePoint now);
   static bool TellOfNoAccess(Agent& agent, const Queue& queue);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);

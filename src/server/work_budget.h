@@ -18,6 +18,8 @@ class WorkBudget {
   // What a message takes that is sent, and one that is read.
   static constexpr uint64_t kSent = 2;
   static constexpr uint64_t kRead = 3;
+  // A file or folder of the kernel's is looked up.
+  static constexpr uint64_t kLookedUp = 8;
   // So many agents or queues are looked at, and nothing more, as one piece of work.
   static constexpr uint64_t kLookedAtAsOne = 8;
 
