@@ -104,6 +104,7 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
   auto found = agents_.find(connection);
   if (found == agents_.end()) return;
   Agent& agent = *found->second;
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() * WorkBudget::kForgotten);
   for (auto& [index, queue] : agent.queues) parts_.queues.Forget(queue, now);
   for (const Job& job : agent.jobs) jobs_.Leave(job);
   if (agent.tenant != nullptr) --agent.tenant->processes;

@@ -68,6 +68,15 @@ TEST_F(AgentsTest, pings_are_charged_for_the_queues_that_they_look_at) {
   EXPECT_TRUE(work_.IsSpent(1000));
 }
 
+TEST_F(AgentsTest, an_agent_that_leaves_is_charged_for_the_queues_that_are_forgotten) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(other_, index, 0));
+  work_.BeginRound();
+  ASSERT_FALSE(work_.IsSpent(1000));
+  connections_.Close(*other_.connection, nullptr);
+  RemoveClosed();
+  EXPECT_TRUE(work_.IsSpent(1000));
+}
+
 TEST_F(AgentsTest, an_agent_that_leaves_before_it_is_woken_is_not_woken) {
   wakes_.Add(AgentOf(other_));
   connections_.Close(*other_.connection, nullptr);

@@ -20,6 +20,8 @@ class WorkBudget {
   static constexpr uint64_t kRead = 3;
   // A file or folder of the kernel's is looked up.
   static constexpr uint64_t kLookedUp = 8;
+  // A queue is forgotten.
+  static constexpr uint64_t kForgotten = 3;
   // So many agents or queues are looked at, and nothing more, as one piece of work.
   static constexpr uint64_t kLookedAtAsOne = 8;
 
