@@ -267,7 +267,12 @@ bool Agents::GrantAccess(Agent& agent, Queue& queue, TimePoint now) {
 // refused.
 bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before) {
   const bool is_same = sched::HasReservationOf(hints, before);
-  const std::string refusal = is_same ? "" : parts_.queues.RefusalOf(queue, hints);
+  std::string refusal;
+  if (!is_same) {
+    parts_.work.Charge(agent.connection.peer.uid,
+                       parts_.queues.LookedAtFor(hints) / WorkBudget::kLookedAtAsOne);
+    refusal = parts_.queues.RefusalOf(queue, hints);
+  }
   if (refusal.empty()) {
     parts_.queues.SetHints(queue, hints, queue.granted && HasPrioritiesOf(hints, before));
     return TellOfCorrection(queue);

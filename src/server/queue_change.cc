@@ -83,9 +83,11 @@ QueueChange::QueueChange(const Parts& parts, const Connection& tool, const Reque
 
 bool QueueChange::Continue() {
   const size_t end = std::min(queues_.size(), next_ + kMaxChangedPerRound);
-  parts_.work.Charge(user_, end - next_);
   Agent* agent = nullptr;
   while (next_ < end) {
+    // Whether a reservation can be kept takes a look at all queues.
+    if (agent != nullptr && SetsReservation() && parts_.work.IsSpent(user_)) break;
+    parts_.work.Charge(user_, 1);
     Queue* queue = parts_.queues.Find(queues_[next_++]);
     if (queue == nullptr) continue;  // it went in the meantime
     if (agent != nullptr && agent != queue->agent) SendTo(*agent);
@@ -97,6 +99,11 @@ bool QueueChange::Continue() {
   return next_ >= queues_.size();
 }
 
+bool QueueChange::SetsReservation() const {
+  const auto* hints = std::get_if<ipc::SetHints>(&request_);
+  return hints != nullptr && (hints->mask & ipc::kHintReservation) != 0;
+}
+
 void QueueChange::SendTo(Agent& agent) {
   parts_.work.Charge(user_, parts_.agents.SendUnsent(agent) * WorkBudget::kSent);
 }
@@ -105,6 +112,7 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
   const sched::Hints hints = With(request, queue.hints);
   if (!IsValid(hints)) return Fail(kXSchedErrorInvalidValue, "a hint is out of its range");
   if ((request.mask & ipc::kHintReservation) != 0) {
+    parts_.work.Charge(user_, parts_.queues.LookedAtFor(hints) / WorkBudget::kLookedAtAsOne);
     std::string refusal = parts_.queues.RefusalOf(queue, hints);
     if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
   }

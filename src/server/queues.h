@@ -73,6 +73,8 @@ class Queues {
   // Why the queue cannot have the reservation in these hints; "": it can, or it does not count. Its process
   // would be guaranteed more of the device than the others leave.
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
+  // How many queues that looks at, at most.
+  size_t LookedAtFor(const sched::Hints& hints) const;
   // `granted`: an administrator sets its priorities.
   void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
   PriorityClaims& claims() { return claims_; }
