@@ -423,7 +423,7 @@ bool Agents::SendMemory(Agent& agent) {
 TimePoint Agents::Decide(TimePoint now) {
   decided_at_ = now;
   ++decisions_;
-  parts_.queues.claims().ApplyChanged(parts_.queues);
+  parts_.queues.claims().ApplyChanged(parts_.queues, parts_.work);
   TimePoint next = parts_.scheduler.Decide(now, *this);
   if (parts_.queues.ObserveNewlyTracked(now)) next = parts_.scheduler.Decide(now, *this);
   parts_.wakes.Send(now);

@@ -223,6 +223,30 @@ TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
   EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
 }
 
+// A tenant that claims more than it may: all of its queues count for less.
+TEST_P(DecisionCost, is_proportional_to_the_queues_where_all_of_a_tenant_get_other_hints) {
+  const auto per_queue_of = [](uint64_t queues) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    constexpr TenantId kTenant{1};
+    for (uint64_t id = 1; id <= queues; ++id) {
+      scheduler.SetTenant(ProcessId{1 + id / 64}, kTenant);
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{1 + id / 64}, DeviceId{7}, {}, now));
+    }
+    for (int decision = 0; decision < 3; ++decision) scheduler.Decide(now += milliseconds(1), sink);
+    Hints hints;
+    hints.priority = -10;
+    const uint64_t before = steps;
+    scheduler.ExpectHints(kTenant);
+    for (uint64_t id = queues; id > 0; --id) scheduler.SetHints(QueueId{id}, hints);
+    scheduler.Decide(now, sink);
+    return static_cast<double>(steps - before) / static_cast<double>(queues);
+  };
+  EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
+}
+
 // Other hints may make rivals of queues, so all hints are compared. But idle queues for which nothing has
 // changed take no part in the decision.
 TEST_P(DecisionCost, of_other_hints_is_small_where_they_change_nothing_for_the_others) {

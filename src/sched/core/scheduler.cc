@@ -196,6 +196,14 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   queue->device->RivalsChanged();
 }
 
+void Scheduler::ExpectHints(TenantId tenant) {
+  if (impl_ == nullptr) return;
+  for (DeviceRecord* device : impl_->devices) {
+    const auto has_it = [tenant](const TenantRecord* record) { return record->id == tenant; };
+    if (std::any_of(device->tenants.begin(), device->tenants.end(), has_it)) ActivateAll(*device);
+  }
+}
+
 double Scheduler::GuaranteedWith(QueueId id, ProcessId process, DeviceId device_id,
                                  const Hints& hints) const {
   double all = 0;

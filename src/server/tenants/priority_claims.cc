@@ -24,7 +24,7 @@ void PriorityClaims::Add(const Queue& queue) {
   ++queue.agent->tenant->queues;
   if (IsFree(queue)) return;
   queue.agent->tenant->claims.Add(queue.hints);
-  Reconsider(*queue.agent->tenant);
+  Reconsider(*queue.agent->tenant, queue.agent->connection.peer.uid);
 }
 
 void PriorityClaims::Remove(const Queue& queue) {
@@ -32,22 +32,35 @@ void PriorityClaims::Remove(const Queue& queue) {
   --queue.agent->tenant->queues;
   if (IsFree(queue)) return;
   queue.agent->tenant->claims.Remove(queue.hints);
-  Reconsider(*queue.agent->tenant);
+  Reconsider(*queue.agent->tenant, queue.agent->connection.peer.uid);
 }
 
-void PriorityClaims::Reconsider(Tenant& tenant) {
+void PriorityClaims::Reconsider(Tenant& tenant, std::optional<uid_t> user) {
   const Priority lowered_by = tenant.claims.LoweredBy(tenant.rights.max_priority);
   if (lowered_by == tenant.lowered_by) return;
   tenant.lowered_by = lowered_by;
-  if (std::find(changed_.begin(), changed_.end(), &tenant) == changed_.end()) changed_.push_back(&tenant);
+  if (!HasChanged(&tenant)) changed_.push_back({&tenant, user});
+}
+
+bool PriorityClaims::HasChanged(const Tenant* tenant) const {
+  return std::any_of(changed_.begin(), changed_.end(),
+                     [tenant](const Change& change) { return change.tenant == tenant; });
+}
+
+void PriorityClaims::Forget(const Tenant& tenant) {
+  std::erase_if(changed_, [&](const Change& change) { return change.tenant == &tenant; });
 }
 
 void PriorityClaims::Apply(const Queue& queue) const { scheduler_.SetHints(queue.id, CountedHints(queue)); }
 
-void PriorityClaims::ApplyChanged(const Queues& queues) {
+void PriorityClaims::ApplyChanged(const Queues& queues, WorkBudget& work) {
   if (changed_.empty()) return;
+  for (const Change& change : changed_) {
+    scheduler_.ExpectHints(change.tenant->id);
+    if (change.user) work.Charge(*change.user, queues.size() / WorkBudget::kLookedAtAsOne);
+  }
   queues.ForEach([this](const Queue& queue) {
-    if (std::find(changed_.begin(), changed_.end(), queue.agent->tenant) != changed_.end()) Apply(queue);
+    if (HasChanged(queue.agent->tenant)) Apply(queue);
   });
   changed_.clear();
 }

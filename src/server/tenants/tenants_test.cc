@@ -296,6 +296,24 @@ TEST_F(TenantsTest, a_program_that_claims_no_more_than_it_may_is_told_nothing) {
   EXPECT_EQ(agent.ReadAll<ipc::Reply>(), 0);
 }
 
+TEST_F(TenantsTest, a_claim_that_changes_what_others_of_the_tenant_count_is_charged_for_all_of_them) {
+  const Client agent = AgentWith(kAlice, 0);
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(agent, index, 0));
+  agents_.Decide(now_);
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  for (int32_t priority = 1; priority <= 2; ++priority) {
+    agent.ReadAll<ipc::Wake>();
+    ipc::QueueHints hints{};
+    sched::Hints claim;
+    claim.priority = priority;
+    ipc::SetHintsIn(hints, claim);
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(hints), now_));
+    EXPECT_FALSE(work_.IsSpent(kAlice.uid));
+    agents_.Decide(now_);
+  }
+  EXPECT_TRUE(work_.IsSpent(kAlice.uid));
+}
+
 TEST_F(TenantsTest, a_user_who_hints_is_told_what_counts) {
   const Client agent = AgentWith(kAlice, 0);
   const ipc::Reply reply = SetPriority(ConnectTool(kAlice), kAlice.pid, 7);
