@@ -60,6 +60,12 @@ struct QueueUsage {
   void CountTurn() const noexcept;
 };
 
+// Which of a queue's priorities an administrator has set: these count as they are, and claim nothing.
+struct Granted {
+  bool priority = false;
+  bool laxity = false;  // the two of a laxity
+};
+
 // A queue as its client described it. Its texts are cleaned for display.
 struct Queue {
   sched::QueueId id;
@@ -72,9 +78,9 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  sched::Hints hints;    // what was asked for; PriorityClaims says what of it counts
-  bool granted = false;  // an administrator has set its priorities: they count as they are
-  bool absent = false;   // the program has suspended it
+  sched::Hints hints;  // what was asked for; PriorityClaims says what of it counts
+  Granted granted;
+  bool absent = false;  // the program has suspended it
   // Its process has shown that it can use the device (device_access.h). The scheduler knows no other queues.
   bool has_access = true;
   bool has_dependencies = false;

@@ -28,9 +28,12 @@ bool IsEventFd(int fd) {
   return std::string_view(target, length < 0 ? 0 : static_cast<size_t>(length)) == "anon_inode:[eventfd]";
 }
 
-bool HasPrioritiesOf(const sched::Hints& one, const sched::Hints& other) {
-  return one.priority == other.priority && one.laxity_us == other.laxity_us &&
-         one.lax_priority == other.lax_priority && one.critical_priority == other.critical_priority;
+// What of it stays granted if the program sets these hints.
+Granted StillGranted(Granted granted, const sched::Hints& hints, const sched::Hints& before) {
+  granted.priority &= hints.priority == before.priority;
+  granted.laxity &= hints.laxity_us == before.laxity_us && hints.lax_priority == before.lax_priority &&
+                    hints.critical_priority == before.critical_priority;
+  return granted;
 }
 
 // Passes a message about one of its sender's queues to `handle`. False: the sender has no such queue. A
@@ -267,6 +270,7 @@ bool Agents::GrantAccess(Agent& agent, Queue& queue, TimePoint now) {
 // refused.
 bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before) {
   const bool is_same = sched::HasReservationOf(hints, before);
+  const Granted granted = StillGranted(queue.granted, hints, before);
   std::string refusal;
   if (!is_same) {
     parts_.work.Charge(agent.connection.peer.uid,
@@ -274,12 +278,12 @@ bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, co
     refusal = parts_.queues.RefusalOf(queue, hints);
   }
   if (refusal.empty()) {
-    parts_.queues.SetHints(queue, hints, queue.granted && HasPrioritiesOf(hints, before));
+    parts_.queues.SetHints(queue, hints, granted);
     return TellOfCorrection(queue);
   }
   sched::Hints kept = hints;
   sched::TakeReservation(kept, before);
-  SetHints(queue, kept);
+  SetHints(queue, kept, granted);
   SendUnsent(agent);
   return agent.connection.SendReply(kXSchedErrorInvalidValue, 0, refusal);
 }
@@ -345,7 +349,7 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 
 // ---- what agents are sent ----
 
-void Agents::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+void Agents::SetHints(Queue& queue, const sched::Hints& hints, Granted granted) {
   parts_.queues.SetHints(queue, hints, granted);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }

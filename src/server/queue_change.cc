@@ -15,7 +15,6 @@ namespace {
 
 // The same answer for a queue of another user, so that it is not revealed which queues exist.
 constexpr const char* kNoSuchQueue = "no such queue of yours";
-constexpr uint32_t kHintsOfPriority = ipc::kHintPriority | ipc::kHintLaxity;
 
 // `hints`, with the request's hints replaced.
 sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
@@ -117,10 +116,13 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
     if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
   }
   if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
-  const bool sets_priorities = (request.mask & kHintsOfPriority) != 0;
+  const bool sets_priority = (request.mask & ipc::kHintPriority) != 0;
+  const bool sets_laxity = (request.mask & ipc::kHintLaxity) != 0;
   const bool grants = is_admin_ && request.for_user == 0;
-  parts_.agents.SetHints(queue, hints, sets_priorities ? grants : queue.granted);
-  if (sets_priorities && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
+  parts_.agents.SetHints(queue, hints,
+                         {.priority = sets_priority ? grants : queue.granted.priority,
+                          .laxity = sets_laxity ? grants : queue.granted.laxity});
+  if ((sets_priority || sets_laxity) && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
   ++outcome_.count;
   return true;
 }

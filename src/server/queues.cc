@@ -81,7 +81,7 @@ size_t Queues::LookedAtFor(const sched::Hints& hints) const {
   return sched::GuaranteeOf(hints) == 0 ? 0 : queues_.size();
 }
 
-void Queues::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+void Queues::SetHints(Queue& queue, const sched::Hints& hints, Granted granted) {
   claims_.Remove(queue);
   queue.hints = hints;
   queue.granted = granted;

@@ -75,8 +75,7 @@ class Queues {
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
   // How many queues that looks at, at most.
   size_t LookedAtFor(const sched::Hints& hints) const;
-  // `granted`: an administrator sets its priorities.
-  void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
+  void SetHints(Queue& queue, const sched::Hints& hints, Granted granted);
   PriorityClaims& claims() { return claims_; }
   // Reports to the scheduler what is known of the agent's process.
   void SetFacts(Agent& agent, const sched::ProcessFacts& facts);

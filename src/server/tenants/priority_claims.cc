@@ -13,8 +13,14 @@ namespace {
 // A queue on a device that its process cannot use takes nothing from the others of its tenant.
 bool Counts(const Queue& queue) { return queue.agent->tenant != nullptr && queue.has_access; }
 
-bool IsFree(const Queue& queue) {
-  return queue.agent->tenant == nullptr || queue.agent->claims_anything || queue.granted;
+bool IsFree(const Queue& queue) { return queue.agent->tenant == nullptr || queue.agent->claims_anything; }
+
+// The highest priority that the queue claims for itself; the lowest one, which lowers nothing: none.
+Priority ClaimedBy(const Queue& queue) {
+  sched::Hints claimed = queue.hints;
+  if (queue.granted.priority) claimed.priority = PRIORITY_MIN;
+  if (queue.granted.laxity) claimed.laxity_us = NO_LAXITY;
+  return sched::HighestPriorityOf(claimed);
 }
 
 }  // namespace
@@ -23,7 +29,7 @@ void PriorityClaims::Add(const Queue& queue) {
   if (!Counts(queue)) return;
   ++queue.agent->tenant->queues;
   if (IsFree(queue)) return;
-  queue.agent->tenant->claims.Add(queue.hints);
+  queue.agent->tenant->claims.Add(ClaimedBy(queue));
   Reconsider(*queue.agent->tenant, queue.agent->connection.peer.uid);
 }
 
@@ -31,7 +37,7 @@ void PriorityClaims::Remove(const Queue& queue) {
   if (!Counts(queue)) return;
   --queue.agent->tenant->queues;
   if (IsFree(queue)) return;
-  queue.agent->tenant->claims.Remove(queue.hints);
+  queue.agent->tenant->claims.Remove(ClaimedBy(queue));
   Reconsider(*queue.agent->tenant, queue.agent->connection.peer.uid);
 }
 
@@ -66,13 +72,20 @@ void PriorityClaims::ApplyChanged(const Queues& queues, WorkBudget& work) {
 }
 
 sched::Hints CountedHints(const Queue& queue) {
-  return IsFree(queue) ? queue.hints : sched::Lowered(queue.hints, queue.agent->tenant->lowered_by);
+  if (IsFree(queue)) return queue.hints;
+  sched::Hints counted = sched::Lowered(queue.hints, queue.agent->tenant->lowered_by);
+  if (queue.granted.priority) counted.priority = queue.hints.priority;
+  if (queue.granted.laxity) {
+    counted.lax_priority = queue.hints.lax_priority;
+    counted.critical_priority = queue.hints.critical_priority;
+  }
+  return counted;
 }
 
 std::string CorrectionOf(const Queue& queue) {
   if (!Counts(queue) || IsFree(queue)) return "";
   const Tenant& tenant = *queue.agent->tenant;
-  const Priority claimed = sched::HighestPriorityOf(queue.hints);
+  const Priority claimed = ClaimedBy(queue);
   if (claimed <= tenant.rights.max_priority) return "";
   return fmt::format(
       "priority {} counts as {}: {} is the highest that tenant {} may claim. All queues of the tenant count "

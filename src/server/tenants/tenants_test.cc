@@ -339,6 +339,40 @@ TEST_F(TenantsTest, what_an_administrator_has_set_counts_until_the_user_sets_it)
   EXPECT_EQ(Counted(agent), 0);
 }
 
+TEST_F(TenantsTest, what_an_administrator_has_not_set_stays_a_claim_of_the_program) {
+  const auto claims = [&](const Client& agent, const sched::Hints& hints) {
+    ipc::QueueHints message{};
+    ipc::SetHintsIn(message, hints);
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(message), now_));
+    agents_.Decide(now_);
+  };
+  const auto counted = [&](const Client& agent) {
+    return *scheduler_.GetHints(AgentOf(agent).queues.at(0).id);
+  };
+  const Client with_laxity = AgentWith(kAlice, 0);
+  claims(with_laxity, {.laxity_us = 0, .lax_priority = 255, .critical_priority = 255});
+  SetPriority(ConnectTool(kAdmin), kAlice.pid, 20);
+  agents_.Decide(now_);
+  EXPECT_EQ(counted(with_laxity).priority, 20);
+  EXPECT_EQ(counted(with_laxity).lax_priority, 0);
+  EXPECT_EQ(counted(with_laxity).critical_priority, 0);
+
+  const Client with_priority = AgentWith(kBob, 255);
+  ipc::SetHints laxity{};
+  laxity.pid = kBob.pid;
+  laxity.mask = ipc::kHintLaxity;
+  laxity.hints.laxity_us = 1000;
+  laxity.hints.critical_priority = 30;
+  const Client admin = ConnectTool(kAdmin);
+  ASSERT_TRUE(Ask(admin, laxity));
+  agents_.Decide(now_);
+  EXPECT_EQ(counted(with_priority).priority, 0);
+  EXPECT_EQ(counted(with_priority).critical_priority, 30);
+  claims(with_priority, {.priority = 10, .laxity_us = 1000, .critical_priority = 30});
+  EXPECT_EQ(counted(with_priority).critical_priority, 30) << "which the program has not changed";
+  EXPECT_EQ(counted(with_priority).priority, 0);
+}
+
 TEST_F(TenantsTest, an_administrator_who_asks_for_a_user_has_the_users_rights) {
   const Client agent = AgentWith(kAlice, 0);
   const ipc::Reply reply = SetPriority(ConnectTool(kAdmin), kAlice.pid, 9, kAlice.uid + 1);
