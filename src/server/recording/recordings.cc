@@ -83,12 +83,14 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
     recording.jobs.insert(request.job);
   }
   const size_t before = recording.queues.size();
+  size_t looked_at = parts_.agents.size();
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
+    looked_at += agent.queues.size();
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
   });
   parts_.work.Charge(tool.peer.uid,
-                     parts_.agents.size() / WorkBudget::kLookedAtAsOne + recording.queues.size() - before);
+                     looked_at / WorkBudget::kLookedAtAsOne + recording.queues.size() - before);
   parts_.queues.ObserveNewlyTracked(now);
   return recording.outbox.PutReply(kXSchedSuccess, recording.queues.size(), "");
 }
