@@ -44,10 +44,17 @@ int ProcessFactsTable::SetActiveWindow(uid_t user, uint32_t display, pid_t pid) 
 
 TimePoint ProcessFactsTable::Refresh(TimePoint now) {
   if (!scheduler_.setting().Reads(&sched::HintsRead::cpu_priority)) return kNever;
-  if (now < read_at_) return read_at_;
-  agents_.ForEach([&](Agent& agent) { queues_.SetFacts(agent, FactsOf(agent)); });
-  read_at_ = now + kReadEvery;
-  return read_at_;
+  if (unread_.empty() && now < read_at_) return read_at_;
+  if (unread_.empty()) {
+    read_at_ = now + kReadEvery;
+    agents_.ForEach([&](const Agent& agent) { unread_.push_back(agent.id()); });
+  }
+  for (size_t read = 0; read < kMaxCheckedPerRound && !unread_.empty(); ++read) {
+    Agent* agent = agents_.Find(unread_.back());
+    unread_.pop_back();
+    if (agent != nullptr) queues_.SetFacts(*agent, FactsOf(*agent));
+  }
+  return unread_.empty() ? read_at_ : now;
 }
 
 }  // namespace xsched::server

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "server/agents.h"
@@ -30,7 +31,8 @@ class ProcessFactsTable {
   // Of this user's display, the active window is one of the process `pid`, and of no other. 0: of none.
   // Returns how many queues the process has. Negative: the user has kMaxDisplaysOfUser displays already.
   int SetActiveWindow(uid_t user, uint32_t display, pid_t pid);
-  // Reads CPU priorities if it is time to. Returns when to call it again.
+  // Reads CPU priorities if it is time to: of kMaxCheckedPerRound agents at a time, because the kernel takes
+  // long for thousands of them. Returns when to call it again.
   TimePoint Refresh(TimePoint now);
 
  private:
@@ -42,6 +44,7 @@ class ProcessFactsTable {
   const sched::Scheduler& scheduler_;
   int (*read_cpu_priority_)(pid_t);
   std::map<std::pair<uid_t, uint32_t>, pid_t> active_;  // by user and display
+  std::vector<uint64_t> unread_;  // agents whose processes are still to be read, in the next rounds
   TimePoint read_at_{};
 };
 
