@@ -184,9 +184,10 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
   const uid_t user = agent.connection.peer.uid;
   if (!parts_.quotas.MayAddQueue(user, message.device)) {
-    const std::string reason =
-        fmt::format("user {} has {} queues already, or queues on {} devices: further ones run unscheduled",
-                    user, kMaxQueuesOfUser, kMaxDevicesOfUser);
+    const std::string reason = fmt::format(
+        "user {} has {} queues already, or queues on {} devices, or all users have {}: further ones "
+        "run unscheduled",
+        user, kMaxQueuesOfUser, kMaxDevicesOfUser, kMaxQueues);
     if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
     return RefuseQueue(agent, message.index, reason);
   }

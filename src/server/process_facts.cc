@@ -1,7 +1,6 @@
 #include "server/process_facts.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "server/limits.h"
 
@@ -21,14 +20,19 @@ bool ProcessFactsTable::HasActiveWindow(const Peer& process) const {
          });
 }
 
+bool ProcessFactsTable::HasAllItsDisplays(uid_t user) const {
+  const uid_t owner = subordinates_.OwnerOf(user);
+  return std::count_if(active_.begin(), active_.end(), [&](const auto& entry) {
+           return subordinates_.OwnerOf(entry.first.first) == owner;
+         }) >= kMaxDisplaysOfUser;
+}
+
 int ProcessFactsTable::SetActiveWindow(uid_t user, uint32_t display, pid_t pid) {
   const std::pair key(user, display);
   if (pid == 0) {
     active_.erase(key);
   } else {
-    const auto first = active_.lower_bound({user, 0});
-    const auto end = active_.upper_bound({user, std::numeric_limits<uint32_t>::max()});
-    if (!active_.contains(key) && std::distance(first, end) >= kMaxDisplaysOfUser) return -1;
+    if (!active_.contains(key) && HasAllItsDisplays(user)) return -1;
     active_[key] = pid;
   }
   size_t count = 0;

@@ -14,6 +14,7 @@
 #include "server/agents.h"
 #include "server/process_state.h"
 #include "server/queues.h"
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -23,8 +24,12 @@ class ProcessFactsTable {
   static constexpr Duration kReadEvery = std::chrono::seconds(1);
 
   ProcessFactsTable(Agents& agents, Queues& queues, const sched::Scheduler& scheduler,
-                    int (*read_cpu_priority)(pid_t) = CpuPriorityOf)
-      : agents_(agents), queues_(queues), scheduler_(scheduler), read_cpu_priority_(read_cpu_priority) {}
+                    const SubordinateUsers& subordinates, int (*read_cpu_priority)(pid_t) = CpuPriorityOf)
+      : agents_(agents),
+        queues_(queues),
+        scheduler_(scheduler),
+        subordinates_(subordinates),
+        read_cpu_priority_(read_cpu_priority) {}
 
   // An agent has come. REQUIRES: it has no queue.
   void Learn(Agent& agent) const;
@@ -36,12 +41,14 @@ class ProcessFactsTable {
   TimePoint Refresh(TimePoint now);
 
  private:
+  bool HasAllItsDisplays(uid_t user) const;
   sched::ProcessFacts FactsOf(const Agent& agent) const;
   bool HasActiveWindow(const Peer& process) const;
 
   Agents& agents_;
   Queues& queues_;
   const sched::Scheduler& scheduler_;
+  const SubordinateUsers& subordinates_;
   int (*read_cpu_priority_)(pid_t);
   std::map<std::pair<uid_t, uint32_t>, pid_t> active_;  // by user and display
   std::vector<uint64_t> unread_;  // agents whose processes are still to be read, in the next rounds

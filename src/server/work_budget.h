@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
+
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -25,6 +28,8 @@ class WorkBudget {
   // So many agents or queues are looked at, and nothing more, as one piece of work.
   static constexpr uint64_t kLookedAtAsOne = 8;
 
+  explicit WorkBudget(SubordinateUsers subordinates = {}) : subordinates_(std::move(subordinates)) {}
+
   void BeginRound() { ++round_; }
   // The user has used up this round's share. What was taken beyond it counts in the next rounds.
   bool IsSpent(uid_t user) const;
@@ -40,7 +45,8 @@ class WorkBudget {
   };
   uint64_t OwedBy(const Account& account) const;
 
-  std::unordered_map<uid_t, Account> accounts_;
+  SubordinateUsers subordinates_;
+  std::unordered_map<uid_t, Account> accounts_;  // of users, each with its subordinates
   uint64_t round_ = 0;
   uint64_t most_ = 0;
 };

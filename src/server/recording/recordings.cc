@@ -56,7 +56,8 @@ class Recordings::Sink final : public RecordSink {
 // ---- requests ----
 
 Recordings::Recording* Recordings::New(Connection& tool, TimePoint began, bool& sent) {
-  const auto same_user = [&](const auto& other) { return other.second.tool->peer.uid == tool.peer.uid; };
+  const auto owner_of = [&](const Connection& of) { return parts_.subordinates.OwnerOf(of.peer.uid); };
+  const auto same_user = [&](const auto& other) { return owner_of(*other.second.tool) == owner_of(tool); };
   const auto of_user = std::count_if(recordings_.begin(), recordings_.end(), same_user);
   if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser) {
     sent = tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
