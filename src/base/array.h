@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdlib.h>
+#include <string.h>
 
 #include <cstddef>
 #include <span>
@@ -70,10 +71,7 @@ class Array {
   // Removes element `i`; the last one takes its place.
   void RemoveUnordered(size_t i) { data_[i] = data_[--size_]; }
   // Removes element `i`. The order of the others stays.
-  void Remove(size_t i) {
-    for (size_t j = i + 1; j < size_; ++j) data_[j - 1] = data_[j];
-    --size_;
-  }
+  void Remove(size_t i) { memmove(static_cast<void*>(data_ + i), data_ + i + 1, (--size_ - i) * sizeof(T)); }
   // Removes the first `count` elements; the order of the others stays.
   void RemoveFront(size_t count) {
     size_ -= count;

@@ -19,6 +19,7 @@
 #include "server/agent_outbox.h"
 #include "server/bells.h"
 #include "server/connection.h"
+#include "server/device_access.h"
 #include "server/jobs.h"
 #include "server/limits.h"
 #include "server/liveness.h"
@@ -59,6 +60,12 @@ struct QueueUsage {
   void CountTurn() const noexcept;
 };
 
+// Which of a queue's priorities an administrator has set: these count as they are, and claim nothing.
+struct Granted {
+  bool priority = false;
+  bool laxity = false;  // the two of a laxity
+};
+
 // A queue as its client described it. Its texts are cleaned for display.
 struct Queue {
   sched::QueueId id;
@@ -71,9 +78,9 @@ struct Queue {
   int64_t threshold;
   int64_t batch_size;
   std::string device_name;
-  sched::Hints hints;    // what was asked for; PriorityClaims says what of it counts
-  bool granted = false;  // an administrator has set its priorities: they count as they are
-  bool absent = false;   // the program has suspended it
+  sched::Hints hints;  // what was asked for; PriorityClaims says what of it counts
+  Granted granted;
+  bool absent = false;  // the program has suspended it
   // Its process has shown that it can use the device (device_access.h). The scheduler knows no other queues.
   bool has_access = true;
   bool has_dependencies = false;
@@ -114,7 +121,7 @@ struct Agent {
   std::map<uint32_t, Queue> queues;       // by index
   std::bitset<ipc::kMaxQueues> refused;   // indices of queues that are not scheduled
   bool knows_of_no_access = false;        // it was sent that a queue has no access
-  std::vector<dev_t> device_files;        // that the process has shown
+  ShownDevices shown;                     // by the process
   std::vector<Job> jobs;                  // they are one; the first is the one that its hello named
   Tenant* tenant = nullptr;               // null: none is known, and nothing limits it
   std::optional<MemorySlot> memory;       // its part in the tenant's account of memory

@@ -28,9 +28,12 @@ bool IsEventFd(int fd) {
   return std::string_view(target, length < 0 ? 0 : static_cast<size_t>(length)) == "anon_inode:[eventfd]";
 }
 
-bool HasPrioritiesOf(const sched::Hints& one, const sched::Hints& other) {
-  return one.priority == other.priority && one.laxity_us == other.laxity_us &&
-         one.lax_priority == other.lax_priority && one.critical_priority == other.critical_priority;
+// What of it stays granted if the program sets these hints.
+Granted StillGranted(Granted granted, const sched::Hints& hints, const sched::Hints& before) {
+  granted.priority &= hints.priority == before.priority;
+  granted.laxity &= hints.laxity_us == before.laxity_us && hints.lax_priority == before.lax_priority &&
+                    hints.critical_priority == before.critical_priority;
+  return granted;
 }
 
 // Passes a message about one of its sender's queues to `handle`. False: the sender has no such queue. A
@@ -104,6 +107,7 @@ void Agents::Remove(uint64_t connection, TimePoint now) {
   auto found = agents_.find(connection);
   if (found == agents_.end()) return;
   Agent& agent = *found->second;
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() * WorkBudget::kForgotten);
   for (auto& [index, queue] : agent.queues) parts_.queues.Forget(queue, now);
   for (const Job& job : agent.jobs) jobs_.Leave(job);
   if (agent.tenant != nullptr) --agent.tenant->processes;
@@ -180,13 +184,14 @@ bool Agents::CreateQueue(Agent& agent, const ipc::QueueCreated& message, TimePoi
   ipc::WriteWords(agent.segment->blocks[message.index], ipc::kOpenWords);
   const uid_t user = agent.connection.peer.uid;
   if (!parts_.quotas.MayAddQueue(user, message.device)) {
-    const std::string reason =
-        fmt::format("user {} has {} queues already, or queues on {} devices: further ones run unscheduled",
-                    user, kMaxQueuesOfUser, kMaxDevicesOfUser);
+    const std::string reason = fmt::format(
+        "user {} has {} queues already, or queues on {} devices, or all users have {}: further ones "
+        "run unscheduled",
+        user, kMaxQueuesOfUser, kMaxDevicesOfUser, kMaxQueues);
     if (parts_.quotas.RefuseQueue(user)) spdlog::warn("{}", reason);
     return RefuseQueue(agent, message.index, reason);
   }
-  const bool has_access = parts_.device_access.MayUse(agent.device_files, message.device);
+  const bool has_access = MayUse(agent, message.device);
   if (has_access && TenantIsFull(agent)) return RefuseQueueOfTenant(agent, message.index);
   parts_.queues.Add(agent, message, has_access, now);
   Queue& queue = agent.queues.at(message.index);
@@ -213,18 +218,39 @@ bool Agents::TellOfNoAccess(Agent& agent, const Queue& queue) {
                   queue.device_name));
 }
 
+bool Agents::MayUse(const Agent& agent, XDevice device) {
+  const uint64_t before = parts_.device_access.look_ups();
+  const bool may_use = parts_.device_access.MayUse(agent.shown, device);
+  parts_.work.Charge(agent.connection.peer.uid,
+                     (parts_.device_access.look_ups() - before) * WorkBudget::kLookedUp);
+  return may_use;
+}
+
+// Files that the process has shown already change nothing.
 bool Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now) {
-  std::vector<dev_t>& files = agent.device_files;
+  if (packet.fd_count == 0) return false;
+  const uint64_t before = parts_.device_access.look_ups();
+  bool any_new = false;
   for (int i = 0; i < packet.fd_count; ++i) {
     const std::optional<dev_t> file = DeviceAccess::FileOf(packet.fds[i].get());
-    if (file && files.size() < kMaxDeviceFiles && std::find(files.begin(), files.end(), *file) == files.end())
-      files.push_back(*file);
+    if (file && parts_.device_access.Show(*file, agent.shown)) any_new = true;
   }
+  const uint64_t look_ups = parts_.device_access.look_ups() - before;
+  parts_.work.Charge(agent.connection.peer.uid,
+                     static_cast<uint64_t>(packet.fd_count) + look_ups * WorkBudget::kLookedUp);
+  return !any_new || GrantAccess(agent, now);
+}
+
+// To the queues on devices that the process can use now.
+bool Agents::GrantAccess(Agent& agent, TimePoint now) {
+  parts_.work.Charge(agent.connection.peer.uid, agent.queues.size() / WorkBudget::kLookedAtAsOne);
+  std::map<XDevice, bool> may_use;  // most queues of an agent are on the same few devices
   for (auto next = agent.queues.begin(); next != agent.queues.end();) {
     Queue& queue = (next++)->second;
-    if (!queue.has_access && parts_.device_access.MayUse(files, queue.device) &&
-        !GrantAccess(agent, queue, now))
-      return false;
+    if (queue.has_access) continue;
+    const auto [answer, is_first] = may_use.try_emplace(queue.device);
+    if (is_first) answer->second = MayUse(agent, queue.device);
+    if (answer->second && !GrantAccess(agent, queue, now)) return false;
   }
   return true;
 }
@@ -245,14 +271,20 @@ bool Agents::GrantAccess(Agent& agent, Queue& queue, TimePoint now) {
 // refused.
 bool Agents::TakeHints(Agent& agent, Queue& queue, const sched::Hints& hints, const sched::Hints& before) {
   const bool is_same = sched::HasReservationOf(hints, before);
-  const std::string refusal = is_same ? "" : parts_.queues.RefusalOf(queue, hints);
+  const Granted granted = StillGranted(queue.granted, hints, before);
+  std::string refusal;
+  if (!is_same) {
+    parts_.work.Charge(agent.connection.peer.uid,
+                       parts_.queues.LookedAtFor(hints) / WorkBudget::kLookedAtAsOne);
+    refusal = parts_.queues.RefusalOf(queue, hints);
+  }
   if (refusal.empty()) {
-    parts_.queues.SetHints(queue, hints, queue.granted && HasPrioritiesOf(hints, before));
+    parts_.queues.SetHints(queue, hints, granted);
     return TellOfCorrection(queue);
   }
   sched::Hints kept = hints;
   sched::TakeReservation(kept, before);
-  SetHints(queue, kept);
+  SetHints(queue, kept, granted);
   SendUnsent(agent);
   return agent.connection.SendReply(kXSchedErrorInvalidValue, 0, refusal);
 }
@@ -318,7 +350,7 @@ bool Agents::Answer(Agent& agent, const ipc::Ping& ping) {
 
 // ---- what agents are sent ----
 
-void Agents::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+void Agents::SetHints(Queue& queue, const sched::Hints& hints, Granted granted) {
   parts_.queues.SetHints(queue, hints, granted);
   queue.hints_unsent = queue.agent->hints_unsent = true;
 }
@@ -396,7 +428,7 @@ bool Agents::SendMemory(Agent& agent) {
 TimePoint Agents::Decide(TimePoint now) {
   decided_at_ = now;
   ++decisions_;
-  parts_.queues.claims().ApplyChanged(parts_.queues);
+  parts_.queues.claims().ApplyChanged(parts_.queues, parts_.work);
   TimePoint next = parts_.scheduler.Decide(now, *this);
   if (parts_.queues.ObserveNewlyTracked(now)) next = parts_.scheduler.Decide(now, *this);
   parts_.wakes.Send(now);

@@ -38,7 +38,7 @@ class Agents final : sched::ControlSink {
     Quotas& quotas;
     sched::Scheduler& scheduler;
     const AccessRules& access;
-    const DeviceAccess& device_access;
+    DeviceAccess& device_access;
     Wakes& wakes;
     Queues& queues;
     WorkBudget& work;
@@ -72,8 +72,7 @@ class Agents final : sched::ControlSink {
   bool HandleMessage(Agent& agent, const ipc::Packet& packet, TimePoint now);
   // Hints that a tool has set. The agent keeps them: it will register its queues with them at the next
   // server. REQUIRES: SendUnsent afterwards.
-  // `granted`: an administrator sets its priorities.
-  void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
+  void SetHints(Queue& queue, const sched::Hints& hints, Granted granted);
   // A tool asks for another level or launch config. The agent reports what the queue has then. False: the
   // agent is too old to do this. REQUIRES: SendUnsent afterwards.
   bool SetConfig(Queue& queue, const ipc::SetConfig& request);
@@ -104,6 +103,8 @@ class Agents final : sched::ControlSink {
   bool RefuseQueueOfTenant(Agent& agent, uint32_t index);
   static bool TenantIsFull(const Agent& agent);
   bool TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint now);
+  bool MayUse(const Agent& agent, XDevice device);
+  bool GrantAccess(Agent& agent, TimePoint now);
   bool GrantAccess(Agent& agent, Queue& queue, TimePoint now);
   static bool TellOfNoAccess(Agent& agent, const Queue& queue);
   bool DestroyQueue(Agent& agent, uint32_t index, TimePoint now);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ipc/control_access.h"
+#include "ipc/hints.h"
 #include "ipc/job.h"
 #include "server/testing/server_parts.h"
 
@@ -65,6 +66,33 @@ TEST_F(AgentsTest, pings_are_charged_for_the_queues_that_they_look_at) {
   work_.BeginRound();
   for (int ping = 0; ping < 2; ++ping)
     ASSERT_TRUE(agents_.HandleMessage(AgentOf(other_), PacketOf(ipc::Ping{}), now_));
+  EXPECT_TRUE(work_.IsSpent(1000));
+}
+
+TEST_F(AgentsTest, a_reservation_is_charged_for_the_queues_that_are_looked_at_for_it) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(other_, index, 0));
+  const auto reserve = [&](int64_t guarantee_us, int64_t limit_us) {
+    sched::Hints reservation;
+    reservation.guarantee_us = guarantee_us;
+    reservation.limit_us = limit_us;
+    reservation.period_us = 100'000;
+    ipc::QueueHints hints{};
+    ipc::SetHintsIn(hints, reservation);
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(other_), PacketOf(hints), now_));
+  };
+  work_.BeginRound();
+  for (int64_t limit_us = 100; limit_us < 200; ++limit_us) reserve(0, limit_us);
+  EXPECT_FALSE(work_.IsSpent(1000)) << "without a guarantee, nothing is looked at";
+  for (int64_t guarantee_us = 1; guarantee_us <= 2; ++guarantee_us) reserve(guarantee_us, 0);
+  EXPECT_TRUE(work_.IsSpent(1000));
+}
+
+TEST_F(AgentsTest, an_agent_that_leaves_is_charged_for_the_queues_that_are_forgotten) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(other_, index, 0));
+  work_.BeginRound();
+  ASSERT_FALSE(work_.IsSpent(1000));
+  connections_.Close(*other_.connection, nullptr);
+  RemoveClosed();
   EXPECT_TRUE(work_.IsSpent(1000));
 }
 

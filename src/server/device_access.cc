@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <utility>
+
+#include "server/limits.h"
 
 namespace xsched::server {
 namespace {
@@ -46,9 +49,17 @@ std::optional<unsigned> NvidiaMinor(const std::string& path) {
   return std::nullopt;
 }
 
-bool HasPciAddress(const std::filesystem::path& path) {
-  return std::any_of(path.begin(), path.end(),
-                     [](const auto& part) { return ReadPciAddress(part.c_str()).has_value(); });
+// A file of NVIDIA's driver that is of one GPU.
+bool IsOfNvidiaGpu(dev_t file) { return major(file) == kNvidiaMajor && minor(file) <= kMostNvidiaGpus; }
+
+// `of_file`: an address, or one without the function.
+bool IsAt(const std::string& of_file, const std::string& address) {
+  return of_file.ends_with('.') ? address.starts_with(of_file) : address == of_file;
+}
+
+void AddOnce(std::string address, std::vector<std::string>& addresses) {
+  if (std::find(addresses.begin(), addresses.end(), address) == addresses.end())
+    addresses.push_back(std::move(address));
 }
 
 // What KFD says of a GPU, or of a part of one.
@@ -70,58 +81,88 @@ KfdNode ReadKfdNode(const std::filesystem::path& properties) {
   return node;
 }
 
-// In the place of the function, some kernels have the number of the part.
-bool IsAt(const KfdNode& node, const std::string& address) {
-  return address.starts_with(fmt::format("{:04x}:{:02x}:{:02x}.", node.domain, node.location >> 8 & 0xff,
-                                         node.location >> 3 & 0x1f));
+// Of all functions: in the place of the function, some kernels have the number of the part.
+std::string AddressOf(const KfdNode& node) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.", node.domain, node.location >> 8 & 0xff,
+                     node.location >> 3 & 0x1f);
 }
 
 }  // namespace
 
 std::optional<dev_t> DeviceAccess::FileOf(int fd) {
-  struct stat status {};
+  struct statx status {};
   const int flags = fcntl(fd, F_GETFL);
-  if (flags < 0 || (flags & O_PATH) != 0 || fstat(fd, &status) != 0 || !S_ISCHR(status.st_mode))
+  if (flags < 0 || (flags & O_PATH) != 0 ||
+      statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0 ||
+      !S_ISCHR(status.stx_mode))
     return std::nullopt;
-  return status.st_rdev;
+  return makedev(status.stx_rdev_major, status.stx_rdev_minor);
 }
 
-bool DeviceAccess::MayUse(const std::vector<dev_t>& files, XDevice device) const {
+std::string DeviceAccess::LookUp(std::string path) {
+  ++look_ups_;
+  return path;
+}
+
+bool DeviceAccess::Show(dev_t file, ShownDevices& shown) {
+  if (shown.files.size() >= kMaxDeviceFiles ||
+      std::find(shown.files.begin(), shown.files.end(), file) != shown.files.end())
+    return false;
+  shown.files.push_back(file);
+  if (!needed_) return true;
+  std::error_code error;
+  const std::filesystem::path device = std::filesystem::canonical(
+      LookUp(fmt::format("{}/dev/char/{}:{}", folders_.sys, major(file), minor(file))), error);
+  if (error) return true;
+  bool has_address = false;
+  for (const std::filesystem::path& part : device) {
+    if (!ReadPciAddress(part.c_str())) continue;
+    has_address = true;
+    AddOnce(part.string(), shown.addresses);
+  }
+  if (!has_address && major(file) == kDrmMajor) AddPart(minor(file), shown.addresses);
+  return true;
+}
+
+void DeviceAccess::AddPart(unsigned render_minor, std::vector<std::string>& addresses) {
+  if (render_minor == 0) return;
+  std::error_code error;
+  const std::string nodes = LookUp(folders_.sys + "/class/kfd/kfd/topology/nodes");
+  for (const auto& folder : std::filesystem::directory_iterator(nodes, error)) {
+    const KfdNode node = ReadKfdNode(LookUp(folder.path() / "properties"));
+    if (node.render_minor == render_minor) AddOnce(AddressOf(node), addresses);
+  }
+}
+
+bool DeviceAccess::MayUse(const ShownDevices& shown, XDevice device) {
   const std::string address = AddressOf(device);
   return !needed_ || !NeedsFile(device, address) ||
-         std::any_of(files.begin(), files.end(), [&](dev_t file) { return IsOf(file, address); });
+         std::any_of(shown.addresses.begin(), shown.addresses.end(),
+                     [&](const std::string& of_file) { return IsAt(of_file, address); }) ||
+         IsNvidias(shown.files, address);
 }
 
 // A device that this machine does not have is nobody else's.
-bool DeviceAccess::NeedsFile(XDevice device, const std::string& address) const {
+bool DeviceAccess::NeedsFile(XDevice device, const std::string& address) {
   const XDeviceType type = TypeOfDevice(device);
   if (type == kDeviceTypeUnknown || type == kDeviceTypeCPU || (device & kNoPciAddress) != 0) return false;
   std::error_code ignored;
-  return std::filesystem::exists(fmt::format("{}/bus/pci/devices/{}", folders_.sys, address), ignored);
+  return std::filesystem::exists(LookUp(fmt::format("{}/bus/pci/devices/{}", folders_.sys, address)),
+                                 ignored);
 }
 
-bool DeviceAccess::IsOf(dev_t file, const std::string& address) const {
-  std::error_code error;
-  const std::string link = fmt::format("{}/dev/char/{}:{}", folders_.sys, major(file), minor(file));
-  const std::filesystem::path device = std::filesystem::canonical(link, error);
-  if (!error && std::find(device.begin(), device.end(), address) != device.end()) return true;
-  if (!error && major(file) == kDrmMajor && !HasPciAddress(device)) return IsOfPart(minor(file), address);
-  if (major(file) != kNvidiaMajor || minor(file) > kMostNvidiaGpus) return false;
+bool DeviceAccess::IsNvidias(const std::vector<dev_t>& files, const std::string& address) {
+  if (std::none_of(files.begin(), files.end(), IsOfNvidiaGpu)) return false;
   const std::string information = fmt::format("{}/{}/information", folders_.nvidia, address);
-  if (const std::optional<unsigned> gpu = NvidiaMinor(information)) return *gpu == minor(file);
-  // Where the driver's folder cannot be seen, one GPU's file shows that the process can use GPUs of NVIDIA.
-  return !std::filesystem::exists(folders_.nvidia, error) &&
-         FirstWord(fmt::format("{}/bus/pci/devices/{}/vendor", folders_.sys, address)) == kNvidiaVendor;
-}
-
-bool DeviceAccess::IsOfPart(unsigned render_minor, const std::string& address) const {
-  std::error_code error;
-  for (const auto& folder :
-       std::filesystem::directory_iterator(folders_.sys + "/class/kfd/kfd/topology/nodes", error)) {
-    const KfdNode node = ReadKfdNode(folder.path() / "properties");
-    if (node.render_minor != 0 && node.render_minor == render_minor && IsAt(node, address)) return true;
+  if (const std::optional<unsigned> gpu = NvidiaMinor(LookUp(information))) {
+    const dev_t file = makedev(kNvidiaMajor, *gpu);
+    return IsOfNvidiaGpu(file) && std::find(files.begin(), files.end(), file) != files.end();
   }
-  return false;
+  // Where the driver's folder cannot be seen, one GPU's file shows that the process can use GPUs of NVIDIA.
+  std::error_code error;
+  return !std::filesystem::exists(LookUp(folders_.nvidia), error) &&
+         FirstWord(LookUp(fmt::format("{}/bus/pci/devices/{}/vendor", folders_.sys, address))) ==
+             kNvidiaVendor;
 }
 
 }  // namespace xsched::server

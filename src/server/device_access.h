@@ -4,10 +4,15 @@
 // So this also holds in containers, and says nothing of what the process claims itself.
 //
 // Not every device has a file: a processor can be used by everybody.
+//
+// A client chooses how many files it shows, and for how many queues. So a file is looked up once, when it is
+// shown, and what is asked for a device later costs the same however many files there are. All look-ups are
+// counted: they are charged to the client's user.
 #pragma once
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +20,14 @@
 #include "base/pci_address.h"
 
 namespace xsched::server {
+
+// What a process has shown.
+struct ShownDevices {
+  std::vector<dev_t> files;
+  // Where the files belong, as text: PCI addresses, and those without the function if all functions are
+  // meant.
+  std::vector<std::string> addresses;
+};
 
 class DeviceAccess {
  public:
@@ -28,19 +41,26 @@ class DeviceAccess {
   DeviceAccess(bool needed, Folders folders) : needed_(needed), folders_(std::move(folders)) {}
 
   // The device's file that this descriptor has open; nullopt: it is of none, or does not allow to use it
-  // (O_PATH).
+  // (O_PATH). It does not wait for the file's file system, which may be a client's own (FUSE).
   static std::optional<dev_t> FileOf(int fd);
-  // True if a process that shows `files` can use the device, or need not show anything for it.
-  bool MayUse(const std::vector<dev_t>& files, XDevice device) const;
+  // The process shows this file as well. False: it is shown already, or there are too many; nothing has
+  // changed.
+  bool Show(dev_t file, ShownDevices& shown);
+  // True if a process that has shown this can use the device, or need not show anything for it.
+  bool MayUse(const ShownDevices& shown, XDevice device);
+  // How often a file or a folder was looked up, since the server began.
+  uint64_t look_ups() const { return look_ups_; }
 
  private:
-  bool NeedsFile(XDevice device, const std::string& address) const;
-  bool IsOf(dev_t file, const std::string& address) const;
-  // True if the file is that of a part of the GPU at this address.
-  bool IsOfPart(unsigned render_minor, const std::string& address) const;
+  bool NeedsFile(XDevice device, const std::string& address);
+  bool IsNvidias(const std::vector<dev_t>& files, const std::string& address);
+  void AddPart(unsigned render_minor, std::vector<std::string>& addresses);
+  // `path`, which is looked up now.
+  std::string LookUp(std::string path);
 
   bool needed_;
   Folders folders_;
+  uint64_t look_ups_ = 0;
 };
 
 }  // namespace xsched::server

@@ -1,11 +1,21 @@
 #include "server/device_access.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "base/fd.h"
 #include "ipc/hints.h"
@@ -64,7 +74,10 @@ class DeviceAccessTest : public ::testing::Test {
         << "Model: \t\t NVIDIA H200\nDevice Minor: \t " << number << "\n";
   }
   bool MayUse(const std::vector<dev_t>& files, XDevice device, bool needed = true) const {
-    return DeviceAccess(needed, {sys(), nvidia()}).MayUse(files, device);
+    DeviceAccess access(needed, {sys(), nvidia()});
+    ShownDevices shown;
+    for (const dev_t file : files) access.Show(file, shown);
+    return access.MayUse(shown, device);
   }
 
   TempFolder folder_;
@@ -131,6 +144,58 @@ TEST_F(DeviceAccessTest, only_an_open_character_device_is_a_devices_file) {
   EXPECT_EQ(DeviceAccess::FileOf(path_only.get()), std::nullopt) << "which needs no permission";
   EXPECT_EQ(DeviceAccess::FileOf(folder.get()), std::nullopt);
   EXPECT_EQ(DeviceAccess::FileOf(-1), std::nullopt);
+}
+
+// From now on, the process has to do without what may wait for a file system that does not answer.
+bool ForbidWaiting() {
+  constexpr auto kNumber = offsetof(seccomp_data, nr);
+  constexpr auto kFlagsOfStatx = offsetof(seccomp_data, args[2]);
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstat, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlagsOfStatx),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_STATX_DONT_SYNC, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ETIMEDOUT),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST_F(DeviceAccessTest, a_file_whose_file_system_does_not_answer_is_looked_at_without_waiting) {
+  const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!ForbidWaiting()) _exit(2);
+    struct stat status {};
+    if (fstat(null.get(), &status) == 0) _exit(3);
+    _exit(DeviceAccess::FileOf(null.get()) == makedev(1, 3) ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(DeviceAccessTest, a_file_is_looked_up_once_and_a_check_costs_the_same_however_many_are_shown) {
+  DeviceAccess access(true, {sys(), nvidia()});
+  const auto check_costs = [&](const ShownDevices& shown) {
+    const uint64_t before = access.look_ups();
+    EXPECT_FALSE(access.MayUse(shown, kGpu));
+    return access.look_ups() - before;
+  };
+  ShownDevices shown;
+  ASSERT_TRUE(access.Show(makedev(136, 0), shown));
+  const uint64_t with_one = check_costs(shown);
+  for (unsigned terminal = 1; terminal < kMaxDeviceFiles; ++terminal)
+    ASSERT_TRUE(access.Show(makedev(136, terminal), shown));
+  EXPECT_EQ(check_costs(shown), with_one);
+  const uint64_t before = access.look_ups();
+  EXPECT_FALSE(access.Show(makedev(136, 0), shown)) << "it is shown already";
+  EXPECT_FALSE(access.Show(makedev(136, kMaxDeviceFiles), shown)) << "one too many";
+  EXPECT_EQ(access.look_ups(), before);
 }
 
 // Found by a fuzzer: a client may send any number.
@@ -257,6 +322,32 @@ TEST_F(ClaimsOnDevices, a_list_shows_a_queue_without_access_with_what_it_does) {
   ASSERT_TRUE(info);
   EXPECT_EQ(info->wait_reason, ipc::kWaitNoAccess);
   EXPECT_EQ(info->submitted, 1u);
+}
+
+TEST_F(ClaimsOnDevices, files_are_looked_up_once_for_all_queues_of_a_device_and_are_charged) {
+  for (uint32_t index = 0; index < ipc::kMaxQueues; ++index)
+    ASSERT_TRUE(CreateQueue(stranger_, index, 0, /*time_slices=*/false, kGpu));
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  ASSERT_FALSE(work_.IsSpent(1001));
+  const uint64_t before = device_access_.look_ups();
+  Show(stranger_, "/dev/zero", O_RDWR);
+  const uint64_t look_ups = device_access_.look_ups() - before;
+  EXPECT_LE(look_ups, 3u);
+  for (int shown = 0; shown < 64; ++shown) Show(stranger_, "/dev/zero", O_RDWR);
+  EXPECT_EQ(device_access_.look_ups() - before, look_ups) << "it is known";
+  Show(stranger_, "/dev/full", O_RDWR);
+  EXPECT_TRUE(work_.IsSpent(1001)) << "twice 1024 queues were looked at";
+}
+
+TEST_F(ClaimsOnDevices, queues_are_charged_for_what_is_looked_up_when_they_are_made) {
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  for (uint32_t index = 0; index < WorkBudget::kPerRound / WorkBudget::kLookedUp; ++index)
+    ASSERT_TRUE(CreateQueue(stranger_, index, 0, /*time_slices=*/false, kGpu));
+  EXPECT_TRUE(work_.IsSpent(1001));
+}
+
+TEST_F(ClaimsOnDevices, a_message_that_shows_no_file_breaks_the_protocol) {
+  EXPECT_FALSE(agents_.HandleMessage(AgentOf(stranger_), ipc::PacketOf(ipc::DeviceFiles{}), now_));
 }
 
 TEST_F(ClaimsOnDevices, a_descriptor_for_which_no_permission_is_needed_shows_nothing) {

@@ -40,7 +40,7 @@ void Disposer::Take(uid_t user, UniqueFd fd) noexcept {
   if (!fd) return;
   try {
     if (lines_.size() >= kMostLines) std::erase_if(lines_, [](auto& entry) { return IsIdle(*entry.second); });
-    std::shared_ptr<Line>& shared = lines_[user];
+    std::shared_ptr<Line>& shared = lines_[subordinates_.OwnerOf(user)];
     if (shared == nullptr) shared = std::make_shared<Line>();
     Line& line = *shared;
     {
@@ -58,7 +58,7 @@ void Disposer::Take(uid_t user, UniqueFd fd) noexcept {
 }
 
 bool Disposer::IsFull(uid_t user) const noexcept {
-  const auto found = lines_.find(user);
+  const auto found = lines_.find(subordinates_.OwnerOf(user));
   if (found == lines_.end()) return false;
   Line& line = *found->second;
   MutexLock lock(line.mutex);

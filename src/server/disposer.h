@@ -8,14 +8,16 @@
 
 #include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "base/fd.h"
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
 class Disposer {
  public:
-  Disposer() = default;
+  explicit Disposer(SubordinateUsers subordinates = {}) : subordinates_(std::move(subordinates)) {}
   // Its threads close what they have, and end.
   ~Disposer();
   Disposer(const Disposer&) = delete;
@@ -33,6 +35,7 @@ class Disposer {
   static void Run(const std::shared_ptr<Line>& line);
   void Start(Line& line, const std::shared_ptr<Line>& shared) noexcept;
 
+  SubordinateUsers subordinates_;
   // Shared with the threads, which may be blocked when this is destroyed.
   std::unordered_map<uid_t, std::shared_ptr<Line>> lines_;
   bool start_due_ = false;  // some line has work, and no thread

@@ -20,7 +20,8 @@ inline constexpr size_t kMaxUndisposedOfUser = 64;
 // Bytes that a client may leave unread, as the kernel counts them: half of what it allows.
 inline constexpr int kMaxUnreadBytes = 32768;
 // A decision takes time in proportion to the queues of a device. Queues beyond the limit run unscheduled.
-inline constexpr size_t kMaxQueuesOfUser = 8192;
+inline constexpr size_t kMaxQueues = 32768;
+inline constexpr size_t kMaxQueuesOfUser = kMaxQueues / 4;
 // Likewise in proportion to the devices. Clients name them.
 inline constexpr size_t kMaxDevicesOfUser = 128;
 // The number of devices whose time slices an agent may leave unread: far more than a process uses.

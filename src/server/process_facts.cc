@@ -1,7 +1,6 @@
 #include "server/process_facts.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "server/limits.h"
 
@@ -21,14 +20,19 @@ bool ProcessFactsTable::HasActiveWindow(const Peer& process) const {
          });
 }
 
+bool ProcessFactsTable::HasAllItsDisplays(uid_t user) const {
+  const uid_t owner = subordinates_.OwnerOf(user);
+  return std::count_if(active_.begin(), active_.end(), [&](const auto& entry) {
+           return subordinates_.OwnerOf(entry.first.first) == owner;
+         }) >= kMaxDisplaysOfUser;
+}
+
 int ProcessFactsTable::SetActiveWindow(uid_t user, uint32_t display, pid_t pid) {
   const std::pair key(user, display);
   if (pid == 0) {
     active_.erase(key);
   } else {
-    const auto first = active_.lower_bound({user, 0});
-    const auto end = active_.upper_bound({user, std::numeric_limits<uint32_t>::max()});
-    if (!active_.contains(key) && std::distance(first, end) >= kMaxDisplaysOfUser) return -1;
+    if (!active_.contains(key) && HasAllItsDisplays(user)) return -1;
     active_[key] = pid;
   }
   size_t count = 0;
@@ -44,10 +48,17 @@ int ProcessFactsTable::SetActiveWindow(uid_t user, uint32_t display, pid_t pid) 
 
 TimePoint ProcessFactsTable::Refresh(TimePoint now) {
   if (!scheduler_.setting().Reads(&sched::HintsRead::cpu_priority)) return kNever;
-  if (now < read_at_) return read_at_;
-  agents_.ForEach([&](Agent& agent) { queues_.SetFacts(agent, FactsOf(agent)); });
-  read_at_ = now + kReadEvery;
-  return read_at_;
+  if (unread_.empty() && now < read_at_) return read_at_;
+  if (unread_.empty()) {
+    read_at_ = now + kReadEvery;
+    agents_.ForEach([&](const Agent& agent) { unread_.push_back(agent.id()); });
+  }
+  for (size_t read = 0; read < kMaxCheckedPerRound && !unread_.empty(); ++read) {
+    Agent* agent = agents_.Find(unread_.back());
+    unread_.pop_back();
+    if (agent != nullptr) queues_.SetFacts(*agent, FactsOf(*agent));
+  }
+  return unread_.empty() ? read_at_ : now;
 }
 
 }  // namespace xsched::server

@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
+#include <vector>
 
 #include "server/limits.h"
 #include "server/testing/server_parts.h"
@@ -50,6 +52,27 @@ TEST_F(ProcessFactsTest, a_renice_counts_within_a_second) {
   process_facts_.Refresh(now_);
   Round();
   EXPECT_TRUE(!one.IsHeld(0) && two.IsHeld(0));
+}
+
+TEST_F(ProcessFactsTest, are_read_of_a_bounded_number_of_processes_in_a_round) {
+  Use(kPolicyCPUHighestPriorityFirst);
+  constexpr size_t kProcesses = 3 * kMaxCheckedPerRound - 1;
+  std::vector<Client> clients;
+  for (pid_t pid = 1; clients.size() < kProcesses; ++pid) {
+    clients.push_back(ConnectAgent({pid, 1000, {}}));
+    cpu_priorities_[pid] = 7;
+  }
+  const auto read = [&] {
+    return static_cast<size_t>(std::count_if(clients.begin(), clients.end(), [&](const Client& client) {
+      return AgentOf(client).facts.cpu_priority == 7;
+    }));
+  };
+  EXPECT_EQ(process_facts_.Refresh(now_), now_);
+  EXPECT_EQ(read(), kMaxCheckedPerRound);
+  EXPECT_EQ(process_facts_.Refresh(now_), now_);
+  EXPECT_EQ(read(), 2 * kMaxCheckedPerRound);
+  EXPECT_EQ(process_facts_.Refresh(now_), now_ + 1s);
+  EXPECT_EQ(read(), kProcesses);
 }
 
 TEST_F(ProcessFactsTest, are_read_by_time_only_for_policies_that_use_them) {

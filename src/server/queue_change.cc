@@ -15,7 +15,6 @@ namespace {
 
 // The same answer for a queue of another user, so that it is not revealed which queues exist.
 constexpr const char* kNoSuchQueue = "no such queue of yours";
-constexpr uint32_t kHintsOfPriority = ipc::kHintPriority | ipc::kHintLaxity;
 
 // `hints`, with the request's hints replaced.
 sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
@@ -83,9 +82,11 @@ QueueChange::QueueChange(const Parts& parts, const Connection& tool, const Reque
 
 bool QueueChange::Continue() {
   const size_t end = std::min(queues_.size(), next_ + kMaxChangedPerRound);
-  parts_.work.Charge(user_, end - next_);
   Agent* agent = nullptr;
   while (next_ < end) {
+    // Whether a reservation can be kept takes a look at all queues.
+    if (agent != nullptr && SetsReservation() && parts_.work.IsSpent(user_)) break;
+    parts_.work.Charge(user_, 1);
     Queue* queue = parts_.queues.Find(queues_[next_++]);
     if (queue == nullptr) continue;  // it went in the meantime
     if (agent != nullptr && agent != queue->agent) SendTo(*agent);
@@ -97,6 +98,11 @@ bool QueueChange::Continue() {
   return next_ >= queues_.size();
 }
 
+bool QueueChange::SetsReservation() const {
+  const auto* hints = std::get_if<ipc::SetHints>(&request_);
+  return hints != nullptr && (hints->mask & ipc::kHintReservation) != 0;
+}
+
 void QueueChange::SendTo(Agent& agent) {
   parts_.work.Charge(user_, parts_.agents.SendUnsent(agent) * WorkBudget::kSent);
 }
@@ -105,14 +111,18 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
   const sched::Hints hints = With(request, queue.hints);
   if (!IsValid(hints)) return Fail(kXSchedErrorInvalidValue, "a hint is out of its range");
   if ((request.mask & ipc::kHintReservation) != 0) {
+    parts_.work.Charge(user_, parts_.queues.LookedAtFor(hints) / WorkBudget::kLookedAtAsOne);
     std::string refusal = parts_.queues.RefusalOf(queue, hints);
     if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
   }
   if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
-  const bool sets_priorities = (request.mask & kHintsOfPriority) != 0;
+  const bool sets_priority = (request.mask & ipc::kHintPriority) != 0;
+  const bool sets_laxity = (request.mask & ipc::kHintLaxity) != 0;
   const bool grants = is_admin_ && request.for_user == 0;
-  parts_.agents.SetHints(queue, hints, sets_priorities ? grants : queue.granted);
-  if (sets_priorities && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
+  parts_.agents.SetHints(queue, hints,
+                         {.priority = sets_priority ? grants : queue.granted.priority,
+                          .laxity = sets_laxity ? grants : queue.granted.laxity});
+  if ((sets_priority || sets_laxity) && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
   ++outcome_.count;
   return true;
 }

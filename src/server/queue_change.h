@@ -51,6 +51,7 @@ class QueueChange {
   bool Change(const ipc::SetConfig& request, Queue& queue);
   bool Fail(XResult result, std::string why);
   void SendTo(Agent& agent);
+  bool SetsReservation() const;
 
   Parts parts_;
   const Request request_;

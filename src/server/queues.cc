@@ -67,16 +67,21 @@ void Queues::Forget(Queue& queue, TimePoint now) {
 }
 
 std::string Queues::RefusalOf(const Queue& queue, const sched::Hints& hints) const {
-  if (!queue.has_access) return "";  // it takes nothing of the device
+  // It takes nothing of the device.
+  if (!queue.has_access || sched::GuaranteeOf(hints) == 0) return "";
   constexpr double kRounding = 1e-9;
   const double all =
       scheduler_.GuaranteedWith(queue.id, queue.agent->process(), sched::DeviceId{queue.device}, hints);
-  if (sched::GuaranteeOf(hints) == 0 || all <= 1 + kRounding) return "";
+  if (all <= 1 + kRounding) return "";
   return fmt::format("the guarantees on {} would be {:.1f} % of it: the reservation stays as it was",
                      queue.device_name, all * 100);
 }
 
-void Queues::SetHints(Queue& queue, const sched::Hints& hints, bool granted) {
+size_t Queues::LookedAtFor(const sched::Hints& hints) const {
+  return sched::GuaranteeOf(hints) == 0 ? 0 : queues_.size();
+}
+
+void Queues::SetHints(Queue& queue, const sched::Hints& hints, Granted granted) {
   claims_.Remove(queue);
   queue.hints = hints;
   queue.granted = granted;

@@ -73,8 +73,9 @@ class Queues {
   // Why the queue cannot have the reservation in these hints; "": it can, or it does not count. Its process
   // would be guaranteed more of the device than the others leave.
   std::string RefusalOf(const Queue& queue, const sched::Hints& hints) const;
-  // `granted`: an administrator sets its priorities.
-  void SetHints(Queue& queue, const sched::Hints& hints, bool granted = false);
+  // How many queues that looks at, at most.
+  size_t LookedAtFor(const sched::Hints& hints) const;
+  void SetHints(Queue& queue, const sched::Hints& hints, Granted granted);
   PriorityClaims& claims() { return claims_; }
   // Reports to the scheduler what is known of the agent's process.
   void SetFacts(Agent& agent, const sched::ProcessFacts& facts);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "server/limits.h"
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -28,12 +29,12 @@ class Quotas {
 
    private:
     Quotas* quotas_;
-    uid_t user_;
+    uid_t user_;  // the owner
     bool identified_ = false;
   };
 
-  explicit Quotas(size_t connections_of_user = kMaxConnectionsOfUser)
-      : connections_of_user_(connections_of_user) {}
+  explicit Quotas(size_t connections_of_user = kMaxConnectionsOfUser, SubordinateUsers subordinates = {})
+      : connections_of_user_(connections_of_user), subordinates_(std::move(subordinates)) {}
 
   // `is_admin`: some connections are kept free for administrators.
   bool MayConnect(uid_t user, bool is_admin = false) const;
@@ -54,10 +55,16 @@ class Quotas {
     bool queue_was_refused = false;
   };
 
+  // REQUIRES: the user has a connection.
+  const Usage& Of(uid_t user) const { return users_.at(subordinates_.OwnerOf(user)); }
+  Usage& Of(uid_t user) { return users_.at(subordinates_.OwnerOf(user)); }
+
   size_t connections_of_user_;
-  std::unordered_map<uid_t, Usage> users_;  // those who have connections
+  SubordinateUsers subordinates_;
+  std::unordered_map<uid_t, Usage> users_;  // those who have connections, or whose subordinates have
   size_t connections_ = 0;
   size_t unidentified_ = 0;
+  size_t queues_ = 0;
 };
 
 }  // namespace xsched::server

@@ -50,6 +50,19 @@ TEST(Quotas, a_user_has_fewer_connections_where_the_server_has_few_descriptors) 
   EXPECT_TRUE(quotas.MayConnect(kOther));
 }
 
+TEST(Quotas, users_together_have_so_many_queues_at_most) {
+  Quotas quotas;
+  Shares shares;
+  size_t queues = 0;
+  for (uid_t user = kUser; user < kUser + 6; ++user) {
+    shares.emplace_back(quotas, user);
+    for (; quotas.MayAddQueue(user, kDevice); ++queues) quotas.AddQueue(user, kDevice);
+  }
+  EXPECT_EQ(queues, kMaxQueues);
+  quotas.RemoveQueue(kUser, kDevice);
+  EXPECT_TRUE(quotas.MayAddQueue(kUser + 5, kDevice));
+}
+
 TEST(Quotas, users_together_have_so_many_unidentified_connections_at_most) {
   Quotas quotas;
   Shares shares;

@@ -98,12 +98,14 @@ Result<SegmentGuard::Watched> SegmentGuard::Watch(const ipc::Segment& segment, u
   return Watched(&segment);
 }
 
-uint64_t SegmentGuard::NextTorn() {
-  if (!segments.any_torn) return 0;
-  for (auto& [address, entry] : segments.by_address) {
-    if (std::exchange(entry.torn, false)) return entry.connection;
+bool SegmentGuard::AnyTorn() { return std::exchange(segments.any_torn, false); }
+
+uint64_t SegmentGuard::NextTorn(uintptr_t& from) {
+  for (auto next = segments.by_address.lower_bound(from); next != segments.by_address.end(); ++next) {
+    if (!std::exchange(next->second.torn, false)) continue;
+    from = next->first + 1;
+    return next->second.connection;
   }
-  segments.any_torn = false;
   return 0;
 }
 

@@ -42,15 +42,19 @@ class SegmentGuard {
   // Guards the segment of this connection from now on. The error says why it cannot be guarded here although
   // others are.
   Result<Watched> Watch(const ipc::Segment& segment, uint64_t connection);
-  // `visit(connection)` for each in whose segment a page was missing since the last call.
+  // `visit(connection)` for each in whose segment a page was missing since the last call. All segments are
+  // looked at once, and none if no page was missing.
   template <typename Visit>
   static void TakeTorn(Visit&& visit) {
-    while (const uint64_t connection = NextTorn()) visit(connection);
+    if (!AnyTorn()) return;
+    for (uintptr_t from = 0; const uint64_t connection = NextTorn(from);) visit(connection);
   }
 
  private:
-  // 0: there is none.
-  static uint64_t NextTorn();
+  // True if any was torn since the last call.
+  static bool AnyTorn();
+  // The first torn one whose segment is at `from` or behind it; `from` is behind it then. 0: there is none.
+  static uint64_t NextTorn(uintptr_t& from);
 
   UniqueFd faults_;
 };

@@ -83,6 +83,22 @@ TEST_F(SegmentGuardTest, a_page_that_the_client_takes_away_is_not_made_again) {
   EXPECT_EQ(Torn(), std::vector<uint64_t>{kConnection});
 }
 
+// So a call takes no longer than there are segments, whatever becomes of them meanwhile.
+TEST_F(SegmentGuardTest, a_segment_is_visited_once_in_a_call_and_what_is_torn_meanwhile_in_the_next) {
+  const ipc::OwnedSegment client = std::move(*ipc::CreateSegment());
+  const Mapped server = Map(client);
+  server.segment->blocks[0].gate = ipc::kGateRun;
+  int visits = 0;
+  const auto tear_another_page = [&](uint64_t connection) {
+    EXPECT_EQ(connection, kConnection);
+    if (++visits < 3) server.segment->blocks[400 * visits].gate = ipc::kGateRun;
+  };
+  SegmentGuard::TakeTorn(tear_another_page);
+  EXPECT_EQ(visits, 1);
+  SegmentGuard::TakeTorn(tear_another_page);
+  EXPECT_EQ(visits, 2);
+}
+
 TEST_F(SegmentGuardTest, to_map_a_segment_makes_none_of_its_pages) {
   const ipc::OwnedSegment client = ipc::PopulatedSegment();
   TakeAway(client);

@@ -37,6 +37,7 @@
 #include "server/recording/recordings.h"
 #include "server/segment_guard.h"
 #include "server/service_manager.h"
+#include "server/subordinate_users.h"
 #include "server/tenants/audit_log.h"
 #include "server/tenants/tenant_table.h"
 #include "server/tools.h"
@@ -86,6 +87,7 @@ class Server {
   const std::string tenants_path_;
   const bool tenants_must_exist_;
   ServiceManager service_manager_;
+  const SubordinateUsers subordinates_;  // none on a server for one user
   AccessRules access_;
   DeviceAccess device_access_;
   sched::Scheduler scheduler_;

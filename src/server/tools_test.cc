@@ -205,6 +205,25 @@ TEST_F(ToolsTest, a_processs_many_queues_are_changed_in_parts_and_answered_once)
   EXPECT_FALSE(tool_.Receive());
 }
 
+TEST_F(ToolsTest, reservations_of_many_queues_take_as_many_rounds_as_the_users_share_allows) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  const auto reserved = [&] {
+    size_t count = 0;
+    for (const auto& [index, queue] : AgentOf(mine_).queues) count += queue.hints.guarantee_us != 0;
+    return count;
+  };
+  ipc::SetHints request{};
+  request.pid = 100;
+  request.mask = ipc::kHintReservation;
+  request.more_hints.guarantee_us = 10'000;
+  request.more_hints.period_us = 100'000;
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  ASSERT_TRUE(Ask(tool_, request));
+  EXPECT_LE(reserved(), 2u) << "each takes a look at all queues";
+  while (tools_.IsAnswering(*tool_.connection)) ASSERT_TRUE(tools_.Continue(*tool_.connection, now_));
+  EXPECT_EQ(reserved(), ipc::kMaxQueues);
+}
+
 TEST_F(ToolsTest, queues_that_go_while_a_processs_queues_are_changed_are_left_out) {
   constexpr auto kQueues = static_cast<uint32_t>(kMaxChangedPerRound + 10);
   for (uint32_t index = 1; index < kQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));

@@ -17,14 +17,14 @@ uint64_t WorkBudget::OwedBy(const Account& account) const {
 }
 
 bool WorkBudget::IsSpent(uid_t user) const {
-  const auto found = accounts_.find(user);
+  const auto found = accounts_.find(subordinates_.OwnerOf(user));
   return found != accounts_.end() && OwedBy(found->second) >= kPerRound;
 }
 
 void WorkBudget::Charge(uid_t user, uint64_t work) {
   if (accounts_.size() >= kMostAccounts)
     std::erase_if(accounts_, [&](const auto& entry) { return OwedBy(entry.second) == 0; });
-  Account& account = accounts_[user];
+  Account& account = accounts_[subordinates_.OwnerOf(user)];
   account.owed = OwedBy(account) + work;
   account.round = round_;
   most_ = std::max(most_, account.owed);

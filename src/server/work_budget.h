@@ -8,6 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
+
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -18,8 +21,14 @@ class WorkBudget {
   // What a message takes that is sent, and one that is read.
   static constexpr uint64_t kSent = 2;
   static constexpr uint64_t kRead = 3;
+  // A file or folder of the kernel's is looked up.
+  static constexpr uint64_t kLookedUp = 8;
+  // A queue is forgotten.
+  static constexpr uint64_t kForgotten = 3;
   // So many agents or queues are looked at, and nothing more, as one piece of work.
   static constexpr uint64_t kLookedAtAsOne = 8;
+
+  explicit WorkBudget(SubordinateUsers subordinates = {}) : subordinates_(std::move(subordinates)) {}
 
   void BeginRound() { ++round_; }
   // The user has used up this round's share. What was taken beyond it counts in the next rounds.
@@ -36,7 +45,8 @@ class WorkBudget {
   };
   uint64_t OwedBy(const Account& account) const;
 
-  std::unordered_map<uid_t, Account> accounts_;
+  SubordinateUsers subordinates_;
+  std::unordered_map<uid_t, Account> accounts_;  // of users, each with its subordinates
   uint64_t round_ = 0;
   uint64_t most_ = 0;
 };

@@ -348,16 +348,18 @@ void DecideAccess(fuzz::Bytes& bytes) {
   std::filesystem::create_directories(sys / "bus/pci/devices/0001:02:03.4");
   if ((what & 1) != 0)
     std::filesystem::create_directory_symlink(sys / "bus/pci/devices/0001:02:03.4", sys / "dev/char/226:3");
-  const std::vector<dev_t> files = {makedev(bytes.Below(2) == 0 ? 195 : 226, bytes.Below(4))};
+  const dev_t file = makedev(bytes.Below(2) == 0 ? 195 : 226, bytes.Below(4));
   if ((what & 2) != 0) {
     information.Write(bytes.Rest());
   } else {
     std::ofstream(sys / "bus/pci/devices/0001:02:03.4/vendor") << bytes.Rest();
   }
-  const server::DeviceAccess access((what & 4) == 0, {sys, information.folder() + "/nvidia"});
+  server::DeviceAccess access((what & 4) == 0, {sys, information.folder() + "/nvidia"});
   if (access.MayUse({}, there) && (what & 4) == 0) abort();
-  access.MayUse(files, there);
-  access.MayUse(files, bytes.Next<uint64_t>());
+  server::ShownDevices shown;
+  access.Show(file, shown);
+  access.MayUse(shown, there);
+  access.MayUse(shown, bytes.Next<uint64_t>());
   if (!access.MayUse({}, MakeDevice(kDeviceTypeCPU, 1))) abort();
 }
 

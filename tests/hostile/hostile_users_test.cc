@@ -185,6 +185,14 @@ TEST_F(HostileUsers, queues_of_which_each_has_another_deadline) {
   });
 }
 
+TEST_F(HostileUsers, programs_with_many_queues_that_end_together) {
+  ExpectBystanderServed([&] {
+    std::vector<std::unique_ptr<TestAgent>> agents;
+    for (size_t i = 0; i < kMaxQueuesOfUser / ipc::kMaxQueues; ++i)
+      agents.push_back(AttackingAgent(ipc::kMaxQueues, 1));
+  });
+}
+
 TEST_F(HostileUsers, hints_for_all_of_a_processs_queues_again_and_again) {
   std::vector<std::unique_ptr<TestAgent>> agents;
   for (int i = 0; i < 4; ++i) agents.push_back(AttackingAgent(ipc::kMaxQueues, 1));

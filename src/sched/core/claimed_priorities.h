@@ -33,10 +33,11 @@ inline Hints Lowered(Hints hints, Priority by) {
 
 class ClaimedPriorities {
  public:
-  void Add(const Hints& hints) { ++queues_[HighestPriorityOf(hints)]; }
-  // REQUIRES: hints that were added.
-  void Remove(const Hints& hints) {
-    const auto claimed = queues_.find(HighestPriorityOf(hints));
+  // A queue claims this.
+  void Add(Priority priority) { ++queues_[priority]; }
+  // REQUIRES: it was added.
+  void Remove(Priority priority) {
+    const auto claimed = queues_.find(priority);
     if (--claimed->second == 0) queues_.erase(claimed);
   }
   // How much less each of the queues counts if the tenant may claim so much.

@@ -184,7 +184,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (queue->behind != Duration::zero() && overruns == nullptr && queue->charge == Charge::kService)
       sink.Query(queue->id);
     SetCharge(*queue, ChargeOf(*queue, running, off, overruns != nullptr), now);
-    if (queue->charge == Charge::kBehind) queue->behind_of = overruns;
+    if (queue->charge == Charge::kBehind) queue->behind_of = overruns->id;
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     device.taken |= off && queue->state == QueueState::kReady;
     Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);

@@ -177,6 +177,25 @@ TEST_P(DecisionCost, does_not_grow_with_the_idle_queues_of_processes_with_time_s
   EXPECT_LE(steps_with(5000), 1.2 * steps_with(50));
 }
 
+// Programs with many queues may end together.
+TEST_P(DecisionCost, of_queues_that_go_does_not_grow_with_the_queues_that_are_there) {
+  const auto per_queue_of = [](uint64_t queues) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    for (uint64_t id = 1; id <= queues; ++id) {
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{1 + id / 64}, DeviceId{7}, {}, now));
+      scheduler.Progress(QueueId{id}, Device::kEndless, 1, now);
+    }
+    scheduler.Decide(now, sink);
+    const uint64_t before = steps;
+    for (uint64_t id = 1; id <= queues; ++id) scheduler.RemoveQueue(QueueId{id}, now);
+    return static_cast<double>(steps - before) / static_cast<double>(queues);
+  };
+  EXPECT_LE(per_queue_of(8192), 1.5 * per_queue_of(512));
+}
+
 // A user may give each queue hints of its own, and change them all the time.
 TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
   const auto per_queue_of = [](uint64_t queues) {
@@ -200,6 +219,30 @@ TEST_P(DecisionCost, is_proportional_to_the_queues_whose_hints_all_differ) {
       scheduler.Decide(now, sink);
     }
     return static_cast<double>(steps - before) / kRounds / static_cast<double>(queues);
+  };
+  EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
+}
+
+// A tenant that claims more than it may: all of its queues count for less.
+TEST_P(DecisionCost, is_proportional_to_the_queues_where_all_of_a_tenant_get_other_hints) {
+  const auto per_queue_of = [](uint64_t queues) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(*ParsePolicySetting(GetParam().c_str()));
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    constexpr TenantId kTenant{1};
+    for (uint64_t id = 1; id <= queues; ++id) {
+      scheduler.SetTenant(ProcessId{1 + id / 64}, kTenant);
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{1 + id / 64}, DeviceId{7}, {}, now));
+    }
+    for (int decision = 0; decision < 3; ++decision) scheduler.Decide(now += milliseconds(1), sink);
+    Hints hints;
+    hints.priority = -10;
+    const uint64_t before = steps;
+    scheduler.ExpectHints(kTenant);
+    for (uint64_t id = queues; id > 0; --id) scheduler.SetHints(QueueId{id}, hints);
+    scheduler.Decide(now, sink);
+    return static_cast<double>(steps - before) / static_cast<double>(queues);
   };
   EXPECT_LE(per_queue_of(4096), 1.3 * per_queue_of(512));
 }

@@ -33,15 +33,15 @@ bool Overran(const QueueRecord& queue, TimePoint since, TimePoint now) {
 
 // Charges the queue for what its commands had of this time, and not the queue that it was behind of.
 Duration TakeCharge(QueueRecord& queue, uint64_t count, Duration received, Duration uncharged) {
-  if (uncharged == Duration::zero() || queue.behind_of == nullptr || !queue.pace.known())
-    return Duration::zero();
-  QueueRecord& charged = *queue.behind_of;
+  if (uncharged == Duration::zero() || !queue.pace.known()) return Duration::zero();
+  QueueRecord* charged = queue.device->Find(queue.behind_of);
+  if (charged == nullptr) return Duration::zero();
   const Duration taken = std::clamp(queue.pace.Of(count) - received, Duration::zero(), uncharged);
-  Activate(charged);  // what inactive queues have received is added up already
+  Activate(*charged);  // what inactive queues have received is added up already
   queue.service += taken;
-  charged.service -= taken;
+  charged->service -= taken;
   // It has reported what it did of the overrun.
-  if (!charged.overruns) charged.service_when_retired -= taken;
+  if (!charged->overruns) charged->service_when_retired -= taken;
   return taken;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sched/core/scheduler.h"
+#include "sched/core/views.h"
 #include "sched/testing/policy_device.h"
 #include "sched/testing/recorder.h"
 
@@ -209,6 +210,22 @@ TEST(Policies, that_are_steady_decide_the_same_however_often_they_are_asked) {
     for (unsigned seed = 0; seed < 20; ++seed) SteadyPolicy(get(), seed).Check();
   }
   EXPECT_GT(tried, 0);
+}
+
+TEST(CombinedHints, have_the_priorities_of_a_laxity_only_of_queues_that_have_one) {
+  const Hints without = {.lax_priority = 200, .critical_priority = 255};
+  const Hints one = {.laxity_us = 3000, .lax_priority = -5, .critical_priority = 1};
+  const Hints other = {.laxity_us = 2000, .lax_priority = -7, .critical_priority = 2};
+  for (const Hints& both : {CombineHints(without, one), CombineHints(one, without)}) {
+    EXPECT_EQ(both.laxity_us, 3000);
+    EXPECT_EQ(both.lax_priority, -5);
+    EXPECT_EQ(both.critical_priority, 1);
+  }
+  EXPECT_EQ(CombineHints(without, without).laxity_us, NO_LAXITY);
+  const Hints both = CombineHints(one, other);
+  EXPECT_EQ(both.laxity_us, 2000);
+  EXPECT_EQ(both.lax_priority, -5);
+  EXPECT_EQ(both.critical_priority, 2);
 }
 
 class PolicyStateTest : public testing::Test {

@@ -382,8 +382,10 @@ TimePoint ProcessSlices::Weigh(TimePoint now, std::span<QueueRecord* const> acti
       const uint64_t before = std::exchange(process->seen_retired, process->retired);
       const Duration time = std::exchange(process->on_device, Duration::zero());
       if (!std::exchange(process->compared, true)) continue;
-      // A queue may have been removed, and its count with it.
-      const auto commands = static_cast<int64_t>(process->retired > before ? process->retired - before : 0);
+      // A queue may have been removed, and its count with it. Clients write the counts.
+      constexpr uint64_t kMostCommands = uint64_t{1} << 32;
+      const auto commands = static_cast<int64_t>(
+          process->retired > before ? std::min(process->retired - before, kMostCommands) : 0);
       process->short_commands = time <= (process->short_commands ? 2 * kShort : kShort) * commands;
       (sharing_ ? process->in_sharing : process->in_turns).Add(time, commands);
     }

@@ -392,6 +392,18 @@ TEST_F(TogetherTest, what_was_retired_while_all_had_the_drivers_slices_says_noth
   }
 }
 
+TEST_F(TogetherTest, a_count_of_commands_that_no_device_can_reach_does_not_make_them_long) {
+  const std::map<uint64_t, Duration> lengths = {{1, microseconds(10)}, {2, microseconds(10)}};
+  Begin({1, 2});
+  Run(milliseconds(1500), lengths);
+  ASSERT_TRUE(Shares({1, 2}));
+  retired_[2] += uint64_t{1} << 62;
+  for (int i = 0; i < 100; ++i) {
+    Run(milliseconds(5), lengths);
+    EXPECT_TRUE(Shares({1, 2})) << i;
+  }
+}
+
 TEST_F(TogetherTest, sharing_ends_when_commands_become_long) {
   Begin({1, 2});
   Run(milliseconds(1500), {{1, microseconds(10)}, {2, microseconds(10)}});

@@ -88,9 +88,9 @@ struct QueueRecord {
   Duration lent{};            // the part of `gifts` that counts for its process and tenant
   Duration service_mark{};    // the device's service clock at that change
   // For overruns of other queues (overruns.h).
-  Duration service_when_retired{};   // what it had received when it last retired something
-  Duration behind{};                 // how long it was behind overruns since
-  QueueRecord* behind_of = nullptr;  // the queue that was charged for them, unless it is gone
+  Duration service_when_retired{};  // what it had received when it last retired something
+  Duration behind{};                // how long it was behind overruns since
+  QueueId behind_of{};              // the queue that was charged for them; it may be gone
   Duration partly{};  // before that: the time that the command may have had which it retires next
   TimePoint retired_at{};
   CommandPace pace;
@@ -231,6 +231,17 @@ struct DeviceRecord {
   void RivalsChanged() {
     dirty = rivals_changed = true;
     slices.Changed();
+  }
+  // The index of the first queue whose id is not smaller.
+  size_t PlaceOf(QueueId wanted) const {
+    auto before = [](const QueueRecord* queue, QueueId than) { return queue->id < than; };
+    return static_cast<size_t>(std::lower_bound(queues.begin(), queues.end(), wanted, before) -
+                               queues.begin());
+  }
+  // Null: there is no such queue here.
+  QueueRecord* Find(QueueId wanted) const {
+    const size_t at = PlaceOf(wanted);
+    return at < queues.size() && queues[at]->id == wanted ? queues[at] : nullptr;
   }
 };
 

@@ -156,12 +156,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   SetChosen(*queue, false, now);
   RemoveActive(*queue);
   if (device.leader == queue) device.leader = nullptr;
-  auto before = [](const QueueRecord* other, QueueId wanted) { return other->id < wanted; };
-  QueueRecord** at = std::lower_bound(device.queues.begin(), device.queues.end(), id, before);
-  device.queues.Remove(static_cast<size_t>(at - device.queues.begin()));
-  for (QueueRecord* other : device.queues) {
-    if (other->behind_of == queue) other->behind_of = nullptr;
-  }
+  device.queues.Remove(device.PlaceOf(id));
   if (queue->process->queues == 1 && !queue->traits.sliceable)
     impl_->former_rivals.Left({queue->process->id, device.id, queue->hints});
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
@@ -199,6 +194,14 @@ void Scheduler::SetHints(QueueId id, const Hints& hints) {
   queue->hints = hints;
   Activate(*queue);
   queue->device->RivalsChanged();
+}
+
+void Scheduler::ExpectHints(TenantId tenant) {
+  if (impl_ == nullptr) return;
+  for (DeviceRecord* device : impl_->devices) {
+    const auto has_it = [tenant](const TenantRecord* record) { return record->id == tenant; };
+    if (std::any_of(device->tenants.begin(), device->tenants.end(), has_it)) ActivateAll(*device);
+  }
 }
 
 double Scheduler::GuaranteedWith(QueueId id, ProcessId process, DeviceId device_id,

@@ -142,6 +142,9 @@ class Scheduler {
   // The program suspended the queue, or its process cannot run: no other queue waits because of it.
   void SetAbsent(QueueId id, bool absent, TimePoint now);
   void SetHints(QueueId id, const Hints& hints);
+  // Many queues of the tenant are about to get other hints: together, that costs no more than their devices
+  // have queues.
+  void ExpectHints(TenantId tenant);
   // What is known of the queue's process. REQUIRES: the same for all queues of one process.
   void SetFacts(QueueId id, const ProcessFacts& facts);
   std::optional<Hints> GetHints(QueueId id) const;

@@ -126,6 +126,16 @@ void RefreshHintsOfTenants(DeviceRecord& device, bool wanted) {
   }
 }
 
+// The priorities of a laxity mean nothing without it.
+void CombineLaxities(Hints& both, const Hints& one, const Hints& other) {
+  const bool of_both = one.laxity_us != NO_LAXITY && other.laxity_us != NO_LAXITY;
+  const Hints& has_it = one.laxity_us != NO_LAXITY ? one : other;
+  both.laxity_us = of_both ? std::min(one.laxity_us, other.laxity_us) : has_it.laxity_us;
+  both.lax_priority = of_both ? std::max(one.lax_priority, other.lax_priority) : has_it.lax_priority;
+  both.critical_priority =
+      of_both ? std::max(one.critical_priority, other.critical_priority) : has_it.critical_priority;
+}
+
 }  // namespace
 
 Hints CombineHints(const Hints& one, const Hints& other) {
@@ -135,9 +145,7 @@ Hints CombineHints(const Hints& one, const Hints& other) {
   both.priority = std::max(one.priority, other.priority);
   both.utilization = std::max(one.utilization, other.utilization);
   both.deadline_us = earlier(one.deadline_us, other.deadline_us);
-  both.laxity_us = earlier(one.laxity_us, other.laxity_us);
-  both.lax_priority = std::max(one.lax_priority, other.lax_priority);
-  both.critical_priority = std::max(one.critical_priority, other.critical_priority);
+  CombineLaxities(both, one, other);
   both.weight = std::max(one.weight, other.weight);
   both.latency_target_us = earlier_if_any(one.latency_target_us, other.latency_target_us);
   both.floor = std::max(one.floor, other.floor);

@@ -4,11 +4,11 @@ namespace xsched::sched::sim {
 
 void CountedHints::Begin(size_t queue, const Hints& hints) {
   hints_[queue] = hints;
-  if (IsLimited(queue)) tenants_[TenantOf(queue)].Add(hints);
+  if (IsLimited(queue)) tenants_[TenantOf(queue)].Add(HighestPriorityOf(hints));
 }
 
 void CountedHints::Change(size_t queue, const Hints& hints) {
-  if (IsLimited(queue)) tenants_[TenantOf(queue)].Remove(hints_[queue]);
+  if (IsLimited(queue)) tenants_[TenantOf(queue)].Remove(HighestPriorityOf(hints_[queue]));
   Begin(queue, hints);
 }
 

@@ -56,7 +56,8 @@ class Recordings::Sink final : public RecordSink {
 // ---- requests ----
 
 Recordings::Recording* Recordings::New(Connection& tool, TimePoint began, bool& sent) {
-  const auto same_user = [&](const auto& other) { return other.second.tool->peer.uid == tool.peer.uid; };
+  const auto owner_of = [&](const Connection& of) { return parts_.subordinates.OwnerOf(of.peer.uid); };
+  const auto same_user = [&](const auto& other) { return owner_of(*other.second.tool) == owner_of(tool); };
   const auto of_user = std::count_if(recordings_.begin(), recordings_.end(), same_user);
   if (static_cast<size_t>(of_user) >= kMaxRecordingsOfUser) {
     sent = tool.SendReply(kXSchedErrorNotAllowed, 0, "the user makes too many recordings already");
@@ -83,12 +84,14 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
     recording.jobs.insert(request.job);
   }
   const size_t before = recording.queues.size();
+  size_t looked_at = parts_.agents.size();
   parts_.agents.ForEach([&](Agent& agent) {
     if (!Records(recording, agent)) return;
+    looked_at += agent.queues.size();
     for (auto& [index, queue] : agent.queues) Track(recording, queue, /*is_new=*/false, now);
   });
   parts_.work.Charge(tool.peer.uid,
-                     parts_.agents.size() / WorkBudget::kLookedAtAsOne + recording.queues.size() - before);
+                     looked_at / WorkBudget::kLookedAtAsOne + recording.queues.size() - before);
   parts_.queues.ObserveNewlyTracked(now);
   return recording.outbox.PutReply(kXSchedSuccess, recording.queues.size(), "");
 }

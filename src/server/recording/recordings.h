@@ -30,6 +30,7 @@
 #include "server/recording/queue_track.h"
 #include "server/recording/recording_outbox.h"
 #include "server/recording/remembered.h"
+#include "server/subordinate_users.h"
 #include "server/usage_meter.h"
 #include "server/work_budget.h"
 
@@ -51,6 +52,7 @@ class Recordings final : QueueWatcher {
     const AccessRules& access;
     UsageMeter& usage;
     WorkBudget& work;
+    const SubordinateUsers& subordinates;
   };
   Recordings(const Parts& parts, TimePoint now) : parts_(parts), reader_(parts.scheduler), history_(now) {
     parts_.queues.SetWatcher(this);

@@ -608,6 +608,17 @@ TEST_F(RecordingsTest, many_queues_are_asked_in_parts_and_charged_to_who_records
   EXPECT_GT(recordings_.Look(now_), now_);
 }
 
+TEST_F(RecordingsTest, a_request_to_record_is_charged_for_queues_that_are_recorded_already) {
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(mine_, index, 0));
+  Record(tool_, 100);
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  ASSERT_FALSE(work_.IsSpent(kUser.uid));
+  ipc::Record again{};
+  again.pid = 100;
+  for (int request = 0; request < 2; ++request) ASSERT_TRUE(Ask(tool_, again));
+  EXPECT_TRUE(work_.IsSpent(kUser.uid));
+}
+
 TEST_F(RecordingsTest, a_tool_that_does_not_read_loses_a_counted_number_of_records_and_delays_nobody) {
   Record(tool_);
   read_.clear();

@@ -3,11 +3,15 @@
 // nothing.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sched/core/scheduler.h"
 #include "server/agent.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -22,17 +26,25 @@ class PriorityClaims {
   void Add(const Queue& queue);
   void Remove(const Queue& queue);
   // Other rights of the tenant count from now on.
-  void Reconsider(Tenant& tenant);
+  void Reconsider(Tenant& tenant) { Reconsider(tenant, std::nullopt); }
   // The tenant, which has no queue, is about to end.
-  void Forget(const Tenant& tenant) { std::erase(changed_, &tenant); }
+  void Forget(const Tenant& tenant);
   // Passes the queue's hints to the scheduler, as they count.
   void Apply(const Queue& queue) const;
-  // Applies the hints of all queues of tenants whose claims have changed what their queues count.
-  void ApplyChanged(const Queues& queues);
+  // Applies the hints of all queues of tenants whose claims have changed what their queues count. This is
+  // charged to the users whose queues did that.
+  void ApplyChanged(const Queues& queues, WorkBudget& work);
 
  private:
+  struct Change {
+    const Tenant* tenant;
+    std::optional<uid_t> user;  // nullopt: the tenant has other rights
+  };
+  void Reconsider(Tenant& tenant, std::optional<uid_t> user);
+  bool HasChanged(const Tenant* tenant) const;
+
   sched::Scheduler& scheduler_;
-  std::vector<const Tenant*> changed_;
+  std::vector<Change> changed_;
 };
 
 // The queue's hints, as they count.

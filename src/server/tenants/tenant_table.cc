@@ -16,9 +16,11 @@ constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol a
 }  // namespace
 
 Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
+  Peer owner = peer;
+  owner.uid = subordinates_.OwnerOf(peer.uid);
   if (const TenantRule* rule = rules_.Find(peer, process))
-    return Named(rule->TenantOf(peer, process), rule->name, rule->rights);
-  return Named(fmt::format("{}{}", kUserTenantPrefix, peer.uid), kFurtherUsersTenant, rules_.others);
+    return Named(rule->TenantOf(owner, process), rule->name, rule->rights);
+  return Named(fmt::format("{}{}", kUserTenantPrefix, owner.uid), kFurtherUsersTenant, rules_.others);
 }
 
 Tenant& TenantTable::Of(Connection& client) {

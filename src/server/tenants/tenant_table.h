@@ -10,10 +10,12 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "sched/core/scheduler.h"
 #include "server/access.h"
 #include "server/agents.h"
+#include "server/subordinate_users.h"
 #include "server/tenants/tenant.h"
 #include "server/tenants/tenants_file.h"
 
@@ -21,8 +23,8 @@ namespace xsched::server {
 
 class TenantTable {
  public:
-  TenantTable(sched::Scheduler& scheduler, const AccessRules& access)
-      : scheduler_(scheduler), access_(access) {}
+  TenantTable(sched::Scheduler& scheduler, const AccessRules& access, SubordinateUsers subordinates = {})
+      : scheduler_(scheduler), access_(access), subordinates_(std::move(subordinates)) {}
   TenantTable(const TenantTable&) = delete;
   TenantTable& operator=(const TenantTable&) = delete;
 
@@ -54,6 +56,7 @@ class TenantTable {
 
   sched::Scheduler& scheduler_;
   const AccessRules& access_;
+  SubordinateUsers subordinates_;
   TenantRules rules_;
   std::map<std::string, Tenant> tenants_;
   std::map<std::string, size_t> told_apart_;  // how many, by the name of the one that stands for further ones

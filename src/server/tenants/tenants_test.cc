@@ -296,6 +296,24 @@ TEST_F(TenantsTest, a_program_that_claims_no_more_than_it_may_is_told_nothing) {
   EXPECT_EQ(agent.ReadAll<ipc::Reply>(), 0);
 }
 
+TEST_F(TenantsTest, a_claim_that_changes_what_others_of_the_tenant_count_is_charged_for_all_of_them) {
+  const Client agent = AgentWith(kAlice, 0);
+  for (uint32_t index = 1; index < ipc::kMaxQueues; ++index) ASSERT_TRUE(CreateQueue(agent, index, 0));
+  agents_.Decide(now_);
+  for (int round = 0; round < 10'000; ++round) work_.BeginRound();
+  for (int32_t priority = 1; priority <= 2; ++priority) {
+    agent.ReadAll<ipc::Wake>();
+    ipc::QueueHints hints{};
+    sched::Hints claim;
+    claim.priority = priority;
+    ipc::SetHintsIn(hints, claim);
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(hints), now_));
+    EXPECT_FALSE(work_.IsSpent(kAlice.uid));
+    agents_.Decide(now_);
+  }
+  EXPECT_TRUE(work_.IsSpent(kAlice.uid));
+}
+
 TEST_F(TenantsTest, a_user_who_hints_is_told_what_counts) {
   const Client agent = AgentWith(kAlice, 0);
   const ipc::Reply reply = SetPriority(ConnectTool(kAlice), kAlice.pid, 7);
@@ -319,6 +337,40 @@ TEST_F(TenantsTest, what_an_administrator_has_set_counts_until_the_user_sets_it)
   SetPriority(ConnectTool(kAdmin), kAlice.pid, 100);
   SetPriority(ConnectTool(kAlice), kAlice.pid, 100);
   EXPECT_EQ(Counted(agent), 0);
+}
+
+TEST_F(TenantsTest, what_an_administrator_has_not_set_stays_a_claim_of_the_program) {
+  const auto claims = [&](const Client& agent, const sched::Hints& hints) {
+    ipc::QueueHints message{};
+    ipc::SetHintsIn(message, hints);
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(message), now_));
+    agents_.Decide(now_);
+  };
+  const auto counted = [&](const Client& agent) {
+    return *scheduler_.GetHints(AgentOf(agent).queues.at(0).id);
+  };
+  const Client with_laxity = AgentWith(kAlice, 0);
+  claims(with_laxity, {.laxity_us = 0, .lax_priority = 255, .critical_priority = 255});
+  SetPriority(ConnectTool(kAdmin), kAlice.pid, 20);
+  agents_.Decide(now_);
+  EXPECT_EQ(counted(with_laxity).priority, 20);
+  EXPECT_EQ(counted(with_laxity).lax_priority, 0);
+  EXPECT_EQ(counted(with_laxity).critical_priority, 0);
+
+  const Client with_priority = AgentWith(kBob, 255);
+  ipc::SetHints laxity{};
+  laxity.pid = kBob.pid;
+  laxity.mask = ipc::kHintLaxity;
+  laxity.hints.laxity_us = 1000;
+  laxity.hints.critical_priority = 30;
+  const Client admin = ConnectTool(kAdmin);
+  ASSERT_TRUE(Ask(admin, laxity));
+  agents_.Decide(now_);
+  EXPECT_EQ(counted(with_priority).priority, 0);
+  EXPECT_EQ(counted(with_priority).critical_priority, 30);
+  claims(with_priority, {.priority = 10, .laxity_us = 1000, .critical_priority = 30});
+  EXPECT_EQ(counted(with_priority).critical_priority, 30) << "which the program has not changed";
+  EXPECT_EQ(counted(with_priority).priority, 0);
 }
 
 TEST_F(TenantsTest, an_administrator_who_asks_for_a_user_has_the_users_rights) {

@@ -75,7 +75,8 @@ inline constexpr uid_t kServerUser = 500;
 
 class ServerParts : public ::testing::Test {
  protected:
-  explicit ServerParts(const sched::SchedulerConfig& config = {}) : scheduler_(config) {
+  explicit ServerParts(const sched::SchedulerConfig& config = {}, const SubordinateUsers& subordinates = {})
+      : subordinates_(subordinates), scheduler_(config) {
     scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
     TenantRules rules;
     rules.others.max_priority = PRIORITY_MAX;  // tests of priorities need no administrator
@@ -158,8 +159,9 @@ class ServerParts : public ::testing::Test {
   SavedSignalMask mask_;
   EventLoop loop_;
   SegmentGuard guard_;
-  Quotas quotas_;
-  WorkBudget work_;
+  const SubordinateUsers subordinates_;
+  Quotas quotas_{kMaxConnectionsOfUser, subordinates_};
+  WorkBudget work_{subordinates_};
   Bells bells_{loop_};
   Connections connections_{loop_, quotas_, work_, now_};
   sched::Scheduler scheduler_;
@@ -175,13 +177,14 @@ class ServerParts : public ::testing::Test {
                   queues_, work_}};
   static int CpuPriorityForTest(pid_t pid) { return cpu_priorities_[pid]; }
   static inline std::map<pid_t, int> cpu_priorities_;
-  ProcessFactsTable process_facts_{agents_, queues_, scheduler_, CpuPriorityForTest};
-  TenantTable tenants_{scheduler_, access_};
+  ProcessFactsTable process_facts_{agents_, queues_, scheduler_, subordinates_, CpuPriorityForTest};
+  TenantTable tenants_{scheduler_, access_, subordinates_};
   AuditLog audit_{""};
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
-  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_}, now_};
+  Recordings recordings_{{connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
+                         now_};
   Tools tools_{{connections_, agents_, queues_, scheduler_, access_, process_facts_, recordings_, usage_,
                 work_, tenants_, audit_},
                now_};

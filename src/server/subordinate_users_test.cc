@@ -1,0 +1,114 @@
+// One person with many user ids has the share of one.
+#include "server/subordinate_users.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/testing/server_parts.h"
+
+namespace xsched::server::testing {
+namespace {
+
+constexpr uid_t kAlice = 1000;
+constexpr uid_t kBob = 1001;
+constexpr uid_t kFirstOfAlice = 100'000;
+constexpr uid_t kFirstOfBob = 165'536;
+constexpr uid_t kCount = 65'536;
+
+SubordinateUsers SubordinateUsersOf(const std::string& text) {
+  const TempFolder folder;
+  const std::string path = folder.path() + "/subuid";
+  std::ofstream(path) << text;
+  return SubordinateUsers(path);
+}
+
+SubordinateUsers AlicesAndBobs() { return SubordinateUsersOf("1001:165536:65536\n1000:100000:65536\n"); }
+
+TEST(SubordinateUsers, belong_to_the_user_whose_range_they_are_in) {
+  const SubordinateUsers users = AlicesAndBobs();
+  EXPECT_EQ(users.OwnerOf(kFirstOfAlice), kAlice);
+  EXPECT_EQ(users.OwnerOf(kFirstOfAlice + kCount - 1), kAlice);
+  EXPECT_EQ(users.OwnerOf(kFirstOfBob), kBob);
+  for (const uid_t user : {uid_t{0}, kAlice, kBob, kFirstOfAlice - 1, kFirstOfBob + kCount, ~uid_t{0}})
+    EXPECT_EQ(users.OwnerOf(user), user);
+}
+
+TEST(SubordinateUsers, of_root_and_of_system_accounts_stay_users_of_their_own) {
+  const SubordinateUsers users = SubordinateUsersOf("root:100000:65536\n999:165536:65536\n");
+  EXPECT_EQ(users.OwnerOf(kFirstOfAlice), kFirstOfAlice);
+  EXPECT_EQ(users.OwnerOf(kFirstOfBob), kFirstOfBob);
+}
+
+TEST(SubordinateUsers, in_lines_that_cannot_be_read_are_left_out) {
+  const SubordinateUsers users = SubordinateUsersOf(
+      "\n:\n::\n1000\n1000:5\n1000:x:1\n1000:200000:y\n1000:-1:5\n1000:99999999999:5\nno_such_user_:300000:"
+      "5\n"
+      "1000:100000:65536");
+  EXPECT_EQ(users.OwnerOf(kFirstOfAlice), kAlice);
+  for (const uid_t user : {5u, 200'000u, 300'000u}) EXPECT_EQ(users.OwnerOf(user), user);
+  EXPECT_EQ(SubordinateUsers("/does/not/exist").OwnerOf(kFirstOfAlice), kFirstOfAlice);
+}
+
+TEST(SubordinateUsers, have_their_owners_connections_and_queues) {
+  Quotas quotas(3, AlicesAndBobs());
+  const Quotas::ConnectionShare shares[] = {
+      {quotas, kAlice}, {quotas, kFirstOfAlice}, {quotas, kFirstOfAlice + 1}};
+  EXPECT_FALSE(quotas.MayConnect(kFirstOfAlice + 2));
+  EXPECT_TRUE(quotas.MayConnect(kFirstOfBob));
+  for (uid_t i = 0; i < kMaxQueuesOfUser; ++i) quotas.AddQueue(kFirstOfAlice + i % 2, 1);
+  EXPECT_FALSE(quotas.MayAddQueue(kAlice, 1));
+}
+
+TEST(SubordinateUsers, take_their_work_from_their_owners_share) {
+  WorkBudget work(AlicesAndBobs());
+  work.BeginRound();
+  for (uid_t i = 0; i < WorkBudget::kPerRound; ++i) work.Charge(kFirstOfAlice + i, 1);
+  EXPECT_TRUE(work.IsSpent(kAlice));
+  EXPECT_TRUE(work.IsSpent(kFirstOfAlice + 1000));
+  EXPECT_FALSE(work.IsSpent(kFirstOfBob));
+}
+
+class TenantsOfSubordinates : public ServerParts {
+ protected:
+  TenantsOfSubordinates() : ServerParts({}, AlicesAndBobs()) {}
+};
+
+TEST_F(TenantsOfSubordinates, is_their_owner) {
+  const Client alice = ConnectAgent({100, kAlice, {}});
+  const Client subordinate = ConnectAgent({101, kFirstOfAlice, {}});
+  const Client bobs = ConnectAgent({102, kFirstOfBob, {}});
+  EXPECT_EQ(AgentOf(subordinate).tenant, AgentOf(alice).tenant);
+  EXPECT_EQ(AgentOf(bobs).tenant->name, "uid:1001");
+}
+
+TEST_F(TenantsOfSubordinates, is_their_owner_also_where_a_rule_makes_a_tenant_for_each_user) {
+  Result<TenantRules> rules = ParseTenantRules("[[tenant]]\nname = \"lab\"\neach = \"user\"\n", "t.toml");
+  ASSERT_TRUE(rules) << rules.error().text();
+  tenants_.SetRules(std::move(*rules), agents_, queues_);
+  EXPECT_EQ(AgentOf(ConnectAgent({100, kFirstOfAlice, {}})).tenant->name, "lab/1000");
+}
+
+TEST_F(TenantsOfSubordinates, and_who_makes_their_recordings_and_has_their_displays) {
+  std::vector<Client> tools;
+  const auto record = [&](uid_t user) {
+    tools.push_back(ConnectTool({100, user, {}}));
+    EXPECT_TRUE(Ask(tools.back(), ipc::Record{}));
+  };
+  for (uid_t i = 0; i < kMaxRecordingsOfUser; ++i) record(kFirstOfAlice + i);
+  record(kAlice);
+  EXPECT_FALSE(recordings_.IsRecording(*tools.back().connection));
+  record(kBob);
+  EXPECT_TRUE(recordings_.IsRecording(*tools.back().connection));
+
+  for (uid_t i = 0; i < kMaxDisplaysOfUser; ++i)
+    EXPECT_GE(process_facts_.SetActiveWindow(kFirstOfAlice + i, 0, 100), 0);
+  EXPECT_LT(process_facts_.SetActiveWindow(kAlice, 0, 100), 0);
+  EXPECT_GE(process_facts_.SetActiveWindow(kBob, 0, 100), 0);
+}
+
+}  // namespace
+}  // namespace xsched::server::testing
