@@ -24,6 +24,10 @@ class CommandPace {
     time_ = time_ * kKept + static_cast<double>(time.count());
     count_ = count_ * kKept + static_cast<double>(count);
   }
+  // The commands that were measured took so much longer.
+  void Lengthen(Duration time) {
+    if (known()) time_ += static_cast<double>(time.count());
+  }
 
  private:
   static constexpr double kKept = 7.0 / 8;  // of the former ones, with each measurement

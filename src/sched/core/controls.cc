@@ -14,9 +14,9 @@ constexpr Duration kChance = std::chrono::milliseconds(2);
 // While turns are shorter than this, running queues are not asked for their progress.
 constexpr Duration kShortOff = std::chrono::milliseconds(10);
 
-// An overrun that lasts for longer is taken to share the device with those that run. Otherwise one of these
-// would keep its turn for as long as a command hangs.
-constexpr Duration kLongestBehind = std::chrono::milliseconds(40);
+// An overrun that lasts for longer, while those that run retire nothing, is taken to share the device with
+// them. Otherwise one of these would keep its turn for as long as a command hangs.
+constexpr Duration kLongestBehind = std::chrono::milliseconds(80);
 
 // Which of two running queues is shown as the one that others wait for: one at work, then the more urgent
 // one, then the one that runs for longer.
@@ -72,6 +72,18 @@ bool Overruns(const QueueRecord& queue, TimePoint now, const SchedulerConfig& co
   return queue.overruns && queue.IsEligible() && now < OverrunEnds(queue, config);
 }
 
+// Finds out which queues overrun. Returns the one that is taken to be alone on the device; null: none is.
+QueueRecord* FindOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config) {
+  QueueRecord* longest = nullptr;
+  for (QueueRecord* queue : device.active) {
+    if (queue->run) continue;
+    SetOverruns(*queue, Overruns(*queue, now, config), now);
+    if (!queue->overruns || now >= queue->overrun.alone_since + kLongestBehind) continue;
+    if (longest == nullptr || queue->pace.Of(1) > longest->pace.Of(1)) longest = queue;
+  }
+  return longest;
+}
+
 // Since when a process with work is off the device. kNever: none is.
 TimePoint OffSince(const DeviceRecord& device) {
   TimePoint since = kNever;
@@ -120,7 +132,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   BeginWatches(device);
   device.held_since = kNever;
   device.taken = false;
-  QueueRecord* overruns = nullptr;
+  QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
   TimePoint next = kNever;
   for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
@@ -130,17 +142,16 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
-    SetOverruns(*queue, inputs.charges_overruns && Overruns(*queue, now, config_), now);
+    if (!inputs.charges_overruns) SetOverruns(*queue, false, now);
     queue->running = false;
     SetChosen(*queue, false, now);
-    SetCharge(*queue, queue->overruns ? Charge::kService : Charge::kWaiting, now);
+    // Of several with commands of about the same length, each is taken to have its part.
+    const bool behind = overruns != nullptr && queue->pace.Of(2) < overruns->pace.Of(1);
+    SetCharge(*queue, !queue->overruns ? Charge::kWaiting : behind ? Charge::kBehind : Charge::kService, now);
+    if (queue->charge == Charge::kBehind) queue->behind_of = overruns->id;
     Report(*queue, inputs, false, sink);
     if (queue->overruns) {
-      const TimePoint behind_until = queue->overrun.since + kLongestBehind;
-      if (now < behind_until) {
-        overruns = queue;
-        next = std::min(next, behind_until);
-      }
+      if (queue == overruns) next = std::min(next, queue->overrun.alone_since + kLongestBehind);
       if (newly_held) BeginOverrun(*queue, now, config_, sink);
       AskOverrun(*queue, now, config_, sink);
       next = std::min(next, OverrunEnds(*queue, config_));
@@ -184,7 +195,11 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (queue->behind != Duration::zero() && overruns == nullptr && queue->charge == Charge::kService)
       sink.Query(queue->id);
     SetCharge(*queue, ChargeOf(*queue, running, off, overruns != nullptr), now);
-    if (queue->charge == Charge::kBehind) queue->behind_of = overruns->id;
+    if (queue->charge == Charge::kBehind) {
+      queue->behind_of = overruns->id;
+      // Where only limits hold others, it is not watched, and so not asked.
+      if (held_since == kNever) AskBehind(*queue, now, sink);
+    }
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     device.taken |= off && queue->state == QueueState::kReady;
     Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);
@@ -202,6 +217,7 @@ void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sin
   for (QueueRecord* queue : device.active) {
     if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
     if (queue->overruns) AskOverrun(*queue, now, config_, sink);
+    if (queue->charge == Charge::kBehind && device.held_since == kNever) AskBehind(*queue, now, sink);
   }
   EndWatches(device, now);
 }

@@ -32,17 +32,36 @@ bool Overran(const QueueRecord& queue, TimePoint since, TimePoint now) {
 }
 
 // Charges the queue for what its commands had of this time, and not the queue that it was behind of.
-Duration TakeCharge(QueueRecord& queue, uint64_t count, Duration received, Duration uncharged) {
+Duration TakeCharge(QueueRecord& queue, uint64_t count, Duration received, Duration uncharged,
+                    TimePoint now) {
   if (uncharged == Duration::zero() || !queue.pace.known()) return Duration::zero();
   QueueRecord* charged = queue.device->Find(queue.behind_of);
   if (charged == nullptr) return Duration::zero();
   const Duration taken = std::clamp(queue.pace.Of(count) - received, Duration::zero(), uncharged);
+  if (taken == Duration::zero()) return taken;
   Activate(*charged);  // what inactive queues have received is added up already
   queue.service += taken;
   charged->service -= taken;
+  charged->overrun.alone_since = now;
   // It has reported what it did of the overrun.
   if (!charged->overruns) charged->service_when_retired -= taken;
   return taken;
+}
+
+// The queue was charged for so much of an overrun that its commands do not account for. If those behind it do
+// not account for it either, commands of theirs take longer than was known: most likely the longest ones.
+void LengthenThoseBehind(const QueueRecord& queue, Duration unaccounted) {
+  QueueRecord* longest = nullptr;
+  Duration unclaimed{};
+  for (QueueRecord* other : queue.device->active) {
+    if (other->behind_of != queue.id) continue;
+    const Duration of_other = std::exchange(other->unclaimed, Duration::zero());
+    if (longest != nullptr && other->pace.Of(1) <= longest->pace.Of(1)) continue;
+    longest = other;
+    unclaimed = of_other;
+  }
+  if (longest != nullptr && unaccounted > Duration::zero())
+    longest->pace.Lengthen(std::min(unclaimed, unaccounted));
 }
 
 // As far as is known.
@@ -75,6 +94,14 @@ void AskOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config
   queue.device->ask_at = std::min(queue.device->ask_at, next());
 }
 
+void AskBehind(QueueRecord& queue, TimePoint now, ControlSink& sink) {
+  if (now >= queue.overrun.asked_at + kLongestUnasked) {
+    queue.overrun.asked_at = now;
+    sink.Query(queue.id);
+  }
+  queue.device->ask_at = std::min(queue.device->ask_at, queue.overrun.asked_at + kLongestUnasked);
+}
+
 bool MayOverrun(const QueueRecord& queue) {
   return queue.Unfinished() && (queue.traits.reports_overruns || HasLongCommands(queue));
 }
@@ -90,11 +117,11 @@ void EndOverrun(QueueRecord& queue, TimePoint now) {
   SetOverruns(queue, false, now);
   SetCharge(queue, Charge::kWaiting, now);
   DeviceRecord& device = *queue.device;
+  device.dirty = true;
   if (StillOverruns(device)) return;
   for (QueueRecord* other : device.active) {
     if (other->charge == Charge::kBehind) SetCharge(*other, Charge::kService, now);
   }
-  device.dirty = true;
 }
 
 void SeeOverrun(QueueRecord& queue, uint64_t retired, TimePoint now) {
@@ -120,14 +147,19 @@ void ChargeForRetired(QueueRecord& queue, uint64_t count, TimePoint now) {
   const Duration uncharged =
       std::exchange(queue.behind, Duration::zero()) + std::exchange(queue.partly, Duration::zero());
   const Duration received = ServiceOf(queue) - queue.service_when_retired;
-  const Duration taken = TakeCharge(queue, count, received, uncharged);
+  const Duration taken = TakeCharge(queue, count, received, uncharged, now);
   if (was_behind) {
     queue.partly = std::min(uncharged - taken, queue.pace.Of(1));
-  } else if (count == 1 || !Overran(queue, since, now)) {
-    // Between several commands of an overrun, those of others may have run. The first command may have begun
-    // before that time, and one may go on after it: on average, that is the same.
-    queue.pace.Measure(received, count);
+    queue.unclaimed += uncharged - taken - queue.partly;
   }
+  // It may have begun one command more.
+  if (queue.pace.known() && Overran(queue, since, now))
+    LengthenThoseBehind(queue, received - queue.pace.Of(count + 1));
+  // Between several commands of an overrun, those of others may have run. The first command may have begun
+  // before that time, and one may go on after it: on average, that is the same. What it had while it was
+  // behind comes on top of what it received.
+  const bool is_alone = count == 1 || !Overran(queue, since, now);
+  if (is_alone && (!was_behind || received > queue.pace.Of(count))) queue.pace.Measure(received, count);
   queue.service_when_retired = ServiceOf(queue);
 }
 

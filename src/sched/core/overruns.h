@@ -6,9 +6,14 @@
 //                     ^ service    ^ whose?      ^ all of the long queue's has ended
 //
 // The scheduler does not see whose commands a device executes. It takes an overrun for the held queue's
-// alone, because most devices end what they have begun first. What runs meanwhile is charged later, when it
-// reports: for the commands that it has retired, by the time that such commands took when it ran alone. So
-// both are charged for what they had, also on devices that execute both at the same time.
+// alone, because most devices end what they have begun first. If several queues overrun, it is that of the
+// one with the longest commands. The others that overrun, and what runs meanwhile, are charged later, when
+// they report: for the commands that they have retired, by the time that such commands took when they ran
+// alone. So each is charged for what it had, also on devices that execute several at the same time.
+//
+// A queue may never run alone: the short commands that others have in flight are then done one by one between
+// its long ones. So its commands are also taken to be longer if neither they nor those of the queue that
+// overran account for the time that has passed.
 //
 // An overrun ends when the client reports it (Scheduler::Drained). Clients that do not (QueueTraits) are
 // asked for their progress from time to time: it ends with the next command, since the gate behind that is
@@ -25,11 +30,14 @@ inline void SetOverruns(QueueRecord& queue, bool overruns, TimePoint now) {
   if (queue.overruns == overruns) return;
   queue.overruns = overruns;
   (overruns ? queue.overrun.since : queue.overrun.ended_at) = now;
+  queue.overrun.alone_since = now;
 }
 // An overrun has begun. Asks for its progress.
 void BeginOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink);
 // Asks for the progress of a queue, seldom where it reports by itself. Sets DeviceRecord::ask_at accordingly.
 void AskOverrun(QueueRecord& queue, TimePoint now, const SchedulerConfig& config, ControlSink& sink);
+// Asks for the progress of a queue that is behind an overrun, likewise.
+void AskBehind(QueueRecord& queue, TimePoint now, ControlSink& sink);
 // The queue runs. Does it overrun if it is held now? Where the client has to be asked: only by a long
 // command.
 bool MayOverrun(const QueueRecord& queue);

@@ -36,7 +36,8 @@ enum class Charge : uint8_t {
   kLent,  // likewise, because a queue that runs waits for this one. It is service of the process, of which
           // both are.
   kWaiting,
-  kBehind,  // it runs, but the device is taken to be busy with a held queue's overrun (overruns.h)
+  kBehind,  // it runs or overruns, but the device is taken to be busy with another queue's overrun
+            // (overruns.h)
 };
 
 // Every decision reads the first members of every queue, so they are adjacent.
@@ -91,7 +92,8 @@ struct QueueRecord {
   Duration service_when_retired{};  // what it had received when it last retired something
   Duration behind{};                // how long it was behind overruns since
   QueueId behind_of{};              // the queue that was charged for them; it may be gone
-  Duration partly{};  // before that: the time that the command may have had which it retires next
+  Duration partly{};     // before that: the time that the command may have had which it retires next
+  Duration unclaimed{};  // how much longer it was behind than its commands took by `pace`, `partly` included
   TimePoint retired_at{};
   CommandPace pace;
 
@@ -110,7 +112,8 @@ struct QueueRecord {
   // The last one (overruns.h).
   struct {
     TimePoint since{kNever};
-    TimePoint ended_at{};  // valid unless `overruns`
+    TimePoint ended_at{};     // valid unless `overruns`
+    TimePoint alone_since{};  // since when no queue that runs has been charged for a part of it
     TimePoint asked_at{};
     Duration at_most{};  // its length, as long as nothing is known of the commands
     bool seen = false;   // its client has reported since then: it had retired so many commands

@@ -19,7 +19,8 @@
 // that is more than the limit. The next periods have so much less.
 //
 // It fails where commands are longer than what is left of a guarantee or of a limit: they run to their ends,
-// and the next period has so much less. A period should be many times as long as a command.
+// and the next periods have so much less. What others do not get of their guarantees meanwhile, they get in
+// their next periods. So guarantees and limits hold over many periods, and in a period but for a command.
 #include <algorithm>
 #include <limits>
 
@@ -35,18 +36,29 @@ constexpr PolicyInfo kInfo = {
     .summary = "reservation: guarantees in each period, the rest by weight, and limits for processes",
     .hints = {.weight = true, .reservation = true, .timeslice = true},
     .granularity = Granularity::kProcess,
+    .charges_overruns = true,
     .has_limits = true,
 };
 
 using std::chrono::microseconds;
 
-struct ClaimantState {
-  bool known;        // the other members are valid
-  bool contends;     // the last decision could have let it run
-  bool borrows;      // the last decision gave it of what is left over
-  Duration counted;  // service up to the last decision
+// How much of its guarantee a process may keep, if it wanted it all the time: what it has of so much time.
+// That is several long commands of others.
+constexpr microseconds kLongestOwed{100'000};
+// A limit keeps a process from running for that long and a period at most, whatever its commands have used
+// up: others may wait for it.
+constexpr microseconds kLongestDebt{1'000'000};
 
-  // Of the guarantee. Less than 0: it has had more, and the next period has so much less.
+struct ClaimantState {
+  bool known;            // the other members are valid
+  bool contends;         // the last decision could have let it run
+  bool borrows;          // the last decision gave it of what is left over
+  bool guaranteed_turn;  // its last turn was of its guarantee. So is what its commands do after that.
+  bool wanted;           // it could have run in all of its present period
+  Duration counted;      // service up to the last decision
+
+  // Of the guarantee. Less than 0: it has had more, and the next period has so much less. More than is
+  // guaranteed: it has had less, because of a long command of another.
   Duration guaranteed;
   Duration left;
   TimePoint period_end;
@@ -90,6 +102,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     QueueView& chosen = guaranteed != nullptr ? *guaranteed : *borrower;
     chosen.run = true;
     ClaimantState& state = StateOf(chosen);
+    state.guaranteed_turn = guaranteed != nullptr;
     Duration until = guaranteed != nullptr ? state.left : Duration::max();
     if (guaranteed == nullptr) {
       if (!state.borrows || state.turn <= Duration::zero()) state.turn = device.timeslice;
@@ -152,6 +165,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       // A claimant that was idle, or had used up its limit, saves up nothing in that time.
       if (!state.contends) state.pass = std::max(state.pass, clock);
       state.contends = claimant.limited_until <= device.now;
+      state.wanted &= state.contends;
     }
     return next;
   }
@@ -159,17 +173,11 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   static void Update(QueueView& claimant, const DeviceView& device) {
     ClaimantState& state = StateOf(claimant);
     Charge(state, claimant);
+    state.wanted &= !claimant.newly_ready;
     const bool begins = claimant.newly_ready || state.guaranteed == Duration::zero();
     TakeHints(state, claimant, device.now);
-    const Duration period = microseconds(claimant.hints.period_us);
     if (state.guaranteed > Duration::zero()) RenewGuarantee(state, begins, claimant.hints, device.now);
-    if (state.limit > Duration::zero() && device.now >= state.refill_at) {
-      const int64_t periods = PeriodsUntil(device.now, state.refill_at, period);
-      const Duration most = state.limit + microseconds(claimant.hints.burst_us);
-      state.allowed = state.allowed + periods * state.limit;
-      state.allowed = std::min(state.allowed, most);
-      state.refill_at += periods * period;
-    }
+    if (state.limit > Duration::zero()) RenewLimit(state, claimant.hints, device.now);
     state.borrows &= !claimant.newly_ready;
     state.contends &= !claimant.newly_ready;
   }
@@ -178,7 +186,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     const Duration received = state.known ? claimant.service - state.counted : Duration::zero();
     state.counted = claimant.service;
     if (state.limit > Duration::zero()) state.allowed -= received;
-    if (state.guaranteed > Duration::zero() && state.left > Duration::zero()) {
+    if (state.guaranteed > Duration::zero() && state.guaranteed_turn) {
       state.left -= received;
       return;
     }
@@ -194,7 +202,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     const Duration guaranteed = microseconds(claimant.hints.guarantee_us);
     const Duration limit = microseconds(claimant.hints.limit_us);
     if (guaranteed > Duration::zero()) {
-      state.left = std::min(state.left, guaranteed);
+      if (guaranteed != state.guaranteed) state.left = std::min(state.left, guaranteed);
       state.period_end = std::min(state.period_end, now + period);
     }
     if (limit > Duration::zero()) {
@@ -215,10 +223,19 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     state.allowed = std::min(state.allowed, limit);
   }
 
+  static void RenewLimit(ClaimantState& state, const Hints& hints, TimePoint now) {
+    state.allowed = std::max(state.allowed, -state.limit * kLongestDebt.count() / hints.period_us);
+    if (now < state.refill_at) return;
+    const Duration period = microseconds(hints.period_us);
+    const int64_t periods = PeriodsUntil(now, state.refill_at, period);
+    state.allowed =
+        std::min(state.allowed + periods * state.limit, state.limit + microseconds(hints.burst_us));
+    state.refill_at += periods * period;
+  }
+
   // `begins`: the claimant was idle, or had no guarantee.
   static void RenewGuarantee(ClaimantState& state, bool begins, const Hints& hints, TimePoint now) {
     const Duration period = microseconds(hints.period_us);
-    const Duration owed = std::min(state.left, Duration::zero());
     if (begins) {
       // It has its period from now on, if it could not use what is left by the end of the present one without
       // more than its part of the device.
@@ -227,13 +244,21 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       if (std::chrono::duration<double>(state.left).count() > rest * part) {
         state.left = state.guaranteed;
         state.period_end = now + period;
+        state.wanted = true;
         return;
       }
     }
     if (now < state.period_end) return;
     const int64_t periods = PeriodsUntil(now, state.period_end, period);
-    state.left = std::min(state.guaranteed, owed + periods * state.guaranteed);
+    Duration most = state.guaranteed;
+    if (state.wanted) {
+      most += state.guaranteed * kLongestOwed.count() / hints.period_us;
+    } else {
+      state.left = std::min(state.left, Duration::zero());
+    }
+    state.left = std::min(most, state.left + periods * state.guaranteed);
     state.period_end += periods * period;
+    state.wanted = true;
   }
 };
 

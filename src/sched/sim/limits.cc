@@ -12,9 +12,9 @@ std::string Microseconds(Duration duration) { return std::to_string(duration / m
 void Limits::Hold(TimePoint from, Duration elapsed) {
   const TimePoint to = from + elapsed;
   for (const QueueModel& queue : queues_) {
-    if (!queue.exists || queue.hold) continue;
+    if (!queue.exists || (queue.hold && !queue.OnDevice())) continue;
     std::vector<Stretch>& stretches = stretches_[Index(queue.script->process)][Index(queue.script->device)];
-    const TimePoint oldest = from - LongestOf(*queue.script) - kReservationPeriod;
+    const TimePoint oldest = from - Longest() - kReservationPeriod;
     std::erase_if(stretches, [oldest](const Stretch& old) { return old.second < oldest; });
     if (!stretches.empty() && stretches.back().second >= from) {
       stretches.back().second = to;
@@ -35,9 +35,7 @@ Duration Limits::StrictestOf(const QueueScript& queue) const {
   return strictest;
 }
 
-Duration Limits::LongestOf(const QueueScript& queue) const {
-  return kReservationPeriod * (1 + kLeastTurnOnDevice / StrictestOf(queue));
-}
+Duration Limits::Longest() { return std::chrono::seconds(1) + kReservationPeriod; }
 
 Duration Limits::LetRun(const QueueScript& queue, TimePoint since) const {
   Duration sum{};
@@ -51,12 +49,12 @@ std::string Limits::Check(size_t index, Duration limited_for, TimePoint now) {
   if (!used_up_[index]) return "";
   const std::string name = "queue " + std::to_string(index) + " has used up its limit ";
   const QueueScript& script = *queues_[index].script;
-  const Duration longest = LongestOf(script);
+  const Duration longest = Longest();
   if (limited_for > longest) return name + "for " + Microseconds(limited_for) + " more";
   if (before) return "";
   // A turn is longer where a limit leaves it less than kShortestTurn, and a period before may have paid for
-  // it.
-  const Duration least = StrictestOf(script) - kShortestTurn;
+  // it. Commands that run on after a hold are charged until the client has said that they have ended.
+  const Duration least = StrictestOf(script) / 2 - kShortestTurn;
   const Duration let_run = LetRun(script, now - longest - kReservationPeriod);
   if (let_run >= least) return "";
   return name + "though it was let run for " + Microseconds(let_run) + ", of " + Microseconds(least);

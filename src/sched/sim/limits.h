@@ -16,8 +16,8 @@ class Limits {
 
   // The present situation has lasted for `elapsed`, since `from`.
   void Hold(TimePoint from, Duration elapsed);
-  // For how long a limit may keep the queue from running.
-  Duration LongestOf(const QueueScript& queue) const;
+  // For how long a limit may keep a queue from running, whose long commands have used up several periods.
+  static Duration Longest();
   // The scheduler says for how long the queue has used up its limit, from now on; zero: it has not. Returns
   // how that breaks the promise; empty: it does not.
   std::string Check(size_t queue, Duration limited_for, TimePoint now);
@@ -31,7 +31,8 @@ class Limits {
 
   std::span<const QueueModel> queues_;
   bool used_up_[kMaxQueues] = {};
-  // When a queue of the process was not held on the device, as far back as it matters.
+  // When a queue of the process was not held on the device, or the device had something of it, as far back as
+  // it matters.
   std::vector<Stretch> stretches_[kMaxProcesses][kMaxDevices];
 };
 

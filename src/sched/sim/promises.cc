@@ -121,7 +121,7 @@ void Promises::Look() {
     standing.waits |= IsPresent(queue) && !runnable_[i];
     if (IsPresent(queue)) standing.best_waiting = std::max(standing.best_waiting, inherited_[i]);
     if (runnable_[i] && has_limits_ && limits_.IsUsedUp(i)) {
-      standing.longest_limit = std::max(standing.longest_limit, limits_.LongestOf(*queue.script));
+      standing.longest_limit = std::max(standing.longest_limit, Limits::Longest());
     } else {
       standing.within_limits |= runnable_[i];
     }

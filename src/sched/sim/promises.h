@@ -13,9 +13,9 @@
 //      the waiter hangs.
 //    If all runnable queues of the device have used up their limits at some moment of it (RESERVE), it is as
 //    much longer as a limit may keep one of them from running, because a limit holds even if the device is
-//    idle. That is until its period is renewed: one period at most, and one more for each time that the limit
-//    is contained in the shortest turn (kLeastTurnOnDevice). And it is so only if the process was let run for
-//    as long as the limit allows.
+//    idle. That is until its periods have paid for what its commands have used up: one second and a period at
+//    most. And it is so only if the process was let run, or its commands ran on, for half as long as the
+//    limit allows: commands that run on are charged until the client says that they have ended.
 // 2. A runnable queue works within 100 ms of the moment from which on no queue with a better claim is
 //    runnable on its device. Queues that are idle, dead, stopped, suspended or waiting are not runnable. So
 //    this covers the end, the death, the stop and the hang of a rival.

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace xsched::sched::sim {
 namespace {
@@ -162,16 +163,20 @@ TEST(Simulation, at_level_1_shares_count_what_runs_on_after_a_hold) {
   EXPECT_NEAR(Share(result.queues[0].device_time + result.queues[1].device_time, load), 1, 0.01);
 }
 
+DeviceParameters EndsWhatItHasBegun(int level) {
+  DeviceParameters device;
+  device.level = level;
+  device.preempt_latency = level == 1 ? milliseconds(2) : microseconds(100);
+  device.in_flight = 16;
+  return device;
+}
+
 // One program has commands of 20 ms, the other of 0.2 ms, on a device that ends what it has begun.
 class LongBesideShort : public testing::TestWithParam<std::tuple<const char*, int>> {
  protected:
   static Load LoadFor(int percent_of_long) {
-    DeviceParameters device;
-    device.level = std::get<1>(GetParam());
-    device.preempt_latency = device.level == 1 ? milliseconds(2) : microseconds(100);
-    device.in_flight = 16;
-    Load load =
-        LoadOf(device, {Queue(0, {Endless(milliseconds(20))}), Queue(0, {Endless(microseconds(200))})});
+    Load load = LoadOf(EndsWhatItHasBegun(std::get<1>(GetParam())),
+                       {Queue(0, {Endless(milliseconds(20))}), Queue(0, {Endless(microseconds(200))})});
     load.length = seconds(20);
     for (size_t i : {0, 1}) {
       const int percent = i == 0 ? percent_of_long : 100 - percent_of_long;
@@ -192,16 +197,37 @@ class LongBesideShort : public testing::TestWithParam<std::tuple<const char*, in
 
 TEST_P(LongBesideShort, each_has_its_share) {
   const bool by_priority = FindPolicyByName(std::get<0>(GetParam()))->info().hints.priority;
-  for (const int percent : {50, 75, 20}) {
+  for (const int percent : {50, 75, 20, 90}) {
     if (by_priority && percent != 50) continue;
-    // Short commands in flight take turns with long ones for more than the longest overrun that counts in
-    // full.
-    if (percent != 50 && GetParam() == std::tuple(std::string("EEVDF"), 1)) continue;
     Load load = LoadFor(percent);
     const Result result = Run(load);
     EXPECT_NEAR(Share(result.queues[0].device_time, load), percent / 100.0, 0.01);
     EXPECT_NEAR(Share(result.queues[1].device_time, load), 1 - percent / 100.0, 0.01);
   }
+}
+
+TEST_P(LongBesideShort, each_has_its_share_also_with_commands_of_50_ms) {
+  Load load = LoadFor(50);
+  load.queues[0].tasks = {Endless(milliseconds(50))};
+  EXPECT_NEAR(Share(Run(load).queues[0].device_time, load), 0.5, 0.015);
+}
+
+TEST_P(LongBesideShort, each_has_its_share_if_both_have_long_commands) {
+  if (FindPolicyByName(std::get<0>(GetParam()))->info().hints.priority) return;
+  Load load = LoadFor(75);
+  load.queues[1].tasks = {Endless(milliseconds(20))};
+  EXPECT_NEAR(Share(Run(load).queues[0].device_time, load), 0.75, 0.015);
+}
+
+// The device has something of all three for most of the time.
+TEST_P(LongBesideShort, each_of_three_has_its_share) {
+  Load load = LoadFor(50);
+  load.processes.push_back(load.processes[1]);
+  load.queues.push_back(load.queues[1]);
+  load.queues[2].process = 2;
+  for (QueueLoad& queue : load.queues) queue.hints.utilization = queue.hints.weight = 40;
+  const Result result = Run(load);
+  for (const QueueResult& queue : result.queues) EXPECT_NEAR(Share(queue.device_time, load), 1.0 / 3, 0.015);
 }
 
 // At level 1, a command that comes after a pause finds an open gate.
@@ -227,6 +253,103 @@ INSTANTIATE_TEST_SUITE_P(Simulation, LongBesideShort,
                          testing::Combine(kPoliciesOfShares, testing::Values(1, 2)), NameOf);
 INSTANTIATE_TEST_SUITE_P(Simulation, LongTasksBesideShort,
                          testing::Combine(kPoliciesOfShares, testing::Values(2)), NameOf);
+
+// The same under RESERVE. Times of hints are in milliseconds.
+class LongBesideShortReserved : public testing::TestWithParam<int> {
+ protected:
+  static Hints Reserved(int guarantee, int period, int limit = 0, int burst = 0) {
+    return {.guarantee_us = 1000 * guarantee,
+            .period_us = 1000 * period,
+            .limit_us = 1000 * limit,
+            .burst_us = 1000 * burst};
+  }
+  static Load LoadFor(const Hints& of_long, const Hints& of_short) {
+    Load load = LoadOf(EndsWhatItHasBegun(GetParam()),
+                       {Queue(0, {Endless(milliseconds(20))}), Queue(0, {Endless(microseconds(200))})});
+    load.length = seconds(20);
+    load.queues[0].hints = of_long;
+    load.queues[1].hints = of_short;
+    return load;
+  }
+  // What each has of the time after the first `warm_up`.
+  static std::vector<double> Shares(const Load& load, Duration warm_up = seconds(2)) {
+    Conditions conditions;
+    conditions.policy = *FindPolicy(kPolicyReservation);
+    conditions.warm_up = warm_up;
+    const Result result = Simulate(load, conditions);
+    std::vector<double> shares;
+    for (const QueueResult& queue : result.queues)
+      shares.push_back(std::chrono::duration<double>(queue.device_time) /
+                       std::chrono::duration<double>(result.length));
+    return shares;
+  }
+  static std::vector<double> Shares(const Hints& of_long, const Hints& of_short) {
+    return Shares(LoadFor(of_long, of_short));
+  }
+};
+
+TEST_P(LongBesideShortReserved, guarantees_of_all_of_the_device_are_kept) {
+  for (const int percent : {5, 30, 50}) {
+    for (const int period : {10, 100}) {
+      if (period * percent <= 100) continue;  // turns of 1 ms show nothing of long commands
+      const std::vector<double> shares =
+          Shares(Reserved(period * percent / 100, period), Reserved(period * (100 - percent) / 100, period));
+      EXPECT_NEAR(shares[0], percent / 100.0, 0.01) << percent << " % of " << period << " ms";
+      EXPECT_NEAR(shares[1], 1 - percent / 100.0, 0.01) << percent << " % of " << period << " ms";
+    }
+  }
+}
+
+TEST_P(LongBesideShortReserved, a_guarantee_is_kept_beside_one_that_has_none) {
+  for (const int percent : {50, 80}) {
+    const double left_over = 1 - percent / 100.0;
+    EXPECT_NEAR(Shares({}, Reserved(percent, 100))[1], percent / 100.0 + left_over / 2, 0.01) << percent;
+  }
+}
+
+TEST_P(LongBesideShortReserved, a_guarantee_that_is_the_limit_as_well_is_kept) {
+  EXPECT_NEAR(Shares({}, Reserved(20, 100, 20))[1], 0.2, 0.01);
+  EXPECT_NEAR(Shares(Reserved(20, 100, 20), {})[0], 0.2, 0.01);
+}
+
+TEST_P(LongBesideShortReserved, limits_hold) {
+  for (const Hints& limited :
+       {Reserved(0, 100, 20), Reserved(0, 100, 20, 20), Reserved(0, 10, 2), Reserved(0, 100, 10)}) {
+    const double limit = static_cast<double>(limited.limit_us) / static_cast<double>(limited.period_us);
+    const double share = Shares(limited, {})[0];
+    EXPECT_LE(share, limit + 0.01) << limited.limit_us << " of " << limited.period_us;
+    EXPECT_GE(share, limit - 0.02) << limited.limit_us << " of " << limited.period_us;
+    Load alone = LoadFor(limited, {});
+    alone.queues.pop_back();
+    EXPECT_NEAR(Shares(alone)[0], limit, 0.01) << limited.limit_us << " of " << limited.period_us;
+  }
+}
+
+TEST_P(LongBesideShortReserved, limits_of_both_hold) {
+  const std::vector<double> shares = Shares(Reserved(0, 100, 20), Reserved(0, 100, 20));
+  EXPECT_NEAR(shares[0], 0.2, 0.01);
+  EXPECT_NEAR(shares[1], 0.2, 0.01);
+}
+
+TEST_P(LongBesideShortReserved, what_is_left_over_goes_round_by_weight) {
+  const std::vector<double> shares = Shares({.weight = 300}, {.weight = 100});
+  EXPECT_NEAR(shares[0], 0.75, 0.01);
+  EXPECT_NEAR(shares[1], 0.25, 0.01);
+}
+
+// In some periods there is one more, and then none for some. What is counted late makes it two.
+TEST_P(LongBesideShortReserved, a_second_exceeds_a_limit_or_misses_a_guarantee_by_two_long_commands_at_most) {
+  for (int second = 2; second < 12; ++second) {
+    Load load = LoadFor(Reserved(0, 100, 20), Reserved(70, 100));
+    load.length = seconds(second + 1);
+    const std::vector<double> shares = Shares(load, seconds(second));
+    EXPECT_LE(shares[0], 0.2 + 0.04) << second;
+    EXPECT_GE(shares[1], 0.7 - 0.04) << second;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Simulation, LongBesideShortReserved, testing::Values(1, 2),
+                         [](const auto& tried) { return "at_level_" + std::to_string(tried.param); });
 
 TEST(Simulation, gates_take_time_of_a_queue_that_may_be_held) {
   DeviceParameters device;
