@@ -10,6 +10,11 @@ namespace {
 // How often, at most, a queue that others wait for reports progress while commands are launched.
 constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 
+// If the queue may run and retires nothing for so long, a command in flight may wait for one behind a gate:
+// on an out-of-order queue, or for a thread that waits for that one.
+constexpr Duration kLetGoAfter = std::chrono::seconds(1);
+constexpr int kCommandsBeforeLetGo = 2;  // not while it may just be at work on a long command
+
 }  // namespace
 
 int64_t GateChain::InFlight(const Limits& limits) const {
@@ -91,12 +96,17 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
   // Only this thread pushes, and a pop takes no room. So the reserved room is still there.
   if (room && driver.AppendGate(&gate.token)) {
     MutexLock lock(mutex_);
+    if (closed_.empty()) stands_since_ = now.time;
     [[maybe_unused]] bool pushed = closed_.Push(gate);
     closed_count_.fetch_add(1, std::memory_order_release);
     return;
   }
   gates_failed_ = true;
   XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
+}
+
+bool GateChain::MayBeStuck(TimePoint now) const {
+  return now >= stands_since_ + std::max(kLetGoAfter, pace_.mean() * kCommandsBeforeLetGo);
 }
 
 bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) {
@@ -107,8 +117,10 @@ bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& li
   uint64_t in_flight = gate->after > now.retired ? gate->after - now.retired : 0;
   uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
   uint64_t batch = next_end > gate->after ? next_end - gate->after : 0;
-  if (now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit)) return false;
+  const bool full = now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit);
+  if (full && !MayBeStuck(now.time)) return false;
   if (in_flight == 0) busy_since_ = now.time;
+  stands_since_ = now.time;
   closed_.Pop();
   closed_count_.fetch_sub(1, std::memory_order_release);
   return true;
@@ -116,7 +128,12 @@ bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& li
 
 int GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
                        IfBusy if_busy) {
-  if (now.hold || !HasClosed()) return 0;
+  if (!HasClosed()) return 0;
+  if (now.hold) {
+    MutexLock lock(mutex_);
+    stands_since_ = now.time;
+    return 0;
+  }
   if (!opening_.TryLock()) {
     if (if_busy == IfBusy::kReturn) return kBusy;
     opening_.Lock();
@@ -132,7 +149,7 @@ void GateChain::OnRetired(uint64_t retired, TimePoint now) {
   if (retired <= seen_retired_) return;
   pace_.OnRetired(retired - seen_retired_, busy_since_, now);
   seen_retired_ = retired;
-  busy_since_ = now;
+  busy_since_ = stands_since_ = now;
 }
 
 uint64_t GateChain::OpenEnd(uint64_t submitted) {
@@ -146,7 +163,7 @@ void GateChain::Reset() {
   MutexLock lock(mutex_);
   last_marker_ = seen_retired_ = 0;
   last_marker_at_ = TimePoint{};
-  busy_since_ = TimePoint{};
+  busy_since_ = stands_since_ = TimePoint{};
   pace_ = Pace{};
 }
 

@@ -6,7 +6,7 @@
 // A marker M reports that everything before it has retired. A gate G holds everything after it. There is a
 // marker every batch. A gate is added when the limit is reached, when the queue is held (the tail gate), and
 // every batch behind another gate. While the queue may run, Advance opens gates as commands retire, the front
-// one first.
+// one first. If nothing retires for a second, it opens one gate each second all the same.
 //
 // Thread-safe. A call of the driver may block, so the state has its own lock, which is never held during one:
 // a launching thread that is blocked in the driver does not keep the agent from opening gates. Two more locks
@@ -103,6 +103,8 @@ class GateChain {
   Due WhatIsDue(uint64_t number, const Now& now, const Limits& limits) REQUIRES(appending_);
   // Puts a marker if one is due; tells whether a gate is.
   bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) REQUIRES(appending_);
+  // True if the device may never retire what is in flight unless another gate opens.
+  bool MayBeStuck(TimePoint now) const REQUIRES(mutex_);
   bool PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) REQUIRES(opening_);
 
   std::atomic<uint32_t>& closed_count_;
@@ -119,6 +121,8 @@ class GateChain {
   uint64_t seen_retired_ GUARDED_BY(mutex_) = 0;
   // The device cannot have begun with the commands in flight before this time.
   TimePoint busy_since_ GUARDED_BY(mutex_){};
+  // The queue has had gates and could run since then, and since then nothing has retired and no gate opened.
+  TimePoint stands_since_ GUARDED_BY(mutex_){};
   Pace pace_ GUARDED_BY(mutex_);
 };
 

@@ -8,6 +8,12 @@ namespace {
 constexpr int64_t kLeastIfCharged = 2;
 constexpr int kFactorIfCharged = 4;
 
+// The state has changed from `before` to `now`, perhaps before a gate of ours existed. Then the thread that
+// changed it did not open our gate. Without a scheduler, no other thread ever will.
+bool ConcernsGates(const GateChain::Now& before, const GateChain::Now& now) {
+  return now.retired != before.retired || now.hold != before.hold || (!now.hold && !now.bounded);
+}
+
 }  // namespace
 
 GateChain::Now HostGates::Now() const {
@@ -27,10 +33,7 @@ GateChain::Limits HostGates::Limits() const {
 bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
   const GateChain::Now seen = Now();
   chain_.BeforeLaunch(number, seen, Limits(), *this);
-  // The state may have changed before our gate existed. Then the thread that changed it did not open our
-  // gate.
-  if (chain_.HasClosed() && (queue_.retired() != seen.retired || queue_.Held() != seen.hold))
-    Advance(IfBusy::kWait);
+  if (chain_.HasClosed() && ConcernsGates(seen, Now())) Advance(IfBusy::kWait);
   return false;
 }
 

@@ -63,6 +63,68 @@ TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_th
   EXPECT_THAT(driver.ran, ElementsAre(1));
 }
 
+// Nobody else comes to open it.
+TEST_F(HostGatesTest, a_gate_that_comes_after_the_scheduler_has_gone_is_opened_by_the_launching_thread) {
+  driver.ops.append_gate = [](void* self, uint64_t* gate) {
+    auto& queue = *static_cast<FakeHwQueue*>(self);
+    *gate = ++queue.gates;
+    queue.items.push_back({Item::kGate, *gate});
+    queue.state->block().flags = 0;
+    return kXSchedSuccess;
+  };
+  LetRun();
+  Launch(3);
+  EXPECT_EQ(driver.Count(Item::kGate), 1u) << "a gate was put";
+  EXPECT_EQ(state.closed_gates, 0u);
+}
+
+// A command in flight waits for one behind a gate: on an out-of-order queue, or for a thread that waits for
+// it.
+TEST_F(HostGatesTest, a_queue_that_may_run_and_retires_nothing_for_a_second_gets_the_next_command) {
+  using std::chrono::milliseconds;
+  LetRun();
+  Launch(5);
+  const auto gates_after = [&](milliseconds time) {
+    fake_now += time;
+    flow->Advance(IfBusy::kWait);
+    return state.closed_gates.load();
+  };
+  ASSERT_EQ(gates_after(milliseconds(900)), 3u);
+  EXPECT_EQ(gates_after(milliseconds(100)), 2u);
+  EXPECT_EQ(gates_after(milliseconds(900)), 2u) << "one each second, so that it can still be held";
+  EXPECT_EQ(gates_after(milliseconds(100)), 1u);
+}
+
+TEST_F(HostGatesTest, a_queue_is_not_let_go_for_the_time_in_which_it_was_held) {
+  using std::chrono::milliseconds;
+  LetRun();
+  Launch(5);
+  Hold();
+  for (int i = 0; i < 3; ++i) {
+    fake_now += milliseconds(900);
+    flow->Advance(IfBusy::kWait);
+  }
+  LetRun();
+  fake_now += milliseconds(900);
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(state.closed_gates, 3u);
+}
+
+TEST_F(HostGatesTest, a_queue_with_commands_of_seconds_is_not_let_go) {
+  LetRun();
+  Launch(8);
+  for (int i = 0; i < 3; ++i) {
+    fake_now += std::chrono::seconds(3);
+    Run();
+    flow->Advance(IfBusy::kWait);
+  }
+  const uint32_t gates = state.closed_gates;
+  ASSERT_GT(gates, 0u);
+  fake_now += std::chrono::seconds(2);
+  flow->Advance(IfBusy::kWait);
+  EXPECT_EQ(state.closed_gates, gates);
+}
+
 TEST_F(HostGatesTest, a_queue_that_may_be_held_has_no_more_in_flight_than_its_config_says) {
   LetRun();
   Launch(100);
