@@ -3,21 +3,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "base/fd.h"
+#include "base/testing/forbid_waiting.h"
 #include "ipc/hints.h"
 #include "ipc/testing/packet_of.h"
 #include "server/testing/server_parts.h"
@@ -146,30 +142,11 @@ TEST_F(DeviceAccessTest, only_an_open_character_device_is_a_devices_file) {
   EXPECT_EQ(DeviceAccess::FileOf(-1), std::nullopt);
 }
 
-// From now on, the process has to do without what may wait for a file system that does not answer.
-bool ForbidWaiting() {
-  constexpr auto kNumber = offsetof(seccomp_data, nr);
-  constexpr auto kFlagsOfStatx = offsetof(seccomp_data, args[2]);
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fstat, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kFlagsOfStatx),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_STATX_DONT_SYNC, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ETIMEDOUT),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 TEST_F(DeviceAccessTest, a_file_whose_file_system_does_not_answer_is_looked_at_without_waiting) {
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const pid_t child = fork();
   if (child == 0) {
-    if (!ForbidWaiting()) _exit(2);
+    if (!xsched::testing::ForbidWaitingFor(null.get())) _exit(2);
     struct stat status {};
     if (fstat(null.get(), &status) == 0) _exit(3);
     _exit(DeviceAccess::FileOf(null.get()) == makedev(1, 3) ? 0 : 1);

@@ -3,10 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/fd.h"
+#include "base/testing/forbid_waiting.h"
 #include "preempt/scheduling/testing/device_file.h"
 
 namespace xsched::preempt::testing {
@@ -35,6 +38,24 @@ TEST(DeviceFiles, what_every_process_may_have_is_not_found) {
   const UniqueFd zero(open("/dev/zero", O_RDWR | O_CLOEXEC));
   EXPECT_EQ(Found(null.get()), 0u);
   EXPECT_EQ(Found(zero.get()), 0u);
+}
+
+// Such a file may be open beside it. Meanwhile nothing would be given back.
+TEST(DeviceFiles, no_file_is_looked_at_that_may_be_on_a_file_system_that_does_not_answer) {
+  const UniqueFd file = OpenDeviceFile();
+  if (!file) GTEST_SKIP() << "this machine has no device file that this user may open";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!xsched::testing::ForbidWaitingFor(file.get())) _exit(2);
+    struct stat status {};
+    if (fstat(file.get(), &status) == 0) _exit(3);
+    int fds[kMostDeviceFiles];
+    const size_t count = FindDeviceFiles(fds);
+    _exit(std::find(fds, fds + count, file.get()) != fds + count ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(DeviceFiles, a_file_that_was_not_opened_to_be_used_is_not_found) {

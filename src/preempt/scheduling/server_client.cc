@@ -231,7 +231,9 @@ void ServerClient::ShowDeviceFiles() {
   int fds[kMostDeviceFiles];
   const size_t count = FindDeviceFiles(fds);
   if (count == 0 || ipc::Send(socket_.get(), ipc::DeviceFiles{}, fds, static_cast<int>(count))) return;
-  shows_device_files_ = errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
+  // There is no room for now, or the program has just closed one of them.
+  shows_device_files_ =
+      errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS || errno == ETOOMANYREFS || errno == EBADF;
 }
 
 bool ServerClient::QueueCreated(const XQueue& queue) {
