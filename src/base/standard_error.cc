@@ -5,9 +5,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/no_cancellation.h"
+
 namespace xsched {
 
 void WriteToStandardError(const char* text, size_t size) {
+  const NoCancellation with_what_the_caller_holds;
   const int program_errno = errno;
   // Never block on a full pipe without a reader: this thread may be the one that opens gates for all others.
   pollfd ready{STDERR_FILENO, POLLOUT, 0};

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "base/log.h"
+#include "base/no_cancellation.h"
 #include "preempt/api/launch.h"
 #include "preempt/api/process.h"
 
@@ -62,6 +63,7 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
+  const xsched::NoCancellation with_pin;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
   queue->flow().AppendLastReport();

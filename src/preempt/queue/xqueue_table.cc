@@ -6,6 +6,7 @@
 
 #include "base/handle.h"
 #include "base/log.h"
+#include "base/no_cancellation.h"
 
 namespace xsched::preempt {
 namespace {
@@ -116,6 +117,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
 }
 
 void XQueueTable::DestroyWhenDrained(XQueue* queue) {
+  const NoCancellation with_pin;
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
   const XHwQueueOps& ops = queue->hwq().ops;

@@ -5,6 +5,7 @@
 
 #include "base/handle.h"
 #include "base/log.h"
+#include "base/no_cancellation.h"
 #include "ipc/hints.h"
 
 namespace xsched::preempt {
@@ -119,6 +120,7 @@ void Agent::AfterChange(bool said) {
 
 template <typename Change>
 bool Agent::Notify(Change&& change) {
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   if (client_ == nullptr || !client_->connected()) return false;
   const bool said = change(*client_);
@@ -142,11 +144,13 @@ void Agent::AbsentChanged(XQueue& queue) {
   Notify([&](SchedulerClient& client) { return client.Absent(queue); });
 }
 void Agent::SetTimeslice(Timeslice timeslice_us) {
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   timeslice_us_ = timeslice_us;
   if (client_ != nullptr && client_->connected()) AfterChange(client_->Timeslice(timeslice_us));
 }
 void Agent::SetAtATime(size_t queues) {
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   at_a_time_ = queues;
   if (client_ != nullptr && client_->connected()) AfterChange(client_->AtATime(queues));
@@ -154,6 +158,7 @@ void Agent::SetAtATime(size_t queues) {
 
 void Agent::JoinJob(std::span<const char> id) {
   const uint64_t number = ipc::JobNumber(id);
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   const auto end = jobs_.begin() + static_cast<ptrdiff_t>(job_count_);
   if (job_count_ == jobs_.size() || std::find(jobs_.begin(), end, number) != end) return;
@@ -165,6 +170,7 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
   const sched::Policy* chosen = sched::FindPolicy(policy);
   if (type == kSchedulerLocal && chosen == nullptr) return kXSchedErrorNotSupported;
   if (chosen == nullptr) chosen = sched::FindPolicy(sched::kDefaultPolicy);  // not used
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   if (memory_.lost()) return kXSchedErrorNotFound;
   StopScheduler();
@@ -175,6 +181,7 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
 }
 
 void Agent::GiveBackLater() {
+  const NoCancellation with_lock;
   MutexLock lock(mutex_);
   if (!started_) return;
   give_back_ = true;

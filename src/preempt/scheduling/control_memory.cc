@@ -9,6 +9,7 @@
 
 #include "base/handle.h"
 #include "base/log.h"
+#include "base/no_cancellation.h"
 #include "ipc/control_access.h"
 
 namespace xsched::preempt {
@@ -118,6 +119,7 @@ void ControlMemory::RingAgent() {
   const GuardedFd* bell = agent_bell_.load(std::memory_order_acquire);
   if (bell == nullptr) return;
   if (!bell->Intact()) return Lose();
+  const NoCancellation with_what_the_caller_holds;
   const uint64_t one = 1;
   // If the counter is full (EAGAIN), the bell has rung already.
   [[maybe_unused]] ssize_t written = write(bell->get(), &one, sizeof one);

@@ -1,6 +1,7 @@
 // How a client reacts to a server: a real agent, and a server whose part the test plays.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -239,6 +240,31 @@ TEST_F(ServerLinkTest,
   ASSERT_TRUE(server.Send(wanted));
   ASSERT_EQ(XHintPriority(queue_, 3), kXSchedSuccess);
   EXPECT_TRUE(server.Receive<ipc::QueueHints>());
+}
+
+// Its stack unwinds without our destructors.
+TEST_F(ServerLinkTest, a_thread_that_is_canceled_while_it_destroys_a_queue_leaves_nothing_locked) {
+  Peer server = AcceptFirst();
+  HwQueueHandle other_hwq = 0;
+  XQueueHandle other = 0;
+  ASSERT_EQ(SoftQueueCreate(&other_hwq, 5, kPreemptLevelBlock), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&other, other_hwq, kPreemptLevelBlock, 0), kXSchedSuccess);
+  pthread_t thread;
+  const auto destroy = [](void* queue) -> void* {
+    pthread_cancel(pthread_self());
+    XQueueDestroy(*static_cast<XQueueHandle*>(queue));
+    pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, destroy, &other), 0);
+  void* result = nullptr;
+  ASSERT_EQ(pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_TRUE(server.Receive<ipc::QueueDestroyed>());
+  auto hint = std::async(std::launch::async, [&] { return XHintPriority(queue_, 7); });
+  ASSERT_EQ(hint.wait_for(seconds(5)), std::future_status::ready);
+  EXPECT_EQ(hint.get(), kXSchedSuccess);
+  EXPECT_EQ(HwQueueDestroy(other_hwq), kXSchedSuccess) << "no pin is left";
 }
 
 TEST_F(ServerLinkTest, what_a_newer_server_says_is_ignored) {
