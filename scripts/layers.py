@@ -32,7 +32,7 @@ MAY_INCLUDE = {
     "server": CORE,
     "cli": CORE + ["sched/sim", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
                    "server/tenants/tenants_file.h", "server/version.h"],
-    "platforms/{platform}": ["cli"],
+    "platforms/{platform}": ["base", "cli"],
     "slurm": ["base"],
     "kubernetes": ["base", "cli/cdi", "cli/exit_codes.h", "cli/json_text.h", "cli/kernel_device.h", "cli/new_file.h", "cli/platform.h",
                    "cli/server_session.h", "server/tenants/process_identity.h", "server/version.h"],

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <sstream>
 
+#include "base/trusted_socket.h"
 #include "cli/doctor/child_process.h"
 #include "cli/exit_codes.h"
 #include "cli/locations.h"
@@ -65,7 +65,7 @@ class Mps final : public Service {
 }  // namespace
 
 std::vector<Variable> ShareContext(const std::string& folder) {
-  if (!CurrentVariable(kPipeFolder).empty() || std::filesystem::exists(kUsualSocket)) return {};
+  if (!CurrentVariable(kPipeFolder).empty() || IsTrustedSocket(kUsualSocket)) return {};
   const std::optional<std::string> control = FindInPath(kControl);
   if (!control)
     throw CommandError(kExitFailed, fmt::format("{} is not in PATH (NVIDIA's driver has it)", kControl));

@@ -4,16 +4,18 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/trusted_socket.h"
 
 namespace xsched::cuda {
 
 MpsSocket FindMpsSocket() {
-  const char* folder = EnvText("CUDA_MPS_PIPE_DIRECTORY");
-  if (folder == nullptr) folder = "/tmp/nvidia-mps";
+  const char* own_folder = EnvText("CUDA_MPS_PIPE_DIRECTORY");
   MpsSocket socket;
-  int length = snprintf(socket.path, sizeof socket.path, "%s/control", folder);
-  socket.found =
-      length > 0 && static_cast<size_t>(length) < sizeof socket.path && access(socket.path, F_OK) == 0;
+  const int length = snprintf(socket.path, sizeof socket.path, "%s/control",
+                              own_folder != nullptr ? own_folder : "/tmp/nvidia-mps");
+  if (length <= 0 || static_cast<size_t>(length) >= sizeof socket.path) return socket;
+  // Anybody can make the usual folder.
+  socket.found = own_folder != nullptr ? access(socket.path, F_OK) == 0 : IsTrustedSocket(socket.path);
   return socket;
 }
 

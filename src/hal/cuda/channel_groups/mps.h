@@ -4,7 +4,8 @@
 
 namespace xsched::cuda {
 
-// The path of the service's control socket, if it exists. Then a program that starts CUDA becomes its client.
+// The path of the service's control socket, if it exists. In the usual folder it counts only if root or this
+// user has made it. Then a program that starts CUDA becomes its client.
 struct MpsSocket {
   bool found = false;
   char path[512] = "";
