@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file_size.h"
 #include "base/system_calls.h"
 
 namespace xsched::ipc {
@@ -135,10 +136,10 @@ Result<MemoryAccountFile*> MapFile(const char* path, int flags) {
   if (fstat(fd.get(), &status) != 0) return Error::FromErrno(errno, "cannot look at the account of memory");
   if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
     return Error::Make("the account of memory is no file of this user");
-  if (status.st_size == 0 && ftruncate(fd.get(), sizeof(MemoryAccountFile)) != 0)
-    return Error::FromErrno(errno, "cannot size the account of memory");
   if (status.st_size != 0 && status.st_size != sizeof(MemoryAccountFile))
     return Error::Make("the account of memory is of another version");
+  if (AllocateFile(fd.get(), sizeof(MemoryAccountFile)) != 0)
+    return Error::FromErrno(errno, "cannot get room for the account of memory");
   void* memory = mmap(nullptr, sizeof(MemoryAccountFile), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return Error::FromErrno(errno, "cannot map the account of memory");
   auto* file = static_cast<MemoryAccountFile*>(memory);

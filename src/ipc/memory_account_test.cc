@@ -2,8 +2,11 @@
 
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -242,6 +245,35 @@ TEST_F(MemoryAccountTest, a_file_that_is_missing_is_made_anew) {
   MemoryAccount account;
   ASSERT_TRUE(account.Open(path.c_str(), 77));
   EXPECT_EQ(account.limit(), 77u);
+}
+
+// A file system that is full later would end the process at its next access.
+TEST_F(MemoryAccountTest, there_is_room_for_all_of_a_file_or_it_is_not_made) {
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr int kNotPossible = 2;
+    if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", folder_.c_str(), "tmpfs", 0, "size=8k") != 0)
+      _exit(kNotPossible);
+    _exit(CreateMemoryAccount(folder_.c_str(), kLimit) ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 2) GTEST_SKIP() << "no file system can be mounted here";
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(MemoryAccountTest, a_process_that_may_not_make_files_of_its_size_gets_an_error_and_lives) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{1, 1};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    _exit(CreateMemoryAccount(folder_.c_str(), kLimit) ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(MemoryAccountTest, a_file_that_is_something_else_is_refused) {

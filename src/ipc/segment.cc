@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/file_size.h"
 #include "base/no_cancellation.h"
 #include "base/system_calls.h"
 #include "ipc/sealed_memory.h"
@@ -45,7 +46,7 @@ Result<OwnedSegment> CreateSegment() {
   OwnedSegment owned;
   owned.memfd.Reset(MemfdCreate("xsched-queues", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!owned.memfd) return Error::FromErrno(errno, "cannot make shared memory for the queues");
-  if (ftruncate(owned.memfd.get(), kSegmentSize) != 0) {
+  if (SetFileSize(owned.memfd.get(), kSegmentSize) != 0) {
     return Error::FromErrno(errno, "cannot size the queues' shared memory");
   }
   if (fcntl(owned.memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,6 +56,19 @@ TEST(Segment, it_can_neither_shrink_nor_grow_nor_lose_its_seals) {
   EXPECT_NE(ftruncate(owned->memfd.get(), 4096), 0);
   EXPECT_NE(ftruncate(owned->memfd.get(), 2 * kSegmentSize), 0);
   EXPECT_EQ(fcntl(owned->memfd.get(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+// The kernel also sends a signal that ends a program (ulimit -f).
+TEST(Segment, a_process_that_may_not_make_files_of_its_size_gets_an_error_and_lives) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{kSegmentSize - 1, kSegmentSize - 1};
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    _exit(CreateSegment() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST(Segment, a_child_program_does_not_inherit_it) {
