@@ -2,24 +2,16 @@
 #pragma once
 
 #include <pthread.h>
-#include <signal.h>
-
-#include "base/log.h"
 
 namespace xsched {
 
 // Starts a thread that blocks all signals of the program. Returns pthread_create's result. Such a thread must
 // never read the environment, because the program's setenv, in another thread, frees what getenv reads.
-inline int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument) {
-  LogEnabled(LogLevel::kError);  // reads XSCHED_LOG
-  sigset_t all;
-  sigset_t old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
-  int error = pthread_create(thread, nullptr, main, argument);
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
-  return error;
-}
+//
+// The calling thread may be bound to one processor, or have a real-time priority, and wait there for what the
+// new thread does. So the new one has neither: it may use the processors that the process had when the
+// library was loaded, and has the usual scheduling policy.
+int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument);
 
 // Starts such a thread that nobody waits for. Returns 0 or an errno value.
 inline int StartDetachedThread(const char* name, void* (*main)(void*), void* argument) {

@@ -1,0 +1,58 @@
+#include "base/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+
+#include "base/log.h"
+
+namespace xsched {
+namespace {
+
+constinit cpu_set_t processors_at_load{};
+constinit bool knows_processors = false;
+
+[[gnu::constructor]] void RememberProcessors() {
+  knows_processors = sched_getaffinity(0, sizeof processors_at_load, &processors_at_load) == 0;
+}
+
+class Attributes {
+ public:
+  explicit Attributes(bool with_processors) {
+    pthread_attr_init(&attributes_);
+    const sched_param none{};
+    pthread_attr_setinheritsched(&attributes_, PTHREAD_EXPLICIT_SCHED);
+    pthread_attr_setschedpolicy(&attributes_, SCHED_OTHER);
+    pthread_attr_setschedparam(&attributes_, &none);
+    if (with_processors)
+      pthread_attr_setaffinity_np(&attributes_, sizeof processors_at_load, &processors_at_load);
+  }
+  ~Attributes() { pthread_attr_destroy(&attributes_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+
+  const pthread_attr_t* get() const { return &attributes_; }
+
+ private:
+  pthread_attr_t attributes_;
+};
+
+}  // namespace
+
+int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument) {
+  LogEnabled(LogLevel::kError);  // reads XSCHED_LOG
+  sigset_t all;
+  sigset_t old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  int error = pthread_create(thread, Attributes(knows_processors).get(), main, argument);
+  // The machine may have taken these processors from the process since.
+  if (error == EINVAL && knows_processors)
+    error = pthread_create(thread, Attributes(false).get(), main, argument);
+  // A sandbox may forbid to set a policy, also the usual one.
+  if (error == EPERM) error = pthread_create(thread, nullptr, main, argument);
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  return error;
+}
+
+}  // namespace xsched
