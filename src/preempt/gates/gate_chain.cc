@@ -98,7 +98,9 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     MutexLock lock(mutex_);
     if (closed_.empty()) stands_since_ = now.time;
     [[maybe_unused]] bool pushed = closed_.Push(gate);
-    closed_count_.fetch_add(1, std::memory_order_release);
+    // seq_cst, against FlowState's progress: the thread that makes progress sees this gate, or the one that
+    // puts it sees the progress.
+    closed_count_.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
   gates_failed_ = true;
