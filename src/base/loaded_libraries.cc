@@ -55,6 +55,22 @@ int Visit(dl_phdr_info* info, size_t, void* data) {
   return search.ok ? 0 : 1;
 }
 
+struct LoadCounts {
+  uint64_t loads = 0;
+  uint64_t unloads = 0;
+};
+
+LoadCounts Counts() {
+  LoadCounts counts;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        *static_cast<LoadCounts*>(data) = {info->dlpi_adds, info->dlpi_subs};
+        return 1;
+      },
+      &counts);
+  return counts;
+}
+
 }  // namespace
 
 const char* FileName(const char* path) {
@@ -75,15 +91,7 @@ bool FindLibraryAt(const void* address, LoadedLibrary* out) {
   return true;
 }
 
-uint64_t LoadCount() {
-  uint64_t count = 0;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        *static_cast<uint64_t*>(data) = info->dlpi_adds;
-        return 1;
-      },
-      &count);
-  return count;
-}
+uint64_t LoadCount() { return Counts().loads; }
+uint64_t UnloadCount() { return Counts().unloads; }
 
 }  // namespace xsched

@@ -24,5 +24,7 @@ bool FindLibraryAt(const void* address, LoadedLibrary* out);
 
 // Grows with each library that the process loads. While it stays the same, there is no new library.
 uint64_t LoadCount();
+// Grows with each library that the process unloads.
+uint64_t UnloadCount();
 
 }  // namespace xsched

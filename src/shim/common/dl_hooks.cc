@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "base/libraries.h"
+#include "base/loaded_libraries.h"
 
 // glibc's first version on this processor. Programs that were built with a glibc before 2.34 are bound to it.
 // dl_hooks.map has it as well.
@@ -70,7 +71,10 @@ extern "C" int XSchedDlclose(void* handle) {
     __atomic_store_n(&real, xsched::shim::FindReal<int(void*)>("dlclose"), __ATOMIC_RELEASE);
   }
   int result = real(handle);
-  xsched::shim::LibraryClosed();
+  // Most libraries that are closed stay, because others need them: ours close what they have looked into.
+  static uint64_t noticed = 0;
+  const uint64_t unloaded = xsched::UnloadCount();
+  if (__atomic_exchange_n(&noticed, unloaded, __ATOMIC_ACQ_REL) != unloaded) xsched::shim::LibraryUnloaded();
   return result;
 }
 

@@ -20,8 +20,8 @@ struct Lookup {
 // it answers.
 Lookup LookUp(void* handle, const char* name, void* caller);
 
-// A library was closed, and another one may get its addresses. Implemented by each shim.
-void LibraryClosed();
+// A library was unloaded, and another one may get its addresses. Implemented by each shim.
+void LibraryUnloaded();
 
 // The C library's dlsym, called from the shim.
 void* RealDlsym(void* handle, const char* name);

@@ -124,6 +124,6 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
   return {drivers ? kWrappers[function] : found, 1};
 }
 
-void LibraryClosed() { ForgetPassThrough(); }
+void LibraryUnloaded() { ForgetPassThrough(); }
 
 }  // namespace xsched::shim

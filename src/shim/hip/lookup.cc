@@ -105,7 +105,7 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
   return {WrapperFor(*instance, function, found), 1};
 }
 
-void LibraryClosed() {
+void LibraryUnloaded() {
   ForgetPassThrough();
   ForgetCallers();
 }

@@ -73,6 +73,6 @@ Lookup LookUp(void* handle, const char* name, void* caller) {
   return {kWrappers[function].via[IndexOf(*route)], 1};
 }
 
-void LibraryClosed() { ForgetCallers(); }
+void LibraryUnloaded() { ForgetCallers(); }
 
 }  // namespace xsched::shim

@@ -7,7 +7,7 @@
 namespace {
 
 const void* last_caller = nullptr;
-int closed = 0;
+int unloaded = 0;
 
 }  // namespace
 
@@ -22,11 +22,11 @@ Lookup LookUp(void*, const char* name, void* caller) {
   return {};
 }
 
-void LibraryClosed() { ++closed; }
+void LibraryUnloaded() { ++unloaded; }
 
 }  // namespace xsched::shim
 
 void HookedAnswer() {}
 void HookedNext() {}
 const void* HookedCaller() { return last_caller; }
-int HookedLibrariesClosed() { return closed; }
+int HookedLibrariesUnloaded() { return unloaded; }

@@ -11,7 +11,7 @@ void HookedAnswer();
 void HookedNext();
 
 const void* HookedCaller();  // the last caller that looked up "HookedName"
-int HookedLibrariesClosed();
+int HookedLibrariesUnloaded();
 
 #pragma GCC visibility pop
 }
