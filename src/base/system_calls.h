@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -10,8 +11,12 @@
 
 namespace xsched {
 
-// memfd_create: glibc 2.27.
+// memfd_create: glibc 2.27. Memory that nobody can execute, where the kernel can say so (6.3): some machines
+// allow no other (sysctl vm.memfd_noexec).
 inline int MemfdCreate(const char* name, unsigned flags) {
+  constexpr unsigned kNoExecSeal = 8;  // MFD_NOEXEC_SEAL
+  const auto memfd = static_cast<int>(syscall(SYS_memfd_create, name, flags | kNoExecSeal));
+  if (memfd >= 0 || errno != EINVAL) return memfd;
   return static_cast<int>(syscall(SYS_memfd_create, name, flags));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <array>
@@ -33,6 +34,20 @@ TEST(SystemCalls, memory_can_be_sealed) {
   ASSERT_GE(fd, 0);
   EXPECT_EQ(fcntl(fd, F_GETFD), FD_CLOEXEC);
   EXPECT_EQ(fcntl(fd, F_ADD_SEALS, F_SEAL_GROW), 0);
+  close(fd);
+}
+
+// Machines whose vm.memfd_noexec is 2 refuse all other memory.
+TEST(SystemCalls, memory_that_can_be_sealed_cannot_be_executed_where_the_kernel_knows_that) {
+  constexpr unsigned kNoExecSeal = 8;
+  const auto known = static_cast<int>(syscall(SYS_memfd_create, "known", kNoExecSeal));
+  if (known < 0) GTEST_SKIP() << "this kernel does not";
+  close(known);
+  const int fd = MemfdCreate("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  struct stat status {};
+  ASSERT_EQ(fstat(fd, &status), 0);
+  EXPECT_EQ(status.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH), 0u);
+  EXPECT_NE(fchmod(fd, 0777), 0);
   close(fd);
 }
 
