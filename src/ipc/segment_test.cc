@@ -55,7 +55,8 @@ TEST(Segment, it_can_neither_shrink_nor_grow_nor_lose_its_seals) {
   ASSERT_TRUE(owned);
   EXPECT_NE(ftruncate(owned->memfd.get(), 4096), 0);
   EXPECT_NE(ftruncate(owned->memfd.get(), 2 * kSegmentSize), 0);
-  EXPECT_EQ(fcntl(owned->memfd.get(), F_GET_SEALS), F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  EXPECT_EQ(fcntl(owned->memfd.get(), F_GET_SEALS) & kSeals, kSeals);
 }
 
 // The kernel also sends a signal that ends a program (ulimit -f).
