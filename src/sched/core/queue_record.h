@@ -186,13 +186,14 @@ struct DeviceRecord {
   Array<QueueView> views;      // of the current decision; kept for its memory
   PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
-  Array<TenantRecord*> tenants;   // of its processes, in the order of their arrival
-  bool dirty = true;              // something has changed that a decision may depend on
-  bool rivals_changed = true;     // the rivalries of its queues are out of date
-  bool due = false;               // it takes part in the current decision
-  bool observed = false;          // likewise, and Observe was called for it
-  bool asks = false;              // likewise, and policies decide which of its queues run
-  bool waits = false;             // a queue of it waits for another
+  Array<TenantRecord*> tenants;         // of its processes, in the order of their arrival
+  Array<TenantRecord*> former_tenants;  // without processes, in the order in which they left
+  bool dirty = true;                    // something has changed that a decision may depend on
+  bool rivals_changed = true;           // the rivalries of its queues are out of date
+  bool due = false;                     // it takes part in the current decision
+  bool observed = false;                // likewise, and Observe was called for it
+  bool asks = false;                    // likewise, and policies decide which of its queues run
+  bool waits = false;                   // a queue of it waits for another
   bool waits_across = false;      // likewise for one of another device, or one of that waits for one of it
   bool forgets = false;           // valid during a decision: its waits are read anew
   bool given = false;             // a party was given the turn on it (Turns::Begin)
@@ -227,6 +228,7 @@ struct DeviceRecord {
   DeviceRecord() = default;
   ~DeviceRecord() {
     for (TenantRecord* tenant : tenants) delete tenant;
+    for (TenantRecord* tenant : former_tenants) delete tenant;
   }
   DeviceRecord(const DeviceRecord&) = delete;
   DeviceRecord& operator=(const DeviceRecord&) = delete;
