@@ -97,7 +97,7 @@ void Scheduler::Impl::DecideDue(TimePoint now, ControlSink& sink) {
   RefreshAllRivals();
   ObserveDue(now, sink);
   const bool held_elsewhere = long_held.Find(now);
-  if (windows.ChooseWide(policy) || held_elsewhere) {
+  if (windows.WideOnesChanged() || held_elsewhere) {
     for (DeviceRecord* device : devices) device->due = true;
     ObserveDue(now, sink);
   }
@@ -182,7 +182,7 @@ void Scheduler::Impl::FollowLeaders(TimePoint now, ControlSink& sink) {
 // By the policies; and what those queues wait for runs as well.
 void Scheduler::Impl::ChooseQueues(TimePoint now) {
   ForEachDue([&](DeviceRecord& device) {
-    windows.Release(policy, device);
+    windows.Release(policy, device, now);
     device.asks = PoliciesDecide(device);
   });
   AskPolicies(now);
@@ -215,7 +215,7 @@ void Scheduler::Impl::Report(TimePoint now, ControlSink& sink) {
     if (!policy.ShowsProcesses()) ForgetAllFormerTenants(device);
     device.decide_at =
         std::min({controls.Apply(policy, device, now, sink), device.policy_at, device.slices_at,
-                  device.slices.refresh_at(), ForgetFormerTenants(device, now)});
+                  device.slices.refresh_at(), device.release_at, ForgetFormerTenants(device, now)});
     device.dirty = device.due = device.observed = false;
   });
   for (DeviceRecord* device : devices) device->dirty |= device->slices.is_behind();

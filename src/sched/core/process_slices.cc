@@ -86,6 +86,7 @@ void ProcessSlices::TakeOut(ProcessRecord& process, DeviceId device, Turns& turn
   process.weigh_at = kNever;
   process.compared = process.takes_part = false;
   process.ready = process.competes = process.on = process.absent_work = false;
+  process.contends = false;
 }
 
 void ProcessSlices::ForgetThoseWithoutQueues(TimePoint now) {

@@ -28,6 +28,7 @@
 // Of one device. Pure.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "base/array.h"
@@ -78,6 +79,9 @@ struct ProcessRecord {
   QueueView* view = nullptr;  // likewise
   ChosenQueues chosen;
   double guaranteed = 0;  // valid during Scheduler::GuaranteedWith
+  // Valid during Windows::Release: it has work that the policy sees; whether the windows of its queues last.
+  bool contends = false;
+  std::optional<bool> window_lasts;
 
   // Valid during and after a decision.
   bool ready = false;

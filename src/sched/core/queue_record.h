@@ -120,6 +120,9 @@ struct QueueRecord {
     uint64_t retired = 0;
   } overrun;
   Watch watch;
+  // As of the last decision: its window acts on other devices as well, with this priority.
+  bool wide = false;
+  Priority wide_priority{};
   Pauses pauses;
   LaunchBound launches;
 
@@ -209,9 +212,12 @@ struct DeviceRecord {
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // the slices must be observed again
 
-  Claim window;        // the most urgent queue of this device that has an open window
-  Claim wide_window;   // the most urgent one whose window acts on other devices as well
-  Claim released_for;  // the queue, of any device, in whose window the queues of this device run
+  Claim window;                   // the most urgent queue of this device that has an open window
+  size_t wide_windows = 0;        // how many of its queues have one that acts on other devices as well
+  bool wide_changed = false;      // these, or their claims, have changed since the other devices were decided
+  Claim released_for;             // the queue, of any device, in whose window the queues of this device run
+  TimePoint release_at = kNever;  // decide that anew
+  TimePoint short_window_since = TimePoint::min();  // the last one (windows.cc)
 
   ControlInputs control_inputs;  // as of the last decision
 
@@ -235,6 +241,7 @@ struct DeviceRecord {
 
   void RivalsChanged() {
     dirty = rivals_changed = true;
+    wide_changed |= wide_windows != 0;  // claims may have changed
     slices.Changed();
   }
   // The index of the first queue whose id is not smaller.

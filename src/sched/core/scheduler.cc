@@ -165,6 +165,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
+  device.wide_changed |= device.wide_windows != 0;
 }
 
 void Scheduler::Impl::DirtyAll() {

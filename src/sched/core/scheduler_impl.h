@@ -26,7 +26,7 @@ struct Scheduler::Impl {
   Tenants tenants;
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
-  Windows windows{devices};
+  Windows windows{devices, turns};
   LongHeld long_held{devices};
   Controls controls{config, long_held};
   FormerRivals former_rivals;
