@@ -12,6 +12,9 @@ namespace {
 // If a decision is this much later than it was due, the scheduler itself did not run.
 constexpr Duration kLate = std::chrono::milliseconds(10);
 
+// How many devices without queues are kept, because something is remembered of their tenants or processes.
+constexpr size_t kMostEmptyDevices = 64;
+
 }  // namespace
 
 TimePoint Scheduler::Decide(TimePoint now, ControlSink& sink) {
@@ -94,7 +97,7 @@ void Scheduler::Impl::DecideDue(TimePoint now, ControlSink& sink) {
   RefreshAllRivals();
   ObserveDue(now, sink);
   const bool held_elsewhere = long_held.Find(now);
-  if (windows.ChooseWide(policy) || held_elsewhere) {
+  if (windows.WideOnesChanged() || held_elsewhere) {
     for (DeviceRecord* device : devices) device->due = true;
     ObserveDue(now, sink);
   }
@@ -145,11 +148,11 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);
-  if (now >= device.slices.refresh_at()) RefreshSlices(device, sink);
+  if (now >= device.slices.refresh_at()) RefreshSlices(device, now, sink);
 }
 
-void Scheduler::Impl::RefreshSlices(DeviceRecord& device, ControlSink& sink) {
-  device.slices.Refresh(policy, config.at_a_time, device.id, device.queues, turns, sink);
+void Scheduler::Impl::RefreshSlices(DeviceRecord& device, TimePoint now, ControlSink& sink) {
+  device.slices.Refresh(policy, config.at_a_time, device.id, device.queues, turns, now, sink);
   refreshed = true;
 }
 
@@ -168,7 +171,7 @@ void Scheduler::Impl::FollowLeaders(TimePoint now, ControlSink& sink) {
     if (now < device->slices.refresh_at()) continue;
     device->due = true;
     if (device->observed) {
-      RefreshSlices(*device, sink);
+      RefreshSlices(*device, now, sink);
     } else {
       Observe(*device, now, sink);  // refreshes them as well
     }
@@ -179,7 +182,7 @@ void Scheduler::Impl::FollowLeaders(TimePoint now, ControlSink& sink) {
 // By the policies; and what those queues wait for runs as well.
 void Scheduler::Impl::ChooseQueues(TimePoint now) {
   ForEachDue([&](DeviceRecord& device) {
-    windows.Release(policy, device);
+    windows.Release(policy, device, now);
     device.asks = PoliciesDecide(device);
   });
   AskPolicies(now);
@@ -208,21 +211,45 @@ void Scheduler::Impl::Report(TimePoint now, ControlSink& sink) {
   const Granularity by = policy.layers()[0].by;
   ForEachDue([&](DeviceRecord& device) {
     device.slices.Report(device.id, device.released_for.hints.For(by).priority, now, sink);
-    device.decide_at = std::min({controls.Apply(policy, device, now, sink), device.policy_at,
-                                 device.slices_at, device.slices.refresh_at()});
+    // Only policies that decide about processes or tenants remember something of them.
+    if (!policy.ShowsProcesses()) ForgetAllFormerTenants(device);
+    device.decide_at =
+        std::min({controls.Apply(policy, device, now, sink), device.policy_at, device.slices_at,
+                  device.slices.refresh_at(), device.release_at, ForgetFormerTenants(device, now)});
     device.dirty = device.due = device.observed = false;
   });
   for (DeviceRecord* device : devices) device->dirty |= device->slices.is_behind();
 }
 
-// Clients choose the names of devices. So a device without queues is removed once its slices are given back:
-// otherwise the list could grow without bound.
+// Clients choose the names of devices. So a device without queues is removed once its slices are given back,
+// and nothing is remembered there: otherwise the list could grow without bound.
 void Scheduler::Impl::ForgetEmptyDevices() {
+  const auto is_empty = [](const DeviceRecord& device) {
+    return device.queues.empty() && device.slices.none();
+  };
+  size_t kept = 0;
   for (size_t i = devices.size(); i-- > 0;) {
-    if (!devices[i]->queues.empty() || !devices[i]->slices.none()) continue;
-    delete devices[i];
-    devices.Remove(i);
+    if (!is_empty(*devices[i])) continue;
+    if (devices[i]->slices.all().empty() && devices[i]->former_tenants.empty()) {
+      RemoveDevice(i);
+    } else {
+      ++kept;
+    }
   }
+  for (; kept > kMostEmptyDevices; --kept) {
+    size_t oldest = devices.size();
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if (!is_empty(*devices[i])) continue;
+      // The time of its last decision is near enough to that at which its last queue went.
+      if (oldest == devices.size() || devices[i]->accounted_at < devices[oldest]->accounted_at) oldest = i;
+    }
+    RemoveDevice(oldest);
+  }
+}
+
+void Scheduler::Impl::RemoveDevice(size_t index) {
+  delete devices[index];
+  devices.Remove(index);
 }
 
 }  // namespace xsched::sched

@@ -31,7 +31,7 @@ constexpr Duration kGapSlice = std::chrono::microseconds(500);
 }  // namespace
 
 ProcessSlices::~ProcessSlices() {
-  for (ProcessRecord* process : processes_) delete process;
+  for (ProcessRecord* process : by_id_) delete process;
 }
 
 size_t ProcessSlices::IndexById(ProcessId id) const {
@@ -46,20 +46,23 @@ ProcessRecord* ProcessSlices::Find(ProcessId id) const {
 
 ProcessRecord* ProcessSlices::Get(ProcessId id, DeviceRecord& device) {
   const size_t at = IndexById(id);
-  if (at < by_id_.size() && by_id_[at]->id == id) return by_id_[at];
+  ProcessRecord* process = at < by_id_.size() && by_id_[at]->id == id ? by_id_[at] : nullptr;
+  if (process != nullptr && process->takes_part) return process;
   if (!by_id_.Reserve(by_id_.size() + 1) || !processes_.Reserve(processes_.size() + 1)) return nullptr;
-  auto* process = new (std::nothrow) ProcessRecord;
-  if (process == nullptr) return nullptr;
-  process->id = id;
-  process->device = &device;
-  by_id_.Insert(at, process);
-  [[maybe_unused]] bool pushed = processes_.Push(process);
+  if (process == nullptr) {
+    process = new (std::nothrow) ProcessRecord;
+    if (process == nullptr) return nullptr;
+    process->id = id;
+    process->device = &device;
+    by_id_.Insert(at, process);
+  }
+  process->takes_part = processes_.Push(process);  // reserved above
   trial_.ProcessCame();
   return process;
 }
 
 void ProcessSlices::QueueGone(ProcessRecord& process, bool keeps_account, TimePoint now) {
-  --process.queues;
+  if (--process.queues == 0) process.empty_since = now;
   if (!none() || (keeps_account && process.queues == 0)) {
     refresh_at_ = std::min(refresh_at_, now + kKeep);
     return;
@@ -71,15 +74,34 @@ void ProcessSlices::QueueGone(ProcessRecord& process, bool keeps_account, TimePo
       if ((*list)[i] == &process) list->Remove(i);
     }
   }
-  LeaveTenant(process);
+  LeaveTenant(process, now);
   delete &process;
 }
 
-void ProcessSlices::Forget(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
+void ProcessSlices::TakeOut(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink) {
   Set(device, process, kDriversSlice, TimePoint{}, sink);
   LeaveTurns(process, turns);
-  LeaveTenant(process);
-  delete &process;
+  process.slice = kDriversSlice;
+  process.requests = OwnRequests{};
+  process.weigh_at = kNever;
+  process.compared = process.takes_part = false;
+  process.ready = process.competes = process.on = process.absent_work = false;
+  process.contends = false;
+}
+
+void ProcessSlices::ForgetThoseWithoutQueues(TimePoint now) {
+  size_t kept = 0;
+  for (ProcessRecord* process : by_id_) {
+    const TimePoint until = process->empty_since + kKeep;
+    if (process->queues == 0 && (process->ended || now >= until)) {
+      LeaveTenant(*process, now);
+      delete process;
+      continue;
+    }
+    if (process->queues == 0) refresh_at_ = std::min(refresh_at_, until);
+    by_id_[kept++] = process;
+  }
+  while (by_id_.size() > kept) by_id_.Pop();
 }
 
 void ProcessSlices::LeaveTurns(ProcessRecord& process, Turns& turns) {
@@ -88,18 +110,14 @@ void ProcessSlices::LeaveTurns(ProcessRecord& process, Turns& turns) {
 }
 
 void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
-                            std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink) {
+                            std::span<QueueRecord* const> queues, Turns& turns, TimePoint now,
+                            ControlSink& sink) {
   refresh_at_ = kNever;
   refreshed_ = true;
   size_t kept = 0;
-  for (ProcessRecord* process : by_id_) {
-    if (process->queues != 0) by_id_[kept++] = process;
-  }
-  while (by_id_.size() > kept) by_id_.Pop();
-  kept = 0;
   for (ProcessRecord* process : processes_) {
     if (process->queues == 0) {
-      Forget(*process, device, turns, sink);
+      TakeOut(*process, device, turns, sink);
       continue;
     }
     process->priority = PRIORITY_NO_EXECUTE;
@@ -108,6 +126,7 @@ void ProcessSlices::Refresh(const PolicySetting& setting, size_t at_a_time, Devi
     processes_[kept++] = process;
   }
   while (processes_.size() > kept) processes_.Pop();
+  ForgetThoseWithoutQueues(now);
 
   all_sliceable_ = true;
   for (const QueueRecord* queue : queues) {

@@ -28,6 +28,7 @@
 // Of one device. Pure.
 #pragma once
 
+#include <optional>
 #include <span>
 
 #include "base/array.h"
@@ -50,7 +51,10 @@ struct ProcessRecord {
   ProcessId id{};
   DeviceRecord* device = nullptr;
   TenantRecord* tenant = nullptr;  // null: it has never had a queue
-  size_t queues = 0;         // may be 0 for a while: some programs make and release streams all the time
+  size_t queues = 0;        // may be 0 for a while: some programs make and release streams all the time
+  TimePoint empty_since{};  // valid without queues
+  bool ended = false;
+  bool takes_part = false;   // it is one of ProcessSlices::processes
   uint64_t hints_held = 0;   // a bit for each of the device's distinct hints that its queues have
   uint64_t hints_twice = 0;  // a bit for each that more than one of its queues has
 
@@ -75,6 +79,9 @@ struct ProcessRecord {
   QueueView* view = nullptr;  // likewise
   ChosenQueues chosen;
   double guaranteed = 0;  // valid during Scheduler::GuaranteedWith
+  // Valid during Windows::Release: it has work that the policy sees; whether the windows of its queues last.
+  bool contends = false;
+  std::optional<bool> window_lasts;
 
   // Valid during and after a decision.
   bool ready = false;
@@ -121,9 +128,10 @@ class ProcessSlices {
   // `keeps_account`: a policy remembers what the process has received, also while it has no queue.
   void QueueGone(ProcessRecord& process, bool keeps_account, TimePoint now);
   TimePoint refresh_at() const { return refresh_at_; }
-  // Decides the slices anew; `queues` are all of the device's. Processes without queues are forgotten.
+  // Decides the slices anew; `queues` are all of the device's. Processes without queues take no part any
+  // more. They are forgotten when they have ended, or have had none for a while.
   void Refresh(const PolicySetting& setting, size_t at_a_time, DeviceId device,
-               std::span<QueueRecord* const> queues, Turns& turns, ControlSink& sink);
+               std::span<QueueRecord* const> queues, Turns& turns, TimePoint now, ControlSink& sink);
 
   // Jobs that are on both devices take turns on `leader`, by the policy. Null: there is no such device.
   // If this changes, Refresh is due.
@@ -171,9 +179,12 @@ class ProcessSlices {
   };
   Turn& turn() { return turn_; }
   std::span<ProcessRecord* const> processes() const { return processes_; }  // in the order of their arrival
+  // Those that are remembered without a queue as well, in the order of their ids.
+  std::span<ProcessRecord* const> all() const { return by_id_; }
 
  private:
-  void Forget(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink);
+  void TakeOut(ProcessRecord& process, DeviceId device, Turns& turns, ControlSink& sink);
+  void ForgetThoseWithoutQueues(TimePoint now);
   // Processes of one job or, if none is known, of one priority.
   struct Group {
     JobId job;
@@ -200,8 +211,8 @@ class ProcessSlices {
   static void Set(DeviceId device, ProcessRecord& process, Duration slice, TimePoint now, ControlSink& sink);
 
   Array<ProcessRecord*> processes_;
-  Array<ProcessRecord*> by_id_;
-  Array<ProcessView> views_;  // kept for its memory; likewise
+  Array<ProcessRecord*> by_id_;  // all
+  Array<ProcessView> views_;     // kept for its memory; likewise
   Array<Group> groups_;
   Division division_ = Division::kNone;
   bool all_sliceable_ = false;

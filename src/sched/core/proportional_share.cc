@@ -68,17 +68,18 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
     const TimePoint end = claimant.running_since + slice(claimant);
     if (device.now >= end) continue;
     claimant.run = true;
-    RememberDebts(device);
+    Remember(device);
     return partners == 1 ? kNever : end;
   }
   QueueView& next = Lowest(device.ready);
   next.run = true;
-  RememberDebts(device);
+  Remember(device);
   return partners == 1 ? kNever : device.now + slice(next);
 }
 
 double ProportionalShare::Pass(const QueueView& claimant) const {
-  return (Seconds(claimant.service) - StateOf(claimant).uncounted) / WeightOf(claimant);
+  const ShareState& state = StateOf(claimant);
+  return state.pass + Seconds(claimant.service - state.service) / WeightOf(claimant);
 }
 
 QueueView& ProportionalShare::Lowest(std::span<QueueView> ready) const {
@@ -99,28 +100,28 @@ void ProportionalShare::LevelNewcomers(const DeviceView& device) const {
   for (const QueueView& claimant : device.ready) {
     if (!claimant.newly_ready && WeightOf(claimant) > 0) lowest = std::min(lowest, Pass(claimant));
   }
+  double& clock = StateOf(device).lowest;
+  if (lowest != kNobody) clock = lowest;
   for (QueueView& claimant : device.ready) {
     const double weight = WeightOf(claimant);
     if (!claimant.newly_ready || weight == 0) continue;
-    double pass = 0;
-    if (lowest != kNobody) {
-      // A held claimant received what it overran since.
-      const ShareState& state = StateOf(claimant);
-      const double debt = state.ahead + (state.held ? Seconds(claimant.service - state.service) : 0);
-      const double most = std::max(Seconds(device.timeslice), debt);
-      pass = std::clamp(Pass(claimant), lowest, lowest + most / weight);
-    }
-    StateOf(claimant).uncounted = Seconds(claimant.service) - pass * weight;
+    ShareState& state = StateOf(claimant);
+    // A held claimant received what it overran since.
+    const double debt = state.ahead + (state.held ? Seconds(claimant.service - state.service) : 0);
+    const double most = std::max(Seconds(device.timeslice), debt);
+    state.pass = std::clamp(Pass(claimant), clock, clock + most / weight);
+    state.service = claimant.service;
   }
 }
 
-void ProportionalShare::RememberDebts(const DeviceView& device) const {
-  const double lowest = Pass(Lowest(device.ready));
+void ProportionalShare::Remember(const DeviceView& device) const {
+  const double lowest = StateOf(device).lowest = Pass(Lowest(device.ready));
   for (QueueView& claimant : device.ready) {
     const double weight = WeightOf(claimant);
     if (weight == 0) continue;
     ShareState& state = StateOf(claimant);
-    state.ahead = (Pass(claimant) - lowest) * weight;
+    state.pass = Pass(claimant);
+    state.ahead = (state.pass - lowest) * weight;
     state.service = claimant.service;
     state.held = !claimant.run;
   }

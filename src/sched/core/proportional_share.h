@@ -2,12 +2,13 @@
 // each ready one gets time in proportion to its weight. The base of the policies that differ in weights only.
 //
 // Stride scheduling. A claimant's pass is the service it has received per unit of weight; the one with the
-// lowest pass runs for a slice.
+// lowest pass runs for a slice. The device's clock is the lowest pass of those that are ready. While nobody
+// is ready it stands still.
 //
-// When a claimant becomes ready, its pass is clamped between the lowest pass of the others and one
-// timeslice's worth above that, or more if it was further ahead of them when it was ready last. So idle time
-// is no credit, time that it used alone is no debt, and a short pause does not cancel a debt: neither that of
-// a command that ran on for many timeslices after a hold.
+// When a claimant becomes ready, its pass is clamped between the clock and one timeslice's worth above that,
+// or more if it was further ahead of the others when it was ready last. So idle time is no credit, time that
+// it used alone is no debt, and a short pause does not cancel a debt: neither that of a command that ran on
+// for many timeslices after a hold.
 #pragma once
 
 #include <span>
@@ -16,13 +17,16 @@
 
 namespace xsched::sched {
 
+// As of the last decision in which the claimant was ready.
 struct ShareState {
-  double uncounted;  // seconds of service that the claimant's pass does not count
-  // As of the last decision in which it was ready. How many seconds of service it was ahead of the lowest
-  // pass, what it had received, and whether it was held.
-  double ahead;
-  Duration service;
+  double pass;
+  double ahead;      // how many seconds of service it was ahead of the lowest pass
+  Duration service;  // what it had received
   bool held;
+};
+
+struct ShareClock {
+  double lowest;  // pass, as of the last decision
 };
 
 // Slices in proportion to the processes' weights. Where slices cannot have that proportion, the policy holds
@@ -30,7 +34,7 @@ struct ShareState {
 using WeightOfProcess = double (*)(const ProcessView& process);
 Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of);
 
-class ProportionalShare : public PolicyWithState<ShareState> {
+class ProportionalShare : public PolicyWithState<ShareState, NoState, ShareClock> {
  public:
   using PolicyWithState::PolicyWithState;
 
@@ -48,7 +52,7 @@ class ProportionalShare : public PolicyWithState<ShareState> {
   double Pass(const QueueView& claimant) const;
   QueueView& Lowest(std::span<QueueView> ready) const;
   void LevelNewcomers(const DeviceView& device) const;
-  void RememberDebts(const DeviceView& device) const;
+  void Remember(const DeviceView& device) const;
 };
 
 // Shares in proportion to utilization, of queues or of processes (PolicyInfo::granularity).

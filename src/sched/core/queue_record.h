@@ -120,6 +120,9 @@ struct QueueRecord {
     uint64_t retired = 0;
   } overrun;
   Watch watch;
+  // As of the last decision: its window acts on other devices as well, with this priority.
+  bool wide = false;
+  Priority wide_priority{};
   Pauses pauses;
   LaunchBound launches;
 
@@ -186,13 +189,14 @@ struct DeviceRecord {
   Array<QueueView> views;      // of the current decision; kept for its memory
   PolicyState policy_states[kMostPolicies];
   ProcessSlices slices;
-  Array<TenantRecord*> tenants;   // of its processes, in the order of their arrival
-  bool dirty = true;              // something has changed that a decision may depend on
-  bool rivals_changed = true;     // the rivalries of its queues are out of date
-  bool due = false;               // it takes part in the current decision
-  bool observed = false;          // likewise, and Observe was called for it
-  bool asks = false;              // likewise, and policies decide which of its queues run
-  bool waits = false;             // a queue of it waits for another
+  Array<TenantRecord*> tenants;         // of its processes, in the order of their arrival
+  Array<TenantRecord*> former_tenants;  // without processes, in the order in which they left
+  bool dirty = true;                    // something has changed that a decision may depend on
+  bool rivals_changed = true;           // the rivalries of its queues are out of date
+  bool due = false;                     // it takes part in the current decision
+  bool observed = false;                // likewise, and Observe was called for it
+  bool asks = false;                    // likewise, and policies decide which of its queues run
+  bool waits = false;                   // a queue of it waits for another
   bool waits_across = false;      // likewise for one of another device, or one of that waits for one of it
   bool forgets = false;           // valid during a decision: its waits are read anew
   bool given = false;             // a party was given the turn on it (Turns::Begin)
@@ -208,9 +212,12 @@ struct DeviceRecord {
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // the slices must be observed again
 
-  Claim window;        // the most urgent queue of this device that has an open window
-  Claim wide_window;   // the most urgent one whose window acts on other devices as well
-  Claim released_for;  // the queue, of any device, in whose window the queues of this device run
+  Claim window;                   // the most urgent queue of this device that has an open window
+  size_t wide_windows = 0;        // how many of its queues have one that acts on other devices as well
+  bool wide_changed = false;      // these, or their claims, have changed since the other devices were decided
+  Claim released_for;             // the queue, of any device, in whose window the queues of this device run
+  TimePoint release_at = kNever;  // decide that anew
+  TimePoint short_window_since = TimePoint::min();  // the last one (windows.cc)
 
   ControlInputs control_inputs;  // as of the last decision
 
@@ -227,12 +234,14 @@ struct DeviceRecord {
   DeviceRecord() = default;
   ~DeviceRecord() {
     for (TenantRecord* tenant : tenants) delete tenant;
+    for (TenantRecord* tenant : former_tenants) delete tenant;
   }
   DeviceRecord(const DeviceRecord&) = delete;
   DeviceRecord& operator=(const DeviceRecord&) = delete;
 
   void RivalsChanged() {
     dirty = rivals_changed = true;
+    wide_changed |= wide_windows != 0;  // claims may have changed
     slices.Changed();
   }
   // The index of the first queue whose id is not smaller.

@@ -133,6 +133,9 @@ void Scheduler::RemoveProcess(ProcessId process) {
   if (impl_ == nullptr) return;
   impl_->turns.SetJob(process, JobId{});
   impl_->tenants.Set(process, TenantId{});
+  for (DeviceRecord* device : impl_->devices) {
+    if (ProcessRecord* record = device->slices.Find(process); record != nullptr) record->ended = true;
+  }
   impl_->SlicesChanged(process);
   if (!impl_->former_rivals.Gone(process)) return;
   for (DeviceRecord* device : impl_->devices) device->RivalsChanged();
@@ -162,6 +165,7 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
+  device.wide_changed |= device.wide_windows != 0;
 }
 
 void Scheduler::Impl::DirtyAll() {
@@ -246,7 +250,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
   for (DeviceRecord* device : impl_->devices) {
     device->RivalsChanged();
     clear(device->policy_states);
-    for (ProcessRecord* process : device->slices.processes()) {
+    for (ProcessRecord* process : device->slices.all()) {
       clear(process->policy_states);
       clear(process->view_states);
     }
@@ -254,6 +258,7 @@ void Scheduler::SetPolicy(const PolicySetting& setting) {
       clear(tenant->policy_states);
       clear(tenant->view_states);
     }
+    ForgetAllFormerTenants(*device);
     for (QueueRecord* queue : device->queues) {
       clear(queue->policy_states);
       queue->limited_until = TimePoint{};

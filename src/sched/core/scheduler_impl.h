@@ -26,7 +26,7 @@ struct Scheduler::Impl {
   Tenants tenants;
   Array<DeviceRecord*> devices;
   Waits waits{queues, devices};
-  Windows windows{devices};
+  Windows windows{devices, turns};
   LongHeld long_held{devices};
   Controls controls{config, long_held};
   FormerRivals former_rivals;
@@ -64,13 +64,14 @@ struct Scheduler::Impl {
   void RefreshAllRivals();
   void ObserveDue(TimePoint now, ControlSink& sink);
   void Observe(DeviceRecord& device, TimePoint now, ControlSink& sink);
-  void RefreshSlices(DeviceRecord& device, ControlSink& sink);
+  void RefreshSlices(DeviceRecord& device, TimePoint now, ControlSink& sink);
   void FollowLeaders(TimePoint now, ControlSink& sink);
   void ChooseQueues(TimePoint now);
   bool PoliciesDecide(const DeviceRecord& device) const;
   void ChooseProcesses(TimePoint now, ControlSink& sink);
   void Report(TimePoint now, ControlSink& sink);
   void ForgetEmptyDevices();
+  void RemoveDevice(size_t index);
 
   void AskPolicies(TimePoint now) const;
   bool AskPoliciesOnce(TimePoint now) const;

@@ -30,26 +30,49 @@ void SetIn(Array<Entry>& entries, Id Entry::*key, const Entry& entry, bool is_de
   }
 }
 
+// Longer than a limit keeps a tenant from running because of what it has used up (policy/reserve.cc).
+constexpr Duration kKeepFormer = std::chrono::seconds(4);
+// On each device. Those that left first are forgotten first.
+constexpr size_t kMostFormer = 64;
+
+size_t IndexOf(const Array<TenantRecord*>& tenants, TenantId id) {
+  const auto is = [id](const TenantRecord* tenant) { return tenant->id == id; };
+  return static_cast<size_t>(std::find_if(tenants.begin(), tenants.end(), is) - tenants.begin());
+}
+
 TenantRecord* FindOrAdd(DeviceRecord& device, TenantId id, const TenantShare& share) {
-  for (TenantRecord* tenant : device.tenants) {
-    if (tenant->id == id) return tenant;
+  const size_t at = IndexOf(device.tenants, id);
+  if (at < device.tenants.size()) return device.tenants[at];
+  if (!device.tenants.Reserve(device.tenants.size() + 1)) return nullptr;
+  const size_t former = IndexOf(device.former_tenants, id);
+  TenantRecord* tenant = nullptr;
+  if (former < device.former_tenants.size()) {
+    tenant = device.former_tenants[former];
+    device.former_tenants.Remove(former);
+  } else {
+    tenant = new (std::nothrow) TenantRecord;
+    if (tenant == nullptr) return nullptr;
+    tenant->id = id;
+    tenant->device = &device;
   }
-  auto* tenant = new (std::nothrow) TenantRecord;
-  if (tenant == nullptr) return nullptr;
-  tenant->id = id;
-  tenant->device = &device;
   tenant->share = share;
-  if (device.tenants.Push(tenant)) return tenant;
-  delete tenant;
-  return nullptr;
+  [[maybe_unused]] bool pushed = device.tenants.Push(tenant);
+  return tenant;
+}
+
+void ForgetFirst(Array<TenantRecord*>& former) {
+  delete former[0];
+  former.Remove(0);
 }
 
 // It has one process less.
-void Drop(TenantRecord& tenant) {
+void Drop(TenantRecord& tenant, TimePoint now) {
   if (--tenant.processes != 0) return;
-  Array<TenantRecord*>& all = tenant.device->tenants;
-  all.Remove(static_cast<size_t>(std::find(all.begin(), all.end(), &tenant) - all.begin()));
-  delete &tenant;
+  DeviceRecord& device = *tenant.device;
+  device.tenants.Remove(IndexOf(device.tenants, tenant.id));
+  tenant.empty_since = now;
+  if (device.former_tenants.size() == kMostFormer) ForgetFirst(device.former_tenants);
+  if (!device.former_tenants.Push(&tenant)) delete &tenant;
 }
 
 }  // namespace
@@ -80,8 +103,8 @@ bool JoinTenant(ProcessRecord& process, TenantId id, const TenantShare& share) {
   return true;
 }
 
-void LeaveTenant(ProcessRecord& process) {
-  if (process.tenant != nullptr) Drop(*process.tenant);
+void LeaveTenant(ProcessRecord& process, TimePoint now) {
+  if (process.tenant != nullptr) Drop(*process.tenant, now);
   process.tenant = nullptr;
 }
 
@@ -97,8 +120,18 @@ bool ChangeTenant(ProcessRecord& process, TenantId id, const TenantShare& share)
   process.tenant->service_of_others -= active;
   former->chosen.Leave(process.chosen);
   process.tenant->chosen.Join(process.chosen);
-  Drop(*former);
+  Drop(*former, process.device->accounted_at);  // the time of the last decision is near enough
   return true;
+}
+
+TimePoint ForgetFormerTenants(DeviceRecord& device, TimePoint now) {
+  Array<TenantRecord*>& former = device.former_tenants;
+  while (!former.empty() && now >= former[0]->empty_since + kKeepFormer) ForgetFirst(former);
+  return former.empty() ? kNever : former[0]->empty_since + kKeepFormer;
+}
+
+void ForgetAllFormerTenants(DeviceRecord& device) {
+  while (!device.former_tenants.empty()) ForgetFirst(device.former_tenants);
 }
 
 }  // namespace xsched::sched

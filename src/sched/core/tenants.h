@@ -13,7 +13,8 @@ namespace xsched::sched {
 struct TenantRecord {
   TenantId id{};
   DeviceRecord* device = nullptr;
-  size_t processes = 0;  // without any, it is forgotten
+  size_t processes = 0;
+  TimePoint empty_since{};  // valid without processes
   TenantShare share;
   PolicyState policy_states[kMostPolicies];
 
@@ -55,10 +56,16 @@ class Tenants {
 // The process, which has no tenant on its device, gets this one. False: out of memory.
 bool JoinTenant(ProcessRecord& process, TenantId tenant, const TenantShare& share);
 // The process is about to be forgotten, or to join another tenant. REQUIRES: it has no active queue.
-void LeaveTenant(ProcessRecord& process);
+void LeaveTenant(ProcessRecord& process, TimePoint now);
 // The process, which may have active queues, changes to another tenant. What it has received stays where it
 // was. False: out of memory; nothing has changed.
 bool ChangeTenant(ProcessRecord& process, TenantId tenant, const TenantShare& share);
+
+// A tenant whose programs are short must not begin anew with each of them: neither its limit, nor what it
+// owes. So it is kept for a few seconds when its last process has gone. Forgets the tenants of the device for
+// which that time is over, or all without processes, and returns when to call it again.
+TimePoint ForgetFormerTenants(DeviceRecord& device, TimePoint now);
+void ForgetAllFormerTenants(DeviceRecord& device);
 
 inline TenantId TenantOf(const ProcessRecord& process) {
   return process.tenant == nullptr ? TenantId{} : process.tenant->id;

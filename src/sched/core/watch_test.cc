@@ -471,5 +471,99 @@ TEST_F(WatchdogElsewhere, a_lone_queue_that_is_less_urgent_than_the_one_that_run
   EXPECT_EQ(StatsOf(kHigh).incidents, 0u);
 }
 
+// ---- other devices, and other tenants ----
+
+// On its own device, a queue of one tenant holds another one of that tenant, and retires nothing. On the
+// other device, an urgent queue of a second tenant holds another one of that tenant.
+class WatchdogOfTenants : public WatchdogTest {
+ protected:
+  static constexpr uint64_t kElsewhere = 8;
+  static constexpr uint64_t kStalled = 11;
+  static constexpr uint64_t kHeldByStalled = 12;
+  static constexpr uint64_t kAwaited = 13;
+  static constexpr uint64_t kOther = 14;
+
+  void AddOf(uint64_t tenant, uint64_t id, Priority priority, uint64_t device = kGpu, uint64_t process = 0) {
+    scheduler_.SetTenant(ProcessId{process == 0 ? id : process}, TenantId{tenant});
+    Add(id, priority, device, process);
+    Busy(id);
+  }
+  void SetUp() override {
+    AddOf(2, kHigh, 10);
+    AddOf(2, kLow, 0);
+    AddOf(1, kStalled, 10, kElsewhere);
+    AddOf(1, kHeldByStalled, 0, kElsewhere);
+  }
+  // For how much of the next `time` the queue `id` may run. Those of `working` retire something each
+  // millisecond.
+  double PartIn(milliseconds time, uint64_t id, std::initializer_list<uint64_t> working = {kHigh}) {
+    Duration ran{};
+    for (milliseconds passed{}; passed < time; passed += milliseconds(1)) {
+      if (Runs(id)) ran += milliseconds(1);
+      Pass(milliseconds(1));
+      for (const uint64_t one : working) RetireOne(one);
+    }
+    return std::chrono::duration<double>(ran) / std::chrono::duration<double>(time);
+  }
+};
+
+TEST_F(WatchdogOfTenants, a_stalled_queue_does_not_release_what_another_tenant_holds_on_another_device) {
+  PartIn(milliseconds(3000), kLow);
+  ASSERT_TRUE(Runs(kHeldByStalled)) << "its window is open for good";
+  const double part = PartIn(milliseconds(10'000), kLow);
+  EXPECT_LE(part, 0.051);
+  EXPECT_GE(part, 0.049) << "it may wait for that, so the hold is not for good either";
+}
+
+TEST_F(WatchdogOfTenants, nor_do_many_stalled_queues_of_many_tenants_and_devices_together) {
+  for (uint64_t i = 100; i < 120; ++i) {
+    AddOf(i, i, 10, i);
+    AddOf(i, 1000 + i, 0, i);
+  }
+  EXPECT_LE(PartIn(milliseconds(10'000), kLow), 0.051);
+}
+
+TEST_F(WatchdogOfTenants, where_one_of_its_job_has_work_the_stalled_queue_releases_it_at_once) {
+  scheduler_.SetJob(ProcessId{kStalled}, JobId{5});
+  scheduler_.SetJob(ProcessId{kAwaited}, JobId{5});
+  AddOf(1, kAwaited, 0);
+  EXPECT_GE(PartIn(milliseconds(200), kAwaited), 0.09);
+  PartIn(milliseconds(3000), kLow);
+  EXPECT_EQ(PartIn(milliseconds(1000), kAwaited), 1) << "until the queue retires something";
+  RetireOne(kStalled);
+  EXPECT_FALSE(Runs(kAwaited) || Runs(kLow));
+}
+
+TEST_F(WatchdogOfTenants, where_its_own_process_has_work_the_stalled_queue_releases_it_at_once) {
+  AddOf(1, kAwaited, 0, kGpu, /*process=*/kStalled);
+  PartIn(milliseconds(3000), kLow);
+  EXPECT_EQ(PartIn(milliseconds(1000), kAwaited), 1);
+  Finish(kAwaited);
+  EXPECT_LE(PartIn(milliseconds(10'000), kLow), 0.06) << "it has no work there any more";
+}
+
+TEST_F(WatchdogOfTenants, a_job_does_not_wait_longer_because_others_are_stalled_as_well) {
+  AddOf(3, kOther, 20, kElsewhere);
+  PartIn(milliseconds(3000), kLow);
+  scheduler_.SetJob(ProcessId{kStalled}, JobId{5});
+  scheduler_.SetJob(ProcessId{kAwaited}, JobId{5});
+  AddOf(1, kAwaited, 0);
+  PartIn(milliseconds(1000), kLow);
+  EXPECT_EQ(PartIn(milliseconds(1000), kAwaited), 1);
+}
+
+TEST_F(WatchdogOfTenants, where_only_its_own_tenant_would_lose_by_it_a_stalled_queue_releases_the_device) {
+  constexpr uint64_t kOwnDevice = 9;
+  constexpr uint64_t kWorks = 21;
+  constexpr uint64_t kHeld = 22;
+  AddOf(1, kWorks, 5, kOwnDevice);
+  AddOf(1, kHeld, 0, kOwnDevice);
+  AddOf(2, kOther, 0, kOwnDevice);
+  PartIn(milliseconds(3000), kHeld, {kWorks});
+  EXPECT_EQ(PartIn(milliseconds(1000), kHeld, {kWorks}), 1);
+  AddOf(2, kMiddle, 5, kOwnDevice);
+  EXPECT_LE(PartIn(milliseconds(1000), kHeld, {kWorks, kMiddle}), 0.06) << "kMiddle would lose as well";
+}
+
 }  // namespace
 }  // namespace xsched::sched

@@ -328,6 +328,123 @@ TEST_F(Limited, less_urgent_queues_run_when_the_most_urgent_one_has_used_up_its_
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
 }
 
+// Programs of one tenant on a device that cannot interrupt them. Each has one command, ends, and the next one
+// begins.
+class ShortPrograms : public testing::Test {
+ protected:
+  ShortPrograms() { scheduler_.SetPolicy(*ParsePolicySetting("RESERVE:tenant")); }
+
+  // Returns how much of the device's time their commands have had until then.
+  Duration RunUntil(TimePoint end, Duration command) {
+    Duration had{};
+    while (now_ < end) {
+      for (bool runs = Come(TenantId{1}, DeviceId{1}); !runs && now_ < end; runs = Runs())
+        Pass(microseconds(500));
+      const TimePoint done = std::min(now_ + command, end);
+      had += done - now_;
+      while (now_ < done) Pass(microseconds(500));
+      Leave();
+      Pass(pause_);
+    }
+    return had;
+  }
+  // A program begins with its command. Returns whether it may run.
+  bool Come(TenantId tenant, DeviceId device) {
+    ++program_;
+    scheduler_.SetTenant(ProcessId{program_}, tenant);
+    scheduler_.AddQueue(QueueId{program_}, ProcessId{program_}, device, {}, now_, {.reports_overruns = true});
+    Report(0);
+    return Runs();
+  }
+  // Its command is done, and it ends.
+  void Leave() {
+    Report(1);
+    scheduler_.RemoveQueue(QueueId{program_}, now_);
+    scheduler_.RemoveProcess(ProcessId{program_});
+    Pass(milliseconds(1));
+  }
+  bool Runs() const { return sink_.Of(QueueId{program_}).run; }
+  void Report(uint64_t retired) {
+    scheduler_.Progress(QueueId{program_}, 1, retired, now_);
+    scheduler_.Decide(now_, sink_);
+  }
+  void Pass(Duration time) {
+    now_ += time;
+    scheduler_.Decide(now_, sink_);
+  }
+
+  Duration pause_{};  // after the end of a program
+  TimePoint now_{seconds(1)};
+  uint64_t program_ = 0;  // the last one
+  Scheduler scheduler_{{}};
+  Recorder sink_;
+};
+
+TEST_F(ShortPrograms, have_no_more_than_their_tenants_limit_together) {
+  scheduler_.SetTenantShare(TenantId{1}, {.period_us = 100'000, .limit_us = 20'000});
+  const Duration had = RunUntil(now_ + seconds(10), milliseconds(100));
+  EXPECT_LE(had, milliseconds(2100));
+  EXPECT_GE(had, milliseconds(1900));
+}
+
+// While it has no process, its periods pass as if it were idle.
+TEST_F(ShortPrograms, of_a_tenant_that_pauses_have_its_limit_in_each_period) {
+  scheduler_.SetTenantShare(TenantId{1}, {.period_us = 100'000, .limit_us = 20'000});
+  pause_ = milliseconds(200);
+  EXPECT_GE(RunUntil(now_ + seconds(10), milliseconds(20)), milliseconds(850));
+}
+
+// So the memory for tenants without processes is bounded.
+TEST_F(ShortPrograms, of_64_other_tenants_that_leave_later_make_the_first_one_forgotten) {
+  for (const uint64_t others : {63, 64}) {
+    const TenantId tenant{1000 * others};
+    scheduler_.SetTenantShare(tenant, {.period_us = 1'000'000, .limit_us = 1000});
+    Come(tenant, DeviceId{1});
+    Pass(milliseconds(5));
+    Leave();
+    for (uint64_t i = 1; i <= others; ++i) {
+      Come(TenantId{1000 * others + i}, DeviceId{1});
+      Leave();
+    }
+    EXPECT_EQ(Come(tenant, DeviceId{1}), others == 64) << others;
+    Leave();
+  }
+}
+
+TEST_F(ShortPrograms, on_64_other_devices_that_leave_later_make_those_of_the_first_device_forgotten) {
+  for (const uint64_t others : {63, 64}) {
+    const DeviceId device{1000 * others};
+    scheduler_.SetTenantShare(TenantId{1}, {.period_us = 1'000'000, .limit_us = 1000});
+    Come(TenantId{1}, device);
+    Pass(milliseconds(5));
+    Leave();
+    for (uint64_t i = 1; i <= others; ++i) {
+      Come(TenantId{2}, DeviceId{1000 * others + i});
+      Leave();
+    }
+    EXPECT_EQ(Come(TenantId{1}, device), others == 64) << others;
+    Leave();
+    Pass(seconds(6));  // all are forgotten
+  }
+}
+
+TEST_F(Limited, a_process_that_releases_its_only_stream_keeps_what_it_owes_whatever_others_do) {
+  Add(1, 0);
+  Add(2, 0);
+  Reservation(1, Reserved(0, 500, 10));
+  Busy(1);
+  Runs(1, milliseconds(20));
+  ASSERT_FALSE(Timeline::Runs(1));
+  scheduler_.RemoveQueue(QueueId{1}, now_);
+  Decide();
+  Add(3, 0);  // somebody else comes, and the slices are decided anew
+  Pass(milliseconds(10));
+  Add(4, 0, kGpu, /*process=*/1);
+  Reservation(4, Reserved(0, 500, 10));
+  Busy(4);
+  EXPECT_EQ(Runs(4, milliseconds(100)), Duration::zero());
+}
+
 TEST_F(Limited, a_limit_ends_with_the_policy) {
   Add(1, 0);
   Reservation(1, Reserved(0, 100, 10));

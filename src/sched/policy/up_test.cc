@@ -1,6 +1,7 @@
 // Utilization partition: which queue of a device it lets run.
 #include <gtest/gtest.h>
 
+#include "sched/testing/busy_device.h"
 #include "sched/testing/policy_device.h"
 
 namespace xsched::sched::up {
@@ -84,6 +85,22 @@ TEST(UtilizationPartition, going_idle_is_no_way_out_of_a_debt) {
   ready[0].newly_ready = true;
   ready.Decide(UtilizationPartition());
   EXPECT_FALSE(ready[0].run);
+}
+
+TEST(UtilizationPartition, of_two_that_wake_after_a_pause_the_second_waits_for_one_slice) {
+  BusyDevice device(UtilizationPartition(), {Queue(1), Queue(2)});
+  device.Pass(std::chrono::seconds(1));
+  ASSERT_EQ(device[0].service, device[1].service);
+  const QueueView second = device.Leave(1);
+  const QueueView first = device.Leave(0);
+  device.now += std::chrono::seconds(1);
+  device.Return(first);
+  device.Pass(milliseconds(1));
+  device.Return(second);
+  device.Pass(milliseconds(4));
+  EXPECT_EQ(device[1].service, second.service);
+  device.Pass(milliseconds(1));
+  EXPECT_EQ(device[1].service, second.service + milliseconds(1)) << "the first one has had its 5 ms";
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void Write(std::ostream& out, const ProcessScript& process) {
   fields.Add("faults", process.faults, usual.faults);
   fields.AddName("fault", process.fault, usual.fault, std::array{"Fault::kRefused", "Fault::kTimedOut"});
   fields.Add("job", process.job, usual.job);
+  fields.Add("tenant", process.tenant, usual.tenant);
 }
 
 void Write(std::ostream& out, const QueueScript& queue) {

@@ -53,7 +53,8 @@ struct ProcessScript {
   int faults_from = 0;                    // number of the first control call that fails
   int faults = 0;                         // how many calls in a row fail
   Fault fault = Fault::kRefused;
-  int job = 0;  // 0: the scheduler knows no job
+  int job = 0;     // 0: the scheduler knows no job
+  int tenant = 0;  // 0: it knows no tenant
 };
 
 struct QueueScript {

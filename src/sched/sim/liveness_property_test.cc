@@ -24,6 +24,7 @@ namespace {
 // Each takes so long under sanitizers that there a tenth would still be too many.
 constexpr int kHistories = Tries(Tries(40'000));
 constexpr int kWithLimits = Tries(Tries(10'000));
+constexpr int kWithTenants = Tries(Tries(10'000));
 
 uint64_t Setting(const char* name, uint64_t usual) {
   const char* value = std::getenv(name);
@@ -54,6 +55,9 @@ TEST(LivenessProperties, the_promises_are_kept_in_as_many_other_histories) {
 }
 TEST(LivenessProperties, the_promises_are_kept_where_processes_have_limits) {
   Check(3, kWithLimits, RandomHistoryWithLimits);
+}
+TEST(LivenessProperties, the_promises_are_kept_where_processes_are_of_two_tenants) {
+  Check(4, kWithTenants, RandomHistoryWithTenants);
 }
 
 }  // namespace

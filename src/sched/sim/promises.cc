@@ -7,6 +7,7 @@ namespace xsched::sched::sim {
 namespace {
 
 constexpr Duration kLimit = milliseconds(100);
+constexpr Duration kSeldom = milliseconds(300);  // between windows that are seldom, for the sake of tenants
 constexpr Duration kAllowance = milliseconds(15);
 constexpr Duration kSettles = milliseconds(5);
 constexpr Duration kFirstWindow = milliseconds(10);
@@ -249,6 +250,13 @@ Promises::Settling Promises::SettlingOf(int device) const {
   return settling;
 }
 
+bool Promises::AreUnrelated(const QueueModel& one, const QueueModel& other) const {
+  const ProcessScript& process = *processes_[Index(one.script->process)].script;
+  const ProcessScript& rival = *processes_[Index(other.script->process)].script;
+  const bool same_job = process.job != 0 && process.job == rival.job;
+  return process.tenant != 0 && &process != &rival && !same_job;
+}
+
 void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
   const QueueModel& queue = queues_[index];
   if (queue.stage != Stage::kSpins) return;
@@ -272,7 +280,9 @@ void Promises::HiddenWaitsEnd(size_t index, Duration elapsed) {
       wait.apart && !devices_.MayUse(processes_[Index(awaited.script->process)], awaited.script->device);
   const Settling settling = SettlingOf(awaited.script->device);
   const Duration needed = wait.needed + left * there.present + settling.once;
-  const Duration limit = kLimit * (Windows(needed, settling.each) + wait.apart + wait.turn) + kAllowance;
+  wait.seldom |= wait.apart && AreUnrelated(queue, awaited);
+  const Duration limit = kLimit * (Windows(needed, settling.each) + wait.apart + wait.turn) +
+                         (wait.seldom ? kSeldom : Duration::zero()) + kAllowance;
   if (wait.held_up <= limit) return;
   Break("promise 4: queue " + std::to_string(index) + " waits for queue " + std::to_string(root) +
         ", which is kept from working for " + Milliseconds(wait.held_up) + ", of " + Milliseconds(limit) +

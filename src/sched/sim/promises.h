@@ -45,6 +45,9 @@
 //      another device, one more window is allowed, and one turn if the awaited queue's process is off its
 //      device. The time is then counted without a break, because a queue that works now and then does not
 //      count as held.
+//    - If, on different devices, the scheduler knows tenants and the two are neither of one process nor of
+//    one
+//      job, it lets go for 10 ms in each 200 ms only while a window is open: 300 ms more are allowed.
 //
 // Allowances. Each limit has 15 ms more, for an agent's reaction and for control calls of up to 0.6 ms each,
 // of which three in a row may fail. In promise 2, time counts only after a queue has been entitled for 5 ms
@@ -97,8 +100,9 @@ class Promises {
     uint64_t command = 0;  // the waiting command
     Duration held_up{};
     Duration needed{};
-    bool apart = false;  // the scheduler had to guess that a queue of another device is needed
-    bool turn = false;   // the process of the awaited queue was off its device
+    bool apart = false;   // the scheduler had to guess that a queue of another device is needed
+    bool turn = false;    // the process of the awaited queue was off its device
+    bool seldom = false;  // the scheduler lets go of that device seldom, for the sake of other tenants
   };
   struct Standing {
     bool works = false;
@@ -134,6 +138,7 @@ class Promises {
   };
   Duration LongestOverrun(const QueueModel& queue) const;
   Awaited WhatIsAwaited(size_t index) const;
+  bool AreUnrelated(const QueueModel& one, const QueueModel& other) const;
   struct Settling {
     Duration each{};  // how much each window loses
     Duration once{};  // how much one of them loses in addition

@@ -259,6 +259,7 @@ std::vector<History> Smaller(const History& history) {
       with([i](History& h) { h.processes[i].faults = h.processes[i].faults_from = 0; });
     if (process.overrun != 0) with([i](History& h) { h.processes[i].overrun = 0; });
     if (process.job != 0) with([i](History& h) { h.processes[i].job = 0; });
+    if (process.tenant != 0) with([i](History& h) { h.processes[i].tenant = 0; });
     if (process.reaction != usual.reaction || process.call != usual.call) {
       with([i, usual](History& h) {
         h.processes[i].reaction = usual.reaction;
@@ -313,6 +314,13 @@ std::vector<History> Smaller(const History& history) {
   return smaller;
 }
 
+History GenerateWithTenants(uint64_t seed, int size) {
+  History history = Generate(seed, size);
+  for (size_t i = 0; i < history.processes.size(); ++i)
+    history.processes[i].tenant = 1 + static_cast<int>(i % 2);
+  return history;
+}
+
 rc::Gen<History> GenerateWith(History (*generate)(uint64_t seed, int size)) {
   return rc::Gen<History>([generate](const rc::Random& random, int size) {
     rc::Random numbers = random;
@@ -326,5 +334,6 @@ rc::Gen<History> GenerateWith(History (*generate)(uint64_t seed, int size)) {
 
 rc::Gen<History> RandomHistory() { return GenerateWith(Generate); }
 rc::Gen<History> RandomHistoryWithLimits() { return GenerateWith(GenerateWithLimits); }
+rc::Gen<History> RandomHistoryWithTenants() { return GenerateWith(GenerateWithTenants); }
 
 }  // namespace xsched::sched::sim

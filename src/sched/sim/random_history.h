@@ -10,5 +10,7 @@ namespace xsched::sched::sim {
 rc::Gen<History> RandomHistory();
 // With RESERVE, and with limits.
 rc::Gen<History> RandomHistoryWithLimits();
+// With processes of two tenants.
+rc::Gen<History> RandomHistoryWithTenants();
 
 }  // namespace xsched::sched::sim

@@ -133,6 +133,8 @@ World::World(const History& history, std::ostream* trace)
   for (size_t i = 0; i < processes_.size(); ++i) {
     processes_[i].script = &history.processes[i];
     clients_.emplace_back(processes_[i]);
+    scheduler_.SetTenant(IdOfProcess(static_cast<int>(i)),
+                         TenantId{static_cast<uint64_t>(history.processes[i].tenant)});
     if (history.processes[i].job != 0)
       scheduler_.SetJob(IdOfProcess(static_cast<int>(i)),
                         JobId{static_cast<uint64_t>(history.processes[i].job)});
