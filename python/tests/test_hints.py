@@ -2,11 +2,14 @@
 import asyncio
 import contextvars
 import gc
+import os
+import signal
 import subprocess
 import sys
 import threading
 import types
 import unittest
+import warnings
 import weakref
 from unittest import mock
 
@@ -230,6 +233,66 @@ class SeveralAtATime(HintTest):
         del block
         gc.collect()
         self.assertEqual([reference for reference in entered if reference()], [])
+
+
+class Forks(HintTest):
+    def run_in_child(self, body):
+        """Forks. The child, which must not take longer than 5 s, calls `body`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that this process has threads is what is tested
+            child = os.fork()
+        if child == 0:
+            signal.alarm(5)
+            status = 1
+            try:
+                body()
+                status = 0
+            finally:
+                os._exit(status)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    def assert_a_block_works_in_a_child(self, hold):
+        """hold: a lock, which another thread has when this one forks."""
+        held, end = threading.Event(), threading.Event()
+
+        def other():
+            with hold:
+                held.set()
+                end.wait()
+
+        def enter():
+            with xsched.priority(10, stream=1):
+                self.assertEqual(self.library.priority(1), 10)
+            self.assertEqual(self.library.priority(1), 0)
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        held.wait()
+        try:
+            self.assertEqual(self.run_in_child(enter), 0)
+        finally:
+            end.set()
+            thread.join()
+
+    def test_a_child_may_enter_a_block_although_another_thread_was_setting_hints(self):
+        self.assert_a_block_works_in_a_child(hint_blocks._stacks.lock)
+
+    def test_a_child_may_enter_a_block_although_another_thread_was_entering_one(self):
+        self.assert_a_block_works_in_a_child(hint_blocks._open_lock)
+
+    def test_a_child_does_not_set_hints_of_the_queues_of_its_parent(self):
+        block = xsched.priority(10, stream=1)
+        block.__enter__()
+
+        def leave():
+            self.library.present.clear()
+            block.__exit__(None, None, None)
+            self.assertEqual(self.library.present, {})
+
+        self.assertEqual(self.run_in_child(leave), 0)
+        self.assertEqual(self.library.priority(1), 10, "of the parent it holds")
+        block.__exit__(None, None, None)
+        self.assertEqual(self.library.priority(1), 0)
 
 
 class Decorators(HintTest):

@@ -1,4 +1,5 @@
 """What is asked for queues, outside of hint blocks and in them."""
+import os
 import threading
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
@@ -38,9 +39,14 @@ class BlockStacks:
     """
 
     def __init__(self, apply: Callable[[int, str, Optional[Values]], None], is_gone: Callable[[int, XSchedError], bool]) -> None:
-        self.lock = threading.RLock()  # while it is held, no block begins or ends
         self._apply = apply
         self._is_gone = is_gone
+        self._begin_process()
+        os.register_at_fork(after_in_child=self._begin_process)
+
+    def _begin_process(self) -> None:
+        """A child of fork has none of the queues, and not the thread of the parent that may have held the lock."""
+        self.lock = threading.RLock()  # while it is held, no block begins or ends
         self._queues: Dict[int, _Queue] = {}
 
     def set_own(self, queue: int, kind: str, values: Values) -> None:

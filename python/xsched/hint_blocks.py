@@ -108,6 +108,17 @@ class _Entry:
         self.ends = contextlib.ExitStack()  # of what it has begun, for each queue
 
 
+_open_lock = threading.Lock()  # of what is open of each block
+
+
+def _renew_lock() -> None:
+    """In a child of fork: another thread of the parent may have held it."""
+    global _open_lock
+    _open_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
+
 # What this task, or thread, has entered. One variable for all blocks, because a context never forgets a variable.
 _entered: "contextvars.ContextVar[Tuple[_Entry, ...]]" = contextvars.ContextVar("entered", default=())
 
@@ -128,7 +139,6 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Values]) -> None:
         self._streams = streams
         self._values = values
-        self._lock = threading.Lock()
         self._open: List[_Entry] = []  # what was entered and not left
 
     def _begin(self) -> _Entry:
@@ -146,13 +156,13 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
 
     def __enter__(self) -> "HintBlock":
         entry = self._begin()
-        with self._lock:
+        with _open_lock:
             self._open.append(entry)
         _entered.set((*_entered_and_open(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        with self._lock:
+        with _open_lock:
             # A generator may be closed by another task than it began in. Then it is the last of all.
             own = [entry for entry in _entered.get() if entry in self._open]
             entry = own[-1] if own else self._open[-1]

@@ -1,7 +1,6 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
-import threading
 from typing import Any, Callable, Dict, Iterator, Optional, Tuple
 
 from .commands import Command, drop as drop_commands
@@ -47,13 +46,13 @@ class XSchedQueue:
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
-        self._closing = threading.Lock()
         self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
         try:
             self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
         except BaseException:
             self._close_hardware_queue()
             raise
+        self._unclosed = [self._handle]
         if self._owns_hwq:
             _streams[self._hwq] = stream
         try:
@@ -177,10 +176,12 @@ class XSchedQueue:
     def close(self) -> None:
         """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly, by any thread: the first call
         destroys it."""
-        with self._closing:  # not while the queue is destroyed, which waits for the program's functions: these may close it as well
-            closed, self._handle = self._handle, 0
-        if closed == 0:
+        # No lock: the child of a fork could find it locked, and destroying waits for the program's functions, which may close it as well.
+        try:
+            closed = self._unclosed.pop()
+        except IndexError:
             return
+        self._handle = 0
         if self._owns_queue:
             call("preempt", "XQueueDestroy", closed)
             forget(closed)
