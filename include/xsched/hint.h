@@ -62,6 +62,17 @@ XSCHED_API XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us);
  * it from those from whom it accepts a timeslice. A scheduler that comes later gets it as well. */
 XSCHED_API XResult XHintKDeadline(size_t k);
 
+/* The hints that the queue has now: those that were set last, by the program, by its environment, or by the server for `xsched hint`.
+ * Errors: kXSchedErrorInvalidValue: a pointer is null. Not in XSched 1.2. */
+XSCHED_API XResult XHintGetPriority(XQueueHandle xq, Priority *prio);
+XSCHED_API XResult XHintGetUtilization(XQueueHandle xq, Utilization *util);
+XSCHED_API XResult XHintGetWeight(XQueueHandle xq, Weight *weight);
+XSCHED_API XResult XHintGetReservation(XQueueHandle xq, int64_t *guarantee_us, int64_t *period_us, int64_t *limit_us, int64_t *burst_us);
+XSCHED_API XResult XHintGetLatencyTarget(XQueueHandle xq, LatencyTarget *target_us);
+XSCHED_API XResult XHintGetFloor(XQueueHandle xq, Floor *percent);
+XSCHED_API XResult XHintGetLaxity(XQueueHandle xq, Laxity *lax_us, Priority *lax_prio, Priority *crit_prio);
+XSCHED_API XResult XHintGetDeadline(XQueueHandle xq, Deadline *ddl_us);
+
 #ifdef __cplusplus
 }
 #endif

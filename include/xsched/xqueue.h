@@ -32,6 +32,10 @@ XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 /* The XQueue over `hwq`. kXSchedErrorNotFound: it has none. */
 XSCHED_API XResult XQueueGet(XQueueHandle *xq, HwQueueHandle hwq);
 
+/* The XQueues of this process. Stores the handles of the first `capacity` of them, and in *count how many there are. Not in XSched
+ * 1.2. */
+XSCHED_API XResult XQueueList(XQueueHandle *xqs, size_t capacity, size_t *count);
+
 /* Changes the preemption level, to the best one that the queue has up to `level`. May be called at any time. */
 XSCHED_API XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level);
 

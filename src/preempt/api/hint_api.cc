@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "base/log.h"
 #include "preempt/api/process.h"
 #include "sched/core/reservation.h"
 
 using namespace xsched::preempt;
+using xsched::sched::Hints;
 
 namespace {
 
@@ -41,10 +43,21 @@ template <typename Change>
 XResult ChangeHints(XQueueHandle xq, Change&& change) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
-  xsched::sched::Hints hints = queue->hints();
+  Hints hints = queue->hints();
   change(hints);
   queue->SetHints(hints);
   ThisProcess().HintsChanged(*queue);
+  return kXSchedSuccess;
+}
+
+// Stores hints of the queue: each as a member of Hints, and where to.
+template <typename... Hint>
+XResult ReadHints(XQueueHandle xq, Hint... hint) {
+  if ((!hint.second || ...)) return kXSchedErrorInvalidValue;
+  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  if (!queue) return kXSchedErrorNotFound;
+  const Hints hints = queue->hints();
+  ((*hint.second = hints.*hint.first), ...);
   return kXSchedSuccess;
 }
 
@@ -57,25 +70,25 @@ XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy) {
 }
 
 XResult XHintPriority(XQueueHandle xq, Priority prio) {
-  return ChangeHints(xq, [prio](xsched::sched::Hints& hints) { hints.priority = InRange(prio); });
+  return ChangeHints(xq, [prio](Hints& hints) { hints.priority = InRange(prio); });
 }
 
 XResult XHintUtilization(XQueueHandle xq, Utilization util) {
-  return ChangeHints(xq, [util](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [util](Hints& hints) {
     if (IsInRange("utilization", util, UTILIZATION_MIN, UTILIZATION_MAX)) hints.utilization = util;
   });
 }
 
 XResult XHintWeight(XQueueHandle xq, Weight weight) {
-  return ChangeHints(xq, [weight](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [weight](Hints& hints) {
     if (IsInRange("weight", weight, WEIGHT_MIN, WEIGHT_MAX)) hints.weight = weight;
   });
 }
 
 XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_us, int64_t limit_us,
                          int64_t burst_us) {
-  return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
-    xsched::sched::Hints changed = hints;
+  return ChangeHints(xq, [=](Hints& hints) {
+    Hints changed = hints;
     changed.guarantee_us = guarantee_us;
     changed.period_us = period_us;
     changed.limit_us = limit_us;
@@ -89,14 +102,14 @@ XResult XHintReservation(XQueueHandle xq, int64_t guarantee_us, int64_t period_u
 }
 
 XResult XHintLatencyTarget(XQueueHandle xq, LatencyTarget target_us) {
-  return ChangeHints(xq, [target_us](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [target_us](Hints& hints) {
     if (IsInRange("latency target", target_us, NO_LATENCY_TARGET, LATENCY_TARGET_MAX))
       hints.latency_target_us = target_us;
   });
 }
 
 XResult XHintFloor(XQueueHandle xq, Floor percent) {
-  return ChangeHints(xq, [percent](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [percent](Hints& hints) {
     if (IsInRange("floor", percent, FLOOR_MIN, FLOOR_MAX)) hints.floor = percent;
   });
 }
@@ -108,7 +121,7 @@ XResult XHintTimeslice(Timeslice ts_us) {
 
 XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority crit_prio) {
   lax_us = std::max(lax_us, Laxity{NO_LAXITY});
-  return ChangeHints(xq, [=](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [=](Hints& hints) {
     if (!IsInRange("laxity", lax_us, NO_LAXITY, DEADLINE_MAX)) return;
     hints.laxity_us = lax_us;
     hints.lax_priority = InRange(lax_prio);
@@ -118,7 +131,7 @@ XResult XHintLaxity(XQueueHandle xq, Laxity lax_us, Priority lax_prio, Priority 
 
 XResult XHintDeadline(XQueueHandle xq, Deadline ddl_us) {
   ddl_us = std::max(ddl_us, Deadline{NO_DEADLINE});
-  return ChangeHints(xq, [ddl_us](xsched::sched::Hints& hints) {
+  return ChangeHints(xq, [ddl_us](Hints& hints) {
     if (IsInRange("deadline", ddl_us, NO_DEADLINE, DEADLINE_MAX)) hints.deadline_us = ddl_us;
   });
 }
@@ -130,4 +143,39 @@ XResult XHintKDeadline(size_t k) {
     WarnOfRange("k", static_cast<int64_t>(k), "ignoring it");
   }
   return kXSchedSuccess;
+}
+
+XResult XHintGetPriority(XQueueHandle xq, Priority* prio) {
+  return ReadHints(xq, std::pair{&Hints::priority, prio});
+}
+
+XResult XHintGetUtilization(XQueueHandle xq, Utilization* util) {
+  return ReadHints(xq, std::pair{&Hints::utilization, util});
+}
+
+XResult XHintGetWeight(XQueueHandle xq, Weight* weight) {
+  return ReadHints(xq, std::pair{&Hints::weight, weight});
+}
+
+XResult XHintGetReservation(XQueueHandle xq, int64_t* guarantee_us, int64_t* period_us, int64_t* limit_us,
+                            int64_t* burst_us) {
+  return ReadHints(xq, std::pair{&Hints::guarantee_us, guarantee_us}, std::pair{&Hints::period_us, period_us},
+                   std::pair{&Hints::limit_us, limit_us}, std::pair{&Hints::burst_us, burst_us});
+}
+
+XResult XHintGetLatencyTarget(XQueueHandle xq, LatencyTarget* target_us) {
+  return ReadHints(xq, std::pair{&Hints::latency_target_us, target_us});
+}
+
+XResult XHintGetFloor(XQueueHandle xq, Floor* percent) {
+  return ReadHints(xq, std::pair{&Hints::floor, percent});
+}
+
+XResult XHintGetLaxity(XQueueHandle xq, Laxity* lax_us, Priority* lax_prio, Priority* crit_prio) {
+  return ReadHints(xq, std::pair{&Hints::laxity_us, lax_us}, std::pair{&Hints::lax_priority, lax_prio},
+                   std::pair{&Hints::critical_priority, crit_prio});
+}
+
+XResult XHintGetDeadline(XQueueHandle xq, Deadline* ddl_us) {
+  return ReadHints(xq, std::pair{&Hints::deadline_us, ddl_us});
 }

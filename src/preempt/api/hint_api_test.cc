@@ -37,6 +37,65 @@ TEST_F(HintApiTest, each_hint_reaches_its_queue_and_leaves_the_others_as_they_ar
   EXPECT_EQ(hints().critical_priority, 6);
 }
 
+TEST_F(HintApiTest, the_hints_of_a_queue_can_be_read) {
+  const XQueueHandle queue = Make(driver_);
+  Priority priority = 0, lax_priority = 0, critical_priority = 0;
+  Utilization utilization = 0;
+  Weight weight = 0;
+  Floor floor = 0;
+  Laxity laxity = 0;
+  int64_t deadline = 0, target = 0, guarantee = 0, period = 0, limit = 0, burst = 0;
+  EXPECT_EQ(XHintGetPriority(queue, &priority), kXSchedSuccess);
+  EXPECT_EQ(XHintGetDeadline(queue, &deadline), kXSchedSuccess);
+  EXPECT_EQ(XHintGetLaxity(queue, &laxity, &lax_priority, &critical_priority), kXSchedSuccess);
+  EXPECT_EQ(priority, PRIORITY_DEFAULT);
+  EXPECT_EQ(deadline, NO_DEADLINE);
+  EXPECT_EQ(laxity, NO_LAXITY);
+
+  sched::Hints set;
+  set.priority = 3;
+  set.utilization = 40;
+  set.deadline_us = 5000;
+  set.laxity_us = 700;
+  set.lax_priority = 1;
+  set.critical_priority = 6;
+  set.weight = 250;
+  set.floor = 15;
+  set.guarantee_us = 2000;
+  set.period_us = 10'000;
+  set.limit_us = 5000;
+  set.burst_us = 1000;
+  set.latency_target_us = 20'000;
+  QueueOf(driver_)->SetHints(set);  // as the server does
+  EXPECT_EQ(XHintGetPriority(queue, &priority), kXSchedSuccess);
+  EXPECT_EQ(XHintGetUtilization(queue, &utilization), kXSchedSuccess);
+  EXPECT_EQ(XHintGetWeight(queue, &weight), kXSchedSuccess);
+  EXPECT_EQ(XHintGetReservation(queue, &guarantee, &period, &limit, &burst), kXSchedSuccess);
+  EXPECT_EQ(XHintGetLatencyTarget(queue, &target), kXSchedSuccess);
+  EXPECT_EQ(XHintGetFloor(queue, &floor), kXSchedSuccess);
+  EXPECT_EQ(XHintGetLaxity(queue, &laxity, &lax_priority, &critical_priority), kXSchedSuccess);
+  EXPECT_EQ(XHintGetDeadline(queue, &deadline), kXSchedSuccess);
+  sched::Hints read;
+  read.priority = priority;
+  read.utilization = utilization;
+  read.deadline_us = deadline;
+  read.laxity_us = laxity;
+  read.lax_priority = lax_priority;
+  read.critical_priority = critical_priority;
+  read.weight = weight;
+  read.floor = floor;
+  read.guarantee_us = guarantee;
+  read.period_us = period;
+  read.limit_us = limit;
+  read.burst_us = burst;
+  read.latency_target_us = target;
+  EXPECT_EQ(read, set);
+
+  EXPECT_EQ(XHintGetLaxity(queue, &laxity, nullptr, &critical_priority), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XHintGetPriority(queue, nullptr), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XHintGetPriority(queue + 1, &priority), kXSchedErrorNotFound);
+}
+
 // No errors, as in XSched 1.2.
 TEST_F(HintApiTest, a_priority_out_of_its_range_is_the_nearest_one_and_another_hint_changes_nothing) {
   const XQueueHandle queue = Make(driver_);

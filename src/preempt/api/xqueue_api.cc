@@ -82,6 +82,20 @@ XResult XQueueGet(XQueueHandle* xq, HwQueueHandle hwq) {
   return kXSchedSuccess;
 }
 
+XResult XQueueList(XQueueHandle* xqs, size_t capacity, size_t* count) {
+  if (count == nullptr || (xqs == nullptr && capacity != 0)) return kXSchedErrorInvalidValue;
+  const XQueueTable& queues = ThisProcess().queues;
+  size_t found = 0;
+  for (uint32_t index = 0; index < queues.end_of_used(); ++index) {
+    const XQueueHandle handle = queues.HandleAt(index);
+    if (handle == 0) continue;
+    if (found < capacity) xqs[found] = handle;
+    ++found;
+  }
+  *count = found;
+  return kXSchedSuccess;
+}
+
 XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
   if (!IsLevel(level)) return kXSchedErrorInvalidValue;
   XQueuePin queue = ThisProcess().queues.Pin(xq);

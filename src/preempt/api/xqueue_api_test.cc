@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class XQueueApiTest : public ApiTest {
  protected:
@@ -44,6 +45,27 @@ TEST_F(XQueueApiTest, a_hardware_queue_has_one_xqueue_which_it_leads_to) {
   EXPECT_EQ(XQueueGet(&found, hwq), kXSchedErrorNotFound);
   EXPECT_EQ(XQueueDestroy(queue), kXSchedErrorNotFound);
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, the_queues_of_the_process_are_listed) {
+  const XQueueHandle first = Make(driver_);
+  const XQueueHandle second = Make(gated_driver_);
+  XQueueHandle found[3] = {};
+  size_t count = 0;
+  EXPECT_EQ(XQueueList(found, 3, &count), kXSchedSuccess);
+  EXPECT_EQ(count, 2);
+  EXPECT_THAT(found, UnorderedElementsAre(first, second, 0));
+  XQueueHandle only[2] = {};
+  EXPECT_EQ(XQueueList(only, 1, &count), kXSchedSuccess);
+  EXPECT_EQ(count, 2) << "also those for which there was no room";
+  EXPECT_EQ(only[1], 0);
+  EXPECT_EQ(XQueueDestroy(first), kXSchedSuccess);
+  EXPECT_EQ(XQueueList(found, 3, &count), kXSchedSuccess);
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(found[0], second);
+  EXPECT_EQ(XQueueList(nullptr, 0, &count), kXSchedSuccess);
+  EXPECT_EQ(XQueueList(nullptr, 1, &count), kXSchedErrorInvalidValue);
+  EXPECT_EQ(XQueueList(found, 3, nullptr), kXSchedErrorInvalidValue);
 }
 
 TEST_F(XQueueApiTest, a_queue_that_is_destroyed_with_gates_reports_when_the_device_has_passed_the_last) {
