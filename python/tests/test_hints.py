@@ -24,11 +24,14 @@ class Library:
     def __init__(self):
         self.present = {}
         self.gone = set()
+        self.refused = set()
 
     def call(self, library, function, handle, *values):
         assert library == "preempt"
         if handle in self.gone:
             raise xsched.XSchedError(function, Result.ERROR_NOT_FOUND)
+        if function in self.refused:
+            raise xsched.XSchedError(function, Result.ERROR_UNKNOWN)
         self.present[handle, function] = values
 
     def priority(self, handle):
@@ -119,9 +122,17 @@ class Blocks(HintTest):
         self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
 
     def test_a_hint_that_is_refused_leaves_no_block(self):
-        self.library.gone.add(1)
-        with self.assertRaises(xsched.XSchedError), xsched.priority(10, stream=1):
+        self.library.refused.add("XHintWeight")
+        with self.assertRaises(xsched.XSchedError), xsched.hints(stream=1, priority=10, weight=3):
             self.fail("the block does not begin")
+        self.assertEqual(self.library.priority(1), 0)
+        self.assertEqual(hint_blocks._stacks._queues, {})
+
+    def test_a_queue_that_goes_while_the_block_begins_is_left_out(self):
+        self.library.gone.add(1)
+        with mock.patch("xsched.jax.own_queues", lambda: [1, 2]), xsched.jax.hints(priority=10, weight=3):
+            self.assertEqual((self.library.priority(1), self.library.priority(2)), (None, 10))
+        self.assertEqual(self.library.priority(2), 0)
         self.assertEqual(hint_blocks._stacks._queues, {})
 
     def test_a_stream_may_be_destroyed_in_the_block(self):
@@ -275,7 +286,7 @@ class Forks(HintTest):
             thread.join()
 
     def test_a_child_may_enter_a_block_although_another_thread_was_setting_hints(self):
-        self.assert_a_block_works_in_a_child(hint_blocks._stacks.lock)
+        self.assert_a_block_works_in_a_child(hint_blocks._stacks._lock)
 
     def test_a_child_may_enter_a_block_although_another_thread_was_entering_one(self):
         self.assert_a_block_works_in_a_child(hint_blocks._open_lock)

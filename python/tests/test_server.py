@@ -31,13 +31,22 @@ def wait_for(found, wanted):
 
 class Server(unittest.TestCase):
     @classmethod
-    def setUpClass(cls):
+    def start_server(cls):
         ready, theirs = os.pipe()
         cls.server = subprocess.Popen([LIBRARIES.parent / "bin" / "xserver", "--user", "--socket", os.environ["XSCHED_SOCKET"],
                                        "--ready-fd", str(theirs)], pass_fds=[theirs], stderr=subprocess.DEVNULL)
         os.close(theirs)
         assert os.read(ready, 1), "the server has not started"
         os.close(ready)
+
+    @classmethod
+    def stop_server(cls):
+        cls.server.terminate()
+        cls.server.wait()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.start_server()
         device, context = ctypes.c_int(), ctypes.c_void_p()
         assert CUDA.cuInit(0) == 0
         assert CUDA.cuDeviceGet(ctypes.byref(device), 0) == 0
@@ -46,8 +55,7 @@ class Server(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        cls.server.terminate()
-        cls.server.wait()
+        cls.stop_server()
 
     @contextlib.contextmanager
     def stream(self):
@@ -108,8 +116,8 @@ class Server(unittest.TestCase):
         with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
             self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
             with xsched.jax.hints(priority=10):
-                self.assertEqual(self.priorities(), [10, 10])
-            self.assertEqual(self.priorities(), [1, 2])
+                self.assertEqual(wait_for(self.priorities, [10, 10]), [10, 10])
+            self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
 
     def test_blocks_for_a_whole_process_may_overlap(self):
         first_ends, second_ends = threading.Event(), threading.Event()
@@ -129,14 +137,14 @@ class Server(unittest.TestCase):
             with self.stream() as other, xsched.XSchedQueue(other, 2):
                 self.assertEqual(wait_for(self.priorities, [20, 2]), [20, 2])
                 with xsched.jax.hints(priority=30):
-                    self.assertEqual(self.priorities(), [30, 30])
-                self.assertEqual(self.priorities(), [20, 2])
+                    self.assertEqual(wait_for(self.priorities, [30, 30]), [30, 30])
+                self.assertEqual(wait_for(self.priorities, [20, 2]), [20, 2])
             first_ends.set()
             first.join()
-            self.assertEqual(self.priorities(), [20])
+            self.assertEqual(wait_for(self.priorities, [20]), [20])
             second_ends.set()
             second.join()
-            self.assertEqual(self.priorities(), [1])
+            self.assertEqual(wait_for(self.priorities, [1]), [1])
 
     def test_a_queue_may_go_in_a_block_for_a_whole_process(self):
         with self.stream() as first, xsched.XSchedQueue(first, 1):
@@ -145,7 +153,32 @@ class Server(unittest.TestCase):
                 with xsched.jax.hints(priority=10):
                     queue.close()
                     self.assertEqual(wait_for(self.priorities, [10]), [10])
-                self.assertEqual(self.priorities(), [1])
+                self.assertEqual(wait_for(self.priorities, [1]), [1])
+
+    def test_a_block_for_a_whole_process_may_outlive_the_server(self):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
+            self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
+            with xsched.jax.hints(priority=10):
+                self.assertEqual(wait_for(self.priorities, [10, 10]), [10, 10])
+                self.stop_server()
+            self.start_server()
+            self.assertEqual(wait_for(lambda: sorted(self.priorities()), [1, 2]), [1, 2])
+
+    def test_a_block_for_a_whole_process_needs_no_server(self):
+        with self.stream() as stream, xsched.XSchedQueue(stream, 1), mock.patch.dict(os.environ, XSCHED_SOCKET="/nowhere/socket"):
+            with xsched.jax.hints(priority=10, weight=300):
+                pass
+
+    def test_a_queue_that_has_another_number_at_a_new_server_has_its_own_priority_again(self):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1) as going, xsched.XSchedQueue(second, 2):
+            self.assertEqual(wait_for(self.priorities, [1, 2]), [1, 2])
+            with xsched.jax.hints(priority=10):
+                self.assertEqual(wait_for(self.priorities, [10, 10]), [10, 10])
+                going.close()
+                self.stop_server()
+                self.start_server()
+                self.assertEqual(wait_for(self.priorities, [10]), [10], "it has the number that the first one had")
+            self.assertEqual(wait_for(self.priorities, [2]), [2])
 
     def test_a_block_for_a_whole_process_checks_its_hint(self):
         with self.assertRaises(ValueError), xsched.jax.hints(priority=9999):

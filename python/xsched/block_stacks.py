@@ -3,7 +3,7 @@ import os
 import threading
 from typing import Callable, Dict, List, Mapping, Optional, Tuple
 
-from .library import XSchedError
+from .library import unless_gone
 
 Values = Tuple[int, ...]
 Hints = Mapping[str, Values]  # by their kinds
@@ -19,8 +19,7 @@ class Block:
 class _Queue:
     """What is asked for one queue: by its owner, and by the blocks that have begun and not ended, in this order."""
 
-    def __init__(self, before: Hints) -> None:
-        self.before = before  # what it had when the first of these blocks began, if that is known
+    def __init__(self) -> None:
         self.own: Dict[str, Values] = {}
         self.blocks: List[Block] = []
 
@@ -29,42 +28,40 @@ class _Queue:
         for block in reversed(self.blocks):
             if kind in block.values:
                 return block.values[kind]
-        return self.own.get(kind, self.before.get(kind))
+        return self.own.get(kind)
 
 
 class BlockStacks:
-    """The blocks of all queues, which have numbers that are never used again.
+    """The blocks of all queues, which have handles that are never used again.
 
-    apply(queue, kind, values) sets a hint; values are None if nobody asks for any. is_gone(queue, error): it failed because the queue is gone.
+    apply(queue, kind, values) sets a hint; values are None if nobody asks for any.
     """
 
-    def __init__(self, apply: Callable[[int, str, Optional[Values]], None], is_gone: Callable[[int, XSchedError], bool]) -> None:
+    def __init__(self, apply: Callable[[int, str, Optional[Values]], None]) -> None:
         self._apply = apply
-        self._is_gone = is_gone
         self._begin_process()
         os.register_at_fork(after_in_child=self._begin_process)
 
     def _begin_process(self) -> None:
         """A child of fork has none of the queues, and not the thread of the parent that may have held the lock."""
-        self.lock = threading.RLock()  # while it is held, no block begins or ends
+        self._lock = threading.RLock()  # while it is held, no block begins or ends
         self._queues: Dict[int, _Queue] = {}
 
     def set_own(self, queue: int, kind: str, values: Values) -> None:
         """The owner of a queue sets a hint. It holds at once, and after the end of all blocks."""
-        with self.lock:
+        with self._lock:
             self._apply(queue, kind, values)
-            self._queues.setdefault(queue, _Queue({})).own[kind] = values
+            self._queues.setdefault(queue, _Queue()).own[kind] = values
 
     def forget(self, queue: int) -> None:
         """The queue is gone."""
-        with self.lock:
+        with self._lock:
             self._queues.pop(queue, None)
 
-    def begin(self, queue: int, values: Hints, before: Hints = {}) -> Block:
-        """before: what the queue has now. It counts if no block is open."""
+    def begin(self, queue: int, values: Hints) -> Block:
         block = Block(values)
-        with self.lock:
-            self._queues.setdefault(queue, _Queue(before)).blocks.append(block)
+        with self._lock:
+            self._queues.setdefault(queue, _Queue()).blocks.append(block)
             try:
                 for kind, wanted in values.items():
                     self._apply(queue, kind, wanted)
@@ -74,17 +71,13 @@ class BlockStacks:
         return block
 
     def end(self, queue: int, block: Block) -> None:
-        with self.lock:
+        with self._lock:
             asked = self._queues.get(queue)
             if asked is None:
                 return
             asked.blocks.remove(block)
             if not asked.blocks and not asked.own:
                 del self._queues[queue]
-            try:
+            with unless_gone():
                 for kind in block.values:
                     self._apply(queue, kind, asked.wanted(kind))
-            except XSchedError as error:
-                if not self._is_gone(queue, error):
-                    raise
-                self.forget(queue)  # the program has destroyed the stream

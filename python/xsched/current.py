@@ -34,12 +34,9 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
     RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
     """
-    from .hint_blocks import KINDS, checked_hints, forget, set_hint
+    from .hint_blocks import checked_hints, forget, set_hint
     from .queue import queue_over
 
-    unknown = hints.keys() - KINDS.keys()
-    if unknown:
-        raise TypeError(f"stream: there is no hint {', '.join(sorted(unknown))}")
     values = checked_hints({"priority": priority if priority is not None or hints else 0, **hints})
     if framework is not None and framework not in _FRAMEWORKS:
         raise ValueError(f"framework: {framework!r} is none of {', '.join(_FRAMEWORKS)}")

@@ -14,12 +14,11 @@ import functools
 import inspect
 import os
 import threading
-from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from .block_stacks import BlockStacks, Values
-from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN, TIMESLICE_MIN,
-                        Result)
-from .library import XSchedError, call
+from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN, TIMESLICE_MIN)
+from .library import call, unless_gone
 from .ranges import RangeError, in_range
 
 Value = Union[int, Values]
@@ -83,11 +82,7 @@ def _apply(handle: int, kind: str, values: Optional[Values]) -> None:
     call("preempt", KINDS[kind].function, handle, *(KINDS[kind].initial() if values is None else values))
 
 
-def _is_gone(_handle: int, error: XSchedError) -> bool:
-    return error.result == Result.ERROR_NOT_FOUND
-
-
-_stacks = BlockStacks(_apply, _is_gone)  # of the queues' handles
+_stacks = BlockStacks(_apply)
 
 
 def set_hint(handle: int, kind: str, *values: int) -> None:
@@ -136,19 +131,18 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     asynchronous generator (likewise).
     """
 
-    def __init__(self, streams: Callable[[], List[Any]], values: Dict[str, Values]) -> None:
-        self._streams = streams
+    def __init__(self, queues: Callable[[], Iterable[int]], values: Dict[str, Values]) -> None:
+        """queues: the handles of those that the block is for, asked for when it is entered. One that goes meanwhile is left out."""
+        self._queues = queues
         self._values = values
         self._open: List[_Entry] = []  # what was entered and not left
 
     def _begin(self) -> _Entry:
-        from .queue import queue_over  # it uses this module
-
         entry = _Entry(self)
         try:
-            for stream in self._streams():
-                handle = queue_over(stream)
-                entry.ends.callback(_stacks.end, handle, _stacks.begin(handle, self._values))
+            for handle in self._queues():
+                with unless_gone():
+                    entry.ends.callback(_stacks.end, handle, _stacks.begin(handle, self._values))
         except BaseException:
             entry.ends.close()
             raise
@@ -223,7 +217,9 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
 
 
 def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Values]:
-    """Those that are not None, checked. RangeError: out of range. ValueError: there is none."""
+    """Those that are not None, checked. RangeError: out of range. ValueError: there is none. TypeError: there is one of another kind."""
+    if unknown := wanted.keys() - KINDS.keys():
+        raise TypeError(f"there is no hint {', '.join(sorted(unknown))}")
     values = {kind: KINDS[kind].checked(kind, value) for kind, value in wanted.items() if value is not None}
     if not values:
         raise ValueError(f"give one of the hints {', '.join(KINDS)}")
@@ -250,10 +246,11 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
     RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
     from .current import current_streams
+    from .queue import queue_over  # it uses this module
 
     values = checked_hints({"priority": priority, "utilization": utilization, "weight": weight, "reservation": reservation,
                             "latency_target": latency_target, "floor": floor, "deadline": deadline, "laxity": laxity})
-    return HintBlock(current_streams if stream is None else lambda: [stream], values)
+    return HintBlock(lambda: [queue_over(each) for each in (current_streams() if stream is None else [stream])], values)
 
 
 def priority(value: int, stream: Any = None) -> HintBlock:

@@ -8,15 +8,12 @@ process:
 The block should wait for its results, because JAX launches ahead. Streams that JAX makes later have the process's defaults
 (`xsched run --priority N`). **Not run on hardware.**
 """
-import contextlib
 import os
-from typing import Any, Iterator, Optional
+from typing import Any
 
 from . import server
-from .block_stacks import BlockStacks, Values
-from .constants import PRIORITY_DEFAULT, Result
-from .hint_blocks import checked_hints
-from .library import XSchedError
+from .hint_blocks import HintBlock, checked_hints
+from .queue import own_queues
 
 
 def hint(**hints: Any) -> None:
@@ -24,26 +21,7 @@ def hint(**hints: Any) -> None:
     server.hint(os.getpid(), **hints)
 
 
-def _apply(queue: int, _kind: str, values: Optional[Values]) -> None:
-    server.hint(queue=queue, priority=values[0] if values else PRIORITY_DEFAULT)
-
-
-def _is_gone(queue: int, error: XSchedError) -> bool:
-    return error.result == Result.ERROR_UNKNOWN and all(other.queue != queue for other in server.queues(os.getpid()))
-
-
-_stacks = BlockStacks(_apply, _is_gone)  # of the server's numbers
-
-
-@contextlib.contextmanager
-def hints(*, priority: int) -> Iterator[None]:
-    """`with xsched.jax.hints(priority=10):` for all queues that this process has at the beginning of the block. Then each has the priority
-    of the block around it again, or the one that it had. As with xsched.hints, the block that began last counts.
-    RangeError: out of range. ServerError: there is no server."""
-    values = checked_hints({"priority": priority})
-    with contextlib.ExitStack() as ends:
-        with _stacks.lock:  # so that what a queue has is not another block's, which ends before this one begins
-            for queue in server.queues(os.getpid()):
-                block = _stacks.begin(queue.queue, values, {"priority": (queue.priority,)})
-                ends.callback(_stacks.end, queue.queue, block)
-        yield
+def hints(**wanted: Any) -> HintBlock:
+    """`with xsched.jax.hints(priority=10):` as `with xsched.hints(priority=10):`, for all queues that this process has at the beginning of
+    the block. It needs no server. RangeError: out of range."""
+    return HintBlock(own_queues, checked_hints(wanted))

@@ -1,4 +1,5 @@
 """XSched's C libraries: found, loaded once, and called with results checked."""
+import contextlib
 import ctypes
 import functools
 import os
@@ -33,6 +34,16 @@ class XSchedError(RuntimeError):
         self.result: Union[Result, int] = result
 
 
+@contextlib.contextmanager
+def unless_gone() -> Iterator[None]:
+    """In the block, it is no error that a queue is not there any more: its program has destroyed it."""
+    try:
+        yield
+    except XSchedError as error:
+        if error.result != Result.ERROR_NOT_FOUND:
+            raise
+
+
 # The C functions, by library: argument types after which the result is an XResult.
 _HANDLE = ctypes.c_uint64
 _OUT = ctypes.POINTER(_HANDLE)
@@ -42,6 +53,7 @@ _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
         "XQueueCreate": [_OUT, _HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueDestroy": [_HANDLE],
         "XQueueGet": [_OUT, _HANDLE],
+        "XQueueList": [_OUT, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
         "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int],
         "XQueueSetLaunchConfig": [_HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueSubmit": [_HANDLE, _HANDLE],

@@ -1,7 +1,7 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 from .commands import Command, drop as drop_commands
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
@@ -12,6 +12,7 @@ from .ranges import in_range
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
+_MOST_QUEUES = 1024  # of a process
 
 # Of the hardware queues that were made here and not closed. A queue's work goes on if the program drops the XSchedQueue.
 _streams: Dict[int, Any] = {}
@@ -209,6 +210,13 @@ def queue_over(stream: Any) -> int:
     hwq, _ = _hardware_queue(platform_of(stream), stream_handle(stream))
     found, _ = _queue(hwq, None, False, PreemptLevel.INTERRUPT)
     return found
+
+
+def own_queues() -> List[int]:
+    """The XQueueHandles of all queues of this process."""
+    handles = (ctypes.c_uint64 * _MOST_QUEUES)()
+    count = ask(ctypes.c_size_t, "preempt", "XQueueList", handles, _MOST_QUEUES)
+    return handles[:count]
 
 
 def _hardware_queue(platform: str, address: int) -> Tuple[int, bool]:
