@@ -24,6 +24,10 @@ extern "C" {
  * warning says which). */
 XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t level, int64_t flags);
 
+/* The same with the level, the launch config and the hints that the environment says (XSCHED_AUTO_XQUEUE_LEVEL and so on), as of queues that a
+ * shim makes. Not in XSched 1.2. */
+XSCHED_API XResult XQueueCreateAuto(XQueueHandle *xq, HwQueueHandle hwq);
+
 /* Destroys the XQueue. Held commands run, and submitted commands that are not launched yet are launched. The function waits
  * until other threads have left their calls on this queue, at most one second. After it, the HwQueue and the platform's queue
  * may be destroyed. */

@@ -1,4 +1,4 @@
-"""Hints for blocks of code. The C library's calls are recorded and not made."""
+"""Hints for blocks of code. Over a stand-in for the C library; test_server.py has the real one."""
 import asyncio
 import contextvars
 import gc
@@ -19,29 +19,39 @@ from xsched.constants import Result
 
 
 class Library:
-    """What the C library was told: the present hints of each queue. A stream's queue has the stream's number."""
+    """The C library: the hints of each queue, by their kinds. A stream's queue has the stream's number."""
+
+    DEFAULTS = {"Priority": (0,), "Utilization": (100,), "Weight": (100,), "Reservation": (0, 0, 0, 0), "LatencyTarget": (0,), "Floor": (5,),
+                "Deadline": (-1,), "Laxity": (-1, 0, 0)}
 
     def __init__(self):
         self.present = {}
         self.gone = set()
         self.refused = set()
 
-    def call(self, library, function, handle, *values):
-        assert library == "preempt"
-        if handle in self.gone:
-            raise xsched.XSchedError(function, Result.ERROR_NOT_FOUND)
-        if function in self.refused:
-            raise xsched.XSchedError(function, Result.ERROR_UNKNOWN)
-        self.present[handle, function] = values
+    def check(self, kind, queue):
+        if queue in self.gone:
+            raise xsched.XSchedError(kind, Result.ERROR_NOT_FOUND)
 
-    def priority(self, handle):
-        return self.present.get((handle, "XHintPriority"), (None,))[0]
+    def read(self, kind, queue):
+        self.check(kind, queue)
+        return self.present.get((queue, kind), self.DEFAULTS[kind])
+
+    def write(self, kind, queue, values):
+        self.check(kind, queue)
+        if kind in self.refused:
+            raise xsched.XSchedError(kind, Result.ERROR_UNKNOWN)
+        self.present[queue, kind] = values
+
+    def priority(self, queue):
+        return self.present.get((queue, "Priority"), (None,))[0]
 
 
 class HintTest(unittest.TestCase):
     def setUp(self):
         self.library = Library()
-        for target, replacement in (("xsched.hint_blocks.call", self.library.call), ("xsched.queue.queue_over", int)):
+        for target, replacement in (("xsched.hint_blocks.read_hint", self.library.read), ("xsched.hint_blocks.write_hint", self.library.write),
+                                    ("xsched.queue.queue_over", int)):
             patch = mock.patch(target, replacement)
             patch.start()
             self.addCleanup(patch.stop)
@@ -75,18 +85,23 @@ class Blocks(HintTest):
             raise KeyError
         self.assertEqual(self.library.priority(1), 0)
 
-    def test_what_the_environment_says_is_there_again(self):
-        with mock.patch.dict("os.environ", XSCHED_AUTO_XQUEUE_PRIORITY="7"):
+    def test_what_the_queue_had_is_there_again_whoever_has_set_it(self):
+        self.library.present[1, "Priority"] = (7,)
+        self.library.present[1, "Laxity"] = (5000, 0, 5)
+        with xsched.hints(stream=1, priority=10, laxity=(100, 0, 9)):
+            self.assertEqual(self.library.present[1, "Laxity"], (100, 0, 9))
+        self.assertEqual(self.library.priority(1), 7)
+        self.assertEqual(self.library.present[1, "Laxity"], (5000, 0, 5))
+
+    def test_what_is_set_between_two_blocks_of_a_hint_is_there_again_although_a_block_of_another_hint_is_open(self):
+        with xsched.hints(stream=1, weight=300):
+            with xsched.priority(10, stream=1):
+                pass
+            self.library.present[1, "Priority"] = (7,)
             with xsched.priority(10, stream=1):
                 pass
             self.assertEqual(self.library.priority(1), 7)
-
-    def test_what_is_out_of_range_in_the_environment_does_not_count(self):
-        with mock.patch.dict("os.environ", XSCHED_AUTO_XQUEUE_WEIGHT="99999", XSCHED_AUTO_XQUEUE_GUARANTEE="7"):
-            with xsched.hints(stream=1, weight=500, reservation=(1000, 20_000, 0, 0)):
-                pass
-        self.assertEqual(self.library.present[1, "XHintWeight"], (100,))
-        self.assertEqual(self.library.present[1, "XHintReservation"], (0, 0, 0, 0))
+        self.assertEqual(self.library.present[1, "Weight"], (100,))
 
     def test_what_the_queues_owner_says_is_there_again(self):
         hint_blocks.set_hint(1, "priority", 4)
@@ -102,13 +117,13 @@ class Blocks(HintTest):
         with xsched.hints(stream=1, **wanted):
             for name, kind in hint_blocks.KINDS.items():
                 value = wanted[name]
-                self.assertEqual(self.library.present[1, kind.function], value if isinstance(value, tuple) else (value,))
+                self.assertEqual(self.library.present[1, kind.name], value if isinstance(value, tuple) else (value,))
         for kind in hint_blocks.KINDS.values():
-            self.assertEqual(self.library.present[1, kind.function], kind.default)
+            self.assertEqual(self.library.present[1, kind.name], self.library.DEFAULTS[kind.name])
 
     def test_what_the_library_would_ignore_is_an_error(self):
         for wanted in ({"priority": 256}, {"priority": -257}, {"priority": 1.5}, {"weight": 0}, {"floor": 100}, {"reservation": (1, 2)}, {},
-                       {"priority": True}, {"weight": 2**32 + 50}, {"reservation": (1, 5, 0, 0)}, {"reservation": (5000, 1000, 0, 0)}):
+                       {"priority": True}, {"weight": 2**32 + 50}, {"deadline": 2**62}, {"laxity": (2**62, 0, 0)}, {"reservation": (1, 5, 0, 0)}, {"reservation": (5000, 1000, 0, 0)}):
             with self.assertRaises(ValueError):
                 xsched.hints(stream=1, **wanted)
 
@@ -116,13 +131,13 @@ class Blocks(HintTest):
         hint_blocks.set_hint(1, "weight", 20)
         with self.assertRaises(xsched.RangeError):
             hint_blocks.set_hint(1, "weight", 99999)
-        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
+        self.assertEqual(self.library.present[1, "Weight"], (20,))
         with xsched.hints(stream=1, weight=500):
             pass
-        self.assertEqual(self.library.present[1, "XHintWeight"], (20,))
+        self.assertEqual(self.library.present[1, "Weight"], (20,))
 
     def test_a_hint_that_is_refused_leaves_no_block(self):
-        self.library.refused.add("XHintWeight")
+        self.library.refused.add("Weight")
         with self.assertRaises(xsched.XSchedError), xsched.hints(stream=1, priority=10, weight=3):
             self.fail("the block does not begin")
         self.assertEqual(self.library.priority(1), 0)
@@ -475,7 +490,7 @@ class Frameworks(HintTest):
                 pass
             self.assertEqual(self.library.priority(8), 3)
             self.assertEqual(int(xsched.stream(framework="cupy", weight=300)), 9)
-            self.assertEqual(self.library.present[9, "XHintWeight"], (300,))
+            self.assertEqual(self.library.present[9, "Weight"], (300,))
             self.assertEqual(xsched.torch.stream(priority=5), ("block of", 8))
             self.assertEqual(int(xsched.cupy.stream(6)), 9)
             for wrong in ({"color": 3}, {"priority": 3, "color": 3}):
@@ -494,7 +509,8 @@ class Frameworks(HintTest):
                 xsched.cupy.stream(priority=10)
             last = xsched.cupy.stream(priority=10)
             gc.collect()
-            self.assertEqual(list(hint_blocks._stacks._queues), [int(last)])
+            self.assertEqual(int(last), 1000)
+            self.assertEqual(hint_blocks._stacks._queues, {})
 
         self.run_in({"cupy": fake_cupy(4)}, body)
 

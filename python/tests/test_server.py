@@ -13,9 +13,11 @@ from unittest import mock
 
 LIBRARIES = pathlib.Path(os.environ["XSCHED_LIBRARY_DIR"])
 FOLDER = tempfile.TemporaryDirectory()
-os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB")
+os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB",
+                  XSCHED_AUTO_XQUEUE_PRIORITY="5", XSCHED_AUTO_XQUEUE_LAXITY="5000")
 
 import xsched  # noqa: E402 (it reads the environment)
+from xsched.queue import own_queues  # noqa: E402
 
 CUDA = ctypes.CDLL(os.environ["XSCHED_TEST_CUDA"])
 LONGEST_S = 20
@@ -90,6 +92,36 @@ class Server(unittest.TestCase):
             with xsched.priority(10, stream=stream):
                 self.assertEqual(wait_for(self.priorities, [10]), [10])
             self.assertEqual(wait_for(self.priorities, [3]), [3])
+
+    def test_a_block_gives_back_what_the_environment_says(self):
+        laxity = [ctypes.c_int64(), ctypes.c_int32(), ctypes.c_int32()]
+
+        def present(queue):
+            self.assertEqual(xsched.library("preempt").XHintGetLaxity(queue, *map(ctypes.byref, laxity)), 0)
+            return tuple(value.value for value in laxity)
+
+        with self.stream() as stream:
+            with xsched.hints(stream=stream, laxity=(100, 0, 9)):
+                queue, = own_queues()
+                self.assertEqual(present(queue), (100, 0, 9))
+            self.assertEqual(present(queue), (5000, 0, 5))
+            self.assertEqual(wait_for(self.priorities, [5]), [5])
+            self.assertEqual(xsched.library("preempt").XQueueDestroy(queue), 0)
+
+    def test_a_block_gives_back_what_others_have_set(self):
+        priority = ctypes.c_int32()
+
+        def present():
+            self.assertEqual(xsched.library("preempt").XHintGetPriority(queue.handle, ctypes.byref(priority)), 0)
+            return priority.value
+
+        with self.stream() as stream, xsched.XSchedQueue(stream, 3) as queue:
+            self.assertEqual(wait_for(self.priorities, [3]), [3])
+            xsched.hint(os.getpid(), priority=7)
+            self.assertEqual(wait_for(present, 7), 7)
+            with xsched.priority(10, stream=stream):
+                self.assertEqual(wait_for(self.priorities, [10]), [10])
+            self.assertEqual(wait_for(self.priorities, [7]), [7])
 
     def test_the_reservations_that_python_refuses_are_those_that_the_library_ignores(self):
         def reservation():

@@ -3,7 +3,6 @@
 Nothing is imported that the program has not imported.
 """
 import sys
-import weakref
 from types import ModuleType
 from typing import Any, Dict, List, Optional
 
@@ -34,7 +33,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
     RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
     """
-    from .hint_blocks import checked_hints, forget, set_hint
+    from .hint_blocks import checked_hints, set_hint
     from .queue import queue_over
 
     values = checked_hints({"priority": priority if priority is not None or hints else 0, **hints})
@@ -47,6 +46,4 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     handle = queue_over(made)
     for kind, value in values.items():
         set_hint(handle, kind, *value)
-    if used[0] is cupy:  # CuPy's streams end with their objects; PyTorch's never do
-        weakref.finalize(made, forget, handle).atexit = False
     return made

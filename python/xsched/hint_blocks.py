@@ -17,8 +17,9 @@ import threading
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from .block_stacks import BlockStacks, Values
-from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN, TIMESLICE_MIN)
-from .library import call, unless_gone
+from .constants import (DEADLINE_MAX, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN,
+                        TIMESLICE_MIN)
+from .library import read_hint, unless_gone, write_hint
 from .ranges import RangeError, in_range
 
 Value = Union[int, Values]
@@ -28,29 +29,19 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 class Kind(NamedTuple):
     """One kind of hint."""
 
-    function: str                       # of the C library
-    default: Values                     # what a queue has unless it is set
+    name: str                           # as the C functions have it: XHint…
     ranges: Tuple[Tuple[int, int], ...] # of each value
-    variables: Tuple[str, ...] = ()     # of the environment: the defaults of this process
     agree: Callable[..., bool] = lambda *_values: True  # with each other
 
     def checked(self, name: str, value: Value) -> Values:
         """The arguments of the C function. RangeError: they are out of range."""
         values = value if isinstance(value, tuple) else (value,)
         if len(values) != len(self.ranges):
-            raise RangeError(self.function, f"{name}: {len(self.ranges)} values are expected, not {value!r}")
-        values = tuple(in_range(self.function, name, number, *limits) for number, limits in zip(values, self.ranges))
+            raise RangeError(f"XHint{self.name}", f"{name}: {len(self.ranges)} values are expected, not {value!r}")
+        values = tuple(in_range(f"XHint{self.name}", name, number, *limits) for number, limits in zip(values, self.ranges))
         if not self.agree(*values):
-            raise RangeError(self.function, f"{name}: the values {values} contradict each other")
+            raise RangeError(f"XHint{self.name}", f"{name}: the values {values} contradict each other")
         return values
-
-    def initial(self) -> Values:
-        """What the queues of this process have unless it is set. As in the library, a variable that is out of range does not count."""
-        values = list(self.default)
-        for index, variable in enumerate(self.variables):
-            with contextlib.suppress(ValueError):
-                values[index] = in_range(self.function, variable, int(os.environ.get(variable, "")), *self.ranges[index])
-        return tuple(values) if self.agree(*values) else self.default
 
 
 def _is_reservation(guarantee: int, period: int, limit: int, burst: int) -> bool:
@@ -61,38 +52,33 @@ def _is_reservation(guarantee: int, period: int, limit: int, burst: int) -> bool
             and (limit == 0 or limit >= max(guarantee, TIMESLICE_MIN)))
 
 
-_AUTO = "XSCHED_AUTO_XQUEUE_"
-_LONGEST = 2**62
 _PRIORITIES = (PRIORITY_NO_EXECUTE, PRIORITY_MAX)
-_RESERVATION = ("GUARANTEE", "PERIOD", "LIMIT", "BURST")
 KINDS: Dict[str, Kind] = {
-    "priority": Kind("XHintPriority", (PRIORITY_DEFAULT,), (_PRIORITIES,), (_AUTO + "PRIORITY",)),
-    "utilization": Kind("XHintUtilization", (100,), ((0, 100),), (_AUTO + "UTILIZATION",)),
-    "weight": Kind("XHintWeight", (100,), ((1, 10_000),), (_AUTO + "WEIGHT",)),
-    "reservation": Kind("XHintReservation", (0, 0, 0, 0), ((0, RESERVATION_PERIOD_MAX),) * 4, tuple(_AUTO + name for name in _RESERVATION),
-                        _is_reservation),
-    "latency_target": Kind("XHintLatencyTarget", (0,), ((0, 1_000_000_000),), (_AUTO + "LATENCY_TARGET",)),
-    "floor": Kind("XHintFloor", (5,), ((1, 99),), (_AUTO + "FLOOR",)),
-    "deadline": Kind("XHintDeadline", (-1,), ((-1, _LONGEST),), (_AUTO + "DEADLINE",)),
-    "laxity": Kind("XHintLaxity", (-1, PRIORITY_DEFAULT, PRIORITY_DEFAULT), ((-1, _LONGEST), _PRIORITIES, _PRIORITIES)),
+    "priority": Kind("Priority", (_PRIORITIES,)),
+    "utilization": Kind("Utilization", ((0, 100),)),
+    "weight": Kind("Weight", ((1, 10_000),)),
+    "reservation": Kind("Reservation", ((0, RESERVATION_PERIOD_MAX),) * 4, _is_reservation),
+    "latency_target": Kind("LatencyTarget", ((0, 1_000_000_000),)),
+    "floor": Kind("Floor", ((1, 99),)),
+    "deadline": Kind("Deadline", ((-1, DEADLINE_MAX),)),
+    "laxity": Kind("Laxity", ((-1, DEADLINE_MAX), _PRIORITIES, _PRIORITIES)),
 }
 
 
-def _apply(handle: int, kind: str, values: Optional[Values]) -> None:
-    call("preempt", KINDS[kind].function, handle, *(KINDS[kind].initial() if values is None else values))
+def _read(handle: int, kind: str) -> Values:
+    return read_hint(KINDS[kind].name, handle)
 
 
-_stacks = BlockStacks(_apply)
+def _write(handle: int, kind: str, values: Values) -> None:
+    write_hint(KINDS[kind].name, handle, values)
+
+
+_stacks = BlockStacks(_read, _write)
 
 
 def set_hint(handle: int, kind: str, *values: int) -> None:
     """The owner of a queue sets one of its hints. It holds at once, and after the end of all blocks. RangeError: it is out of range."""
     _stacks.set_own(handle, kind, KINDS[kind].checked(kind, values))
-
-
-def forget(handle: int) -> None:
-    """The queue is gone."""
-    _stacks.forget(handle)
 
 
 class _Entry:
@@ -241,8 +227,8 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
     Several blocks on one stream: the hints of the one that began last hold. So if two tasks of asyncio use the same stream, the hints of one
     of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`).
 
-    Launches are only scheduled under `xsched run`. Hints that were set in other ways (`xsched hint`, the C library's functions) are not
-    known here. They are replaced by the end of the block.
+    Launches are only scheduled under `xsched run`. What is set in other ways inside the block (by `xsched hint`, or the C library's functions)
+    holds until its end.
     RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
     from .current import current_streams

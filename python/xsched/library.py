@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 import sysconfig
-from typing import Any, Dict, Iterator, List, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 from .constants import Result
 from .platforms import PLATFORMS
@@ -44,6 +44,18 @@ def unless_gone() -> Iterator[None]:
             raise
 
 
+# The hints of a queue: their values' types.
+_HINTS: Dict[str, List[Any]] = {
+    "Priority": [ctypes.c_int32],
+    "Utilization": [ctypes.c_int32],
+    "Weight": [ctypes.c_int32],
+    "Reservation": [ctypes.c_int64] * 4,
+    "LatencyTarget": [ctypes.c_int64],
+    "Floor": [ctypes.c_int32],
+    "Laxity": [ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
+    "Deadline": [ctypes.c_int64],
+}
+
 # The C functions, by library: argument types after which the result is an XResult.
 _HANDLE = ctypes.c_uint64
 _OUT = ctypes.POINTER(_HANDLE)
@@ -51,6 +63,7 @@ LAUNCH_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, _HANDLE, ctypes.c_void_p)
 _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
     "preempt": {
         "XQueueCreate": [_OUT, _HANDLE, ctypes.c_int64, ctypes.c_int64],
+        "XQueueCreateAuto": [_OUT, _HANDLE],
         "XQueueDestroy": [_HANDLE],
         "XQueueGet": [_OUT, _HANDLE],
         "XQueueList": [_OUT, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
@@ -69,16 +82,10 @@ _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
         "HwCommandCreateCallback": [_OUT, LAUNCH_CALLBACK, ctypes.c_void_p],
         "HwCommandDestroy": [_HANDLE],
         "XHintSetScheduler": [ctypes.c_int, ctypes.c_int],
-        "XHintPriority": [_HANDLE, ctypes.c_int32],
-        "XHintUtilization": [_HANDLE, ctypes.c_int32],
-        "XHintWeight": [_HANDLE, ctypes.c_int32],
-        "XHintReservation": [_HANDLE, *[ctypes.c_int64] * 4],
-        "XHintLatencyTarget": [_HANDLE, ctypes.c_int64],
-        "XHintFloor": [_HANDLE, ctypes.c_int32],
         "XHintTimeslice": [ctypes.c_int64],
-        "XHintLaxity": [_HANDLE, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32],
-        "XHintDeadline": [_HANDLE, ctypes.c_int64],
         "XHintKDeadline": [ctypes.c_size_t],
+        **{f"XHint{kind}": [_HANDLE, *types] for kind, types in _HINTS.items()},
+        **{f"XHintGet{kind}": [_HANDLE, *map(ctypes.POINTER, types)] for kind, types in _HINTS.items()},
     },
     **{f"hal{name}": {function: [_OUT, *platform.ARGUMENTS] for function in (platform.CREATE, platform.GET) if function}
        for name, platform in PLATFORMS.items()},
@@ -152,3 +159,15 @@ def ask(answer: Any, name: str, function: str, *arguments: Any) -> int:
     value = answer()
     call(name, function, *arguments, ctypes.byref(value))
     return int(value.value)
+
+
+def read_hint(kind: str, queue: int) -> Tuple[int, ...]:
+    """What the queue with this handle has now, of one of the hints."""
+    values = [of_type() for of_type in _HINTS[kind]]
+    call("preempt", f"XHintGet{kind}", queue, *map(ctypes.byref, values))
+    return tuple(value.value for value in values)
+
+
+def write_hint(kind: str, queue: int, values: Tuple[int, ...]) -> None:
+    """Sets one of the queue's hints."""
+    call("preempt", f"XHint{kind}", queue, *values)

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 from .commands import Command, drop as drop_commands
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
                         Result)
-from .hint_blocks import forget, set_hint
+from .hint_blocks import set_hint
 from .library import XSchedError, ask, call, handle
 from .ranges import in_range
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
@@ -185,7 +185,6 @@ class XSchedQueue:
         self._handle = 0
         if self._owns_queue:
             call("preempt", "XQueueDestroy", closed)
-            forget(closed)
         self._close_hardware_queue()
 
     def _close_hardware_queue(self) -> None:
@@ -206,10 +205,9 @@ class XSchedQueue:
 
 
 def queue_over(stream: Any) -> int:
-    """The XQueueHandle of the stream's queue, which is made if there is none. It exists until the program destroys the stream."""
+    """The XQueueHandle of the stream's queue, which is made as the shim makes it if there is none. It exists until the program destroys the stream."""
     hwq, _ = _hardware_queue(platform_of(stream), stream_handle(stream))
-    found, _ = _queue(hwq, None, False, PreemptLevel.INTERRUPT)
-    return found
+    return handle("preempt", "XQueueCreateAuto", hwq)
 
 
 def own_queues() -> List[int]:
@@ -230,8 +228,7 @@ def _hardware_queue(platform: str, address: int) -> Tuple[int, bool]:
     return handle(f"hal{platform}", functions.CREATE, address), True
 
 
-def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool,
-           level_if_made: PreemptLevel = PreemptLevel.BLOCK) -> Tuple[int, bool]:
+def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool) -> Tuple[int, bool]:
     """Its XQueue, and whether it was made here."""
     try:
         found = handle("preempt", "XQueueGet", hwq)
@@ -239,7 +236,7 @@ def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool,
         if error.result != Result.ERROR_NOT_FOUND:
             raise
         flags = CREATE_BLOCKING_SUBMIT if blocking_submit else 0
-        return handle("preempt", "XQueueCreate", hwq, level or level_if_made, flags), True
+        return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, flags), True
     if level is not None:
         call("preempt", "XQueueSetPreemptLevel", found, level)
     return found, False

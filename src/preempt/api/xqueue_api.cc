@@ -33,6 +33,12 @@ XQueueHandle XQueueOf(const HwQueue& hwq) {
   return xqueue == nullptr ? 0 : xqueue->handle();
 }
 
+// The XQueue that the program or a shim has made: as in XSched 1.2, who makes another one gets it.
+XResult Existing(const HwQueue& hwq, XQueueHandle* xq) {
+  *xq = XQueueOf(hwq);
+  return *xq != 0 ? kXSchedSuccess : kXSchedErrorNotAllowed;
+}
+
 // Waits until everything submitted so far has been launched and has finished.
 void WaitAll(XQueue& queue) {
   queue.worker().WaitLaunched();
@@ -56,10 +62,16 @@ XResult XQueueCreate(XQueueHandle* xq, HwQueueHandle hwq, int64_t level, int64_t
   options.level = BestLevel(level, *queue);
   options.blocking_submit = (flags & kQueueCreateFlagBlockingSubmit) != 0;
   const XResult result = ThisProcess().CreateQueue(queue, options, xq);
-  if (result != kXSchedErrorNotAllowed) return result;
-  // It has one, which the program or a shim has made: as in XSched 1.2, the program gets that one.
-  *xq = XQueueOf(*queue);
-  return *xq != 0 ? kXSchedSuccess : result;
+  return result != kXSchedErrorNotAllowed ? result : Existing(*queue, xq);
+}
+
+XResult XQueueCreateAuto(XQueueHandle* xq, HwQueueHandle hwq) {
+  if (xq == nullptr) return kXSchedErrorInvalidValue;
+  *xq = 0;
+  const XResult result = AutoXQueueCreate(hwq);
+  if (result != kXSchedSuccess && result != kXSchedErrorNotAllowed) return result;
+  Ref<HwQueue> queue = ThisProcess().hw_queues.Get(hwq);
+  return queue ? Existing(*queue, xq) : kXSchedErrorNotFound;
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "preempt/api/settings.h"
 #include "preempt/api/testing/api_test.h"
 #include "preempt/queue/reentrancy_guard.h"
 
@@ -45,6 +46,22 @@ TEST_F(XQueueApiTest, a_hardware_queue_has_one_xqueue_which_it_leads_to) {
   EXPECT_EQ(XQueueGet(&found, hwq), kXSchedErrorNotFound);
   EXPECT_EQ(XQueueDestroy(queue), kXSchedErrorNotFound);
   EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+}
+
+TEST_F(XQueueApiTest, a_queue_may_be_made_as_a_shim_makes_it) {
+  const HwQueueHandle hwq = Register(driver_);
+  XQueueHandle queue = 0;
+  EXPECT_EQ(XQueueCreateAuto(&queue, hwq), kXSchedSuccess);
+  EXPECT_EQ(QueueOf(driver_)->handle(), queue);
+  EXPECT_EQ(QueueOf(driver_)->hints(), GetSettings().hints);
+  EXPECT_EQ(QueueOf(driver_)->level(), driver_.ops.max_level) << "the best one up to that of the environment";
+  XQueueHandle same = 0;
+  EXPECT_EQ(XQueueCreateAuto(&same, hwq), kXSchedSuccess);
+  EXPECT_EQ(same, queue);
+  EXPECT_EQ(XQueueDestroy(queue), kXSchedSuccess);
+  EXPECT_EQ(XQueueCreateAuto(&same, hwq + 1), kXSchedErrorNotFound);
+  EXPECT_EQ(same, 0);
+  EXPECT_EQ(XQueueCreateAuto(nullptr, hwq), kXSchedErrorInvalidValue);
 }
 
 TEST_F(XQueueApiTest, the_queues_of_the_process_are_listed) {
