@@ -48,6 +48,26 @@ class RayPlugin(unittest.TestCase):
         self.assertNotIn("XSCHED_AUTO_XQUEUE_PRIORITY", environment)
         self.assertIn("not installed", logger.warning.call_args.args[0])
 
+    def stand_in(self, script):
+        path = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()), "xsched")
+        path.write_text(script)
+        path.chmod(0o755)
+        return path
+
+    def test_a_node_whose_xsched_does_not_answer_runs_the_worker_natively_and_says_so(self):
+        for script, patience_s in (("#!/bin/sh\nexec sleep 60\n", 0.1), ("#!/nowhere/sh\n", 60)):
+            with self.subTest(script), mock.patch("xsched.ray._PATIENCE_S", patience_s):
+                environment, logger = started({"priority": 10}, str(self.stand_in(script)))
+                self.assertNotIn("XSCHED_AUTO_XQUEUE_PRIORITY", environment)
+                self.assertIn("does not answer", logger.warning.call_args.args[0])
+
+    def test_the_same_options_are_tried_once(self):
+        path = self.stand_in(f'#!/bin/sh\necho tried >> "$0.log"\nexec {shlex.quote(PROGRAM)} "$@"\n')
+        with mock.patch("xsched.programs.find", return_value=str(path)):
+            for priority in (10, 10, 11):
+                xsched_ray.modify_context([], {"xsched": {"priority": priority}}, types.SimpleNamespace(py_executable="python"))
+        self.assertEqual(path.with_name("xsched.log").read_text().count("tried"), 2)
+
     def test_what_is_wrong_is_said_before_a_worker_starts(self):
         for value, said in (("urgent", "dictionary"), ({"prio": 1}, "no key 'prio'"), ({"priority": "10"}, "type int"),
                             ({"priority": True}, "type int"), ({"memory": 20}, "type str")):

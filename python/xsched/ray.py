@@ -11,10 +11,11 @@ The keys are the options of `xsched run`, with _ for -. Each node loads the plug
 A worker then runs as `xsched run --no-server … -- python …`: natively if the node has no server, or no XSched. See docs/deploy/ray.md. **Not run
 on hardware.**
 """
+import functools
 import logging
 import shlex
 import subprocess
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ray._private.runtime_env.plugin import RuntimeEnvPlugin
 
@@ -41,6 +42,14 @@ def options(value: Any) -> List[str]:
     return [f"--{key.replace('_', '-')}={content}" for key, content in value.items()]
 
 
+@functools.lru_cache(maxsize=256)  # the agent of the node does nothing else meanwhile
+def _check(command: Tuple[str, ...]) -> None:
+    """ValueError: `xsched run` refuses its options. TimeoutExpired, OSError: it does not answer."""
+    tried = subprocess.run([*command, "/bin/true"], capture_output=True, encoding="utf-8", errors="replace", timeout=_PATIENCE_S, check=False)
+    if tried.returncode != 0:
+        raise ValueError(f'runtime_env["xsched"]: {tried.stderr.strip()}')
+
+
 class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
     """Ray makes one on each node."""
 
@@ -60,12 +69,15 @@ class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
         if value is None:
             return
         chosen = options(value)
+        logger = logger or logging.getLogger(__name__)
         program = programs.find("xsched")
         if program is None:
-            (logger or logging.getLogger(__name__)).warning("xsched is not installed on this node: the worker runs unscheduled")
+            logger.warning("xsched is not installed on this node: the worker runs unscheduled")
             return
-        command = [program, "run", "--no-server", *chosen, "--"]
-        tried = subprocess.run([*command, "/bin/true"], capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
-        if tried.returncode != 0:
-            raise ValueError(f'runtime_env["xsched"]: {tried.stderr.strip()}')
+        command = (program, "run", "--no-server", *chosen, "--")
+        try:
+            _check(command)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            logger.warning("xsched does not answer on this node: the worker runs unscheduled (%s)", error)
+            return
         context.py_executable = f"{shlex.join(command)} {context.py_executable}"
