@@ -107,6 +107,34 @@ class Streams(unittest.TestCase):
         with self.assertRaises(xsched.XSchedError):
             queue.suspend()
 
+    def test_a_queue_that_is_gone_already_can_be_closed(self):
+        stream = TorchStream(INSTANCES[0].stream().value)
+        released = weakref.ref(stream)
+        with xsched.XSchedQueue(stream) as queue:
+            call_library("preempt", "XQueueDestroy", queue.handle)
+        del stream, queue
+        gc.collect()
+        self.assertIsNone(released())
+
+    def test_a_queue_whose_close_failed_can_be_closed_again(self):
+        stream = TorchStream(INSTANCES[0].stream().value)
+        queue = xsched.XSchedQueue(stream)
+        failures = [xsched.Result.ERROR_NOT_ALLOWED]
+
+        def call(library, function, *arguments):
+            if function == "HwQueueDestroy" and failures:
+                raise xsched.XSchedError(function, failures.pop())
+            call_library(library, function, *arguments)
+
+        with unittest.mock.patch("xsched.queue.call", call):
+            with self.assertRaises(xsched.XSchedError):
+                queue.close()
+            queue.close()
+        released = weakref.ref(stream)
+        del stream, queue
+        gc.collect()
+        self.assertIsNone(released())
+
     def test_two_threads_that_close_a_queue_destroy_it_once(self):
         queue = xsched.XSchedQueue(INSTANCES[0].stream(), 1)
         destroyed = []

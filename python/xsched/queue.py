@@ -7,7 +7,7 @@ from .commands import Command, drop as drop_commands
 from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
                         Result)
 from .hint_blocks import set_hint
-from .library import XSchedError, ask, call, handle
+from .library import XSchedError, ask, call, handle, unless_gone
 from .ranges import in_range
 from .streams import STREAM_PLATFORMS, platform_of, stream_handle
 
@@ -176,20 +176,26 @@ class XSchedQueue:
 
     def close(self) -> None:
         """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly, by any thread: the first call
-        destroys it."""
+        destroys it, and after an error the next one."""
         # No lock: the child of a fork could find it locked, and destroying waits for the program's functions, which may close it as well.
         try:
             closed = self._unclosed.pop()
         except IndexError:
             return
         self._handle = 0
-        if self._owns_queue:
-            call("preempt", "XQueueDestroy", closed)
-        self._close_hardware_queue()
+        try:
+            if self._owns_queue:
+                with unless_gone():
+                    call("preempt", "XQueueDestroy", closed)
+            self._close_hardware_queue()
+        except BaseException:
+            self._unclosed.append(closed)
+            raise
 
     def _close_hardware_queue(self) -> None:
         if self._owns_hwq:
-            call("preempt", "HwQueueDestroy", self._hwq)
+            with unless_gone():
+                call("preempt", "HwQueueDestroy", self._hwq)
             _streams.pop(self._hwq, None)
         self._owns_hwq = False
 
