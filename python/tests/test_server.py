@@ -5,6 +5,7 @@ import dataclasses
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -234,6 +235,12 @@ class Server(unittest.TestCase):
     def test_without_a_server_the_error_says_so(self):
         with mock.patch.dict(os.environ, XSCHED_SOCKET="/nowhere/socket"):
             self.assert_refused(xsched.Result.ERROR_NOT_FOUND, xsched.queues)
+
+    def test_the_servers_texts_are_read_whatever_the_locale_is(self):
+        program = "import sys, xsched\ntry: xsched.queues()\nexcept xsched.ServerError as error: sys.exit(error.result != xsched.Result.ERROR_NOT_FOUND)"
+        environment = {**os.environb, b"LC_ALL": b"C", b"PYTHONCOERCECLOCALE": b"0", b"XSCHED_SOCKET": "/nowhere/größe".encode()}
+        done = subprocess.run([sys.executable, "-B", "-X", "utf8=0", "-c", program], env=environment, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
 
     def test_without_the_program_the_error_says_so(self):
         with mock.patch.dict(os.environ, PATH="", XSCHED_LIBRARY_DIR="/nowhere/lib"), mock.patch("sys.prefix", "/nowhere"):

@@ -68,7 +68,9 @@ def _run(*arguments: str) -> str:
     # A shim that this process has is for this process: the tool uses no device.
     environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
     try:
-        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=_LONGEST_S, check=False)
+        # Names of processes are any bytes, and the locale may have another encoding.
+        done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", errors="replace",
+                              timeout=_LONGEST_S, check=False)
     except subprocess.TimeoutExpired:
         raise ServerError(f"xsched {arguments[0]}", Result.ERROR_UNKNOWN, f"the server has not answered for {_LONGEST_S} s") from None
     if done.returncode != 0:
