@@ -92,17 +92,16 @@ _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
 }
 
 
-def _loaded(pattern: str) -> Optional[str]:
-    """The path of a library that this process has loaded in any way; None: it is not loaded."""
+def _is_loaded(file: str) -> bool:
+    """True if this process has loaded a library with this name, in any way. It may have been replaced since, by an upgrade."""
     with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
-        found = re.search(rf"\s(/\S*/{pattern})$", maps.read(), re.MULTILINE)
-    return found[1] if found else None
+        return re.search(rf"/{re.escape(file)}[.\d]*( \(deleted\))?$", maps.read(), re.MULTILINE) is not None
 
 
 def _candidates(name: str) -> Iterator[str]:
     file = f"lib{name}.so.{VERSION}"
-    if loaded := _loaded(re.escape(f"lib{name}.so") + r"[.\d]*"):
-        yield loaded
+    if _is_loaded(file):
+        yield file  # the linker knows it by this name
         return  # a second instance would not know the first one's queues
     if folder := os.environ.get("XSCHED_LIBRARY_DIR"):
         yield str(pathlib.Path(folder, file))
