@@ -275,6 +275,36 @@ TEST_F(Program, what_is_captured_is_not_held_and_its_graph_is_one_command) {
   EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3, 4, 5}));
 }
 
+// The scheduler asks how far the stream is, which would invalidate the capture with ROCm 6.2 to 7.1.
+TEST_F(Program, a_capture_beside_a_rival_is_valid_although_earlier_work_still_runs) {
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  hipStream_t rival = nullptr;
+  SUCCEEDS(hipStreamCreateWithFlags(&rival, hipStreamNonBlocking));
+  SUCCEEDS(Append(rival, 1));
+  SUCCEEDS(hipStreamSynchronize(rival));
+  ASSERT_EQ(XHintPriority(QueueOf(stream_), 1), kXSchedSuccess);
+  int one = 1;
+  void* arguments[] = {&word_, &one};
+  SUCCEEDS(hipLaunchKernel(kKernelAwait, dim3(1), dim3(64), arguments, 0, stream_));
+  for (int value = 2; value < 5; ++value) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    SUCCEEDS(Append(stream_, value));
+  }
+  hipGraph_t graph = nullptr;
+  SUCCEEDS(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal));
+  for (int i = 0; i < 10; ++i) {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(QueueOf(stream_), &state), kXSchedSuccess);
+    EXPECT_EQ(state, kQueueStateReady);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  __atomic_store_n(word_, 1, __ATOMIC_RELEASE);
+  EXPECT_EQ(XQueueWaitAll(QueueOf(stream_)), kXSchedSuccess);
+  EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3, 4}));
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
 TEST_F(Program, a_stream_waits_for_another_ones_event) {
   hipStream_t other = nullptr;
   hipEvent_t event = nullptr;

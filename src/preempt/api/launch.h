@@ -77,6 +77,10 @@ XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
 // The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
+// The queue's stream is about to capture, or to join a capture. What was launched counts as finished for
+// schedulers, if the driver will not say (gates/caller_waits.h). Call it under the QueryLock.
+XSCHED_PRIVATE void StreamCaptures(XQueue* queue);
+
 // True if other queues are scheduled against this queue. A wait of one queue for another is reported if this
 // is so for either of them, because they may be on different devices.
 inline bool TracksDependencies(const XQueue* queue) { return queue->state().raw_flags() != 0; }

@@ -17,6 +17,7 @@ constexpr Duration kLetGoAfter = std::chrono::seconds(1);
 
 void CallerWaits::Reset() {
   markers_.Reset();
+  presumed_.store(UINT64_MAX, std::memory_order_relaxed);
   let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
 }
 
@@ -114,7 +115,30 @@ void CallerWaits::MarkProgress() {
 void CallerWaits::RequestProgress() {
   if (!PollsMarkers()) return FlowControl::RequestProgress();
   PollMarkers();
-  if (!queue_.Idle() && !queue_.markers.UnderWay()) AskDevice();
+  const uint64_t issued = queue_.issued();
+  if (!Finished() && !queue_.markers.UnderWay() && AskDevice()) Confirm(issued);
+}
+
+void CallerWaits::OnCapture() {
+  if (!PollsMarkers()) return;
+  const uint64_t issued = queue_.issued();
+  if (queue_.retired() < issued) presumed_.store(issued, std::memory_order_release);
+  // Before the markers are reported, so that the pace is not taken from that.
+  markers_.OnPresumed(issued);
+  if (ops().put_markers_away != nullptr) ops().put_markers_away(hwq());
+  queue_.RetiredUpTo(issued);
+}
+
+void CallerWaits::Confirm(uint64_t number) {
+  uint64_t presumed = presumed_.load(std::memory_order_relaxed);
+  if (presumed <= number) presumed_.compare_exchange_strong(presumed, UINT64_MAX, std::memory_order_relaxed);
+}
+
+void CallerWaits::WaitRetired(uint64_t number) {
+  if (!Presumes()) return FlowControl::WaitRetired(number);
+  const uint64_t issued = queue_.issued();
+  if (ops().synchronize(hwq()) == kXSchedSuccess) Confirm(issued);
+  queue_.RetiredUpTo(number);
 }
 
 bool CallerWaits::Advance(IfBusy) {

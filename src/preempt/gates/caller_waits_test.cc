@@ -102,6 +102,44 @@ TEST_F(PolledTest, progress_is_marked_once_behind_what_was_launched) {
   EXPECT_TRUE(state.Idle());
 }
 
+TEST_F(PolledTest, what_was_launched_before_a_capture_counts_as_finished_for_the_scheduler_alone) {
+  static bool finished;
+  finished = false;
+  driver.ops.finished = [](void*) { return finished; };
+  LetRun();
+  Launch(2);
+  flow->OnCapture();
+  EXPECT_TRUE(state.Idle());
+  EXPECT_FALSE(flow->Finished());
+  flow->RequestProgress();
+  EXPECT_FALSE(flow->Finished());
+  finished = true;
+  flow->RequestProgress();
+  EXPECT_TRUE(flow->Finished());
+}
+
+TEST_F(PolledTest, after_a_capture_a_wait_for_what_was_launched_before_it_asks_the_driver) {
+  Launch(2);
+  flow->OnCapture();
+  flow->WaitRetired(2);
+  EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize"));
+  flow->WaitRetired(2);
+  EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize")) << "it has answered";
+}
+
+// Nothing is known of how long the two took: the next ones wait, as if the queue were new.
+TEST_F(PolledTest, a_capture_says_nothing_about_the_pace) {
+  LetRun();
+  Launch(2);
+  fake_now += std::chrono::microseconds(1);
+  flow->OnCapture();
+  std::thread launching([&] { Launch(3); });
+  while (state.submitted() < 5) std::this_thread::yield();
+  EXPECT_EQ(state.issued(), 4u);
+  flow->OnCapture();
+  launching.join();
+}
+
 TEST_F(PolledTest, a_stop_is_awaited_by_the_driver) {
   Launch(3);
   flow->WaitStopped(nullptr, nullptr);

@@ -135,6 +135,11 @@ void GateChain::OnRetired(uint64_t retired, TimePoint now) {
   busy_since_ = now;
 }
 
+void GateChain::OnPresumed(uint64_t retired) {
+  MutexLock lock(mutex_);
+  if (retired > seen_retired_) seen_retired_ = retired;
+}
+
 uint64_t GateChain::OpenEnd(uint64_t submitted) {
   MutexLock lock(mutex_);
   return closed_.empty() ? submitted : closed_.front().after;

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
+#include "preempt/api/launch.h"
 #include "preempt/api/query_lock.h"
 #include "shim/common/captures.h"
+#include "shim/common/streams.h"
 
 namespace xsched::shim {
 
@@ -19,7 +21,9 @@ class CaptureBegin {
  public:
   // Before the call, so that no command can come in between.
   CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
-      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {}
+      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {
+    if (preempt::XQueue* queue = FindQueue(key_)) preempt::StreamCaptures(queue);
+  }
   // If the stream captures already, the driver refuses the call, and that capture goes on.
   void Finish(typename Platform::Result result) {
     if (result != Platform::kSuccess && counted_) CaptureEnded(key_);

@@ -138,6 +138,7 @@ class EventOrder {
       // Such a call puts nothing on the stream, so it does not wait for room there. It only waits for a
       // launch by another thread that waits for room.
       if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
+      preempt::StreamCaptures(waiter);
       return;
     }
     if (passes) return;

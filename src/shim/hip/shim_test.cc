@@ -288,6 +288,81 @@ TEST(HipShim, what_a_stream_captures_is_not_counted) {
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
+// Streams that another one is scheduled against.
+class HipCapture : public testing::Test {
+ protected:
+  HipCapture() {
+    EXPECT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+    LaunchOn(rival_);
+    instance_.Finish(rival_, 1);
+    EXPECT_EQ(hipStreamSynchronize(rival_), hipSuccess);
+    LaunchOn(stream_);
+    instance_.Finish(stream_, 1);
+    EXPECT_EQ(XHintPriority(HandleOf(instance_, stream_), 1), kXSchedSuccess);
+    // Until a marker is behind one.
+    for (int i = 0; i < 1000 && Events() == 0; ++i) {
+      LaunchOn(stream_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      instance_.Finish(stream_, 1);
+    }
+    EXPECT_NE(Events(), 0);
+    LaunchOn(stream_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    LaunchOn(stream_);
+  }
+  ~HipCapture() override { XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown); }
+
+  int Events() const { return instance_.Fake<decltype(FakeEvents)>("FakeEvents")(); }
+  void LaunchOn(hipStream_t stream) const { EXPECT_EQ(instance_.Library("LibrarySet", stream), hipSuccess); }
+  XQueueState StateOf(hipStream_t stream) const {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(HandleOf(instance_, stream), &state), kXSchedSuccess);
+    return state;
+  }
+
+  RuntimeInstance instance_;
+  hipStream_t rival_ = instance_.NewStream();
+  hipStream_t stream_ = instance_.NewStream();
+};
+
+TEST_F(HipCapture, markers_from_before_it_do_not_spoil_it) {
+  ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_TRUE(QueueOf(KeyOf(stream_))->Idle()) << "other programs need not wait for it";
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady) << "two commands have not finished";
+  LaunchOn(stream_);
+  EXPECT_EQ(hipStreamEndCapture(stream_, nullptr), hipSuccess);
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady);
+  instance_.Finish(stream_, 2);
+  EXPECT_EQ(StateOf(stream_), kQueueStateIdle);
+}
+
+TEST_F(HipCapture, a_stream_that_joins_it_does_not_spoil_it) {
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(rival_, hipStreamCaptureModeGlobal), hipSuccess);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(rival_, 0);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(rival_, 1);
+  ASSERT_EQ(hipEventRecord(event, rival_), hipSuccess);
+  ASSERT_EQ(hipStreamWaitEvent(stream_, event, 0), hipSuccess);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(stream_, 1);
+  EXPECT_TRUE(QueueOf(KeyOf(stream_))->Idle());
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady);
+  EXPECT_EQ(instance_.Fake<decltype(FakeCapture)>("FakeCapture")(stream_, 0), hipSuccess);
+  hipStreamEndCapture(rival_, nullptr);
+  instance_.Finish(stream_, 2);
+}
+
+// The program has recorded it before the capture, and its stream captures now.
+TEST_F(HipCapture, a_wait_for_an_event_of_the_program_does_not_spoil_it) {
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipEventRecord(event, stream_), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
+  ASSERT_EQ(hipStreamWaitEvent(rival_, event, 0), hipSuccess);
+  EXPECT_EQ(hipStreamEndCapture(stream_, nullptr), hipSuccess);
+  instance_.Finish(stream_, 2);
+}
+
 TEST(HipShim, a_stream_that_is_destroyed_takes_its_queue_with_it) {
   RuntimeInstance instance;
   hipStream_t stream = instance.NewStream();
