@@ -305,6 +305,17 @@ TEST_F(Program, a_capture_beside_a_rival_is_valid_although_earlier_work_still_ru
   EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
 }
 
+// In AMD's runtime it does nothing.
+TEST_F(Program, a_reset_of_the_primary_context_leaves_the_queues) {
+  const XQueueHandle queue = QueueOf(stream_);
+  SUCCEEDS(hipDevicePrimaryCtxReset(0));
+  EXPECT_EQ(QueueOf(stream_), queue);
+  ExpectHeld(
+      queue, [this] { return Append(stream_, 1); }, [this] { return Log().size() != 1; });
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(Log(), (std::vector{0, 1}));
+}
+
 TEST_F(Program, a_stream_waits_for_another_ones_event) {
   hipStream_t other = nullptr;
   hipEvent_t event = nullptr;
