@@ -156,7 +156,7 @@ TEST_F(Program, a_kernel_is_held_however_it_is_launched) {
   }
 }
 
-TEST_F(Program, copies_sets_and_host_functions_are_held_as_well) {
+TEST_F(Program, copies_and_sets_are_held_as_well) {
   int one = 1;
   IsHeldAsOneCommand(
       {"hipMemsetAsync", [this](int value) { return hipMemsetAsync(word_, value, sizeof *word_, stream_); }});
@@ -171,18 +171,26 @@ TEST_F(Program, copies_sets_and_host_functions_are_held_as_well) {
   IsHeldAsOneCommand({"hipMemcpy2DAsync", [&](int) {
                         return hipMemcpy2DAsync(word_, 4, &one, 4, 4, 1, hipMemcpyHostToDevice, stream_);
                       }});
+}
+
+// They tell others that earlier work is done, which must not come late.
+TEST_F(Program, host_functions_and_written_words_are_not_held) {
+  ASSERT_EQ(XQueueSuspend(QueueOf(stream_), kQueueSuspendFlagNone), kXSchedSuccess);
+  const uint64_t before = Commands(KeyOf(stream_));
+  uint64_t calls = 0;
 #if HIP_VERSION_MAJOR >= 6  // declared before, but not there
-  IsHeldAsOneCommand({"hipLaunchHostFunc", [this](int) {
-                        return hipLaunchHostFunc(
-                            stream_, [](void* word) { *static_cast<int*>(word) = 1; }, word_);
-                      }});
+  SUCCEEDS(hipLaunchHostFunc(
+      stream_, [](void* word) { *static_cast<int*>(word) = 1; }, word_));
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(*word_, 1);
+  ++calls;
 #endif
-  IsHeldAsOneCommand({"hipStreamAddCallback", [this](int) {
-                        auto callback = [](hipStream_t, hipError_t, void* word) {
-                          *static_cast<int*>(word) = 1;
-                        };
-                        return hipStreamAddCallback(stream_, callback, word_, 0);
-                      }});
+  auto callback = [](hipStream_t, hipError_t, void* word) { *static_cast<int*>(word) = 2; };
+  SUCCEEDS(hipStreamAddCallback(stream_, callback, word_, 0));
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(*word_, 2);
+  EXPECT_EQ(Commands(KeyOf(stream_)), before + calls + 1);
+  ASSERT_EQ(XQueueResume(QueueOf(stream_), kQueueResumeFlagNone), kXSchedSuccess);
 }
 
 TEST_F(Program, the_null_stream_is_held_and_goes_on) {

@@ -46,10 +46,18 @@ XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
   queue->LaunchEnd(number, launched);
 }
 
+// For platforms whose held queues make the launching thread wait: a command that takes no time of the device,
+// such as the freeing of memory in order. It is counted, and never waits: the thread may have locks that
+// threads of more urgent queues need.
+struct Passing {};
+
 class LaunchScope {
  public:
   [[gnu::always_inline]] explicit LaunchScope(XQueue* queue) : queue_(queue) {
     if (queue_ != nullptr) number_ = LaunchBegin(queue_);
+  }
+  LaunchScope(XQueue* queue, Passing) : queue_(queue) {
+    if (queue_ != nullptr) number_ = queue_->LaunchBeginPassing();
   }
   [[gnu::always_inline]] ~LaunchScope() {
     if (queue_ != nullptr) LaunchEnd(queue_, number_, false);

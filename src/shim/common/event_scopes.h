@@ -144,7 +144,10 @@ class EventOrder {
     if (passes) return;
     preempt::XQueue* owner = AwaitedQueue<Platform>(call, waiter, event, point);
     if (owner == nullptr) return;
-    wait_.emplace(waiter);
+    if constexpr (Platform::kHoldsThreads)
+      wait_.emplace(waiter, preempt::Passing());
+    else
+      wait_.emplace(waiter);
     preempt::AddDependency(waiter, owner, point.number);
   }
   void Finish(typename Platform::Result result) {

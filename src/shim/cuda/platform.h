@@ -21,6 +21,7 @@ struct Platform {
   using Stream = CUstream;
   using Event = CUevent;
   static constexpr CUresult kSuccess = CUDA_SUCCESS;
+  static constexpr bool kHoldsThreads = false;
 
   // 0: the handle names no stream.
   static uint64_t KeyOf(const Call& call, CUstream stream) {

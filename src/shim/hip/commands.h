@@ -10,6 +10,7 @@ namespace xsched::hip {
 inline constexpr hipMemcpyKind kToHost = 2;
 
 using Launch = shim::Launch<Platform>;
+using PassingCommand = shim::PassingCommand<Platform>;
 using MultiLaunch = shim::MultiLaunch<Platform>;
 
 // A kernel that records an event at its end. (A second event, at its start, is less useful and ignored.)

@@ -27,6 +27,7 @@ struct Platform {
   using Stream = hipStream_t;
   using Event = hipEvent_t;
   static constexpr hipError_t kSuccess = hipSuccess;
+  static constexpr bool kHoldsThreads = true;  // a held stream holds the thread that launches on it
 
   // 0: the handle names no stream.
   static uint64_t KeyOf(const Call& call, hipStream_t stream) {

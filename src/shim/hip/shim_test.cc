@@ -421,6 +421,43 @@ TEST(HipShim, a_held_stream_holds_its_next_launch_and_no_wait) {
   EXPECT_EQ(instance.Launched(stream), 2u);
 }
 
+// The thread may have locks that threads of more urgent streams need.
+TEST(HipShim, what_takes_no_time_of_the_device_is_counted_and_not_held) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  hipEvent_t event = nullptr;
+  instance.Library("LibrarySet", stream);
+  instance.Library("LibrarySet", other);
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipEventRecord(event, other), hipSuccess);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  EXPECT_EQ(XHintPriority(HandleOf(instance, other), 1), kXSchedSuccess);
+  ASSERT_EQ(XQueueSuspend(HandleOf(instance, stream), kQueueSuspendFlagNone), kXSchedSuccess);
+  void* memory = nullptr;
+  EXPECT_EQ(hipMallocAsync(&memory, 1, stream), hipSuccess);
+  EXPECT_EQ(hipMallocFromPoolAsync(&memory, 1, nullptr, stream), hipSuccess);
+  EXPECT_EQ(hipFreeAsync(memory, stream), hipSuccess);
+  EXPECT_EQ(hipLaunchHostFunc(stream, nullptr, nullptr), hipSuccess);
+  EXPECT_EQ(hipStreamAddCallback(stream, nullptr, nullptr, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWriteValue32(stream, nullptr, 0, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWriteValue64(stream, nullptr, 0, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWaitEvent(stream, event, 0), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(stream)), 9u);
+  std::atomic<bool> launched{false};
+  std::thread launching([&] {
+    instance.Library("LibrarySet", stream);
+    launched = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(launched);
+  ASSERT_EQ(XQueueResume(HandleOf(instance, stream), kQueueResumeFlagNone), kXSchedSuccess);
+  instance.Finish(stream, 8);
+  instance.Finish(other, 1);
+  launching.join();
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
 // ---- looked-up functions ----
 
 TEST(HipShim, a_function_looked_up_in_an_instance_goes_to_that_instance) {
