@@ -41,12 +41,13 @@ class OwnCalls {
   CurrentDevice current_;
 };
 
-// REQUIRES: QueryLock. When in doubt, the stream is capturing.
+// REQUIRES: QueryLock. When in doubt, the stream is capturing. Not if its capture is invalid: in some
+// versions the stream stays in this state also after the end of the capture, and runs what it gets.
 bool IsCapturing(const Queue& queue) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   if (queue.next.hipStreamIsCapturing == nullptr) return false;
   if (queue.next.hipStreamIsCapturing(queue.stream, &status) != hipSuccess) return true;
-  return status != hipStreamCaptureStatusNone;
+  return status == hipStreamCaptureStatusActive;
 }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {

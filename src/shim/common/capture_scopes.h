@@ -44,7 +44,7 @@ class CaptureEnd {
   // An invalid capture ends, and the call returns an error. A capture that another thread must end does not
   // end.
   void Finish(typename Platform::Result result) {
-    if (result == Platform::kSuccess || !Platform::AskWhetherCapturing(call_, stream_)) CaptureEnded(key_);
+    if (result == Platform::kSuccess || !Platform::CaptureGoesOn(call_, stream_, result)) CaptureEnded(key_);
   }
 
  private:

@@ -37,6 +37,10 @@ struct Platform {
   static shim::Stream* Register(const Call& call, CUstream stream, uint64_t key, bool with_queue);
   // Asks the driver. When in doubt, the stream is capturing.
   static bool AskWhetherCapturing(const Call& call, CUstream stream);
+  // After the result of a failed end of a capture.
+  static bool CaptureGoesOn(const Call& call, CUstream stream, CUresult) {
+    return AskWhetherCapturing(call, stream);
+  }
   static bool HasHappened(const Call& call, CUevent event);
 };
 

@@ -56,8 +56,9 @@ bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
   if (next.hipStreamIsCapturing == nullptr) return false;
   KeepLastError keep(next);
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  // An error: the null stream, while a stream that it waits for is capturing.
-  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status != hipStreamCaptureStatusNone;
+  // An error: the null stream, while a stream that it waits for is capturing. An invalid capture records
+  // nothing (hal/hip/queue.cc).
+  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status == hipStreamCaptureStatusActive;
 }
 
 // A query of an event may invalidate a capture of the stream on which it was recorded (hal/hip/queue.cc). So

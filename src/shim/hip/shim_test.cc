@@ -288,6 +288,48 @@ TEST(HipShim, what_a_stream_captures_is_not_counted) {
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
+// Every call of a runtime before ROCm 7 overwrites the last error.
+TEST(HipShim, an_invalid_capture_that_ends_leaves_the_last_error) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_NE(hipStreamQuery(stream), hipSuccess);
+  EXPECT_EQ(hipStreamEndCapture(stream, nullptr), hipErrorStreamCaptureInvalidated);
+  EXPECT_EQ(instance.Exported<hipError_t()>("hipPeekAtLastError")(), hipErrorStreamCaptureInvalidated);
+  instance.Library("LibrarySet", stream);
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
+}
+
+TEST(HipShim, a_capture_ends_with_its_stream) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  instance.Library("LibrarySet", other);
+  const uint64_t calls = instance.Fake<decltype(FakeCalls)>("FakeCalls")();
+  instance.Library("LibrarySet", other);
+  EXPECT_EQ(instance.Fake<decltype(FakeCalls)>("FakeCalls")(), calls + 1) << "nothing else is asked";
+}
+
+TEST(HipShim, an_event_at_a_kernels_start_says_nothing_about_the_stream_of_its_last_recording) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  instance.Library("LibrarySet", stream);
+  ASSERT_EQ(hipEventRecord(event, stream), hipSuccess);
+  ASSERT_EQ(hipExtLaunchKernel(nullptr, {}, {}, nullptr, 0, other, event, nullptr, 0), hipSuccess);
+  // The stand-in does not record it.
+  instance.Exported<hipError_t(hipEvent_t, hipStream_t)>("hipEventRecord")(event, other);
+  instance.Finish(other, 1);
+  EXPECT_EQ(hipEventSynchronize(event), hipSuccess);
+  EXPECT_FALSE(QueueOf(KeyOf(stream))->Idle());
+  instance.Finish(stream, 1);
+}
+
 // Streams that another one is scheduled against.
 class HipCapture : public testing::Test {
  protected:
