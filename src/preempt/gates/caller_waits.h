@@ -46,6 +46,9 @@ class CallerWaits final : public FlowControl, GateDriver {
   // For drivers that report markers.
   void WaitWhileHeldOrFull(uint64_t number);
   void PollMarkers();
+  // Lets command `number` and some more pass, until others than the `retired` first ones retire.
+  void LetGo(uint64_t number, uint64_t retired);
+  bool MayPass(uint64_t number) const;
   // Polls until `done`. While the queue is held, it only waits until `wake`: a stopped queue makes no
   // progress.
   template <typename Done, typename Wake>
@@ -59,8 +62,9 @@ class CallerWaits final : public FlowControl, GateDriver {
   GateChain markers_;  // never has a gate
   // The last command that counts as finished without the driver's word.
   std::atomic<uint64_t> presumed_{UINT64_MAX};
-  // While exactly this many commands have retired, the launching thread does not wait for those in flight.
+  // While exactly so many commands have retired, launches up to that number do not wait for those in flight.
   std::atomic<uint64_t> let_go_at_{UINT64_MAX};
+  std::atomic<uint64_t> let_go_upto_{0};
 };
 
 }  // namespace xsched::preempt

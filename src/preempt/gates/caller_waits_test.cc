@@ -42,15 +42,43 @@ TEST_F(PolledTest, a_launch_on_a_held_queue_waits_until_it_may_run) {
   EXPECT_EQ(driver.Count(Item::kCommand), 1u);
 }
 
-TEST_F(PolledTest, a_full_queue_that_retires_nothing_for_a_second_lets_its_caller_go) {
+// Two are in flight while their pace is not known.
+TEST_F(PolledTest, a_full_queue_that_retires_nothing_for_a_second_lets_a_threshold_of_commands_go) {
   LetRun();
   driver.on_poll = [](FakeHwQueue&) { fake_now += milliseconds(10); };
+  Launch(2);
   const TimePoint start = fake_now;
-  Launch(5);
+  Launch(4);
   EXPECT_GE(fake_now - start, seconds(1));
-  const TimePoint released = fake_now;
-  Launch(5);
-  EXPECT_LT(fake_now - released, seconds(1)) << "nothing has retired since";
+  EXPECT_LT(fake_now - start, 2 * seconds(1));
+  const TimePoint next = fake_now;
+  Launch(1);
+  EXPECT_GE(fake_now - next, seconds(1)) << "what is in flight stays bounded";
+}
+
+TEST_F(PolledTest, a_full_queue_of_short_commands_lets_its_caller_go_after_80_ms) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue& queue) {
+    fake_now += milliseconds(1);
+    queue.Run(1);
+  };
+  Launch(20);
+  driver.on_poll = [](FakeHwQueue&) { fake_now += milliseconds(1); };
+  const TimePoint start = fake_now;
+  Launch(4);
+  EXPECT_GE(fake_now - start, milliseconds(80));
+  EXPECT_LT(fake_now - start, milliseconds(160));
+}
+
+TEST_F(PolledTest, a_full_queue_of_long_commands_waits_for_the_next_of_them) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue& queue) {
+    static int polls = 0;
+    fake_now += milliseconds(10);
+    if (++polls % 20 == 0) queue.Run(1);
+  };
+  Launch(30);
+  EXPECT_LE(state.submitted() - state.retired(), 3u);
 }
 
 TEST_F(PolledTest, a_queue_that_was_suspended_once_is_bounded_from_then_on) {

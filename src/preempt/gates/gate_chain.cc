@@ -140,6 +140,11 @@ void GateChain::OnPresumed(uint64_t retired) {
   if (retired > seen_retired_) seen_retired_ = retired;
 }
 
+Duration GateChain::pace() {
+  MutexLock lock(mutex_);
+  return pace_.mean();
+}
+
 uint64_t GateChain::OpenEnd(uint64_t submitted) {
   MutexLock lock(mutex_);
   return closed_.empty() ? submitted : closed_.front().after;
