@@ -131,6 +131,11 @@ typedef struct XHwQueueOps {
   // would put a report on the queue: not if its handle means another queue here, or if it is being captured.
   // Null: always.
   bool (*takes_reports)(void* hwq);
+
+  // For polled markers. The queue's stream is about to capture, and until that ends the driver must not be
+  // asked about the markers: calls HwQueueRetired for each, and asks nothing. From any thread. Null: markers
+  // may be polled at any time.
+  void (*put_markers_away)(void* hwq);
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {

@@ -156,7 +156,7 @@ TEST_F(Program, a_kernel_is_held_however_it_is_launched) {
   }
 }
 
-TEST_F(Program, copies_sets_and_host_functions_are_held_as_well) {
+TEST_F(Program, copies_and_sets_are_held_as_well) {
   int one = 1;
   IsHeldAsOneCommand(
       {"hipMemsetAsync", [this](int value) { return hipMemsetAsync(word_, value, sizeof *word_, stream_); }});
@@ -171,18 +171,26 @@ TEST_F(Program, copies_sets_and_host_functions_are_held_as_well) {
   IsHeldAsOneCommand({"hipMemcpy2DAsync", [&](int) {
                         return hipMemcpy2DAsync(word_, 4, &one, 4, 4, 1, hipMemcpyHostToDevice, stream_);
                       }});
+}
+
+// They tell others that earlier work is done, which must not come late.
+TEST_F(Program, host_functions_and_written_words_are_not_held) {
+  ASSERT_EQ(XQueueSuspend(QueueOf(stream_), kQueueSuspendFlagNone), kXSchedSuccess);
+  const uint64_t before = Commands(KeyOf(stream_));
+  uint64_t calls = 0;
 #if HIP_VERSION_MAJOR >= 6  // declared before, but not there
-  IsHeldAsOneCommand({"hipLaunchHostFunc", [this](int) {
-                        return hipLaunchHostFunc(
-                            stream_, [](void* word) { *static_cast<int*>(word) = 1; }, word_);
-                      }});
+  SUCCEEDS(hipLaunchHostFunc(
+      stream_, [](void* word) { *static_cast<int*>(word) = 1; }, word_));
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(*word_, 1);
+  ++calls;
 #endif
-  IsHeldAsOneCommand({"hipStreamAddCallback", [this](int) {
-                        auto callback = [](hipStream_t, hipError_t, void* word) {
-                          *static_cast<int*>(word) = 1;
-                        };
-                        return hipStreamAddCallback(stream_, callback, word_, 0);
-                      }});
+  auto callback = [](hipStream_t, hipError_t, void* word) { *static_cast<int*>(word) = 2; };
+  SUCCEEDS(hipStreamAddCallback(stream_, callback, word_, 0));
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(*word_, 2);
+  EXPECT_EQ(Commands(KeyOf(stream_)), before + calls + 1);
+  ASSERT_EQ(XQueueResume(QueueOf(stream_), kQueueResumeFlagNone), kXSchedSuccess);
 }
 
 TEST_F(Program, the_null_stream_is_held_and_goes_on) {
@@ -273,6 +281,47 @@ TEST_F(Program, what_is_captured_is_not_held_and_its_graph_is_one_command) {
   SUCCEEDS(hipStreamSynchronize(stream_));
   EXPECT_EQ(Commands(KeyOf(stream_)), before + 1);
   EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3, 4, 5}));
+}
+
+// The scheduler asks how far the stream is, which would invalidate the capture with ROCm 6.2 to 7.1.
+TEST_F(Program, a_capture_beside_a_rival_is_valid_although_earlier_work_still_runs) {
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  hipStream_t rival = nullptr;
+  SUCCEEDS(hipStreamCreateWithFlags(&rival, hipStreamNonBlocking));
+  SUCCEEDS(Append(rival, 1));
+  SUCCEEDS(hipStreamSynchronize(rival));
+  ASSERT_EQ(XHintPriority(QueueOf(stream_), 1), kXSchedSuccess);
+  int one = 1;
+  void* arguments[] = {&word_, &one};
+  SUCCEEDS(hipLaunchKernel(kKernelAwait, dim3(1), dim3(64), arguments, 0, stream_));
+  for (int value = 2; value < 5; ++value) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    SUCCEEDS(Append(stream_, value));
+  }
+  hipGraph_t graph = nullptr;
+  SUCCEEDS(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal));
+  for (int i = 0; i < 10; ++i) {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(QueueOf(stream_), &state), kXSchedSuccess);
+    EXPECT_EQ(state, kQueueStateReady);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  EXPECT_EQ(hipStreamEndCapture(stream_, &graph), hipSuccess);
+  __atomic_store_n(word_, 1, __ATOMIC_RELEASE);
+  EXPECT_EQ(XQueueWaitAll(QueueOf(stream_)), kXSchedSuccess);
+  EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3, 4}));
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
+// In AMD's runtime it does nothing.
+TEST_F(Program, a_reset_of_the_primary_context_leaves_the_queues) {
+  const XQueueHandle queue = QueueOf(stream_);
+  SUCCEEDS(hipDevicePrimaryCtxReset(0));
+  EXPECT_EQ(QueueOf(stream_), queue);
+  ExpectHeld(
+      queue, [this] { return Append(stream_, 1); }, [this] { return Log().size() != 1; });
+  SUCCEEDS(hipStreamSynchronize(stream_));
+  EXPECT_EQ(Log(), (std::vector{0, 1}));
 }
 
 TEST_F(Program, a_stream_waits_for_another_ones_event) {

@@ -42,8 +42,10 @@ enum hipError_t : unsigned {
   hipErrorNotSupported = 801,
   hipErrorStreamCaptureUnsupported = 900,
   hipErrorStreamCaptureInvalidated = 901,
+  hipErrorStreamCaptureUnjoined = 904,
   hipErrorStreamCaptureImplicit = 906,
   hipErrorCapturedEvent = 907,
+  hipErrorStreamCaptureWrongThread = 908,
   hipErrorUnknown = 999,
 };
 

@@ -24,15 +24,36 @@ bool Markers::Append(const Functions& next, hipStream_t stream, uint64_t ticket)
 bool Markers::PopReached(const Functions& next, uint64_t* ticket) {
   MutexLock lock(mutex_);
   if (waiting_.empty() || next.hipEventQuery(waiting_.front().event) == hipErrorNotReady) return false;
+  *ticket = Pop();
+  return true;
+}
+
+bool Markers::PopAny(uint64_t* ticket) {
+  MutexLock lock(mutex_);
+  if (waiting_.empty()) return false;
+  *ticket = Pop();
+  return true;
+}
+
+uint64_t Markers::Pop() {
   const Marker marker = waiting_.front();
   waiting_.Pop();
-  *ticket = marker.ticket;
-  return spare_.Push(marker.event) || true;
+  [[maybe_unused]] const bool kept = spare_.Push(marker.event);  // Append has reserved the room
+  return marker.ticket;
+}
+
+bool Markers::AnyWaiting() {
+  MutexLock lock(mutex_);
+  return !waiting_.empty();
 }
 
 void Markers::Poll(const Functions& next) {
   // The lock is not held during the notification, because the notified code may take other locks.
   for (uint64_t ticket; PopReached(next, &ticket);) HwQueueRetired(ticket);
+}
+
+void Markers::PutAway() {
+  for (uint64_t ticket; PopAny(&ticket);) HwQueueRetired(ticket);
 }
 
 void Markers::Drop(const Functions& next) {

@@ -23,6 +23,10 @@ class Markers {
   // Reports the markers that have been reached, in order. An event with an error counts as reached: nothing
   // before it will run any more.
   void Poll(const Functions& next);
+  bool AnyWaiting() EXCLUDES(mutex_);
+  // Reports all markers without a call of the runtime. Their events are used again: an event that is recorded
+  // again belongs to that recording only.
+  void PutAway();
   // Reports all markers, and releases the events.
   void Drop(const Functions& next);
 
@@ -33,6 +37,9 @@ class Markers {
   };
 
   bool PopReached(const Functions& next, uint64_t* ticket) EXCLUDES(mutex_);
+  bool PopAny(uint64_t* ticket) EXCLUDES(mutex_);
+  // The marker is not waited for any more.
+  uint64_t Pop() REQUIRES(mutex_);
 
   Mutex<LockRank::kHipMarkers> mutex_;
   Fifo<Marker> waiting_ GUARDED_BY(mutex_);

@@ -41,12 +41,13 @@ class OwnCalls {
   CurrentDevice current_;
 };
 
-// REQUIRES: QueryLock. When in doubt, the stream is capturing.
+// REQUIRES: QueryLock. When in doubt, the stream is capturing. Not if its capture is invalid: in some
+// versions the stream stays in this state also after the end of the capture, and runs what it gets.
 bool IsCapturing(const Queue& queue) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   if (queue.next.hipStreamIsCapturing == nullptr) return false;
   if (queue.next.hipStreamIsCapturing(queue.stream, &status) != hipSuccess) return true;
-  return status != hipStreamCaptureStatusNone;
+  return status == hipStreamCaptureStatusActive;
 }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
@@ -61,11 +62,17 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
 
 void PollMarkers(void* hwq) {
   Queue& queue = Of(hwq);
-  ReentrancyGuard guard;
-  KeepLastError keep(queue.next);
-  RelaxedCaptureMode relaxed(queue.next);
+  if (!queue.markers.AnyWaiting()) return;
+  OwnCalls ours(queue);
+  preempt::QueryLock no_capture_begins;
+  if (!ours.ok() || !no_capture_begins) return;
+  // From ROCm 6.2 to 7.1, a query of an event invalidates a capture of the stream on which the event was
+  // recorded last, even if that was before the capture. The null stream cannot capture.
+  if (queue.stream != kHipStreamNull && IsCapturing(queue)) return;
   queue.markers.Poll(queue.next);
 }
+
+void PutMarkersAway(void* hwq) { Of(hwq).markers.PutAway(); }
 
 // Before the runtime answers about the null stream, it makes that stream wait for all that blocking streams
 // have to do, and the next work of these waits for it. Streams that are independent would wait for each
@@ -87,7 +94,7 @@ bool Finished(void* hwq) {
 XResult Synchronize(void* hwq) {
   const Queue& queue = Of(hwq);
   OwnCalls ours(queue);
-  if (!ours.ok()) return kXSchedErrorHardware;
+  if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
   return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
@@ -132,6 +139,7 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.gating = kGatingCallerWaits;
   ops.append_marker = AppendMarker;
   ops.poll_markers = PollMarkers;
+  ops.put_markers_away = PutMarkersAway;
   // On another thread, "per thread" means another stream.
   if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
   if (stream == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;

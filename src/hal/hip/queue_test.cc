@@ -296,6 +296,40 @@ TEST_F(HipLevel1, a_capture_is_not_spoiled_by_our_looking) {
   EXPECT_EQ(urgent.State(), kQueueStateIdle);
 }
 
+// The shim did not see that it began.
+TEST_F(HipLevel1, a_capture_is_not_spoiled_by_a_marker_from_before_it) {
+  UseLocalScheduler();
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
+  urgent.Launch(6);  // more than a batch: some are in front of a marker
+  ASSERT_GT(instance_.Events(), 0);
+  instance_.Capture(urgent.stream(), true);
+  EXPECT_EQ(urgent.State(), kQueueStateReady);
+  std::this_thread::sleep_for(milliseconds(20));  // the agent polls as well
+  EXPECT_FALSE(instance_.Spoiled());
+  instance_.Capture(urgent.stream(), false);
+  urgent.Finish(6);
+  EXPECT_EQ(urgent.State(), kQueueStateIdle);
+}
+
+TEST_F(HipLevel1, before_a_capture_markers_are_put_away_and_their_events_are_used_again) {
+  UseLocalScheduler();
+  Stream urgent(instance_, 1);
+  Stream stream(instance_, 0);
+  urgent.Launch(6);
+  const int events = instance_.Events();
+  ASSERT_GT(events, 0);
+  preempt::XQueue* queue = preempt::FindXQueue(kPlatformHIP, reinterpret_cast<uint64_t>(urgent.stream()));
+  preempt::StreamCaptures(queue);
+  EXPECT_TRUE(queue->Idle()) << "for the scheduler";
+  EXPECT_EQ(urgent.State(), kQueueStateReady) << "for the program";
+  stream.Launch(1);
+  urgent.Launch(6);
+  urgent.Finish(12);
+  EXPECT_EQ(urgent.State(), kQueueStateIdle);
+  EXPECT_LE(instance_.Events(), events + 3);
+}
+
 // ---- commands that are submitted ----
 
 struct Submission {

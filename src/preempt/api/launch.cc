@@ -35,6 +35,11 @@ bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitte
 uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
+void StreamCaptures(XQueue* queue) {
+  const NoCancellation with_pin;
+  queue->OnCapture();
+}
+
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
   if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);
 }

@@ -46,10 +46,18 @@ XSCHED_PRIVATE XResult AutoXQueueCreate(HwQueueHandle hwq);
   queue->LaunchEnd(number, launched);
 }
 
+// For platforms whose held queues make the launching thread wait: a command that takes no time of the device,
+// such as the freeing of memory in order. It is counted, and never waits: the thread may have locks that
+// threads of more urgent queues need.
+struct Passing {};
+
 class LaunchScope {
  public:
   [[gnu::always_inline]] explicit LaunchScope(XQueue* queue) : queue_(queue) {
     if (queue_ != nullptr) number_ = LaunchBegin(queue_);
+  }
+  LaunchScope(XQueue* queue, Passing) : queue_(queue) {
+    if (queue_ != nullptr) number_ = queue_->LaunchBeginPassing();
   }
   [[gnu::always_inline]] ~LaunchScope() {
     if (queue_ != nullptr) LaunchEnd(queue_, number_, false);
@@ -76,6 +84,10 @@ XSCHED_PRIVATE bool NoLaunchUnderWay(XQueue* queue);
 XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
 // The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
+
+// The queue's stream is about to capture, or to join a capture. What was launched counts as finished for
+// schedulers, if the driver will not say (gates/caller_waits.h). Call it under the QueryLock.
+XSCHED_PRIVATE void StreamCaptures(XQueue* queue);
 
 // True if other queues are scheduled against this queue. A wait of one queue for another is reported if this
 // is so for either of them, because they may be on different devices.

@@ -174,7 +174,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   queue->flow().RequestProgress();
-  *state = queue->Idle() && queue->worker().Empty() ? kQueueStateIdle : kQueueStateReady;
+  *state = queue->flow().Finished() && queue->worker().Empty() ? kQueueStateIdle : kQueueStateReady;
   ThisProcess().queues.FinishIfDrained(*queue);
   return kXSchedSuccess;
 }
@@ -186,7 +186,9 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   queue->flow().MakePausable();
   if ((flags & kQueueSuspendFlagWaitAll) != 0) WaitAll(*queue);
   if ((flags & kQueueSuspendFlagWaitIdle) != 0) {
-    while (!queue->Idle() || !queue->worker().Empty()) WaitAll(*queue);
+    do {
+      WaitAll(*queue);
+    } while (!queue->Idle() || !queue->worker().Empty());
   }
   ThisProcess().Suspend(*queue, true);
   queue->worker().WaitBetweenLaunches();

@@ -1,5 +1,7 @@
 #include "preempt/gates/caller_waits.h"
 
+#include <algorithm>
+
 #include "base/python_lock.h"
 
 namespace xsched::preempt {
@@ -9,14 +11,23 @@ namespace {
 constexpr Duration kPollClosely = std::chrono::microseconds(50);
 constexpr Duration kNap = std::chrono::microseconds(30);
 
-// If a full queue may run and retires nothing for so long, the device may wait for the thread that waits
-// here, for example to write to memory that the device reads.
-constexpr Duration kLetGoAfter = std::chrono::seconds(1);
+// If a full queue may run and retires nothing for long, the device may wait for the thread that waits here,
+// for example to write to memory that the device reads. That is probable after several times the usual time
+// of a command; while that is not known, and with long commands, only after a second.
+constexpr Duration kLeastPatience = std::chrono::milliseconds(80);
+constexpr Duration kMostPatience = std::chrono::seconds(1);
+constexpr int kUsualTimes = 4;
+
+Duration Patience(Duration pace) {
+  if (pace == Duration::zero()) return kMostPatience;
+  return std::clamp(kUsualTimes * pace, kLeastPatience, kMostPatience);
+}
 
 }  // namespace
 
 void CallerWaits::Reset() {
   markers_.Reset();
+  presumed_.store(UINT64_MAX, std::memory_order_relaxed);
   let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
 }
 
@@ -80,6 +91,19 @@ void CallerWaits::AfterLaunch(uint64_t number) {
   markers_.MarkLaunched(now, *this);
 }
 
+// So many more as may usually be in flight: if the device does not wait for the thread, what is in flight
+// stays bounded by the time.
+void CallerWaits::LetGo(uint64_t number, uint64_t retired) {
+  let_go_upto_.store(number - 1 + static_cast<uint64_t>(queue_.config().threshold),
+                     std::memory_order_relaxed);
+  let_go_at_.store(retired, std::memory_order_release);
+}
+
+bool CallerWaits::MayPass(uint64_t number) const {
+  return let_go_at_.load(std::memory_order_acquire) == queue_.retired() &&
+         number <= let_go_upto_.load(std::memory_order_relaxed);
+}
+
 void CallerWaits::WaitBeforeLaunch(uint64_t number) {
   uint64_t seen = queue_.retired();
   TimePoint since = queue_.Now();
@@ -90,8 +114,8 @@ void CallerWaits::WaitBeforeLaunch(uint64_t number) {
       seen = queue_.retired();
       since = now;
     }
-    if (now >= since + kLetGoAfter) let_go_at_.store(seen, std::memory_order_relaxed);
-    return !queue_.Held() && let_go_at_.load(std::memory_order_relaxed) == seen;
+    if (now >= since + Patience(markers_.pace()) && !MayPass(number)) LetGo(number, seen);
+    return !queue_.Held() && MayPass(number);
   };
   WaitPolling(done, [&] { return !queue_.Held(); });
 }
@@ -114,7 +138,30 @@ void CallerWaits::MarkProgress() {
 void CallerWaits::RequestProgress() {
   if (!PollsMarkers()) return FlowControl::RequestProgress();
   PollMarkers();
-  if (!queue_.Idle() && !queue_.markers.UnderWay()) AskDevice();
+  const uint64_t issued = queue_.issued();
+  if (!Finished() && !queue_.markers.UnderWay() && AskDevice()) Confirm(issued);
+}
+
+void CallerWaits::OnCapture() {
+  if (!PollsMarkers()) return;
+  const uint64_t issued = queue_.issued();
+  if (queue_.retired() < issued) presumed_.store(issued, std::memory_order_release);
+  // Before the markers are reported, so that the pace is not taken from that.
+  markers_.OnPresumed(issued);
+  if (ops().put_markers_away != nullptr) ops().put_markers_away(hwq());
+  queue_.RetiredUpTo(issued);
+}
+
+void CallerWaits::Confirm(uint64_t number) {
+  uint64_t presumed = presumed_.load(std::memory_order_relaxed);
+  if (presumed <= number) presumed_.compare_exchange_strong(presumed, UINT64_MAX, std::memory_order_relaxed);
+}
+
+void CallerWaits::WaitRetired(uint64_t number) {
+  if (!Presumes()) return FlowControl::WaitRetired(number);
+  const uint64_t issued = queue_.issued();
+  if (ops().synchronize(hwq()) == kXSchedSuccess) Confirm(issued);
+  queue_.RetiredUpTo(number);
 }
 
 bool CallerWaits::Advance(IfBusy) {

@@ -42,15 +42,43 @@ TEST_F(PolledTest, a_launch_on_a_held_queue_waits_until_it_may_run) {
   EXPECT_EQ(driver.Count(Item::kCommand), 1u);
 }
 
-TEST_F(PolledTest, a_full_queue_that_retires_nothing_for_a_second_lets_its_caller_go) {
+// Two are in flight while their pace is not known.
+TEST_F(PolledTest, a_full_queue_that_retires_nothing_for_a_second_lets_a_threshold_of_commands_go) {
   LetRun();
   driver.on_poll = [](FakeHwQueue&) { fake_now += milliseconds(10); };
+  Launch(2);
   const TimePoint start = fake_now;
-  Launch(5);
+  Launch(4);
   EXPECT_GE(fake_now - start, seconds(1));
-  const TimePoint released = fake_now;
-  Launch(5);
-  EXPECT_LT(fake_now - released, seconds(1)) << "nothing has retired since";
+  EXPECT_LT(fake_now - start, 2 * seconds(1));
+  const TimePoint next = fake_now;
+  Launch(1);
+  EXPECT_GE(fake_now - next, seconds(1)) << "what is in flight stays bounded";
+}
+
+TEST_F(PolledTest, a_full_queue_of_short_commands_lets_its_caller_go_after_80_ms) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue& queue) {
+    fake_now += milliseconds(1);
+    queue.Run(1);
+  };
+  Launch(20);
+  driver.on_poll = [](FakeHwQueue&) { fake_now += milliseconds(1); };
+  const TimePoint start = fake_now;
+  Launch(4);
+  EXPECT_GE(fake_now - start, milliseconds(80));
+  EXPECT_LT(fake_now - start, milliseconds(160));
+}
+
+TEST_F(PolledTest, a_full_queue_of_long_commands_waits_for_the_next_of_them) {
+  LetRun();
+  driver.on_poll = [](FakeHwQueue& queue) {
+    static int polls = 0;
+    fake_now += milliseconds(10);
+    if (++polls % 20 == 0) queue.Run(1);
+  };
+  Launch(30);
+  EXPECT_LE(state.submitted() - state.retired(), 3u);
 }
 
 TEST_F(PolledTest, a_queue_that_was_suspended_once_is_bounded_from_then_on) {
@@ -100,6 +128,44 @@ TEST_F(PolledTest, progress_is_marked_once_behind_what_was_launched) {
   driver.Run();
   flow->RequestProgress();
   EXPECT_TRUE(state.Idle());
+}
+
+TEST_F(PolledTest, what_was_launched_before_a_capture_counts_as_finished_for_the_scheduler_alone) {
+  static bool finished;
+  finished = false;
+  driver.ops.finished = [](void*) { return finished; };
+  LetRun();
+  Launch(2);
+  flow->OnCapture();
+  EXPECT_TRUE(state.Idle());
+  EXPECT_FALSE(flow->Finished());
+  flow->RequestProgress();
+  EXPECT_FALSE(flow->Finished());
+  finished = true;
+  flow->RequestProgress();
+  EXPECT_TRUE(flow->Finished());
+}
+
+TEST_F(PolledTest, after_a_capture_a_wait_for_what_was_launched_before_it_asks_the_driver) {
+  Launch(2);
+  flow->OnCapture();
+  flow->WaitRetired(2);
+  EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize"));
+  flow->WaitRetired(2);
+  EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize")) << "it has answered";
+}
+
+// Nothing is known of how long the two took: the next ones wait, as if the queue were new.
+TEST_F(PolledTest, a_capture_says_nothing_about_the_pace) {
+  LetRun();
+  Launch(2);
+  fake_now += std::chrono::microseconds(1);
+  flow->OnCapture();
+  std::thread launching([&] { Launch(3); });
+  while (state.submitted() < 5) std::this_thread::yield();
+  EXPECT_EQ(state.issued(), 4u);
+  flow->OnCapture();
+  launching.join();
 }
 
 TEST_F(PolledTest, a_stop_is_awaited_by_the_driver) {

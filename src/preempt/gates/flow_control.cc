@@ -42,15 +42,16 @@ bool FlowControl::OnlyLauncherAsks() const {
          (ops().only_launcher_asks != nullptr && ops().only_launcher_asks(hwq()));
 }
 
-void FlowControl::AskDevice() {
-  if (queue_.draining() || OnlyLauncherAsks()) return;
+bool FlowControl::AskDevice() {
+  if (queue_.draining() || OnlyLauncherAsks()) return false;
   // A launch is in progress, so the queue is not idle, and the driver's answer might wait for the launch.
-  if (queue_.Launching()) return;
+  if (queue_.Launching()) return false;
   const uint64_t newest = queue_.issued();
-  if (!ops().finished(hwq())) return;
+  if (!ops().finished(hwq())) return false;
   // More may have been launched meanwhile.
   if (queue_.retired() < newest) ipc::CountFoundIdle(queue_.block());
   queue_.RetiredUpTo(newest);
+  return true;
 }
 
 bool FlowControl::MayLaunch(uint64_t number) const {

@@ -61,8 +61,14 @@ class FlowControl {
   virtual bool AnswerIsNear() { return true; }
   // The scheduler has asked for the queue's progress.
   virtual void OnQuery() {}
-  // Asks the driver whether all has finished. May block where MayBeFull.
-  void AskDevice();
+  // The stream is about to capture, or to join a capture: the driver will not say how far it is. See
+  // caller_waits.h.
+  virtual void OnCapture() {}
+  // True if all that was launched has finished, and not only counts as finished (OnCapture).
+  virtual bool Finished() const { return queue_.Idle(); }
+  // Asks the driver whether all has finished. May block where MayBeFull. False: it has not, or it is not
+  // known.
+  bool AskDevice();
   // True if the device may still read or write the control block.
   virtual bool DeviceAtWork() const { return false; }
   // Asks the driver whether the context of a draining queue has failed.
@@ -80,7 +86,7 @@ class FlowControl {
   // run.
   virtual bool MayLaunch(uint64_t number) const;
   virtual void WaitUntilMayLaunch(uint64_t number);
-  void WaitRetired(uint64_t number);
+  virtual void WaitRetired(uint64_t number);
   // Waits until all commands that are not held have finished.
   virtual void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) = 0;
 

@@ -154,6 +154,16 @@ void GateChain::OnRetired(uint64_t retired, TimePoint now) {
   busy_since_ = stands_since_ = now;
 }
 
+void GateChain::OnPresumed(uint64_t retired) {
+  MutexLock lock(mutex_);
+  if (retired > seen_retired_) seen_retired_ = retired;
+}
+
+Duration GateChain::pace() {
+  MutexLock lock(mutex_);
+  return pace_.mean();
+}
+
 uint64_t GateChain::OpenEnd(uint64_t submitted) {
   MutexLock lock(mutex_);
   return closed_.empty() ? submitted : closed_.front().after;

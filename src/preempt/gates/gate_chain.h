@@ -76,6 +76,12 @@ class GateChain {
   // Commands up to `retired` have finished.
   void OnRetired(uint64_t retired, TimePoint now);
 
+  // Commands up to `retired` count as finished, whenever they finish: they say nothing about the pace.
+  void OnPresumed(uint64_t retired);
+
+  // The usual time of a command; 0: not known yet.
+  Duration pace();
+
   // True if there are closed gates. Takes no lock. Exact for a thread that was just notified of a retirement.
   bool HasClosed() const { return closed_count_.load(std::memory_order_acquire) != 0; }
   // The last command that is not behind a gate; `submitted` if no gate is closed.

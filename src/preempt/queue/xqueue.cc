@@ -40,10 +40,8 @@ void XQueue::End() {
   hwq_ = Ref<HwQueue>();
 }
 
-uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
+bool XQueue::Announce(uint64_t number, uint32_t flags) {
   const ProcessState& process = *environment_.process;
-  if (process.shut_down()) return number;
-  const NoCancellation counted;                       // the launch has begun, and must end
   if (flags != 0 && !process.scheduled()) flags = 0;  // as in Held
   const bool begins_burst = flags != 0 && retired() + 1 >= number;
   if (begins_burst && (flags & ipc::kFlagCounted) != 0) ipc::BeginBurst(block(), state_.Now());
@@ -53,7 +51,23 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
     if (begins_burst) environment_.signals->RingScheduler(index());
   }
   if (process.hard_stops() != 0 && !flow_->KeepsStill()) environment_.siblings->LiftHardStops(*this);
-  if (!flow_->BeforeLaunch(number, flags)) return number;
+  return flow_->BeforeLaunch(number, flags);
+}
+
+uint64_t XQueue::LaunchBeginPassing() {
+  const uint64_t number = state_.CountLaunch();
+  const uint32_t flags = state_.raw_flags();
+  if (flags == 0 ? state_.Unhindered() : state_.Quiet(number, flags)) return number;
+  if (environment_.process->shut_down()) return number;
+  const NoCancellation counted;  // as in LaunchBeginScheduled
+  Announce(number, flags);
+  return number;
+}
+
+uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
+  if (environment_.process->shut_down()) return number;
+  const NoCancellation counted;  // the launch has begun, and must end
+  if (!Announce(number, flags)) return number;
   // The queue outlives its worker. With a pin, the worker could be the last to leave, and would have to stop
   // itself.
   if (worker_.IsThisThread()) {
@@ -78,6 +92,12 @@ void XQueue::LaunchEndScheduled(uint64_t number, bool launched) {
 
 void XQueue::AskDriver() {
   if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
+}
+
+void XQueue::OnCapture() {
+  if (!environment_.siblings->TryPin(*this)) return;
+  flow_->OnCapture();
+  environment_.siblings->Unpin(*this);
 }
 
 XQueue::Left XQueue::Attend(IfBusy if_busy) {

@@ -98,6 +98,8 @@ class XQueue {
       return number;
     return LaunchBeginScheduled(number, flags);
   }
+  // The same for a command that takes no time of the device: it is counted and marked, and never waits.
+  XSCHED_PRIVATE uint64_t LaunchBeginPassing();
   [[gnu::always_inline]] void LaunchEnd(uint64_t number, bool launched) {
     if (!launched || ((state_.raw_flags() & ipc::kFlagTracked) != 0 && !state_.quiet.Has(number)))
         [[unlikely]]
@@ -114,6 +116,8 @@ class XQueue {
   void RetiredUpTo(uint64_t number) { state_.RetiredUpTo(number); }
   // Requests progress on the thread that calls drivers (driver_caller.h): only if the answer can come.
   void AskDriver();
+  // Its stream is about to capture, or to join a capture.
+  void OnCapture();
   bool HasClosedGates() const { return state_.closed_gates.load(std::memory_order_acquire) != 0; }
   // True if the device may still read or write the control block. Then the slot is not free, even if the
   // queue is destroyed.
@@ -157,6 +161,8 @@ class XQueue {
 
  private:
   XSCHED_PRIVATE uint64_t LaunchBeginScheduled(uint64_t number, uint32_t flags);
+  // Notifies the scheduler, and puts what is due in front of the command. True: the command must wait.
+  bool Announce(uint64_t number, uint32_t flags);
   XSCHED_PRIVATE void LaunchEndScheduled(uint64_t number, bool launched);
   void AnswerQuery();
   // True: everything is given back. False: the agent's thread will do it.

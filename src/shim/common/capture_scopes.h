@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
+#include "preempt/api/launch.h"
 #include "preempt/api/query_lock.h"
 #include "shim/common/captures.h"
+#include "shim/common/streams.h"
 
 namespace xsched::shim {
 
@@ -19,7 +21,9 @@ class CaptureBegin {
  public:
   // Before the call, so that no command can come in between.
   CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
-      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {}
+      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {
+    if (preempt::XQueue* queue = FindQueue(key_)) preempt::StreamCaptures(queue);
+  }
   // If the stream captures already, the driver refuses the call, and that capture goes on.
   void Finish(typename Platform::Result result) {
     if (result != Platform::kSuccess && counted_) CaptureEnded(key_);
@@ -40,7 +44,7 @@ class CaptureEnd {
   // An invalid capture ends, and the call returns an error. A capture that another thread must end does not
   // end.
   void Finish(typename Platform::Result result) {
-    if (result == Platform::kSuccess || !Platform::AskWhetherCapturing(call_, stream_)) CaptureEnded(key_);
+    if (result == Platform::kSuccess || !Platform::CaptureGoesOn(call_, stream_, result)) CaptureEnded(key_);
   }
 
  private:

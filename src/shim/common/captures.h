@@ -9,7 +9,8 @@
 
 namespace xsched::shim {
 
-// The number of active captures. It is never too small. A capture whose stream is destroyed may stay counted.
+// The number of active captures. It is never too small. A capture whose stream is destroyed stays counted,
+// unless the shim of the platform knows that it ends then (CaptureEnded).
 extern std::atomic<uint32_t> captures;
 // The program knows a function that begins captures and that XSched does not: the driver must always be
 // asked.

@@ -15,13 +15,26 @@
 
 namespace xsched::shim {
 
+// The XQueue of a command on `stream`, whose implicit dependencies are reported. Null: it passes untouched.
+template <typename Platform>
+[[gnu::always_inline]] inline preempt::XQueue* Announce(const typename Platform::Call& call,
+                                                        typename Platform::Stream stream) {
+  if (PassesThrough(call.site(), call.function())) [[unlikely]]
+    return nullptr;
+  const uint64_t key = Platform::KeyOf(call, stream);
+  preempt::XQueue* queue = QueueForCommand<Platform>(call, stream, key);
+  if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
+    AddImplicitDependencies(queue, key);
+  return queue;
+}
+
 // One command on one stream. Compiled into each wrapper as a whole: after a program's own code, each function
 // and each line of the caches costs more than its instructions do.
 template <typename Platform>
 class Launch {
  public:
   [[gnu::always_inline]] Launch(const typename Platform::Call& call, typename Platform::Stream stream)
-      : queue_(Announce(call, stream)), scope_(queue_) {}
+      : queue_(Announce<Platform>(call, stream)), scope_(queue_) {}
 
   // `finishes`: the call returned after the command, and so all earlier ones, had finished.
   [[gnu::always_inline]] void Finish(typename Platform::Result result, bool finishes) {
@@ -34,18 +47,19 @@ class Launch {
   preempt::XQueue* queue() const { return queue_; }
 
  private:
-  [[gnu::always_inline]] static preempt::XQueue* Announce(const typename Platform::Call& call,
-                                                          typename Platform::Stream stream) {
-    if (PassesThrough(call.site(), call.function())) [[unlikely]]
-      return nullptr;
-    const uint64_t key = Platform::KeyOf(call, stream);
-    preempt::XQueue* queue = QueueForCommand<Platform>(call, stream, key);
-    if (queue != nullptr && preempt::TracksDependencies(queue)) [[unlikely]]
-      AddImplicitDependencies(queue, key);
-    return queue;
-  }
-
   preempt::XQueue* queue_;
+  preempt::LaunchScope scope_;
+};
+
+// One command on one stream that is counted and never held (preempt::Passing).
+template <typename Platform>
+class PassingCommand {
+ public:
+  PassingCommand(const typename Platform::Call& call, typename Platform::Stream stream)
+      : scope_(Announce<Platform>(call, stream), preempt::Passing()) {}
+  void Finish(typename Platform::Result result) { scope_.Finish(result == Platform::kSuccess); }
+
+ private:
   preempt::LaunchScope scope_;
 };
 

@@ -138,12 +138,16 @@ class EventOrder {
       // Such a call puts nothing on the stream, so it does not wait for room there. It only waits for a
       // launch by another thread that waits for room.
       if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
+      preempt::StreamCaptures(waiter);
       return;
     }
     if (passes) return;
     preempt::XQueue* owner = AwaitedQueue<Platform>(call, waiter, event, point);
     if (owner == nullptr) return;
-    wait_.emplace(waiter);
+    if constexpr (Platform::kHoldsThreads)
+      wait_.emplace(waiter, preempt::Passing());
+    else
+      wait_.emplace(waiter);
     preempt::AddDependency(waiter, owner, point.number);
   }
   void Finish(typename Platform::Result result) {

@@ -21,6 +21,7 @@ struct Platform {
   using Stream = CUstream;
   using Event = CUevent;
   static constexpr CUresult kSuccess = CUDA_SUCCESS;
+  static constexpr bool kHoldsThreads = false;
 
   // 0: the handle names no stream.
   static uint64_t KeyOf(const Call& call, CUstream stream) {
@@ -36,6 +37,10 @@ struct Platform {
   static shim::Stream* Register(const Call& call, CUstream stream, uint64_t key, bool with_queue);
   // Asks the driver. When in doubt, the stream is capturing.
   static bool AskWhetherCapturing(const Call& call, CUstream stream);
+  // After the result of a failed end of a capture.
+  static bool CaptureGoesOn(const Call& call, CUstream stream, CUresult) {
+    return AskWhetherCapturing(call, stream);
+  }
   static bool HasHappened(const Call& call, CUevent event);
 };
 

@@ -10,19 +10,22 @@ namespace xsched::hip {
 inline constexpr hipMemcpyKind kToHost = 2;
 
 using Launch = shim::Launch<Platform>;
+using PassingCommand = shim::PassingCommand<Platform>;
 using MultiLaunch = shim::MultiLaunch<Platform>;
 
-// A kernel that records an event at its end. (A second event, at its start, is less useful and ignored.)
+// A kernel that records an event at its start and one at its end. The first is at no point between commands,
+// so nothing is known of it from then on.
 class TimedLaunch {
  public:
-  TimedLaunch(const Call& call, hipStream_t stream, hipEvent_t stop)
-      : launch_(call, stream), event_(shim::FindEvent(shim::KeyOfEvent(stop))) {
+  TimedLaunch(const Call& call, hipStream_t stream, hipEvent_t start, hipEvent_t stop)
+      : launch_(call, stream), start_(call, start), event_(shim::FindEvent(shim::KeyOfEvent(stop))) {
     if (event_ == nullptr || launch_.queue() == nullptr) return;
     if (shim::Stream* record = shim::FindStream(Platform::KeyOf(call, stream)))
       point_ = shim::EventPoint::NewestOn(record, launch_.queue());
   }
   void Finish(hipError_t result) {
     launch_.Finish(result, false);
+    start_.Finish(result);
     if (event_ == nullptr || result != hipSuccess) return;
     if (point_.stream != nullptr) point_.number = preempt::SubmittedNow(launch_.queue());
     event_->Set(point_);
@@ -30,6 +33,7 @@ class TimedLaunch {
 
  private:
   Launch launch_;
+  shim::UnknownRecording<Platform> start_;
   shim::Event* event_;
   shim::EventPoint point_;
 };

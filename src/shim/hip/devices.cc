@@ -14,9 +14,7 @@ uint64_t HomeOf(const Instance& instance, int device) {
 DeviceWait::DeviceWait(const Call& call)
     : streams_(HomeOf(call.instance(), CurrentDevice(call.instance()))) {}
 
-DeviceReset::DeviceReset(const Call& call, int device) {
-  if (device == kCurrentDevice) device = CurrentDevice(call.instance());
-  home_ = HomeOf(call.instance(), device);
+DeviceReset::DeviceReset(const Call& call) : home_(HomeOf(call.instance(), CurrentDevice(call.instance()))) {
   shim::ForgetStreamsOf(home_);
 }
 

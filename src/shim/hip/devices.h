@@ -9,8 +9,6 @@
 
 namespace xsched::hip {
 
-inline constexpr int kCurrentDevice = -1;
-
 using Barrier = shim::Barrier<Platform>;
 
 // The scope of hipDeviceSynchronize.
@@ -29,11 +27,11 @@ class DeviceWait {
 // The scope of hipDeviceReset.
 class DeviceReset {
  public:
-  DeviceReset(const Call& call, int device);
+  explicit DeviceReset(const Call& call);
   void Finish(hipError_t result) const;
 
  private:
-  uint64_t home_ = 0;
+  uint64_t home_;
   preempt::Barrier barrier_;
 };
 

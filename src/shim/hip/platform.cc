@@ -3,7 +3,9 @@
 #include "hal/hip/capture_mode.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/queue.h"
+#include "preempt/api/query_lock.h"
 #include "shim/common/auto_queue.h"
+#include "shim/common/captures.h"
 
 namespace xsched::shim {
 
@@ -54,11 +56,16 @@ bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
   if (next.hipStreamIsCapturing == nullptr) return false;
   KeepLastError keep(next);
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  // An error: the null stream, while a stream that it waits for is capturing.
-  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status != hipStreamCaptureStatusNone;
+  // An error: the null stream, while a stream that it waits for is capturing. An invalid capture records
+  // nothing (hal/hip/queue.cc).
+  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status == hipStreamCaptureStatusActive;
 }
 
+// A query of an event may invalidate a capture of the stream on which it was recorded (hal/hip/queue.cc). So
+// during captures it counts as not having happened.
 bool Platform::HasHappened(const Call& call, hipEvent_t event) {
+  preempt::QueryLock no_capture_begins;
+  if (!no_capture_begins || shim::AnyCapture()) return false;
   preempt::ReentrancyGuard guard;
   const Functions& next = call.instance().runtime().next();
   KeepLastError keep(next);

@@ -27,6 +27,7 @@ struct Platform {
   using Stream = hipStream_t;
   using Event = hipEvent_t;
   static constexpr hipError_t kSuccess = hipSuccess;
+  static constexpr bool kHoldsThreads = true;  // a held stream holds the thread that launches on it
 
   // 0: the handle names no stream.
   static uint64_t KeyOf(const Call& call, hipStream_t stream) {
@@ -45,6 +46,12 @@ struct Platform {
   static shim::Stream* Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue);
   // Asks the runtime. When in doubt, the stream is capturing.
   static bool AskWhetherCapturing(const Call& call, hipStream_t stream);
+  // After the result of a failed end of a capture. The runtime is not asked: before ROCm 7, that would clear
+  // the program's last error.
+  static bool CaptureGoesOn(const Call&, hipStream_t, hipError_t result) {
+    return result == hipErrorInvalidValue || result == hipErrorStreamCaptureUnjoined ||
+           result == hipErrorStreamCaptureWrongThread;
+  }
   static bool HasHappened(const Call& call, hipEvent_t event);
 };
 

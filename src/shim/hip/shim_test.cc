@@ -288,6 +288,123 @@ TEST(HipShim, what_a_stream_captures_is_not_counted) {
   EXPECT_EQ(Commands(KeyOf(stream)), 2u);
 }
 
+// Every call of a runtime before ROCm 7 overwrites the last error.
+TEST(HipShim, an_invalid_capture_that_ends_leaves_the_last_error) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_NE(hipStreamQuery(stream), hipSuccess);
+  EXPECT_EQ(hipStreamEndCapture(stream, nullptr), hipErrorStreamCaptureInvalidated);
+  EXPECT_EQ(instance.Exported<hipError_t()>("hipPeekAtLastError")(), hipErrorStreamCaptureInvalidated);
+  instance.Library("LibrarySet", stream);
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
+}
+
+TEST(HipShim, a_capture_ends_with_its_stream) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  ASSERT_EQ(hipStreamBeginCapture(stream, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_EQ(hipStreamDestroy(stream), hipSuccess);
+  instance.Library("LibrarySet", other);
+  const uint64_t calls = instance.Fake<decltype(FakeCalls)>("FakeCalls")();
+  instance.Library("LibrarySet", other);
+  EXPECT_EQ(instance.Fake<decltype(FakeCalls)>("FakeCalls")(), calls + 1) << "nothing else is asked";
+}
+
+TEST(HipShim, an_event_at_a_kernels_start_says_nothing_about_the_stream_of_its_last_recording) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  instance.Library("LibrarySet", stream);
+  ASSERT_EQ(hipEventRecord(event, stream), hipSuccess);
+  ASSERT_EQ(hipExtLaunchKernel(nullptr, {}, {}, nullptr, 0, other, event, nullptr, 0), hipSuccess);
+  // The stand-in does not record it.
+  instance.Exported<hipError_t(hipEvent_t, hipStream_t)>("hipEventRecord")(event, other);
+  instance.Finish(other, 1);
+  EXPECT_EQ(hipEventSynchronize(event), hipSuccess);
+  EXPECT_FALSE(QueueOf(KeyOf(stream))->Idle());
+  instance.Finish(stream, 1);
+}
+
+// Streams that another one is scheduled against.
+class HipCapture : public testing::Test {
+ protected:
+  HipCapture() {
+    EXPECT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+    LaunchOn(rival_);
+    instance_.Finish(rival_, 1);
+    EXPECT_EQ(hipStreamSynchronize(rival_), hipSuccess);
+    LaunchOn(stream_);
+    instance_.Finish(stream_, 1);
+    EXPECT_EQ(XHintPriority(HandleOf(instance_, stream_), 1), kXSchedSuccess);
+    // Until a marker is behind one.
+    for (int i = 0; i < 1000 && Events() == 0; ++i) {
+      LaunchOn(stream_);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      instance_.Finish(stream_, 1);
+    }
+    EXPECT_NE(Events(), 0);
+    LaunchOn(stream_);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    LaunchOn(stream_);
+  }
+  ~HipCapture() override { XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown); }
+
+  int Events() const { return instance_.Fake<decltype(FakeEvents)>("FakeEvents")(); }
+  void LaunchOn(hipStream_t stream) const { EXPECT_EQ(instance_.Library("LibrarySet", stream), hipSuccess); }
+  XQueueState StateOf(hipStream_t stream) const {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(HandleOf(instance_, stream), &state), kXSchedSuccess);
+    return state;
+  }
+
+  RuntimeInstance instance_;
+  hipStream_t rival_ = instance_.NewStream();
+  hipStream_t stream_ = instance_.NewStream();
+};
+
+TEST_F(HipCapture, markers_from_before_it_do_not_spoil_it) {
+  ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
+  EXPECT_TRUE(QueueOf(KeyOf(stream_))->Idle()) << "other programs need not wait for it";
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady) << "two commands have not finished";
+  LaunchOn(stream_);
+  EXPECT_EQ(hipStreamEndCapture(stream_, nullptr), hipSuccess);
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady);
+  instance_.Finish(stream_, 2);
+  EXPECT_EQ(StateOf(stream_), kQueueStateIdle);
+}
+
+TEST_F(HipCapture, a_stream_that_joins_it_does_not_spoil_it) {
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(rival_, hipStreamCaptureModeGlobal), hipSuccess);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(rival_, 0);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(rival_, 1);
+  ASSERT_EQ(hipEventRecord(event, rival_), hipSuccess);
+  ASSERT_EQ(hipStreamWaitEvent(stream_, event, 0), hipSuccess);
+  instance_.Fake<decltype(FakeCapture)>("FakeCapture")(stream_, 1);
+  EXPECT_TRUE(QueueOf(KeyOf(stream_))->Idle());
+  EXPECT_EQ(StateOf(stream_), kQueueStateReady);
+  EXPECT_EQ(instance_.Fake<decltype(FakeCapture)>("FakeCapture")(stream_, 0), hipSuccess);
+  hipStreamEndCapture(rival_, nullptr);
+  instance_.Finish(stream_, 2);
+}
+
+// The program has recorded it before the capture, and its stream captures now.
+TEST_F(HipCapture, a_wait_for_an_event_of_the_program_does_not_spoil_it) {
+  hipEvent_t event = nullptr;
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipEventRecord(event, stream_), hipSuccess);
+  ASSERT_EQ(hipStreamBeginCapture(stream_, hipStreamCaptureModeGlobal), hipSuccess);
+  ASSERT_EQ(hipStreamWaitEvent(rival_, event, 0), hipSuccess);
+  EXPECT_EQ(hipStreamEndCapture(stream_, nullptr), hipSuccess);
+  instance_.Finish(stream_, 2);
+}
+
 TEST(HipShim, a_stream_that_is_destroyed_takes_its_queue_with_it) {
   RuntimeInstance instance;
   hipStream_t stream = instance.NewStream();
@@ -344,6 +461,43 @@ TEST(HipShim, a_held_stream_holds_its_next_launch_and_no_wait) {
   ASSERT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
   launching.join();
   EXPECT_EQ(instance.Launched(stream), 2u);
+}
+
+// The thread may have locks that threads of more urgent streams need.
+TEST(HipShim, what_takes_no_time_of_the_device_is_counted_and_not_held) {
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  hipStream_t other = instance.NewStream();
+  hipEvent_t event = nullptr;
+  instance.Library("LibrarySet", stream);
+  instance.Library("LibrarySet", other);
+  ASSERT_EQ(hipEventCreateWithFlags(&event, 0), hipSuccess);
+  ASSERT_EQ(hipEventRecord(event, other), hipSuccess);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  EXPECT_EQ(XHintPriority(HandleOf(instance, other), 1), kXSchedSuccess);
+  ASSERT_EQ(XQueueSuspend(HandleOf(instance, stream), kQueueSuspendFlagNone), kXSchedSuccess);
+  void* memory = nullptr;
+  EXPECT_EQ(hipMallocAsync(&memory, 1, stream), hipSuccess);
+  EXPECT_EQ(hipMallocFromPoolAsync(&memory, 1, nullptr, stream), hipSuccess);
+  EXPECT_EQ(hipFreeAsync(memory, stream), hipSuccess);
+  EXPECT_EQ(hipLaunchHostFunc(stream, nullptr, nullptr), hipSuccess);
+  EXPECT_EQ(hipStreamAddCallback(stream, nullptr, nullptr, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWriteValue32(stream, nullptr, 0, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWriteValue64(stream, nullptr, 0, 0), hipSuccess);
+  EXPECT_EQ(hipStreamWaitEvent(stream, event, 0), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(stream)), 9u);
+  std::atomic<bool> launched{false};
+  std::thread launching([&] {
+    instance.Library("LibrarySet", stream);
+    launched = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_FALSE(launched);
+  ASSERT_EQ(XQueueResume(HandleOf(instance, stream), kQueueResumeFlagNone), kXSchedSuccess);
+  instance.Finish(stream, 8);
+  instance.Finish(other, 1);
+  launching.join();
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
 }
 
 // ---- looked-up functions ----

@@ -28,6 +28,8 @@ class StreamDestruction {
     // The default streams cannot be destroyed.
     if (IsDefaultStream(stream)) return;
     HipStreamDestroying(stream);
+    // The runtime ends a capture with the stream.
+    shim::CaptureEnded(reinterpret_cast<uint64_t>(stream));
     shim::ForgetStream(reinterpret_cast<uint64_t>(stream));
   }
   void Finish(hipError_t) {}

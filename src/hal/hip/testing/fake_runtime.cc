@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -18,6 +19,7 @@ struct ihipStream_t {
   uint64_t launched = 0;
   uint64_t finished = 0;
   bool capturing = false;
+  bool spoiled = false;  // its capture is invalid
 };
 
 struct ihipEvent_t {
@@ -36,7 +38,7 @@ std::condition_variable changed;
 auto& streams = *new std::set<hipStream_t>;
 auto& events = *new std::set<hipEvent_t>;
 ihipStream_t default_streams[kDevices] = {{0}, {1}};
-int spoiled = 0;
+int spoiled = 0;  // captures
 bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
 thread_local int current_device = 0;
@@ -52,6 +54,10 @@ bool IsDefault(hipStream_t stream) { return reinterpret_cast<uintptr_t>(stream) 
 // REQUIRES: mutex.
 hipStream_t Actual(hipStream_t stream) {
   return IsDefault(stream) ? &default_streams[current_device] : stream;
+}
+void Spoil(hipStream_t stream) {
+  stream->spoiled = true;
+  ++spoiled;
 }
 
 }  // namespace
@@ -140,7 +146,7 @@ EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
   if (actual->capturing) {
-    spoiled = 1;
+    Spoil(actual);
     return Return(hipErrorStreamCaptureUnsupported);
   }
   return Return(actual->finished < actual->launched ? hipErrorNotReady : hipSuccess);
@@ -149,6 +155,10 @@ EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
 EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
   std::unique_lock lock(mutex);
   hipStream_t actual = Actual(stream);
+  if (actual->capturing) {
+    Spoil(actual);
+    return Return(hipErrorStreamCaptureUnsupported);
+  }
   const uint64_t newest = actual->launched;
   changed.wait(lock, [&] { return actual->finished >= newest; });
   return Return(hipSuccess);
@@ -172,7 +182,7 @@ EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
   if (events.count(event) == 0 || event->device != actual->device) return Return(hipErrorInvalidHandle);
-  if (actual->capturing) spoiled = 1;
+  if (actual->capturing) Spoil(actual);
   event->stream = actual;
   event->after = actual->launched;
   return Return(hipSuccess);
@@ -184,12 +194,18 @@ EXPORT hipError_t hipEventQuery(hipEvent_t event) {
   // A stream that is gone has finished.
   const hipStream_t stream = event->stream;
   const bool there = stream == &default_streams[event->device] || IsValid(stream);
+  // As in ROCm 6.2 to 7.1, also if it was recorded before the capture.
+  if (there && stream->capturing) {
+    Spoil(stream);
+    return Return(hipErrorCapturedEvent);
+  }
   return Return(there && stream->finished < event->after ? hipErrorNotReady : hipSuccess);
 }
 
 EXPORT hipError_t FakeLaunch(hipStream_t stream) {
   std::lock_guard lock(mutex);
   hipStream_t actual = Actual(stream);
+  if (actual->capturing) return Return(hipSuccess);  // recorded, and not run
   ++actual->launched;
   if (finish_at_once) actual->finished = actual->launched;
   return Return(hipSuccess);
@@ -211,9 +227,12 @@ EXPORT uint64_t FakeLaunched(hipStream_t stream) {
   return Actual(stream)->launched;
 }
 
-EXPORT void FakeCapture(hipStream_t stream, int capturing) {
+EXPORT hipError_t FakeCapture(hipStream_t stream, int capturing) {
   std::lock_guard lock(mutex);
-  Actual(stream)->capturing = capturing != 0;
+  hipStream_t actual = Actual(stream);
+  actual->capturing = capturing != 0;
+  const bool valid = !std::exchange(actual->spoiled, false);
+  return Return(valid ? hipSuccess : hipErrorStreamCaptureInvalidated);
 }
 
 EXPORT int FakeSpoiled() {

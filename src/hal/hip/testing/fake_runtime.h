@@ -18,8 +18,8 @@ void FakeFinish(hipStream_t stream, uint64_t count);
 void FakeFinishAtOnce(void);
 // Commands put on the stream so far.
 uint64_t FakeLaunched(hipStream_t stream);
-// From now on the stream captures, or does not.
-void FakeCapture(hipStream_t stream, int capturing);
+// From now on the stream captures, or does not. An error: the capture that ended was invalid.
+hipError_t FakeCapture(hipStream_t stream, int capturing);
 // True if a call about a capturing stream was made that invalidates the capture.
 int FakeSpoiled(void);
 // Events made and not destroyed; calls of any function so far.

@@ -59,7 +59,10 @@ class FakeHwQueue {
     }
     if (gating == kGatingDeviceGates || polls)
       ops.finished = [](void* self) { return Of(self).next == Of(self).items.size(); };
-    if (polls) ops.poll_markers = [](void* self) { Of(self).Poll(); };
+    if (polls) {
+      ops.poll_markers = [](void* self) { Of(self).Poll(); };
+      ops.put_markers_away = [](void* self) { Of(self).PutMarkersAway(); };
+    }
     if (level >= kPreemptLevelDeactivate && gating != kGatingDeviceGates) {
       ops.deactivate = Control<&FakeHwQueue::deactivated, true>;
       ops.reactivate = Control<&FakeHwQueue::deactivated, false>;
@@ -114,6 +117,12 @@ class FakeHwQueue {
   void Poll() {
     if (on_poll != nullptr) on_poll(*this);
     for (uint64_t ticket : std::exchange(reached, {})) state->MarkerReached(Ticket::Unpack(ticket).number);
+  }
+  void PutMarkersAway() {
+    for (Item& item : items) {
+      if (item.kind == Item::kMarker) state->MarkerReached(Ticket::Unpack(item.value).number);
+    }
+    std::erase_if(items, [](const Item& item) { return item.kind == Item::kMarker; });
   }
   template <bool FakeHwQueue::*kFlag, bool kValue>
   static XResult Control(void* self) {

@@ -122,6 +122,10 @@ OWN hipError_t Own_hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t
   return NewOf(graph, exec);
 }
 OWN hipError_t Own_hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) { return LaunchOf(exec, stream); }
-OWN hipError_t Own_hipStreamEndCapture(hipStream_t, hipGraph_t* graph) {
+OWN hipError_t Own_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
+  return stream == nullptr ? hipErrorStreamCaptureUnsupported : FakeCapture(stream, 1);
+}
+OWN hipError_t Own_hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
+  if (hipError_t error = FakeCapture(stream, 0); error != hipSuccess) return error;
   return graph == nullptr ? hipSuccess : New(graph);
 }
