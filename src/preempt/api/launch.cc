@@ -35,6 +35,8 @@ bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitte
 uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
+bool AnyTracksDependencies() { return ThisProcess().queues.AnyIsTracked(); }
+
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
   if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);
 }

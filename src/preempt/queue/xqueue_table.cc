@@ -237,12 +237,15 @@ void XQueueTable::LiftSuspensions(bool lift) {
   }
 }
 
-bool XQueueTable::AnyMayBeHeld() const {
+bool XQueueTable::AnyHasFlag(uint32_t flags) const {
   if (!environment_.process->scheduled()) return false;
-  return std::any_of(queues_, queues_ + end_of_used(), [](const XQueue& queue) {
-    return queue.handle() != 0 && (queue.state().raw_flags() & ipc::kFlagGated) != 0;
+  return std::any_of(queues_, queues_ + end_of_used(), [flags](const XQueue& queue) {
+    return queue.handle() != 0 && (queue.state().raw_flags() & flags) != 0;
   });
 }
+
+bool XQueueTable::AnyMayBeHeld() const { return AnyHasFlag(ipc::kFlagGated); }
+bool XQueueTable::AnyIsTracked() const { return AnyHasFlag(UINT32_MAX); }
 
 bool XQueueTable::AnyMayBeFull() {
   return AnyOf([](const XQueue& queue) { return queue.state().Launching() && queue.state().MayBeFull(); });

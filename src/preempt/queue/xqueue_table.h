@@ -116,6 +116,8 @@ class XQueueTable final : public Siblings {
   void LiftSuspensions(bool lift);
   // True if a scheduler may hold some queue at any time. Lock-free.
   bool AnyMayBeHeld() const;
+  // True if other queues are scheduled against some queue. Lock-free.
+  bool AnyIsTracked() const;
   // True if a launch may be blocked in the driver on a full queue. Then calls that concern the whole process
   // block as well.
   bool AnyMayBeFull();
@@ -139,6 +141,7 @@ class XQueueTable final : public Siblings {
   void ResetAfterFork();
 
  private:
+  bool AnyHasFlag(uint32_t flags) const;
   XQueueSlot& SlotOf(const XQueue& queue) REQUIRES(mutex_) { return slots_[queue.index()]; }
   // A free slot for `hwq`; kNoSlot: there is none, or it has an XQueue. `*generation`: of the slot's queues.
   static constexpr uint32_t kNoSlot = UINT32_MAX;
