@@ -21,13 +21,15 @@ class HostGates final : public FlowControl, GateDriver {
  private:
   void Reset() override;
   bool AppendGate(uint64_t* gate) override { return ops().append_gate(hwq(), gate) == kXSchedSuccess; }
-  void OpenGate(uint64_t gate) override { ops().open_gate(hwq(), gate); }
+  void OpenGate(uint64_t gate) override { opened_ = ops().open_gate(hwq(), gate) == kXSchedSuccess; }
+  bool HasOpened() const override { return opened_; }
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;
   void ReportIfDrained();
 
   GateChain chain_;
+  bool opened_ = true;  // the chain opens one gate at a time
   // The last open command when the scheduler was last told that the device has nothing more of the queue. 0
   // is such a number: the first command of all may be behind a gate.
   static constexpr uint64_t kTellAgain = UINT64_MAX;

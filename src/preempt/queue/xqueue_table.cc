@@ -208,7 +208,7 @@ void XQueueTable::Finish(uint32_t index) {
   queue.worker().Stop();
   // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
   // while.
-  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).stopped; ++i) usleep(kFinishRetryUs);
+  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).anything(); ++i) usleep(kFinishRetryUs);
   // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
   // yet.
   bool retained;
