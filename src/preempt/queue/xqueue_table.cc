@@ -20,6 +20,11 @@ constexpr uint32_t kResting = 64;
 constexpr int kFinishTries = 20;
 constexpr useconds_t kFinishRetryUs = 5000;
 
+template <typename Done>
+void AwaitForASecond(Done&& done) {
+  for (int i = 0; i < 10000 && !done(); ++i) usleep(100);
+}
+
 }  // namespace
 
 uint32_t XQueueTable::FindFreeSlot() {
@@ -153,13 +158,15 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
 }
 
 void XQueueTable::AwaitOthers(const XQueue& queue) {
-  for (int i = 0; i < 10000; ++i) {
-    {
-      MutexLock lock(mutex_);
-      if (SlotOf(queue).pins == 1) return;  // the caller's
-    }
-    usleep(100);
-  }
+  AwaitForASecond([&] {
+    MutexLock lock(mutex_);
+    return SlotOf(queue).pins == 1;  // the caller's
+  });
+}
+
+void XQueueTable::AwaitLaunches(const XQueue& queue) {
+  const uint64_t newest = queue.submitted();
+  AwaitForASecond([&] { return queue.issued() >= newest; });
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {

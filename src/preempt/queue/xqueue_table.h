@@ -78,6 +78,9 @@ class XQueueTable final : public Siblings {
   bool Destroy(XQueueHandle handle);
   // Waits until no other thread uses `queue`, but not longer than a second. The caller has a pin.
   void AwaitOthers(const XQueue& queue);
+  // Waits likewise until the launches that are under way have returned: they use the hardware queue without a
+  // pin. After Destroy.
+  void AwaitLaunches(const XQueue& queue);
   // The program has released the hardware queue: destroys both when no gate is closed any more.
   void DestroyWhenDrained(XQueue* queue);
   // Does what DestroyWhenDrained deferred, if that is possible now. The caller has a pin.
