@@ -49,8 +49,9 @@ typedef struct XHwQueueOps {
   // ---- Host gates ----
   // Enqueues a gate: commands enqueued later do not start before open_gate(gate). Must not block.
   XResult (*append_gate)(void* hwq, uint64_t* gate);
-  // Called exactly once per gate, in order, from any thread. Also releases the gate.
-  void (*open_gate)(void* hwq, uint64_t gate);
+  // Called once per gate, in order, from any thread. Also releases the gate, unless it fails: then it is
+  // called again, and gates behind this one stay closed.
+  XResult (*open_gate)(void* hwq, uint64_t gate);
 
   // ---- Host gates; caller waits ----
 

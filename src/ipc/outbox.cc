@@ -27,9 +27,15 @@ bool Outbox::Flush(int fd) {
     memcpy(&header, bytes_.data() + next_, sizeof header);
     if (!SendPacket(fd, bytes_.data() + next_, header.size)) return HasNoRoom(errno);
     next_ += header.size;
+    if (next_ > waiting()) DropSent();
   }
-  Clear();
   return true;
+}
+
+// Called when most bytes have been sent, so each byte moves at most once on average.
+void Outbox::DropSent() {
+  bytes_.RemoveFront(next_);
+  next_ = 0;
 }
 
 void Outbox::Clear() {

@@ -24,9 +24,12 @@ class Outbox {
   bool Flush(int fd);
   // The number of waiting bytes. If it is not 0, call Flush when the socket is writable.
   size_t waiting() const { return bytes_.size() - next_; }
+  // The same with sent bytes that still take memory: no more than those that wait.
+  size_t stored() const { return bytes_.size(); }
   void Clear();
 
  private:
+  void DropSent();
   bool SendBytes(int fd, const void* message, size_t size);
 
   Array<unsigned char> bytes_;  // whole messages; each begins with its header, which has its size

@@ -56,6 +56,18 @@ TEST_F(OutboxTest, is_bounded) {
   EXPECT_GT(said * sizeof(Ping), Outbox::kMaxBytes);
 }
 
+TEST_F(OutboxTest, takes_no_memory_for_what_a_peer_has_taken_that_always_lags_behind) {
+  uint64_t said = 0;
+  while (outbox_.waiting() < 10 * sizeof(Ping)) ASSERT_TRUE(Say(said++));
+  for (int i = 0; i < 10000; ++i) {
+    Packet packet;
+    ASSERT_EQ(ReceivePacket(there_.get(), packet), Received::kMessage);
+    ASSERT_TRUE(outbox_.Flush(here_.get()));
+    while (outbox_.waiting() < 10 * sizeof(Ping)) ASSERT_TRUE(Say(said++));
+    ASSERT_LE(outbox_.stored(), 2 * outbox_.waiting());
+  }
+}
+
 TEST_F(OutboxTest, says_when_the_peer_has_gone) {
   while (outbox_.waiting() == 0) ASSERT_TRUE(Say(0));
   there_.Reset();

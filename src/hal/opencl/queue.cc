@@ -39,11 +39,14 @@ XResult AppendGate(void* hwq, uint64_t* gate) {
   return kXSchedSuccess;
 }
 
-void OpenGate(void* hwq, uint64_t gate) {
+XResult OpenGate(void* hwq, uint64_t gate) {
   ReentrancyGuard guard;
   auto event = reinterpret_cast<cl_event>(gate);
-  Of(hwq).next.clSetUserEventStatus(event, CL_COMPLETE);
+  const cl_int error = Of(hwq).next.clSetUserEventStatus(event, CL_COMPLETE);
+  // All other errors say that this event cannot be closed.
+  if (error == CL_OUT_OF_HOST_MEMORY || error == CL_OUT_OF_RESOURCES) return kXSchedErrorHardware;
   Of(hwq).next.clReleaseEvent(event);
+  return kXSchedSuccess;
 }
 
 void CL_CALLBACK MarkerReached(cl_event, cl_int, void* ticket) {

@@ -30,7 +30,10 @@ XHwQueueOps MakeOps(XPreemptLevel max_level) {
   ops.append_gate = [](void* hwq, uint64_t* gate) {
     return Queue(hwq).device->AppendGate(Queue(hwq), gate) ? kXSchedSuccess : kXSchedErrorUnknown;
   };
-  ops.open_gate = [](void* hwq, uint64_t gate) { Queue(hwq).device->OpenGate(Queue(hwq), gate); };
+  ops.open_gate = [](void* hwq, uint64_t gate) {
+    Queue(hwq).device->OpenGate(Queue(hwq), gate);
+    return kXSchedSuccess;
+  };
   ops.append_marker = [](void* hwq, uint64_t ticket) {
     bool appended =
         Queue(hwq).device->Append(Queue(hwq), Item{Item::kMarker, 0, {}, ticket, nullptr, nullptr});

@@ -40,6 +40,8 @@ void StreamCaptures(XQueue* queue) {
   queue->OnCapture();
 }
 
+bool AnyTracksDependencies() { return ThisProcess().queues.AnyIsTracked(); }
+
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {
   if (waiter != owner) ThisProcess().AddDependency(*waiter, *owner, until);
 }

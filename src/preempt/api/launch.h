@@ -89,9 +89,15 @@ XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 // schedulers, if the driver will not say (gates/caller_waits.h). Call it under the QueryLock.
 XSCHED_PRIVATE void StreamCaptures(XQueue* queue);
 
-// True if other queues are scheduled against this queue. A wait of one queue for another is reported if this
-// is so for either of them, because they may be on different devices.
+// True if other queues are scheduled against this queue.
 inline bool TracksDependencies(const XQueue* queue) { return queue->state().raw_flags() != 0; }
+// True if a wait of `waiter` for `owner` is to be reported. Other queues may be scheduled against only one of
+// them, because they may be on different devices.
+inline bool TracksDependency(const XQueue* waiter, const XQueue* owner) {
+  return waiter != owner && (TracksDependencies(waiter) || TracksDependencies(owner));
+}
+// False: no wait of any queue for another is to be reported. Lock-free.
+XSCHED_PRIVATE bool AnyTracksDependencies();
 // Commands enqueued on `waiter` from now on wait until `owner` has finished its command `until`.
 XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until);
 

@@ -132,6 +132,24 @@ TEST_F(LaunchTest, a_queue_is_tracked_and_may_be_held_as_its_scheduler_says) {
   ThisProcess().state.SetScheduled(false);
 }
 
+// They may be on different devices.
+TEST_F(LaunchTest, a_wait_is_tracked_if_other_queues_are_scheduled_against_either_of_the_two) {
+  Make(driver_);
+  Make(other_driver_);
+  XQueue* waiter = QueueOf(driver_);
+  XQueue* owner = QueueOf(other_driver_);
+  ThisProcess().state.SetScheduled(true);
+  EXPECT_FALSE(TracksDependency(waiter, owner));
+  EXPECT_FALSE(AnyTracksDependencies());
+  owner->block().flags = ipc::kFlagTracked;
+  EXPECT_TRUE(TracksDependency(waiter, owner));
+  EXPECT_TRUE(TracksDependency(owner, waiter));
+  EXPECT_FALSE(TracksDependency(owner, owner)) << "a queue runs in order by itself";
+  EXPECT_TRUE(AnyTracksDependencies());
+  ThisProcess().state.SetScheduled(false);
+  EXPECT_FALSE(AnyTracksDependencies()) << "there is no scheduler";
+}
+
 TEST_F(LaunchTest, queues_of_different_priorities_are_of_several_classes) {
   Make(gated_driver_);
   Make(other_gated_driver_);

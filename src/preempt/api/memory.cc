@@ -37,6 +37,15 @@ bool Open() {
   return GetSettings().scheduler == kSchedulerGlobal && Limit().Open(nullptr, ipc::kNoMemoryLimit);
 }
 
+// Before any thread of this process counts: again in a forked child, whose slot is its parent's. False:
+// nothing is counted.
+bool OpenOrReopen() {
+  if (!Limit().opened()) return Open();
+  if (Limit().TakeOwnSlot()) return true;
+  Limit().GiveUp();
+  return false;
+}
+
 // The child connects by itself.
 void ForgetAfterFork() {
   Limit().ForgetAfterFork();
@@ -46,7 +55,7 @@ void ForgetAfterFork() {
 }
 
 void Begin() {
-  const bool counted = Limit().opened() || Open();
+  const bool counted = OpenOrReopen();
   static constinit ForkHandler handler = {ForgetAfterFork};
   if (counted) handler.Install();
   known.store(counted ? Known::kCounted : Known::kNotCounted, std::memory_order_release);
@@ -64,7 +73,7 @@ bool MemoryIsCounted() {
 
 bool MemoryWasCounted() {
   if (known.load(std::memory_order_acquire) != Known::kCounted) return false;
-  if (!Limit().IsPointless() && Limit().HasSlot()) [[likely]]
+  if (!Limit().IsPointless()) [[likely]]
     return true;
   Limit().GiveUp();
   known.store(Known::kNotCounted, std::memory_order_release);

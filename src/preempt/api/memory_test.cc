@@ -5,8 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <string>
+#include <thread>
+#include <vector>
 
 namespace xsched::preempt {
 namespace {
@@ -57,6 +60,40 @@ TEST(ProcessMemory, of_a_forked_child_counts_apart_from_its_parents_but_under_th
     int status = 1;
     waitpid(child, &status, 0);
     return status == 0 && MemoryOf(device).left == 24;
+  }));
+  std::filesystem::remove_all(folder);
+}
+
+// The first of them takes a slot for the child, and the others must not count before it has one.
+TEST(ProcessMemory, of_a_forked_child_is_counted_right_by_threads_that_begin_at_the_same_time) {
+  constexpr int kThreads = 8;
+  char name[] = "/tmp/memory_test.XXXXXX";
+  const std::string folder = mkdtemp(name);
+  EXPECT_TRUE(InProcess("1KiB", (folder + "/account").c_str(), [] {
+    if (!MemoryIsCounted()) return false;
+    const int device = LimitedDevice(kDevice);
+    if (!TakeMemory(device, 100)) return false;
+    const auto all_counts = [device] {
+      std::atomic<int> ready{0};
+      std::vector<std::thread> threads;
+      for (int i = 0; i < kThreads; ++i) {
+        threads.emplace_back([&ready, device] {
+          for (ready.fetch_add(1); ready.load() < kThreads;) {
+          }
+          if (MemoryIsCounted()) CountMemory(device, 10);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      return MemoryOf(device).left == 1024 - 100 - kThreads * 10;
+    };
+    for (int i = 0; i < 20; ++i) {
+      const pid_t child = fork();
+      if (child == 0) _exit(all_counts() ? 0 : 1);
+      int status = 1;
+      waitpid(child, &status, 0);
+      if (status != 0) return false;
+    }
+    return MemoryOf(device).left == 1024 - 100;
   }));
   std::filesystem::remove_all(folder);
 }

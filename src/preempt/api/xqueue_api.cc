@@ -8,6 +8,7 @@
 #include "base/no_cancellation.h"
 #include "preempt/api/launch.h"
 #include "preempt/api/process.h"
+#include "preempt/queue/reentrancy_guard.h"
 
 using namespace xsched::preempt;
 
@@ -79,8 +80,10 @@ XResult XQueueDestroy(XQueueHandle xq) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
   queue->flow().AppendLastReport();
-  // From now on the program may destroy the HwQueue and the driver's queue.
+  // After this, the program may destroy the HwQueue and the driver's queue.
   ThisProcess().queues.AwaitOthers(*queue);
+  // In a callback of a launch, that launch would be waited for.
+  if (!InsideXSched()) ThisProcess().queues.AwaitLaunches(*queue);
   return kXSchedSuccess;
 }
 

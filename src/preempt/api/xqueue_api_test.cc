@@ -3,6 +3,10 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "preempt/api/settings.h"
 #include "preempt/api/testing/api_test.h"
 #include "preempt/queue/reentrancy_guard.h"
@@ -95,6 +99,36 @@ TEST_F(XQueueApiTest, a_queue_that_is_destroyed_with_gates_reports_when_the_devi
   EXPECT_EQ(XQueueDestroy(queue), kXSchedSuccess);
   EXPECT_EQ(gated_driver_.items.back().kind, FakeHwQueue::Item::kReport);
   EXPECT_EQ(gated_driver_.items.back().value, number);
+}
+
+// The program goes on with the stream, and another of its threads launches there.
+TEST_F(XQueueApiTest, a_queue_that_is_destroyed_waits_for_the_launch_of_another_thread) {
+  const XQueueHandle handle = Make(driver_);
+  XQueue& queue = *QueueOf(driver_);
+  const uint64_t number = queue.LaunchBegin();
+  std::atomic<bool> destroyed{false};
+  std::thread destroying([&] {
+    EXPECT_EQ(XQueueDestroy(handle), kXSchedSuccess);
+    destroyed = true;
+  });
+  while (!queue.state().destroying() && !destroyed) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_FALSE(destroyed);
+  queue.LaunchEnd(number, true);
+  destroying.join();
+}
+
+TEST_F(XQueueApiTest, a_queue_that_is_destroyed_by_a_callback_of_its_launch_does_not_wait_for_it) {
+  const XQueueHandle handle = Make(driver_);
+  XQueue& queue = *QueueOf(driver_);
+  const uint64_t number = queue.LaunchBegin();
+  const TimePoint begin = MonotonicClock::now();
+  {
+    const ReentrancyGuard in_the_driver;
+    EXPECT_EQ(XQueueDestroy(handle), kXSchedSuccess);
+  }
+  EXPECT_LT(MonotonicClock::now() - begin, std::chrono::milliseconds(500));
+  queue.LaunchEnd(number, true);
 }
 
 TEST_F(XQueueApiTest, for_a_level_that_the_hardware_queue_has_not_it_gets_the_best_below) {

@@ -39,7 +39,7 @@ class CallerWaits final : public FlowControl, GateDriver {
  private:
   void Reset() override;
   bool AppendGate(uint64_t*) override { return false; }
-  void OpenGate(uint64_t) override {}
+  bool OpenGate(uint64_t) override { return true; }
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
 
   bool MustWaitBefore(uint64_t number);

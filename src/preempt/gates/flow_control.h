@@ -43,8 +43,8 @@ class FlowControl {
 
   // ---- control ----
 
-  // Opens gates as commands have retired or a hold has ended. False: another thread opens gates, and the
-  // caller did not want to wait for it.
+  // Opens gates as commands have retired or a hold has ended. False: call it again, because another thread
+  // opens gates, and the caller did not want to wait for it; or because the driver has not opened one.
   virtual bool Advance(IfBusy) = 0;
   // The program may suspend the queue, from now on.
   virtual void MakePausable() {}

@@ -49,7 +49,7 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
   const auto batch = static_cast<uint64_t>(Pace::Batch(limit, limits.batch_size));
 
   bool gate_now;
-  if (!closed_.empty()) {
+  if (AnyClosed()) {
     gate_now = now.bounded && before >= closed_.back().after + batch;
   } else {
     uint64_t in_flight = before > now.retired ? before - now.retired : 0;
@@ -96,7 +96,7 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
   // Only this thread pushes, and a pop takes no room. So the reserved room is still there.
   if (room && driver.AppendGate(&gate.token)) {
     MutexLock lock(mutex_);
-    if (closed_.empty()) stands_since_ = now.time;
+    if (!AnyClosed()) stands_since_ = now.time;
     [[maybe_unused]] bool pushed = closed_.Push(gate);
     // seq_cst, against FlowState's progress: the thread that makes progress sees this gate, or the one that
     // puts it sees the progress.
@@ -111,39 +111,52 @@ bool GateChain::MayBeStuck(TimePoint now) const {
   return now >= stands_since_ + std::max(kLetGoAfter, pace_.mean() * kCommandsBeforeLetGo);
 }
 
-bool GateChain::PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) {
+bool GateChain::BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate) {
   MutexLock lock(mutex_);
   if (closed_.empty()) return false;
-  *gate = closed_.front();
+  const Gate& front = closed_.front();
   const int64_t limit = InFlight(limits);
-  uint64_t in_flight = gate->after > now.retired ? gate->after - now.retired : 0;
+  uint64_t in_flight = front.after > now.retired ? front.after - now.retired : 0;
   uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
-  uint64_t batch = next_end > gate->after ? next_end - gate->after : 0;
+  uint64_t batch = next_end > front.after ? next_end - front.after : 0;
   const bool full = now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit);
   if (full && !MayBeStuck(now.time)) return false;
   if (in_flight == 0) busy_since_ = now.time;
   stands_since_ = now.time;
-  closed_.Pop();
-  closed_count_.fetch_sub(1, std::memory_order_release);
+  being_opened_ = 1;
+  *gate = front.token;
   return true;
 }
 
-int GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
-                       IfBusy if_busy) {
-  if (!HasClosed()) return 0;
+void GateChain::EndOpening(bool opened) {
+  MutexLock lock(mutex_);
+  being_opened_ = 0;
+  if (!opened) return;
+  closed_.Pop();
+  closed_count_.fetch_sub(1, std::memory_order_release);
+}
+
+GateChain::Advanced GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits,
+                                       GateDriver& driver, IfBusy if_busy) {
+  if (!HasClosed()) return {};
   if (now.hold) {
     MutexLock lock(mutex_);
     stands_since_ = now.time;
-    return 0;
+    return {};
   }
   if (!opening_.TryLock()) {
-    if (if_busy == IfBusy::kReturn) return kBusy;
+    if (if_busy == IfBusy::kReturn) return {.again = true};
     opening_.Lock();
   }
-  int opened = 0;
-  for (Gate gate; PopOpenable(submitted, now, limits, &gate); ++opened) driver.OpenGate(gate.token);
+  Advanced advanced;
+  for (uint64_t gate = 0; !advanced.again && BeginOpening(submitted, now, limits, &gate);) {
+    const bool opened = driver.OpenGate(gate);
+    EndOpening(opened);
+    advanced.opened += opened;
+    advanced.again = !opened;
+  }
   opening_.Unlock();
-  return opened;
+  return advanced;
 }
 
 void GateChain::OnRetired(uint64_t retired, TimePoint now) {
@@ -166,13 +179,15 @@ Duration GateChain::pace() {
 
 uint64_t GateChain::OpenEnd(uint64_t submitted) {
   MutexLock lock(mutex_);
-  return closed_.empty() ? submitted : closed_.front().after;
+  return AnyClosed() ? closed_[being_opened_].after : submitted;
 }
 
 void GateChain::Reset() {
   MutexLock appending(appending_);
   gates_failed_ = false;
   MutexLock lock(mutex_);
+  closed_.Clear();
+  closed_count_.store(0, std::memory_order_relaxed);
   last_marker_ = seen_retired_ = 0;
   last_marker_at_ = TimePoint{};
   busy_since_ = stands_since_ = TimePoint{};
@@ -184,6 +199,7 @@ void GateChain::ResetAfterFork() {
   opening_.ResetAfterFork();
   mutex_.ResetAfterFork();
   closed_.Clear();
+  being_opened_ = 0;
   closed_count_.store(0, std::memory_order_relaxed);
 }
 

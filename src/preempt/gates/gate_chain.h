@@ -29,7 +29,8 @@ namespace xsched::preempt {
 class GateDriver {
  public:
   virtual bool AppendGate(uint64_t* gate) = 0;
-  virtual void OpenGate(uint64_t gate) = 0;
+  // False: it is still closed.
+  virtual bool OpenGate(uint64_t gate) = 0;
   // Makes the driver report progress up to command number `upto`. False: it will not be reported.
   virtual bool AppendMarker(uint64_t upto) = 0;
 
@@ -67,11 +68,16 @@ class GateChain {
   // For queues without gates: puts a marker behind what has been launched, unless one is there.
   void MarkLaunched(const Now& now, GateDriver& driver);
 
-  // Opens the gates that may be opened. `submitted`: commands enqueued so far. Returns the number of opened
-  // gates, or kBusy: another thread is opening gates, and the caller did not want to wait for it.
-  static constexpr int kBusy = -1;
-  int Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
-              IfBusy if_busy = IfBusy::kWait);
+  // Opens the gates that may be opened. `submitted`: commands enqueued so far.
+  struct Advanced {
+    int opened = 0;  // gates
+    // Call it again: another thread is opening gates, and the caller did not want to wait for it; or the
+    // driver has not opened a gate.
+    bool again = false;
+    bool operator==(const Advanced&) const = default;
+  };
+  Advanced Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
+                   IfBusy if_busy = IfBusy::kWait);
 
   // Commands up to `retired` have finished.
   void OnRetired(uint64_t retired, TimePoint now);
@@ -87,7 +93,7 @@ class GateChain {
   // The last command that is not behind a gate; `submitted` if no gate is closed.
   uint64_t OpenEnd(uint64_t submitted);
 
-  // For a queue slot that is reused. REQUIRES: no gate is closed.
+  // For a queue slot that is reused. Forgets gates that the driver has never opened.
   void Reset();
   void ResetAfterFork();
 
@@ -111,7 +117,12 @@ class GateChain {
   bool Mark(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) REQUIRES(appending_);
   // True if the device may never retire what is in flight unless another gate opens.
   bool MayBeStuck(TimePoint now) const REQUIRES(mutex_);
-  bool PopOpenable(uint64_t submitted, const Now& now, const Limits& limits, Gate* gate) REQUIRES(opening_);
+  // Closed gates, but for one that is being opened.
+  bool AnyClosed() REQUIRES(mutex_) { return closed_.size() > being_opened_; }
+  // Chooses the front gate, if it may be opened. Then the driver opens it, and EndOpening follows.
+  bool BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate)
+      REQUIRES(opening_);
+  void EndOpening(bool opened) REQUIRES(opening_);
 
   std::atomic<uint32_t>& closed_count_;
 
@@ -122,6 +133,8 @@ class GateChain {
 
   Mutex<LockRank::kGateChain> mutex_;
   Fifo<Gate> closed_ GUARDED_BY(mutex_);
+  // 1 while the driver opens the front gate. What is launched meanwhile may not rely on that gate.
+  size_t being_opened_ GUARDED_BY(mutex_) = 0;
   uint64_t last_marker_ GUARDED_BY(mutex_) = 0;
   TimePoint last_marker_at_ GUARDED_BY(mutex_){};
   uint64_t seen_retired_ GUARDED_BY(mutex_) = 0;

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
 #include <string>
 #include <thread>
@@ -24,7 +26,11 @@ class FakeQueue final : public GateDriver {
     items_.push_back({Item::kGate, last_gate_});
     return true;
   }
-  void OpenGate(uint64_t gate) override { opened.push_back(gate); }
+  bool OpenGate(uint64_t gate) override {
+    if (!refuse_opening) opened.push_back(gate);
+    if (const auto opening = on_opening) opening();
+    return !refuse_opening;
+  }
   bool AppendMarker(uint64_t upto) override {
     if (refuse_markers) return false;
     items_.push_back({Item::kMarker, upto});
@@ -49,10 +55,14 @@ class FakeQueue final : public GateDriver {
     return told;
   }
 
+  uint64_t gates() const { return last_gate_; }
+
   std::vector<uint64_t> opened;
   std::vector<uint64_t> ran;
   bool refuse_gates = false;
   bool refuse_markers = false;
+  bool refuse_opening = false;
+  std::function<void()> on_opening;
   int markers = 0;
 
  private:
@@ -104,6 +114,36 @@ TEST_F(GateChainTest, an_unbounded_running_queue_gets_no_gates_and_no_markers) {
   EXPECT_FALSE(chain_.HasClosed());
   EXPECT_EQ(queue_.Run(1000), 0u);
   EXPECT_EQ(queue_.ran.size(), 100u);
+}
+
+TEST_F(GateChainTest, a_gate_that_the_driver_does_not_open_stays_in_front) {
+  hold_ = true;
+  Launch();
+  hold_ = false;
+  for (int i = 0; i < 30; ++i) Launch();
+  queue_.refuse_opening = true;
+  const GateChain::Advanced refused = chain_.Advance(submitted_, Now(), limits_, queue_);
+  EXPECT_EQ(refused, (GateChain::Advanced{.opened = 0, .again = true}));
+  EXPECT_TRUE(chain_.HasClosed());
+  EXPECT_EQ(chain_.OpenEnd(submitted_), 0u);
+  queue_.refuse_opening = false;
+  for (int i = 0; i < 30; ++i) Run(1000);
+  EXPECT_EQ(queue_.ran.size(), submitted_);
+  EXPECT_TRUE(std::is_sorted(queue_.opened.begin(), queue_.opened.end()));
+  EXPECT_EQ(queue_.opened.front(), 1u);
+}
+
+TEST_F(GateChainTest, what_is_launched_on_a_held_queue_while_its_gate_opens_gets_another_gate) {
+  hold_ = true;
+  Launch();
+  hold_ = false;
+  queue_.on_opening = [this] {
+    queue_.on_opening = nullptr;
+    hold_ = true;
+    Launch();
+  };
+  Attend();
+  EXPECT_EQ(queue_.gates(), 2u);
 }
 
 TEST_F(GateChainTest, a_tracked_queue_that_fills_slowly_gets_a_marker_once_a_millisecond_and_no_gates) {
@@ -232,9 +272,10 @@ class BlockingDriver final : public GateDriver {
     if (block_appending) Block(append_entered);
     return true;
   }
-  void OpenGate(uint64_t) override {
+  bool OpenGate(uint64_t) override {
     if (block_opening) Block(open_entered);
     opened.fetch_add(1);
+    return true;
   }
   bool AppendMarker(uint64_t) override { return true; }
 
@@ -272,7 +313,7 @@ TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not
   EXPECT_EQ(driver.opened, 1);
   driver.let_go.set_value();
   launching.join();
-  EXPECT_EQ(chain.Advance(2, free, limits, driver), 1);
+  EXPECT_EQ(chain.Advance(2, free, limits, driver).opened, 1);
 }
 
 TEST(GateChainAndAThreadInTheDriver, a_thread_that_must_not_wait_learns_that_another_one_opens_gates) {
@@ -288,7 +329,7 @@ TEST(GateChainAndAThreadInTheDriver, a_thread_that_must_not_wait_learns_that_ano
   std::thread opening([&] { chain.Advance(2, now, limits, driver); });
   driver.open_entered.get_future().wait();
   driver.block_opening = false;
-  EXPECT_EQ(chain.Advance(2, now, limits, driver, IfBusy::kReturn), GateChain::kBusy);
+  EXPECT_TRUE(chain.Advance(2, now, limits, driver, IfBusy::kReturn).again);
   driver.let_go.set_value();
   opening.join();
   EXPECT_EQ(driver.opened, 2);

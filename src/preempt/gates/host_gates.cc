@@ -33,16 +33,17 @@ GateChain::Limits HostGates::Limits() const {
 bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
   const GateChain::Now seen = Now();
   chain_.BeforeLaunch(number, seen, Limits(), *this);
-  if (chain_.HasClosed() && ConcernsGates(seen, Now())) Advance(IfBusy::kWait);
+  if (chain_.HasClosed() && ConcernsGates(seen, Now()) && !Advance(IfBusy::kWait))
+    queue_.signals().GiveBackLater();
   return false;
 }
 
 bool HostGates::Advance(IfBusy if_busy) {
   chain_.OnRetired(queue_.retired(), queue_.markers.reached_at());
-  const int opened = chain_.Advance(queue_.submitted(), Now(), Limits(), *this, if_busy);
-  if (opened > 0 && ops().flush != nullptr) ops().flush(hwq());
-  if (opened == 0) ReportIfDrained();
-  return opened != GateChain::kBusy;
+  const GateChain::Advanced advanced = chain_.Advance(queue_.submitted(), Now(), Limits(), *this, if_busy);
+  if (advanced.opened != 0 && ops().flush != nullptr) ops().flush(hwq());
+  if (advanced == GateChain::Advanced{}) ReportIfDrained();
+  return !advanced.again;
 }
 
 // The agent comes here when something has retired in front of a closed gate.

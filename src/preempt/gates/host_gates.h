@@ -21,7 +21,7 @@ class HostGates final : public FlowControl, GateDriver {
  private:
   void Reset() override;
   bool AppendGate(uint64_t* gate) override { return ops().append_gate(hwq(), gate) == kXSchedSuccess; }
-  void OpenGate(uint64_t gate) override { ops().open_gate(hwq(), gate); }
+  bool OpenGate(uint64_t gate) override { return ops().open_gate(hwq(), gate) == kXSchedSuccess; }
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;

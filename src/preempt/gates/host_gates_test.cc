@@ -63,6 +63,19 @@ TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_th
   EXPECT_THAT(driver.ran, ElementsAre(1));
 }
 
+TEST_F(HostGatesTest, the_next_queue_in_a_slot_has_no_gate_that_the_driver_never_opened) {
+  Hold();
+  Launch();
+  driver.refuses_opening = true;
+  LetRun();
+  EXPECT_FALSE(flow->Advance(IfBusy::kWait));
+  driver.refuses_opening = false;
+  Begin();
+  EXPECT_EQ(state.closed_gates, 0u);
+  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_EQ(driver.opened, 0u) << "it is another driver's";
+}
+
 // Nobody else comes to open it.
 TEST_F(HostGatesTest, a_gate_that_comes_after_the_scheduler_has_gone_is_opened_by_the_launching_thread) {
   driver.ops.append_gate = [](void* self, uint64_t* gate) {

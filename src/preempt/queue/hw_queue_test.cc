@@ -57,7 +57,7 @@ TEST_F(HwQueuesTest, a_queue_without_what_its_gating_needs_is_refused) {
   EXPECT_EQ(queues_.Find(kPlatformOpenCL, kKey), 0u);
   ops.gating = kGatingHostGates;
   ops.append_gate = [](void*, uint64_t*) { return kXSchedSuccess; };
-  ops.open_gate = [](void*, uint64_t) {};
+  ops.open_gate = [](void*, uint64_t) { return kXSchedSuccess; };
   EXPECT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedErrorInvalidValue) << "no markers";
   ops.append_marker = [](void*, uint64_t) { return kXSchedSuccess; };
   EXPECT_EQ(queues_.Register(ops, nullptr, info, &handle), kXSchedSuccess);

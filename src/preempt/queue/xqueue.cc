@@ -135,17 +135,17 @@ bool XQueue::SeeGivenBack(bool going_on) {
 void XQueue::Suspend(bool suspended) {
   if (suspended) flow_->OnSuspend();
   state_.SetSuspended(suspended);
-  SeeGivenBack(!Attend(IfBusy::kWait).stopped);
+  SeeGivenBack(!Attend(IfBusy::kWait).anything());
 }
 
 void XQueue::SetLevel(XPreemptLevel level) {
   state_.SetLevel(level);
-  SeeGivenBack(!Attend(IfBusy::kWait).stopped);
+  SeeGivenBack(!Attend(IfBusy::kWait).anything());
 }
 
 void XQueue::SetConfig(const LaunchConfig& config) {
   state_.SetConfig(config);
-  Attend(IfBusy::kWait);
+  if (Attend(IfBusy::kWait).anything()) environment_.signals->GiveBackLater();
 }
 
 void XQueue::LiftHardStop() {

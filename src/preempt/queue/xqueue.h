@@ -128,8 +128,9 @@ class XQueue {
   // Acts on changes: gates, levels 2 and 3, waiters. Called by the agent, and by the thread that resumes the
   // queue. Questions to the driver are left to the thread that calls drivers.
   struct Left {
-    bool gates = false;    // another thread opens gates: more may be due
+    bool gates = false;    // another thread opens gates, or the driver has refused to: more may be due
     bool stopped = false;  // it should run again, and does not yet
+    bool anything() const { return gates || stopped; }
   };
   Left Attend(IfBusy if_busy);
   // Acts only on levels 2 and 3. False: it should run again, and does not yet.

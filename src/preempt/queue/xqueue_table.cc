@@ -20,6 +20,11 @@ constexpr uint32_t kResting = 64;
 constexpr int kFinishTries = 20;
 constexpr useconds_t kFinishRetryUs = 5000;
 
+template <typename Done>
+void AwaitForASecond(Done&& done) {
+  for (int i = 0; i < 10000 && !done(); ++i) usleep(100);
+}
+
 }  // namespace
 
 uint32_t XQueueTable::FindFreeSlot() {
@@ -153,13 +158,15 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
 }
 
 void XQueueTable::AwaitOthers(const XQueue& queue) {
-  for (int i = 0; i < 10000; ++i) {
-    {
-      MutexLock lock(mutex_);
-      if (SlotOf(queue).pins == 1) return;  // the caller's
-    }
-    usleep(100);
-  }
+  AwaitForASecond([&] {
+    MutexLock lock(mutex_);
+    return SlotOf(queue).pins == 1;  // the caller's
+  });
+}
+
+void XQueueTable::AwaitLaunches(const XQueue& queue) {
+  const uint64_t newest = queue.submitted();
+  AwaitForASecond([&] { return queue.issued() >= newest; });
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
@@ -208,7 +215,7 @@ void XQueueTable::Finish(uint32_t index) {
   queue.worker().Stop();
   // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
   // while.
-  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).stopped; ++i) usleep(kFinishRetryUs);
+  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).anything(); ++i) usleep(kFinishRetryUs);
   // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
   // yet.
   bool retained;
@@ -237,12 +244,15 @@ void XQueueTable::LiftSuspensions(bool lift) {
   }
 }
 
-bool XQueueTable::AnyMayBeHeld() const {
+bool XQueueTable::AnyHasFlag(uint32_t flags) const {
   if (!environment_.process->scheduled()) return false;
-  return std::any_of(queues_, queues_ + end_of_used(), [](const XQueue& queue) {
-    return queue.handle() != 0 && (queue.state().raw_flags() & ipc::kFlagGated) != 0;
+  return std::any_of(queues_, queues_ + end_of_used(), [flags](const XQueue& queue) {
+    return queue.handle() != 0 && (queue.state().raw_flags() & flags) != 0;
   });
 }
+
+bool XQueueTable::AnyMayBeHeld() const { return AnyHasFlag(ipc::kFlagGated); }
+bool XQueueTable::AnyIsTracked() const { return AnyHasFlag(UINT32_MAX); }
 
 bool XQueueTable::AnyMayBeFull() {
   return AnyOf([](const XQueue& queue) { return queue.state().Launching() && queue.state().MayBeFull(); });

@@ -78,6 +78,9 @@ class XQueueTable final : public Siblings {
   bool Destroy(XQueueHandle handle);
   // Waits until no other thread uses `queue`, but not longer than a second. The caller has a pin.
   void AwaitOthers(const XQueue& queue);
+  // Waits likewise until the launches that are under way have returned: they use the hardware queue without a
+  // pin. After Destroy.
+  void AwaitLaunches(const XQueue& queue);
   // The program has released the hardware queue: destroys both when no gate is closed any more.
   void DestroyWhenDrained(XQueue* queue);
   // Does what DestroyWhenDrained deferred, if that is possible now. The caller has a pin.
@@ -116,6 +119,8 @@ class XQueueTable final : public Siblings {
   void LiftSuspensions(bool lift);
   // True if a scheduler may hold some queue at any time. Lock-free.
   bool AnyMayBeHeld() const;
+  // True if other queues are scheduled against some queue. Lock-free.
+  bool AnyIsTracked() const;
   // True if a launch may be blocked in the driver on a full queue. Then calls that concern the whole process
   // block as well.
   bool AnyMayBeFull();
@@ -139,6 +144,7 @@ class XQueueTable final : public Siblings {
   void ResetAfterFork();
 
  private:
+  bool AnyHasFlag(uint32_t flags) const;
   XQueueSlot& SlotOf(const XQueue& queue) REQUIRES(mutex_) { return slots_[queue.index()]; }
   // A free slot for `hwq`; kNoSlot: there is none, or it has an XQueue. `*generation`: of the slot's queues.
   static constexpr uint32_t kNoSlot = UINT32_MAX;

@@ -5,7 +5,7 @@
 namespace xsched::preempt {
 namespace {
 
-// How soon to try again if another thread opens a queue's gates.
+// How soon to try again if another thread opens a queue's gates, or the driver has not opened one.
 constexpr Duration kBusy = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -24,7 +24,7 @@ TimePoint Attendant::Attend(TimePoint now) {
 
 bool Attendant::AttendLast(TimePoint now) {
   const TimePoint slices = ApplyLevels(now);
-  return !AttendQueues(IfBusy::kWait).stopped && slices == kNever;
+  return !AttendQueues(IfBusy::kWait).anything() && slices == kNever;
 }
 
 TimePoint Attendant::ApplyLevels(TimePoint now) {

@@ -25,9 +25,11 @@ class AttendantTest : public FakeProcess {
     on_open = nullptr;
     done.clear();
     gated_.ops.open_gate = [](void* self, uint64_t gate) {
+      if (static_cast<FakeHwQueue*>(self)->refuses_opening) return kXSchedErrorHardware;
       static_cast<FakeHwQueue*>(self)->opened = gate;
       done.push_back("open");
       if (on_open) std::exchange(on_open, nullptr)();
+      return kXSchedSuccess;
     };
     stopped_.ops.reactivate = [](void* self) {
       auto& driver = *static_cast<FakeHwQueue*>(self);
@@ -81,6 +83,22 @@ TEST_F(AttendantTest, what_the_driver_does_not_give_back_is_tried_again_less_and
   stopped_.refuses_control = false;
   EXPECT_EQ(Attend(milliseconds(10)), kNever);
   EXPECT_FALSE(stopped_.deactivated);
+}
+
+TEST_F(AttendantTest, a_gate_that_the_driver_does_not_open_is_tried_again) {
+  XQueue& queue = Make(gated_);
+  Hold(queue);
+  Launch(gated_, 3);
+  LetRun(queue);
+  gated_.refuses_opening = true;
+  EXPECT_EQ(Attend(), fake_now + milliseconds(1));
+  EXPECT_FALSE(attendant_.AttendLast(fake_now));
+  Run(gated_);
+  EXPECT_TRUE(gated_.ran.empty());
+  gated_.refuses_opening = false;
+  Attend(milliseconds(1));
+  Run(gated_);
+  EXPECT_FALSE(gated_.ran.empty());
 }
 
 TEST_F(AttendantTest, a_time_slice_that_the_hal_does_not_set_is_tried_again) {

@@ -23,9 +23,10 @@ bool MemoryLimit::Open(const char* path, uint64_t limit) {
 }
 
 // A forked child may not use its parent's devices, so it has nothing of the parent's memory.
-bool MemoryLimit::LeaveParentsSlot() {
-  if (!has_parents_slot_.exchange(false)) return true;
+bool MemoryLimit::TakeOwnSlot() {
+  if (!has_parents_slot_.load()) return true;
   Result<> taken = account_.Reopen();
+  has_parents_slot_.store(!taken);
   if (!taken) XSCHED_WARN("%s; memory has no limit", taken.error().text());
   return static_cast<bool>(taken);
 }

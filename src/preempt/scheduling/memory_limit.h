@@ -22,10 +22,11 @@ class MemoryLimit {
   // ipc::kNoMemoryLimit: the process only counts, for its tenant. False: nothing is counted then.
   bool Open(const char* path, uint64_t limit);
   bool opened() const { return opened_.load(std::memory_order_acquire); }
-  // In a forked child, which still has its parent's slot. It takes one of its own when it is asked next.
+  // In a forked child, which still has its parent's slot.
   void ForgetAfterFork() { has_parents_slot_.store(true, std::memory_order_relaxed); }
-  // False: there is none any more.
-  bool HasSlot() { return !has_parents_slot_.load(std::memory_order_relaxed) || LeaveParentsSlot(); }
+  // Makes sure that the slot is this process's, also in a forked child. Not thread-safe: nobody else counts
+  // yet. False: there is no free slot.
+  bool TakeOwnSlot();
 
   // ---- the tenant's account. One caller at a time ----
   // The server has given it. Does nothing after GiveUp.
@@ -42,7 +43,7 @@ class MemoryLimit {
   // It does not count from now on, so no account of a tenant would be right.
   void GiveUp() { gave_up_.store(true); }
 
-  // REQUIRES for what follows: open, and HasSlot. As in ipc::MemoryAccount.
+  // REQUIRES for what follows: open, and TakeOwnSlot. As in ipc::MemoryAccount.
   int Device(XDevice device) { return account_.Device(device); }
   bool Take(int device, uint64_t bytes);
   void Count(int device, uint64_t bytes) {
@@ -61,7 +62,6 @@ class MemoryLimit {
   void ReportAll();
 
  private:
-  bool LeaveParentsSlot();
   bool TryTake(int device, uint64_t bytes);
   // To whoever else counts it.
   void Report(int device);

@@ -70,8 +70,7 @@ void EventPoint::HasHappened() const {
 
 preempt::XQueue* EventPoint::AwaitedBy(preempt::XQueue* waiter) const {
   preempt::XQueue* owner = Queue();
-  if (owner == nullptr || owner == waiter) return nullptr;
-  return preempt::TracksDependencies(waiter) || preempt::TracksDependencies(owner) ? owner : nullptr;
+  return owner != nullptr && preempt::TracksDependency(waiter, owner) ? owner : nullptr;
 }
 
 void Event::Set(const EventPoint& point) {

@@ -21,13 +21,14 @@ bool IsPending(const Functions& next, cl_event event) {
 }  // namespace
 
 void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events) {
-  if (!preempt::TracksDependencies(waiter)) return;
+  // Otherwise the driver need not be asked whose events these are.
+  if (!preempt::TracksDependencies(waiter) && !preempt::AnyTracksDependencies()) return;
   preempt::ReentrancyGuard guard;
   for (cl_uint i = 0; i < count; ++i) {
     preempt::XQueue* owner = nullptr;
     if (cl_command_queue queue = QueueOf(next, events[i]))
       owner = preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
-    if (owner != nullptr && owner != waiter && IsPending(next, events[i]))
+    if (owner != nullptr && preempt::TracksDependency(waiter, owner) && IsPending(next, events[i]))
       preempt::AddDependency(waiter, owner, preempt::SubmittedNow(owner));
   }
 }

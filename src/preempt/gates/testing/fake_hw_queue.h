@@ -55,7 +55,11 @@ class FakeHwQueue {
         Of(self).items.push_back({Item::kGate, *gate});
         return kXSchedSuccess;
       };
-      ops.open_gate = [](void* self, uint64_t gate) { Of(self).opened = gate; };
+      ops.open_gate = [](void* self, uint64_t gate) {
+        if (Of(self).refuses_opening) return kXSchedErrorHardware;
+        Of(self).opened = gate;
+        return kXSchedSuccess;
+      };
     }
     if (gating == kGatingDeviceGates || polls)
       ops.finished = [](void* self) { return Of(self).next == Of(self).items.size(); };
@@ -106,6 +110,7 @@ class FakeHwQueue {
   uint64_t gates = 0;
   uint64_t opened = 0;
   bool refuses_gates = false;
+  bool refuses_opening = false;
   bool refuses_control = false;  // levels 2 and 3, both ways
   bool deactivated = false;
   bool interrupted = false;
