@@ -48,11 +48,11 @@ ipc::SetHints RequestFrom(const HintOptions& options) {
   }
   if (options.deadline_us) {
     request.mask |= ipc::kHintDeadline;
-    request.hints.deadline_us = *options.deadline_us;
+    request.hints.deadline_us = *options.deadline_us != 0 ? *options.deadline_us : NO_DEADLINE;
   }
   if (options.laxity_us) {
-    request.mask |= ipc::kHintLaxity;
-    request.hints.laxity_us = *options.laxity_us;
+    request.mask |= ipc::kHintLaxityTime;
+    request.hints.laxity_us = *options.laxity_us != 0 ? *options.laxity_us : NO_LAXITY;
   }
   if (options.weight) {
     request.mask |= ipc::kHintWeight;
@@ -71,35 +71,6 @@ ipc::SetHints RequestFrom(const HintOptions& options) {
     request.more_hints.floor = static_cast<Floor>(*options.latency.floor);
   }
   return request;
-}
-
-// The server takes a laxity together with its two priorities. A queue keeps those that it has; one without a
-// laxity has none yet, and is critical with its own priority.
-ipc::SetHints WithPriorities(ipc::SetHints request, const ipc::WireHints& of_queue) {
-  const bool has_laxity = of_queue.laxity_us != NO_LAXITY;
-  request.hints.lax_priority = of_queue.lax_priority;
-  request.hints.critical_priority = has_laxity ? of_queue.critical_priority : of_queue.priority;
-  if ((request.mask & ipc::kHintPriority) != 0) request.hints.critical_priority = request.hints.priority;
-  return request;
-}
-
-// Each queue has priorities of its own, so each has a request of its own.
-ipc::Reply SetLaxity(ServerSession& server, const ipc::SetHints& request) {
-  ipc::Reply all{};
-  for (const ipc::QueueInfo& queue : server.List()) {
-    if (request.queue_id != 0 ? queue.queue_id != request.queue_id : queue.pid != request.pid) continue;
-    ipc::SetHints of_queue = WithPriorities(request, queue.hints);
-    of_queue.queue_id = queue.queue_id;
-    of_queue.pid = 0;
-    const ipc::Reply reply = server.TrySetHints(of_queue);
-    if (reply.result == kXSchedErrorNotFound) continue;  // it went in the meantime
-    ServerSession::Check(reply);
-    const uint32_t count = all.count + reply.count;
-    if (all.text[0] == '\0') all = reply;
-    all.count = count;
-  }
-  if (all.count == 0) throw CommandError(kExitFailed, "no such queue of yours (see xsched list)");
-  return all;
 }
 
 void SetTimeslice(ServerSession& server, int64_t timeslice_us) {
@@ -125,6 +96,8 @@ void Hint(const HintOptions& options) {
   if (request.mask != 0 && !of_queues)
     throw CommandError(kExitUsage,
                        "hint: of which queue? --queue or --pid is missing (see xsched hint --help)");
+  if (request.mask != 0 && options.pid && *options.pid <= 0)
+    throw CommandError(kExitUsage, fmt::format("hint: {} is no process", *options.pid));
   if (options.display && !options.pid)
     throw CommandError(kExitUsage, "hint: --window-active needs --pid (see xsched hint --help)");
   if (request.mask == 0 && options.timeslice_us == 0 && !options.display)
@@ -136,8 +109,8 @@ void Hint(const HintOptions& options) {
   if (request.mask == 0) return;
   if (!options.queue.empty()) request.queue_id = QueueNamed(server, options.queue);
   if ((request.mask & kNewHints) != 0) server.Require(kMinorOfChains, "for this hint");
-  const bool sets_laxity = (request.mask & ipc::kHintLaxity) != 0;
-  const ipc::Reply reply = sets_laxity ? SetLaxity(server, request) : server.SetHints(request);
+  if (options.laxity_us) server.Require(kMinorOfLaxityTime, "to set a laxity without its priorities");
+  const ipc::Reply reply = server.SetHints(request);
   fmt::print("{} queue{} changed\n", reply.count, reply.count == 1 ? "" : "s");
   if (reply.text[0] != '\0') fmt::print(stderr, "xsched: {}\n", reply.text);
 }
@@ -154,8 +127,8 @@ void AddHint(CLI::App& app) {
   hint->add_option("--priority,-p", options->priority)->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
   hint->add_option("--utilization,-u", options->utilization)
       ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
-  hint->add_option("--deadline-us", options->deadline_us)->check(TimeHint());
-  hint->add_option("--laxity-us", options->laxity_us)->check(TimeHint());
+  hint->add_option("--deadline-us", options->deadline_us, "0: none")->check(TimeHint(0));
+  hint->add_option("--laxity-us", options->laxity_us, "0: none")->check(TimeHint(0));
   hint->add_option("--weight,-w", options->weight,
                    fmt::format("share, in proportion to the weights of others ({})",
                                server::ReadBy(&sched::HintsRead::weight)))

@@ -105,13 +105,9 @@ std::vector<ipc::Tenant> ServerSession::Tenants() {
   }
 }
 
-ipc::Reply ServerSession::TrySetHints(const ipc::SetHints& request) {
-  Ask(request);
-  return Next().As<ipc::Reply>();
-}
-
 ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {
-  const ipc::Reply reply = TrySetHints(request);
+  Ask(request);
+  const auto reply = Next().As<ipc::Reply>();
   Check(reply);
   return reply;
 }

@@ -25,6 +25,9 @@ inline constexpr uint16_t kMinorOfJobs = 6;
 // The one that brought tenants.
 inline constexpr uint16_t kMinorOfTenants = 7;
 
+// The one that brought laxities without their priorities.
+inline constexpr uint16_t kMinorOfLaxityTime = 10;
+
 class ServerSession {
  public:
   static constexpr Duration kPatience = std::chrono::seconds(5);
@@ -39,8 +42,6 @@ class ServerSession {
   // Returns the number of changed queues, and what was corrected. Throws CommandError with the server's
   // reason.
   ipc::Reply SetHints(const ipc::SetHints& request);
-  // The same without the exception: see the reply's `result`.
-  ipc::Reply TrySetHints(const ipc::SetHints& request);
   uint32_t SetConfig(const ipc::SetConfig& request);
   void SetPolicy(const ipc::SetPolicy& request);
   uint32_t SetActiveWindow(const ipc::SetActiveWindow& request);

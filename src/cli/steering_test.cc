@@ -199,6 +199,23 @@ TEST_F(Steering, a_laxity_leaves_each_queue_its_own_urgency) {
   EXPECT_EQ(Queues()[0]["critical_priority"], 1);
 }
 
+TEST_F(Steering, a_deadline_and_a_laxity_can_be_taken_away) {
+  const std::string queue = std::to_string(Queues()[0]["queue"].get<uint64_t>());
+  EXPECT_EQ(Run({"hint", "-q", queue, "--deadline-us", "700", "--laxity-us", "300"}).status, kExitOk);
+  EXPECT_EQ(Queues()[0]["deadline_us"], 700);
+  EXPECT_EQ(Queues()[0]["laxity_us"], 300);
+  EXPECT_EQ(Run({"hint", "-q", queue, "--deadline-us", "0", "--laxity-us", "0"}).out, "1 queue changed\n");
+  EXPECT_EQ(Queues()[0]["deadline_us"], NO_DEADLINE);
+  EXPECT_EQ(Queues()[0]["laxity_us"], NO_LAXITY);
+}
+
+TEST_F(Steering, hint_of_no_process_is_refused_before_anything_is_set) {
+  Outcome outcome = Run({"hint", "--pid", "-5", "--priority", "1", "--timeslice", "900"});
+  EXPECT_EQ(outcome.status, kExitUsage);
+  EXPECT_THAT(outcome.errors, HasSubstr("-5 is no process"));
+  EXPECT_THAT(Run({"policy", "show"}).out, HasSubstr("timeslice 5000"));
+}
+
 TEST_F(Steering, hint_of_a_queue_that_is_not_there_fails) {
   Outcome outcome = Run({"hint", "--queue", "999999", "--priority", "1"});
   EXPECT_EQ(outcome.status, kExitFailed);

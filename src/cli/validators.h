@@ -59,8 +59,8 @@ inline CLI::Validator Between(double low, double high, std::string_view unit = "
 // How long: "30" or "30s".
 inline CLI::Validator TimeInSeconds() { return Between(0.001, 1e6, "s"); }
 
-// Microseconds of a deadline or a laxity.
-inline CLI::Validator TimeHint() { return CLI::Range(int64_t{1}, int64_t{DEADLINE_MAX}); }
+// Microseconds of a deadline or a laxity. `least`: 0, where one can be taken away.
+inline CLI::Validator TimeHint(int64_t least = 1) { return CLI::Range(least, int64_t{DEADLINE_MAX}); }
 
 inline CLI::Validator AboveZero() {
   return CLI::Validator(

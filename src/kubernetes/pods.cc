@@ -16,9 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-// What a pod may claim whose PriorityClass says nothing: what everybody has.
-constexpr int kWithoutRight = 0;
-
 std::string AnnotationIn(const json& metadata) {
   return TextIn(MemberOrNothing(metadata, "annotations"), kPriorityAnnotation);
 }
@@ -117,7 +114,7 @@ PodPriority PriorityOf(const Pod& pod, const ClassPriorities& classes, int most)
     if (!of_class)
       result.problem = NoPriority("the annotation of PriorityClass " + found->first, found->second);
   }
-  result.highest = std::min(of_class.value_or(kWithoutRight), most);
+  result.highest = std::min(of_class.value_or(kPriorityWithoutRight), most);
   const std::optional<int> asked = AskedBy(pod, result.problem);
   result.priority = asked ? asked : of_class;
   if (!result.priority || *result.priority <= result.highest) return result;

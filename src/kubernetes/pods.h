@@ -20,6 +20,9 @@ inline constexpr const char* kPriorityAnnotation = "xsched.org/priority";
 // HAMi's, of containers: 0 is urgent, all else is not.
 inline constexpr const char* kHamiPriority = "CUDA_TASK_PRIORITY";
 
+// What a pod may claim whose PriorityClass says nothing: what everybody has.
+inline constexpr int kPriorityWithoutRight = 0;
+
 struct Pod {
   std::string name;                      // "namespace/name"
   std::string priority_class;            // its name; empty: none

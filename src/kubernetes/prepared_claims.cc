@@ -12,6 +12,7 @@
 #include "cli/json_text.h"
 #include "cli/new_file.h"
 #include "kubernetes/failed.h"
+#include "kubernetes/pods.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -106,7 +107,10 @@ void WriteSpecificationOf(const std::string& uid, const PreparedClaim& claim,
     const std::vector<cli::CdiDevice> shares = cli::Shares();
     cli::CdiDevice device = shares.at(static_cast<size_t>(request.percent) - 1);
     device.name = ClaimDeviceName(uid, request.request);
-    device.launch.priority = request.priority;
+    // A higher one needs a right, which `xsched-kubernetes pods` knows. As a claim that is not allowed, it
+    // would lower what other pods of the same tenant count.
+    if (request.priority && *request.priority <= kPriorityWithoutRight)
+      device.launch.priority = request.priority;
     if (has_files) device.files = std::move(*files);
     specification.devices.push_back(std::move(device));
   }

@@ -98,6 +98,16 @@ TEST_F(KubernetesPreparedClaims, have_a_specification_with_a_device_for_each_req
   EXPECT_FALSE(side["containerEdits"].contains("deviceNodes"));
 }
 
+TEST_F(KubernetesPreparedClaims, give_programs_no_priority_that_needs_a_right) {
+  PreparedClaims claims(checkpoint_, cdi_);
+  claims.WriteSpecifications(Installed(), Gpus());
+  PreparedClaim urgent = kClaim;
+  urgent.requests[0].priority = 10;
+  ASSERT_TRUE(claims.Add("uid-a", urgent));
+  EXPECT_THAT(Specification("uid-a")["devices"][0]["containerEdits"]["env"],
+              Not(Contains(StartsWith("XSCHED_AUTO_XQUEUE_PRIORITY"))));
+}
+
 TEST_F(KubernetesPreparedClaims, that_are_given_back_leave_nothing) {
   PreparedClaims claims(checkpoint_, cdi_);
   claims.WriteSpecifications(Installed(), Gpus());

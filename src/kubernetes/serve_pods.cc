@@ -13,6 +13,7 @@
 #include "kubernetes/pod_table.h"
 #include "kubernetes/say.h"
 #include "server/tenants/process_identity.h"
+#include "xsched/types.h"
 
 namespace xsched::kubernetes {
 namespace {
@@ -34,9 +35,17 @@ class Setter {
   }
 
  private:
+  struct Laxity {
+    int64_t us;
+    int32_t lax_priority;
+    int32_t critical_priority;
+
+    bool operator==(const Laxity&) const = default;
+  };
   struct Setting {
-    std::optional<int> said;  // the pod's priority at that time
-    int priority = 0;         // what was set
+    std::optional<int> said;       // the pod's priority at that time
+    int priority = 0;              // what was set
+    std::optional<Laxity> laxity;  // likewise; nullopt: the queue had none
   };
 
   std::optional<PodPriority> PodPriorityOf(int32_t pid) {
@@ -44,24 +53,56 @@ class Setter {
     return pod.empty() ? std::nullopt : pods_.Find(pod);
   }
 
-  // What is said of the pod counts when it is new; otherwise what the program asks for, as far as the pod
-  // may.
+  // All of a queue's priorities are set, so that they count as they are, and none of them is a claim. A claim
+  // above what the tenant may have would lower the queues of all pods that are of the same tenant.
   Setting Settled(const ipc::QueueInfo& queue, const PodPriority& pod) {
-    const auto before = set_.find(queue.queue_id);
-    const bool is_known = before != set_.end() && before->second.said == pod.priority;
-    if (is_known && queue.hints.priority == before->second.priority && queue.hints.priority <= pod.highest)
-      return before->second;
-    const int own = std::min<int>(queue.hints.priority, pod.highest);
-    const Setting now{pod.priority, is_known ? own : pod.priority.value_or(own)};
-    Set(queue, now.priority);
+    const auto found = set_.find(queue.queue_id);
+    const Setting* before = found == set_.end() ? nullptr : &found->second;
+    const Setting now{pod.priority, PriorityFor(queue, pod, before), LaxityFor(queue, pod)};
+    ipc::SetHints request{};
+    request.queue_id = queue.queue_id;
+    if (before == nullptr || before->priority != now.priority || !HasPriority(queue, now.priority))
+      request.mask |= ipc::kHintPriority;
+    if (now.laxity && (before == nullptr || before->laxity != now.laxity || LaxityOf(queue) != now.laxity))
+      request.mask |= ipc::kHintLaxity;
+    request.hints.priority = now.priority;
+    if (now.laxity) {
+      request.hints.laxity_us = now.laxity->us;
+      request.hints.lax_priority = now.laxity->lax_priority;
+      request.hints.critical_priority = now.laxity->critical_priority;
+    }
+    if (request.mask != 0) Set(queue, request);
     return now;
   }
 
-  void Set(const ipc::QueueInfo& queue, int priority) {
-    ipc::SetHints request{};
-    request.queue_id = queue.queue_id;
-    request.mask = ipc::kHintPriority;
-    request.hints.priority = priority;
+  // What is said of the pod counts when it is new; otherwise what the program asks for, as far as the pod
+  // may.
+  static int PriorityFor(const ipc::QueueInfo& queue, const PodPriority& pod, const Setting* before) {
+    const int own = std::min<int>(queue.hints.priority, pod.highest);
+    const bool is_new = before == nullptr || before->said != pod.priority;
+    return is_new ? pod.priority.value_or(own) : own;
+  }
+
+  // A program that has set another priority, and this one again, since the last look has a claim only.
+  static bool HasPriority(const ipc::QueueInfo& queue, int priority) {
+    const bool says_what_counts = queue.tenant[0] != '\0';  // older servers do not
+    return queue.hints.priority == priority && (!says_what_counts || queue.counted_priority == priority);
+  }
+
+  static std::optional<Laxity> LaxityOf(const ipc::QueueInfo& queue) {
+    if (queue.hints.laxity_us == NO_LAXITY) return std::nullopt;
+    return Laxity{queue.hints.laxity_us, queue.hints.lax_priority, queue.hints.critical_priority};
+  }
+
+  static std::optional<Laxity> LaxityFor(const ipc::QueueInfo& queue, const PodPriority& pod) {
+    std::optional<Laxity> laxity = LaxityOf(queue);
+    if (!laxity) return laxity;
+    laxity->lax_priority = std::min<int32_t>(laxity->lax_priority, pod.highest);
+    laxity->critical_priority = std::min<int32_t>(laxity->critical_priority, pod.highest);
+    return laxity;
+  }
+
+  void Set(const ipc::QueueInfo& queue, const ipc::SetHints& request) {
     try {
       server_.SetHints(request);
     } catch (const cli::CommandError& error) {

@@ -63,7 +63,8 @@ struct QueueUsage {
 // Which of a queue's priorities an administrator has set: these count as they are, and claim nothing.
 struct Granted {
   bool priority = false;
-  bool laxity = false;  // the two of a laxity
+  bool lax_priority = false;
+  bool critical_priority = false;
 };
 
 // A queue as its client described it. Its texts are cleaned for display.

@@ -31,8 +31,9 @@ bool IsEventFd(int fd) {
 // What of it stays granted if the program sets these hints.
 Granted StillGranted(Granted granted, const sched::Hints& hints, const sched::Hints& before) {
   granted.priority &= hints.priority == before.priority;
-  granted.laxity &= hints.laxity_us == before.laxity_us && hints.lax_priority == before.lax_priority &&
-                    hints.critical_priority == before.critical_priority;
+  const bool same_time = hints.laxity_us == before.laxity_us;
+  granted.lax_priority &= same_time && hints.lax_priority == before.lax_priority;
+  granted.critical_priority &= same_time && hints.critical_priority == before.critical_priority;
   return granted;
 }
 

@@ -16,12 +16,24 @@ namespace {
 // The same answer for a queue of another user, so that it is not revealed which queues exist.
 constexpr const char* kNoSuchQueue = "no such queue of yours";
 
-// `hints`, with the request's hints replaced.
-sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
-  if ((request.mask & ipc::kHintPriority) != 0) hints.priority = request.hints.priority;
+bool SetsPriority(const ipc::SetHints& request) { return (request.mask & ipc::kHintPriority) != 0; }
+bool SetsLaxity(const ipc::SetHints& request) { return (request.mask & ipc::kHintLaxity) != 0; }
+bool SetsLaxityTime(const ipc::SetHints& request) { return (request.mask & ipc::kHintLaxityTime) != 0; }
+
+// Whether the queue is to be critical with its priority from now on.
+bool IsCriticalWithPriority(const ipc::SetHints& request, const sched::Hints& before) {
+  return SetsLaxityTime(request) && (SetsPriority(request) || before.laxity_us == NO_LAXITY);
+}
+
+// `before`, with the request's hints replaced.
+sched::Hints With(const ipc::SetHints& request, const sched::Hints& before) {
+  sched::Hints hints = before;
+  if (SetsPriority(request)) hints.priority = request.hints.priority;
   if ((request.mask & ipc::kHintUtilization) != 0) hints.utilization = request.hints.utilization;
   if ((request.mask & ipc::kHintDeadline) != 0) hints.deadline_us = request.hints.deadline_us;
-  if ((request.mask & ipc::kHintLaxity) != 0) {
+  if (SetsLaxityTime(request)) hints.laxity_us = request.hints.laxity_us;
+  if (IsCriticalWithPriority(request, before)) hints.critical_priority = hints.priority;
+  if (SetsLaxity(request)) {
     hints.laxity_us = request.hints.laxity_us;
     hints.lax_priority = request.hints.lax_priority;
     hints.critical_priority = request.hints.critical_priority;
@@ -32,6 +44,19 @@ sched::Hints With(const ipc::SetHints& request, sched::Hints hints) {
     hints.latency_target_us = request.more_hints.latency_target_us;
   if ((request.mask & ipc::kHintFloor) != 0) hints.floor = request.more_hints.floor;
   return hints;
+}
+
+// Which of the priorities are granted afterwards. An administrator `grants` those that the request names.
+Granted GrantedBy(const ipc::SetHints& request, bool grants, const Queue& queue) {
+  Granted granted = queue.granted;
+  if (SetsPriority(request)) granted.priority = grants;
+  if (SetsLaxity(request)) return {granted.priority, grants, grants};
+  if (!SetsLaxityTime(request)) return granted;
+  // With another time, priorities that an administrator has set would count at other times.
+  if (!grants && request.hints.laxity_us != queue.hints.laxity_us)
+    granted.lax_priority = granted.critical_priority = false;
+  if (IsCriticalWithPriority(request, queue.hints)) granted.critical_priority = granted.priority;
+  return granted;
 }
 
 AuditRecord RecordOf(const ipc::SetHints& request) {
@@ -47,8 +72,9 @@ AuditRecord RecordOf(const ipc::SetConfig& request) {
 std::string QueueChange::WhatIsWrong(const ipc::SetHints& request) {
   constexpr uint32_t kKnown = ipc::kHintPriority | ipc::kHintUtilization | ipc::kHintDeadline |
                               ipc::kHintLaxity | ipc::kHintWeight | ipc::kHintReservation |
-                              ipc::kHintLatencyTarget | ipc::kHintFloor;
-  return request.mask == 0 || (request.mask & ~kKnown) != 0 ? "no hint, or an unknown one" : "";
+                              ipc::kHintLatencyTarget | ipc::kHintFloor | ipc::kHintLaxityTime;
+  if (request.mask == 0 || (request.mask & ~kKnown) != 0) return "no hint, or an unknown one";
+  return SetsLaxity(request) && SetsLaxityTime(request) ? "a laxity with and without its priorities" : "";
 }
 
 std::string QueueChange::WhatIsWrong(const ipc::SetConfig& request) {
@@ -116,13 +142,10 @@ bool QueueChange::Change(const ipc::SetHints& request, Queue& queue) {
     if (!refusal.empty()) return Fail(kXSchedErrorNotAllowed, std::move(refusal));
   }
   if (record_.from.empty()) record_.from = TextOf(request.mask, queue.hints);
-  const bool sets_priority = (request.mask & ipc::kHintPriority) != 0;
-  const bool sets_laxity = (request.mask & ipc::kHintLaxity) != 0;
   const bool grants = is_admin_ && request.for_user == 0;
-  parts_.agents.SetHints(queue, hints,
-                         {.priority = sets_priority ? grants : queue.granted.priority,
-                          .laxity = sets_laxity ? grants : queue.granted.laxity});
-  if ((sets_priority || sets_laxity) && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
+  parts_.agents.SetHints(queue, hints, GrantedBy(request, grants, queue));
+  const bool claims = SetsPriority(request) || SetsLaxity(request) || SetsLaxityTime(request);
+  if (claims && outcome_.text.empty()) outcome_.text = CorrectionOf(queue);
   ++outcome_.count;
   return true;
 }

@@ -146,8 +146,17 @@ void SayWhatIsLowered(const Decision& decision, const Job& job) {
   }
 }
 
-// All processes of a step belong together.
+// Whether it is no name that a user has chosen: ours, of the job of which this is a step, or one that `xsched
+// run` has made (16 digits), for example for the shell that ran sbatch.
+bool IsMadeByXSched(std::string_view job) {
+  constexpr size_t kDigits = 16;
+  return job.empty() || job.starts_with("slurm-") ||
+         (job.size() == kDigits && job.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+}
+
+// All processes of a step belong together, unless the user says which do.
 void SetJob(spank_t spank) {
+  if (!IsMadeByXSched(Variable(spank, "XSCHED_JOB").text())) return;
   const auto job = ItemOr<uint32_t>(spank, S_JOB_ID, 0);
   const auto step = ItemOr<uint32_t>(spank, S_JOB_STEPID, 0);
   char name[32];

@@ -109,10 +109,22 @@ TEST_F(SlurmPlugin, a_job_of_which_nothing_says_anything_keeps_its_environment) 
 
 TEST_F(SlurmPlugin, a_variable_that_xsched_run_unsets_is_unset) {
   ThisJob().environment["XSCHED_POLICY"] = "HPF";
-  ThisJob().environment["XSCHED_JOB"] = "of the shell that ran sbatch";
   RunStep({"priority=0"});
   EXPECT_THAT(ThisJob().environment, Not(Contains(Key("XSCHED_POLICY"))));
+}
+
+TEST_F(SlurmPlugin, a_step_is_a_job_of_its_own_unless_the_user_has_named_one) {
+  ThisJob().environment["XSCHED_JOB"] = "00c0ffee00c0ffee";  // of the shell that ran sbatch, by xsched run
+  RunStep({"priority=0"});
   EXPECT_THAT(ThisJob().environment, Contains(Pair("XSCHED_JOB", "slurm-7.0")));
+  testing::NewJob();
+  ThisJob().environment["XSCHED_JOB"] = "slurm-7.batch";
+  RunStep({"priority=0"});
+  EXPECT_THAT(ThisJob().environment, Contains(Pair("XSCHED_JOB", "slurm-7.0")));
+  testing::NewJob();
+  ThisJob().environment["XSCHED_JOB"] = "gang";
+  RunStep({"priority=0"});
+  EXPECT_THAT(ThisJob().environment, Contains(Pair("XSCHED_JOB", "gang")));
 }
 
 TEST_F(SlurmPlugin, rules_are_about_partition_account_and_qos_and_caps_are_said_on_one_node) {
@@ -136,7 +148,7 @@ TEST_F(SlurmPlugin, shards_are_the_share) {
   ThisJob().environment["XSCHED_AUTO_XQUEUE_WEIGHT"] = "100";
   RunStep({"shards=4"});
   EXPECT_THAT(ThisJob().environment, AllOf(Contains(Pair("XSCHED_AUTO_XQUEUE_UTILIZATION", "25")),
-                                           Contains(Pair("XSCHED_AUTO_XQUEUE_WEIGHT", "25"))));
+                                           Contains(Pair("XSCHED_AUTO_XQUEUE_WEIGHT", "2500"))));
 }
 
 TEST_F(SlurmPlugin, a_wrong_option_is_refused_with_what_is_wanted) {

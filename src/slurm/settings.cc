@@ -22,6 +22,8 @@ const std::array<SettingInfo, kSettings> kSettingInfo = {{
 namespace {
 
 constexpr uint32_t kPercent = 100;
+// The weights of tasks with small parts of a GPU differ by more than they are rounded.
+constexpr uint32_t kWeightOfGpu = WEIGHT_MAX;
 constexpr size_t kMostPattern = 256;
 
 constexpr std::string_view kCap = "max_";
@@ -84,12 +86,24 @@ bool Matches(std::string_view pattern, std::string_view text) {
   return fnmatch(ended_pattern, ended_text, 0) == 0;
 }
 
-// The job's part of a GPU in percent, for each of its tasks on this node.
-std::optional<int> ShareOf(const Rules& rules, const Job& job) {
+// The job's part of a GPU, of which `whole` are all, for each of its tasks on this node; at least 1.
+std::optional<int> PartOf(const Rules& rules, const Job& job, uint64_t whole) {
   if (rules.shards_of_gpu == 0 || job.shards == 0) return std::nullopt;
-  const uint64_t whole = uint64_t{rules.shards_of_gpu} * std::max(job.tasks, 1U);
-  const uint64_t percent = (uint64_t{job.shards} * kPercent + whole / 2) / whole;
-  return static_cast<int>(std::clamp<uint64_t>(percent, 1, kPercent));
+  const uint64_t divided_by = uint64_t{rules.shards_of_gpu} * std::max(job.tasks, 1U);
+  const uint64_t part = (uint64_t{job.shards} * whole + divided_by / 2) / divided_by;
+  return static_cast<int>(std::clamp<uint64_t>(part, 1, whole));
+}
+
+// What the job's shards say of a setting.
+std::optional<int> ShareOf(const Rules& rules, const Job& job, int setting) {
+  switch (setting) {
+    case kUtilization:
+      return PartOf(rules, job, kPercent);
+    case kWeight:
+      return PartOf(rules, job, kWeightOfGpu);
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -128,9 +142,8 @@ Result<> Apply(const char* argument, const Job& job, Rules& rules) {
 
 Decision Decide(const Rules& rules, const Job& job) {
   Decision decision;
-  const std::optional<int> share = ShareOf(rules, job);
   for (int i = 0; i < kSettings; ++i) {
-    const std::optional<int> shared = i == kPriority ? std::nullopt : share;
+    const std::optional<int> shared = ShareOf(rules, job, i);
     std::optional<int> value = job.options[i];
     if (!value) value = shared;  // not a variable: a step would have its job's share for its own
     if (!value) value = job.variables[i];

@@ -73,31 +73,38 @@ TEST(SlurmSettings, what_is_more_than_the_job_may_have_is_lowered) {
 }
 
 TEST(SlurmSettings, shards_are_the_share_of_the_job_and_its_tasks_divide_it) {
-  EXPECT_EQ(Decided({"shards=4"}, {.shards = 1}).values, (Values{std::nullopt, 25, 25}));
-  EXPECT_EQ(Decided({"shards=4"}, {.shards = 3, .tasks = 2}).values, (Values{std::nullopt, 38, 38}));
-  EXPECT_EQ(Decided({"shards=4"}, {.shards = 9}).values, (Values{std::nullopt, 100, 100}));
-  EXPECT_EQ(Decided({"shards=1000"}, {.shards = 1}).values, (Values{std::nullopt, 1, 1}));
+  EXPECT_EQ(Decided({"shards=4"}, {.shards = 1}).values, (Values{std::nullopt, 25, 2500}));
+  EXPECT_EQ(Decided({"shards=4"}, {.shards = 3, .tasks = 2}).values, (Values{std::nullopt, 38, 3750}));
+  EXPECT_EQ(Decided({"shards=4"}, {.shards = 9}).values, (Values{std::nullopt, 100, 10000}));
+  EXPECT_EQ(Decided({"shards=1000"}, {.shards = 1}).values, (Values{std::nullopt, 1, 10}));
   EXPECT_EQ(Decided({}, {.shards = 1}).values, Values{}) << "of how many is not known";
+}
+
+TEST(SlurmSettings, tasks_have_the_weight_of_their_shards_together_however_many_they_are) {
+  for (const uint32_t tasks : {1U, 16U, 100U}) {
+    const Values each = Decided({"shards=4"}, {.shards = 1, .tasks = tasks}).values;
+    EXPECT_NEAR(*each[kWeight] * static_cast<int>(tasks), 2500, 12) << tasks;
+  }
 }
 
 TEST(SlurmSettings, a_job_may_ask_for_less_than_its_shards_and_not_for_more) {
   const Decision less = Decided({"shards=4"}, {.shards = 2, .options = Only(kWeight, 10)});
   EXPECT_EQ(less.values, (Values{std::nullopt, 50, 10}));
-  const Decision more = Decided({"shards=4"}, {.shards = 2, .options = Only(kWeight, 80)});
-  EXPECT_EQ(more.values, (Values{std::nullopt, 50, 50}));
-  EXPECT_EQ(more.lowered_from, Only(kWeight, 80));
+  const Decision more = Decided({"shards=4"}, {.shards = 2, .options = Only(kWeight, 8000)});
+  EXPECT_EQ(more.values, (Values{std::nullopt, 50, 5000}));
+  EXPECT_EQ(more.lowered_from, Only(kWeight, 8000));
 }
 
 TEST(SlurmSettings, a_step_with_fewer_shards_has_its_own_share_and_not_that_of_its_job) {
   const Values of_job = {std::nullopt, 100, 100};
   const Decision decision = Decided({"shards=4"}, {.shards = 1, .variables = of_job});
-  EXPECT_EQ(decision.values, (Values{std::nullopt, 25, 25}));
+  EXPECT_EQ(decision.values, (Values{std::nullopt, 25, 2500}));
   EXPECT_EQ(decision.lowered_from, Values{});
 }
 
 TEST(SlurmSettings, a_cap_lowers_a_share_by_shards_without_a_word_because_nobody_asked_for_it) {
   const Decision decision = Decided({"shards=4,max_utilization=30"}, {.shards = 2});
-  EXPECT_EQ(decision.values, (Values{std::nullopt, 30, 50}));
+  EXPECT_EQ(decision.values, (Values{std::nullopt, 30, 5000}));
   EXPECT_EQ(decision.lowered_from, Values{});
 }
 

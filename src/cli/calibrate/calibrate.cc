@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/launch_environment.h"
+#include "cli/output_file.h"
 #include "cli/platform.h"
 #include "cli/validators.h"
 
@@ -21,6 +22,7 @@ namespace {
 struct CalibrateOptions {
   std::string platform;
   std::string output = "device.json";
+  bool names_output = false;
   double seconds = 2;
   bool as_json = false;
   std::string work;
@@ -53,7 +55,7 @@ void Calibrate(const CalibrateOptions& options) {
     device.calibration = Calibrate(machine, std::chrono::duration_cast<Duration>(length));
   }
   const std::string text = CalibrationJson(device);
-  std::ofstream file(options.output);
+  std::ofstream file = OpenOutput(options.output, options.names_output);
   file << text;
   if (!file.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
   fmt::print("{}", options.as_json ? text : CalibrationText(device));
@@ -70,14 +72,18 @@ void AddCalibrate(CLI::App& app) {
   calibrate
       ->add_option("--platform", options->platform, "the device's platform; by default the first one here")
       ->transform(CLI::IsMember(CalibratedPlatforms(), CLI::ignore_case));
-  calibrate->add_option("--output,-o", options->output, "the device's file (default device.json)")
-      ->type_name("FILE");
+  CLI::Option* output =
+      calibrate->add_option("--output,-o", options->output, "the device's file (default device.json)")
+          ->type_name("FILE");
   calibrate
       ->add_option("--seconds", options->seconds, "length of each of about twelve measurements (default 2)")
       ->check(Between(0.2, 60.0));
   calibrate->add_flag("--json", options->as_json, "print the file in place of a table");
   calibrate->add_option("--work", options->work)->group("");  // of the programs that are measured
-  calibrate->callback([options] { Calibrate(*options); });
+  calibrate->callback([options, output] {
+    options->names_output = output->count() != 0;
+    Calibrate(*options);
+  });
 }
 
 }  // namespace xsched::cli

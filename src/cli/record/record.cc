@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/output_file.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
 
@@ -15,6 +16,7 @@ namespace xsched::cli {
 namespace {
 
 struct RecordOptions {
+  bool names_output = false;
   std::optional<double> seconds;
   std::optional<double> last;
   RecordingRequest request{.output = "recording.xrec"};
@@ -28,7 +30,7 @@ void Record(const RecordOptions& options) {
   std::ofstream file;
   std::ostream& out = to_stdout ? std::cout : file;
   Recorder recorder(request, out);
-  if (!to_stdout) file.open(request.output, std::ios::trunc);
+  if (!to_stdout) file = OpenOutput(request.output, options.names_output);
   if (!out) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));
   recorder.Run();
   if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));
@@ -60,14 +62,18 @@ void AddRecord(CLI::App& app) {
                           ->transform(TimeInSeconds())
                           ->type_name("SECONDS")
                           ->excludes(seconds);
-  record->add_option("-o,--output", options->request.output, "the file to write, or - (recording.xrec)")
-      ->type_name("FILE");
+  CLI::Option* output =
+      record->add_option("-o,--output", options->request.output, "the file to write, or - (recording.xrec)")
+          ->type_name("FILE");
   record->add_flag("--anonymous", options->request.anonymous,
                    "numbers in place of names of programs, users and pids");
   record->add_option("--pid", options->request.pids, "only of these processes")
       ->check(AboveZero())
       ->excludes(last);
-  record->callback([options] { Record(*options); });
+  record->callback([options, output] {
+    options->names_output = output->count() != 0;
+    Record(*options);
+  });
 }
 
 }  // namespace xsched::cli

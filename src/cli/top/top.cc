@@ -39,9 +39,10 @@ Duration DelayOf(const TopOptions& options) {
 void PrintTables(const Looks& looks) {
   std::vector<QueueRates> queues = looks.queues();
   Sort(queues, Order::kDevice);
+  const TopStyle style{.is_admin = looks.status().is_admin != 0};
   fmt::print("{}\n{}\n", TopSummary(looks.status()), TopHeading());
   for (const QueueRates& entry : queues)
-    fmt::print("{}\n", TopRow(entry, looks.recent().RequestsOf(entry.queue.queue_id)));
+    fmt::print("{}\n", TopRow(entry, looks.recent().RequestsOf(entry.queue.queue_id), style));
 }
 
 void PrintSentences(const Looks& looks) {

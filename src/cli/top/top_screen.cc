@@ -11,15 +11,17 @@
 #include <clocale>
 #include <cstdlib>
 #include <map>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include "cli/exit_codes.h"
+#include "cli/policy_text.h"
 #include "cli/queue_text.h"
 #include "cli/top/history.h"
 #include "cli/top/looks.h"
+#include "cli/top/next_policy.h"
 #include "cli/top/queue_order.h"
+#include "cli/top/steered_priority.h"
 #include "cli/top/text_columns.h"
 #include "cli/top/top_text.h"
 #include "sched/core/policy.h"
@@ -38,7 +40,7 @@ constexpr const char* kHelp[] = {
     "up, down, k, j   select a queue",
     "+, -             raise, lower the priority of the selected queue",
     "s                sort by the next column",
-    "p                set the next policy of the server (if you may)",
+    "p                set the next policy of the server (if you may, and it has no chain of them)",
     "space            pause, go on",
     "h, ?             this help",
     "q, escape        end",
@@ -213,7 +215,7 @@ class View {
         ChangePriority(-1);
         break;
       case 'p':
-        NextPolicy();
+        SetNextPolicy();
         break;
       case ' ':
         paused_ = !paused_;
@@ -241,22 +243,24 @@ class View {
     ipc::SetHints request{};
     request.queue_id = queue.queue_id;
     request.mask = ipc::kHintPriority;
-    request.hints.priority = std::clamp(queue.hints.priority + by, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
+    const int32_t before = SteeredPriority(queue, looks_.status().is_admin != 0);
+    request.hints.priority = std::clamp(before + by, PRIORITY_NO_EXECUTE, PRIORITY_MAX);
     Try([&] {
       looks_.server().SetHints(request);
       queue.hints.priority = request.hints.priority;
+      if (looks_.status().is_admin != 0) queue.counted_priority = request.hints.priority;
     });
   }
 
-  void NextPolicy() {
-    const std::span<const sched::PolicyGetter> policies = sched::Policies();
-    auto is_current = [&](sched::PolicyGetter policy) {
-      return static_cast<uint32_t>(policy().type()) == looks_.status().policy;
-    };
-    auto next = std::find_if(policies.begin(), policies.end(), is_current);
-    if (next == policies.end() || ++next == policies.end()) next = policies.begin();
+  void SetNextPolicy() {
+    const std::string setting = PolicyText(looks_.status());
+    const sched::Policy* next = NextPolicy(setting);
+    if (next == nullptr) {
+      message_ = fmt::format("p would replace {}: use xsched policy set", setting);
+      return;
+    }
     ipc::SetPolicy request{};
-    request.policy = (*next)().type();
+    request.policy = next->type();
     Try([&] {
       looks_.server().SetPolicy(request);
       looks_.LookAtStatus();
@@ -265,7 +269,8 @@ class View {
 
   void Draw() {
     erase();
-    const TopStyle style = Style();
+    TopStyle style = Style();
+    style.is_admin = looks_.status().is_admin != 0;
     int y = 0;
     Line(y++, (paused_ ? "paused | " : "") + TopSummary(looks_.status(), style), A_BOLD);
     for (const auto& [name, device] : devices_) {

@@ -12,6 +12,7 @@
 #include "cli/explain/explanation.h"
 #include "cli/policy_text.h"
 #include "cli/queue_text.h"
+#include "cli/top/steered_priority.h"
 #include "cli/top/text_columns.h"
 
 namespace xsched::cli {
@@ -46,7 +47,7 @@ struct Cell {
   const QueueRates& entry;
   const Recent::Requests& requests;
   int width;
-  bool ascii;
+  const TopStyle& style;
 };
 
 struct Column {
@@ -63,7 +64,8 @@ const Column kColumns[] = {
     {"PID", 8, 8, true, 8, [](const Cell& cell) { return std::to_string(cell.entry.queue.pid); }},
     {"PROCESS", 10, 18, false, 1, [](const Cell& cell) { return std::string(cell.entry.queue.name); }},
     {"STATE", 9, 9, false, 2, [](const Cell& cell) { return StateText(cell.entry.queue); }},
-    {"PRIO", 5, 5, true, 5, [](const Cell& cell) { return std::to_string(cell.entry.queue.hints.priority); }},
+    {"PRIO", 5, 5, true, 5,
+     [](const Cell& cell) { return std::to_string(SteeredPriority(cell.entry.queue, cell.style.is_admin)); }},
     {"UTIL", 5, 5, true, 14,
      [](const Cell& cell) { return fmt::format("{}%", cell.entry.queue.hints.utilization); }},
     {"LVL", 3, 3, true, 13, [](const Cell& cell) { return std::to_string(cell.entry.queue.level); }},
@@ -74,7 +76,7 @@ const Column kColumns[] = {
     {"P50", 8, 8, true, 9, [](const Cell& cell) { return LatencyText(cell.requests, 0.5); }},
     {"P99", 8, 8, true, 7, [](const Cell& cell) { return LatencyText(cell.requests, 0.99); }},
     {"LATENCY", 8, 30, false, 4,
-     [](const Cell& cell) { return LatencyLine(cell.requests, cell.width, cell.ascii); }},
+     [](const Cell& cell) { return LatencyLine(cell.requests, cell.width, cell.style.ascii); }},
     {"ON", 24, kAnyWidth, false, 11, [](const Cell& cell) { return PlaceText(cell.entry.queue); }},
 };
 constexpr size_t kColumnCount = std::size(kColumns);
@@ -202,12 +204,12 @@ std::string WaitLine(const Recent& recent, const OneWait& wait, int width) {
 
 // ---- sentences ----
 
-std::string QueueSentence(const QueueRates& entry, const Recent::Requests& requests) {
+std::string QueueSentence(const QueueRates& entry, const Recent::Requests& requests, bool is_admin) {
   const ipc::QueueInfo& queue = entry.queue;
   const std::string why = WhyText(queue);
   std::string text =
       fmt::format("Queue {}, priority {}, {}: {:.1f} percent of {}, waiting {:.1f} percent of the time",
-                  queue.queue_id, queue.hints.priority, why.empty() ? StateText(queue) : why,
+                  queue.queue_id, SteeredPriority(queue, is_admin), why.empty() ? StateText(queue) : why,
                   entry.device_share * 100, queue.device_name, entry.waiting_share * 100);
   if (requests.all.count() == 0) return text + ".";
   return text + fmt::format("; {}, half of them within {}, 99 percent within {}, the longest {}.",
@@ -290,7 +292,7 @@ std::string TopHeading(const TopStyle& style) {
 
 std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, const TopStyle& style) {
   return Line(style.width, [&](const Column& column, int width) {
-    return column.text({entry, requests, width, style.ascii});
+    return column.text({entry, requests, width, style});
   });
 }
 
@@ -311,7 +313,7 @@ std::vector<std::string> TopSentences(const ipc::Status& status, const std::vect
     if (const std::string memory = MemoryText(*process.first); !memory.empty())
       lines.push_back(fmt::format("It has {} of memory.", memory));
     for (const QueueRates* entry : process.queues)
-      lines.push_back(QueueSentence(*entry, recent.RequestsOf(entry->queue.queue_id)));
+      lines.push_back(QueueSentence(*entry, recent.RequestsOf(entry->queue.queue_id), status.is_admin != 0));
   }
   return lines;
 }

@@ -15,7 +15,8 @@ inline constexpr int kAnyWidth = 1 << 16;
 
 struct TopStyle {
   int width = kAnyWidth;
-  bool ascii = false;  // the terminal has no Unicode
+  bool ascii = false;     // the terminal has no Unicode
+  bool is_admin = false;  // shown are the priorities that count
 };
 
 std::string TopSummary(const ipc::Status& status, const TopStyle& style = {});

@@ -125,6 +125,18 @@ TEST_F(TopTextTest, a_wide_terminal_has_all_and_why_a_queue_does_not_run_at_the_
   EXPECT_THAT(TopRow(train, recent_.RequestsOf(2)), EndsWith(" NVIDIA H200"));
 }
 
+TEST_F(TopTextTest, an_administrator_sees_the_priority_that_counts_and_others_what_is_claimed) {
+  ipc::QueueInfo& queue = queues_[0].queue;
+  queue.tenant[0] = 't';
+  queue.counted_priority = -3;
+  EXPECT_THAT(Row(80), HasSubstr("   10 "));
+  EXPECT_THAT(TopRow(queues_[0], recent_.RequestsOf(1), {.width = 80, .is_admin = true}),
+              HasSubstr("   -3 "));
+  ipc::Status status{};
+  status.is_admin = 1;
+  EXPECT_THAT(TopSentences(status, queues_, recent_), testing::Contains(HasSubstr("Queue 1, priority -3, ")));
+}
+
 TEST_F(TopTextTest, a_row_has_the_latencies_of_lately) {
   const std::string row = Row(200);
   EXPECT_THAT(row, HasSubstr("  5.0 ms  10.0 ms "));

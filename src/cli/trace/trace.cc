@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/output_file.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
 
@@ -23,13 +24,14 @@ struct TraceOptions {
   std::optional<double> last;
   std::vector<std::string> torch;
   std::string output = "xsched.pftrace";
+  bool names_output = false;
 };
 
 // Only now, because the file may be the recording, or a good trace that a bad recording must not replace.
-void Write(std::string_view trace, const std::string& path) {
+void Write(std::string_view trace, const std::string& path, bool is_named) {
   const bool to_stdout = path == "-";
   std::ofstream file;
-  if (!to_stdout) file.open(path, std::ios::trunc | std::ios::binary);
+  if (!to_stdout) file = OpenOutput(path, is_named);
   std::ostream& out = to_stdout ? std::cout : file;
   if (!(out << trace).flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
 }
@@ -72,7 +74,7 @@ void Trace(const TraceOptions& options) {
         "device is recorded by xsched record only)");
   }
   for (const std::string& path : options.torch) AddTorch(path, timeline);
-  Write(trace.view(), options.output);
+  Write(trace.view(), options.output, options.names_output);
   fmt::print(stderr, "{} requests: {}\n", timeline.requests(), options.output);
   if (timeline.lost() != 0) {
     fmt::print(stderr, "xsched: {} records were lost, because xsched record did not read them in time\n",
@@ -97,9 +99,13 @@ void AddTrace(CLI::App& app) {
                    "also what PyTorch's profiler wrote (export_chrome_trace), of the same time; repeatable")
       ->allow_extra_args(false)
       ->type_name("FILE");
-  trace->add_option("-o,--output", options->output, "the file to write, or - (xsched.pftrace)")
-      ->type_name("FILE");
-  trace->callback([options] { Trace(*options); });
+  CLI::Option* output =
+      trace->add_option("-o,--output", options->output, "the file to write, or - (xsched.pftrace)")
+          ->type_name("FILE");
+  trace->callback([options, output] {
+    options->names_output = output->count() != 0;
+    Trace(*options);
+  });
 }
 
 }  // namespace xsched::cli

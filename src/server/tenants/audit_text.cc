@@ -57,6 +57,7 @@ std::string TextOf(uint32_t mask, const sched::Hints& hints) {
   add(ipc::kHintDeadline, fmt::format("deadline {} µs", hints.deadline_us));
   add(ipc::kHintLaxity, fmt::format("laxity {} µs, priorities {} and {}", hints.laxity_us, hints.lax_priority,
                                     hints.critical_priority));
+  add(ipc::kHintLaxityTime, fmt::format("laxity {} µs", hints.laxity_us));
   add(ipc::kHintWeight, fmt::format("weight {}", hints.weight));
   add(ipc::kHintReservation,
       fmt::format("guarantee {} of {} µs, limit {} µs, burst {} µs", hints.guarantee_us, hints.period_us,

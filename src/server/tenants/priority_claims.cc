@@ -19,7 +19,8 @@ bool IsFree(const Queue& queue) { return queue.agent->tenant == nullptr || queue
 Priority ClaimedBy(const Queue& queue) {
   sched::Hints claimed = queue.hints;
   if (queue.granted.priority) claimed.priority = PRIORITY_MIN;
-  if (queue.granted.laxity) claimed.laxity_us = NO_LAXITY;
+  if (queue.granted.lax_priority) claimed.lax_priority = PRIORITY_MIN;
+  if (queue.granted.critical_priority) claimed.critical_priority = PRIORITY_MIN;
   return sched::HighestPriorityOf(claimed);
 }
 
@@ -75,10 +76,8 @@ sched::Hints CountedHints(const Queue& queue) {
   if (IsFree(queue)) return queue.hints;
   sched::Hints counted = sched::Lowered(queue.hints, queue.agent->tenant->lowered_by);
   if (queue.granted.priority) counted.priority = queue.hints.priority;
-  if (queue.granted.laxity) {
-    counted.lax_priority = queue.hints.lax_priority;
-    counted.critical_priority = queue.hints.critical_priority;
-  }
+  if (queue.granted.lax_priority) counted.lax_priority = queue.hints.lax_priority;
+  if (queue.granted.critical_priority) counted.critical_priority = queue.hints.critical_priority;
   return counted;
 }
 

@@ -373,6 +373,63 @@ TEST_F(TenantsTest, what_an_administrator_has_not_set_stays_a_claim_of_the_progr
   EXPECT_EQ(counted(with_priority).priority, 0);
 }
 
+TEST_F(TenantsTest, an_administrator_who_sets_the_time_of_a_laxity_grants_no_priority) {
+  const Client admin = ConnectTool(kAdmin);
+  const auto set_time = [&](const Client& tool, const Peer& peer, uint32_t mask = 0) {
+    ipc::SetHints request{};
+    request.pid = peer.pid;
+    request.mask = ipc::kHintLaxityTime | mask;
+    request.hints.laxity_us = 5000;
+    request.hints.priority = 30;
+    ASSERT_TRUE(Ask(tool, request));
+    ASSERT_EQ(tool.ReceiveA<ipc::Reply>().value_or(ipc::Reply{}).count, 1u);
+    agents_.Decide(now_);
+  };
+  const auto counted = [&](const Client& agent) {
+    return *scheduler_.GetHints(AgentOf(agent).queues.at(0).id);
+  };
+  const Client claims_too_much = AgentWith(kAlice, 10);
+  set_time(admin, kAlice);
+  EXPECT_EQ(AgentOf(claims_too_much).queues.at(0).hints.critical_priority, 10);
+  EXPECT_EQ(counted(claims_too_much).laxity_us, 5000);
+  EXPECT_EQ(counted(claims_too_much).critical_priority, 0);
+  EXPECT_EQ(counted(claims_too_much).lax_priority, -10);
+
+  const Client has_laxity = AgentWith(kBob, 0);
+  ipc::QueueHints claim{};
+  ipc::SetHintsIn(claim, sched::Hints{.laxity_us = 0, .lax_priority = 255, .critical_priority = 255});
+  ASSERT_TRUE(agents_.HandleMessage(AgentOf(has_laxity), PacketOf(claim), now_));
+  set_time(admin, kBob);
+  EXPECT_EQ(counted(has_laxity).laxity_us, 5000);
+  EXPECT_EQ(counted(has_laxity).lax_priority, 0);
+  EXPECT_EQ(counted(has_laxity).critical_priority, 0);
+
+  set_time(admin, kBob, ipc::kHintPriority);
+  EXPECT_EQ(counted(has_laxity).critical_priority, 30) << "which the administrator has named";
+  EXPECT_EQ(counted(has_laxity).lax_priority, 0);
+}
+
+TEST_F(TenantsTest, a_queue_that_gets_a_laxity_keeps_the_priority_that_an_administrator_has_given_it) {
+  const Client agent = AgentWith(kAlice, 0);
+  const Client other = AgentWith(kAlicesOther, 0);
+  const Client admin = ConnectTool(kAdmin);
+  SetPriority(admin, kAlice.pid, 20);
+  ipc::SetHints request{};
+  request.pid = kAlice.pid;
+  request.mask = ipc::kHintLaxityTime;
+  request.hints.laxity_us = 5000;
+  ASSERT_TRUE(Ask(admin, request));
+  agents_.Decide(now_);
+  EXPECT_EQ(scheduler_.GetHints(AgentOf(agent).queues.at(0).id)->critical_priority, 20);
+  EXPECT_EQ(Counted(other), 0) << "it claims nothing";
+
+  request.hints.laxity_us = 1;
+  ASSERT_TRUE(Ask(ConnectTool(kAlice), request));
+  agents_.Decide(now_);
+  EXPECT_EQ(scheduler_.GetHints(AgentOf(agent).queues.at(0).id)->critical_priority, 0)
+      << "the user says when it counts";
+}
+
 TEST_F(TenantsTest, an_administrator_who_asks_for_a_user_has_the_users_rights) {
   const Client agent = AgentWith(kAlice, 0);
   const ipc::Reply reply = SetPriority(ConnectTool(kAdmin), kAlice.pid, 9, kAlice.uid + 1);

@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import pathlib
+import signal
 import ssl
 import subprocess
 import sys
@@ -125,6 +126,7 @@ def cluster(place, *arguments, prefix=()):
     with place.log.open("wb") as log:
         agent = subprocess.Popen([*prefix, str(place.bin / "xsched-kubernetes"), "pods", "--api-server", api.url, "--account", str(api.account),
                                   "--look-period-ms", "50", "--refresh-period-ms", "300", *arguments], env=environment, stderr=log)
+    place.agent = agent
     try:
         yield api
         agent.terminate()
@@ -275,6 +277,62 @@ def a_program_that_raises_itself_gets_no_more_than_its_pod_may_have_and_lowers_n
         hint(allowed, 1)
         hint(greedy, -4)
         wait_until(lambda: counts() == [(0, 0), (-4, -4), (1, 1)], lambda: f"less is always possible: {counts()}")
+
+
+@contextlib.contextmanager
+def pods_of_users(place):
+    """All pods are one tenant without a right, as in the manifests. Its programs are of a user: root's claim what they like."""
+    os.chmod(place.folder, 0o755)
+    rules = pathlib.Path(place.folder) / "tenants.toml"
+    rules.write_text('[[tenant]]\nname = "pods"\npods = ["*"]\nmax_priority = 0\n')
+    place.start_server("--system", "--tenants", str(rules))
+    if subprocess.run([*as_user(), str(place.bin / "xsched"), "--version"], capture_output=True).returncode != 0:
+        skip("other users cannot reach the build's folder")
+    with cluster(place) as api:
+        yield api
+
+
+def users_program_in_pod(place, uid, priority=0):
+    return Client(place, priority, "continuous", prefix=[*in_pod(uid), *as_user()])
+
+
+def hint_by_user(place, client, *hints):
+    done = subprocess.run([*as_user(), str(place.bin / "xsched"), "hint", "--pid", str(client.process.pid), *hints],
+                          env={**os.environ, **place.env}, capture_output=True, text=True)
+    check(done.returncode == 0, f"its user may: {done.stderr}")
+
+
+def queue_of(place, client):
+    return next((queue for queue in place.queues() if queue["pid"] == client.process.pid), {})
+
+
+@test
+def a_program_that_changes_its_priority_for_a_moment_keeps_that_of_its_pod(place):
+    with pods_of_users(place) as api:
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), priority_class="gpu-urgent")
+        urgent = users_program_in_pod(place, uid_of("a"))
+        wait_until(lambda: queue_of(place, urgent).get("counted_priority") == 10, lambda: f"{place.queues()}")
+        place.agent.send_signal(signal.SIGSTOP)
+        hint_by_user(place, urgent, "--priority", "5")
+        hint_by_user(place, urgent, "--priority", "10")
+        check(queue_of(place, urgent)["counted_priority"] == 0, "it is a claim now")
+        place.agent.send_signal(signal.SIGCONT)
+        wait_until(lambda: queue_of(place, urgent)["counted_priority"] == 10, lambda: f"it counts again: {place.queues()}")
+
+
+@test
+def a_laxity_gets_no_more_than_its_pod_may_have_and_lowers_nobody(place):
+    with pods_of_users(place) as api:
+        api.add_pod(uid_of("a"))
+        greedy = users_program_in_pod(place, uid_of("a"))
+        wait_for_priority(place, greedy, 0)
+        hint_by_user(place, greedy, "--laxity-us", "1", "--priority", "255")
+        wait_until(lambda: queue_of(place, greedy)["critical_priority"] == 0, lambda: f"it is lowered: {place.queues()}")
+        unknown = users_program_in_pod(place, uid_of("b"))
+        wait_until(lambda: queue_of(place, unknown), "a program of a pod that the agent does not find")
+        check(queue_of(place, unknown)["counted_priority"] == 0, f"counts as before: {place.queues()}")
+        check(queue_of(place, greedy)["laxity_us"] == 1, "its time stays")
 
 
 @test

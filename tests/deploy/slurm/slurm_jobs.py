@@ -242,7 +242,7 @@ def partitions_and_accounts_have_defaults_and_caps(cluster):
 @test
 def shards_are_the_share_of_a_job(cluster):
     seen, _ = cluster.variables("srun", "--gres=shard:1")
-    check((seen["UTILIZATION"], seen["WEIGHT"]) == ("25", "25"), f"one of four: {seen}")
+    check((seen["UTILIZATION"], seen["WEIGHT"]) == ("25", "2500"), f"one of four: {seen}")
     job, output = cluster.sbatch("--gres=shard:3", "-n2", script="env; echo; echo step; srun -n2 env")
     cluster.wait_for(job)
     script, step = output.read_text().split("\nstep\n")
