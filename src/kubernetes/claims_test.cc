@@ -268,7 +268,7 @@ TEST_F(KubernetesClaims, answers_with_the_cdi_devices_of_the_gpu_and_of_the_clai
   EXPECT_EQ(specification["devices"][0]["name"], std::string(kUid) + "-share");
   const json& environment = specification["devices"][0]["containerEdits"]["env"];
   EXPECT_THAT(environment, Contains("XSCHED_AUTO_XQUEUE_UTILIZATION=30"));
-  EXPECT_THAT(environment, Contains("XSCHED_AUTO_XQUEUE_GUARANTEE=30000"));
+  EXPECT_THAT(environment, Contains("XSCHED_AUTO_XQUEUE_WEIGHT=30"));
   EXPECT_THAT(environment, Contains("XSCHED_AUTO_XQUEUE_PRIORITY=-10"));
   EXPECT_THAT(specification["containerEdits"]["env"], Contains("XSCHED_SOCKET=/run/xsched/xserver.sock"));
 }

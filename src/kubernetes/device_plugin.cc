@@ -19,6 +19,8 @@ std::vector<std::string> Texts(const Ids& ids) {
   return {ids.begin(), ids.end()};
 }
 
+// Without their NUMA nodes: the kubelet would choose a node by the number of shares that it has left, whether
+// or not one GPU of it has enough, and would then offer only those of this node.
 v1beta1::ListAndWatchResponse ListOf(const std::vector<Gpu>& gpus) {
   v1beta1::ListAndWatchResponse list;
   for (const Gpu& gpu : gpus) {
@@ -26,7 +28,6 @@ v1beta1::ListAndWatchResponse ListOf(const std::vector<Gpu>& gpus) {
       v1beta1::Device& device = *list.add_devices();
       device.set_id(IdOf({gpu.device.id, number}));
       device.set_health(gpu.works ? "Healthy" : "Unhealthy");
-      if (gpu.numa_node >= 0) device.mutable_topology()->add_nodes()->set_id(gpu.numa_node);
     }
   }
   return list;

@@ -14,8 +14,6 @@ using nlohmann::ordered_json;
 // The oldest version that has all that we use (names that begin with a digit), so that older engines take it.
 constexpr char kVersion[] = "0.5.0";
 
-constexpr int64_t kPeriodUs = 100'000;
-
 bool IsAlphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -101,8 +99,6 @@ std::vector<CdiDevice> Shares() {
     CdiDevice& share = shares.emplace_back(CdiDevice{std::to_string(percent), {}});
     share.launch.utilization = percent;
     share.launch.weight = percent;
-    share.launch.reservation.guarantee_us = percent * kPeriodUs / 100;
-    share.launch.reservation.period_us = kPeriodUs;
   }
   return shares;
 }

@@ -56,17 +56,16 @@ TEST(CdiSpecification, by_the_route_preload_names_no_layer) {
 }
 
 // Whichever policy of shares decides, it finds the hint that it reads.
-TEST(CdiSpecification, a_share_is_a_utilization_a_weight_and_a_guarantee) {
+TEST(CdiSpecification, a_share_is_a_utilization_and_a_weight_and_reserves_nothing) {
   CdiSpecification specification = WithBothShims();
   specification.devices = Shares();
   const ordered_json devices = CdiJson(specification)["devices"];
   ASSERT_EQ(devices.size(), 100u);
-  EXPECT_EQ(devices[29],
-            (ordered_json{{"name", "30"},
-                          {"containerEdits",
-                           {{"env",
-                             {"XSCHED_AUTO_XQUEUE_UTILIZATION=30", "XSCHED_AUTO_XQUEUE_WEIGHT=30",
-                              "XSCHED_AUTO_XQUEUE_GUARANTEE=30000", "XSCHED_AUTO_XQUEUE_PERIOD=100000"}}}}}));
+  EXPECT_EQ(
+      devices[29],
+      (ordered_json{{"name", "30"},
+                    {"containerEdits",
+                     {{"env", {"XSCHED_AUTO_XQUEUE_UTILIZATION=30", "XSCHED_AUTO_XQUEUE_WEIGHT=30"}}}}}));
 }
 
 // An engine refuses a file with two devices of one name, with a name that is none, or with a device that
