@@ -1,5 +1,7 @@
-"""AMD's own runtime over the software agent. The kernel is a host function that sleeps, so that its stream waits."""
+"""AMD's own runtime over the software agent. A kernel is a write to the device's memory, which XSched may hold, and then a host
+function that sleeps, so that its stream waits."""
 import ctypes
+import functools
 import time
 
 VERSIONS = {"cuda": None, "hip": "5.2"}
@@ -64,5 +66,13 @@ def synchronize_event(event):
     _call("hipEventSynchronize", event)
 
 
+@functools.cache
+def _memory():
+    address = ctypes.c_void_p()
+    _call("hipMalloc", ctypes.byref(address), 4)
+    return address
+
+
 def launch(us, stream):
+    _call("hipMemsetAsync", _memory(), 0, 4, ctypes.c_void_p(stream))
     _call("hipStreamAddCallback", ctypes.c_void_p(stream), _work, ctypes.c_void_p(int(us)), 0)
