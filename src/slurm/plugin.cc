@@ -154,9 +154,8 @@ bool IsMadeByXSched(std::string_view job) {
          (job.size() == kDigits && job.find_first_not_of("0123456789abcdef") == std::string_view::npos);
 }
 
-// All processes of a step belong together, unless the user says which do.
+// All processes of a step belong together.
 void SetJob(spank_t spank) {
-  if (!IsMadeByXSched(Variable(spank, "XSCHED_JOB").text())) return;
   const auto job = ItemOr<uint32_t>(spank, S_JOB_ID, 0);
   const auto step = ItemOr<uint32_t>(spank, S_JOB_STEPID, 0);
   char name[32];
@@ -190,8 +189,10 @@ void PrepareTasks(spank_t spank, int count, char** arguments) {
     return;
   }
   if (wanted->warning[0] != '\0') Say(wanted->warning);
+  // Asked first: `xsched run` has made a name for this step as well.
+  const bool is_named_by_user = !IsMadeByXSched(Variable(spank, "XSCHED_JOB").text());
   SetEnvironment(*wanted, spank);
-  SetJob(spank);
+  if (!is_named_by_user) SetJob(spank);
 }
 
 }  // namespace
