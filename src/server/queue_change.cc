@@ -55,7 +55,7 @@ Granted GrantedBy(const ipc::SetHints& request, bool grants, const Queue& queue)
   // With another time, priorities that an administrator has set would count at other times.
   if (!grants && request.hints.laxity_us != queue.hints.laxity_us)
     granted.lax_priority = granted.critical_priority = false;
-  if (IsCriticalWithPriority(request, queue.hints)) granted.critical_priority = granted.priority;
+  if (IsCriticalWithPriority(request, queue.hints)) granted.critical_priority = grants && granted.priority;
   return granted;
 }
 

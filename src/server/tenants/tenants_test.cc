@@ -430,6 +430,20 @@ TEST_F(TenantsTest, a_queue_that_gets_a_laxity_keeps_the_priority_that_an_admini
       << "the user says when it counts";
 }
 
+// Otherwise it would count after the administrator has taken it back.
+TEST_F(TenantsTest, a_user_who_sets_the_time_of_a_laxity_makes_no_right_of_a_priority_that_was_given) {
+  const Client agent = AgentWith(kAlice, 0);
+  SetPriority(ConnectTool(kAdmin), kAlice.pid, 20);
+  ipc::SetHints request{};
+  request.pid = kAlice.pid;
+  request.mask = ipc::kHintLaxityTime;
+  request.hints.laxity_us = 1;
+  ASSERT_TRUE(Ask(ConnectTool(kAlice), request));
+  agents_.Decide(now_);
+  EXPECT_EQ(Counted(agent), 20);
+  EXPECT_EQ(scheduler_.GetHints(AgentOf(agent).queues.at(0).id)->critical_priority, 0);
+}
+
 TEST_F(TenantsTest, an_administrator_who_asks_for_a_user_has_the_users_rights) {
   const Client agent = AgentWith(kAlice, 0);
   const ipc::Reply reply = SetPriority(ConnectTool(kAdmin), kAlice.pid, 9, kAlice.uid + 1);
