@@ -235,6 +235,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
 
   // `begins`: the claimant was idle, or had no guarantee.
   static void RenewGuarantee(ClaimantState& state, bool begins, const Hints& hints, TimePoint now) {
+    state.left = std::max(state.left, -state.guaranteed * kLongestDebt.count() / hints.period_us);
     const Duration period = microseconds(hints.period_us);
     if (begins) {
       // It has its period from now on, if it could not use what is left by the end of the present one without

@@ -146,6 +146,20 @@ TEST(Reserve, what_runs_on_after_a_guarantee_is_taken_off_the_next_guarantees) {
   EXPECT_NEAR(Seconds(device[1].service), 0.06, 0.0015);
 }
 
+TEST(Reserve, a_command_that_hangs_costs_its_queue_no_more_of_the_guarantee_than_that_is_in_a_second) {
+  Hints heavy;
+  heavy.weight = WEIGHT_MAX;
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(1, 10)), Claimant(2, heavy)});
+  device.Pass(milliseconds(1));
+  device.Decide();
+  device.now += seconds(20);
+  device[0].service += seconds(20);
+  device.Pass(seconds(2));
+  const Duration before = device[0].service;
+  device.Pass(seconds(1));
+  EXPECT_NEAR(Seconds(device[0].service - before), 0.1, 0.015);
+}
+
 TEST(Reserve, what_is_kept_of_a_guarantee_is_bounded) {
   BusyDevice device(Reserve(), {Claimant(1, Reserved(4, 10)), Claimant(2, {})});
   device.Pass(milliseconds(10));
