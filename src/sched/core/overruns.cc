@@ -50,7 +50,8 @@ Duration TakeCharge(QueueRecord& queue, uint64_t count, Duration received, Durat
 
 // The queue was charged for so much of an overrun that its commands do not account for. If those behind it do
 // not account for it either, commands of theirs take longer than was known: most likely the longest ones.
-void LengthenThoseBehind(const QueueRecord& queue, Duration unaccounted) {
+void LengthenThoseBehind(QueueRecord& queue, Duration unaccounted) {
+  if (!std::exchange(queue.others_unclaimed, false)) return;
   QueueRecord* longest = nullptr;
   Duration unclaimed{};
   for (QueueRecord* other : queue.device->active) {
@@ -151,6 +152,9 @@ void ChargeForRetired(QueueRecord& queue, uint64_t count, TimePoint now) {
   if (was_behind) {
     queue.partly = std::min(uncharged - taken, queue.pace.Of(1));
     queue.unclaimed += uncharged - taken - queue.partly;
+    QueueRecord* charged =
+        queue.unclaimed == Duration::zero() ? nullptr : queue.device->Find(queue.behind_of);
+    if (charged != nullptr) charged->others_unclaimed = true;
   }
   // It may have begun one command more.
   if (queue.pace.known() && Overran(queue, since, now))

@@ -94,6 +94,7 @@ struct QueueRecord {
   QueueId behind_of{};              // the queue that was charged for them; it may be gone
   Duration partly{};     // before that: the time that the command may have had which it retires next
   Duration unclaimed{};  // how much longer it was behind than its commands took by `pace`, `partly` included
+  bool others_unclaimed = false;  // it was charged for what queues behind it have unclaimed
   TimePoint retired_at{};
   CommandPace pace;
 

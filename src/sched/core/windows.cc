@@ -89,11 +89,12 @@ void Windows::Release(const PolicySetting& setting, DeviceRecord& device, TimePo
   });
   if (!any_elsewhere) return;
   const Contenders contenders = ContendersOn(setting, device);
+  // If only one queue here is ready, it runs, and so no other gains anything by a window.
+  if (contenders.count < 2 && !setting.ComparesAllDevices()) return;
   const Wide wide = FindWide(setting, device, contenders.holder);
-  // Such a queue gains nothing if only one queue here is ready, which runs, or one with a better claim.
+  // Nor does it if one here has a better claim.
   const auto gains = [&](const Claim& claim) {
-    return claim.valid && (contenders.count > 1 || setting.ComparesAllDevices()) &&
-           !HasBetterClaimThere(setting, device, claim);
+    return claim.valid && !HasBetterClaimThere(setting, device, claim);
   };
   Claim best = device.window;
   if (gains(wide.lasting)) TakeMoreUrgent(setting, best, wide.lasting);
