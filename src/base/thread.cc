@@ -16,6 +16,14 @@ constinit bool knows_processors = false;
   knows_processors = sched_getaffinity(0, sizeof processors_at_load, &processors_at_load) == 0;
 }
 
+// Some sandboxes forbid to ask for what the thread has anyway.
+bool HasBoth() {
+  cpu_set_t own{};
+  return sched_getscheduler(0) == SCHED_OTHER &&
+         (!knows_processors ||
+          (sched_getaffinity(0, sizeof own, &own) == 0 && CPU_EQUAL(&own, &processors_at_load)));
+}
+
 class Attributes {
  public:
   explicit Attributes(bool with_processors) {
@@ -37,6 +45,17 @@ class Attributes {
   pthread_attr_t attributes_;
 };
 
+int Create(pthread_t* thread, void* (*main)(void*), void* argument) {
+  if (HasBoth()) return pthread_create(thread, nullptr, main, argument);
+  int error = pthread_create(thread, Attributes(knows_processors).get(), main, argument);
+  // The machine may have taken these processors from the process since.
+  if (error == EINVAL && knows_processors)
+    error = pthread_create(thread, Attributes(false).get(), main, argument);
+  // A sandbox may forbid to set either.
+  if (error != 0 && error != EAGAIN) error = pthread_create(thread, nullptr, main, argument);
+  return error;
+}
+
 }  // namespace
 
 int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument) {
@@ -45,12 +64,7 @@ int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument) {
   sigset_t old;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);
-  int error = pthread_create(thread, Attributes(knows_processors).get(), main, argument);
-  // The machine may have taken these processors from the process since.
-  if (error == EINVAL && knows_processors)
-    error = pthread_create(thread, Attributes(false).get(), main, argument);
-  // A sandbox may forbid to set a policy, also the usual one.
-  if (error == EPERM) error = pthread_create(thread, nullptr, main, argument);
+  const int error = Create(thread, main, argument);
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   return error;
 }
