@@ -29,7 +29,7 @@ XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t lev
 XSCHED_API XResult XQueueCreateAuto(XQueueHandle *xq, HwQueueHandle hwq);
 
 /* Destroys the XQueue. Held commands run, and submitted commands that are not launched yet are launched. The function waits
- * until other threads have left their calls on this queue, at most one second. After it, the HwQueue and the platform's queue
+ * until other threads have left their calls on this queue, at most two seconds. After it, the HwQueue and the platform's queue
  * may be destroyed. */
 XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 
