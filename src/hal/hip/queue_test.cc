@@ -11,6 +11,7 @@
 
 #include "hal/hip/testing/instances.h"
 #include "preempt/api/launch.h"
+#include "preempt/api/stream_captures.h"
 #include "xsched/hip/hal.h"
 #include "xsched/xsched.h"
 
@@ -320,7 +321,7 @@ TEST_F(HipLevel1, before_a_capture_markers_are_put_away_and_their_events_are_use
   const int events = instance_.Events();
   ASSERT_GT(events, 0);
   preempt::XQueue* queue = preempt::FindXQueue(kPlatformHIP, reinterpret_cast<uint64_t>(urgent.stream()));
-  preempt::StreamCaptures(queue);
+  { const preempt::StreamCaptures begins(queue, true); }
   EXPECT_TRUE(queue->Idle()) << "for the scheduler";
   EXPECT_EQ(urgent.State(), kQueueStateReady) << "for the program";
   stream.Launch(1);

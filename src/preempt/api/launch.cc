@@ -35,11 +35,6 @@ bool NoLaunchUnderWay(XQueue* queue) { return queue->issued() == queue->submitte
 uint64_t SubmittedNow(XQueue* queue) { return queue->issued(); }
 void RetiredUpTo(XQueue* queue, uint64_t number) { queue->RetiredUpTo(number); }
 
-void StreamCaptures(XQueue* queue) {
-  const NoCancellation with_pin;
-  queue->OnCapture();
-}
-
 bool AnyTracksDependencies() { return ThisProcess().queues.AnyIsTracked(); }
 
 void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until) {

@@ -85,10 +85,6 @@ XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
 // The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
-// The queue's stream is about to capture, or to join a capture. What was launched counts as finished for
-// schedulers, if the driver will not say (gates/caller_waits.h). Call it under the QueryLock.
-XSCHED_PRIVATE void StreamCaptures(XQueue* queue);
-
 // True if other queues are scheduled against this queue.
 inline bool TracksDependencies(const XQueue* queue) { return queue->state().raw_flags() != 0; }
 // True if a wait of `waiter` for `owner` is to be reported. Other queues may be scheduled against only one of

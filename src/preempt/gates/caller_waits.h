@@ -31,6 +31,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   void RequestProgress() override;
   void OnCapture() override;
   bool Finished() const override { return FlowControl::Finished() && !Presumes(); }
+  uint64_t KnownRetired() const override { return Presumes() ? 0 : queue_.retired(); }
   void WaitUntilMayLaunch(uint64_t number) override;
   void WaitRetired(uint64_t number) override;
   void WaitStopped(bool (*)(const void*), const void*) override { WaitRetired(queue_.issued()); }

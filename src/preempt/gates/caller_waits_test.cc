@@ -139,11 +139,13 @@ TEST_F(PolledTest, what_was_launched_before_a_capture_counts_as_finished_for_the
   flow->OnCapture();
   EXPECT_TRUE(state.Idle());
   EXPECT_FALSE(flow->Finished());
+  EXPECT_EQ(flow->KnownRetired(), 0u);
   flow->RequestProgress();
   EXPECT_FALSE(flow->Finished());
   finished = true;
   flow->RequestProgress();
   EXPECT_TRUE(flow->Finished());
+  EXPECT_EQ(flow->KnownRetired(), 2u);
 }
 
 TEST_F(PolledTest, after_a_capture_a_wait_for_what_was_launched_before_it_asks_the_driver) {

@@ -66,6 +66,8 @@ class FlowControl {
   virtual void OnCapture() {}
   // True if all that was launched has finished, and not only counts as finished (OnCapture).
   virtual bool Finished() const { return queue_.Idle(); }
+  // Commands up to this one are known to have finished.
+  virtual uint64_t KnownRetired() const { return queue_.retired(); }
   // Asks the driver whether all has finished. May block where MayBeFull. False: it has not, or it is not
   // known.
   bool AskDevice();

@@ -119,7 +119,7 @@ void SubmitWorker::Run(XQueue& queue) {
     const uint64_t number = queue.LaunchBegin();
     BeginInDriver(queue, number);
     Launch(queue, *command, number);
-    GiveBack(queue.retired());
+    GiveBack(queue.flow().KnownRetired());
     if (launched_.Push(command.get())) command->references.fetch_add(1, std::memory_order_relaxed);
     bool last;
     mutex_.Lock();

@@ -94,12 +94,6 @@ void XQueue::AskDriver() {
   if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
 }
 
-void XQueue::OnCapture() {
-  if (!environment_.siblings->TryPin(*this)) return;
-  flow_->OnCapture();
-  environment_.siblings->Unpin(*this);
-}
-
 XQueue::Left XQueue::Attend(IfBusy if_busy) {
   Left left;
   if (environment_.process->hard_stops() != 0 && !flow_->KeepsStill() && !Idle())

@@ -116,8 +116,6 @@ class XQueue {
   void RetiredUpTo(uint64_t number) { state_.RetiredUpTo(number); }
   // Requests progress on the thread that calls drivers (driver_caller.h): only if the answer can come.
   void AskDriver();
-  // Its stream is about to capture, or to join a capture.
-  void OnCapture();
   bool HasClosedGates() const { return state_.closed_gates.load(std::memory_order_acquire) != 0; }
   // True if the device may still read or write the control block. Then the slot is not free, even if the
   // queue is destroyed.

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "preempt/api/launch.h"
-#include "preempt/api/query_lock.h"
+#include "preempt/api/stream_captures.h"
 #include "shim/common/captures.h"
 #include "shim/common/streams.h"
 
@@ -21,9 +21,9 @@ class CaptureBegin {
  public:
   // Before the call, so that no command can come in between.
   CaptureBegin(const typename Platform::Call& call, typename Platform::Stream stream)
-      : key_(Platform::KeyOf(call, stream)), counted_(CaptureBegins(key_)) {
-    if (preempt::XQueue* queue = FindQueue(key_)) preempt::StreamCaptures(queue);
-  }
+      : key_(Platform::KeyOf(call, stream)),
+        counted_(CaptureBegins(key_)),
+        captures_(FindQueue(key_), true) {}
   // If the stream captures already, the driver refuses the call, and that capture goes on.
   void Finish(typename Platform::Result result) {
     if (result != Platform::kSuccess && counted_) CaptureEnded(key_);
@@ -32,8 +32,7 @@ class CaptureBegin {
  private:
   uint64_t key_;
   bool counted_;  // by this call
-  // Our own queries would invalidate a capture that begins at the same time.
-  preempt::QueryLock no_queries_;
+  preempt::StreamCaptures captures_;
 };
 
 template <typename Platform>

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "preempt/api/launch.h"
-#include "preempt/api/query_lock.h"
+#include "preempt/api/stream_captures.h"
 #include "shim/common/events.h"
 #include "shim/common/pass_through.h"
 #include "shim/common/stream_queues.h"
@@ -136,9 +136,8 @@ class EventOrder {
     const EventPoint point = PointOf(KeyOfEvent(event));
     if (point.in_capture()) {
       // Such a call puts nothing on the stream, so it does not wait for room there. It only waits for a
-      // launch by another thread that waits for room.
-      if (preempt::NoLaunchUnderWay(waiter)) joins_capture_.emplace();
-      preempt::StreamCaptures(waiter);
+      // launch by another thread that waits for room. Queries do not wait for that.
+      joins_capture_.emplace(waiter, preempt::NoLaunchUnderWay(waiter));
       return;
     }
     if (passes) return;
@@ -156,9 +155,7 @@ class EventOrder {
 
  private:
   std::optional<preempt::LaunchScope> wait_;
-  // The wait makes the stream join a capture. Our own query of the stream at the same time would invalidate
-  // it.
-  std::optional<preempt::QueryLock> joins_capture_;
+  std::optional<preempt::StreamCaptures> joins_capture_;  // by this wait
 };
 
 }  // namespace xsched::shim
