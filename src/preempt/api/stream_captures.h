@@ -15,8 +15,8 @@ class StreamCaptures {
   // `queue`: the stream's. Null: it has none. `queries_wait`: our own queries of streams wait until the end
   // of the call, because they would invalidate a capture that begins at the same time.
   StreamCaptures(XQueue* queue, bool queries_wait) : pinned_(Pin(queue)) {
-    if (queries_wait) no_queries_.emplace();
     if (pinned_ != nullptr) pinned_->flow().OnCapture();
+    if (queries_wait) no_queries_.emplace();
   }
   ~StreamCaptures() {
     no_queries_.reset();
