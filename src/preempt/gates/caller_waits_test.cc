@@ -166,7 +166,7 @@ TEST_F(PolledTest, a_capture_says_nothing_about_the_pace) {
   std::thread launching([&] { Launch(3); });
   while (state.submitted() < 5) std::this_thread::yield();
   EXPECT_EQ(state.issued(), 4u);
-  flow->OnCapture();
+  state.RetiredUpTo(4);
   launching.join();
 }
 

@@ -140,7 +140,7 @@ TEST_F(GateChainTest, what_is_launched_on_a_held_queue_while_its_gate_opens_gets
   queue_.on_opening = [this] {
     queue_.on_opening = nullptr;
     hold_ = true;
-    Launch();
+    std::thread([this] { Launch(); }).join();
   };
   Attend();
   EXPECT_EQ(queue_.gates(), 2u);
