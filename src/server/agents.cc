@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/device_file.h"
 #include "ipc/hints.h"
 #include "ipc/job.h"
 #include "sched/core/reservation.h"
@@ -233,7 +234,7 @@ bool Agents::TakeDeviceFiles(Agent& agent, const ipc::Packet& packet, TimePoint 
   const uint64_t before = parts_.device_access.look_ups();
   bool any_new = false;
   for (int i = 0; i < packet.fd_count; ++i) {
-    const std::optional<dev_t> file = DeviceAccess::FileOf(packet.fds[i].get());
+    const std::optional<dev_t> file = DeviceFileOf(packet.fds[i].get());
     if (file && parts_.device_access.Show(*file, agent.shown)) any_new = true;
   }
   const uint64_t look_ups = parts_.device_access.look_ups() - before;

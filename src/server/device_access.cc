@@ -1,6 +1,5 @@
 #include "server/device_access.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -88,16 +87,6 @@ std::string AddressOf(const KfdNode& node) {
 }
 
 }  // namespace
-
-std::optional<dev_t> DeviceAccess::FileOf(int fd) {
-  struct statx status {};
-  const int flags = fcntl(fd, F_GETFL);
-  if (flags < 0 || (flags & O_PATH) != 0 ||
-      statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0 ||
-      !S_ISCHR(status.stx_mode))
-    return std::nullopt;
-  return makedev(status.stx_rdev_major, status.stx_rdev_minor);
-}
 
 std::string DeviceAccess::LookUp(std::string path) {
   ++look_ups_;

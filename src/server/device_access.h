@@ -13,7 +13,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +39,6 @@ class DeviceAccess {
   explicit DeviceAccess(bool needed) : DeviceAccess(needed, Folders{}) {}
   DeviceAccess(bool needed, Folders folders) : needed_(needed), folders_(std::move(folders)) {}
 
-  // The device's file that this descriptor has open; nullopt: it is of none, or does not allow to use it
-  // (O_PATH). It does not wait for the file's file system, which may be a client's own (FUSE).
-  static std::optional<dev_t> FileOf(int fd);
   // The process shows this file as well. False: it is shown already, or there are too many; nothing has
   // changed.
   bool Show(dev_t file, ShownDevices& shown);

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/device_file.h"
 #include "base/fd.h"
 #include "base/testing/forbid_waiting.h"
 #include "ipc/hints.h"
@@ -136,10 +137,10 @@ TEST_F(DeviceAccessTest, only_an_open_character_device_is_a_devices_file) {
   const UniqueFd null(open("/dev/null", O_RDONLY | O_CLOEXEC));
   const UniqueFd path_only(open("/dev/null", O_PATH | O_CLOEXEC));
   const UniqueFd folder(open("/", O_RDONLY | O_CLOEXEC));
-  EXPECT_EQ(DeviceAccess::FileOf(null.get()), makedev(1, 3));
-  EXPECT_EQ(DeviceAccess::FileOf(path_only.get()), std::nullopt) << "which needs no permission";
-  EXPECT_EQ(DeviceAccess::FileOf(folder.get()), std::nullopt);
-  EXPECT_EQ(DeviceAccess::FileOf(-1), std::nullopt);
+  EXPECT_EQ(DeviceFileOf(null.get()), makedev(1, 3));
+  EXPECT_EQ(DeviceFileOf(path_only.get()), std::nullopt) << "which needs no permission";
+  EXPECT_EQ(DeviceFileOf(folder.get()), std::nullopt);
+  EXPECT_EQ(DeviceFileOf(-1), std::nullopt);
 }
 
 TEST_F(DeviceAccessTest, a_file_whose_file_system_does_not_answer_is_looked_at_without_waiting) {
@@ -149,7 +150,7 @@ TEST_F(DeviceAccessTest, a_file_whose_file_system_does_not_answer_is_looked_at_w
     if (!xsched::testing::ForbidWaitingFor(null.get())) _exit(2);
     struct stat status {};
     if (fstat(null.get(), &status) == 0) _exit(3);
-    _exit(DeviceAccess::FileOf(null.get()) == makedev(1, 3) ? 0 : 1);
+    _exit(DeviceFileOf(null.get()) == makedev(1, 3) ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
