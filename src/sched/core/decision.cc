@@ -97,9 +97,10 @@ void Scheduler::Impl::DecideDue(TimePoint now, ControlSink& sink) {
   RefreshAllRivals();
   ObserveDue(now, sink);
   const bool held_elsewhere = long_held.Find(now);
-  if (windows.WideOnesChanged() || held_elsewhere) {
+  if (windows.CollectWide(policy) || held_elsewhere) {
     for (DeviceRecord* device : devices) device->due = true;
     ObserveDue(now, sink);
+    windows.CollectWide(policy);
   }
   ChooseQueues(now);
   ChooseProcesses(now, sink);

@@ -303,6 +303,47 @@ TEST_P(DecisionCost, of_one_device_does_not_grow_with_the_others_because_a_queue
   EXPECT_LE(steps_of(true), 2 * steps_of(false));
 }
 
+// One user's programs on other devices retire nothing, so that the watchdog lets all run there, for good.
+TEST_P(DecisionCost, of_one_device_does_not_grow_with_the_stalled_queues_of_others) {
+  const PolicySetting policy = *ParsePolicySetting(GetParam().c_str());
+  if (policy.ComparesAllDevices()) GTEST_SKIP() << "it decides on all devices together";
+  const auto steps_of = [&policy](uint64_t stalled) {
+    Scheduler scheduler{SchedulerConfig{}};
+    scheduler.SetPolicy(policy);
+    CountingSink sink;
+    TimePoint now{milliseconds(1)};
+    constexpr uint64_t kDevices = 64;
+    uint64_t last = 0;
+    const auto add = [&](DeviceId device, TenantId tenant, Priority priority) {
+      const uint64_t id = ++last;
+      Hints hints;
+      hints.priority = priority;
+      scheduler.SetTenant(ProcessId{id}, tenant);
+      EXPECT_TRUE(scheduler.AddQueue(QueueId{id}, ProcessId{id}, device, hints, now, {.sliceable = true}));
+      scheduler.Progress(QueueId{id}, Device::kEndless, 1, now);
+    };
+    add(DeviceId{100}, TenantId{1}, 10);
+    for (int i = 0; i < 7; ++i) add(DeviceId{100}, TenantId{1}, 0);
+    for (uint64_t i = 0; i < kDevices; ++i) add(DeviceId{i}, TenantId{2}, 0);
+    for (uint64_t i = 0; i < stalled; ++i) add(DeviceId{i % kDevices}, TenantId{2}, 10);
+    uint64_t retired = 1;
+    for (int i = 0; i < 5000; ++i) {
+      scheduler.Progress(QueueId{1}, Device::kEndless, ++retired, now);
+      scheduler.Decide(now += milliseconds(1), sink);
+    }
+    // At one time, because as time passes the other devices have decisions of their own.
+    uint64_t before = 0;
+    for (uint64_t i = 0; i <= 20; ++i) {
+      if (i == 1) before = steps;
+      scheduler.Progress(QueueId{2}, Device::kEndless, 1 + i, now);
+      scheduler.SetAbsent(QueueId{3}, i % 2 == 1, now);
+      scheduler.Decide(now, sink);
+    }
+    return static_cast<double>(steps - before);
+  };
+  EXPECT_LE(steps_of(1024), 2 * steps_of(64));
+}
+
 std::vector<std::string> Names() {
   std::vector<std::string> names;
   for (const PolicyGetter get : Policies()) names.emplace_back(get().info().name);

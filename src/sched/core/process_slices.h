@@ -28,7 +28,6 @@
 // Of one device. Pure.
 #pragma once
 
-#include <optional>
 #include <span>
 
 #include "base/array.h"
@@ -79,9 +78,8 @@ struct ProcessRecord {
   QueueView* view = nullptr;  // likewise
   ChosenQueues chosen;
   double guaranteed = 0;  // valid during Scheduler::GuaranteedWith
-  // Valid during Windows::Release: it has work that the policy sees; whether the windows of its queues last.
-  bool contends = false;
-  std::optional<bool> window_lasts;
+  bool contends = false;  // valid during Windows::Release: it has work that the policy sees
+  const QueueRecord* wide_window = nullptr;  // valid during Windows::Find
 
   // Valid during and after a decision.
   bool ready = false;

@@ -121,9 +121,6 @@ struct QueueRecord {
     uint64_t retired = 0;
   } overrun;
   Watch watch;
-  // As of the last decision: its window acts on other devices as well, with this priority.
-  bool wide = false;
-  Priority wide_priority{};
   Pauses pauses;
   LaunchBound launches;
 
@@ -171,6 +168,15 @@ inline Claim ClaimOf(const QueueRecord& queue) {
   return claim;
 }
 
+// The claim of a queue whose window acts on other devices as well (windows.h).
+struct WideWindow {
+  ProcessId process;
+  TenantId tenant;
+  Claim claim;
+
+  bool operator==(const WideWindow&) const = default;
+};
+
 // What the control of an idle queue depends on, beside itself.
 struct ControlInputs {
   bool charges_overruns = false;
@@ -213,9 +219,11 @@ struct DeviceRecord {
   TimePoint policy_at = kNever;  // the policy wants to be asked again
   TimePoint slices_at = kNever;  // the slices must be observed again
 
-  Claim window;                   // the most urgent queue of this device that has an open window
-  size_t wide_windows = 0;        // how many of its queues have one that acts on other devices as well
-  bool wide_changed = false;      // these, or their claims, have changed since the other devices were decided
+  Claim window;  // the most urgent queue of this device that has an open window
+  // The most urgent queue of each process that has one that acts on other devices as well, in the order of
+  // the processes. And whether these have changed since WideWindows::Collect.
+  Array<WideWindow> wide_windows;
+  bool wide_changed = false;
   Claim released_for;             // the queue, of any device, in whose window the queues of this device run
   TimePoint release_at = kNever;  // decide that anew
   TimePoint short_window_since = TimePoint::min();  // the last one (windows.cc)
@@ -242,7 +250,6 @@ struct DeviceRecord {
 
   void RivalsChanged() {
     dirty = rivals_changed = true;
-    wide_changed |= wide_windows != 0;  // claims may have changed
     slices.Changed();
   }
   // The index of the first queue whose id is not smaller.

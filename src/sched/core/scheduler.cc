@@ -94,6 +94,7 @@ void Scheduler::Impl::MarkOnOthers(ProcessRecord& process) {
 void Scheduler::SetJob(ProcessId process, JobId job) {
   if (impl_ == nullptr || impl_->turns.JobOf(process) == job) return;
   impl_->turns.SetJob(process, job);  // if memory runs out, it takes its turns as a process without a job
+  impl_->windows.JobChanged(process);
   impl_->SlicesChanged(process);
 }
 
@@ -165,7 +166,6 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   device.slices.QueueGone(*queue->process, impl_->policy.ShowsProcesses(), now);
   delete queue;
   device.dirty = device.rivals_changed = true;
-  device.wide_changed |= device.wide_windows != 0;
 }
 
 void Scheduler::Impl::DirtyAll() {
@@ -244,6 +244,7 @@ std::optional<Hints> Scheduler::GetHints(QueueId id) const {
 void Scheduler::SetPolicy(const PolicySetting& setting) {
   if (impl_ == nullptr || impl_->policy == setting) return;
   impl_->policy = setting;
+  impl_->windows.PolicyChanged();
   auto clear = [](PolicyState(&states)[kMostPolicies]) {
     for (PolicyState& state : states) state.Clear();
   };

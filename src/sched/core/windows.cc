@@ -1,6 +1,7 @@
 #include "sched/core/windows.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace xsched::sched {
@@ -64,80 +65,78 @@ void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoi
 
 void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
   device.window.valid = false;
-  device.wide_windows = 0;
+  bool any_wide = false;
   for (QueueRecord* queue : device.active) {
-    const bool wide = queue->watch.window_is_wide();
-    const Priority priority = wide ? queue->priority : Priority{};
-    device.wide_changed |= std::exchange(queue->wide, wide) != wide;
-    device.wide_changed |= std::exchange(queue->wide_priority, priority) != priority;
-    device.wide_windows += wide;
+    any_wide |= queue->watch.window_is_wide();
     if (queue->watch.window_open()) TakeMoreUrgent(setting, device.window, ClaimOf(*queue));
   }
+  if (any_wide || !device.wide_windows.empty()) FindWide(setting, device);
 }
 
-bool Windows::WideOnesChanged() const {
-  bool changed = false;
+void Windows::FindWide(const PolicySetting& setting, DeviceRecord& device) {
+  const std::span<ProcessRecord* const> processes = device.slices.all();
+  for (ProcessRecord* process : processes) process->wide_window = nullptr;
+  for (const QueueRecord* queue : device.active) {
+    if (!queue->watch.window_is_wide()) continue;
+    const QueueRecord*& best = queue->process->wide_window;
+    if (best == nullptr || setting.HasBetterClaim(ClaimOf(*queue).hints, ClaimOf(*best).hints)) best = queue;
+  }
+  size_t count = 0;
+  for (const ProcessRecord* process : processes) {
+    if (process->wide_window == nullptr) continue;
+    const WideWindow window{process->id, process->tenant->id, ClaimOf(*process->wide_window)};
+    const bool is_new = count == device.wide_windows.size();
+    if (is_new && !device.wide_windows.Append(1)) break;  // out of memory: it acts on its own device only
+    device.wide_changed |= is_new || device.wide_windows[count] != window;
+    device.wide_windows[count++] = window;
+  }
+  device.wide_changed |= count != device.wide_windows.size();
+  while (device.wide_windows.size() > count) device.wide_windows.Pop();
+}
+
+bool Windows::CollectWide(const PolicySetting& setting) {
+  bool changed = std::exchange(changed_, false);
   for (DeviceRecord* device : devices_) changed |= std::exchange(device->wide_changed, false);
+  if (changed) wide_.Collect(setting, devices_, turns_);
   return changed;
 }
 
+// A window of the device's own is among the wide ones as well. It changes nothing there: `window` is at least
+// as urgent.
 void Windows::Release(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const {
   device.released_for = device.window;
   device.release_at = kNever;
-  const bool any_elsewhere = std::any_of(devices_.begin(), devices_.end(), [&](const DeviceRecord* other) {
-    return other != &device && other->wide_windows != 0;
-  });
-  if (!any_elsewhere) return;
+  if (!wide_.any().valid) return;
   const Contenders contenders = ContendersOn(setting, device);
   // If only one queue here is ready, it runs, and so no other gains anything by a window.
   if (contenders.count < 2 && !setting.ComparesAllDevices()) return;
-  const Wide wide = FindWide(setting, device, contenders.holder);
   // Nor does it if one here has a better claim.
   const auto gains = [&](const Claim& claim) {
     return claim.valid && !HasBetterClaimThere(setting, device, claim);
   };
   Claim best = device.window;
-  if (gains(wide.lasting)) TakeMoreUrgent(setting, best, wide.lasting);
+  const Claim lasting = Lasting(setting, device, contenders.holder);
+  if (gains(lasting)) TakeMoreUrgent(setting, best, lasting);
   device.released_for = best;
-  if (!gains(wide.any)) return;
-  TakeMoreUrgent(setting, best, wide.any);
+  if (!gains(wide_.any())) return;
+  TakeMoreUrgent(setting, best, wide_.any());
   if (best != device.released_for && IsShortWindowOpen(device, now)) device.released_for = best;
 }
 
-// `holder`: the tenant from which a window on the device takes it; null: from several.
-Windows::Wide Windows::FindWide(const PolicySetting& setting, const DeviceRecord& device,
-                                const TenantRecord* holder) const {
-  Wide found;
-  const auto lasts = [&](const ProcessRecord& process) {
-    return setting.ComparesAllDevices() || (holder != nullptr && holder->id == process.tenant->id) ||
-           MayWaitFor(device, process);
-  };
-  for (const DeviceRecord* other : devices_) {
-    if (other == &device || other->wide_windows == 0) continue;
-    // Asked once for each process, however many queues it has.
-    for (ProcessRecord* process : other->slices.processes()) process->window_lasts.reset();
-    for (const QueueRecord* queue : other->active) {
-      if (!queue->wide) continue;
-      const Claim claim = ClaimOf(*queue);
-      TakeMoreUrgent(setting, found.any, claim);
-      std::optional<bool>& window_lasts = queue->process->window_lasts;
-      if (!window_lasts) window_lasts = lasts(*queue->process);
-      if (*window_lasts) TakeMoreUrgent(setting, found.lasting, claim);
-    }
+// The most urgent queue whose window acts on the device for as long as it is open. `holder`: the tenant from
+// which a window takes the device; null: from several.
+Claim Windows::Lasting(const PolicySetting& setting, const DeviceRecord& device,
+                       const TenantRecord* holder) const {
+  if (setting.ComparesAllDevices()) return wide_.any();
+  Claim best;
+  if (holder != nullptr) TakeMoreUrgent(setting, best, wide_.OfTenant(holder->id));
+  for (const ProcessRecord* process : device.slices.processes()) {
+    if (!process->contends) continue;
+    TakeMoreUrgent(setting, best, wide_.OfProcess(process->id));
+    if (const JobId job = turns_.JobOf(process->id); job != JobId{})
+      TakeMoreUrgent(setting, best, wide_.OfJob(job));
   }
-  return found;
-}
-
-// The process, or one of its job, has work on the device.
-bool Windows::MayWaitFor(const DeviceRecord& device, const ProcessRecord& process) const {
-  const ProcessRecord* same = device.slices.Find(process.id);
-  if (same != nullptr && same->contends) return true;
-  const JobId job = turns_.JobOf(process.id);
-  if (job == JobId{}) return false;
-  const auto& processes = device.slices.processes();
-  return std::any_of(processes.begin(), processes.end(), [&](const ProcessRecord* other) {
-    return other->contends && turns_.JobOf(other->id) == job;
-  });
+  return best;
 }
 
 }  // namespace xsched::sched

@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "sched/core/queue_record.h"
 #include "sched/core/turns.h"
+#include "sched/core/wide_windows.h"
 
 namespace xsched::sched {
 
@@ -27,23 +28,23 @@ class Windows {
   // In this order, in every decision, once it is known how urgent each queue is:
   // 1. Finds the most urgent queue of the device with an open window, and those with a wide one.
   static void Find(const PolicySetting& setting, DeviceRecord& device);
-  // 2. True if wide windows have changed since the last call, on any device.
-  bool WideOnesChanged() const;
+  // 2. Gathers the wide ones of all devices. False: they are the same as before.
+  bool CollectWide(const PolicySetting& setting);
   // 3. Sets the queue in whose window the device's queues run (DeviceRecord::released_for), and when to call
   // it again at the latest (DeviceRecord::release_at).
   void Release(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const;
 
+  void JobChanged(ProcessId process) { changed_ |= wide_.OfProcess(process).valid; }
+  void PolicyChanged() { changed_ = true; }
+
  private:
-  // The most urgent queues of other devices with wide windows.
-  struct Wide {
-    Claim lasting;  // of those whose windows act on the device for as long as they are open
-    Claim any;
-  };
-  Wide FindWide(const PolicySetting& setting, const DeviceRecord& device, const TenantRecord* holder) const;
-  bool MayWaitFor(const DeviceRecord& device, const ProcessRecord& process) const;
+  static void FindWide(const PolicySetting& setting, DeviceRecord& device);
+  Claim Lasting(const PolicySetting& setting, const DeviceRecord& device, const TenantRecord* holder) const;
 
   const Array<DeviceRecord*>& devices_;
   const Turns& turns_;
+  WideWindows wide_;
+  bool changed_ = false;
 };
 
 }  // namespace xsched::sched
