@@ -8,15 +8,19 @@ namespace {
 
 constexpr Duration kPatience = std::chrono::milliseconds(40);
 
-}  // namespace
-
-bool QueryLock::Lock() {
+QueryMutex& OfThisProcess() {
   // Its own handler: captures are also begun in processes without an agent.
   static constinit ForkHandler handler = {[] { ThisProcess().stream_queries.ResetAfterFork(); }};
   handler.Install();
-  return ThisProcess().stream_queries.LockWithin(kPatience);
+  return ThisProcess().stream_queries;
 }
 
-void QueryLock::Unlock() { ThisProcess().stream_queries.Unlock(); }
+}  // namespace
+
+bool QueryLock::Lock() { return OfThisProcess().ShareWithin(kPatience); }
+void QueryLock::Unlock() { ThisProcess().stream_queries.Unshare(); }
+
+bool CaptureLock::Lock() { return OfThisProcess().LockWithin(kPatience); }
+void CaptureLock::Unlock() { ThisProcess().stream_queries.Unlock(); }
 
 }  // namespace xsched::preempt

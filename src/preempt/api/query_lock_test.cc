@@ -9,27 +9,52 @@
 namespace xsched::preempt {
 namespace {
 
-TEST(QueryLockTest, one_thread_has_it_and_another_one_goes_on_without_it) {
-  {
-    const QueryLock lock;
-    EXPECT_TRUE(lock);
-    bool other = true;
-    std::thread([&] { other = static_cast<bool>(QueryLock()); }).join();
-    EXPECT_FALSE(other);
-  }
-  bool other = false;
-  std::thread([&] { other = static_cast<bool>(QueryLock()); }).join();
-  EXPECT_TRUE(other);
+template <typename Lock>
+bool AnotherThreadGets() {
+  bool gets = false;
+  std::thread([&gets] { gets = static_cast<bool>(Lock()); }).join();
+  return gets;
 }
 
-TEST(QueryLockTest, a_child_does_not_inherit_it) {
+TEST(QueryLockTest, queries_of_several_threads_do_not_wait_for_each_other) {
   const QueryLock lock;
+  EXPECT_TRUE(lock);
+  EXPECT_TRUE(AnotherThreadGets<QueryLock>());
+}
+
+TEST(QueryLockTest, no_query_is_made_while_a_capture_begins) {
+  {
+    const CaptureLock lock;
+    EXPECT_TRUE(lock);
+    EXPECT_FALSE(AnotherThreadGets<QueryLock>());
+    EXPECT_FALSE(AnotherThreadGets<CaptureLock>());
+  }
+  EXPECT_TRUE(AnotherThreadGets<QueryLock>());
+}
+
+TEST(QueryLockTest, a_capture_begins_without_it_if_a_query_blocks) {
+  {
+    const QueryLock lock;
+    EXPECT_FALSE(AnotherThreadGets<CaptureLock>());
+    EXPECT_TRUE(AnotherThreadGets<QueryLock>());
+  }
+  EXPECT_TRUE(AnotherThreadGets<CaptureLock>());
+}
+
+template <typename Lock>
+void ExpectFreeInChild() {
+  const Lock lock;
   ASSERT_TRUE(lock);
   const pid_t child = fork();
-  if (child == 0) _exit(static_cast<bool>(QueryLock()) ? 0 : 1);
+  if (child == 0) _exit(static_cast<bool>(CaptureLock()) ? 0 : 1);
   int status = -1;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
+}
+
+TEST(QueryLockTest, a_child_inherits_neither) {
+  ExpectFreeInChild<QueryLock>();
+  ExpectFreeInChild<CaptureLock>();
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class StreamCaptures {
 
   NoCancellation to_its_end_;
   XQueue* const pinned_;
-  std::optional<QueryLock> no_queries_;
+  std::optional<CaptureLock> no_queries_;
 };
 
 }  // namespace xsched::preempt

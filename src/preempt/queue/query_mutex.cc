@@ -1,21 +1,42 @@
 #include "preempt/queue/query_mutex.h"
 
-#include <utility>
-
 namespace xsched::preempt {
 
-bool QueryMutex::TakeWithin(Duration patience) {
+template <typename IsFree>
+bool QueryMutex::AwaitFree(Duration patience, IsFree&& is_free) {
+  if (is_free()) return true;
+  const TimePoint deadline = MonotonicClock::now() + patience;
+  while (!is_free() && MonotonicClock::now() < deadline) changed_.WaitUntil(mutex_, deadline);
+  return is_free();
+}
+
+bool QueryMutex::TakeAlone(Duration patience) {
   MutexLock lock(mutex_);
-  if (taken_) {
-    const TimePoint deadline = MonotonicClock::now() + patience;
-    while (taken_ && MonotonicClock::now() < deadline) freed_.WaitUntil(mutex_, deadline);
-  }
-  return !std::exchange(taken_, true);
+  ++locking_;
+  const bool taken = AwaitFree(patience, [this]() REQUIRES(mutex_) { return !locked_ && sharing_ == 0; });
+  --locking_;
+  locked_ |= taken;
+  if (!taken) changed_.NotifyAll();
+  return taken;
+}
+
+bool QueryMutex::TakeShared(Duration patience) {
+  MutexLock lock(mutex_);
+  if (!AwaitFree(patience, [this]() REQUIRES(mutex_) { return !locked_ && locking_ == 0; })) return false;
+  ++sharing_;
+  return true;
 }
 
 bool QueryMutex::LockWithin(Duration patience) {
   lock_order::Acquiring(LockRank::kStreamQuery);
-  if (TakeWithin(patience)) return true;
+  if (TakeAlone(patience)) return true;
+  lock_order::Released(LockRank::kStreamQuery);
+  return false;
+}
+
+bool QueryMutex::ShareWithin(Duration patience) {
+  lock_order::Acquiring(LockRank::kStreamQuery);
+  if (TakeShared(patience)) return true;
   lock_order::Released(LockRank::kStreamQuery);
   return false;
 }
@@ -23,16 +44,25 @@ bool QueryMutex::LockWithin(Duration patience) {
 void QueryMutex::Unlock() {
   {
     MutexLock lock(mutex_);
-    taken_ = false;
-    freed_.NotifyAll();
+    locked_ = false;
+    changed_.NotifyAll();
+  }
+  lock_order::Released(LockRank::kStreamQuery);
+}
+
+void QueryMutex::Unshare() {
+  {
+    MutexLock lock(mutex_);
+    if (--sharing_ == 0) changed_.NotifyAll();
   }
   lock_order::Released(LockRank::kStreamQuery);
 }
 
 void QueryMutex::ResetAfterFork() {
   mutex_.ResetAfterFork();
-  freed_.ResetAfterFork();
-  taken_ = false;
+  changed_.ResetAfterFork();
+  locked_ = false;
+  sharing_ = locking_ = 0;
   lock_order::Released(LockRank::kStreamQuery);
 }
 

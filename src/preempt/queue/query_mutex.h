@@ -1,4 +1,5 @@
-// The state of the process's query lock (api/query_lock.h): a lock for which a thread waits only so long.
+// The state of the process's query lock (api/query_lock.h): any number of queries have it together, a capture
+// that begins has it alone. A thread waits for it only so long.
 #pragma once
 
 #include "base/clock.h"
@@ -8,17 +9,25 @@ namespace xsched::preempt {
 
 class QueryMutex {
  public:
-  // False: other threads have held it for `patience`.
+  // False: others have had it for `patience`. A thread that wants it alone goes before those that come later
+  // and would share it.
   bool LockWithin(Duration patience) EXCLUDES(mutex_);
   void Unlock() EXCLUDES(mutex_);
+  bool ShareWithin(Duration patience) EXCLUDES(mutex_);
+  void Unshare() EXCLUDES(mutex_);
   void ResetAfterFork();
 
  private:
-  bool TakeWithin(Duration patience) EXCLUDES(mutex_);
+  template <typename IsFree>
+  bool AwaitFree(Duration patience, IsFree&& is_free) REQUIRES(mutex_);
+  bool TakeAlone(Duration patience) EXCLUDES(mutex_);
+  bool TakeShared(Duration patience) EXCLUDES(mutex_);
 
   Mutex<LockRank::kStreamQueryState> mutex_;
-  Condition freed_;
-  bool taken_ GUARDED_BY(mutex_) = false;
+  Condition changed_;
+  bool locked_ GUARDED_BY(mutex_) = false;
+  int sharing_ GUARDED_BY(mutex_) = 0;
+  int locking_ GUARDED_BY(mutex_) = 0;  // threads that wait to have it alone
 };
 
 }  // namespace xsched::preempt
