@@ -29,7 +29,7 @@ XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t lev
 XSCHED_API XResult XQueueCreateAuto(XQueueHandle *xq, HwQueueHandle hwq);
 
 /* Destroys the XQueue. Held commands run, and submitted commands that are not launched yet are launched. The function waits
- * until other threads have left their calls on this queue, at most two seconds. After it, the HwQueue and the platform's queue
+ * until other threads have left their calls on this queue, at most three seconds. After it, the HwQueue and the platform's queue
  * may be destroyed. */
 XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 
@@ -60,10 +60,12 @@ XSCHED_API XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int
 XSCHED_API XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd);
 
 /* Waits until `hw_cmd` has finished, also while the queue is suspended. Errors: kXSchedErrorNotAllowed: it was not submitted to
- * this queue; kXSchedErrorNotFound: unknown, or dropped by XQueueResume. */
+ * this queue, or as XQueueWaitAll says; kXSchedErrorNotFound: unknown, or dropped by XQueueResume. */
 XSCHED_API XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd);
 
-/* Waits until everything that was submitted (and, with a shim, launched) before the call has finished. */
+/* Waits until everything that was submitted (and, with a shim, launched) before the call has finished.
+ * Errors: kXSchedErrorNotAllowed (CUDA, HIP): nobody can know now, because the stream is being captured, or because it is the
+ * default stream of another thread. */
 XSCHED_API XResult XQueueWaitAll(XQueueHandle xq);
 
 /* Returns whether the queue is idle or ready, as far as XSched knows. If the program has not synchronized with the queue,
@@ -72,7 +74,8 @@ XSCHED_API XResult XQueueQuery(XQueueHandle xq, XQueueState *state);
 
 /* Suspends the queue. `flags` (XQueueSuspendFlag) say what to wait for. Launches are still accepted and do not block (HIP: they
  * wait, see xsched/hip/hal.h). What the preemption level cannot stop (at level 1: commands in flight) runs to its end.
- * Suspending a suspended queue does nothing. */
+ * Suspending a suspended queue does nothing. Errors: kXSchedErrorNotAllowed: it would have to wait, and cannot (XQueueWaitAll); the
+ * queue is not suspended. */
 XSCHED_API XResult XQueueSuspend(XQueueHandle xq, int64_t flags);
 
 /* Resumes the queue. kQueueResumeFlagDropCommands drops submitted commands whose launch has not begun. Resuming a queue that is

@@ -102,7 +102,8 @@ typedef struct XHwQueueOps {
 
   // Submits the enqueued commands to the device, for drivers that delay this. Null: not needed.
   void (*flush)(void* hwq);
-  // Blocks until everything enqueued has finished.
+  // Blocks until everything enqueued has finished. kXSchedErrorNotAllowed: this cannot be known now, because
+  // the queue is being captured, or because its handle means another queue on this thread.
   XResult (*synchronize)(void* hwq);
 
   // ---- Levels 2 and 3; null where max_level is lower ----

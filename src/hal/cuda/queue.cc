@@ -305,7 +305,13 @@ XResult ApplyUrgency(void* hwq) {
 XResult Synchronize(void* hwq) {
   ReentrancyGuard guard;
   const Queue& queue = Of(hwq);
+  if (!MeansThisQueueHere(queue)) return kXSchedErrorNotAllowed;
+  RelaxedCaptureMode relaxed(queue.next);
   CurrentContext current(queue.next, queue.context);
+  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult asked = queue.next.cuStreamIsCapturing(queue.stream, &capture);
+  if (asked == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+    return kXSchedErrorNotAllowed;
   return ToResult(queue.next.cuStreamSynchronize(queue.stream));
 }
 

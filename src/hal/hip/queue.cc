@@ -1,5 +1,7 @@
 #include "hal/hip/queue.h"
 
+#include <pthread.h>
+
 #include <new>
 
 #include "hal/hip/capture_mode.h"
@@ -19,6 +21,7 @@ struct Queue {
   const Functions& next;
   const int device;
   const hipStream_t stream;
+  const pthread_t thread;  // of a thread's default stream: that thread
   const XDevice address;
   const std::atomic<uint32_t>* const blocking_streams;
   Markers markers;
@@ -41,7 +44,7 @@ class OwnCalls {
   CurrentDevice current_;
 };
 
-// REQUIRES: QueryLock. When in doubt, the stream is capturing. Not if its capture is invalid: in some
+// When in doubt, the stream is capturing. Not if its capture is invalid: in some
 // versions the stream stays in this state also after the end of the capture, and runs what it gets.
 bool IsCapturing(const Queue& queue) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
@@ -93,8 +96,12 @@ bool Finished(void* hwq) {
 
 XResult Synchronize(void* hwq) {
   const Queue& queue = Of(hwq);
+  // On another thread, "per thread" means another stream.
+  if (queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0)
+    return kXSchedErrorNotAllowed;
   OwnCalls ours(queue);
-  if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
+  if (!ours.ok()) return kXSchedErrorHardware;
+  if (IsCapturing(queue)) return kXSchedErrorNotAllowed;
   return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
@@ -159,7 +166,8 @@ XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStr
   KeepLastError keep(next);
   DeviceIdentity identity;
   if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
-  auto* hwq = new (std::nothrow) Queue{next, device, stream, identity.device, blocking_streams, {}};
+  auto* hwq =
+      new (std::nothrow) Queue{next, device, stream, pthread_self(), identity.device, blocking_streams, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const XHwQueueOps ops = OpsFor(next, stream, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};

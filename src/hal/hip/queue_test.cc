@@ -327,6 +327,19 @@ TEST_F(HipLevel1, before_a_capture_markers_are_put_away_and_their_events_are_use
   EXPECT_LE(instance_.Events(), events + 3);
 }
 
+TEST_F(HipLevel1, during_a_capture_nobody_says_that_what_was_launched_before_it_has_finished) {
+  UseLocalScheduler();
+  Stream stream(instance_, 0);
+  stream.Launch(1);
+  instance_.Capture(stream.stream(), true);
+  EXPECT_EQ(XQueueWaitAll(stream.xqueue()), kXSchedErrorNotAllowed);
+  EXPECT_EQ(XQueueSuspend(stream.xqueue(), kQueueSuspendFlagWaitIdle), kXSchedErrorNotAllowed);
+  EXPECT_FALSE(instance_.Spoiled());
+  instance_.Capture(stream.stream(), false);
+  stream.Finish(1);
+  EXPECT_EQ(XQueueWaitAll(stream.xqueue()), kXSchedSuccess);
+}
+
 // ---- commands that are submitted ----
 
 struct Submission {

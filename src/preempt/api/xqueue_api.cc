@@ -40,10 +40,22 @@ XResult Existing(const HwQueue& hwq, XQueueHandle* xq) {
   return *xq != 0 ? kXSchedSuccess : kXSchedErrorNotAllowed;
 }
 
+XResult WaitRetired(XQueue& queue, uint64_t number) {
+  return queue.flow().WaitRetired(number) ? kXSchedSuccess : kXSchedErrorNotAllowed;
+}
+
 // Waits until everything submitted so far has been launched and has finished.
-void WaitAll(XQueue& queue) {
+XResult WaitAll(XQueue& queue) {
   queue.worker().WaitLaunched();
-  queue.flow().WaitRetired(queue.issued());
+  return WaitRetired(queue, queue.issued());
+}
+
+// Likewise until the queue is idle, also if more is submitted meanwhile.
+XResult WaitIdle(XQueue& queue) {
+  for (;;) {
+    if (const XResult result = WaitAll(queue); result != kXSchedSuccess) return result;
+    if (queue.Idle() && queue.worker().Empty()) return kXSchedSuccess;
+  }
 }
 
 struct CallbackCommand {
@@ -79,11 +91,11 @@ XResult XQueueDestroy(XQueueHandle xq) {
   const xsched::NoCancellation with_pin;
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
-  queue->flow().AppendLastReport();
+  XQueueTable& queues = ThisProcess().queues;
   // After this, the program may destroy the HwQueue and the driver's queue.
-  ThisProcess().queues.AwaitOthers(*queue);
+  queues.AwaitOthers(*queue);
   // In a callback of a launch, that launch would be waited for.
-  if (!InsideXSched()) ThisProcess().queues.AwaitLaunches(*queue);
+  if (InsideXSched() || queues.AwaitLaunches(*queue)) queues.ReportLast(*queue);
   return kXSchedSuccess;
 }
 
@@ -161,15 +173,13 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
   if (command->submitted_to.load(std::memory_order_acquire) != xq) return kXSchedErrorNotAllowed;
   queue->worker().WaitLaunched(*command);
   if (command->dropped.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
-  queue->flow().WaitRetired(command->number.load(std::memory_order_acquire));
-  return kXSchedSuccess;
+  return WaitRetired(*queue, command->number.load(std::memory_order_acquire));
 }
 
 XResult XQueueWaitAll(XQueueHandle xq) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
-  WaitAll(*queue);
-  return kXSchedSuccess;
+  return WaitAll(*queue);
 }
 
 XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
@@ -187,12 +197,10 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   if (!queue) return kXSchedErrorNotFound;
   if (queue->suspended()) return kXSchedSuccess;
   queue->flow().MakePausable();
-  if ((flags & kQueueSuspendFlagWaitAll) != 0) WaitAll(*queue);
-  if ((flags & kQueueSuspendFlagWaitIdle) != 0) {
-    do {
-      WaitAll(*queue);
-    } while (!queue->Idle() || !queue->worker().Empty());
-  }
+  XResult awaited = kXSchedSuccess;
+  if ((flags & kQueueSuspendFlagWaitAll) != 0) awaited = WaitAll(*queue);
+  if ((flags & kQueueSuspendFlagWaitIdle) != 0) awaited = WaitIdle(*queue);
+  if (awaited != kXSchedSuccess) return awaited;
   ThisProcess().Suspend(*queue, true);
   queue->worker().WaitBetweenLaunches();
   if ((flags & kQueueSuspendFlagSyncHwQueue) != 0) queue->WaitInFlight();

@@ -118,6 +118,32 @@ TEST_F(XQueueApiTest, a_queue_that_is_destroyed_waits_for_the_launch_of_another_
   destroying.join();
 }
 
+TEST_F(XQueueApiTest, the_last_report_of_a_queue_is_behind_the_launch_that_was_under_way) {
+  const XQueueHandle handle = Make(gated_driver_);
+  XQueue& queue = *QueueOf(gated_driver_);
+  Launch(gated_driver_);
+  EXPECT_EQ(XQueueSuspend(handle, kQueueSuspendFlagNone), kXSchedSuccess);
+  const uint64_t number = queue.LaunchBegin();
+  ASSERT_EQ(gated_driver_.items.back().kind, FakeHwQueue::Item::kGate);
+  std::thread destroying([&] { EXPECT_EQ(XQueueDestroy(handle), kXSchedSuccess); });
+  while (!queue.state().destroying()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  queue.LaunchEnd(number, true);
+  destroying.join();
+  EXPECT_EQ(gated_driver_.items.back().kind, FakeHwQueue::Item::kReport);
+  EXPECT_EQ(gated_driver_.items.back().value, number);
+}
+
+// The driver would wait for room, and what is in flight may wait for this thread.
+TEST_F(XQueueApiTest, a_queue_that_is_destroyed_puts_nothing_on_a_full_stream) {
+  const XQueueHandle handle = Make(gated_driver_);
+  EXPECT_EQ(XQueueSuspend(handle, kQueueSuspendFlagNone), kXSchedSuccess);
+  for (int i = 0; i < 900; ++i) Launch(gated_driver_);
+  const size_t reports = gated_driver_.Count(FakeHwQueue::Item::kReport);
+  EXPECT_EQ(XQueueDestroy(handle), kXSchedSuccess);
+  EXPECT_EQ(gated_driver_.Count(FakeHwQueue::Item::kReport), reports);
+}
+
 TEST_F(XQueueApiTest, a_queue_that_is_destroyed_by_a_callback_of_its_launch_does_not_wait_for_it) {
   const XQueueHandle handle = Make(driver_);
   XQueue& queue = *QueueOf(driver_);

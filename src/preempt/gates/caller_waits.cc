@@ -157,11 +157,13 @@ void CallerWaits::Confirm(uint64_t number) {
   if (presumed <= number) presumed_.compare_exchange_strong(presumed, UINT64_MAX, std::memory_order_relaxed);
 }
 
-void CallerWaits::WaitRetired(uint64_t number) {
+bool CallerWaits::WaitRetired(uint64_t number) {
   if (!Presumes()) return FlowControl::WaitRetired(number);
   const uint64_t issued = queue_.issued();
-  if (ops().synchronize(hwq()) == kXSchedSuccess) Confirm(issued);
+  if (ops().synchronize(hwq()) == kXSchedErrorNotAllowed) return false;
+  Confirm(issued);
   queue_.RetiredUpTo(number);
+  return true;
 }
 
 bool CallerWaits::Advance(IfBusy) {

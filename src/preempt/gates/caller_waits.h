@@ -33,7 +33,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   bool Finished() const override { return FlowControl::Finished() && !Presumes(); }
   uint64_t KnownRetired() const override { return Presumes() ? 0 : queue_.retired(); }
   void WaitUntilMayLaunch(uint64_t number) override;
-  void WaitRetired(uint64_t number) override;
+  bool WaitRetired(uint64_t number) override;
   void WaitStopped(bool (*)(const void*), const void*) override { WaitRetired(queue_.issued()); }
   void ResetAfterFork() override { markers_.ResetAfterFork(); }
 

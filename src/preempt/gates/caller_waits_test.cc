@@ -157,6 +157,14 @@ TEST_F(PolledTest, after_a_capture_a_wait_for_what_was_launched_before_it_asks_t
   EXPECT_THAT(driver.calls, ::testing::ElementsAre("synchronize")) << "it has answered";
 }
 
+TEST_F(PolledTest, during_a_capture_a_wait_for_what_was_launched_before_it_fails) {
+  driver.ops.synchronize = [](void*) { return kXSchedErrorNotAllowed; };
+  Launch(2);
+  flow->OnCapture();
+  EXPECT_FALSE(flow->WaitRetired(2));
+  EXPECT_EQ(flow->KnownRetired(), 0u);
+}
+
 // Nothing is known of how long the two took: the next ones wait, as if the queue were new.
 TEST_F(PolledTest, a_capture_says_nothing_about_the_pace) {
   LetRun();

@@ -67,14 +67,16 @@ void FlowControl::WaitUntilMayLaunch(uint64_t number) {
   AwaitRoom([&] { return queue_.HeldByProgram(); }, [&] { return MayLaunch(number); });
 }
 
-void FlowControl::WaitRetired(uint64_t number) {
-  if (queue_.retired() >= number) return;
+bool FlowControl::WaitRetired(uint64_t number) {
+  if (queue_.retired() >= number) return true;
   if (!PollsMarkers() && AppendMarker(number)) {
     queue_.waiters.Await([&] { return queue_.retired() >= number; });
-  } else {
-    ops().synchronize(hwq());
-    queue_.RetiredUpTo(number);
+    return true;
   }
+  // After any other error, nothing of the queue will run any more.
+  if (ops().synchronize(hwq()) == kXSchedErrorNotAllowed) return false;
+  queue_.RetiredUpTo(number);
+  return true;
 }
 
 bool FlowControl::AppendMarker(uint64_t upto) {

@@ -88,7 +88,8 @@ class FlowControl {
   // run.
   virtual bool MayLaunch(uint64_t number) const;
   virtual void WaitUntilMayLaunch(uint64_t number);
-  virtual void WaitRetired(uint64_t number);
+  // False: it cannot be known now (XHwQueueOps::synchronize).
+  virtual bool WaitRetired(uint64_t number);
   // Waits until all commands that are not held have finished.
   virtual void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) = 0;
 

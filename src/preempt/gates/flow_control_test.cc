@@ -79,6 +79,17 @@ TEST_F(FlowControlTest, a_marker_that_the_driver_refuses_is_not_awaited) {
   EXPECT_EQ(state.retired(), 1u);
 }
 
+TEST_F(FlowControlTest, what_the_driver_cannot_say_now_does_not_count_as_finished) {
+  driver.ops.append_marker = nullptr;
+  driver.ops.synchronize = [](void*) { return kXSchedErrorNotAllowed; };
+  Launch();
+  EXPECT_FALSE(flow->WaitRetired(1));
+  EXPECT_EQ(state.retired(), 0u);
+  driver.ops.synchronize = [](void*) { return kXSchedErrorHardware; };
+  EXPECT_TRUE(flow->WaitRetired(1)) << "the device has failed: it will not run any more";
+  EXPECT_EQ(state.retired(), 1u);
+}
+
 TEST_F(FlowControlTest, a_thread_waits_for_a_command_until_its_marker_is_reached) {
   Launch();
   std::thread waiting([&] { flow->WaitRetired(1); });

@@ -20,9 +20,15 @@ constexpr uint32_t kResting = 64;
 constexpr int kFinishTries = 20;
 constexpr useconds_t kFinishRetryUs = 5000;
 
+// False: it is not done.
 template <typename Done>
-void AwaitForASecond(Done&& done) {
-  for (int i = 0; i < 10000 && !done(); ++i) usleep(100);
+bool AwaitForASecond(Done&& done) {
+  const TimePoint deadline = MonotonicClock::now() + std::chrono::seconds(1);
+  while (!done()) {
+    if (MonotonicClock::now() >= deadline) return false;
+    usleep(100);
+  }
+  return true;
 }
 
 }  // namespace
@@ -126,7 +132,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
   const XHwQueueOps& ops = queue->hwq().ops;
-  queue->flow().AppendLastReport();
+  ReportLast(*queue);
   if (queue->DeviceAtWork()) {
     // The driver may reuse the handle for the next queue.
     {
@@ -164,9 +170,15 @@ void XQueueTable::AwaitOthers(const XQueue& queue) {
   });
 }
 
-void XQueueTable::AwaitLaunches(const XQueue& queue) {
+bool XQueueTable::AwaitLaunches(const XQueue& queue) {
   const uint64_t newest = queue.submitted();
-  AwaitForASecond([&] { return queue.issued() >= newest; });
+  return AwaitForASecond([&] { return queue.issued() >= newest; });
+}
+
+// On a full stream, the driver would wait until the device gets on, which may wait for this thread.
+void XQueueTable::ReportLast(XQueue& queue) {
+  if (AwaitForASecond([&] { return !queue.DeviceAtWork() || !queue.state().MayBeFull(); }))
+    queue.flow().AppendLastReport();
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
