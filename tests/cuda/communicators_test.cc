@@ -139,6 +139,7 @@ TEST_F(CudaCommunicators, of_a_library_that_contains_nccl_are_made_as_natively) 
 
 TEST_F(CudaCommunicators, whose_functions_a_program_asks_for_are_made_as_natively_by_the_copy_that_it_asks) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "ncclCommInitRank"), nullptr) << "the program is not linked to NCCL";
+  EXPECT_NE(dlerror(), nullptr) << "many programs print it without a look";
   // More than have functions in front of them.
   for (int i = 0; i < 6; ++i) {
     const std::string copy = folder_ + "/nccl" + std::to_string(i);

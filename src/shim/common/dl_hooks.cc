@@ -53,9 +53,10 @@ void* DlsymBehind(const void* ours, void* handle, const char* name, const void* 
   if (found != nullptr && found == ours) found = RealDlsym(RTLD_NEXT, name);
   if (found != nullptr || handle != RTLD_DEFAULT) return found;
   // A library that was opened for itself (RTLD_LOCAL) finds what it is linked to, and nobody else does.
-  const OpenLibrary its(LibraryAt(caller));
-  if (its.handle() != nullptr) found = RealDlsym(its.handle(), name);
-  return found == ours ? nullptr : found;
+  if (const OpenLibrary its(LibraryAt(caller)); its.handle() != nullptr)
+    found = RealDlsym(its.handle(), name);
+  // Once more, so that dlerror reports it: the calls since have replaced what it would say.
+  return found == nullptr || found == ours ? RealDlsym(RTLD_NEXT, name) : found;
 }
 
 }  // namespace xsched::shim
