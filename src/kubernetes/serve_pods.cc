@@ -53,16 +53,17 @@ class Setter {
     return pod.empty() ? std::nullopt : pods_.Find(pod);
   }
 
-  // All of a queue's priorities are set, so that they count as they are, and none of them is a claim. A claim
-  // above what the tenant may have would lower the queues of all pods that are of the same tenant.
+  // What a queue's priorities are is set where they would not count as they are: as a claim above what the
+  // tenant may have, they would lower the queues of all pods that are of the same tenant. A priority of the
+  // program's own that counts already is not set: the program may have changed it since it was read.
   Setting Settled(const ipc::QueueInfo& queue, const PodPriority& pod) {
     const auto found = set_.find(queue.queue_id);
     const Setting* before = found == set_.end() ? nullptr : &found->second;
-    const Setting now{pod.priority, PriorityFor(queue, pod, before), LaxityFor(queue, pod)};
+    const bool is_new = before == nullptr || before->said != pod.priority;
+    const Setting now{pod.priority, PriorityFor(queue, pod, is_new), LaxityFor(queue, pod)};
     ipc::SetHints request{};
     request.queue_id = queue.queue_id;
-    if (before == nullptr || before->priority != now.priority || !HasPriority(queue, now.priority))
-      request.mask |= ipc::kHintPriority;
+    if (is_new || !HasPriority(queue, now.priority)) request.mask |= ipc::kHintPriority;
     if (now.laxity && (before == nullptr || before->laxity != now.laxity || LaxityOf(queue) != now.laxity))
       request.mask |= ipc::kHintLaxity;
     request.hints.priority = now.priority;
@@ -77,9 +78,8 @@ class Setter {
 
   // What is said of the pod counts when it is new; otherwise what the program asks for, as far as the pod
   // may.
-  static int PriorityFor(const ipc::QueueInfo& queue, const PodPriority& pod, const Setting* before) {
+  static int PriorityFor(const ipc::QueueInfo& queue, const PodPriority& pod, bool is_new) {
     const int own = std::min<int>(queue.hints.priority, pod.highest);
-    const bool is_new = before == nullptr || before->said != pod.priority;
     return is_new ? pod.priority.value_or(own) : own;
   }
 

@@ -13,6 +13,7 @@ import ssl
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
@@ -285,7 +286,9 @@ def pods_of_users(place):
     os.chmod(place.folder, 0o755)
     rules = pathlib.Path(place.folder) / "tenants.toml"
     rules.write_text('[[tenant]]\nname = "pods"\npods = ["*"]\nmax_priority = 0\n')
-    place.start_server("--system", "--tenants", str(rules))
+    place.audit = pathlib.Path(place.folder) / "server.log"
+    with place.audit.open("wb") as log:
+        place.start_server("--system", "--tenants", str(rules), stderr=log)
     if subprocess.run([*as_user(), str(place.bin / "xsched"), "--version"], capture_output=True).returncode != 0:
         skip("other users cannot reach the build's folder")
     with cluster(place) as api:
@@ -319,6 +322,26 @@ def a_program_that_changes_its_priority_for_a_moment_keeps_that_of_its_pod(place
         check(queue_of(place, urgent)["counted_priority"] == 0, "it is a claim now")
         place.agent.send_signal(signal.SIGCONT)
         wait_until(lambda: queue_of(place, urgent)["counted_priority"] == 10, lambda: f"it counts again: {place.queues()}")
+
+
+# It may change it again at any time: what is written back would undo that.
+@test
+def a_priority_that_counts_is_left_to_the_program(place):
+    with pods_of_users(place) as api:
+        api.add_class("gpu-urgent", "10")
+        api.add_pod(uid_of("a"), priority_class="gpu-urgent")
+        program = users_program_in_pod(place, uid_of("a"))
+        wait_until(lambda: queue_of(place, program).get("counted_priority") == 10, lambda: f"{place.queues()}")
+
+        def set_by_the_agent():
+            return [line for line in place.audit.read_text().splitlines() if f"pid {place.agent.pid} " in line]
+
+        before = set_by_the_agent()
+        check(len(before) == 1, f"the agent has set it once: {place.audit.read_text()}")
+        hint_by_user(place, program, "--priority", "-5")
+        time.sleep(0.5)  # ten looks
+        check(set_by_the_agent() == before, f"and not again: {place.audit.read_text()}")
+        check(queue_of(place, program)["counted_priority"] == -5, f"{place.queues()}")
 
 
 @test
