@@ -42,8 +42,21 @@ SubordinateUsers::SubordinateUsers(const std::string& path) {
     const std::optional<uint64_t> owner = UserNamed(line.substr(0, behind_name));
     if (owner && *owner >= kFirstPerson) ranges_.push_back({*first, *count, static_cast<uid_t>(*owner)});
   }
-  std::sort(ranges_.begin(), ranges_.end(),
-            [](const Range& one, const Range& other) { return one.first < other.first; });
+  MakeDisjoint();
+}
+
+// Where ranges overlap, the one that begins first counts, and of two that begin together the first line.
+void SubordinateUsers::MakeDisjoint() {
+  std::stable_sort(ranges_.begin(), ranges_.end(),
+                   [](const Range& one, const Range& other) { return one.first < other.first; });
+  uint64_t end = 0;
+  for (Range& range : ranges_) {
+    const uint64_t own_end = range.first + range.count;
+    range.first = std::max(range.first, end);
+    range.count = std::max(own_end, range.first) - range.first;
+    end = range.first + range.count;
+  }
+  std::erase_if(ranges_, [](const Range& range) { return range.count == 0; });
 }
 
 uid_t SubordinateUsers::OwnerOf(uid_t user) const {

@@ -30,6 +30,8 @@ class SubordinateUsers {
     uint64_t count;
     uid_t owner;
   };
+  void MakeDisjoint();
+
   std::vector<Range> ranges_;  // the lowest first
 };
 

@@ -37,6 +37,19 @@ TEST(SubordinateUsers, belong_to_the_user_whose_range_they_are_in) {
     EXPECT_EQ(users.OwnerOf(user), user);
 }
 
+// Somebody has edited the file by hand. Who had no owner would be one more user, with a share of their own.
+TEST(SubordinateUsers, of_ranges_that_overlap_all_have_an_owner) {
+  const SubordinateUsers users =
+      SubordinateUsersOf("1001:110000:100\n1000:100000:65536\n1001:100000:200\n1001:165000:1000\n");
+  EXPECT_EQ(users.OwnerOf(100'100), kAlice) << "the first line of two that begin together";
+  EXPECT_EQ(users.OwnerOf(110'050), kAlice);
+  EXPECT_EQ(users.OwnerOf(110'200), kAlice) << "behind the range that lies within";
+  EXPECT_EQ(users.OwnerOf(165'535), kAlice);
+  EXPECT_EQ(users.OwnerOf(165'536), kBob);
+  EXPECT_EQ(users.OwnerOf(165'999), kBob);
+  EXPECT_EQ(users.OwnerOf(166'000), 166'000u);
+}
+
 TEST(SubordinateUsers, of_root_and_of_system_accounts_stay_users_of_their_own) {
   const SubordinateUsers users = SubordinateUsersOf("root:100000:65536\n999:165536:65536\n");
   EXPECT_EQ(users.OwnerOf(kFirstOfAlice), kFirstOfAlice);
