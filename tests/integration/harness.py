@@ -108,8 +108,8 @@ class Place:
                            for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS")}
         self.env |= self.sanitizers
 
-    def start_server(self, *arguments, stderr=None):
-        self.server = subprocess.Popen([str(self.bin / "xserver"), "--socket", self.socket, "--log-level", "error", *arguments],
+    def start_server(self, *arguments, log_level="error", stderr=None):
+        self.server = subprocess.Popen([str(self.bin / "xserver"), "--socket", self.socket, "--log-level", log_level, *arguments],
                                        env={**os.environ, **self.sanitizers}, stderr=stderr)
         wait_until(lambda: os.path.exists(self.socket) and self.tool("policy", "show").returncode == 0, "the server answers")
         return self.server

@@ -288,7 +288,7 @@ def pods_of_users(place):
     rules.write_text('[[tenant]]\nname = "pods"\npods = ["*"]\nmax_priority = 0\n')
     place.audit = pathlib.Path(place.folder) / "server.log"
     with place.audit.open("wb") as log:
-        place.start_server("--system", "--tenants", str(rules), stderr=log)
+        place.start_server("--system", "--tenants", str(rules), log_level="info", stderr=log)
     if subprocess.run([*as_user(), str(place.bin / "xsched"), "--version"], capture_output=True).returncode != 0:
         skip("other users cannot reach the build's folder")
     with cluster(place) as api:
