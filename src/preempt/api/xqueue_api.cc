@@ -95,7 +95,8 @@ XResult XQueueDestroy(XQueueHandle xq) {
   // After this, the program may destroy the HwQueue and the driver's queue.
   queues.AwaitOthers(*queue);
   // In a callback of a launch, that launch would be waited for.
-  if (InsideXSched() || queues.AwaitLaunches(*queue)) queues.ReportLast(*queue);
+  if (!InsideXSched()) queues.AwaitLaunches(*queue);
+  queues.ReportLast(*queue);
   return kXSchedSuccess;
 }
 

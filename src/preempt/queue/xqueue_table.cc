@@ -132,7 +132,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
   const XHwQueueOps& ops = queue->hwq().ops;
-  ReportLast(*queue);
+  queue->flow().AppendLastReport();
   if (queue->DeviceAtWork()) {
     // The driver may reuse the handle for the next queue.
     {
@@ -170,9 +170,9 @@ void XQueueTable::AwaitOthers(const XQueue& queue) {
   });
 }
 
-bool XQueueTable::AwaitLaunches(const XQueue& queue) {
+void XQueueTable::AwaitLaunches(const XQueue& queue) {
   const uint64_t newest = queue.submitted();
-  return AwaitForASecond([&] { return queue.issued() >= newest; });
+  AwaitForASecond([&] { return queue.issued() >= newest; });
 }
 
 // On a full stream, the driver would wait until the device gets on, which may wait for this thread.

@@ -79,8 +79,8 @@ class XQueueTable final : public Siblings {
   // Waits until no other thread uses `queue`, but not longer than a second. The caller has a pin.
   void AwaitOthers(const XQueue& queue);
   // Waits likewise until the launches that are under way have returned: they use the hardware queue without a
-  // pin. After Destroy. False: they have not.
-  bool AwaitLaunches(const XQueue& queue);
+  // pin. After Destroy.
+  void AwaitLaunches(const XQueue& queue);
   // Appends what reports the end of what the device was given, as soon as the driver has room for it, but
   // waits no longer than a second for that. After the last launch.
   void ReportLast(XQueue& queue);
