@@ -41,6 +41,27 @@ TEST_F(Capture, a_captured_command_is_no_command_of_the_stream) {
   EXPECT_EQ(Commands(KeyOf(stream_)), 1u);
 }
 
+// A question to the driver would invalidate it.
+TEST_F(Capture, a_wait_for_what_was_launched_before_it_fails_and_does_it_no_harm) {
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  const XQueueHandle queue = QueueOf(stream_, KeyOf(stream_));
+  Begin();
+  ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(XQueueWaitAll(queue), kXSchedErrorNotAllowed);
+  EXPECT_EQ(Nodes(End()), 1u);
+  EXPECT_EQ(XQueueWaitAll(queue), kXSchedSuccess);
+}
+
+// On another thread, the driver would wait for that thread's own default stream.
+TEST_F(Capture, another_thread_cannot_wait_for_a_threads_default_stream) {
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  const XQueueHandle queue = QueueOf(CU_STREAM_PER_THREAD, PerThreadKey());
+  XResult by_another = kXSchedSuccess;
+  std::thread([&] { by_another = XQueueWaitAll(queue); }).join();
+  EXPECT_EQ(by_another, kXSchedErrorNotAllowed);
+  EXPECT_EQ(XQueueWaitAll(queue), kXSchedSuccess);
+}
+
 TEST_F(Capture, a_second_begin_which_the_driver_refuses_changes_nothing) {
   ASSERT_EQ(Launch(stream_), CUDA_SUCCESS);
   Begin();
