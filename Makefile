@@ -62,6 +62,7 @@ test-pages: build-release
 
 # For every Linux with glibc 2.17 or later (docs/install.md): programs and libraries that need no other library.
 portable:
+	scripts/install-deps.sh --packages
 	scripts/fetch-cuda-headers.sh
 	scripts/portable-toolchain.sh $(MACHINE)
 	$(MAKE) build-portable-$(MACHINE)
@@ -76,7 +77,6 @@ wheel: portable
 
 # The demo in clean systems, from glibc 2.31 on. As root.
 test-archive: archive
-	scripts/install-deps.sh --packages
 	scripts/test-archive.sh build/portable-$(MACHINE)/xsched-*-linux-$(MACHINE).tar.xz
 
 # Debian's and RPM packages (docs/install.md), with what is committed.

@@ -16,6 +16,7 @@
 #include "cli/all_commands.h"
 #include "cli/completions.h"
 #include "cli/platform.h"
+#include "cli/reach.h"
 #include "server/policy_names.h"
 
 namespace {
@@ -92,6 +93,7 @@ std::string Filled(const std::string& text) {
       {"PROBED_PLATFORMS", fmt::format("{}", fmt::join(ProbedPlatforms(), " "))},
       {"CALIBRATED_PLATFORMS", fmt::format("{}", fmt::join(cli::CalibratedPlatforms(), " "))},
       {"CALIBRATED_PLATFORMS_OR", server::Listed(cli::CalibratedPlatforms(), "or")},
+      {"GLIBC", cli::NeededGlibc()},
       {"COMMANDS", cli::CommandWords(app)},
       {"BASH_OPTIONS", cli::BashOptions(app)},
       {"ZSH_COMMANDS", cli::ZshCommands(app)},

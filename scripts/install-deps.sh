@@ -43,7 +43,7 @@ packages=(
   build-essential cmake git ninja-build pkg-config python3 python3-pip
   libcli11-dev libspdlog-dev libfmt-dev nlohmann-json3-dev libtomlplusplus-dev libncurses-dev libmicrohttpd-dev
   ocl-icd-opencl-dev opencl-headers systemd
-  debhelper dh-python rpm
+  debhelper dh-python rpm cpio
   lintian mmdebstrap podman runc diffoscope
   # systems for AArch64, in an emulator
   qemu-user-static arch-test

@@ -87,12 +87,14 @@ make_rpm() {
   # In RPM, ^ marks what comes after a release.
   local rpm_version=${version/+/^}
   git archive --format=tar --prefix=xsched/ HEAD | xz -T1 >"$work/xsched-$rpm_version.tar.xz"
+  # Rebuilt elsewhere, where nobody gives the version, the source package has to know it.
+  sed "s/^%{!?xsched_version: .*/%global xsched_version $rpm_version/" packaging/rpm/xsched.spec >"$work/xsched.spec"
   # Other systems have other names for what the build needs: no dependencies here.
-  rpmbuild -ba --nodeps "${rpm_options[@]}" --define "xsched_version $rpm_version" --define "_topdir $work/rpmbuild" --define "_builddir $work" \
+  rpmbuild -ba --nodeps "${rpm_options[@]}" --define "_topdir $work/rpmbuild" --define "_builddir $work" \
     --define "_sourcedir $work" --define "_rpmdir $work" --define "_srcrpmdir $work" --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
     --define "_buildhost reproducible" --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
-    --define "source_date_epoch_from_changelog 0" packaging/rpm/xsched.spec
-  rm "$work/xsched-$rpm_version.tar.xz"
+    --define "source_date_epoch_from_changelog 0" "$work/xsched.spec"
+  rm "$work"/xsched{"-$rpm_version.tar.xz",.spec}
 }
 
 for kind in "${kinds[@]}"; do

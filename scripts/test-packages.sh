@@ -69,6 +69,9 @@ for suite in "${suites[@]}"; do
     lintian --allow-root --info --pedantic --fail-on error,warning "$results"/first/*.changes
     say "the digests of the RPM packages"
     rpm -K "$results"/first/*.rpm
+    say "the source package, rebuilt where nobody gives its version"
+    source=$(rpmspec -P <(rpm2cpio "$results"/first/*.src.rpm | cpio --quiet -i --to-stdout xsched.spec) | sed -n 's/^Source0: *//p')
+    rpm -qpl "$results"/first/*.src.rpm | grep -qxF "$source"
   fi
 
   say "$suite: Debian packages, with a server and clients"

@@ -22,10 +22,11 @@ tar -C "$work/archive" --strip-components 1 -xf "$work/archive.tar.xz"
 cp -r "$source" "$work/python"
 rm -rf "$work/python/tests"
 find "$work/python" -name __pycache__ -prune -exec rm -r {} +
+chmod -R u=rwX,go=rX "$work/python"  # whatever the umask was that the sources were fetched with
 installed=$work/python/xsched/_installed
 # A wheel has no links, so each becomes a file. What only compilers and this very package read is left out.
 cp -rL "$work/archive" "$installed"
-rm -rf "$installed"/{include,lib/cmake,lib/pkgconfig,share/{man,zsh,bash-completion,fish}} "$installed/share/xsched"/{python,examples}
+rm -rf "$installed"/{include,lib/cmake,lib/pkgconfig,share/{man,zsh,bash-completion,fish},share/xsched/python}
 for versioned in "$installed"/lib/lib{preempt,hal*,shim*}.so.*.*.*; do
   rm "$versioned"
 done

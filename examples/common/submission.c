@@ -20,7 +20,10 @@ int main(void) {
   int64_t launched;
   OpenDevice();
   DeviceQueue queue = OpenQueue();
-  const XQueueHandle xq = CreateXQueue(&queue);
+  HwQueueHandle hwq;
+  XQueueHandle xq;
+  CHECK(CreateHwQueue(&hwq, &queue));
+  CHECK(XQueueCreate(&xq, hwq, kPreemptLevelBlock, kQueueCreateFlagNone));
   CHECK(XQueueSuspend(xq, kQueueSuspendFlagNone));
   for (int i = 0; i < kCommands; ++i) {
     HwCommandHandle command; /* XQueueSubmit takes it */
@@ -36,6 +39,7 @@ int main(void) {
   CHECK(XQueueProfileHwCommandCount(xq, &launched));
   printf("resumed: %d commands have run in %.2f ms\n", (int)launched, NowMs() - begin);
   CHECK(XQueueDestroy(xq));
+  CHECK(HwQueueDestroy(hwq)); /* without the shim, before the device's own queue */
   CloseQueue(&queue);
   return state == kQueueStateReady && launched == kCommands ? 0 : 1;
 }

@@ -4,7 +4,7 @@
   xsched run -- python3 streams.py     PyTorch's own launches are scheduled
   python3 streams.py                   nothing is scheduled
 
-XSched's Python package: pip install, or PYTHONPATH=<prefix>/share/xsched/python.
+XSched's Python package: python3-xsched, the wheel, or PYTHONPATH=<prefix>/share/xsched/python.
 """
 import threading
 import time

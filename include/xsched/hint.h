@@ -16,7 +16,8 @@ extern "C" {
 /* Chooses the scheduler of this process's queues from now on. `policy` is used with kSchedulerLocal only.
  * Before the first call XSCHED_SCHEDULER and XSCHED_POLICY decide; without them the program manages its queues itself.
  * Errors: kXSchedErrorNotSupported: this build has no such policy; kXSchedErrorNotFound (kSchedulerGlobal): no server answers
- * now; the process runs unscheduled until one does. */
+ * now; the process runs unscheduled until one does; kXSchedErrorInvalidValue: `scheduler` is none; kXSchedErrorUnknown: the
+ * thread that XSched needs cannot be started. */
 XSCHED_API XResult XHintSetScheduler(XSchedulerType scheduler, XPolicyType policy);
 
 /* PRIORITY_MIN … PRIORITY_MAX, or PRIORITY_NO_EXECUTE: bigger is more urgent. */

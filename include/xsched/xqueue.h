@@ -48,7 +48,8 @@ XSCHED_API XResult XQueueGetPreemptLevel(XQueueHandle xq, XPreemptLevel *level);
 
 /* Limits what is in flight on a queue that may be preempted: at most `threshold` commands, released `batch_size` at a time
  * (at most `threshold`). If commands are long, fewer are in flight: they should finish within XSCHED_PREEMPT_LATENCY_US.
- * A value of 0 or less leaves the setting unchanged. */
+ * A value of 0 or less leaves the setting unchanged. kXSchedErrorInvalidValue: the batch size, which may be the unchanged one (8 at
+ * first), is above the threshold; nothing has changed. */
 XSCHED_API XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size);
 
 /* Submits a command. A thread of XSched launches submitted commands in order, while the program has not suspended the queue
@@ -89,13 +90,15 @@ XSCHED_API XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t *count);
 XSCHED_API XResult HwQueueDestroy(HwQueueHandle hwq);
 
 /* Launches a command immediately and bypasses the XQueue. Afterwards XSched destroys the command, unless HwCommandKeep was
- * called. Errors: those of its launch; kXSchedErrorNotAllowed: submitted before. */
+ * called. Errors: those of its launch; kXSchedErrorNotAllowed: submitted before; kXSchedErrorInvalidValue: a command of another
+ * platform. */
 XSCHED_API XResult HwQueueLaunch(HwQueueHandle hwq, HwCommandHandle hw_cmd);
 
 /* Waits until everything enqueued on the hardware queue has finished. */
 XSCHED_API XResult HwQueueSynchronize(HwQueueHandle hwq);
 
-/* Creates a command that calls `launch` with the HwQueue and `data`. `launch` may enqueue any work on the platform's queue. */
+/* Creates a command that calls `launch` with the HwQueue and `data`. `launch` may enqueue any work on the platform's queue.
+ * kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult HwCommandCreateCallback(HwCommandHandle *hw_cmd, LaunchCallback launch, void *data);
 
 /* Keeps the command after its launch, until HwCommandDestroy. HwQueueLaunch may then launch it any number of times. Without

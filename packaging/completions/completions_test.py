@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 
-COMMANDS = ("run", "top", "list", "hint", "policy", "cdi", "config", "doctor", "demo", "record", "trace", "explain", "simulate", "calibrate")
+COMMANDS = ("run", "top", "list", "hint", "policy", "cdi", "config", "doctor", "demo", "plan", "record", "trace", "explain", "simulate", "calibrate")
 SUBCOMMANDS = (("policy", "set"), ("cdi", "generate"), ("config", "get"), ("config", "set"))
+GIVEN = ("--bin", "--prefix", "--help")  # `xsched plan` gives the first to its script, and everybody knows the last
 READERS = {"xsched.bash": ("bash", "-n"), "_xsched": ("zsh", "-n"), "xsched.fish": ("fish", "--no-execute")}
 
 
@@ -20,8 +21,8 @@ def output(*command):
 
 def options_in_help(xsched, *command):
     """{option: does it take a value}"""
-    declared = re.findall(r"^  (-\S+)( [A-Z]{3})?", output(xsched, *command, "--help"), re.M)
-    return {name: bool(value) for names, value in declared for name in names.split(",") if name.startswith("--") and name != "--help"}
+    declared = re.findall(r"^  (-\S+)( [A-Z]{3}| {)?", output(xsched, *command, "--help"), re.M)
+    return {name: bool(value) for names, value in declared for name in names.split(",") if name.startswith("--") and name not in GIVEN}
 
 
 def section(name, text, command):

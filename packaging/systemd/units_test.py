@@ -32,6 +32,8 @@ WANTED = [
     ((METRICS,), "Service", "Environment", lambda value: value == "METRICS_GROUP=", "nobody sees all users until an administrator says so"),
     ((HTTP,), "Unit", "Requires", lambda value: value == HTTP_SOCKET, "it listens at nothing else"),
     ((METRICS,), "Unit", "Requires", lambda value: value == METRICS_SOCKET, "it listens at nothing else"),
+    ((SYSTEM,), "Service", "ConfigurationDirectory", lambda value: value == "xsched",
+     "the folder of /etc/xsched/xserver.json. Made by an administrator whose umask is 077, it locks the server's user out"),
     ((SYSTEM,), "Service", "RuntimeDirectory", lambda value: value == "xsched", "the folder of SystemServerSocket"),
     ((SYSTEM,), "Service", "RuntimeDirectoryPreserve", lambda value: value in ("yes", "restart"),
      "containers have the folder mounted. A new one after a restart would be another folder"),

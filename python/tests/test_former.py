@@ -40,6 +40,7 @@ class ProgramOf12(unittest.TestCase):
         self.assertIs(XSched.HwQueueDestroy(hwq), XResult.kXSchedSuccess)
         self.assertIs(XSched.XQueueDestroy(xq), XResult.kXSchedErrorNotFound)
         self.assertTrue(callable(XSchedHip.HipQueueCreate))
+        self.assertTrue(callable(XSchedHip.HipQueueGet))
 
 
 if __name__ == "__main__":

@@ -180,6 +180,18 @@ class Streams(unittest.TestCase):
             with self.assertRaises(xsched.XSchedError):
                 queue.set_launch_config(threshold=1, batch_size=2)
 
+    def test_a_threshold_below_the_batch_size_makes_that_smaller(self):
+        with xsched.XSchedQueue(INSTANCES[0].stream(), 1, threshold=4) as queue:
+            queue.set_launch_config(batch_size=4)
+            with self.assertRaises(xsched.XSchedError):
+                queue.set_launch_config(batch_size=5)
+            queue.set_launch_config(threshold=2)
+            with self.assertRaises(xsched.XSchedError):
+                queue.set_launch_config(batch_size=3)
+            queue.set_launch_config(threshold=8)
+            with self.assertRaises(xsched.XSchedError):
+                queue.set_launch_config(threshold=3, batch_size=4)
+
 
 class Submission(unittest.TestCase):
     def setUp(self):

@@ -86,7 +86,7 @@ def _asking(name: str, function: str, answer: Any, convert: Callable[[Any], Any]
 
 
 class XSched:
-    """The functions of xsched/xqueue.h and xsched/hint.h."""
+    """The functions of xsched/xqueue.h and xsched/hint.h that its package had."""
 
     XQueueCreate = _making("preempt", "XQueueCreate")
     XQueueGet = _making("preempt", "XQueueGet")

@@ -8,3 +8,4 @@ class XSchedHip:
     """The functions of xsched/hip/hal.h."""
 
     HipQueueCreate = _making("halhip", "HipQueueCreate")
+    HipQueueGet = _making("halhip", "HipQueueGet")

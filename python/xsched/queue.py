@@ -28,7 +28,7 @@ class XSchedQueue:
         queue.
     platform: its name (xsched.platforms), if neither the stream nor the loaded libraries show it.
     threshold, batch_size: the largest number of commands in flight while others compete, and of commands that are let through at a time;
-        None: 16 and 8, fewer if commands are long.
+        None: 16 and 8, fewer if commands are long. A batch_size that is not given is at most `threshold`.
     blocking_submit: submit() returns after the command has been launched.
 
     Under XSched's shim (xsched run), the program's own launches on the stream are scheduled. A stream that the shim has discovered already
@@ -36,7 +36,8 @@ class XSchedQueue:
 
     A context manager: leaving it closes the queue. Safe to use from several threads.
     RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
-    XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream; HARDWARE: the runtime refused.
+    XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream, or batch_size is above the threshold;
+        HARDWARE: the runtime refused.
     """
 
     def __init__(self, stream: Any, priority: int = PRIORITY_DEFAULT, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,
@@ -122,10 +123,18 @@ class XSchedQueue:
         call("preempt", "XQueueSetPreemptLevel", self._handle, PreemptLevel(level))
 
     def set_launch_config(self, threshold: Optional[int] = None, batch_size: Optional[int] = None) -> None:
-        """How many commands may be in flight, and how many are let through at a time (at most `threshold`); None: unchanged."""
+        """How many commands may be in flight, and how many are let through at a time; None: unchanged. A batch_size that is not given shrinks to
+        `threshold`. XSchedError, INVALID_VALUE: batch_size is above the threshold, and nothing changes.
+        """
         numbers = [0 if number is None else in_range("XQueueSetLaunchConfig", name, number, 1, _MOST_COMMANDS)
                    for name, number in (("threshold", threshold), ("batch_size", batch_size))]
-        call("preempt", "XQueueSetLaunchConfig", self._handle, *numbers)
+        try:
+            call("preempt", "XQueueSetLaunchConfig", self._handle, *numbers)
+        except XSchedError as error:
+            # The queue's batch_size is above the new threshold: there is nothing else that the library could refuse.
+            if batch_size is not None or error.result != Result.ERROR_INVALID_VALUE:
+                raise
+            call("preempt", "XQueueSetLaunchConfig", self._handle, numbers[0], numbers[0])
 
     def suspend(self, wait: bool = False) -> None:
         """Suspends the queue: nothing more of it starts. wait: returns when the commands in flight have finished.

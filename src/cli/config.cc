@@ -1,6 +1,7 @@
 // xsched config: shows settings and where they come from, and changes the server's configuration file. For
 // queues, see queue_config.h.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
@@ -20,6 +21,7 @@
 #include "cli/queue_config.h"
 #include "cli/server_session.h"
 #include "cli/variables.h"
+#include "cli/warn.h"
 #include "sched/core/policy.h"
 #include "server/options.h"
 
@@ -161,10 +163,14 @@ void Set(const ConfigOptions& options) {
   std::string path = server::ConfigPath(options.system);
   json config = ReadFile(path);
   config[options.key] = ValueOf(options.key, options.value);
+  // The user of the system's server must be able to read the file, also in a folder that is made here.
+  if (options.system) umask(022);
   NewFile file(path, JsonText(config) + "\n");
   CheckAsServer(file.path());
   file.PutInPlace();
   fmt::print("{}: {} = {} (read when the server starts)\n", path, options.key, options.value);
+  if (options.system && options.key == "admin_group")
+    Warn("the unit xserver.service has --admin-group, which takes precedence: systemctl edit xserver");
 }
 
 }  // namespace

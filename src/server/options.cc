@@ -1,6 +1,8 @@
 #include "server/options.h"
 
+#include <errno.h>
 #include <fmt/format.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -134,9 +136,13 @@ std::string PoliciesExplained() {
 }
 
 void ReadConfig(const std::string& path, bool must_exist, Options& options) {
+  errno = 0;
   std::ifstream file(path);
   if (!file) {
-    if (must_exist) throw std::runtime_error(fmt::format("cannot read {}", path));
+    const int error = errno;
+    // Without settings that are there, but not for its user, a server could let in whom they keep out.
+    if (must_exist || access(path.c_str(), F_OK) == 0)
+      throw std::runtime_error(fmt::format("cannot read {}: {}", path, strerror(error)));
     return;
   }
   try {
@@ -166,6 +172,8 @@ std::string ConfigPath(bool system) {
 }
 
 std::string ProblemOfConfig(const std::string& path) try {
+  // The system's server is another user, who may be let in where this one is not.
+  if (path == ConfigPath(/*system=*/true) && access(path.c_str(), R_OK) != 0) return "";
   Options ignored;
   ReadConfig(path, /*must_exist=*/false, ignored);
   return "";

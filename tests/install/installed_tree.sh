@@ -135,6 +135,7 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     root=$(echo "$work"/unpacked/xsched-*)
     "$root/bin/xserver" --version
     "$root/bin/xsched" plan --list | grep "^4\.13 "
+    "$root/bin/xsched" simulate --seconds 1 --policy HPF priority
     ;;
   wheel)
     file=$("$(dirname "$0")/../../scripts/wheel.sh" "$build" "$work")
@@ -147,6 +148,14 @@ print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
     for program in xserver xsched xcli; do
       "$work/venv/bin/$program" --version
     done
+    # The loads that come with it.
+    "$work/venv/bin/xsched" simulate --seconds 1 --policy HPF priority
+    # The same rights whoever builds it: as umask 022 gives.
+    "$work/venv/bin/python" -c '
+import sys, zipfile
+modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in zipfile.ZipFile(sys.argv[1]).infolist()}
+wrong = {name: oct(mode) for name, mode in modes.items() if mode not in (0o644, 0o664, 0o755)}
+assert not wrong, wrong' "$file"
     "$work/venv/bin/python" -c '
 import sys, xsched
 from xsched.programs import INSTALLED, find

@@ -29,7 +29,7 @@ fail() {
 podman import --quiet "$base" "$name-base" >/dev/null
 build=(podman build --quiet --network host "${limits[@]}" --build-arg "BASE=localhost/$name-base")
 "${build[@]}" --file "$containers/Containerfile" --target server --tag "$name-server" "$packages" >/dev/null
-"${build[@]}" --file "$containers/Containerfile" --tag "$name-libraries" "$packages" >/dev/null
+"${build[@]}" --file "$containers/Containerfile" --target libraries --tag "$name-libraries" "$packages" >/dev/null
 
 # An image of somebody else's: the program of `xsched demo` stands for their program.
 dpkg-deb --extract "$packages"/xsched_*.deb "$work/xsched"

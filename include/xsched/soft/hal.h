@@ -24,16 +24,19 @@ XSCHED_API XResult SoftQueueCreate(HwQueueHandle *hwq, XDeviceId device, XPreemp
 /* Enqueues a command of `duration_us` microseconds, as a program does through a shim: the call never waits for the
  * device, and the XQueue over `hwq`, if there is one, schedules it. `done`, if not null, is called with `data` on the
  * device's thread when the command has finished; it must not block.
- * Errors: kXSchedErrorNotFound: `hwq` is no software queue. */
+ * Errors: kXSchedErrorNotFound: `hwq` is no software queue; kXSchedErrorInvalidValue: a negative duration. */
 XSCHED_API XResult SoftLaunch(HwQueueHandle hwq, int64_t duration_us, void (*done)(void *data), void *data);
 
-/* Returns when everything enqueued has finished, as a program's own synchronization does. */
+/* Returns when everything enqueued has finished, as a program's own synchronization does.
+ * Errors: kXSchedErrorNotFound: `hwq` is no software queue. */
 XSCHED_API XResult SoftSynchronize(HwQueueHandle hwq);
 
-/* A command of `duration_us` microseconds for XQueueSubmit and HwQueueLaunch. Destroyed by HwCommandDestroy. */
+/* A command of `duration_us` microseconds for XQueueSubmit and HwQueueLaunch. Destroyed by HwCommandDestroy.
+ * Errors: kXSchedErrorInvalidValue: a null pointer or a negative duration; kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult SoftCommandCreate(HwCommandHandle *hw_cmd, int64_t duration_us);
 
-/* How many commands of the queue have finished, and for how long the device has worked for it. */
+/* How many commands of the queue have finished, and for how long the device has worked for it.
+ * Errors: kXSchedErrorNotFound: `hwq` is no software queue. */
 XSCHED_API XResult SoftQueueReport(HwQueueHandle hwq, uint64_t *finished, uint64_t *busy_ns);
 
 #ifdef __cplusplus
