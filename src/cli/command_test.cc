@@ -437,6 +437,8 @@ TEST_F(Command, top_of_another_machine_is_asked_for_by_ssh) {
   EXPECT_THAT(Run({"top", "--help"}).out,
               HasSubstr("Exit status with --host: that of xsched there; 255: ssh failed"));
   EXPECT_EQ(outcome.out, "<-->\n<me@node1>\n<xsched>\n<top>\n<--delay=0.5>\n<--count=2>\n<--batch>\n");
+  outcome = Run({"top", "-f", "20", "--host", "node1"}, path);
+  EXPECT_EQ(outcome.out, "<-->\n<node1>\n<xsched>\n<top>\n<--frequency=20>\n") << "it takes no such delay";
   EXPECT_EQ(Run({"top", "--host", "-oProxyCommand=ls"}, path).status, kExitUsage) << "no option of ssh";
   const Environment nowhere{{"PATH", folder_.path() + "/none"}};
   Outcome without = Run({"top", "--host", "node1"}, nowhere);
@@ -637,6 +639,26 @@ TEST_F(Command, simulate_fails_with_the_nearest_if_nothing_meets_the_target) {
   EXPECT_EQ(missed.status, kExitFailed);
   ExpectOneLine(missed.errors);
   EXPECT_THAT(missed.errors, HasSubstr("the nearest is HPF"));
+}
+
+TEST_F(Command, simulate_shows_what_meets_the_target_or_else_the_nearest_alone) {
+  const auto with = [&](const char* target) {
+    return json::parse(Run({"simulate", "priority", "--seconds", "2", "--policy", "native,HPF", "--maximize",
+                            "train", "--json", "--target", target})
+                           .out);
+  };
+  const auto p99 = [](const json& outcome) {
+    for (const json& queue : outcome["queues"]) {
+      if (queue["queue"] == "serve") return queue["p99_ms"].get<double>();
+    }
+    return 1e9;
+  };
+  const json met = with("serve p99 < 5 ms");
+  EXPECT_FALSE(met.empty());
+  for (const json& outcome : met) EXPECT_LT(p99(outcome), 5) << outcome;
+  const json nearest = with("serve p99 < 1 ms");
+  ASSERT_EQ(nearest.size(), 1u);
+  EXPECT_GT(p99(nearest[0]), 1);
 }
 
 TEST_F(Command, simulate_says_if_no_task_ends_under_any_policy) {

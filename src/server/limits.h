@@ -64,8 +64,6 @@ inline constexpr int kMaxMessagesPerRound = 64;
 // The number of connections that are accepted per round, and of processes that are looked at.
 inline constexpr size_t kMaxAcceptedPerRound = 32;
 inline constexpr size_t kMaxCheckedPerRound = 16;
-// The number of records per round that a recording is sent, likewise.
-inline constexpr int kMaxRecordsPerRound = 256;
 // The number of recorded queues with work that are looked at per round, likewise.
 inline constexpr size_t kMaxAskedPerRound = 128;
 // The number of queues per round that one request changes, and that one list is sent; and of hints or

@@ -55,7 +55,7 @@ void Calibrate(const CalibrateOptions& options) {
     device.calibration = Calibrate(machine, std::chrono::duration_cast<Duration>(length));
   }
   const std::string text = CalibrationJson(device);
-  std::ofstream file = OpenOutput(options.output, options.names_output);
+  std::ofstream file = OpenOutput(options.output, options.names_output, kEverybody);
   file << text;
   if (!file.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
   fmt::print("{}", options.as_json ? text : CalibrationText(device));

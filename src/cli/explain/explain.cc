@@ -45,6 +45,8 @@ void Explain(const ExplainOptions& options) {
   for (const auto& [number, process] : waits.processes()) {
     const auto& pids = options.pids;
     if (!pids.empty() && std::find(pids.begin(), pids.end(), process.pid) == pids.end()) continue;
+    // Others waited for it, and that is said of them.
+    if (pids.empty() && !HasRecords(process)) continue;
     if (std::exchange(found, true)) std::cout << '\n';
     std::cout << Explanation(waits, process);
   }

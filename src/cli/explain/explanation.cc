@@ -53,10 +53,15 @@ std::string CountText(uint64_t count, const char* noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
+bool HasRecords(const ProcessWaits::Process& process) {
+  return process.busy > Duration::zero() || process.requests.count() != 0 || process.unfinished != 0 ||
+         process.unseen != 0 || !process.waits.empty();
+}
+
 std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& process) {
   const std::string text = fmt::format("{}, priority {}, {} on {}\n", NameOf(process), process.priority,
                                        CountText(process.queues, "queue"), fmt::join(process.devices, ", "));
-  if (process.busy == Duration::zero()) return text + "  had no work while others had some.\n";
+  if (!HasRecords(process)) return text + "  Nothing of it was recorded.\n";
   return text + Findings(waits, process);
 }
 
@@ -74,9 +79,13 @@ std::string Findings(const ProcessWaits& waits, const ProcessWaits::Process& pro
   if (reasons.empty()) return text + "  Nothing made it wait.\n";
   std::stable_sort(reasons.begin(), reasons.end(),
                    [](const auto& one, const auto& other) { return one.second.time > other.second.time; });
-  text +=
-      fmt::format("  They did not run for {} of it ({:.0f} %):\n", TimeText(waited),
-                  100.0 * static_cast<double>(waited.count()) / static_cast<double>(process.busy.count()));
+  if (process.busy > Duration::zero()) {
+    text +=
+        fmt::format("  They did not run for {} of it ({:.0f} %):\n", TimeText(waited),
+                    100.0 * static_cast<double>(waited.count()) / static_cast<double>(process.busy.count()));
+  } else {
+    text += fmt::format("  They did not run for {}:\n", TimeText(waited));
+  }
   for (const auto& [because, wait] : reasons) {
     text += fmt::format("    {} in {}: {}\n", TimeText(wait.time), CountText(wait.times, "wait"),
                         BecauseText(waits, process, because));

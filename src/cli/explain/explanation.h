@@ -7,6 +7,9 @@
 
 namespace xsched::cli {
 
+// False: others waited for it, but nothing is known of what it did itself.
+bool HasRecords(const ProcessWaits::Process& process);
+
 // REQUIRES: `process` is one of waits.processes().
 std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& process);
 

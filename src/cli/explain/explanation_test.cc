@@ -97,6 +97,37 @@ TEST_F(ExplanationTest,
   }
 }
 
+TEST_F(ExplanationTest, of_queues_that_are_gone_the_sums_are_kept) {
+  constexpr uint64_t kQueues = 3 * GoneQueues::kMost;
+  ipc::RecordedQueue queue{};
+  queue.client_id = 1;
+  ipc::RecordedBurst burst{};
+  burst.bursts = 1;
+  burst.span_ns = 1'000'000;
+  ipc::RecordedHold hold{};
+  hold.span_ns = 500'000;
+  hold.why = static_cast<uint32_t>(sched::WaitReason::kHeld);
+  ipc::RecordedEnd end{};
+  for (uint64_t id = 1; id <= kQueues; ++id) {
+    queue.queue_id = burst.queue_id = hold.queue_id = end.queue_id = id;
+    hold.because_of = id - 1;  // which has just gone
+    burst.flags = id % 2 == 0 ? ipc::kBurstCut : 0;
+    waits_.Take(ipc::PacketOf(queue));
+    waits_.Take(ipc::PacketOf(burst));
+    waits_.Take(ipc::PacketOf(hold));
+    waits_.Take(ipc::PacketOf(end));
+  }
+  waits_.Finish({});
+  EXPECT_LE(waits_.known_queues(), GoneQueues::kMost);
+  const ProcessWaits::Process& process = waits_.processes().begin()->second;
+  EXPECT_EQ(process.queues, kQueues);
+  EXPECT_EQ(process.busy, kQueues * std::chrono::milliseconds(1));
+  EXPECT_EQ(process.requests.count(), kQueues / 2);
+  EXPECT_EQ(process.unfinished, kQueues / 2);
+  ASSERT_EQ(process.waits.size(), 2u) << "only the first one names none";
+  EXPECT_EQ(process.waits.rbegin()->second.times, kQueues - 1);
+}
+
 // Found by a fuzzer: their sums overflowed.
 TEST_F(ExplanationTest, times_of_any_length_have_a_sum) {
   ipc::RecordedQueue queue{};
@@ -131,10 +162,26 @@ TEST_F(ExplanationTest, a_reason_without_another_queue_names_none) {
   EXPECT_THAT(text, HasSubstr("3.0 ms in 1 wait: waits for its turn behind another queue of its own\n"));
 }
 
-TEST_F(ExplanationTest, a_program_without_work_is_said_to_have_had_none) {
-  const std::string text = Explain("", 1);
-  EXPECT_THAT(text, HasSubstr("had no work while others had some."));
-  EXPECT_THAT(text, Not(HasSubstr("request")));
+TEST_F(ExplanationTest, of_a_program_that_was_not_recorded_nothing_is_said) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":2,"commands":5,"device_ns":1,"span_ns":100000000}}
+{"t":0,"hold":{"queue":2,"span_ns":2000000,"why":"held","by":1}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("Nothing of it was recorded."));
+  EXPECT_THAT(text, Not(HasSubstr("work")));
+  EXPECT_FALSE(HasRecords(waits_.processes().at(1)));
+  EXPECT_TRUE(HasRecords(waits_.processes().at(2)));
+}
+
+TEST_F(ExplanationTest, requests_of_unknown_length_are_work) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":0,"unseen":true}}
+{"t":0,"hold":{"queue":1,"span_ns":2000000,"why":"held","by":2}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("0 requests; 1 of unknown length."));
+  EXPECT_THAT(text, HasSubstr("They did not run for 2.0 ms:"));
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <utility>
 
 #include "cli/bounded_sum.h"
 #include "cli/queue_text.h"
@@ -119,6 +121,8 @@ void ProcessWaits::Take(const ipc::Packet& packet) {
       return TakeBurst(packet.As<ipc::RecordedBurst>());
     case ipc::MessageType::kRecordedHold:
       return TakeHold(packet.As<ipc::RecordedHold>());
+    case ipc::MessageType::kRecordedEnd:
+      return TakeEnd(packet.As<ipc::RecordedEnd>());
     case ipc::MessageType::kRecordedLoss:
       lost_ += packet.As<ipc::RecordedLoss>().lost;
       return;
@@ -161,6 +165,14 @@ void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {
   const Because because{reason == nullptr ? &HoldReasonOf("") : reason,
                         other == nullptr ? 0 : other->process};
   AddHold(*queue, because, BoundedSum(part_began_, TimeOf(hold.at_ns)), TimeOf(hold.span_ns));
+}
+
+void ProcessWaits::TakeEnd(const ipc::RecordedEnd& end) {
+  Queue* queue = FindQueue(end.queue_id);
+  if (queue == nullptr || std::exchange(queue->gone, true)) return;
+  processes_.at(queue->process).unfinished += std::exchange(queue->open, false);
+  const std::optional<uint64_t> forgotten = gone_.Add(static_cast<uint64_t>(NumberOf(end.queue_id)));
+  if (forgotten) queues_.erase(static_cast<int64_t>(*forgotten));
 }
 
 int64_t ProcessWaits::NumberOf(uint64_t id) const {

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "cli/distribution.h"
 #include "cli/hold_reasons.h"
+#include "cli/record/gone_queues.h"
 #include "cli/simulate/json_line.h"
 #include "ipc/client.h"
 
@@ -70,12 +71,15 @@ class ProcessWaits {
   const std::map<int64_t, Process>& processes() const { return processes_; }
   uint64_t lost() const { return lost_; }
   Duration end() const { return end_; }
+  // How many queues it remembers one by one.
+  size_t known_queues() const { return queues_.size(); }
 
  private:
   struct Queue {
     int64_t process;
     Duration request{};  // of the request that was cut and goes on
     bool open = false;
+    bool gone = false;
   };
   struct Burst {
     Duration span, device_time, waiting;
@@ -91,6 +95,7 @@ class ProcessWaits {
   void TakeQueue(const ipc::RecordedQueue& queue);
   void TakeBurst(const ipc::RecordedBurst& burst);
   void TakeHold(const ipc::RecordedHold& hold);
+  void TakeEnd(const ipc::RecordedEnd& end);
   // Of what the server calls so.
   int64_t NumberOf(uint64_t id) const;
   Queue* FindQueue(uint64_t id);
@@ -103,6 +108,7 @@ class ProcessWaits {
   std::map<int64_t, std::string> devices_;
   std::map<int64_t, Process> processes_;
   std::map<int64_t, Queue> queues_;
+  GoneQueues gone_;  // taken from messages
   uint64_t lost_ = 0;
   Duration end_{};
   int64_t part_ = 0;

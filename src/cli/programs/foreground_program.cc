@@ -40,8 +40,9 @@ sigset_t Waitable() {
 // The kernel raises it because of the terminal, for the whole process group, or because of what this process
 // does.
 bool IsNotForTheProgram(const signalfd_siginfo& signal) {
-  // A timer that was set before this process became xsched would have been the program's.
-  return signal.ssi_code == SI_KERNEL && signal.ssi_signo != SIGALRM;
+  // A timer that was set before this process became xsched would have been the program's. Where a terminal
+  // hangs up, the session's leader alone is told, which would be the program.
+  return signal.ssi_code == SI_KERNEL && signal.ssi_signo != SIGALRM && signal.ssi_signo != SIGHUP;
 }
 
 }  // namespace

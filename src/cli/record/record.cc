@@ -30,7 +30,7 @@ void Record(const RecordOptions& options) {
   std::ofstream file;
   std::ostream& out = to_stdout ? std::cout : file;
   Recorder recorder(request, out);
-  if (!to_stdout) file = OpenOutput(request.output, options.names_output);
+  if (!to_stdout) file = OpenOutput(request.output, options.names_output, kOwnerOnly);
   if (!out) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));
   recorder.Run();
   if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));

@@ -1,6 +1,7 @@
 #include "cli/record/recording_writer.h"
 
 #include <fmt/format.h>
+#include <optional>
 
 #include <algorithm>
 
@@ -170,6 +171,7 @@ void RecordingWriter::WriteEnd(const ipc::RecordedEnd& end) {
   if (queue == nullptr) return;
   Line(end.at_ns, "gone", {{"queue", *queue}});
   gone_.insert(queues_.extract(end.queue_id));
+  if (const std::optional<uint64_t> forgotten = gone_lately_.Add(end.queue_id)) gone_.erase(*forgotten);
 }
 
 void RecordingWriter::WriteLoss(const ipc::RecordedLoss& loss) {

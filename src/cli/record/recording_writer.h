@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "cli/record/gone_queues.h"
 #include "ipc/client.h"
 
 namespace xsched::cli {
@@ -64,6 +65,7 @@ class RecordingWriter {
   std::map<uint64_t, uint64_t> processes_;                     // by the server's number
   std::map<uint64_t, uint64_t> queues_;
   std::map<uint64_t, uint64_t> gone_;  // queues: the end of one may be the end of a hold
+  GoneQueues gone_lately_;             // these
   Numbers programs_, users_, jobs_;
   uint64_t last_ns_ = 0;  // the latest time in the file
   uint64_t queues_seen_ = 0;

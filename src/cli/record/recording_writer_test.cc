@@ -226,6 +226,28 @@ TEST_F(RecordingWriterTest, what_was_not_described_or_is_gone_is_left_out) {
   EXPECT_EQ(writer_->bursts(), 0u);
 }
 
+TEST_F(RecordingWriterTest, of_queues_that_are_gone_only_the_last_ones_are_remembered) {
+  ipc::RecordedHold hold{};
+  hold.queue_id = 1;
+  hold.why = static_cast<uint32_t>(sched::WaitReason::kHeld);
+  Write(Queue(1, 1, "serve"));
+  const auto says_because_of = [&](uint64_t other) {
+    hold.because_of = other;
+    Write(hold);
+    return Lines().back().find("\"by\"") != std::string::npos;
+  };
+  ipc::RecordedEnd end{};
+  for (end.queue_id = 2; end.queue_id < 2 + GoneQueues::kMost; ++end.queue_id) {
+    Write(Queue(end.queue_id, 1, "serve"));
+    Write(end);
+  }
+  EXPECT_TRUE(says_because_of(2));
+  Write(Queue(end.queue_id, 1, "serve"));
+  Write(end);
+  EXPECT_FALSE(says_because_of(2));
+  EXPECT_TRUE(says_because_of(end.queue_id));
+}
+
 TEST_F(RecordingWriterTest, the_end_is_not_before_anything_that_was_recorded) {
   Write(Queue(kQueue, 1, "serve"));
   Write(Burst(kQueue, milliseconds(5), milliseconds(20), 1));

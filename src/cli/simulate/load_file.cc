@@ -35,6 +35,14 @@ constexpr std::string_view kGeneratorKeys[] = {"queue",    "commands",  "command
                                                "pause_ns", "jitter_ns", "until_ns",   "launch_ns",
                                                "arrivals", "seed",      "for"};
 
+constexpr std::chrono::seconds kLongestTask{100ll * 365 * 24 * 60 * 60};
+
+// At least. Without an overflow.
+std::chrono::duration<double> LengthOf(const Task& task) {
+  return std::chrono::duration<double>(std::max(task.command, task.launch)) *
+         static_cast<double>(task.commands);
+}
+
 // A recording of a newer XSched may have hints that this one does not know.
 sched::Hints ReadHints(const JsonLine& queue, bool is_recording) {
   sched::Hints hints;
@@ -90,7 +98,7 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
     if (number == 1) {
       line.Number("xsched_record", 1, 1);
       is_recording_ = line.Has("recorded");
-      any_recording_ |= is_recording_;
+      recordings_ += static_cast<size_t>(is_recording_);
     } else {
       ReadLine(line);
     }
@@ -174,7 +182,8 @@ void LoadReader::ReadProcess(const JsonLine& process) {
   const int64_t id = process.Number("id", 0, kMost);
   const std::string job = process.Text("job", "");
   uint64_t number = 0;
-  if (!job.empty()) number = jobs_.try_emplace(job, jobs_.size() + 1).first->second;
+  if (!job.empty())
+    number = jobs_.try_emplace({is_recording_ ? recordings_ : 0, job}, jobs_.size() + 1).first->second;
   processes_[id] = load_.processes.size();
   load_.processes.push_back(
       {process.Text("name", fmt::format("p{}", id)), number, TenantNamed(process.Text("tenant", ""))});
@@ -252,6 +261,7 @@ void LoadReader::ReadGenerator(const JsonLine& line, Duration at) {
   if (task.command == Duration::zero()) line.Fail("command_ns must not be 0");
   task.commands = static_cast<uint64_t>(line.Number("commands", 1, kMost, 1));
   task.launch = line.Time("launch_ns", Duration::zero());
+  if (LengthOf(task) > kLongestTask) line.Fail("the commands of a task together take more than a century");
   if (line.Has("for")) {
     const size_t target = QueueOf(line, "for");
     if (target == generator.queue) line.Fail("for: a queue that waits for itself never runs");
@@ -297,7 +307,7 @@ void LoadReader::AddBursts(size_t index) {
   }
 }
 
-void LoadReader::AddGenerated(Duration length) {
+void LoadReader::AddGenerated(Duration length, const std::optional<sched::sim::DeviceParameters>& device) {
   for (Generator& generator : generators_) {
     const std::optional<Duration> gone = recorded_[generator.queue].gone;
     Duration until = generator.ends ? generator.arrivals.until : length;
@@ -305,25 +315,35 @@ void LoadReader::AddGenerated(Duration length) {
     Task& task = generator.task;
     task.until = generator.arrivals.until = until;
     if (task.at >= until) continue;
-    std::vector<Task>& tasks = load_.queues[generator.queue].tasks;
+    QueueLoad& queue = load_.queues[generator.queue];
     if (generator.arrivals.period == Duration::zero()) {
-      tasks.push_back(task);
+      const auto& on = device ? *device : load_.devices[static_cast<size_t>(queue.device)];
+      if (task.repeat != sched::sim::kNoRepeat) CountTasks(generator, task.repeat + on.command_latency);
+      queue.tasks.push_back(task);
       continue;
     }
-    tasks_ += (until - task.at) / generator.arrivals.period + 1;
-    if (tasks_ > kMostTasks) {
-      throw CommandError(
-          kExitFailed,
-          fmt::format(
-              "{}: with this line the load has more than {} tasks: give a longer period_ns, or end it "
-              "sooner, by until_ns or --seconds",
-              generator.place, kMostTasks));
-    }
+    CountTasks(generator, generator.arrivals.period);
     for (Duration at : TimesOf(generator.arrivals)) {
       task.at = at;
-      tasks.push_back(task);
+      queue.tasks.push_back(task);
     }
   }
+}
+
+// `pause`: between two tasks, or the time of each if they come periodically.
+void LoadReader::CountTasks(const Generator& generator, Duration pause) {
+  const bool repeats = generator.task.repeat != sched::sim::kNoRepeat;
+  const std::chrono::duration<double> each = pause + (repeats ? LengthOf(generator.task) : Duration::zero());
+  const std::chrono::duration<double> time = generator.arrivals.until - generator.task.at;
+  if (time / each + 1 <= static_cast<double>(kMostTasks - tasks_)) {
+    tasks_ += static_cast<int64_t>(time / each) + 1;
+    return;
+  }
+  throw CommandError(
+      kExitFailed,
+      fmt::format("{}: with this line the load has more than {} tasks: give a longer {}, or end it "
+                  "sooner, by until_ns or --seconds",
+                  generator.place, kMostTasks, repeats ? "pause_ns" : "period_ns"));
 }
 
 std::vector<std::vector<RecordedBurst>> LoadReader::recorded() const {
@@ -345,7 +365,7 @@ void LoadReader::NameQueues() {
 // As a server does. Of what was recorded, a server has taken care; and there, queues that have gone guarantee
 // nothing any more.
 void LoadReader::CheckGuarantees() const {
-  if (any_recording_) return;
+  if (recordings_ != 0) return;
   std::vector<sched::Hints> hints;
   std::multimap<Duration, std::pair<size_t, sched::Hints>> changes;
   for (size_t i = 0; i < load_.queues.size(); ++i) {
@@ -371,7 +391,7 @@ sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
                                     const std::optional<sched::sim::DeviceParameters>& device) {
   load_.length = length ? *length : end_ > Duration::zero() ? end_ : kLengthWithoutEnd;
   for (size_t i = 0; i < recorded_.size(); ++i) AddBursts(i);
-  AddGenerated(load_.length);
+  AddGenerated(load_.length, device);
   for (size_t i = 0; i < recorded_.size(); ++i) {
     if (!recorded_[i].bursts.empty()) continue;  // they are in order, and some follow others
     std::vector<Task>& tasks = load_.queues[i].tasks;

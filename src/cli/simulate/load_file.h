@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/simulate/arrivals.h"
@@ -68,21 +69,25 @@ class LoadReader {
   size_t QueueOf(const JsonLine& line, const char* key = "queue") const;
   static size_t Find(const JsonLine& line, const char* key, const Numbers& numbers);
   void AddBursts(size_t queue);
-  void AddGenerated(Duration length);
+  // Of the devices, or of `device` in place of each.
+  void AddGenerated(Duration length, const std::optional<sched::sim::DeviceParameters>& device);
+  void CountTasks(const Generator& generator, Duration pause);
   void NameQueues();
   void CheckGuarantees() const;
 
   sched::sim::Load load_;
   std::vector<Recorded> recorded_;  // of each queue
   std::vector<Generator> generators_;
-  std::map<std::string, uint64_t> jobs_, tenants_;
+  size_t recordings_ = 0;  // that were read
+  // A recording numbers its jobs itself: with the number of the recording; 0: by hand.
+  std::map<std::pair<size_t, std::string>, uint64_t> jobs_;
+  std::map<std::string, uint64_t> tenants_;
   Numbers devices_, processes_, queues_;  // of the file that is read
   // Of the file that is read.
   bool is_recording_ = false;
   bool has_ended_ = false;
   int64_t lost_ = 0;
   std::vector<std::string> warnings_;
-  bool any_recording_ = false;
   int64_t tasks_ = 0;  // that generators make, about
   Duration end_{};     // of what was recorded
 };

@@ -174,6 +174,31 @@ TEST(LoadFile, a_load_that_contradicts_itself_is_an_error) {
 TEST(LoadFile, a_load_with_more_tasks_than_memory_has_room_for_is_an_error) {
   EXPECT_EQ(ErrorOfLoad("\"period_ns\":1,\"until_ns\":30000000000").substr(0, 65),
             "FILE:5: load: with this line the load has more than 10000000 task");
+  EXPECT_EQ(ErrorOfLoad("\"pause_ns\":0,\"until_ns\":30000000000").substr(0, 65),
+            "FILE:5: load: with this line the load has more than 10000000 task");
+  EXPECT_EQ(ErrorOfLoad("\"pause_ns\":3000,\"until_ns\":30000000000"), "none");
+}
+
+TEST(LoadFile, a_task_that_takes_longer_than_times_go_is_an_error) {
+  EXPECT_EQ(ErrorOfLoad("\"commands\":2000000000,\"launch_ns\":30000000000000000,\"pause_ns\":1"),
+            "FILE:5: load: the commands of a task together take more than a century");
+}
+
+TEST(LoadFile, jobs_of_different_recordings_are_different_ones) {
+  const auto jobs = [](const std::string& kind) {
+    LoadReader reader;
+    for (const char* name : {"one", "two"}) {
+      std::istringstream input("{\"xsched_record\":1" + kind + "}\n" +
+                               "{\"t\":0,\"process\":{\"id\":1,\"name\":\"train\",\"job\":\"1\"}}\n"
+                               "{\"t\":0,\"process\":{\"id\":2,\"name\":\"train\",\"job\":\"1\"}}\n");
+      reader.Read(input, name);
+    }
+    std::vector<uint64_t> jobs;
+    for (const auto& process : reader.Finish(seconds(1), std::nullopt).processes) jobs.push_back(process.job);
+    return jobs;
+  };
+  EXPECT_EQ(jobs(",\"recorded\":{}"), (std::vector<uint64_t>{1, 1, 2, 2}));
+  EXPECT_EQ(jobs(""), (std::vector<uint64_t>{1, 1, 1, 1})) << "names that somebody gave are the same";
 }
 
 TEST(LoadFile, guarantees_of_more_than_a_device_are_refused) {

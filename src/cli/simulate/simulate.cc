@@ -24,7 +24,7 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Of those that a search tried, as many are shown.
+// Of those that a search tried and that meet the target, as many are shown at most.
 constexpr size_t kShown = 10;
 
 struct SimulateOptions {
@@ -113,7 +113,12 @@ void Simulate(const SimulateOptions& options) {
   if (!searched) AddRecorded(load, reader.recorded(), *Time(options.warm_up), outcomes);
   const bool met = searched && options.target->IsMet(outcomes.front());
   const size_t tried = outcomes.size();
-  if (searched && outcomes.size() > kShown) outcomes.erase(outcomes.begin() + kShown, outcomes.end());
+  if (searched) {
+    const auto is_met = [&](const Outcome& outcome) { return options.target->IsMet(outcome); };
+    const auto missed = std::find_if_not(outcomes.begin(), outcomes.end(), is_met);  // those behind as well
+    const auto shown = std::clamp<std::ptrdiff_t>(missed - outcomes.begin(), 1, kShown);
+    outcomes.erase(outcomes.begin() + std::min(shown, std::ssize(outcomes)), outcomes.end());
+  }
   if (options.json) {
     fmt::print("{}\n", JsonText(OutcomesJson(outcomes)));
   } else {

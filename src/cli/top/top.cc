@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ namespace {
 
 struct TopOptions {
   double delay_s = 1;
+  std::optional<double> frequency;  // in place of the delay
   int64_t count = 0;
   bool batch = false;
   bool plain = false;
@@ -71,7 +73,9 @@ void PrintLooks(const TopOptions& options) {
 }
 
 [[noreturn]] void ShowTopOf(const TopOptions& options) {
-  std::vector<std::string> arguments = {fmt::format("--delay={}", options.delay_s)};
+  // As it was given: the two have different limits.
+  std::vector<std::string> arguments = {options.frequency ? fmt::format("--frequency={}", *options.frequency)
+                                                          : fmt::format("--delay={}", options.delay_s)};
   if (options.count != 0) arguments.push_back(fmt::format("--count={}", options.count));
   if (options.batch) arguments.emplace_back("--batch");
   if (options.plain) arguments.emplace_back("--plain");
@@ -91,7 +95,11 @@ void AddTop(CLI::App& app) {
   CLI::App* top = app.add_subcommand("top", "show the queues, live");
   top->add_option("--delay,-d", options->delay_s, "seconds between updates (1)")->check(Between(0.1, 3600.0));
   top->add_option_function<double>(
-         "--frequency,-f", [options](double frequency) { options->delay_s = 1 / frequency; },
+         "--frequency,-f",
+         [options](double frequency) {
+           options->frequency = frequency;
+           options->delay_s = 1 / frequency;
+         },
          "updates per second")
       ->check(Between(0.1, 30.0));
   top->add_option("--count,-n", options->count, "end after so many updates")->check(AboveZero());

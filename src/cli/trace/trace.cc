@@ -31,7 +31,7 @@ struct TraceOptions {
 void Write(std::string_view trace, const std::string& path, bool is_named) {
   const bool to_stdout = path == "-";
   std::ofstream file;
-  if (!to_stdout) file = OpenOutput(path, is_named);
+  if (!to_stdout) file = OpenOutput(path, is_named, kOwnerOnly);
   std::ostream& out = to_stdout ? std::cout : file;
   if (!(out << trace).flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
 }

@@ -31,13 +31,14 @@ class Simulation final : public ControlSink {
     TimePoint arrived;
     uint64_t last;        // number of its last command
     uint64_t wait_until;  // of the queue that it waits for: this command; 0: none
+    bool endless;         // its end has not come yet
   };
   // A program's thread that gives work to one queue.
   struct Program {
     size_t next = 0;              // its next task
     const Task* last = nullptr;   // that has come
     TimePoint arrives = kNever;   // when that comes
-    TimePoint ends = kNever;      // when a task without an end ends
+    TimePoint ends = kNever;      // when a task without an end ends, the first of those that are pending
     std::deque<Pending> pending;  // tasks that have not ended
     uint64_t submitted = 0;
     uint64_t skipped = 0;  // commands of the warm-up
@@ -71,8 +72,10 @@ class Simulation final : public ControlSink {
   void Arrive(size_t queue);
   void ExpectHints(size_t queue);
   void ChangeHints(size_t queue);
+  TimePoint EndOf(const Task& endless) const { return kStart + std::min(endless.until, load_.length); }
   void EndEndless(size_t queue);
   void EndTasks(size_t queue);
+  void RemoveEnded(size_t queue);
   void Expect(size_t queue);
   void CountUnended(size_t queue);
   Duration LatencyOf(size_t queue, const Pending& task) const {
@@ -251,7 +254,7 @@ void Simulation::Arrive(size_t index) {
   const Task& task = load_.queues[index].tasks[program.next];
   program.arrives = kNever;
   program.submitted += task.commands;
-  Pending pending{&task, now_, program.submitted, 0};
+  Pending pending{&task, now_, program.submitted, 0, task.commands == kWithoutEnd};
   if (task.waits_for >= 0) {
     const auto target = static_cast<size_t>(task.waits_for);
     // One that always has work never has done all of it.
@@ -259,7 +262,7 @@ void Simulation::Arrive(size_t index) {
   }
   program.pending.push_back(pending);
   ReportLater(index);
-  if (task.commands == kWithoutEnd) program.ends = kStart + std::min(task.until, load_.length);
+  if (pending.endless) program.ends = std::min(program.ends, EndOf(task));
   if (program.pending.size() == 1) SetHead(index);
   program.last = &task;
   if (task.repeat != kNoRepeat) return;  // the same comes again
@@ -280,14 +283,27 @@ void Simulation::Expect(size_t index) {
   }
 }
 
+// What came after it is numbered anew.
 void Simulation::EndEndless(size_t index) {
   Program& program = programs_[index];
   CommandQueue& queue = queues_[index];
   program.ends = kNever;
-  program.submitted = queue.retired + static_cast<uint64_t>(queue.left > Duration::zero());
-  program.pending.back().last = program.submitted;
-  DeviceOf(index).SetEnd(index, program.submitted);
+  uint64_t last = queue.retired;
+  for (Pending& task : program.pending) {
+    const bool is_head = &task == &program.pending.front();
+    if (task.endless && now_ >= EndOf(*task.task)) {
+      task.endless = false;
+      task.last = is_head ? last + static_cast<uint64_t>(queue.left > Duration::zero()) : last;
+    } else if (!is_head) {
+      task.last = last + (task.task->commands == kWithoutEnd && !task.endless ? 0 : task.task->commands);
+    }
+    if (task.endless) program.ends = std::min(program.ends, EndOf(*task.task));
+    last = task.last;
+  }
+  program.submitted = last;
+  DeviceOf(index).SetEnd(index, program.pending.front().last);
   ReportLater(index);
+  RemoveEnded(index);
 }
 
 void Simulation::EndTasks(size_t index) {
@@ -298,6 +314,12 @@ void Simulation::EndTasks(size_t index) {
     scheduler_->Drained(IdOf(index), ++program.drains, now_);
     changed_ = true;
   }
+  RemoveEnded(index);
+}
+
+void Simulation::RemoveEnded(size_t index) {
+  Program& program = programs_[index];
+  const CommandQueue& queue = queues_[index];
   bool ended = false;
   for (; !program.pending.empty() && program.pending.front().last <= queue.retired; ended = true) {
     const Pending task = program.pending.front();

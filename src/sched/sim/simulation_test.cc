@@ -78,6 +78,22 @@ double Share(Duration time, const Load& load) {
 
 constexpr XPolicyType kHpf = kPolicyHighestPriorityFirst;
 
+TEST(Simulation, tasks_that_come_while_there_is_always_work_run_when_that_ends) {
+  Task endless = Endless(milliseconds(1));
+  endless.until = milliseconds(100);
+  Task another = endless;
+  another.at = milliseconds(60);
+  another.until = milliseconds(150);
+  const Load load = LoadOf({}, {Queue(0, {endless, At(milliseconds(50), 2, milliseconds(1)), another,
+                                          At(milliseconds(200), 2, milliseconds(1))})});
+  for (const Result& result : {Native(load), With(kHpf, load)}) {
+    ASSERT_EQ(result.queues[0].latencies.size(), 2u);
+    EXPECT_NEAR(static_cast<double>(result.queues[0].latencies[0] / microseconds(1)), 52'000, 1100);
+    EXPECT_NEAR(static_cast<double>(result.queues[0].latencies[1] / microseconds(1)), 2000, 100);
+    EXPECT_NEAR(static_cast<double>(result.queues[0].commands), 152, 3);
+  }
+}
+
 TEST(Simulation, a_task_alone_takes_its_commands_and_the_command_latency) {
   DeviceParameters device;
   device.command_latency = microseconds(12);

@@ -63,7 +63,13 @@ void History::KeepDescription(const ipc::RecordedQueue& description) noexcept tr
   const auto user = users_.find(description.uid);
   if (user == users_.end()) return;
   User& known = user->second;
-  if (known.gone_until.size() >= limits_.gone_of_user) ForgetGone(known);
+  if (known.gone_until.size() >= limits_.gone_of_user) {
+    // Without its description, what the queue did cannot be told.
+    const uint64_t end = known.gone_until.front().first;
+    if (end > known.dropped)
+      known.dropped_until_ns = std::max(known.dropped_until_ns, EndOf(known.events[end - 1 - known.dropped]));
+    ForgetGone(known);
+  }
   known.gone_until.emplace_back(known.dropped + known.events.size(), description.queue_id);
   known.gone.emplace(description.queue_id, description);
 } catch (const std::bad_alloc&) {
@@ -138,7 +144,7 @@ const History::Event* History::Reader::Next() {
 
 TimePoint History::RemembersSince(uid_t uid) const {
   const auto user = users_.find(uid);
-  if (user == users_.end() || user->second.dropped == 0) return began_;
+  if (user == users_.end()) return began_;
   return began_ + Duration(static_cast<Duration::rep>(user->second.dropped_until_ns));
 }
 

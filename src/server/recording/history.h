@@ -105,8 +105,8 @@ class History {
   };
   struct User {
     std::deque<Event> events;
-    uint64_t dropped = 0;  // the number of the first event
-    uint64_t dropped_until_ns = 0;
+    uint64_t dropped = 0;           // the number of the first event
+    uint64_t dropped_until_ns = 0;  // up to then, events are dropped or of queues that nobody can describe
     std::unordered_map<uint64_t, ipc::RecordedQueue> gone;
     // Until which number there may be events of it.
     std::deque<std::pair<uint64_t, uint64_t>> gone_until;

@@ -172,12 +172,14 @@ TEST_F(HistoryTest, a_queue_without_events_leaves_nothing) {
 
 TEST_F(HistoryTest, of_queues_that_are_gone_the_newest_descriptions_are_kept) {
   for (uint64_t id = 1; id <= 4; ++id) {
+    EXPECT_EQ(history_.RemembersSince(kAnn), history_.began());
     Work(sched::QueueId{id});
     ASSERT_TRUE(history_.Gone(sched::QueueId{id}, reading_, now_));
     history_.KeepDescription(DescriptionOf(sched::QueueId{id}));
   }
   EXPECT_EQ(history_.Description(sched::QueueId{1}, Everybody), nullptr);
   EXPECT_NE(history_.Description(sched::QueueId{2}, Everybody), nullptr);
+  EXPECT_EQ(history_.RemembersSince(kAnn), history_.began() + 1ms) << "nobody can say whose the rest was";
 }
 
 }  // namespace

@@ -42,13 +42,16 @@ bool RecordingOutbox::PutReply(XResult result, uint64_t count, const char* text)
 
 void RecordingOutbox::PutLastReply(uint64_t count) { Put(RecordingReply(kXSchedSuccess, count, "")); }
 
-Sent RecordingOutbox::Send(Connection& tool, const std::function<void()>& refill, TimePoint now) {
+Sent RecordingOutbox::Send(Connection& tool, WorkBudget& work, const std::function<bool()>& refill,
+                           TimePoint now) {
   const bool was_blocked = std::exchange(blocked_, false);
-  for (int sent = 0;; ++sent, unsent_.pop_front()) {
-    if (unsent_.empty()) refill();
-    if (unsent_.empty()) return Sent::kAll;
-    // After a round's part, the rest follows in the next round.
-    const Sent outcome = sent == kMaxRecordsPerRound ? Sent::kRestLater : tool.SendPart(unsent_.front());
+  for (;; unsent_.pop_front()) {
+    if (unsent_.empty() && !refill()) return Sent::kAll;
+    Sent outcome = Sent::kRestLater;
+    if (!unsent_.empty() && !work.IsSpent(tool.peer.uid)) {
+      work.Charge(tool.peer.uid, WorkBudget::kSent);
+      outcome = tool.SendPart(unsent_.front());
+    }
     if (outcome != Sent::kAll) {
       blocked_ = true;
       if (!was_blocked) blocked_since_ = now;

@@ -11,6 +11,7 @@
 #include "server/connection.h"
 #include "server/recording/recorded_event.h"
 #include "server/sent.h"
+#include "server/work_budget.h"
 
 namespace xsched::server {
 
@@ -37,9 +38,9 @@ class RecordingOutbox {
   // Since the recording began.
   uint64_t dropped() const { return dropped_here_; }
 
-  // Sends as much as the tool's buffer takes, and not more than kMaxRecordsPerRound. refill() is called when
-  // everything has been sent, and may put more.
-  Sent Send(Connection& tool, const std::function<void()>& refill, TimePoint now);
+  // Sends as much as the tool's buffer and its user's share of the round take. refill() is called when
+  // everything has been sent, and may put more. False: there is no more.
+  Sent Send(Connection& tool, WorkBudget& work, const std::function<bool()>& refill, TimePoint now);
   // The last Send has left something.
   bool blocked() const { return blocked_; }
   // Since then the tool has taken nothing. REQUIRES: blocked().

@@ -382,12 +382,15 @@ void Recordings::Send(Recording& recording, TimePoint now) {
   Connection& tool = *recording.tool;
   if (tool.closed) return;
   const bool was_blocked = recording.outbox.blocked();
+  // Events that are left out cost time as well.
   const auto refill = [&] {
-    while (recording.remembered && recording.outbox.empty()) {
+    while (recording.remembered && recording.outbox.empty() && !parts_.work.IsSpent(tool.peer.uid)) {
+      parts_.work.Charge(tool.peer.uid, 1);
       if (!recording.remembered->PutNext(recording.outbox, now)) recording.remembered.reset();
     }
+    return recording.remembered || !recording.outbox.empty();
   };
-  if (recording.outbox.Send(tool, refill, now) == Sent::kFailed)
+  if (recording.outbox.Send(tool, parts_.work, refill, now) == Sent::kFailed)
     return parts_.connections.Close(tool, nullptr);
   const bool is_blocked = recording.outbox.blocked();
   if (is_blocked == was_blocked) return;

@@ -23,11 +23,17 @@ class RecordingsTest : public ServerParts {
  protected:
   // What the server does after its events.
   void Round() {
+    work_.BeginRound();
     RemoveClosed();
     recordings_.Advance(now_);
     RemoveClosed();
     agents_.Decide(now_);
     recordings_.Look(now_);
+  }
+  // In a round of its own.
+  void SendUnread(const Client& tool) {
+    work_.BeginRound();
+    if (!work_.IsSpent(tool.connection->peer.uid)) recordings_.SendUnread(*tool.connection, now_);
   }
   // Begins to record, and returns the server's answer.
   ipc::Reply Record(const Client& tool, pid_t pid = 0) {
@@ -44,7 +50,8 @@ class RecordingsTest : public ServerParts {
       std::optional<ipc::Packet> packet = tool.Receive();
       if (!packet) {
         if (!recordings_.IsRecording(*tool.connection)) return std::nullopt;
-        recordings_.SendUnread(*tool.connection, now_);
+        do SendUnread(tool);
+        while (work_.IsSpent(tool.connection->peer.uid));
         packet = tool.Receive();
         if (!packet) return std::nullopt;
       }
@@ -360,9 +367,9 @@ TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_a
 class LastTest : public RecordingsTest {
  protected:
   // The queue of theirs_ holds that of mine_ for so long.
-  void Hold(Duration time) {
+  void Hold(Duration time, uint32_t index = 0) {
     Submit(theirs_, 1);
-    Submit(mine_, 0);
+    Submit(mine_, index);
     Round();
     now_ += time;
     Round();
@@ -370,8 +377,23 @@ class LastTest : public RecordingsTest {
     Round();
     now_ += 1ms;
     Round();
-    Retire(mine_, 0);
+    Retire(mine_, index);
     Round();
+  }
+  void Destroy(const Client& agent, uint32_t index) {
+    ipc::QueueDestroyed destroyed{};
+    destroyed.index = index;
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(agent), PacketOf(destroyed), now_));
+    Round();
+  }
+  // A queue of mine_ that is held for a millisecond, and is gone.
+  void HoldOneThatGoes() {
+    ASSERT_TRUE(CreateQueue(mine_, 6, 0));
+    Submit(theirs_, 1);
+    Submit(mine_, 6);
+    Round();
+    now_ += 1ms;
+    Destroy(mine_, 6);
   }
   bool AskForLast(const Client& tool, Duration time) {
     ipc::RecordLast request{};
@@ -393,7 +415,7 @@ class LastTest : public RecordingsTest {
       std::optional<ipc::Packet> packet = tool.Receive();
       if (!packet) {
         if (!recordings_.IsRecording(*tool.connection)) break;
-        recordings_.SendUnread(*tool.connection, now_);
+        SendUnread(tool);
         continue;
       }
       switch (packet->header().type) {
@@ -506,7 +528,62 @@ TEST_F(LastTest, a_tool_that_is_being_answered_is_told_nothing_else) {
   EXPECT_EQ(refused, 1u);
 }
 
+TEST_F(LastTest, a_time_with_more_queues_that_are_gone_than_are_remembered_is_not_covered) {
+  now_ += 1s;
+  for (size_t i = 0; i <= kMaxGoneInHistory; ++i) HoldOneThatGoes();
+  ASSERT_TRUE(AskForLast(tool_, 10s));
+  const Answer answer = ReadLast(tool_);
+  EXPECT_EQ(answer.described.size(), kMaxGoneInHistory);
+  ASSERT_TRUE(answer.reply);
+  EXPECT_EQ(answer.reply->count, kMaxGoneInHistory) << "a millisecond of each";
+  EXPECT_EQ(recordings_.dropped(), 0u);
+}
+
+TEST_F(LastTest, events_of_queues_that_nobody_can_describe_take_no_more_than_a_users_share_of_a_round) {
+  ASSERT_TRUE(CreateQueue(mine_, 5, 0));
+  for (uint64_t i = 0; i < 4 * WorkBudget::kPerRound; ++i) Hold(1ms, 5);
+  Destroy(mine_, 5);
+  for (size_t i = 0; i < kMaxGoneInHistory; ++i) HoldOneThatGoes();
+  for (int i = 0; i < 100; ++i) work_.BeginRound();
+  ASSERT_TRUE(AskForLast(tool_, 1h));
+  EXPECT_FALSE(tool_.Receive());
+  EXPECT_TRUE(work_.IsSpent(kUser.uid));
+  const Answer answer = ReadLast(tool_);
+  EXPECT_EQ(answer.described.size(), kMaxGoneInHistory);
+  EXPECT_TRUE(answer.reply);
+}
+
 // ---- waits, ends and losses ----
+
+TEST_F(RecordingsTest, all_recordings_of_a_user_together_are_sent_no_more_than_its_share_of_a_round) {
+  constexpr uint32_t kQueues = 40;
+  for (uint32_t i = 1; i < kQueues; ++i) ASSERT_TRUE(CreateQueue(mine_, i, 3));
+  std::vector<Client> tools;
+  for (size_t i = 0; i < kMaxRecordingsOfUser; ++i) Record(tools.emplace_back(ConnectTool(kUser)));
+  const auto read_all = [&] {
+    int bursts = 0;
+    for (const Client& tool : tools) bursts += tool.ReadAll<ipc::RecordedBurst>();
+    return bursts;
+  };
+  for (uint32_t i = 0; i < kQueues; ++i) Submit(mine_, i);
+  const auto let_all_be_sent = [&] {
+    int bursts = 0;
+    for (int round = 0; round < 1000; ++round) {
+      for (const Client& tool : tools) SendUnread(tool);
+      bursts += read_all();
+    }
+    return bursts;
+  };
+  Round();
+  let_all_be_sent();
+  now_ += 1ms;
+  for (uint32_t i = 0; i < kQueues; ++i) Retire(mine_, i);
+  Round();
+  const int in_one_round = read_all();
+  EXPECT_GT(in_one_round, 0);
+  EXPECT_LE(in_one_round, static_cast<int>(WorkBudget::kPerRound / WorkBudget::kSent));
+  EXPECT_EQ(in_one_round + let_all_be_sent(), static_cast<int>(kQueues * kMaxRecordingsOfUser));
+}
 
 TEST_F(RecordingsTest, a_wait_for_another_queue_is_sent) {
   ASSERT_TRUE(CreateQueue(mine_, 1, 0));

@@ -36,6 +36,7 @@ Remembered::Remembered(const Parts& parts, const Peer& tool, TimePoint since, Ti
     covered_since = std::max(covered_since, history.RemembersSince(reader.uid()));
   covered_ms_ = static_cast<uint32_t>(
       std::min<int64_t>((now - covered_since) / std::chrono::milliseconds(1), UINT32_MAX));
+  covered_from_ns_ = RecordedTime(since, covered_since);
   UnfinishedSink sink(unfinished_);
   history.Unfinished(now, sink, [&](sched::QueueId id, uid_t uid) -> std::optional<QueueTrack::Reading> {
     const Queue* queue = MaySee(uid) ? parts_.queues.Find(id) : nullptr;
@@ -78,7 +79,13 @@ void Remembered::Put(RecordingOutbox& outbox, History::Event event, TimePoint no
           known.service_ns = std::min(known.service_ns, known.span_ns);
           known.waiting_ns = std::min(known.waiting_ns, known.span_ns);
         }
-        if (!Describe(outbox, known.queue_id, now)) return;
+        if (!Describe(outbox, known.queue_id, now)) {
+          uint64_t end = known.at_ns;
+          if constexpr (requires { known.span_ns; }) end += known.span_ns;
+          // What ended earlier is not covered anyway.
+          if (end > covered_from_ns_) outbox.Drop(1);
+          return;
+        }
         if constexpr (requires { known.waits_for; }) {
           if (!Describe(outbox, known.waits_for, now)) return;
         }

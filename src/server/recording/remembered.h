@@ -43,6 +43,7 @@ class Remembered {
   std::deque<History::Event> unfinished_;  // after what they read
   std::set<uint64_t> described_;
   uint32_t covered_ms_ = 0;
+  uint64_t covered_from_ns_ = 0;  // since the beginning of the asked time
 };
 
 }  // namespace xsched::server
