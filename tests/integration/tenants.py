@@ -192,7 +192,7 @@ def each_user_is_a_tenant_of_its_own_and_ends_with_the_last_process(place):
     work(one)
     wait_until(lambda: len(place.queues()) == 4, "all are there")
     check(counted(place, one) == 5 and counted(place, many[0]) == 0, "each has claims of its own")
-    share = share_of(place, f"lab/{ALICE}", 2)
+    share = share_of(place, f"lab/{ALICE}", 4)
     check(abs(share - 50) <= BY_ACCOUNT, f"{share:.2f} % for one of four processes")
     for client in many:
         client.end()
