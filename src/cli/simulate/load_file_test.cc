@@ -193,9 +193,10 @@ TEST(LoadFile, jobs_of_different_recordings_are_different_ones) {
                                "{\"t\":0,\"process\":{\"id\":2,\"name\":\"train\",\"job\":\"1\"}}\n");
       reader.Read(input, name);
     }
-    std::vector<uint64_t> jobs;
-    for (const auto& process : reader.Finish(seconds(1), std::nullopt).processes) jobs.push_back(process.job);
-    return jobs;
+    std::vector<uint64_t> found;
+    for (const auto& process : reader.Finish(seconds(1), std::nullopt).processes)
+      found.push_back(process.job);
+    return found;
   };
   EXPECT_EQ(jobs(",\"recorded\":{}"), (std::vector<uint64_t>{1, 1, 2, 2}));
   EXPECT_EQ(jobs(""), (std::vector<uint64_t>{1, 1, 1, 1})) << "names that somebody gave are the same";
