@@ -44,8 +44,7 @@ class Setter {
   };
   struct Setting {
     std::optional<int> said;       // the pod's priority at that time
-    int priority = 0;              // what was set
-    std::optional<Laxity> laxity;  // likewise; nullopt: the queue had none
+    std::optional<Laxity> laxity;  // what was set; nullopt: the queue had none
   };
 
   std::optional<PodPriority> PodPriorityOf(int32_t pid) {
@@ -60,13 +59,14 @@ class Setter {
     const auto found = set_.find(queue.queue_id);
     const Setting* before = found == set_.end() ? nullptr : &found->second;
     const bool is_new = before == nullptr || before->said != pod.priority;
-    const Setting now{pod.priority, PriorityFor(queue, pod, is_new), LaxityFor(queue, pod)};
+    const Setting now{pod.priority, LaxityFor(queue, pod)};
+    const int priority = PriorityFor(queue, pod, is_new);
     ipc::SetHints request{};
     request.queue_id = queue.queue_id;
-    if (is_new || !HasPriority(queue, now.priority)) request.mask |= ipc::kHintPriority;
+    if (is_new || !HasPriority(queue, priority)) request.mask |= ipc::kHintPriority;
     if (now.laxity && (before == nullptr || before->laxity != now.laxity || LaxityOf(queue) != now.laxity))
       request.mask |= ipc::kHintLaxity;
-    request.hints.priority = now.priority;
+    request.hints.priority = priority;
     if (now.laxity) {
       request.hints.laxity_us = now.laxity->us;
       request.hints.lax_priority = now.laxity->lax_priority;

@@ -37,7 +37,7 @@ TEST(SubordinateUsers, belong_to_the_user_whose_range_they_are_in) {
     EXPECT_EQ(users.OwnerOf(user), user);
 }
 
-// Somebody has edited the file by hand. Who had no owner would be one more user, with a share of their own.
+// The file can be edited by hand. A number without an owner counts as one more user, with its own share.
 TEST(SubordinateUsers, of_ranges_that_overlap_all_have_an_owner) {
   const SubordinateUsers users =
       SubordinateUsersOf("1001:110000:100\n1000:100000:65536\n1001:100000:200\n1001:165000:1000\n");

@@ -44,8 +44,8 @@ class OwnCalls {
   CurrentDevice current_;
 };
 
-// When in doubt, the stream is capturing. Not if its capture is invalid: in some
-// versions the stream stays in this state also after the end of the capture, and runs what it gets.
+// When in doubt, the stream is capturing. Not if its capture is invalid: in some versions the stream stays in
+// this state also after the end of the capture, and runs what it gets.
 bool IsCapturing(const Queue& queue) {
   hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
   if (queue.next.hipStreamIsCapturing == nullptr) return false;

@@ -17,10 +17,14 @@ QueryMutex& OfThisProcess() {
 
 }  // namespace
 
-bool QueryLock::Lock() { return OfThisProcess().ShareWithin(kPatience); }
-void QueryLock::Unlock() { ThisProcess().stream_queries.Unshare(); }
+bool StreamLock::Lock(bool alone) {
+  QueryMutex& mutex = OfThisProcess();
+  return alone ? mutex.LockWithin(kPatience) : mutex.ShareWithin(kPatience);
+}
 
-bool CaptureLock::Lock() { return OfThisProcess().LockWithin(kPatience); }
-void CaptureLock::Unlock() { ThisProcess().stream_queries.Unlock(); }
+void StreamLock::Unlock(bool alone) {
+  QueryMutex& mutex = ThisProcess().stream_queries;
+  alone ? mutex.Unlock() : mutex.Unshare();
+}
 
 }  // namespace xsched::preempt

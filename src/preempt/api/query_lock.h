@@ -13,40 +13,36 @@
 
 namespace xsched::preempt {
 
-class QueryLock {
+// What both have in common. Only its two kinds are used.
+class StreamLock {
  public:
-  QueryLock() : locked_(Lock()) {}
-  ~QueryLock() {
-    if (locked_) Unlock();
+  ~StreamLock() {
+    if (locked_) Unlock(alone_);
   }
-  // True if the lock is held. Without it, unnecessary queries are not made.
+  // True if the lock is held. Without it, unnecessary queries are not made, and captures begin all the same.
   explicit operator bool() const { return locked_; }
-  QueryLock(const QueryLock&) = delete;
-  QueryLock& operator=(const QueryLock&) = delete;
+  StreamLock(const StreamLock&) = delete;
+  StreamLock& operator=(const StreamLock&) = delete;
+
+ protected:
+  explicit StreamLock(bool alone) : alone_(alone), locked_(Lock(alone)) {}
 
  private:
-  XSCHED_PRIVATE static bool Lock();
-  XSCHED_PRIVATE static void Unlock();
+  XSCHED_PRIVATE static bool Lock(bool alone);
+  XSCHED_PRIVATE static void Unlock(bool alone);
 
-  bool locked_;
+  const bool alone_;
+  const bool locked_;
 };
 
-class CaptureLock {
+class QueryLock : public StreamLock {
  public:
-  CaptureLock() : locked_(Lock()) {}
-  ~CaptureLock() {
-    if (locked_) Unlock();
-  }
-  // False: the call is made without it.
-  explicit operator bool() const { return locked_; }
-  CaptureLock(const CaptureLock&) = delete;
-  CaptureLock& operator=(const CaptureLock&) = delete;
+  QueryLock() : StreamLock(/*alone=*/false) {}
+};
 
- private:
-  XSCHED_PRIVATE static bool Lock();
-  XSCHED_PRIVATE static void Unlock();
-
-  bool locked_;
+class CaptureLock : public StreamLock {
+ public:
+  CaptureLock() : StreamLock(/*alone=*/true) {}
 };
 
 }  // namespace xsched::preempt

@@ -9,8 +9,8 @@ namespace xsched::preempt {
 
 class QueryMutex {
  public:
-  // False: others have had it for `patience`. A thread that wants it alone goes before those that come later
-  // and would share it.
+  // False: other threads have had it for `patience`. While a thread waits to have it alone, no other thread
+  // begins to share it.
   bool LockWithin(Duration patience) EXCLUDES(mutex_);
   void Unlock() EXCLUDES(mutex_);
   bool ShareWithin(Duration patience) EXCLUDES(mutex_);
