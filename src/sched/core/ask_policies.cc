@@ -7,10 +7,6 @@
 namespace xsched::sched {
 namespace {
 
-// How often the policies of a chain are asked in one decision, if all that they let run have used up their
-// limits.
-constexpr int kMostRounds = 4;
-
 // Where one process at a time is on the device, a time slice for policies is so many times as long. It takes
 // a good part of a millisecond to take one off and put another on.
 constexpr int64_t kSlicesOfTurn = 4;
@@ -19,30 +15,7 @@ constexpr int64_t kSlicesOfTurn = 4;
 
 // Each policy of the chain decides on all devices before the next one does.
 void Scheduler::Impl::AskPolicies(TimePoint now) const {
-  for (DeviceRecord* device : devices) {
-    if (!device->due) continue;
-    device->policy_at = kNever;
-    if (!policy.HasLimits()) continue;
-    for (QueueRecord* queue : device->active) {
-      // A limit holds in the watchdog's windows as well. It ends by itself.
-      if (device->asks || queue->limited_until <= now) queue->limited_until = TimePoint{};
-      queue->limited = queue->limited_until > now;
-    }
-  }
-  for (int round = 0; round < kMostRounds && AskPoliciesOnce(now); ++round) {
-  }
-}
-
-// Asks about the queues that have not used up their limits. True: all that a policy has let run have used
-// them up now, and there are others.
-bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
-  for (DeviceRecord* device : devices) {
-    if (!device->due) continue;
-    for (QueueRecord* queue : device->active) {
-      queue->run = queue->limited_until <= now;
-      queue->chosen = false;
-    }
-  }
+  FindLimits(now);
   for (size_t layer = 0; layer < policy.layers().size(); ++layer) {
     const auto& [asked, by] = policy.layers()[layer];
     const bool all_devices = asked->info().scope == Scope::kAllDevices;
@@ -53,39 +26,56 @@ bool Scheduler::Impl::AskPoliciesOnce(TimePoint now) const {
       const bool gaps = layer + 1 == policy.layers().size();
       MakeViews(*device, now, layer, by, asked->info(), gaps);
       if (device->views.empty()) continue;
-      const DeviceView view{
-          .now = now,
-          .timeslice = config.timeslice * (device->slices.take_turns() ? kSlicesOfTurn : 1),
-          .at_a_time = config.at_a_time,
-          .ready = device->views,
-          .state = &device->policy_states[layer],
-          .highest_of_all = highest_of_all,
-          .least_turn = device->slices.take_turns() ? kLeastTurnOnDevice : Duration::zero()};
-      device->policy_at = std::min(device->policy_at, asked->Decide(view));
+      const TimePoint next = asked->Decide(DeviceViewOf(*device, layer, now, highest_of_all));
+      device->policy_at = std::min(device->policy_at, next);
       TakeDecision(*device, layer, by);
     }
   }
-  return policy.HasLimits() && AnyLimitReached(now);
 }
 
-bool Scheduler::Impl::AnyLimitReached(TimePoint now) const {
-  bool again = false;
+// Lets all queues run that have not used up their limits. A limit holds in the watchdog's windows as well: it
+// ends by itself.
+void Scheduler::Impl::FindLimits(TimePoint now) const {
   for (DeviceRecord* device : devices) {
     if (!device->due) continue;
-    bool runs = false;
-    bool limited_now = false;
-    bool others = false;
+    device->policy_at = kNever;
     for (QueueRecord* queue : device->active) {
-      const bool was_shown = !queue->limited;
-      queue->limited = queue->limited_until > now;
-      if (!queue->IsEligible()) continue;
-      runs |= queue->run;
-      limited_now |= queue->limited && was_shown;
-      others |= !queue->limited;
+      queue->run = true;
+      queue->chosen = false;
     }
-    again |= !runs && limited_now && others;
+    if (!policy.HasLimits()) continue;
+    if (device->asks) FindLimits(*device, now);
+    for (QueueRecord* queue : device->active) {
+      if (queue->limited_until <= now) queue->limited_until = TimePoint{};
+      queue->limited = queue->limited_until > now;
+      queue->run = !queue->limited;
+    }
   }
-  return again;
+}
+
+void Scheduler::Impl::FindLimits(DeviceRecord& device, TimePoint now) const {
+  for (QueueRecord* queue : device.active) queue->limited_until = TimePoint{};
+  for (size_t layer = 0; layer < policy.layers().size(); ++layer) {
+    const auto& [asked, by] = policy.layers()[layer];
+    if (!asked->info().has_limits) continue;
+    MakeViews(device, now, layer, by, asked->info(), false);
+    if (device.views.empty()) continue;
+    const TimePoint next = asked->FindLimits(DeviceViewOf(device, layer, now, PRIORITY_NO_EXECUTE));
+    device.policy_at = std::min(device.policy_at, next);
+    TakeLimits(device, layer, by);
+  }
+}
+
+DeviceView Scheduler::Impl::DeviceViewOf(DeviceRecord& device, size_t layer, TimePoint now,
+                                         Priority highest_of_all) const {
+  const bool take_turns = device.slices.take_turns();
+  return {.now = now,
+          .timeslice = config.timeslice * (take_turns ? kSlicesOfTurn : 1),
+          .at_a_time = config.at_a_time,
+          .ready = device.views,
+          .state = &device.policy_states[layer],
+          .highest_of_all = highest_of_all,
+          .least_turn = take_turns ? kLeastTurnOnDevice : Duration::zero()};
 }
 
 // Of the queues that the former policies let run.

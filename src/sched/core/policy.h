@@ -67,7 +67,7 @@ struct PolicyInfo {
   // It divides the device's time by what each has received. So it does not matter to the others if a held
   // queue ends what it has begun, as long as that is charged to it (overruns.h).
   bool charges_overruns = false;
-  // It may let none of the ready queues run (QueueView::limited_until), because of their hint limit_us.
+  // It keeps queues from running even if the device is unused (FindLimits).
   bool has_limits = false;
   // Asked again before its time, with nothing new but the time and what was received, it decides the same and
   // remembers the same. So it need not be asked then.
@@ -132,7 +132,7 @@ struct QueueView {
   Duration tenant_service{};
   // Out: may it run?
   bool run;
-  // Out, if it may not: until then it may not run even if the device is unused, because of a limit that was
+  // Out, of FindLimits: until then it may not run even if the device is unused, because of a limit that was
   // asked for. In the past: there is no such limit.
   TimePoint limited_until{};
 };
@@ -196,9 +196,14 @@ class Policy {
   const PolicyInfo& info() const { return info_; }
   XPolicyType type() const { return info_.type; }
 
+  // Before each decision, if PolicyInfo::has_limits: sets `limited_until` of all ready queues, whatever the
+  // other policies of a chain make of them. Decide is then shown only those that may run. So nobody waits for
+  // a queue that has used up its limit. Returns when to be asked again if nothing happens until then; kNever:
+  // not necessary.
+  virtual TimePoint FindLimits(const DeviceView&) const { return kNever; }
+
   // Sets `run` of every view of the device's ready queues: at least one must run, on this device or, with
-  // Scope::kAllDevices, on another one, unless all have used up their limits (has_limits). Returns when to be
-  // asked again if nothing happens until then; kNever: not necessary.
+  // Scope::kAllDevices, on another one. Returns when to be asked again, likewise.
   virtual TimePoint Decide(const DeviceView& device) const = 0;
 
   // Can `victim` ever be held because of `rival` on the same device, whatever they do? A queue that no other

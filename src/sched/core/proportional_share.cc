@@ -48,6 +48,7 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
   int partners = 0;
   for (QueueView& claimant : device.ready) {
     claimant.run = false;
+    Charge(claimant);
     const double weight = WeightOf(claimant);
     total += weight;
     partners += weight > 0;
@@ -57,7 +58,10 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
     for (QueueView& claimant : device.ready) claimant.run = true;
     return kNever;
   }
-  LevelNewcomers(device);
+  LevelStrides(
+      device.ready, StateOf(device), Seconds(device.timeslice),
+      [this](QueueView& claimant) { return WeightOf(claimant) > 0 ? &StateOf(claimant).stride : nullptr; },
+      [this](const QueueView& claimant) { return WeightOf(claimant); });
   auto slice = [&](const QueueView& claimant) {
     const double rounds = WeightOf(claimant) * partners / total;
     return std::max(kShortestTurn,
@@ -68,63 +72,35 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
     const TimePoint end = claimant.running_since + slice(claimant);
     if (device.now >= end) continue;
     claimant.run = true;
-    Remember(device);
     return partners == 1 ? kNever : end;
   }
   QueueView& next = Lowest(device.ready);
   next.run = true;
-  Remember(device);
   return partners == 1 ? kNever : device.now + slice(next);
 }
 
-double ProportionalShare::Pass(const QueueView& claimant) const {
-  const ShareState& state = StateOf(claimant);
-  return state.pass + Seconds(claimant.service - state.service) / WeightOf(claimant);
+// What it received without a share counts for nothing.
+void ProportionalShare::Charge(const QueueView& claimant) const {
+  ShareState& state = StateOf(claimant);
+  const Duration received = state.known ? claimant.service - state.counted : Duration::zero();
+  state.counted = claimant.service;
+  state.known = true;
+  const double weight = WeightOf(claimant);
+  if (weight > 0) {
+    state.stride.Charge(Seconds(received), weight);
+  } else {
+    state.stride.debt = 0;
+  }
+  if (weight == 0 || claimant.newly_ready) state.stride.Leave();
 }
 
 QueueView& ProportionalShare::Lowest(std::span<QueueView> ready) const {
   QueueView* lowest = nullptr;
-  double lowest_pass = kNobody;
   for (QueueView& claimant : ready) {
     if (WeightOf(claimant) == 0) continue;
-    const double pass = Pass(claimant);
-    if (lowest != nullptr && pass >= lowest_pass) continue;
-    lowest = &claimant;
-    lowest_pass = pass;
+    if (lowest == nullptr || StateOf(claimant).stride.pass < StateOf(*lowest).stride.pass) lowest = &claimant;
   }
   return *lowest;
-}
-
-void ProportionalShare::LevelNewcomers(const DeviceView& device) const {
-  double lowest = kNobody;  // of those that were ready before
-  for (const QueueView& claimant : device.ready) {
-    if (!claimant.newly_ready && WeightOf(claimant) > 0) lowest = std::min(lowest, Pass(claimant));
-  }
-  double& clock = StateOf(device).lowest;
-  if (lowest != kNobody) clock = lowest;
-  for (QueueView& claimant : device.ready) {
-    const double weight = WeightOf(claimant);
-    if (!claimant.newly_ready || weight == 0) continue;
-    ShareState& state = StateOf(claimant);
-    // A held claimant received what it overran since.
-    const double debt = state.ahead + (state.held ? Seconds(claimant.service - state.service) : 0);
-    const double most = std::max(Seconds(device.timeslice), debt);
-    state.pass = std::clamp(Pass(claimant), clock, clock + most / weight);
-    state.service = claimant.service;
-  }
-}
-
-void ProportionalShare::Remember(const DeviceView& device) const {
-  const double lowest = StateOf(device).lowest = Pass(Lowest(device.ready));
-  for (QueueView& claimant : device.ready) {
-    const double weight = WeightOf(claimant);
-    if (weight == 0) continue;
-    ShareState& state = StateOf(claimant);
-    state.pass = Pass(claimant);
-    state.ahead = (state.pass - lowest) * weight;
-    state.service = claimant.service;
-    state.held = !claimant.run;
-  }
 }
 
 }  // namespace xsched::sched

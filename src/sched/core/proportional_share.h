@@ -1,32 +1,19 @@
 // Shares of a device's time: one claimant (a queue, or a process with all of its queues) runs at a time, and
-// each ready one gets time in proportion to its weight. The base of the policies that differ in weights only.
-//
-// Stride scheduling. A claimant's pass is the service it has received per unit of weight; the one with the
-// lowest pass runs for a slice. The device's clock is the lowest pass of those that are ready. While nobody
-// is ready it stands still.
-//
-// When a claimant becomes ready, its pass is clamped between the clock and one timeslice's worth above that,
-// or more if it was further ahead of the others when it was ready last. So idle time is no credit, time that
-// it used alone is no debt, and a short pause does not cancel a debt: neither that of a command that ran on
-// for many timeslices after a hold.
+// each ready one gets time in proportion to its weight, by stride scheduling (stride.h). The base of the
+// policies that differ in weights only.
 #pragma once
 
 #include <span>
 
 #include "sched/core/policy.h"
+#include "sched/core/stride.h"
 
 namespace xsched::sched {
 
-// As of the last decision in which the claimant was ready.
 struct ShareState {
-  double pass;
-  double ahead;      // how many seconds of service it was ahead of the lowest pass
-  Duration service;  // what it had received
-  bool held;
-};
-
-struct ShareClock {
-  double lowest;  // pass, as of the last decision
+  Stride stride;
+  Duration counted;  // service up to the last decision
+  bool known;        // the other members are valid
 };
 
 // Slices in proportion to the processes' weights. Where slices cannot have that proportion, the policy holds
@@ -34,7 +21,7 @@ struct ShareClock {
 using WeightOfProcess = double (*)(const ProcessView& process);
 Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of);
 
-class ProportionalShare : public PolicyWithState<ShareState, NoState, ShareClock> {
+class ProportionalShare : public PolicyWithState<ShareState, NoState, StrideClock> {
  public:
   using PolicyWithState::PolicyWithState;
 
@@ -49,10 +36,8 @@ class ProportionalShare : public PolicyWithState<ShareState, NoState, ShareClock
 
  private:
   TimePoint LetOneRun(const DeviceView& device) const;
-  double Pass(const QueueView& claimant) const;
+  void Charge(const QueueView& claimant) const;
   QueueView& Lowest(std::span<QueueView> ready) const;
-  void LevelNewcomers(const DeviceView& device) const;
-  void Remember(const DeviceView& device) const;
 };
 
 // Shares in proportion to utilization, of queues or of processes (PolicyInfo::granularity).

@@ -74,8 +74,9 @@ struct Scheduler::Impl {
   void RemoveDevice(size_t index);
 
   void AskPolicies(TimePoint now) const;
-  bool AskPoliciesOnce(TimePoint now) const;
-  bool AnyLimitReached(TimePoint now) const;
+  void FindLimits(TimePoint now) const;
+  void FindLimits(DeviceRecord& device, TimePoint now) const;
+  DeviceView DeviceViewOf(DeviceRecord& device, size_t layer, TimePoint now, Priority highest_of_all) const;
   Priority HighestOfAll(Granularity by) const;
 };
 

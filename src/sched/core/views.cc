@@ -126,6 +126,20 @@ void RefreshHintsOfTenants(DeviceRecord& device, bool wanted) {
   }
 }
 
+// `take(queue, its view)`, for each queue that was shown to the policy.
+template <typename Take>
+void ForEachView(DeviceRecord& device, size_t layer, Granularity by, Take&& take) {
+  const QueueView* next = device.views.begin();
+  for (QueueRecord* queue : device.active) {
+    if (!IsShown(*queue)) continue;
+    const QueueView& view = by == Granularity::kProcess  ? *queue->process->view
+                            : by == Granularity::kTenant ? *queue->process->tenant->view
+                                                         : *next++;
+    take(*queue, view);
+    queue->newly_ready &= static_cast<uint8_t>(~(1u << layer));
+  }
+}
+
 // The priorities of a laxity mean nothing without it.
 void CombineLaxities(Hints& both, const Hints& one, const Hints& other) {
   const bool of_both = one.laxity_us != NO_LAXITY && other.laxity_us != NO_LAXITY;
@@ -178,17 +192,15 @@ void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by
   }
 }
 
+void TakeLimits(DeviceRecord& device, size_t layer, Granularity by) {
+  ForEachView(device, layer, by, [](QueueRecord& queue, const QueueView& view) {
+    queue.limited_until = std::max(queue.limited_until, view.limited_until);
+  });
+}
+
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by) {
-  const QueueView* next = device.views.begin();
-  for (QueueRecord* queue : device.active) {
-    if (!IsShown(*queue)) continue;
-    const QueueView& view = by == Granularity::kProcess  ? *queue->process->view
-                            : by == Granularity::kTenant ? *queue->process->tenant->view
-                                                         : *next++;
-    queue->run = queue->chosen = view.run;
-    if (!view.run) queue->limited_until = std::max(queue->limited_until, view.limited_until);
-    queue->newly_ready &= static_cast<uint8_t>(~(1u << layer));
-  }
+  ForEachView(device, layer, by,
+              [](QueueRecord& queue, const QueueView& view) { queue.run = queue.chosen = view.run; });
 }
 
 }  // namespace xsched::sched

@@ -18,6 +18,8 @@ void RefreshHintsOfGroups(DeviceRecord& device, bool of_tenants);
 // which queues leave gaps. REQUIRES: device.views has room for all; Account was called.
 void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by, const PolicyInfo& policy,
                bool gaps);
+// Takes over until when those queues are limited.
+void TakeLimits(DeviceRecord& device, size_t layer, Granularity by);
 // Lets those queues run as the views say.
 void TakeDecision(DeviceRecord& device, size_t layer, Granularity by);
 

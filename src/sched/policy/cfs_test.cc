@@ -53,6 +53,14 @@ TEST(CompletelyFair, the_lowest_priority_gets_on_beside_the_highest) {
   EXPECT_LT(result.queues[1].device_time, milliseconds(40));
 }
 
+// The lowest one has received more than a number can hold, in units of what the others receive.
+TEST(CompletelyFair, equal_queues_share_equally_however_low_another_one_is) {
+  const SimulationResult result = Simulate(CompletelyFair(), {Busy(-100), Busy(100), Busy(100)}, seconds(2));
+  EXPECT_NEAR(std::chrono::duration<double>(result.queues[1].device_time) /
+                  std::chrono::duration<double>(result.busy),
+              0.5, 0.01);
+}
+
 TEST(CompletelyFair, who_may_never_run_beside_others_waits_for_them) {
   PolicyDevice ready = {View(1, {.priority = PRIORITY_NO_EXECUTE}), View(2, {.priority = PRIORITY_MIN})};
   EXPECT_EQ(ready.Decide(CompletelyFair()), kNever);

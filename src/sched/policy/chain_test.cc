@@ -1,11 +1,14 @@
 // Chains of policies, on loads in virtual time.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "sched/sim/simulator.h"
+#include "sched/testing/timeline.h"
 
 namespace xsched::sched {
 namespace {
@@ -41,6 +44,88 @@ TEST(PolicyChainShares, of_a_class_stay_exact_while_a_higher_class_comes_and_goe
   EXPECT_NEAR(seconds_of(1) / (seconds_of(1) + seconds_of(2)), 0.75, 0.01);
   EXPECT_NEAR(seconds_of(0), 0.3, 0.01);
   for (Duration latency : result.queues[0].latencies) EXPECT_LE(latency, microseconds(3200));
+}
+
+// Its first queue has a higher class for a while, and so has the device alone.
+class PolicyChainReturn : public Timeline, public testing::WithParamInterface<const char*> {};
+
+TEST_P(PolicyChainReturn, owes_nothing_for_the_time_in_a_higher_class) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*ParsePolicySetting(GetParam()));
+  for (uint64_t id : {1, 2}) {
+    Add(id, 0);
+    scheduler_.SetHints(QueueId{id}, {.utilization = 50});
+    Busy(id);
+  }
+  Duration ran[2] = {};
+  const auto pass = [&](int ms) {
+    for (int i = 0; i < ms; ++i) {
+      for (uint64_t id : {1, 2}) {
+        if (!Runs(id)) continue;
+        ran[id - 1] += milliseconds(1);
+        RetireOne(id);
+      }
+      Pass(milliseconds(1));
+    }
+  };
+  pass(1000);
+  scheduler_.SetHints(QueueId{1}, {.priority = 1, .utilization = 50});
+  Decide();
+  pass(5000);
+  scheduler_.SetHints(QueueId{1}, {.utilization = 50});
+  Decide();
+  ran[0] = ran[1] = {};
+  pass(1000);
+  EXPECT_NEAR(std::chrono::duration<double>(ran[0]).count(), 0.5, 0.05);
+  EXPECT_NEAR(std::chrono::duration<double>(ran[1]).count(), 0.5, 0.05);
+}
+INSTANTIATE_TEST_SUITE_P(Chains, PolicyChainReturn,
+                         testing::Values("HPF/UP", "HPF/PUP", "HPF/RESERVE", "HPF/EEVDF", "HPF/CFS:process"),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !isalnum(c); }, '_');
+                           return name;
+                         });
+
+class PolicyChainLimits : public Timeline {
+ protected:
+  Duration Ran(uint64_t id, Duration time) {
+    Duration ran{};
+    for (Duration passed{}; passed < time; passed += milliseconds(1)) {
+      for (uint64_t each = 1; each <= 5; ++each) {
+        if (retired_.count(each) == 0 || !Runs(each)) continue;
+        if (each == id) ran += milliseconds(1);
+        RetireOne(each);
+      }
+      Pass(milliseconds(1));
+    }
+    return ran;
+  }
+};
+
+TEST_F(PolicyChainLimits, however_many_classes_have_used_them_up_the_next_one_runs) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*ParsePolicySetting("HPF/RESERVE"));
+  for (uint64_t id = 1; id <= 5; ++id) {
+    Add(id, 0);
+    if (id < 5)
+      scheduler_.SetHints(
+          QueueId{id}, {.priority = static_cast<Priority>(6 - id), .period_us = 100'000, .limit_us = 10'000});
+    Busy(id);
+  }
+  EXPECT_GE(Ran(5, seconds(1)), milliseconds(500));
+}
+
+TEST_F(PolicyChainLimits, nobody_waits_on_one_device_for_who_has_used_them_up_on_another) {
+  sliceable_ = false;
+  scheduler_.SetPolicy(*ParsePolicySetting("HHPF/RESERVE"));
+  Add(1, 0, kGpu + 1);
+  scheduler_.SetHints(QueueId{1}, {.priority = 1, .period_us = 100'000, .limit_us = 10'000});
+  Add(2, 0);
+  Busy(1);
+  Busy(2);
+  EXPECT_GE(Ran(2, seconds(1)), milliseconds(800));
 }
 
 // Every policy, by queue and by process, alone and before every other one.

@@ -99,5 +99,33 @@ TEST_F(Processes, a_process_keeps_its_account_when_a_queue_goes) {
   EXPECT_NEAR(turns_of_first, 100, 10);
 }
 
+// Without a share it runs in the gaps of the others. Then one of its queues, which has no work, gets one.
+TEST_F(Processes, a_share_that_comes_later_owes_nothing_for_the_time_without) {
+  Add(1, 0, kGpu, 10);
+  Add(2, 0, kGpu, 10);
+  Add(3, 0, kGpu, 20);
+  for (uint64_t id : {1, 2}) scheduler_.SetHints(QueueId{id}, {.utilization = 0});
+  scheduler_.SetHints(QueueId{3}, {.utilization = 50});
+  Busy(1);
+  for (int i = 0; i < 2000; ++i) {
+    Pass(milliseconds(1));
+    if (Runs(1)) RetireOne(1);
+  }
+  Busy(3);
+  Pass(milliseconds(20));
+  ASSERT_FALSE(Runs(1));
+  scheduler_.SetHints(QueueId{2}, {.utilization = 50});
+  Decide();
+  int turns_of_first = 0;
+  for (int i = 0; i < 200; ++i) {
+    Pass(milliseconds(1));
+    turns_of_first += Runs(1);
+    for (uint64_t id : {1, 3}) {
+      if (Runs(id)) RetireOne(id);
+    }
+  }
+  EXPECT_NEAR(turns_of_first, 100, 10);
+}
+
 }  // namespace
 }  // namespace xsched::sched::pup

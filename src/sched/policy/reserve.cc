@@ -26,6 +26,7 @@
 
 #include "sched/core/policy.h"
 #include "sched/core/reservation.h"
+#include "sched/core/stride.h"
 
 namespace xsched::sched::reserve {
 namespace {
@@ -51,7 +52,6 @@ constexpr microseconds kLongestDebt{1'000'000};
 
 struct ClaimantState {
   bool known;            // the other members are valid
-  bool contends;         // the last decision could have let it run
   bool borrows;          // the last decision gave it of what is left over
   bool guaranteed_turn;  // its last turn was of its guarantee. So is what its commands do after that.
   bool wanted;           // it could have run in all of its present period
@@ -67,12 +67,15 @@ struct ClaimantState {
   Duration allowed;
   TimePoint refill_at;
 
-  double pass;    // of what is left over: seconds per unit of weight
+  Stride stride;  // of what is left over
   Duration turn;  // what is left of its time slice
 };
 
+double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+
 struct DeviceState {
-  double clock;  // the lowest pass of those that want what is left over
+  StrideClock clock;
+  bool limits;  // some have used up their limits
 };
 
 int64_t PeriodsUntil(TimePoint now, TimePoint first, Duration period) { return 1 + (now - first) / period; }
@@ -81,24 +84,46 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
  public:
   using PolicyWithState::PolicyWithState;
 
-  TimePoint Decide(const DeviceView& device) const override {
-    TimePoint next = UpdateAll(device);
+  // Brings all accounts up to date.
+  TimePoint FindLimits(const DeviceView& device) const override {
+    TimePoint next = kNever;
+    StateOf(device).limits = false;
     for (QueueView& claimant : device.ready) {
-      if (!KeepsTurn(claimant, device)) continue;
-      claimant.run = true;
-      return std::min(next, claimant.running_since + device.least_turn);
+      ClaimantState& state = StateOf(claimant);
+      Update(claimant, device);
+      claimant.limited_until = KeepsTurn(claimant, device) ? TimePoint{} : LimitedUntil(state, claimant);
+      if (claimant.limited_until <= device.now) continue;
+      state.wanted = false;
+      state.stride.Leave();
+      StateOf(device).limits = true;
+      next = std::min(next, claimant.limited_until);
     }
+    return next;
+  }
+
+  TimePoint Decide(const DeviceView& device) const override {
+    LevelStrides(
+        device.ready, StateOf(device).clock, Seconds(device.timeslice),
+        [](QueueView& claimant) { return &StateOf(claimant).stride; }, WeightOf);
+    TimePoint next = kNever;
+    QueueView* keeps_turn = nullptr;
     QueueView* guaranteed = nullptr;
     QueueView* borrower = nullptr;
     for (QueueView& claimant : device.ready) {
-      ClaimantState& state = StateOf(claimant);
-      if (!state.contends) continue;
+      claimant.run = false;
+      const ClaimantState& state = StateOf(claimant);
+      // When its next period begins.
+      if (state.guaranteed > Duration::zero()) next = std::min(next, state.period_end);
+      if (KeepsTurn(claimant, device)) keeps_turn = &claimant;
       if (HasGuaranteeLeft(state) &&
           (guaranteed == nullptr || state.period_end < StateOf(*guaranteed).period_end))
         guaranteed = &claimant;
       if (borrower == nullptr || BorrowsBefore(state, StateOf(*borrower))) borrower = &claimant;
     }
-    if (borrower == nullptr) return next;  // all have used up their limits
+    if (keeps_turn != nullptr) {
+      keeps_turn->run = true;
+      return std::min(next, keeps_turn->running_since + device.least_turn);
+    }
     QueueView& chosen = guaranteed != nullptr ? *guaranteed : *borrower;
     chosen.run = true;
     ClaimantState& state = StateOf(chosen);
@@ -106,7 +131,8 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     Duration until = guaranteed != nullptr ? state.left : Duration::max();
     if (guaranteed == nullptr) {
       if (!state.borrows || state.turn <= Duration::zero()) state.turn = device.timeslice;
-      if (device.ready.size() > 1) until = state.turn;
+      // Those that wait for their limits may run on, and what they have of the time is found out at its end.
+      if (device.ready.size() > 1 || StateOf(device).limits) until = state.turn;
       // A guarantee may interrupt a borrower. Afterwards the borrower goes on with its time slice.
       for (QueueView& claimant : device.ready) StateOf(claimant).borrows = &claimant == &chosen;
     }
@@ -121,6 +147,8 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   Division Divide(std::span<ProcessView> processes) const override { return OnlyTheRunningOne(processes); }
 
  private:
+  static double WeightOf(const QueueView& claimant) { return std::max(claimant.hints.weight, WEIGHT_MIN); }
+
   static bool HasGuaranteeLeft(const ClaimantState& state) {
     return state.guaranteed > Duration::zero() && state.left > Duration::zero();
   }
@@ -128,7 +156,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   static bool BorrowsBefore(const ClaimantState& state, const ClaimantState& other) {
     const bool goes_on = state.borrows && state.turn > Duration::zero();
     const bool other_goes_on = other.borrows && other.turn > Duration::zero();
-    return goes_on != other_goes_on ? goes_on : state.pass < other.pass;
+    return goes_on != other_goes_on ? goes_on : state.stride.pass < other.stride.pass;
   }
 
   // A limit may be so short that its time is over before the process is on the device: then it would never
@@ -145,31 +173,6 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     return state.refill_at + periods_more * microseconds(claimant.hints.period_us);
   }
 
-  // Returns when the next period of a guarantee or of a limit begins.
-  static TimePoint UpdateAll(const DeviceView& device) {
-    TimePoint next = kNever;
-    double lowest = std::numeric_limits<double>::infinity();  // of those that wanted it before as well
-    for (QueueView& claimant : device.ready) {
-      claimant.run = false;
-      ClaimantState& state = StateOf(claimant);
-      Update(claimant, device);
-      if (state.contends) lowest = std::min(lowest, state.pass);
-      if (state.guaranteed > Duration::zero()) next = std::min(next, state.period_end);
-      claimant.limited_until = KeepsTurn(claimant, device) ? TimePoint{} : LimitedUntil(state, claimant);
-      if (claimant.limited_until > device.now) next = std::min(next, claimant.limited_until);
-    }
-    double& clock = StateOf(device).clock;
-    if (lowest != std::numeric_limits<double>::infinity()) clock = lowest;
-    for (QueueView& claimant : device.ready) {
-      ClaimantState& state = StateOf(claimant);
-      // A claimant that was idle, or had used up its limit, saves up nothing in that time.
-      if (!state.contends) state.pass = std::max(state.pass, clock);
-      state.contends = claimant.limited_until <= device.now;
-      state.wanted &= state.contends;
-    }
-    return next;
-  }
-
   static void Update(QueueView& claimant, const DeviceView& device) {
     ClaimantState& state = StateOf(claimant);
     Charge(state, claimant);
@@ -179,7 +182,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     if (state.guaranteed > Duration::zero()) RenewGuarantee(state, begins, claimant.hints, device.now);
     if (state.limit > Duration::zero()) RenewLimit(state, claimant.hints, device.now);
     state.borrows &= !claimant.newly_ready;
-    state.contends &= !claimant.newly_ready;
+    if (claimant.newly_ready) state.stride.Leave();
   }
 
   static void Charge(ClaimantState& state, const QueueView& claimant) {
@@ -191,8 +194,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       return;
     }
     state.turn -= received;
-    state.pass +=
-        std::chrono::duration<double>(received).count() / std::max(claimant.hints.weight, WEIGHT_MIN);
+    state.stride.Charge(Seconds(received), WeightOf(claimant));
   }
 
   // Other hints begin with the next period. A guarantee or a limit that goes is remembered until it comes
@@ -240,9 +242,9 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     if (begins) {
       // It has its period from now on, if it could not use what is left by the end of the present one without
       // more than its part of the device.
-      const double rest = std::chrono::duration<double>(state.period_end - now).count();
+      const double rest = Seconds(state.period_end - now);
       const double part = GuaranteeOf(hints);
-      if (std::chrono::duration<double>(state.left).count() > rest * part) {
+      if (Seconds(state.left) > rest * part) {
         state.left = state.guaranteed;
         state.period_end = now + period;
         state.wanted = true;

@@ -173,11 +173,10 @@ TEST(Reserve, what_is_kept_of_a_guarantee_is_bounded) {
 TEST(Reserve, a_limit_that_is_shorter_than_the_way_to_the_device_is_kept_over_several_periods) {
   PolicyDevice device{Claimant(1, Reserved(0, 20, 1)), Claimant(2, Reserved(10, 20))};
   const auto decide = [&](Duration at) {
-    DeviceView view = device.At(PolicyDevice::kNow + at);
-    view.least_turn = kLeastTurnOnDevice;
-    const TimePoint next = Reserve().Decide(view);
+    const TimePoint now = PolicyDevice::kNow + at;
+    const TimePoint next = device.Decide(Reserve(), now, kLeastTurnOnDevice);
     for (QueueView& claimant : device.ready()) {
-      if (claimant.run && !claimant.running) claimant.running_since = view.now;
+      if (claimant.run && !claimant.running) claimant.running_since = now;
       claimant.running = claimant.run;
     }
     return next - PolicyDevice::kNow;
@@ -281,6 +280,28 @@ class Limited : public Timeline {
     return runs;
   }
 };
+
+// Its requests have pauses. So it is idle in between, and the policy sees it only when it is ready again.
+TEST_F(Limited, a_process_owes_nothing_for_requests_that_it_had_alone) {
+  Add(1, 0);
+  Add(2, 0);
+  uint64_t requests = 0;
+  for (; requests < 100; ++requests) {
+    Progress(1, requests + 1, requests);
+    Pass(milliseconds(50));
+    Progress(1, requests + 1, requests + 1);
+    Pass(milliseconds(50));
+  }
+  Busy(2);
+  Progress(1, requests + 1, requests);
+  Duration ran{};
+  for (int i = 0; i < 100; ++i) {
+    if (Timeline::Runs(1)) ran += milliseconds(1);
+    if (Timeline::Runs(2)) RetireOne(2);
+    Pass(milliseconds(1));
+  }
+  EXPECT_GE(ran, milliseconds(40));
+}
 
 TEST_F(Limited, a_queue_says_that_it_has_used_up_its_limit_and_for_how_long) {
   Add(1, 0);

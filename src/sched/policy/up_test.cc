@@ -80,10 +80,11 @@ TEST(UtilizationPartition, a_newcomer_starts_level_however_long_the_others_have_
 
 TEST(UtilizationPartition, going_idle_is_no_way_out_of_a_debt) {
   PolicyDevice ready = {Queue(1), Queue(2)};
-  ready[0].service = milliseconds(104);
-  ready[1].service = milliseconds(100);
-  ready[0].newly_ready = true;
   ready.Decide(UtilizationPartition());
+  ASSERT_TRUE(ready[0].run);
+  ready[0].service += milliseconds(4);
+  ready[0].newly_ready = true;  // it was idle for a moment
+  ready.Decide(UtilizationPartition(), kNow + milliseconds(4));
   EXPECT_FALSE(ready[0].run);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "sched/core/policy.h"
@@ -32,7 +33,27 @@ class PolicyDevice {
   PolicyDevice(const PolicyDevice&) = delete;
   PolicyDevice& operator=(const PolicyDevice&) = delete;
 
-  TimePoint Decide(const Policy& policy, TimePoint now = kNow) { return policy.Decide(At(now)); }
+  // As the scheduler asks. Queues that have used up their limits do not run.
+  TimePoint Decide(const Policy& policy, TimePoint now = kNow, Duration least_turn = {}) {
+    const auto view = [&] {
+      DeviceView device = At(now);
+      device.least_turn = least_turn;
+      return device;
+    };
+    TimePoint next = policy.FindLimits(view());
+    std::vector<QueueView> all = std::exchange(ready_, {});
+    std::vector<size_t> shown;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i].limited_until > now) continue;
+      ready_.push_back(all[i]);
+      shown.push_back(i);
+    }
+    if (!ready_.empty()) next = std::min(next, policy.Decide(view()));
+    for (QueueView& queue : all) queue.run = false;
+    for (size_t i = 0; i < shown.size(); ++i) all[shown[i]] = ready_[i];
+    ready_ = std::move(all);
+    return next;
+  }
 
   // What a policy is shown.
   DeviceView At(TimePoint now) {
