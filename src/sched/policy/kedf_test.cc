@@ -145,6 +145,17 @@ TEST(KEarliestDeadlines, many_without_a_deadline_do_not_make_one_late_that_can_b
   for (size_t i = 0; i < 250; ++i) EXPECT_GE(result.queues[i].device_time, milliseconds(25)) << i;
 }
 
+// A time slice had passed before the other's command ended.
+TEST(KEarliestDeadlines, without_a_deadline_a_queue_gets_on_beside_commands_longer_than_a_time_slice) {
+  SimulatedQueue busy;
+  busy.command = milliseconds(1);
+  SimulatedQueue due = Task(milliseconds(30), milliseconds(30), seconds(1));
+  due.command = milliseconds(30);
+  due.commands = 1;
+  const SimulationResult result = Simulate(Earliest(), {due, busy}, seconds(20));
+  EXPECT_GE(result.queues[1].device_time, milliseconds(90)) << "a time slice each second";
+}
+
 // All of them were due at the same time, one second after they came.
 TEST(KEarliestDeadlines, many_without_a_deadline_do_not_go_ahead_all_at_once) {
   SimulatedQueue busy;
