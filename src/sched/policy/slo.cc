@@ -19,7 +19,9 @@
 // another policy behind this one in a chain decides among them: SLO/EEVDF.
 //
 // It fails where queues with targets ask for more than the device can do: the others get only their floor. It
-// learns by requests. If they become longer at once, one is late.
+// learns by requests. If they become longer at once, one is late. A floor counts time, and not service:
+// beside commands that run on for longer than a timeslice after a hold, the others have less than their
+// floor.
 #include <algorithm>
 
 #include "sched/core/policy.h"
