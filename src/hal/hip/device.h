@@ -10,7 +10,7 @@
 namespace xsched::hip {
 
 struct DeviceIdentity {
-  XDevice device = 0;  // by its PCI address
+  XDevice device = 0;  // by its PCI address; of a divided GPU, the part
   char name[96] = "";
 };
 

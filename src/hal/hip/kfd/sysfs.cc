@@ -63,8 +63,8 @@ bool ReadNode(const char* sysfs, int index, Node* node) {
   // Bus, device and function; above them, the part of the GPU.
   const unsigned long location = ReadProperty(text, "location_id");
   const auto domain = static_cast<uint32_t>(ReadProperty(text, "domain"));
-  node->device =
-      PciDeviceAt(sysfs, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7));
+  node->device = WholeDevice(
+      PciDeviceAt(sysfs, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7)));
   return true;
 }
 
@@ -81,9 +81,11 @@ Node FindNode(const char* sysfs, Wanted&& wanted) {
 }  // namespace
 
 XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
-  const XDeviceId first = address & ~XDeviceId{0x7};
-  const bool is_part = address != first && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, first);
-  return MakeDevice(kDeviceTypeGPU, is_part ? first : address);
+  const XDeviceId part = address & 0x7;
+  const XDeviceId whole = address - part;
+  const bool is_part = part != 0 && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, whole);
+  return is_part ? PartOfDevice(MakeDevice(kDeviceTypeGPU, whole), part)
+                 : MakeDevice(kDeviceTypeGPU, address);
 }
 
 XDevice DeviceOf(const char* sysfs, GpuId gpu) {
@@ -91,7 +93,9 @@ XDevice DeviceOf(const char* sysfs, GpuId gpu) {
 }
 
 bool HasDevice(const char* sysfs, XDevice device) {
-  return FindNode(sysfs, [device](const Node& node) { return node.device == device; }).gpu != 0;
+  return FindNode(sysfs, [whole = WholeDevice(device)](const Node& node) {
+           return node.device == whole;
+         }).gpu != 0;
 }
 
 bool SavesWaves(const char* sysfs) {
