@@ -21,7 +21,8 @@ struct Queue {
   const Functions& next;
   const int device;
   const hipStream_t stream;
-  const pthread_t thread;  // of a thread's default stream: that thread
+  const hipStream_t queried;  // the same stream, by the handle for hipStreamQuery
+  const pthread_t thread;     // of a thread's default stream: that thread
   const XDevice address;
   const std::atomic<uint32_t>* const blocking_streams;
   Markers markers;
@@ -77,9 +78,20 @@ void PollMarkers(void* hwq) {
 
 void PutMarkersAway(void* hwq) { Of(hwq).markers.PutAway(); }
 
-// Before the runtime answers about the null stream, it makes that stream wait for all that blocking streams
-// have to do, and the next work of these waits for it. Streams that are independent would wait for each
-// other, and if the program needs two of them at the same time, for ever.
+// Before the runtime answers about the null stream by its handle 0, it makes that stream wait for all that
+// blocking streams have to do, and the next work of these waits for it. Streams that are independent would
+// wait for each other, and if the program needs two of them at the same time, for ever. From HIP 6.4 on, a
+// query by the handle 1 does without that. Some builds of 6.2 and 6.3 crash then; older ones do not know it.
+// Events are not recorded by that handle: also later versions crash when they are asked about.
+constexpr int kQueriesHandle1 = 60'400'000;
+
+hipStream_t HandleForQuery(const Functions& next, hipStream_t stream) {
+  int version = 0;
+  const bool by_1 = stream == kHipStreamNull && next.hipRuntimeGetVersion != nullptr &&
+                    next.hipRuntimeGetVersion(&version) == hipSuccess && version >= kQueriesHandle1;
+  return by_1 ? kHipStreamLegacy : stream;
+}
+
 bool OnlyLauncherAsks(void* hwq) {
   const Queue& queue = Of(hwq);
   return queue.blocking_streams != nullptr && queue.blocking_streams->load(std::memory_order_acquire) != 0;
@@ -91,7 +103,7 @@ bool Finished(void* hwq) {
   preempt::QueryLock no_capture_begins;
   if (!ours.ok() || !no_capture_begins || IsCapturing(queue)) return false;
   // The program gets the error itself. Nothing of such a queue will run any more.
-  return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;
+  return queue.next.hipStreamQuery(queue.queried) != hipErrorNotReady;
 }
 
 XResult Synchronize(void* hwq) {
@@ -137,7 +149,7 @@ void AddLevels(XHwQueueOps& ops, Suspension suspension) {
   }
 }
 
-XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspension) {
+XHwQueueOps OpsFor(const Queue& queue, Suspension suspension) {
   XHwQueueOps ops{};
   ops.size = sizeof ops;
   ops.platform = kPlatformHIP;
@@ -148,8 +160,8 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.poll_markers = PollMarkers;
   ops.put_markers_away = PutMarkersAway;
   // On another thread, "per thread" means another stream.
-  if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
-  if (stream == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;
+  if (queue.stream != kHipStreamPerThread && queue.next.hipStreamQuery != nullptr) ops.finished = Finished;
+  if (queue.queried == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;
   ops.synchronize = Synchronize;
   ops.destroy = Destroy;
   return ops;
@@ -166,10 +178,11 @@ XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStr
   KeepLastError keep(next);
   DeviceIdentity identity;
   if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
-  auto* hwq =
-      new (std::nothrow) Queue{next, device, stream, pthread_self(), identity.device, blocking_streams, {}};
+  auto* hwq = new (std::nothrow)
+      Queue{next,           device,          stream,           HandleForQuery(next, stream),
+            pthread_self(), identity.device, blocking_streams, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
-  const XHwQueueOps ops = OpsFor(next, stream, SuspensionOf(identity.device, stream));
+  const XHwQueueOps ops = OpsFor(*hwq, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) Destroy(hwq);

@@ -5,6 +5,7 @@
 #include "hal/hip/testing/fake_runtime.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -41,6 +42,8 @@ ihipStream_t default_streams[kDevices] = {{0}, {1}};
 int spoiled = 0;  // captures
 bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
+int version = 60'443'482;
+int null_waits = 0;
 thread_local int current_device = 0;
 thread_local hipError_t last_error = hipSuccess;
 
@@ -51,6 +54,8 @@ hipError_t Return(hipError_t error) {
 
 bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
 bool IsDefault(hipStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+// REQUIRES: mutex. The handle 0 makes the null stream wait for blocking streams, and these for it.
+void CountNullWait(hipStream_t stream) { null_waits += stream == nullptr; }
 // REQUIRES: mutex.
 hipStream_t Actual(hipStream_t stream) {
   return IsDefault(stream) ? &default_streams[current_device] : stream;
@@ -75,6 +80,12 @@ EXPORT hipError_t hipGetDevice(int* device) {
 EXPORT hipError_t hipSetDevice(int device) {
   if (device < 0 || device >= kDevices) return Return(hipErrorInvalidDevice);
   current_device = device;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipRuntimeGetVersion(int* out) {
+  std::lock_guard lock(mutex);
+  *out = version;
   return Return(hipSuccess);
 }
 
@@ -144,6 +155,9 @@ EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
 
 EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
   std::lock_guard lock(mutex);
+  // As some builds of 6.3.
+  if (stream == kHipStreamLegacy && version < 60'400'000) abort();
+  CountNullWait(stream);
   hipStream_t actual = Actual(stream);
   if (actual->capturing) {
     Spoil(actual);
@@ -180,6 +194,7 @@ EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
 
 EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   std::lock_guard lock(mutex);
+  CountNullWait(stream);
   hipStream_t actual = Actual(stream);
   if (events.count(event) == 0 || event->device != actual->device) return Return(hipErrorInvalidHandle);
   if (actual->capturing) Spoil(actual);
@@ -238,6 +253,16 @@ EXPORT hipError_t FakeCapture(hipStream_t stream, int capturing) {
 EXPORT int FakeSpoiled() {
   std::lock_guard lock(mutex);
   return spoiled;
+}
+
+EXPORT void FakeSetVersion(int of_runtime) {
+  std::lock_guard lock(mutex);
+  version = of_runtime;
+}
+
+EXPORT int FakeNullWaits() {
+  std::lock_guard lock(mutex);
+  return null_waits;
 }
 
 EXPORT int FakeEvents() {
