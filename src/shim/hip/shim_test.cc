@@ -274,6 +274,18 @@ TEST(HipShim, one_launch_on_several_streams_counts_on_each) {
   for (const hipLaunchParams& launch : launches) EXPECT_EQ(Commands(KeyOf(launch.stream)), 1u);
 }
 
+TEST(HipShim, a_graph_that_is_uploaded_when_it_is_made_executable_is_a_command_on_that_stream) {
+  RuntimeInstance instance;
+  hipGraphInstantiateParams params = {};
+  params.uploadStream = instance.NewStream();
+  hipGraphExec_t exec = nullptr;
+  EXPECT_EQ(hipGraphInstantiateWithParams(&exec, nullptr, &params), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(params.uploadStream)), 0u);
+  params.flags = kHipGraphInstantiateUpload;
+  EXPECT_EQ(hipGraphInstantiateWithParams(&exec, nullptr, &params), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(params.uploadStream)), 1u);
+}
+
 TEST(HipShim, what_a_stream_captures_is_not_counted) {
   RuntimeInstance instance;
   hipStream_t stream = instance.NewStream();
