@@ -152,6 +152,25 @@ TEST_F(HipTwoInstances, a_captured_graph_belongs_to_the_instance_of_its_stream) 
             hipSuccess);
 }
 
+TEST_F(HipTwoInstances, nodes_that_are_listed_belong_to_the_instance_of_their_graph) {
+  b_.NewStream();
+  a_.NewStream();
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(a_.Library("LibraryGraph", &graph), hipSuccess);
+  // More than the graph has: what is behind those is no node.
+  char not_a_node;
+  hipGraphNode_t nodes[2] = {nullptr, &not_a_node};
+  hipGraphNode_t from = nullptr;
+  hipGraphNode_t to = nullptr;
+  size_t count = 2;
+  ASSERT_EQ(a_.Call(hipGraphGetNodes, "hipGraphGetNodes", graph, nodes, &count), hipSuccess);
+  ASSERT_EQ(a_.Call(hipGraphGetEdges, "hipGraphGetEdges", graph, &from, &to, &count), hipSuccess);
+  for (hipGraphNode_t node : {nodes[0], from, to})
+    EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", node, nullptr), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", nodes[1], nullptr), hipErrorInvalidHandle);
+  EXPECT_EQ(b_.CallsOf("hipGraphNodeGetType"), 1) << "it goes where the program said";
+}
+
 TEST_F(HipTwoInstances, a_stream_and_an_event_tell_of_themselves_in_their_instance) {
   b_.NewStream();
   hipStream_t stream = a_.NewStream();
