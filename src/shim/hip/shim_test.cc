@@ -447,6 +447,29 @@ TEST(HipShim, a_stream_that_is_destroyed_takes_its_queue_with_it) {
   EXPECT_EQ(QueueOf(KeyOf(stream)), nullptr);
 }
 
+// In the runtime's own destructor its stream goes, and an event of it must not be asked about any more.
+TEST(HipShim, a_thread_that_ends_takes_its_default_stream_along_before_the_runtime_does) {
+  RuntimeInstance instance;
+  hipStream_t rival = instance.NewStream();
+  instance.Library("LibrarySet", rival);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  const auto events = instance.Fake<decltype(FakeEvents)>("FakeEvents");
+  std::thread launching([&] {
+    // Until a marker is behind one.
+    const int before = events();
+    for (int i = 0; i < 1000 && events() == before; ++i) {
+      EXPECT_EQ(instance.Library("LibrarySet", kHipStreamPerThread), hipSuccess);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      instance.Finish(kHipStreamPerThread, 1);
+    }
+    EXPECT_NE(events(), before);
+  });
+  launching.join();
+  EXPECT_EQ(instance.Fake<decltype(FakeOrphans)>("FakeOrphans")(), 0);
+  instance.Finish(rival, 1);
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
 TEST(HipShim, a_reset_takes_all_queues_of_the_device) {
   RuntimeInstance instance;
   hipStream_t stream = instance.NewStream();

@@ -44,12 +44,21 @@ bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
 int version = 60'443'482;
 int null_waits = 0;
-thread_local int current_device = 0;
-thread_local hipError_t last_error = hipSuccess;
+int orphans = 0;
+
+// As AMD's: the first call of a thread makes it, and it ends before the values of pthread keys.
+struct Thread {
+  int device = 0;
+  hipError_t last_error = hipSuccess;
+  hipStream_t own[kDevices] = {};  // its default streams; null: not made yet
+
+  ~Thread();
+};
+thread_local Thread this_thread;
 
 hipError_t Return(hipError_t error) {
   ++calls;
-  return last_error = error;
+  return this_thread.last_error = error;
 }
 
 bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
@@ -58,7 +67,18 @@ bool IsDefault(hipStream_t stream) { return reinterpret_cast<uintptr_t>(stream) 
 void CountNullWait(hipStream_t stream) { null_waits += stream == nullptr; }
 // REQUIRES: mutex.
 hipStream_t Actual(hipStream_t stream) {
-  return IsDefault(stream) ? &default_streams[current_device] : stream;
+  if (stream != kHipStreamPerThread) return IsDefault(stream) ? &default_streams[this_thread.device] : stream;
+  hipStream_t& own = this_thread.own[this_thread.device];
+  if (own == nullptr) streams.insert(own = new ihipStream_t{this_thread.device});
+  return own;
+}
+Thread::~Thread() {
+  std::lock_guard lock(mutex);
+  for (hipStream_t stream : own) {
+    for (hipEvent_t event : events) orphans += stream != nullptr && event->stream == stream;
+    streams.erase(stream);
+    delete stream;
+  }
 }
 void Spoil(hipStream_t stream) {
   stream->spoiled = true;
@@ -73,13 +93,13 @@ EXPORT hipError_t hipGetDeviceCount(int* count) {
 }
 
 EXPORT hipError_t hipGetDevice(int* device) {
-  *device = current_device;
+  *device = this_thread.device;
   return Return(hipSuccess);
 }
 
 EXPORT hipError_t hipSetDevice(int device) {
   if (device < 0 || device >= kDevices) return Return(hipErrorInvalidDevice);
-  current_device = device;
+  this_thread.device = device;
   return Return(hipSuccess);
 }
 
@@ -102,16 +122,16 @@ EXPORT hipError_t hipDeviceGetName(char* text, int size, hipDevice_t device) {
 
 EXPORT hipError_t hipGetLastError() {
   ++calls;
-  hipError_t error = last_error;
-  last_error = hipSuccess;
+  hipError_t error = this_thread.last_error;
+  this_thread.last_error = hipSuccess;
   return error;
 }
 
-EXPORT hipError_t hipPeekAtLastError() { return last_error; }
+EXPORT hipError_t hipPeekAtLastError() { return this_thread.last_error; }
 
 EXPORT hipError_t hipStreamCreate(hipStream_t* stream) {
   std::lock_guard lock(mutex);
-  *stream = new ihipStream_t{current_device};
+  *stream = new ihipStream_t{this_thread.device};
   streams.insert(*stream);
   return Return(hipSuccess);
 }
@@ -180,7 +200,7 @@ EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
 
 EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {
   std::lock_guard lock(mutex);
-  *event = new ihipEvent_t{current_device};
+  *event = new ihipEvent_t{this_thread.device};
   events.insert(*event);
   return Return(hipSuccess);
 }
@@ -263,6 +283,11 @@ EXPORT void FakeSetVersion(int of_runtime) {
 EXPORT int FakeNullWaits() {
   std::lock_guard lock(mutex);
   return null_waits;
+}
+
+EXPORT int FakeOrphans() {
+  std::lock_guard lock(mutex);
+  return orphans;
 }
 
 EXPORT int FakeEvents() {
