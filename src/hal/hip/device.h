@@ -20,9 +20,9 @@ XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIden
 
 // Makes `device` the thread's current one during a scope: default streams belong to the current device, and
 // new events as well.
-class CurrentDevice {
+class WithDevice {
  public:
-  CurrentDevice(const Functions& next, int device) : next_(next) {
+  WithDevice(const Functions& next, int device) : next_(next) {
     if (next_.hipGetDevice(&before_) != hipSuccess) return;
     if (before_ == device) {
       current_ = true;
@@ -30,11 +30,11 @@ class CurrentDevice {
       current_ = changed_ = true;
     }
   }
-  ~CurrentDevice() {
+  ~WithDevice() {
     if (changed_) next_.hipSetDevice(before_);
   }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  WithDevice(const WithDevice&) = delete;
+  WithDevice& operator=(const WithDevice&) = delete;
 
   explicit operator bool() const { return current_; }
 

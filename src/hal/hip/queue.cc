@@ -4,12 +4,12 @@
 
 #include <new>
 
-#include "hal/hip/capture_mode.h"
+#include "hal/hip/capturing.h"
 #include "hal/hip/device.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/markers.h"
+#include "hal/hip/own_calls.h"
 #include "hal/hip/suspension.h"
-#include "preempt/api/launch.h"
 #include "preempt/api/query_lock.h"
 
 namespace xsched::hip {
@@ -30,35 +30,13 @@ struct Queue {
 
 Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
 
-// The scope of our own calls on any thread.
-class OwnCalls {
- public:
-  explicit OwnCalls(const Queue& queue)
-      : keep_(queue.next), relaxed_(queue.next), current_(queue.next, queue.device) {}
-
-  bool ok() const { return static_cast<bool>(current_); }
-
- private:
-  ReentrancyGuard guard_;
-  KeepLastError keep_;
-  RelaxedCaptureMode relaxed_;
-  CurrentDevice current_;
-};
-
-// When in doubt, the stream is capturing. Not if its capture is invalid: in some versions the stream stays in
-// this state also after the end of the capture, and runs what it gets.
-bool IsCapturing(const Queue& queue) {
-  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  if (queue.next.hipStreamIsCapturing == nullptr) return false;
-  if (queue.next.hipStreamIsCapturing(queue.stream, &status) != hipSuccess) return true;
-  return status == hipStreamCaptureStatusActive;
-}
+bool IsCapturing(const Queue& queue) { return AskWhetherCapturing(queue.next, queue.stream); }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
   Queue& queue = Of(hwq);
-  OwnCalls ours(queue);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
+  if (!ours || IsCapturing(queue)) return kXSchedErrorHardware;
   // No other thread may poll now, because the events are reused.
   queue.markers.Poll(queue.next);
   return queue.markers.Append(queue.next, queue.stream, ticket) ? kXSchedSuccess : kXSchedErrorHardware;
@@ -67,9 +45,9 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
 void PollMarkers(void* hwq) {
   Queue& queue = Of(hwq);
   if (!queue.markers.AnyWaiting()) return;
-  OwnCalls ours(queue);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || !no_capture_begins) return;
+  if (!ours || !no_capture_begins) return;
   // From ROCm 6.2 to 7.1, a query of an event invalidates a capture of the stream on which the event was
   // recorded last, even if that was before the capture. The null stream cannot capture.
   if (queue.stream != kHipStreamNull && IsCapturing(queue)) return;
@@ -99,9 +77,9 @@ bool OnlyLauncherAsks(void* hwq) {
 
 bool Finished(void* hwq) {
   const Queue& queue = Of(hwq);
-  OwnCalls ours(queue);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || !no_capture_begins || IsCapturing(queue)) return false;
+  if (!ours || !no_capture_begins || IsCapturing(queue)) return false;
   // The program gets the error itself. Nothing of such a queue will run any more.
   return queue.next.hipStreamQuery(queue.queried) != hipErrorNotReady;
 }
@@ -111,8 +89,8 @@ XResult Synchronize(void* hwq) {
   // On another thread, "per thread" means another stream.
   if (queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0)
     return kXSchedErrorNotAllowed;
-  OwnCalls ours(queue);
-  if (!ours.ok()) return kXSchedErrorHardware;
+  const OwnCallsOn ours(queue.next, queue.device);
+  if (!ours) return kXSchedErrorHardware;
   if (IsCapturing(queue)) return kXSchedErrorNotAllowed;
   return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
