@@ -28,12 +28,12 @@ struct Queue {
   Markers markers;
 };
 
-Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
+Queue& QueueOf(void* hwq) { return *static_cast<Queue*>(hwq); }
 
 bool IsCapturing(const Queue& queue) { return AskWhetherCapturing(queue.next, queue.stream); }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
-  Queue& queue = Of(hwq);
+  Queue& queue = QueueOf(hwq);
   const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
   if (!ours || IsCapturing(queue)) return kXSchedErrorHardware;
@@ -43,7 +43,7 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
 }
 
 void PollMarkers(void* hwq) {
-  Queue& queue = Of(hwq);
+  Queue& queue = QueueOf(hwq);
   if (!queue.markers.AnyWaiting()) return;
   const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
@@ -54,7 +54,7 @@ void PollMarkers(void* hwq) {
   queue.markers.Poll(queue.next);
 }
 
-void PutMarkersAway(void* hwq) { Of(hwq).markers.PutAway(); }
+void PutMarkersAway(void* hwq) { QueueOf(hwq).markers.PutAway(); }
 
 // Before the runtime answers about the null stream by its handle 0, it makes that stream wait for all that
 // blocking streams have to do, and the next work of these waits for it. Streams that are independent would
@@ -71,12 +71,12 @@ hipStream_t HandleForQuery(const Functions& next, hipStream_t stream) {
 }
 
 bool OnlyLauncherAsks(void* hwq) {
-  const Queue& queue = Of(hwq);
+  const Queue& queue = QueueOf(hwq);
   return queue.blocking_streams != nullptr && queue.blocking_streams->load(std::memory_order_acquire) != 0;
 }
 
 bool Finished(void* hwq) {
-  const Queue& queue = Of(hwq);
+  const Queue& queue = QueueOf(hwq);
   const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
   if (!ours || !no_capture_begins || IsCapturing(queue)) return false;
@@ -85,7 +85,7 @@ bool Finished(void* hwq) {
 }
 
 XResult Synchronize(void* hwq) {
-  const Queue& queue = Of(hwq);
+  const Queue& queue = QueueOf(hwq);
   // On another thread, "per thread" means another stream.
   if (queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0)
     return kXSchedErrorNotAllowed;
@@ -99,13 +99,13 @@ XResult ToResult(bool done) { return done ? kXSchedSuccess : kXSchedErrorHardwar
 
 // Levels 2 and 3. They call only the kernel's driver: the runtime may wait for suspended work and hold locks
 // meanwhile.
-XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(Of(hwq).stream)); }
-XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(Of(hwq).stream)); }
-XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(Of(hwq).address)); }
-XResult Restore(void* hwq) { return ToResult(OwnHardwareQueues().LetDeviceGo(Of(hwq).address)); }
+XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(QueueOf(hwq).stream)); }
+XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(QueueOf(hwq).stream)); }
+XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(QueueOf(hwq).address)); }
+XResult Restore(void* hwq) { return ToResult(OwnHardwareQueues().LetDeviceGo(QueueOf(hwq).address)); }
 
 void Destroy(void* hwq) {
-  Queue& queue = Of(hwq);
+  Queue& queue = QueueOf(hwq);
   {
     ReentrancyGuard guard;
     KeepLastError keep(queue.next);
