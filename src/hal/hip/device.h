@@ -2,8 +2,8 @@
 // instance, and under HIP_VISIBLE_DEVICES.
 #pragma once
 
+#include "base/pci_device.h"
 #include "hal/contract.h"
-#include "hal/hip/kfd/sysfs.h"
 #include "hal/hip/runtime.h"
 #include "xsched/types.h"
 
@@ -16,7 +16,7 @@ struct DeviceIdentity {
 
 // False: the runtime does not report it.
 XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out,
-                                   const char* sysfs = kfd::kSysfs);
+                                   const char* sysfs = kSysfs);
 
 // Makes `device` the thread's current one during a scope: default streams belong to the current device, and
 // new events as well.

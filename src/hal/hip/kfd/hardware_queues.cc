@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/pci_address.h"
 
 namespace xsched::hip::kfd {
 namespace {

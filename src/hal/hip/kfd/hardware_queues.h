@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/mutex.h"
+#include "base/pci_device.h"
 #include "base/result.h"
 #include "hal/hip/kfd/requests.h"
 #include "hal/hip/kfd/sysfs.h"

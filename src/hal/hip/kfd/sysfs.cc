@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/pci_address.h"
+#include "base/pci_device.h"
 
 namespace xsched::hip::kfd {
 namespace {
@@ -43,13 +43,6 @@ unsigned long ReadProperty(const char* text, const char* name) {
   return 0;
 }
 
-bool HasPciDevice(const char* sysfs, XDeviceId address) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/bus/pci/devices/%04x:%02x:%02x.%x", sysfs, address >> 16,
-           address >> 8 & 0xff, address >> 3 & 0x1f, address & 0x7);
-  return access(path, F_OK) == 0;
-}
-
 // False: there is no such node.
 bool ReadNode(const char* sysfs, int index, Node* node) {
   char path[512];
@@ -79,14 +72,6 @@ Node FindNode(const char* sysfs, Wanted&& wanted) {
 }
 
 }  // namespace
-
-XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
-  const XDeviceId part = address & 0x7;
-  const XDeviceId whole = address - part;
-  const bool is_part = part != 0 && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, whole);
-  return is_part ? PartOfDevice(MakeDevice(kDeviceTypeGPU, whole), part)
-                 : MakeDevice(kDeviceTypeGPU, address);
-}
 
 XDevice DeviceOf(const char* sysfs, GpuId gpu) {
   return FindNode(sysfs, [gpu](const Node& node) { return node.gpu == gpu; }).device;

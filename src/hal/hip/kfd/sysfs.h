@@ -6,12 +6,6 @@
 
 namespace xsched::hip::kfd {
 
-inline constexpr const char* kSysfs = "/sys";
-
-// The number of the device at this address. Where a GPU is divided (CPX, DPX), some kernels have the part's
-// number in the place of the function. There is no PCI device of that function then: it is this part of the
-// one with function 0.
-XDevice PciDeviceAt(const char* sysfs, XDeviceId address);
 // The PCI device of KFD's GPU `gpu`: the whole one, also if `gpu` is a part. 0: unknown.
 XDevice DeviceOf(const char* sysfs, GpuId gpu);
 // True if KFD has the GPU that `device` is, or is a part of.
