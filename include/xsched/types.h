@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* A device: (XDeviceType << 32) | XDeviceId. Each instance of a divided GPU (MIG) has its own number above bit 40. */
+/* A device: (XDeviceType << 32) | XDeviceId. Each part of a divided GPU has its own number above bit 40. */
 typedef uint64_t XDevice;
 /* A device within its type. It is the PCI address where there is one, so that all processes use the same number. */
 typedef uint32_t XDeviceId;

@@ -33,8 +33,8 @@ constexpr XDeviceType TypeOfDevice(XDevice device) {
   return type <= kDeviceTypeMCA ? static_cast<XDeviceType>(type) : kDeviceTypeUnknown;
 }
 
-// A part of a device that is used as a separate device: an instance of a GPU that is divided by hardware
-// (MIG). Parts share only the address of the whole. `part` (24 bits, not 0) is above the type.
+// A part of a GPU that is divided by hardware (MIG, CPX), used as a separate device. Parts share only the
+// address of the whole. `part` (24 bits) is above the type; the first part of AMD's has the whole's number: 0.
 constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }
 constexpr XDevice WholeDevice(XDevice device) { return device & ((uint64_t{1} << 40) - 1); }
 

@@ -109,7 +109,7 @@ typedef struct XHwQueueOps {
   // ---- Levels 2 and 3; null where max_level is lower ----
   XResult (*deactivate)(void* hwq);  // launched commands that have not started do not start
   XResult (*reactivate)(void* hwq);
-  // Stops the running command. Without `deactivate`, stops all of the process on the queue's device.
+  // Stops the running command. Without `deactivate`: all of the process on the device and its other parts.
   XResult (*interrupt)(void* hwq);
   // Continues where it stopped. An error: it does not run yet, and this must be called again. A HAL that
   // tries again by itself (XProcessOps::settle) returns success.

@@ -21,7 +21,7 @@ namespace xsched::ipc {
 namespace {
 
 constexpr uint32_t kMagic = 0x43414d58;  // "XMAC"
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr char kPrefix[] = "memory-";
 
 // A process by its pid and the time of its start (the lower half, in ticks since the system's start), because

@@ -24,7 +24,7 @@
 
 namespace xsched::ipc {
 
-inline constexpr int kMaxMemoryDevices = 32;
+inline constexpr int kMaxMemoryDevices = 64;  // eight GPUs that are divided into eight parts each
 // Further processes have an account of their own each, with the same limit.
 inline constexpr int kMaxMemoryProcesses = 256;
 

@@ -16,6 +16,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/pci_address.h"
+
 namespace xsched::ipc {
 namespace {
 
@@ -66,6 +68,15 @@ class MemoryAccountTest : public testing::Test {
 
   std::string folder_;
 };
+
+TEST_F(MemoryAccountTest, each_part_of_eight_divided_gpus_has_a_limit) {
+  MemoryAccount account;
+  ASSERT_TRUE(account.Open(NewFile().c_str(), kLimit));
+  for (uint32_t gpu = 0; gpu < 8; ++gpu) {
+    for (uint32_t part = 0; part < 8; ++part)
+      EXPECT_GE(account.Device(PartOfDevice(kDevice + (gpu << 8), part)), 0) << gpu << ", " << part;
+  }
+}
 
 TEST_F(MemoryAccountTest, gives_up_to_the_limit_and_no_byte_more) {
   MemoryAccount account;

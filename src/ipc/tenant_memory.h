@@ -38,7 +38,7 @@ struct alignas(64) TenantMemorySlot {
 };
 
 struct TenantMemoryTable {
-  static constexpr uint32_t kVersion = 1;
+  static constexpr uint32_t kVersion = 2;
 
   uint32_t version;
   std::atomic<uint32_t> slots_in_use;

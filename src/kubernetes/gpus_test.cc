@@ -43,6 +43,24 @@ TEST(KubernetesGpus, those_that_a_kernel_driver_lists_are_found_with_what_contai
   EXPECT_FALSE(gpus.Update()) << "nothing has changed";
 }
 
+TEST(KubernetesGpus, each_part_of_a_divided_gpu_is_offered_and_works_with_the_gpu) {
+  const NodeFolder node;
+  node.AddHipGpu("0000:c1:00.0", 0x1234, 128);
+  node.AddHipPart("0000:c1:00.0", 2, 0x1234, 130);
+  node.AddHipPart("0000:c1:00.0", 3u << 28, 0x1234, 131);
+  GpuList gpus({}, node.path(), node.path() + "/dev");
+  gpus.Update();
+  ASSERT_EQ(gpus.all().size(), 3u);
+  for (const char* id : {"GPU-0000000000001234", "GPU-0000000000001234.2", "GPU-0000000000001234.3"}) {
+    const Gpu* part = gpus.Find(id);
+    ASSERT_NE(part, nullptr) << id;
+    EXPECT_EQ(part->device.pci_address, "0000:c1:00.0");
+    EXPECT_EQ(part->numa_node, 1);
+    EXPECT_TRUE(part->works);
+  }
+  EXPECT_THAT(gpus.Find("GPU-0000000000001234.2")->device.files, Contains("/dev/dri/renderD130"));
+}
+
 TEST(KubernetesGpus, processors_and_excluded_or_unknown_gpus_are_left_out) {
   const NodeFolder node;
   node.AddHipGpu("0000:00:00.0", 0, 0, 0);

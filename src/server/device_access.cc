@@ -23,8 +23,10 @@ constexpr unsigned kNvidiaMajor = 195;
 constexpr unsigned kMostNvidiaGpus = 247;
 constexpr const char* kNvidiaVendor = "0x10de";
 
-// AMD's driver makes further files where a GPU is divided. They have no PCI address in /sys; KFD lists them.
+// AMD's driver makes a file for each further part where a GPU is divided. They have no PCI address in /sys;
+// KFD lists them. Who has the file of one part can use no other.
 constexpr unsigned kDrmMajor = 226;
+constexpr const char* kAmdVendor = "0x1002";
 
 std::string AddressOf(XDevice device) {
   const auto id = static_cast<XDeviceId>(device);
@@ -86,6 +88,15 @@ std::string AddressOf(const KfdNode& node) {
                      node.location >> 3 & 0x1f);
 }
 
+// The whole GPU, where the kernel does not say which part it is, or it is the first one.
+XDevice DeviceOf(const KfdNode& node) {
+  const auto domain = static_cast<uint32_t>(node.domain);
+  const auto location = static_cast<uint32_t>(node.location);
+  const XDevice whole =
+      MakeDevice(kDeviceTypeGPU, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, 0));
+  return PartOfDevice(whole, location & 0x7);
+}
+
 }  // namespace
 
 std::string DeviceAccess::LookUp(std::string path) {
@@ -109,24 +120,29 @@ bool DeviceAccess::Show(dev_t file, ShownDevices& shown) {
     has_address = true;
     AddOnce(part.string(), shown.addresses);
   }
-  if (!has_address && major(file) == kDrmMajor) AddPart(minor(file), shown.addresses);
+  if (!has_address && major(file) == kDrmMajor) AddPart(minor(file), shown);
   return true;
 }
 
-void DeviceAccess::AddPart(unsigned render_minor, std::vector<std::string>& addresses) {
+// Older runtimes do not say on which part a queue is, so the file of a part also shows the whole GPU.
+void DeviceAccess::AddPart(unsigned render_minor, ShownDevices& shown) {
   if (render_minor == 0) return;
   std::error_code error;
   const std::string nodes = LookUp(folders_.sys + "/class/kfd/kfd/topology/nodes");
   for (const auto& folder : std::filesystem::directory_iterator(nodes, error)) {
     const KfdNode node = ReadKfdNode(LookUp(folder.path() / "properties"));
-    if (node.render_minor == render_minor) AddOnce(AddressOf(node), addresses);
+    if (node.render_minor != render_minor) continue;
+    AddOnce(AddressOf(node), shown.addresses);
+    shown.parts.push_back(DeviceOf(node));
   }
 }
 
 bool DeviceAccess::MayUse(const ShownDevices& shown, XDevice device) {
   const std::string address = AddressOf(device);
-  return !needed_ || !NeedsFile(device, address) ||
-         std::any_of(shown.addresses.begin(), shown.addresses.end(),
+  if (!needed_ || !NeedsFile(device, address)) return true;
+  if (NeedsPartsFile(device, address))
+    return std::find(shown.parts.begin(), shown.parts.end(), device) != shown.parts.end();
+  return std::any_of(shown.addresses.begin(), shown.addresses.end(),
                      [&](const std::string& of_file) { return IsAt(of_file, address); }) ||
          IsNvidias(shown.files, address);
 }
@@ -140,6 +156,15 @@ bool DeviceAccess::NeedsFile(XDevice device, const std::string& address) {
                                  ignored);
 }
 
+// The first part has the files of the whole GPU.
+bool DeviceAccess::NeedsPartsFile(XDevice device, const std::string& address) {
+  return device != WholeDevice(device) && VendorAt(address) == kAmdVendor;
+}
+
+std::string DeviceAccess::VendorAt(const std::string& address) {
+  return FirstWord(LookUp(fmt::format("{}/bus/pci/devices/{}/vendor", folders_.sys, address)));
+}
+
 bool DeviceAccess::IsNvidias(const std::vector<dev_t>& files, const std::string& address) {
   if (std::none_of(files.begin(), files.end(), IsOfNvidiaGpu)) return false;
   const std::string information = fmt::format("{}/{}/information", folders_.nvidia, address);
@@ -149,9 +174,7 @@ bool DeviceAccess::IsNvidias(const std::vector<dev_t>& files, const std::string&
   }
   // Where the driver's folder cannot be seen, one GPU's file shows that the process can use GPUs of NVIDIA.
   std::error_code error;
-  return !std::filesystem::exists(LookUp(folders_.nvidia), error) &&
-         FirstWord(LookUp(fmt::format("{}/bus/pci/devices/{}/vendor", folders_.sys, address))) ==
-             kNvidiaVendor;
+  return !std::filesystem::exists(LookUp(folders_.nvidia), error) && VendorAt(address) == kNvidiaVendor;
 }
 
 }  // namespace xsched::server

@@ -26,6 +26,8 @@ struct ShownDevices {
   // Where the files belong, as text: PCI addresses, and those without the function if all functions are
   // meant.
   std::vector<std::string> addresses;
+  // The parts of AMD's GPUs, where their number is known. NVIDIA's have the files of the whole GPU.
+  std::vector<XDevice> parts;
 };
 
 class DeviceAccess {
@@ -49,8 +51,10 @@ class DeviceAccess {
 
  private:
   bool NeedsFile(XDevice device, const std::string& address);
+  bool NeedsPartsFile(XDevice device, const std::string& address);
+  std::string VendorAt(const std::string& address);
   bool IsNvidias(const std::vector<dev_t>& files, const std::string& address);
-  void AddPart(unsigned render_minor, std::vector<std::string>& addresses);
+  void AddPart(unsigned render_minor, ShownDevices& shown);
   // `path`, which is looked up now.
   std::string LookUp(std::string path);
 

@@ -102,6 +102,21 @@ TEST_F(DeviceAccessTest, the_file_of_a_part_of_a_gpu_shows_the_gpu_that_the_driv
   EXPECT_FALSE(MayUse({PartsFile(0)}, kGpu));
 }
 
+TEST_F(DeviceAccessTest, the_file_of_a_part_of_amds_gpu_shows_no_other_part) {
+  std::ofstream(sys() / "bus/pci/devices/0000:3b:00.0/vendor") << "0x1002\n";
+  KfdSays(1, 0x3b02, 130);
+  KfdSays(2, 0x3b03, 131);
+  const dev_t file = PartsFile(130);
+  const dev_t other = PartsFile(131);
+  const dev_t whole = DrmFile(128, "0000:3b:00.0");
+  EXPECT_TRUE(MayUse({file}, PartOfDevice(kGpu, 2)));
+  EXPECT_FALSE(MayUse({file}, PartOfDevice(kGpu, 3)));
+  EXPECT_TRUE(MayUse({file, other}, PartOfDevice(kGpu, 3)));
+  EXPECT_FALSE(MayUse({whole}, PartOfDevice(kGpu, 2))) << "it is the file of the first part";
+  EXPECT_FALSE(MayUse({}, PartOfDevice(kGpu, 2)));
+  EXPECT_TRUE(MayUse({file}, kGpu)) << "which an older runtime says";
+}
+
 TEST_F(DeviceAccessTest, a_file_that_has_a_pci_address_shows_no_other_function_of_the_device) {
   KfdSays(1, 0x3b01, 129);
   const dev_t file = DrmFile(129, "0000:3b:00.1");

@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "standin_hsa.h"
 #include "two_instances.h"
@@ -62,6 +65,38 @@ TEST_F(Native, a_program_with_the_other_instance_works_beside_it) {
 TEST_F(Native, no_instance_is_found_behind_a_library_that_interposes) {
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "hipLaunchKernel"), nullptr);
   EXPECT_EQ(dlsym(RTLD_NEXT, "hipLaunchKernel"), nullptr);
+}
+
+// A kernel that appends 1 runs until it may end.
+std::atomic<bool> may_end{false};
+std::atomic<int> ended{0};
+void AwaitEnd(const void* arguments, const void*) {
+  int value = 0;
+  std::memcpy(&value, static_cast<const char*>(arguments) + sizeof(int*), sizeof value);
+  while (value == 1 && !may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ++ended;
+}
+
+// The HAL asks about the null stream so. Asked by the handle 0, it would wait for `stuck`, and `other` for
+// it.
+TEST_F(Native, from_hip_6_4_on_a_query_of_the_null_stream_by_the_handle_1_has_no_effect_on_other_streams) {
+  int version = 0;
+  SUCCEEDS(PROGRAM(hipRuntimeGetVersion)(&version));
+  if (version < 60400000) GTEST_SKIP() << "some builds crash";
+  standin_hsa_set_kernel("append", AwaitEnd);
+  hipStream_t stuck = nullptr;
+  hipStream_t other = nullptr;
+  SUCCEEDS(PROGRAM(hipStreamCreate)(&stuck));
+  SUCCEEDS(PROGRAM(hipStreamCreate)(&other));
+  SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 0));
+  SUCCEEDS(PROGRAM(hipStreamSynchronize)(nullptr));
+  SUCCEEDS(PROGRAM(ProgramAppend)(stuck, log_, 1));
+  EXPECT_EQ(PROGRAM(hipStreamQuery)(reinterpret_cast<hipStream_t>(1)), hipSuccess);
+  SUCCEEDS(PROGRAM(ProgramAppend)(other, log_, 2));
+  for (int i = 0; i < 10'000 && ended != 2; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(ended, 2) << "the null stream's, and the other one's";
+  may_end = true;
+  SUCCEEDS(PROGRAM(hipStreamSynchronize)(stuck));
 }
 
 // The HAL distinguishes instances by this.

@@ -283,6 +283,29 @@ TEST_F(Program, what_is_captured_is_not_held_and_its_graph_is_one_command) {
   EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3, 4, 5}));
 }
 
+// The scheduler asks how far the null stream is, which made blocking streams wait for each other.
+TEST_F(Program, the_null_stream_beside_a_rival_makes_no_other_streams_wait_for_each_other) {
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  hipStream_t stuck = nullptr;
+  hipStream_t other = nullptr;
+  SUCCEEDS(hipStreamCreate(&stuck));
+  SUCCEEDS(hipStreamCreate(&other));
+  SUCCEEDS(Append(nullptr, 1));
+  ASSERT_EQ(XHintPriority(QueueOf(nullptr), 1), kXSchedSuccess);
+  SUCCEEDS(Append(nullptr, 2));
+  ASSERT_TRUE(WaitUntil([&] { return Log().size() == 3; }));
+  int one = 1;
+  void* arguments[] = {&word_, &one};
+  SUCCEEDS(hipLaunchKernel(kKernelAwait, dim3(1), dim3(64), arguments, 0, stuck));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  SUCCEEDS(Append(other, 3));
+  EXPECT_TRUE(WaitUntil([&] { return Log().size() == 4; }));
+  __atomic_store_n(word_, 1, __ATOMIC_RELEASE);
+  SUCCEEDS(hipDeviceSynchronize());
+  EXPECT_EQ(Log(), (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
+}
+
 // The scheduler asks how far the stream is, which would invalidate the capture with ROCm 6.2 to 7.1.
 TEST_F(Program, a_capture_beside_a_rival_is_valid_although_earlier_work_still_runs) {
   ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);

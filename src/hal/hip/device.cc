@@ -1,7 +1,5 @@
 #include "hal/hip/device.h"
 
-#include "base/pci_address.h"
-
 namespace xsched::hip {
 
 bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out, const char* sysfs) {
@@ -12,7 +10,7 @@ bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out, cons
   }
   const std::optional<XDeviceId> id = ReadPciAddress(address);
   if (!id) return false;
-  out->device = kfd::PciDeviceAt(sysfs, *id);
+  out->device = PciDeviceAt(sysfs, *id);
   if (next.hipDeviceGetName == nullptr ||
       next.hipDeviceGetName(out->name, sizeof out->name, device) != hipSuccess) {
     out->name[0] = '\0';

@@ -2,27 +2,27 @@
 // instance, and under HIP_VISIBLE_DEVICES.
 #pragma once
 
+#include "base/pci_device.h"
 #include "hal/contract.h"
-#include "hal/hip/kfd/sysfs.h"
 #include "hal/hip/runtime.h"
 #include "xsched/types.h"
 
 namespace xsched::hip {
 
 struct DeviceIdentity {
-  XDevice device = 0;  // by its PCI address
+  XDevice device = 0;  // by its PCI address; of a divided GPU, the part
   char name[96] = "";
 };
 
 // False: the runtime does not report it.
 XSCHED_PRIVATE bool IdentifyDevice(const Functions& next, int device, DeviceIdentity* out,
-                                   const char* sysfs = kfd::kSysfs);
+                                   const char* sysfs = kSysfs);
 
 // Makes `device` the thread's current one during a scope: default streams belong to the current device, and
 // new events as well.
-class CurrentDevice {
+class WithDevice {
  public:
-  CurrentDevice(const Functions& next, int device) : next_(next) {
+  WithDevice(const Functions& next, int device) : next_(next) {
     if (next_.hipGetDevice(&before_) != hipSuccess) return;
     if (before_ == device) {
       current_ = true;
@@ -30,11 +30,11 @@ class CurrentDevice {
       current_ = changed_ = true;
     }
   }
-  ~CurrentDevice() {
+  ~WithDevice() {
     if (changed_) next_.hipSetDevice(before_);
   }
-  CurrentDevice(const CurrentDevice&) = delete;
-  CurrentDevice& operator=(const CurrentDevice&) = delete;
+  WithDevice(const WithDevice&) = delete;
+  WithDevice& operator=(const WithDevice&) = delete;
 
   explicit operator bool() const { return current_; }
 

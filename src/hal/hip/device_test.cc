@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <stdio.h>
 
+#include <set>
+#include <string>
+
 #include "hal/hip/kfd/testing/topology.h"
 
 namespace xsched::hip {
@@ -26,11 +29,17 @@ XDevice Identify(const char* address, const Topology& machine) {
 
 // From ROCm 6.2 on, the address has the last bits that the kernel says. Some kernels have the part's number
 // there.
-TEST(HipDevice, the_parts_of_a_gpu_are_one_device_whatever_the_runtime_calls_them) {
+TEST(HipDevice, each_part_of_a_gpu_is_a_device_and_all_are_of_the_same_gpu) {
   const Topology machine;
   machine.Write("bus/pci/devices/0000:c1:00.0/vendor", "0x1002\n");
-  EXPECT_EQ(Identify("0000:c1:00.0", machine), Topology::Device(0xc1));
-  EXPECT_EQ(Identify("0000:c1:00.2", machine), Topology::Device(0xc1));
+  std::set<XDevice> parts;
+  for (int part = 0; part < 8; ++part) {
+    const XDevice device = Identify(("0000:c1:00." + std::to_string(part)).c_str(), machine);
+    EXPECT_EQ(WholeDevice(device), Topology::Device(0xc1));
+    parts.insert(device);
+  }
+  EXPECT_EQ(parts.size(), 8u);
+  EXPECT_EQ(parts.count(Topology::Device(0xc1)), 1u) << "the first part, and an undivided GPU";
 }
 
 TEST(HipDevice, a_function_that_the_machine_has_is_a_device_of_its_own) {

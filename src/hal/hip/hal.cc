@@ -20,26 +20,26 @@ struct Identity {
 };
 
 Identity Identify(hipStream_t stream, const void* caller) {
-  Identity is;
+  Identity identity;
   Runtime* callers = RuntimeOfCaller(caller);
-  is.runtime = IsNullStream(stream) || callers == nullptr ? callers : RuntimeOfStream(stream, callers);
-  if (is.runtime == nullptr) return is;
-  const Functions& next = is.runtime->next();
+  identity.runtime = IsNullStream(stream) || callers == nullptr ? callers : RuntimeOfStream(stream, callers);
+  if (identity.runtime == nullptr) return identity;
+  const Functions& next = identity.runtime->next();
   KeepLastError keep(next);
-  bool known = next.hipGetDevice(&is.device) == hipSuccess;
+  bool known = next.hipGetDevice(&identity.device) == hipSuccess;
   if (IsNullStream(stream)) {
-    is.stream = kHipStreamNull;
-    if (known) is.key = NullStreamKey(is.runtime->index(), is.device);
-    return is;
+    identity.stream = kHipStreamNull;
+    if (known) identity.key = NullStreamKey(identity.runtime->index(), identity.device);
+    return identity;
   }
-  is.stream = stream;
+  identity.stream = stream;
   // In a runtime without this function, a stream can only be used while its device is current.
   if (next.hipGetStreamDeviceId != nullptr) {
-    is.device = next.hipGetStreamDeviceId(stream);
-    known = is.device >= 0;
+    identity.device = next.hipGetStreamDeviceId(stream);
+    known = identity.device >= 0;
   }
-  if (known) is.key = reinterpret_cast<uint64_t>(stream);
-  return is;
+  if (known) identity.key = reinterpret_cast<uint64_t>(stream);
+  return identity;
 }
 
 XResult Explain(hipStream_t stream, const void* caller) {
@@ -55,10 +55,11 @@ XResult HipQueueCreate(HwQueueHandle* hwq, hipStream_t stream) {
   xsched::preempt::ReentrancyGuard guard;
   xsched::WarnIfNotIntercepted("hip");
   const void* caller = __builtin_return_address(0);
-  const Identity is = Identify(stream, caller);
-  if (is.runtime == nullptr) return Explain(stream, caller);
-  if (is.key == 0) return kXSchedErrorHardware;
-  return HwQueueMadeOrFound(HipQueueRegister(is.runtime, is.device, is.stream, is.key, nullptr, hwq));
+  const Identity identity = Identify(stream, caller);
+  if (identity.runtime == nullptr) return Explain(stream, caller);
+  if (identity.key == 0) return kXSchedErrorHardware;
+  return HwQueueMadeOrFound(
+      HipQueueRegister(identity.runtime, identity.device, identity.stream, identity.key, nullptr, hwq));
 }
 
 XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream) {
@@ -68,10 +69,10 @@ XResult HipQueueGet(HwQueueHandle* hwq, hipStream_t stream) {
   // The key of a real handle is the handle itself. So the runtime need not be asked.
   uint64_t key = reinterpret_cast<uint64_t>(stream);
   if (IsNullStream(stream)) {
-    const Identity is = Identify(stream, caller);
-    if (is.runtime == nullptr) return Explain(stream, caller);
-    if (is.key == 0) return kXSchedErrorHardware;
-    key = is.key;
+    const Identity identity = Identify(stream, caller);
+    if (identity.runtime == nullptr) return Explain(stream, caller);
+    if (identity.key == 0) return kXSchedErrorHardware;
+    key = identity.key;
   }
   HwQueueHandle found = HwQueueFind(kPlatformHIP, key);
   if (found == 0) return kXSchedErrorNotFound;

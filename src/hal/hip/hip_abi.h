@@ -187,6 +187,16 @@ struct hipFunctionLaunchParams {  // hipModuleLaunchCooperativeKernelMultiDevice
 };
 static_assert(sizeof(hipFunctionLaunchParams) == 56);
 
+struct hipGraphInstantiateParams {  // hipGraphInstantiateWithParams
+  void* errNode_out;
+  unsigned long long flags;
+  unsigned result_out;
+  hipStream_t uploadStream;
+};
+static_assert(sizeof(hipGraphInstantiateParams) == 32);
+
+inline constexpr unsigned long long kHipGraphInstantiateUpload = 2;
+
 struct hipLaunchConfig_t {  // hipLaunchKernelExC
   dim3 gridDim;
   dim3 blockDim;

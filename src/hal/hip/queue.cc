@@ -4,12 +4,12 @@
 
 #include <new>
 
-#include "hal/hip/capture_mode.h"
+#include "hal/hip/capturing.h"
 #include "hal/hip/device.h"
 #include "hal/hip/last_error.h"
 #include "hal/hip/markers.h"
+#include "hal/hip/own_calls.h"
 #include "hal/hip/suspension.h"
-#include "preempt/api/launch.h"
 #include "preempt/api/query_lock.h"
 
 namespace xsched::hip {
@@ -21,86 +21,76 @@ struct Queue {
   const Functions& next;
   const int device;
   const hipStream_t stream;
-  const pthread_t thread;  // of a thread's default stream: that thread
+  const hipStream_t queried;  // the same stream, by the handle for hipStreamQuery
+  const pthread_t thread;     // of a thread's default stream: that thread
   const XDevice address;
   const std::atomic<uint32_t>* const blocking_streams;
   Markers markers;
 };
 
-Queue& Of(void* hwq) { return *static_cast<Queue*>(hwq); }
+Queue& QueueOf(void* hwq) { return *static_cast<Queue*>(hwq); }
 
-// The scope of our own calls on any thread.
-class OwnCalls {
- public:
-  explicit OwnCalls(const Queue& queue)
-      : keep_(queue.next), relaxed_(queue.next), current_(queue.next, queue.device) {}
-
-  bool ok() const { return static_cast<bool>(current_); }
-
- private:
-  ReentrancyGuard guard_;
-  KeepLastError keep_;
-  RelaxedCaptureMode relaxed_;
-  CurrentDevice current_;
-};
-
-// When in doubt, the stream is capturing. Not if its capture is invalid: in some versions the stream stays in
-// this state also after the end of the capture, and runs what it gets.
-bool IsCapturing(const Queue& queue) {
-  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  if (queue.next.hipStreamIsCapturing == nullptr) return false;
-  if (queue.next.hipStreamIsCapturing(queue.stream, &status) != hipSuccess) return true;
-  return status == hipStreamCaptureStatusActive;
-}
+bool IsCapturing(const Queue& queue) { return AskWhetherCapturing(queue.next, queue.stream); }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
-  Queue& queue = Of(hwq);
-  OwnCalls ours(queue);
+  Queue& queue = QueueOf(hwq);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || IsCapturing(queue)) return kXSchedErrorHardware;
+  if (!ours || IsCapturing(queue)) return kXSchedErrorHardware;
   // No other thread may poll now, because the events are reused.
   queue.markers.Poll(queue.next);
   return queue.markers.Append(queue.next, queue.stream, ticket) ? kXSchedSuccess : kXSchedErrorHardware;
 }
 
 void PollMarkers(void* hwq) {
-  Queue& queue = Of(hwq);
+  Queue& queue = QueueOf(hwq);
   if (!queue.markers.AnyWaiting()) return;
-  OwnCalls ours(queue);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || !no_capture_begins) return;
+  if (!ours || !no_capture_begins) return;
   // From ROCm 6.2 to 7.1, a query of an event invalidates a capture of the stream on which the event was
   // recorded last, even if that was before the capture. The null stream cannot capture.
   if (queue.stream != kHipStreamNull && IsCapturing(queue)) return;
   queue.markers.Poll(queue.next);
 }
 
-void PutMarkersAway(void* hwq) { Of(hwq).markers.PutAway(); }
+void PutMarkersAway(void* hwq) { QueueOf(hwq).markers.PutAway(); }
 
-// Before the runtime answers about the null stream, it makes that stream wait for all that blocking streams
-// have to do, and the next work of these waits for it. Streams that are independent would wait for each
-// other, and if the program needs two of them at the same time, for ever.
+// Before the runtime answers about the null stream by its handle 0, it makes that stream wait for all that
+// blocking streams have to do, and the next work of these waits for it. Streams that are independent would
+// wait for each other, and if the program needs two of them at the same time, for ever. From HIP 6.4 on, a
+// query by the handle 1 does without that. Some builds of 6.2 and 6.3 crash then; older ones do not know it.
+// Events are not recorded by that handle: also later versions crash when they are asked about.
+constexpr int kQueriesHandle1 = 60'400'000;
+
+hipStream_t HandleForQuery(const Functions& next, hipStream_t stream) {
+  int version = 0;
+  const bool by_1 = stream == kHipStreamNull && next.hipRuntimeGetVersion != nullptr &&
+                    next.hipRuntimeGetVersion(&version) == hipSuccess && version >= kQueriesHandle1;
+  return by_1 ? kHipStreamLegacy : stream;
+}
+
 bool OnlyLauncherAsks(void* hwq) {
-  const Queue& queue = Of(hwq);
+  const Queue& queue = QueueOf(hwq);
   return queue.blocking_streams != nullptr && queue.blocking_streams->load(std::memory_order_acquire) != 0;
 }
 
 bool Finished(void* hwq) {
-  const Queue& queue = Of(hwq);
-  OwnCalls ours(queue);
+  const Queue& queue = QueueOf(hwq);
+  const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
-  if (!ours.ok() || !no_capture_begins || IsCapturing(queue)) return false;
+  if (!ours || !no_capture_begins || IsCapturing(queue)) return false;
   // The program gets the error itself. Nothing of such a queue will run any more.
-  return queue.next.hipStreamQuery(queue.stream) != hipErrorNotReady;
+  return queue.next.hipStreamQuery(queue.queried) != hipErrorNotReady;
 }
 
 XResult Synchronize(void* hwq) {
-  const Queue& queue = Of(hwq);
+  const Queue& queue = QueueOf(hwq);
   // On another thread, "per thread" means another stream.
   if (queue.stream == kHipStreamPerThread && pthread_equal(queue.thread, pthread_self()) == 0)
     return kXSchedErrorNotAllowed;
-  OwnCalls ours(queue);
-  if (!ours.ok()) return kXSchedErrorHardware;
+  const OwnCallsOn ours(queue.next, queue.device);
+  if (!ours) return kXSchedErrorHardware;
   if (IsCapturing(queue)) return kXSchedErrorNotAllowed;
   return queue.next.hipStreamSynchronize(queue.stream) == hipSuccess ? kXSchedSuccess : kXSchedErrorHardware;
 }
@@ -109,13 +99,13 @@ XResult ToResult(bool done) { return done ? kXSchedSuccess : kXSchedErrorHardwar
 
 // Levels 2 and 3. They call only the kernel's driver: the runtime may wait for suspended work and hold locks
 // meanwhile.
-XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(Of(hwq).stream)); }
-XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(Of(hwq).stream)); }
-XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(Of(hwq).address)); }
-XResult Restore(void* hwq) { return ToResult(OwnHardwareQueues().LetDeviceGo(Of(hwq).address)); }
+XResult Deactivate(void* hwq) { return ToResult(OwnHardwareQueues().StopStream(QueueOf(hwq).stream)); }
+XResult Reactivate(void* hwq) { return ToResult(OwnHardwareQueues().LetStreamGo(QueueOf(hwq).stream)); }
+XResult Interrupt(void* hwq) { return ToResult(OwnHardwareQueues().StopDevice(QueueOf(hwq).address)); }
+XResult Restore(void* hwq) { return ToResult(OwnHardwareQueues().LetDeviceGo(QueueOf(hwq).address)); }
 
 void Destroy(void* hwq) {
-  Queue& queue = Of(hwq);
+  Queue& queue = QueueOf(hwq);
   {
     ReentrancyGuard guard;
     KeepLastError keep(queue.next);
@@ -137,7 +127,7 @@ void AddLevels(XHwQueueOps& ops, Suspension suspension) {
   }
 }
 
-XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspension) {
+XHwQueueOps OpsFor(const Queue& queue, Suspension suspension) {
   XHwQueueOps ops{};
   ops.size = sizeof ops;
   ops.platform = kPlatformHIP;
@@ -148,8 +138,8 @@ XHwQueueOps OpsFor(const Functions& next, hipStream_t stream, Suspension suspens
   ops.poll_markers = PollMarkers;
   ops.put_markers_away = PutMarkersAway;
   // On another thread, "per thread" means another stream.
-  if (stream != kHipStreamPerThread && next.hipStreamQuery != nullptr) ops.finished = Finished;
-  if (stream == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;
+  if (queue.stream != kHipStreamPerThread && queue.next.hipStreamQuery != nullptr) ops.finished = Finished;
+  if (queue.queried == kHipStreamNull) ops.only_launcher_asks = OnlyLauncherAsks;
   ops.synchronize = Synchronize;
   ops.destroy = Destroy;
   return ops;
@@ -166,10 +156,11 @@ XResult HipQueueRegister(const xsched::hip::Runtime* runtime, int device, hipStr
   KeepLastError keep(next);
   DeviceIdentity identity;
   if (!IdentifyDevice(next, device, &identity)) return kXSchedErrorHardware;
-  auto* hwq =
-      new (std::nothrow) Queue{next, device, stream, pthread_self(), identity.device, blocking_streams, {}};
+  auto* hwq = new (std::nothrow)
+      Queue{next,           device,          stream,           HandleForQuery(next, stream),
+            pthread_self(), identity.device, blocking_streams, {}};
   if (hwq == nullptr) return kXSchedErrorUnknown;
-  const XHwQueueOps ops = OpsFor(next, stream, SuspensionOf(identity.device, stream));
+  const XHwQueueOps ops = OpsFor(*hwq, SuspensionOf(identity.device, stream));
   const XHwQueueInfo info{identity.device, identity.name, key};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) Destroy(hwq);

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "hal/hip/runtime.h"
+#include "hal/hip/stream_key.h"
 #include "hal/hip/testing/instances.h"
 #include "preempt/api/launch.h"
 #include "preempt/api/stream_captures.h"
@@ -28,12 +30,20 @@ class Stream {
  public:
   Stream(const Instance& instance, Priority priority) : instance_(instance), stream_(instance.MakeStream()) {
     EXPECT_EQ(HipQueueCreate(&hwq_, stream_), kXSchedSuccess);
-    EXPECT_EQ(XQueueCreate(&xqueue_, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
-    EXPECT_EQ(XQueueSetLaunchConfig(xqueue_, kThreshold, kBatch), kXSchedSuccess);
-    EXPECT_EQ(XHintPriority(xqueue_, priority), kXSchedSuccess);
+    MakeXQueue(priority);
+  }
+  // The null stream, beside a blocking one. The test lets all of it finish.
+  struct BesideBlocking {};
+  Stream(const Instance& instance, Priority priority, BesideBlocking)
+      : instance_(instance), stream_(kHipStreamNull) {
+    static const std::atomic<uint32_t> blocking_streams{1};
+    const Runtime* runtime = RuntimeAt(instance.Get<void>("FakeLaunch"));
+    key_ = NullStreamKey(runtime->index(), 0);
+    EXPECT_EQ(HipQueueRegister(runtime, 0, stream_, key_, &blocking_streams, &hwq_), kXSchedSuccess);
+    MakeXQueue(priority);
   }
   ~Stream() {
-    instance_.Finish(stream_, instance_.Launched(stream_));
+    if (stream_ != kHipStreamNull) instance_.Finish(stream_, instance_.Launched(stream_));
     if (xqueue_ != 0) Destroy();
     if (launcher_.joinable()) launcher_.join();
     EXPECT_EQ(HwQueueDestroy(hwq_), kXSchedSuccess);
@@ -41,7 +51,7 @@ class Stream {
 
   void Launch(int count) {
     for (int i = 0; i < count; ++i) {
-      preempt::LaunchScope launch(preempt::FindXQueue(kPlatformHIP, reinterpret_cast<uint64_t>(stream_)));
+      preempt::LaunchScope launch(preempt::FindXQueue(kPlatformHIP, key_));
       launch.Finish(instance_.Launch(stream_) == hipSuccess);
     }
   }
@@ -76,8 +86,15 @@ class Stream {
   XQueueHandle xqueue() const { return xqueue_; }
 
  private:
+  void MakeXQueue(Priority priority) {
+    EXPECT_EQ(XQueueCreate(&xqueue_, hwq_, kPreemptLevelBlock, 0), kXSchedSuccess);
+    EXPECT_EQ(XQueueSetLaunchConfig(xqueue_, kThreshold, kBatch), kXSchedSuccess);
+    EXPECT_EQ(XHintPriority(xqueue_, priority), kXSchedSuccess);
+  }
+
   const Instance& instance_;
   hipStream_t stream_;
+  uint64_t key_ = reinterpret_cast<uint64_t>(stream_);
   HwQueueHandle hwq_ = 0;
   XQueueHandle xqueue_ = 0;
   std::thread launcher_;
@@ -241,6 +258,31 @@ TEST_F(HipLevel1, the_end_of_a_queue_that_others_wait_for_is_found_without_its_p
   urgent.Finish(5);
   stream.ExpectLaunched(1);
   stream.Join();
+}
+
+TEST_F(HipLevel1, the_null_stream_is_asked_without_an_effect_on_blocking_streams) {
+  UseLocalScheduler();
+  Stream null(instance_, 1, Stream::BesideBlocking{});
+  Stream stream(instance_, 0);
+  null.Launch(1);
+  EXPECT_EQ(instance_.Events(), 0) << "its end is known without a marker";
+  stream.LaunchOnAnotherThread(1);
+  null.Finish(1);
+  stream.Join();
+  EXPECT_EQ(instance_.NullWaits(), 0);
+}
+
+TEST_F(HipLevel1, before_hip_6_4_the_null_stream_waits_for_others_only_behind_its_programs_launches) {
+  instance_.SetVersion(60'342'133);
+  UseLocalScheduler();
+  Stream null(instance_, 1, Stream::BesideBlocking{});
+  Stream stream(instance_, 0);
+  null.Launch(1);
+  EXPECT_EQ(instance_.NullWaits(), 1) << "the marker";
+  stream.LaunchOnAnotherThread(1);
+  null.Finish(1);
+  stream.Join();
+  EXPECT_EQ(instance_.NullWaits(), 1);
 }
 
 // Otherwise the two would wait for each other forever.

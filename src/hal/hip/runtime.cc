@@ -23,6 +23,7 @@ constexpr const char* kFunctionNames[] = {
     "hipGetDevice",
     "hipSetDevice",
     "hipGetDeviceCount",
+    "hipRuntimeGetVersion",
     "hipDeviceGetPCIBusId",
     "hipDeviceGetName",
     "hipGetLastError",

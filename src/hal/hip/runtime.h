@@ -25,6 +25,7 @@ struct Functions {
   DriverFunction<hipError_t (*)(int* device)> hipGetDevice;
   DriverFunction<hipError_t (*)(int device)> hipSetDevice;
   DriverFunction<hipError_t (*)(int* count)> hipGetDeviceCount;
+  DriverFunction<hipError_t (*)(int* version)> hipRuntimeGetVersion;
   DriverFunction<hipError_t (*)(char* text, int size, int device)> hipDeviceGetPCIBusId;
   DriverFunction<hipError_t (*)(char* text, int size, hipDevice_t device)> hipDeviceGetName;
   DriverFunction<hipError_t (*)()> hipGetLastError;

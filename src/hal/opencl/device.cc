@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/pci_address.h"
 
 namespace xsched::opencl {
 namespace {
@@ -127,15 +126,16 @@ XDeviceType TypeOf(cl_device_type type) {
 
 }  // namespace
 
-DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device) {
+DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device, const char* sysfs) {
   DeviceIdentity identity;
   cl_device_id device = RootDevice(next, any_device);
   QueryText(next, device, CL_DEVICE_NAME, identity.name);
   cl_device_type type = 0;
   Query(next, device, CL_DEVICE_TYPE, &type);
-  XDeviceId id = FindPciAddress(next, device);
-  if (id == 0) id = HashedId(next, device, identity.name);
+  const XDeviceId address = FindPciAddress(next, device);
+  const XDeviceId id = address == 0 ? HashedId(next, device, identity.name) : address;
   identity.device = MakeDevice(TypeOf(type), id);
+  if (address != 0 && TypeOf(type) == kDeviceTypeGPU) identity.device = PciDeviceAt(sysfs, address);
   return identity;
 }
 

@@ -32,15 +32,12 @@ class NodeFolder {
   }
   void AddHipGpu(const std::string& address, uint64_t unique_id, int render_minor,
                  int simd_count = 416) const {
-    unsigned domain = 0;
-    unsigned bus = 0;
-    unsigned device = 0;
-    sscanf(address.c_str(), "%x:%x:%x", &domain, &bus, &device);
-    Write("/sys/class/kfd/kfd/topology/nodes/" + std::to_string(nodes_++) + "/properties",
-          fmt::format("cpu_cores_count 0\nsimd_count {}\nsimd_id_base 7\nlocation_id {}\ndomain {}\n"
-                      "drm_render_minor {}\nunique_id {}\n",
-                      simd_count, bus << 8 | device << 3, domain, render_minor, unique_id));
+    AddHipNode(address, 0, unique_id, render_minor, simd_count);
     PutOnBus(address);
+  }
+  // A further part of a divided GPU, with its number where the kernel puts it into the location.
+  void AddHipPart(const std::string& address, unsigned part, uint64_t unique_id, int render_minor) const {
+    AddHipNode(address, part, unique_id, render_minor, 52);
   }
   void AddFile(const std::string& path) const { Write(path, ""); }
   // Its driver is not loaded any more.
@@ -48,6 +45,17 @@ class NodeFolder {
   void TakeOffBus(const std::string& address) const { WriteConfig(address, "\xff\xff\xff\xff"); }
 
  private:
+  void AddHipNode(const std::string& address, unsigned part, uint64_t unique_id, int render_minor,
+                  int simd_count) const {
+    unsigned domain = 0;
+    unsigned bus = 0;
+    unsigned device = 0;
+    sscanf(address.c_str(), "%x:%x:%x", &domain, &bus, &device);
+    Write("/sys/class/kfd/kfd/topology/nodes/" + std::to_string(nodes_++) + "/properties",
+          fmt::format("cpu_cores_count 0\nsimd_count {}\nsimd_id_base 7\nlocation_id {}\ndomain {}\n"
+                      "drm_render_minor {}\nunique_id {}\n",
+                      simd_count, bus << 8 | device << 3 | part, domain, render_minor, unique_id));
+  }
   void PutOnBus(const std::string& address) const {
     WriteConfig(address, "\xde\x10\x30\x23");
     Write("/sys/bus/pci/devices/" + address + "/numa_node", "1\n");

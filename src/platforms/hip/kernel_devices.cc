@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <tuple>
 
 #include "platforms/hip/doctor.h"
 
@@ -20,10 +21,29 @@ uint64_t NumberIn(const std::string& path, const char* name) {
   return number;
 }
 
-std::string PciAddressIn(const std::string& properties) {
+// Each part of a divided GPU (CPX, DPX) is listed. All have the PCI address of the GPU, and may have its id.
+struct Place {
+  std::string address;
+  uint64_t part;  // 0: the first one, or the whole GPU
+};
+
+// Kernels have the part's number in the place of the function, or above the address.
+Place PlaceIn(const std::string& root, const std::string& properties) {
   const uint64_t location = NumberIn(properties, "location_id");  // bus, device and function
-  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", NumberIn(properties, "domain"), location >> 8 & 0xff,
-                     location >> 3 & 0x1f, location & 7);
+  const uint64_t function = location & 7;
+  const std::string slot = fmt::format("{:04x}:{:02x}:{:02x}.", NumberIn(properties, "domain"),
+                                       location >> 8 & 0xff, location >> 3 & 0x1f);
+  const auto is_on_bus = [&](uint64_t of) {
+    std::error_code ignored;
+    return fs::exists(fmt::format("{}/sys/bus/pci/devices/{}{:x}", root, slot, of), ignored);
+  };
+  if (function != 0 && !is_on_bus(function) && is_on_bus(0)) return {slot + "0", function};
+  return {fmt::format("{}{:x}", slot, function), location >> 28 & 0xf};
+}
+
+std::string IdOf(uint64_t unique, const Place& place) {
+  const std::string gpu = unique != 0 ? fmt::format("GPU-{:016x}", unique) : place.address;
+  return place.part == 0 ? gpu : fmt::format("{}.{}", gpu, place.part);
 }
 
 }  // namespace
@@ -35,16 +55,16 @@ std::vector<KernelDevice> ListDevices(const std::string& root) {
        fs::directory_iterator(root + "/sys/class/kfd/kfd/topology/nodes", error)) {
     const std::string properties = node.path() / "properties";
     if (NumberIn(properties, "simd_count") == 0) continue;  // a processor
-    const std::string address = PciAddressIn(properties);
-    const uint64_t unique = NumberIn(properties, "unique_id");
+    const Place place = PlaceIn(root, properties);
     devices.push_back(
-        {.id = unique != 0 ? fmt::format("GPU-{:016x}", unique) : address,
-         .pci_address = address,
+        {.id = IdOf(NumberIn(properties, "unique_id"), place),
+         .pci_address = place.address,
          .cdi = "",
          .variable = "",
          .files = {"/dev/kfd", fmt::format("/dev/dri/renderD{}", NumberIn(properties, "drm_render_minor"))}});
   }
-  std::ranges::sort(devices, {}, &KernelDevice::pci_address);
+  std::ranges::sort(devices, {},
+                    [](const KernelDevice& device) { return std::tie(device.pci_address, device.id); });
   return devices;
 }
 

@@ -7,9 +7,9 @@ class XQueue;
 
 class Siblings {
  public:
-  // True if no other queue of the process has work on the queue's device.
+  // True if no other queue of the process has work on the queue's device, or on another part of it.
   virtual bool OthersAreQuiet(const XQueue& queue) = 0;
-  // `queue` is about to launch, or has work: ends hard stops of its device.
+  // `queue` is about to launch, or has work: ends hard stops of its device and of all parts of it.
   virtual void LiftHardStops(const XQueue& queue) = 0;
   // Keeps the queue from being destroyed until Unpin. False: it is being destroyed.
   virtual bool TryPin(XQueue& queue) = 0;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/pci_address.h"
 #include "preempt/queue/testing/fake_process.h"
 
 namespace xsched::preempt::testing {
@@ -94,6 +95,22 @@ TEST_F(SuspensionTest, another_device_of_the_process_does_not_keep_from_a_hard_s
   Hold(queue);
   queue.ApplyLevels();
   EXPECT_TRUE(driver_.interrupted);
+}
+
+TEST_F(SuspensionTest, a_hard_stop_is_of_all_parts_of_a_divided_device) {
+  driver_.StopsWholeProcess();
+  XQueue& queue = Make(driver_, kPreemptLevelInterrupt);
+  Make(other_driver_, kPreemptLevelBlock, false, PartOfDevice(5, 2));
+  Launch(driver_);
+  Launch(other_driver_);
+  Hold(queue);
+  queue.ApplyLevels();
+  EXPECT_FALSE(driver_.interrupted) << "it would stop the other part as well";
+  other_driver_.queue->RetiredUpTo(1);
+  queue.ApplyLevels();
+  EXPECT_TRUE(driver_.interrupted);
+  Launch(other_driver_);
+  EXPECT_FALSE(driver_.interrupted);
 }
 
 TEST_F(SuspensionTest, a_launch_on_another_queue_lifts_a_hard_stop) {

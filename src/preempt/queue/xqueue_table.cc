@@ -7,6 +7,7 @@
 #include "base/handle.h"
 #include "base/log.h"
 #include "base/no_cancellation.h"
+#include "base/pci_address.h"
 
 namespace xsched::preempt {
 namespace {
@@ -29,6 +30,11 @@ bool AwaitForASecond(Done&& done) {
     usleep(100);
   }
   return true;
+}
+
+// A hard stop of a process stops all parts of a divided device.
+bool StopTogether(const XQueue& a, const XQueue& b) {
+  return WholeDevice(a.hwq().device) == WholeDevice(b.hwq().device);
 }
 
 }  // namespace
@@ -280,14 +286,13 @@ bool XQueueTable::OthersAreQuiet(const XQueue& queue) {
   // No pins here: the thread that releases the last pin attends to the queue, and the caller holds a lock of
   // this queue.
   return !AnyOf([&queue](const XQueue& other) {
-    return &other != &queue && other.hwq().device == queue.hwq().device && !other.flow().KeepsStill() &&
-           !other.Idle();
+    return &other != &queue && StopTogether(other, queue) && !other.flow().KeepsStill() && !other.Idle();
   });
 }
 
 void XQueueTable::LiftHardStops(const XQueue& queue) {
   for (uint32_t next = 0; XQueuePin other = PinNext(&next);) {
-    if (other->hwq().device == queue.hwq().device) other->LiftHardStop();
+    if (StopTogether(*other, queue)) other->LiftHardStop();
   }
 }
 

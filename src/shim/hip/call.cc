@@ -43,6 +43,11 @@ void Call::Remember(const void* handle) const {
   makers->Insert(reinterpret_cast<uint64_t>(handle), &instance());
 }
 
+void Call::MadeNodes(const hipGraphNode_t* nodes, const size_t* count) const {
+  if (nodes == nullptr || count == nullptr) return;
+  for (size_t i = 0; i < *count; ++i) Remember(nodes[i]);
+}
+
 void Call::MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const {
   auto ask = next().hipLibraryGetKernelCount;
   if (ask == nullptr) ask = exported().hipLibraryGetKernelCount;

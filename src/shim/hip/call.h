@@ -70,6 +70,13 @@ class Call {
   void Made(const Object* handle) const {
     if (handle != nullptr) Remember(*handle);
   }
+  // The nodes of a graph that were listed, `count` of them. They may be captured ones, of which no call has
+  // told so far.
+  void MadeNodes(const hipGraphNode_t* nodes, const size_t* count) const;
+  void MadeEdges(const hipGraphNode_t* from, const hipGraphNode_t* to, const size_t* count) const {
+    MadeNodes(from, count);
+    MadeNodes(to, count);
+  }
   // The kernels that were enumerated: as many as were wanted, or as the library has.
   void MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const;
   // The handle may be reused from now on.

@@ -1,6 +1,8 @@
 // The scopes of calls that put commands on HIP streams.
 #pragma once
 
+#include <optional>
+
 #include "shim/common/command_scopes.h"
 #include "shim/common/event_scopes.h"
 #include "shim/hip/platform.h"
@@ -36,6 +38,21 @@ class TimedLaunch {
   shim::UnknownRecording<Platform> start_;
   shim::Event* event_;
   shim::EventPoint point_;
+};
+
+// hipGraphInstantiateWithParams.
+class GraphInstantiation {
+ public:
+  GraphInstantiation(const Call& call, const hipGraphInstantiateParams* params) {
+    if (params != nullptr && (params->flags & kHipGraphInstantiateUpload) != 0)
+      upload_.emplace(call, params->uploadStream);
+  }
+  void Finish(hipError_t result) {
+    if (upload_.has_value()) upload_->Finish(result, false);
+  }
+
+ private:
+  std::optional<Launch> upload_;
 };
 
 // hipConfigureCall and hipLaunchByPtr: the first sets the stream of the launch, per thread. Calls nest.

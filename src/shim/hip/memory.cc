@@ -1,8 +1,8 @@
 #include "shim/hip/memory.h"
 
-#include "hal/hip/capture_mode.h"
 #include "hal/hip/device.h"
 #include "hal/hip/last_error.h"
+#include "hal/hip/own_calls.h"
 #include "shim/common/capture_scopes.h"
 
 namespace xsched::hip {
@@ -96,10 +96,8 @@ bool Memory::ReadPool(const Call& call, const shim::MemoryPool& pool, uint64_t* 
 
 // It may wait for everything, and it must not spoil a capture.
 void Memory::TrimPool(const Call& call, const shim::MemoryPool& pool) {
-  preempt::ReentrancyGuard guard;
   const Functions& next = call.instance().runtime().next();
-  KeepLastError keep(next);
-  RelaxedCaptureMode relaxed(next);
+  const OwnCalls ours(next);
   preempt::Barrier barrier;
   if (pool.of_graphs.load(std::memory_order_relaxed)) {
     if (next.hipDeviceGraphMemTrim != nullptr)

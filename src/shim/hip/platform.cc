@@ -1,7 +1,8 @@
 #include "shim/hip/platform.h"
 
-#include "hal/hip/capture_mode.h"
+#include "hal/hip/capturing.h"
 #include "hal/hip/last_error.h"
+#include "hal/hip/own_calls.h"
 #include "hal/hip/queue.h"
 #include "preempt/api/query_lock.h"
 #include "shim/common/auto_queue.h"
@@ -34,11 +35,8 @@ shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int devi
 }  // namespace
 
 shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue) {
-  preempt::ReentrancyGuard guard;
   const Instance& instance = call.instance();
-  const Functions& next = instance.runtime().next();
-  KeepLastError keep(next);
-  RelaxedCaptureMode relaxed(next);
+  const OwnCalls ours(instance.runtime().next());
   const int device = DeviceOf(instance, stream);
   if (device < 0) return nullptr;
   return shim::RegisterStream(key, FactsOf(instance, stream, device), [&] {
@@ -53,12 +51,8 @@ shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t 
 
 bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
   const Functions& next = call.instance().runtime().next();
-  if (next.hipStreamIsCapturing == nullptr) return false;
   KeepLastError keep(next);
-  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
-  // An error: the null stream, while a stream that it waits for is capturing. An invalid capture records
-  // nothing (hal/hip/queue.cc).
-  return next.hipStreamIsCapturing(stream, &status) != hipSuccess || status == hipStreamCaptureStatusActive;
+  return hip::AskWhetherCapturing(next, stream);
 }
 
 // A query of an event may invalidate a capture of the stream on which it was recorded (hal/hip/queue.cc). So
@@ -66,10 +60,8 @@ bool Platform::AskWhetherCapturing(const Call& call, hipStream_t stream) {
 bool Platform::HasHappened(const Call& call, hipEvent_t event) {
   preempt::QueryLock no_capture_begins;
   if (!no_capture_begins || shim::AnyCapture()) return false;
-  preempt::ReentrancyGuard guard;
   const Functions& next = call.instance().runtime().next();
-  KeepLastError keep(next);
-  RelaxedCaptureMode relaxed(next);
+  const OwnCalls ours(next);
   return next.hipEventQuery(event) == hipSuccess;
 }
 

@@ -152,6 +152,25 @@ TEST_F(HipTwoInstances, a_captured_graph_belongs_to_the_instance_of_its_stream) 
             hipSuccess);
 }
 
+TEST_F(HipTwoInstances, nodes_that_are_listed_belong_to_the_instance_of_their_graph) {
+  b_.NewStream();
+  a_.NewStream();
+  hipGraph_t graph = nullptr;
+  ASSERT_EQ(a_.Library("LibraryGraph", &graph), hipSuccess);
+  // More than the graph has: what is behind those is no node.
+  char not_a_node;
+  hipGraphNode_t nodes[2] = {nullptr, &not_a_node};
+  hipGraphNode_t from = nullptr;
+  hipGraphNode_t to = nullptr;
+  size_t count = 2;
+  ASSERT_EQ(a_.Call(hipGraphGetNodes, "hipGraphGetNodes", graph, nodes, &count), hipSuccess);
+  ASSERT_EQ(a_.Call(hipGraphGetEdges, "hipGraphGetEdges", graph, &from, &to, &count), hipSuccess);
+  for (hipGraphNode_t node : {nodes[0], from, to})
+    EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", node, nullptr), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", nodes[1], nullptr), hipErrorInvalidHandle);
+  EXPECT_EQ(b_.CallsOf("hipGraphNodeGetType"), 1) << "it goes where the program said";
+}
+
 TEST_F(HipTwoInstances, a_stream_and_an_event_tell_of_themselves_in_their_instance) {
   b_.NewStream();
   hipStream_t stream = a_.NewStream();
@@ -272,6 +291,18 @@ TEST(HipShim, one_launch_on_several_streams_counts_on_each) {
   for (hipLaunchParams& launch : launches) launch.stream = instance.NewStream();
   EXPECT_EQ(hipExtLaunchMultiKernelMultiDevice(launches, 2, 0), hipSuccess);
   for (const hipLaunchParams& launch : launches) EXPECT_EQ(Commands(KeyOf(launch.stream)), 1u);
+}
+
+TEST(HipShim, a_graph_that_is_uploaded_when_it_is_made_executable_is_a_command_on_that_stream) {
+  RuntimeInstance instance;
+  hipGraphInstantiateParams params = {};
+  params.uploadStream = instance.NewStream();
+  hipGraphExec_t exec = nullptr;
+  EXPECT_EQ(hipGraphInstantiateWithParams(&exec, nullptr, &params), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(params.uploadStream)), 0u);
+  params.flags = kHipGraphInstantiateUpload;
+  EXPECT_EQ(hipGraphInstantiateWithParams(&exec, nullptr, &params), hipSuccess);
+  EXPECT_EQ(Commands(KeyOf(params.uploadStream)), 1u);
 }
 
 TEST(HipShim, what_a_stream_captures_is_not_counted) {
@@ -414,6 +445,29 @@ TEST(HipShim, a_stream_that_is_destroyed_takes_its_queue_with_it) {
   ASSERT_NE(QueueOf(KeyOf(stream)), nullptr);
   EXPECT_EQ(instance.Library("LibraryDestroyStream", stream), hipSuccess);
   EXPECT_EQ(QueueOf(KeyOf(stream)), nullptr);
+}
+
+// In the runtime's own destructor its stream goes, and an event of it must not be asked about any more.
+TEST(HipShim, a_thread_that_ends_takes_its_default_stream_along_before_the_runtime_does) {
+  RuntimeInstance instance;
+  hipStream_t rival = instance.NewStream();
+  instance.Library("LibrarySet", rival);
+  ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  const auto events = instance.Fake<decltype(FakeEvents)>("FakeEvents");
+  std::thread launching([&] {
+    // Until a marker is behind one.
+    const int before = events();
+    for (int i = 0; i < 1000 && events() == before; ++i) {
+      EXPECT_EQ(instance.Library("LibrarySet", kHipStreamPerThread), hipSuccess);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      instance.Finish(kHipStreamPerThread, 1);
+    }
+    EXPECT_NE(events(), before);
+  });
+  launching.join();
+  EXPECT_EQ(instance.Fake<decltype(FakeOrphans)>("FakeOrphans")(), 0);
+  instance.Finish(rival, 1);
+  EXPECT_EQ(XHintSetScheduler(kSchedulerAppManaged, kPolicyUnknown), kXSchedSuccess);
 }
 
 TEST(HipShim, a_reset_takes_all_queues_of_the_device) {

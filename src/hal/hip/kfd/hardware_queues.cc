@@ -204,7 +204,7 @@ Result<> HardwareQueues::DeviceSupport(XDevice device) {
     return Error::Make("%s/class/kfd/kfd/topology does not name this GPU", sysfs());
   }
   MutexLock lock(mutex_);
-  return CanStop(device);
+  return CanStop(WholeDevice(device));
 }
 
 Result<> HardwareQueues::CanStopStream(Stream stream) {
@@ -276,25 +276,27 @@ void HardwareQueues::Fail(const Error& error) {
   }
 }
 
-bool HardwareQueues::StopDevice(XDevice address) {
+bool HardwareQueues::StopDevice(XDevice device) {
+  const XDevice whole = WholeDevice(device);
   MutexLock lock(mutex_);
   KeepErrno keep;
-  Device* device = FindDevice(address);
-  if (device == nullptr || !CanStop(address)) return false;
-  ++device->stops;
-  if (ApplyTo([address](const Queue& queue) { return queue.device == address; })) return true;
-  --device->stops;
+  Device* gpu = FindDevice(whole);
+  if (gpu == nullptr || !CanStop(whole)) return false;
+  ++gpu->stops;
+  if (ApplyTo([whole](const Queue& queue) { return queue.device == whole; })) return true;
+  --gpu->stops;
   return false;
 }
 
-bool HardwareQueues::LetDeviceGo(XDevice address) {
+bool HardwareQueues::LetDeviceGo(XDevice device) {
+  const XDevice whole = WholeDevice(device);
   MutexLock lock(mutex_);
   KeepErrno keep;
-  Device* device = FindDevice(address);
-  if (device != nullptr && device->stops > 0) --device->stops;
+  Device* gpu = FindDevice(whole);
+  if (gpu != nullptr && gpu->stops > 0) --gpu->stops;
   // After a failure, what could not be resumed is tried again.
   const bool all = failed_;
-  return ApplyTo([all, address](const Queue& queue) { return all || queue.device == address; });
+  return ApplyTo([all, whole](const Queue& queue) { return all || queue.device == whole; });
 }
 
 bool HardwareQueues::StopStream(Stream stream) {

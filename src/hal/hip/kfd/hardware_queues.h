@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "base/mutex.h"
+#include "base/pci_device.h"
 #include "base/result.h"
 #include "hal/hip/kfd/requests.h"
 #include "hal/hip/kfd/sysfs.h"
@@ -48,6 +49,9 @@ class HardwareQueues {
   void StreamDestroying(Stream stream);
   void UseStreamRules(const StreamRules& rules);
 
+  // In the following, a part of a divided GPU means the whole GPU: older runtimes do not say which part it
+  // is.
+
   // Ok: all of the process can be stopped on `device`. An error says why not.
   Result<> DeviceSupport(XDevice device);
   // Ok: `stream` can be stopped by itself, because it has its own hardware queue. An error says why not.
@@ -78,7 +82,7 @@ class HardwareQueues {
     QueueId id = 0;
     QueueConfig config;  // as the program wants it
     OpenFile file;
-    XDevice device = 0;  // 0: not known
+    XDevice device = 0;  // a whole GPU; 0: not known
     bool saves_waves = false;
     bool suspended = false;   // by us
     Stream stream = nullptr;  // null: of none, or of one that is not known

@@ -129,6 +129,19 @@ TEST_F(HardwareQueuesTest, each_device_is_stopped_for_itself) {
   EXPECT_FALSE(kfd_.active(2));
 }
 
+// Before ROCm 6.2, all parts are the first one to the runtime.
+TEST_F(HardwareQueuesTest, the_parts_of_a_gpu_are_stopped_together) {
+  topology_.Add(0x2c, 0xc1, 0, 1);
+  const uint32_t first = Create();
+  const uint32_t second = Create(0x2c);
+  const XDevice part = PartOfDevice(kDevice, 1);
+  EXPECT_EQ(WhyNot(part), "");
+  EXPECT_TRUE(queues_.StopDevice(part));
+  EXPECT_FALSE(kfd_.active(first) || kfd_.active(second));
+  EXPECT_TRUE(queues_.LetDeviceGo(part));
+  EXPECT_TRUE(kfd_.active(first) && kfd_.active(second));
+}
+
 TEST_F(HardwareQueuesTest, a_device_goes_on_when_as_many_have_let_it_go_as_have_stopped_it) {
   Create();
   Record();

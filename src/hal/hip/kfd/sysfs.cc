@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/pci_address.h"
+#include "base/pci_device.h"
 
 namespace xsched::hip::kfd {
 namespace {
@@ -43,13 +43,6 @@ unsigned long ReadProperty(const char* text, const char* name) {
   return 0;
 }
 
-bool HasPciDevice(const char* sysfs, XDeviceId address) {
-  char path[512];
-  snprintf(path, sizeof path, "%s/bus/pci/devices/%04x:%02x:%02x.%x", sysfs, address >> 16,
-           address >> 8 & 0xff, address >> 3 & 0x1f, address & 0x7);
-  return access(path, F_OK) == 0;
-}
-
 // False: there is no such node.
 bool ReadNode(const char* sysfs, int index, Node* node) {
   char path[512];
@@ -63,8 +56,8 @@ bool ReadNode(const char* sysfs, int index, Node* node) {
   // Bus, device and function; above them, the part of the GPU.
   const unsigned long location = ReadProperty(text, "location_id");
   const auto domain = static_cast<uint32_t>(ReadProperty(text, "domain"));
-  node->device =
-      PciDeviceAt(sysfs, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7));
+  node->device = WholeDevice(
+      PciDeviceAt(sysfs, PciAddress(domain, location >> 8 & 0xff, location >> 3 & 0x1f, location & 0x7)));
   return true;
 }
 
@@ -80,18 +73,14 @@ Node FindNode(const char* sysfs, Wanted&& wanted) {
 
 }  // namespace
 
-XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
-  const XDeviceId first = address & ~XDeviceId{0x7};
-  const bool is_part = address != first && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, first);
-  return MakeDevice(kDeviceTypeGPU, is_part ? first : address);
-}
-
 XDevice DeviceOf(const char* sysfs, GpuId gpu) {
   return FindNode(sysfs, [gpu](const Node& node) { return node.gpu == gpu; }).device;
 }
 
 bool HasDevice(const char* sysfs, XDevice device) {
-  return FindNode(sysfs, [device](const Node& node) { return node.device == device; }).gpu != 0;
+  return FindNode(sysfs, [whole = WholeDevice(device)](const Node& node) {
+           return node.device == whole;
+         }).gpu != 0;
 }
 
 bool SavesWaves(const char* sysfs) {

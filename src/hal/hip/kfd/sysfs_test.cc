@@ -22,14 +22,14 @@ TEST(KfdSysfs, gpus_are_found_by_kfds_number_for_them) {
   EXPECT_FALSE(HasDevice(topology.root(), Topology::Device(0xc3)));
 }
 
-TEST(KfdSysfs, the_parts_of_a_gpu_are_one_device) {
+TEST(KfdSysfs, the_parts_of_a_gpu_are_one_gpu_to_kfd) {
   Topology topology;
   topology.Add(1, 0xc1, 0, 0);
   topology.Add(2, 0xc1, 0, 1);
   EXPECT_EQ(DeviceOf(topology.root(), 1), DeviceOf(topology.root(), 2));
 }
 
-TEST(KfdSysfs, a_part_with_its_number_in_the_place_of_the_function_is_of_function_0) {
+TEST(KfdSysfs, a_part_with_its_number_in_the_place_of_the_function_is_of_the_gpu_with_function_0) {
   Topology topology;
   topology.Add(1, 0xc1);
   topology.Write("class/kfd/kfd/topology/nodes/1/gpu_id", "2\n");
@@ -37,6 +37,7 @@ TEST(KfdSysfs, a_part_with_its_number_in_the_place_of_the_function_is_of_functio
   EXPECT_NE(DeviceOf(topology.root(), 2), Topology::Device(0xc1)) << "the machine lists no PCI device at all";
   topology.Write("bus/pci/devices/0000:c1:00.0/vendor", "0x1002\n");
   EXPECT_EQ(DeviceOf(topology.root(), 2), Topology::Device(0xc1));
+  EXPECT_TRUE(HasDevice(topology.root(), PartOfDevice(Topology::Device(0xc1), 2)));
   topology.Write("bus/pci/devices/0000:c1:00.2/vendor", "0x1002\n");
   EXPECT_NE(DeviceOf(topology.root(), 2), Topology::Device(0xc1)) << "a function of its own";
 }

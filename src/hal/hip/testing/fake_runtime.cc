@@ -5,6 +5,7 @@
 #include "hal/hip/testing/fake_runtime.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -41,19 +42,43 @@ ihipStream_t default_streams[kDevices] = {{0}, {1}};
 int spoiled = 0;  // captures
 bool finish_at_once = false;
 std::atomic<uint64_t> calls{0};
-thread_local int current_device = 0;
-thread_local hipError_t last_error = hipSuccess;
+int version = 60'443'482;
+int null_waits = 0;
+int orphans = 0;
+
+// As AMD's: the first call of a thread makes it, and it ends before the values of pthread keys.
+struct Thread {
+  int device = 0;
+  hipError_t last_error = hipSuccess;
+  hipStream_t own[kDevices] = {};  // its default streams; null: not made yet
+
+  ~Thread();
+};
+thread_local Thread this_thread;
 
 hipError_t Return(hipError_t error) {
   ++calls;
-  return last_error = error;
+  return this_thread.last_error = error;
 }
 
 bool IsValid(hipStream_t stream) { return streams.count(stream) != 0; }
 bool IsDefault(hipStream_t stream) { return reinterpret_cast<uintptr_t>(stream) <= 2; }
+// REQUIRES: mutex. The handle 0 makes the null stream wait for blocking streams, and these for it.
+void CountNullWait(hipStream_t stream) { null_waits += stream == nullptr; }
 // REQUIRES: mutex.
 hipStream_t Actual(hipStream_t stream) {
-  return IsDefault(stream) ? &default_streams[current_device] : stream;
+  if (stream != kHipStreamPerThread) return IsDefault(stream) ? &default_streams[this_thread.device] : stream;
+  hipStream_t& own = this_thread.own[this_thread.device];
+  if (own == nullptr) streams.insert(own = new ihipStream_t{this_thread.device});
+  return own;
+}
+Thread::~Thread() {
+  std::lock_guard lock(mutex);
+  for (hipStream_t stream : own) {
+    for (hipEvent_t event : events) orphans += stream != nullptr && event->stream == stream;
+    streams.erase(stream);
+    delete stream;
+  }
 }
 void Spoil(hipStream_t stream) {
   stream->spoiled = true;
@@ -68,13 +93,19 @@ EXPORT hipError_t hipGetDeviceCount(int* count) {
 }
 
 EXPORT hipError_t hipGetDevice(int* device) {
-  *device = current_device;
+  *device = this_thread.device;
   return Return(hipSuccess);
 }
 
 EXPORT hipError_t hipSetDevice(int device) {
   if (device < 0 || device >= kDevices) return Return(hipErrorInvalidDevice);
-  current_device = device;
+  this_thread.device = device;
+  return Return(hipSuccess);
+}
+
+EXPORT hipError_t hipRuntimeGetVersion(int* out) {
+  std::lock_guard lock(mutex);
+  *out = version;
   return Return(hipSuccess);
 }
 
@@ -91,16 +122,16 @@ EXPORT hipError_t hipDeviceGetName(char* text, int size, hipDevice_t device) {
 
 EXPORT hipError_t hipGetLastError() {
   ++calls;
-  hipError_t error = last_error;
-  last_error = hipSuccess;
+  hipError_t error = this_thread.last_error;
+  this_thread.last_error = hipSuccess;
   return error;
 }
 
-EXPORT hipError_t hipPeekAtLastError() { return last_error; }
+EXPORT hipError_t hipPeekAtLastError() { return this_thread.last_error; }
 
 EXPORT hipError_t hipStreamCreate(hipStream_t* stream) {
   std::lock_guard lock(mutex);
-  *stream = new ihipStream_t{current_device};
+  *stream = new ihipStream_t{this_thread.device};
   streams.insert(*stream);
   return Return(hipSuccess);
 }
@@ -144,6 +175,9 @@ EXPORT hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode* mode)
 
 EXPORT hipError_t hipStreamQuery(hipStream_t stream) {
   std::lock_guard lock(mutex);
+  // As some builds of 6.3.
+  if (stream == kHipStreamLegacy && version < 60'400'000) abort();
+  CountNullWait(stream);
   hipStream_t actual = Actual(stream);
   if (actual->capturing) {
     Spoil(actual);
@@ -166,7 +200,7 @@ EXPORT hipError_t hipStreamSynchronize(hipStream_t stream) {
 
 EXPORT hipError_t hipEventCreateWithFlags(hipEvent_t* event, unsigned) {
   std::lock_guard lock(mutex);
-  *event = new ihipEvent_t{current_device};
+  *event = new ihipEvent_t{this_thread.device};
   events.insert(*event);
   return Return(hipSuccess);
 }
@@ -180,6 +214,7 @@ EXPORT hipError_t hipEventDestroy(hipEvent_t event) {
 
 EXPORT hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   std::lock_guard lock(mutex);
+  CountNullWait(stream);
   hipStream_t actual = Actual(stream);
   if (events.count(event) == 0 || event->device != actual->device) return Return(hipErrorInvalidHandle);
   if (actual->capturing) Spoil(actual);
@@ -238,6 +273,21 @@ EXPORT hipError_t FakeCapture(hipStream_t stream, int capturing) {
 EXPORT int FakeSpoiled() {
   std::lock_guard lock(mutex);
   return spoiled;
+}
+
+EXPORT void FakeSetVersion(int of_runtime) {
+  std::lock_guard lock(mutex);
+  version = of_runtime;
+}
+
+EXPORT int FakeNullWaits() {
+  std::lock_guard lock(mutex);
+  return null_waits;
+}
+
+EXPORT int FakeOrphans() {
+  std::lock_guard lock(mutex);
+  return orphans;
 }
 
 EXPORT int FakeEvents() {

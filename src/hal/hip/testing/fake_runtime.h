@@ -22,6 +22,12 @@ uint64_t FakeLaunched(hipStream_t stream);
 hipError_t FakeCapture(hipStream_t stream, int capturing);
 // True if a call about a capturing stream was made that invalidates the capture.
 int FakeSpoiled(void);
+// From now on hipRuntimeGetVersion says this.
+void FakeSetVersion(int version);
+// How often a call by the handle 0 has made the null stream wait for blocking streams, and these for it.
+int FakeNullWaits(void);
+// Events that were recorded on a thread's default stream, and still there when the thread's end destroyed it.
+int FakeOrphans(void);
 // Events made and not destroyed; calls of any function so far.
 int FakeEvents(void);
 uint64_t FakeCalls(void);

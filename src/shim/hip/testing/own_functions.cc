@@ -117,6 +117,20 @@ OWN hipError_t Own_hipGraphAddEmptyNode(hipGraphNode_t* node, hipGraph_t graph, 
                                         size_t) {
   return NewOf(graph, node);
 }
+// A graph has a node that was captured.
+OWN hipError_t Own_hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t* nodes, size_t* count) {
+  if (count == nullptr) return hipErrorInvalidValue;
+  if (nodes != nullptr) {
+    if (hipError_t error = NewOf(graph, &nodes[0]); error != hipSuccess) return error;
+  }
+  *count = 1;
+  return Check(graph);
+}
+OWN hipError_t Own_hipGraphGetEdges(hipGraph_t graph, hipGraphNode_t* from, hipGraphNode_t* to,
+                                    size_t* count) {
+  const hipError_t error = Own_hipGraphGetNodes(graph, from, count);
+  return error == hipSuccess ? Own_hipGraphGetNodes(graph, to, count) : error;
+}
 OWN hipError_t Own_hipGraphNodeGetType(hipGraphNode_t node, hipGraphNodeType*) { return Check(node); }
 OWN hipError_t Own_hipGraphInstantiateWithFlags(hipGraphExec_t* exec, hipGraph_t graph, unsigned long long) {
   return NewOf(graph, exec);
