@@ -74,6 +74,15 @@ class Streams(unittest.TestCase):
         with xsched.XSchedQueue(None) as queue:
             self.assertTrue(queue.idle)
 
+    def test_a_stream_has_a_queue_in_a_thread_without_a_context(self):
+        stream = self.stream()
+
+        def priority():
+            with xsched.XSchedQueue(stream, 5) as queue:
+                return queue.priority
+
+        self.assertEqual(self.in_thread(priority), 5)
+
     def test_in_a_thread_without_a_context_the_default_stream_of_a_framework_is_known(self):
         def priority():
             with xsched.priority(10, stream=TorchStream(0)):

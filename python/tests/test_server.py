@@ -89,6 +89,21 @@ class Server(unittest.TestCase):
             xsched.hint(queue=xsched.queues(os.getpid())[1].queue, priority=-2, weight=300)
             self.assertEqual([(queue.priority, queue.weight) for queue in xsched.queues(os.getpid())], [(9, 100), (-2, 300)])
 
+    def test_a_stream_of_another_device_than_the_current_one_has_its_queue_there(self):
+        current, other, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.assertEqual(CUDA.cuCtxGetCurrent(ctypes.byref(current)), 0)
+        self.assertEqual(CUDA.cuDevicePrimaryCtxRetain(ctypes.byref(other), 1), 0)
+        self.assertEqual(CUDA.cuCtxSetCurrent(other), 0)
+        self.assertEqual(CUDA.cuStreamCreate(ctypes.byref(stream), 1), 0)
+        with xsched.XSchedQueue(None, 1):
+            self.assertEqual(CUDA.cuCtxSetCurrent(current), 0)
+            with xsched.XSchedQueue(stream, 2), xsched.XSchedQueue(None, 3):
+                self.assertEqual(wait_for(lambda: sorted(self.priorities()), [1, 2, 3]), [1, 2, 3])
+                listed = json.loads(xsched.server._run("list", "--json", "--pid", str(os.getpid())))
+                device = {queue["priority"]: queue["device_id"] for queue in listed}
+        self.assertEqual(device[1], device[2])
+        self.assertNotEqual(device[2], device[3])
+
     def test_jax_sets_hints_of_all_queues_without_a_server_and_whatever_the_pid_is(self):
         with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
             with mock.patch.dict(os.environ, XSCHED_SOCKET="/nowhere/socket"), mock.patch("os.getpid", lambda: 1):
