@@ -330,6 +330,26 @@ class Submission(unittest.TestCase):
             raise KeyError
         self.assertEqual(xsched.holds._holds, {})
 
+    def test_a_function_that_waits_for_its_own_queue_is_refused(self):
+        refused = []
+
+        def launch():
+            for wait in (queue.wait, lambda: queue.suspend(wait=True), lambda: own.wait()):
+                try:
+                    wait()
+                except xsched.XSchedError as error:
+                    refused.append(error.result)
+            queue.suspend()
+
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with queue.held():
+                own = queue.submit(launch)
+            own.wait()
+            self.assertEqual(refused, [xsched.Result.ERROR_NOT_ALLOWED] * 3)
+            self.assert_held(queue)
+            queue.resume()
+            self.assert_runs(queue)
+
     def test_what_is_dropped_is_never_launched(self):
         with xsched.XSchedQueue(self.stream, 1) as queue:
             queue.suspend()
