@@ -77,6 +77,7 @@ _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
         "XQueueGet": [_OUT, _HANDLE],
         "XQueueList": [_OUT, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
         "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int],
+        "XQueueGetPreemptLevel": [_HANDLE, ctypes.POINTER(ctypes.c_int)],
         "XQueueSetLaunchConfig": [_HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueSubmit": [_HANDLE, _HANDLE],
         "XQueueWait": [_HANDLE, _HANDLE],

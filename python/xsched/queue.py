@@ -326,6 +326,9 @@ def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool) -> Tu
         if blocking_submit:
             return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, CREATE_BLOCKING_SUBMIT), True
         found, is_made = handle("preempt", "XQueueCreateAuto", hwq), True
+    if is_made and level is None:
+        level = PreemptLevel(ask(ctypes.c_int, "preempt", "XQueueGetPreemptLevel", found))
     if level is not None:
+        # Also the one that it has: the C library then prepares what is launched from now on for being suspended.
         call("preempt", "XQueueSetPreemptLevel", found, level)
     return found, is_made
