@@ -66,7 +66,8 @@ XSCHED_API XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd);
 
 /* Waits until everything that was submitted (and, with a shim, launched) before the call has finished.
  * Errors: kXSchedErrorNotAllowed (CUDA, HIP): nobody can know now, because the stream is being captured, or because it is the
- * default stream of another thread. */
+ * default stream of another thread; on all platforms: the caller is a command of this queue that is being launched, and would wait
+ * for itself. */
 XSCHED_API XResult XQueueWaitAll(XQueueHandle xq);
 
 /* Returns whether the queue is idle or ready, as far as XSched knows. If the program has not synchronized with the queue,

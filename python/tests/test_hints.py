@@ -57,6 +57,21 @@ class HintTest(unittest.TestCase):
             self.addCleanup(patch.stop)
         hint_blocks._stacks._queues.clear()
 
+    def run_in_child(self, body):
+        """Forks. The child, which must not take longer than 30 s, calls `body`."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # that this process has threads is what is tested
+            child = os.fork()
+        if child == 0:
+            signal.alarm(30)
+            status = 1
+            try:
+                body()
+                status = 0
+            finally:
+                os._exit(status)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
 
 class Blocks(HintTest):
     def test_a_priority_holds_in_the_block(self):
@@ -237,6 +252,10 @@ class SeveralAtATime(HintTest):
         self.assertEqual(hint_blocks._stacks._queues, {})
 
 
+    def test_a_stream_without_a_queue_is_left_out(self):
+        with mock.patch("xsched.queue.queue_over", lambda stream: None), xsched.priority(10, stream=1):
+            self.assertEqual(hint_blocks._stacks._queues, {})
+
     def test_blocks_leave_nothing_in_their_context(self):
         async def enter_many():
             before = len(contextvars.copy_context())
@@ -262,21 +281,6 @@ class SeveralAtATime(HintTest):
 
 
 class Forks(HintTest):
-    def run_in_child(self, body):
-        """Forks. The child, which must not take longer than 5 s, calls `body`."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # that this process has threads is what is tested
-            child = os.fork()
-        if child == 0:
-            signal.alarm(5)
-            status = 1
-            try:
-                body()
-                status = 0
-            finally:
-                os._exit(status)
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
     def assert_a_block_works_in_a_child(self, hold):
         """hold: a lock, which another thread has when this one forks."""
         held, end = threading.Event(), threading.Event()
@@ -319,6 +323,65 @@ class Forks(HintTest):
         self.assertEqual(self.library.priority(1), 10, "of the parent it holds")
         block.__exit__(None, None, None)
         self.assertEqual(self.library.priority(1), 0)
+
+
+class Collects(list):
+    """A list at whose changes the garbage collector runs, as it may at any time."""
+
+    def append(self, item):
+        gc.collect()
+        super().append(item)
+
+    def remove(self, item):
+        gc.collect()
+        super().remove(item)
+
+
+class GarbageCollection(HintTest):
+    def abandon_in(self, block):
+        """Leaves a generator that is inside the block to the garbage collector."""
+        def items():
+            with block:
+                yield
+
+        begun = types.SimpleNamespace(items=items())
+        begun.itself = begun
+        next(begun.items)
+
+    def assert_ends_at(self, begins):
+        """A generator may end while the same thread begins, or else ends, a block. In a child process, for the time limit."""
+        block = xsched.priority(10, stream=1)
+
+        def enter():
+            gc.disable()
+            if begins:
+                block._open = Collects()
+                self.abandon_in(block)
+                block.__enter__()
+                block.__exit__()
+            else:
+                block.__enter__()
+                self.abandon_in(block)
+                block._open = Collects(block._open)
+                block.__exit__()
+            self.assertEqual((self.library.priority(1), hint_blocks._stacks._queues, block._open), (0, {}, []))
+
+        self.assertEqual(self.run_in_child(enter), 0)
+
+    def test_it_may_end_a_generator_inside_a_block_while_its_thread_enters_one(self):
+        self.assert_ends_at(begins=True)
+
+    def test_it_may_end_a_generator_inside_a_block_while_its_thread_leaves_one(self):
+        self.assert_ends_at(begins=False)
+
+    def test_it_may_end_the_other_block_of_a_queue_while_one_begins(self):
+        block = xsched.priority(10, stream=1)
+        self.abandon_in(block)
+        queue = hint_blocks._stacks._queues[1]
+        queue.blocks = Collects(queue.blocks)
+        with xsched.priority(3, stream=1):
+            self.assertEqual(self.library.priority(1), 3)
+        self.assertEqual((self.library.priority(1), hint_blocks._stacks._queues), (0, {}))
 
 
 class Decorators(HintTest):

@@ -11,7 +11,7 @@ import weakref
 
 import fake_hip
 import xsched
-from xsched.queue import call as call_library
+from xsched.queue import call as call_library, own_queues
 
 INSTANCES = [fake_hip.Instance("XSCHED_TEST_HIP_A"), fake_hip.Instance("XSCHED_TEST_HIP_B")]
 
@@ -75,9 +75,10 @@ class Streams(unittest.TestCase):
             xsched.XSchedQueue(None, 1, platform="hpi")
 
     def test_a_priority_out_of_range_is_refused_and_leaves_no_queue(self):
-        stream = INSTANCES[0].stream()
+        stream, before = INSTANCES[0].stream(), own_queues()
         with self.assertRaises(xsched.XSchedError):
             xsched.XSchedQueue(stream, 256)
+        self.assertEqual(own_queues(), before)
         with xsched.XSchedQueue(stream, 255) as queue:
             with self.assertRaises(xsched.XSchedError):
                 queue.priority = -257
@@ -167,6 +168,32 @@ class Streams(unittest.TestCase):
                 self.assertEqual(guest.handle, owner.handle)
             self.assertTrue(owner.idle)
 
+    def test_the_last_queue_over_a_stream_destroys_it(self):
+        before = own_queues()
+        first = xsched.XSchedQueue(INSTANCES[1].stream(), 1)
+        second = xsched.XSchedQueue(first.stream)
+        first.close()
+        self.assertEqual(second.priority, 1)
+        second.close()
+        self.assertEqual(own_queues(), before)
+
+    def test_the_priority_is_what_the_queue_has_now(self):
+        stream = INSTANCES[1].stream()
+        with xsched.XSchedQueue(stream, 1) as queue, xsched.XSchedQueue(stream) as same:
+            self.assertEqual(same.priority, 1, "none was given")
+            same.priority = 7
+            self.assertEqual(queue.priority, 7)
+            with xsched.priority(9, stream=stream):
+                self.assertIn("priority 9", repr(queue))
+            call_library("preempt", "XQueueDestroy", queue.handle)
+            self.assertIn("closed", repr(queue))
+
+    def test_a_block_makes_no_queue_for_a_stream_whose_end_nobody_would_see(self):
+        before = own_queues()
+        for _ in range(1100):  # more than the queues that a process may have
+            with xsched.priority(10, stream=INSTANCES[1].stream()):
+                self.assertEqual(own_queues(), before)
+
     def test_hints_and_config_are_taken(self):
         with xsched.XSchedQueue(INSTANCES[0].stream(), 1, threshold=8, batch_size=2) as queue:
             queue.set_utilization(50)
@@ -177,7 +204,7 @@ class Streams(unittest.TestCase):
             queue.set_deadline(1000)
             queue.set_laxity(1000, 0, 5)
             queue.set_level(xsched.PreemptLevel.BLOCK)
-            with self.assertRaises(xsched.XSchedError):
+            with self.assertRaises(xsched.RangeError):
                 queue.set_launch_config(threshold=1, batch_size=2)
 
     def test_a_threshold_below_the_batch_size_makes_that_smaller(self):
@@ -228,6 +255,100 @@ class Submission(unittest.TestCase):
             self.wait_for(lambda: self.instance.launched(self.stream) == 1)
             self.instance.finish(self.stream, 1)
             queue.wait()
+
+    def assert_held(self, queue):
+        """What is submitted now is not launched, and is dropped."""
+        before = self.instance.launched(self.stream)
+        queue.submit(self.launch)
+        time.sleep(0.02)
+        self.assertEqual(self.instance.launched(self.stream), before)
+        xsched.commands.drop(queue.handle)
+
+    def assert_runs(self, queue):
+        before = self.instance.launched(self.stream)
+        queue.submit(self.launch)
+        self.wait_for(lambda: self.instance.launched(self.stream) == before + 1)
+        self.instance.finish(self.stream, 1)
+
+    def test_blocks_that_hold_a_queue_nest(self):
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with queue.held():
+                with queue.held():
+                    self.assert_held(queue)
+                self.assert_held(queue)
+            self.assert_runs(queue)
+
+    def test_a_queue_is_held_until_the_last_of_several_threads_lets_it_go(self):
+        begun, end = threading.Event(), threading.Event()
+
+        def hold(queue):
+            with queue.held():
+                begun.set()
+                end.wait()
+
+        with xsched.XSchedQueue(self.stream, 1) as queue, xsched.XSchedQueue(self.stream) as same:
+            thread = threading.Thread(target=hold, args=(same,))
+            with queue.held():
+                thread.start()
+                begun.wait()
+            self.assert_held(queue)
+            end.set()
+            thread.join()
+            self.assert_runs(queue)
+
+    def test_a_queue_that_was_suspended_before_a_block_is_suspended_after_it(self):
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            queue.suspend()
+            with queue.held():
+                pass
+            self.assert_held(queue)
+            queue.resume()
+            self.assert_runs(queue)
+            with queue.held():
+                queue.suspend()
+            self.assert_held(queue)
+            queue.resume()
+            with queue.held():
+                queue.resume()
+                self.assert_runs(queue)
+
+    def test_an_interrupted_block_holds_nothing(self):
+        def interrupted(library, function, *arguments):
+            call_library(library, function, *arguments)
+            raise KeyboardInterrupt  # as Ctrl-C during the wait, when the C function returns
+
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with unittest.mock.patch("xsched.holds._suspend", lambda handle, wait: interrupted("preempt", "XQueueSuspend", handle, wait)):
+                with self.assertRaises(KeyboardInterrupt), queue.held(wait=True):
+                    self.fail("the block does not begin")
+            self.assert_runs(queue)
+
+    def test_a_block_that_holds_a_queue_may_close_it(self):
+        queue = xsched.XSchedQueue(self.stream, 1)
+        with self.assertRaises(KeyError), queue.held():
+            queue.close()
+            raise KeyError
+        self.assertEqual(xsched.holds._holds, {})
+
+    def test_a_function_that_waits_for_its_own_queue_is_refused(self):
+        refused = []
+
+        def launch():
+            for wait in (queue.wait, lambda: queue.suspend(wait=True), lambda: own.wait()):
+                try:
+                    wait()
+                except xsched.XSchedError as error:
+                    refused.append(error.result)
+            queue.suspend()
+
+        with xsched.XSchedQueue(self.stream, 1) as queue:
+            with queue.held():
+                own = queue.submit(launch)
+            own.wait()
+            self.assertEqual(refused, [xsched.Result.ERROR_NOT_ALLOWED] * 3)
+            self.assert_held(queue)
+            queue.resume()
+            self.assert_runs(queue)
 
     def test_what_is_dropped_is_never_launched(self):
         with xsched.XSchedQueue(self.stream, 1) as queue:

@@ -1,4 +1,5 @@
 """Which of several files the C library is loaded from."""
+import ctypes
 import os
 import pathlib
 import shutil
@@ -21,6 +22,34 @@ class Library(unittest.TestCase):
         program = "\n".join(["import ctypes, os, shutil, sys, xsched", "path = sys.argv[1]", "loaded = ctypes.CDLL(path)", *lines])
         done = subprocess.run([sys.executable, "-B", "-c", program, str(self.folder / FILE)], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_it_is_found_beside_the_program_although_the_packages_own_command_is_before_that_in_the_path(self):
+        environment, installed = self.folder / "venv" / "bin", self.folder / "xsched"
+        for folder in (environment, installed / "bin", installed / "lib"):
+            folder.mkdir(parents=True)
+        (environment / "xsched").write_text("#!/bin/sh\n")
+        (environment / "xsched").chmod(0o755)
+        shutil.copy("/bin/true", installed / "bin" / "xsched")
+        shutil.copy(INSTALLED, installed / "lib" / FILE)
+        inherited = {name: value for name, value in os.environ.items() if name not in ("XSCHED_LIBRARY_DIR", "LD_LIBRARY_PATH")}
+        inherited["PATH"] = os.pathsep.join([str(environment), str(installed / "bin"), os.environ["PATH"]])
+        done = subprocess.run([sys.executable, "-B", "-c", "import xsched; print(xsched.library('preempt')._name)"], env=inherited,
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout.strip(), done.stderr), (str(installed / "lib" / FILE), ""))
+
+    def test_of_a_library_that_is_too_old_only_what_it_does_not_have_is_an_error(self):
+        """That of mathematics has nothing of XSched: it is as old as can be."""
+        mathematics = ctypes.CDLL("libm.so.6")
+        with open("/proc/self/maps", encoding="utf-8") as maps:
+            path = next(line.split()[-1] for line in maps if line.rstrip().endswith("/libm.so.6"))
+        del mathematics
+        shutil.copy(path, self.folder / FILE)
+        program = "\n".join(["import xsched", "from xsched.library import call", "try: call('preempt', 'XQueueList', None, 0, None)",
+                             "except xsched.XSchedError as error: print(error.result.name, error)"])
+        done = subprocess.run([sys.executable, "-B", "-c", program], env={**os.environ, "XSCHED_LIBRARY_DIR": str(self.folder)},
+                              capture_output=True, text=True, check=False)
+        self.assertEqual((done.stdout.strip(), done.stderr),
+                         (f"ERROR_NOT_SUPPORTED XQueueList: not supported: {self.folder / FILE} is older than this package", ""))
 
     def test_one_that_the_program_has_loaded_is_used(self):
         self.assert_true_in_a_program("sys.exit(xsched.library('preempt')._handle != loaded._handle)")

@@ -27,6 +27,11 @@ class PlatformOf(unittest.TestCase):
             with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(version=version)}):
                 self.assertEqual(platform_of(stream_of("torch.cuda.streams")), built_for)
 
+    def test_a_stream_of_a_torch_that_was_built_for_none_is_an_error(self):
+        with mock.patch.dict(sys.modules, {"torch": types.SimpleNamespace(version=types.SimpleNamespace(cuda=None, hip=None))}):
+            with self.assertRaisesRegex(ValueError, 'built for none of "cuda"'):
+                platform_of(stream_of("torch.xpu.streams"))
+
     def test_a_stream_of_cupy_is_what_cupy_was_built_for(self):
         for is_hip, expected in ((False, "cuda"), (True, "hip")):
             cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=types.SimpleNamespace(is_hip=is_hip)))
@@ -50,6 +55,24 @@ class PlatformOf(unittest.TestCase):
         for maps, loaded in (("", "none"), ("7f00 /usr/lib/libcuda.so.1\n7f01 /usr/lib/libOpenCL.so.1\n", "cuda and opencl")):
             with self.assertRaisesRegex(ValueError, f'has loaded {loaded}: say platform="cuda", "hip" or "opencl"'):
                 self.assert_loaded(maps, None)
+
+
+class Streams(unittest.TestCase):
+    def test_the_default_streams_and_those_of_pytorchs_pool_are_never_destroyed(self):
+        pooled, foreign, other = stream_of("torch"), stream_of("torch"), stream_of("cupy.cuda.stream")
+        pooled.stream_id, foreign.stream_id = 35, 0x7F00
+        self.assertTrue(streams.lasts(other, 0))
+        self.assertTrue(streams.lasts(pooled, 0x7F00))
+        self.assertFalse(streams.lasts(foreign, 0x7F00), "another library has made it")
+        self.assertFalse(streams.lasts(other, 0x7F00))
+        self.assertFalse(streams.lasts(0x7F00, 0x7F00))
+
+    def test_the_device_of_a_stream_is_what_its_framework_shows(self):
+        of_torch, of_cupy, any_device = stream_of("torch"), stream_of("cupy.cuda.stream"), stream_of("cupy.cuda.stream")
+        of_torch.device, of_cupy.device_id, any_device.device_id = types.SimpleNamespace(index=3), 2, -1
+        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=types.SimpleNamespace(getDevice=lambda: 1)))
+        with mock.patch.dict(sys.modules, {"cupy": cupy}):
+            self.assertEqual([streams.device_of(stream) for stream in (of_torch, of_cupy, any_device, None, 0)], [3, 2, 1, None, None])
 
 
 class Platforms(unittest.TestCase):

@@ -19,13 +19,16 @@ with mock.patch.dict(sys.modules, {"ray": types.ModuleType("ray"), "ray._private
     import xsched.ray
 
 
-def started(value, xsched):
-    """What the shell runs for a worker whose Python is `/usr/bin/env`: its environment, and what was logged."""
+def started(value, xsched, **environment):
+    """What the shell runs for a worker whose Python is `/usr/bin/env`: its environment, and what was logged. `environment`: of Ray's own
+    process, and of the field env_vars."""
     context = types.SimpleNamespace(py_executable="/usr/bin/env")
     logger = mock.Mock()
     with mock.patch("xsched.programs.find", return_value=xsched):
-        xsched_ray.modify_context([], {} if value is None else {"xsched": value}, context, logger)
-    done = subprocess.run(["bash", "-c", f"exec {context.py_executable}"], capture_output=True, text=True, check=True)
+        fields = {"env_vars": environment.get("env_vars", {}), **({} if value is None else {"xsched": value})}
+        xsched_ray.modify_context([], fields, context, logger)
+    inherited = {**os.environ, **environment.get("inherited", {}), **fields["env_vars"]}
+    done = subprocess.run(["bash", "-c", f"exec {context.py_executable}"], env=inherited, capture_output=True, text=True, check=True)
     return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line), logger
 
 
@@ -38,6 +41,16 @@ class RayPlugin(unittest.TestCase):
         environment, _ = started({"priority": 10, "latency_target_us": 5000, "gang": "all of it"}, PROGRAM)
         self.assertEqual((environment["XSCHED_AUTO_XQUEUE_PRIORITY"], environment["XSCHED_AUTO_XQUEUE_LATENCY_TARGET"],
                           environment["XSCHED_JOB"], environment["XSCHED_SCHEDULER"]), ("10", "5000", "all of it", "GLB"))
+
+    def test_a_worker_is_in_no_job_unless_one_is_named(self):
+        for value, environment, job in (({"priority": 10}, {}, None), ({"priority": 10}, {"inherited": {"XSCHED_JOB": "the node"}}, None),
+                                        ({"gang": "mine"}, {"inherited": {"XSCHED_JOB": "the node"}}, "mine"),
+                                        ({"priority": 10}, {"env_vars": {"XSCHED_JOB": "mine"}}, "mine")):
+            with self.subTest(value=value, **environment):
+                self.assertEqual(started(value, PROGRAM, **environment)[0].get("XSCHED_JOB"), job)
+
+    def test_a_field_that_is_none_is_as_no_field(self):
+        xsched_ray.validate({"xsched": None})
 
     def test_a_worker_without_the_field_is_left_as_it_is(self):
         environment, _ = started(None, PROGRAM)

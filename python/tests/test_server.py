@@ -2,6 +2,7 @@
 import contextlib
 import ctypes
 import dataclasses
+import json
 import os
 import pathlib
 import subprocess
@@ -14,7 +15,7 @@ from unittest import mock
 
 LIBRARIES = pathlib.Path(os.environ["XSCHED_LIBRARY_DIR"])
 FOLDER = tempfile.TemporaryDirectory()
-os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB",
+os.environ.update(XSCHED_SOCKET=f"{FOLDER.name}/socket", XSCHED_SCHEDULER="GLB", STANDIN_CUDA_DEVICES="2",
                   XSCHED_AUTO_XQUEUE_PRIORITY="5", XSCHED_AUTO_XQUEUE_LAXITY="5000")
 
 import xsched  # noqa: E402 (it reads the environment)
@@ -81,12 +82,35 @@ class Server(unittest.TestCase):
         self.assertEqual(wait_for(self.priorities, []), [])
 
     def test_hints_reach_the_queues_of_a_process_or_one_queue(self):
-        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first), xsched.XSchedQueue(second):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 0), xsched.XSchedQueue(second, 0):
             self.assertEqual(wait_for(self.priorities, [0, 0]), [0, 0])
             xsched.hint(os.getpid(), priority=9)
             self.assertEqual(self.priorities(), [9, 9])
             xsched.hint(queue=xsched.queues(os.getpid())[1].queue, priority=-2, weight=300)
             self.assertEqual([(queue.priority, queue.weight) for queue in xsched.queues(os.getpid())], [(9, 100), (-2, 300)])
+
+    def test_a_stream_of_another_device_than_the_current_one_has_its_queue_there(self):
+        current, other, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
+        self.assertEqual(CUDA.cuCtxGetCurrent(ctypes.byref(current)), 0)
+        self.assertEqual(CUDA.cuDevicePrimaryCtxRetain(ctypes.byref(other), 1), 0)
+        self.assertEqual(CUDA.cuCtxSetCurrent(other), 0)
+        self.assertEqual(CUDA.cuStreamCreate(ctypes.byref(stream), 1), 0)
+        with xsched.XSchedQueue(None, 1):
+            self.assertEqual(CUDA.cuCtxSetCurrent(current), 0)
+            with xsched.XSchedQueue(stream, 2), xsched.XSchedQueue(None, 3):
+                self.assertEqual(wait_for(lambda: sorted(self.priorities()), [1, 2, 3]), [1, 2, 3])
+                listed = json.loads(xsched.server._run("list", "--json", "--pid", str(os.getpid())))
+                device = {queue["priority"]: queue["device_id"] for queue in listed}
+        self.assertEqual(device[1], device[2])
+        self.assertNotEqual(device[2], device[3])
+
+    def test_jax_sets_hints_of_all_queues_without_a_server_and_whatever_the_pid_is(self):
+        with self.stream() as first, self.stream() as second, xsched.XSchedQueue(first, 1), xsched.XSchedQueue(second, 2):
+            with mock.patch.dict(os.environ, XSCHED_SOCKET="/nowhere/socket"), mock.patch("os.getpid", lambda: 1):
+                xsched.jax.hint(priority=7, deadline=9000)
+                with self.assertRaises(xsched.RangeError):
+                    xsched.jax.hint(priority=9999)
+            self.assertEqual(wait_for(self.priorities, [7, 7]), [7, 7])
 
     def test_a_block_has_its_priority_at_the_server(self):
         with self.stream() as stream, xsched.XSchedQueue(stream, 3):
@@ -101,13 +125,12 @@ class Server(unittest.TestCase):
             self.assertEqual(xsched.library("preempt").XHintGetLaxity(queue, *map(ctypes.byref, laxity)), 0)
             return tuple(value.value for value in laxity)
 
-        with self.stream() as stream:
+        with self.stream() as stream, xsched.XSchedQueue(stream) as queue:
             with xsched.hints(stream=stream, laxity=(100, 0, 9)):
-                queue, = own_queues()
-                self.assertEqual(present(queue), (100, 0, 9))
-            self.assertEqual(present(queue), (5000, 0, 5))
+                self.assertEqual(own_queues(), [queue.handle])
+                self.assertEqual(present(queue.handle), (100, 0, 9))
+            self.assertEqual(present(queue.handle), (5000, 0, 5))
             self.assertEqual(wait_for(self.priorities, [5]), [5])
-            self.assertEqual(xsched.library("preempt").XQueueDestroy(queue), 0)
 
     def test_a_block_gives_back_what_others_have_set(self):
         priority = ctypes.c_int32()
@@ -129,7 +152,7 @@ class Server(unittest.TestCase):
             queue = xsched.queues(os.getpid())[0]
             return queue.guarantee_us, queue.period_us, queue.limit_us, queue.burst_us
 
-        with self.stream() as stream, xsched.XSchedQueue(stream) as queue:
+        with self.stream() as stream, xsched.XSchedQueue(stream, 0) as queue:
             self.assertEqual(wait_for(self.priorities, [0]), [0])
             for values in ((1000, 1000, 0, 0), (0, 1000, 100, 100), (1000, 1_000_000, 1000, 0), (0, 0, 0, 0)):
                 queue.set_reservation(*values)
@@ -224,7 +247,7 @@ class Server(unittest.TestCase):
         self.assertTrue(str(refused.exception))
 
     def test_what_is_refused_is_an_error_that_says_why(self):
-        with self.stream() as stream, xsched.XSchedQueue(stream):
+        with self.stream() as stream, xsched.XSchedQueue(stream, 0):
             self.assertEqual(wait_for(self.priorities, [0]), [0])
             self.assert_refused(xsched.Result.ERROR_INVALID_VALUE, lambda: xsched.hint(os.getpid(), priority=300))
         self.assert_refused(xsched.Result.ERROR_UNKNOWN, lambda: xsched.hint(1, priority=3))
@@ -241,6 +264,16 @@ class Server(unittest.TestCase):
         environment = {**os.environb, b"LC_ALL": b"C", b"PYTHONCOERCECLOCALE": b"0", b"XSCHED_SOCKET": "/nowhere/größe".encode()}
         done = subprocess.run([sys.executable, "-B", "-X", "utf8=0", "-c", program], env=environment, capture_output=True, check=False)
         self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def test_a_program_of_another_version_or_that_cannot_be_run_is_an_error_of_this_package(self):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        older, no_program = folder / "older", folder / "no_program"
+        older.write_text("""#!/bin/sh\necho '[{"queue": 1, "pid": 2}]'\n""")
+        older.chmod(0o755)
+        no_program.touch()
+        for program, result in ((older, xsched.Result.ERROR_BAD_RESPONSE), (no_program, xsched.Result.ERROR_UNKNOWN)):
+            with mock.patch("xsched.server.find", lambda name, program=program: str(program)):
+                self.assert_refused(result, xsched.queues)
 
     def test_without_the_program_the_error_says_so(self):
         with mock.patch.dict(os.environ, PATH="", XSCHED_LIBRARY_DIR="/nowhere/lib"), mock.patch("sys.prefix", "/nowhere"):

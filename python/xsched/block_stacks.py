@@ -59,8 +59,10 @@ class BlockStacks:
     def begin(self, queue: int, values: Hints) -> Block:
         block = Block(values)
         with self._lock:
-            found = self._queues.setdefault(queue, _Queue())
+            # In this order: making an object may end another block of the queue, by the garbage collector.
+            found = self._queues.get(queue) or _Queue()
             found.blocks.append(block)
+            self._queues[queue] = found
             try:
                 for kind, wanted in values.items():
                     if kind not in found.before:

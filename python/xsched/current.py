@@ -30,7 +30,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     framework: "torch" or "cupy". None: the one that the program has imported; PyTorch, if both. hints: as those of xsched.hints. They are kept
     until others are set; so is the queue, until the program destroys the stream.
 
-    PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
+    Without `xsched run`, hints of CuPy's new streams have no effect. PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
     RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
     """
     from .hint_blocks import checked_hints, set_hint
@@ -44,6 +44,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
         raise RuntimeError("stream: import PyTorch or CuPy first")
     made = used[0].new_stream()
     handle = queue_over(made)
-    for kind, value in values.items():
-        set_hint(handle, kind, *value)
+    if handle is not None:
+        for kind, value in values.items():
+            set_hint(handle, kind, *value)
     return made

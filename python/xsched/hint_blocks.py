@@ -89,13 +89,15 @@ class _Entry:
         self.ends = contextlib.ExitStack()  # of what it has begun, for each queue
 
 
-_open_lock = threading.Lock()  # of what is open of each block
+# Of what is open of each block. While a thread has it, the garbage collector may end a generator that is inside a block: then the same thread
+# takes it again.
+_open_lock = threading.RLock()
 
 
 def _renew_lock() -> None:
     """In a child of fork: another thread of the parent may have held it."""
     global _open_lock
-    _open_lock = threading.Lock()
+    _open_lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_renew_lock)
@@ -107,6 +109,15 @@ _entered: "contextvars.ContextVar[Tuple[_Entry, ...]]" = contextvars.ContextVar(
 def _entered_and_open() -> Tuple[_Entry, ...]:
     """Another task may have left some of them."""
     return tuple(entry for entry in _entered.get() if entry in entry.block._open)
+
+
+def _removed(entries: List[_Entry], entry: _Entry) -> bool:
+    """Takes it out. False: it is not there."""
+    try:
+        entries.remove(entry)
+    except ValueError:
+        return False
+    return True
 
 
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
@@ -143,12 +154,16 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
 
     def __exit__(self, *_exception: object) -> None:
         with _open_lock:
-            # A generator may be closed by another task than it began in. Then it is the last of all.
-            own = [entry for entry in _entered.get() if entry in self._open]
-            entry = own[-1] if own else self._open[-1]
-            self._open.remove(entry)
+            entry = self._last_entered()
+            while not _removed(self._open, entry):
+                entry = self._last_entered()  # the garbage collector has left this one meanwhile
         _entered.set(_entered_and_open())
         entry.ends.close()
+
+    def _last_entered(self) -> _Entry:
+        """By this task. A generator may be closed by another task than it began in: then it is the last of all."""
+        own = [entry for entry in _entered.get() if entry in self._open]
+        return own[-1] if own else self._open[-1]
 
     @contextlib.contextmanager
     def _block(self) -> Iterator[None]:
@@ -227,7 +242,8 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
     Several blocks on one stream: the hints of the one that began last hold. So if two tasks of asyncio use the same stream, the hints of one
     of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`).
 
-    Launches are only scheduled under `xsched run`. What is set in other ways inside the block (by `xsched hint`, or the C library's functions)
+    Launches are only scheduled under `xsched run`. Without it, a block changes nothing for a stream that the program may destroy (all but
+    default streams and those of PyTorch's pool), unless there is an XSchedQueue over it. What is set in other ways inside the block (by `xsched hint`, or the C library's functions)
     holds until its end.
     RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
     """
@@ -236,7 +252,12 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
 
     values = checked_hints({"priority": priority, "utilization": utilization, "weight": weight, "reservation": reservation,
                             "latency_target": latency_target, "floor": floor, "deadline": deadline, "laxity": laxity})
-    return HintBlock(lambda: [queue_over(each) for each in (current_streams() if stream is None else [stream])], values)
+    def queues() -> Iterator[int]:
+        for each in current_streams() if stream is None else [stream]:
+            if (handle := queue_over(each)) is not None:
+                yield handle
+
+    return HintBlock(queues, values)
 
 
 def priority(value: int, stream: Any = None) -> HintBlock:

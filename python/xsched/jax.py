@@ -5,20 +5,23 @@ process:
     with xsched.jax.hints(priority=10): # for the block
         step(state, batch).block_until_ready()
 
-The block should wait for its results, because JAX launches ahead. Streams that JAX makes later have the process's defaults
-(`xsched run --priority N`). **Not run on hardware.**
+The block should wait for its results, because JAX launches ahead. JAX makes its streams when it first runs something: before that, both
+have no effect. Streams that it makes later have the process's defaults (`xsched run --priority N`). **Not run on hardware.**
 """
-import os
 from typing import Any
 
-from . import server
-from .hint_blocks import HintBlock, checked_hints
+from .hint_blocks import HintBlock, checked_hints, set_hint
+from .library import unless_gone
 from .queue import own_queues
 
 
-def hint(**hints: Any) -> None:
-    """Sets hints of all queues that this process has now: those of xsched.hint. ServerError: there is no server, or no queue yet."""
-    server.hint(os.getpid(), **hints)
+def hint(**wanted: Any) -> None:
+    """Sets hints of all queues that this process has now: those of xsched.hints. It needs no server. RangeError: out of range."""
+    values = checked_hints(wanted)
+    for handle in own_queues():
+        with unless_gone():
+            for kind, value in values.items():
+                set_hint(handle, kind, *value)
 
 
 def hints(**wanted: Any) -> HintBlock:

@@ -5,14 +5,13 @@ import functools
 import os
 import pathlib
 import re
-import shutil
 import sys
 import sysconfig
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Tuple, Type, Union
 
 from .constants import Result
 from .platforms import PLATFORMS
-from .programs import INSTALLED
+from .programs import INSTALLED, find
 
 VERSION = 2  # of the libraries' names
 
@@ -23,15 +22,25 @@ class XSchedError(RuntimeError):
     function: its name; result: a Result. The C headers (xsched/*.h) explain the results of each function.
     """
 
-    def __init__(self, function: str, result: int) -> None:
+    def __init__(self, function: str, result: int, message: Optional[str] = None) -> None:
+        """message: None: the function and what the result means."""
         try:
             result = Result(result)
             meaning = result.name.replace("ERROR_", "").replace("_", " ").lower()
         except ValueError:
             meaning = f"unknown result {result}"
-        super().__init__(f"{function}: {meaning}")
+        super().__init__(f"{function}: {meaning}" if message is None else message)
         self.function = function
         self.result: Union[Result, int] = result
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """For pickle, which brings an error to another process: by default it would pass the message alone to the class."""
+        return _remade, (type(self), *self.args), self.__dict__
+
+
+def _remade(kind: Type[XSchedError], *arguments: Any) -> XSchedError:
+    """An error with these arguments (`args`)."""
+    return kind.__new__(kind, *arguments)
 
 
 @contextlib.contextmanager
@@ -68,6 +77,7 @@ _FUNCTIONS: Dict[str, Dict[str, List[Any]]] = {
         "XQueueGet": [_OUT, _HANDLE],
         "XQueueList": [_OUT, ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t)],
         "XQueueSetPreemptLevel": [_HANDLE, ctypes.c_int],
+        "XQueueGetPreemptLevel": [_HANDLE, ctypes.POINTER(ctypes.c_int)],
         "XQueueSetLaunchConfig": [_HANDLE, ctypes.c_int64, ctypes.c_int64],
         "XQueueSubmit": [_HANDLE, _HANDLE],
         "XQueueWait": [_HANDLE, _HANDLE],
@@ -98,6 +108,12 @@ def _is_loaded(file: str) -> bool:
         return re.search(rf"/{re.escape(file)}[.\d]*( \(deleted\))?$", maps.read(), re.MULTILINE) is not None
 
 
+@functools.lru_cache(maxsize=None)
+def has_shim(platform: str) -> bool:
+    """True if the process has loaded the platform's shim, which sees launches and the end of streams. No stream is older than it."""
+    return _is_loaded(f"libshim{platform}.so.{VERSION}")
+
+
 def _candidates(name: str) -> Iterator[str]:
     file = f"lib{name}.so.{VERSION}"
     if _is_loaded(file):
@@ -109,12 +125,19 @@ def _candidates(name: str) -> Iterator[str]:
     if INSTALLED.exists():
         yield str(INSTALLED / "lib" / file)
     yield file
-    program = shutil.which("xsched")
+    program = find("xsched")
     prefixes = [pathlib.Path(program).resolve().parent.parent] if program else []
     prefixes += [pathlib.Path(sys.prefix), pathlib.Path("/usr/local")]
     for prefix in prefixes:
         for folder in ("lib", f"lib/{sysconfig.get_config_var('MULTIARCH') or 'x86_64-linux-gnu'}", "lib64"):
             yield str(prefix / folder / file)
+
+
+def _missing(function: str, path: str) -> Callable[..., NoReturn]:
+    """In place of a function that an older library does not have."""
+    def refuse(*_arguments: Any) -> NoReturn:
+        raise XSchedError(function, Result.ERROR_NOT_SUPPORTED, f"{function}: not supported: {path} is older than this package")
+    return refuse
 
 
 @functools.lru_cache(maxsize=None)
@@ -124,6 +147,7 @@ def library(name: str) -> ctypes.CDLL:
 
     It is the one that this process has loaded (for example under a shim), or else that of the folder XSCHED_LIBRARY_DIR, or else that of this
     package's wheel, or else one that the dynamic linker finds, or one that is installed beside the program xsched. OSError: there is none.
+    A function that it does not have, because it is older than this package, raises XSchedError (NOT_SUPPORTED) when it is called.
     """
     problems = []
     for path in _candidates(name):
@@ -133,8 +157,11 @@ def library(name: str) -> ctypes.CDLL:
             problems.append(str(error))
             continue
         for function, types in _FUNCTIONS[name].items():
-            getattr(found, function).argtypes = types
-            getattr(found, function).restype = ctypes.c_int
+            if hasattr(found, function):
+                getattr(found, function).argtypes = types
+                getattr(found, function).restype = ctypes.c_int
+            else:
+                setattr(found, function, _missing(function, path))
         return found
     raise OSError(f"XSched's lib{name}.so.{VERSION} is not found ({problems[0]}); XSCHED_LIBRARY_DIR can say where it is")
 

@@ -1,21 +1,43 @@
 """The preemptible queue over a stream."""
 import contextlib
 import ctypes
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+import os
+import threading
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple
 
+from . import holds
 from .commands import Command, drop as drop_commands
-from .constants import (CREATE_BLOCKING_SUBMIT, PRIORITY_DEFAULT, RESUME_DROP_COMMANDS, SUSPEND_SYNC_HW_QUEUE, PreemptLevel, QueueState,
-                        Result)
+from .constants import CREATE_BLOCKING_SUBMIT, PreemptLevel, QueueState, Result
+from .cuda_contexts import on_device
 from .hint_blocks import set_hint
-from .library import XSchedError, ask, call, handle, unless_gone
-from .ranges import in_range
-from .streams import STREAM_PLATFORMS, platform_of, stream_handle
+from .library import XSchedError, ask, call, handle, has_shim, read_hint, unless_gone
+from .ranges import RangeError, in_range
+from .streams import STREAM_PLATFORMS, device_of, is_default_stream, lasts, platform_of, stream_handle
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
 _MOST_QUEUES = 1024  # of a process
 
-# Of the hardware queues that were made here and not closed. A queue's work goes on if the program drops the XSchedQueue.
-_streams: Dict[int, Any] = {}
+
+class _Made:
+    """A queue that was made here, and not by a shim or the program's C code."""
+
+    def __init__(self, stream: Any, hwq: int) -> None:
+        self.stream = stream  # kept, because a queue's work goes on if the program drops the XSchedQueue
+        self.hwq = hwq        # the hardware queue, if it was made as well; otherwise 0
+        self.users = 0        # XSchedQueues over it that are not closed
+
+
+_made: Dict[int, _Made] = {}  # by the queues' handles
+_made_lock = threading.RLock()
+
+
+def _renew_lock() -> None:
+    """In a child of fork: another thread of the parent may have held it."""
+    global _made_lock
+    _made_lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)
 
 
 class XSchedQueue:
@@ -23,24 +45,27 @@ class XSchedQueue:
 
     stream: an object of PyTorch, CuPy or PyOpenCL; an int or a ctypes pointer; None or 0: the default stream of the current device. It
         may belong to any runtime instance that the process has loaded. It is kept alive until close().
-    priority: -255 to 255, bigger is more urgent; -256: never while any other queue of the device has work.
-    level: the PreemptLevel, or the best one below it that the platform has for this stream. None: BLOCK, or the level of the shim's
-        queue.
+    priority: -255 to 255, bigger is more urgent; -256: never while any other queue of the device has work. None: what the queue has
+        already, or what `xsched run` says, otherwise 0.
+    level: the PreemptLevel, or the best one below it that the platform has for this stream. None: what the queue has already, or what
+        `xsched run` says, otherwise the best.
     platform: its name (xsched.platforms), if neither the stream nor the loaded libraries show it.
     threshold, batch_size: the largest number of commands in flight while others compete, and of commands that are let through at a time;
         None: 16 and 8, fewer if commands are long. A batch_size that is not given is at most `threshold`.
-    blocking_submit: submit() returns after the command has been launched.
+    blocking_submit: submit() returns after the command has been launched. A queue that is made so has level BLOCK and no hints, unless
+        they are given here.
 
     Under XSched's shim (xsched run), the program's own launches on the stream are scheduled. A stream that the shim has discovered already
-    has a queue: this one is used, with the priority given here. Without a shim, only commands of submit() are scheduled.
+    has a queue: this one is used. Several XSchedQueues over one stream are one queue, which the last of them to be closed destroys.
+    Without a shim, only commands of submit() are scheduled.
 
     A context manager: leaving it closes the queue. Safe to use from several threads.
     RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream, or batch_size is above the threshold;
-        HARDWARE: the runtime refused.
+        HARDWARE: the runtime refused, or the thread has no CUDA context that says whose default stream is meant.
     """
 
-    def __init__(self, stream: Any, priority: int = PRIORITY_DEFAULT, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,
+    def __init__(self, stream: Any, priority: Optional[int] = None, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,
                  threshold: Optional[int] = None, batch_size: Optional[int] = None, blocking_submit: bool = False) -> None:
         if level is not None:
             level = PreemptLevel(level)
@@ -48,17 +73,11 @@ class XSchedQueue:
         if platform not in STREAM_PLATFORMS:
             raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
-        self._hwq, self._owns_hwq = _hardware_queue(platform, stream_handle(stream))
-        try:
-            self._handle, self._owns_queue = _queue(self._hwq, level, blocking_submit)
-        except BaseException:
-            self._close_hardware_queue()
-            raise
+        self._handle = _begin_use(platform, stream, level, blocking_submit)
         self._unclosed = [self._handle]
-        if self._owns_hwq:
-            _streams[self._hwq] = stream
         try:
-            self.priority = priority
+            if priority is not None:
+                self.priority = priority
             if threshold is not None or batch_size is not None:
                 self.set_launch_config(threshold, batch_size)
         except BaseException:
@@ -77,13 +96,12 @@ class XSchedQueue:
 
     @property
     def priority(self) -> int:
-        """-255 to 255, bigger is more urgent. May be set at any time."""
-        return self._priority
+        """What the queue has now: -255 to 255, bigger is more urgent. May be set at any time."""
+        return read_hint("Priority", self._handle)[0]
 
     @priority.setter
     def priority(self, priority: int) -> None:
         set_hint(self._handle, "priority", priority)
-        self._priority = priority
 
     def set_utilization(self, percent: int) -> None:
         """The queue's share of the device, 0 to 100 relative to the others' figures, under the policy UP."""
@@ -124,10 +142,13 @@ class XSchedQueue:
 
     def set_launch_config(self, threshold: Optional[int] = None, batch_size: Optional[int] = None) -> None:
         """How many commands may be in flight, and how many are let through at a time; None: unchanged. A batch_size that is not given shrinks to
-        `threshold`. XSchedError, INVALID_VALUE: batch_size is above the threshold, and nothing changes.
+        `threshold`. RangeError: batch_size is above `threshold`; XSchedError, INVALID_VALUE: above the one that the queue has. Then nothing
+        changes.
         """
         numbers = [0 if number is None else in_range("XQueueSetLaunchConfig", name, number, 1, _MOST_COMMANDS)
                    for name, number in (("threshold", threshold), ("batch_size", batch_size))]
+        if threshold is not None and batch_size is not None and batch_size > threshold:
+            raise RangeError("XQueueSetLaunchConfig", f"batch_size: {batch_size} is above the threshold of {threshold}")
         try:
             call("preempt", "XQueueSetLaunchConfig", self._handle, *numbers)
         except XSchedError as error:
@@ -140,23 +161,23 @@ class XSchedQueue:
         """Suspends the queue: nothing more of it starts. wait: returns when the commands in flight have finished.
 
         On a platform without gates, a launch on the held stream then waits in the launching thread, until another thread resumes.
+        XSchedError: NOT_ALLOWED: the caller is a function of submit(), whose end it would wait for.
         """
-        call("preempt", "XQueueSuspend", self._handle, SUSPEND_SYNC_HW_QUEUE if wait else 0)
+        holds.suspend(self._handle, wait)
 
     def resume(self, drop: bool = False) -> None:
-        """Resumes the queue. A scheduler may still hold it. drop: drops submitted commands that were not launched."""
+        """Resumes the queue, also inside `held` blocks. A scheduler may still hold it. drop: drops submitted commands that were not
+        launched."""
         if drop:
             drop_commands(self._handle)  # the library drops those of a suspended queue only
-        call("preempt", "XQueueResume", self._handle, RESUME_DROP_COMMANDS if drop else 0)
+        holds.resume(self._handle, drop)
 
     @contextlib.contextmanager
     def held(self, wait: bool = False) -> Iterator["XSchedQueue"]:
-        """`with queue.held(): …`: the queue is suspended in the block."""
-        self.suspend(wait)
-        try:
+        """`with queue.held(): …`: the queue is suspended in the block, and stays so until the last of the blocks that hold it ends, whichever
+        thread they are in, or as long as it was suspended before. The block may close the queue."""
+        with holds.held(self._handle, wait):
             yield self
-        finally:
-            self.resume()
 
     def submit(self, launch: Callable[[], object]) -> Command:
         """Submits a function that puts work on the stream. A thread of XSched calls it when the queue may run.
@@ -170,7 +191,9 @@ class XSchedQueue:
         return command
 
     def wait(self) -> None:
-        """Waits until everything that was submitted (and, under a shim, launched) before this call has finished."""
+        """Waits until everything that was submitted (and, under a shim, launched) before this call has finished.
+
+        Ctrl-C takes effect when the wait is over."""
         call("preempt", "XQueueWaitAll", self._handle)
 
     @property
@@ -184,29 +207,19 @@ class XSchedQueue:
         return ask(ctypes.c_int64, "preempt", "XQueueProfileHwCommandCount", self._handle)
 
     def close(self) -> None:
-        """Destroys the queue, unless it is the shim's. Held commands then run. May be called repeatedly, by any thread: the first call
-        destroys it, and after an error the next one."""
-        # No lock: the child of a fork could find it locked, and destroying waits for the program's functions, which may close it as well.
+        """Destroys the queue, unless it is the shim's, or another XSchedQueue over the stream is not closed. Held commands then run. May be
+        called repeatedly, by any thread: the first call destroys it, and after an error the next one."""
+        # No lock: destroying waits for the program's functions, which may close it as well.
         try:
             closed = self._unclosed.pop()
         except IndexError:
             return
         self._handle = 0
         try:
-            if self._owns_queue:
-                with unless_gone():
-                    call("preempt", "XQueueDestroy", closed)
-            self._close_hardware_queue()
+            _end_use(closed)
         except BaseException:
             self._unclosed.append(closed)
             raise
-
-    def _close_hardware_queue(self) -> None:
-        if self._owns_hwq:
-            with unless_gone():
-                call("preempt", "HwQueueDestroy", self._hwq)
-            _streams.pop(self._hwq, None)
-        self._owns_hwq = False
 
     def __enter__(self) -> "XSchedQueue":
         return self
@@ -215,14 +228,24 @@ class XSchedQueue:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._handle == 0 else f"priority {self._priority}"
+        state = "closed"
+        if self._handle != 0:
+            with unless_gone():
+                state = f"priority {self.priority}"
         return f"<XSchedQueue over {self._stream!r}, {state}>"
 
 
-def queue_over(stream: Any) -> int:
-    """The XQueueHandle of the stream's queue, which is made as the shim makes it if there is none. It exists until the program destroys the stream."""
-    hwq, _ = _hardware_queue(platform_of(stream), stream_handle(stream))
-    return handle("preempt", "XQueueCreateAuto", hwq)
+def queue_over(stream: Any) -> Optional[int]:
+    """The XQueueHandle of the stream's queue, which is made as the shim makes it if there is none. It exists until the program destroys the
+    stream. None: it has none, and none may be made, because without a shim nobody would see that the stream is destroyed."""
+    platform, address = platform_of(stream), stream_handle(stream)
+    with _device_of(platform, stream, address):
+        if not lasts(stream, address) and not has_shim(platform):
+            with unless_gone():
+                return handle("preempt", "XQueueGet", _found(platform, address))
+            return None
+        hwq, _ = _hardware_queue(platform, address)
+        return handle("preempt", "XQueueCreateAuto", hwq)
 
 
 def own_queues() -> List[int]:
@@ -232,26 +255,80 @@ def own_queues() -> List[int]:
     return handles[:count]
 
 
+def _begin_use(platform: str, stream: Any, level: Optional[PreemptLevel], blocking_submit: bool) -> int:
+    """The XQueueHandle of the stream's queue, for one XSchedQueue more."""
+    address = stream_handle(stream)
+    with _made_lock, _device_of(platform, stream, address):
+        hwq, makes_hwq = _hardware_queue(platform, address)
+        try:
+            queue, makes_queue = _queue(hwq, level, blocking_submit)
+        except BaseException:
+            if makes_hwq:
+                call("preempt", "HwQueueDestroy", hwq)
+            raise
+        if makes_queue:
+            _made[queue] = _Made(stream, hwq if makes_hwq else 0)
+        if queue in _made:
+            _made[queue].users += 1
+        return queue
+
+
+def _end_use(queue: int) -> None:
+    """Destroys the queue, if it was made here and nobody uses it any more."""
+    with _made_lock:
+        made = _made.get(queue)
+        if made is None:
+            return
+        made.users -= 1
+        if made.users > 0:
+            return
+    try:
+        with unless_gone():
+            call("preempt", "XQueueDestroy", queue)
+        if made.hwq:
+            with unless_gone():
+                call("preempt", "HwQueueDestroy", made.hwq)
+    except BaseException:
+        with _made_lock:
+            made.users += 1
+        raise
+    holds.forget(queue)
+    _made.pop(queue, None)
+
+
+def _device_of(platform: str, stream: Any, address: int) -> ContextManager[None]:
+    """A block in which a default stream is that of its own device. All other streams have handles of their own."""
+    if platform != "cuda" or not is_default_stream(address):
+        return contextlib.nullcontext()
+    return on_device(device_of(stream))
+
+
+def _found(platform: str, address: int) -> int:
+    """The stream's HwQueue. XSchedError: NOT_FOUND: it has none."""
+    return handle(f"hal{platform}", STREAM_PLATFORMS[platform].GET, address)
+
+
 def _hardware_queue(platform: str, address: int) -> Tuple[int, bool]:
     """The stream's HwQueue, and whether it was made here."""
-    functions = STREAM_PLATFORMS[platform]
-    try:
-        return handle(f"hal{platform}", functions.GET, address), False
-    except XSchedError as error:
-        if error.result != Result.ERROR_NOT_FOUND:
-            raise
-    return handle(f"hal{platform}", functions.CREATE, address), True
+    with unless_gone():
+        return _found(platform, address), False
+    return handle(f"hal{platform}", STREAM_PLATFORMS[platform].CREATE, address), True
 
 
 def _queue(hwq: int, level: Optional[PreemptLevel], blocking_submit: bool) -> Tuple[int, bool]:
     """Its XQueue, and whether it was made here."""
+    is_made = False
     try:
         found = handle("preempt", "XQueueGet", hwq)
     except XSchedError as error:
         if error.result != Result.ERROR_NOT_FOUND:
             raise
-        flags = CREATE_BLOCKING_SUBMIT if blocking_submit else 0
-        return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, flags), True
+        if blocking_submit:
+            return handle("preempt", "XQueueCreate", hwq, level or PreemptLevel.BLOCK, CREATE_BLOCKING_SUBMIT), True
+        found, is_made = handle("preempt", "XQueueCreateAuto", hwq), True
+    if is_made and level is None:
+        level = PreemptLevel(ask(ctypes.c_int, "preempt", "XQueueGetPreemptLevel", found))
     if level is not None:
+        # Also the one that it has: the C library then prepares what is launched from now on for being suspended.
         call("preempt", "XQueueSetPreemptLevel", found, level)
-    return found, False
+    return found, is_made

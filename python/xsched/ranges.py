@@ -10,9 +10,7 @@ class RangeError(XSchedError, ValueError):
     """A value is out of its range, and nothing has changed. `result` is INVALID_VALUE."""
 
     def __init__(self, function: str, message: str) -> None:
-        RuntimeError.__init__(self, message)
-        self.function = function
-        self.result = Result.ERROR_INVALID_VALUE
+        super().__init__(function, Result.ERROR_INVALID_VALUE, message)
 
 
 def in_range(function: str, name: str, number: Any, least: int, most: int) -> int:

@@ -50,6 +50,13 @@ def _check(command: Tuple[str, ...]) -> None:
         raise ValueError(f'runtime_env["xsched"]: {tried.stderr.strip()}')
 
 
+def _without_job(value: Dict[str, Any], runtime_env: Dict[str, Any]) -> List[str]:
+    """What starts the worker without the job that `xsched run` makes for each program, or that the node was started with. Ray Train says in
+    the running worker which ranks are one job (MASTER_ADDR and so on), and XSCHED_JOB takes precedence over that."""
+    is_named = "gang" in value or "XSCHED_JOB" in (runtime_env.get("env_vars") or {})
+    return [] if is_named else ["env", "-u", "XSCHED_JOB"]
+
+
 class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
     """Ray makes one on each node."""
 
@@ -59,7 +66,7 @@ class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
     @staticmethod
     def validate(runtime_env_dict: Dict[str, Any]) -> None:
         """ValueError: the field `xsched` is not as it should be."""
-        if "xsched" in runtime_env_dict:
+        if runtime_env_dict.get("xsched") is not None:
             options(runtime_env_dict["xsched"])
 
     def modify_context(self, uris: List[str], runtime_env: Dict[str, Any], context: Any,
@@ -80,4 +87,5 @@ class XSchedPlugin(RuntimeEnvPlugin):  # type: ignore[misc]
         except (OSError, subprocess.TimeoutExpired) as error:
             logger.warning("xsched does not answer on this node: the worker runs unscheduled (%s)", error)
             return
-        context.py_executable = f"{shlex.join(command)} {context.py_executable}"
+        words = [*command, *_without_job(value, runtime_env)]
+        context.py_executable = f"{shlex.join(words)} {context.py_executable}"

@@ -15,12 +15,7 @@ _LONGEST_S = 30  # a server that answers later is taken to have failed
 
 
 class ServerError(XSchedError):
-    """The server refused, or there is none: `result` is NOT_FOUND (no server), NOT_ALLOWED, INVALID_VALUE or UNKNOWN."""
-
-    def __init__(self, function: str, result: Result, message: str) -> None:
-        RuntimeError.__init__(self, message)
-        self.function = function
-        self.result = result
+    """The server refused, or there is none: `result` is NOT_FOUND (no server), NOT_ALLOWED, INVALID_VALUE, BAD_RESPONSE or UNKNOWN."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +23,7 @@ class QueueInfo:
     """One queue, when `queues` was called."""
 
     queue: int         # its number at the server
-    pid: int
+    pid: int           # as the server sees it: of a program in a container, the one that it has on the host
     process: str
     user: str
     platform: str
@@ -73,6 +68,8 @@ def _run(*arguments: str) -> str:
                               timeout=_LONGEST_S, check=False)
     except subprocess.TimeoutExpired:
         raise ServerError(f"xsched {arguments[0]}", Result.ERROR_UNKNOWN, f"the server has not answered for {_LONGEST_S} s") from None
+    except OSError as error:
+        raise ServerError(f"xsched {arguments[0]}", Result.ERROR_UNKNOWN, f"{command[0]} cannot be run: {error}") from error
     if done.returncode != 0:
         message = done.stderr.strip() or f"xsched {arguments[0]} ended with {done.returncode}"
         raise ServerError(f"xsched {arguments[0]}", _RESULTS.get(done.returncode, Result.ERROR_UNKNOWN), message)
@@ -81,10 +78,16 @@ def _run(*arguments: str) -> str:
 
 def queues(pid: Optional[int] = None) -> List[QueueInfo]:
     """The queues that this user may see, or those of the process `pid` only, in the order of their numbers. Takes milliseconds.
-    ServerError: NOT_FOUND: no server answers."""
-    listed = json.loads(_run("list", "--json", *([] if pid is None else ["--pid", str(pid)])))
+    ServerError: NOT_FOUND: no server answers; BAD_RESPONSE: the program `xsched` is older than this package.
+
+    In a container, `pid` is not what os.getpid() returns, but the number on the host."""
+    listed = _run("list", "--json", *([] if pid is None else ["--pid", str(pid)]))
     names = [field.name for field in fields(QueueInfo)]
-    return [QueueInfo(**{name: queue[name] for name in names}) for queue in listed]
+    try:
+        return [QueueInfo(**{name: queue[name] for name in names}) for queue in json.loads(listed)]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServerError("xsched list", Result.ERROR_BAD_RESPONSE,
+                          f"{_program()} does not answer as this package expects: they are of different versions ({error!r})") from error
 
 
 def hint(pid: Optional[int] = None, *, queue: Optional[int] = None, priority: Optional[int] = None, utilization: Optional[int] = None,

@@ -2,7 +2,7 @@
 import ctypes
 import functools
 import re
-from typing import Any
+from typing import Any, Optional
 
 from .platforms import PLATFORMS
 
@@ -35,6 +35,32 @@ def stream_handle(stream: Any) -> int:
         raise TypeError(f"a stream, its address or None is expected, not {type(stream).__name__}") from None
 
 
+def is_default_stream(handle: int) -> bool:
+    """True if the handle says nothing of the device: it is one of the default streams."""
+    return handle <= 2
+
+
+def lasts(stream: Any, handle: int) -> bool:
+    """True if the stream is never destroyed: a default stream, or one of PyTorch's pool."""
+    if is_default_stream(handle):
+        return True
+    # The id of a stream that another library has made and PyTorch uses is its handle.
+    return type(stream).__module__.split(".")[0] == "torch" and getattr(stream, "stream_id", handle) != handle
+
+
+def device_of(stream: Any) -> Optional[int]:
+    """The number of the stream's device at the runtime, if a framework shows it."""
+    module = type(stream).__module__.split(".")[0]
+    if module == "torch":
+        return int(stream.device.index)
+    if module == "cupy":
+        import cupy  # it is imported already
+
+        # CuPy's default streams are those of whatever device is current.
+        return int(stream.device_id) if stream.device_id >= 0 else int(cupy.cuda.runtime.getDevice())
+    return None
+
+
 def platform_of(stream: Any) -> str:
     """The name of one of STREAM_PLATFORMS. ValueError: it is not known, and must be given."""
     module = type(stream).__module__.split(".")[0]
@@ -45,7 +71,10 @@ def platform_of(stream: Any) -> str:
         import torch  # it is imported already
 
         # Of the platforms that it was not built for, the version is None.
-        return next(name for name in STREAM_PLATFORMS if getattr(torch.version, name, None))
+        built_for = next((name for name in STREAM_PLATFORMS if getattr(torch.version, name, None)), None)
+        if built_for is None:
+            raise ValueError(f"this PyTorch is built for none of {STREAM_PLATFORMS_TEXT}: XSched does not schedule its streams")
+        return built_for
     if module == "cupy":
         import cupy  # likewise
 

@@ -244,7 +244,7 @@ TEST_F(Command, run_leaves_a_rank_in_the_job_of_its_launcher_unless_a_gang_is_na
   std::string script = Script("echo $XSCHED_JOB");
   const Environment rank = {
       {"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}};
-  EXPECT_EQ(Run({"run", "--no-server", "--", script}, rank).out, "torch:localhost:29500\n");
+  EXPECT_THAT(Run({"run", "--no-server", "--", script}, rank).out, StartsWith("torch:localhost:29500@net:["));
   EXPECT_EQ(Run({"run", "--no-server", "--gang", "mine", "--", script}, rank).out, "mine\n");
 }
 

@@ -19,11 +19,11 @@ typedef struct CUstream_st *CUstream;
 
 /* Creates a HwQueue over `stream`, or returns the one that it has (made by CudaQueueCreate, or by the shim). The stream must
  * live until HwQueueDestroy (with a shim it may be destroyed before). Null or CU_STREAM_LEGACY: the default stream of the
- * current context. The stream's context must be current. XSCHED_CUDA_LIB is the path of the driver library, if it is not the
- * one that is loaded as libcuda.so.1.
- * Errors: kXSchedErrorInvalidValue: `hwq` is null, or the stream is CU_STREAM_PER_THREAD (it has a queue per thread, which
- * the shim creates); kXSchedErrorNotFound: no CUDA driver is loaded; kXSchedErrorHardware: no context is current;
- * kXSchedErrorUnknown: out of memory. */
+ * current context. For any other stream, it does not matter which context is current, and whether one is.
+ * XSCHED_CUDA_LIB is the path of the driver library, if it is not the one that is loaded as libcuda.so.1.
+ * Errors: kXSchedErrorInvalidValue: `hwq` is null, there is no such stream, or it is CU_STREAM_PER_THREAD (it has a queue per
+ * thread, which the shim creates); kXSchedErrorNotFound: no CUDA driver is loaded; kXSchedErrorHardware: a default stream,
+ * and no context is current in this thread; kXSchedErrorUnknown: out of memory. */
 XSCHED_API XResult CudaQueueCreate(HwQueueHandle *hwq, CUstream stream);
 
 /* Returns the HwQueue of `stream`, created by CudaQueueCreate, or by the shim at the stream's first command.

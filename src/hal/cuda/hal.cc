@@ -4,6 +4,7 @@
 #include "base/driver_library.h"
 #include "hal/cuda/driver.h"
 #include "hal/cuda/queue.h"
+#include "hal/cuda/stream_context.h"
 #include "hal/cuda/stream_key.h"
 #include "preempt/api/launch.h"
 
@@ -31,9 +32,10 @@ XResult CudaQueueCreate(HwQueueHandle* hwq, CUstream stream) {
   if (next == nullptr) return kXSchedErrorNotFound;
   xsched::preempt::ReentrancyGuard guard;
   xsched::WarnIfNotIntercepted("cuda");
-  CUcontext context = CurrentContext(*next);
-  if (context == nullptr) return kXSchedErrorHardware;
-  CUstream actual = IsLegacy(stream) ? CU_STREAM_LEGACY : stream;
+  const CUstream actual = IsLegacy(stream) ? CU_STREAM_LEGACY : stream;
+  const xsched::cuda::StreamContext stream_context(*next, actual);
+  const CUcontext context = IsLegacy(stream) ? CurrentContext(*next) : stream_context.get();
+  if (context == nullptr) return IsLegacy(stream) ? kXSchedErrorHardware : kXSchedErrorInvalidValue;
   return HwQueueMadeOrFound(CudaQueueRegister(next, context, actual, KeyOf(context, stream), hwq));
 }
 

@@ -44,8 +44,10 @@ XResult WaitRetired(XQueue& queue, uint64_t number) {
   return queue.flow().WaitRetired(number) ? kXSchedSuccess : kXSchedErrorNotAllowed;
 }
 
-// Waits until everything submitted so far has been launched and has finished.
+// Waits until everything submitted so far has been launched and has finished. The worker would wait for its
+// own launch.
 XResult WaitAll(XQueue& queue) {
+  if (queue.worker().IsThisThread()) return kXSchedErrorNotAllowed;
   queue.worker().WaitLaunched();
   return WaitRetired(queue, queue.issued());
 }
@@ -172,6 +174,8 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
   if (queue && ThisProcess().hw_commands.WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
   if (!queue || !command) return kXSchedErrorNotFound;
   if (command->submitted_to.load(std::memory_order_acquire) != xq) return kXSchedErrorNotAllowed;
+  const bool is_launched = command->number.load(std::memory_order_acquire) != 0;
+  if (!is_launched && queue->worker().IsThisThread()) return kXSchedErrorNotAllowed;
   queue->worker().WaitLaunched(*command);
   if (command->dropped.load(std::memory_order_acquire)) return kXSchedErrorNotFound;
   return WaitRetired(*queue, command->number.load(std::memory_order_acquire));
@@ -197,13 +201,15 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (queue->suspended()) return kXSchedSuccess;
+  const bool in_own_launch = queue->worker().IsThisThread();
+  if (in_own_launch && (flags & kQueueSuspendFlagSyncHwQueue) != 0) return kXSchedErrorNotAllowed;
   queue->flow().MakePausable();
   XResult awaited = kXSchedSuccess;
   if ((flags & kQueueSuspendFlagWaitAll) != 0) awaited = WaitAll(*queue);
   if ((flags & kQueueSuspendFlagWaitIdle) != 0) awaited = WaitIdle(*queue);
   if (awaited != kXSchedSuccess) return awaited;
   ThisProcess().Suspend(*queue, true);
-  queue->worker().WaitBetweenLaunches();
+  if (!in_own_launch) queue->worker().WaitBetweenLaunches();
   if ((flags & kQueueSuspendFlagSyncHwQueue) != 0) queue->WaitInFlight();
   return kXSchedSuccess;
 }
