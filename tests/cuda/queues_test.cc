@@ -51,6 +51,46 @@ TEST_F(Queues, a_program_that_wraps_a_stream_in_use_gets_the_queue_that_the_shim
   EXPECT_EQ(Commands(KeyOf(stream)), 2u) << "it is one queue";
 }
 
+TEST_F(Queues, after_the_programs_own_queue_the_shim_makes_one_although_an_event_was_recorded_meanwhile) {
+  CUstream stream = NewStream();
+  CUevent event = nullptr;
+  HwQueueHandle hwq = 0;
+  XQueueHandle own = 0;
+  ASSERT_EQ(cuEventCreate(&event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(CudaQueueCreate(&hwq, stream), kXSchedSuccess);
+  ASSERT_EQ(XQueueCreate(&own, hwq, kPreemptLevelBlock, kQueueCreateFlagNone), kXSchedSuccess);
+  ASSERT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  ASSERT_EQ(XQueueDestroy(own), kXSchedSuccess);
+  ASSERT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  EXPECT_EQ(Commands(KeyOf(stream)), 2u);
+}
+
+TEST_F(Queues, a_program_that_destroys_the_shims_queue_gets_no_other_one) {
+  CUstream stream = NewStream();
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  ASSERT_EQ(XQueueDestroy(QueueOf(stream, KeyOf(stream))), kXSchedSuccess);
+  ASSERT_EQ(Launch(stream), CUDA_SUCCESS);
+  EXPECT_FALSE(HasQueue(KeyOf(stream)));
+}
+
+TEST_F(Queues, the_queue_of_a_stream_is_made_in_a_thread_without_a_context) {
+  CUstream stream = NewStream();
+  std::thread([&] {
+    HwQueueHandle hwq = 0;
+    HwQueueHandle found = 0;
+    EXPECT_EQ(CudaQueueCreate(&hwq, nullptr), kXSchedErrorHardware) << "which default stream is not known";
+    ASSERT_EQ(CudaQueueCreate(&hwq, stream), kXSchedSuccess);
+    EXPECT_EQ(CudaQueueGet(&found, stream), kXSchedSuccess);
+    EXPECT_EQ(found, hwq);
+    CUcontext current = context_;
+    EXPECT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, nullptr) << "it is left as it was";
+    EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess);
+  }).join();
+}
+
 TEST_F(Queues, the_null_stream_is_the_legacy_default_stream) {
   ASSERT_EQ(Launch(nullptr), CUDA_SUCCESS);
   ASSERT_EQ(Launch(CU_STREAM_LEGACY), CUDA_SUCCESS);

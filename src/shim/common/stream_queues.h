@@ -9,12 +9,15 @@
 
 namespace xsched::shim {
 
-// Registers a stream with its first command. Null: it runs unscheduled. Not inline, because it is rare.
+// Makes the XQueue of a stream with its first command. Null: it runs unscheduled. Not inline, because it is
+// rare.
 template <typename Platform>
 [[gnu::noinline]] preempt::XQueue* RegisterQueue(const typename Platform::Call& call,
                                                  typename Platform::Stream stream, uint64_t key) {
-  // A stream that was registered without an XQueue never gets one.
-  if (FindStream(key) != nullptr || !preempt::AutoXQueueEnabled()) return nullptr;
+  if (!preempt::AutoXQueueEnabled()) return nullptr;
+  // If none could be made, or the program has destroyed it, the stream stays without one.
+  const Stream* const known = FindStream(key);
+  if (known != nullptr && known->queue_made.load(std::memory_order_acquire)) return nullptr;
   return Platform::Register(call, stream, key, true) == nullptr ? nullptr : FindQueue(key);
 }
 

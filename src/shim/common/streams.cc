@@ -133,6 +133,7 @@ bool StreamRegistration::Begin(const StreamFacts& facts) {
   record_->owner.store(facts.owner, std::memory_order_relaxed);
   record_->blocking.store(facts.blocking, std::memory_order_relaxed);
   if (facts.blocking) blocking_streams.fetch_add(1, std::memory_order_release);
+  record_->queue_made.store(false, std::memory_order_relaxed);
   record_->thread.store(facts.per_thread ? ThreadNumber() : 0, std::memory_order_relaxed);
   record_->key.store(key_, std::memory_order_release);
   return true;

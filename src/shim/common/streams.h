@@ -21,12 +21,13 @@ extern const XPlatform kPlatform;
 struct Stream {
   std::atomic<uint64_t> key{0};  // 0: no stream's
   std::atomic<uint32_t> life{0};
-  std::atomic<uint64_t> home{0};      // the key of the default stream of its context, or device
-  std::atomic<uint64_t> owner{0};     // the home of the context that owns this context
-  std::atomic<uint64_t> thread{0};    // the thread whose default stream it is; 0: none
-  std::atomic<bool> blocking{false};  // its home waits for this one, and the reverse
-  Stream* next = nullptr;             // in the list of all streams
-  Stream* next_free = nullptr;        // under the lock of streams.cc
+  std::atomic<uint64_t> home{0};        // the key of the default stream of its context, or device
+  std::atomic<uint64_t> owner{0};       // the home of the context that owns this context
+  std::atomic<uint64_t> thread{0};      // the thread whose default stream it is; 0: none
+  std::atomic<bool> blocking{false};    // its home waits for this one, and the reverse
+  std::atomic<bool> queue_made{false};  // an XQueue was made for it here, or could not be: none is made again
+  Stream* next = nullptr;               // in the list of all streams
+  Stream* next_free = nullptr;          // under the lock of streams.cc
 
   // True if it ends with the context or device of this home.
   bool EndsWith(uint64_t ended) const {
@@ -45,8 +46,7 @@ struct StreamFacts {
 // Null: not registered yet.
 Stream* FindStream(uint64_t key);
 
-// Registers a stream. Only one is registered at a time, and its record is published last. So if a record
-// exists without an XQueue, there will be none.
+// Registers a stream. Only one is registered at a time, and its record is published last.
 class StreamRegistration {
  public:
   explicit StreamRegistration(uint64_t key);
@@ -54,10 +54,12 @@ class StreamRegistration {
   StreamRegistration(const StreamRegistration&) = delete;
   StreamRegistration& operator=(const StreamRegistration&) = delete;
 
-  // The record, if another thread was first; otherwise null.
+  // The record that it has already; otherwise null.
   Stream* known() const { return known_; }
   // False: no memory, or nobody would say when the stream's thread ends.
   bool Begin(const StreamFacts& facts);
+  // The known record, or after Begin the new one.
+  Stream* record() const { return known_ != nullptr ? known_ : record_; }
   // After Begin. Null: no memory; then an XQueue that was made for it is destroyed.
   Stream* Publish();
 
@@ -68,15 +70,20 @@ class StreamRegistration {
   Stream* record_ = nullptr;
 };
 
-// Registers a stream, unless another thread has done so, and returns its record. `make_queue()` may make an
-// XQueue over it. Null: no memory.
+// Registers a stream, unless that is done already, and returns its record. `with_queue`: `make_queue()` makes
+// an XQueue over it, if it was not called for this record before. The stream may have a record because an
+// event was recorded on it while it had an XQueue of the program's own. Null: no memory.
 template <typename MakeQueue>
-Stream* RegisterStream(uint64_t key, const StreamFacts& facts, MakeQueue&& make_queue) {
+Stream* RegisterStream(uint64_t key, const StreamFacts& facts, bool with_queue, MakeQueue&& make_queue) {
   StreamRegistration registration(key);
-  if (registration.known() != nullptr) return registration.known();
-  if (!registration.Begin(facts)) return nullptr;
-  make_queue();
-  return registration.Publish();
+  Stream* const known = registration.known();
+  if (known == nullptr && !registration.Begin(facts)) return nullptr;
+  if (with_queue && !registration.record()->queue_made.load(std::memory_order_relaxed)) {
+    make_queue();
+    // Whoever sees it finds the XQueue, if there is one.
+    registration.record()->queue_made.store(true, std::memory_order_release);
+  }
+  return known != nullptr ? known : registration.Publish();
 }
 
 // Null: it has none yet.

@@ -3,6 +3,7 @@
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/green_contexts.h"
 #include "hal/cuda/queue.h"
+#include "hal/cuda/stream_context.h"
 #include "shim/common/auto_queue.h"
 #include "shim/cuda/contexts.h"
 
@@ -14,30 +15,6 @@ constinit const XPlatform kPlatform = kPlatformCUDA;
 
 namespace xsched::cuda {
 namespace {
-
-// The context of `stream`. Makes it current if it is not, or the owner of a green context.
-class ContextOfStream {
- public:
-  ContextOfStream(const Functions& next, CUstream stream) : next_(next) {
-    if (next.cuStreamGetCtx == nullptr || next.cuStreamGetCtx(stream, &context_) != CUDA_SUCCESS)
-      context_ = nullptr;
-    const CUcontext owner = CudaOwnerOf(context_);
-    if (owner != nullptr && owner != CudaOwnerOf(CurrentContext()))
-      pushed_ = next.cuCtxPushCurrent_v2(owner) == CUDA_SUCCESS;
-  }
-  ~ContextOfStream() {
-    if (pushed_) next_.cuCtxPopCurrent_v2(&context_);
-  }
-  ContextOfStream(const ContextOfStream&) = delete;
-  ContextOfStream& operator=(const ContextOfStream&) = delete;
-
-  CUcontext get() const { return context_; }  // null: no such stream
-
- private:
-  const Functions& next_;
-  CUcontext context_ = nullptr;
-  bool pushed_ = false;
-};
 
 shim::StreamFacts FactsOf(const Functions& next, CUstream stream, CUcontext context) {
   unsigned flags = 0;
@@ -53,10 +30,9 @@ shim::Stream* Platform::Register(const Call& call, CUstream stream, uint64_t key
   preempt::ReentrancyGuard guard;
   const Functions& next = call.next();
   RelaxedCaptureMode relaxed(next);
-  ContextOfStream context(next, stream);
+  const StreamContext context(next, stream);
   if (context.get() == nullptr) return nullptr;
-  return shim::RegisterStream(key, FactsOf(next, stream, context.get()), [&] {
-    if (!with_queue) return;
+  return shim::RegisterStream(key, FactsOf(next, stream, context.get()), with_queue, [&] {
     HwQueueHandle hwq = 0;
     const XResult made = CudaQueueRegister(&next, context.get(), stream, key, &hwq);
     shim::CreateXQueue(made, hwq, "a CUDA stream");

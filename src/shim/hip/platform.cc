@@ -39,8 +39,7 @@ shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t 
   const OwnCalls ours(instance.runtime().next());
   const int device = DeviceOf(instance, stream);
   if (device < 0) return nullptr;
-  return shim::RegisterStream(key, FactsOf(instance, stream, device), [&] {
-    if (!with_queue) return;
+  return shim::RegisterStream(key, FactsOf(instance, stream, device), with_queue, [&] {
     HwQueueHandle hwq = 0;
     hipStream_t actual = IsNullStream(stream) ? kHipStreamNull : stream;
     const XResult made =
