@@ -13,7 +13,8 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 // If the queue may run and retires nothing for so long, a command in flight may wait for one behind a gate:
 // on an out-of-order queue, or for a thread that waits for that one.
 constexpr Duration kLetGoAfter = std::chrono::seconds(1);
-constexpr int kCommandsBeforeLetGo = 2;  // not while it may just be at work on a long command
+// Not while it may just be at work on a long command, but Pace::kLongest bounds that.
+constexpr int kCommandsBeforeLetGo = 2;
 
 }  // namespace
 

@@ -6,7 +6,8 @@
 // A marker M reports that everything before it has retired. A gate G holds everything after it. There is a
 // marker every batch. A gate is added when the limit is reached, when the queue is held (the tail gate), and
 // every batch behind another gate. While the queue may run, Advance opens gates as commands retire, the front
-// one first. If nothing retires for a second, it opens one gate each second all the same.
+// one first. If nothing retires for a second, it opens one gate each second all the same; with commands of
+// seconds, one each 5 s at the latest.
 //
 // Thread-safe. A call of the driver may block, so the state has its own lock, which is never held during one:
 // a launching thread that is blocked in the driver does not keep the agent from opening gates. Two more locks

@@ -230,6 +230,17 @@ TEST_F(GateChainTest, long_commands_go_one_at_a_time) {
   EXPECT_LE(queue_.ran.size(), ran + 1) << "at a hold at most one more command may start";
 }
 
+// A command in flight waited for the program for minutes, which says nothing about the next one.
+TEST_F(GateChainTest, after_a_command_of_minutes_a_queue_that_retires_nothing_still_gets_on_within_seconds) {
+  for (int i = 0; i < 3; ++i) Launch();
+  Run(2, std::chrono::minutes(5));
+  for (int i = 0; i < 5; ++i) Launch();
+  const size_t before = queue_.opened.size();
+  time_ += std::chrono::seconds(5);
+  Attend();
+  EXPECT_EQ(queue_.opened.size(), before + 1);
+}
+
 TEST_F(GateChainTest, a_queue_that_nobody_can_hold_any_more_is_opened_at_once) {
   for (int i = 0; i < 100; ++i) Launch();
   ASSERT_TRUE(chain_.HasClosed());
