@@ -23,7 +23,8 @@ bool IsPending(const Functions& next, cl_event event) {
 void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events) {
   // Otherwise the driver need not be asked whose events these are.
   if (!preempt::TracksDependencies(waiter) && !preempt::AnyTracksDependencies()) return;
-  preempt::ReentrancyGuard guard;
+  // The program may hold locks that its callbacks need.
+  preempt::OwnDriverCall guard;
   for (cl_uint i = 0; i < count; ++i) {
     preempt::XQueue* owner = nullptr;
     if (cl_command_queue queue = QueueOf(next, events[i]))

@@ -1,8 +1,9 @@
 // The scopes of commands and waits, which the generated wrappers use. The program sees no difference: the
 // arguments, the result and the side effects of its calls are the driver's.
 //
-// During a call, nested calls pass through: those of a layer below, of the driver to its own entry points,
-// and of the program's callbacks. They belong to the command that is counted already.
+// During a call, nested calls pass through: those of a layer below, and of the driver to its own entry
+// points. They belong to the command that is counted already. Those of the program's callbacks do not
+// (callbacks.h).
 #pragma once
 
 #include <optional>
