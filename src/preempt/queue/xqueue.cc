@@ -94,7 +94,12 @@ void XQueue::AskDriver() {
   if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
 }
 
-XQueue::Left XQueue::Attend(IfBusy if_busy) {
+bool XQueue::MarkLastWork() {
+  if (state_.flags() != 0 && !environment_.process->shut_down()) flow_->RequestProgress();
+  return HasLastWork();
+}
+
+XQueue::Left XQueue::Attend(Gates gates) {
   Left left;
   if (environment_.process->hard_stops() != 0 && !flow_->KeepsStill() && !Idle())
     environment_.siblings->LiftHardStops(*this);

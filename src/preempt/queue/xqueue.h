@@ -120,6 +120,14 @@ class XQueue {
   // True if the device may still read or write the control block. Then the slot is not free, even if the
   // queue is destroyed.
   bool DeviceAtWork() const { return flow_ != nullptr && flow_->DeviceAtWork(); }
+  // The program launches nothing more. Makes sure that the end of the work becomes known. True if there is
+  // work behind a gate, or work that other queues are scheduled against.
+  bool MarkLastWork();
+  // True if some of that work has not finished. What will never be reported does not count.
+  bool HasLastWork() const {
+    return HasClosedGates() || DeviceAtWork() ||
+           (state_.flags() != 0 && !Idle() && state_.markers.UnderWay());
+  }
 
   // ---- control ----
   bool Held() const { return state_.Held(); }

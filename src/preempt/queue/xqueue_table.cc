@@ -148,7 +148,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     AwaitOthers(*queue);
     return;
   }
-  if (queue->HasClosedGates() && ops.retain != nullptr) {
+  if (ops.retain != nullptr && queue->MarkLastWork()) {
     ops.retain(queue->hwq().impl);
     {
       MutexLock lock(mutex_);
@@ -161,6 +161,15 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   }
   environment_.hw_queues->Unregister(queue->hwq().handle);
   if (Destroy(queue->handle())) AwaitOthers(*queue);
+}
+
+void XQueueTable::Forget(XQueue* queue) {
+  const NoCancellation with_pin;
+  XQueuePin pin = Pin(queue->handle());
+  if (!pin) return;
+  if (queue->state().SetDraining(false)) draining_.fetch_sub(1, std::memory_order_relaxed);
+  environment_.hw_queues->Unregister(queue->hwq().handle);
+  Destroy(queue->handle());
 }
 
 void XQueueTable::AwaitOthers(const XQueue& queue) {
@@ -182,7 +191,7 @@ void XQueueTable::ReportLast(XQueue& queue) {
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
-  if (queue.HasClosedGates() || queue.DeviceAtWork() || !queue.state().draining()) return;
+  if (!queue.state().draining() || queue.HasLastWork()) return;
   if (!queue.state().SetDraining(false)) return;  // another thread finishes it
   draining_.fetch_sub(1, std::memory_order_relaxed);
   environment_.hw_queues->Unregister(queue.hwq().handle);
