@@ -7,9 +7,9 @@
 namespace xsched::opencl {
 
 struct DeviceIdentity {
-  // The PCI address if the driver reports it. Otherwise, with the top bit set, a hash of the platform's name,
-  // the device's name, and its position among the devices of that name. A sub-device has the number of its
-  // root device.
+  // The PCI address if the driver reports it, with the domain from sysfs if it does not say that. Otherwise,
+  // with the top bit set, a hash of the platform's name, the device's name, and its position among the
+  // devices of that name. A sub-device has the number of its root device.
   XDevice device = 0;
   char name[96] = "";
 };
