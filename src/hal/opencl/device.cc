@@ -173,6 +173,18 @@ DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device, co
   return identity;
 }
 
+bool RunsCommandsInCalls(const Functions& next, cl_device_id device) {
+  cl_platform_id platform = nullptr;
+  char platform_name[128] = "";
+  char name[64];
+  if (Query(next, device, CL_DEVICE_PLATFORM, &platform))
+    next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, nullptr);
+  QueryText(next, device, CL_DEVICE_NAME, name);
+  // PoCL; but not its devices without threads.
+  return strcmp(platform_name, "Portable Computing Language") != 0 || strncmp(name, "basic", 5) == 0 ||
+         strncmp(name, "cpu-minimal", 11) == 0;
+}
+
 int DeviceVersion(const Functions& next, cl_device_id device) {
   char text[64];
   QueryText(next, device, CL_DEVICE_VERSION, text);

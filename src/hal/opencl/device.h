@@ -14,7 +14,10 @@ struct DeviceIdentity {
   char name[96] = "";
 };
 
-DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id device);
+DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id device, const char* sysfs = "/sys");
+
+// False: the driver is known to run commands on threads of its own alone, and never in a call of the program.
+bool RunsCommandsInCalls(const Functions& next, cl_device_id device);
 
 // The device's version from "OpenCL 1.2 …", where 102 means 1.2; 0: unknown.
 int DeviceVersion(const Functions& next, cl_device_id device);

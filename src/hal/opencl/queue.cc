@@ -145,7 +145,8 @@ XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue
   auto* hwq = new (std::nothrow) Queue{*next, queue, context};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const DeviceIdentity identity = IdentifyDevice(*next, device);
-  const XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
+  XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
+  ops.opening_runs_commands = RunsCommandsInCalls(*next, device);
   const XHwQueueInfo info{identity.device, identity.name, reinterpret_cast<uint64_t>(queue), 0};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) delete hwq;

@@ -134,11 +134,13 @@ class XQueue {
   // Acts on changes: gates, levels 2 and 3, waiters. Called by the agent, and by the thread that resumes the
   // queue. Questions to the driver are left to the thread that calls drivers.
   struct Left {
-    bool gates = false;    // another thread opens gates, or the driver has refused to: more may be due
+    bool gates = false;    // the driver has not opened a gate, or was not to
     bool stopped = false;  // it should run again, and does not yet
     bool anything() const { return gates || stopped; }
   };
-  Left Attend(IfBusy if_busy);
+  // `gates`: whether to open gates, which may block in some drivers.
+  enum class Gates { kOpen, kLeave };
+  Left Attend(Gates gates = Gates::kOpen);
   // Acts only on levels 2 and 3. False: it should run again, and does not yet.
   bool ApplyLevels() { return suspension_.Apply(); }
   void Suspend(bool suspended);  // by the program itself
@@ -172,6 +174,8 @@ class XQueue {
   bool Announce(uint64_t number, uint32_t flags);
   XSCHED_PRIVATE void LaunchEndScheduled(uint64_t number, bool launched);
   void AnswerQuery();
+  // As FlowControl::Advance. Where that may block, this thread may leave it to another one.
+  bool Advance();
   // True: everything is given back. False: the agent's thread will do it.
   bool SeeGivenBack(bool going_on);
 

@@ -120,7 +120,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     pin->SetHandle(0);
   }
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
-  pin->Attend(NoDriverCalls::Here() ? IfBusy::kReturn : IfBusy::kWait);
+  pin->Attend();
   pin->state().waiters.Notify();
   // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
@@ -236,7 +236,7 @@ void XQueueTable::Finish(uint32_t index) {
   queue.worker().Stop();
   // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
   // while.
-  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).anything(); ++i) usleep(kFinishRetryUs);
+  for (int i = 0; i < kFinishTries && queue.Attend().anything(); ++i) usleep(kFinishRetryUs);
   // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
   // yet.
   bool retained;

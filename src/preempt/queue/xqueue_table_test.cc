@@ -142,7 +142,7 @@ TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_q
   EXPECT_NE(queue.handle(), 0u);
   LetRun(queue);
   for (int i = 0; i < 5; ++i) {
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     Run(driver_);
   }
   EXPECT_EQ(driver_.ran.size(), 3u);
