@@ -36,7 +36,7 @@ void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint cou
 
 void Launch::Note(bool blocking, const cl_event* event) {
   QueueRecord* record = FindRecord(queue_);
-  if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return;
+  if (!follows_all_before_ || record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return;
   if (blocking) {
     preempt::RetiredUpTo(xqueue_, scope_.number());
   } else {

@@ -27,7 +27,8 @@ class Launch {
   Launch(const Call& call, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
       : queue_(queue),
         xqueue_(ScheduledQueue(queue)),
-        scope_(Announce(call.next(), xqueue_, wait_count, waits)) {
+        scope_(Announce(call.next(), xqueue_, wait_count, waits)),
+        follows_all_before_(xqueue_ != nullptr && preempt::HasAllBefore(xqueue_, scope_.number())) {
     if (xqueue_ != nullptr) guard_.emplace();
   }
 
@@ -51,6 +52,7 @@ class Launch {
   cl_command_queue queue_;
   preempt::XQueue* xqueue_;
   preempt::LaunchScope scope_;
+  const bool follows_all_before_;  // for the driver, too
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 
