@@ -138,6 +138,10 @@ typedef struct XHwQueueOps {
   // asked about the markers: calls HwQueueRetired for each, and asks nothing. From any thread. Null: markers
   // may be polled at any time.
   void (*put_markers_away)(void* hwq);
+
+  // For host gates. Opening one may run commands or code of the program in the calling thread, and may never
+  // return. So the agent leaves it to threads of which each opens one queue's gates at a time.
+  bool opening_runs_commands;
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {

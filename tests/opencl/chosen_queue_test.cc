@@ -35,11 +35,13 @@ class ChosenQueue : public testing::Test {
               CL_SUCCESS);
     return count;
   }
-  static bool HasXQueue(cl_command_queue queue) {
+  // 0: it is not scheduled.
+  static XQueueHandle XQueueOf(cl_command_queue queue) {
     HwQueueHandle hwq = 0;
     XQueueHandle xq = 0;
-    return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess;
+    return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xq, hwq) == kXSchedSuccess ? xq : 0;
   }
+  static bool HasXQueue(cl_command_queue queue) { return XQueueOf(queue) != 0; }
 
   cl_device_id device_ = nullptr;
   cl_context context_ = nullptr;
@@ -81,6 +83,21 @@ TEST_F(ChosenQueue, is_scheduled_again_when_it_is_used_again_after_the_programs_
   EXPECT_TRUE(HasXQueue(queue));
   EXPECT_EQ(DeleteOverrideCommandQueue(0), kXSchedSuccess);
   EXPECT_EQ(References(queue), 1u);
+  EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
+}
+
+TEST_F(ChosenQueue, is_scheduled_anew_when_it_is_used_again_while_its_former_work_is_behind_a_gate) {
+  ASSERT_EQ(SetOverrideCommandQueue(0), kXSchedSuccess);
+  cl_command_queue queue = Create();
+  const XQueueHandle former = XQueueOf(queue);
+  ASSERT_EQ(XQueueSuspend(former, 0), kXSchedSuccess);
+  EXPECT_EQ(clEnqueueMarkerWithWaitList(queue, 0, nullptr, nullptr), CL_SUCCESS);
+  EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
+  EXPECT_EQ(Create(), queue);
+  EXPECT_NE(XQueueOf(queue), 0u);
+  EXPECT_NE(XQueueOf(queue), former) << "that one goes";
+  EXPECT_EQ(clFinish(queue), CL_SUCCESS);
+  EXPECT_EQ(DeleteOverrideCommandQueue(0), kXSchedSuccess);
   EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/pci_address.h"
+#include "hal/opencl/pci_domains.h"
 
 namespace xsched::opencl {
 namespace {
@@ -17,6 +19,7 @@ constexpr cl_device_info kPciSlotNv = 0x4009;
 constexpr cl_device_info kPciDomainNv = 0x400A;
 constexpr cl_device_info kTopologyAmd = 0x4037;
 constexpr cl_uint kTopologyTypePcieAmd = 1;
+constexpr uint32_t kVendorAmd = 0x1002;  // of PCI
 // cl_khr_pci_bus_info
 constexpr cl_device_info kPciBusInfoKhr = 0x410F;
 
@@ -61,8 +64,49 @@ cl_device_id RootDevice(const Functions& next, cl_device_id device) {
   return device;
 }
 
+bool QueryTopology(const Functions& next, cl_device_id device, TopologyAmd* topology) {
+  return Query(next, device, kTopologyAmd, topology) && topology->type == kTopologyTypePcieAmd;
+}
+
+bool QueryDevices(const Functions& next, cl_platform_id platform, Array<cl_device_id>* devices) {
+  cl_uint count = 0;
+  return next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) == CL_SUCCESS &&
+         devices->Append(count) &&
+         next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices->data(), nullptr) == CL_SUCCESS;
+}
+
+// This query does not report the domain. If several domains have a device at this place, the driver lists
+// them in the order of their domains: if it lists all, that says which one this is. 0: it is not known.
+XDeviceId AddressOfAmd(const Functions& next, cl_device_id device, const TopologyAmd& topology,
+                       const char* sysfs) {
+  const auto in = [&](uint32_t domain) {
+    return PciAddress(domain, topology.bus, topology.device, topology.function);
+  };
+  const Array<uint32_t> exact =
+      PciDomains(sysfs, kVendorAmd, topology.bus, topology.device, topology.function);
+  // Of a divided GPU, the function is that of the part, and only the whole GPU is in sysfs.
+  const Array<uint32_t> whole = PciDomains(sysfs, kVendorAmd, topology.bus, topology.device, 0);
+  const Array<uint32_t>& domains = exact.empty() ? whole : exact;
+  if (domains.empty()) return in(0);
+  if (domains.size() == 1) return in(domains[0]);
+  cl_platform_id platform = nullptr;
+  Array<cl_device_id> devices;
+  if (!Query(next, device, CL_DEVICE_PLATFORM, &platform) || !QueryDevices(next, platform, &devices))
+    return 0;
+  size_t listed = 0;
+  size_t place = 0;
+  for (const cl_device_id other : devices) {
+    if (TopologyAmd of{}; !QueryTopology(next, other, &of) || of.bus != topology.bus ||
+                          of.device != topology.device || of.function != topology.function)
+      continue;
+    if (other == device) place = listed;
+    ++listed;
+  }
+  return listed == domains.size() ? in(domains[place]) : 0;
+}
+
 // 0: the driver does not report it.
-XDeviceId FindPciAddress(const Functions& next, cl_device_id device) {
+XDeviceId FindPciAddress(const Functions& next, cl_device_id device, const char* sysfs) {
   if (PciBusInfoKhr pci{}; Query(next, device, kPciBusInfoKhr, &pci)) {
     return PciAddress(pci.domain, pci.bus, pci.device, pci.function);
   }
@@ -73,10 +117,8 @@ XDeviceId FindPciAddress(const Functions& next, cl_device_id device) {
     Query(next, device, kPciDomainNv, &domain);
     return PciAddress(domain, bus, slot >> 3, slot & 7);
   }
-  if (TopologyAmd topology{};
-      Query(next, device, kTopologyAmd, &topology) && topology.type == kTopologyTypePcieAmd) {
-    return PciAddress(0, topology.bus, topology.device, topology.function);
-  }
+  if (TopologyAmd topology{}; QueryTopology(next, device, &topology))
+    return AddressOfAmd(next, device, topology, sysfs);
   return 0;
 }
 
@@ -90,16 +132,12 @@ uint32_t Hash(uint32_t hash, const char* text) {
 // The position of `device` among the devices of the same name on its platform.
 uint32_t PlaceAmongNamesakes(const Functions& next, cl_platform_id platform, cl_device_id device,
                              const char* name) {
-  cl_uint count = 0;
-  if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return 0;
   Array<cl_device_id> devices;
-  if (!devices.Reserve(count)) return 0;
-  if (next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(), nullptr) != CL_SUCCESS)
-    return 0;
+  if (!QueryDevices(next, platform, &devices)) return 0;
   uint32_t place = 0;
-  for (cl_uint i = 0; i < count && devices.data()[i] != device; ++i) {
+  for (size_t i = 0; i < devices.size() && devices[i] != device; ++i) {
     char other[sizeof DeviceIdentity{}.name];
-    QueryText(next, devices.data()[i], CL_DEVICE_NAME, other);
+    QueryText(next, devices[i], CL_DEVICE_NAME, other);
     place += strcmp(other, name) == 0;
   }
   return place;
@@ -132,11 +170,23 @@ DeviceIdentity IdentifyDevice(const Functions& next, cl_device_id any_device, co
   QueryText(next, device, CL_DEVICE_NAME, identity.name);
   cl_device_type type = 0;
   Query(next, device, CL_DEVICE_TYPE, &type);
-  const XDeviceId address = FindPciAddress(next, device);
+  const XDeviceId address = FindPciAddress(next, device, sysfs);
   const XDeviceId id = address == 0 ? HashedId(next, device, identity.name) : address;
   identity.device = MakeDevice(TypeOf(type), id);
   if (address != 0 && TypeOf(type) == kDeviceTypeGPU) identity.device = PciDeviceAt(sysfs, address);
   return identity;
+}
+
+bool RunsCommandsInCalls(const Functions& next, cl_device_id device) {
+  cl_platform_id platform = nullptr;
+  char platform_name[128] = "";
+  char name[64];
+  if (Query(next, device, CL_DEVICE_PLATFORM, &platform))
+    next.clGetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof platform_name - 1, platform_name, nullptr);
+  QueryText(next, device, CL_DEVICE_NAME, name);
+  // PoCL; but not its devices without threads.
+  return strcmp(platform_name, "Portable Computing Language") != 0 || strncmp(name, "basic", 5) == 0 ||
+         strncmp(name, "cpu-minimal", 11) == 0;
 }
 
 int DeviceVersion(const Functions& next, cl_device_id device) {

@@ -5,6 +5,11 @@
 #include <string.h>
 
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/pci_address.h"
 
 namespace xsched::opencl {
 namespace {
@@ -39,6 +44,98 @@ TEST(OpenClDevice, a_part_of_a_divided_gpu_has_the_number_that_hip_gives_it) {
   constexpr XDevice kGpu = MakeDevice(kDeviceTypeGPU, PciAddress(0, 0xc1, 0, 0));
   EXPECT_EQ(Identify(0), kGpu);
   EXPECT_EQ(Identify(2), PartOfDevice(kGpu, 2));
+}
+
+// What AMD's driver says of a device.
+struct AmdGpu {
+  unsigned char bus;
+};
+std::vector<AmdGpu>* listed = nullptr;
+
+cl_device_id IdOf(size_t index) { return reinterpret_cast<cl_device_id>(&(*listed)[index]); }
+
+cl_int DeviceInfo(cl_device_id device, cl_device_info what, size_t room, void* out, size_t* size) {
+  const auto answer = [&](const void* value, size_t length) {
+    if (out != nullptr && room < length) return CL_INVALID_VALUE;
+    if (out != nullptr) memcpy(out, value, length);
+    if (size != nullptr) *size = length;
+    return CL_SUCCESS;
+  };
+  constexpr cl_device_info kTopology = 0x4037;
+  static constexpr char kName[] = "gfx942";
+  static int platform;
+  const void* const platform_id = &platform;
+  if (what == CL_DEVICE_NAME) return answer(kName, sizeof kName);
+  if (what == CL_DEVICE_PLATFORM) return answer(&platform_id, sizeof platform_id);
+  if (what != kTopology) return CL_INVALID_VALUE;
+  struct {
+    cl_uint type = 1;
+    unsigned char rest[20] = {};
+  } topology;
+  topology.rest[17] = reinterpret_cast<const AmdGpu*>(device)->bus;
+  return answer(&topology, sizeof topology);
+}
+
+cl_int DeviceIds(cl_platform_id, cl_device_type, cl_uint room, cl_device_id* out, cl_uint* count) {
+  if (count != nullptr) *count = static_cast<cl_uint>(listed->size());
+  for (cl_uint i = 0; out != nullptr && i < room && i < listed->size(); ++i) out[i] = IdOf(i);
+  return CL_SUCCESS;
+}
+
+class AmdDevices : public ::testing::Test {
+ protected:
+  AmdDevices() {
+    char path[] = "/tmp/xsched-test-XXXXXX";
+    sysfs_ = mkdtemp(path);
+    listed = &gpus_;
+    next_.clGetDeviceInfo = DeviceInfo;
+    next_.clGetDeviceIDs = DeviceIds;
+    next_.clGetPlatformInfo = [](cl_platform_id, cl_platform_info, size_t, void*, size_t*) {
+      return CL_SUCCESS;
+    };
+  }
+  ~AmdDevices() override { std::filesystem::remove_all(sysfs_); }
+
+  void AddPci(const std::string& address, const char* vendor = "0x1002") {
+    const auto folder = std::filesystem::path(sysfs_) / "bus/pci/devices" / address;
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "vendor") << vendor << "\n";
+  }
+  XDeviceId NumberOf(size_t index) {
+    return static_cast<XDeviceId>(IdentifyDevice(next_, IdOf(index), sysfs_.c_str()).device);
+  }
+
+  std::string sysfs_;
+  std::vector<AmdGpu> gpus_;
+  Functions next_{};
+};
+
+TEST_F(AmdDevices, the_domain_of_a_gpu_is_found_by_the_rest_of_its_address) {
+  gpus_ = {{0xc1}};
+  AddPci("0000:c1:00.0", "0x10de");
+  AddPci("0002:c1:00.0");
+  AddPci("0003:c2:00.0");
+  EXPECT_EQ(NumberOf(0), PciAddress(2, 0xc1, 0, 0));
+}
+
+TEST_F(AmdDevices, gpus_of_several_domains_are_several_devices) {
+  gpus_ = {{1}, {1}, {1}};
+  for (const char* address : {"0001:01:00.0", "0000:01:00.0", "000f:01:00.0"}) AddPci(address);
+  EXPECT_EQ(NumberOf(0), PciAddress(0, 1, 0, 0));
+  EXPECT_EQ(NumberOf(1), PciAddress(1, 1, 0, 0));
+  EXPECT_EQ(NumberOf(2), PciAddress(0xf, 1, 0, 0));
+}
+
+// A container that was given some of them.
+TEST_F(AmdDevices, gpus_of_which_some_are_hidden_are_still_several_devices) {
+  gpus_ = {{1}, {1}};
+  for (const char* address : {"0000:01:00.0", "0001:01:00.0", "0002:01:00.0"}) AddPci(address);
+  EXPECT_NE(NumberOf(0), NumberOf(1));
+}
+
+TEST_F(AmdDevices, without_sysfs_the_domain_is_0) {
+  gpus_ = {{0xc1}};
+  EXPECT_EQ(NumberOf(0), PciAddress(0, 0xc1, 0, 0));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace xsched::opencl {
 namespace {
 
-using preempt::ReentrancyGuard;
+using preempt::OwnDriverCall;
 
 // It has no reference: the queue must live until `destroy`, unless `retain` is called. The context lives as
 // long as its queue.
@@ -24,7 +24,7 @@ XResult ToResult(cl_int error) { return error == CL_SUCCESS ? kXSchedSuccess : k
 
 // A gate is a user event for which a barrier waits. It holds later commands, also on out-of-order queues.
 XResult AppendGate(void* hwq, uint64_t* gate) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   const Functions& next = Of(hwq).next;
   cl_int error = CL_SUCCESS;
   cl_event event = next.clCreateUserEvent(Of(hwq).context, &error);
@@ -40,7 +40,7 @@ XResult AppendGate(void* hwq, uint64_t* gate) {
 }
 
 XResult OpenGate(void* hwq, uint64_t gate) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   auto event = reinterpret_cast<cl_event>(gate);
   const cl_int error = Of(hwq).next.clSetUserEventStatus(event, CL_COMPLETE);
   // All other errors say that this event cannot be closed.
@@ -62,7 +62,7 @@ XResult ReportEvent(const Functions& next, cl_event event, uint64_t ticket) {
 }
 
 XResult AppendMarker(void* hwq, uint64_t ticket) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   const Functions& next = Of(hwq).next;
   cl_event event = nullptr;
   cl_int error = next.clEnqueueMarkerWithWaitList(Of(hwq).queue, 0, nullptr, &event);
@@ -70,7 +70,7 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
 }
 
 XResult AppendMarkerOfOpenCL11(void* hwq, uint64_t ticket) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   const Functions& next = Of(hwq).next;
   cl_event event = nullptr;
   cl_int error = next.clEnqueueMarker(Of(hwq).queue, &event);
@@ -78,22 +78,22 @@ XResult AppendMarkerOfOpenCL11(void* hwq, uint64_t ticket) {
 }
 
 void Flush(void* hwq) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   Of(hwq).next.clFlush(Of(hwq).queue);
 }
 
 XResult Synchronize(void* hwq) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   return ToResult(Of(hwq).next.clFinish(Of(hwq).queue));
 }
 
 void Retain(void* hwq) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   Of(hwq).next.clRetainCommandQueue(Of(hwq).queue);
 }
 
 void Release(void* hwq) {
-  ReentrancyGuard guard;
+  OwnDriverCall guard;
   Of(hwq).next.clReleaseCommandQueue(Of(hwq).queue);
 }
 
@@ -133,7 +133,7 @@ bool Query(const Functions& next, cl_command_queue queue, cl_command_queue_info 
 
 XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue queue, HwQueueHandle* out) {
   using namespace xsched::opencl;
-  ReentrancyGuard guard;
+  xsched::preempt::ReentrancyGuard guard;
   cl_context context = nullptr;
   cl_device_id device = nullptr;
   cl_command_queue_properties properties = 0;
@@ -145,7 +145,8 @@ XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue
   auto* hwq = new (std::nothrow) Queue{*next, queue, context};
   if (hwq == nullptr) return kXSchedErrorUnknown;
   const DeviceIdentity identity = IdentifyDevice(*next, device);
-  const XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
+  XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
+  ops.opening_runs_commands = RunsCommandsInCalls(*next, device);
   const XHwQueueInfo info{identity.device, identity.name, reinterpret_cast<uint64_t>(queue), 0};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) delete hwq;

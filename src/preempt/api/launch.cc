@@ -51,6 +51,14 @@ void DestroyWhenDrained(XPlatform platform, uint64_t key) {
   }
 }
 
+void ForgetQueue(XPlatform platform, uint64_t key) {
+  if (XQueue* queue = ThisProcess().queues.Find(platform, key)) {
+    ThisProcess().queues.Forget(queue);
+  } else if (HwQueueHandle hwq = ThisProcess().hw_queues.Find(platform, key)) {
+    ThisProcess().hw_queues.Unregister(hwq);
+  }
+}
+
 void ContextGoes(uint64_t context) { ThisProcess().queues.ContextGoes(context); }
 void ContextGone(uint64_t context) { ThisProcess().queues.ContextGone(context); }
 void ContextStays(uint64_t context) { ThisProcess().queues.ContextStays(context); }

@@ -82,6 +82,9 @@ class LaunchScope {
 XSCHED_PRIVATE bool NoLaunchUnderWay(XQueue* queue);
 // The newest command's number, to be passed to RetiredUpTo after a wait that began now.
 XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
+// True if the driver has all commands before `number`, whose launch has begun. Otherwise it may get an
+// earlier number after this one, from another thread.
+inline bool HasAllBefore(const XQueue* queue, uint64_t number) { return queue->issued() + 1 == number; }
 // The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 
@@ -100,9 +103,12 @@ XSCHED_PRIVATE void AddDependency(XQueue* waiter, XQueue* owner, uint64_t until)
 // The program has set the priority of the queue in the driver. What the hints make of it is set there soon.
 XSCHED_PRIVATE void DriverPriorityChanged(XQueue* queue);
 
-// The program has released the driver's queue. Gated commands still run under the scheduler. The XQueue and
-// its HwQueue are destroyed when the queue has drained (at once, if it has no unfinished work).
+// The program has released the driver's queue. What is unfinished still runs under the scheduler. The XQueue
+// and its HwQueue are destroyed when the queue has drained (at once, if nobody is scheduled against it and no
+// gate is closed).
 XSCHED_PRIVATE void DestroyWhenDrained(XPlatform platform, uint64_t key);
+// The key is another queue's now, or that of one which the program uses again after its release.
+XSCHED_PRIVATE void ForgetQueue(XPlatform platform, uint64_t key);
 
 // A context of the driver is about to be destroyed, and has been destroyed, or was not. Its queues
 // have been released (DestroyWhenDrained). Those that still drain get no more reports from a context that is

@@ -166,7 +166,7 @@ bool CallerWaits::WaitRetired(uint64_t number) {
   return true;
 }
 
-bool CallerWaits::Advance(IfBusy) {
+bool CallerWaits::Advance() {
   markers_.OnRetired(queue_.retired(), queue_.markers.reached_at());
   return true;
 }

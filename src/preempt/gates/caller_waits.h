@@ -26,7 +26,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   void WaitBeforeLaunch(uint64_t number) override;
   void AfterLaunch(uint64_t number) override;
   void MarkProgress() override;
-  bool Advance(IfBusy) override;
+  bool Advance() override;
   void OnSuspend() override;
   void RequestProgress() override;
   void OnCapture() override;

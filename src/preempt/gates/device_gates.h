@@ -15,7 +15,7 @@ class DeviceGates final : public FlowControl {
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
   void AfterLaunch(uint64_t number) override;
-  bool Advance(IfBusy) override { return true; }  // the device does
+  bool Advance() override { return true; }  // the device does
   void MakePausable() override;
   bool KeepsStill() const override { return queue_.suspended(); }
   void RequestProgress() override;

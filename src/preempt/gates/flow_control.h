@@ -10,7 +10,6 @@
 #include "base/python_lock.h"
 #include "hal/contract.h"
 #include "preempt/gates/flow_state.h"
-#include "preempt/gates/if_busy.h"
 
 namespace xsched::preempt {
 
@@ -43,9 +42,11 @@ class FlowControl {
 
   // ---- control ----
 
-  // Opens gates as commands have retired or a hold has ended. False: call it again, because another thread
-  // opens gates, and the caller did not want to wait for it; or because the driver has not opened one.
-  virtual bool Advance(IfBusy) = 0;
+  // Opens gates as commands have retired or a hold has ended. If another thread is opening some, that one
+  // does it. False: call it again later, because the driver has not opened a gate.
+  virtual bool Advance() = 0;
+  // As Advance, for a thread that must open none. True: Advance would open a gate now.
+  virtual bool GateIsDue() { return false; }
   // The program may suspend the queue, from now on.
   virtual void MakePausable() {}
   // The program is about to suspend it.

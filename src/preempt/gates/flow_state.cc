@@ -29,7 +29,7 @@ void FlowState::RetiredUpTo(uint64_t number) {
       report_progress_.exchange(false, std::memory_order_seq_cst)) {
     signals_->RingScheduler(index_);
   }
-  if (closed_gates.load(std::memory_order_seq_cst) != 0) signals_->Wake();
+  if (closed_gates.load(std::memory_order_seq_cst) != 0 || draining()) signals_->Wake();
   waiters.NotifyIfAny();
 }
 

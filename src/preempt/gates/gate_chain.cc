@@ -1,6 +1,7 @@
 #include "preempt/gates/gate_chain.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
@@ -13,7 +14,8 @@ constexpr Duration kProgressEvery = std::chrono::milliseconds(1);
 // If the queue may run and retires nothing for so long, a command in flight may wait for one behind a gate:
 // on an out-of-order queue, or for a thread that waits for that one.
 constexpr Duration kLetGoAfter = std::chrono::seconds(1);
-constexpr int kCommandsBeforeLetGo = 2;  // not while it may just be at work on a long command
+// Not while it may just be at work on a long command, but Pace::kLongest bounds that.
+constexpr int kCommandsBeforeLetGo = 2;
 
 }  // namespace
 
@@ -111,8 +113,16 @@ bool GateChain::MayBeStuck(TimePoint now) const {
   return now >= stands_since_ + std::max(kLetGoAfter, pace_.mean() * kCommandsBeforeLetGo);
 }
 
-bool GateChain::BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate) {
-  MutexLock lock(mutex_);
+bool GateChain::MayOpen(const Now& now) {
+  if (opening_) {
+    outdated_ = true;
+    return false;
+  }
+  if (now.hold) stands_since_ = now.time;
+  return !now.hold;
+}
+
+bool GateChain::FrontMayOpen(uint64_t submitted, const Now& now, const Limits& limits) {
   if (closed_.empty()) return false;
   const Gate& front = closed_.front();
   const int64_t limit = InFlight(limits);
@@ -120,8 +130,14 @@ bool GateChain::BeginOpening(uint64_t submitted, const Now& now, const Limits& l
   uint64_t next_end = closed_.size() > 1 ? closed_[1].after : submitted;
   uint64_t batch = next_end > front.after ? next_end - front.after : 0;
   const bool full = now.bounded && in_flight != 0 && in_flight + batch > static_cast<uint64_t>(limit);
-  if (full && !MayBeStuck(now.time)) return false;
-  if (in_flight == 0) busy_since_ = now.time;
+  return !full || MayBeStuck(now.time);
+}
+
+bool GateChain::BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate) {
+  MutexLock lock(mutex_);
+  if (!FrontMayOpen(submitted, now, limits)) return false;
+  const Gate& front = closed_.front();
+  if (front.after <= now.retired) busy_since_ = now.time;
   stands_since_ = now.time;
   being_opened_ = 1;
   *gate = front.token;
@@ -133,30 +149,36 @@ void GateChain::EndOpening(bool opened) {
   being_opened_ = 0;
   if (!opened) return;
   closed_.Pop();
-  closed_count_.fetch_sub(1, std::memory_order_release);
 }
 
 GateChain::Advanced GateChain::Advance(uint64_t submitted, const Now& now, const Limits& limits,
-                                       GateDriver& driver, IfBusy if_busy) {
+                                       GateDriver& driver) {
   if (!HasClosed()) return {};
-  if (now.hold) {
+  {
     MutexLock lock(mutex_);
-    stands_since_ = now.time;
-    return {};
-  }
-  if (!opening_.TryLock()) {
-    if (if_busy == IfBusy::kReturn) return {.again = true};
-    opening_.Lock();
+    if (!MayOpen(now)) return {};
+    opening_ = true;
   }
   Advanced advanced;
-  for (uint64_t gate = 0; !advanced.again && BeginOpening(submitted, now, limits, &gate);) {
+  for (uint64_t gate = 0; !advanced.refused && BeginOpening(submitted, now, limits, &gate);) {
     const bool opened = driver.OpenGate(gate);
     EndOpening(opened);
     advanced.opened += opened;
-    advanced.again = !opened;
+    advanced.refused = !opened;
   }
-  opening_.Unlock();
+  if (advanced.opened != 0) driver.Flush();
+  // After that: while gates are counted as closed, the driver's queue is kept.
+  closed_count_.fetch_sub(static_cast<uint32_t>(advanced.opened), std::memory_order_release);
+  MutexLock lock(mutex_);
+  opening_ = false;
+  advanced.outdated = std::exchange(outdated_, false);
   return advanced;
+}
+
+bool GateChain::IsDue(uint64_t submitted, const Now& now, const Limits& limits) {
+  if (!HasClosed()) return false;
+  MutexLock lock(mutex_);
+  return MayOpen(now) && FrontMayOpen(submitted, now, limits);
 }
 
 void GateChain::OnRetired(uint64_t retired, TimePoint now) {
@@ -196,9 +218,9 @@ void GateChain::Reset() {
 
 void GateChain::ResetAfterFork() {
   appending_.ResetAfterFork();
-  opening_.ResetAfterFork();
   mutex_.ResetAfterFork();
   closed_.Clear();
+  opening_ = outdated_ = false;
   being_opened_ = 0;
   closed_count_.store(0, std::memory_order_relaxed);
 }

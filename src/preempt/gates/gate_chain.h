@@ -6,11 +6,13 @@
 // A marker M reports that everything before it has retired. A gate G holds everything after it. There is a
 // marker every batch. A gate is added when the limit is reached, when the queue is held (the tail gate), and
 // every batch behind another gate. While the queue may run, Advance opens gates as commands retire, the front
-// one first. If nothing retires for a second, it opens one gate each second all the same.
+// one first. If nothing retires for a second, it opens one gate each second all the same; with commands of
+// seconds, one each 5 s at the latest.
 //
 // Thread-safe. A call of the driver may block, so the state has its own lock, which is never held during one:
-// a launching thread that is blocked in the driver does not keep the agent from opening gates. Two more locks
-// keep the driver's calls in order, one for appending and one for opening.
+// a launching thread that is blocked in the driver does not keep the agent from opening gates. Another lock
+// keeps the driver's calls for appending in order. One thread at a time opens gates, and no other one waits
+// for it: some drivers run commands, and functions of the program, in the call that opens a gate.
 #pragma once
 
 #include <atomic>
@@ -20,7 +22,6 @@
 #include "base/fifo.h"
 #include "base/mutex.h"
 #include "hal/contract.h"
-#include "preempt/gates/if_busy.h"
 #include "preempt/gates/pace.h"
 
 namespace xsched::preempt {
@@ -31,6 +32,8 @@ class GateDriver {
   virtual bool AppendGate(uint64_t* gate) = 0;
   // False: it is still closed.
   virtual bool OpenGate(uint64_t gate) = 0;
+  // Makes the driver go on after gates were opened.
+  virtual void Flush() {}
   // Makes the driver report progress up to command number `upto`. False: it will not be reported.
   virtual bool AppendMarker(uint64_t upto) = 0;
 
@@ -68,16 +71,18 @@ class GateChain {
   // For queues without gates: puts a marker behind what has been launched, unless one is there.
   void MarkLaunched(const Now& now, GateDriver& driver);
 
-  // Opens the gates that may be opened. `submitted`: commands enqueued so far.
+  // Opens the gates that may be opened, unless another thread is opening gates. `submitted`: commands
+  // enqueued so far.
   struct Advanced {
-    int opened = 0;  // gates
-    // Call it again: another thread is opening gates, and the caller did not want to wait for it; or the
-    // driver has not opened a gate.
-    bool again = false;
+    int opened = 0;         // gates
+    bool refused = false;   // the driver has not opened a gate: call it again later
+    bool outdated = false;  // another thread has called it meanwhile: call it again at once
     bool operator==(const Advanced&) const = default;
   };
-  Advanced Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver,
-                   IfBusy if_busy = IfBusy::kWait);
+  Advanced Advance(uint64_t submitted, const Now& now, const Limits& limits, GateDriver& driver);
+
+  // For a thread that must open none: true if Advance would open a gate now.
+  bool IsDue(uint64_t submitted, const Now& now, const Limits& limits);
 
   // Commands up to `retired` have finished.
   void OnRetired(uint64_t retired, TimePoint now);
@@ -88,7 +93,8 @@ class GateChain {
   // The usual time of a command; 0: not known yet.
   Duration pace();
 
-  // True if there are closed gates. Takes no lock. Exact for a thread that was just notified of a retirement.
+  // True if there are closed gates, or a thread is opening the last one. Takes no lock. Exact for a thread
+  // that was just notified of a retirement.
   bool HasClosed() const { return closed_count_.load(std::memory_order_acquire) != 0; }
   // The last command that is not behind a gate; `submitted` if no gate is closed.
   uint64_t OpenEnd(uint64_t submitted);
@@ -119,20 +125,23 @@ class GateChain {
   bool MayBeStuck(TimePoint now) const REQUIRES(mutex_);
   // Closed gates, but for one that is being opened.
   bool AnyClosed() REQUIRES(mutex_) { return closed_.size() > being_opened_; }
+  // False: another thread opens gates, and does so again; or the queue is held.
+  bool MayOpen(const Now& now) REQUIRES(mutex_);
+  bool FrontMayOpen(uint64_t submitted, const Now& now, const Limits& limits) REQUIRES(mutex_);
   // Chooses the front gate, if it may be opened. Then the driver opens it, and EndOpening follows.
-  bool BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate)
-      REQUIRES(opening_);
-  void EndOpening(bool opened) REQUIRES(opening_);
+  bool BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate);
+  void EndOpening(bool opened);
 
   std::atomic<uint32_t>& closed_count_;
 
-  // Both are held around calls of the driver.
+  // Held around calls of the driver.
   Mutex<LockRank::kGateAppending> appending_;
-  Mutex<LockRank::kGateOpening> opening_;
   bool gates_failed_ GUARDED_BY(appending_) = false;
 
   Mutex<LockRank::kGateChain> mutex_;
   Fifo<Gate> closed_ GUARDED_BY(mutex_);
+  bool opening_ GUARDED_BY(mutex_) = false;   // a thread opens gates
+  bool outdated_ GUARDED_BY(mutex_) = false;  // and another one would have
   // 1 while the driver opens the front gate. What is launched meanwhile may not rely on that gate.
   size_t being_opened_ GUARDED_BY(mutex_) = 0;
   uint64_t last_marker_ GUARDED_BY(mutex_) = 0;

@@ -123,7 +123,7 @@ TEST_F(GateChainTest, a_gate_that_the_driver_does_not_open_stays_in_front) {
   for (int i = 0; i < 30; ++i) Launch();
   queue_.refuse_opening = true;
   const GateChain::Advanced refused = chain_.Advance(submitted_, Now(), limits_, queue_);
-  EXPECT_EQ(refused, (GateChain::Advanced{.opened = 0, .again = true}));
+  EXPECT_EQ(refused, (GateChain::Advanced{.opened = 0, .refused = true}));
   EXPECT_TRUE(chain_.HasClosed());
   EXPECT_EQ(chain_.OpenEnd(submitted_), 0u);
   queue_.refuse_opening = false;
@@ -230,6 +230,17 @@ TEST_F(GateChainTest, long_commands_go_one_at_a_time) {
   EXPECT_LE(queue_.ran.size(), ran + 1) << "at a hold at most one more command may start";
 }
 
+// A command in flight waited for the program for minutes, which says nothing about the next one.
+TEST_F(GateChainTest, after_a_command_of_minutes_a_queue_that_retires_nothing_still_gets_on_within_seconds) {
+  for (int i = 0; i < 3; ++i) Launch();
+  Run(2, std::chrono::minutes(5));
+  for (int i = 0; i < 5; ++i) Launch();
+  const size_t before = queue_.opened.size();
+  time_ += std::chrono::seconds(5);
+  Attend();
+  EXPECT_EQ(queue_.opened.size(), before + 1);
+}
+
 TEST_F(GateChainTest, a_queue_that_nobody_can_hold_any_more_is_opened_at_once) {
   for (int i = 0; i < 100; ++i) Launch();
   ASSERT_TRUE(chain_.HasClosed());
@@ -316,7 +327,7 @@ TEST(GateChainAndAThreadInTheDriver, a_launch_that_stands_in_the_driver_does_not
   EXPECT_EQ(chain.Advance(2, free, limits, driver).opened, 1);
 }
 
-TEST(GateChainAndAThreadInTheDriver, a_thread_that_must_not_wait_learns_that_another_one_opens_gates) {
+TEST(GateChainAndAThreadInTheDriver, a_thread_that_finds_another_one_opening_gates_leaves_it_to_that_one) {
   std::atomic<uint32_t> closed{0};
   GateChain chain(closed);
   BlockingDriver driver;
@@ -326,12 +337,14 @@ TEST(GateChainAndAThreadInTheDriver, a_thread_that_must_not_wait_learns_that_ano
   chain.BeforeLaunch(2, now, limits, driver);
   now.hold = false;
   driver.block_opening = true;
-  std::thread opening([&] { chain.Advance(2, now, limits, driver); });
+  GateChain::Advanced first;
+  std::thread opening([&] { first = chain.Advance(2, now, limits, driver); });
   driver.open_entered.get_future().wait();
   driver.block_opening = false;
-  EXPECT_TRUE(chain.Advance(2, now, limits, driver, IfBusy::kReturn).again);
+  EXPECT_EQ(chain.Advance(2, now, limits, driver), GateChain::Advanced{});
   driver.let_go.set_value();
   opening.join();
+  EXPECT_TRUE(first.outdated);
   EXPECT_EQ(driver.opened, 2);
 }
 

@@ -33,17 +33,25 @@ GateChain::Limits HostGates::Limits() const {
 bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
   const GateChain::Now seen = Now();
   chain_.BeforeLaunch(number, seen, Limits(), *this);
-  if (chain_.HasClosed() && ConcernsGates(seen, Now()) && !Advance(IfBusy::kWait))
-    queue_.signals().GiveBackLater();
+  if (chain_.HasClosed() && ConcernsGates(seen, Now()) && !Advance()) queue_.signals().GiveBackLater();
   return false;
 }
 
-bool HostGates::Advance(IfBusy if_busy) {
-  chain_.OnRetired(queue_.retired(), queue_.markers.reached_at());
-  const GateChain::Advanced advanced = chain_.Advance(queue_.submitted(), Now(), Limits(), *this, if_busy);
-  if (advanced.opened != 0 && ops().flush != nullptr) ops().flush(hwq());
+bool HostGates::Advance() {
+  GateChain::Advanced advanced;
+  do {
+    chain_.OnRetired(queue_.retired(), queue_.markers.reached_at());
+    advanced = chain_.Advance(queue_.submitted(), Now(), Limits(), *this);
+  } while (advanced.outdated && !advanced.refused);
   if (advanced == GateChain::Advanced{}) ReportIfDrained();
-  return !advanced.again;
+  return !advanced.refused;
+}
+
+bool HostGates::GateIsDue() {
+  chain_.OnRetired(queue_.retired(), queue_.markers.reached_at());
+  if (chain_.IsDue(queue_.submitted(), Now(), Limits())) return true;
+  ReportIfDrained();
+  return false;
 }
 
 // The agent comes here when something has retired in front of a closed gate.

@@ -13,7 +13,8 @@ class HostGates final : public FlowControl, GateDriver {
   explicit HostGates(FlowState& queue) : FlowControl(queue), chain_(queue.closed_gates) {}
 
   bool BeforeLaunch(uint64_t number, uint32_t flags) override;
-  bool Advance(IfBusy if_busy) override;
+  bool Advance() override;
+  bool GateIsDue() override;
   void OnQuery() override { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
   void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
   void ResetAfterFork() override { chain_.ResetAfterFork(); }
@@ -22,6 +23,9 @@ class HostGates final : public FlowControl, GateDriver {
   void Reset() override;
   bool AppendGate(uint64_t* gate) override { return ops().append_gate(hwq(), gate) == kXSchedSuccess; }
   bool OpenGate(uint64_t gate) override { return ops().open_gate(hwq(), gate) == kXSchedSuccess; }
+  void Flush() override {
+    if (ops().flush != nullptr) ops().flush(hwq());
+  }
   bool AppendMarker(uint64_t upto) override { return FlowControl::AppendMarker(upto); }
   GateChain::Now Now() const;
   GateChain::Limits Limits() const;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <thread>
 
 #include "preempt/gates/testing/flow_test.h"
@@ -34,16 +35,35 @@ TEST_F(HostGatesTest, gates_open_when_the_queue_may_run_and_then_the_driver_is_f
   Hold();
   Launch(3);
   driver.calls.clear();
-  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_TRUE(flow->Advance());
   EXPECT_THAT(driver.calls, IsEmpty()) << "nothing was opened";
   LetRun();
-  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_TRUE(flow->Advance());
   EXPECT_THAT(driver.calls, ElementsAre("flush"));
   for (int i = 0; i < 3; ++i) {
     Run();
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
   }
   EXPECT_THAT(driver.ran, ElementsAre(1, 2, 3));
+  EXPECT_EQ(state.closed_gates, 0u);
+}
+
+// The thread that opens gates has seen the queue as it was before.
+TEST_F(HostGatesTest, what_changes_while_a_thread_opens_gates_is_acted_on_by_that_thread) {
+  static std::function<void()> meanwhile;
+  driver.ops.open_gate = [](void* self, uint64_t gate) {
+    static_cast<FakeHwQueue*>(self)->opened = gate;
+    if (const auto change = std::exchange(meanwhile, nullptr)) std::thread(change).join();
+    return kXSchedSuccess;
+  };
+  Hold();
+  Launch(5);
+  LetRun();
+  meanwhile = [&] {
+    state.block().flags = 0;
+    EXPECT_TRUE(flow->Advance()) << "it does not wait";
+  };
+  flow->Advance();
   EXPECT_EQ(state.closed_gates, 0u);
 }
 
@@ -68,11 +88,11 @@ TEST_F(HostGatesTest, the_next_queue_in_a_slot_has_no_gate_that_the_driver_never
   Launch();
   driver.refuses_opening = true;
   LetRun();
-  EXPECT_FALSE(flow->Advance(IfBusy::kWait));
+  EXPECT_FALSE(flow->Advance());
   driver.refuses_opening = false;
   Begin();
   EXPECT_EQ(state.closed_gates, 0u);
-  EXPECT_TRUE(flow->Advance(IfBusy::kWait));
+  EXPECT_TRUE(flow->Advance());
   EXPECT_EQ(driver.opened, 0u) << "it is another driver's";
 }
 
@@ -99,7 +119,7 @@ TEST_F(HostGatesTest, a_queue_that_may_run_and_retires_nothing_for_a_second_gets
   Launch(5);
   const auto gates_after = [&](milliseconds time) {
     fake_now += time;
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
     return state.closed_gates.load();
   };
   ASSERT_EQ(gates_after(milliseconds(900)), 3u);
@@ -115,11 +135,11 @@ TEST_F(HostGatesTest, a_queue_is_not_let_go_for_the_time_in_which_it_was_held) {
   Hold();
   for (int i = 0; i < 3; ++i) {
     fake_now += milliseconds(900);
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
   }
   LetRun();
   fake_now += milliseconds(900);
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(state.closed_gates, 3u);
 }
 
@@ -129,12 +149,12 @@ TEST_F(HostGatesTest, a_queue_with_commands_of_seconds_is_not_let_go) {
   for (int i = 0; i < 3; ++i) {
     fake_now += std::chrono::seconds(3);
     Run();
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
   }
   const uint32_t gates = state.closed_gates;
   ASSERT_GT(gates, 0u);
   fake_now += std::chrono::seconds(2);
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(state.closed_gates, gates);
 }
 
@@ -154,7 +174,7 @@ TEST_F(HostGatesTest, long_commands_go_one_by_one_and_two_where_overruns_are_cha
       fake_now += std::chrono::milliseconds(5);
       driver.ran.clear();
       Run();
-      flow->Advance(IfBusy::kWait);
+      flow->Advance();
     }
     return driver.ran.size();
   };
@@ -170,9 +190,9 @@ TEST_F(HostGatesTest, a_held_queue_of_which_nothing_has_run_yet_tells_that_the_d
   block.flags |= ipc::kFlagChargesOverruns;
   Launch(3);
   flow->OnQuery();
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(block.drained, 1u);
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(block.drained, 1u) << "once";
 }
 
@@ -216,7 +236,7 @@ TEST_F(HostGatesTest, very_long_commands_go_one_by_one_also_where_overruns_are_c
     fake_now += std::chrono::milliseconds(20);
     driver.ran.clear();
     Run();
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
   }
   EXPECT_EQ(driver.ran.size(), 1u);
 }
@@ -226,25 +246,25 @@ TEST_F(HostGatesTest, a_held_queue_tells_once_that_the_device_has_nothing_more_o
   block.flags |= ipc::kFlagChargesOverruns;
   Launch(6);
   Run(1);
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_THAT(rung, IsEmpty()) << "it is not held";
   block.gate = ipc::kGateHold;
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(block.drained, 0u) << "a command is on the device";
   Run();
-  flow->Advance(IfBusy::kWait);
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
+  flow->Advance();
   EXPECT_EQ(block.drained, 1u);
   EXPECT_THAT(rung, ElementsAre(3));
   // It was let run and held again before a gate was opened.
   flow->OnQuery();
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(block.drained, 2u);
   block.gate = ipc::kGateRun;
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   block.gate = ipc::kGateHold;
   Run();
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_EQ(block.drained, 3u);
 }
 
@@ -253,7 +273,7 @@ TEST_F(HostGatesTest, a_scheduler_that_charges_no_overruns_is_not_told_of_them) 
   Launch(6);
   Hold();
   Run();
-  flow->Advance(IfBusy::kWait);
+  flow->Advance();
   EXPECT_THAT(rung, IsEmpty());
 }
 
@@ -290,7 +310,7 @@ TEST_F(HostGatesTest, the_slots_next_queue_begins_with_no_marker_and_no_pace) {
   for (int i = 0; i < 20 && !state.Idle(); ++i) {
     fake_now += std::chrono::seconds(1);
     Run();
-    flow->Advance(IfBusy::kWait);
+    flow->Advance();
     flow->RequestProgress();
   }
   ASSERT_TRUE(state.Idle());

@@ -18,11 +18,15 @@ class Pace {
   // `retired` further commands have finished by `now`. The device began with them at `since` or later.
   void OnRetired(uint64_t retired, TimePoint since, TimePoint now) {
     if (retired == 0 || now <= since) return;
-    Duration each = (now - since) / static_cast<int64_t>(retired);
+    const Duration each = std::min((now - since) / static_cast<int64_t>(retired), kLongest);
     // The estimate rises at once, because one that is too low costs latency. It falls slowly.
     mean_ = each > mean_ ? each : mean_ - (mean_ - each) / 8;
     if (mean_ <= Duration::zero()) mean_ = Duration(1);
   }
+
+  // Longer commands count as long as this. In what looks like one, the device may have waited for the
+  // program.
+  static constexpr Duration kLongest = std::chrono::milliseconds(2500);
 
   // Until the first retirement is seen, commands may be of any length.
   static constexpr int64_t kLimitWhileUnknown = 2;

@@ -46,6 +46,13 @@ TEST(Pace, a_slower_command_counts_at_once_and_a_faster_one_slowly) {
   EXPECT_EQ(pace.mean(), microseconds(800));
 }
 
+// The device may have waited for the program.
+TEST(Pace, what_takes_minutes_counts_as_the_longest_command) {
+  Pace pace;
+  pace.OnRetired(1, kStart, kStart + std::chrono::minutes(5));
+  EXPECT_EQ(pace.mean(), Pace::kLongest);
+}
+
 TEST(Pace, a_clock_that_does_not_move_teaches_nothing) {
   Pace pace;
   pace.OnRetired(3, kStart, kStart);

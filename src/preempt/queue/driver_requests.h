@@ -14,6 +14,7 @@ class DriverRequests {
     kProgress = 1u << 0,  // find out the queue's progress
     kUrgency = 1u << 1,   // set its urgency in the driver
     kFinish = 1u << 2,    // its last user has released it: XQueueTable::Finish
+    kGates = 1u << 3,     // open its gates, on a thread that opens no other queue's meanwhile
   };
 
   // Requests `work` on the queue in slot `index`. False: there is no thread for it.

@@ -101,7 +101,7 @@ TEST_F(SubmitWorkerTest, a_held_queue_launches_behind_a_gate_so_that_the_schedul
   EXPECT_THAT(rung, ElementsAre(queue.index()));
   EXPECT_EQ(taken_seen, 1) << "or a server that has stopped would hold it for good";
   LetRun(queue);
-  queue.Attend(IfBusy::kWait);
+  queue.Attend();
   EXPECT_FALSE(queue.HasClosedGates());
 }
 
@@ -139,7 +139,7 @@ TEST_F(SubmitWorkerWithoutGates, what_a_held_queue_submits_waits_where_the_sched
     SubmitHeld(queue, command);
     EXPECT_THAT(launched(), IsEmpty());
     LetRun(queue);
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     queue.worker().WaitLaunched(*command);
     EXPECT_THAT(launched(), ElementsAre(1));
     EXPECT_THAT(rung, Contains(queue.index()));
@@ -156,7 +156,7 @@ TEST_F(SubmitWorkerWithoutGates, a_suspension_does_not_wait_for_a_launch_that_th
     queue.Suspend(true);
     queue.worker().WaitBetweenLaunches();
     LetRun(queue);
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     EXPECT_THAT(launched(), IsEmpty());
     queue.Suspend(false);
     queue.worker().WaitLaunched(*command);
@@ -183,12 +183,12 @@ TEST_F(SubmitWorkerWithoutGates, a_held_queue_that_was_full_launches_when_there_
     queue.worker().Submit(queue, Command(1), true);
     queue.worker().Submit(queue, Command(2), false);
     Hold(queue);
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     queue.RetiredUpTo(1);
     while (queue.submitted() == 1) std::this_thread::yield();
     EXPECT_THAT(launched(), ElementsAre(1)) << "the second is held, and the scheduler knows of it";
     LetRun(queue);
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     queue.worker().WaitLaunched();
     EXPECT_THAT(launched(), ElementsAre(1, 2));
   }

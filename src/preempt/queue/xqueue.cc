@@ -94,15 +94,26 @@ void XQueue::AskDriver() {
   if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
 }
 
-XQueue::Left XQueue::Attend(IfBusy if_busy) {
+bool XQueue::MarkLastWork() {
+  if (state_.flags() != 0 && !environment_.process->shut_down()) flow_->RequestProgress();
+  return HasLastWork();
+}
+
+XQueue::Left XQueue::Attend(Gates gates) {
   Left left;
   if (environment_.process->hard_stops() != 0 && !flow_->KeepsStill() && !Idle())
     environment_.siblings->LiftHardStops(*this);
   left.stopped = !ApplyLevels();
   AnswerQuery();
-  left.gates = !flow_->Advance(if_busy);
+  left.gates = gates == Gates::kOpen ? !Advance() : HasClosedGates();
   state_.waiters.NotifyIfAny();
   return left;
+}
+
+bool XQueue::Advance() {
+  if (!hwq_->ops.opening_runs_commands || !NoDriverCalls::Here()) return flow_->Advance();
+  if (!flow_->GateIsDue() || environment_.driver->Request(index(), DriverRequests::kGates)) return true;
+  return flow_->Advance();
 }
 
 void XQueue::AnswerQuery() {
@@ -129,17 +140,17 @@ bool XQueue::SeeGivenBack(bool going_on) {
 void XQueue::Suspend(bool suspended) {
   if (suspended) flow_->OnSuspend();
   state_.SetSuspended(suspended);
-  SeeGivenBack(!Attend(IfBusy::kWait).anything());
+  SeeGivenBack(!Attend().anything());
 }
 
 void XQueue::SetLevel(XPreemptLevel level) {
   state_.SetLevel(level);
-  SeeGivenBack(!Attend(IfBusy::kWait).anything());
+  SeeGivenBack(!Attend().anything());
 }
 
 void XQueue::SetConfig(const LaunchConfig& config) {
   state_.SetConfig(config);
-  if (Attend(IfBusy::kWait).anything()) environment_.signals->GiveBackLater();
+  if (Attend().anything()) environment_.signals->GiveBackLater();
 }
 
 void XQueue::LiftHardStop() {

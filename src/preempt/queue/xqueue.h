@@ -120,17 +120,27 @@ class XQueue {
   // True if the device may still read or write the control block. Then the slot is not free, even if the
   // queue is destroyed.
   bool DeviceAtWork() const { return flow_ != nullptr && flow_->DeviceAtWork(); }
+  // The program launches nothing more. Makes sure that the end of the work becomes known. True if there is
+  // work behind a gate, or work that other queues are scheduled against.
+  bool MarkLastWork();
+  // True if some of that work has not finished. What will never be reported does not count.
+  bool HasLastWork() const {
+    return HasClosedGates() || DeviceAtWork() ||
+           (state_.flags() != 0 && !Idle() && state_.markers.UnderWay());
+  }
 
   // ---- control ----
   bool Held() const { return state_.Held(); }
   // Acts on changes: gates, levels 2 and 3, waiters. Called by the agent, and by the thread that resumes the
   // queue. Questions to the driver are left to the thread that calls drivers.
   struct Left {
-    bool gates = false;    // another thread opens gates, or the driver has refused to: more may be due
+    bool gates = false;    // the driver has not opened a gate, or was not to
     bool stopped = false;  // it should run again, and does not yet
     bool anything() const { return gates || stopped; }
   };
-  Left Attend(IfBusy if_busy);
+  // `gates`: whether to open gates, which may block in some drivers.
+  enum class Gates { kOpen, kLeave };
+  Left Attend(Gates gates = Gates::kOpen);
   // Acts only on levels 2 and 3. False: it should run again, and does not yet.
   bool ApplyLevels() { return suspension_.Apply(); }
   void Suspend(bool suspended);  // by the program itself
@@ -164,6 +174,8 @@ class XQueue {
   bool Announce(uint64_t number, uint32_t flags);
   XSCHED_PRIVATE void LaunchEndScheduled(uint64_t number, bool launched);
   void AnswerQuery();
+  // As FlowControl::Advance. Where that may block, this thread may leave it to another one.
+  bool Advance();
   // True: everything is given back. False: the agent's thread will do it.
   bool SeeGivenBack(bool going_on);
 

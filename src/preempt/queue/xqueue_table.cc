@@ -126,7 +126,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     pin->SetHandle(0);
   }
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
-  pin->Attend(NoDriverCalls::Here() ? IfBusy::kReturn : IfBusy::kWait);
+  pin->Attend();
   pin->state().waiters.Notify();
   // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
@@ -154,7 +154,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     AwaitOthers(*queue);
     return;
   }
-  if (queue->HasClosedGates() && ops.retain != nullptr) {
+  if (ops.retain != nullptr && queue->MarkLastWork()) {
     ops.retain(queue->hwq().impl);
     {
       MutexLock lock(mutex_);
@@ -167,6 +167,15 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
   }
   environment_.hw_queues->Unregister(queue->hwq().handle);
   if (Destroy(queue->handle())) AwaitOthers(*queue);
+}
+
+void XQueueTable::Forget(XQueue* queue) {
+  const NoCancellation with_pin;
+  XQueuePin pin = Pin(queue->handle());
+  if (!pin) return;
+  if (queue->state().SetDraining(false)) draining_.fetch_sub(1, std::memory_order_relaxed);
+  environment_.hw_queues->Unregister(queue->hwq().handle);
+  Destroy(queue->handle());
 }
 
 void XQueueTable::AwaitOthers(const XQueue& queue) {
@@ -188,7 +197,7 @@ void XQueueTable::ReportLast(XQueue& queue) {
 }
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
-  if (queue.HasClosedGates() || queue.DeviceAtWork() || !queue.state().draining()) return;
+  if (!queue.state().draining() || queue.HasLastWork()) return;
   if (!queue.state().SetDraining(false)) return;  // another thread finishes it
   draining_.fetch_sub(1, std::memory_order_relaxed);
   environment_.hw_queues->Unregister(queue.hwq().handle);
@@ -233,7 +242,7 @@ void XQueueTable::Finish(uint32_t index) {
   queue.worker().Stop();
   // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
   // while.
-  for (int i = 0; i < kFinishTries && queue.Attend(IfBusy::kWait).anything(); ++i) usleep(kFinishRetryUs);
+  for (int i = 0; i < kFinishTries && queue.Attend().anything(); ++i) usleep(kFinishRetryUs);
   // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
   // yet.
   bool retained;

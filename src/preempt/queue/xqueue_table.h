@@ -84,8 +84,11 @@ class XQueueTable final : public Siblings {
   // Appends what reports the end of what the device was given, as soon as the driver has room for it, but
   // waits no longer than a second for that. After the last launch.
   void ReportLast(XQueue& queue);
-  // The program has released the hardware queue: destroys both when no gate is closed any more.
+  // The program has released the hardware queue: destroys both when no gate is closed any more, and when its
+  // work has finished, if other queues are scheduled against it.
   void DestroyWhenDrained(XQueue* queue);
+  // The hardware queue has gone, unseen, or the program uses it again: nothing is waited for any more.
+  void Forget(XQueue* queue);
   // Does what DestroyWhenDrained deferred, if that is possible now. The caller has a pin.
   void FinishIfDrained(XQueue& queue);
   // True if a queue waits for its last report. Lock-free.

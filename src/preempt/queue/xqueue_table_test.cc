@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -26,6 +27,14 @@ class XQueueTableTest : public FakeProcess {
     XQueueHandle handle = 0;
     return table.Create(hw_queues.Get(hw_queues.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver))),
                         options, &handle);
+  }
+
+  void CountReferences() {
+    driver_.ops.retain = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("retain"); };
+    driver_.ops.release = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("release"); };
+  }
+  void FinishIfDrained(const XQueue& queue) {
+    if (XQueuePin pin = table.Pin(queue.handle())) table.FinishIfDrained(*pin);
   }
 
   FakeDriver driver_{kGatingHostGates};
@@ -124,8 +133,7 @@ TEST_F(XQueueTableTest, the_end_of_a_queue_is_left_to_the_thread_that_may_call_d
 }
 
 TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_queue_go) {
-  driver_.ops.retain = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("retain"); };
-  driver_.ops.release = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("release"); };
+  CountReferences();
   XQueue& queue = Make(driver_);
   Hold(queue);
   Launch(driver_, 3);
@@ -134,7 +142,7 @@ TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_q
   EXPECT_NE(queue.handle(), 0u);
   LetRun(queue);
   for (int i = 0; i < 5; ++i) {
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     Run(driver_);
   }
   EXPECT_EQ(driver_.ran.size(), 3u);
@@ -143,6 +151,65 @@ TEST_F(XQueueTableTest, what_is_gated_still_runs_after_the_program_has_let_the_q
     table.FinishIfDrained(*pin);
   }
   EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
+}
+
+TEST_F(XQueueTableTest, work_in_flight_keeps_a_released_queue_until_it_has_finished) {
+  CountReferences();
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  Launch(driver_);
+  ASSERT_FALSE(queue.HasClosedGates());
+  table.DestroyWhenDrained(&queue);
+  FinishIfDrained(queue);
+  EXPECT_NE(queue.handle(), 0u) << "others are scheduled against it";
+  EXPECT_THAT(driver_.calls, ElementsAre("retain"));
+  wakes = 0;
+  Run(driver_);
+  EXPECT_EQ(wakes, 1) << "the agent finishes it";
+  FinishIfDrained(queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
+}
+
+TEST_F(XQueueTableTest, work_whose_end_will_not_be_reported_keeps_no_queue) {
+  CountReferences();
+  driver_.ops.append_marker = [](void*, uint64_t) { return kXSchedErrorHardware; };
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  Launch(driver_);
+  table.DestroyWhenDrained(&queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("destroy"));
+}
+
+TEST_F(XQueueTableTest, a_queue_that_has_gone_unseen_is_not_retained) {
+  CountReferences();
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  Launch(driver_, 3);
+  table.Forget(&queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("destroy"));
+  EXPECT_EQ(table.Find(kPlatformOpenCL, reinterpret_cast<uint64_t>(&driver_)), nullptr);
+}
+
+// The thread that opens them still uses the driver's queue.
+TEST_F(XQueueTableTest, a_queue_that_is_released_while_its_gates_open_is_kept_until_they_are_flushed) {
+  static std::function<void()> on_flush;
+  driver_.ops.flush = [](void*) {
+    if (const auto release = std::exchange(on_flush, nullptr)) release();
+  };
+  CountReferences();
+  XQueue& queue = Make(driver_);
+  Hold(queue);
+  Launch(driver_);
+  LetRun(queue);
+  on_flush = [&] {
+    queue.RetiredUpTo(1);
+    table.DestroyWhenDrained(&queue);
+    EXPECT_THAT(driver_.calls, ElementsAre("retain"));
+  };
+  queue.Attend();
+  FinishIfDrained(queue);
+  EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
+  Run(driver_);
 }
 
 TEST_F(XQueueTableTest, a_queue_with_nothing_outstanding_ends_at_once) {

@@ -73,7 +73,7 @@ TEST_F(XQueueTest, a_held_queue_accepts_launches_and_starts_them_when_it_may) {
   EXPECT_THAT(driver_.ran, IsEmpty());
   LetRun(queue);
   for (int i = 0; i < 20; ++i) {
-    queue.Attend(IfBusy::kWait);
+    queue.Attend();
     Run(driver_);
   }
   EXPECT_EQ(driver_.ran.size(), 10u);
@@ -94,10 +94,10 @@ TEST_F(XQueueTest, a_scheduler_that_asks_is_answered_at_once_and_when_more_is_kn
   Launch(driver_, 3);
   rung.clear();
   queue.block().query = 1;
-  queue.Attend(IfBusy::kWait);
+  queue.Attend();
   EXPECT_THAT(rung, ElementsAre(queue.index()));
   EXPECT_THAT(requests, ElementsAre(Requested{queue.index(), kProgress}));
-  queue.Attend(IfBusy::kWait);
+  queue.Attend();
   EXPECT_EQ(rung.size(), 1u) << "it has asked once";
   queue.RetiredUpTo(1);
   EXPECT_EQ(rung.size(), 2u);
@@ -134,7 +134,7 @@ TEST_F(XQueueTest, nothing_is_held_any_more_when_the_process_ends) {
   Hold(queue);
   Launch(driver_, 3);
   state.ShutDown();
-  queue.Attend(IfBusy::kWait);
+  queue.Attend();
   Run(driver_);
   EXPECT_EQ(driver_.ran.size(), 3u);
   const size_t gates = driver_.Count(Item::kGate);

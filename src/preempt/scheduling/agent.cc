@@ -260,10 +260,13 @@ void Agent::Shutdown() {
     if (!started_) return;
     StopScheduler();
   }
-  // The driver's own exit may wait for stopped commands.
+  // The driver's own exit may wait for stopped commands, and for those behind gates. The agent's thread opens
+  // these, because the driver may not return from it, and the process must end all the same.
   const TimePoint until = MonotonicClock::now() + kGiveBackAtEnd;
+  bool requested = false;
   for (TimePoint now = MonotonicClock::now(); !attendant_.AttendLast(now) && now < until;
        now = MonotonicClock::now()) {
+    if (!std::exchange(requested, true)) GiveBackLater();
     SleepFor(kGiveBackAgain);
   }
   // A call that is in progress should end before the driver's own exit.

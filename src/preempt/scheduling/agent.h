@@ -4,8 +4,8 @@
 // Its thread (agent_thread.h) exists while a scheduler is in use, or while something must still be given
 // back. It attends to the queues (attendant.h), checks whether the scheduler is alive while something is
 // taken (gates/taken_watch.h), and connects anew when the server is back. It calls a driver only to open host
-// gates, and takes no lock that is held during a driver's call: questions go to driver_caller.h. It never
-// delays a launch.
+// gates, where that never blocks, and takes no lock that is held during a driver's call: questions, and other
+// host gates, go to driver_caller.h. It never delays a launch.
 //
 // Fail open: without a scheduler every gate is open, whatever the shared memory contains.
 #pragma once

@@ -173,5 +173,20 @@ TEST_F(AgentTest, at_the_end_of_the_process_every_gate_is_open) {
   EXPECT_FALSE(state.scheduled());
 }
 
+// A thread that opens a gate may not return from the driver, and the process must end.
+TEST_F(AgentTest, at_the_end_of_the_process_the_thread_is_made_to_open_the_gates) {
+  ASSERT_TRUE(agent_.Start({.scheduler = kSchedulerAppManaged}));
+  XQueue& queue = Make(low_);
+  queue.Suspend(true);
+  Launch(low_);
+  ASSERT_TRUE(queue.HasClosedGates());
+  thread_.work = nullptr;
+  agent_.Shutdown();
+  EXPECT_TRUE(queue.HasClosedGates());
+  ASSERT_NE(thread_.work, nullptr);
+  Attend();
+  EXPECT_FALSE(queue.HasClosedGates());
+}
+
 }  // namespace
 }  // namespace xsched::preempt::testing

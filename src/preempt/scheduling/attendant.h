@@ -28,8 +28,8 @@ class Attendant {
 
   // Acts on all changes. Returns when to call it again; kNever: everything is given back.
   TimePoint Attend(TimePoint now);
-  // The same at the end of the process. Waits for other threads that open gates. False: something is not
-  // given back yet.
+  // The same at the end of the process, but opens no gates: that may block. False: something is not given
+  // back yet.
   bool AttendLast(TimePoint now);
 
   void ResetAfterFork() { retry_.Reset(); }
@@ -37,7 +37,7 @@ class Attendant {
  private:
   // What needs no driver. Returns when to call it again.
   TimePoint ApplyLevels(TimePoint now);
-  XQueue::Left AttendQueues(IfBusy if_busy);
+  XQueue::Left AttendQueues(XQueue::Gates gates);
 
   XQueueTable& queues_;
   Urgencies& urgencies_;

@@ -124,7 +124,20 @@ TEST_F(AttendantTest, it_does_not_wait_for_a_thread_that_opens_gates) {
   TimePoint again{};
   on_open = [&] { std::thread([&] { again = Attend(); }).join(); };
   Attend();
-  EXPECT_EQ(again, fake_now + milliseconds(1));
+  EXPECT_EQ(again, kNever);
+}
+
+// It might not return from the driver.
+TEST_F(AttendantTest, the_thread_that_ends_the_process_opens_no_gate) {
+  XQueue& queue = Make(gated_);
+  Hold(queue);
+  Launch(gated_);
+  state.ShutDown();
+  EXPECT_FALSE(attendant_.AttendLast(fake_now));
+  EXPECT_THAT(done, ElementsAre());
+  Attend();
+  EXPECT_THAT(done, ElementsAre("open"));
+  EXPECT_TRUE(attendant_.AttendLast(fake_now));
 }
 
 TEST_F(AttendantTest, a_queue_that_has_drained_is_destroyed) {

@@ -9,6 +9,7 @@ constexpr Duration kTryAgainAfter = std::chrono::milliseconds(5);
 }  // namespace
 
 bool DriverCaller::Request(uint32_t index, Work work) {
+  if (work == kGates) return gate_openers_.Request(index);
   // It is requested already, and not begun. This is frequent, because the scheduler queries often.
   if ((work_[index].fetch_or(work, std::memory_order_acq_rel) & work) != 0) return true;
   MutexLock lock(mutex_);
@@ -87,6 +88,7 @@ bool DriverCaller::Do(uint32_t index, uint32_t work) {
 void DriverCaller::ResetAfterFork() {
   mutex_.ResetAfterFork();
   changed_.ResetAfterFork();
+  gate_openers_.ResetAfterFork();
   running_ = requested_ = false;
   done_ = begun_;
   for (std::atomic<uint32_t>& work : work_) work.store(0, std::memory_order_relaxed);

@@ -3,6 +3,8 @@
 // waits for this thread. If it hangs, queues are not queried any more, and the scheduler only has what
 // devices report themselves.
 //
+// Gates are opened by other threads (gate_openers.h).
+//
 // There is one per process, started when it is first needed. Thread-safe.
 #pragma once
 
@@ -14,6 +16,7 @@
 #include "base/thread.h"
 #include "ipc/control_block.h"
 #include "preempt/queue/urgencies.h"
+#include "preempt/scheduling/gate_openers.h"
 
 namespace xsched::preempt {
 
@@ -21,7 +24,11 @@ class DriverCaller final : public DriverRequests {
  public:
   constexpr DriverCaller(XQueueTable& queues, Urgencies& urgencies, const ProcessState& process,
                          ThreadStart start_thread = &StartDetachedThread)
-      : queues_(queues), urgencies_(urgencies), process_(process), start_thread_(start_thread) {}
+      : queues_(queues),
+        urgencies_(urgencies),
+        process_(process),
+        start_thread_(start_thread),
+        gate_openers_(queues, start_thread) {}
 
   // False: the thread does not run, and cannot be started.
   bool Request(uint32_t index, Work work) override;
@@ -43,6 +50,7 @@ class DriverCaller final : public DriverRequests {
   Urgencies& urgencies_;
   const ProcessState& process_;
   const ThreadStart start_thread_;
+  GateOpeners gate_openers_;
   std::atomic<uint32_t> work_[ipc::kMaxQueues]{};  // by slot
 
   Mutex<LockRank::kDriverRequests> mutex_;

@@ -23,7 +23,8 @@ bool IsPending(const Functions& next, cl_event event) {
 void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events) {
   // Otherwise the driver need not be asked whose events these are.
   if (!preempt::TracksDependencies(waiter) && !preempt::AnyTracksDependencies()) return;
-  preempt::ReentrancyGuard guard;
+  // The program may hold locks that its callbacks need.
+  preempt::OwnDriverCall guard;
   for (cl_uint i = 0; i < count; ++i) {
     preempt::XQueue* owner = nullptr;
     if (cl_command_queue queue = QueueOf(next, events[i]))
@@ -35,7 +36,7 @@ void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint cou
 
 void Launch::Note(bool blocking, const cl_event* event) {
   QueueRecord* record = FindRecord(queue_);
-  if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return;
+  if (!follows_all_before_ || record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return;
   if (blocking) {
     preempt::RetiredUpTo(xqueue_, scope_.number());
   } else {

@@ -1,8 +1,9 @@
 // The scopes of commands and waits, which the generated wrappers use. The program sees no difference: the
 // arguments, the result and the side effects of its calls are the driver's.
 //
-// During a call, nested calls pass through: those of a layer below, of the driver to its own entry points,
-// and of the program's callbacks. They belong to the command that is counted already.
+// During a call, nested calls pass through: those of a layer below, and of the driver to its own entry
+// points. They belong to the command that is counted already. Those of the program's callbacks do not
+// (callbacks.h).
 #pragma once
 
 #include <optional>
@@ -26,7 +27,8 @@ class Launch {
   Launch(const Call& call, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
       : queue_(queue),
         xqueue_(ScheduledQueue(queue)),
-        scope_(Announce(call.next(), xqueue_, wait_count, waits)) {
+        scope_(Announce(call.next(), xqueue_, wait_count, waits)),
+        follows_all_before_(xqueue_ != nullptr && preempt::HasAllBefore(xqueue_, scope_.number())) {
     if (xqueue_ != nullptr) guard_.emplace();
   }
 
@@ -50,6 +52,7 @@ class Launch {
   cl_command_queue queue_;
   preempt::XQueue* xqueue_;
   preempt::LaunchScope scope_;
+  const bool follows_all_before_;  // for the driver, too
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 

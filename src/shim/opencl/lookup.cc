@@ -28,7 +28,7 @@ bool IsLoadersLookup(const char* name, const void* caller) {
 
 int FunctionIndex(const char* name) { return xsched::IndexOf(name, kFunctionNames, kFunctionCount); }
 
-void* WrapperFor(Route& route, const char* name, void* found) {
+void* WrapperFor(Route& route, const char* name, void* found, Route** with) {
   int function = FunctionIndex(name);
   if (!IsWrapped(function)) {
     if (strncmp(name, "clEnqueue", 9) == 0)
@@ -38,8 +38,8 @@ void* WrapperFor(Route& route, const char* name, void* found) {
   // For a name that it exports, an instance may return its own or a vendor's function. To the program they
   // are equal.
   bool has_own = IsCore(function) && FunctionAt(route.next, function) != nullptr;
-  Route* with = has_own ? &route : RouteWith(route, function, found);
-  return with == nullptr ? found : kWrappers[function].via[IndexOf(*with)];
+  *with = has_own ? &route : RouteWith(route, function, found);
+  return *with == nullptr ? found : kWrappers[function].via[IndexOf(**with)];
 }
 
 }  // namespace xsched::opencl

@@ -1,6 +1,8 @@
 // Programs that look functions up at run time get the wrappers.
 #pragma once
 
+#include <string.h>
+
 #include "shim/opencl/call.h"
 
 namespace xsched::opencl {
@@ -8,12 +10,15 @@ namespace xsched::opencl {
 // The index of a function that is wrapped or used here; -1: unknown, passes through.
 int FunctionIndex(const char* name);
 
-// The program looks up `name` in OpenCL and would get `found`. Returns the wrapper, if there is one.
-void* WrapperFor(Route& route, const char* name, void* found);
+// The program looks up `name` in OpenCL and would get `found`. Returns the wrapper, if there is one, and then
+// the route that it takes.
+void* WrapperFor(Route& route, const char* name, void* found, Route** with);
 
-// Looks up functions of extensions that the wrappers need and that are not known for the instance yet.
+// Looks up the function that the wrapper of `name` calls as well, unless the route has it already. Only with
+// this name: a route may have functions of several vendors, but these two must be of the same.
 template <typename Ask>
-void TakeOwnFunctions(Route& route, Ask&& ask) {
+void TakeOwnFunctions(Route& route, const char* name, Ask&& ask) {
+  if (strcmp(name, "clEnqueueCommandBufferKHR") != 0) return;
   const int function = FunctionIndex("clGetCommandBufferInfoKHR");
   if (function < 0 || FunctionAt(route.next, function) != nullptr) return;
   preempt::ReentrancyGuard guard;
@@ -28,9 +33,10 @@ class AddressLookup {
   template <typename Ask>
   void Finish(bool succeeded, const char* name, void** address, Ask&& ask) const {
     if (!succeeded || name == nullptr) return;
-    void* wrapper = WrapperFor(call_.route(), name, *address);
+    Route* with = nullptr;
+    void* wrapper = WrapperFor(call_.route(), name, *address, &with);
     if (wrapper == *address) return;
-    TakeOwnFunctions(call_.route(), ask);
+    TakeOwnFunctions(*with, name, ask);
     *address = wrapper;
   }
 

@@ -54,12 +54,10 @@ bool IsInOrder(cl_command_queue_properties properties) {
 }
 
 // Forgets a queue with the same address whose end we did not see, for example because it was in a fork's
-// parent.
+// parent; or this one, from before its release by the program (chosen_queue.h).
 void ForgetStale(cl_command_queue queue) {
-  if (QueueRecord* record = records->Remove(KeyOf(queue))) {
-    preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
-    FreeRecord(record);
-  }
+  if (QueueRecord* record = records->Remove(KeyOf(queue))) FreeRecord(record);
+  preempt::ForgetQueue(kPlatformOpenCL, KeyOf(queue));
 }
 
 void MakeXQueue(const Functions& next, cl_command_queue queue) {

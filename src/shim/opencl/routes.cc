@@ -138,6 +138,9 @@ Route* RouteWith(Route& first, int function, void* found) {
     if (known == found) return route;
     if (route->sibling != nullptr) continue;
     Functions next = first.next;
+    for (int i = 0; i < kFunctionCount; ++i) {
+      if (kWrappers[i].dispatch_offset == kNotInDispatch) FunctionAt(next, i) = nullptr;
+    }
     FunctionAt(next, function) = found;
     return route->sibling = AddRouteLocked(next, nullptr);
   }

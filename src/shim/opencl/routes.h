@@ -40,7 +40,8 @@ Route* FindRouteOfCaller(const void* caller);
 Route* RouteOfLibrary(const void* function);
 // A new route. Null: no room for more (there is one warning).
 Route* AddRoute(const Functions& next, const link_map* library);
-// A route like `route`, but with `found` for `function`. Null: no room for more.
+// `route`, or one to the same instance that has `found` for `function`, which is an extension's. That one has
+// no extension functions of other vendors. Null: no room for more.
 Route* RouteWith(Route& route, int function, void* found);
 
 // Libraries were loaded or unloaded: callers are examined anew.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,7 +116,8 @@ class FakeHwQueue {
   bool deactivated = false;
   bool interrupted = false;
   void (*on_poll)(FakeHwQueue&) = nullptr;
-  FlowState* state = nullptr;  // of the queue, for polled markers
+  std::function<void()> on_opening;  // for tests that replace open_gate
+  FlowState* state = nullptr;        // of the queue, for polled markers
 
  private:
   static FakeHwQueue& Of(void* self) { return *static_cast<FakeHwQueue*>(self); }

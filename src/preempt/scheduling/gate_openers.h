@@ -1,0 +1,42 @@
+// The threads that open host gates where the driver may run commands or code of the program in that call.
+// Each opens one queue's gates at a time, so a call that never returns keeps only its own queue's gates
+// closed.
+//
+// A thread is started when all are at work. Nothing waits for them. Thread-safe.
+#pragma once
+
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "ipc/control_block.h"
+#include "preempt/queue/xqueue_table.h"
+
+namespace xsched::preempt {
+
+class GateOpeners {
+ public:
+  constexpr GateOpeners(XQueueTable& queues, ThreadStart start_thread)
+      : queues_(queues), start_thread_(start_thread) {}
+
+  // Opens the gates of the queue in slot `index` that may be opened. False: there is no thread for it.
+  bool Request(uint32_t index) EXCLUDES(mutex_);
+  void ResetAfterFork();
+
+ private:
+  static void* Main(void* self);
+  // Takes the next request, when there is one.
+  uint32_t AwaitNext() EXCLUDES(mutex_);
+  // False: the driver has not opened a gate.
+  bool OpenGatesOf(uint32_t index);
+
+  XQueueTable& queues_;
+  const ThreadStart start_thread_;
+  Mutex<LockRank::kGateOpeners> mutex_;
+  Condition changed_;
+  bool requested_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};  // by slot
+  uint32_t requests_ GUARDED_BY(mutex_) = 0;
+  uint32_t idle_ GUARDED_BY(mutex_) = 0;  // threads
+};
+
+}  // namespace xsched::preempt
