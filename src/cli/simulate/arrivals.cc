@@ -25,7 +25,8 @@ std::vector<Duration> TimesOf(const Arrivals& arrivals) {
       at += std::max(Duration(1), part(arrivals.period, -std::log(Uniform(engine))));
       if (at < arrivals.until) times.push_back(at);
     } else {
-      times.push_back(at + part(arrivals.jitter, Uniform(engine)));
+      const Duration late = at + part(arrivals.jitter, Uniform(engine));
+      if (late < arrivals.until) times.push_back(late);
       at += arrivals.period;
     }
   }

@@ -13,7 +13,7 @@ struct Arrivals {
   Duration until{};
   Duration period{};     // > 0
   bool poisson = false;  // `period` apart on average, and independent of each other
-  Duration jitter{};     // each comes up to so much later; not with `poisson`
+  Duration jitter{};     // each comes up to so much later, if that is before `until`; not with `poisson`
   uint64_t seed = 1;
 };
 

@@ -207,6 +207,7 @@ void LoadReader::ReadQueue(const JsonLine& queue, Duration at) {
   load.process = static_cast<int>(Find(queue, "process", processes_));
   load.device = static_cast<int>(Find(queue, "device", devices_));
   load.level = static_cast<int>(queue.Number("level", 1, 3, kDeviceLevel));
+  load.from = at;
   load.hints = hints;
   load.name = queue.Text("name", "");
   queues_[id] = load_.queues.size();
@@ -229,12 +230,12 @@ void LoadReader::ReadBurst(const JsonLine& line, Duration at) {
 
 void LoadReader::ReadGone(const JsonLine& gone, Duration at) {
   if (gone.Has("queue")) {
-    recorded_[QueueOf(gone)].gone = at;
+    load_.queues[QueueOf(gone)].gone = at;
     return;
   }
   const auto process = static_cast<int>(Find(gone, "process", processes_));
-  for (size_t i = 0; i < load_.queues.size(); ++i) {
-    if (load_.queues[i].process == process) recorded_[i].gone = at;
+  for (QueueLoad& queue : load_.queues) {
+    if (queue.process == process) queue.gone = at;
   }
 }
 
@@ -309,7 +310,7 @@ void LoadReader::AddBursts(size_t index) {
 
 void LoadReader::AddGenerated(Duration length, const std::optional<sched::sim::DeviceParameters>& device) {
   for (Generator& generator : generators_) {
-    const std::optional<Duration> gone = recorded_[generator.queue].gone;
+    const std::optional<Duration> gone = load_.queues[generator.queue].gone;
     Duration until = generator.ends ? generator.arrivals.until : length;
     if (gone) until = std::min(until, *gone);
     Task& task = generator.task;
@@ -352,6 +353,19 @@ std::vector<std::vector<RecordedBurst>> LoadReader::recorded() const {
   return all;
 }
 
+// A queue is there from its first line on. What comes before that, or before the end of the work that the
+// queue was given earlier, is not lost.
+void LoadReader::SetTimes() {
+  for (QueueLoad& queue : load_.queues) {
+    if (!queue.tasks.empty()) queue.from = std::min(queue.from, queue.tasks.front().at);
+    if (queue.gone) queue.gone = std::max(*queue.gone, queue.from);
+    std::stable_sort(queue.changes.begin(), queue.changes.end(),
+                     [](const auto& one, const auto& other) { return one.at < other.at; });
+    const Duration end = queue.gone.value_or(load_.length);
+    std::erase_if(queue.changes, [end](const sched::sim::HintChange& change) { return change.at >= end; });
+  }
+}
+
 // A queue without a name has that of its process, and a number where there are several.
 void LoadReader::NameQueues() {
   std::map<std::string, int> seen;
@@ -362,29 +376,14 @@ void LoadReader::NameQueues() {
   }
 }
 
-// As a server does. Of what was recorded, a server has taken care; and there, queues that have gone guarantee
-// nothing any more.
+// As a server does. Of what was recorded, a server has taken care.
 void LoadReader::CheckGuarantees() const {
   if (recordings_ != 0) return;
-  std::vector<sched::Hints> hints;
-  std::multimap<Duration, std::pair<size_t, sched::Hints>> changes;
-  for (size_t i = 0; i < load_.queues.size(); ++i) {
-    hints.push_back(load_.queues[i].hints);
-    for (const sched::sim::HintChange& change : load_.queues[i].changes)
-      changes.emplace(change.at, std::pair(i, change.hints));
-  }
-  const auto check = [&](Duration at) {
-    const Guaranteed most = MostGuaranteed(load_, hints);
-    if (most.CanBeKept()) return;
-    throw CommandError(kExitFailed,
-                       fmt::format("the guarantees on {} are {:.1f} % of it from t {} on: lower guarantee_us",
-                                   load_.devices[most.device].name, most.part * 100, at.count()));
-  };
-  check(Duration::zero());
-  for (const auto& [at, change] : changes) {
-    hints[change.first] = change.second;
-    check(at);
-  }
+  const Guaranteed most = MostGuaranteed(load_, {});
+  if (most.CanBeKept()) return;
+  throw CommandError(kExitFailed,
+                     fmt::format("the guarantees on {} are {:.1f} % of it from t {} on: lower guarantee_us",
+                                 load_.devices[most.device].name, most.part * 100, most.at.count()));
 }
 
 sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
@@ -400,6 +399,7 @@ sched::sim::Load LoadReader::Finish(std::optional<Duration> length,
     if (!std::is_sorted(tasks.begin(), tasks.end(), comes_before))
       std::stable_sort(tasks.begin(), tasks.end(), comes_before);
   }
+  SetTimes();
   NameQueues();
   CheckGuarantees();
   if (device) {

@@ -45,7 +45,6 @@ class LoadReader {
   struct Recorded {
     std::vector<RecordedBurst> bursts;
     std::vector<Wait> waits;
-    std::optional<Duration> gone;
   };
   struct Generator {
     size_t queue;
@@ -72,6 +71,7 @@ class LoadReader {
   // Of the devices, or of `device` in place of each.
   void AddGenerated(Duration length, const std::optional<sched::sim::DeviceParameters>& device);
   void CountTasks(const Generator& generator, Duration pause);
+  void SetTimes();
   void NameQueues();
   void CheckGuarantees() const;
 

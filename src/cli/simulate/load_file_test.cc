@@ -101,6 +101,40 @@ TEST(LoadFile, generated_tasks_come_periodically_at_random_or_without_a_pause) {
   EXPECT_EQ(with("\"pause_ns\":5").queues[0].tasks.at(0).repeat, Duration(5));
 }
 
+TEST(LoadFile, no_task_arrives_after_until_also_with_jitter) {
+  const auto load = Read(kHead +
+                             "{\"t\":0,\"load\":{\"queue\":4,\"command_ns\":1000,\"period_ns\":10000000,"
+                             "\"jitter_ns\":500000000,\"until_ns\":1000000000}}\n",
+                         seconds(10));
+  const auto& tasks = load.queues[0].tasks;
+  EXPECT_LT(tasks.back().at, seconds(1));
+  EXPECT_NEAR(static_cast<double>(tasks.size()), 75, 10)
+      << "half of those of the last half second come later";
+}
+
+TEST(LoadFile, a_queue_is_there_from_its_first_line_or_work_until_it_is_gone) {
+  const sched::sim::Load load =
+      Read(kHead +
+               "{\"t\":5000,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n"
+               "{\"t\":7000,\"queue\":{\"id\":6,\"process\":1,\"device\":0}}\n"
+               "{\"t\":6000,\"burst\":{\"queue\":6,\"commands\":1,\"device_ns\":9,\"span_ns\":9}}\n"
+               "{\"t\":9000,\"gone\":{\"queue\":5}}\n",
+           seconds(1));
+  EXPECT_EQ(load.queues[0].from, Duration::zero());
+  EXPECT_FALSE(load.queues[0].gone);
+  EXPECT_EQ(load.queues[1].from, Duration(5000));
+  EXPECT_EQ(load.queues[1].gone, Duration(9000));
+  EXPECT_EQ(load.queues[2].from, Duration(6000)) << "a recording may describe it late";
+}
+
+TEST(LoadFile, a_process_takes_its_queues_along) {
+  const sched::sim::Load load = Read(kHead +
+                                         "{\"t\":0,\"queue\":{\"id\":5,\"process\":1,\"device\":0}}\n"
+                                         "{\"t\":9000,\"gone\":{\"process\":1}}\n",
+                                     seconds(1));
+  for (const auto& queue : load.queues) EXPECT_EQ(queue.gone, Duration(9000));
+}
+
 TEST(LoadFile, the_same_line_again_changes_hints) {
   const sched::sim::Load load =
       Read(kHead + "{\"t\":7,\"queue\":{\"id\":4,\"process\":1,\"device\":0,\"hints\":{\"priority\":9}}}\n");
@@ -215,8 +249,11 @@ TEST(LoadFile, guarantees_of_more_than_a_device_are_refused) {
   EXPECT_EQ(with(second), "none");
   std::string more = second;
   more.replace(more.find("4000"), 4, "7000");
-  EXPECT_EQ(with(more), "the guarantees on D are 130.0 % of it from t 0 on: lower guarantee_us");
-  EXPECT_EQ(with(second + more), "the guarantees on D are 130.0 % of it from t 7 on: lower guarantee_us");
+  EXPECT_EQ(with(more), "the guarantees on D are 130.0 % of it from t 7 on: lower guarantee_us");
+  std::string later = more;
+  later.replace(later.find(":7"), 2, ":9");
+  EXPECT_EQ(with(second + later), "the guarantees on D are 130.0 % of it from t 9 on: lower guarantee_us");
+  EXPECT_EQ(with("{\"t\":7,\"gone\":{\"queue\":5}}\n" + more), "none") << "one comes when the other goes";
 }
 
 TEST(LoadFile, names_have_no_control_characters) {

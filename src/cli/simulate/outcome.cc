@@ -46,8 +46,10 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
       longest = std::max(longest, latency);
     }
     ages.insert(ages.end(), queue.ages.begin(), queue.ages.end());
-    const sched::Hints& hints = scheme.hints.empty() ? load.queues[i].hints : scheme.hints[i];
-    together.has_deadline |= hints.deadline_us >= 0;
+    load.queues[i].ForEachHints([&](const sched::Hints& hints) {
+      const sched::Hints counted = scheme.hints.empty() ? hints : scheme.hints[i].Over(hints);
+      together.has_deadline |= counted.deadline_us >= 0;
+    });
     together.missed += queue.missed;
     together.commands_per_second += static_cast<double>(queue.commands) / length;
     together.share += InSeconds(queue.device_time) / length;

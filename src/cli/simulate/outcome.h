@@ -17,8 +17,8 @@ struct Scheme {
   std::optional<sched::PolicySetting> policy = {};  // none: no scheduler
   sched::sim::Order order = sched::sim::Order::kInTurn;
   Duration timeslice = sched::SchedulerConfig{}.timeslice;
-  std::optional<size_t> at_a_time = {};  // none: the default k, of which a search may try others
-  std::vector<sched::Hints> hints = {};  // of each queue, in place of the load's; empty: as in the load
+  std::optional<size_t> at_a_time = {};               // none: the default k, of which a search may try others
+  std::vector<sched::sim::HintOverrides> hints = {};  // of each queue; empty: as in the load
 };
 
 // The scheme of that name: policies (PolicySetting), "native" or "FIFO", in any case. Throws CommandError.
@@ -36,7 +36,7 @@ struct QueueOutcome {
   double p99_ms = 0;
   double max_ms = 0;
   Distribution latencies = {};
-  bool has_deadline = false;
+  bool has_deadline = false;  // at one time or another
   uint64_t missed = 0;  // tasks that were later than the queue's deadline, or are by the end of the load
   double commands_per_second = 0;
   double share = 0;  // of the device's time

@@ -27,9 +27,9 @@ Outcome RecordedOutcome(const sched::sim::Load& load, const std::vector<std::vec
   result.length = load.length - warm_up;
   for (size_t i = 0; i < load.queues.size(); ++i) {
     sched::sim::QueueResult& queue = result.queues.emplace_back();
-    const Deadline deadline = load.queues[i].hints.deadline_us;
     for (const RecordedBurst& burst : bursts[i]) {
       const Duration end = burst.at + burst.span;
+      const Deadline deadline = load.queues[i].HintsAt(burst.at).deadline_us;
       if (end <= warm_up || burst.at >= load.length) continue;
       if (end > load.length) {
         queue.AddUnended(load.length - burst.at, deadline);

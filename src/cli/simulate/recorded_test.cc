@@ -67,6 +67,21 @@ TEST(Recorded, each_burst_is_a_task_and_its_span_is_the_latency) {
   EXPECT_DOUBLE_EQ(serve->share, 0.09);
 }
 
+// A server first records a queue as its program made it, and then with the hints that the program gives it.
+TEST(Recorded, a_burst_is_late_by_the_deadline_that_its_queue_had_when_it_began) {
+  std::string head = kHead;
+  head.replace(head.find(",\"hints\""), 30, "");
+  const Recording recording(
+      head +
+      "{\"t\":1000,\"queue\":{\"id\":1,\"process\":1,\"device\":0,\"hints\":{\"deadline_us\":15000}}}\n" +
+      Burst(10, 4, 2, 4) + Burst(30, 20, 3, 5) +
+      "{\"t\":60000000,\"queue\":{\"id\":1,\"process\":1,\"device\":0,\"hints\":{\"deadline_us\":30000}}}\n" +
+      Burst(65, 20, 3, 5) + kEnd);
+  const QueueOutcome serve = *recording.Recorded().Find("serve");
+  EXPECT_TRUE(serve.has_deadline);
+  EXPECT_EQ(serve.missed, 1u);
+}
+
 TEST(Recorded, the_warm_up_does_not_count) {
   const Recording recording(kHead + Burst(10, 4, 2, 4) + Burst(30, 20, 3, 5) + kEnd);
   const Outcome outcome = recording.Recorded(milliseconds(20));

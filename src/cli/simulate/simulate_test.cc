@@ -17,6 +17,13 @@ namespace {
 
 constexpr Duration kWarmUp = std::chrono::seconds(1);
 
+sched::sim::Load ReadText(const std::string& text, std::optional<Duration> length = std::nullopt) {
+  std::istringstream file(text);
+  LoadReader reader;
+  reader.Read(file, "FILE");
+  return reader.Finish(length, std::nullopt);
+}
+
 sched::sim::Load Shipped(const std::string& name) {
   const std::string path = FindShared("examples/loads/" + name + ".xrec").value();
   std::ifstream file(path);
@@ -171,7 +178,7 @@ TEST(Target, the_search_finds_a_hint_that_the_load_does_not_have) {
 // From 1 s on, `urgent` always has work. Under HPF, `serve` ends 50 tasks in time before that, and none
 // later.
 TEST(Target, a_queue_that_starves_does_not_meet_it) {
-  std::istringstream file(
+  const sched::sim::Load load = ReadText(
       R"({"xsched_record":1}
 {"t":0,"device":{"id":0,"name":"D","level":2}}
 {"t":0,"process":{"id":1,"name":"serve"}}
@@ -181,10 +188,7 @@ TEST(Target, a_queue_that_starves_does_not_meet_it) {
 {"t":0,"load":{"queue":1,"commands":5,"command_ns":200000,"period_ns":20000000,"until_ns":10000000000}}
 {"t":1000000000,"load":{"queue":2,"command_ns":1000000}}
 )");
-  LoadReader reader;
-  reader.Read(file, "FILE");
-  const Outcome outcome =
-      Predict(reader.Finish(std::nullopt, std::nullopt), SchemeByName("HPF"), Duration::zero());
+  const Outcome outcome = Predict(load, SchemeByName("HPF"), Duration::zero());
   const QueueOutcome& serve = *outcome.Find("serve");
   EXPECT_EQ(serve.tasks, 50u);
   EXPECT_EQ(serve.missed, 450u);
@@ -201,6 +205,49 @@ TEST(Target, the_search_tries_it_as_a_latency_target) {
                                        [](const Outcome& outcome) { return outcome.scheme.name; });
   ASSERT_NE(found, outcomes.end());
   EXPECT_TRUE(target.IsMet(*found));
+}
+
+// Programs give their queues hints after they have made them.
+const std::string kHintedLater = R"({"xsched_record":1}
+{"t":0,"device":{"id":0,"name":"D","level":1}}
+{"t":0,"process":{"id":1,"name":"serve"}}
+{"t":0,"process":{"id":2,"name":"train"}}
+{"t":0,"queue":{"id":1,"process":1,"device":0}}
+{"t":0,"queue":{"id":2,"process":2,"device":0}}
+{"t":1000,"queue":{"id":1,"hints":{"deadline_us":2000,"priority":5}}}
+{"t":1000000,"load":{"queue":1,"command_ns":1000000,"commands":5,"period_ns":20000000}}
+{"t":0,"load":{"queue":2,"command_ns":1000000}}
+)";
+
+TEST(Hints, that_a_queue_gets_later_count_as_those_of_its_first_line_do) {
+  const sched::sim::Load load = ReadText(kHintedLater, std::chrono::seconds(5));
+  for (const char* policy : {"native", "HPF"}) {
+    const QueueOutcome serve = *With(load, policy).Find("serve");
+    EXPECT_TRUE(serve.has_deadline);
+    EXPECT_EQ(serve.tasks, 200u);
+    EXPECT_EQ(serve.missed, 200u) << "5 ms of work, due in 2 ms: " << policy;
+  }
+}
+
+TEST(Target, the_search_begins_with_the_hints_that_the_load_has_later) {
+  const sched::sim::Load load = ReadText(kHintedLater, std::chrono::seconds(5));
+  const Target target = ParseTarget("serve p99 < 6 ms");
+  const std::vector<Outcome> outcomes =
+      Search(load, {SchemeByName("HPF"), SchemeByName("EEVDF")}, target, "train", kWarmUp);
+  const auto find = [&](const std::string& name) {
+    const auto found =
+        std::ranges::find(outcomes, name, [](const Outcome& outcome) { return outcome.scheme.name; });
+    return found == outcomes.end() ? nullptr : &*found;
+  };
+  ASSERT_NE(find("HPF"), nullptr);
+  const std::vector<Outcome> in_search = {*find("HPF")};
+  const std::vector<Outcome> alone = {With(load, "HPF")};
+  EXPECT_EQ(OutcomesJson(in_search), OutcomesJson(alone));
+  EXPECT_EQ(find("HPF, priority 1"), nullptr) << "it has 5 already";
+  ASSERT_NE(find("EEVDF, weight 400"), nullptr);
+  const QueueOutcome& serve = *find("EEVDF, weight 400")->Find("serve");
+  EXPECT_GT(serve.tasks, 190u);
+  EXPECT_EQ(serve.missed, serve.tasks) << "it keeps its deadline";
 }
 
 TEST(Target, k_and_what_a_policy_decides_about_are_tried) {
@@ -230,7 +277,7 @@ TEST(Target, guarantees_are_tried_as_far_as_the_device_can_keep_them) {
     for (const Candidate& candidate :
          Candidates(load, SchemeByName("RESERVE"), ParseTarget(std::string(queue) + " p99 < 20 ms"))) {
       if (candidate.changes == 1 && candidate.scheme.name.find("guarantee") != std::string::npos)
-        found.push_back(candidate.scheme.hints[queue == std::string("other") ? 2 : 0].guarantee_us);
+        found.push_back(candidate.scheme.hints[queue == std::string("other") ? 2 : 0].guarantee_us.value());
     }
     return found;
   };
@@ -259,6 +306,34 @@ TEST(Target, the_number_of_runs_has_a_bound_and_those_with_few_changes_come_firs
         outcomes, [&](const Outcome& outcome) { return outcome.scheme.name == scheme.name; });
     EXPECT_TRUE(is_there) << scheme.name;
   }
+}
+
+// Two processes that always have work. The first one also has a queue of weight 1000, with a limit, that is
+// there from the second second to the fourth.
+TEST(Queues, that_come_later_or_are_gone_change_nothing_before_or_after) {
+  sched::sim::Load load = ReadText(R"({"xsched_record":1}
+{"t":0,"device":{"id":0,"name":"D","level":1}}
+{"t":0,"process":{"id":1,"name":"A"}}
+{"t":0,"process":{"id":2,"name":"B"}}
+{"t":0,"queue":{"id":1,"process":1,"device":0,"name":"A"}}
+{"t":0,"queue":{"id":2,"process":2,"device":0,"name":"B"}}
+{"t":0,"load":{"queue":1,"command_ns":1000000}}
+{"t":0,"load":{"queue":2,"command_ns":1000000}}
+{"t":2000000000,"queue":{"id":3,"process":1,"device":0,"name":"idle","hints":{"weight":1000,"limit_us":1000,"period_us":10000}}}
+{"t":4000000000,"gone":{"queue":3}}
+)",
+                                   std::chrono::seconds(6));
+  const auto share_between = [&](const char* policy, int from, int until) {
+    load.length = std::chrono::seconds(until);
+    const Outcome outcome = Predict(load, SchemeByName(policy), std::chrono::seconds(from));
+    return outcome.Find("A")->share;
+  };
+  EXPECT_NEAR(share_between("EEVDF", 0, 2), 0.5, 0.01);
+  EXPECT_NEAR(share_between("EEVDF", 2, 4), 10.0 / 11, 0.01);
+  EXPECT_NEAR(share_between("EEVDF", 4, 6), 0.5, 0.01);
+  EXPECT_NEAR(share_between("RESERVE", 0, 2), 0.5, 0.02);
+  EXPECT_NEAR(share_between("RESERVE", 2, 4), 0.1, 0.02);
+  EXPECT_GE(share_between("RESERVE", 4, 6), 0.48);
 }
 
 TEST(Schemes, k_is_part_of_a_prediction) {

@@ -14,7 +14,9 @@
 namespace xsched::cli {
 namespace {
 
+using sched::sim::HintOverrides;
 using sched::sim::Load;
+using sched::sim::QueueLoad;
 using std::chrono::microseconds;
 
 constexpr int64_t kTimeslicesUs[] = {500, 1000, 2000, 5000, 10000};
@@ -30,18 +32,20 @@ class Variants {
  public:
   Variants(const Load& load, const Scheme& scheme, const Target& target)
       : load_(load), target_us_(static_cast<int64_t>(target.below_ms * 1000)), tried_{{scheme}} {
-    if (scheme.hints.empty()) {
-      for (const sched::sim::QueueLoad& queue : load.queues) tried_[0].scheme.hints.push_back(queue.hints);
-    }
-    for (const sched::sim::QueueLoad& queue : load.queues) is_target_.push_back(queue.name == target.queue);
+    tried_[0].scheme.hints.resize(load.queues.size());
+    for (const QueueLoad& queue : load.queues) is_target_.push_back(queue.name == target.queue);
   }
 
   void AddPriority() {
     ForEach([this](const Scheme& scheme) {
-      const Priority priority = std::min(HighestOfOthers(scheme) + 1, PRIORITY_MAX);
+      const Priority priority = std::min(HighestOfOthers() + 1, PRIORITY_MAX);
+      Priority lowest = PRIORITY_MAX;
       Scheme next = scheme;
-      ForTarget(next, [&](sched::Hints& hints) { hints.priority = std::max(hints.priority, priority); });
-      if (next.hints != scheme.hints) Add(next, fmt::format("priority {}", priority));
+      ForTarget(next, [&](HintOverrides& hints, const QueueLoad& queue) {
+        hints.priority = std::max(HighestOf(queue), priority);
+        lowest = std::min(lowest, *hints.priority);
+      });
+      if (Differ(next, scheme)) Add(next, fmt::format("priority {}", lowest));
     });
   }
 
@@ -51,9 +55,10 @@ class Variants {
     ForEach([&](const Scheme& scheme) {
       for (Utilization share : kUtilizations) {
         Scheme next = scheme;
-        for (sched::Hints& hints : next.hints)
+        for (HintOverrides& hints : next.hints)
           hints.utilization = std::max(1, (100 - share) / std::max(others, 1));
-        ForTarget(next, [&](sched::Hints& hints) { hints.utilization = std::max(1, share / targets); });
+        ForTarget(next,
+                  [&](HintOverrides& hints, auto&) { hints.utilization = std::max(1, share / targets); });
         Add(next, fmt::format("utilization {}", share));
       }
     });
@@ -63,8 +68,8 @@ class Variants {
     ForEach([this](const Scheme& scheme) {
       for (Weight weight : kWeights) {
         Scheme next = scheme;
-        for (sched::Hints& hints : next.hints) hints.weight = WEIGHT_DEFAULT;
-        ForTarget(next, [&](sched::Hints& hints) { hints.weight = weight; });
+        for (HintOverrides& hints : next.hints) hints.weight = WEIGHT_DEFAULT;
+        ForTarget(next, [&](HintOverrides& hints, auto&) { hints.weight = weight; });
         Add(next, fmt::format("weight {}", weight));
       }
     });
@@ -73,8 +78,8 @@ class Variants {
   void AddDeadline() {
     ForEach([this](const Scheme& scheme) {
       Scheme next = scheme;
-      ForTarget(next, [this](sched::Hints& hints) { hints.deadline_us = target_us_; });
-      if (next.hints != scheme.hints) Add(next, fmt::format("deadline {} µs", target_us_));
+      ForTarget(next, [this](HintOverrides& hints, auto&) { hints.deadline_us = target_us_; });
+      if (Differ(next, scheme)) Add(next, fmt::format("deadline {} µs", target_us_));
     });
   }
 
@@ -82,8 +87,8 @@ class Variants {
     ForEach([this](const Scheme& scheme) {
       Scheme next = scheme;
       const LatencyTarget latency_us = std::min<int64_t>(target_us_, LATENCY_TARGET_MAX);
-      ForTarget(next, [&](sched::Hints& hints) { hints.latency_target_us = latency_us; });
-      if (next.hints != scheme.hints) Add(next, fmt::format("latency target {} µs", latency_us));
+      ForTarget(next, [&](HintOverrides& hints, auto&) { hints.latency_target_us = latency_us; });
+      if (Differ(next, scheme)) Add(next, fmt::format("latency target {} µs", latency_us));
     });
   }
 
@@ -92,10 +97,10 @@ class Variants {
       for (double part : kLaxities) {
         Scheme next = scheme;
         const auto laxity = static_cast<Laxity>(static_cast<double>(target_us_) * part);
-        ForTarget(next, [&](sched::Hints& hints) {
+        ForTarget(next, [&](HintOverrides& hints, auto&) {
           hints.laxity_us = laxity;
-          hints.lax_priority = std::max(LowestOfOthers(scheme) - 1, PRIORITY_MIN);
-          hints.critical_priority = std::min(HighestOfOthers(scheme) + 1, PRIORITY_MAX);
+          hints.lax_priority = std::max(LowestOfOthers() - 1, PRIORITY_MIN);
+          hints.critical_priority = std::min(HighestOfOthers() + 1, PRIORITY_MAX);
         });
         Add(next, fmt::format("laxity {} µs", laxity));
       }
@@ -118,9 +123,11 @@ class Variants {
     ForEach([this](const Scheme& scheme) {
       for (double part : kGuarantees) {
         Scheme next = scheme;
-        ForTarget(next, [&](sched::Hints& hints) {
-          hints.period_us = std::clamp<int64_t>(target_us_, RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX);
-          hints.guarantee_us = static_cast<int64_t>(static_cast<double>(hints.period_us) * part);
+        const auto period_us =
+            std::clamp<int64_t>(target_us_, RESERVATION_PERIOD_MIN, RESERVATION_PERIOD_MAX);
+        ForTarget(next, [&](HintOverrides& hints, auto&) {
+          hints.period_us = period_us;
+          hints.guarantee_us = static_cast<int64_t>(static_cast<double>(period_us) * part);
           hints.limit_us = hints.burst_us = 0;
         });
         if (MostGuaranteed(load_, next.hints).CanBeKept())
@@ -168,7 +175,7 @@ class Variants {
   template <typename Do>
   void ForTarget(Scheme& scheme, Do act) const {
     for (size_t i = 0; i < is_target_.size(); ++i) {
-      if (is_target_[i]) act(scheme.hints[i]);
+      if (is_target_[i]) act(scheme.hints[i], load_.queues[i]);
     }
   }
   void Add(Scheme scheme, const std::string& what) {
@@ -177,21 +184,39 @@ class Variants {
   }
   bool AnyProcessHasSeveralQueues() const {
     std::set<std::pair<int, int>> seen;
-    return std::any_of(load_.queues.begin(), load_.queues.end(), [&](const sched::sim::QueueLoad& queue) {
+    return std::any_of(load_.queues.begin(), load_.queues.end(), [&](const QueueLoad& queue) {
       return !seen.emplace(queue.process, queue.device).second;
     });
   }
-  Priority HighestOfOthers(const Scheme& scheme) const {
+  // Whether a queue of the target has other hints at any time.
+  bool Differ(const Scheme& one, const Scheme& other) const {
+    bool differ = false;
+    for (size_t i = 0; i < is_target_.size(); ++i) {
+      load_.queues[i].ForEachHints([&](const sched::Hints& hints) {
+        differ |= is_target_[i] && one.hints[i].Over(hints) != other.hints[i].Over(hints);
+      });
+    }
+    return differ;
+  }
+  // At any time.
+  static Priority HighestOf(const QueueLoad& queue) {
+    Priority highest = PRIORITY_MIN;
+    queue.ForEachHints([&](const sched::Hints& hints) { highest = std::max(highest, hints.priority); });
+    return highest;
+  }
+  Priority HighestOfOthers() const {
     Priority highest = PRIORITY_MIN;
     for (size_t i = 0; i < is_target_.size(); ++i) {
-      if (!is_target_[i]) highest = std::max(highest, scheme.hints[i].priority);
+      if (!is_target_[i]) highest = std::max(highest, HighestOf(load_.queues[i]));
     }
     return highest;
   }
-  Priority LowestOfOthers(const Scheme& scheme) const {
+  Priority LowestOfOthers() const {
     Priority lowest = PRIORITY_MAX;
     for (size_t i = 0; i < is_target_.size(); ++i) {
-      if (!is_target_[i]) lowest = std::min(lowest, scheme.hints[i].priority);
+      if (is_target_[i]) continue;
+      load_.queues[i].ForEachHints(
+          [&](const sched::Hints& hints) { lowest = std::min(lowest, hints.priority); });
     }
     return lowest;
   }
@@ -205,7 +230,7 @@ class Variants {
 
 void MustExist(const Load& load, const std::string& name) {
   std::string names;
-  for (const sched::sim::QueueLoad& queue : load.queues) {
+  for (const QueueLoad& queue : load.queues) {
     if (queue.name == name) return;
     names += " " + queue.name;
   }

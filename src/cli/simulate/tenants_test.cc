@@ -156,6 +156,20 @@ TEST(TenantsInLoads, a_priority_that_is_claimed_for_a_while_lowers_the_tenants_o
   EXPECT_NEAR(PartOf(outcome, "low", "other"), 0.4 / 1.8, 0.03);
 }
 
+TEST(TenantsInLoads, a_queue_that_is_gone_claims_no_priority_any_more) {
+  TenantLoad load;
+  load.AddHinted("low", "a", "priority", {0});
+  load.AddHinted("other", "b", "priority", {0});
+  sched::sim::Load read = load.Read();
+  read.queues.push_back(read.queues[0]);
+  read.queues[2].tasks.clear();
+  read.queues[2].hints.priority = 10;
+  read.queues[2].gone = std::chrono::seconds(1);
+  const Outcome outcome = With(read, "HPF");
+  // It counts as -10, and in the last 1 s of 1.8 s after the warm-up as 0.
+  EXPECT_NEAR(PartOf(outcome, "low", "other"), 0.5 / 1.8, 0.03);
+}
+
 TEST(TenantsInLoads, without_a_tenant_processes_share_as_before) {
   TenantLoad load;
   load.Add("a", "", {100});

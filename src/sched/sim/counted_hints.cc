@@ -7,8 +7,12 @@ void CountedHints::Begin(size_t queue, const Hints& hints) {
   if (IsLimited(queue)) tenants_[TenantOf(queue)].Add(HighestPriorityOf(hints));
 }
 
-void CountedHints::Change(size_t queue, const Hints& hints) {
+void CountedHints::End(size_t queue) {
   if (IsLimited(queue)) tenants_[TenantOf(queue)].Remove(HighestPriorityOf(hints_[queue]));
+}
+
+void CountedHints::Change(size_t queue, const Hints& hints) {
+  End(queue);
   Begin(queue, hints);
 }
 

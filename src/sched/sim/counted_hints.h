@@ -15,11 +15,14 @@ class CountedHints {
  public:
   explicit CountedHints(const Load& load) : load_(load), hints_(load.queues.size()) {}
 
-  // The hints that the queue has at first, or has from now on.
+  // The queue comes with these hints, has these from now on, or is gone.
   void Begin(size_t queue, const Hints& hints);
   void Change(size_t queue, const Hints& hints);
+  void End(size_t queue);
 
   Hints Of(size_t queue) const;
+  // The queue's tenant may not claim every priority.
+  bool IsLimited(size_t queue) const { return load_.max_priorities.contains(TenantOf(queue)); }
   // True if the hints of one may change what those of the other count.
   bool AreTogether(size_t queue, size_t other) const {
     return queue == other || (IsLimited(queue) && TenantOf(queue) == TenantOf(other));
@@ -29,7 +32,6 @@ class CountedHints {
   uint64_t TenantOf(size_t queue) const {
     return load_.processes[static_cast<size_t>(load_.queues[queue].process)].tenant;
   }
-  bool IsLimited(size_t queue) const { return load_.max_priorities.contains(TenantOf(queue)); }
 
   const Load& load_;
   std::vector<Hints> hints_;

@@ -2,8 +2,11 @@
 // commands come. Plain data.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +42,24 @@ struct QueueLoad {
   int process = 0;
   int device = 0;
   int level = 1;
-  Hints hints;
+  Duration from{};               // the scheduler knows it from then on,
+  std::optional<Duration> gone;  // until then, and until it has done its work; none: to the end of the load
+  Hints hints;                   // at first
   std::vector<HintChange> changes;  // in the order of time
   std::vector<Task> tasks;          // in the order of time
+
+  const Hints& HintsAt(Duration at) const {
+    const auto later =
+        std::upper_bound(changes.begin(), changes.end(), at,
+                         [](Duration time, const HintChange& change) { return time < change.at; });
+    return later == changes.begin() ? hints : std::prev(later)->hints;
+  }
+  // Calls `act` with all hints that it has at one time or another.
+  template <typename Act>
+  void ForEachHints(Act&& act) const {
+    act(hints);
+    for (const HintChange& change : changes) act(change.hints);
+  }
 };
 
 struct ProcessLoad {

@@ -31,25 +31,40 @@ class Simulation final : public ControlSink {
     TimePoint arrived;
     uint64_t last;        // number of its last command
     uint64_t wait_until;  // of the queue that it waits for: this command; 0: none
+    Deadline deadline;    // that the queue had when it came
     bool endless;         // its end has not come yet
   };
-  // A program's thread that gives work to one queue.
+  // When a task comes again: the program has waited for its end, and pauses.
+  struct Repeat {
+    TimePoint at;
+    const Task* task;
+  };
+  enum class Stage : uint8_t {
+    kToCome,
+    kThere,
+    kLeaves,  // it goes when it has done its work
+    kGone,
+  };
+  // What a program does with one queue.
   struct Program {
-    size_t next = 0;              // its next task
-    const Task* last = nullptr;   // that has come
-    TimePoint arrives = kNever;   // when that comes
-    TimePoint ends = kNever;      // when a task without an end ends, the first of those that are pending
-    std::deque<Pending> pending;  // tasks that have not ended
+    Stage stage = Stage::kToCome;
+    size_t next = 0;             // its next task
+    TimePoint arrives = kNever;  // when that comes
+    std::vector<Repeat> repeats;
+    TimePoint repeats_at = kNever;  // the first of these
+    TimePoint ends = kNever;        // when a task without an end ends, the first of those that are pending
+    std::deque<Pending> pending;    // tasks that have not ended
     uint64_t submitted = 0;
     uint64_t skipped = 0;  // commands of the warm-up
     Duration skipped_time{};
-    bool report = false;          // the scheduler does not know its state yet
-    bool held = false;            // by the scheduler
-    TimePoint control_at{};       // when that takes effect, or has
-    size_t next_change = 0;       // of hints
-    TimePoint hints_at = kNever;  // when that comes
-    uint32_t drains = 0;          // how often its queue was held and the device then had nothing more of it
-    bool waits = false;           // the scheduler knows a dependency
+    bool report = false;     // the scheduler does not know its state yet
+    bool held = false;       // by the scheduler
+    TimePoint control_at{};  // when that takes effect, or has
+    Deadline deadline = NO_DEADLINE;
+    size_t next_change = 0;         // of hints
+    TimePoint changes_at = kNever;  // when its queue comes, has that change, or goes
+    uint32_t drains = 0;            // how often its queue was held and the device then had nothing more of it
+    bool waits = false;             // the scheduler knows a dependency
   };
 
   static QueueId IdOf(size_t queue) { return QueueId{queue + 1}; }
@@ -58,24 +73,34 @@ class Simulation final : public ControlSink {
   const DeviceParameters& DeviceParametersOf(size_t queue) const {
     return load_.devices[static_cast<size_t>(load_.queues[queue].device)];
   }
-  const Hints& HintsOf(size_t queue) const {
-    return conditions_.hints.empty() ? load_.queues[queue].hints : conditions_.hints[queue];
+  // What counts in place of the load's hints.
+  Hints Overridden(size_t queue, const Hints& hints) const {
+    return conditions_.hints.empty() ? hints : conditions_.hints[queue].Over(hints);
   }
 
   void AddQueues();
   void IntroduceProcesses();
+  void BeginHints(size_t queue);
+  void AddToScheduler(size_t queue);
   void Settle();
-  static bool IsOverOrHeld(const CommandQueue& queue);
+  static bool HasDrained(const CommandQueue& queue);
   void RefreshDue(size_t queue);
   void ReportLater(size_t queue);
   void HandleDue();
-  void Arrive(size_t queue);
-  void ExpectHints(size_t queue);
+  void ExpectChange(size_t queue);
+  void Change(size_t queue);
+  void Come(size_t queue);
   void ChangeHints(size_t queue);
+  void UpdateHints(size_t queue);
+  void LeaveIfDone(size_t queue);
+  void ArriveNext(size_t queue);
+  void ArriveAgain(size_t queue);
+  void Arrive(size_t queue, const Task& task);
   TimePoint EndOf(const Task& endless) const { return kStart + std::min(endless.until, load_.length); }
   void EndEndless(size_t queue);
   void EndTasks(size_t queue);
   void RemoveEnded(size_t queue);
+  void ExpectAgain(size_t queue, const Task& task);
   void Expect(size_t queue);
   void CountUnended(size_t queue);
   Duration LatencyOf(size_t queue, const Pending& task) const {
@@ -95,9 +120,10 @@ class Simulation final : public ControlSink {
   std::vector<CommandQueue> queues_;
   std::vector<Program> programs_;
   std::vector<CommandDevice> devices_;
+  std::vector<size_t> left_;     // of each process: its queues that are not gone, or are yet to come
   Timers due_;                   // when each program next does something by itself
   std::vector<size_t> acting_;   // queues whose control takes effect soon; mostly none
-  std::vector<size_t> retired_;  // queues that have retired the last command of a task, or one while held
+  std::vector<size_t> retired_;  // queues that have retired the last command of a task, or have drained
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
   Result result_;
@@ -114,6 +140,7 @@ Simulation::Simulation(const Load& load, const Conditions& conditions)
       hints_(load),
       queues_(load.queues.size()),
       programs_(load.queues.size()),
+      left_(load.processes.size()),
       due_(load.queues.size()) {
   counts_from_ = kStart + conditions.warm_up;
   result_.queues.resize(queues_.size());
@@ -130,20 +157,36 @@ Simulation::Simulation(const Load& load, const Conditions& conditions)
 
 void Simulation::AddQueues() {
   if (scheduler_) IntroduceProcesses();
-  for (size_t i = 0; i < queues_.size(); ++i) hints_.Begin(i, HintsOf(i));
+  const auto is_there = [this](size_t queue) { return load_.queues[queue].from <= Duration::zero(); };
+  for (size_t i = 0; i < queues_.size(); ++i) {
+    if (is_there(i)) BeginHints(i);
+  }
   for (size_t i = 0; i < queues_.size(); ++i) {
     const QueueLoad& queue = load_.queues[i];
     queues_[i].process = queue.process;
     queues_[i].level = queue.level;
+    ++left_[static_cast<size_t>(queue.process)];
     DeviceOf(i).Add(i);
     if (!queue.tasks.empty()) programs_[i].arrives = kStart + queue.tasks[0].at;
-    ExpectHints(i);
+    if (is_there(i)) AddToScheduler(i);
+    ExpectChange(i);
     RefreshDue(i);
-    if (!scheduler_) continue;
-    scheduler_->AddQueue(IdOf(i), ProcessId{static_cast<uint64_t>(queue.process) + 1},
-                         DeviceId{static_cast<uint64_t>(queue.device) + 1}, hints_.Of(i), now_,
-                         {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
   }
+}
+
+void Simulation::BeginHints(size_t index) {
+  const Hints hints = Overridden(index, load_.queues[index].hints);
+  hints_.Begin(index, hints);
+  programs_[index].deadline = hints.deadline_us;
+}
+
+void Simulation::AddToScheduler(size_t index) {
+  const QueueLoad& queue = load_.queues[index];
+  programs_[index].stage = Stage::kThere;
+  if (!scheduler_) return;
+  scheduler_->AddQueue(IdOf(index), ProcessId{static_cast<uint64_t>(queue.process) + 1},
+                       DeviceId{static_cast<uint64_t>(queue.device) + 1}, hints_.Of(index), now_,
+                       {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
 }
 
 void Simulation::IntroduceProcesses() {
@@ -180,12 +223,15 @@ Result Simulation::Run() {
 void Simulation::Settle() {
   for (CommandDevice& device : devices_) {
     const std::optional<size_t> queue = device.Settle(now_);
-    if (queue && IsOverOrHeld(queues_[*queue])) retired_.push_back(*queue);
+    // Otherwise nobody has to know that some of its commands have retired.
+    if (queue && (!queues_[*queue].HasWork() || HasDrained(queues_[*queue]))) retired_.push_back(*queue);
   }
 }
 
-// Otherwise nobody has to know that some of its commands have retired.
-bool Simulation::IsOverOrHeld(const CommandQueue& queue) { return !queue.HasWork() || !queue.open; }
+// The device has nothing more of the held queue, which is charged for what it does while it is held.
+bool Simulation::HasDrained(const CommandQueue& queue) {
+  return !queue.open && queue.charges_overruns && queue.retired >= queue.stop_at;
+}
 
 TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
@@ -197,7 +243,7 @@ TimePoint Simulation::NextEvent() const {
 
 void Simulation::RefreshDue(size_t index) {
   const Program& program = programs_[index];
-  due_.Set(index, std::min({program.arrives, program.ends, program.hints_at}));
+  due_.Set(index, std::min({program.arrives, program.repeats_at, program.ends, program.changes_at}));
 }
 
 void Simulation::HandleDue() {
@@ -206,9 +252,10 @@ void Simulation::HandleDue() {
   retired_.clear();
   while (due_.next() <= now_) {
     const size_t i = due_.first();
+    while (now_ >= programs_[i].changes_at) Change(i);
     if (now_ >= programs_[i].ends) EndEndless(i);
-    while (now_ >= programs_[i].arrives) Arrive(i);
-    while (now_ >= programs_[i].hints_at) ChangeHints(i);
+    while (now_ >= programs_[i].arrives) ArriveNext(i);
+    if (now_ >= programs_[i].repeats_at) ArriveAgain(i);
     RefreshDue(i);
   }
   for (size_t i = acting_.size(); i-- > 0;) {
@@ -232,29 +279,99 @@ void Simulation::EndWarmUp() {
 
 // ---- programs ----
 
-void Simulation::ExpectHints(size_t index) {
+void Simulation::ExpectChange(size_t index) {
   Program& program = programs_[index];
-  const auto& changes = load_.queues[index].changes;
-  program.hints_at = program.next_change < changes.size() ? kStart + changes[program.next_change].at : kNever;
+  const QueueLoad& load = load_.queues[index];
+  program.changes_at = kNever;
+  if (program.stage == Stage::kToCome) {
+    program.changes_at = kStart + load.from;
+  } else if (program.stage != Stage::kThere) {
+    return;
+  } else if (program.next_change < load.changes.size()) {
+    program.changes_at = kStart + load.changes[program.next_change].at;
+  } else if (load.gone) {
+    program.changes_at = kStart + *load.gone;
+  }
+}
+
+void Simulation::Change(size_t index) {
+  Program& program = programs_[index];
+  if (program.stage == Stage::kToCome) {
+    Come(index);
+  } else if (program.next_change < load_.queues[index].changes.size()) {
+    ChangeHints(index);
+  } else {
+    program.stage = Stage::kLeaves;
+    LeaveIfDone(index);
+  }
+  ExpectChange(index);
+}
+
+void Simulation::Come(size_t index) {
+  BeginHints(index);
+  AddToScheduler(index);
+  UpdateHints(index);
+  ReportLater(index);
 }
 
 void Simulation::ChangeHints(size_t index) {
-  const HintChange& change = load_.queues[index].changes[programs_[index].next_change++];
-  ExpectHints(index);
-  if (!scheduler_ || !conditions_.hints.empty()) return;
-  hints_.Change(index, change.hints);
+  Program& program = programs_[index];
+  const Hints hints = Overridden(index, load_.queues[index].changes[program.next_change++].hints);
+  program.deadline = hints.deadline_us;
+  hints_.Change(index, hints);
+  UpdateHints(index);
+}
+
+// The queue has other hints than before, or is gone: what it and others count by now.
+void Simulation::UpdateHints(size_t index) {
+  if (!scheduler_) return;
+  changed_ = true;
+  if (!hints_.IsLimited(index)) return scheduler_->SetHints(IdOf(index), hints_.Of(index));
   for (size_t i = 0; i < queues_.size(); ++i) {
     if (hints_.AreTogether(index, i)) scheduler_->SetHints(IdOf(i), hints_.Of(i));
   }
-  changed_ = true;
 }
 
-void Simulation::Arrive(size_t index) {
+// A process leaves with its last queue.
+void Simulation::LeaveIfDone(size_t index) {
   Program& program = programs_[index];
-  const Task& task = load_.queues[index].tasks[program.next];
+  if (!program.pending.empty() || program.arrives != kNever || program.repeats_at != kNever) return;
+  program.stage = Stage::kGone;
+  hints_.End(index);
+  const auto process = static_cast<size_t>(load_.queues[index].process);
+  const bool is_last = --left_[process] == 0;
+  if (!scheduler_) return;
+  scheduler_->Progress(IdOf(index), program.submitted, queues_[index].retired, now_);
+  scheduler_->RemoveQueue(IdOf(index), now_);
+  std::erase(acting_, index);
+  if (is_last) scheduler_->RemoveProcess(ProcessId{process + 1});
+  UpdateHints(index);
+}
+
+void Simulation::ArriveNext(size_t index) {
+  Program& program = programs_[index];
   program.arrives = kNever;
+  Arrive(index, load_.queues[index].tasks[program.next++]);
+  Expect(index);
+}
+
+void Simulation::ArriveAgain(size_t index) {
+  Program& program = programs_[index];
+  program.repeats_at = kNever;
+  std::erase_if(program.repeats, [&](const Repeat& repeat) {
+    if (now_ >= repeat.at) {
+      Arrive(index, *repeat.task);
+      return true;
+    }
+    program.repeats_at = std::min(program.repeats_at, repeat.at);
+    return false;
+  });
+}
+
+void Simulation::Arrive(size_t index, const Task& task) {
+  Program& program = programs_[index];
   program.submitted += task.commands;
-  Pending pending{&task, now_, program.submitted, 0, task.commands == kWithoutEnd};
+  Pending pending{&task, now_, program.submitted, 0, program.deadline, task.commands == kWithoutEnd};
   if (task.waits_for >= 0) {
     const auto target = static_cast<size_t>(task.waits_for);
     // One that always has work never has done all of it.
@@ -264,10 +381,6 @@ void Simulation::Arrive(size_t index) {
   ReportLater(index);
   if (pending.endless) program.ends = std::min(program.ends, EndOf(task));
   if (program.pending.size() == 1) SetHead(index);
-  program.last = &task;
-  if (task.repeat != kNoRepeat) return;  // the same comes again
-  ++program.next;
-  Expect(index);
 }
 
 // The next task is known: when does it come?
@@ -309,7 +422,7 @@ void Simulation::EndEndless(size_t index) {
 void Simulation::EndTasks(size_t index) {
   Program& program = programs_[index];
   CommandQueue& queue = queues_[index];
-  if (scheduler_ && !queue.open && queue.charges_overruns && queue.retired >= queue.stop_at) {
+  if (scheduler_ && HasDrained(queue)) {
     scheduler_->Progress(IdOf(index), program.submitted, queue.retired, now_);
     scheduler_->Drained(IdOf(index), ++program.drains, now_);
     changed_ = true;
@@ -325,20 +438,24 @@ void Simulation::RemoveEnded(size_t index) {
     const Pending task = program.pending.front();
     program.pending.pop_front();
     if (counts_ && task.task->commands != kWithoutEnd)
-      result_.queues[index].AddEnded(LatencyOf(index, task), HintsOf(index).deadline_us);
+      result_.queues[index].AddEnded(LatencyOf(index, task), task.deadline);
+    if (task.task->repeat != kNoRepeat) ExpectAgain(index, *task.task);
   }
   if (!ended) return;
   ReportLater(index);
   SetHead(index);
   if (!program.pending.empty() || program.arrives != kNever) return;
-  const Task& last = *program.last;
-  const TimePoint again = now_ + DeviceParametersOf(index).command_latency + last.repeat;
-  if (last.repeat != kNoRepeat && again < kStart + last.until) {
-    program.arrives = again;
-  } else {
-    if (last.repeat != kNoRepeat) ++program.next;
-    Expect(index);
-  }
+  Expect(index);
+  RefreshDue(index);
+  if (program.stage == Stage::kLeaves) LeaveIfDone(index);
+}
+
+void Simulation::ExpectAgain(size_t index, const Task& task) {
+  Program& program = programs_[index];
+  const TimePoint at = now_ + DeviceParametersOf(index).command_latency + task.repeat;
+  if (at >= kStart + task.until) return;
+  program.repeats.push_back({at, &task});
+  program.repeats_at = std::min(program.repeats_at, at);
   RefreshDue(index);
 }
 
@@ -346,7 +463,7 @@ void Simulation::RemoveEnded(size_t index) {
 void Simulation::CountUnended(size_t index) {
   for (const Pending& task : programs_[index].pending) {
     if (task.task->commands != kWithoutEnd)
-      result_.queues[index].AddUnended(LatencyOf(index, task), HintsOf(index).deadline_us);
+      result_.queues[index].AddUnended(LatencyOf(index, task), task.deadline);
   }
 }
 

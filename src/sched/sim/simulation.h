@@ -8,6 +8,7 @@
 
 #include "sched/core/scheduler.h"
 #include "sched/sim/command_device.h"
+#include "sched/sim/hint_overrides.h"
 #include "sched/sim/load.h"
 
 namespace xsched::sched::sim {
@@ -16,15 +17,15 @@ struct Conditions {
   std::optional<PolicySetting> policy;  // none: no scheduler
   Order order = Order::kInTurn;         // without a scheduler
   SchedulerConfig config;
-  std::vector<Hints> hints;  // of each queue, in place of the load's; empty: as in the load
-  Duration warm_up{};        // what comes or ends in this time does not count
+  std::vector<HintOverrides> hints;  // of each queue; empty: as in the load
+  Duration warm_up{};                // what comes or ends in this time does not count
 };
 
 // What became of one queue, after the warm-up.
 struct QueueResult {
   std::vector<Duration> latencies;  // of finished tasks, in the order of their ends
   std::vector<Duration> ages;       // of tasks that have not ended: their latencies are at least so long
-  uint64_t missed = 0;              // of all these: later than the queue's deadline
+  uint64_t missed = 0;              // of all these: later than the deadline that the queue had when they came
   uint64_t commands = 0;
   Duration device_time{};
 

@@ -378,6 +378,32 @@ TEST(Simulation, gates_take_time_of_a_queue_that_may_be_held) {
   EXPECT_GT(Native(load).queues[0].device_time, milliseconds(999));
 }
 
+// Of another process, which has only this queue.
+TEST(Simulation, gates_take_time_from_when_another_queue_comes_until_it_is_gone) {
+  DeviceParameters device;
+  device.level = 2;
+  device.preempt_latency = microseconds(50);
+  device.gate = microseconds(3);
+  Task task = At(Duration::zero(), 10, microseconds(10));
+  task.repeat = Duration::zero();
+  task.until = seconds(1);
+  Load load = LoadOf(device, {Queue(0, {task}), Queue(1, {})});
+  load.queues[1].from = milliseconds(300);
+  load.queues[1].gone = milliseconds(600);
+  const auto share_between = [&](int from, int until) {
+    Conditions conditions;
+    conditions.policy = *FindPolicy(kHpf);
+    conditions.warm_up = milliseconds(from);
+    load.length = milliseconds(until);
+    return std::chrono::duration<double, std::milli>(Simulate(load, conditions).queues[0].device_time)
+               .count() /
+           (until - from);
+  };
+  EXPECT_NEAR(share_between(0, 300), 1, 0.002);
+  EXPECT_NEAR(share_between(300, 600), 50.0 / 53, 0.002);
+  EXPECT_NEAR(share_between(600, 1000), 1, 0.002);
+}
+
 TEST(Simulation, a_program_that_is_bound_by_launch_cost_has_fewer_commands) {
   Task task = Endless(microseconds(5));
   task.launch = microseconds(20);
@@ -464,6 +490,22 @@ TEST(Simulation, a_closed_loop_goes_on_after_its_pause) {
   EXPECT_EQ(result.queues[0].latencies.size(), 10u);
 }
 
+// Each of them is a thread of the program.
+TEST(Simulation, a_closed_loop_does_not_keep_other_tasks_of_its_queue_waiting) {
+  Task loop = At(Duration::zero(), 1, milliseconds(1));
+  loop.repeat = milliseconds(9);
+  loop.until = seconds(1);
+  std::vector<Task> tasks = {loop};
+  for (int i = 1; i < 10; ++i) tasks.push_back(At(milliseconds(100 * i + 5), 1, milliseconds(7)));
+  Task second = loop;
+  second.at = milliseconds(500);
+  tasks.insert(tasks.begin() + 6, second);
+  const Result result = Native(LoadOf({}, {Queue(0, tasks)}));
+  const auto& latencies = result.queues[0].latencies;
+  EXPECT_EQ(std::ranges::count_if(latencies, [](Duration time) { return time >= milliseconds(7); }), 9);
+  EXPECT_NEAR(static_cast<double>(latencies.size()), 9 + 100 + 50, 3);
+}
+
 TEST(Simulation, a_task_that_follows_comes_when_the_one_before_has_ended) {
   Task following = At(milliseconds(3), 1, milliseconds(1));
   following.follows = true;
@@ -484,6 +526,42 @@ TEST(Simulation, hints_change_at_their_time_and_deadlines_are_counted) {
   // Held for good by the more urgent one, and then more urgent itself.
   EXPECT_EQ(result.queues[0].latencies.size(), 9u);
   EXPECT_EQ(result.queues[0].missed, 4u);
+}
+
+TEST(Simulation, a_task_is_late_by_the_deadline_that_its_queue_had_when_it_came) {
+  QueueLoad queue = Queue(0, {});
+  for (int i = 0; i < 10; ++i) queue.tasks.push_back(At(milliseconds(100 * i), 1, milliseconds(30)));
+  queue.changes = {{milliseconds(300), {.deadline_us = 10'000}},  // from the fourth task on,
+                   {milliseconds(710), {}}};                      // while the eighth runs
+  const Load load = LoadOf({}, {queue});
+  EXPECT_EQ(Native(load).queues[0].missed, 5u);
+  EXPECT_EQ(With(kHpf, load).queues[0].missed, 5u);
+}
+
+TEST(Simulation, overrides_leave_the_other_hints_as_they_change) {
+  QueueLoad queue = Queue(0, {});
+  for (int i = 0; i < 10; ++i) queue.tasks.push_back(At(milliseconds(100 * i), 3, milliseconds(1)));
+  queue.changes = {{milliseconds(450), {.priority = 5}}};
+  const Load load = LoadOf({}, {queue, Queue(1, {Endless(milliseconds(1))})});
+  Conditions conditions;
+  conditions.policy = *FindPolicy(kHpf);
+  conditions.hints.resize(2);
+  conditions.hints[0].deadline_us = 9000;
+  // The first five are held until it has the higher priority.
+  EXPECT_EQ(Simulate(load, conditions).queues[0].missed, 5u);
+  conditions.hints[0].priority = 5;
+  EXPECT_EQ(Simulate(load, conditions).queues[0].missed, 0u);
+}
+
+TEST(Simulation, a_queue_that_is_gone_has_done_its_work_before) {
+  QueueLoad queue = Queue(0, {At(milliseconds(90), 100, milliseconds(1))});
+  queue.gone = milliseconds(100);
+  Task urgent = Endless(milliseconds(1));
+  urgent.until = milliseconds(300);
+  const Load load = LoadOf({}, {queue, Queue(1, {urgent})});
+  for (const Result& result : {Native(load), With(kHpf, load)})
+    EXPECT_EQ(result.queues[0].latencies.size(), 1u);
+  EXPECT_GE(With(kHpf, load).queues[0].latencies[0], milliseconds(300));
 }
 
 TEST(Simulation,
