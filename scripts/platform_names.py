@@ -30,6 +30,7 @@ EXCEPTIONS = {
     "src/server/device_access.h": "and where it says so",
     "plan/coverage_stage.py": "names the libraries that programs use",
     "python/xsched/cuda.py": "XSched 1.2 has a module of this name",
+    "python/xsched/cuda_contexts.py": "a thread's default stream is that of the driver's current context",
     "python/xsched/former.py": "XSched 1.2's enumeration of platforms",
     "python/xsched/hip.py": "XSched 1.2 has a module of this name",
     "python/xsched/queue.py": "says which libraries' objects are streams; PyOpenCL is one",

@@ -76,7 +76,7 @@ XSCHED_API XResult XQueueQuery(XQueueHandle xq, XQueueState *state);
 
 /* Suspends the queue. `flags` (XQueueSuspendFlag) say what to wait for. Launches are still accepted and do not block (HIP: they
  * wait, see xsched/hip/hal.h). What the preemption level cannot stop (at level 1: commands in flight) runs to its end.
- * Suspending a suspended queue does nothing. Errors: kXSchedErrorNotAllowed: it would have to wait, and cannot (XQueueWaitAll); the
+ * Suspending a suspended queue only waits: for kQueueSuspendFlagSyncHwQueue, as the first time. Errors: kXSchedErrorNotAllowed: it would have to wait, and cannot (XQueueWaitAll); the
  * queue is not suspended. */
 XSCHED_API XResult XQueueSuspend(XQueueHandle xq, int64_t flags);
 

@@ -1,4 +1,5 @@
 """Instances of the fake HIP runtime (src/hal/hip/testing). ctypes opens them, as in Python programs with AMD's runtime."""
+import contextlib
 import ctypes
 import os
 
@@ -17,6 +18,22 @@ class Instance:
         made = ctypes.c_void_p()
         assert self._library.hipStreamCreate(ctypes.byref(made)) == 0
         return made
+
+    def device(self):
+        """The number of this thread's current device."""
+        number = ctypes.c_int()
+        assert self._library.hipGetDevice(ctypes.byref(number)) == 0
+        return number.value
+
+    @contextlib.contextmanager
+    def on_device(self, number):
+        """As torch.cuda.device and cupy.cuda.Device: in the block, this device is current."""
+        before = self.device()
+        assert self._library.hipSetDevice(number) == 0
+        try:
+            yield
+        finally:
+            assert self._library.hipSetDevice(before) == 0
 
     def launch(self, stream):
         assert self._library.FakeLaunch(stream) == 0

@@ -2,6 +2,7 @@
 import concurrent.futures
 import ctypes
 import os
+import subprocess
 import sys
 import types
 import unittest
@@ -105,6 +106,24 @@ class Streams(unittest.TestCase):
             with xsched.XSchedQueue(None) as current:
                 self.assertEqual(current.handle, first.handle)
         self.assertEqual(current_context(), context_of(0).value)
+
+
+class WithoutADriver(unittest.TestCase):
+    def test_a_program_may_catch_the_error(self):
+        program = """
+import xsched
+try:
+    xsched.XSchedQueue(None, platform="cuda")
+except xsched.XSchedError as error:
+    print(error.result.name, error)"""
+        without = {name: value for name, value in os.environ.items() if name != "XSCHED_CUDA_LIB"}
+        for environment, file in ((without, "libcuda.so.1"), ({**without, "XSCHED_CUDA_LIB": "/none/libcuda.so"}, "/none/libcuda.so")):
+            with self.subTest(file):
+                # A program of its own, because this one has loaded the driver.
+                done = subprocess.run([sys.executable, "-B", "-c", program], env=environment, capture_output=True, text=True, timeout=30,
+                                      check=False)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertRegex(done.stdout, f"^ERROR_NOT_FOUND CudaQueueCreate: not found: {file}")
 
 
 if __name__ == "__main__":

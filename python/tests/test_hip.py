@@ -1,10 +1,13 @@
 """XSchedQueue over HIP streams, of the fake runtime in two instances."""
+import concurrent.futures
+import contextlib
 import ctypes
 import gc
 import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
 import unittest.mock
 import weakref
@@ -21,6 +24,20 @@ class TorchStream:
 
     def __init__(self, address):
         self.cuda_stream = address
+
+
+def default_stream_of_torch(device):
+    """As torch.cuda.default_stream(device)."""
+    of_torch = type("Stream", (), {"__module__": "torch.cuda.streams"})()
+    of_torch.cuda_stream, of_torch.device = 0, types.SimpleNamespace(index=device)
+    return of_torch
+
+
+def default_stream_of_cupy(device):
+    """As CuPy's null stream of this device; -1: of the current one."""
+    of_cupy = type("Stream", (), {"__module__": "cupy.cuda.stream"})()
+    of_cupy.ptr, of_cupy.device_id = 0, device
+    return of_cupy
 
 
 class Streams(unittest.TestCase):
@@ -61,6 +78,22 @@ class Streams(unittest.TestCase):
     def test_none_is_the_default_stream(self):
         with xsched.XSchedQueue(None, 1) as queue, xsched.XSchedQueue(0, 2) as same:
             self.assertEqual(queue.handle, same.handle)
+
+    def test_the_default_stream_of_another_device_is_another_one(self):
+        instance = INSTANCES[0]
+        torch = types.SimpleNamespace(version=types.SimpleNamespace(cuda=None, hip="7.0"), cuda=types.SimpleNamespace(device=instance.on_device))
+        runtime = types.SimpleNamespace(is_hip=True, getDevice=instance.device)
+        cupy = types.SimpleNamespace(cuda=types.SimpleNamespace(Device=instance.on_device, runtime=runtime))
+        for stream_of in (default_stream_of_torch, default_stream_of_cupy):
+            with self.subTest(stream_of.__name__), unittest.mock.patch.dict(sys.modules, {"torch": torch, "cupy": cupy}), \
+                    xsched.XSchedQueue(stream_of(0), 1) as first, xsched.XSchedQueue(stream_of(1), 2) as second:
+                self.assertNotEqual(first.handle, second.handle)
+                with xsched.priority(10, stream=stream_of(1)):
+                    self.assertEqual((first.priority, second.priority), (1, 10))
+                for current in (None, default_stream_of_cupy(-1)):
+                    with xsched.XSchedQueue(current, platform="hip") as same:
+                        self.assertEqual(same.handle, first.handle)
+            self.assertEqual(instance.device(), 0)
 
     def test_what_is_no_stream_is_refused(self):
         with self.assertRaises(xsched.XSchedError) as caught:
@@ -160,6 +193,93 @@ class Streams(unittest.TestCase):
             second.join()
         self.assertEqual(len(destroyed), 1)
         self.assertEqual(queue.handle, 0)
+
+    @contextlib.contextmanager
+    def closing_stopped_at(self, function, queue):
+        """In the block, another thread has called queue.close(), which is about to call this function of the C library. At the end, the function
+        is called, and close() must return without an error."""
+        reached, go_on = threading.Event(), threading.Event()
+
+        def call(library, name, *arguments):
+            if name == function and not reached.is_set():
+                reached.set()
+                go_on.wait(10)
+            call_library(library, name, *arguments)
+
+        with unittest.mock.patch("xsched.queue.call", call), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            closed = pool.submit(queue.close)
+            try:
+                self.assertTrue(reached.wait(10))
+                yield
+            finally:
+                go_on.set()
+            closed.result(10)
+
+    def test_a_queue_that_is_made_while_the_streams_last_one_is_closed_lives(self):
+        before = own_queues()
+        for function in ("XQueueDestroy", "HwQueueDestroy"):
+            with self.subTest(function), concurrent.futures.ThreadPoolExecutor(1) as pool:
+                stream = INSTANCES[0].stream()
+                with self.closing_stopped_at(function, xsched.XSchedQueue(stream, 1)):
+                    made = pool.submit(xsched.XSchedQueue, stream, 2)
+                    concurrent.futures.wait([made], 0.1)
+                with made.result(10) as queue:
+                    self.assertEqual(queue.priority, 2)
+                self.assertEqual(own_queues(), before)
+
+    def test_a_queue_that_is_made_while_the_last_one_waits_for_a_function_lives(self):
+        began, may_end = threading.Event(), threading.Event()
+        stream = INSTANCES[0].stream()
+        former = xsched.XSchedQueue(stream, 1)
+        handle = former.handle
+        former.submit(lambda: (began.set(), may_end.wait(10)))
+        self.assertTrue(began.wait(10))
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            closed = pool.submit(former.close)
+            while handle in own_queues():
+                time.sleep(0.001)
+            made = pool.submit(xsched.XSchedQueue, stream, 2)
+            concurrent.futures.wait([made], 0.1)
+            may_end.set()
+            closed.result(10)
+            with made.result(10) as queue:
+                self.assertEqual(queue.priority, 2)
+
+    def test_a_block_that_begins_while_the_default_streams_last_queue_is_closed_does_not_disturb_it(self):
+        def enter_and_leave():
+            with xsched.priority(5, stream=0):
+                pass
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            with self.closing_stopped_at("HwQueueDestroy", xsched.XSchedQueue(0)):
+                block = pool.submit(enter_and_leave)
+                concurrent.futures.wait([block], 0.1)
+            block.result(10)
+
+    def test_a_function_that_makes_a_queue_over_its_own_stream_does_not_wait_for_ever_for_the_close(self):
+        began, may_go_on, errors = threading.Event(), threading.Event(), []
+        stream = INSTANCES[0].stream()
+
+        def launch():
+            began.set()
+            may_go_on.wait(10)
+            try:
+                xsched.XSchedQueue(stream).close()
+            except xsched.XSchedError as error:
+                errors.append(error)
+
+        queue = xsched.XSchedQueue(stream)
+        handle = queue.handle
+        queue.submit(launch)
+        self.assertTrue(began.wait(10))
+        with unittest.mock.patch("xsched.queue._LONGEST_CLOSE_S", 0.1), concurrent.futures.ThreadPoolExecutor(1) as pool:
+            closed = pool.submit(queue.close)
+            while handle in own_queues():
+                time.sleep(0.001)
+            may_go_on.set()
+            closed.result(10)
+        self.assertEqual([error.result for error in errors], [xsched.Result.ERROR_NOT_ALLOWED])
+        self.assertIn("is being closed", str(errors[0]))
 
     def test_a_stream_that_has_a_queue_keeps_it(self):
         stream = INSTANCES[1].stream()
@@ -295,6 +415,25 @@ class Submission(unittest.TestCase):
             end.set()
             thread.join()
             self.assert_runs(queue)
+
+    def test_a_block_waits_for_what_is_in_flight_although_another_one_holds_the_queue(self):
+        begun = threading.Event()
+
+        def hold_and_wait(queue):
+            with queue.held(wait=True):
+                begun.set()
+
+        with xsched.XSchedQueue(self.stream, 1) as queue, concurrent.futures.ThreadPoolExecutor(1) as pool:
+            queue.submit(self.launch)
+            self.wait_for(lambda: self.instance.launched(self.stream) == 1)
+            with queue.held():
+                ended = pool.submit(hold_and_wait, queue)
+                try:
+                    self.assertFalse(begun.wait(0.2), "the command has not finished")
+                finally:
+                    self.instance.finish(self.stream, 1)
+                ended.result(10)
+                self.assertTrue(begun.is_set())
 
     def test_a_queue_that_was_suspended_before_a_block_is_suspended_after_it(self):
         with xsched.XSchedQueue(self.stream, 1) as queue:

@@ -11,9 +11,12 @@ from .library import XSchedError
 
 @functools.lru_cache(maxsize=None)
 def _driver() -> ctypes.CDLL:
-    """The driver that the process has loaded. OSError: it has loaded none."""
+    """The driver that the process has loaded. XSchedError: NOT_FOUND: it has loaded none."""
     named = os.environ.get("XSCHED_CUDA_LIB")
-    driver = ctypes.CDLL(named) if named else ctypes.CDLL("libcuda.so.1", os.RTLD_NOW | os.RTLD_NOLOAD)
+    try:
+        driver = ctypes.CDLL(named) if named else ctypes.CDLL("libcuda.so.1", os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError as error:
+        raise XSchedError("CudaQueueCreate", Result.ERROR_NOT_FOUND, f"CudaQueueCreate: not found: {error}") from error
     driver.cuCtxPushCurrent_v2.argtypes = [ctypes.c_void_p]
     return driver
 
@@ -44,7 +47,7 @@ def _primary_context(device: int) -> ctypes.c_void_p:
 def on_device(number: Optional[int]) -> Iterator[None]:
     """In the block, a context of the runtime's device with this number is current. None: the one that is current already.
 
-    XSchedError: the device is not known, and no context is current; or the driver refuses.
+    XSchedError: the process has no driver; the device is not known, and no context is current; or the driver refuses.
     """
     current = _current_device()
     if number is None:

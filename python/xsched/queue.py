@@ -3,6 +3,7 @@ import contextlib
 import ctypes
 import os
 import threading
+import time
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple
 
 from . import holds
@@ -12,32 +13,36 @@ from .cuda_contexts import on_device
 from .hint_blocks import set_hint
 from .library import XSchedError, ask, call, handle, has_shim, read_hint, unless_gone
 from .ranges import RangeError, in_range
-from .streams import STREAM_PLATFORMS, device_of, is_default_stream, lasts, platform_of, stream_handle
+from .streams import STREAM_PLATFORMS, device_of, frameworks_device, is_default_stream, lasts, platform_of, stream_handle
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
 _MOST_QUEUES = 1024  # of a process
+_LONGEST_CLOSE_S = 10  # the C library takes five seconds at most to destroy a queue
 
 
 class _Made:
     """A queue that was made here, and not by a shim or the program's C code."""
 
-    def __init__(self, stream: Any, hwq: int) -> None:
-        self.stream = stream  # kept, because a queue's work goes on if the program drops the XSchedQueue
-        self.hwq = hwq        # the hardware queue, if it was made as well; otherwise 0
-        self.users = 0        # XSchedQueues over it that are not closed
+    def __init__(self, stream: Any, hwq: int, with_hwq: bool) -> None:
+        self.stream = stream      # kept, because a queue's work goes on if the program drops the XSchedQueue
+        self.hwq = hwq            # the hardware queue
+        self.with_hwq = with_hwq  # it was made here as well
+        self.users = 0            # XSchedQueues over it that are not closed
 
 
 _made: Dict[int, _Made] = {}  # by the queues' handles
-_made_lock = threading.RLock()
+_closing: Dict[int, threading.Event] = {}  # the hardware queues whose queues are being destroyed: set when they are gone
+_made_lock = threading.RLock()  # of both; not held while a queue is destroyed, because that waits for the program's functions
 
 
-def _renew_lock() -> None:
-    """In a child of fork: another thread of the parent may have held it."""
+def _begin_process() -> None:
+    """A child of fork has none of the parent's other threads: one may have held the lock, and others were destroying queues."""
     global _made_lock
     _made_lock = threading.RLock()
+    _closing.clear()
 
 
-os.register_at_fork(after_in_child=_renew_lock)
+os.register_at_fork(after_in_child=_begin_process)
 
 
 class XSchedQueue:
@@ -56,8 +61,8 @@ class XSchedQueue:
         they are given here.
 
     Under XSched's shim (xsched run), the program's own launches on the stream are scheduled. A stream that the shim has discovered already
-    has a queue: this one is used. Several XSchedQueues over one stream are one queue, which the last of them to be closed destroys.
-    Without a shim, only commands of submit() are scheduled.
+    has a queue: this one is used. Several XSchedQueues over one stream are one queue, which the last of them to be closed destroys. One
+    that is made meanwhile waits for that, and is a new queue. Without a shim, only commands of submit() are scheduled.
 
     A context manager: leaving it closes the queue. Safe to use from several threads.
     RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
@@ -239,12 +244,11 @@ def queue_over(stream: Any) -> Optional[int]:
     """The XQueueHandle of the stream's queue, which is made as the shim makes it if there is none. It exists until the program destroys the
     stream. None: it has none, and none may be made, because without a shim nobody would see that the stream is destroyed."""
     platform, address = platform_of(stream), stream_handle(stream)
-    with _device_of(platform, stream, address):
-        if not lasts(stream, address) and not has_shim(platform):
-            with unless_gone():
-                return handle("preempt", "XQueueGet", _found(platform, address))
-            return None
-        hwq, _ = _hardware_queue(platform, address)
+    if not lasts(stream, address) and not has_shim(platform):
+        with unless_gone():
+            return handle("preempt", "XQueueGet", _found(platform, address))
+        return None
+    with _kept_hardware_queue(platform, stream) as (hwq, _):
         return handle("preempt", "XQueueCreateAuto", hwq)
 
 
@@ -257,9 +261,7 @@ def own_queues() -> List[int]:
 
 def _begin_use(platform: str, stream: Any, level: Optional[PreemptLevel], blocking_submit: bool) -> int:
     """The XQueueHandle of the stream's queue, for one XSchedQueue more."""
-    address = stream_handle(stream)
-    with _made_lock, _device_of(platform, stream, address):
-        hwq, makes_hwq = _hardware_queue(platform, address)
+    with _kept_hardware_queue(platform, stream) as (hwq, makes_hwq):
         try:
             queue, makes_queue = _queue(hwq, level, blocking_submit)
         except BaseException:
@@ -267,7 +269,7 @@ def _begin_use(platform: str, stream: Any, level: Optional[PreemptLevel], blocki
                 call("preempt", "HwQueueDestroy", hwq)
             raise
         if makes_queue:
-            _made[queue] = _Made(stream, hwq if makes_hwq else 0)
+            _made[queue] = _Made(stream, hwq, makes_hwq)
         if queue in _made:
             _made[queue].users += 1
         return queue
@@ -282,25 +284,50 @@ def _end_use(queue: int) -> None:
         made.users -= 1
         if made.users > 0:
             return
+        gone = _closing[made.hwq] = threading.Event()
     try:
         with unless_gone():
             call("preempt", "XQueueDestroy", queue)
-        if made.hwq:
+        if made.with_hwq:
             with unless_gone():
                 call("preempt", "HwQueueDestroy", made.hwq)
+        holds.forget(queue)
+        _made.pop(queue, None)
     except BaseException:
         with _made_lock:
-            made.users += 1
+            made.users += 1  # a later close() tries again
         raise
-    holds.forget(queue)
-    _made.pop(queue, None)
+    finally:
+        with _made_lock:
+            _closing.pop(made.hwq, None)
+        gone.set()
 
 
-def _device_of(platform: str, stream: Any, address: int) -> ContextManager[None]:
+@contextlib.contextmanager
+def _kept_hardware_queue(platform: str, stream: Any) -> Iterator[Tuple[int, bool]]:
+    """A block with the stream's HwQueue, and whether it was made here. In the block, no other thread destroys its queue.
+
+    If one is destroying it already, the block begins after that: that queue cannot be used again.
+    """
+    address = stream_handle(stream)
+    give_up = time.monotonic() + _LONGEST_CLOSE_S
+    while True:
+        with _made_lock, _device_of(platform, stream, address):
+            hwq, is_made = _hardware_queue(platform, address)
+            gone = _closing.get(hwq)
+            if gone is None:
+                yield hwq, is_made
+                return
+        # Not without end: the close may wait for this thread, in a function of submit() or in a handler of a signal.
+        if not gone.wait(max(0, give_up - time.monotonic())):
+            raise XSchedError("XQueueCreate", Result.ERROR_NOT_ALLOWED, "XQueueCreate: not allowed: the stream's last queue is being closed")
+
+
+def _device_of(platform: str, stream: Any, address: int) -> ContextManager[Any]:
     """A block in which a default stream is that of its own device. All other streams have handles of their own."""
-    if platform != "cuda" or not is_default_stream(address):
+    if not is_default_stream(address):
         return contextlib.nullcontext()
-    return on_device(device_of(stream))
+    return on_device(device_of(stream)) if platform == "cuda" else frameworks_device(stream)
 
 
 def _found(platform: str, address: int) -> int:

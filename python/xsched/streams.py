@@ -1,8 +1,9 @@
 """Converts stream objects into the handles that the C library takes, and finds their platforms."""
+import contextlib
 import ctypes
 import functools
 import re
-from typing import Any, Optional
+from typing import Any, ContextManager, Optional
 
 from .platforms import PLATFORMS
 
@@ -59,6 +60,21 @@ def device_of(stream: Any) -> Optional[int]:
         # CuPy's default streams are those of whatever device is current.
         return int(stream.device_id) if stream.device_id >= 0 else int(cupy.cuda.runtime.getDevice())
     return None
+
+
+def frameworks_device(stream: Any) -> ContextManager[Any]:
+    """A block in which the stream's device is current at its framework's runtime. Nothing changes for a stream that is of no framework."""
+    module = type(stream).__module__.split(".")[0]
+    block: ContextManager[Any] = contextlib.nullcontext()
+    if module == "torch":
+        import torch  # it is imported already
+
+        block = torch.cuda.device(device_of(stream))
+    elif module == "cupy":
+        import cupy  # likewise
+
+        block = cupy.cuda.Device(device_of(stream))
+    return block
 
 
 def platform_of(stream: Any) -> str:

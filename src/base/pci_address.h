@@ -34,7 +34,7 @@ constexpr XDeviceType TypeOfDevice(XDevice device) {
 }
 
 // A part of a GPU that is divided by hardware (MIG, CPX), used as a separate device. Parts share only the
-// address of the whole. `part` (24 bits) is above the type; the first part of AMD's has the whole's number: 0.
+// address of the whole. `part` (24 bits) is above the type; where the whole is part 0, it has its number.
 constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }
 constexpr XDevice WholeDevice(XDevice device) { return device & ((uint64_t{1} << 40) - 1); }
 

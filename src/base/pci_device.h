@@ -17,7 +17,7 @@ inline bool HasPciDevice(const char* sysfs, XDeviceId address) {
   return access(path, F_OK) == 0;
 }
 
-// Where AMD's GPU is divided (CPX, DPX), some kernels have the part's number in the place of the function.
+// Where a GPU is divided (CPX, DPX), some drivers have the part's number in the place of the function.
 // There is no PCI device of that function then: it is this part of the one with function 0.
 inline XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
   const XDeviceId part = address & 0x7;

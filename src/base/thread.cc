@@ -60,10 +60,12 @@ int Create(pthread_t* thread, void* (*main)(void*), void* argument) {
 
 int StartQuietThread(pthread_t* thread, void* (*main)(void*), void* argument) {
   LogEnabled(LogLevel::kError);  // reads XSCHED_LOG
-  sigset_t all;
+  sigset_t blocked;
   sigset_t old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  sigfillset(&blocked);
+  constexpr int kFaults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+  for (int fault : kFaults) sigdelset(&blocked, fault);
+  pthread_sigmask(SIG_SETMASK, &blocked, &old);
   const int error = Create(thread, main, argument);
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
   return error;

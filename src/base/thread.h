@@ -5,8 +5,10 @@
 
 namespace xsched {
 
-// Starts a thread that blocks all signals of the program. Returns pthread_create's result. Such a thread must
-// never read the environment, because the program's setenv, in another thread, frees what getenv reads.
+// Starts a thread that blocks all signals of the program, but for faults: a driver may run the program's code
+// there, and if the program handles a fault, it goes on. Returns pthread_create's result. Our own code on
+// such a thread must never read the environment, because the program's setenv, in another thread, frees what
+// getenv reads.
 //
 // The calling thread may be bound to one processor, or have a real-time priority, and wait there for what the
 // new thread does. So the new one has neither: it may use the processors that the process had when the

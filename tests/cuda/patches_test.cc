@@ -75,8 +75,9 @@ TEST_F(Patches, triton_needs_no_stream_and_says_why_it_fails) {
   ForgetStreamPriority(nullptr);
   CUstream stream = NewStream();
   ASSERT_EQ(cuCtxSetCurrent(nullptr), CUDA_SUCCESS);
-  const std::unique_ptr<TRITONSERVER_Error> error(SetStreamPriority(stream, TensorRTModel::MAX));
-  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(SetStreamPriority(stream, TensorRTModel::MAX), nullptr) << "its own context is known";
+  const std::unique_ptr<TRITONSERVER_Error> error(SetStreamPriority(CU_STREAM_LEGACY, TensorRTModel::MAX));
+  ASSERT_NE(error, nullptr) << "no context has this stream here";
   EXPECT_EQ(error->text,
             "XSched does not set a stream's priority: XResult " + std::to_string(kXSchedErrorHardware));
 }

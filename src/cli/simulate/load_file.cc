@@ -361,8 +361,9 @@ void LoadReader::SetTimes() {
     if (queue.gone) queue.gone = std::max(*queue.gone, queue.from);
     std::stable_sort(queue.changes.begin(), queue.changes.end(),
                      [](const auto& one, const auto& other) { return one.at < other.at; });
-    const Duration end = queue.gone.value_or(load_.length);
-    std::erase_if(queue.changes, [end](const sched::sim::HintChange& change) { return change.at >= end; });
+    std::erase_if(queue.changes, [&](const sched::sim::HintChange& change) {
+      return change.at > load_.length || (queue.gone && change.at >= *queue.gone);
+    });
   }
 }
 

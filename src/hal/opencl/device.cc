@@ -1,6 +1,7 @@
 #include "hal/opencl/device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -75,6 +76,11 @@ bool QueryDevices(const Functions& next, cl_platform_id platform, Array<cl_devic
          next.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices->data(), nullptr) == CL_SUCCESS;
 }
 
+// The user may have put the devices in another order.
+bool OrderIsChosen() {
+  return getenv("ROCR_VISIBLE_DEVICES") != nullptr || getenv("GPU_DEVICE_ORDINAL") != nullptr;
+}
+
 // This query does not report the domain. If several domains have a device at this place, the driver lists
 // them in the order of their domains: if it lists all, that says which one this is. 0: it is not known.
 XDeviceId AddressOfAmd(const Functions& next, cl_device_id device, const TopologyAmd& topology,
@@ -89,6 +95,7 @@ XDeviceId AddressOfAmd(const Functions& next, cl_device_id device, const Topolog
   const Array<uint32_t>& domains = exact.empty() ? whole : exact;
   if (domains.empty()) return in(0);
   if (domains.size() == 1) return in(domains[0]);
+  if (OrderIsChosen()) return 0;
   cl_platform_id platform = nullptr;
   Array<cl_device_id> devices;
   if (!Query(next, device, CL_DEVICE_PLATFORM, &platform) || !QueryDevices(next, platform, &devices))

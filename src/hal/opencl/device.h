@@ -8,9 +8,9 @@
 namespace xsched::opencl {
 
 struct DeviceIdentity {
-  // By the PCI address if the driver reports it, with the domain from sysfs if it does not say that; of a divided
-  // GPU, the part. Otherwise, with the top bit set, a hash of the platform's name, the device's name, and its
-  // position among the devices of that name. A sub-device has the number of its root device.
+  // By the PCI address if the driver reports it, with the domain from sysfs if it does not say that; of a
+  // divided GPU, the part. Otherwise, with the top bit set, a hash of the platform's name, the device's name,
+  // and its position among the devices of that name. A sub-device has the number of its root device.
   XDevice device = 0;
   char name[96] = "";
 };

@@ -50,9 +50,9 @@ TEST(OpenClDevice, a_part_of_a_divided_gpu_has_the_number_that_hip_gives_it) {
 struct AmdGpu {
   unsigned char bus;
 };
-std::vector<AmdGpu>* listed = nullptr;
+std::vector<AmdGpu>* listed_gpus = nullptr;
 
-cl_device_id IdOf(size_t index) { return reinterpret_cast<cl_device_id>(&(*listed)[index]); }
+cl_device_id IdOf(size_t index) { return reinterpret_cast<cl_device_id>(&(*listed_gpus)[index]); }
 
 cl_int DeviceInfo(cl_device_id device, cl_device_info what, size_t room, void* out, size_t* size) {
   const auto answer = [&](const void* value, size_t length) {
@@ -77,8 +77,8 @@ cl_int DeviceInfo(cl_device_id device, cl_device_info what, size_t room, void* o
 }
 
 cl_int DeviceIds(cl_platform_id, cl_device_type, cl_uint room, cl_device_id* out, cl_uint* count) {
-  if (count != nullptr) *count = static_cast<cl_uint>(listed->size());
-  for (cl_uint i = 0; out != nullptr && i < room && i < listed->size(); ++i) out[i] = IdOf(i);
+  if (count != nullptr) *count = static_cast<cl_uint>(listed_gpus->size());
+  for (cl_uint i = 0; out != nullptr && i < room && i < listed_gpus->size(); ++i) out[i] = IdOf(i);
   return CL_SUCCESS;
 }
 
@@ -87,7 +87,7 @@ class AmdDevices : public ::testing::Test {
   AmdDevices() {
     char path[] = "/tmp/xsched-test-XXXXXX";
     sysfs_ = mkdtemp(path);
-    listed = &gpus_;
+    listed_gpus = &gpus_;
     next_.clGetDeviceInfo = DeviceInfo;
     next_.clGetDeviceIDs = DeviceIds;
     next_.clGetPlatformInfo = [](cl_platform_id, cl_platform_info, size_t, void*, size_t*) {
@@ -96,10 +96,11 @@ class AmdDevices : public ::testing::Test {
   }
   ~AmdDevices() override { std::filesystem::remove_all(sysfs_); }
 
-  void AddPci(const std::string& address, const char* vendor = "0x1002") {
+  void AddPci(const std::string& address, const char* vendor = "0x1002", const char* kind = "0x038000") {
     const auto folder = std::filesystem::path(sysfs_) / "bus/pci/devices" / address;
     std::filesystem::create_directories(folder);
     std::ofstream(folder / "vendor") << vendor << "\n";
+    std::ofstream(folder / "class") << kind << "\n";
   }
   XDeviceId NumberOf(size_t index) {
     return static_cast<XDeviceId>(IdentifyDevice(next_, IdOf(index), sysfs_.c_str()).device);
@@ -115,6 +116,7 @@ TEST_F(AmdDevices, the_domain_of_a_gpu_is_found_by_the_rest_of_its_address) {
   AddPci("0000:c1:00.0", "0x10de");
   AddPci("0002:c1:00.0");
   AddPci("0003:c2:00.0");
+  AddPci("0004:c1:00.0", "0x1002", "0x060400");  // a switch of the same vendor
   EXPECT_EQ(NumberOf(0), PciAddress(2, 0xc1, 0, 0));
 }
 
@@ -124,6 +126,18 @@ TEST_F(AmdDevices, gpus_of_several_domains_are_several_devices) {
   EXPECT_EQ(NumberOf(0), PciAddress(0, 1, 0, 0));
   EXPECT_EQ(NumberOf(1), PciAddress(1, 1, 0, 0));
   EXPECT_EQ(NumberOf(2), PciAddress(0xf, 1, 0, 0));
+}
+
+TEST_F(AmdDevices, gpus_that_the_user_has_put_in_order_are_not_told_apart_by_their_order) {
+  gpus_ = {{1}, {1}};
+  for (const char* address : {"0000:01:00.0", "0001:01:00.0"}) AddPci(address);
+  setenv("ROCR_VISIBLE_DEVICES", "1,0", 1);
+  const XDeviceId first = NumberOf(0);
+  const XDeviceId second = NumberOf(1);
+  unsetenv("ROCR_VISIBLE_DEVICES");
+  EXPECT_NE(first, second);
+  for (XDeviceId number : {first, second})
+    EXPECT_TRUE(number != PciAddress(0, 1, 0, 0) && number != PciAddress(1, 1, 0, 0));
 }
 
 // A container that was given some of them.

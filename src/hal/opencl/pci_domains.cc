@@ -13,12 +13,22 @@
 namespace xsched::opencl {
 namespace {
 
-bool IsOf(uint32_t vendor, const char* devices, const char* address) {
+// The number in a file of the device. 0: there is none.
+unsigned long ReadNumber(const char* devices, const char* address, const char* name) {
   char path[640];
-  snprintf(path, sizeof path, "%s/%s/vendor", devices, address);
+  snprintf(path, sizeof path, "%s/%s/%s", devices, address, name);
   UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
   char text[16]{};
-  return file && read(file.get(), text, sizeof text - 1) > 0 && strtoul(text, nullptr, 16) == vendor;
+  return file && read(file.get(), text, sizeof text - 1) > 0 ? strtoul(text, nullptr, 16) : 0;
+}
+
+// Of the vendor's devices, switches and audio devices are no GPUs.
+bool IsGpuOf(uint32_t vendor, const char* devices, const char* address) {
+  constexpr unsigned long kDisplay = 0x03;
+  constexpr unsigned long kAccelerator = 0x12;
+  if (ReadNumber(devices, address, "vendor") != vendor) return false;
+  const unsigned long base_class = ReadNumber(devices, address, "class") >> 16;
+  return base_class == kDisplay || base_class == kAccelerator;
 }
 
 }  // namespace
@@ -33,8 +43,8 @@ Array<uint32_t> PciDomains(const char* sysfs, uint32_t vendor, uint32_t bus, uin
   while (const dirent* entry = readdir(folder)) {
     uint32_t found[4];
     if (sscanf(entry->d_name, "%x:%x:%x.%x", &found[0], &found[1], &found[2], &found[3]) == 4 &&
-        found[1] == bus && found[2] == device && found[3] == function && IsOf(vendor, path, entry->d_name) &&
-        !domains.Push(found[0]))
+        found[1] == bus && found[2] == device && found[3] == function &&
+        IsGpuOf(vendor, path, entry->d_name) && !domains.Push(found[0]))
       break;
   }
   closedir(folder);

@@ -7,7 +7,7 @@
 
 namespace xsched::opencl {
 
-// The domains in which a device of this vendor has this bus, device and function, in ascending order. None if
+// The domains in which a GPU of this vendor has this bus, device and function, in ascending order. None if
 // `sysfs` cannot be read.
 Array<uint32_t> PciDomains(const char* sysfs, uint32_t vendor, uint32_t bus, uint32_t device,
                            uint32_t function);

@@ -82,9 +82,10 @@ class LaunchScope {
 XSCHED_PRIVATE bool NoLaunchUnderWay(XQueue* queue);
 // The newest command's number, to be passed to RetiredUpTo after a wait that began now.
 XSCHED_PRIVATE uint64_t SubmittedNow(XQueue* queue);
-// True if the driver has all commands before `number`, whose launch has begun. Otherwise it may get an
-// earlier number after this one, from another thread.
-inline bool HasAllBefore(const XQueue* queue, uint64_t number) { return queue->issued() + 1 == number; }
+// True if the driver had all commands before `number` when that launch began. Otherwise it may get an earlier
+// number after this one, from another thread. `issued`: the queue's count just before the launch began. What
+// was issued until then has lower numbers, and so the count says that these are all of them.
+inline bool HasAllBefore(uint64_t issued, uint64_t number) { return issued + 1 == number; }
 // The program's own synchronization has shown that all commands up to `number` have finished.
 XSCHED_PRIVATE void RetiredUpTo(XQueue* queue, uint64_t number);
 

@@ -200,9 +200,14 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
 XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
-  if (queue->suspended()) return kXSchedSuccess;
   const bool in_own_launch = queue->worker().IsThisThread();
   if (in_own_launch && (flags & kQueueSuspendFlagSyncHwQueue) != 0) return kXSchedErrorNotAllowed;
+  if (queue->suspended()) {
+    if ((flags & kQueueSuspendFlagSyncHwQueue) == 0) return kXSchedSuccess;
+    queue->worker().WaitBetweenLaunches();
+    queue->WaitInFlight();
+    return kXSchedSuccess;
+  }
   queue->flow().MakePausable();
   XResult awaited = kXSchedSuccess;
   if ((flags & kQueueSuspendFlagWaitAll) != 0) awaited = WaitAll(*queue);

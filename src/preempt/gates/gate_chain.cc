@@ -17,6 +17,10 @@ constexpr Duration kLetGoAfter = std::chrono::seconds(1);
 // Not while it may just be at work on a long command, but Pace::kLongest bounds that.
 constexpr int kCommandsBeforeLetGo = 2;
 
+// The driver may have refused a gate because it had no memory for a moment. One that always refuses is asked
+// so seldom.
+constexpr Duration kGatesTriedAgain = std::chrono::seconds(1);
+
 }  // namespace
 
 int64_t GateChain::InFlight(const Limits& limits) const {
@@ -87,7 +91,7 @@ void GateChain::MarkLaunched(const Now& now, GateDriver& driver) {
 
 void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limits, GateDriver& driver) {
   MutexLock appending(appending_);
-  if (!Mark(number, now, limits, driver) || gates_failed_) return;
+  if (!Mark(number, now, limits, driver) || now.time < no_gates_until_) return;
 
   Gate gate{0, number - 1};
   bool room;
@@ -105,8 +109,9 @@ void GateChain::BeforeLaunch(uint64_t number, const Now& now, const Limits& limi
     closed_count_.fetch_add(1, std::memory_order_seq_cst);
     return;
   }
-  gates_failed_ = true;
-  XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
+  no_gates_until_ = now.time + kGatesTriedAgain;
+  if (!std::exchange(warned_, true))
+    XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled until the driver takes one");
 }
 
 bool GateChain::MayBeStuck(TimePoint now) const {
@@ -206,7 +211,8 @@ uint64_t GateChain::OpenEnd(uint64_t submitted) {
 
 void GateChain::Reset() {
   MutexLock appending(appending_);
-  gates_failed_ = false;
+  no_gates_until_ = TimePoint{};
+  warned_ = false;
   MutexLock lock(mutex_);
   closed_.Clear();
   closed_count_.store(0, std::memory_order_relaxed);

@@ -136,7 +136,8 @@ class GateChain {
 
   // Held around calls of the driver.
   Mutex<LockRank::kGateAppending> appending_;
-  bool gates_failed_ GUARDED_BY(appending_) = false;
+  TimePoint no_gates_until_ GUARDED_BY(appending_){};  // the driver has refused one
+  bool warned_ GUARDED_BY(appending_) = false;
 
   Mutex<LockRank::kGateChain> mutex_;
   Fifo<Gate> closed_ GUARDED_BY(mutex_);

@@ -275,6 +275,21 @@ TEST_F(GateChainTest, a_driver_that_refuses_gates_leaves_the_queue_running) {
   EXPECT_EQ(queue_.ran.size(), 20u);
 }
 
+TEST_F(GateChainTest, a_queue_whose_driver_refused_a_gate_has_gates_again_a_second_later) {
+  queue_.refuse_gates = true;
+  hold_ = true;
+  Launch();
+  queue_.refuse_gates = false;
+  time_ += std::chrono::milliseconds(999);
+  Launch();
+  EXPECT_FALSE(chain_.HasClosed()) << "a driver that always refuses is not asked for each command";
+  time_ += std::chrono::milliseconds(1);
+  Launch();
+  EXPECT_TRUE(chain_.HasClosed());
+  Run(1000);
+  EXPECT_EQ(queue_.ran.size(), 2u) << "the third command is held";
+}
+
 // A driver in which one call blocks until a test releases it.
 class BlockingDriver final : public GateDriver {
  public:

@@ -83,6 +83,24 @@ TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_th
   EXPECT_THAT(driver.ran, ElementsAre(1));
 }
 
+// The call may take long, and the end of the queue does not wait for that.
+TEST_F(HostGatesTest, such_a_gate_is_left_to_others_if_opening_it_may_run_commands) {
+  driver.ops.opening_runs_commands = true;
+  driver.ops.append_gate = [](void* self, uint64_t* gate) {
+    auto& queue = *static_cast<FakeHwQueue*>(self);
+    *gate = ++queue.gates;
+    queue.state->block().gate = ipc::kGateRun;
+    return kXSchedSuccess;
+  };
+  Hold();
+  Launch();
+  EXPECT_EQ(state.closed_gates, 1u);
+  EXPECT_EQ(driver.opened, 0u);
+  EXPECT_EQ(give_back_later, 1);
+  flow->Advance();
+  EXPECT_EQ(driver.opened, 1u);
+}
+
 TEST_F(HostGatesTest, the_next_queue_in_a_slot_has_no_gate_that_the_driver_never_opened) {
   Hold();
   Launch();

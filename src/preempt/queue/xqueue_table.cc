@@ -125,6 +125,10 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     if (!SlotOf(*pin).nameless) UnnameQueue(*pin);
     pin->SetHandle(0);
   }
+  if (pin->state().SetDraining(false)) {
+    draining_.fetch_sub(1, std::memory_order_relaxed);
+    environment_.hw_queues->Unregister(pin->hwq().handle);
+  }
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
   pin->Attend();
   pin->state().waiters.Notify();
@@ -173,7 +177,6 @@ void XQueueTable::Forget(XQueue* queue) {
   const NoCancellation with_pin;
   XQueuePin pin = Pin(queue->handle());
   if (!pin) return;
-  if (queue->state().SetDraining(false)) draining_.fetch_sub(1, std::memory_order_relaxed);
   environment_.hw_queues->Unregister(queue->hwq().handle);
   Destroy(queue->handle());
 }

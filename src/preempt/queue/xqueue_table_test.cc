@@ -170,6 +170,18 @@ TEST_F(XQueueTableTest, work_in_flight_keeps_a_released_queue_until_it_has_finis
   EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
 }
 
+TEST_F(XQueueTableTest, a_released_queue_that_is_destroyed_before_its_end_leaves_nothing) {
+  CountReferences();
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  Launch(driver_);
+  table.DestroyWhenDrained(&queue);
+  ASSERT_TRUE(table.AnyDraining());
+  EXPECT_TRUE(table.Destroy(queue.handle()));
+  EXPECT_FALSE(table.AnyDraining());
+  EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
+}
+
 TEST_F(XQueueTableTest, work_whose_end_will_not_be_reported_keeps_no_queue) {
   CountReferences();
   driver_.ops.append_marker = [](void*, uint64_t) { return kXSchedErrorHardware; };

@@ -180,13 +180,16 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
   return type != kSchedulerGlobal || server_.connected() ? kXSchedSuccess : kXSchedErrorNotFound;
 }
 
-void Agent::GiveBackLater() {
+void Agent::GiveBackLater() { BeginGivingBack(); }
+
+bool Agent::BeginGivingBack() {
   const NoCancellation with_lock;
   MutexLock lock(mutex_);
-  if (!started_) return;
+  if (!started_) return true;
   give_back_ = true;
-  StartThread();
+  const bool runs = StartThread();
   Wake();
+  return runs;
 }
 
 // ---- the thread ----
@@ -266,7 +269,7 @@ void Agent::Shutdown() {
   bool requested = false;
   for (TimePoint now = MonotonicClock::now(); !attendant_.AttendLast(now) && now < until;
        now = MonotonicClock::now()) {
-    if (!std::exchange(requested, true)) GiveBackLater();
+    if (!std::exchange(requested, true) && !BeginGivingBack()) attendant_.Attend(now);
     SleepFor(kGiveBackAgain);
   }
   // A call that is in progress should end before the driver's own exit.

@@ -94,6 +94,8 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   bool Notify(Change&& change) EXCLUDES(mutex_);
 
   bool StartThread() REQUIRES(mutex_);
+  // False: the thread does not run, and cannot be started.
+  bool BeginGivingBack() EXCLUDES(mutex_);
   void UseScheduler(XSchedulerType type, const sched::PolicySetting& policy) REQUIRES(mutex_);
   void AwaitWelcome(TimePoint deadline) REQUIRES(mutex_);
   void StopScheduler() REQUIRES(mutex_);

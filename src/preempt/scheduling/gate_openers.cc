@@ -1,6 +1,7 @@
 #include "preempt/scheduling/gate_openers.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xsched::preempt {
 namespace {
@@ -12,7 +13,7 @@ constexpr Duration kTryRefusedAgain = std::chrono::milliseconds(1);
 
 bool GateOpeners::Request(uint32_t index) {
   MutexLock lock(mutex_);
-  if (requested_[index]) return true;
+  if (requested_[index] || retried_[index]) return true;
   if (requests_ >= idle_ && start_thread_("xsched-gates", &GateOpeners::Main, this) != 0) return false;
   requested_[index] = true;
   ++requests_;
@@ -33,14 +34,30 @@ uint32_t GateOpeners::AwaitNext() {
 
 bool GateOpeners::OpenGatesOf(uint32_t index) {
   XQueuePin queue = queues_.Pin(queues_.HandleAt(index));
-  return !queue || queue->flow().Advance();
+  if (!queue) return true;
+  const bool opened = queue->flow().Advance();
+  queues_.FinishIfDrained(*queue);
+  return opened;
+}
+
+bool GateOpeners::BeginRetry(uint32_t index) {
+  MutexLock lock(mutex_);
+  return !std::exchange(retried_[index], true);
+}
+
+void GateOpeners::EndRetry(uint32_t index) {
+  MutexLock lock(mutex_);
+  retried_[index] = false;
 }
 
 void* GateOpeners::Main(void* self) {
   auto& openers = *static_cast<GateOpeners*>(self);
   for (;;) {
     const uint32_t index = openers.AwaitNext();
-    while (!openers.OpenGatesOf(index)) SleepFor(kTryRefusedAgain);
+    while (!openers.OpenGatesOf(index) && openers.BeginRetry(index)) {
+      SleepFor(kTryRefusedAgain);
+      openers.EndRetry(index);
+    }
   }
 }
 
@@ -48,6 +65,7 @@ void GateOpeners::ResetAfterFork() {
   mutex_.ResetAfterFork();
   changed_.ResetAfterFork();
   std::fill(requested_, requested_ + ipc::kMaxQueues, false);
+  std::fill(retried_, retried_ + ipc::kMaxQueues, false);
   requests_ = idle_ = 0;
 }
 

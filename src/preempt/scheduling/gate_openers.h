@@ -29,12 +29,16 @@ class GateOpeners {
   uint32_t AwaitNext() EXCLUDES(mutex_);
   // False: the driver has not opened a gate.
   bool OpenGatesOf(uint32_t index);
+  // A request that comes between both is left to the thread that tries again. False: another one does.
+  bool BeginRetry(uint32_t index) EXCLUDES(mutex_);
+  void EndRetry(uint32_t index) EXCLUDES(mutex_);
 
   XQueueTable& queues_;
   const ThreadStart start_thread_;
   Mutex<LockRank::kGateOpeners> mutex_;
   Condition changed_;
   bool requested_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};  // by slot
+  bool retried_[ipc::kMaxQueues] GUARDED_BY(mutex_) = {};    // likewise: a thread will try again
   uint32_t requests_ GUARDED_BY(mutex_) = 0;
   uint32_t idle_ GUARDED_BY(mutex_) = 0;  // threads
 };

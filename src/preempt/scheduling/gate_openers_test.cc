@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <functional>
 #include <future>
 #include <memory>
+#include <thread>
 
 #include "preempt/queue/testing/fake_process.h"
 
@@ -66,6 +68,35 @@ TEST_F(GateOpenersTest, a_thread_opens_gates_itself_if_no_other_one_can_be_start
   const NoDriverCalls here;
   queue.Attend();
   EXPECT_EQ(driver_.opened, 1u);
+}
+
+TEST_F(GateOpenersTest, gates_that_the_driver_refuses_to_open_are_tried_again_by_one_thread) {
+  static GateOpeners* openers;
+  static std::atomic<int> threads;
+  static std::atomic<int> refusals;
+  static std::atomic<bool> refuses;
+  threads = refusals = 0;
+  refuses = true;
+  openers = new GateOpeners(table, [](const char* name, void* (*main)(void*), void* argument) {
+    ++threads;
+    return StartDetachedThread(name, main, argument);
+  });
+  driver_.ops.open_gate = [](void* self, uint64_t gate) {
+    refusals += refuses;
+    if (refuses) return kXSchedErrorHardware;
+    static_cast<FakeHwQueue*>(self)->opened = gate;
+    return kXSchedSuccess;
+  };
+  XQueue& queue = MakeGated(driver_);
+  for (int before = 0; refusals < 50; before = refusals) {
+    ASSERT_TRUE(openers->Request(queue.index()));
+    while (refusals == before) std::this_thread::yield();
+  }
+  EXPECT_LE(threads, 3) << "one that tries again, and one for a request that comes between two of its tries";
+  refuses = false;
+  ASSERT_TRUE(openers->Request(queue.index()));
+  while (queue.HasClosedGates()) std::this_thread::yield();
+  table.AwaitOthers(*table.Pin(queue.handle()));
 }
 
 TEST_F(GateOpenersTest, an_opening_that_does_not_return_keeps_no_other_queues_gate_closed) {

@@ -22,6 +22,9 @@ constexpr Duration kRetryEvery = std::chrono::milliseconds(500);
 // limit.
 constexpr Duration kWelcomePatience = std::chrono::seconds(10);
 
+// So many are read at a time, so that a server that floods us does not keep the agent's lock.
+constexpr size_t kMostMessages = 64;
+
 bool HasDeviceFiles(XDevice device) {
   const XDeviceType type = TypeOfDevice(device);
   return type != kDeviceTypeUnknown && type != kDeviceTypeCPU;
@@ -88,7 +91,9 @@ ServerClient::News ServerClient::Serve(TimePoint now) {
   if (state_ == State::kApart) return News::kNone;
   News news = News::kNone;
   // If the program has put another file in the socket's place, it must not be read.
+  size_t messages = 0;
   for (bool more = socket_.Intact(); more;) {
+    if (messages++ == kMostMessages) return news;
     ipc::Packet packet;
     switch (ipc::ReceivePacket(socket_.get(), packet)) {
       case ipc::Received::kMessage:

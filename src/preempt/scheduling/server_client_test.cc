@@ -9,8 +9,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <thread>
 
 #include "base/pci_address.h"
 #include "ipc/client.h"
@@ -250,6 +252,23 @@ TEST_F(ServerClientTest, what_the_server_says_reaches_the_listener) {
   EXPECT_THAT(slices_, ::testing::ElementsAre(std::pair{XDevice{7}, uint64_t{1000}}));
   EXPECT_THAT(hints_, ::testing::ElementsAre(std::pair{XQueueHandle{42}, Priority{3}}));
   EXPECT_THAT(configs_, ::testing::ElementsAre(std::array<int64_t, 4>{43, 2, 8, 0}));
+}
+
+// The socket may hold only ten packets, so the server goes on sending meanwhile.
+TEST_F(ServerClientTest, of_a_flood_of_messages_64_are_read_at_a_time) {
+  constexpr size_t kFlood = 2000;
+  Connect();
+  std::thread server([this] {
+    for (size_t i = 0; i < kFlood; ++i)
+      EXPECT_TRUE(ipc::SendWithin(peer_.get(), 10'000, ipc::ProcessSlice{}));
+  });
+  size_t most = 0;
+  for (size_t before = 0; before < kFlood; before = slices_.size()) {
+    EXPECT_EQ(client_.Serve(fake_now), News::kNone);
+    most = std::max(most, slices_.size() - before);
+  }
+  server.join();
+  EXPECT_LE(most, 64u);
 }
 
 TEST_F(ServerClientTest, what_cannot_be_said_ends_the_connection_and_begins_one_at_once) {

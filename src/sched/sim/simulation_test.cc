@@ -502,7 +502,9 @@ TEST(Simulation, a_closed_loop_does_not_keep_other_tasks_of_its_queue_waiting) {
   tasks.insert(tasks.begin() + 6, second);
   const Result result = Native(LoadOf({}, {Queue(0, tasks)}));
   const auto& latencies = result.queues[0].latencies;
-  EXPECT_EQ(std::ranges::count_if(latencies, [](Duration time) { return time >= milliseconds(7); }), 9);
+  // And one of a loop may have to wait for such a task.
+  EXPECT_GE(std::ranges::count_if(latencies, [](Duration time) { return time >= milliseconds(7); }), 9);
+  EXPECT_LE(*std::ranges::max_element(latencies), milliseconds(7 + 1 + 1));
   EXPECT_NEAR(static_cast<double>(latencies.size()), 9 + 100 + 50, 3);
 }
 

@@ -63,11 +63,8 @@ void ForgetWhere(Match&& match) {
   });
 }
 
-constinit thread_local bool threads_end_is_notified = false;
-
 // When a thread ends, its default streams end as well.
 void ForgetThread(void* thread) {
-  threads_end_is_notified = false;  // a destructor that runs later may use one anew
   ForgetWhere([thread](const Stream& stream) {
     return stream.thread.load(std::memory_order_relaxed) == reinterpret_cast<uint64_t>(thread);
   });
@@ -78,14 +75,13 @@ void ForgetThread(void* thread) {
 using AtThreadExit = int (*)(void (*function)(void*), void* argument, void* address_in_library);
 constinit std::atomic<AtThreadExit> at_thread_exit{nullptr};
 
-// The dynamic linker may call us with its lock held, so it is not called with a lock of ours.
 void FindAtThreadExit() EXCLUDES(registration_mutex) {
   if (at_thread_exit.load(std::memory_order_relaxed) != nullptr) return;
   at_thread_exit.store(reinterpret_cast<AtThreadExit>(RealDlsym(RTLD_DEFAULT, "__cxa_thread_atexit_impl")),
                        std::memory_order_relaxed);
 }
 
-bool NotifyByThreadKey() {
+bool NotifyByThreadKey() EXCLUDES(registration_mutex) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static pthread_key_t key;
   static bool made = false;
@@ -93,19 +89,14 @@ bool NotifyByThreadKey() {
   return made && pthread_setspecific(key, reinterpret_cast<void*>(ThreadNumber())) == 0;
 }
 
-// Makes ForgetThread be called. AMD's runtime destroys the thread's streams in a destructor of its own, which
-// the thread has registered before this, with its first call: so it runs later, and nobody asks about a
-// stream that is gone. A thread-specific value would be destroyed after all destructors. False: there is no
-// memory.
+}  // namespace
+
 bool NotifyOfThreadsEnd() {
-  if (threads_end_is_notified) return true;
+  FindAtThreadExit();
   const AtThreadExit notify = at_thread_exit.load(std::memory_order_relaxed);
   void* thread = reinterpret_cast<void*>(ThreadNumber());
-  threads_end_is_notified = notify != nullptr && notify(ForgetThread, thread, &at_thread_exit) == 0;
-  return threads_end_is_notified || NotifyByThreadKey();
+  return (notify != nullptr && notify(ForgetThread, thread, &at_thread_exit) == 0) || NotifyByThreadKey();
 }
-
-}  // namespace
 
 uint64_t ThreadNumber() {
   static constinit std::atomic<uint64_t> count{0};
@@ -118,7 +109,6 @@ Stream* FindStream(uint64_t key) { return streams->Find(key); }
 
 StreamRegistration::StreamRegistration(uint64_t key) : key_(key) {
   InstallForkHandler();
-  FindAtThreadExit();
   registration_mutex.Lock();
   known_ = streams->Find(key);
 }
@@ -126,7 +116,6 @@ StreamRegistration::StreamRegistration(uint64_t key) : key_(key) {
 StreamRegistration::~StreamRegistration() { registration_mutex.Unlock(); }
 
 bool StreamRegistration::Begin(const StreamFacts& facts) {
-  if (facts.per_thread && !NotifyOfThreadsEnd()) return false;
   record_ = NewRecord();
   if (record_ == nullptr) return false;
   record_->home.store(facts.home, std::memory_order_relaxed);

@@ -46,6 +46,14 @@ struct StreamFacts {
 // Null: not registered yet.
 Stream* FindStream(uint64_t key);
 
+// The calling thread's default stream, which is to be registered, is forgotten when the thread ends. A
+// runtime may destroy it in a destructor of its own, which the thread has registered before this, with its
+// first call: so that runs later, and nobody asks about a stream that is gone. A thread-specific value would
+// be destroyed after all destructors. Called for each such stream, because each runtime has a destructor. Not
+// with a lock of ours, because it takes the dynamic linker's, and the linker may call us with that. False: no
+// memory.
+bool NotifyOfThreadsEnd();
+
 // Registers a stream. Only one is registered at a time, and its record is published last.
 class StreamRegistration {
  public:
@@ -56,7 +64,7 @@ class StreamRegistration {
 
   // The record that it has already; otherwise null.
   Stream* known() const { return known_; }
-  // False: no memory, or nobody would say when the stream's thread ends.
+  // False: no memory.
   bool Begin(const StreamFacts& facts);
   // The known record, or after Begin the new one.
   Stream* record() const { return known_ != nullptr ? known_ : record_; }
@@ -75,6 +83,7 @@ class StreamRegistration {
 // event was recorded on it while it had an XQueue of the program's own. Null: no memory.
 template <typename MakeQueue>
 Stream* RegisterStream(uint64_t key, const StreamFacts& facts, bool with_queue, MakeQueue&& make_queue) {
+  if (facts.per_thread && FindStream(key) == nullptr && !NotifyOfThreadsEnd()) return nullptr;
   StreamRegistration registration(key);
   Stream* const known = registration.known();
   if (known == nullptr && !registration.Begin(facts)) return nullptr;

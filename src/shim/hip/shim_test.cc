@@ -453,6 +453,8 @@ TEST(HipShim, a_thread_that_ends_takes_its_default_stream_along_before_the_runti
   hipStream_t rival = instance.NewStream();
   instance.Library("LibrarySet", rival);
   ASSERT_EQ(XHintSetScheduler(kSchedulerLocal, kPolicyHighestPriorityFirst), kXSchedSuccess);
+  // So the scheduler has to know how far the other queues are.
+  ASSERT_EQ(XHintPriority(HandleOf(instance, rival), -1), kXSchedSuccess);
   const auto events = instance.Fake<decltype(FakeEvents)>("FakeEvents");
   std::thread launching([&] {
     // Until a marker is behind one.

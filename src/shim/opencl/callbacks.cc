@@ -81,8 +81,11 @@ void CL_CALLBACK EventHasHappened(cl_event event, cl_int status, void* data) {
     const bool kept = callback->driver.clRetainEvent(event) == CL_SUCCESS;
     if (kept && LeaveToThread(callback, event, status)) return;
     if (kept) callback->driver.clReleaseEvent(event);
+    // XSched may have locks here that a command of the program needs. So what it calls is passed through.
+    callback->function(event, status, callback->data);
+  } else {
+    CallFunction(*callback, event, status);
   }
-  CallFunction(*callback, event, status);
   delete callback;
 }
 

@@ -27,8 +27,9 @@ class Launch {
   Launch(const Call& call, cl_command_queue queue, cl_uint wait_count, const cl_event* waits)
       : queue_(queue),
         xqueue_(ScheduledQueue(queue)),
-        scope_(Announce(call.next(), xqueue_, wait_count, waits)),
-        follows_all_before_(xqueue_ != nullptr && preempt::HasAllBefore(xqueue_, scope_.number())) {
+        issued_before_(Announce(call.next(), xqueue_, wait_count, waits)),
+        scope_(xqueue_),
+        follows_all_before_(xqueue_ != nullptr && preempt::HasAllBefore(issued_before_, scope_.number())) {
     if (xqueue_ != nullptr) guard_.emplace();
   }
 
@@ -42,15 +43,18 @@ class Launch {
   }
 
  private:
-  static preempt::XQueue* Announce(const Functions& next, preempt::XQueue* xqueue, cl_uint count,
-                                   const cl_event* events) {
-    if (xqueue != nullptr && count != 0 && events != nullptr) AddDependencies(next, xqueue, count, events);
-    return xqueue;
+  // Returns how many commands of the queue the driver has by then.
+  static uint64_t Announce(const Functions& next, preempt::XQueue* xqueue, cl_uint count,
+                           const cl_event* events) {
+    if (xqueue == nullptr) return 0;
+    if (count != 0 && events != nullptr) AddDependencies(next, xqueue, count, events);
+    return xqueue->issued();
   }
   void Note(bool blocking, const cl_event* event);
 
   cl_command_queue queue_;
   preempt::XQueue* xqueue_;
+  const uint64_t issued_before_;
   preempt::LaunchScope scope_;
   const bool follows_all_before_;  // for the driver, too
   std::optional<preempt::ReentrancyGuard> guard_;

@@ -52,8 +52,9 @@ class FlowTest : public ::testing::Test, public Signals {
   void RingScheduler(uint32_t index) override { rung.push_back(index); }
   void Wake() override { ++wakes; }
   void SomethingIsTaken() override {}
-  void GiveBackLater() override {}
+  void GiveBackLater() override { ++give_back_later; }
 
+  int give_back_later = 0;
   FakeHwQueue driver;
   ipc::ControlBlock block{};
   ProcessState process;
