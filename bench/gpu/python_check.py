@@ -4,6 +4,7 @@
 Writes a line {"check", "result"} for each check; "ok", or what is wrong.
 """
 import asyncio
+import concurrent.futures
 import json
 import os
 import time
@@ -103,6 +104,45 @@ def tasks_overlap_each_with_its_own_stream():
     asyncio.run(both())
     equal(seen, {21: True, -21: True})
     eventually(lambda: {21, -21} & set(priorities()), set())
+
+
+def in_a_new_thread(do):
+    """In a thread that has not used the GPU. Raises what `do` raises."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(do).result()
+
+
+@check
+def a_thread_may_enter_a_block_first_of_all():
+    def use():
+        with xsched.priority(9):
+            number = torch.ones(1, device="cuda")
+            eventually(lambda: 9 in priorities(), True)
+        equal(number.item(), 1)
+    in_a_new_thread(use)
+    eventually(lambda: 9 in priorities(), False)
+
+
+@check
+def a_thread_may_make_a_queue_over_an_unused_stream_first_of_all():
+    stream = torch.cuda.Stream()
+
+    def use():
+        with xsched.XSchedQueue(stream, priority=8):
+            eventually(lambda: 8 in priorities(), True)
+    in_a_new_thread(use)
+
+
+@check
+def a_stream_is_scheduled_after_its_queue_was_closed_although_an_event_was_recorded_on_it():
+    stream = torch.cuda.Stream(priority=-1)
+    with xsched.XSchedQueue(stream, priority=8):
+        torch.cuda.Event().record(stream)
+    with torch.cuda.stream(stream):
+        torch.ones(1, device="cuda").add_(1)
+        with xsched.priority(6):
+            eventually(lambda: 6 in priorities(), True)
+    stream.synchronize()
 
 
 @check
