@@ -115,12 +115,12 @@ def in_a_new_thread(do):
 @check
 def a_thread_may_enter_a_block_first_of_all():
     def use():
-        with xsched.priority(9):
+        with xsched.priority(13):
             number = torch.ones(1, device="cuda")
-            eventually(lambda: 9 in priorities(), True)
+            eventually(lambda: 13 in priorities(), True)
         equal(number.item(), 1)
     in_a_new_thread(use)
-    eventually(lambda: 9 in priorities(), False)
+    eventually(lambda: 13 in priorities(), False)
 
 
 @check
