@@ -205,7 +205,7 @@ class LongBesideShort : public testing::TestWithParam<std::tuple<const char*, in
     Conditions conditions;
     conditions.policy = *FindPolicyByName(std::get<0>(GetParam()));
     conditions.warm_up = seconds(2);
-    const Result result = Simulate(load, conditions);
+    Result result = Simulate(load, conditions);
     load.length = result.length;
     return result;
   }
