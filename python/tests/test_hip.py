@@ -272,12 +272,12 @@ class Streams(unittest.TestCase):
         handle = queue.handle
         queue.submit(launch)
         self.assertTrue(began.wait(10))
-        with unittest.mock.patch("xsched.queue._LONGEST_CLOSE_S", 0.1), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
             closed = pool.submit(queue.close)
             while handle in own_queues():
                 time.sleep(0.001)
             may_go_on.set()
-            closed.result(10)
+            closed.result(5)
         self.assertEqual([error.result for error in errors], [xsched.Result.ERROR_NOT_ALLOWED])
         self.assertIn("is being closed", str(errors[0]))
 

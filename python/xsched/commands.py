@@ -3,6 +3,7 @@ import atexit
 import contextlib
 import itertools
 import os
+import threading
 import time
 from typing import TYPE_CHECKING, Callable, Dict, Optional, Set
 
@@ -18,6 +19,7 @@ _LONGEST_S = 5  # the end of the program waits no longer for a function that run
 # this keeps them alive. Whoever takes a command out decides: it is launched, or dropped.
 _waiting: Dict[int, "Command"] = {}
 _launching: Set["Command"] = set()  # their functions are running
+_of_thread = threading.local()
 _numbers = itertools.count(1)
 _ended = False
 
@@ -69,15 +71,22 @@ class Command:
             library("preempt").HwCommandDestroy(self._handle)
 
 
-def _launch(_hwq: int, number: int) -> int:
+def launching_on() -> int:
+    """The HwQueue of the command whose function this thread calls; 0: it calls none."""
+    return getattr(_of_thread, "hwq", 0)
+
+
+def _launch(hwq: int, number: int) -> int:
     """What the library calls, for all commands."""
     command = _waiting.get(number)
     if command is None:
         return Result.SUCCESS  # dropped
     _launching.add(command)  # before it is taken out, so that it is always in one of the two
+    before, _of_thread.hwq = launching_on(), hwq
     try:
         return command._call() if _waiting.pop(number, None) else Result.SUCCESS
     finally:
+        _of_thread.hwq = before
         _launching.discard(command)
 
 

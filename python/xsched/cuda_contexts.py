@@ -16,7 +16,9 @@ def _driver() -> ctypes.CDLL:
     try:
         driver = ctypes.CDLL(named) if named else ctypes.CDLL("libcuda.so.1", os.RTLD_NOW | os.RTLD_NOLOAD)
     except OSError as error:
-        raise XSchedError("CudaQueueCreate", Result.ERROR_NOT_FOUND, f"CudaQueueCreate: not found: {error}") from error
+        # The linker says nothing of a library that is there and not loaded.
+        why = error if named else "libcuda.so.1 is not loaded"
+        raise XSchedError("CudaQueueCreate", Result.ERROR_NOT_FOUND, f"CudaQueueCreate: not found: {why}") from error
     driver.cuCtxPushCurrent_v2.argtypes = [ctypes.c_void_p]
     return driver
 

@@ -7,7 +7,7 @@ import time
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Optional, Tuple
 
 from . import holds
-from .commands import Command, drop as drop_commands
+from .commands import Command, drop as drop_commands, launching_on
 from .constants import CREATE_BLOCKING_SUBMIT, PreemptLevel, QueueState, Result
 from .cuda_contexts import on_device
 from .hint_blocks import set_hint
@@ -17,7 +17,7 @@ from .streams import STREAM_PLATFORMS, device_of, frameworks_device, is_default_
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
 _MOST_QUEUES = 1024  # of a process
-_LONGEST_CLOSE_S = 10  # the C library takes five seconds at most to destroy a queue
+_LONGEST_CLOSE_S = 10  # to destroy a queue, the C library takes five seconds at most, and as long as a function of submit() runs
 
 
 class _Made:
@@ -318,8 +318,9 @@ def _kept_hardware_queue(platform: str, stream: Any) -> Iterator[Tuple[int, bool
             if gone is None:
                 yield hwq, is_made
                 return
-        # Not without end: the close may wait for this thread, in a function of submit() or in a handler of a signal.
-        if not gone.wait(max(0, give_up - time.monotonic())):
+        # The close waits for the functions of submit(). And not without end: a handler of a signal may have interrupted it.
+        longest = 0 if launching_on() == hwq else max(0, give_up - time.monotonic())
+        if not gone.wait(longest):
             raise XSchedError("XQueueCreate", Result.ERROR_NOT_ALLOWED, "XQueueCreate: not allowed: the stream's last queue is being closed")
 
 

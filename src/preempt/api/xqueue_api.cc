@@ -204,6 +204,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   if (in_own_launch && (flags & kQueueSuspendFlagSyncHwQueue) != 0) return kXSchedErrorNotAllowed;
   if (queue->suspended()) {
     if ((flags & kQueueSuspendFlagSyncHwQueue) == 0) return kXSchedSuccess;
+    queue->ApplyLevels();  // the thread that has suspended it may be about to
     queue->worker().WaitBetweenLaunches();
     queue->WaitInFlight();
     return kXSchedSuccess;

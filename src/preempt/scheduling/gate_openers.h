@@ -23,6 +23,12 @@ class GateOpeners {
   bool Request(uint32_t index) EXCLUDES(mutex_);
   void ResetAfterFork();
 
+  // For tests. True if all of so many threads wait for a request, and there is none.
+  bool AtRest(uint32_t threads) EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return requests_ == 0 && idle_ == threads;
+  }
+
  private:
   static void* Main(void* self);
   // Takes the next request, when there is one.

@@ -18,6 +18,7 @@ using ::testing::ElementsAre;
 class GateOpenersTest : public FakeProcess {
  protected:
   GateOpenersTest() {
+    threads = 0;
     for (FakeDriver* driver : {&driver_, &other_driver_}) {
       driver->ops.opening_runs_commands = true;
       driver->ops.open_gate = [](void* self, uint64_t gate) {
@@ -38,6 +39,16 @@ class GateOpenersTest : public FakeProcess {
     return queue;
   }
 
+  // For openers, whose threads never end, and must not use the table when it is gone.
+  static int StartCounted(const char* name, void* (*main)(void*), void* argument) {
+    ++threads;
+    return StartDetachedThread(name, main, argument);
+  }
+  static void AwaitRest(GateOpeners& openers) {
+    while (!openers.AtRest(threads)) std::this_thread::yield();
+  }
+
+  inline static std::atomic<uint32_t> threads;
   FakeDriver driver_{kGatingHostGates};
   FakeDriver other_driver_{kGatingHostGates};
 };
@@ -72,15 +83,11 @@ TEST_F(GateOpenersTest, a_thread_opens_gates_itself_if_no_other_one_can_be_start
 
 TEST_F(GateOpenersTest, gates_that_the_driver_refuses_to_open_are_tried_again_by_one_thread) {
   static GateOpeners* openers;
-  static std::atomic<int> threads;
   static std::atomic<int> refusals;
   static std::atomic<bool> refuses;
-  threads = refusals = 0;
+  refusals = 0;
   refuses = true;
-  openers = new GateOpeners(table, [](const char* name, void* (*main)(void*), void* argument) {
-    ++threads;
-    return StartDetachedThread(name, main, argument);
-  });
+  openers = new GateOpeners(table, &StartCounted);
   driver_.ops.open_gate = [](void* self, uint64_t gate) {
     refusals += refuses;
     if (refuses) return kXSchedErrorHardware;
@@ -92,17 +99,17 @@ TEST_F(GateOpenersTest, gates_that_the_driver_refuses_to_open_are_tried_again_by
     ASSERT_TRUE(openers->Request(queue.index()));
     while (refusals == before) std::this_thread::yield();
   }
-  EXPECT_LE(threads, 3) << "one that tries again, and one for a request that comes between two of its tries";
+  EXPECT_LE(threads, 3u) << "one that tries again, and one for a request that comes between two of its tries";
   refuses = false;
   ASSERT_TRUE(openers->Request(queue.index()));
   while (queue.HasClosedGates()) std::this_thread::yield();
-  table.AwaitOthers(*table.Pin(queue.handle()));
+  AwaitRest(*openers);
 }
 
 TEST_F(GateOpenersTest, an_opening_that_does_not_return_keeps_no_other_queues_gate_closed) {
   // Its threads never end.
   static GateOpeners* openers;
-  openers = new GateOpeners(table, &StartDetachedThread);
+  openers = new GateOpeners(table, &StartCounted);
   std::promise<void> entered;
   std::promise<void> let_go;
   std::promise<void> opened;
@@ -120,11 +127,8 @@ TEST_F(GateOpenersTest, an_opening_that_does_not_return_keeps_no_other_queues_ga
   EXPECT_EQ(opened.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
   EXPECT_TRUE(blocked.HasClosedGates());
   let_go.set_value();
-  for (XQueue* queue : {&blocked, &other}) {
-    const XQueuePin pin = table.Pin(queue->handle());
-    table.AwaitOthers(*pin);
-    EXPECT_FALSE(queue->HasClosedGates());
-  }
+  AwaitRest(*openers);
+  for (const XQueue* queue : {&blocked, &other}) EXPECT_FALSE(queue->HasClosedGates());
 }
 
 }  // namespace
