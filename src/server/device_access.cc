@@ -23,8 +23,8 @@ constexpr unsigned kNvidiaMajor = 195;
 constexpr unsigned kMostNvidiaGpus = 247;
 constexpr const char* kNvidiaVendor = "0x10de";
 
-// AMD's driver makes a file for each further part where a GPU is divided. They have no PCI address in /sys;
-// KFD lists them. Who has the file of one part can use no other.
+// Where a GPU is divided, AMD's driver makes a file for each part. In /sys, only the file of the first part
+// has a PCI address; KFD lists all of them. The file of a part gives access to this part only.
 constexpr unsigned kDrmMajor = 226;
 constexpr const char* kAmdVendor = "0x1002";
 

@@ -201,22 +201,21 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   XQueuePin queue = ThisProcess().queues.Pin(xq);
   if (!queue) return kXSchedErrorNotFound;
   const bool in_own_launch = queue->worker().IsThisThread();
-  if (in_own_launch && (flags & kQueueSuspendFlagSyncHwQueue) != 0) return kXSchedErrorNotAllowed;
+  const bool sync = (flags & kQueueSuspendFlagSyncHwQueue) != 0;
+  if (in_own_launch && sync) return kXSchedErrorNotAllowed;
   if (queue->suspended()) {
-    if ((flags & kQueueSuspendFlagSyncHwQueue) == 0) return kXSchedSuccess;
+    if (!sync) return kXSchedSuccess;
     queue->ApplyLevels();  // the thread that has suspended it may be about to
-    queue->worker().WaitBetweenLaunches();
-    queue->WaitInFlight();
-    return kXSchedSuccess;
+  } else {
+    queue->flow().MakePausable();
+    XResult awaited = kXSchedSuccess;
+    if ((flags & kQueueSuspendFlagWaitAll) != 0) awaited = WaitAll(*queue);
+    if ((flags & kQueueSuspendFlagWaitIdle) != 0) awaited = WaitIdle(*queue);
+    if (awaited != kXSchedSuccess) return awaited;
+    ThisProcess().Suspend(*queue, true);
   }
-  queue->flow().MakePausable();
-  XResult awaited = kXSchedSuccess;
-  if ((flags & kQueueSuspendFlagWaitAll) != 0) awaited = WaitAll(*queue);
-  if ((flags & kQueueSuspendFlagWaitIdle) != 0) awaited = WaitIdle(*queue);
-  if (awaited != kXSchedSuccess) return awaited;
-  ThisProcess().Suspend(*queue, true);
   if (!in_own_launch) queue->worker().WaitBetweenLaunches();
-  if ((flags & kQueueSuspendFlagSyncHwQueue) != 0) queue->WaitInFlight();
+  if (sync) queue->WaitInFlight();
   return kXSchedSuccess;
 }
 

@@ -125,15 +125,25 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
     if (!SlotOf(*pin).nameless) UnnameQueue(*pin);
     pin->SetHandle(0);
   }
-  if (pin->state().SetDraining(false)) {
-    draining_.fetch_sub(1, std::memory_order_relaxed);
-    environment_.hw_queues->Unregister(pin->hwq().handle);
-  }
+  EndDraining(*pin);
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
   pin->Attend();
   pin->state().waiters.Notify();
   // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
+  return true;
+}
+
+void XQueueTable::BeginDraining(XQueue& queue) {
+  queue.state().SetDraining(true);
+  draining_.fetch_add(1, std::memory_order_relaxed);
+  environment_.signals->Wake();
+}
+
+bool XQueueTable::EndDraining(XQueue& queue) {
+  if (!queue.state().SetDraining(false)) return false;
+  draining_.fetch_sub(1, std::memory_order_relaxed);
+  environment_.hw_queues->Unregister(queue.hwq().handle);
   return true;
 }
 
@@ -151,9 +161,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
       SlotOf(*queue).nameless = true;
     }
     environment_.hw_queues->Unregister(queue->hwq().handle);
-    queue->state().SetDraining(true);
-    draining_.fetch_add(1, std::memory_order_relaxed);
-    environment_.signals->Wake();  // the device's reports wake nobody
+    BeginDraining(*queue);  // the device's reports wake nobody
     // After this, and in the case below, the program releases the driver's queue.
     AwaitOthers(*queue);
     return;
@@ -164,9 +172,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
       MutexLock lock(mutex_);
       SlotOf(*queue).retained = true;
     }
-    queue->state().SetDraining(true);
-    draining_.fetch_add(1, std::memory_order_relaxed);
-    environment_.signals->Wake();
+    BeginDraining(*queue);
     return;
   }
   environment_.hw_queues->Unregister(queue->hwq().handle);
@@ -201,10 +207,7 @@ void XQueueTable::ReportLast(XQueue& queue) {
 
 void XQueueTable::FinishIfDrained(XQueue& queue) {
   if (!queue.state().draining() || queue.HasLastWork()) return;
-  if (!queue.state().SetDraining(false)) return;  // another thread finishes it
-  draining_.fetch_sub(1, std::memory_order_relaxed);
-  environment_.hw_queues->Unregister(queue.hwq().handle);
-  Destroy(queue.handle());
+  if (EndDraining(queue)) Destroy(queue.handle());
 }
 
 void XQueueTable::FinishDrained() {

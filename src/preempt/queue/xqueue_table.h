@@ -160,6 +160,10 @@ class XQueueTable final : public Siblings {
   // From now on launches find it, or do not find it any more. False: out of memory.
   bool NameQueue(XQueue& queue);
   void UnnameQueue(XQueue& queue);
+  // The queue is kept until it has drained.
+  void BeginDraining(XQueue& queue);
+  // False: it is not draining, or another thread ends that.
+  bool EndDraining(XQueue& queue);
   // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.
   void FinishDrained();
 
