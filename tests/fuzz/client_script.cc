@@ -139,7 +139,7 @@ class ClientScript::Process final : public preempt::testing::FakeProcess {
   void RingScheduler(uint32_t index) override { agent_.RingScheduler(index); }
   void Wake() override { agent_.Wake(); }
   void SomethingIsTaken() override { agent_.SomethingIsTaken(); }
-  void GiveBackLater() override { agent_.GiveBackLater(); }
+  bool GiveBackLater() override { return agent_.GiveBackLater(); }
   void QueueDestroyed(preempt::XQueue& queue) override { agent_.QueueDestroyed(queue); }
 
   void Attend(Duration later) {

@@ -85,6 +85,8 @@ cl_int DeviceIds(cl_platform_id, cl_device_type, cl_uint room, cl_device_id* out
 class AmdDevices : public ::testing::Test {
  protected:
   AmdDevices() {
+    unsetenv("ROCR_VISIBLE_DEVICES");
+    unsetenv("GPU_DEVICE_ORDINAL");
     char path[] = "/tmp/xsched-test-XXXXXX";
     sysfs_ = mkdtemp(path);
     listed_gpus = &gpus_;

@@ -35,8 +35,9 @@ bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {
   chain_.BeforeLaunch(number, seen, Limits(), *this);
   if (!chain_.HasClosed() || !ConcernsGates(seen, Now())) return false;
   // The end of the queue waits for a launch for a second at most. So a launch makes no call that may take
-  // longer.
-  if (ops().opening_runs_commands ? GateIsDue() : !Advance()) queue_.signals().GiveBackLater();
+  // longer, unless no other thread would open the gate.
+  const bool later = ops().opening_runs_commands ? GateIsDue() : !Advance();
+  if (later && !queue_.signals().GiveBackLater() && ops().opening_runs_commands) Advance();
   return false;
 }
 

@@ -101,6 +101,21 @@ TEST_F(HostGatesTest, such_a_gate_is_left_to_others_if_opening_it_may_run_comman
   EXPECT_EQ(driver.opened, 1u);
 }
 
+TEST_F(HostGatesTest, such_a_gate_is_opened_by_the_launching_thread_if_no_other_can_be_started) {
+  agent_runs = false;
+  driver.ops.opening_runs_commands = true;
+  driver.ops.append_gate = [](void* self, uint64_t* gate) {
+    auto& queue = *static_cast<FakeHwQueue*>(self);
+    *gate = ++queue.gates;
+    queue.state->block().gate = ipc::kGateRun;
+    return kXSchedSuccess;
+  };
+  Hold();
+  Launch();
+  EXPECT_EQ(state.closed_gates, 0u);
+  EXPECT_EQ(driver.opened, 1u);
+}
+
 TEST_F(HostGatesTest, the_next_queue_in_a_slot_has_no_gate_that_the_driver_never_opened) {
   Hold();
   Launch();

@@ -84,6 +84,7 @@ bool XQueueTable::NameQueue(XQueue& queue) {
 }
 
 void XQueueTable::UnnameQueue(XQueue& queue) {
+  if (std::exchange(SlotOf(queue).nameless, true)) return;
   queue.state().SetName(0);
   by_key_.Remove(MapKey(queue.hwq().ops.platform, queue.hwq().key));
 }
@@ -122,7 +123,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   {
     MutexLock lock(mutex_);
     if (!pin->state().SetDestroying(true)) return false;
-    if (!SlotOf(*pin).nameless) UnnameQueue(*pin);
+    UnnameQueue(*pin);
     pin->SetHandle(0);
   }
   EndDraining(*pin);
@@ -134,10 +135,15 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   return true;
 }
 
-void XQueueTable::BeginDraining(XQueue& queue) {
-  queue.state().SetDraining(true);
-  draining_.fetch_add(1, std::memory_order_relaxed);
+bool XQueueTable::BeginDraining(XQueue& queue) {
+  {
+    MutexLock lock(mutex_);
+    // Who destroys it has looked already whether it is draining.
+    if (queue.state().destroying() || !queue.state().SetDraining(true)) return false;
+    draining_.fetch_add(1, std::memory_order_relaxed);
+  }
   environment_.signals->Wake();
+  return true;
 }
 
 bool XQueueTable::EndDraining(XQueue& queue) {
@@ -158,7 +164,6 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
     {
       MutexLock lock(mutex_);
       UnnameQueue(*queue);
-      SlotOf(*queue).nameless = true;
     }
     environment_.hw_queues->Unregister(queue->hwq().handle);
     BeginDraining(*queue);  // the device's reports wake nobody
@@ -172,7 +177,7 @@ void XQueueTable::DestroyWhenDrained(XQueue* queue) {
       MutexLock lock(mutex_);
       SlotOf(*queue).retained = true;
     }
-    BeginDraining(*queue);
+    if (!BeginDraining(*queue)) environment_.hw_queues->Unregister(queue->hwq().handle);
     return;
   }
   environment_.hw_queues->Unregister(queue->hwq().handle);
@@ -359,7 +364,7 @@ void XQueueTable::ResetAfterFork() {
     // The child's driver does not have the parent's queues. Their slots stay taken, and to the program they
     // are queues that XSched does not know.
     queue.SetHandle(0);
-    if (queue.has_hwq() && !slots_[i].nameless) UnnameQueue(queue);
+    if (queue.has_hwq()) UnnameQueue(queue);
     queue.ResetAfterFork();
   }
 }

@@ -157,11 +157,13 @@ class XQueueTable final : public Siblings {
   uint32_t TakeSlot(HwQueue& hwq, uint32_t* generation) EXCLUDES(mutex_);
   uint32_t FindFreeSlot() REQUIRES(mutex_);
   void ReturnSlot(uint32_t index) EXCLUDES(mutex_);
-  // From now on launches find it, or do not find it any more. False: out of memory.
+  // From now on launches find it. False: out of memory.
   bool NameQueue(XQueue& queue);
-  void UnnameQueue(XQueue& queue);
-  // The queue is kept until it has drained.
-  void BeginDraining(XQueue& queue);
+  // From now on launches do not find it any more. Does nothing if that is so already: another queue may have
+  // its name then.
+  void UnnameQueue(XQueue& queue) REQUIRES(mutex_);
+  // The queue is kept until it has drained. False: it is draining already, or another thread destroys it.
+  bool BeginDraining(XQueue& queue);
   // False: it is not draining, or another thread ends that.
   bool EndDraining(XQueue& queue);
   // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.

@@ -182,6 +182,19 @@ TEST_F(XQueueTableTest, a_released_queue_that_is_destroyed_before_its_end_leaves
   EXPECT_THAT(driver_.calls, ElementsAre("retain", "release", "destroy"));
 }
 
+TEST_F(XQueueTableTest, a_queue_that_is_destroyed_while_it_is_released_does_not_drain) {
+  static std::function<void()> on_retain;
+  CountReferences();
+  driver_.ops.retain = [](void*) { on_retain(); };
+  XQueue& queue = Make(driver_);
+  LetRun(queue);
+  Launch(driver_);
+  on_retain = [&] { EXPECT_TRUE(table.Destroy(queue.handle())); };
+  table.DestroyWhenDrained(&queue);
+  EXPECT_FALSE(table.AnyDraining()) << "or the agent would look for it for ever";
+  EXPECT_THAT(driver_.calls, ElementsAre("release", "destroy"));
+}
+
 TEST_F(XQueueTableTest, work_whose_end_will_not_be_reported_keeps_no_queue) {
   CountReferences();
   driver_.ops.append_marker = [](void*, uint64_t) { return kXSchedErrorHardware; };

@@ -180,9 +180,7 @@ XResult Agent::SetScheduler(XSchedulerType type, XPolicyType policy) {
   return type != kSchedulerGlobal || server_.connected() ? kXSchedSuccess : kXSchedErrorNotFound;
 }
 
-void Agent::GiveBackLater() { BeginGivingBack(); }
-
-bool Agent::BeginGivingBack() {
+bool Agent::GiveBackLater() {
   const NoCancellation with_lock;
   MutexLock lock(mutex_);
   if (!started_) return true;
@@ -269,7 +267,7 @@ void Agent::Shutdown() {
   bool requested = false;
   for (TimePoint now = MonotonicClock::now(); !attendant_.AttendLast(now) && now < until;
        now = MonotonicClock::now()) {
-    if (!std::exchange(requested, true) && !BeginGivingBack()) attendant_.Attend(now);
+    if (!std::exchange(requested, true) && !GiveBackLater()) attendant_.Attend(now);
     SleepFor(kGiveBackAgain);
   }
   // A call that is in progress should end before the driver's own exit.

@@ -78,7 +78,7 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   void SomethingIsTaken() override {
     if (state_.taken_watch.Begin()) Wake();
   }
-  void GiveBackLater() override;
+  bool GiveBackLater() override EXCLUDES(mutex_);
 
   // Opens every gate and stops scheduling.
   void Shutdown();
@@ -94,8 +94,6 @@ class Agent final : public Signals, AgentThread::Work, ServerListener {
   bool Notify(Change&& change) EXCLUDES(mutex_);
 
   bool StartThread() REQUIRES(mutex_);
-  // False: the thread does not run, and cannot be started.
-  bool BeginGivingBack() EXCLUDES(mutex_);
   void UseScheduler(XSchedulerType type, const sched::PolicySetting& policy) REQUIRES(mutex_);
   void AwaitWelcome(TimePoint deadline) REQUIRES(mutex_);
   void StopScheduler() REQUIRES(mutex_);

@@ -61,7 +61,7 @@ class AgentTest : public FakeProcess {
   void RingScheduler(uint32_t index) override { agent_.RingScheduler(index); }
   void Wake() override { agent_.Wake(); }
   void SomethingIsTaken() override { agent_.SomethingIsTaken(); }
-  void GiveBackLater() override { agent_.GiveBackLater(); }
+  bool GiveBackLater() override { return agent_.GiveBackLater(); }
   void QueueDestroyed(XQueue& queue) override { agent_.QueueDestroyed(queue); }
 
   FakeDriver low_{kGatingHostGates};

@@ -52,9 +52,13 @@ class FlowTest : public ::testing::Test, public Signals {
   void RingScheduler(uint32_t index) override { rung.push_back(index); }
   void Wake() override { ++wakes; }
   void SomethingIsTaken() override {}
-  void GiveBackLater() override { ++give_back_later; }
+  bool GiveBackLater() override {
+    ++give_back_later;
+    return agent_runs;
+  }
 
   int give_back_later = 0;
+  bool agent_runs = true;  // or can be started
   FakeHwQueue driver;
   ipc::ControlBlock block{};
   ProcessState process;

@@ -37,7 +37,10 @@ class FakeProcess : public ::testing::Test,
   void RingScheduler(uint32_t index) override { rung.push_back(index); }
   void Wake() override { ++wakes; }
   void SomethingIsTaken() override { ++taken_seen; }
-  void GiveBackLater() override { ++give_back_later; }
+  bool GiveBackLater() override {
+    ++give_back_later;
+    return agent_runs;
+  }
   // DriverRequests
   bool Request(uint32_t index, Work work) override {
     requests.push_back({index, work});
@@ -119,6 +122,7 @@ class FakeProcess : public ::testing::Test,
   int wakes = 0;
   int taken_seen = 0;
   int give_back_later = 0;
+  bool agent_runs = true;  // or can be started
   int created = 0;
   int destroyed = 0;
   bool takes_requests = true;
