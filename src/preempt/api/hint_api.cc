@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "preempt/api/process.h"
+#include "preempt/api/pinned_queue.h"
 #include "sched/core/reservation.h"
 
 using namespace xsched::preempt;
@@ -41,7 +41,7 @@ bool IsInRange(const char* hint, int64_t value, int64_t min, int64_t max) {
 
 template <typename Change>
 XResult ChangeHints(XQueueHandle xq, Change&& change) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   Hints hints = queue->hints();
   change(hints);
@@ -54,7 +54,7 @@ XResult ChangeHints(XQueueHandle xq, Change&& change) {
 template <typename... Hint>
 XResult ReadHints(XQueueHandle xq, Hint... hint) {
   if ((!hint.second || ...)) return kXSchedErrorInvalidValue;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   const Hints hints = queue->hints();
   ((*hint.second = hints.*hint.first), ...);

@@ -2,17 +2,20 @@
 #include "xsched/xqueue.h"
 
 #include <atomic>
+#include <chrono>
 #include <new>
 
+#include "base/clock.h"
 #include "base/log.h"
-#include "base/no_cancellation.h"
 #include "preempt/api/launch.h"
-#include "preempt/api/process.h"
+#include "preempt/api/pinned_queue.h"
 #include "preempt/queue/reentrancy_guard.h"
 
 using namespace xsched::preempt;
 
 namespace {
+
+constexpr std::chrono::microseconds kLookAgain{500};
 
 bool IsLevel(int64_t level) { return level > kPreemptLevelUnknown && level < kPreemptLevelMax; }
 
@@ -57,6 +60,8 @@ XResult WaitIdle(XQueue& queue) {
   for (;;) {
     if (const XResult result = WaitAll(queue); result != kXSchedSuccess) return result;
     if (queue.Idle() && queue.worker().Empty()) return kXSchedSuccess;
+    xsched::SleepFor(
+        kLookAgain);  // a launch that has begun may be held: until then there is nothing to wait for
   }
 }
 
@@ -90,8 +95,7 @@ XResult XQueueCreateAuto(XQueueHandle* xq, HwQueueHandle hwq) {
 }
 
 XResult XQueueDestroy(XQueueHandle xq) {
-  const xsched::NoCancellation with_pin;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue || !ThisProcess().queues.Destroy(xq)) return kXSchedErrorNotFound;
   XQueueTable& queues = ThisProcess().queues;
   // After this, the program may destroy the HwQueue and the driver's queue.
@@ -128,7 +132,7 @@ XResult XQueueList(XQueueHandle* xqs, size_t capacity, size_t* count) {
 
 XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
   if (!IsLevel(level)) return kXSchedErrorInvalidValue;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   queue->flow().MakePausable();
   queue->SetLevel(BestLevel(level, queue->hwq()));
@@ -138,14 +142,14 @@ XResult XQueueSetPreemptLevel(XQueueHandle xq, XPreemptLevel level) {
 
 XResult XQueueGetPreemptLevel(XQueueHandle xq, XPreemptLevel* level) {
   if (level == nullptr) return kXSchedErrorInvalidValue;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   *level = queue->level();
   return kXSchedSuccess;
 }
 
 XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_size) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   LaunchConfig config = queue->config();
   if (threshold > 0) config.threshold = threshold;
@@ -157,7 +161,7 @@ XResult XQueueSetLaunchConfig(XQueueHandle xq, int64_t threshold, int64_t batch_
 }
 
 XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
   if (queue && ThisProcess().hw_commands.WasConsumed(hw_cmd)) return kXSchedErrorNotAllowed;
   if (!queue || !command) return kXSchedErrorNotFound;
@@ -169,7 +173,7 @@ XResult XQueueSubmit(XQueueHandle xq, HwCommandHandle hw_cmd) {
 }
 
 XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   Ref<HwCommand> command = ThisProcess().hw_commands.Get(hw_cmd);
   if (queue && ThisProcess().hw_commands.WasConsumed(hw_cmd)) return kXSchedSuccess;  // it has finished
   if (!queue || !command) return kXSchedErrorNotFound;
@@ -182,14 +186,14 @@ XResult XQueueWait(XQueueHandle xq, HwCommandHandle hw_cmd) {
 }
 
 XResult XQueueWaitAll(XQueueHandle xq) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   return WaitAll(*queue);
 }
 
 XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
   if (state == nullptr) return kXSchedErrorInvalidValue;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   queue->flow().RequestProgress();
   *state = queue->flow().Finished() && queue->worker().Empty() ? kQueueStateIdle : kQueueStateReady;
@@ -198,7 +202,7 @@ XResult XQueueQuery(XQueueHandle xq, XQueueState* state) {
 }
 
 XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   const bool in_own_launch = queue->worker().IsThisThread();
   const bool sync = (flags & kQueueSuspendFlagSyncHwQueue) != 0;
@@ -220,7 +224,7 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
 }
 
 XResult XQueueResume(XQueueHandle xq, int64_t flags) {
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   if (!queue->suspended()) return kXSchedSuccess;
   if ((flags & kQueueResumeFlagDropCommands) != 0) queue->worker().Drop();
@@ -231,7 +235,7 @@ XResult XQueueResume(XQueueHandle xq, int64_t flags) {
 
 XResult XQueueProfileHwCommandCount(XQueueHandle xq, int64_t* count) {
   if (count == nullptr) return kXSchedErrorInvalidValue;
-  XQueuePin queue = ThisProcess().queues.Pin(xq);
+  const PinnedQueue queue(xq);
   if (!queue) return kXSchedErrorNotFound;
   *count = static_cast<int64_t>(queue->submitted()) + queue->worker().waiting();
   return kXSchedSuccess;

@@ -2,6 +2,9 @@
 #include "xsched/xqueue.h"
 
 #include <gmock/gmock.h>
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -209,6 +212,85 @@ TEST_F(XQueueApiTest, a_submitted_command_is_launched_once_and_counted) {
   QueueOf(driver_)->RetiredUpTo(1);
   EXPECT_EQ(XQueueWait(queue, command), kXSchedSuccess);
   EXPECT_EQ(XQueueWaitAll(queue), kXSchedSuccess);
+}
+
+// The thread that launches cannot wait for its own end.
+TEST_F(XQueueApiTest, a_submitted_function_may_destroy_its_own_queue_and_what_follows_still_runs) {
+  struct Shared {
+    XQueueHandle queue;
+    std::atomic<XResult> destroyed{kXSchedErrorUnknown};
+    std::atomic<bool> followed{false};
+  } shared{Make(driver_)};
+  const HwQueueHandle hwq = HwQueueFind(kPlatformOpenCL, KeyOf(driver_));
+  HwCommandHandle destroys = 0;
+  HwCommandHandle follows = 0;
+  HwCommandCreateCallback(
+      &destroys,
+      [](HwQueueHandle, void* data) {
+        auto& all = *static_cast<Shared*>(data);
+        all.destroyed = XQueueDestroy(all.queue);
+        return kXSchedSuccess;
+      },
+      &shared);
+  HwCommandCreateCallback(
+      &follows,
+      [](HwQueueHandle, void* data) {
+        static_cast<Shared*>(data)->followed = true;
+        return kXSchedSuccess;
+      },
+      &shared);
+  ASSERT_EQ(XQueueSuspend(shared.queue, kQueueSuspendFlagNone), kXSchedSuccess);
+  ASSERT_EQ(XQueueSubmit(shared.queue, destroys), kXSchedSuccess);
+  ASSERT_EQ(XQueueSubmit(shared.queue, follows), kXSchedSuccess);
+  ASSERT_EQ(XQueueResume(shared.queue, kQueueResumeFlagNone), kXSchedSuccess);
+  const TimePoint until = MonotonicClock::now() + std::chrono::seconds(20);
+  XResult gone = kXSchedErrorUnknown;
+  while ((gone = HwQueueDestroy(hwq)) != kXSchedSuccess && MonotonicClock::now() < until)
+    SleepFor(std::chrono::milliseconds(1));
+  EXPECT_EQ(gone, kXSchedSuccess);
+  EXPECT_EQ(shared.destroyed, kXSchedSuccess);
+  EXPECT_TRUE(shared.followed);
+}
+
+// A launch that is under way may be held for long, while all that was launched before has finished.
+TEST_F(XQueueApiTest, who_waits_until_a_queue_is_idle_uses_no_processor) {
+  const XQueueHandle handle = Make(driver_);
+  XQueue& queue = *QueueOf(driver_);
+  const uint64_t number = queue.LaunchBegin();
+  std::atomic<int64_t> used_ns{0};
+  std::thread waits([&] {
+    EXPECT_EQ(XQueueSuspend(handle, kQueueSuspendFlagWaitIdle), kXSchedSuccess);
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    used_ns = used.tv_sec * 1'000'000'000 + used.tv_nsec;
+  });
+  SleepFor(std::chrono::milliseconds(200));
+  queue.LaunchEnd(number, false);
+  waits.join();
+  EXPECT_LT(used_ns, 50'000'000);
+}
+
+TEST_F(XQueueApiTest, a_thread_that_is_canceled_in_a_call_leaves_the_queue_to_others) {
+  const XQueueHandle handle = Make(driver_);
+  XQueue& queue = *QueueOf(driver_);
+  const HwQueueHandle hwq = HwQueueFind(kPlatformOpenCL, KeyOf(driver_));
+  const uint64_t number = queue.LaunchBegin();
+  pthread_t waits{};
+  ASSERT_EQ(pthread_create(
+                &waits, nullptr,
+                [](void* handle_of) -> void* {
+                  XQueueSuspend(*static_cast<const XQueueHandle*>(handle_of), kQueueSuspendFlagWaitIdle);
+                  for (;;) pause();
+                },
+                const_cast<XQueueHandle*>(&handle)),
+            0);
+  SleepFor(std::chrono::milliseconds(20));
+  pthread_cancel(waits);
+  SleepFor(std::chrono::milliseconds(20));
+  queue.LaunchEnd(number, false);
+  pthread_join(waits, nullptr);
+  EXPECT_EQ(XQueueDestroy(handle), kXSchedSuccess);
+  EXPECT_EQ(HwQueueDestroy(hwq), kXSchedSuccess) << "nobody uses it any more";
 }
 
 TEST_F(XQueueApiTest, what_waits_in_a_suspended_queue_can_be_dropped) {

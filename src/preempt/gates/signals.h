@@ -13,8 +13,8 @@ class Signals {
   virtual void Wake() = 0;
   // A launch has found its queue scheduled. From now on the agent must notice if the server hangs. Lock-free.
   virtual void SomethingIsTaken() = 0;
-  // Something could not be given back: the agent's thread tries again until it succeeds. False: it does not run,
-  // and cannot be started. Takes locks.
+  // Something could not be given back: the agent's thread tries again until it succeeds. False: it does not
+  // run, and cannot be started. Takes locks.
   virtual bool GiveBackLater() = 0;
 
  protected:

@@ -1,6 +1,8 @@
 // What a queue needs from the other queues of its process. Implemented by their table, and by tests.
 #pragma once
 
+#include <cstdint>
+
 namespace xsched::preempt {
 
 class XQueue;
@@ -14,6 +16,8 @@ class Siblings {
   // Keeps the queue from being destroyed until Unpin. False: it is being destroyed.
   virtual bool TryPin(XQueue& queue) = 0;
   virtual void Unpin(XQueue& queue) = 0;
+  // Ends the queue in slot `index`, whose last user has released it. Calls the driver, which may block.
+  virtual void Finish(uint32_t index) = 0;
 
  protected:
   ~Siblings() = default;

@@ -94,10 +94,29 @@ void SubmitWorker::GiveBack(uint64_t retired) {
   }
 }
 
+bool SubmitWorker::FinishesQueue() {
+  MutexLock lock(mutex_);
+  if (!started_ || pthread_equal(thread_, pthread_self()) == 0) return false;
+  stop_ = finishes_queue_ = true;
+  return true;
+}
+
 void* SubmitWorker::Main(void* queue) {
   auto& xqueue = *static_cast<XQueue*>(queue);
   xqueue.worker().Run(xqueue);
+  if (xqueue.worker().LeaveThread()) xqueue.Finish();
   return nullptr;
+}
+
+bool SubmitWorker::LeaveThread() {
+  {
+    MutexLock lock(mutex_);
+    if (!finishes_queue_) return false;
+    pthread_detach(thread_);
+    started_ = finishes_queue_ = false;
+  }
+  GiveBack(UINT64_MAX);
+  return true;
 }
 
 void SubmitWorker::Run(XQueue& queue) {

@@ -38,11 +38,16 @@ class SubmitWorker {
   int64_t waiting();
   // Launches the remaining commands and ends the thread. REQUIRES: the queue may run.
   void Stop();
+  // True on the worker's own thread, which cannot wait for its own end: it launches the remaining commands,
+  // finishes the queue, and ends. After the queue's last user has released it.
+  bool FinishesQueue();
   void ResetAfterFork();
 
  private:
   static void* Main(void* queue);
   void Run(XQueue& queue);
+  // True: the caller finishes the queue.
+  bool LeaveThread();
   // Returns when the launch that has begun may go to the driver: a suspension from now on waits for it.
   void BeginInDriver(XQueue& queue, uint64_t number) EXCLUDES(mutex_);
   void Launch(XQueue& queue, HwCommand& command, uint64_t number);
@@ -58,6 +63,7 @@ class SubmitWorker {
   Condition changed_;
   Fifo<HwCommand*> waiting_ GUARDED_BY(mutex_);  // each holds a reference
   bool stop_ GUARDED_BY(mutex_) = false;
+  bool finishes_queue_ GUARDED_BY(mutex_) = false;
   bool started_ GUARDED_BY(mutex_) = false;
   bool launching_ GUARDED_BY(mutex_) = false;  // a command is in the driver's hands
   pthread_t thread_ GUARDED_BY(mutex_){};

@@ -141,6 +141,33 @@ TEST_F(SuspensionTest, a_hard_stop_that_cannot_be_lifted_is_left_to_the_agent) {
   EXPECT_EQ(state.hard_stops(), 1);
 }
 
+// The caller is about to wait for the device.
+TEST_F(SuspensionTest, a_hard_stop_that_a_call_lifts_and_the_driver_puts_off_is_left_to_the_agent) {
+  driver_.StopsWholeProcess();
+  XQueue& queue = Make(driver_, kPreemptLevelInterrupt);
+  Launch(driver_);
+  queue.Suspend(true);
+  ASSERT_TRUE(driver_.interrupted);
+  settled = false;
+  give_back_later = 0;
+  table.ForceAllOpen(true);
+  EXPECT_EQ(give_back_later, 1);
+  settled = true;
+  table.ForceAllOpen(false);
+  ASSERT_TRUE(driver_.interrupted);
+  settled = false;
+  give_back_later = 0;
+  table.LiftSuspensions(true);
+  EXPECT_EQ(give_back_later, 1);
+  settled = true;
+  table.LiftSuspensions(false);
+  ASSERT_TRUE(driver_.interrupted);
+  settled = false;
+  give_back_later = 0;
+  table.Destroy(queue.handle());
+  EXPECT_EQ(give_back_later, 1);
+}
+
 TEST_F(SuspensionTest, a_scheduler_stops_a_queue_with_device_gates_by_its_gates_alone) {
   XQueue& queue = Make(device_, kPreemptLevelInterrupt, true);
   Launch(device_);

@@ -143,6 +143,8 @@ class XQueue {
   Left Attend(Gates gates = Gates::kOpen);
   // Acts only on levels 2 and 3. False: it should run again, and does not yet.
   bool ApplyLevels() { return suspension_.Apply(); }
+  // Ends it: its last user has released it.
+  void Finish() { environment_.siblings->Finish(index()); }
   void Suspend(bool suspended);  // by the program itself
   bool suspended() const { return state_.suspended(); }
   // Lets the running command continue. Gates hold the queue as before.

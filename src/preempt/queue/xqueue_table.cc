@@ -128,7 +128,9 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   }
   EndDraining(*pin);
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
+  const bool any_stopped = environment_.process->hard_stops() != 0;
   pin->Attend();
+  if (any_stopped && !environment_.process_level->Settled()) environment_.signals->GiveBackLater();
   pin->state().waiters.Notify();
   // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
@@ -266,9 +268,21 @@ void XQueueTable::Finish(uint32_t index) {
   ReturnSlot(index);
 }
 
+template <typename Concerns>
+void XQueueTable::ApplyLevels(Concerns&& concerns) {
+  const bool any_stopped = environment_.process->hard_stops() != 0;
+  bool done = true;
+  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
+    if (concerns(*queue)) done &= queue->ApplyLevels();
+  }
+  // The driver may have put off what it was asked for. The caller is about to wait for the device.
+  if (done && (!any_stopped || environment_.process_level->Settled())) return;
+  environment_.signals->GiveBackLater();
+}
+
 void XQueueTable::ForceAllOpen(bool open) {
   if (!environment_.process->ForceOpen(open)) return;
-  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) queue->ApplyLevels();
+  ApplyLevels([](const XQueue&) { return true; });
 }
 
 void XQueueTable::LiftSuspensions(bool lift) {
@@ -277,9 +291,7 @@ void XQueueTable::LiftSuspensions(bool lift) {
   // from now on sees the change, since both are seq_cst.
   if (std::none_of(queues_, queues_ + end_of_used(), [](const XQueue& queue) { return queue.suspended(); }))
     return;
-  for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
-    if (queue->suspended()) queue->ApplyLevels();
-  }
+  ApplyLevels([](const XQueue& queue) { return queue.suspended(); });
 }
 
 bool XQueueTable::AnyHasFlag(uint32_t flags) const {
@@ -350,6 +362,7 @@ void XQueueTable::Unpin(XQueue& queue) {
     if (--slots_[index].pins != 0 || !queue.state().destroying()) return;
     // This was the last pin. Nobody can pin the queue any more, because it has no handle.
   }
+  if (queue.worker().FinishesQueue()) return;
   if (NoDriverCalls::Here() && environment_.driver->Request(index, DriverRequests::kFinish)) return;
   Finish(index);
 }

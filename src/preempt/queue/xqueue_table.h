@@ -100,14 +100,13 @@ class XQueueTable final : public Siblings {
   void ContextGone(uint64_t context);
   // It was not destroyed: its draining queues still get reports.
   void ContextStays(uint64_t context);
-  // The last user of the queue in slot `index` has released it. Calls the driver, which may block.
-  void Finish(uint32_t index);
 
   XQueuePin Pin(XQueueHandle handle);
   // Iterates over live queues: begin with 0, and the next index is written to *next. Empty pin: no more.
   XQueuePin PinNext(uint32_t* next);
   bool TryPin(XQueue& queue) override;
   void Unpin(XQueue& queue) override;
+  void Finish(uint32_t index) override;
 
   // True if `predicate` is true for any live queue. It is called under the table's lock and without pins, so
   // it must be short, and must not call the table.
@@ -166,6 +165,9 @@ class XQueueTable final : public Siblings {
   bool BeginDraining(XQueue& queue);
   // False: it is not draining, or another thread ends that.
   bool EndDraining(XQueue& queue);
+  // Of the queues to which `concerns` applies.
+  template <typename Concerns>
+  void ApplyLevels(Concerns&& concerns);
   // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.
   void FinishDrained();
 

@@ -203,14 +203,13 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     const Duration period = microseconds(claimant.hints.period_us);
     const Duration guaranteed = microseconds(claimant.hints.guarantee_us);
     const Duration limit = microseconds(claimant.hints.limit_us);
-    if (guaranteed > Duration::zero()) {
-      if (guaranteed != state.guaranteed) state.left = std::min(state.left, guaranteed);
-      state.period_end = std::min(state.period_end, now + period);
+    if (guaranteed != state.guaranteed && guaranteed > Duration::zero()) {
+      // What the new guarantee would give it until the present period ends.
+      const double rest = std::max(1.0, Seconds(state.period_end - now) / Seconds(period));
+      const double most = static_cast<double>(guaranteed.count()) * rest;
+      if (static_cast<double>(state.left.count()) > most) state.left = Duration(static_cast<int64_t>(most));
     }
-    if (limit > Duration::zero()) {
-      if (state.limit == Duration::zero()) BeginLimit(state, limit, period, now);
-      state.refill_at = std::min(state.refill_at, now + period);
-    }
+    if (limit > Duration::zero() && state.limit == Duration::zero()) BeginLimit(state, limit, period, now);
     state.guaranteed = guaranteed;
     state.limit = limit;
     state.known = true;

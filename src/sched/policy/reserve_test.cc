@@ -218,6 +218,33 @@ TEST(Reserve, other_hints_bring_no_fresh_period) {
   EXPECT_LE(device[0].service, milliseconds(33));
 }
 
+TEST(Reserve, other_periods_bring_no_fresh_period) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(30, 100)), Claimant(2, Reserved(600, 1000))});
+  Hints short_period;
+  short_period.guarantee_us = 300;
+  short_period.period_us = 1000;
+  for (int i = 0; i < 32; ++i) {
+    device.Pass(milliseconds(30));
+    for (const Hints& hints : {short_period, Reserved(30, 100)}) {
+      device[0].hints = hints;
+      device[0].newly_ready = true;
+      device.Pass(microseconds(500));
+    }
+  }
+  EXPECT_LE(device[0].service, milliseconds(400)) << "30 % and a little of what is left over";
+  EXPECT_GE(device[1].service, milliseconds(580));
+}
+
+TEST(Reserve, a_shorter_period_keeps_the_rest_of_the_present_one) {
+  BusyDevice device(Reserve(), {Claimant(1, Reserved(300, 1000)), Claimant(2, {.weight = WEIGHT_MAX})});
+  device.Pass(milliseconds(100));
+  device[0].hints = Reserved(30, 100);
+  device[0].newly_ready = true;
+  const Duration before = device[0].service;
+  device.Pass(milliseconds(1900));
+  EXPECT_GE(device[0].service - before, milliseconds(450));
+}
+
 TEST(Reserve, a_guarantee_that_goes_and_comes_back_brings_no_fresh_period) {
   BusyDevice device(Reserve(), {Claimant(1, Reserved(30, 100)), Claimant(2, {.weight = WEIGHT_MAX})});
   for (int i = 0; i < 50; ++i) {

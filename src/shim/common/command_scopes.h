@@ -34,13 +34,17 @@ template <typename Platform>
 class Launch {
  public:
   [[gnu::always_inline]] Launch(const typename Platform::Call& call, typename Platform::Stream stream)
-      : queue_(Announce<Platform>(call, stream)), scope_(queue_) {}
+      : queue_(Announce<Platform>(call, stream)),
+        issued_before_(queue_ == nullptr ? 0 : queue_->issued()),
+        scope_(queue_) {}
 
-  // `finishes`: the call returned after the command, and so all earlier ones, had finished.
+  // `finishes`: the call returned after the command had finished, and so had all that the driver had before
+  // it.
   [[gnu::always_inline]] void Finish(typename Platform::Result result, bool finishes) {
     if (queue_ == nullptr) return;
     scope_.Finish(result == Platform::kSuccess);
-    if (finishes && result == Platform::kSuccess) preempt::RetiredUpTo(queue_, scope_.number());
+    if (finishes && result == Platform::kSuccess && preempt::HasAllBefore(issued_before_, scope_.number()))
+      preempt::RetiredUpTo(queue_, scope_.number());
   }
 
   // Null: it passes untouched.
@@ -48,6 +52,7 @@ class Launch {
 
  private:
   preempt::XQueue* queue_;
+  const uint64_t issued_before_;
   preempt::LaunchScope scope_;
 };
 

@@ -361,6 +361,25 @@ TEST(HipShim, an_event_at_a_kernels_start_says_nothing_about_the_stream_of_its_l
   instance.Finish(stream, 1);
 }
 
+TEST(HipShim, a_copy_to_the_host_finishes_nothing_that_another_thread_has_not_launched_yet) {
+  constexpr hipMemcpyKind kDeviceToHost = 2;
+  RuntimeInstance instance;
+  hipStream_t stream = instance.NewStream();
+  instance.Library("LibrarySet", stream);
+  instance.Finish(stream, 1);
+  preempt::XQueue& queue = *QueueOf(KeyOf(stream));
+  const auto copy = [stream] {
+    int to = 0;
+    return hipMemcpyWithStream(&to, stream, sizeof to, kDeviceToHost, stream);
+  };
+  const uint64_t number = queue.LaunchBegin();
+  ASSERT_EQ(copy(), hipSuccess);
+  EXPECT_LT(queue.retired(), number);
+  queue.LaunchEnd(number, true);
+  ASSERT_EQ(copy(), hipSuccess);
+  EXPECT_TRUE(queue.Idle());
+}
+
 // Streams that another one is scheduled against.
 class HipCapture : public testing::Test {
  protected:

@@ -218,16 +218,18 @@ Result<Array<ChannelGroup>> ChannelGroups::OfDevice(XDevice instance) {
 
 rm::Reply ChannelGroups::Control(rm::Handle client, rm::Handle object, uint32_t command, void* params,
                                  size_t size) {
-  // One duplicate per call: the client may be freed, and its file closed, during the call.
-  UniqueFd file;
+  int file = -1;
   {
     MutexLock lock(mutex_);
-    file = table_.OpenFile(client);
+    file = table_.Use(client);
   }
-  if (!file) return {.errnum = EBADF};
+  if (file < 0) return {.errnum = EBADF};
   lock_order::CheckCall(Calls::kKernel);
-  return rm::Control(control_call_.load(std::memory_order_acquire), file.get(), client, object, command,
-                     params, size);
+  const rm::Reply reply =
+      rm::Control(control_call_.load(std::memory_order_acquire), file, client, object, command, params, size);
+  MutexLock lock(mutex_);
+  table_.Release(file);
+  return reply;
 }
 
 Result<> ChannelGroups::SetTimeslice(const ChannelGroup& group, std::chrono::microseconds timeslice,

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -413,6 +414,20 @@ TEST_F(ChannelGroupsTest, control_calls_go_to_the_open_file_that_made_the_client
   ASSERT_EQ(groups_.OfDevice(Gpu(7))->size(), 1u);
   ASSERT_TRUE(groups_.SetTimeslice({kClient, 0x100}, microseconds(5)));
   for (const FakeDevice::Call& call : device_.calls) EXPECT_EQ(call.file, made.st_ino);
+}
+
+TEST_F(ChannelGroupsTest, a_process_that_may_open_no_file_any_more_gets_back_what_was_taken) {
+  MakeGpu(0x10, 7);
+  MakeContext(0x10, 0x100);
+  const ChannelGroup group{kClient, 0x100};
+  ASSERT_TRUE(groups_.SetRunning(group, false));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const bool given_back = static_cast<bool>(groups_.SetRunning(group, true));
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(given_back);
 }
 
 TEST_F(ChannelGroupsTest, the_calls_are_exactly_these) {

@@ -108,17 +108,27 @@ Object* ObjectTable::Find(rm::Handle client, rm::Handle handle) {
   return nullptr;
 }
 
-UniqueFd ObjectTable::OpenFile(rm::Handle client) const {
-  for (const ClientFile& file : files_) {
-    if (file.client == client && file.StillOurs())
-      return UniqueFd(fcntl(file.fd, F_DUPFD_CLOEXEC, GuardedFd::LowestNumber()));
+int ObjectTable::Use(rm::Handle client) {
+  for (ClientFile& file : files_) {
+    if (file.client != client || file.dropped || !file.StillOurs()) continue;
+    ++file.users;
+    return file.fd;
   }
-  return {};
+  return -1;
+}
+
+void ObjectTable::Release(int fd) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i].fd != fd || files_[i].users == 0) continue;
+    --files_[i].users;
+    if (files_[i].dropped) CloseIfUnused(i);
+    return;
+  }
 }
 
 void ObjectTable::KeepFile(rm::Handle client, int fd) {
   for (const ClientFile& file : files_) {
-    if (file.client != client) continue;
+    if (file.client != client || file.dropped) continue;
     if (file.StillOurs()) return;
     DropFile(client);
     break;
@@ -126,16 +136,22 @@ void ObjectTable::KeepFile(rm::Handle client, int fd) {
   struct stat info {};
   if (files_.size() >= kMaxClients || fstat(fd, &info) != 0) return;
   UniqueFd copy(fcntl(fd, F_DUPFD_CLOEXEC, GuardedFd::LowestNumber()));
-  if (copy && files_.Push({client, copy.get(), info.st_dev, info.st_ino})) copy.Release();
+  if (copy && files_.Push({.client = client, .fd = copy.get(), .device = info.st_dev, .inode = info.st_ino}))
+    copy.Release();
 }
 
 void ObjectTable::DropFile(rm::Handle client) {
   for (size_t i = 0; i < files_.size(); ++i) {
-    if (files_[i].client != client) continue;
-    files_[i].Close();
-    files_.RemoveUnordered(i);
-    return;
+    if (files_[i].client != client || files_[i].dropped) continue;
+    files_[i].dropped = true;
+    return CloseIfUnused(i);
   }
+}
+
+void ObjectTable::CloseIfUnused(size_t index) {
+  if (files_[index].users != 0) return;
+  files_[index].Close();
+  files_.RemoveUnordered(index);
 }
 
 bool ObjectTable::ClientFile::StillOurs() const {

@@ -45,9 +45,12 @@ class ObjectTable {
   std::span<const Object> objects() const { return objects_; }
   // Null: not there.
   Object* Find(rm::Handle client, rm::Handle handle);
-  // A duplicate of the open file of `client`. RM accepts a client's requests only on that file. Empty: there
-  // is none, or the program has closed our descriptor.
-  UniqueFd OpenFile(rm::Handle client) const;
+  // The descriptor of the open file of `client`: RM accepts a client's requests only on that file. It stays
+  // open until Release, also if the client is freed meanwhile. No duplicate for each request: where the
+  // process may open no file any more, nothing could be given back. -1: there is none, or the program has
+  // closed it.
+  int Use(rm::Handle client);
+  void Release(int fd);
   bool complete() const { return complete_; }
 
  private:
@@ -57,6 +60,8 @@ class ObjectTable {
     int fd;
     dev_t device;
     ino_t inode;
+    int users = 0;
+    bool dropped = false;  // the last user closes it
 
     bool StillOurs() const;
     void Close() const;
@@ -66,6 +71,7 @@ class ObjectTable {
   bool Remove(rm::Handle client, rm::Handle handle);
   void KeepFile(rm::Handle client, int fd);
   void DropFile(rm::Handle client);
+  void CloseIfUnused(size_t index);
 
   Array<Object> objects_;
   Array<ClientFile> files_;
