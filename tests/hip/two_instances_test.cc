@@ -209,6 +209,34 @@ TEST_F(Scheduled, a_graph_that_is_launched_through_the_other_instance_runs_in_it
   EXPECT_EQ(standin_hsa_dispatches("append"), 1u);
 }
 
+// NCCL asks like this before each launch. AMD's leaves what is in the graph's place.
+TEST_F(Scheduled, a_stream_stays_its_instances_if_the_other_one_is_asked_what_it_captures) {
+  hipStream_t other = nullptr;
+  hipStreamCaptureStatus status = hipStreamCaptureStatusActive;
+  hipGraph_t graph = reinterpret_cast<hipGraph_t>(stream_);
+  SUCCEEDS(INSTALLED(hipStreamCreate)(&other));
+  SUCCEEDS(INSTALLED(hipStreamGetCaptureInfo_v2)(other, &status, nullptr, &graph, nullptr, nullptr));
+  EXPECT_EQ(status, hipStreamCaptureStatusNone);
+  EXPECT_EQ(graph, reinterpret_cast<hipGraph_t>(stream_));
+  EXPECT_EQ(INSTALLED(hipGetStreamDeviceId)(stream_), 0);
+}
+
+TEST_F(Scheduled, a_node_that_is_being_captured_is_known_to_the_instance_of_its_stream) {
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  hipGraph_t graph = nullptr;
+  const hipGraphNode_t* nodes = nullptr;
+  size_t count = 0;
+  hipGraphNodeType type = hipGraphNodeTypeEmpty;
+  SUCCEEDS(INSTALLED(hipDeviceSynchronize)());
+  SUCCEEDS(INSTALLED(hipStreamBeginCapture)(stream_, hipStreamCaptureModeRelaxed));
+  SUCCEEDS(PROGRAM(ProgramAppend)(stream_, log_, 1));
+  SUCCEEDS(INSTALLED(hipStreamGetCaptureInfo_v2)(stream_, &status, nullptr, &graph, &nodes, &count));
+  ASSERT_EQ(count, 1u);
+  SUCCEEDS(INSTALLED(hipGraphNodeGetType)(nodes[0], &type));
+  EXPECT_EQ(type, hipGraphNodeTypeKernel);
+  SUCCEEDS(INSTALLED(hipStreamEndCapture)(stream_, &graph));
+}
+
 TEST_F(Scheduled, each_instance_has_a_null_stream_of_its_own) {
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 1));
   SUCCEEDS(PROGRAM(ProgramAppend)(nullptr, log_, 2));

@@ -1,10 +1,12 @@
 #include "hal/hip/runtime.h"
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/driver_library.h"
 #include "base/env.h"
 #include "base/libraries.h"
@@ -56,6 +58,9 @@ constexpr char kVariable[] = "XSCHED_HIP_LIB";
 // Wrappers have the names of what they wrap.
 constexpr char kShim[] = "libshimhip.";
 
+// Far more than it takes.
+constexpr Duration kAddingTakes = std::chrono::seconds(1);
+
 // What is loaded at `address`, and is no shim. False: nothing.
 bool FindRuntimeAt(const void* address, LoadedLibrary* out) {
   return FindLibraryAt(address, out) && strncmp(FileName(out->path), kShim, sizeof kShim - 1) != 0;
@@ -76,13 +81,15 @@ bool FillFunctions(Functions* out, Find&& find) {
 
 }  // namespace
 
+void (*while_an_instance_is_added)() = nullptr;
+
 // Without locks: it is used inside the dynamic linker (constructors call the runtime), whose lock another
 // thread would wait for with ours held. Entries are only ever added.
 class RuntimeTable {
  public:
   constexpr RuntimeTable() = default;
 
-  // Null: none, or one that is being added by another thread just now.
+  // Null: none.
   Runtime* Find(const void* base) {
     for (Runtime& runtime : runtimes_) {
       if (runtime.base() == base) return Ready(runtime);
@@ -98,6 +105,8 @@ class RuntimeTable {
         if (base == library.base) return Ready(runtime);
         continue;
       }
+      if (while_an_instance_is_added != nullptr) [[unlikely]]
+        while_an_instance_is_added();
       runtime.functions_ = functions;
       memcpy(runtime.path_, library.path, sizeof runtime.path_);
       runtime.library_.store(handle, std::memory_order_relaxed);
@@ -127,8 +136,17 @@ class RuntimeTable {
   }
 
  private:
+  // Waits for a thread that is adding it just now: that one only copies meanwhile. Null: it is gone, because
+  // another thread has forked in that moment.
   static Runtime* Ready(Runtime& runtime) {
-    return runtime.ready_.load(std::memory_order_acquire) ? &runtime : nullptr;
+    if (runtime.ready_.load(std::memory_order_acquire)) [[likely]]
+      return &runtime;
+    const TimePoint until = MonotonicClock::now() + kAddingTakes;
+    while (!runtime.ready_.load(std::memory_order_acquire)) {
+      if (MonotonicClock::now() > until) return nullptr;
+      sched_yield();
+    }
+    return &runtime;
   }
 
   Runtime runtimes_[kMaxRuntimes];

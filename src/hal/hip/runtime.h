@@ -113,4 +113,7 @@ XSCHED_PRIVATE Runtime* RegisterDispatchTable(const void* function, OriginalFunc
 XSCHED_PRIVATE int RuntimeCount();
 Runtime* RuntimeByIndex(int index);
 
+// For tests, if it is not null: called when an entry for an instance has been taken, and is not filled yet.
+extern void (*while_an_instance_is_added)();
+
 }  // namespace xsched::hip

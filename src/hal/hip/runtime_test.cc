@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "hal/hip/stream_key.h"
 #include "hal/hip/testing/instances.h"
 #include "xsched/hip/hal.h"
@@ -88,6 +92,28 @@ TEST(HipRuntime, a_functions_instance_is_the_one_that_holds_it) {
   EXPECT_EQ(RuntimeAt(reinterpret_cast<const void*>(&AddressInLibrary)), nullptr);
   EXPECT_EQ(RuntimeAt(in_b)->Find("hipStreamSynchronize"), in_b);
   EXPECT_EQ(RuntimeAt(in_b)->Find("hipNoSuchFunction"), nullptr);
+}
+
+TEST(HipRuntime, a_thread_that_meets_an_instance_while_another_one_adds_it_gets_it_as_well) {
+  static std::atomic<bool> is_being_added{false}, may_be_added{false};
+  Instance a(kInstanceA);
+  const auto* function = reinterpret_cast<const void*>(a.Get<void()>("hipStreamSynchronize"));
+  while_an_instance_is_added = [] {
+    is_being_added = true;
+    while (!may_be_added) std::this_thread::yield();
+  };
+  Runtime* added = nullptr;
+  Runtime* found = nullptr;
+  std::thread adding([&] { added = RuntimeAt(function); });
+  while (!is_being_added) std::this_thread::yield();
+  std::thread finding([&] { found = RuntimeAt(function); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  may_be_added = true;
+  adding.join();
+  finding.join();
+  while_an_instance_is_added = nullptr;
+  EXPECT_NE(added, nullptr);
+  EXPECT_EQ(found, added);
 }
 
 TEST(HipRuntime, a_stream_belongs_to_the_instance_that_made_it) {

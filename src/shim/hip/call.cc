@@ -48,6 +48,13 @@ void Call::MadeNodes(const hipGraphNode_t* nodes, const size_t* count) const {
   for (size_t i = 0; i < *count; ++i) Remember(nodes[i]);
 }
 
+void Call::MadeCapture(const hipStreamCaptureStatus* status, const hipGraph_t* graph,
+                       const hipGraphNode_t* const* nodes, const size_t* count) const {
+  if (status == nullptr || *status != hipStreamCaptureStatusActive) return;
+  Made(graph);
+  if (nodes != nullptr) MadeNodes(*nodes, count);
+}
+
 void Call::MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const {
   auto ask = next().hipLibraryGetKernelCount;
   if (ask == nullptr) ask = exported().hipLibraryGetKernelCount;

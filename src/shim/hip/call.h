@@ -77,6 +77,10 @@ class Call {
     MadeNodes(from, count);
     MadeNodes(to, count);
   }
+  // What a stream is capturing. If it captures nothing, the runtime leaves what the program has in the places
+  // of graph and nodes, and that may be anything.
+  void MadeCapture(const hipStreamCaptureStatus* status, const hipGraph_t* graph,
+                   const hipGraphNode_t* const* nodes, const size_t* count) const;
   // The kernels that were enumerated: as many as were wanted, or as the library has.
   void MadeKernels(const hipKernel_t* kernels, unsigned wanted, hipLibrary_t library) const;
   // The handle may be reused from now on.

@@ -29,13 +29,14 @@ void InstallForkHandler() {
   handler.Install();
 }
 
-// The dynamic linker has locks of its own, and may call us with them held.
-void LookUpExported(const Runtime& runtime, WrappedFunctions* out) EXCLUDES(mutex) {
+// The dynamic linker has locks of its own, and may call us with them held. False: the library could not be
+// opened, for example because there was no memory.
+bool LookUpExported(const Runtime& runtime, WrappedFunctions* out) EXCLUDES(mutex) {
   OpenLibrary library(LibraryAt(runtime.base()));
+  if (library.handle() == nullptr) return false;
   auto* entries = reinterpret_cast<void**>(out);
-  for (int i = 0; i < kFunctionCount; ++i) {
-    entries[i] = library.handle() == nullptr ? nullptr : shim::RealDlsym(library.handle(), kFunctionNames[i]);
-  }
+  for (int i = 0; i < kFunctionCount; ++i) entries[i] = shim::RealDlsym(library.handle(), kFunctionNames[i]);
+  return true;
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ Instance* InstanceOf(Runtime* runtime) {
   Instance& instance = instances[runtime->index()];
   if (instance.exported.load(std::memory_order_acquire) != nullptr) return &instance;
   WrappedFunctions functions;
-  LookUpExported(*runtime, &functions);
+  if (!LookUpExported(*runtime, &functions)) return nullptr;
   InstallForkHandler();
   MutexLock lock(mutex);
   if (instance.exported.load(std::memory_order_relaxed) != nullptr) return &instance;

@@ -58,7 +58,8 @@ inline Target ByPointer(Instance& instance) {
   return {&instance, instance.by_pointer.load(std::memory_order_acquire)};
 }
 
-// Looks up its functions, if this was not done. Null: there is no such instance.
+// Looks up its functions, if this was not done. Null: there is no such instance, or its library could not be
+// opened; the next call tries again.
 Instance* InstanceOf(Runtime* runtime);
 
 // Logs that `site` is bound to the instance, once per library, if the user wants it.

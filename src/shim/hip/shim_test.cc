@@ -1,9 +1,11 @@
 // The shim over stand-ins for the runtime, of which each test loads instances of its own. This program is
 // linked to the shim, which so comes first in its global scope, as if it were preloaded.
 #include <atomic>
+#include <cstring>
 #include <thread>
 #include <type_traits>
 
+#include "base/libraries.h"
 #include "shim/hip/instances.h"
 #include "shim/hip/testing/runtime_instance.h"
 
@@ -14,6 +16,20 @@ using namespace xsched::hip;
   extern "C" result name parameters __asm__(symbol);
 #include "hip/standin.inc"
 #undef XSCHED_FUNCTION
+
+namespace {
+std::atomic<bool> shim_opens_nothing{false};
+}  // namespace
+
+// This program comes first, so all of its libraries call this one: for the shim itself, it may fail.
+extern "C" __attribute__((visibility("default"))) void* dlopen(const char* name, int mode) noexcept {
+  using Open = void*(const char*, int);
+  static auto* const next = reinterpret_cast<Open*>(dlsym(RTLD_NEXT, "dlopen"));
+  const link_map* caller = xsched::LibraryAt(__builtin_return_address(0));
+  const bool fails =
+      shim_opens_nothing && caller != nullptr && std::strstr(caller->l_name, "libshimhip") != nullptr;
+  return fails ? nullptr : next(name, mode);
+}
 
 namespace xsched::hip {
 namespace {
@@ -56,6 +72,16 @@ TEST(HipShim, a_stream_is_used_in_the_instance_that_made_it) {
   EXPECT_EQ(b.Library("LibrarySet", stream), hipSuccess) << "the other instance does not know it";
   EXPECT_EQ(a.Launched(stream), 1u);
   EXPECT_EQ(Commands(KeyOf(stream)), 1u);
+}
+
+// For example, because there is no memory just now.
+TEST(HipShim, an_instance_that_cannot_be_opened_once_is_reached_by_the_next_call) {
+  RuntimeInstance instance;
+  shim_opens_nothing = true;
+  EXPECT_EQ(instance.Library("LibrarySet", hipStream_t{}), hipErrorNotSupported);
+  shim_opens_nothing = false;
+  EXPECT_EQ(instance.Library("LibrarySet", hipStream_t{}), hipSuccess);
+  EXPECT_EQ(Commands(instance.NullKey()), 1u);
 }
 
 // ---- what another instance has made: natively an error ----
@@ -169,6 +195,40 @@ TEST_F(HipTwoInstances, nodes_that_are_listed_belong_to_the_instance_of_their_gr
     EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", node, nullptr), hipSuccess);
   EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", nodes[1], nullptr), hipErrorInvalidHandle);
   EXPECT_EQ(b_.CallsOf("hipGraphNodeGetType"), 1) << "it goes where the program said";
+}
+
+TEST_F(HipTwoInstances, what_a_stream_is_capturing_belongs_to_its_instance) {
+  b_.NewStream();
+  hipStream_t stream = a_.NewStream();
+  hipStreamCaptureStatus status = hipStreamCaptureStatusNone;
+  hipGraph_t graph = nullptr;
+  const hipGraphNode_t* nodes = nullptr;
+  size_t count = 0;
+  ASSERT_EQ(b_.Call(hipStreamBeginCapture, "hipStreamBeginCapture", stream, hipStreamCaptureModeGlobal),
+            hipSuccess);
+  ASSERT_EQ(b_.Call(hipStreamGetCaptureInfo_v2, "hipStreamGetCaptureInfo_v2", stream, &status, nullptr,
+                    &graph, &nodes, &count),
+            hipSuccess);
+  ASSERT_EQ(count, 1u);
+  EXPECT_EQ(b_.Call(hipGraphNodeGetType, "hipGraphNodeGetType", nodes[0], nullptr), hipSuccess);
+  EXPECT_EQ(b_.Call(hipGraphAddEmptyNode, "hipGraphAddEmptyNode", new hipGraphNode_t, graph, nullptr, 0),
+            hipSuccess);
+}
+
+// NCCL asks like this before each launch, and what is in the graph's place is left over from other calls.
+TEST_F(HipTwoInstances, of_a_stream_that_does_not_capture_nothing_is_remembered) {
+  hipStream_t stream = a_.NewStream();
+  hipStream_t of_b = b_.NewStream();
+  hipStreamCaptureStatus status = hipStreamCaptureStatusActive;
+  hipGraph_t graph = reinterpret_cast<hipGraph_t>(of_b);
+  const hipGraphNode_t left_over = of_b;
+  const hipGraphNode_t* nodes = &left_over;
+  size_t count = 1;
+  ASSERT_EQ(a_.Call(hipStreamGetCaptureInfo_v2, "hipStreamGetCaptureInfo_v2", stream, &status, nullptr,
+                    &graph, &nodes, &count),
+            hipSuccess);
+  ASSERT_EQ(status, hipStreamCaptureStatusNone);
+  EXPECT_EQ(a_.Call(hipGetStreamDeviceId, "hipGetStreamDeviceId", of_b), 0) << "it is still a stream of b";
 }
 
 TEST_F(HipTwoInstances, a_stream_and_an_event_tell_of_themselves_in_their_instance) {

@@ -139,6 +139,19 @@ OWN hipError_t Own_hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) { ret
 OWN hipError_t Own_hipStreamBeginCapture(hipStream_t stream, hipStreamCaptureMode) {
   return stream == nullptr ? hipErrorStreamCaptureUnsupported : FakeCapture(stream, 1);
 }
+OWN hipError_t Own_hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus* status);
+// As AMD's: of a stream that does not capture, it says only that.
+OWN hipError_t Own_hipStreamGetCaptureInfo_v2(hipStream_t stream, hipStreamCaptureStatus* status,
+                                              unsigned long long*, hipGraph_t* graph,
+                                              const hipGraphNode_t** dependencies, size_t* count) {
+  const hipError_t error = Own_hipStreamIsCapturing(stream, status);
+  if (error != hipSuccess || *status != hipStreamCaptureStatusActive) return error;
+  static hipGraphNode_t last = nullptr;
+  if (hipError_t no_node = New(&last); no_node != hipSuccess) return no_node;
+  if (dependencies != nullptr) *dependencies = &last;
+  if (count != nullptr) *count = 1;
+  return graph == nullptr ? hipSuccess : New(graph);
+}
 OWN hipError_t Own_hipStreamEndCapture(hipStream_t stream, hipGraph_t* graph) {
   if (hipError_t error = FakeCapture(stream, 0); error != hipSuccess) return error;
   return graph == nullptr ? hipSuccess : New(graph);
