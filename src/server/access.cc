@@ -14,6 +14,7 @@
 
 #include "base/user_ids.h"
 #include "server/limits.h"
+#include "server/process_state.h"
 
 namespace xsched::server {
 
@@ -22,12 +23,19 @@ std::optional<Peer> PeerOf(int socket) {
   socklen_t size = sizeof credentials;
   if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return std::nullopt;
   Peer peer{credentials.pid, credentials.uid, {credentials.gid}};
+  if (peer.pid != 0) peer.started = StartOf(peer.pid);
   std::array<gid_t, kMaxGroups> groups;
   size = sizeof groups;
   // If it fails, there are more groups, or the kernel is old. The kernel takes 5 ms for 65,536 groups.
   if (getsockopt(socket, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size) == 0)
     peer.groups.insert(peer.groups.end(), groups.begin(), groups.begin() + size / sizeof(gid_t));
   return peer;
+}
+
+bool HasEnded(const Peer& peer, uint64_t start_now) {
+  if (!peer.started) return false;
+  const bool both_seen = *peer.started != 0 && start_now != 0;
+  return start_now == kNoProcess || (both_seen && start_now != *peer.started);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,13 +13,18 @@ namespace xsched::server {
 struct Peer {
   pid_t pid = 0;  // 0: in another pid namespace, and so not visible
   uid_t uid = 0;
-  std::vector<gid_t> groups;  // the primary one first; it alone if there are more than kMaxGroups
-  bool is_admin = false;      // AccessRules::Decide
-  bool has_no_user = false;   // likewise: its uid stands for several users
+  std::vector<gid_t> groups;          // the primary one first; it alone if there are more than kMaxGroups
+  bool is_admin = false;              // AccessRules::Decide
+  bool has_no_user = false;           // likewise: its uid stands for several users
+  std::optional<uint64_t> started{};  // StartOf(pid) when it connected; null: nobody has looked
 };
 
 // The peer of a connected Unix socket.
 std::optional<Peer> PeerOf(int socket);
+
+// True if the process has ended, although others may still use its connection. Its number may be another
+// process's then. False also if it cannot be seen. `start_now`: StartOf(peer.pid).
+bool HasEnded(const Peer& peer, uint64_t start_now);
 
 // Empty name: none. Throws std::runtime_error if there is no such group.
 std::optional<gid_t> FindGroup(const std::string& name);

@@ -4,13 +4,16 @@
 #include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <numeric>
 #include <vector>
 
 #include "base/fd.h"
 #include "server/limits.h"
+#include "server/process_state.h"
 
 namespace xsched::server {
 namespace {
@@ -114,6 +117,30 @@ TEST(PeerOf, knows_all_groups_of_its_user_or_if_there_are_too_many_the_primary_o
   EXPECT_EQ(all.size(), 1 + kMaxGroups);
   EXPECT_EQ(all.back(), 100'000 + kMaxGroups - 1);
   EXPECT_EQ(groups_of_peer_in(kMaxGroups + 1), std::vector<gid_t>{getegid()});
+}
+
+TEST(PeerOf, knows_when_its_process_began_which_tells_whether_it_has_ended) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  const UniqueFd first(ends[0]);
+  const UniqueFd second(ends[1]);
+  EXPECT_EQ(PeerOf(first.get())->started, StartOf(getpid()));
+  EXPECT_FALSE(HasEnded(*PeerOf(first.get()), StartOf(getpid())));
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  const Peer peer{.pid = child, .uid = kUser, .started = StartOf(child)};
+  const Peer came_too_late{.pid = child, .uid = kUser, .started = kNoProcess};
+  EXPECT_FALSE(HasEnded(peer, StartOf(child)));
+  EXPECT_TRUE(HasEnded(came_too_late, StartOf(child))) << "another process has its number";
+  EXPECT_FALSE(HasEnded(peer, 0)) << "it cannot be seen";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_TRUE(HasEnded(peer, StartOf(child)));
+  EXPECT_TRUE(HasEnded(came_too_late, StartOf(child))) << "it had ended when it was looked at first";
+  EXPECT_FALSE(HasEnded({.pid = child, .uid = kUser}, StartOf(child))) << "nobody has looked";
 }
 
 }  // namespace

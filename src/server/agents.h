@@ -19,6 +19,7 @@
 #include "server/device_access.h"
 #include "server/event_loop.h"
 #include "server/jobs.h"
+#include "server/process_state.h"
 #include "server/queues.h"
 #include "server/quotas.h"
 #include "server/segment_guard.h"
@@ -55,13 +56,17 @@ class Agents final : sched::ControlSink {
   // Null: the connection has none.
   Agent* Find(uint64_t connection);
   size_t size() const { return agents_.size(); }
-  // `visit(agent)` for the agents of this process. 0: none, because it is the number of all whose processes
-  // the server cannot see.
+  // `visit(agent)` for the agents of this process, and not for those of a former one with its number. 0:
+  // none, because it is the number of all whose processes the server cannot see.
   template <typename Visit>
   void ForEachOf(pid_t pid, Visit&& visit) {
     if (pid == 0) return;
     const auto [first, end] = by_pid_.equal_range(pid);
-    for (auto next = first; next != end; ++next) visit(*next->second);
+    if (first == end) return;
+    const uint64_t start = StartOf(pid);
+    for (auto next = first; next != end; ++next) {
+      if (!HasEnded(next->second->connection.peer, start)) visit(*next->second);
+    }
   }
   template <typename Visit>
   void ForEach(Visit&& visit) {

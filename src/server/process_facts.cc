@@ -10,7 +10,11 @@ void ProcessFactsTable::Learn(Agent& agent) const { agent.facts = FactsOf(agent)
 
 sched::ProcessFacts ProcessFactsTable::FactsOf(const Agent& agent) const {
   const Peer& process = agent.connection.peer;
-  return {.cpu_priority = read_cpu_priority_(process.pid), .window_active = HasActiveWindow(process)};
+  const int cpu_priority = read_cpu_priority_(process.pid);
+  // Looked at afterwards: the priority is that of the process only if it has not ended by then. Who uses its
+  // connection now has a priority that nobody knows, and must not gain by that.
+  return {.cpu_priority = HasEnded(process, StartOf(process.pid)) ? kLowestCpuPriority : cpu_priority,
+          .window_active = HasActiveWindow(process)};
 }
 
 // A user's displays say nothing of the processes of others.

@@ -54,6 +54,23 @@ TEST_F(ProcessFactsTest, a_renice_counts_within_a_second) {
   EXPECT_TRUE(!one.IsHeld(0) && two.IsHeld(0));
 }
 
+TEST_F(ProcessFactsTest, who_has_the_connection_of_a_process_that_has_ended_has_the_lowest_priority) {
+  Use(kPolicyCPUHighestPriorityFirst);
+  Peer peer{getpid(), 1000, {}};
+  cpu_priorities_ = {{peer.pid, 22}, {200, -18}};
+  peer.started = StartOf(peer.pid) - 1;  // this is another process now
+  const Client ended = Busy(peer);
+  const Client two = Busy(kTwo);
+  Round();
+  EXPECT_TRUE(ended.IsHeld(0) && !two.IsHeld(0));
+  peer.started = StartOf(peer.pid);
+  const Client present = Busy(peer);
+  EXPECT_EQ(AgentOf(present).facts.cpu_priority, 22);
+  std::vector<Agent*> found;
+  agents_.ForEachOf(peer.pid, [&](Agent& agent) { found.push_back(&agent); });
+  EXPECT_EQ(found, std::vector<Agent*>{&AgentOf(present)});
+}
+
 TEST_F(ProcessFactsTest, are_read_of_a_bounded_number_of_processes_in_a_round) {
   Use(kPolicyCPUHighestPriorityFirst);
   constexpr size_t kProcesses = 3 * kMaxCheckedPerRound - 1;

@@ -1,6 +1,8 @@
 #include "server/process_state.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +55,14 @@ int CpuPriorityOf(pid_t pid) {
   const Stat stat(pid);
   const char* priority = stat.Field(18);
   return priority == nullptr ? 0 : kOfNice0 - atoi(priority);
+}
+
+uint64_t StartOf(pid_t pid) {
+  const Stat stat(pid);
+  const char* start = stat.Field(22);
+  if (start != nullptr) return strtoull(start, nullptr, 10);
+  // Some are hidden in /proc, and yet the kernel says that they exist.
+  return pid > 0 && kill(pid, 0) != 0 && errno == ESRCH ? kNoProcess : 0;
 }
 
 std::optional<ProcessUsage> UsageOf(pid_t pid) {

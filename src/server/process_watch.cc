@@ -18,7 +18,9 @@ void ProcessWatch::HeardFrom(Agent& agent, TimePoint now) {
 }
 
 TimePoint ProcessWatch::NextCheck(TimePoint now) {
-  if (!queues_.any_held() && all_running_ && now >= agents_.turns_until()) {
+  // While a check goes on, it is not known yet whether all are running: one that is not may be unchecked.
+  const bool all_known_to_run = all_running_ && unchecked_.empty();
+  if (!queues_.any_held() && all_known_to_run && now >= agents_.turns_until()) {
     check_at_ = kNever;
   } else if (check_at_ == kNever) {
     check_at_ = now + kCheckEvery;

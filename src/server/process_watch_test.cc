@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "server/limits.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -152,6 +155,38 @@ TEST_F(ProcessWatchTest, a_stopped_process_holds_nobody_40_ms_later_until_it_goe
   RunUntil(now_ + 21ms, [&] { urgent_.ReadAll<ipc::Wake>(); });
   EXPECT_TRUE(AgentOf(urgent_).liveness.running());
   EXPECT_TRUE(other_.IsHeld(0));
+}
+
+TEST_F(ProcessWatchTest, a_stopped_process_among_many_takes_its_place_again_when_it_goes_on) {
+  constexpr pid_t kFirst = 1000;
+  std::vector<Client> processes;
+  while (processes.size() < 3 * kMaxCheckedPerRound)
+    processes.push_back(ConnectAgent({kFirst + static_cast<pid_t>(processes.size()), 1000, {}}));
+  const auto retire = [&](const Client& client) {
+    client.block(0).retired.store(client.block(0).submitted.load());
+    Ring(client, 0);
+    Round();
+  };
+  retire(urgent_);
+  // A check takes several rounds, and each process is in another place of it.
+  for (size_t i = 0; i < processes.size(); ++i) {
+    const Client& process = processes[i];
+    ASSERT_TRUE(CreateQueue(process, 0, 10));
+    Submit(process, 0);
+    Round();
+    ASSERT_TRUE(other_.IsHeld(0));
+    stopped_pid_ = kFirst + static_cast<pid_t>(i);
+    RunUntil(now_ + 100ms, [] {});
+    ASSERT_TRUE(AgentOf(process).liveness.stopped());
+    ASSERT_FALSE(other_.IsHeld(0));
+    stopped_pid_ = -1;
+    process.ReadAll<ipc::Wake>();
+    Submit(process, 0);
+    RunUntil(now_ + 41ms, [&] { process.ReadAll<ipc::Wake>(); });
+    EXPECT_TRUE(AgentOf(process).liveness.running()) << i;
+    EXPECT_TRUE(other_.IsHeld(0)) << i;
+    retire(process);
+  }
 }
 
 TEST_F(ProcessWatchTest, of_a_process_that_is_checked_idle_queues_are_not_looked_at_again) {

@@ -47,7 +47,11 @@ class SegmentGuard {
   template <typename Visit>
   static void TakeTorn(Visit&& visit) {
     if (!AnyTorn()) return;
-    for (uintptr_t from = 0; const uint64_t connection = NextTorn(from);) visit(connection);
+    for (uintptr_t from = 0;;) {
+      const uint64_t connection = NextTorn(from);
+      if (connection == 0) return;
+      visit(connection);
+    }
   }
 
  private:

@@ -66,6 +66,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
                wakes_, queues_, work_}),
       process_facts_(agents_, queues_, scheduler_, subordinates_),
       tenants_(scheduler_, access_, subordinates_),
+      audit_(AuditLog::kJournal, subordinates_),
       handshake_(connections_, agents_, process_facts_, tenants_),
       process_watch_(agents_, queues_, wakes_, scheduler_, surroundings.is_stopped),
       recordings_({connections_, agents_, queues_, scheduler_, access_, usage_, work_, subordinates_},
@@ -78,7 +79,7 @@ Server::Server(const Options& options, Listener& listener, const Surroundings& s
   if (tenants_path_.empty()) return;
   Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
   if (!rules) throw std::runtime_error(rules.error().text());
-  tenants_.SetRules(std::move(*rules), agents_, queues_);
+  tenants_.SetRules(std::move(*rules), agents_, queues_, clock_());
 }
 
 Server::~Server() { queues_.OpenAllGates(); }
@@ -230,11 +231,16 @@ void Server::HandleHangup(const SignalSender& sender, TimePoint now) {
     return;
   }
   Result<TenantRules> rules = ReadTenantRules(tenants_path_, tenants_must_exist_);
-  AuditRecord record{.what = "tenants", .who = {sender.pid, sender.uid, {}}, .target = tenants_path_};
+  AuditRecord record;
+  record.what = "tenants";
+  record.who.pid = sender.pid;
+  record.who.uid = sender.uid;
+  record.who.is_admin = true;  // the kernel lets only root and our own user send us signals
+  record.target = tenants_path_;
   if (rules) {
     record.from = TextOf(tenants_.rules());
     record.to = fmt::format("{}, {}", TextOf(*rules), ChangesIn(tenants_.rules(), *rules));
-    tenants_.SetRules(std::move(*rules), agents_, queues_);
+    tenants_.SetRules(std::move(*rules), agents_, queues_, now);
     tenants_.RemoveEnded(queues_.claims());
   } else {
     record.verdict = Verdict::kRefused;

@@ -101,7 +101,7 @@ TEST_F(TenantsOfSubordinates, is_their_owner) {
 TEST_F(TenantsOfSubordinates, is_their_owner_also_where_a_rule_makes_a_tenant_for_each_user) {
   Result<TenantRules> rules = ParseTenantRules("[[tenant]]\nname = \"lab\"\neach = \"user\"\n", "t.toml");
   ASSERT_TRUE(rules) << rules.error().text();
-  tenants_.SetRules(std::move(*rules), agents_, queues_);
+  tenants_.SetRules(std::move(*rules), agents_, queues_, now_);
   EXPECT_EQ(AgentOf(ConnectAgent({100, kFirstOfAlice, {}})).tenant->name, "lab/1000");
 }
 
@@ -121,6 +121,46 @@ TEST_F(TenantsOfSubordinates, and_who_makes_their_recordings_and_has_their_displ
     EXPECT_GE(process_facts_.SetActiveWindow(kFirstOfAlice + i, 0, 100), 0);
   EXPECT_LT(process_facts_.SetActiveWindow(kAlice, 0, 100), 0);
   EXPECT_GE(process_facts_.SetActiveWindow(kBob, 0, 100), 0);
+}
+
+TEST_F(TenantsOfSubordinates, and_who_makes_their_records_in_the_audit_log) {
+  const auto add = [&](uid_t user) {
+    const uint64_t before = audit_.left_out();
+    audit_.Add({.what = "policy", .who = {100, user, {}}}, now_);
+    return audit_.left_out() == before;
+  };
+  for (uid_t i = 0; i < 2 * kMaxUsersWithAccounts; ++i) add(kFirstOfAlice + i);
+  EXPECT_FALSE(add(kAlice));
+  EXPECT_TRUE(add(kBob));
+}
+
+TEST(SubordinateUsers, have_their_owners_part_of_the_history) {
+  TimePoint now{std::chrono::hours(1)};
+  History history(now, {.of_user = 10, .of_all = 15}, AlicesAndBobs());
+  uint64_t next_queue = 1;
+  const auto work = [&](uid_t user) {
+    const sched::QueueId queue{next_queue++};
+    QueueTrack::Reading reading;
+    history.See(queue, user, /*reports=*/true, reading, now);
+    reading.submitted = 1;
+    history.See(queue, user, /*reports=*/true, reading, now);
+    reading.retired = 1;
+    history.See(queue, user, /*reports=*/true, reading, now += std::chrono::milliseconds(1));
+  };
+  const auto count = [&](auto&& visible) {
+    size_t events = 0;
+    for (History::Reader& reader : history.Read(TimePoint{}, visible)) {
+      while (reader.Next() != nullptr) ++events;
+    }
+    return events;
+  };
+  const auto is_bob = [](uid_t user) { return user == kBob; };
+  for (uid_t i = 0; i < 100; ++i) work(kFirstOfAlice + i);
+  EXPECT_EQ(count([](uid_t) { return true; }), 10u);
+  for (int i = 0; i < 8; ++i) work(kBob);
+  for (uid_t i = 0; i < 100; ++i) work(kFirstOfAlice + i);
+  EXPECT_EQ(count(is_bob), 7u);
+  EXPECT_EQ(count([](uid_t) { return true; }), 15u);
 }
 
 }  // namespace

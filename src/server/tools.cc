@@ -223,7 +223,10 @@ void Tools::Audit(Connection& tool, AuditRecord record, XResult result, const st
 }
 
 bool Tools::SetPolicy(Connection& tool, const ipc::SetPolicy& request, TimePoint now) {
-  AuditRecord record{.what = "policy", .from = TextOf(parts_.scheduler), .to = TextOf(request)};
+  AuditRecord record;
+  record.what = "policy";
+  record.from = TextOf(parts_.scheduler);
+  record.to = TextOf(request);
   if (!parts_.access.IsAdmin(tool.peer)) {
     constexpr const char* kRefusal =
         "only root, the server's own user and its admin group may set the policy";

@@ -182,6 +182,7 @@ void ReadRmRequest(fuzz::Bytes& bytes) {
 // Objects that a driver makes, shares and frees, in any order and shape.
 void ApplyRmEvents(fuzz::Bytes& bytes) {
   cuda::ObjectTable table;
+  std::vector<int> in_use;
   const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   while (!bytes.empty()) {
     cuda::rm::Event event;
@@ -199,8 +200,13 @@ void ApplyRmEvents(fuzz::Bytes& bytes) {
     event.on = bytes.Below(2) == 1;
     table.Apply(event, fd);
     table.Find(event.client, event.object);
-    table.OpenFile(event.client);
+    if (const int file = table.Use(event.client); file >= 0) in_use.push_back(file);
+    if (!in_use.empty() && bytes.Below(2) == 1) {
+      table.Release(in_use.back());
+      in_use.pop_back();
+    }
   }
+  for (const int file : in_use) table.Release(file);
   close(fd);
 }
 

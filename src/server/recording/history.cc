@@ -60,7 +60,7 @@ bool History::Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePo
 }
 
 void History::KeepDescription(const ipc::RecordedQueue& description) noexcept try {
-  const auto user = users_.find(description.uid);
+  const auto user = users_.find({subordinates_.OwnerOf(description.uid), description.uid});
   if (user == users_.end()) return;
   User& known = user->second;
   if (known.gone_until.size() >= limits_.gone_of_user) {
@@ -77,21 +77,33 @@ void History::KeepDescription(const ipc::RecordedQueue& description) noexcept tr
 }
 
 void History::Add(uid_t uid, const Event& event) {
-  User& user = users_[uid];
-  if (user.events.size() >= limits_.of_user) {
-    DropOldest(user);
+  const uid_t owner = subordinates_.OwnerOf(uid);
+  User& user = users_[{owner, uid}];
+  size_t& size = sizes_[owner];
+  if (size >= limits_.of_user) {
+    DropOldestOf(owner);
   } else if (size_ >= limits_.of_all) {
     // Whoever has most gives way, so nobody can push out what is remembered of the others.
-    DropOldest(Largest());
+    DropOldestOf(std::max_element(sizes_.begin(), sizes_.end(), [](const auto& one, const auto& other) {
+                   return one.second < other.second;
+                 })->first);
   }
   user.events.push_back(event);
+  ++size;
   ++size_;
 }
 
-void History::DropOldest(User& user) {
+// Of the owner and the subordinate users, it is again the one that has most.
+void History::DropOldestOf(uid_t owner) {
+  User& user = std::max_element(users_.lower_bound({owner, 0}), users_.upper_bound({owner, ~uid_t{0}}),
+                                [](const auto& one, const auto& other) {
+                                  return one.second.events.size() < other.second.events.size();
+                                })
+                   ->second;
   user.dropped_until_ns = std::max(user.dropped_until_ns, EndOf(user.events.front()));
   user.events.pop_front();
   ++user.dropped;
+  --sizes_[owner];
   --size_;
   while (!user.gone_until.empty() && user.gone_until.front().first <= user.dropped) ForgetGone(user);
 }
@@ -101,12 +113,9 @@ void History::ForgetGone(User& user) {
   user.gone_until.pop_front();
 }
 
-History::User& History::Largest() {
-  return std::max_element(users_.begin(), users_.end(),
-                          [](const auto& one, const auto& other) {
-                            return one.second.events.size() < other.second.events.size();
-                          })
-      ->second;
+const History::User* History::Find(uid_t uid) const {
+  const auto found = users_.find({subordinates_.OwnerOf(uid), uid});
+  return found == users_.end() ? nullptr : &found->second;
 }
 
 uint64_t History::EndOf(const Event& event) {
@@ -131,21 +140,20 @@ History::Reader History::ReaderOf(uid_t uid, const User& user, TimePoint since) 
 }
 
 const History::Event* History::Reader::Next() {
-  const auto found = history_->users_.find(uid_);
-  if (found == history_->users_.end()) return nullptr;
-  const User& user = found->second;
-  if (next_ < user.dropped) {
-    const uint64_t first = std::min(user.dropped, end_);
+  const User* user = history_->Find(uid_);
+  if (user == nullptr) return nullptr;
+  if (next_ < user->dropped) {
+    const uint64_t first = std::min(user->dropped, end_);
     lost_ += first - next_;
     next_ = first;
   }
-  return next_ < end_ ? &user.events[next_++ - user.dropped] : nullptr;
+  return next_ < end_ ? &user->events[next_++ - user->dropped] : nullptr;
 }
 
 TimePoint History::RemembersSince(uid_t uid) const {
-  const auto user = users_.find(uid);
-  if (user == users_.end()) return began_;
-  return began_ + Duration(static_cast<Duration::rep>(user->second.dropped_until_ns));
+  const User* user = Find(uid);
+  if (user == nullptr) return began_;
+  return began_ + Duration(static_cast<Duration::rep>(user->dropped_until_ns));
 }
 
 }  // namespace xsched::server

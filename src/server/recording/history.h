@@ -1,5 +1,5 @@
 // What became of the queues lately, for questions after the fact (kRecordLast): the newest bursts, holds and
-// waits of each user, up to a limit.
+// waits of each user, up to a limit. Subordinate users have that of their owner.
 //
 // It makes no queue report anything. So it follows a queue only while the queue reports anyway: while others
 // wait for it, or it waits for others.
@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "server/limits.h"
 #include "server/recording/queue_track.h"
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -35,8 +36,10 @@ class History {
     size_t of_all = kMaxHistory;
     size_t gone_of_user = kMaxGoneInHistory;  // queues
   };
-  explicit History(TimePoint began) : History(began, Limits{}) {}
-  History(TimePoint began, const Limits& limits) : began_(began), limits_(limits) {}
+  explicit History(TimePoint began, SubordinateUsers subordinates = {})
+      : History(began, Limits{}, std::move(subordinates)) {}
+  History(TimePoint began, const Limits& limits, SubordinateUsers subordinates = {})
+      : began_(began), limits_(limits), subordinates_(std::move(subordinates)) {}
 
   // `reports`: the queue reports when it becomes ready and idle.
   void See(sched::QueueId id, uid_t uid, bool reports, const QueueTrack::Reading& reading,
@@ -47,8 +50,8 @@ class History {
   // Of a queue of these users that is gone. Null: it is not remembered.
   template <typename Visible>
   const ipc::RecordedQueue* Description(sched::QueueId id, Visible&& visible) const {
-    for (const auto& [uid, user] : users_) {
-      const auto found = visible(uid) ? user.gone.find(static_cast<uint64_t>(id)) : user.gone.end();
+    for (const auto& [key, user] : users_) {
+      const auto found = visible(key.second) ? user.gone.find(static_cast<uint64_t>(id)) : user.gone.end();
       if (found != user.gone.end()) return &found->second;
     }
     return nullptr;
@@ -78,8 +81,8 @@ class History {
   template <typename Visible>
   std::vector<Reader> Read(TimePoint since, Visible&& visible) const {
     std::vector<Reader> readers;
-    for (const auto& [uid, user] : users_) {
-      if (visible(uid)) readers.push_back(ReaderOf(uid, user, since));
+    for (const auto& [key, user] : users_) {
+      if (visible(key.second)) readers.push_back(ReaderOf(key.second, user, since));
     }
     return readers;
   }
@@ -116,15 +119,18 @@ class History {
   static uint64_t EndOf(const Event& event);
   Reader ReaderOf(uid_t uid, const User& user, TimePoint since) const;
   void Add(uid_t uid, const Event& event);
-  void DropOldest(User& user);
-  User& Largest();
+  // Null: nothing was remembered of the user.
+  const User* Find(uid_t uid) const;
+  void DropOldestOf(uid_t owner);
 
   void ForgetGone(User& user);
 
   const TimePoint began_;
   const Limits limits_;
+  const SubordinateUsers subordinates_;
   size_t size_ = 0;
-  std::map<uid_t, User> users_;
+  std::map<uid_t, size_t> sizes_;                  // by owner
+  std::map<std::pair<uid_t, uid_t>, User> users_;  // by owner and user
   std::unordered_map<uint64_t, Followed> queues_;  // those of which something may be remembered
 };
 

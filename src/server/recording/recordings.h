@@ -54,7 +54,8 @@ class Recordings final : QueueWatcher {
     WorkBudget& work;
     const SubordinateUsers& subordinates;
   };
-  Recordings(const Parts& parts, TimePoint now) : parts_(parts), reader_(parts.scheduler), history_(now) {
+  Recordings(const Parts& parts, TimePoint now)
+      : parts_(parts), reader_(parts.scheduler), history_(now, parts.subordinates) {
     parts_.queues.SetWatcher(this);
   }
   ~Recordings() { parts_.queues.SetWatcher(nullptr); }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <utility>
 
 #include "server/limits.h"
 
@@ -54,12 +55,13 @@ UniqueFd ConnectTo(const char* path) {
 
 }  // namespace
 
-AuditLog::AuditLog(const char* journal) : others_{kMostRecords, TimePoint{}, 0} {
+AuditLog::AuditLog(const char* journal, SubordinateUsers subordinates)
+    : subordinates_(std::move(subordinates)), others_{kMostRecords, TimePoint{}, 0} {
   if (OutputIsJournal()) journal_ = ConnectTo(journal);
 }
 
 void AuditLog::Add(const AuditRecord& record, TimePoint now) noexcept try {
-  Allowance& allowance = AllowanceOf(record.who.uid, now);
+  Allowance& allowance = AllowanceOf(record.who, now);
   if (!MayAdd(allowance, now)) return;
   std::string line = LineOf(record);
   if (allowance.left_out != 0)
@@ -69,17 +71,31 @@ void AuditLog::Add(const AuditRecord& record, TimePoint now) noexcept try {
 } catch (const std::exception&) {
 }
 
-AuditLog::Allowance& AuditLog::AllowanceOf(uid_t user, TimePoint now) {
+// Administrators always have one of their own: nobody else can keep what they change out of the log.
+AuditLog::Allowance& AuditLog::AllowanceOf(const Peer& who, TimePoint now) {
+  const uid_t user = subordinates_.OwnerOf(who.uid);
   const auto known = users_.find(user);
   if (known != users_.end()) return known->second;
-  if (users_.size() >= kMaxUsersWithAccounts) return others_;
+  if (users_.size() >= kMaxUsersWithAccounts) ForgetFull(now);
+  if (users_.size() >= kMaxUsersWithAccounts && !who.is_admin) return others_;
   return users_.emplace(user, Allowance{kMostRecords, now, 0}).first->second;
 }
 
-bool AuditLog::MayAdd(Allowance& allowance, TimePoint now) {
+// Those that a user would get anew.
+void AuditLog::ForgetFull(TimePoint now) {
+  std::erase_if(users_, [now](const auto& entry) {
+    return entry.second.left_out == 0 && RecordsAt(entry.second, now) >= kMostRecords;
+  });
+}
+
+double AuditLog::RecordsAt(const Allowance& allowance, TimePoint now) {
   const double passed =
       std::chrono::duration<double>(std::max(now - allowance.since, Duration::zero())).count();
-  allowance.records = std::min(kMostRecords, allowance.records + passed * kRecordsPerSecond);
+  return std::min(kMostRecords, allowance.records + passed * kRecordsPerSecond);
+}
+
+bool AuditLog::MayAdd(Allowance& allowance, TimePoint now) {
+  allowance.records = RecordsAt(allowance, now);
   allowance.since = now;
   if (allowance.records < 1) {
     ++allowance.left_out;

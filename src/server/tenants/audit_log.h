@@ -1,7 +1,8 @@
 // The record of who changed what, or was not allowed to: hints, the policy, levels, the tenants' file. Each
 // record is one line of the log; under systemd it has fields of its own for the journal (docs/tenants.md).
 //
-// A user who makes many records soon makes fewer. How many were left out is said by the next one.
+// A user who makes many records soon makes fewer, and so do subordinate users together with their owner. How
+// many were left out is said by the next one.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "server/access.h"
+#include "server/subordinate_users.h"
 
 namespace xsched::server {
 
@@ -31,8 +33,10 @@ struct AuditRecord {
 
 class AuditLog {
  public:
+  static constexpr const char* kJournal = "/run/systemd/journal/socket";
+
   // `journal`: the socket of systemd's journal, used if systemd has connected our output to the journal.
-  explicit AuditLog(const char* journal = "/run/systemd/journal/socket");
+  explicit AuditLog(const char* journal = kJournal, SubordinateUsers subordinates = {});
 
   // Never waits, and never fails.
   void Add(const AuditRecord& record, TimePoint now) noexcept;
@@ -44,11 +48,14 @@ class AuditLog {
     TimePoint since;
     uint64_t left_out;
   };
+  static double RecordsAt(const Allowance& allowance, TimePoint now);
   bool MayAdd(Allowance& allowance, TimePoint now);
-  Allowance& AllowanceOf(uid_t user, TimePoint now);
+  Allowance& AllowanceOf(const Peer& who, TimePoint now);
+  void ForgetFull(TimePoint now);
   bool SendToJournal(const AuditRecord& record, const std::string& line) const;
 
-  std::map<uid_t, Allowance> users_;
+  const SubordinateUsers subordinates_;
+  std::map<uid_t, Allowance> users_;  // by owner
   Allowance others_;
   uint64_t left_out_ = 0;
   UniqueFd journal_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/queues.h"
+#include "server/usage_meter.h"
 
 namespace xsched::server {
 namespace {
@@ -96,6 +97,7 @@ void TenantTable::MoveMemory(Agent& agent) {
     agent.memory->Silence();
     agent.former_memory.push_back(std::move(*agent.memory));
     agent.memory.reset();
+    agent.memory_unsent = false;
   }
   if (agent.former_memory.empty()) return;
   DropEndedAccounts(agent);
@@ -125,7 +127,7 @@ void TenantTable::DropEndedAccounts(Agent& agent) const {
   std::erase_if(agent.former_memory, has_ended);
 }
 
-void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
+void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues, TimePoint now) {
   rules_ = std::move(rules);
   for (auto& [name, tenant] : tenants_) {
     tenant.rights = rules_.RightsOf(name);
@@ -136,19 +138,22 @@ void TenantTable::SetRules(TenantRules rules, Agents& agents, Queues& queues) {
   }
   agents.ForEach([&](Agent& agent) {
     if (agent.tenant == nullptr) return;
-    Tenant& now = Of(agent.connection);
-    if (agent.tenant == &now) return;
+    Tenant& tenant = Of(agent.connection);
+    if (agent.tenant == &tenant) return;
     for (auto& [index, queue] : agent.queues) queues.claims().Remove(queue);
     --agent.tenant->processes;
-    agent.tenant = &now;
-    ++now.processes;
-    scheduler_.SetTenant(agent.process(), now.id);
+    agent.tenant = &tenant;
+    ++tenant.processes;
+    scheduler_.SetTenant(agent.process(), tenant.id);
     MoveMemory(agent);
     agents.SendUnsent(agent);
     for (auto& [index, queue] : agent.queues) {
       queues.claims().Add(queue);
       queues.claims().Apply(queue);
-      if (queue.usage.of_tenant != nullptr) queue.usage.of_tenant = &now.used;
+      if (queue.usage.of_tenant == nullptr) continue;
+      // What it had so far was as one of its former tenant.
+      if (const auto stats = scheduler_.Stats(queue.id, now)) UsageMeter::Settle(queue, *stats);
+      queue.usage.of_tenant = &tenant.used;
     }
   });
 }

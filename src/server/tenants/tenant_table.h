@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "base/clock.h"
 #include "sched/core/scheduler.h"
 #include "server/access.h"
 #include "server/agents.h"
@@ -35,7 +36,7 @@ class TenantTable {
   // told; empty: nothing. REQUIRES: it has no queue.
   std::string Join(Agent& agent);
   // Other rules count from now on, also for the processes and queues that there are.
-  void SetRules(TenantRules rules, Agents& agents, Queues& queues);
+  void SetRules(TenantRules rules, Agents& agents, Queues& queues, TimePoint now);
   // Forgets those that end with their last process. Call it when an agent or a tool has gone, or after
   // SetRules. No reference that `Of` has returned is valid after it, unless an agent has the tenant.
   void RemoveEnded(PriorityClaims& claims);

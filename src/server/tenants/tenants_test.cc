@@ -33,7 +33,7 @@ class TenantsTest : public ServerParts {
   void SetRules(const std::string& text) {
     Result<TenantRules> rules = ParseTenantRules(text, "t.toml");
     ASSERT_TRUE(rules) << rules.error().text();
-    tenants_.SetRules(std::move(*rules), agents_, queues_);
+    tenants_.SetRules(std::move(*rules), agents_, queues_, now_);
     agents_.Decide(now_);
   }
   Client AgentWith(const Peer& peer, int32_t priority) {
@@ -261,6 +261,23 @@ TEST_F(TenantsMemoryTest, a_process_that_does_not_read_gets_its_new_account_when
   agents_.SendUnsent(AgentOf(process->agent));
   EXPECT_EQ(process->Read(), 1);
   EXPECT_EQ(process->share->limit(), 2048u);
+}
+
+TEST_F(TenantsMemoryTest, a_process_that_does_not_read_and_loses_its_place_is_sent_none) {
+  SetRules("[default]\nmemory = '1KiB'\n");
+  const auto process = Join(kAlice);
+  while (process->agent.connection->Send(ipc::Wake{})) {
+  }
+  SetRules(
+      "[[tenant]]\nname = 'lab'\nusers = [1000]\nmemory = '2KiB'\n"
+      "[[tenant]]\nname = 'full'\nusers = [1001]\nmemory = '2KiB'\n");
+  std::vector<std::unique_ptr<Joined>> others;
+  for (int i = 0; i < ipc::kMaxMemoryProcesses; ++i) others.push_back(Join(kBob));
+  SetRules("[[tenant]]\nname = 'full'\nusers = [1000, 1001]\nmemory = '2KiB'\n");
+  EXPECT_EQ(process->Read(), 0);
+  agents_.SendUnsent(AgentOf(process->agent));
+  EXPECT_EQ(process->Read(), 0);
+  EXPECT_EQ(Tenants(ConnectTool(kAdmin)).at("full").refused, 1u);
 }
 
 TEST_F(TenantsTest, the_priorities_of_laxity_are_claims_as_well) {
@@ -532,6 +549,19 @@ TEST_F(TenantsTest, device_time_of_all_processes_is_counted_for_their_tenant) {
   EXPECT_EQ(seen.at("uid:1001").held_ns, 1'000'000'000u);
 }
 
+TEST_F(TenantsTest, device_time_before_other_rules_stays_with_the_former_tenant) {
+  const Client agent = AgentWith(kAlice, 0);
+  Submit(agent, 0);
+  agents_.Decide(now_);
+  recordings_.Look(now_);
+  now_ += 300ms;
+  SetRules("[[tenant]]\nname = 'lab'\nusers = [1000]\n");
+  now_ += 200ms;
+  const auto seen = Tenants(ConnectTool(kAdmin));
+  EXPECT_EQ(seen.at("uid:1000").service_ns, 300'000'000u);
+  EXPECT_EQ(seen.at("lab").service_ns, 200'000'000u);
+}
+
 TEST_F(TenantsTest, a_list_names_the_tenant_and_the_priority_that_counts) {
   const Client agent = AgentWith(kAlice, 10);
   const Client tool = ConnectTool(kAlice);
@@ -759,6 +789,23 @@ TEST_F(LoggedTenants, a_user_who_asks_without_end_does_not_fill_the_log_or_keep_
   now_ += 1s;
   SetPriority(tool, kAlice.pid, 5);
   EXPECT_NE(Log().find("(960 records of this user before it were left out)"), std::string::npos);
+}
+
+TEST_F(LoggedTenants, many_users_keep_neither_administrators_nor_later_users_out_of_the_log) {
+  uid_t next_user = 5000;
+  const auto add = [&](const Peer& who) {
+    audit_.Add({.what = "policy", .who = who}, now_);
+    return !Log().empty();
+  };
+  for (size_t i = 0; i < kMaxUsersWithAccounts; ++i) EXPECT_TRUE(add({1, next_user++, {}}));
+  while (add({1, next_user, {}})) {
+  }
+  EXPECT_FALSE(add(kAlice)) << "further users have one allowance together";
+  Peer admin = kAdmin;
+  access_.Decide(admin);
+  EXPECT_TRUE(add(admin));
+  now_ += 1s;
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(add({1, next_user++, {}})) << "the others' are full again";
 }
 
 std::string ChangesBetween(const std::string& from, const std::string& to) {

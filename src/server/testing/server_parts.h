@@ -80,7 +80,7 @@ class ServerParts : public ::testing::Test {
     scheduler_.SetPolicy(*sched::FindPolicy(kPolicyHighestPriorityFirst));
     TenantRules rules;
     rules.others.max_priority = PRIORITY_MAX;  // tests of priorities need no administrator
-    tenants_.SetRules(rules, agents_, queues_);
+    tenants_.SetRules(rules, agents_, queues_, now_);
   }
 
   Client Connect(Peer peer) {
@@ -179,7 +179,7 @@ class ServerParts : public ::testing::Test {
   static inline std::map<pid_t, int> cpu_priorities_;
   ProcessFactsTable process_facts_{agents_, queues_, scheduler_, subordinates_, CpuPriorityForTest};
   TenantTable tenants_{scheduler_, access_, subordinates_};
-  AuditLog audit_{""};
+  AuditLog audit_{"", subordinates_};
   Handshake handshake_{connections_, agents_, process_facts_, tenants_};
   ProcessWatch process_watch_{agents_, queues_, wakes_, scheduler_, IsStoppedForTest};
   UsageMeter usage_;
