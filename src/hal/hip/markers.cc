@@ -22,10 +22,11 @@ bool Markers::Append(const Functions& next, hipStream_t stream, uint64_t ticket)
 }
 
 bool Markers::PopReached(const Functions& next, uint64_t* ticket) {
-  MutexLock lock(mutex_);
-  if (waiting_.empty() || next.hipEventQuery(waiting_.front().event) == hipErrorNotReady) return false;
-  *ticket = Pop();
-  return true;
+  if (!mutex_.TryLock()) return false;
+  const bool reached = !waiting_.empty() && next.hipEventQuery(waiting_.front().event) != hipErrorNotReady;
+  if (reached) *ticket = Pop();
+  mutex_.Unlock();
+  return reached;
 }
 
 bool Markers::PopAny(uint64_t* ticket) {
@@ -42,9 +43,11 @@ uint64_t Markers::Pop() {
   return marker.ticket;
 }
 
-bool Markers::AnyWaiting() {
-  MutexLock lock(mutex_);
-  return !waiting_.empty();
+bool Markers::AnyToPoll() {
+  if (!mutex_.TryLock()) return false;
+  const bool any = !waiting_.empty();
+  mutex_.Unlock();
+  return any;
 }
 
 void Markers::Poll(const Functions& next) {

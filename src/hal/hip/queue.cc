@@ -44,7 +44,7 @@ XResult AppendMarker(void* hwq, uint64_t ticket) {
 
 void PollMarkers(void* hwq) {
   Queue& queue = QueueOf(hwq);
-  if (!queue.markers.AnyWaiting()) return;
+  if (!queue.markers.AnyToPoll()) return;
   const OwnCallsOn ours(queue.next, queue.device);
   preempt::QueryLock no_capture_begins;
   if (!ours || !no_capture_begins) return;

@@ -3,6 +3,13 @@
 #include "base/no_cancellation.h"
 
 namespace xsched::preempt {
+namespace {
+
+// 100 ms, if need be.
+constexpr int kTries = 20;
+constexpr std::chrono::milliseconds kTryAgain{5};
+
+}  // namespace
 
 bool XQueue::Begin(const Start& start) {
   const XHwQueueOps& ops = start.hwq->ops;
@@ -133,8 +140,15 @@ void XQueue::AnswerQuery() {
 
 bool XQueue::SeeGivenBack(bool going_on) {
   if (going_on && environment_.process_level->Settled()) return true;
-  environment_.signals->GiveBackLater();
-  return false;
+  return !environment_.signals->GiveBackLater() && GiveBackForAWhile();
+}
+
+bool XQueue::GiveBackForAWhile() {
+  for (int tries = 0;; ++tries) {
+    if (!Attend().anything() && environment_.process_level->Settled()) return true;
+    if (tries == kTries) return false;
+    SleepFor(kTryAgain);
+  }
 }
 
 void XQueue::Suspend(bool suspended) {
