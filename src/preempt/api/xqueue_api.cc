@@ -60,8 +60,8 @@ XResult WaitIdle(XQueue& queue) {
   for (;;) {
     if (const XResult result = WaitAll(queue); result != kXSchedSuccess) return result;
     if (queue.Idle() && queue.worker().Empty()) return kXSchedSuccess;
-    xsched::SleepFor(
-        kLookAgain);  // a launch that has begun may be held: until then there is nothing to wait for
+    // A launch that has begun may be held: until it returns, there is nothing to wait for.
+    xsched::SleepFor(kLookAgain);
   }
 }
 

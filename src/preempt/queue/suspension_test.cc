@@ -152,8 +152,9 @@ TEST_F(SuspensionTest, a_hard_stop_that_a_call_lifts_and_the_driver_puts_off_is_
   give_back_later = 0;
   table.ForceAllOpen(true);
   EXPECT_EQ(give_back_later, 1);
-  settled = true;
   table.ForceAllOpen(false);
+  EXPECT_EQ(give_back_later, 2) << "nor did the new stop succeed";
+  settled = true;
   ASSERT_TRUE(driver_.interrupted);
   settled = false;
   give_back_later = 0;

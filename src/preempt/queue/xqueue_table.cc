@@ -265,12 +265,15 @@ void XQueueTable::Finish(uint32_t index) {
 
 template <typename Concerns>
 void XQueueTable::ApplyLevels(Concerns&& concerns) {
-  const bool any_stopped = environment_.process->hard_stops() != 0;
+  bool any_stopped = environment_.process->hard_stops() != 0;
   bool done = true;
   for (uint32_t next = 0; XQueuePin queue = PinNext(&next);) {
-    if (concerns(*queue)) done &= queue->ApplyLevels();
+    if (!concerns(*queue)) continue;
+    any_stopped |= queue->suspended();
+    done &= queue->ApplyLevels();
   }
-  // The driver may have put off what it was asked for. The caller is about to wait for the device.
+  // The driver may have put off what it was asked for, also the end of a stop that did not succeed. The
+  // caller is about to wait for the device.
   if (done && (!any_stopped || environment_.process_level->Settled())) return;
   environment_.signals->GiveBackLater();
 }
