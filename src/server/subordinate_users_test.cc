@@ -124,13 +124,14 @@ TEST_F(TenantsOfSubordinates, and_who_makes_their_recordings_and_has_their_displ
 }
 
 TEST_F(TenantsOfSubordinates, and_who_makes_their_records_in_the_audit_log) {
-  const auto add = [&](uid_t user) {
+  const auto add = [&](uid_t user, bool is_admin = false) {
     const uint64_t before = audit_.left_out();
-    audit_.Add({.what = "policy", .who = {100, user, {}}}, now_);
+    audit_.Add({.what = "policy", .who = {100, user, {}, is_admin}}, now_);
     return audit_.left_out() == before;
   };
   for (uid_t i = 0; i < 2 * kMaxUsersWithAccounts; ++i) add(kFirstOfAlice + i);
   EXPECT_FALSE(add(kAlice));
+  EXPECT_TRUE(add(kAlice, /*is_admin=*/true)) << "her containers are no administrators";
   EXPECT_TRUE(add(kBob));
 }
 

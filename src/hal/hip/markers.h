@@ -21,8 +21,8 @@ class Markers {
   // REQUIRES: the stream's device is current, the stream does not capture.
   bool Append(const Functions& next, hipStream_t stream, uint64_t ticket);
   // Reports the markers that have been reached, in order. An event with an error counts as reached: nothing
-  // before it will run any more. Never waits for a thread that appends: the runtime may block that one until
-  // the stream has room, and then there is nothing to report.
+  // before it will run any more. Never waits for a thread that appends, which the runtime may block until
+  // the stream has room: the next poll finds what this one would have found.
   void Poll(const Functions& next);
   bool AnyToPoll() EXCLUDES(mutex_);
   // Reports all markers without a call of the runtime. Their events are used again: an event that is recorded

@@ -3,13 +3,6 @@
 #include "base/no_cancellation.h"
 
 namespace xsched::preempt {
-namespace {
-
-// 100 ms, if need be.
-constexpr int kTries = 20;
-constexpr std::chrono::milliseconds kTryAgain{5};
-
-}  // namespace
 
 bool XQueue::Begin(const Start& start) {
   const XHwQueueOps& ops = start.hwq->ops;
@@ -75,8 +68,7 @@ uint64_t XQueue::LaunchBeginScheduled(uint64_t number, uint32_t flags) {
   if (environment_.process->shut_down()) return number;
   const NoCancellation counted;  // the launch has begun, and must end
   if (!Announce(number, flags)) return number;
-  // The queue outlives its worker. With a pin, the worker could be the last to leave, and would have to stop
-  // itself.
+  // The queue outlives its worker, which needs no pin.
   if (worker_.IsThisThread()) {
     flow_->WaitBeforeLaunch(number);
     return number;
@@ -140,15 +132,8 @@ void XQueue::AnswerQuery() {
 
 bool XQueue::SeeGivenBack(bool going_on) {
   if (going_on && environment_.process_level->Settled()) return true;
-  return !environment_.signals->GiveBackLater() && GiveBackForAWhile();
-}
-
-bool XQueue::GiveBackForAWhile() {
-  for (int tries = 0;; ++tries) {
-    if (!Attend().anything() && environment_.process_level->Settled()) return true;
-    if (tries == kTries) return false;
-    SleepFor(kTryAgain);
-  }
+  environment_.signals->GiveBackLater();
+  return false;
 }
 
 void XQueue::Suspend(bool suspended) {

@@ -149,9 +149,6 @@ class XQueue {
   bool suspended() const { return state_.suspended(); }
   // Lets the running command continue. Gates hold the queue as before.
   void LiftHardStop();
-  // Attends to the queue until everything is given back that may be, but not for long. False: something is
-  // left. For threads that have no agent's thread to leave that to.
-  bool GiveBackForAWhile();
 
   // Waits until all commands that are not held have finished. May block for as long as the device takes.
   void WaitInFlight();
@@ -181,8 +178,7 @@ class XQueue {
   void AnswerQuery();
   // As FlowControl::Advance. Where that may block, this thread may leave it to another one.
   bool Advance();
-  // True: everything is given back. False: the agent's thread will do it, or there is none and it did not
-  // succeed.
+  // True: everything is given back. False: the agent's thread will do it.
   bool SeeGivenBack(bool going_on);
 
   FlowState state_;

@@ -17,6 +17,10 @@ constexpr uint8_t kHandleKind = 1;
 // So many free slots are not reused yet.
 constexpr uint32_t kResting = 64;
 
+// 100 ms, if need be.
+constexpr int kFinishTries = 20;
+constexpr useconds_t kFinishRetryUs = 5000;
+
 // False: it is not done.
 template <typename Done>
 bool AwaitForASecond(Done&& done) {
@@ -249,8 +253,9 @@ void XQueueTable::ContextStays(uint64_t context) {
 void XQueueTable::Finish(uint32_t index) {
   XQueue& queue = queues_[index];
   queue.worker().Stop();
-  // It is not held any more: opens every gate.
-  queue.GiveBackForAWhile();
+  // It is not held any more: opens every gate. If something cannot be given back at once, tries again for a
+  // while.
+  for (int i = 0; i < kFinishTries && queue.Attend().anything(); ++i) usleep(kFinishRetryUs);
   // Not before this point: the thread that has opened the last gate may not have flushed the driver's queue
   // yet.
   bool retained;

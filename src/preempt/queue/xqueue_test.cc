@@ -129,19 +129,6 @@ TEST_F(XQueueTest, a_resume_that_gives_back_too_little_is_left_to_the_agent) {
   EXPECT_EQ(give_back_later, 2) << "the queue goes on, its process does not";
 }
 
-TEST_F(XQueueTest, where_no_agent_can_be_started_a_resume_tries_again_itself) {
-  XQueue& queue = Make(stops_, kPreemptLevelInterrupt, true);
-  queue.Suspend(true);
-  agent_runs = false;
-  unsettled_answers = 3;
-  queue.Suspend(false);
-  EXPECT_EQ(unsettled_answers, 0);
-  unsettled_answers = 1000;
-  queue.SetLevel(kPreemptLevelInterrupt);
-  EXPECT_GT(unsettled_answers, 900) << "it does not try for ever";
-  unsettled_answers = 0;
-}
-
 TEST_F(XQueueTest, nothing_is_held_any_more_when_the_process_ends) {
   XQueue& queue = Make(driver_);
   Hold(queue);

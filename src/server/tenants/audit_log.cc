@@ -71,9 +71,10 @@ void AuditLog::Add(const AuditRecord& record, TimePoint now) noexcept try {
 } catch (const std::exception&) {
 }
 
-// Administrators always have one of their own: nobody else can keep what they change out of the log.
+// Administrators always have one of their own: nobody else can keep what they change out of the log, also not
+// who has an administrator's uid in a container, or is a subordinate user of one.
 AuditLog::Allowance& AuditLog::AllowanceOf(const Peer& who, TimePoint now) {
-  const uid_t user = subordinates_.OwnerOf(who.uid);
+  const std::pair user(subordinates_.OwnerOf(who.uid), who.is_admin);
   const auto known = users_.find(user);
   if (known != users_.end()) return known->second;
   if (users_.size() >= kMaxUsersWithAccounts) ForgetFull(now);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -55,7 +56,7 @@ class AuditLog {
   bool SendToJournal(const AuditRecord& record, const std::string& line) const;
 
   const SubordinateUsers subordinates_;
-  std::map<uid_t, Allowance> users_;  // by owner
+  std::map<std::pair<uid_t, bool>, Allowance> users_;  // by owner, and whether it is an administrator
   Allowance others_;
   uint64_t left_out_ = 0;
   UniqueFd journal_;

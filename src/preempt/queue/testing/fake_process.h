@@ -49,11 +49,7 @@ class FakeProcess : public ::testing::Test,
   void AwaitUntil(TimePoint) override {}
   // ProcessLevel
   bool AnyTaken() override { return false; }
-  bool Settled() override {
-    if (unsettled_answers == 0) return settled;
-    --unsettled_answers;
-    return false;
-  }
+  bool Settled() override { return settled; }
   // XQueueTableOwner
   ipc::ControlBlock* ResetBlock(uint32_t index) override {
     if (blocks.size() <= index) blocks.resize(index + 1);
@@ -131,7 +127,6 @@ class FakeProcess : public ::testing::Test,
   int destroyed = 0;
   bool takes_requests = true;
   bool settled = true;
-  int unsettled_answers = 0;  // before that one
 
   ProcessState state;
   HwQueues hw_queues;
