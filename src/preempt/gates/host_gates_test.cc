@@ -21,6 +21,18 @@ class HostGatesTest : public FlowTest {
     driver.ops.flush = [](void* self) { static_cast<FakeHwQueue*>(self)->calls.push_back("flush"); };
     Begin();
   }
+  // The hold ends while the launch puts its gate. So the thread that ends it does not see this gate.
+  void LaunchAsTheHoldEnds() {
+    driver.ops.append_gate = [](void* self, uint64_t* gate) {
+      auto& queue = *static_cast<FakeHwQueue*>(self);
+      *gate = ++queue.gates;
+      queue.items.push_back({Item::kGate, *gate});
+      queue.state->block().gate = ipc::kGateRun;
+      return kXSchedSuccess;
+    };
+    Hold();
+    Launch();
+  }
 };
 
 TEST_F(HostGatesTest, a_held_queue_takes_commands_and_starts_none) {
@@ -69,15 +81,7 @@ TEST_F(HostGatesTest, what_changes_while_a_thread_opens_gates_is_acted_on_by_tha
 
 // The thread that let the queue run looked for gates before this one existed.
 TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_the_launching_thread) {
-  driver.ops.append_gate = [](void* self, uint64_t* gate) {
-    auto& queue = *static_cast<FakeHwQueue*>(self);
-    *gate = ++queue.gates;
-    queue.items.push_back({Item::kGate, *gate});
-    queue.state->block().gate = ipc::kGateRun;
-    return kXSchedSuccess;
-  };
-  Hold();
-  Launch();
+  LaunchAsTheHoldEnds();
   EXPECT_EQ(state.closed_gates, 0u);
   Run();
   EXPECT_THAT(driver.ran, ElementsAre(1));
@@ -86,14 +90,7 @@ TEST_F(HostGatesTest, a_gate_that_comes_after_its_hold_has_ended_is_opened_by_th
 // The call may take long, and the end of the queue does not wait for that.
 TEST_F(HostGatesTest, such_a_gate_is_left_to_others_if_opening_it_may_run_commands) {
   driver.ops.opening_runs_commands = true;
-  driver.ops.append_gate = [](void* self, uint64_t* gate) {
-    auto& queue = *static_cast<FakeHwQueue*>(self);
-    *gate = ++queue.gates;
-    queue.state->block().gate = ipc::kGateRun;
-    return kXSchedSuccess;
-  };
-  Hold();
-  Launch();
+  LaunchAsTheHoldEnds();
   EXPECT_EQ(state.closed_gates, 1u);
   EXPECT_EQ(driver.opened, 0u);
   EXPECT_EQ(give_back_later, 1);
@@ -104,14 +101,7 @@ TEST_F(HostGatesTest, such_a_gate_is_left_to_others_if_opening_it_may_run_comman
 TEST_F(HostGatesTest, such_a_gate_is_opened_by_the_launching_thread_if_no_other_can_be_started) {
   agent_runs = false;
   driver.ops.opening_runs_commands = true;
-  driver.ops.append_gate = [](void* self, uint64_t* gate) {
-    auto& queue = *static_cast<FakeHwQueue*>(self);
-    *gate = ++queue.gates;
-    queue.state->block().gate = ipc::kGateRun;
-    return kXSchedSuccess;
-  };
-  Hold();
-  Launch();
+  LaunchAsTheHoldEnds();
   EXPECT_EQ(state.closed_gates, 0u);
   EXPECT_EQ(driver.opened, 1u);
 }

@@ -130,7 +130,7 @@ bool XQueueTable::Destroy(XQueueHandle handle) {
   // Now, and not by the thread that releases the last pin: that one may be blocked in the driver.
   const bool any_stopped = environment_.process->hard_stops() != 0;
   pin->Attend();
-  if (any_stopped && !environment_.process_level->Settled()) environment_.signals->GiveBackLater();
+  SeeGivenBack(true, any_stopped);
   pin->state().waiters.Notify();
   // Now, and not by the thread that releases the last pin: that may be the agent itself.
   owner_.QueueDestroyed(*pin);
@@ -277,8 +277,12 @@ void XQueueTable::ApplyLevels(Concerns&& concerns) {
     any_stopped |= queue->suspended();
     done &= queue->ApplyLevels();
   }
-  // The driver may have put off what it was asked for, also the end of a stop that did not succeed. The
-  // caller is about to wait for the device.
+  SeeGivenBack(done, any_stopped);
+}
+
+// The driver may have put off what it was asked for, also the end of a stop that did not succeed. And the
+// caller may be about to wait for the device.
+void XQueueTable::SeeGivenBack(bool done, bool any_stopped) {
   if (done && (!any_stopped || environment_.process_level->Settled())) return;
   environment_.signals->GiveBackLater();
 }

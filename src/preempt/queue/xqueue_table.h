@@ -168,6 +168,9 @@ class XQueueTable final : public Siblings {
   // Of the queues to which `concerns` applies.
   template <typename Concerns>
   void ApplyLevels(Concerns&& concerns);
+  // `done`: the queues go on, as far as they may. If not, or if the HAL still has something to give back, the
+  // agent's thread does it. `any_stopped`: a hard stop was there before.
+  void SeeGivenBack(bool done, bool any_stopped);
   // Finishes the draining queues that have drained, or whose context has failed. Calls the driver.
   void FinishDrained();
 

@@ -71,8 +71,8 @@ void AuditLog::Add(const AuditRecord& record, TimePoint now) noexcept try {
 } catch (const std::exception&) {
 }
 
-// Administrators always have one of their own: nobody else can keep what they change out of the log, also not
-// who has an administrator's uid in a container, or is a subordinate user of one.
+// Administrators have an allowance of their own, so that nobody else can keep their changes out of the log.
+// Others may have the same owner, such as root in a container. They have another allowance.
 AuditLog::Allowance& AuditLog::AllowanceOf(const Peer& who, TimePoint now) {
   const std::pair user(subordinates_.OwnerOf(who.uid), who.is_admin);
   const auto known = users_.find(user);
