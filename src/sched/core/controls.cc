@@ -72,6 +72,28 @@ bool Overruns(const QueueRecord& queue, TimePoint now, const SchedulerConfig& co
   return queue.overruns && queue.IsEligible() && now < OverrunEnds(queue, config);
 }
 
+// Those that the policy lets begin wait until the device has nothing more of those that it holds. Returns one
+// of these, and until when they wait at most; null: nobody waits.
+const QueueRecord* AwaitOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config,
+                                 TimePoint& until) {
+  const QueueRecord* awaited = nullptr;
+  until = kNever;
+  for (QueueRecord* queue : device.active) {
+    // Not for one that waits for one of them.
+    if (queue->run || queue->wait_count != 0 || !queue->traits.reports_overruns) continue;
+    TimePoint its_end;
+    if (!Overruns(*queue, now, config) || !OverrunIsAwaited(*queue, now, its_end)) continue;
+    awaited = queue;
+    until = std::min(until, its_end);
+  }
+  if (awaited == nullptr) return nullptr;
+  for (QueueRecord* queue : device.active) {
+    const bool begins = queue->run && !queue->control.run;
+    if (begins && queue->chosen) queue->run = queue->chosen = false;
+  }
+  return awaited;
+}
+
 // Finds out which queues overrun. Returns the one that is taken to be alone on the device; null: none is.
 QueueRecord* FindOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config) {
   QueueRecord* longest = nullptr;
@@ -132,8 +154,11 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   BeginWatches(device);
   device.held_since = kNever;
   device.taken = false;
+  TimePoint awaited_until = kNever;
+  const QueueRecord* const awaited =
+      inputs.charges_overruns && setting.AwaitsOverruns() && device.asks ? AwaitOverruns(device, now, config_, awaited_until) : nullptr;
   QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
-  TimePoint next = kNever;
+  TimePoint next = awaited_until;
   for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
     if (queue->control.run && HadChance(*queue, now)) {
@@ -171,7 +196,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const TimePoint off_since = OffSince(device);
   const bool off_long = off_since != kNever && now >= off_since + kShortOff;
   if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
-  const QueueRecord* leader = nullptr;
+  const QueueRecord* leader = awaited;
   for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));

@@ -22,6 +22,18 @@ constexpr Duration kReporterAskedAgain = std::chrono::milliseconds(100);
 // Where the client has to be asked, overruns of shorter commands are not worth the questions.
 constexpr Duration kLongCommand = std::chrono::milliseconds(1);
 
+// Others wait for the end of an overrun, except if the queue's overruns are usually shorter than this: then
+// the change to the next queue would leave the device unused for a good part of that time.
+constexpr Duration kWorthAwaiting = std::chrono::microseconds(500);
+// They wait for several times as long as it usually takes.
+constexpr int kTimesUsual = 3;
+constexpr Duration kAwaitedAtLeast = std::chrono::milliseconds(20);
+constexpr Duration kAwaitedAtMost = std::chrono::milliseconds(60);
+// If one lasts for longer, the next ones of that queue probably do as well.
+constexpr Duration kNotAwaited = std::chrono::seconds(1);
+
+constexpr int kNewPart = 4;  // of `usual`: a fourth of it is the latest one
+
 bool StillOverruns(const DeviceRecord& device) {
   return std::any_of(device.active.begin(), device.active.end(),
                      [](const QueueRecord* queue) { return queue->overruns; });
@@ -63,6 +75,12 @@ void LengthenThoseBehind(QueueRecord& queue, Duration unaccounted) {
   }
   if (longest != nullptr && unaccounted > Duration::zero())
     longest->pace.Lengthen(std::min(unclaimed, unaccounted));
+}
+
+void MeasureOverrun(QueueRecord& queue, TimePoint now) {
+  Duration& usual = queue.overrun.usual;
+  const Duration length = std::max(now - queue.overrun.since, Duration(1));
+  usual = usual == Duration::zero() ? length : usual + (length - usual) / kNewPart;
 }
 
 // As far as is known.
@@ -107,6 +125,17 @@ bool MayOverrun(const QueueRecord& queue) {
   return queue.Unfinished() && (queue.traits.reports_overruns || HasLongCommands(queue));
 }
 
+bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until) {
+  const TimePoint since = queue.overruns ? queue.overrun.since : now;
+  const Duration usual = queue.overrun.usual;
+  const bool is_short = usual != Duration::zero() && usual < kWorthAwaiting;
+  if (is_short || since < queue.overrun.awaited_again_at) return false;
+  until = since + std::clamp(kTimesUsual * usual, kAwaitedAtLeast, kAwaitedAtMost);
+  if (now < until) return true;
+  queue.overrun.awaited_again_at = now + kNotAwaited;
+  return false;
+}
+
 TimePoint OverrunEnds(const QueueRecord& queue, const SchedulerConfig& config) {
   if (queue.traits.reports_overruns) return kNever;
   if (!queue.pace.known()) return queue.overrun.since + queue.overrun.at_most;
@@ -115,6 +144,7 @@ TimePoint OverrunEnds(const QueueRecord& queue, const SchedulerConfig& config) {
 
 void EndOverrun(QueueRecord& queue, TimePoint now) {
   if (!queue.overruns) return;
+  MeasureOverrun(queue, now);
   SetOverruns(queue, false, now);
   SetCharge(queue, Charge::kWaiting, now);
   DeviceRecord& device = *queue.device;

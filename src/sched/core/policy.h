@@ -67,6 +67,9 @@ struct PolicyInfo {
   // It divides the device's time by what each has received. So it does not matter to the others if a held
   // queue ends what it has begun, as long as that is charged to it (overruns.h).
   bool charges_overruns = false;
+  // Beside that, the queue that runs next begins only when the other has ended, where that is reported. So the
+  // time that each receives is known exactly, but the device is unused for a moment.
+  bool awaits_overruns = false;
   // It keeps queues from running even if the device is unused (FindLimits).
   bool has_limits = false;
   // Asked again before its time, with nothing new but the time and what was received, it decides the same and

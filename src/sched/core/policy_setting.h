@@ -63,8 +63,9 @@ class PolicySetting {
   bool ShowsProcesses() const;
   // True if all policies in use are (PolicyInfo::steady).
   bool IsSteady() const { return steady_; }
-  // True if all policies in use divide the device's time (PolicyInfo::charges_overruns).
+  // True if all policies in use do so (PolicyInfo).
   bool ChargesOverruns() const { return charges_overruns_; }
+  bool AwaitsOverruns() const { return awaits_overruns_; }
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   // A bit for each of the layers to whose policies these are not the same.
@@ -102,6 +103,7 @@ class PolicySetting {
   bool has_limits_ = false;
   bool steady_ = true;
   bool charges_overruns_ = true;
+  bool awaits_overruns_ = true;
 };
 
 // The text form, as above. Names of policies and granularities in any case.

@@ -116,6 +116,8 @@ struct QueueRecord {
     TimePoint ended_at{};     // valid unless `overruns`
     TimePoint alone_since{};  // since when no queue that runs has been charged for a part of it
     TimePoint asked_at{};
+    TimePoint awaited_again_at{};  // until then, others do not wait for the end of its overruns
+    Duration usual{};              // how long they last; 0: none has ended yet
     Duration at_most{};  // its length, as long as nothing is known of the commands
     bool seen = false;   // its client has reported since then: it had retired so many commands
     uint64_t retired = 0;

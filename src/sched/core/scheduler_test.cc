@@ -55,6 +55,21 @@ class SchedulerTest : public testing::Test {
     while (!sink_.Of(kLow).run) Pass(milliseconds(1));
     while (sink_.Of(kLow).run) Pass(milliseconds(1));
   }
+  void EndOverrun(QueueId id) {
+    scheduler_.Drained(id, ++drains_, now_);
+    Decide();
+  }
+  // Both do what they may do for a millisecond. Overruns are too short to count.
+  void Work() {
+    Pass(milliseconds(1));
+    for (const QueueId id : {kLow, kOther}) {
+      if (Runs(id)) Progress(id, 1'000'000, scheduler_.Stats(id, now_)->retired + 1);
+    }
+    for (const QueueId id : {kLow, kOther}) {
+      if (!Runs(id)) EndOverrun(id);
+    }
+  }
+  Duration ServiceOf(QueueId id) { return scheduler_.Stats(id, now_)->service; }
   // Request `number` of the urgent program (0, 1, …), and the pause after it.
   void ServeRequest(uint64_t number, Duration pause) {
     Progress(kHigh, number + 1, number);
@@ -67,6 +82,7 @@ class SchedulerTest : public testing::Test {
   Recorder sink_;
   TimePoint now_{milliseconds(1)};
   TimePoint ask_at_ = kNever;
+  uint32_t drains_ = 0;
 };
 
 TEST_F(SchedulerTest, a_lower_queue_holds_while_a_higher_one_has_work) {
@@ -648,35 +664,88 @@ TEST_F(SchedulerTest, device_time_and_waiting_time_are_accounted) {
   EXPECT_EQ(high->service, milliseconds(5));
 }
 
-TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_not_to_the_one_that_runs) {
-  scheduler_.SetPolicy(*FindPolicyByName("UP"));
-  scheduler_.SetTimeslice(milliseconds(10));
-  Hints half;
-  half.utilization = 50;
-  for (const QueueId id : {kLow, kOther}) {
-    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
-                                    {.reports_overruns = id == kLow}));
-    Progress(id, 1'000'000, 0);
-  }
-  const auto service = [&](QueueId id) { return scheduler_.Stats(id, now_)->service; };
-  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
-  while (sink_.Of(kLow).run) Pass(milliseconds(1));
+TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_the_next_begins_when_that_has_ended) {
+  HoldOneThatReports(1'000'000);
   EXPECT_TRUE(sink_.Of(kLow).charges_overruns);
-  EXPECT_FALSE(sink_.Of(kOther).charges_overruns) << "its client would not report them";
-  const Duration low = service(kLow);
-  const Duration other = service(kOther);
+  EXPECT_FALSE(Runs(kOther));
+  EXPECT_EQ(scheduler_.Stats(kOther, now_)->waits_for, kLow);
+  const Duration low = ServiceOf(kLow);
+  const Duration other = ServiceOf(kOther);
   const Duration waited = scheduler_.Stats(kLow, now_)->waiting;
   Pass(milliseconds(2));
   Progress(kLow, 1'000'000, 1);
   Pass(milliseconds(2));
-  scheduler_.Drained(kLow, 1, now_);
-  EXPECT_EQ(service(kLow) - low, milliseconds(4)) << "the other one has retired nothing meanwhile";
-  EXPECT_EQ(service(kOther) - other, milliseconds(0));
+  EXPECT_FALSE(Runs(kOther));
+  EndOverrun(kLow);
+  EXPECT_TRUE(Runs(kOther));
+  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(4));
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(0));
   Pass(milliseconds(2));
-  scheduler_.Drained(kLow, 1, now_);
-  EXPECT_EQ(service(kLow) - low, milliseconds(4)) << "that is known";
-  EXPECT_EQ(service(kOther) - other, milliseconds(2));
+  EndOverrun(kLow);
+  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(4)) << "that is known";
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(2));
   EXPECT_EQ(scheduler_.Stats(kLow, now_)->waiting - waited, milliseconds(2));
+}
+
+// The device may wait for something that the other queue does.
+TEST_F(SchedulerTest, an_overrun_that_does_not_end_is_waited_for_20_ms_and_not_again_within_a_second) {
+  HoldOneThatReports(1'000'000);
+  Pass(milliseconds(20) - microseconds(1));
+  EXPECT_FALSE(Runs(kOther));
+  Pass(microseconds(1));
+  EXPECT_TRUE(Runs(kOther));
+  EndOverrun(kLow);
+  const auto is_awaited_again = [&] {
+    while (!Runs(kLow)) Work();
+    while (Runs(kLow)) Pass(milliseconds(1));
+    return !Runs(kOther);
+  };
+  while (now_ < TimePoint(milliseconds(900))) {
+    ASSERT_FALSE(is_awaited_again());
+    Work();
+  }
+  bool awaited = false;
+  while (now_ < TimePoint(milliseconds(1100))) {
+    awaited = is_awaited_again();
+    Work();
+  }
+  EXPECT_TRUE(awaited);
+}
+
+TEST_F(SchedulerTest, overruns_that_are_usually_short_are_not_waited_for) {
+  HoldOneThatReports(1'000'000);
+  EXPECT_FALSE(Runs(kOther)) << "how long they are is not known";
+  Pass(microseconds(100));
+  EndOverrun(kLow);
+  while (!Runs(kLow)) Work();
+  while (Runs(kLow)) Pass(milliseconds(1));
+  EXPECT_TRUE(Runs(kOther));
+}
+
+TEST_F(SchedulerTest, an_overrun_of_a_queue_that_waits_for_the_next_one_is_not_waited_for) {
+  HoldOneThatReports(1'000'000);
+  Pass(milliseconds(1));
+  EndOverrun(kLow);
+  while (!Runs(kLow)) Work();
+  const Dependency on_other{kOther, 1'000'000};
+  scheduler_.SetDependencies(kLow, {&on_other, 1});
+  while (Runs(kLow)) Pass(milliseconds(1));
+  EXPECT_TRUE(Runs(kOther));
+}
+
+TEST_F(SchedulerTest, a_policy_that_divides_nothing_lets_the_next_one_begin_at_once) {
+  scheduler_.SetPolicy(*FindPolicyByName("KEDF"));
+  Hints soon;
+  soon.deadline_us = 1000;
+  for (const QueueId id : {kLow, kHigh}) {
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice,
+                                    id == kHigh ? soon : Hints{}, now_, {.reports_overruns = true}));
+  }
+  Progress(kLow, 1'000'000, 0);
+  Pass(milliseconds(5));
+  Progress(kHigh, 1, 0);
+  EXPECT_FALSE(Runs(kLow));
+  EXPECT_TRUE(Runs(kHigh));
 }
 
 // Its first answer may have missed a command, and then its client has nothing to report by itself.
@@ -727,7 +796,6 @@ class LongCommand : public SchedulerTest {
     Decide();
     while (sink_.Of(kLow).run) Pass(milliseconds(1));
   }
-  Duration ServiceOf(QueueId id) { return scheduler_.Stats(id, now_)->service; }
 };
 
 TEST_F(LongCommand, is_charged_after_a_hold_until_its_queue_is_seen_to_have_retired_it) {

@@ -38,6 +38,7 @@ constexpr PolicyInfo kInfo = {
     .hints = {.weight = true, .reservation = true, .timeslice = true},
     .granularity = Granularity::kProcess,
     .charges_overruns = true,
+    .awaits_overruns = true,
     .has_limits = true,
 };
 

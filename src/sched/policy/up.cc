@@ -18,6 +18,7 @@ constexpr PolicyInfo kInfo = {
     .hints = {.utilization = true, .timeslice = true},
     .claim = ClaimBy::kShare,
     .charges_overruns = true,
+    .awaits_overruns = true,
 };
 
 constinit const UtilizationShare policy(kInfo);

@@ -175,7 +175,7 @@ TEST(Simulation, at_level_1_shares_count_what_runs_on_after_a_hold) {
   load.queues[0].hints.utilization = 75;
   load.queues[1].hints.utilization = 25;
   const Result result = With(kPolicyUtilizationPartition, load);
-  EXPECT_NEAR(Share(result.queues[0].device_time, load), 0.75, 0.025) << "both are always on the device";
+  EXPECT_NEAR(Share(result.queues[0].device_time, load), 0.75, 0.005);
   EXPECT_NEAR(Share(result.queues[0].device_time + result.queues[1].device_time, load), 1, 0.01);
 }
 
@@ -261,12 +261,43 @@ TEST_P(LongTasksBesideShort, a_pause_after_each_of_them_pays_no_debt) {
   EXPECT_GE(Share(result.queues[0].device_time, load), 0.45);
 }
 
+// The next one begins when the device has nothing more of the one before.
+class AtLevel1 : public testing::TestWithParam<const char*> {};
+
+TEST_P(AtLevel1, shares_are_exact_whatever_the_lengths_of_the_commands) {
+  DeviceParameters device = EndsWhatItHasBegun(1);
+  device.hold_latency = microseconds(15);
+  device.resume_latency = microseconds(60);
+  const double wanted = FindPolicyByName(GetParam())->type() == kPolicyCompletelyFairScheduler ? 0.5 : 0.75;
+  const Duration lengths[] = {microseconds(100), microseconds(500), milliseconds(1), milliseconds(2),
+                              milliseconds(5),   milliseconds(8),   milliseconds(20)};
+  for (const Duration one : lengths) {
+    for (const Duration other : lengths) {
+      Load load = LoadOf(device, {Queue(0, {Endless(one)}), Queue(0, {Endless(other)})});
+      load.length = seconds(12);
+      load.queues[0].hints = {.utilization = 75, .weight = 300, .guarantee_us = 75'000, .period_us = 100'000};
+      load.queues[1].hints = {.utilization = 25, .weight = 100, .guarantee_us = 25'000, .period_us = 100'000};
+      Conditions conditions;
+      conditions.policy = *FindPolicyByName(GetParam());
+      conditions.warm_up = seconds(2);
+      const Result result = Simulate(load, conditions);
+      load.length = result.length;
+      const double first = Share(result.queues[0].device_time, load);
+      const double both = first + Share(result.queues[1].device_time, load);
+      EXPECT_NEAR(first / both, wanted, 0.01) << one / microseconds(1) << " and " << other / microseconds(1);
+      EXPECT_GE(both, 0.97) << one / microseconds(1) << " and " << other / microseconds(1);
+    }
+  }
+}
+
 std::string NameOf(const testing::TestParamInfo<std::tuple<const char*, int>>& tried) {
   return std::string(std::get<0>(tried.param)) + "_at_level_" + std::to_string(std::get<1>(tried.param));
 }
 const auto kPoliciesOfShares = testing::Values("UP", "PUP", "CFS", "EEVDF");
 INSTANTIATE_TEST_SUITE_P(Simulation, LongBesideShort,
                          testing::Combine(kPoliciesOfShares, testing::Values(1, 2)), NameOf);
+INSTANTIATE_TEST_SUITE_P(Simulation, AtLevel1, testing::Values("UP", "CFS", "EEVDF", "RESERVE"),
+                         [](const auto& tried) { return std::string(tried.param); });
 INSTANTIATE_TEST_SUITE_P(Simulation, LongTasksBesideShort,
                          testing::Combine(kPoliciesOfShares, testing::Values(2)), NameOf);
 
