@@ -45,7 +45,8 @@ constexpr SchedulerWords WordsOf(const Control& control) {
   SchedulerWords words;
   words.gate = control.run ? kGateRun : kGateHold;
   words.flags = (control.tracked ? kFlagTracked : 0) | (control.gated ? kFlagGated : 0) |
-                (control.sliced ? kFlagSliced : 0) | (control.charges_overruns ? kFlagChargesOverruns : 0);
+                (control.sliced ? kFlagSliced : 0) | (control.charges_overruns ? kFlagChargesOverruns : 0) |
+                (control.keeps_busy ? kFlagKeepsBusy : 0);
   return words;
 }
 

@@ -92,6 +92,7 @@ TEST_F(ControlAccess, each_part_of_a_control_has_its_bit) {
             (SchedulerWords{kGateRun, kFlagGated | kFlagSliced}));
   EXPECT_EQ(WordsOf(sched::Control{.gated = true, .charges_overruns = true}),
             (SchedulerWords{kGateRun, kFlagGated | kFlagChargesOverruns}));
+  EXPECT_EQ(WordsOf(sched::Control{.keeps_busy = true}), (SchedulerWords{kGateRun, kFlagKeepsBusy}));
 }
 
 TEST_F(ControlAccess, flags_are_written_before_the_gate_both_when_it_closes_and_when_it_opens) {

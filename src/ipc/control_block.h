@@ -54,11 +54,13 @@ inline constexpr uint32_t kFlagGated = 1u << 1;    // bound what is in flight: t
 inline constexpr uint32_t kFlagSliced =
     1u << 2;  // gated only for other processes, which time slices serve first
 // The queue is charged for its overruns: what it still does after a hold. So its client reports their end
-// (`drained`), and keeps the device busy rather than stop soon.
+// (`drained`).
 inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
 // The queue is recorded: its client counts its bursts, and how long they were. By itself this flag takes
 // nothing from the queue, and makes it report nothing.
 inline constexpr uint32_t kFlagCounted = 1u << 4;
+// Overruns harm nobody: the client keeps the device busy rather than stop soon.
+inline constexpr uint32_t kFlagKeepsBusy = 1u << 5;
 
 inline constexpr uint64_t kNonePassed = UINT64_MAX;  // ControlBlock::passed
 

@@ -103,6 +103,8 @@ class FlowState {
   void RetiredUpTo(uint64_t number);
   // The scheduler charges the queue for what it does after a hold.
   bool OverrunsCharged() const { return (flags() & ipc::kFlagChargesOverruns) != 0; }
+  // Nobody is harmed by that.
+  bool KeepsBusy() const { return (flags() & ipc::kFlagKeepsBusy) != 0; }
   // The queue is held, and the device has nothing more of it: notifies the scheduler.
   void NotifyDrained();
   // The scheduler asked for the queue's progress: the next progress is reported.

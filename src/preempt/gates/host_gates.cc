@@ -3,10 +3,10 @@
 namespace xsched::preempt {
 namespace {
 
-// What a queue does after a hold harms nobody if it is charged for it. So the device always has the next
-// command while the host opens a gate, and gates are opened less often.
-constexpr int64_t kLeastIfCharged = 2;
-constexpr int kFactorIfCharged = 4;
+// Where it harms nobody what a queue does after a hold, the device always has the next command while the host
+// opens a gate, and gates are opened less often.
+constexpr int64_t kLeastIfBusy = 2;
+constexpr int kFactorIfBusy = 4;
 
 // The state has changed from `before` to `now`, perhaps before a gate of ours existed. Then the thread that
 // changed it did not open our gate. Without a scheduler, no other thread ever will.
@@ -24,9 +24,9 @@ GateChain::Now HostGates::Now() const {
 
 GateChain::Limits HostGates::Limits() const {
   const LaunchConfig config = queue_.config();
-  if (queue_.OverrunsCharged())
-    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfCharged,
-            kLeastIfCharged};
+  if (queue_.KeepsBusy())
+    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfBusy,
+            kLeastIfBusy};
   return {config.threshold, config.batch_size, start_.host_gate_latency};
 }
 

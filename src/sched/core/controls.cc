@@ -124,6 +124,7 @@ void Report(QueueRecord& queue, const ControlInputs& inputs, bool watched, Contr
   control.gated = !queue.run || (queue.rivalry.can_be_held && !inputs.replace_holding);
   control.sliced = control.gated && inputs.cut_short && !queue.rivalry.held_by_own;
   control.charges_overruns = control.gated && inputs.charges_overruns && queue.traits.reports_overruns;
+  control.keeps_busy = control.charges_overruns && inputs.awaits_overruns;
   control.tracked = control.gated || (queue.rivalry.can_hold && !inputs.replace_holding) || queue.awaited ||
                     queue.wait_count != 0 || inputs.beside_holding || inputs.shared || watched;
   if (control == queue.control) return;
@@ -145,6 +146,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const Granularity by = setting.layers()[0].by;
   // A process that is off the device overruns nothing.
   const ControlInputs inputs{.charges_overruns = setting.ChargesOverruns() && !device.slices.beside_holding(),
+                             .awaits_overruns = setting.AwaitsOverruns(),
                              .replace_holding = device.slices.replace_holding(),
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
@@ -156,7 +158,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   device.taken = false;
   TimePoint awaited_until = kNever;
   const QueueRecord* const awaited =
-      inputs.charges_overruns && setting.AwaitsOverruns() && device.asks ? AwaitOverruns(device, now, config_, awaited_until) : nullptr;
+      inputs.charges_overruns && inputs.awaits_overruns && device.asks ? AwaitOverruns(device, now, config_, awaited_until) : nullptr;
   QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
   TimePoint next = awaited_until;
   for (QueueRecord* queue : device.active) {

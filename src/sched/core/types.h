@@ -73,9 +73,8 @@ struct Control {
   bool tracked = false;  // others wait because of this queue: report its progress at once
   bool gated = false;    // another queue may make this one wait: keep what is in flight bounded
   bool sliced = false;   // gated only for other processes, which time slices serve before any gate does
-  // It is charged for its overruns, what it still does after a hold: report their end, and keep the device
-  // busy.
-  bool charges_overruns = false;
+  bool charges_overruns = false;  // it is charged for what it still does after a hold: report the end of that
+  bool keeps_busy = false;        // that harms nobody: keep the device busy rather than stop soon
 
   bool operator==(const Control&) const = default;
 };

@@ -19,10 +19,9 @@
 // another policy behind this one in a chain decides among them: SLO/EEVDF.
 //
 // It fails where queues with targets ask for more than the device can do: the others get only their floor. It
-// learns by requests. If they become longer at once, one is late. A floor counts time, and not service:
-// beside commands that run on for longer than a timeslice after a hold, the others have less than their
-// floor.
+// learns by requests. If they become longer at once, one is late.
 #include <algorithm>
+#include <utility>
 
 #include "sched/core/policy.h"
 
@@ -35,7 +34,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "service level objectives: latency targets are met, and the others get the rest",
     .hints = {.latency_target = true, .floor = true, .timeslice = true},
     .sees_processes = true,
-    .steady = true,
+    .charges_overruns = true,
 };
 
 using std::chrono::microseconds;
@@ -45,6 +44,8 @@ constexpr uint32_t kMeasured = 200;
 // A program sees the end of its request a little later than the scheduler does. So requests should need so
 // much less than their target: 5 % of it.
 constexpr int kReserve = 20;
+// So that a hundred times that is in range: 115 days.
+constexpr Duration kLongestPhase = std::chrono::hours(24) * 115;
 
 // How long requests of a queue take from their start to their end.
 struct Needed {
@@ -78,6 +79,9 @@ struct ClaimantState {
   TimePoint start;
   bool had_rivals;
   Needed needed;
+  // Of a queue without a target: its service up to the last decision. Valid if counts.
+  Duration counted;
+  bool counts;
 };
 
 // What is owed is counted from the beginning of a phase, so that it does not depend on how often the policy
@@ -88,6 +92,7 @@ struct DeviceState {
   bool harvesting;  // those without a target run
   bool owes;        // because of their floor
   Duration owed;    // of their floor when the phase began; at most a timeslice
+  Duration received;  // by those without a target, since then
 };
 
 class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoState, DeviceState> {
@@ -98,9 +103,11 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     Floor floor = 0;  // 0: no queue without a target is ready
     bool serves = false;
     TimePoint first_start = kNever;
+    DeviceState& state = StateOf(device);
     for (const QueueView& queue : device.ready) {
       if (!HasTarget(queue.hints)) {
         floor = std::max(floor, queue.hints.floor);
+        state.received += Received(queue);
         continue;
       }
       TakeRequest(queue);
@@ -109,7 +116,6 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     }
     const bool has_targets = first_start != kNever;
     const bool has_others = floor > 0;
-    DeviceState& state = StateOf(device);
     serves |= device.now >= first_start || !has_others;
     if (has_targets && serves) StartAll(device);
     const Duration owed = Owed(state, device);
@@ -118,11 +124,11 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
       state.owes = owed >= device.timeslice || (state.owes && owed > Duration::zero());
     const bool harvests = has_others && (!has_targets || !serves || state.owes);
     if (floor != state.floor || harvests != state.harvesting)
-      state = {device.now, floor, harvests, state.owes, owed};
+      state = {device.now, floor, harvests, state.owes, owed, Duration::zero()};
     if (!harvests) return Serve(device, state);
     for (QueueView& queue : device.ready) queue.run = !HasTarget(queue.hints);
     if (!has_targets) return kNever;
-    return serves ? PhaseEnd(state, state.owed, 100 - floor) : first_start;
+    return serves ? PhaseEnd(state, device.now, owed, 100 - floor) : first_start;
   }
 
   bool CanHold(const Hints& victim, const Hints& rival) const override {
@@ -142,10 +148,18 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   static TimePoint LatestStart(const QueueView& queue) {
     return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
   }
-  // When `time` has come together, if `percent` of the time that passes count. Rounded up, so that it is not
+  // When `time` has come together, if `percent` of the time from `from` on count. Rounded up, so that it is not
   // too early.
-  static TimePoint PhaseEnd(const DeviceState& state, Duration time, int percent) {
-    return state.since + std::max(Duration((time.count() * 100 + percent - 1) / percent), kShortestTurn);
+  static TimePoint PhaseEnd(const DeviceState& state, TimePoint from, Duration time, int percent) {
+    return std::max(from + Duration((time.count() * 100 + percent - 1) / percent),
+                    state.since + kShortestTurn);
+  }
+
+  // What a queue without a target has received since the last decision that showed it.
+  static Duration Received(const QueueView& queue) {
+    ClaimantState& state = StateOf(queue);
+    const Duration before = std::exchange(state.counted, queue.service);
+    return std::exchange(state.counts, true) ? queue.service - before : Duration::zero();
   }
 
   // Measures the former request when the queue has a new one.
@@ -175,10 +189,9 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   // What is owed to those without a target now.
   static Duration Owed(const DeviceState& state, const DeviceView& device) {
     if (state.floor == 0) return state.owed;
-    // A longer time changes nothing more.
-    const Duration passed = std::min(device.now - state.since, 100 * device.timeslice);
-    const Duration received = state.harvesting ? passed : Duration::zero();
-    return std::clamp(state.owed + passed * state.floor / 100 - received, Duration::zero(), device.timeslice);
+    const Duration passed = std::min(device.now - state.since, kLongestPhase);
+    return std::clamp(state.owed + passed * state.floor / 100 - state.received, Duration::zero(),
+                      device.timeslice);
   }
 
   // A request that had nothing to do for a moment leaves the device unused in its pauses, or is over.
@@ -207,7 +220,8 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
       queue.run = HasTarget(queue.hints) && (first == nullptr || first == &queue || HasPaused(queue));
     if (without_slack > 1 && !is_late(*first)) next = std::min(next, DueAt(*first));
     if (state.floor == 0) return next;
-    return std::min(next, PhaseEnd(state, device.timeslice - state.owed, state.floor));
+    const Duration missing = device.timeslice - Owed(state, device);
+    return std::min(next, PhaseEnd(state, device.now, missing, state.floor));
   }
 };
 

@@ -67,11 +67,11 @@ int64_t CommandDevice::CommandsBetweenGates(const CommandQueue& queue) const {
 
 // Level 1: how many of its commands the host launches ahead.
 int64_t CommandDevice::CommandsInFlight(const CommandQueue& queue) const {
-  const bool charged = queue.charges_overruns;
-  const Duration latency = parameters_.preempt_latency * (charged ? parameters_.factor_if_charged : 1);
-  const bool several = charged && queue.command <= latency;
+  const bool busy = queue.keeps_busy;
+  const Duration latency = parameters_.preempt_latency * (busy ? parameters_.factor_if_busy : 1);
+  const bool several = busy && queue.command <= latency;
   return std::clamp<int64_t>(latency / std::max(queue.command, Duration(1)),
-                             several ? std::min(parameters_.least_if_charged, parameters_.in_flight) : 1,
+                             several ? std::min(parameters_.least_if_busy, parameters_.in_flight) : 1,
                              parameters_.in_flight);
 }
 

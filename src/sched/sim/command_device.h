@@ -42,6 +42,7 @@ struct CommandQueue {
   bool gated = false;
   bool sliced = false;
   bool charges_overruns = false;
+  bool keeps_busy = false;
   bool open = true;
   uint64_t stop_at = 0;  // valid unless open: the number of the last command that still runs
 

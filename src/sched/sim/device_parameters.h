@@ -24,11 +24,11 @@ struct DeviceParameters {
   Duration preempt_latency{};
   Duration sliced_preempt_latency{};
   // Level 1: how many commands run on after a hold. At most that many, and at least one, run in
-  // `preempt_latency`. If the queue is charged for that: what runs in so many times that latency, and at
-  // least `least_if_charged`, unless one alone takes longer.
+  // `preempt_latency`. If that harms nobody (Control::keeps_busy): what runs in so many times that latency, and at
+  // least `least_if_busy`, unless one alone takes longer.
   int in_flight = 1;
-  int least_if_charged = 2;
-  int factor_if_charged = 4;
+  int least_if_busy = 2;
+  int factor_if_busy = 4;
 
   // The device's own time slice of a process. 0: it does not divide its time between processes, and takes the
   // commands of all queues in turn.

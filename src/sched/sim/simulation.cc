@@ -533,6 +533,7 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   queue.gated = control.gated;
   queue.sliced = control.sliced;
   queue.charges_overruns = control.charges_overruns;
+  queue.keeps_busy = control.keeps_busy;
   if (program.held == !control.run) return;
   program.held = !control.run;
   const DeviceParameters& device = DeviceParametersOf(index);

@@ -1,5 +1,5 @@
-// A device whose queues always have work while they are ready, in virtual time. The policy is asked again
-// when it has asked for that.
+// A device whose queues always have work while they are ready, in virtual time. Those that run at the same
+// time divide it. The policy is asked again when it has asked for that.
 #pragma once
 
 #include <algorithm>
@@ -18,9 +18,11 @@ class BusyDevice : public PolicyDevice {
     const TimePoint end = now + time;
     while (now < end) {
       const TimePoint next = std::min(Decide(), end);
+      const auto running =
+          std::count_if(ready().begin(), ready().end(), [](const QueueView& queue) { return queue.run; });
       for (QueueView& queue : ready()) {
         if (queue.run && !queue.running) queue.running_since = now;
-        if (queue.run) queue.service += next - now;
+        if (queue.run) queue.service += (next - now) / running;
         queue.running = queue.run;
         queue.newly_ready = false;
       }
