@@ -178,6 +178,42 @@ TEST_F(PolledTest, a_capture_says_nothing_about_the_pace) {
   launching.join();
 }
 
+TEST_F(PolledTest, a_held_queue_tells_once_for_each_question_that_the_device_has_nothing_more_of_it) {
+  LetRun();
+  Launch(2);
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  flow->OnQuery();
+  flow->RequestProgress();
+  EXPECT_EQ(block.drained, 0u) << "both are on the device";
+  EXPECT_TRUE(flow->OverrunIsPolled());
+  // This one waits for the end of the hold.
+  std::thread launching([&] { Launch(); });
+  while (state.submitted() == 2) std::this_thread::yield();
+  while (driver.Count(Item::kMarker) == 0) std::this_thread::yield();
+  driver.Run();
+  flow->RequestProgress();
+  flow->RequestProgress();
+  EXPECT_EQ(block.drained, 1u);
+  EXPECT_FALSE(flow->OverrunIsPolled());
+  flow->OnQuery();
+  flow->RequestProgress();
+  EXPECT_EQ(block.drained, 2u) << "it was let run and held again before anything was launched";
+  LetRun();
+  while (state.issued() == 2) state.waiters.NotifyIfAny();
+  launching.join();
+}
+
+TEST_F(PolledTest, a_scheduler_that_charges_no_overruns_is_not_told_of_them) {
+  LetRun();
+  Launch(2);
+  Hold();
+  driver.Run();
+  flow->RequestProgress();
+  EXPECT_EQ(block.drained, 0u);
+  EXPECT_FALSE(flow->OverrunIsPolled());
+}
+
 TEST_F(PolledTest, a_stop_is_awaited_by_the_driver) {
   Launch(3);
   flow->WaitStopped(nullptr, nullptr);

@@ -62,6 +62,9 @@ class FlowControl {
   virtual bool AnswerIsNear() { return true; }
   // The scheduler has asked for the queue's progress.
   virtual void OnQuery() {}
+  // True if RequestProgress must be called from time to time until the device has nothing more of the held
+  // queue: the scheduler waits for that.
+  virtual bool OverrunIsPolled() const { return false; }
   // The stream is about to capture, or to join a capture: the driver will not say how far it is. See
   // caller_waits.h.
   virtual void OnCapture() {}

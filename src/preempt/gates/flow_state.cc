@@ -9,6 +9,7 @@ void FlowState::Begin(const Start& start) {
   signals_ = start.signals;
   clock_ = start.clock;
   rough_clock_ = start.rough_clock;
+  polls_markers_ = start.polls_markers;
   gating_.store(start.gating, std::memory_order_relaxed);
   SetLevel(start.level);
   SetConfig(start.config);

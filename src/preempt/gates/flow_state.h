@@ -55,6 +55,7 @@ class FlowState {
     LaunchConfig config;
     Clock clock = &MonotonicClock::now;
     Clock rough_clock = &MonotonicClock::roughly_now;
+    bool polls_markers = false;  // the driver does not report them
   };
 
   constexpr FlowState() = default;
@@ -152,7 +153,7 @@ class FlowState {
   XGating gating() const { return gating_.load(std::memory_order_relaxed); }
   bool has_device_gates() const { return gating() == kGatingDeviceGates; }
   // True if this process knows when the device has nothing more of the queue, while it is held.
-  bool ReportsOverruns() const { return gating() == kGatingHostGates; }
+  bool ReportsOverruns() const { return gating() == kGatingHostGates || polls_markers_; }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
   void SetLevel(XPreemptLevel level) {
     level_.store(level, std::memory_order_relaxed);
@@ -194,6 +195,7 @@ class FlowState {
   Clock clock_ = nullptr;
   Clock rough_clock_ = nullptr;
   uint32_t index_ = 0;
+  bool polls_markers_ = false;
   std::atomic<XGating> gating_{kGatingCallerWaits};
   std::atomic<XPreemptLevel> level_{kPreemptLevelUnknown};
   std::atomic<int64_t> threshold_{0};

@@ -14,12 +14,14 @@ bool XQueue::Begin(const Start& start) {
   environment_ = *start.environment;
   hwq_ = start.hwq;
   state_.Begin({start.index, start.block, environment_.process, environment_.signals, ops.gating,
-                options.level, options.config, environment_.clock, environment_.rough_clock});
+                options.level, options.config, environment_.clock, environment_.rough_clock,
+                ops.poll_markers != nullptr});
   flow->Begin({&ops, hwq_->impl, options.host_gate_latency, options.device_gate_latency,
                start.shared_memory.memory, start.shared_memory.size});
   flow_ = flow;
   suspension_.Begin({&ops, hwq_->impl, &state_, environment_.process, environment_.siblings, this});
   answered_query_.store(0, std::memory_order_relaxed);
+  stopped_query_.store(0, std::memory_order_relaxed);
   worker_.Begin(*environment_.hw_commands);
   blocking_submit_ = options.blocking_submit;
   {
@@ -116,9 +118,14 @@ bool XQueue::Advance() {
 }
 
 void XQueue::AnswerQuery() {
-  // A stopped queue makes no progress, and the driver might wait for stopped commands.
-  if (hwq_->ops.poll_markers != nullptr && suspension_.Stopped()) return;
   const uint32_t query = ipc::ReadQuery(block());
+  // A stopped queue makes no progress, and the driver might wait for stopped commands. The question is
+  // answered when it goes on.
+  if (hwq_->ops.poll_markers != nullptr && suspension_.Stopped()) {
+    if (stopped_query_.exchange(query, std::memory_order_acq_rel) != query && state_.OverrunsCharged())
+      state_.NotifyDrained();
+    return;
+  }
   if (answered_query_.exchange(query, std::memory_order_acq_rel) == query) return;
   flow_->OnQuery();
   // Known progress is reported at once, the rest when the driver answers or the next marker is reached.

@@ -116,6 +116,9 @@ class XQueue {
   void RetiredUpTo(uint64_t number) { state_.RetiredUpTo(number); }
   // Requests progress on the thread that calls drivers (driver_caller.h): only if the answer can come.
   void AskDriver();
+  // True if that must be called again and again: others wait for the end of what the device still does of the
+  // held queue.
+  bool OverrunIsPolled() const { return flow_->OverrunIsPolled() && !suspension_.Stopped(); }
   bool HasClosedGates() const { return state_.closed_gates.load(std::memory_order_acquire) != 0; }
   // True if the device may still read or write the control block. Then the slot is not free, even if the
   // queue is destroyed.
@@ -186,6 +189,7 @@ class XQueue {
   XQueueEnvironment environment_{};
   Suspension suspension_;
   std::atomic<uint32_t> answered_query_{0};
+  std::atomic<uint32_t> stopped_query_{0};  // the last question that found the queue stopped
 
   // By kind of gating. Made when the slot first has a queue of that kind.
   FlowControl* flows_[kGatingDeviceGates + 1] = {};

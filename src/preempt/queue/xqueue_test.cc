@@ -15,6 +15,7 @@ class XQueueTest : public FakeProcess {
  protected:
   FakeDriver driver_{kGatingHostGates};
   FakeDriver stops_{kGatingHostGates, kPreemptLevelInterrupt};
+  FakeDriver stops_polled_{kGatingCallerWaits, kPreemptLevelDeactivate, true};
 };
 
 TEST_F(XQueueTest, a_queue_that_nobody_schedules_tells_nobody_of_its_launches) {
@@ -103,6 +104,25 @@ TEST_F(XQueueTest, a_scheduler_that_asks_is_answered_at_once_and_when_more_is_kn
   EXPECT_EQ(rung.size(), 2u);
   queue.RetiredUpTo(2);
   EXPECT_EQ(rung.size(), 2u);
+}
+
+// The driver is not asked about a stopped queue.
+TEST_F(XQueueTest, a_queue_that_was_stopped_tells_once_that_the_device_has_nothing_more_of_it) {
+  stops_polled_.ops.deactivate_interrupts = true;
+  XQueue& queue = Make(stops_polled_, kPreemptLevelDeactivate);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
+  Launch(stops_polled_);
+  queue.block().gate = ipc::kGateHold;
+  queue.block().query = 1;
+  queue.Attend();
+  ASSERT_TRUE(stops_polled_.deactivated);
+  EXPECT_EQ(queue.block().drained, 1u);
+  EXPECT_FALSE(queue.OverrunIsPolled());
+  queue.Attend();
+  EXPECT_EQ(queue.block().drained, 1u);
+  queue.block().query = 2;
+  queue.Attend();
+  EXPECT_EQ(queue.block().drained, 2u);
 }
 
 TEST_F(XQueueTest, a_suspended_queue_starts_nothing_until_it_is_resumed) {

@@ -34,17 +34,20 @@ class DriverCaller final : public DriverRequests {
   bool Request(uint32_t index, Work work) override;
   void AwaitUntil(TimePoint deadline) override;
 
-  // One round of the thread over all queues: does what is requested. False: something must be tried again.
-  bool DoRequested() EXCLUDES(mutex_);
+  // One round of the thread over all queues: does what is requested. Returns when the next one must follow;
+  // kNever: when something is requested.
+  TimePoint DoRequested(TimePoint now) EXCLUDES(mutex_);
 
   void ResetAfterFork();
 
  private:
   static void* Main(void* self);
   bool EnsureThread() REQUIRES(mutex_);
-  // Returns when something is requested, or when it is time to try `again`.
-  void AwaitRequests(bool again) EXCLUDES(mutex_);
-  bool Do(uint32_t index, uint32_t work);
+  enum class Next : uint8_t { kNothing, kTryAgain, kPoll };
+
+  // Returns when something is requested, or at that time.
+  void AwaitRequests(TimePoint next) EXCLUDES(mutex_);
+  Next Do(uint32_t index, uint32_t work);
 
   XQueueTable& queues_;
   Urgencies& urgencies_;
@@ -52,6 +55,7 @@ class DriverCaller final : public DriverRequests {
   const ThreadStart start_thread_;
   GateOpeners gate_openers_;
   std::atomic<uint32_t> work_[ipc::kMaxQueues]{};  // by slot
+  TimePoint polls_since_ = kNever;                 // of the thread: each round has polled a queue since then
 
   Mutex<LockRank::kDriverRequests> mutex_;
   Condition changed_;

@@ -14,6 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
 using Item = FakeHwQueue::Item;
 
 int threads_started = 0;
@@ -39,8 +41,11 @@ class DriverCallerTest : public FakeProcess {
     }
   }
 
+  TimePoint Round() { return caller_.DoRequested(fake_now); }
+
   FakeDriver driver_{kGatingHostGates};
   FakeDriver other_driver_{kGatingHostGates};
+  FakeDriver polled_{kGatingCallerWaits, kPreemptLevelBlock, true};
   DriverCaller caller_{table, urgencies, state, &StartThread};
 };
 
@@ -61,11 +66,11 @@ TEST_F(DriverCallerTest, a_round_does_what_was_requested_and_the_next_one_does_n
   caller_.Request(queue.index(), kProgress);
   caller_.Request(queue.index(), kProgress);
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u) << "the requesting thread calls no driver";
-  EXPECT_TRUE(caller_.DoRequested());
+  EXPECT_EQ(Round(), kNever);
   EXPECT_EQ(driver_.Count(Item::kMarker), 1u);
   Run(driver_);
   Launch(driver_);
-  EXPECT_TRUE(caller_.DoRequested());
+  EXPECT_EQ(Round(), kNever);
   EXPECT_EQ(driver_.Count(Item::kMarker), 1u);
   EXPECT_EQ(other_driver_.Count(Item::kMarker), 0u) << "nobody asked for " << other.index();
 }
@@ -75,7 +80,7 @@ TEST_F(DriverCallerTest, a_request_without_a_thread_is_refused_and_forgotten) {
   Launch(driver_);
   no_thread = true;
   EXPECT_FALSE(caller_.Request(queue.index(), kProgress));
-  caller_.DoRequested();
+  Round();
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
   no_thread = false;
   EXPECT_TRUE(caller_.Request(queue.index(), kProgress));
@@ -92,7 +97,7 @@ TEST_F(DriverCallerTest, a_queue_whose_last_user_may_call_no_driver_ends_in_a_ro
   ASSERT_THAT(requests, ElementsAre(Requested{queue.index(), kFinish}));
   caller_.Request(queue.index(), kFinish);
   EXPECT_EQ(hwq->xqueue, &queue);
-  caller_.DoRequested();
+  Round();
   EXPECT_EQ(hwq->xqueue, nullptr);
 }
 
@@ -103,12 +108,30 @@ TEST_F(DriverCallerTest, what_cannot_be_done_now_is_done_in_a_later_round) {
   Launch(driver_, 700);
   const uint64_t number = driver_.queue->LaunchBegin();  // the stream may be full
   caller_.Request(queue.index(), kUrgency);
-  EXPECT_FALSE(caller_.DoRequested());
-  EXPECT_FALSE(caller_.DoRequested());
+  EXPECT_EQ(Round(), fake_now + milliseconds(5));
+  EXPECT_EQ(Round(), fake_now + milliseconds(5));
   EXPECT_THAT(other_driver_.calls, IsEmpty());
   driver_.queue->LaunchEnd(number, true);
-  EXPECT_TRUE(caller_.DoRequested());
+  EXPECT_EQ(Round(), kNever);
   EXPECT_THAT(other_driver_.calls, ElementsAre("apply"));
+}
+
+// As HIP at level 1: nobody reports the end of the commands that are in flight.
+TEST_F(DriverCallerTest, a_held_queue_whose_end_others_wait_for_is_polled_until_the_device_has_nothing_of_it) {
+  XQueue& queue = Make(polled_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
+  Launch(polled_);
+  Hold(queue);
+  queue.block().flags |= ipc::kFlagChargesOverruns;
+  caller_.Request(queue.index(), kProgress);
+  EXPECT_EQ(Round(), fake_now + microseconds(50));
+  fake_now += milliseconds(16);
+  EXPECT_EQ(Round(), fake_now + milliseconds(1)) << "seldom if it takes long";
+  EXPECT_EQ(queue.block().drained, 0u);
+  polled_.Run();
+  EXPECT_EQ(Round(), kNever);
+  EXPECT_EQ(queue.block().drained, 1u);
+  EXPECT_THAT(rung, ::testing::Contains(queue.index()));
 }
 
 TEST_F(DriverCallerTest, requests_for_a_queue_that_was_destroyed_are_dropped) {
@@ -116,7 +139,7 @@ TEST_F(DriverCallerTest, requests_for_a_queue_that_was_destroyed_are_dropped) {
   Launch(driver_);
   caller_.Request(queue.index(), kProgress);
   table.Destroy(queue.handle());
-  EXPECT_TRUE(caller_.DoRequested());
+  EXPECT_EQ(Round(), kNever);
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
 }
 
@@ -131,7 +154,7 @@ TEST_F(DriverCallerTest, no_driver_is_called_while_the_process_ends) {
   }
   caller_.Request(queue.index(), kFinish);
   state.ShutDown();
-  EXPECT_TRUE(caller_.DoRequested());
+  EXPECT_EQ(Round(), kNever);
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
   EXPECT_EQ(hwq->xqueue, &queue) << "the driver ends with the process";
   table.Finish(queue.index());
@@ -145,7 +168,7 @@ TEST_F(DriverCallerTest, a_thread_waits_for_its_requests_and_no_longer_than_it_w
   caller_.Request(queue.index(), kProgress);
   caller_.AwaitUntil(TimePoint{});
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
-  std::thread caller([&] { caller_.DoRequested(); });
+  std::thread caller([&] { Round(); });
   caller_.AwaitUntil(never);
   EXPECT_EQ(driver_.Count(Item::kMarker), 1u);
   caller.join();
@@ -156,7 +179,7 @@ TEST_F(DriverCallerTest, a_forked_child_has_no_requests_and_starts_its_own_threa
   Launch(driver_);
   caller_.Request(queue.index(), kProgress);
   caller_.ResetAfterFork();
-  caller_.DoRequested();
+  Round();
   EXPECT_EQ(driver_.Count(Item::kMarker), 0u);
   caller_.Request(queue.index(), kProgress);
   EXPECT_EQ(threads_started, 2);

@@ -19,7 +19,8 @@ class FlowTest : public ::testing::Test, public Signals {
   }
   // Begins the queue. After that, a test may change functions of the driver.
   void Begin(LaunchConfig config = {}, XPreemptLevel level = kPreemptLevelBlock) {
-    state.Begin({3, &block, &process, this, driver.ops.gating, level, config, &FakeNow, &FakeNow});
+    state.Begin({3, &block, &process, this, driver.ops.gating, level, config, &FakeNow, &FakeNow,
+                 driver.ops.poll_markers != nullptr});
     if (flow == nullptr) flow = NeverFreed(FlowControl::Make(driver.ops.gating, state));
     flow->Begin({&driver.ops, &driver, std::chrono::microseconds(2000), std::chrono::microseconds(50), &block,
                  sizeof block});
