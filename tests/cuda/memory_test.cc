@@ -91,6 +91,17 @@ TEST_F(CudaMemory, that_the_driver_refuses_or_does_not_free_does_not_change_the_
   EXPECT_EQ(Used(), 0u);
 }
 
+TEST_F(CudaMemory, that_is_freed_in_stream_order_counts_no_more_though_it_is_of_no_pool) {
+  CUdeviceptr memory = Allocate(60 * kMiB);
+  standin_fail("cuMemFreeAsync", 1, CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(cuMemFreeAsync(memory, stream_), CUDA_ERROR_UNKNOWN);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFreeAsync(memory, stream_), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamSynchronize(stream_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(TryAllocate(100 * kMiB), CUDA_SUCCESS);
+}
+
 TEST_F(CudaMemory, whose_rows_are_made_longer_counts_with_that) {
   CUdeviceptr memory = 0;
   size_t pitch = 0;

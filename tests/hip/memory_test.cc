@@ -49,6 +49,14 @@ TEST_F(Memory, is_refused_beyond_the_limit_as_the_runtime_refuses) {
   EXPECT_EQ(hipFree(nullptr), hipSuccess);
 }
 
+TEST_F(Memory, that_is_freed_in_stream_order_counts_no_more_though_it_is_of_no_pool) {
+  void* memory = Allocate(60 * kMiB);
+  ASSERT_EQ(hipFreeAsync(memory, nullptr), hipSuccess);
+  ASSERT_EQ(hipDeviceSynchronize(), hipSuccess);
+  EXPECT_EQ(Used(), 0u);
+  EXPECT_EQ(hipFree(Allocate(100 * kMiB)), hipSuccess);
+}
+
 TEST_F(Memory, of_longer_rows_counts_with_them) {
   void* memory = nullptr;
   size_t pitch = 0;

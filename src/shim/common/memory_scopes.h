@@ -293,7 +293,7 @@ class Unmapping {
 
 // ---- allocations from pools ----
 
-// Freeing them needs no scope: the pool keeps the memory.
+// What is freed in stream order gives back only what is of no pool: a pool keeps its memory.
 template <typename Memory>
 class PoolAllocation {
  public:
