@@ -52,6 +52,18 @@ class CudaMemory : public testing::Test {
   static Type* Function(void* library, const char* name) {
     return reinterpret_cast<Type*>(dlsym(library, name));
   }
+  static CUgreenCtx MakeGreenContextCurrent() {
+    CUdevResource multiprocessors{};
+    CUdevResourceDesc description = nullptr;
+    CUgreenCtx green = nullptr;
+    CUcontext context = nullptr;
+    EXPECT_EQ(cuDeviceGetDevResource(0, &multiprocessors, CU_DEV_RESOURCE_TYPE_SM), CUDA_SUCCESS);
+    EXPECT_EQ(cuDevResourceGenerateDesc(&description, &multiprocessors, 1), CUDA_SUCCESS);
+    EXPECT_EQ(cuGreenCtxCreate(&green, description, 0, CU_GREEN_CTX_DEFAULT_STREAM), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxFromGreenCtx(&context, green), CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+    return green;
+  }
   static CUmemAllocationProp OnDevice(int device) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -367,6 +379,35 @@ TEST_F(CudaMemory, ends_with_its_context) {
   ASSERT_EQ(cuCtxDestroy_v2(own), CUDA_SUCCESS);
   EXPECT_EQ(Used(), kMiB);
   EXPECT_EQ(cuMemFree_v2(kept), CUDA_SUCCESS);
+}
+
+// It is the primary context's memory.
+TEST_F(CudaMemory, that_is_made_while_a_green_context_is_current_ends_with_the_primary_context) {
+  CUgreenCtx green = MakeGreenContextCurrent();
+  const CUdeviceptr memory = Allocate(60 * kMiB);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(cuGreenCtxDestroy(green), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  green = MakeGreenContextCurrent();
+  Allocate(60 * kMiB);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  ASSERT_EQ(cuGreenCtxDestroy(green), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxReset_v2(0), CUDA_SUCCESS);
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&context_, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
+TEST_F(CudaMemory, is_limited_however_many_green_contexts_there_were) {
+  for (int i = 0; i < 300; ++i) {
+    CUgreenCtx green = MakeGreenContextCurrent();
+    EXPECT_EQ(TryAllocate(kMiB), CUDA_SUCCESS);
+    EXPECT_EQ(TryAllocate(kLimit + kMiB), CUDA_ERROR_OUT_OF_MEMORY) << i;
+    ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+    ASSERT_EQ(cuGreenCtxDestroy(green), CUDA_SUCCESS);
+  }
 }
 
 TEST_F(CudaMemory, stays_counted_if_the_driver_does_not_destroy_the_context) {

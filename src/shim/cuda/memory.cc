@@ -2,6 +2,7 @@
 
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/device.h"
+#include "hal/cuda/green_contexts.h"
 #include "shim/common/capture_scopes.h"
 #include "shim/cuda/contexts.h"
 
@@ -94,7 +95,7 @@ shim::MemoryHome* HomeOfDevice(const Call& call, CUdevice device) {
 }  // namespace
 
 shim::MemoryHome* Memory::HomeOf(const Call& call) {
-  const CUcontext context = CurrentContext();
+  const CUcontext context = CudaOwnerOf(CurrentContext());  // memory ends with the owner
   return context == nullptr ? nullptr : HomeOfContext(call, context);
 }
 
