@@ -304,6 +304,30 @@ TEST_F(CudaMemory, of_another_devices_pool_counts_there) {
   EXPECT_EQ(Used(), 0u);
 }
 
+TEST_F(CudaMemory, for_a_stream_of_another_device_is_that_devices) {
+  CUcontext other = nullptr;
+  CUstream there = nullptr;
+  ASSERT_EQ(cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamCreate(&there, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  const CUdeviceptr here = Allocate(60 * kMiB);
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(cuMemAllocAsync(&memory, 50 * kMiB, there), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(here), CUDA_SUCCESS);
+  CUdeviceptr more = 0;
+  EXPECT_EQ(cuMemAllocAsync(&more, 60 * kMiB, there), CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(cuStreamBeginCapture_v2(there, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAllocAsync(&more, 60 * kMiB, there), CUDA_ERROR_OUT_OF_MEMORY) << "for a graph";
+  CUgraph graph = nullptr;
+  EXPECT_EQ(cuStreamEndCapture(there, &graph), CUDA_SUCCESS) << "the capture is still valid";
+  ASSERT_EQ(cuCtxSetCurrent(other), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 50 * kMiB);
+  ASSERT_EQ(cuMemFreeAsync(memory, there), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamDestroy_v2(there), CUDA_SUCCESS);
+}
+
 TEST_F(CudaMemory, of_a_pool_that_the_driver_does_not_destroy_still_counts) {
   CUmemoryPool pool = MakePool(0);
   CUdeviceptr memory = 0;

@@ -106,6 +106,23 @@ TEST_F(Memory, of_another_device_has_a_limit_of_its_own) {
   EXPECT_EQ(hipFree(there), hipSuccess);
 }
 
+TEST_F(Memory, for_a_stream_of_another_device_is_that_devices) {
+  hipStream_t there = nullptr;
+  ASSERT_EQ(hipSetDevice(1), hipSuccess);
+  ASSERT_EQ(hipStreamCreate(&there), hipSuccess);
+  ASSERT_EQ(hipSetDevice(0), hipSuccess);
+  void* here = Allocate(60 * kMiB);
+  void* memory = nullptr;
+  ASSERT_EQ(hipMallocAsync(&memory, 50 * kMiB, there), hipSuccess);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(hipFree(here), hipSuccess);
+  void* more = nullptr;
+  EXPECT_EQ(hipMallocAsync(&more, 60 * kMiB, there), hipErrorOutOfMemory);
+  ASSERT_EQ(hipSetDevice(1), hipSuccess);
+  EXPECT_GE(Used(), 50 * kMiB) << "the pool has it";
+  ASSERT_EQ(hipFreeAsync(memory, there), hipSuccess);  // Debian's runtime could not destroy the stream now
+}
+
 TEST_F(Memory, of_a_device_is_the_limits_at_most) {
   size_t total = 0;
   ASSERT_EQ(hipDeviceTotalMem(&total, 0), hipSuccess);

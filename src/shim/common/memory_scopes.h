@@ -7,6 +7,7 @@
 //   Call, Result, kSuccess
 //   Counts(call)                    false for calls inside other calls, which count already
 //   HomeOf(call)                    that of the caller's current device; null: none, or it cannot be counted
+//   HomeOf(call, stream)            that of the stream's device
 //   DeviceOf(call, ordinal)         its number in the account; -1: it has no limit
 //   RuntimeOf(call)                 which instance of the platform's runtime was called
 //   CurrentPool(call, ordinal)      of a device; 0: it has none
@@ -32,10 +33,11 @@ uint64_t KeyOfMemory(Handle handle) {
   }
 }
 
-// REQUIRES: memory is counted, and that of the call counts. Null: the call has no known device.
-template <typename Memory>
-MemoryHome* CountedHomeOf(const typename Memory::Call& call) {
-  MemoryHome* home = Memory::HomeOf(call);
+// REQUIRES: memory is counted, and that of the call counts. Null: the call, or the stream, has no known
+// device.
+template <typename Memory, typename... Stream>
+MemoryHome* CountedHomeOf(const typename Memory::Call& call, Stream... stream) {
+  MemoryHome* home = Memory::HomeOf(call, stream...);
   return home == nullptr || home->device.load(std::memory_order_relaxed) < 0 ? nullptr : home;
 }
 
@@ -297,23 +299,22 @@ class Unmapping {
 template <typename Memory>
 class PoolAllocation {
  public:
-  // `pool` is null: the current one of the device.
+  // `pool` is null: the current one of the stream's device.
   template <typename Pool, typename Stream>
   PoolAllocation(const typename Memory::Call& call, uint64_t size, Pool pool, Stream stream)
       : call_(call), size_(size) {
     if (!preempt::MemoryIsCounted() || !Memory::Counts(call)) return;
-    MemoryHome* home = CountedHomeOf<Memory>(call);
     if (Memory::IsCapturing(call, stream)) {
+      const MemoryHome* home = CountedHomeOf<Memory>(call, stream);
       refused_ = home != nullptr && !HasRoomForGraph(call, *home, size);
       return;
     }
     if (pool != nullptr) {
       pool_ = FindMemoryPool(Memory::RuntimeOf(call), KeyOfMemory(pool));
-    } else if (home != nullptr) {
+    } else if (MemoryHome* home = CountedHomeOf<Memory>(call, stream)) {
       pool_ = CurrentPoolOf(call, *home);
     }
     if (pool_ == nullptr) return;
-    // The current device may be another one.
     const int device = pool_->device.load(std::memory_order_relaxed);
     if (preempt::TakeMemory(device, size)) [[likely]] {
       taken_ = size;

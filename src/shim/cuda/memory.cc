@@ -3,6 +3,7 @@
 #include "hal/cuda/capture_mode.h"
 #include "hal/cuda/device.h"
 #include "hal/cuda/green_contexts.h"
+#include "hal/cuda/stream_context.h"
 #include "shim/common/capture_scopes.h"
 #include "shim/cuda/contexts.h"
 
@@ -70,6 +71,7 @@ uint64_t SizeOf(uint64_t width, uint64_t height, uint64_t depth, CUarray_format 
   return (elements * BitsPerElement(format, channels) + 7) / 8;
 }
 
+// REQUIRES: `context`, or a green context of its device, is current.
 shim::MemoryHome* HomeOfContext(const Call& call, CUcontext context) {
   const uint64_t key = HomeOf(context);
   if (shim::MemoryHome* known = shim::FindMemoryHome(key)) [[likely]]
@@ -97,6 +99,18 @@ shim::MemoryHome* HomeOfDevice(const Call& call, CUdevice device) {
 shim::MemoryHome* Memory::HomeOf(const Call& call) {
   const CUcontext context = CudaOwnerOf(CurrentContext());  // memory ends with the owner
   return context == nullptr ? nullptr : HomeOfContext(call, context);
+}
+
+shim::MemoryHome* Memory::HomeOf(const Call& call, CUstream stream) {
+  if (IsDefaultStream(stream)) return HomeOf(call);
+  if (const shim::Stream* known = shim::FindStream(Platform::KeyOf(call, stream))) {
+    if (shim::MemoryHome* home = shim::FindMemoryHome(known->owner.load(std::memory_order_relaxed)))
+      return home;
+  }
+  preempt::ReentrancyGuard guard;
+  RelaxedCaptureMode relaxed(call.next());
+  const StreamContext context(call.next(), stream);
+  return context.get() == nullptr ? nullptr : HomeOfContext(call, CudaOwnerOf(context.get()));
 }
 
 shim::MemoryHome* Memory::HomeOfPhysical(const Call& call, const CUmemAllocationProp* properties) {

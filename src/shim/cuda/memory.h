@@ -15,6 +15,7 @@ struct Memory {
 
   static bool Counts(const Call&) { return true; }
   static shim::MemoryHome* HomeOf(const Call& call);
+  static shim::MemoryHome* HomeOf(const Call& call, CUstream stream);
   static shim::MemoryHome* HomeOfPhysical(const Call& call, const CUmemAllocationProp* properties);
   static int DeviceOf(const Call& call, CUdevice device);
   static int RuntimeOf(const Call&) { return 0; }

@@ -51,6 +51,10 @@ shim::MemoryHome* Memory::HomeOf(const Call& call) {
   return HomeOfDevice(call, CurrentDevice(call.instance()));
 }
 
+shim::MemoryHome* Memory::HomeOf(const Call& call, hipStream_t stream) {
+  return HomeOfDevice(call, DeviceOfStream(call.instance(), stream));
+}
+
 shim::MemoryHome* Memory::HomeOfPhysical(const Call& call, const hipMemAllocationProp* properties) {
   if (properties != nullptr && properties->location.type == kHipMemLocationTypeDevice)
     return HomeOfDevice(call, properties->location.id);

@@ -15,6 +15,7 @@ struct Memory {
 
   static bool Counts(const Call& call) { return call.is_outermost(); }
   static shim::MemoryHome* HomeOf(const Call& call);
+  static shim::MemoryHome* HomeOf(const Call& call, hipStream_t stream);
   static shim::MemoryHome* HomeOfPhysical(const Call& call, const hipMemAllocationProp* properties);
   static int DeviceOf(const Call& call, int device);
   static int RuntimeOf(const Call& call) { return call.instance().runtime().index(); }

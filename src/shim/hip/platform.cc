@@ -17,13 +17,6 @@ constinit const XPlatform kPlatform = kPlatformHIP;
 namespace xsched::hip {
 namespace {
 
-// The device of `stream`; -1: there is no such stream.
-int DeviceOf(const Instance& instance, hipStream_t stream) {
-  const Functions& next = instance.runtime().next();
-  if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(instance);
-  return next.hipGetStreamDeviceId(stream);
-}
-
 shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int device) {
   const Functions& next = instance.runtime().next();
   unsigned flags = 0;
@@ -34,10 +27,16 @@ shim::StreamFacts FactsOf(const Instance& instance, hipStream_t stream, int devi
 
 }  // namespace
 
+int DeviceOfStream(const Instance& instance, hipStream_t stream) {
+  const Functions& next = instance.runtime().next();
+  if (IsDefaultStream(stream) || next.hipGetStreamDeviceId == nullptr) return CurrentDevice(instance);
+  return next.hipGetStreamDeviceId(stream);
+}
+
 shim::Stream* Platform::Register(const Call& call, hipStream_t stream, uint64_t key, bool with_queue) {
   const Instance& instance = call.instance();
   const OwnCalls ours(instance.runtime().next());
-  const int device = DeviceOf(instance, stream);
+  const int device = DeviceOfStream(instance, stream);
   if (device < 0) return nullptr;
   return shim::RegisterStream(key, FactsOf(instance, stream, device), with_queue, [&] {
     HwQueueHandle hwq = 0;

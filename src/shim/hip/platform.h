@@ -21,6 +21,9 @@ inline int CurrentDevice(const Instance& instance) {
   return instance.runtime().next().hipGetDevice(&device) == hipSuccess ? device : -1;
 }
 
+// The device of `stream`, by the instance's number; -1: there is no such stream.
+int DeviceOfStream(const Instance& instance, hipStream_t stream);
+
 struct Platform {
   using Call = hip::Call;
   using Result = hipError_t;
