@@ -203,6 +203,25 @@ TEST_F(CudaMemory, that_one_thread_releases_while_another_unmaps_it_is_given_bac
   EXPECT_EQ(Used(), 0u);
 }
 
+TEST_F(CudaMemory, without_an_address_is_unmapped_also_behind_memory_that_does_not_count) {
+  CUmemAllocationProp of_host{};
+  of_host.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+  const CUmemAllocationProp properties = OnDevice(0);
+  CUmemGenericAllocationHandle host = 0;
+  CUmemGenericAllocationHandle device = 0;
+  CUdeviceptr space = 0;
+  ASSERT_EQ(cuMemCreate(&host, 20 * kMiB, &of_host, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemCreate(&device, 40 * kMiB, &properties, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAddressReserve(&space, 60 * kMiB, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(space, 20 * kMiB, 0, host, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(space + 20 * kMiB, 40 * kMiB, 0, device, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(host), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(device), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 40 * kMiB);
+  EXPECT_EQ(cuMemUnmap(space, 60 * kMiB), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+}
+
 TEST_F(CudaMemory, of_the_host_without_an_address_does_not_count) {
   CUmemAllocationProp properties{};
   properties.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;

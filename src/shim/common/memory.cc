@@ -34,7 +34,7 @@ struct Physical {
 namespace {
 
 struct Mapping {
-  Physical* physical;
+  Physical* physical;  // null: it is not counted
   uint64_t size;
 };
 constinit NoDestroy<Mutex<LockRank::kMemoryMappings>> mappings_lock;
@@ -202,17 +202,17 @@ void RetainedPhysical(uint64_t handle) {
 }
 
 void Mapped(uint64_t address, uint64_t size, uint64_t handle) {
+  if (address == 0) return;
   MutexLock lock(*mappings_lock);
   Physical* physical = handle == 0 ? nullptr : physicals->Find(handle);
-  if (physical == nullptr || address == 0) return;
   auto* mapping = static_cast<Mapping*>(malloc(sizeof(Mapping)));
   if (mapping == nullptr) return;
   *mapping = {physical, size};
   if (!mappings->Insert(address, mapping)) return free(mapping);
-  ++physical->mappings;
+  if (physical != nullptr) ++physical->mappings;
 }
 
-// One call may unmap several mappings, one behind the other.
+// One call may unmap several mappings, one behind the other. Some of them may not be counted.
 void Unmapped(uint64_t address, uint64_t size) {
   for (uint64_t at = address; at - address < size;) {
     MemoryBook::Entry ended;
@@ -221,8 +221,10 @@ void Unmapped(uint64_t address, uint64_t size) {
       Mapping* mapping = at == 0 ? nullptr : mappings->Remove(at);
       if (mapping == nullptr) return;
       at += mapping->size;
-      --mapping->physical->mappings;
-      ended = EndIfUnused(mapping->physical);
+      if (Physical* physical = mapping->physical) {
+        --physical->mappings;
+        ended = EndIfUnused(physical);
+      }
       free(mapping);
     }
     GiveBack(ended);
