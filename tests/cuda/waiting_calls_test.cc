@@ -50,6 +50,31 @@ TEST_F(WaitingCall, a_thread_that_frees_memory_leaves_the_rest_held) {
   });
 }
 
+// Natively, neither waits for anything.
+TEST_F(WaitingCall, freeing_memory_of_a_pool_or_none_waits_for_nothing_and_opens_no_gate) {
+  bool valid = false;
+  // On a busy machine the watchdog may let it run.
+  for (int i = 0; i < 10 && !valid; ++i) {
+    *done_.host = 0;
+    CUdeviceptr block = 0;
+    ASSERT_EQ(cuMemAllocAsync(&block, 64, low_), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
+    HoldLow();
+    ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
+    const auto begin = Clock::now();
+    EXPECT_EQ(cuMemFree_v2(block), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFree_v2(0), CUDA_SUCCESS);
+    valid = Clock::now() - begin < milliseconds(10);
+    std::this_thread::sleep_for(milliseconds(5));  // to run, if its gate was opened
+    const uint32_t done = *done_.host;
+    valid = IsHeld(low_) && valid;
+    Open();
+    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    EXPECT_TRUE(!valid || done == 0);
+  }
+  EXPECT_TRUE(valid);
+}
+
 TEST_F(WaitingCall, a_thread_that_loads_code_leaves_the_rest_held) {
   StaysHeldDuring([] {
     CUmodule module = nullptr;

@@ -53,6 +53,13 @@ bool Refused(CUresult result) {
   return result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_INVALID_VALUE;
 }
 
+bool IsOfPool(const Functions& next, CUdeviceptr memory) {
+  CUmemoryPool pool = nullptr;
+  const auto ask = next.cuPointerGetAttribute;
+  return ask != nullptr && ask(&pool, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, memory) == CUDA_SUCCESS &&
+         pool != nullptr;
+}
+
 bool IsActive(const Functions& next, CUdevice device) {
   unsigned flags = 0;
   int active = 0;
@@ -102,6 +109,12 @@ CUcontext ContextOf(CUgreenCtx green) {
 }
 
 Drain::Given::Given(CUcontext context) { AwaitGivenTo(context, kDrainPatience); }
+
+// While nothing may be held, draining costs less than the question.
+MemoryFreeing::MemoryFreeing(const Call& call, CUdeviceptr memory) {
+  if (memory == 0 || (preempt::AnyMayBeHeld() && IsOfPool(call.next(), memory))) return;
+  drain_.emplace(call, nullptr);
+}
 
 PossibleWait::NotHeld::NotHeld() { AwaitNotHeldOf(nullptr); }
 

@@ -83,6 +83,9 @@ CUresult PointerAttribute(void* out, CUpointer_attribute attribute, uintptr_t ad
     case CU_POINTER_ATTRIBUTE_MAPPED:
       *static_cast<int*>(out) = 1;
       break;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      *static_cast<CUmemoryPool*>(out) = PoolOfAllocation(base);
+      break;
     default:
       return CUDA_ERROR_NOT_SUPPORTED;
   }

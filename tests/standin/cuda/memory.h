@@ -28,6 +28,8 @@ bool TakeDeviceMemory(size_t size);
 void GiveDeviceMemoryBack(size_t size);
 // The memory has gone back to its pool (pool.cc).
 void PoolGets(uintptr_t address, size_t size);
+// Null: it is of none.
+CUmemoryPool PoolOfAllocation(uintptr_t address);
 // The allocation that `address` lies in, and where that starts; null: none.
 const Allocation* FindAllocation(uintptr_t address, uintptr_t* base = nullptr);
 // True for memory that a device may access without the CPU: everything except the program's ordinary memory.

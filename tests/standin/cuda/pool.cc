@@ -76,6 +76,11 @@ void PoolGets(uintptr_t address, size_t size) {
   PoolsOfAllocations().erase(found);
 }
 
+CUmemoryPool PoolOfAllocation(uintptr_t address) {
+  const auto found = PoolsOfAllocations().find(address);
+  return found == PoolsOfAllocations().end() ? nullptr : HandleOf(*found->second);
+}
+
 namespace {
 
 // Null: the current one of the stream's device.
