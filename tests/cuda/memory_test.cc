@@ -462,6 +462,24 @@ TEST_F(CudaMemory, stays_counted_if_the_driver_does_not_destroy_the_context) {
   EXPECT_EQ(Used(), 0u);
 }
 
+TEST_F(CudaMemory, stays_counted_until_the_last_user_of_the_context_is_detached) {
+  CUcontext own = nullptr;
+  CUctxCreateParams parameters{};
+  ASSERT_EQ(cuCtxCreate_v4(&own, &parameters, 0, 0), CUDA_SUCCESS);
+  CUcontext attached = nullptr;
+  ASSERT_EQ(cuCtxAttach(&attached, 0), CUDA_SUCCESS);
+  Allocate(60 * kMiB);
+  ASSERT_EQ(cuCtxDetach(attached), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 60 * kMiB);
+  ASSERT_EQ(cuCtxDetach(own), CUDA_SUCCESS);
+  ASSERT_EQ(cuCtxSetCurrent(context_), CUDA_SUCCESS);
+  EXPECT_EQ(Used(), 0u);
+  const CUdeviceptr memory = Allocate(60 * kMiB);
+  ASSERT_EQ(cuCtxDetach(context_), CUDA_SUCCESS) << "a primary context stays";
+  EXPECT_EQ(Used(), 60 * kMiB);
+  EXPECT_EQ(cuMemFree_v2(memory), CUDA_SUCCESS);
+}
+
 TEST_F(CudaMemory, as_the_driver_says_it_is_the_limits) {
   size_t total = 0;
   ASSERT_EQ(cuDeviceTotalMem_v2(&total, 0), CUDA_SUCCESS);

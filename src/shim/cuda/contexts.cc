@@ -171,6 +171,13 @@ ContextDestruction::ContextDestruction(const Call& call, CUcontext context) : en
 
 void ContextDestruction::Finish(CUresult result) const { end_.Finish(!Refused(result)); }
 
+ContextDetachment::ContextDetachment(const Call& call, CUcontext context)
+    : context_(context), end_(call, context) {}
+
+void ContextDetachment::Finish(CUresult result) const {
+  end_.Finish(!Refused(result) && CurrentContext() != context_);
+}
+
 PrimaryContextRetention::PrimaryContextRetention(const Call& call, CUdevice device) : device_(device) {
   if (!IsActive(call.next(), device)) creation_.emplace(call, device);
 }

@@ -249,6 +249,30 @@ CUresult cuCtxDestroy_v2(CUcontext handle) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuCtxAttach(CUcontext* out, unsigned int flags) {
+  Lock lock;
+  Context* context = CurrentContext();
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  ++context->attached;
+  *out = HandleOf(context);
+  return CUDA_SUCCESS;
+}
+// A primary context stays, as with the real driver.
+CUresult cuCtxDetach(CUcontext handle) {
+  {
+    Lock lock;
+    Context* context = FindContext(handle);
+    if (context == nullptr || context != CurrentContext()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context->primary) return CUDA_SUCCESS;
+    if (context->attached != 0) {
+      --context->attached;
+      return CUDA_SUCCESS;
+    }
+  }
+  return standin::cuCtxDestroy_v2(handle);
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext handle) {
   Lock lock;
   Context* context = FindContext(handle);

@@ -42,6 +42,7 @@ struct Context {
   unsigned flags = 0;
   bool primary = false;
   unsigned retained = 0;         // primary contexts
+  unsigned attached = 0;         // by cuCtxAttach
   CUresult lost = CUDA_SUCCESS;  // sticky
   bool destroyed = false;
   Context* primary_of_green = nullptr;  // of a green context: the context whose memory it uses
