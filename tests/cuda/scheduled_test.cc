@@ -271,6 +271,25 @@ TEST_F(Scheduled, a_wait_for_an_event_of_a_held_stream_lets_it_run) {
   EXPECT_LT(best, kWatchdog / 2);
 }
 
+TEST_F(Scheduled, a_graph_that_was_launched_on_a_held_stream_lets_it_run_when_another_stream_launches_it) {
+  CUgraph graph = nullptr;
+  CUgraphExec executable = nullptr;
+  ASSERT_EQ(cuStreamBeginCapture_v2(low_, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  ASSERT_EQ(Store(low_, 1), CUDA_SUCCESS);
+  ASSERT_EQ(cuStreamEndCapture(low_, &graph), CUDA_SUCCESS);
+  ASSERT_EQ(cuGraphInstantiateWithFlags(&executable, graph, 0), CUDA_SUCCESS);
+  const milliseconds best = Best([&] {
+    HoldLow();
+    ASSERT_EQ(cuGraphLaunch(executable, low_), CUDA_SUCCESS);
+    ASSERT_EQ(cuGraphLaunch(executable, high_), CUDA_SUCCESS);
+    Open();
+    ASSERT_EQ(cuStreamSynchronize(high_), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(low_), CUDA_SUCCESS);
+  });
+  EXPECT_LT(best, kWatchdog / 2);
+  EXPECT_EQ(cuGraphExecDestroy(executable), CUDA_SUCCESS);
+}
+
 TEST_F(Scheduled, what_stands_behind_an_event_that_is_waited_for_is_held_again) {
   constexpr int kBehind = 60;
   CUdeviceptr log = 0;

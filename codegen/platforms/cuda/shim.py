@@ -15,8 +15,8 @@ class CudaShim(Shim):
                     "--compiler": {"required": True, "help": "a C compiler, to preprocess the headers"}}
     holder = "the driver"
     abi_header = "hal/cuda/cu.h"
-    scope_headers = ("code", "commands", "contexts", "current_context", "events", "lookup", "memory", "priorities",
-                     "streams")
+    scope_headers = ("code", "commands", "contexts", "current_context", "events", "graphs", "lookup", "memory",
+                     "priorities", "streams")
     success = "CUDA_SUCCESS"
     out_of_memory = "CUDA_ERROR_OUT_OF_MEMORY"
     stream_type = "CUstream"

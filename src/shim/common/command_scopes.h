@@ -49,6 +49,7 @@ class Launch {
 
   // Null: it passes untouched.
   preempt::XQueue* queue() const { return queue_; }
+  uint64_t number() const { return scope_.number(); }
 
  private:
   preempt::XQueue* queue_;
