@@ -33,7 +33,8 @@ struct DeviceState {
   bool taken_off;     // by the scheduler: another process has its turn
   uint64_t slice_us;  // 0: the driver's own
 
-  Channels channels;
+  Channels channels;           // of the groups at `channels_at_changes`
+  uint64_t channels_at_changes;
   bool slices_set;             // the groups at `set_at_changes` have the wanted slices
   uint64_t set_at_changes;     // the count of changes before they were set
   bool ours;                   // a slice of ours may be set
@@ -100,12 +101,17 @@ bool IsRounded(DeviceState& state, const ChannelGroup& group, microseconds slice
   return again;
 }
 
-// True: the channels are on or off, as wanted.
+// True: the channels are on or off, as wanted. Those of new groups are on. A hard stop leaves them so, because
+// it ends with the first launch there.
 bool SettleChannels(DeviceState& state) REQUIRES(mutex) {
   const bool off = state.interrupted != 0 || state.taken_off;
   const Channels wanted = off ? Channels::kOff : Channels::kOn;
-  if (state.channels == wanted) return true;
+  // Read before the calls, as in SettleSlices.
+  const uint64_t changes = OwnChannelGroups().changes();
+  const bool same_groups = !state.taken_off || state.channels_at_changes == changes;
+  if (state.channels == wanted && same_groups) return true;
   state.channels = Channels::kUnknown;
+  state.channels_at_changes = changes;
   const char* what = off ? "cannot stop what runs on the GPU" : "cannot let the GPU go on";
   if (!ForEachGroup(state, what,
                     [off](const ChannelGroup& group) { return OwnChannelGroups().SetRunning(group, !off); }))

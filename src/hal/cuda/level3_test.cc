@@ -221,6 +221,26 @@ TEST_F(Level3Test, new_groups_get_the_slice_as_well) {
   EXPECT_EQ(gpu_.slices[0x200], 1u);
 }
 
+TEST_F(Level3Test, new_groups_are_stopped_as_well_while_the_process_is_off_the_device) {
+  ASSERT_EQ(SetSlice(kSliceNone), kXSchedSuccess);
+  const int calls = gpu_.calls[kDisableChannels];
+  MakeContext(0x200);
+  EXPECT_TRUE(process_ops.settle());
+  EXPECT_EQ(gpu_.calls[kDisableChannels], calls + 2) << "one for each group";
+  EXPECT_FALSE(gpu_.running);
+  EXPECT_TRUE(process_ops.settle());
+  EXPECT_EQ(gpu_.calls[kDisableChannels], calls + 2) << "there was nothing left to do";
+}
+
+TEST_F(Level3Test, new_groups_of_a_running_process_need_no_call) {
+  ASSERT_EQ(SetSlice(kSliceNone), kXSchedSuccess);
+  ASSERT_EQ(SetSlice(0), kXSchedSuccess);
+  const int calls = gpu_.calls[kDisableChannels];
+  MakeContext(0x200);
+  EXPECT_TRUE(process_ops.settle());
+  EXPECT_EQ(gpu_.calls[kDisableChannels], calls);
+}
+
 TEST_F(Level3Test, the_end_of_a_hard_stop_that_fails_is_tried_again) {
   ASSERT_EQ(InterruptQueue(device_), kXSchedSuccess);
   gpu_.faults[kDisableChannels] = {kTimedOut, 1, false};

@@ -2,8 +2,8 @@
 // launch, on whatever stream that was: as if each launch recorded an event for which the next one waits. Uploads
 // wait likewise, and count as launches here.
 //
-// So the last launch is remembered as an event (shim/common/events.h), from the first launch on a stream that
-// may be held on. What is launched on other streams has no gate, and nobody needs to know of it.
+// So the last launch is remembered as an event (shim/common/events.h), if others are scheduled against its
+// stream. What is launched on other streams has no gate, and nobody needs to know of it.
 #pragma once
 
 #include "shim/common/event_scopes.h"
