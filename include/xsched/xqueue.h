@@ -76,8 +76,8 @@ XSCHED_API XResult XQueueQuery(XQueueHandle xq, XQueueState *state);
 
 /* Suspends the queue. `flags` (XQueueSuspendFlag) say what to wait for. Launches are still accepted and do not block (HIP: they
  * wait, see xsched/hip/hal.h). What the preemption level cannot stop (at level 1: commands in flight) runs to its end.
- * Suspending a suspended queue only waits: for kQueueSuspendFlagSyncHwQueue, as the first time. Errors: kXSchedErrorNotAllowed: it would have to wait, and cannot (XQueueWaitAll); the
- * queue is not suspended. */
+ * Suspending a suspended queue only waits: for kQueueSuspendFlagSyncHwQueue, as the first time.
+ * Errors: kXSchedErrorNotAllowed: it would have to wait, and cannot (XQueueWaitAll); nothing has changed. */
 XSCHED_API XResult XQueueSuspend(XQueueHandle xq, int64_t flags);
 
 /* Resumes the queue. kQueueResumeFlagDropCommands drops submitted commands whose launch has not begun. Resuming a queue that is

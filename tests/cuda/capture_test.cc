@@ -1,5 +1,7 @@
 // Stream captures pass untouched, and nothing that XSched does invalidates one.
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "fixture.h"
@@ -60,6 +62,28 @@ TEST_F(Capture, another_thread_cannot_wait_for_a_threads_default_stream) {
   std::thread([&] { by_another = XQueueWaitAll(queue); }).join();
   EXPECT_EQ(by_another, kXSchedErrorNotAllowed);
   EXPECT_EQ(XQueueWaitAll(queue), kXSchedSuccess);
+}
+
+// At level 2, so that no hard stop ends the wait.
+TEST_F(Capture, another_thread_cannot_wait_until_a_threads_default_stream_has_stopped) {
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  const XQueueHandle queue = QueueOf(CU_STREAM_PER_THREAD, PerThreadKey());
+  ASSERT_EQ(XQueueSetPreemptLevel(queue, kPreemptLevelDeactivate), kXSchedSuccess);
+  auto suspend = [queue] { return XQueueSuspend(queue, kQueueSuspendFlagSyncHwQueue); };
+  std::future<XResult> by_another = std::async(std::launch::async, suspend);
+  EXPECT_EQ(by_another.wait_for(std::chrono::seconds(5)), std::future_status::ready);
+  // A wait that goes on ends here, at the gate before this command.
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  EXPECT_EQ(by_another.get(), kXSchedErrorNotAllowed);
+  EXPECT_EQ(cuStreamSynchronize(CU_STREAM_PER_THREAD), CUDA_SUCCESS) << "it is not suspended";
+}
+
+TEST_F(Capture, a_thread_waits_until_its_own_default_stream_has_stopped) {
+  ASSERT_EQ(Launch(CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+  const XQueueHandle queue = QueueOf(CU_STREAM_PER_THREAD, PerThreadKey());
+  ASSERT_EQ(XQueueSetPreemptLevel(queue, kPreemptLevelDeactivate), kXSchedSuccess);
+  EXPECT_EQ(XQueueSuspend(queue, kQueueSuspendFlagSyncHwQueue), kXSchedSuccess);
+  EXPECT_EQ(XQueueResume(queue, kQueueResumeFlagNone), kXSchedSuccess);
 }
 
 TEST_F(Capture, a_second_begin_which_the_driver_refuses_changes_nothing) {

@@ -207,7 +207,8 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
   const bool in_own_launch = queue->worker().IsThisThread();
   const bool sync = (flags & kQueueSuspendFlagSyncHwQueue) != 0;
   if (in_own_launch && sync) return kXSchedErrorNotAllowed;
-  if (queue->suspended()) {
+  const bool was_suspended = queue->suspended();
+  if (was_suspended) {
     if (!sync) return kXSchedSuccess;
     queue->ApplyLevels();  // the thread that has suspended it may be about to
   } else {
@@ -219,8 +220,9 @@ XResult XQueueSuspend(XQueueHandle xq, int64_t flags) {
     ThisProcess().Suspend(*queue, true);
   }
   if (!in_own_launch) queue->worker().WaitBetweenLaunches();
-  if (sync) queue->WaitInFlight();
-  return kXSchedSuccess;
+  if (!sync || queue->WaitInFlight()) return kXSchedSuccess;
+  if (!was_suspended) XQueueResume(xq, kQueueResumeFlagNone);
+  return kXSchedErrorNotAllowed;
 }
 
 XResult XQueueResume(XQueueHandle xq, int64_t flags) {

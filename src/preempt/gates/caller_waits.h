@@ -36,7 +36,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   uint64_t KnownRetired() const override { return Presumes() ? 0 : queue_.retired(); }
   void WaitUntilMayLaunch(uint64_t number) override;
   bool WaitRetired(uint64_t number) override;
-  void WaitStopped(bool (*)(const void*), const void*) override { WaitRetired(queue_.issued()); }
+  bool WaitStopped(bool (*)(const void*), const void*) override { return WaitRetired(queue_.issued()); }
   void ResetAfterFork() override { markers_.ResetAfterFork(); }
 
  private:

@@ -52,7 +52,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   XControlWords words = Words(now.pausable);
   if (place == GateSpacing::Place::kGate) words.retired = nullptr;
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
-    spacing_.Accesses(number);
+    spacing_.Accesses(number, words.retired == nullptr ? 0 : number - 1);
   } else if (!gates_failed_.exchange(true)) {
     XSCHED_WARN("the driver refused a gate: this queue goes on unscheduled");
   }
@@ -62,20 +62,22 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
 void DeviceGates::AfterLaunch(uint64_t number) {
   if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.rough_clock())) return;
   const XControlWords words = Words(false);
-  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Accesses(number);
+  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Accesses(number, number);
 }
 
 void DeviceGates::AppendLastReport() {
-  if (!DeviceAtWork()) return;
+  if (!DeviceAtWork() || AppendReport()) return;
+  // A failed context accepts no report, and earlier reports will not come either.
+  if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) NoMoreReports();
+}
+
+bool DeviceGates::AppendReport() {
+  if (ops().takes_reports != nullptr && !ops().takes_reports(hwq())) return false;
   const XControlWords words = Words(false);
   const uint64_t newest = queue_.issued();
-  const bool possible = ops().takes_reports == nullptr || ops().takes_reports(hwq());
-  if (possible && ops().append_progress(hwq(), &words, newest) == kXSchedSuccess) {
-    spacing_.Accesses(newest);
-  } else if (ops().finished != nullptr && !queue_.Launching() && ops().finished(hwq())) {
-    // A failed context accepts no report, and earlier reports will not come either.
-    NoMoreReports();
-  }
+  if (ops().append_progress(hwq(), &words, newest) != kXSchedSuccess) return false;
+  spacing_.Accesses(newest, newest);
+  return true;
 }
 
 void DeviceGates::NoMoreReports() { queue_.RetiredUpTo(std::max(queue_.issued(), spacing_.last_access())); }
@@ -129,15 +131,24 @@ void DeviceGates::OnQuery() {
 // still be dropped, so they are not launched.
 bool DeviceGates::MayLaunch(uint64_t) const { return !queue_.HeldByProgram(); }
 
-void DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
+bool DeviceGates::NothingIsToCome() const {
+  return ops().finished == nullptr && !queue_.Launching() && queue_.retired() >= spacing_.last_report();
+}
+
+bool DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
   const uint64_t newest = queue_.issued();
+  if (ops().finished == nullptr && !queue_.Idle()) AppendReport();
   // Check twice: a device that was just passing a gate has reported it by the second time.
   for (int seen = 0; seen < 2 && !queue_.destroying(); usleep(kStoppedPollUs)) {
-    if (stopped_otherwise(argument)) return;
+    if (stopped_otherwise(argument)) return true;
     AskDevice();
+    const bool nothing_is_to_come = NothingIsToCome();  // before the reports are read
     const uint64_t passed = ipc::ReadPassed(queue_.block());
-    seen = spacing_.Stopped(passed, queue_.retired(), newest) ? seen + 1 : 0;
+    const bool stopped = spacing_.Stopped(passed, queue_.retired(), newest);
+    if (!stopped && nothing_is_to_come) return false;
+    seen = stopped ? seen + 1 : 0;
   }
+  return true;
 }
 
 XControlWords DeviceGates::Words(bool pausable) const {

@@ -26,13 +26,17 @@ class DeviceGates final : public FlowControl {
   void NoMoreReports() override;
   void AppendLastReport() override;
   bool MayLaunch(uint64_t number) const override;
-  void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
+  bool WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
   void ResetAfterFork() override { spacing_.ResetAfterFork(); }
 
  private:
   void Reset() override;
   // `pausable`: for a gate that also waits for suspensions by the program.
   XControlWords Words(bool pausable) const;
+  // Puts a report behind everything that was launched. False: this thread cannot, or the driver refused it.
+  bool AppendReport();
+  // True: if nothing is launched, this process does not get to know any more how far the device is.
+  bool NothingIsToCome() const;
 
   GateSpacing spacing_;
   std::atomic<bool> gates_failed_{false};

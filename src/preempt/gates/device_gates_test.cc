@@ -234,5 +234,48 @@ TEST_F(DeviceGatesTest,
   EXPECT_EQ(checks, 1000) << "it has passed the gate, so its commands may run";
 }
 
+class OnlyLauncherAsksTest : public DeviceGatesTest {
+ protected:
+  OnlyLauncherAsksTest() { driver.ops.finished = nullptr; }
+  static bool NothingHappens(const void*) { return false; }
+  static bool TheDeviceReachesTheGate(const void* test) {
+    Of(test).block.retired = 1;
+    return false;
+  }
+  static bool TheDeviceReports(const void* test) {
+    if (Of(test).reports() == 1) Of(test).block.retired = Of(test).driver.items.back().value;
+    return false;
+  }
+
+ private:
+  static OnlyLauncherAsksTest& Of(const void* test) {
+    return *static_cast<OnlyLauncherAsksTest*>(const_cast<void*>(test));
+  }
+};
+
+TEST_F(OnlyLauncherAsksTest, another_thread_does_not_wait_for_what_will_not_be_reported) {
+  driver.ops.takes_reports = [](void*) { return false; };
+  flow->MakePausable();
+  Launch(2);
+  ASSERT_EQ(gates(), 1u);
+  block.retired = 1;
+  block.passed = 1;
+  EXPECT_FALSE(flow->WaitStopped(&NothingHappens, nullptr));
+  EXPECT_EQ(reports(), 0u);
+}
+
+TEST_F(OnlyLauncherAsksTest, another_thread_waits_for_what_will_be_reported) {
+  driver.ops.takes_reports = [](void*) { return false; };
+  flow->MakePausable();
+  Launch(2);
+  EXPECT_TRUE(flow->WaitStopped(&TheDeviceReachesTheGate, this));
+}
+
+TEST_F(OnlyLauncherAsksTest, the_launching_thread_waits_for_a_report_behind_all_commands) {
+  Launch(2);
+  EXPECT_TRUE(flow->WaitStopped(&TheDeviceReports, this));
+  EXPECT_EQ(state.retired(), 2u);
+}
+
 }  // namespace
 }  // namespace xsched::preempt::testing

@@ -94,8 +94,8 @@ class FlowControl {
   virtual void WaitUntilMayLaunch(uint64_t number);
   // False: it cannot be known now (XHwQueueOps::synchronize).
   virtual bool WaitRetired(uint64_t number);
-  // Waits until all commands that are not held have finished.
-  virtual void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) = 0;
+  // Waits until all commands that are not held have finished. False: it cannot be known now, likewise.
+  virtual bool WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) = 0;
 
   virtual void ResetAfterFork() = 0;
 

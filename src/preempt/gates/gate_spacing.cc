@@ -102,9 +102,15 @@ uint64_t GateSpacing::last_access() const {
   return last_access_;
 }
 
-void GateSpacing::Accesses(uint64_t number) {
+void GateSpacing::Accesses(uint64_t number, uint64_t report) {
   MutexLock lock(mutex_);
   last_access_ = std::max(last_access_, number);
+  last_report_ = std::max(last_report_, report);
+}
+
+uint64_t GateSpacing::last_report() const {
+  MutexLock lock(mutex_);
+  return last_report_;
 }
 
 bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
@@ -122,7 +128,7 @@ bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted)
 
 void GateSpacing::Reset() {
   MutexLock lock(mutex_);
-  last_gate_ = last_reporting_gate_ = last_access_ = 0;
+  last_gate_ = last_reporting_gate_ = last_access_ = last_report_ = 0;
   last_report_at_.store(TimePoint{}, std::memory_order_relaxed);
   any_gate_ = observed_ = false;
   pace_ = Pace{};

@@ -58,8 +58,10 @@ class GateSpacing {
   // Until everything up to this command has retired, the device may read or write the control block.
   uint64_t last_access() const;
   // A gate has been enqueued in front of command `number`, where the device may wait after its report. Or a
-  // report has been enqueued behind it.
-  void Accesses(uint64_t number);
+  // report has been enqueued behind it. `report`: what it says; 0: nothing.
+  void Accesses(uint64_t number, uint64_t report);
+  // The highest number that was enqueued to be reported.
+  uint64_t last_report() const;
 
   // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed`
   // (kNonePassed: none) and `retired` are the device's reports.
@@ -89,6 +91,7 @@ class GateSpacing {
   // The last gate that reports. If its report has not come, the device has not passed it, nor any later one.
   uint64_t last_reporting_gate_ GUARDED_BY(mutex_) = 0;
   uint64_t last_access_ GUARDED_BY(mutex_) = 0;
+  uint64_t last_report_ GUARDED_BY(mutex_) = 0;
   std::atomic<TimePoint> last_report_at_{};  // of ReportAfter; written under mutex_
   bool any_gate_ GUARDED_BY(mutex_) = false;
 

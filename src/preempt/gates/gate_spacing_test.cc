@@ -253,7 +253,7 @@ TEST_F(GateSpacingTest, a_queue_that_has_finished_is_stopped) { EXPECT_TRUE(gate
 
 TEST_F(GateSpacingTest, reports_of_a_tracked_queue_are_spaced) {
   EXPECT_TRUE(gates_.ReportAfter(1, false, &Time));
-  gates_.Accesses(1);
+  gates_.Accesses(1, 1);
   time_ += milliseconds(1);
   EXPECT_FALSE(gates_.ReportAfter(2, false, &Time));
   EXPECT_TRUE(gates_.ReportAfter(3, true, &Time)) << "nobody else could ask";

@@ -71,15 +71,13 @@ void HostGates::Reset() {
   drained_at_.store(kTellAgain, std::memory_order_relaxed);
 }
 
-void HostGates::WaitStopped(bool (*)(const void*), const void*) {
+bool HostGates::WaitStopped(bool (*)(const void*), const void*) {
   const uint64_t newest = queue_.issued();
   const uint64_t open_end = chain_.OpenEnd(newest);
-  if (open_end == newest) {
-    WaitRetired(newest);
-    return;
-  }
+  if (open_end == newest) return WaitRetired(newest);
   // There is a marker before every gate.
   queue_.waiters.Await([&] { return queue_.retired() >= open_end; });
+  return true;
 }
 
 }  // namespace xsched::preempt

@@ -16,7 +16,7 @@ class HostGates final : public FlowControl, GateDriver {
   bool Advance() override;
   bool GateIsDue() override;
   void OnQuery() override { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
-  void WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
+  bool WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) override;
   void ResetAfterFork() override { chain_.ResetAfterFork(); }
 
  private:

@@ -166,14 +166,12 @@ void XQueue::LiftHardStop() {
   if (SeeGivenBack(lifted == Suspension::Lifted::kDone)) environment_.signals->Wake();
 }
 
-void XQueue::WaitInFlight() {
+bool XQueue::WaitInFlight() {
   const bool deactivated = suspension_.Deactivated();
-  if (deactivated && !hwq_->ops.deactivate_interrupts) {
-    hwq_->ops.synchronize(hwq_->impl);
-    return;
-  }
-  if (deactivated || suspension_.Interrupted()) return;
-  flow_->WaitStopped(
+  if (deactivated && !hwq_->ops.deactivate_interrupts)
+    return hwq_->ops.synchronize(hwq_->impl) != kXSchedErrorNotAllowed;
+  if (deactivated || suspension_.Interrupted()) return true;
+  return flow_->WaitStopped(
       [](const void* suspension) { return static_cast<const Suspension*>(suspension)->Interrupted(); },
       &suspension_);
 }

@@ -154,7 +154,8 @@ class XQueue {
   void LiftHardStop();
 
   // Waits until all commands that are not held have finished. May block for as long as the device takes.
-  void WaitInFlight();
+  // False: it cannot be known now.
+  bool WaitInFlight();
 
   // ---- description ----
   uint32_t index() const { return state_.index(); }
