@@ -60,9 +60,20 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
 }
 
 void DeviceGates::AfterLaunch(uint64_t number) {
-  if (!spacing_.ReportAfter(number, ops().finished == nullptr, queue_.rough_clock())) return;
+  const uint64_t given = GivenWith(number);
+  if (given == 0 || !spacing_.ReportAfter(given, ops().finished == nullptr, queue_.rough_clock())) return;
   const XControlWords words = Words(false);
-  if (ops().append_progress(hwq(), &words, number) == kXSchedSuccess) spacing_.Accesses(number, number);
+  if (ops().append_progress(hwq(), &words, given) == kXSchedSuccess) spacing_.Accesses(given, given);
+}
+
+uint64_t DeviceGates::GivenWith(uint64_t number) const {
+  const uint64_t issued = queue_.issued() + 1;
+  // Read after that: if no more was submitted, no other launch is under way.
+  const uint64_t submitted = queue_.submitted();
+  if (issued >= submitted) return submitted;
+  // A later launch may have returned in place of an earlier one. Then the report is early, but there is that
+  // later one, so the queue does not seem idle.
+  return issued == number ? number : 0;
 }
 
 void DeviceGates::AppendLastReport() {

@@ -33,6 +33,9 @@ class DeviceGates final : public FlowControl {
   void Reset() override;
   // `pausable`: for a gate that also waits for suspensions by the program.
   XControlWords Words(bool pausable) const;
+  // Launch `number` returns, and does not count as issued yet. The driver has all commands up to the returned
+  // one. 0: it may get an earlier one later, from another thread.
+  uint64_t GivenWith(uint64_t number) const;
   // Puts a report behind everything that was launched. False: this thread cannot, or the driver refused it.
   bool AppendReport();
   // True: if nothing is launched, this process does not get to know any more how far the device is.

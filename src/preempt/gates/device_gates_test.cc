@@ -79,6 +79,30 @@ TEST_F(DeviceGatesTest, every_command_of_a_tracked_queue_reports_if_only_its_thr
   EXPECT_EQ(reports(), 10u);
 }
 
+TEST_F(DeviceGatesTest, a_command_reports_only_if_the_driver_has_all_before_it) {
+  Schedule(ipc::kGateRun, ipc::kFlagTracked);
+  fake_now += milliseconds(10);
+  const uint64_t of_slow_thread = state.CountLaunch();
+  const uint64_t of_fast_thread = state.CountLaunch();
+  flow->AfterLaunch(of_fast_thread);
+  EXPECT_EQ(reports(), 0u) << "the driver will get the first command behind this report";
+  state.CountIssued();
+  flow->AfterLaunch(of_slow_thread);
+  state.CountIssued();
+  ASSERT_EQ(reports(), 1u);
+  EXPECT_EQ(driver.items.back().value, of_fast_thread) << "the driver has both";
+}
+
+TEST_F(DeviceGatesTest, a_command_reports_although_a_later_one_is_about_to_be_launched) {
+  Schedule(ipc::kGateRun, ipc::kFlagTracked);
+  fake_now += milliseconds(10);
+  const uint64_t first = state.CountLaunch();
+  state.CountLaunch();
+  flow->AfterLaunch(first);
+  ASSERT_EQ(reports(), 1u);
+  EXPECT_EQ(driver.items.back().value, first);
+}
+
 TEST_F(DeviceGatesTest, the_device_is_at_work_until_its_last_report_has_come) {
   Schedule(ipc::kGateRun, ipc::kFlagTracked);
   fake_now += milliseconds(10);
