@@ -33,7 +33,7 @@ struct DeviceState {
   bool taken_off;     // by the scheduler: another process has its turn
   uint64_t slice_us;  // 0: the driver's own
 
-  Channels channels;           // of the groups at `channels_at_changes`
+  Channels channels;  // of the groups at `channels_at_changes`
   uint64_t channels_at_changes;
   bool slices_set;             // the groups at `set_at_changes` have the wanted slices
   uint64_t set_at_changes;     // the count of changes before they were set
@@ -101,8 +101,8 @@ bool IsRounded(DeviceState& state, const ChannelGroup& group, microseconds slice
   return again;
 }
 
-// True: the channels are on or off, as wanted. Those of new groups are on. A hard stop leaves them so, because
-// it ends with the first launch there.
+// True: the channels are on or off, as wanted. Those of new groups are on. A hard stop leaves them so,
+// because it ends with the first launch there.
 bool SettleChannels(DeviceState& state) REQUIRES(mutex) {
   const bool off = state.interrupted != 0 || state.taken_off;
   const Channels wanted = off ? Channels::kOff : Channels::kOn;

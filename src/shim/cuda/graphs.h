@@ -1,6 +1,6 @@
 // The scopes of calls on executable graphs. The driver orders each launch of a graph behind the graph's last
-// launch, on whatever stream that was: as if each launch recorded an event for which the next one waits. Uploads
-// wait likewise, and count as launches here.
+// launch, on whatever stream that was: as if each launch recorded an event for which the next one waits.
+// Uploads wait likewise, and count as launches here.
 //
 // So the last launch is remembered as an event (shim/common/events.h), if others are scheduled against its
 // stream. What is launched on other streams has no gate, and nobody needs to know of it.
