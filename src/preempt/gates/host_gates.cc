@@ -25,8 +25,7 @@ GateChain::Now HostGates::Now() const {
 GateChain::Limits HostGates::Limits() const {
   const LaunchConfig config = queue_.config();
   if (queue_.KeepsBusy())
-    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfBusy,
-            kLeastIfBusy};
+    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfBusy, kLeastIfBusy};
   return {config.threshold, config.batch_size, start_.host_gate_latency};
 }
 

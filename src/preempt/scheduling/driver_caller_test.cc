@@ -12,10 +12,10 @@
 namespace xsched::preempt::testing {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 using Item = FakeHwQueue::Item;
 
 int threads_started = 0;
@@ -117,7 +117,8 @@ TEST_F(DriverCallerTest, what_cannot_be_done_now_is_done_in_a_later_round) {
 }
 
 // As HIP at level 1: nobody reports the end of the commands that are in flight.
-TEST_F(DriverCallerTest, a_held_queue_whose_end_others_wait_for_is_polled_until_the_device_has_nothing_of_it) {
+TEST_F(DriverCallerTest,
+       a_held_queue_whose_end_others_wait_for_is_polled_until_the_device_has_nothing_of_it) {
   XQueue& queue = Make(polled_);
   Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
   Launch(polled_);

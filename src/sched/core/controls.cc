@@ -157,8 +157,9 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   device.held_since = kNever;
   device.taken = false;
   TimePoint awaited_until = kNever;
-  const QueueRecord* const awaited =
-      inputs.charges_overruns && inputs.awaits_overruns && device.asks ? AwaitOverruns(device, now, config_, awaited_until) : nullptr;
+  const QueueRecord* const awaited = inputs.charges_overruns && inputs.awaits_overruns && device.asks
+                                         ? AwaitOverruns(device, now, config_, awaited_until)
+                                         : nullptr;
   QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
   TimePoint next = awaited_until;
   for (QueueRecord* queue : device.active) {

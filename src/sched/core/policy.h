@@ -66,10 +66,10 @@ struct PolicyInfo {
   bool sees_processes = false;
   // It decides by what each has received. So a held queue is charged for what it still does (overruns.h).
   bool charges_overruns = false;
-  // Beside that, it divides the device's time, and nobody is urgent: it does not matter to the others if a held
-  // queue first ends what it has begun. So more may be in flight. And the queue that runs next begins only
-  // when the other has ended, where that is reported: the time that each receives is known exactly, but the
-  // device is unused for a moment.
+  // Beside that, it divides the device's time, and nobody is urgent: it does not matter to the others if a
+  // held queue first ends what it has begun. So more may be in flight. And the queue that runs next begins
+  // only when the other has ended, where that is reported: the time that each receives is known exactly, but
+  // the device is unused for a moment.
   bool awaits_overruns = false;
   // It keeps queues from running even if the device is unused (FindLimits).
   bool has_limits = false;

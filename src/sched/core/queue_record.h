@@ -118,8 +118,8 @@ struct QueueRecord {
     TimePoint asked_at{};
     TimePoint awaited_again_at{};  // until then, others do not wait for the end of its overruns
     Duration usual{};              // how long they last; 0: none has ended yet
-    Duration at_most{};  // its length, as long as nothing is known of the commands
-    bool seen = false;   // its client has reported since then: it had retired so many commands
+    Duration at_most{};            // its length, as long as nothing is known of the commands
+    bool seen = false;             // its client has reported since then: it had retired so many commands
     uint64_t retired = 0;
   } overrun;
   Watch watch;

@@ -87,11 +87,11 @@ struct ClaimantState {
 // What is owed is counted from the beginning of a phase, so that it does not depend on how often the policy
 // is asked.
 struct DeviceState {
-  TimePoint since;  // of the present phase, in which the next two members stay the same
-  Floor floor;      // 0: all queues have a target
-  bool harvesting;  // those without a target run
-  bool owes;        // because of their floor
-  Duration owed;    // of their floor when the phase began; at most a timeslice
+  TimePoint since;    // of the present phase, in which the next two members stay the same
+  Floor floor;        // 0: all queues have a target
+  bool harvesting;    // those without a target run
+  bool owes;          // because of their floor
+  Duration owed;      // of their floor when the phase began; at most a timeslice
   Duration received;  // by those without a target, since then
 };
 
@@ -148,8 +148,8 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   static TimePoint LatestStart(const QueueView& queue) {
     return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
   }
-  // When `time` has come together, if `percent` of the time from `from` on count. Rounded up, so that it is not
-  // too early.
+  // When `time` has come together, if `percent` of the time from `from` on count. Rounded up, so that it is
+  // not too early.
   static TimePoint PhaseEnd(const DeviceState& state, TimePoint from, Duration time, int percent) {
     return std::max(from + Duration((time.count() * 100 + percent - 1) / percent),
                     state.since + kShortestTurn);

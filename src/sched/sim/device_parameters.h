@@ -24,8 +24,8 @@ struct DeviceParameters {
   Duration preempt_latency{};
   Duration sliced_preempt_latency{};
   // Level 1: how many commands run on after a hold. At most that many, and at least one, run in
-  // `preempt_latency`. If that harms nobody (Control::keeps_busy): what runs in so many times that latency, and at
-  // least `least_if_busy`, unless one alone takes longer.
+  // `preempt_latency`. If that harms nobody (Control::keeps_busy): what runs in so many times that latency,
+  // and at least `least_if_busy`, unless one alone takes longer.
   int in_flight = 1;
   int least_if_busy = 2;
   int factor_if_busy = 4;

@@ -72,8 +72,8 @@ class Drain {
   preempt::Barrier barrier_;
 };
 
-// The scope of cuMemFree. It drains, unless the memory is of a pool, or null: then the driver waits for nothing
-// (documented for the former; both measured on an H200, driver 580).
+// The scope of cuMemFree. It drains, unless the memory is of a pool, or null: then the driver waits for
+// nothing (documented for the former; both measured on an H200, driver 580).
 class MemoryFreeing {
  public:
   MemoryFreeing(const Call& call, CUdeviceptr memory);
@@ -139,8 +139,8 @@ class ContextDestruction {
   ContextEnd end_;
 };
 
-// The scope of cuCtxDetach. The context stays while it has other users (cuCtxAttach), and a primary one always
-// does. Then it is still current; otherwise it is not (measured on an H200, driver 580).
+// The scope of cuCtxDetach. The context stays while it has other users (cuCtxAttach), and a primary one
+// always does. Then it is still current; otherwise it is not (measured on an H200, driver 580).
 class ContextDetachment {
  public:
   ContextDetachment(const Call& call, CUcontext context);
