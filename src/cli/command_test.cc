@@ -31,8 +31,11 @@ using ::testing::StartsWith;
 class Command : public ::testing::Test {
  protected:
   Outcome Run(const std::vector<std::string>& arguments, Environment more = {}) {
-    more.merge(Environment{{"XSCHED_SOCKET", socket()}, {"XDG_CONFIG_HOME", folder_.path()}});
+    more.merge(environment());
     return RunXsched(arguments, more);
+  }
+  Environment environment() const {
+    return {{"XSCHED_SOCKET", socket()}, {"XDG_CONFIG_HOME", folder_.path()}};
   }
   std::string socket() const { return folder_.path() + "/xserver.sock"; }
   std::string config_path() const { return folder_.path() + "/xsched/xserver.json"; }
@@ -144,6 +147,17 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
     EXPECT_THAT(outcome.out, IsEmpty());
     ExpectOneLine(outcome.errors);
   }
+}
+
+TEST_F(Command, whose_output_cannot_be_written_fails) {
+  for (const std::string command : {"--version", "--help", "policy list", "config", "config --json",
+                                    "simulate priority --seconds 1 --policy HPF --json"}) {
+    const Outcome outcome = RunShell("\"$0\" " + command + " > /dev/full", environment());
+    EXPECT_EQ(outcome.status, kExitFailed) << command;
+    ExpectOneLine(outcome.errors);
+  }
+  EXPECT_EQ(RunShell("\"$0\" policy list > /dev/full", environment()).errors,
+            "xsched: standard output cannot be written: No space left on device\n");
 }
 
 TEST_F(Command, without_a_server_is_one_line_that_names_the_socket) {

@@ -1,14 +1,21 @@
 // xsched (and xcli): runs programs under XSched, and shows and controls their queues.
+#include <errno.h>
 #include <fmt/format.h>
+#include <string.h>
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
+#include <string>
 
+#include "base/standard_descriptors.h"
 #include "cli/all_commands.h"
 #include "cli/exit_codes.h"
 #include "server/version.h"
 
 namespace {
+
+using namespace xsched::cli;
 
 // XSched 1.2's xcli asked a server for which there was an address and a port. This one is found by its
 // socket.
@@ -24,10 +31,17 @@ void AddAddress(CLI::App& app) {
 // Not by fmt::print, which throws if nothing can be written there.
 void Say(const std::exception& error) { std::fprintf(stderr, "xsched: %s\n", error.what()); }
 
-}  // namespace
+// What a command has printed may still be in memory, so only now a full disk shows.
+bool OutputIsWritten() {
+  errno = 0;
+  if (std::cout.flush() && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
+  // An earlier write may have failed, and nobody knows why any more.
+  const std::string why = errno == 0 ? "" : std::string(": ") + strerror(errno);
+  std::fprintf(stderr, "xsched: standard output cannot be written%s\n", why.c_str());
+  return false;
+}
 
-int main(int argc, char** argv) {
-  using namespace xsched::cli;
+ExitCode Run(int argc, char** argv) {
   CLI::App app("XSched: a preemptive scheduler for GPUs and other accelerators");
   app.name("xsched");
   app.set_version_flag("--version", fmt::format("xsched {}", xsched::kVersion));
@@ -62,4 +76,12 @@ int main(int argc, char** argv) {
     return kExitFailed;
   }
   return kExitOk;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  xsched::OpenStandardDescriptors();
+  const ExitCode status = Run(argc, argv);
+  return status == kExitOk && !OutputIsWritten() ? kExitFailed : status;
 }

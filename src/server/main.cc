@@ -9,6 +9,7 @@
 
 #include <exception>
 
+#include "base/standard_descriptors.h"
 #include "server/http/start.h"
 #include "server/listener.h"
 #include "server/log_output.h"
@@ -75,6 +76,7 @@ void StartHttpOrSay(const Options& options, const http::Address& address, http::
 }  // namespace
 
 int main(int argc, char** argv) {
+  xsched::OpenStandardDescriptors();
   LogOutput errors(STDERR_FILENO);
   try {
     Options options = ParseOptions(argc, argv);

@@ -35,9 +35,7 @@ bool BecomeUser(uid_t user) {
   return user == 0 || (setgroups(0, nullptr) == 0 && setgid(user) == 0 && setuid(user) == 0);
 }
 
-}  // namespace
-
-Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& environment, uid_t user) {
+Outcome Run(const char* path, std::vector<std::string> words, const Environment& environment, uid_t user) {
   server::testing::TempFolder folder;
   std::string out = folder.path() + "/out";
   std::string errors = folder.path() + "/errors";
@@ -49,13 +47,11 @@ Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& 
     dup2(open(errors.c_str(), O_WRONLY | O_CREAT, 0600), STDERR_FILENO);
     SetEnvironment(environment);
     alarm(kTimeLimit);
-    std::vector<std::string> words = {"xsched"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     // That user may not be let into the folder that it was built in.
-    int program = open(XSCHED_PROGRAM, O_PATH | O_CLOEXEC);
+    int program = open(path, O_PATH | O_CLOEXEC);
     if (BecomeUser(user)) fexecve(program, argv.data(), environ);
     _exit(125);
   }
@@ -66,6 +62,18 @@ Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& 
   outcome.out = Content(out);
   outcome.errors = Content(errors);
   return outcome;
+}
+
+}  // namespace
+
+Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& environment, uid_t user) {
+  std::vector<std::string> words = {"xsched"};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return Run(XSCHED_PROGRAM, words, environment, user);
+}
+
+Outcome RunShell(const std::string& command, const Environment& environment) {
+  return Run("/bin/sh", {"sh", "-c", command, XSCHED_PROGRAM}, environment, /*user=*/0);
 }
 
 }  // namespace xsched::cli::testing

@@ -20,5 +20,7 @@ using Environment = std::map<std::string, std::string>;
 // With none of the variables that XSched reads but those in `environment`. `user`: whose rights it has
 // (0: ours). Ended after a minute.
 Outcome RunXsched(const std::vector<std::string>& arguments, const Environment& environment, uid_t user = 0);
+// Likewise a shell's command, in which "$0" is xsched.
+Outcome RunShell(const std::string& command, const Environment& environment);
 
 }  // namespace xsched::cli::testing

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/fd.h"
+#include "base/standard_descriptors.h"
 #include "server/http/address.h"
 #include "server/http/caller.h"
 #include "server/http/connections_of_users.h"
@@ -261,6 +262,7 @@ void Run(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  xsched::OpenStandardDescriptors();
   try {
     Run(ParseOptions(argc, argv));
   } catch (const std::exception& error) {
