@@ -415,11 +415,18 @@ TEST_F(Command, config_sets_what_a_server_takes_and_gets_it_back) {
 
 TEST_F(Command, config_leaves_the_file_alone_when_a_server_would_not_take_it) {
   ASSERT_EQ(Run({"config", "set", "policy", "UP"}).status, kExitOk);
-  for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"mode", "999"},
-                                                                                   {"policy", "FIFO"},
-                                                                                   {"timeslice_us", "1"},
-                                                                                   {"grace_us", "soon"},
-                                                                                   {"color", "red"}}) {
+  for (const auto& [key, value] :
+       std::vector<std::pair<std::string, std::string>>{{"mode", "999"},
+                                                        {"policy", "FIFO"},
+                                                        {"timeslice_us", "1"},
+                                                        {"grace_us", "soon"},
+                                                        {"group", "no-such"},
+                                                        {"admin_group", "no-such"},
+                                                        {"metrics_group", "no-such"},
+                                                        {"tenants", "/no/such"},
+                                                        {"tenants", "relative"},
+                                                        {"socket", "relative"},
+                                                        {"color", "red"}}) {
     Outcome outcome = Run({"config", "set", key, value});
     EXPECT_EQ(outcome.status, kExitUsage) << key;
     ExpectOneLine(outcome.errors);
@@ -437,6 +444,43 @@ TEST_F(Command, config_does_not_write_over_a_file_that_is_not_JSON) {
   std::string line;
   std::getline(file, line);
   EXPECT_EQ(line, "policy = UP");
+}
+
+// It has settings that would be lost.
+TEST_F(Command, config_does_not_write_over_a_file_that_it_may_not_read) {
+  const std::string text = R"({"policy":"CFS","k":2})";
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  std::ofstream(config_path()) << text;
+  // Another user may replace the file.
+  chmod(folder_.path().c_str(), 0777);
+  chmod((folder_.path() + "/xsched").c_str(), 0777);
+  chmod(config_path().c_str(), 0);
+  constexpr uid_t kAnother = 54321;
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"config", "set", "k", "3"}, {"config", "get", "k"}}) {
+    const Outcome outcome = RunXsched(arguments, environment(), geteuid() == 0 ? kAnother : 0);
+    EXPECT_EQ(outcome.status, kExitNotPermitted);
+    EXPECT_THAT(outcome.errors, HasSubstr("cannot be read: Permission denied"));
+    ExpectOneLine(outcome.errors);
+  }
+  chmod(config_path().c_str(), 0600);
+  std::string left;
+  std::getline(std::ifstream(config_path()), left);
+  EXPECT_EQ(left, text);
+}
+
+TEST_F(Command, config_set_keeps_a_link_to_the_file_and_who_may_read_it) {
+  const std::string real = folder_.path() + "/real.json";
+  std::ofstream(real) << R"({"policy":"HPF"})";
+  chmod(real.c_str(), 0600);
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  std::filesystem::create_symlink(real, config_path());
+  EXPECT_EQ(Run({"config", "set", "k", "2"}).status, kExitOk);
+  EXPECT_TRUE(std::filesystem::is_symlink(config_path()));
+  std::ifstream file(real);
+  EXPECT_EQ(json::parse(file), json({{"policy", "HPF"}, {"k", 2}}));
+  EXPECT_EQ(std::filesystem::status(real).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
 // ---- doctor, top, demo ----

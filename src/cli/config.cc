@@ -1,11 +1,13 @@
 // xsched config: shows settings and where they come from, and changes the server's configuration file. For
 // queues, see queue_config.h.
+#include <errno.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +17,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/input_file.h"
 #include "cli/json_text.h"
 #include "cli/new_file.h"
 #include "cli/policy_text.h"
@@ -41,10 +44,10 @@ struct ConfigOptions {
   std::string value;
 };
 
-// Null: it has no JSON object.
+// Null: it has no JSON object. Throws CommandError if it is there and cannot be read.
 json ObjectIn(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return json::object();
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return json::object();
+  std::ifstream file = OpenInput(path);
   json config = json::parse(file, nullptr, false);
   return config.is_object() ? config : json();
 }
@@ -54,6 +57,11 @@ json ReadFile(const std::string& path) {
   if (config.is_null())
     throw CommandError(kExitFailed, fmt::format("{} is not a JSON object: correct or remove it", path));
   return config;
+}
+
+// Null: it has none, or cannot be read.
+json ObjectOrNull(const std::string& path) try { return ObjectIn(path); } catch (const CommandError&) {
+  return {};
 }
 
 void CheckKey(const std::string& key) {
@@ -83,7 +91,7 @@ json Collect() {
   json all = {{"socket", ipc::FindServerSocket().text}, {"server", ServerState()}};
   for (bool system : {true, false}) {
     std::string path = server::ConfigPath(system);
-    all["files"][path] = ObjectIn(path);
+    all["files"][path] = ObjectOrNull(path);
     if (const std::string problem = server::ProblemOfConfig(path); !problem.empty())
       problems.push_back("no server starts with this file: " + problem);
   }
@@ -117,7 +125,7 @@ void Show(const ConfigOptions& options) {
   }
   for (const auto& [path, config] : all["files"].items()) {
     fmt::print("file    {}: {}\n", path,
-               config.is_null() ? "no JSON object"
+               config.is_null() ? "no JSON object that can be read"
                : config.empty() ? "nothing set"
                                 : JsonText(config, -1));
   }
@@ -140,6 +148,9 @@ void Get(const ConfigOptions& options) {
 }
 
 json ValueOf(const std::string& key, const std::string& text) {
+  // A server may start in any folder.
+  if ((key == "socket" || key == "tenants") && !text.starts_with('/'))
+    throw CommandError(kExitUsage, fmt::format("{} must be a path that begins with /, not {}", key, text));
   if (key != "timeslice_us" && key != "k" && key != "grace_us" && key != "process_grace_us" &&
       key != "idle_exit")
     return text;
@@ -158,6 +169,13 @@ void CheckAsServer(const std::string& file) {
   throw CommandError(kExitUsage, fmt::format("{}; nothing was changed", problem));
 }
 
+// What is replaced if there is a link.
+std::string WhereItIs(const std::string& path) {
+  std::error_code failed;
+  const std::filesystem::path real = std::filesystem::canonical(path, failed);
+  return failed ? path : real.string();
+}
+
 void Set(const ConfigOptions& options) {
   CheckKey(options.key);
   std::string path = server::ConfigPath(options.system);
@@ -165,7 +183,7 @@ void Set(const ConfigOptions& options) {
   config[options.key] = ValueOf(options.key, options.value);
   // The user of the system's server must be able to read the file, also in a folder that is made here.
   if (options.system) umask(022);
-  NewFile file(path, JsonText(config) + "\n");
+  NewFile file(WhereItIs(path), JsonText(config) + "\n");
   CheckAsServer(file.path());
   file.PutInPlace();
   fmt::print("{}: {} = {} (read when the server starts)\n", path, options.key, options.value);

@@ -70,6 +70,7 @@ TEST_F(SystemConfig, the_server_s_user_can_read_what_is_set_whatever_the_umask_i
 
 TEST_F(SystemConfig, what_the_service_s_command_line_decides_is_said_to_need_more) {
   WithEmptyEtc([] {
+    std::ofstream("/etc/group") << "gpu-admins:x:1234:\n";
     const Outcome outcome = RunXsched({"config", "set", "--system", "admin_group", "gpu-admins"}, {});
     EXPECT_EQ(outcome.status, kExitOk);
     EXPECT_THAT(outcome.errors, HasSubstr("systemctl edit xserver"));

@@ -1,6 +1,8 @@
 // The meaning of xsched's exit status. `xsched run` becomes the program, and has the program's status.
 #pragma once
 
+#include <errno.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -15,6 +17,11 @@ enum ExitCode : int {
   kExitCannotRun = 126,
   kExitNoProgram = 127,
 };
+
+// If a file cannot be read or written. `error`: why, as errno has it.
+inline ExitCode ExitCodeOf(int error) {
+  return error == EACCES || error == EROFS || error == EPERM ? kExitNotPermitted : kExitFailed;
+}
 
 // Ends a command with one line on stderr and this status.
 class CommandError : public std::runtime_error {

@@ -20,8 +20,12 @@ NewFile::NewFile(const std::string& path, const std::string& text)
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   int fd = mkstemp(new_path_.data());
   if (fd < 0) Fail();
+  struct stat former {};
+  const bool replaces = stat(path.c_str(), &former) == 0;
   bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  written &= fchmod(fd, 0644) == 0;
+  // Its user may be the server's, and nobody else may be allowed to read it.
+  if (replaces && former.st_uid != geteuid()) written &= fchown(fd, former.st_uid, former.st_gid) == 0;
+  written &= fchmod(fd, replaces ? former.st_mode & 0777 : 0644) == 0;
   // A machine that fails right after the rename must not have the name of the new file with nothing in it.
   // Where the file system has nothing to wait for, it refuses (EINVAL).
   written &= fsync(fd) == 0 || errno == EINVAL;
@@ -42,8 +46,7 @@ void NewFile::PutInPlace() {
 }
 
 void NewFile::Fail() const {
-  ExitCode code = errno == EACCES || errno == EROFS || errno == EPERM ? kExitNotPermitted : kExitFailed;
-  throw CommandError(code, fmt::format("cannot write {}: {}", path_, strerror(errno)));
+  throw CommandError(ExitCodeOf(errno), fmt::format("cannot write {}: {}", path_, strerror(errno)));
 }
 
 }  // namespace xsched::cli

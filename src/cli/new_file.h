@@ -7,8 +7,8 @@ namespace xsched::cli {
 
 class NewFile {
  public:
-  // Writes `text` beside `path`, in a folder that is made if need be. Everybody may read it. Throws
-  // CommandError, as PutInPlace does.
+  // Writes `text` beside `path`, in a folder that is made if need be. Who may read it is as
+  // before; if there was no such file, everybody may. Throws CommandError, as PutInPlace does.
   NewFile(const std::string& path, const std::string& text);
   ~NewFile();
   NewFile(const NewFile&) = delete;

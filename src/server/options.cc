@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "ipc/client.h"
+#include "server/access.h"
 #include "server/http/address.h"
 #include "server/policy_names.h"
 #include "server/tenants/tenants_file.h"
@@ -160,6 +161,16 @@ void ReadConfig(const std::string& path, bool must_exist, Options& options) {
   }
 }
 
+// What a server with these options does not find when it starts; "": nothing. Throws std::runtime_error.
+std::string ProblemOfNames(const Options& options) {
+  for (const std::string& group : {options.group, options.admin_group, options.metrics_group})
+    FindGroup(group);
+  const bool is_hidden = access(options.tenants.c_str(), R_OK) != 0 && errno == EACCES;
+  if (!options.tenants_must_exist || is_hidden) return "";
+  const Result<TenantRules> rules = ReadTenantRules(options.tenants, /*must_exist=*/true);
+  return rules ? "" : rules.error().text();
+}
+
 }  // namespace
 
 std::string ConfigPath(bool system) {
@@ -174,9 +185,9 @@ std::string ConfigPath(bool system) {
 std::string ProblemOfConfig(const std::string& path) try {
   // The system's server is another user, who may be let in where this one is not.
   if (path == ConfigPath(/*system=*/true) && access(path.c_str(), R_OK) != 0) return "";
-  Options ignored;
-  ReadConfig(path, /*must_exist=*/false, ignored);
-  return "";
+  Options options;
+  ReadConfig(path, /*must_exist=*/false, options);
+  return ProblemOfNames(options);
 } catch (const std::exception& error) {
   return error.what();
 }
