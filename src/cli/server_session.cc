@@ -149,11 +149,15 @@ void ServerSession::AskForLast(Duration time) {
   Ask(request);
 }
 
-void ServerSession::GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take) {
+Duration ServerSession::GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take) {
   AskForLast(time);
   for (;;) {
     const ipc::Packet packet = Next();
-    if (packet.header().type == ipc::MessageType::kReply) return Check(packet.As<ipc::Reply>());
+    if (packet.header().type == ipc::MessageType::kReply) {
+      const auto reply = packet.As<ipc::Reply>();
+      Check(reply);
+      return std::chrono::milliseconds(reply.count);
+    }
     take(packet);
   }
 }

@@ -52,8 +52,9 @@ class ServerSession {
   void BeginRecordingOfJob(uint64_t job);
   // Asks for what the server remembers of this time until now. Take gets it, and then a kReply.
   void AskForLast(Duration time);
-  // Likewise, and calls take(packet) for each message of it.
-  void GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take);
+  // Likewise, and calls take(packet) for each message of it. Returns how much of this time the server
+  // remembers.
+  Duration GetLast(Duration time, const std::function<void(const ipc::Packet&)>& take);
   bool IsAtLeast(uint16_t minor) const { return minor_ >= minor; }
   // Take gets the rest, and then a kReply.
   void StopRecording();

@@ -7,7 +7,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -432,6 +434,31 @@ TEST_F(Steering, a_socket_that_the_user_may_not_use_is_not_permitted_rather_than
   Outcome outcome = RunXsched({"list"}, {{"XSCHED_SOCKET", closed.socket().text}}, kStranger);
   EXPECT_EQ(outcome.status, kExitNotPermitted);
   EXPECT_THAT(outcome.errors, Not(HasSubstr("start one")));
+}
+
+TEST_F(Steering, a_recording_of_what_was_is_as_long_as_the_server_remembers) {
+  const std::string path = folder_.path() + "/last.xrec";
+  const Outcome outcome = Run({"record", "--last", "100000", "--output", path});
+  ASSERT_EQ(outcome.status, kExitOk) << outcome.errors;
+  EXPECT_THAT(outcome.errors, HasSubstr("the server remembers the last "));
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  ASSERT_GE(lines.size(), 2u);
+  constexpr int64_t kLongAgo = 1000'000'000'000;  // ns, and more than this test takes
+  EXPECT_LT(json::parse(lines.back())["t"].get<int64_t>(), kLongAgo) << lines.back();
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  EXPECT_GT(json::parse(lines.front())["recorded"]["started_unix_ns"].get<int64_t>(),
+            Duration(now).count() - kLongAgo);
+}
+
+// Its output would go into whatever is opened first.
+TEST_F(Steering, without_standard_output_a_command_says_nothing_to_the_server) {
+  const Outcome outcome =
+      RunShell("\"$0\" top --batch --count 1 >&-", {{"XSCHED_SOCKET", server_.socket().text}});
+  EXPECT_EQ(outcome.status, kExitOk) << outcome.errors;
+  EXPECT_EQ(Queues().size(), 2u);
+  EXPECT_THAT(server_.errors(), ::testing::Not(HasSubstr("malformed")));
 }
 
 }  // namespace

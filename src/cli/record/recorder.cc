@@ -51,15 +51,18 @@ Recorder::Recorder(const RecordingRequest& request, std::ostream& out)
 }
 
 void Recorder::Begin() {
+  // The server says at the end of its answer how much it remembers. Times count from the beginning of what is
+  // asked for, so only that much is recorded.
+  if (request_.last) covered_ = std::min(server_.GetLast(*request_.last, [](const auto&) {}), *request_.last);
   // The recording begins when the server gets the request, which it does at once.
-  const Duration started = UnixTime() - request_.last.value_or(Duration::zero());
+  const Duration started = UnixTime() - covered_;
   writer_.Begin({TimeText(started), started.count(), kVersion, policy_});
   began_ = MonotonicClock::now();
   flush_at_ = began_;
   if (request_.last) {
-    server_.AskForLast(*request_.last);
+    server_.AskForLast(covered_);
     why_ = "time";
-    length_ = *request_.last;
+    length_ = covered_;
     stop_at_ = began_ + kRestTimeout;
     return;
   }
@@ -125,7 +128,6 @@ bool Recorder::TakeMessages() {
 bool Recorder::TakeReply(const ipc::Reply& reply) {
   if (request_.last) {
     ServerSession::Check(reply);
-    covered_ = std::chrono::milliseconds(reply.count);
     return false;
   }
   if (replies_due_ == 0) return why_ == nullptr;
