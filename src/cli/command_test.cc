@@ -139,6 +139,9 @@ TEST_F(Command, wrong_usage_is_one_line_that_says_which_help_to_read) {
       {{"cdi", "generate", "--class", "a --priority 256"}, "--class a: --priority"},
       {{"cdi", "generate", "--class", "a"}, "it needs a hint"},
       {{"demo", "--seconds", "0"}, "xsched demo --help"},
+      {{"explain", "--recording", ""}, "--recording"},
+      {{"tenants", "--check", ""}, "--check"},
+      {{"run", "--gang", "", "--", "true"}, "--gang"},
   };
   for (const auto& [arguments, part] : wrong) {
     Outcome outcome = Run(arguments);
@@ -615,6 +618,63 @@ TEST_F(Command, trace_reads_all_of_a_recording_before_it_writes) {
   Write(broken, Recording("nonsense\n"));
   EXPECT_EQ(Run({"trace", broken, "--output", path}).status, kExitFailed);
   EXPECT_EQ(Read(path), good);
+}
+
+TEST_F(Command, explain_says_that_a_recording_was_cut_off) {
+  const std::string path = folder_.path() + "/recording";
+  const std::string whole = Recording();
+  Write(path, whole);
+  EXPECT_THAT(Run({"explain", "--recording", path}).errors, IsEmpty());
+  Write(path, whole.substr(0, whole.rfind('{', whole.rfind('{') - 1)));
+  const Outcome cut = Run({"explain", "--recording", path});
+  EXPECT_EQ(cut.status, kExitOk);
+  EXPECT_EQ(cut.errors, "xsched: the recording was cut off: it has no end\n");
+}
+
+TEST_F(Command, blank_lines_of_a_recording_are_nothing) {
+  const std::string path = folder_.path() + "/recording";
+  Write(path, Recording("\n") + "\n");
+  EXPECT_EQ(Run({"trace", path, "-o", folder_.path() + "/trace"}).errors,
+            "0 requests: " + folder_.path() + "/trace\n");
+  EXPECT_THAT(Run({"explain", "--recording", path}).errors, IsEmpty());
+}
+
+TEST_F(Command, what_cannot_be_read_is_no_empty_recording) {
+  const std::string good = folder_.path() + "/good";
+  std::string recording = Recording();
+  Write(good, recording.insert(recording.find("\"version\""), "\"started_unix_ns\":1,"));
+  const std::string output = folder_.path() + "/trace";
+  const std::vector<std::vector<std::string>> reading = {
+      {"trace", folder_.path(), "-o", output},
+      {"trace", good, "-o", output, "--torch", folder_.path()},
+      {"explain", "--recording", folder_.path()}};
+  for (const auto& arguments : reading) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_EQ(outcome.errors, "xsched: " + folder_.path() + ": cannot be read: Is a directory\n");
+  }
+}
+
+TEST_F(Command, a_file_with_an_endless_line_is_no_recording) {
+  const std::string path = folder_.path() + "/long";
+  Write(path, std::string(size_t{2} << 20, ' '));
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"trace", path, "-o", folder_.path() + "/trace"},
+                                             {"explain", "--recording", path},
+                                             {"simulate", path}}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitFailed);
+    EXPECT_EQ(outcome.errors, "xsched: " + path + ":1: longer than a line of a recording\n");
+  }
+}
+
+TEST_F(Command, without_standard_error_does_what_it_should) {
+  const std::string path = folder_.path() + "/recording";
+  Write(path, Recording());
+  const std::string command = "\"$0\" trace " + path + " -o " + folder_.path();
+  ASSERT_EQ(RunShell(command + "/with", environment()).status, kExitOk);
+  EXPECT_EQ(RunShell(command + "/without 2>&-", environment()).status, kExitOk);
+  EXPECT_EQ(Read(folder_.path() + "/without"), Read(folder_.path() + "/with"));
 }
 
 TEST_F(Command, trace_says_if_there_is_nothing_to_show) {

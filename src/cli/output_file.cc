@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +36,8 @@ std::ofstream OpenOutput(const std::string& path, bool is_named, mode_t mode) {
   }
   std::ofstream file;
   if (opened) file.open(PathOf(opened), std::ios::trunc | std::ios::binary);
-  if (!opened || !file) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
+  if (!opened || !file)
+    throw CommandError(ExitCodeOf(errno), fmt::format("{}: cannot be written: {}", path, strerror(errno)));
   return file;
 }
 

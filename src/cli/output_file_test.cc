@@ -49,6 +49,19 @@ TEST_F(OutputFile, of_a_name_by_default_is_made_or_written_anew) {
   EXPECT_THROW(OpenOutput(folder_.path() + "/none/made", /*is_named=*/false, kOwnerOnly), CommandError);
 }
 
+TEST_F(OutputFile, that_cannot_be_written_says_why) {
+  for (const auto& [path, why] : {std::pair(folder_.path(), "Is a directory"),
+                                  std::pair(folder_.path() + "/none/made", "No such file or directory")}) {
+    try {
+      OpenOutput(path, /*is_named=*/true, kOwnerOnly);
+      ADD_FAILURE() << path;
+    } catch (const CommandError& error) {
+      EXPECT_EQ(error.what(), path + ": cannot be written: " + why);
+      EXPECT_EQ(error.code, kExitFailed);
+    }
+  }
+}
+
 TEST_F(OutputFile, that_only_its_owner_may_see_is_made_so) {
   for (const bool is_named : {false, true}) {
     const std::string path = folder_.path() + (is_named ? "/named" : "/unnamed");

@@ -11,6 +11,7 @@
 #include "cli/json_text.h"
 #include "cli/queue_text.h"
 #include "cli/server_session.h"
+#include "cli/validators.h"
 #include "server/tenants/tenants_file.h"
 
 namespace xsched::cli {
@@ -81,6 +82,7 @@ void AddTenants(CLI::App& app) {
   tenants
       ->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
       ->type_name("FILE")
+      ->check(NotEmpty())
       ->excludes(json);
   tenants->callback(
       [options] { options->check.empty() ? ShowTenants(options->json) : Check(options->check); });

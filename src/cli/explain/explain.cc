@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/explain/explanation.h"
+#include "cli/input_file.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
 
@@ -33,8 +34,7 @@ ProcessWaits Read(const ExplainOptions& options) {
     waits.Read(remembered, "the server's answer");
     return waits;
   }
-  std::ifstream file(options.recording);
-  if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", options.recording));
+  std::ifstream file = OpenInput(options.recording);
   waits.Read(file, options.recording);
   return waits;
 }
@@ -51,6 +51,7 @@ void Explain(const ExplainOptions& options) {
     std::cout << Explanation(waits, process);
   }
   if (waits.lost() != 0) fmt::print(stderr, "xsched: {} records are missing\n", waits.lost());
+  if (waits.was_cut_off()) fmt::print(stderr, "xsched: the recording was cut off: it has no end\n");
   if (found) return;
   if (!options.pids.empty())
     throw CommandError(kExitFailed, "no such process of yours had to share a device in this time");
@@ -72,6 +73,7 @@ void AddExplain(CLI::App& app) {
           ->type_name("SECONDS");
   explain->add_option("--recording", options->recording, "not lately, but in what xsched record wrote")
       ->type_name("FILE")
+      ->check(NotEmpty())
       ->excludes(last);
   explain->callback([options] { Explain(*options); });
 }

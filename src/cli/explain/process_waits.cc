@@ -47,7 +47,7 @@ void ProcessWaits::Process::Add(const Process& other) {
 // ---- a recording's lines ----
 
 void ProcessWaits::Read(std::istream& input, const std::string& name) {
-  ReadRecordingLines(
+  was_cut_off_ = !ReadRecordingLines(
       input, name, [](const JsonLine&) {}, [this](const JsonLine& line) { ReadLine(line); });
   Finish(end_);
 }

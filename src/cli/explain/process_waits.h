@@ -70,6 +70,8 @@ class ProcessWaits {
   // By their numbers.
   const std::map<int64_t, Process>& processes() const { return processes_; }
   uint64_t lost() const { return lost_; }
+  // A recording has no end.
+  bool was_cut_off() const { return was_cut_off_; }
   Duration end() const { return end_; }
   // How many queues it remembers one by one.
   size_t known_queues() const { return queues_.size(); }
@@ -111,6 +113,7 @@ class ProcessWaits {
   GoneQueues gone_;  // taken from messages
   uint64_t lost_ = 0;
   Duration end_{};
+  bool was_cut_off_ = false;
   int64_t part_ = 0;
   Duration part_began_{};
 };

@@ -1,22 +1,22 @@
 #include "cli/record/recording_lines.h"
 
+#include "cli/record/line_reader.h"
+
 namespace xsched::cli {
 
 bool ReadRecordingLines(std::istream& input, const std::string& name, const TakeLine& read_head,
                         const TakeLine& read) {
-  size_t number = 0;
+  LineReader lines(input, name);
   bool has_ended = false;
-  for (std::string text; std::getline(input, text);) {
-    ++number;
-    const std::string place = fmt::format("{}:{}", name, number);
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  while (lines.Next()) {
+    const nlohmann::json json = nlohmann::json::parse(lines.text(), nullptr, false);
     if (json.is_discarded()) {
       // The last line of a recording that was cut off.
-      if (input.eof() && number > 1) break;
-      throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
+      if (lines.is_open() && lines.number() > 1) break;
+      throw CommandError(kExitFailed, fmt::format("{}: not JSON", lines.place()));
     }
-    const JsonLine line(json, place);
-    if (number == 1) {
+    const JsonLine line(json, lines.place());
+    if (lines.number() == 1) {
       line.Number("xsched_record", 1, 1);
       if (!line.Has("recorded")) line.Fail("this is a load, and not a recording");
       read_head(line.Part("recorded"));
@@ -27,7 +27,7 @@ bool ReadRecordingLines(std::istream& input, const std::string& name, const Take
     has_ended = line.Has("end");
     read(line);
   }
-  if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+  if (lines.number() == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
   return has_ended;
 }
 

@@ -246,7 +246,8 @@ void AddRun(CLI::App& app) {
       ->check(CLI::IsMember({"layer", "preload"}));
   run->add_option("--gang", launch.gang,
                   "programs of one user that are run with the same name are one job, as the ranks of a "
-                  "distributed program are: they have their turns at the same time, on all devices");
+                  "distributed program are: they have their turns at the same time, on all devices")
+      ->check(NotEmpty());
   run->add_flag("--no-server", options->no_server, "do not start a server");
   run->add_flag(
       "--shared-context", options->shared_context,

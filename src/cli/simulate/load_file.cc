@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/record/line_reader.h"
 #include "cli/simulate/device_file.h"
 #include "cli/simulate/guarantees.h"
 #include "sched/core/reservation.h"
@@ -84,18 +85,15 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
   queues_.clear();
   is_recording_ = has_ended_ = false;
   lost_ = 0;
-  size_t number = 0;
-  for (std::string text; std::getline(input, text);) {
-    ++number;
-    if (text.empty()) continue;
-    const std::string place = fmt::format("{}:{}", name, number);
-    const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  LineReader lines(input, name);
+  while (lines.Next()) {
+    const nlohmann::json json = nlohmann::json::parse(lines.text(), nullptr, false);
     if (json.is_discarded()) {
-      if (input.eof() && is_recording_) break;
-      throw CommandError(kExitFailed, fmt::format("{}: not JSON", place));
+      if (lines.is_open() && is_recording_) break;
+      throw CommandError(kExitFailed, fmt::format("{}: not JSON", lines.place()));
     }
-    const JsonLine line(json, place);
-    if (number == 1) {
+    const JsonLine line(json, lines.place());
+    if (lines.number() == 1) {
       line.Number("xsched_record", 1, 1);
       is_recording_ = line.Has("recorded");
       recordings_ += static_cast<size_t>(is_recording_);
@@ -103,7 +101,7 @@ void LoadReader::Read(std::istream& input, const std::string& name) {
       ReadLine(line);
     }
   }
-  if (number == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
+  if (lines.number() == 0) throw CommandError(kExitFailed, fmt::format("{}: empty", name));
   if (is_recording_) EndFile(name);
 }
 

@@ -7,8 +7,10 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/input_file.h"
 #include "cli/json_text.h"
 #include "cli/locations.h"
+#include "cli/output_file.h"
 #include "cli/simulate/device_file.h"
 #include "cli/simulate/load_file.h"
 #include "cli/simulate/outcome.h"
@@ -61,8 +63,7 @@ std::optional<Duration> Time(std::optional<double> seconds) {
 sched::sim::Load ReadLoad(const SimulateOptions& options, LoadReader& reader) {
   for (const std::string& name : options.files) {
     const std::string path = FindLoad(name);
-    std::ifstream file(path);
-    if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", path));
+    std::ifstream file = OpenInput(path);
     reader.Read(file, path);
   }
   std::optional<sched::sim::DeviceParameters> device;
@@ -130,7 +131,7 @@ void Simulate(const SimulateOptions& options) {
     }
   }
   if (!options.html.empty()) {
-    std::ofstream page(options.html);
+    std::ofstream page = OpenOutput(options.html, /*is_named=*/true, kEverybody);
     page << Page(outcomes);
     if (!page.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.html));
   }

@@ -12,6 +12,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/input_file.h"
 #include "cli/output_file.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
@@ -37,8 +38,7 @@ void Write(std::string_view trace, const std::string& path, bool is_named) {
 }
 
 void AddTorch(const std::string& path, Timeline& timeline) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", path));
+  std::ifstream file = OpenInput(path);
   const ShownSlices slices = timeline.AddTorch(ReadChromeTrace(file, path));
   if (slices.shown == 0) {
     throw CommandError(kExitFailed,
@@ -57,8 +57,7 @@ void Trace(const TraceOptions& options) {
   if (options.last) {
     WriteLast(FromSeconds(*options.last), remembered);
   } else if (!from_stdin) {
-    file.open(options.recording);
-    if (!file) throw CommandError(kExitFailed, fmt::format("{}: cannot be read", options.recording));
+    file = OpenInput(options.recording);
   }
   std::istream& input = options.last ? static_cast<std::istream&>(remembered) : from_stdin ? std::cin : file;
   std::ostringstream trace;
