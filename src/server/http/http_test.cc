@@ -279,5 +279,31 @@ TEST_F(Http, it_ends_with_the_server) {
   EXPECT_TRUE(Eventually([&] { return Connect().get() < 0; }));
 }
 
+// Of xserver-http alone, which is ended if it goes on. Its output is appended to `output`.
+int StatusOfHttp(const std::string& arguments, std::string& output) {
+  const std::string command = fmt::format("timeout 10 {}-http {} 2>&1", XSERVER_PROGRAM, arguments);
+  FILE* pipe = popen(command.c_str(), "r");
+  char part[4096];
+  while (fgets(part, sizeof part, pipe) != nullptr) output += part;
+  const int status = pclose(pipe);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(HttpProgram, refuses_a_descriptor_that_is_no_socket_to_listen_at) {
+  for (const char* fd : {"99", "0"}) {
+    std::string output;
+    EXPECT_EQ(StatusOfHttp(fmt::format("--listen-fd {} --socket /s < /dev/null", fd), output), 1);
+    EXPECT_NE(output.find(fmt::format("{} is no socket that listens", fd)), std::string::npos) << output;
+  }
+}
+
+TEST(HttpProgram, refuses_a_path_that_is_no_socket_s) {
+  const TempFolder folder;
+  std::string output;
+  EXPECT_EQ(StatusOfHttp(fmt::format("{}/http --socket {}", folder.path(), std::string(200, 'a')), output),
+            1);
+  EXPECT_NE(output.find("1 to 107 characters"), std::string::npos) << output;
+}
+
 }  // namespace
 }  // namespace xsched::server::testing

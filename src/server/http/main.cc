@@ -229,8 +229,19 @@ int SocketOfServiceManager() {
 // Whoever can connect to a Unix socket is identified, so its mode is for all.
 constexpr mode_t kMode = 0666;
 
+// The library would abort.
+bool Listens(int fd) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0;
+}
+
 int Listen(const Options& options) {
-  if (options.listen_fd >= 0) return options.listen_fd;
+  if (options.listen_fd >= 0) {
+    if (!Listens(options.listen_fd))
+      throw std::runtime_error(fmt::format("{} is no socket that listens", options.listen_fd));
+    return options.listen_fd;
+  }
   if (const int socket = SocketOfServiceManager(); socket >= 0) return socket;
   const Address standard{options.metrics_only ? kDefaultMetricsPort : kDefaultPort, ""};
   return ListenAt(options.address.empty() ? standard : *ParseAddress(options.address), kMode);
@@ -242,8 +253,8 @@ void Run(const Options& options) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ending, signal);
   sigprocmask(SIG_BLOCK, &ending, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  xsched::UniqueFd listening(Listen(options));
   Gateway gateway(options);
+  xsched::UniqueFd listening(Listen(options));
   MHD_Daemon* daemon =
       MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, nullptr, nullptr, &OnRequest, &gateway,  //
                        MHD_OPTION_LISTEN_SOCKET, listening.get(),                                 //

@@ -77,8 +77,17 @@ int64_t Wanted(const Request& request, const char* name) {
 int64_t IntegerOr400(const json& object, const char* name) {
   auto found = object.find(name);
   if (found == object.end()) Refuse(400, fmt::format("missing {}", name));
-  if (!found->is_number_integer()) Refuse(400, fmt::format("invalid {}", name));
+  const bool is_too_large = found->is_number_unsigned() && found->get<uint64_t>() > INT64_MAX;
+  if (!found->is_number_integer() || is_too_large) Refuse(400, fmt::format("invalid {}", name));
   return found->get<int64_t>();
+}
+
+// 0: it is not there.
+uint64_t HandleOr400(const json& object) {
+  auto found = object.find("handle");
+  if (found == object.end()) return 0;
+  if (!found->is_number_unsigned()) Refuse(400, "invalid handle");
+  return found->get<uint64_t>();
 }
 
 int32_t InRangeOr400(const json& object, const char* name, int32_t min, int32_t max) {
@@ -277,27 +286,29 @@ Answer Routes::SetHintOfQueues(const json& hint, int64_t type, const Peer& calle
     message.mask = ipc::kHintWeight;
     message.more_hints.weight = InRangeOr400(hint, "weight", WEIGHT_MIN, WEIGHT_MAX);
   }
-  const int64_t handle = hint.contains("handle") ? IntegerOr400(hint, "handle") : 0;
-  if (handle != 0) {
-    message.queue_id = FindToChange(static_cast<uint64_t>(handle), caller).queue_id;
+  if (const uint64_t handle = HandleOr400(hint); handle != 0) {
+    message.queue_id = FindToChange(handle, caller).queue_id;
     return AnswerTo(scheduler_.SetHints(message));
   }
   const int64_t pid = hint.contains("pid") ? IntegerOr400(hint, "pid") : 0;
   if (pid == 0) Refuse(400, "handle or pid is required");
-  bool changed = false;
+  std::optional<ipc::Reply> reply;  // the last one, unless one queue took it
   for (const ipc::QueueInfo& queue : scheduler_.List()) {
     if (queue.pid != pid || !access_.MayTouch(caller, queue.uid)) continue;
     message.queue_id = queue.queue_id;
-    changed |= scheduler_.SetHints(message).result == kXSchedSuccess;
+    const ipc::Reply one = scheduler_.SetHints(message);
+    if (!reply || reply->result != kXSchedSuccess) reply = one;
   }
-  if (!changed) Refuse(404, "no queue of yours in this process");
-  return Done();
+  if (!reply) Refuse(404, "no queue of yours in this process");
+  return AnswerTo(*reply);
 }
 
 Answer Routes::SetActiveWindow(const json& hint, const Peer& caller) {
   ipc::SetActiveWindow message{};
   message.pid = InRangeOr400(hint, "pid", 0, std::numeric_limits<int32_t>::max());
-  message.display = static_cast<uint32_t>(IntegerOr400(hint, "display"));
+  const int64_t display = IntegerOr400(hint, "display");
+  if (display < 0 || display > UINT32_MAX) Refuse(400, "invalid display");
+  message.display = static_cast<uint32_t>(display);
   message.user = caller.uid;
   return AnswerTo(scheduler_.SetActiveWindow(message));
 }

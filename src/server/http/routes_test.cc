@@ -240,6 +240,32 @@ TEST_F(RoutesTest, hints_that_are_none_change_nothing) {
   EXPECT_EQ(scheduler_.changes(), 0u);
 }
 
+TEST_F(RoutesTest, a_number_that_does_not_fit_is_not_taken_for_another_one) {
+  for (const char* body : {R"({"hint_type": 1, "handle": 17, "priority": 18446744073709551615})",
+                           R"({"hint_type": 18446744073709551617, "handle": 17, "priority": 1})",
+                           R"({"hint_type": 7, "pid": 100, "display": 4294967297})",
+                           R"({"hint_type": 7, "pid": 100, "display": -1})",
+                           R"({"hint_type": 7, "pid": 100, "display": 18446744073709551615})"})
+    EXPECT_EQ(Hint(body, kUser).status, 400u) << body;
+  EXPECT_EQ(scheduler_.changes(), 0u);
+  EXPECT_EQ(Hint(R"({"hint_type": 7, "pid": 100, "display": 4294967295})", kUser).status, 200u);
+}
+
+TEST_F(RoutesTest, any_handle_of_a_program_can_be_named) {
+  AddQueue(35, 0xfffffffffffffff1, 300, kUser.uid);
+  EXPECT_EQ(Hint(R"({"hint_type": 1, "handle": 18446744073709551601, "priority": 1})", kUser).status, 200u);
+  ASSERT_EQ(scheduler_.hints.size(), 1u);
+  EXPECT_EQ(scheduler_.hints[0].queue_id, 35u);
+  EXPECT_EQ(Hint(R"({"hint_type": 1, "handle": -15, "priority": 1})", kUser).status, 400u);
+}
+
+TEST_F(RoutesTest, a_hint_of_a_process_that_the_scheduler_refuses_says_why) {
+  scheduler_.reply = ipc::ReplyFrom(kXSchedErrorInvalidValue, 0, "a hint is out of its range");
+  const Answer answer = Hint(R"({"hint_type": 1, "pid": 100, "priority": 1})", kUser);
+  EXPECT_EQ(answer.status, 400u);
+  EXPECT_EQ(answer.body, json({{"error", "a hint is out of its range"}}));
+}
+
 TEST_F(RoutesTest, a_caller_who_is_not_known_or_may_not_use_the_socket_changes_nothing) {
   EXPECT_EQ(Post("/policy", {{"policy", "4"}}, std::nullopt).status, 403u);
   EXPECT_EQ(Hint(R"({"hint_type": 1, "handle": 17, "priority": 1})", std::nullopt).status, 403u);

@@ -56,7 +56,13 @@ class SocketClient::Session {
   UniqueFd socket_;
 };
 
-SocketClient::SocketClient(const std::string& path) { path.copy(path_.text, sizeof path_.text - 1); }
+SocketClient::SocketClient(const std::string& path) {
+  if (path.empty() || path.size() >= sizeof path_.text) {
+    throw std::runtime_error(
+        fmt::format("the socket's path must have 1 to {} characters: {}", sizeof path_.text - 1, path));
+  }
+  path.copy(path_.text, sizeof path_.text - 1);
+}
 
 template <typename Request, typename Take>
 void SocketClient::ForEachAnswer(const Request& request, Take&& take) {
