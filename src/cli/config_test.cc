@@ -117,5 +117,26 @@ TEST_F(SystemConfig, a_server_that_cannot_read_its_settings_says_so_and_does_not
   });
 }
 
+// What the server's command line says.
+int StatusOfServer(const std::string& arguments, std::string& errors) {
+  const server::testing::TempFolder folder;
+  const std::string command = "timeout 5 " XSERVER_PROGRAM " --socket " + folder.path() + "/s " + arguments;
+  const Outcome outcome = RunShell(command, {{"XDG_CONFIG_HOME", folder.path()}});
+  errors = outcome.errors;
+  return outcome.status;
+}
+
+TEST(ServerOptions, of_two_policies_none_is_chosen) {
+  std::string errors;
+  EXPECT_EQ(StatusOfServer("--policy HPF CFS", errors), kExitUsage);
+  EXPECT_THAT(errors, HasSubstr("excludes"));
+}
+
+TEST(ServerOptions, a_metrics_group_that_does_not_exist_is_an_error) {
+  std::string errors;
+  EXPECT_EQ(StatusOfServer("--metrics /nonexistent/metrics --metrics-group no-such", errors), kExitFailed);
+  EXPECT_EQ(errors, "xserver: there is no group no-such\n");
+}
+
 }  // namespace
 }  // namespace xsched::cli::testing

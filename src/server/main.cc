@@ -88,6 +88,8 @@ int main(int argc, char** argv) {
     RaiseDescriptorLimit();
     AskForLowLatency();
     Listener listener(options.socket, options.mode, FindGroup(options.group));
+    // Before xserver-http looks for it, whose end nobody would see.
+    if (options.http_port || options.metrics) FindGroup(options.metrics_group);
     if (options.http_port)
       StartHttpOrSay(options, {*options.http_port, ""}, http::Serve::kEverything, listener.path());
     if (options.metrics)

@@ -215,7 +215,7 @@ Options ParseOptions(int argc, char** argv) {
 
   CLI::App app("XSched's server: schedules the queues of all processes that connect to it");
   app.set_version_flag("--version", fmt::format("xserver {}", kVersion));
-  app.add_option("POLICY", positional_policy, PoliciesExplained());
+  auto* positional = app.add_option("POLICY", positional_policy, PoliciesExplained());
   app.add_option("PORT", options.http_port, "as --http")->check(CLI::Range(1, 65535));
   auto* system_flag = app.add_flag("--system", options.system, "serve all users (default for root)");
   app.add_flag("--user", user, "serve this user only")->excludes(system_flag);
@@ -223,7 +223,8 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--mode", mode, "the socket's file mode, octal (default 0600; with --system 0666)");
   app.add_option("--group", group, "the socket's group");
   app.add_option("--admin-group", admin_group, "its members may set the policy and hint all users' queues");
-  app.add_option("--policy", policy, "as POLICY; or a chain of them, as HPF/CFS:process/KEDF");
+  app.add_option("--policy", policy, "as POLICY; or a chain of them, as HPF/CFS:process/KEDF")
+      ->excludes(positional);
   app.add_option("--by", by, kByHelp);
   app.add_option("--timeslice-us", timeslice_us,
                  fmt::format("timeslice ({}), also of turns on a GPU", ReadBy(&sched::HintsRead::timeslice)));
