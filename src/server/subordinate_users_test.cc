@@ -88,6 +88,12 @@ TEST(SubordinateUsers, take_their_work_from_their_owners_share) {
 class TenantsOfSubordinates : public ServerParts {
  protected:
   TenantsOfSubordinates() : ServerParts({}, AlicesAndBobs()) {}
+
+  void SetRules(const std::string& text) {
+    Result<TenantRules> rules = ParseTenantRules(text, "t.toml");
+    ASSERT_TRUE(rules) << rules.error().text();
+    tenants_.SetRules(std::move(*rules), agents_, queues_, now_);
+  }
 };
 
 TEST_F(TenantsOfSubordinates, is_their_owner) {
@@ -99,10 +105,14 @@ TEST_F(TenantsOfSubordinates, is_their_owner) {
 }
 
 TEST_F(TenantsOfSubordinates, is_their_owner_also_where_a_rule_makes_a_tenant_for_each_user) {
-  Result<TenantRules> rules = ParseTenantRules("[[tenant]]\nname = \"lab\"\neach = \"user\"\n", "t.toml");
-  ASSERT_TRUE(rules) << rules.error().text();
-  tenants_.SetRules(std::move(*rules), agents_, queues_, now_);
+  SetRules("[[tenant]]\nname = \"lab\"\neach = \"user\"\n");
   EXPECT_EQ(AgentOf(ConnectAgent({100, kFirstOfAlice, {}})).tenant->name, "lab/1000");
+}
+
+TEST_F(TenantsOfSubordinates, is_the_one_of_the_rule_that_names_their_owner) {
+  SetRules("[[tenant]]\nname = \"nightly\"\nusers = [1000]\n");
+  EXPECT_EQ(AgentOf(ConnectAgent({100, kFirstOfAlice, {}})).tenant->name, "nightly");
+  EXPECT_EQ(AgentOf(ConnectAgent({101, kFirstOfBob, {}})).tenant->name, "uid:1001");
 }
 
 TEST_F(TenantsOfSubordinates, and_who_makes_their_recordings_and_has_their_displays) {

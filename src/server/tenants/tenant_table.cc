@@ -19,7 +19,7 @@ constexpr uint16_t kCountsMemory = 9;  // agents of this minor of the protocol a
 Tenant& TenantTable::Of(const Peer& peer, const ProcessIdentity& process) {
   Peer owner = peer;
   owner.uid = subordinates_.OwnerOf(peer.uid);
-  if (const TenantRule* rule = rules_.Find(peer, process))
+  if (const TenantRule* rule = rules_.Find(owner, process))
     return Named(rule->TenantOf(owner, process), rule->name, rule->rights);
   return Named(fmt::format("{}{}", kUserTenantPrefix, owner.uid), kFurtherUsersTenant, rules_.others);
 }
