@@ -54,7 +54,7 @@ std::optional<std::string_view> Between(std::string_view text, std::string_view 
 // The folder of one container: "ID", or as systemd names it "docker-ID.scope".
 std::string ContainerIn(std::string_view folder) {
   if (IsContainerId(folder)) return std::string(folder);
-  for (const char* engine : {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-"}) {
+  for (const char* engine : {"docker-", "libpod-", "cri-containerd-", "crio-", "containerd-", "nerdctl-"}) {
     const auto id = Between(folder, engine, ".scope");
     if (id && IsContainerId(*id)) return std::string(*id);
   }
@@ -74,12 +74,21 @@ std::string PodIn(std::string_view folder) {
 }
 
 // A reader in a control-group namespace of its own (a server in a container) is shown paths from its own
-// group:
+// group, up to one that contains both:
 // "/../../kubepods-burstable.slice/…". What follows is below a group that contains the reader's, so no user
 // has made it either.
 std::string_view WithoutWayUp(std::string_view path) {
   while (path.starts_with("/..") && (path.size() == 3 || path[3] == '/')) path.remove_prefix(3);
   return path;
+}
+
+// The same path from the machine's root, as rules have it, if the way up leads there: as the way to the
+// machine's init does, which is in no group that contains the reader's but the root.
+std::string FromRoot(std::string_view path, std::string_view of_init) {
+  const std::string_view below = WithoutWayUp(path);
+  const size_t way_up = path.size() - below.size();
+  if (way_up == 0 || way_up != of_init.size() - WithoutWayUp(of_init).size()) return std::string(path);
+  return below.empty() ? "/" : std::string(below);
 }
 
 // The first folder on such a way down to a pod: below the group of all pods, or of those of one quality of
@@ -105,10 +114,15 @@ void FindInPath(std::string_view path, ProcessIdentity& identity) {
   } else if (top.starts_with("slurm") && folder(1).starts_with("uid_")) {
     const auto job = Between(folder(2), "job_", "");  // version 1
     if (job && IsNumber(*job)) identity.job = *job;
-  } else if (top == "docker" || top == "system.slice" || top == "machine.slice") {
+  } else if (top == "docker" || top == "system.slice") {
     identity.container = ContainerIn(folder(1));
-  } else if (top == "libpod_parent") {  // Podman without systemd
-    identity.container = ContainerIn(fmt::format("{}.scope", folder(1)));
+  } else if (top == "machine.slice") {
+    const bool is_in_pod = folder(1).starts_with("machine-libpod_pod_") && folder(1).ends_with(".slice");
+    identity.container = ContainerIn(folder(is_in_pod ? 2 : 1));
+  } else if (top == "libpod_parent") {  // Podman without systemd: "libpod-ID", in a pod "PODID/libpod-ID"
+    identity.container = ContainerIn(fmt::format("{}.scope", folder(IsContainerId(folder(1)) ? 2 : 1)));
+  } else if (is_below_ours) {
+    identity.container = ContainerIn(top);
   }
 }
 
@@ -138,7 +152,7 @@ std::string Read(const std::string& path) {
 
 }  // namespace
 
-ProcessIdentity IdentityIn(std::string_view cgroup_file) {
+ProcessIdentity IdentityIn(std::string_view cgroup_file, std::string_view of_init) {
   ProcessIdentity identity;
   for (std::string_view line : Split(cgroup_file, '\n')) {
     // "hierarchy:controllers:path"
@@ -152,10 +166,14 @@ ProcessIdentity IdentityIn(std::string_view cgroup_file) {
     const bool is_whole = controllers.empty() || controllers == "name=systemd";
     if (is_whole && path.size() > identity.cgroup.size()) identity.cgroup = path;
   }
+  if (!of_init.empty()) identity.cgroup = FromRoot(identity.cgroup, IdentityIn(of_init).cgroup);
   return identity;
 }
 
-ProcessIdentity IdentityOf(pid_t pid) { return IdentityIn(Read(fmt::format("/proc/{}/cgroup", pid))); }
+ProcessIdentity IdentityOf(pid_t pid) {
+  static const std::string of_init = Read("/proc/1/cgroup");
+  return IdentityIn(Read(fmt::format("/proc/{}/cgroup", pid)), of_init);
+}
 
 ProcessIdentity IdentityOfPeer(int socket, pid_t pid) {
   if (pid <= 0) return {};  // in another pid namespace

@@ -21,8 +21,9 @@ struct ProcessIdentity {
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// From a text in the format of /proc/PID/cgroup, of either version of control groups.
-ProcessIdentity IdentityIn(std::string_view cgroup_file);
+// From a text in the format of /proc/PID/cgroup, of either version of control groups. `of_init`: that of the
+// machine's init. A reader in a namespace of its own needs it to know where the root is.
+ProcessIdentity IdentityIn(std::string_view cgroup_file, std::string_view of_init = {});
 
 // Of the process that has this number now; nothing is known of one that there is not.
 ProcessIdentity IdentityOf(pid_t pid);

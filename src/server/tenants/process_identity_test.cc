@@ -25,10 +25,22 @@ TEST(ProcessIdentity, containers_of_each_engine_are_known_by_their_ids) {
   for (const std::string& path :
        {"/system.slice/docker-" + kId + ".scope", "/docker/" + kId, "/machine.slice/libpod-" + kId + ".scope",
         "/machine.slice/libpod-" + kId + ".scope/container", "/system.slice/containerd-" + kId + ".scope",
-        "/libpod_parent/libpod-" + kId}) {
+        "/system.slice/nerdctl-" + kId + ".scope", "/libpod_parent/libpod-" + kId}) {
     EXPECT_EQ(In(path).container, kId) << path;
     EXPECT_EQ(In(path).cgroup, path);
   }
+}
+
+TEST(ProcessIdentity, containers_in_a_pod_of_podman_are_known_by_their_ids) {
+  const std::string pod(64, 'b');
+  const std::string by_systemd = "/machine.slice/machine-libpod_pod_" + pod + ".slice";
+  for (const std::string& path :
+       {by_systemd + "/libpod-" + kId + ".scope", by_systemd + "/libpod-" + kId + ".scope/container",
+        "/libpod_parent/" + pod + "/libpod-" + kId}) {
+    EXPECT_EQ(In(path).container, kId) << path;
+  }
+  EXPECT_EQ(In("/machine.slice/serve.service/libpod-" + kId + ".scope").container, "")
+      << "below a service, names are its own";
 }
 
 TEST(ProcessIdentity, pods_and_their_containers_are_known_with_either_driver_of_control_groups) {
@@ -62,6 +74,22 @@ TEST(ProcessIdentity, pods_are_known_to_a_server_that_runs_in_one_itself) {
   EXPECT_EQ(In("/" + guaranteed + container).pod, "") << "a group of that name elsewhere";
   EXPECT_EQ(In("/..kubepods.slice/" + guaranteed).pod, "");
   EXPECT_EQ(In("/pod" + uid + "/" + kId).pod, "");
+}
+
+TEST(ProcessIdentity, neighbour_containers_are_known_to_a_server_with_a_namespace_of_its_own) {
+  for (const std::string& path : {"/../docker-" + kId + ".scope", "/../" + kId,
+                                  "/../../libpod-" + kId + ".scope/container"})
+    EXPECT_EQ(In(path).container, kId) << path;
+  EXPECT_EQ(In("/docker-" + kId + ".scope").container, "") << "a group of the server's own";
+}
+
+TEST(ProcessIdentity, groups_are_known_from_the_root_to_a_server_with_a_namespace_of_its_own) {
+  const std::string init = "0::/../../init.scope\n";
+  const auto group = [&](const std::string& path) { return IdentityIn("0::" + path + "\n", init).cgroup; };
+  EXPECT_EQ(group("/../../system.slice/serve.service"), "/system.slice/serve.service");
+  EXPECT_EQ(group("/../.."), "/");
+  EXPECT_EQ(group("/../serve.service"), "/../serve.service") << "the name of what is above is not known";
+  EXPECT_EQ(group("/serve.service"), "/serve.service") << "a group of the server's own";
 }
 
 TEST(ProcessIdentity, jobs_of_slurm_are_known_with_either_version_of_control_groups) {
