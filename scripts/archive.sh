@@ -17,8 +17,8 @@ trap 'rm -rf "$work"' EXIT
 root=$work/$name
 umask 022
 cmake --install "$build" --prefix "$root" --strip >/dev/null
-# Units of systemd have absolute paths.
-rm -rf "$root"/lib/{systemd,sysusers.d}
+# Units of systemd have absolute paths. What goes with them is for these alone.
+rm -rf "$root"/lib/{systemd,sysusers.d,tmpfiles.d}
 
 if [[ -n $portable ]]; then
   # What the programs have in them of others.

@@ -8,6 +8,7 @@ FOLDER = pathlib.Path(__file__).parent
 SYSTEM, USER = "xserver.service.in", "xserver-user.service.in"
 HTTP, HTTP_SOCKET = "xserver-http.service.in", "xserver-http.socket"
 METRICS, METRICS_SOCKET = "xserver-metrics.service.in", "xserver-metrics.socket"
+TMPFILES = "xsched.tmpfiles"
 BOTH = (SYSTEM, USER)
 
 WANTED = [
@@ -66,6 +67,12 @@ def main():
             value = setting(file, section, name)
             if not fits(value):
                 faults.append(f"{file}: [{section}] {name}={value}: {why}")
+    # Containers have the folder mounted: without it they do not start. Its owner and mode are those that the server gives it.
+    folder = [f"/run/{setting(SYSTEM, 'Service', 'RuntimeDirectory')}", setting(SYSTEM, "Service", "RuntimeDirectoryMode"),
+              setting(SYSTEM, "Service", "User"), setting(SYSTEM, "Service", "Group")]
+    made = [line.split() for line in (FOLDER / TMPFILES).read_text().splitlines() if not line.startswith("#")]
+    if made != [["d", *folder, "-"]]:
+        faults.append(f"{TMPFILES}: the machine's start does not make {' '.join(folder)}, whether a server starts or not")
     if faults:
         sys.exit("\n".join(faults))
 

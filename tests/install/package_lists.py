@@ -16,7 +16,8 @@ LIB = "LIB"  # the folder of the libraries, whatever its name is
 MOVED_BY_SPEC = {"share/xsched/python/xsched": "PYTHON/xsched", "share/xsched/python": None, "share/doc/XSched": None}
 MACROS = {
     "_bindir": "bin", "_libdir": LIB, "_libexecdir": "libexec", "_includedir": "include", "_datadir": "share", "_mandir": "share/man",
-    "_unitdir": "lib/systemd/system", "_userunitdir": "lib/systemd/user", "_sysusersdir": "lib/sysusers.d", "python3_sitelib": "PYTHON",
+    "_unitdir": "lib/systemd/system", "_userunitdir": "lib/systemd/user", "_sysusersdir": "lib/sysusers.d",
+    "_tmpfilesdir": "lib/tmpfiles.d", "python3_sitelib": "PYTHON",
 }
 
 

@@ -31,7 +31,7 @@ $install
 xsched --version
 [[ $(getent passwd xsched | cut -d : -f 7) == */nologin ]] || fail "the server has no user, or one who can log in"
 [[ $(stat -c '%U %a' /etc/xsched) == "root 755" ]] || fail "the server's user cannot read /etc/xsched"
-[[ ! -e /run/xsched ]] || fail "a server was started, without systemd"
+[[ ! -e /run/xsched/xserver.sock ]] || fail "a server was started, without systemd"
 systemd-analyze verify --man=no /usr/lib/systemd/system/xserver.service /usr/lib/systemd/system/xserver-http.service
 XDG_RUNTIME_DIR=/tmp systemd-analyze --user verify --man=no /usr/lib/systemd/user/xserver.service
 systemd-sysusers --dry-run /usr/lib/sysusers.d/xsched.conf

@@ -19,6 +19,12 @@ say "$install"
 bash -euc "$install"
 until_true 10 systemctl --quiet is-active xserver || fail "the service does not run"
 systemctl --quiet is-enabled xserver || fail "the service would not run after the next start of the system"
+systemctl stop xserver
+# As a start of the machine does, also where the service is disabled: containers have the folder mounted.
+rm -r /run/xsched
+systemd-tmpfiles --create --boot --prefix /run/xsched
+[[ $(stat -c '%U %a' /run/xsched) == "xsched 755" ]] || fail "containers with a class do not start without a server"
+systemctl start xserver
 before=$(server)
 [[ $(stat --format %U "/proc/$before") == xsched ]] || fail "the server runs as another user"
 confined "$before" || fail "the server may do more than its unit says"
