@@ -76,9 +76,9 @@ TEST(ProcessIdentity, pods_are_known_to_a_server_that_runs_in_one_itself) {
   EXPECT_EQ(In("/pod" + uid + "/" + kId).pod, "");
 }
 
-TEST(ProcessIdentity, neighbour_containers_are_known_to_a_server_with_a_namespace_of_its_own) {
-  for (const std::string& path : {"/../docker-" + kId + ".scope", "/../" + kId,
-                                  "/../../libpod-" + kId + ".scope/container"})
+TEST(ProcessIdentity, neighbor_containers_are_known_to_a_server_with_a_namespace_of_its_own) {
+  for (const std::string& path :
+       {"/../docker-" + kId + ".scope", "/../" + kId, "/../../libpod-" + kId + ".scope/container"})
     EXPECT_EQ(In(path).container, kId) << path;
   EXPECT_EQ(In("/docker-" + kId + ".scope").container, "") << "a group of the server's own";
 }
