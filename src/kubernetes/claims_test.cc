@@ -218,6 +218,21 @@ TEST_F(KubernetesClaims, publishes_again_what_a_kubelet_has_removed_that_starts)
   EXPECT_FALSE(api_.WaitForSlices(are_there).is_null()) << agent.said();
 }
 
+TEST_F(KubernetesClaims, publishes_with_the_uid_that_the_node_has_after_it_was_registered_anew) {
+  node_.AddCudaGpu(kAddressA, kGpuA, 0);
+  const AgentProcess agent(Arguments(), socket());
+  auto are_of = [](const char* uid) {
+    return [uid](const json& slices) {
+      return slices.size() == 1 && slices[0]["metadata"]["ownerReferences"][0]["uid"] == uid;
+    };
+  };
+  ASSERT_FALSE(api_.WaitForSlices(are_of(kNodeUid)).is_null()) << agent.said();
+  const char* uid = "8f1c2f6e-0000-4000-8000-000000000002";
+  api_.SetNodeUid(uid);
+  api_.RemoveSlices();
+  EXPECT_FALSE(api_.WaitForSlices(are_of(uid)).is_null()) << agent.said();
+}
+
 TEST_F(KubernetesClaims, by_capacity_publishes_each_gpu_once_and_says_so_if_the_cluster_cannot) {
   node_.AddCudaGpu(kAddressA, kGpuA, 0);
   api_.SetConsumableCapacity(false);
@@ -399,6 +414,20 @@ TEST_F(KubernetesClaims, stay_prepared_if_the_api_server_does_not_say_what_becam
   api_.SetDown(false);
 }
 
+TEST_F(KubernetesClaims, stay_prepared_if_the_api_server_knows_no_claims_at_all) {
+  node_.AddCudaGpu(kAddressA, kGpuA, 0);
+  const FakePluginWatcher kubelet(home_);
+  api_.PutClaim("lab", "train", ClaimJson(kUid, Slots(1)));
+  {
+    const AgentProcess agent(Arguments(), socket());
+    Prepare(*kubelet.Driver(kSocket), kUid);
+  }
+  api_.SetClaimsAreServed(false);
+  const AgentProcess agent(Arguments(), socket());
+  EXPECT_EQ(Prepare(*kubelet.Driver(kSocket), kUid).devices_size(), 1) << agent.said();
+  EXPECT_TRUE(fs::exists(SpecificationPath(kUid))) << agent.said();
+}
+
 TEST_F(KubernetesClaims, that_cannot_be_prepared_are_refused_with_the_reason) {
   node_.AddCudaGpu(kAddressA, kGpuA, 0);
   const FakePluginWatcher kubelet(home_);
@@ -441,7 +470,7 @@ TEST_F(KubernetesClaims, waits_for_the_kubelets_folder_and_the_api_server) {
   const AgentProcess agent(Arguments(), socket());
   while (agent.said().find("ResourceSlices are not published") == std::string::npos)
     SleepFor(std::chrono::milliseconds(20));
-  EXPECT_THAT(agent.said(), HasSubstr("answers 503 to GET /api/v1/nodes/node-1.example"));
+  EXPECT_THAT(agent.said(), HasSubstr("answers 503 to GET /apis/resource.k8s.io/v1/resourceslices"));
   EXPECT_THAT(agent.said(), HasSubstr("waiting for the kubelet: there is no folder " + home_));
   EXPECT_FALSE(fs::exists(home_)) << "it is the kubelet's to make";
   fs::create_directories(home_);

@@ -20,6 +20,11 @@ int64_t GenerationOf(const json& slice) {
 
 std::string NameOf(const json& slice) { return TextIn(MemberOrNothing(slice, "metadata"), "name"); }
 
+std::string OwnerOf(const json& slice) {
+  const json& owners = MemberOrNothing(MemberOrNothing(slice, "metadata"), "ownerReferences");
+  return owners.is_array() && owners.size() == 1 ? TextIn(owners[0], "uid") : "";
+}
+
 json PoolOf(const NodeReference& node, int64_t generation, size_t count) {
   return {{"name", node.name}, {"generation", generation}, {"resourceSliceCount", count}};
 }
@@ -32,7 +37,7 @@ bool IsAsWanted(const std::vector<json>& slices, const WantedSlices& wanted, con
       const json& devices = MemberOrNothing(spec, "devices");
       const bool has_them =
           devices == wanted.devices[i] || (i < wanted.kept.size() && devices == wanted.kept[i]);
-      return has_them &&
+      return has_them && OwnerOf(slice) == node.uid &&
              MemberOrNothing(spec, "pool") == PoolOf(node, GenerationOf(slices[0]), slices.size());
     });
     if (!is_there) return false;

@@ -99,6 +99,15 @@ TEST(KubernetesResourceSlices, that_are_too_many_or_of_different_generations_are
   EXPECT_EQ(Changes(items, {}).size(), 2u) << "a node without GPUs has none";
 }
 
+TEST(KubernetesResourceSlices, of_a_node_that_was_registered_anew_get_its_new_uid) {
+  const WantedSlices wanted{{Devices("a")}, {}};
+  json items = Applied(json::array(), Changes(nullptr, wanted));
+  items[0]["metadata"]["ownerReferences"][0]["uid"] = "former-uid";
+  const auto changes = Changes(items, wanted);
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].body["metadata"]["ownerReferences"][0]["uid"], "uid-of-node");
+}
+
 TEST(KubernetesResourceSlices, of_which_the_server_has_kept_less_are_not_sent_again) {
   json items = Applied(json::array(), Changes(nullptr, {{Devices("a")}, {}}));
   const WantedSlices wanted{{json::array({{{"name", "a"}, {"allowMultipleAllocations", true}}})},

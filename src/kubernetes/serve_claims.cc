@@ -8,12 +8,15 @@
 
 #include "cli/exit_codes.h"
 #include "kubernetes/dra_plugin.h"
+#include "kubernetes/json_members.h"
 #include "kubernetes/prepared_claims.h"
 #include "kubernetes/say.h"
 #include "kubernetes/slice_publisher.h"
 
 namespace xsched::kubernetes {
 namespace {
+
+using nlohmann::json;
 
 // A kubelet that starts removes the slices some time around its registration of the driver. So they are
 // looked after more often then.
@@ -49,6 +52,14 @@ void SayWhatIsNotOffered(const std::vector<Gpu>& gpus) {
   }
 }
 
+// False also if the server knows nothing of claims at all: then it answers 404 to this, too.
+bool SaysThatItHasGone(const ApiAnswer& answer) {
+  constexpr long kNotFound = 404;
+  const json status = json::parse(answer.body, nullptr, false);
+  return answer.status == kNotFound && TextIn(status, "reason") == "NotFound" &&
+         TextIn(MemberOrNothing(status, "details"), "kind") == "resourceclaims";
+}
+
 // Claims that have gone while no agent was there to be asked. One of which the API server says nothing stays.
 void RemoveThoseOfNoClaim(PreparedClaims& claims, const ApiServer& api) {
   for (const std::string& uid : claims.uids()) {
@@ -58,10 +69,9 @@ void RemoveThoseOfNoClaim(PreparedClaims& claims, const ApiServer& api) {
     Result<ApiAnswer> answer = api.Ask("GET", path);
     if (!answer) return;  // nor will it answer for the others
     constexpr long kOk = 200;
-    constexpr long kNotFound = 404;
     Result<Claim> there = ReadClaim(answer->body);
     const bool is_another = answer->status == kOk && there && there->uid != uid;
-    if (answer->status != kNotFound && !is_another) continue;
+    if (!SaysThatItHasGone(*answer) && !is_another) continue;
     Result<> done = claims.Remove(uid);
     Say(fmt::format("claim {} has gone{}", claim->name,
                     done ? "" : std::string(", but: ") + done.error().text()));

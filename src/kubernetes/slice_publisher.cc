@@ -20,10 +20,14 @@ bool SlicePublisher::Publish() {
 }
 
 Result<> SlicePublisher::TryToPublish() {
-  if (Result<> found = FindNode(); !found) return found;
   Result<std::string> list = api_.Get(PathOfSlices(node_.name));
   if (!list) return list.error();
   Result<std::vector<ApiRequest>> changes = ChangesOf(*list, wanted_, node_);
+  if (changes && !changes->empty()) {
+    // A node that is registered anew has another uid. What another owner has is removed at once.
+    if (Result<> found = FindNode(); !found) return found;
+    changes = ChangesOf(*list, wanted_, node_);
+  }
   if (!changes) return changes.error();
   if (changes->empty()) return Ok();
   wanted_.kept.clear();
@@ -40,7 +44,6 @@ Result<> SlicePublisher::TryToPublish() {
 }
 
 Result<> SlicePublisher::FindNode() {
-  if (!node_.uid.empty()) return Ok();
   const std::string path = "/api/v1/nodes/" + node_.name;
   Result<std::string> text = api_.Get(path);
   if (!text) return text.error();

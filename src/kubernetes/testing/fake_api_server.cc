@@ -84,6 +84,16 @@ void FakeApiServer::SetDown(bool is_down) {
   is_down_ = is_down;
 }
 
+void FakeApiServer::SetClaimsAreServed(bool are_served) {
+  const std::scoped_lock lock(mutex_);
+  serves_claims_ = are_served;
+}
+
+void FakeApiServer::SetNodeUid(const std::string& uid) {
+  const std::scoped_lock lock(mutex_);
+  node_uid_ = uid;
+}
+
 void FakeApiServer::PutClaim(const std::string& name_space, const std::string& name, json claim) {
   const std::scoped_lock lock(mutex_);
   claim["metadata"]["namespace"] = name_space;
@@ -191,10 +201,12 @@ FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
   const bool has_body = request.method == "POST" || request.method == "PUT";
   if (has_body ? header("content-type") != "application/json" : !request.body.empty())
     return Fault(request, "its body is not as it should be");
+  if (!serves_claims_ && request.path.starts_with("/apis/resource.k8s.io/"))
+    return {kNotFound, "404 page not found"};
   if (request.path.starts_with(kSlices)) return AnswerToSlices(request);
   if (request.method != "GET") return Fault(request, "the agent may not do this");
   if (request.path == fmt::format("/api/v1/nodes/{}", kNodeName))
-    return {200, {{"kind", "Node"}, {"metadata", {{"name", kNodeName}, {"uid", kNodeUid}}}}};
+    return {200, {{"kind", "Node"}, {"metadata", {{"name", kNodeName}, {"uid", node_uid_}}}}};
   if (request.path ==
       fmt::format("/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D{}", kNodeName))
     return {200, ListOf(pods_)};
@@ -204,7 +216,11 @@ FakeApiServer::Answer FakeApiServer::AnswerTo(const Request& request) {
   if (claim != claims_.end()) return {200, claim->second};
   if (request.path.find("/resourceclaims/") == std::string::npos)
     return Fault(request, "there is nothing of the kind");
-  return {kNotFound, {{"kind", "Status"}, {"code", kNotFound}}};
+  return {kNotFound,
+          {{"kind", "Status"},
+           {"reason", "NotFound"},
+           {"details", {{"group", "resource.k8s.io"}, {"kind", "resourceclaims"}}},
+           {"code", kNotFound}}};
 }
 
 FakeApiServer::Answer FakeApiServer::AnswerToSlices(const Request& request) {

@@ -34,6 +34,10 @@ class FakeApiServer {
   void SetConsumableCapacity(bool is_there);
   // While it is down, it answers 503 to everything.
   void SetDown(bool is_down);
+  // Without the group resource.k8s.io/v1 it answers 404 to all that is of it.
+  void SetClaimsAreServed(bool are_served);
+  // As when the node is registered anew.
+  void SetNodeUid(const std::string& uid);
   void PutClaim(const std::string& name_space, const std::string& name, nlohmann::json claim);
   void RemoveClaim(const std::string& name_space, const std::string& name);
   // `pod`: as the API has it; its uid is its identity.
@@ -85,6 +89,8 @@ class FakeApiServer {
   std::condition_variable changed_;
   bool has_consumable_capacity_ = true;
   bool is_down_ = false;
+  bool serves_claims_ = true;
+  std::string node_uid_ = kNodeUid;
   bool holds_answers_ = false;
   int version_ = 0;
   std::map<std::string, nlohmann::json> slices_;  // by name
