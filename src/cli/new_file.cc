@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <vector>
 
 #include "cli/exit_codes.h"
 
 namespace xsched::cli {
 
 NewFile::NewFile(const std::string& path, const std::string& text)
-    : path_(path), new_path_(path + ".XXXXXX") {
+    : path_(path), new_path_(path + kUnfinished + "XXXXXX") {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   int fd = mkstemp(new_path_.data());
@@ -47,6 +48,17 @@ void NewFile::PutInPlace() {
 
 void NewFile::Fail() const {
   throw CommandError(ExitCodeOf(errno), fmt::format("cannot write {}: {}", path_, strerror(errno)));
+}
+
+void RemoveUnfinished(const std::string& path) {
+  namespace fs = std::filesystem;
+  const std::string begin = fs::path(path).filename().string() + kUnfinished;
+  std::error_code ignored;
+  std::vector<fs::path> unfinished;
+  for (const auto& entry : fs::directory_iterator(fs::path(path).parent_path(), ignored)) {
+    if (entry.path().filename().string().starts_with(begin)) unfinished.push_back(entry.path());
+  }
+  for (const fs::path& file : unfinished) fs::remove(file, ignored);
 }
 
 }  // namespace xsched::cli

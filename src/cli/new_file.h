@@ -26,4 +26,10 @@ class NewFile {
   bool in_place_ = false;
 };
 
+// What the name of a new file has behind `path`, before six letters, until it is in place.
+inline constexpr const char* kUnfinished = ".new-";
+
+// Removes what programs that were killed have left of new files for `path`. REQUIRES: nobody writes one.
+void RemoveUnfinished(const std::string& path);
+
 }  // namespace xsched::cli

@@ -255,6 +255,16 @@ TEST_F(KubernetesDevicePlugin, writes_the_specification_of_the_shares) {
   EXPECT_EQ(specification["containerEdits"]["mounts"][0]["hostPath"], run_ + "/xsched");
 }
 
+TEST_F(KubernetesDevicePlugin, removes_what_a_killed_agent_has_left_unfinished) {
+  const std::string left = run_ + "/cdi/xsched-share.json.new-abcdef";
+  std::filesystem::create_directories(run_ + "/cdi");
+  std::ofstream(left) << "{";
+  FakeKubelet kubelet(kubelet_folder_);
+  AgentProcess agent(Arguments(), socket());
+  kubelet.WaitForRegistration();
+  EXPECT_FALSE(std::filesystem::exists(left)) << agent.said();
+}
+
 TEST_F(KubernetesDevicePlugin, refuses_what_is_neither_a_part_of_one_gpu_nor_whole_gpus) {
   node_.AddCudaGpu(kAddressA, kGpuA, 0);
   FakeKubelet kubelet(kubelet_folder_);

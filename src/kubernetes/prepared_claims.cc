@@ -126,7 +126,10 @@ void RemoveOthers(const std::string& folder, const Claims& claims) {
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const std::string name = entry.path().filename();
-    if (!name.starts_with(kFileBegin) || !name.ends_with(kFileEnd)) continue;
+    if (!name.starts_with(kFileBegin)) continue;
+    const bool is_unfinished = name.find(fmt::format("{}{}", kFileEnd, cli::kUnfinished)) != name.npos;
+    if (is_unfinished) others.push_back(entry.path());
+    if (!name.ends_with(kFileEnd)) continue;
     const std::string uid = name.substr(kFileBegin.size(), name.size() - kFileBegin.size() - kFileEnd.size());
     if (!claims.contains(uid)) others.push_back(entry.path());
   }
@@ -164,6 +167,7 @@ void PreparedClaims::WriteSpecifications(cli::CdiSpecification installed, std::v
   guarded_->installed = std::move(installed);
   guarded_->gpus = std::move(gpus);
   RemoveOthers(guarded_->cdi_folder, guarded_->claims);
+  cli::RemoveUnfinished(guarded_->checkpoint);
   for (const auto& [uid, claim] : guarded_->claims)
     WriteSpecificationOf(uid, claim, guarded_->installed, guarded_->gpus, guarded_->cdi_folder);
 }

@@ -29,10 +29,12 @@ const PreparedClaim kClaim = {
 
 class KubernetesPreparedClaims : public ::testing::Test {
  protected:
-  std::vector<std::string> Files() const {
+  std::vector<std::string> Files() const { return FilesIn(cdi_); }
+  static std::vector<std::string> FilesIn(const std::string& folder) {
     std::vector<std::string> names;
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(cdi_, ignored)) names.push_back(entry.path().filename());
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      names.push_back(entry.path().filename());
     std::ranges::sort(names);
     return names;
   }
@@ -178,6 +180,27 @@ TEST_F(KubernetesPreparedClaims, remove_specifications_of_no_claim_and_leave_tho
   PreparedClaims claims(checkpoint_, cdi_);
   claims.WriteSpecifications(Installed(), Gpus());
   EXPECT_THAT(Files(), ElementsAre("nvidia.yaml", "xsched-share.json"));
+}
+
+TEST_F(KubernetesPreparedClaims, remove_what_a_killed_agent_has_left_unfinished) {
+  const std::string plugin = fs::path(checkpoint_).parent_path();
+  fs::create_directories(cdi_);
+  fs::create_directories(plugin);
+  {
+    PreparedClaims claims(checkpoint_, cdi_);
+    claims.WriteSpecifications(Installed(), Gpus());
+    ASSERT_TRUE(claims.Add("uid-a", kClaim));
+  }
+  for (const char* name :
+       {"xsched-claim-uid-a.json.new-abcdef", "xsched-claim-uid-x.json.new-abcdef", "a.json.new-abcdef"})
+    std::ofstream(cdi_ + "/" + name) << "{";
+  for (const char* name : {"/checkpoint.json.new-abcdef", "/checkpoint.json.backup", "/dra.sock"})
+    std::ofstream(plugin + name) << "{";
+  PreparedClaims claims(checkpoint_, cdi_);
+  claims.WriteSpecifications(Installed(), Gpus());
+  EXPECT_THAT(FilesIn(cdi_), ElementsAre("a.json.new-abcdef", "xsched-claim-uid-a.json"));
+  EXPECT_THAT(FilesIn(plugin), ElementsAre("checkpoint.json", "checkpoint.json.backup", "dra.sock"))
+      << "what may be an administrator's stays";
 }
 
 TEST_F(KubernetesPreparedClaims, that_cannot_be_written_are_not_prepared) {

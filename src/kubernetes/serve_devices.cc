@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/cdi/installed.h"
+#include "cli/new_file.h"
 #include "kubernetes/end_signals.h"
 
 namespace xsched::kubernetes {
@@ -11,7 +12,10 @@ namespace {
 cli::CdiSpecification WriteShares(const DeviceOptions& options) {
   cli::CdiSpecification shares = SpecificationFor("share", options);
   shares.devices = cli::Shares();
-  if (options.with_cdi) cli::WriteSpecification(shares, options.cdi_folder + "/xsched-share.json");
+  if (!options.with_cdi) return shares;
+  const std::string path = options.cdi_folder + "/xsched-share.json";
+  cli::RemoveUnfinished(path);
+  cli::WriteSpecification(shares, path);
   return shares;
 }
 
