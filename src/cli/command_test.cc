@@ -529,6 +529,21 @@ TEST_F(Command, cdi_generate_names_what_is_here_and_all_that_it_needs) {
   EXPECT_EQ(specification["containerEdits"]["mounts"][0]["hostPath"], folder_.path());
 }
 
+// Engines that ordinary users run read it.
+TEST_F(Command, cdi_generate_makes_a_folder_that_everybody_can_enter_whatever_the_umask_is) {
+  if (!std::filesystem::exists(XSCHED_SHIM)) GTEST_SKIP() << "this build has no shim for OpenCL";
+  const std::string folder = folder_.path() + "/made/cdi";
+  const mode_t former = umask(077);
+  const Outcome outcome = Run({"cdi", "generate", "--output", folder + "/class.json"});
+  umask(former);
+  ASSERT_EQ(outcome.status, kExitOk) << outcome.errors;
+  for (const std::string& made : {folder_.path() + "/made", folder}) {
+    struct stat status {};
+    ASSERT_EQ(stat(made.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0755u) << made;
+  }
+}
+
 // Containers would see all that is in it.
 TEST_F(Command, cdi_generate_says_what_is_wrong_with_the_hints_of_a_class) {
   const Outcome outcome = Run({"cdi", "generate", "--class", "x --help"});

@@ -1,6 +1,7 @@
 // xsched cdi generate: writes a CDI specification, by which container engines give containers a class or a
 // share.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <memory>
@@ -65,6 +66,8 @@ void Generate(const CdiOptions& options) {
   std::vector<CdiDevice> devices = options.kind == "share" ? Shares() : Classes(options.classes);
   CdiSpecification specification = InstalledSpecification(options.kind, options.route);
   specification.devices = std::move(devices);
+  // Engines that ordinary users run must be able to read the file, also in a folder that is made here.
+  if (!options.output.empty()) umask(022);
   WriteSpecification(specification, options.output);
 }
 
