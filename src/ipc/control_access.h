@@ -46,7 +46,7 @@ constexpr SchedulerWords WordsOf(const Control& control) {
   words.gate = control.run ? kGateRun : kGateHold;
   words.flags = (control.tracked ? kFlagTracked : 0) | (control.gated ? kFlagGated : 0) |
                 (control.sliced ? kFlagSliced : 0) | (control.charges_overruns ? kFlagChargesOverruns : 0) |
-                (control.keeps_busy ? kFlagKeepsBusy : 0);
+                (control.charges_overruns && !control.keeps_busy ? kFlagStopsSoon : 0);
   return words;
 }
 

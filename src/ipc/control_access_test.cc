@@ -91,8 +91,10 @@ TEST_F(ControlAccess, each_part_of_a_control_has_its_bit) {
   EXPECT_EQ(WordsOf(sched::Control{.gated = true, .sliced = true}),
             (SchedulerWords{kGateRun, kFlagGated | kFlagSliced}));
   EXPECT_EQ(WordsOf(sched::Control{.gated = true, .charges_overruns = true}),
-            (SchedulerWords{kGateRun, kFlagGated | kFlagChargesOverruns}));
-  EXPECT_EQ(WordsOf(sched::Control{.keeps_busy = true}), (SchedulerWords{kGateRun, kFlagKeepsBusy}));
+            (SchedulerWords{kGateRun, kFlagGated | kFlagChargesOverruns | kFlagStopsSoon}));
+  EXPECT_EQ(WordsOf(sched::Control{.charges_overruns = true, .keeps_busy = true}),
+            (SchedulerWords{kGateRun, kFlagChargesOverruns}))
+      << "as servers of before say it";
 }
 
 TEST_F(ControlAccess, flags_are_written_before_the_gate_both_when_it_closes_and_when_it_opens) {

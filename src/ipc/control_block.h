@@ -59,8 +59,9 @@ inline constexpr uint32_t kFlagChargesOverruns = 1u << 3;
 // The queue is recorded: its client counts its bursts, and how long they were. By itself this flag takes
 // nothing from the queue, and makes it report nothing.
 inline constexpr uint32_t kFlagCounted = 1u << 4;
-// Overruns harm nobody: the client keeps the device busy rather than stop soon.
-inline constexpr uint32_t kFlagKeepsBusy = 1u << 5;
+// With kFlagChargesOverruns: overruns delay others all the same, so the client stops soon. Without it, it
+// keeps the device busy instead.
+inline constexpr uint32_t kFlagStopsSoon = 1u << 5;
 
 inline constexpr uint64_t kNonePassed = UINT64_MAX;  // ControlBlock::passed
 

@@ -187,10 +187,7 @@ TEST_F(PolledTest, a_held_queue_tells_once_for_each_question_that_the_device_has
   flow->RequestProgress();
   EXPECT_EQ(block.drained, 0u) << "both are on the device";
   EXPECT_TRUE(flow->OverrunIsPolled());
-  // This one waits for the end of the hold.
-  std::thread launching([&] { Launch(); });
-  while (state.submitted() == 2) std::this_thread::yield();
-  while (driver.Count(Item::kMarker) == 0) std::this_thread::yield();
+  EXPECT_TRUE(flow->BeforeLaunch(state.CountLaunch(), state.flags())) << "it waits for the end of the hold";
   driver.Run();
   flow->RequestProgress();
   flow->RequestProgress();
@@ -199,9 +196,6 @@ TEST_F(PolledTest, a_held_queue_tells_once_for_each_question_that_the_device_has
   flow->OnQuery();
   flow->RequestProgress();
   EXPECT_EQ(block.drained, 2u) << "it was let run and held again before anything was launched";
-  LetRun();
-  while (state.issued() == 2) state.waiters.NotifyIfAny();
-  launching.join();
 }
 
 TEST_F(PolledTest, a_scheduler_that_charges_no_overruns_is_not_told_of_them) {

@@ -104,8 +104,10 @@ class FlowState {
   void RetiredUpTo(uint64_t number);
   // The scheduler charges the queue for what it does after a hold.
   bool OverrunsCharged() const { return (flags() & ipc::kFlagChargesOverruns) != 0; }
-  // Nobody is harmed by that.
-  bool KeepsBusy() const { return (flags() & ipc::kFlagKeepsBusy) != 0; }
+  // That harms nobody.
+  bool KeepsBusy() const {
+    return (flags() & (ipc::kFlagChargesOverruns | ipc::kFlagStopsSoon)) == ipc::kFlagChargesOverruns;
+  }
   // The queue is held, and the device has nothing more of it: notifies the scheduler.
   void NotifyDrained();
   // The scheduler asked for the queue's progress: the next progress is reported.

@@ -122,7 +122,10 @@ void XQueue::AnswerQuery() {
   // A stopped queue makes no progress, and the driver might wait for stopped commands. The question is
   // answered when it goes on.
   if (hwq_->ops.poll_markers != nullptr && suspension_.Stopped()) {
-    if (stopped_query_.exchange(query, std::memory_order_acq_rel) != query && state_.OverrunsCharged())
+    // A stop of the whole process is lifted when another queue of it launches.
+    const bool stays = hwq_->ops.deactivate_interrupts;
+    if (stopped_query_.exchange(query, std::memory_order_acq_rel) != query && stays &&
+        state_.OverrunsCharged())
       state_.NotifyDrained();
     return;
   }

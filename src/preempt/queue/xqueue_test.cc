@@ -125,6 +125,18 @@ TEST_F(XQueueTest, a_queue_that_was_stopped_tells_once_that_the_device_has_nothi
   EXPECT_EQ(queue.block().drained, 2u);
 }
 
+// It goes on when another queue launches.
+TEST_F(XQueueTest, a_queue_that_is_stopped_with_its_process_tells_nothing_of_its_end) {
+  stops_polled_.StopsWholeProcess();
+  XQueue& queue = Make(stops_polled_, kPreemptLevelDeactivate);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
+  Launch(stops_polled_);
+  queue.block().gate = ipc::kGateHold;
+  queue.block().query = 1;
+  queue.Attend();
+  EXPECT_EQ(queue.block().drained, 0u);
+}
+
 TEST_F(XQueueTest, a_suspended_queue_starts_nothing_until_it_is_resumed) {
   XQueue& queue = Make(driver_, kPreemptLevelBlock, true);
   queue.Suspend(true);

@@ -64,43 +64,42 @@ TimePoint DriverCaller::DoRequested(TimePoint now) {
     requested_ = false;
     ++begun_;
   }
-  bool try_again = false;
-  bool poll = false;
+  TimePoint next = kNever;
   for (uint32_t index = 0; index < queues_.end_of_used(); ++index) {
     if (work_[index].load(std::memory_order_relaxed) == 0) continue;
-    const Next next = Do(index, work_[index].exchange(0, std::memory_order_acq_rel));
-    try_again |= next == Next::kTryAgain;
-    poll |= next == Next::kPoll;
+    next = std::min(next, Do(index, work_[index].exchange(0, std::memory_order_acq_rel), now));
   }
-  polls_since_ = !poll ? kNever : std::min(polls_since_, now);
   MutexLock lock(mutex_);
   done_ = begun_;
   changed_.NotifyAll();
-  if (poll) return now + std::clamp((now - polls_since_) / kPartOfOverrun, kPollAtOnce, kPollSeldom);
-  return try_again ? now + kTryAgainAfter : kNever;
+  return next;
 }
 
-DriverCaller::Next DriverCaller::Do(uint32_t index, uint32_t work) {
+// Returns when to come again; kNever: when something is requested.
+TimePoint DriverCaller::Do(uint32_t index, uint32_t work, TimePoint now) {
   // The driver ends with the process.
-  if (process_.shut_down()) return Next::kNothing;
+  if (process_.shut_down()) return kNever;
   if ((work & kFinish) != 0) {
     queues_.Finish(index);
-    return Next::kNothing;
+    return kNever;
   }
   XQueuePin queue = queues_.Pin(queues_.HandleAt(index));
-  if (!queue) return Next::kNothing;
-  Next next = Next::kNothing;
-  if ((work & kProgress) != 0) {
+  if (!queue) return kNever;
+  TimePoint next = kNever;
+  if ((work & kProgress) != 0) polls_since_[index] = now;
+  if ((work & (kProgress | kPoll)) != 0) {
     queue->AskDriver();
     queues_.FinishIfDrained(*queue);
-    if (queue->OverrunIsPolled()) {
-      work_[index].fetch_or(kProgress, std::memory_order_relaxed);
-      next = Next::kPoll;
-    }
+    if (queue->OverrunIsPolled()) next = PollAgain(index, now);
   }
   if ((work & kUrgency) == 0 || urgencies_.Apply(*queue)) return next;
   work_[index].fetch_or(kUrgency, std::memory_order_relaxed);
-  return next == Next::kNothing ? Next::kTryAgain : next;
+  return std::min(next, now + kTryAgainAfter);
+}
+
+TimePoint DriverCaller::PollAgain(uint32_t index, TimePoint now) {
+  work_[index].fetch_or(kPoll, std::memory_order_relaxed);
+  return now + std::clamp((now - polls_since_[index]) / kPartOfOverrun, kPollAtOnce, kPollSeldom);
 }
 
 void DriverCaller::ResetAfterFork() {
@@ -108,7 +107,6 @@ void DriverCaller::ResetAfterFork() {
   changed_.ResetAfterFork();
   gate_openers_.ResetAfterFork();
   running_ = requested_ = false;
-  polls_since_ = kNever;
   done_ = begun_;
   for (std::atomic<uint32_t>& work : work_) work.store(0, std::memory_order_relaxed);
 }

@@ -43,11 +43,13 @@ class DriverCaller final : public DriverRequests {
  private:
   static void* Main(void* self);
   bool EnsureThread() REQUIRES(mutex_);
-  enum class Next : uint8_t { kNothing, kTryAgain, kPoll };
+  // Beside Work: the thread polls the queue again. Requests do not set it, so that none is taken for done.
+  static constexpr uint32_t kPoll = 1u << 31;
 
   // Returns when something is requested, or at that time.
   void AwaitRequests(TimePoint next) EXCLUDES(mutex_);
-  Next Do(uint32_t index, uint32_t work);
+  TimePoint Do(uint32_t index, uint32_t work, TimePoint now);
+  TimePoint PollAgain(uint32_t index, TimePoint now);
 
   XQueueTable& queues_;
   Urgencies& urgencies_;
@@ -55,7 +57,7 @@ class DriverCaller final : public DriverRequests {
   const ThreadStart start_thread_;
   GateOpeners gate_openers_;
   std::atomic<uint32_t> work_[ipc::kMaxQueues]{};  // by slot
-  TimePoint polls_since_ = kNever;                 // of the thread: each round has polled a queue since then
+  TimePoint polls_since_[ipc::kMaxQueues]{};       // likewise, of the thread: since the last request
 
   Mutex<LockRank::kDriverRequests> mutex_;
   Condition changed_;

@@ -129,6 +129,9 @@ TEST_F(DriverCallerTest,
   fake_now += milliseconds(16);
   EXPECT_EQ(Round(), fake_now + milliseconds(1)) << "seldom if it takes long";
   EXPECT_EQ(queue.block().drained, 0u);
+  caller_.Request(queue.index(), kProgress);
+  EXPECT_EQ(Round(), fake_now + microseconds(50)) << "the scheduler has asked anew";
+  fake_now += microseconds(50);
   polled_.Run();
   EXPECT_EQ(Round(), kNever);
   EXPECT_EQ(queue.block().drained, 1u);

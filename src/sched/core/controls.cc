@@ -42,7 +42,7 @@ Charge ChargeOf(const QueueRecord& queue, bool running, bool off, bool behind) {
 // may become known later, by an eighth of the time that it took.
 constexpr Duration kLongestAskAfter = std::chrono::milliseconds(5);
 Duration AskAfter(const QueueRecord& queue, TimePoint now, const SchedulerConfig& config) {
-  if (!queue.control.charges_overruns) return config.query_after;
+  if (!queue.control.keeps_busy) return config.query_after;
   return std::clamp((now - queue.ready_since) / 8, config.query_after, kLongestAskAfter);
 }
 
@@ -72,26 +72,24 @@ bool Overruns(const QueueRecord& queue, TimePoint now, const SchedulerConfig& co
   return queue.overruns && queue.IsEligible() && now < OverrunEnds(queue, config);
 }
 
-// Those that the policy lets begin wait until the device has nothing more of those that it holds. Returns one
-// of these, and until when they wait at most; null: nobody waits.
-const QueueRecord* AwaitOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config,
-                                 TimePoint& until) {
-  const QueueRecord* awaited = nullptr;
-  until = kNever;
+// Those that the policy lets begin wait until the device has nothing more of those that it holds, at most
+// until then. One that has just become ready has an open gate, and begins.
+void AwaitOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config, TimePoint& until) {
   for (QueueRecord* queue : device.active) {
     // Not for one that waits for one of them.
     if (queue->run || queue->wait_count != 0 || !queue->traits.reports_overruns) continue;
     TimePoint its_end;
     if (!Overruns(*queue, now, config) || !OverrunIsAwaited(*queue, now, its_end)) continue;
-    awaited = queue;
+    device.awaited = queue;
     until = std::min(until, its_end);
   }
-  if (awaited == nullptr) return nullptr;
+  if (device.awaited == nullptr) return;
   for (QueueRecord* queue : device.active) {
     const bool begins = queue->run && !queue->control.run;
-    if (begins && queue->chosen) queue->run = queue->chosen = false;
+    if (!begins || !queue->chosen) continue;
+    queue->run = queue->chosen = false;
+    device.awaits = queue;
   }
-  return awaited;
 }
 
 // Finds out which queues overrun. Returns the one that is taken to be alone on the device; null: none is.
@@ -157,9 +155,9 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   device.held_since = kNever;
   device.taken = false;
   TimePoint awaited_until = kNever;
-  const QueueRecord* const awaited = inputs.charges_overruns && inputs.awaits_overruns && device.asks
-                                         ? AwaitOverruns(device, now, config_, awaited_until)
-                                         : nullptr;
+  device.awaited = device.awaits = nullptr;
+  if (inputs.charges_overruns && inputs.awaits_overruns && device.asks)
+    AwaitOverruns(device, now, config_, awaited_until);
   QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
   TimePoint next = awaited_until;
   for (QueueRecord* queue : device.active) {
@@ -199,7 +197,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const TimePoint off_since = OffSince(device);
   const bool off_long = off_since != kNever && now >= off_since + kShortOff;
   if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
-  const QueueRecord* leader = awaited;
+  const QueueRecord* leader = nullptr;
   for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));

@@ -8,8 +8,8 @@
 // The scheduler does not see whose commands a device executes. So where the client reports the end of an
 // overrun (Scheduler::Drained; QueueTraits), the next queue begins only then, and each is charged for what it
 // had. An overrun may last for longer than its commands take, because the device waits for something. So the
-// others wait for about twice that time, and then begin beside it. For a second after that, they do not wait
-// for this queue's overruns.
+// others wait for about three times as long as usual, and then begin beside it. For a second after that, they
+// do not wait for this queue's overruns.
 //
 // Other clients are asked for their progress from time to time. What they run is in gates on the device, and
 // whether a command has begun behind the last one that is known to have retired is not seen. An overrun of

@@ -235,6 +235,9 @@ struct DeviceRecord {
 
   // The queue with the best claim of those that run, as of the last decision. Null: none runs, or it is gone.
   const QueueRecord* leader = nullptr;
+  // If a queue waits for the end of another one's overrun: the overrunning one, and the one that waits.
+  const QueueRecord* awaited = nullptr;
+  const QueueRecord* awaits = nullptr;
 
   // The device time that a queue would have received if it had run since the beginning. Queues that run at
   // the same time divide the device's time.

@@ -7,12 +7,19 @@
 namespace xsched::sched {
 namespace {
 
+// The queue that this one waits for. Null: not known.
+const QueueRecord* LeaderFor(const QueueRecord& queue) {
+  const DeviceRecord& device = *queue.device;
+  if (device.leader != nullptr) return device.leader;
+  return device.awaited == &queue ? device.awaits : device.awaited;
+}
+
 WaitReason ReasonOf(const PolicySetting& setting, const QueueRecord& queue) {
   if (!queue.Unfinished()) return WaitReason::kNone;
   if (queue.absent) return WaitReason::kAbsent;
   if (!queue.control.run) {
     if (queue.limited) return WaitReason::kLimited;
-    const QueueRecord* const leader = queue.device->leader;
+    const QueueRecord* const leader = LeaderFor(queue);
     const bool behind =
         leader != nullptr && !setting.HasBetterClaim(ClaimOf(*leader).hints, ClaimOf(queue).hints);
     return behind ? WaitReason::kTurn : WaitReason::kHeld;
@@ -29,7 +36,7 @@ QueueStats StatsOf(const PolicySetting& setting, const QueueRecord& queue, TimeP
   stats.state = queue.state;
   stats.stalled = queue.watch.stalled();
   stats.wait_reason = ReasonOf(setting, queue);
-  const QueueRecord* const leader = queue.device->leader;
+  const QueueRecord* const leader = LeaderFor(queue);
   switch (stats.wait_reason) {
     case WaitReason::kNone:
       break;

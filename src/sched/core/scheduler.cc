@@ -159,7 +159,9 @@ void Scheduler::RemoveQueue(QueueId id, TimePoint now) {
   SetCharge(*queue, Charge::kNothing, now);
   SetChosen(*queue, false, now);
   RemoveActive(*queue);
-  if (device.leader == queue) device.leader = nullptr;
+  for (const QueueRecord** known : {&device.leader, &device.awaited, &device.awaits}) {
+    if (*known == queue) *known = nullptr;
+  }
   device.queues.Remove(device.PlaceOf(id));
   if (queue->process->queues == 1 && !queue->traits.sliceable)
     impl_->former_rivals.Left({queue->process->id, device.id, queue->hints});

@@ -669,6 +669,7 @@ TEST_F(SchedulerTest, what_a_held_queue_still_does_is_charged_to_it_and_the_next
   EXPECT_TRUE(sink_.Of(kLow).charges_overruns);
   EXPECT_FALSE(Runs(kOther));
   EXPECT_EQ(scheduler_.Stats(kOther, now_)->waits_for, kLow);
+  EXPECT_EQ(scheduler_.Stats(kLow, now_)->waits_for, kOther);
   const Duration low = ServiceOf(kLow);
   const Duration other = ServiceOf(kOther);
   const Duration waited = scheduler_.Stats(kLow, now_)->waiting;

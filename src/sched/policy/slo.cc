@@ -46,6 +46,7 @@ constexpr uint32_t kMeasured = 200;
 constexpr int kReserve = 20;
 // So that a hundred times that is in range: 115 days.
 constexpr Duration kLongestPhase = std::chrono::hours(24) * 115;
+constexpr int kMostApart = 20;  // time slices by which the others may be ahead of their floor, or behind it
 
 // How long requests of a queue take from their start to their end.
 struct Needed {
@@ -103,19 +104,22 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     Floor floor = 0;  // 0: no queue without a target is ready
     bool serves = false;
     TimePoint first_start = kNever;
+    Duration received{};
     DeviceState& state = StateOf(device);
     for (const QueueView& queue : device.ready) {
       if (!HasTarget(queue.hints)) {
         floor = std::max(floor, queue.hints.floor);
-        state.received += Received(queue);
+        received += Received(queue);
         continue;
       }
+      StateOf(queue).counts = false;  // what it receives now is no part of a floor
       TakeRequest(queue);
       serves |= StateOf(queue).started;
       first_start = std::min(first_start, LatestStart(queue));
     }
     const bool has_targets = first_start != kNever;
     const bool has_others = floor > 0;
+    Receive(state, device, received);
     serves |= device.now >= first_start || !has_others;
     if (has_targets && serves) StartAll(device);
     const Duration owed = Owed(state, device);
@@ -186,11 +190,20 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     }
   }
 
+  // What those without a target have received, `more` of it since the last decision. However long a command
+  // of one of them takes, they are ahead of their floor by some time slices at most, and behind it likewise.
+  static void Receive(DeviceState& state, const DeviceView& device, Duration more) {
+    const Duration due = state.owed + DueSince(state, device);
+    const Duration most = kMostApart * device.timeslice;
+    state.received = std::clamp(state.received + more, due - most, due + most);
+  }
+  static Duration DueSince(const DeviceState& state, const DeviceView& device) {
+    return std::min(device.now - state.since, kLongestPhase) * state.floor / 100;
+  }
   // What is owed to those without a target now.
   static Duration Owed(const DeviceState& state, const DeviceView& device) {
     if (state.floor == 0) return state.owed;
-    const Duration passed = std::min(device.now - state.since, kLongestPhase);
-    return std::clamp(state.owed + passed * state.floor / 100 - state.received, Duration::zero(),
+    return std::clamp(state.owed + DueSince(state, device) - state.received, Duration::zero(),
                       device.timeslice);
   }
 
