@@ -475,15 +475,34 @@ TEST_F(Command, config_does_not_write_over_a_file_that_it_may_not_read) {
 TEST_F(Command, config_set_keeps_a_link_to_the_file_and_who_may_read_it) {
   const std::string real = folder_.path() + "/real.json";
   std::ofstream(real) << R"({"policy":"HPF"})";
-  chmod(real.c_str(), 0600);
+  constexpr gid_t kOtherGroup = 12345;
+  const bool may_give = chown(real.c_str(), static_cast<uid_t>(-1), kOtherGroup) == 0;
+  chmod(real.c_str(), 0640);
   std::filesystem::create_directory(folder_.path() + "/xsched");
   std::filesystem::create_symlink(real, config_path());
   EXPECT_EQ(Run({"config", "set", "k", "2"}).status, kExitOk);
   EXPECT_TRUE(std::filesystem::is_symlink(config_path()));
   std::ifstream file(real);
   EXPECT_EQ(json::parse(file), json({{"policy", "HPF"}, {"k", 2}}));
-  EXPECT_EQ(std::filesystem::status(real).permissions(),
-            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  struct stat status {};
+  ASSERT_EQ(stat(real.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0640u);
+  if (may_give) {
+    EXPECT_EQ(status.st_gid, kOtherGroup) << "it is the server's";
+  }
+}
+
+TEST_F(Command, config_set_does_not_follow_a_link_of_another_user) {
+  constexpr uid_t kOtherUser = 12345;
+  const std::string real = folder_.path() + "/real.json";
+  std::ofstream(real) << R"({"policy":"HPF"})";
+  std::filesystem::create_directory(folder_.path() + "/xsched");
+  std::filesystem::create_symlink(real, config_path());
+  if (lchown(config_path().c_str(), kOtherUser, static_cast<gid_t>(-1)) != 0)
+    GTEST_SKIP() << "only root may give a link to another user";
+  EXPECT_EQ(Run({"config", "set", "k", "2"}).status, kExitNotPermitted);
+  std::ifstream file(real);
+  EXPECT_EQ(json::parse(file), json({{"policy", "HPF"}}));
 }
 
 // ---- doctor, top, demo ----

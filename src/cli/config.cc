@@ -162,15 +162,20 @@ json ValueOf(const std::string& key, const std::string& text) {
 }
 
 // Throws if a server would not start with this file.
-void CheckAsServer(const std::string& file) {
-  std::string problem = server::ProblemOfConfig(file);
+void CheckAsServer(const std::string& file, const std::string& key) {
+  std::string problem = server::ProblemOfConfig(file, key);
   if (problem.empty()) return;
   if (problem.starts_with(file + ": ")) problem.erase(0, file.size() + 2);  // it is a temporary file
   throw CommandError(kExitUsage, fmt::format("{}; nothing was changed", problem));
 }
 
-// What is replaced if there is a link.
+// What is read and replaced if there is a link, of this user or of root: another one's could lead to any
+// file.
 std::string WhereItIs(const std::string& path) {
+  struct stat link {};
+  const bool is_link = lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode);
+  if (is_link && link.st_uid != geteuid() && link.st_uid != 0)
+    throw CommandError(kExitNotPermitted, fmt::format("{} is a link of another user", path));
   std::error_code failed;
   const std::filesystem::path real = std::filesystem::canonical(path, failed);
   return failed ? path : real.string();
@@ -178,13 +183,13 @@ std::string WhereItIs(const std::string& path) {
 
 void Set(const ConfigOptions& options) {
   CheckKey(options.key);
-  std::string path = server::ConfigPath(options.system);
+  const std::string path = WhereItIs(server::ConfigPath(options.system));
   json config = ReadFile(path);
   config[options.key] = ValueOf(options.key, options.value);
   // The user of the system's server must be able to read the file, also in a folder that is made here.
   if (options.system) umask(022);
-  NewFile file(WhereItIs(path), JsonText(config) + "\n");
-  CheckAsServer(file.path());
+  NewFile file(path, JsonText(config) + "\n", NewFile::Access::kAsBefore);
+  CheckAsServer(file.path(), options.key);
   file.PutInPlace();
   fmt::print("{}: {} = {} (read when the server starts)\n", path, options.key, options.value);
   if (options.system && options.key == "admin_group")

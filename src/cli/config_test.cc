@@ -132,11 +132,5 @@ TEST(ServerOptions, of_two_policies_none_is_chosen) {
   EXPECT_THAT(errors, HasSubstr("excludes"));
 }
 
-TEST(ServerOptions, a_metrics_group_that_does_not_exist_is_an_error) {
-  std::string errors;
-  EXPECT_EQ(StatusOfServer("--metrics /nonexistent/metrics --metrics-group no-such", errors), kExitFailed);
-  EXPECT_EQ(errors, "xserver: there is no group no-such\n");
-}
-
 }  // namespace
 }  // namespace xsched::cli::testing

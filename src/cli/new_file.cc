@@ -15,17 +15,21 @@
 
 namespace xsched::cli {
 
-NewFile::NewFile(const std::string& path, const std::string& text)
+NewFile::NewFile(const std::string& path, const std::string& text, Access access)
     : path_(path), new_path_(path + kUnfinished + "XXXXXX") {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   int fd = mkstemp(new_path_.data());
   if (fd < 0) Fail();
   struct stat former {};
-  const bool replaces = stat(path.c_str(), &former) == 0;
+  struct stat made {};
+  const bool replaces =
+      access == Access::kAsBefore && lstat(path.c_str(), &former) == 0 && S_ISREG(former.st_mode);
   bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  // Its user may be the server's, and nobody else may be allowed to read it.
-  if (replaces && former.st_uid != geteuid()) written &= fchown(fd, former.st_uid, former.st_gid) == 0;
+  // Its user or group may be the server's, and nobody else may be allowed to read it.
+  written &= fstat(fd, &made) == 0;
+  if (replaces && (former.st_uid != made.st_uid || former.st_gid != made.st_gid))
+    written &= fchown(fd, former.st_uid, former.st_gid) == 0;
   written &= fchmod(fd, replaces ? former.st_mode & 0777 : 0644) == 0;
   // A machine that fails right after the rename must not have the name of the new file with nothing in it.
   // Where the file system has nothing to wait for, it refuses (EINVAL).

@@ -1,15 +1,21 @@
 // Replaces a file as a whole, or not at all: also if the machine fails meanwhile.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace xsched::cli {
 
 class NewFile {
  public:
-  // Writes `text` beside `path`, in a folder that is made if need be. Who may read it is as
-  // before; if there was no such file, everybody may. Throws CommandError, as PutInPlace does.
-  NewFile(const std::string& path, const std::string& text);
+  enum class Access : uint8_t {
+    kEverybody,  // it is the caller's, and everybody may read it
+    kAsBefore,   // owner, group and mode are those of the file that it replaces, if there is one
+  };
+
+  // Writes `text` beside `path`, in a folder that is made if need be. Throws CommandError, as PutInPlace
+  // does.
+  NewFile(const std::string& path, const std::string& text, Access access = Access::kEverybody);
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;

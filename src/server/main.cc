@@ -66,6 +66,7 @@ void StartHttpOrSay(const Options& options, const http::Address& address, http::
                     const std::string& socket) {
   const char* served = what == http::Serve::kMetricsOnly ? "metrics" : "HTTP";
   try {
+    FindGroup(options.metrics_group);  // xserver-http would end without it, and nobody would see why
     http::StartHttp(options, address, what, socket);
     spdlog::info("{} at {}", served, TextOf(address));
   } catch (const std::exception& error) {
@@ -88,8 +89,6 @@ int main(int argc, char** argv) {
     RaiseDescriptorLimit();
     AskForLowLatency();
     Listener listener(options.socket, options.mode, FindGroup(options.group));
-    // Before xserver-http looks for it, whose end nobody would see.
-    if (options.http_port || options.metrics) FindGroup(options.metrics_group);
     if (options.http_port)
       StartHttpOrSay(options, {*options.http_port, ""}, http::Serve::kEverything, listener.path());
     if (options.metrics)

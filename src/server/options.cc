@@ -162,9 +162,12 @@ void ReadConfig(const std::string& path, bool must_exist, Options& options) {
 }
 
 // What a server with these options does not find when it starts; "": nothing. Throws std::runtime_error.
-std::string ProblemOfNames(const Options& options) {
-  for (const std::string& group : {options.group, options.admin_group, options.metrics_group})
-    FindGroup(group);
+// Groups and files may come later than the settings that name them. So only what is being set must be there.
+std::string ProblemOfName(const Options& options, const std::string& key) {
+  if (key == "group") FindGroup(options.group);
+  if (key == "admin_group") FindGroup(options.admin_group);
+  if (key == "metrics_group") FindGroup(options.metrics_group);
+  if (key != "tenants") return "";
   const bool is_hidden = access(options.tenants.c_str(), R_OK) != 0 && errno == EACCES;
   if (!options.tenants_must_exist || is_hidden) return "";
   const Result<TenantRules> rules = ReadTenantRules(options.tenants, /*must_exist=*/true);
@@ -182,12 +185,12 @@ std::string ConfigPath(bool system) {
   return fmt::format("{}/.config/xsched/xserver.json", home == nullptr ? "" : home);
 }
 
-std::string ProblemOfConfig(const std::string& path) try {
+std::string ProblemOfConfig(const std::string& path, const std::string& key) try {
   // The system's server is another user, who may be let in where this one is not.
   if (path == ConfigPath(/*system=*/true) && access(path.c_str(), R_OK) != 0) return "";
   Options options;
   ReadConfig(path, /*must_exist=*/false, options);
-  return ProblemOfNames(options);
+  return ProblemOfName(options, key);
 } catch (const std::exception& error) {
   return error.what();
 }

@@ -44,6 +44,7 @@ Options ParseOptions(int argc, char** argv);
 std::string ConfigPath(bool system);
 
 // "PATH: …": why no server starts with this configuration file. Empty: one does, or there is no such file.
-std::string ProblemOfConfig(const std::string& path);
+// Also why, if the group or the tenants' file is missing that the value of `key` names.
+std::string ProblemOfConfig(const std::string& path, const std::string& key = "");
 
 }  // namespace xsched::server

@@ -148,7 +148,8 @@ bool DeviceGates::NothingIsToCome() const {
 
 bool DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void* argument) {
   const uint64_t newest = queue_.issued();
-  if (ops().finished == nullptr && !queue_.Idle()) AppendReport();
+  // The driver might block the report of a full stream until the suspension ends.
+  if (ops().finished == nullptr && !queue_.Idle() && !queue_.MayBeFull()) AppendReport();
   // Check twice: a device that was just passing a gate has reported it by the second time.
   for (int seen = 0; seen < 2 && !queue_.destroying(); usleep(kStoppedPollUs)) {
     if (stopped_otherwise(argument)) return true;
