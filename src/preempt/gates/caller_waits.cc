@@ -29,7 +29,6 @@ void CallerWaits::Reset() {
   markers_.Reset();
   presumed_.store(UINT64_MAX, std::memory_order_relaxed);
   let_go_at_.store(UINT64_MAX, std::memory_order_relaxed);
-  drained_at_.store(kTellAgain, std::memory_order_relaxed);
 }
 
 GateChain::Now CallerWaits::Now() const {
@@ -141,19 +140,13 @@ void CallerWaits::RequestProgress() {
   PollMarkers();
   const uint64_t issued = queue_.issued();
   if (!Finished() && !queue_.markers.UnderWay() && AskDevice()) Confirm(issued);
-  ReportIfDrained();
+  // A launch that waits for the end of the hold is not on the device. It has put a marker behind those
+  // before.
+  if (DrainIsAwaited()) ReportIfDrained(queue_.issued());
 }
 
 bool CallerWaits::OverrunIsPolled() const {
-  return PollsMarkers() && queue_.OverrunsCharged() && queue_.Held() && queue_.retired() < queue_.issued();
-}
-
-// A launch that waits for the end of the hold is not on the device. It has put a marker behind those before.
-void CallerWaits::ReportIfDrained() {
-  if (!queue_.OverrunsCharged() || !queue_.Held()) return;
-  const uint64_t issued = queue_.issued();
-  if (queue_.retired() < issued) return;
-  if (drained_at_.exchange(issued, std::memory_order_relaxed) != issued) queue_.NotifyDrained();
+  return PollsMarkers() && DrainIsAwaited() && queue_.retired() < queue_.issued();
 }
 
 void CallerWaits::OnCapture() {

@@ -29,7 +29,6 @@ class CallerWaits final : public FlowControl, GateDriver {
   bool Advance() override;
   void OnSuspend() override;
   void RequestProgress() override;
-  void OnQuery() override { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
   bool OverrunIsPolled() const override;
   void OnCapture() override;
   bool Finished() const override { return FlowControl::Finished() && !Presumes(); }
@@ -49,7 +48,6 @@ class CallerWaits final : public FlowControl, GateDriver {
   // For drivers that report markers.
   void WaitWhileHeldOrFull(uint64_t number);
   void PollMarkers();
-  void ReportIfDrained();
   // Lets command `number` and some more pass, until others than the `retired` first ones retire.
   void LetGo(uint64_t number, uint64_t retired);
   bool MayPass(uint64_t number) const;
@@ -69,10 +67,6 @@ class CallerWaits final : public FlowControl, GateDriver {
   // While exactly so many commands have retired, launches up to that number do not wait for those in flight.
   std::atomic<uint64_t> let_go_at_{UINT64_MAX};
   std::atomic<uint64_t> let_go_upto_{0};
-  // The last command that was issued when the scheduler was last told that the device has nothing more of the
-  // queue, which is held.
-  static constexpr uint64_t kTellAgain = UINT64_MAX;
-  std::atomic<uint64_t> drained_at_{kTellAgain};
 };
 
 }  // namespace xsched::preempt

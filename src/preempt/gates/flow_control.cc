@@ -23,6 +23,7 @@ FlowControl* FlowControl::Make(XGating gating, FlowState& queue) {
 void FlowControl::Begin(const Start& start) {
   start_ = start;
   marked_.store(0, std::memory_order_relaxed);
+  drained_at_.store(kTellAgain, std::memory_order_relaxed);
   Reset();
 }
 
@@ -35,6 +36,11 @@ bool FlowControl::MarkIssued() {
   const uint64_t issued = queue_.issued();
   return queue_.retired() >= issued || marked_.load(std::memory_order_relaxed) >= issued ||
          AppendMarker(issued);
+}
+
+void FlowControl::ReportIfDrained(uint64_t end) {
+  if (queue_.retired() < end) return;
+  if (drained_at_.exchange(end, std::memory_order_relaxed) != end) queue_.NotifyDrained();
 }
 
 bool FlowControl::OnlyLauncherAsks() const {

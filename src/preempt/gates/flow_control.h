@@ -61,7 +61,7 @@ class FlowControl {
   // True if the shared thread for driver calls may ask about this queue now. It must not block forever.
   virtual bool AnswerIsNear() { return true; }
   // The scheduler has asked for the queue's progress.
-  virtual void OnQuery() {}
+  virtual void OnQuery() { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
   // True if RequestProgress must be called from time to time until the device has nothing more of the held
   // queue: the scheduler waits for that.
   virtual bool OverrunIsPolled() const { return false; }
@@ -117,11 +117,21 @@ class FlowControl {
   template <typename Held, typename Room>
   void AwaitRoom(Held&& held, Room&& may_launch);
 
+  // True if others wait for the end of what the device still does of the held queue.
+  bool DrainIsAwaited() const { return queue_.OverrunsCharged() && queue_.Held(); }
+  // REQUIRES: DrainIsAwaited. Tells the scheduler, once for each question, if the device has nothing more up
+  // to command `end`, the last one that may run.
+  void ReportIfDrained(uint64_t end);
+
   FlowState& queue_;
   Start start_{};
 
  private:
   std::atomic<uint64_t> marked_{0};  // there is a marker behind this command
+  // The last command that might run when the scheduler was last told that the device has nothing more of the
+  // queue. 0 is such a number: the first command of all may be behind a gate.
+  static constexpr uint64_t kTellAgain = UINT64_MAX;
+  std::atomic<uint64_t> drained_at_{kTellAgain};
 };
 
 // A held queue may be stopped, and then no marker is reached. So one is put only when the queue may run.

@@ -59,15 +59,7 @@ bool HostGates::GateIsDue() {
 
 // The agent comes here when something has retired in front of a closed gate.
 void HostGates::ReportIfDrained() {
-  if (!queue_.OverrunsCharged() || !queue_.Held()) return;
-  const uint64_t open_end = chain_.OpenEnd(queue_.submitted());
-  if (queue_.retired() < open_end) return;
-  if (drained_at_.exchange(open_end, std::memory_order_relaxed) != open_end) queue_.NotifyDrained();
-}
-
-void HostGates::Reset() {
-  chain_.Reset();
-  drained_at_.store(kTellAgain, std::memory_order_relaxed);
+  if (DrainIsAwaited()) FlowControl::ReportIfDrained(chain_.OpenEnd(queue_.submitted()));
 }
 
 bool HostGates::WaitStopped(bool (*)(const void*), const void*) {

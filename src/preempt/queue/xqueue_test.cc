@@ -13,6 +13,17 @@ using Item = FakeDriver::Item;
 
 class XQueueTest : public FakeProcess {
  protected:
+  // It can be stopped, has a command on the device, and others wait for the end of that.
+  XQueue& HoldOneWhoseEndIsAskedFor() {
+    XQueue& queue = Make(stops_polled_, kPreemptLevelDeactivate);
+    Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
+    Launch(stops_polled_);
+    queue.block().gate = ipc::kGateHold;
+    queue.block().query = 1;
+    queue.Attend();
+    return queue;
+  }
+
   FakeDriver driver_{kGatingHostGates};
   FakeDriver stops_{kGatingHostGates, kPreemptLevelInterrupt};
   FakeDriver stops_polled_{kGatingCallerWaits, kPreemptLevelDeactivate, true};
@@ -109,12 +120,7 @@ TEST_F(XQueueTest, a_scheduler_that_asks_is_answered_at_once_and_when_more_is_kn
 // The driver is not asked about a stopped queue.
 TEST_F(XQueueTest, a_queue_that_was_stopped_tells_once_that_the_device_has_nothing_more_of_it) {
   stops_polled_.ops.deactivate_interrupts = true;
-  XQueue& queue = Make(stops_polled_, kPreemptLevelDeactivate);
-  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
-  Launch(stops_polled_);
-  queue.block().gate = ipc::kGateHold;
-  queue.block().query = 1;
-  queue.Attend();
+  XQueue& queue = HoldOneWhoseEndIsAskedFor();
   ASSERT_TRUE(stops_polled_.deactivated);
   EXPECT_EQ(queue.block().drained, 1u);
   EXPECT_FALSE(queue.OverrunIsPolled());
@@ -128,12 +134,7 @@ TEST_F(XQueueTest, a_queue_that_was_stopped_tells_once_that_the_device_has_nothi
 // It goes on when another queue launches.
 TEST_F(XQueueTest, a_queue_that_is_stopped_with_its_process_tells_nothing_of_its_end) {
   stops_polled_.StopsWholeProcess();
-  XQueue& queue = Make(stops_polled_, kPreemptLevelDeactivate);
-  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
-  Launch(stops_polled_);
-  queue.block().gate = ipc::kGateHold;
-  queue.block().query = 1;
-  queue.Attend();
+  XQueue& queue = HoldOneWhoseEndIsAskedFor();
   EXPECT_EQ(queue.block().drained, 0u);
 }
 
