@@ -26,7 +26,7 @@ typedef struct XControlWords {
   uint32_t* gate;  // the device waits while (*gate & gate_mask) == 0
   uint32_t gate_mask;
   uint32_t* pause;    // unless null: after that, the device waits while *pause != 0
-  uint64_t* passed;   // null if `pause` is: then it writes here that it has passed
+  uint64_t* passed;   // unless null: then the device writes here that it has passed; never null if `pause` is not
   uint64_t* retired;  // null: a gate that does not report
 } XControlWords;
 

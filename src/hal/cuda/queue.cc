@@ -180,10 +180,10 @@ XResult AppendInlineGate(void* hwq, const XControlWords* words, uint64_t number)
   if (words->retired != nullptr)
     ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->retired), number);
   ops[count++] = WaitOp(gate, words->gate_mask, CU_STREAM_WAIT_VALUE_AND);
-  if (words->pause != nullptr) {
+  if (words->pause != nullptr)
     ops[count++] = WaitOp(DeviceAddress(Of(hwq), *words, words->pause), 0, CU_STREAM_WAIT_VALUE_EQ);
+  if (words->passed != nullptr)
     ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->passed), number);
-  }
   return ToResult(next.cuStreamBatchMemOp_v2(Of(hwq).stream, count, ops, 0));
 }
 

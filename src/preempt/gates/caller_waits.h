@@ -30,6 +30,7 @@ class CallerWaits final : public FlowControl, GateDriver {
   void OnSuspend() override;
   void RequestProgress() override;
   bool OverrunIsPolled() const override;
+  void PollOverrun() override { RequestProgress(); }
   void OnCapture() override;
   bool Finished() const override { return FlowControl::Finished() && !Presumes(); }
   uint64_t KnownRetired() const override { return Presumes() ? 0 : queue_.retired(); }

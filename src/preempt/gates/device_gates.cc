@@ -40,6 +40,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   now.retired = queue_.retired();
   now.gated = (flags & ipc::kFlagGated) != 0 || queue_.self_gated.load(std::memory_order_relaxed);
   now.pausable = pausable_.load(std::memory_order_relaxed);
+  now.telling = now.pausable || (flags & ipc::kFlagChargesOverruns) != 0;
   // At level 1 no more is in flight than the launch config says.
   now.at_most = queue_.level() == kPreemptLevelBlock ? queue_.config().threshold : INT64_MAX;
   now.latency = start_.device_gate_latency * ((flags & ipc::kFlagSliced) != 0 ? kSlicedFactor : 1);
@@ -49,7 +50,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
   if (ops().finished != nullptr)
     queue_.quiet.Begin(number, std::min(quiet_until, number + kMaxQuiet), flags, now.retired);
   if (place == GateSpacing::Place::kNothing) return false;
-  XControlWords words = Words(now.pausable);
+  XControlWords words = Words(now.pausable, now.telling);
   if (place == GateSpacing::Place::kGate) words.retired = nullptr;
   if (ops().append_device_gate(hwq(), &words, number - 1) == kXSchedSuccess) {
     spacing_.Accesses(number, words.retired == nullptr ? 0 : number - 1);
@@ -62,7 +63,7 @@ bool DeviceGates::BeforeLaunch(uint64_t number, uint32_t flags) {
 void DeviceGates::AfterLaunch(uint64_t number) {
   const uint64_t given = GivenWith(number);
   if (given == 0 || !spacing_.ReportAfter(given, ops().finished == nullptr, queue_.rough_clock())) return;
-  const XControlWords words = Words(false);
+  const XControlWords words = Words();
   if (ops().append_progress(hwq(), &words, given) == kXSchedSuccess) spacing_.Accesses(given, given);
 }
 
@@ -84,7 +85,7 @@ void DeviceGates::AppendLastReport() {
 
 bool DeviceGates::AppendReport() {
   if (ops().takes_reports != nullptr && !ops().takes_reports(hwq())) return false;
-  const XControlWords words = Words(false);
+  const XControlWords words = Words();
   const uint64_t newest = queue_.issued();
   if (ops().append_progress(hwq(), &words, newest) != kXSchedSuccess) return false;
   spacing_.Accesses(newest, newest);
@@ -132,10 +133,27 @@ bool DeviceGates::AnswerIsNear() {
 // A stream is full if a thread is in a launch at every check. If launches return in between, commands retire,
 // although they may not report: commands that were launched before the queue was tracked do not.
 void DeviceGates::OnQuery() {
+  FlowControl::OnQuery();
   const bool full = queue_.Launching() && queue_.MayBeFull();
   const uint64_t issued = full ? queue_.issued() : 0;
   const uint64_t before = issued_when_full_.exchange(issued, std::memory_order_relaxed);
   if (before != 0 && issued > before) ipc::CountMove(queue_.block());
+}
+
+uint64_t DeviceGates::OpenEnd() const {
+  const uint64_t submitted = queue_.submitted();
+  const uint64_t passed = ipc::ReadPassed(queue_.block());  // before what has retired behind it
+  return spacing_.OpenEnd(passed, queue_.retired(), submitted);
+}
+
+void DeviceGates::PollOverrun() {
+  const uint64_t end = OpenEnd();
+  // Commands behind the last gate may not report. Only the driver knows.
+  if (end == queue_.submitted() && AnswerIsNear()) RequestProgress();
+  if (queue_.retired() < end) return;
+  // A device that was just passing a gate has reported it by the second time.
+  usleep(kStoppedPollUs);
+  if (OverrunIsPolled() && OpenEnd() == end) ReportIfDrained(end);
 }
 
 // The gates on the device bound what is in flight. But commands of a queue that the program has suspended can
@@ -163,7 +181,7 @@ bool DeviceGates::WaitStopped(bool (*stopped_otherwise)(const void*), const void
   return true;
 }
 
-XControlWords DeviceGates::Words(bool pausable) const {
+XControlWords DeviceGates::Words() const {
   ipc::ControlBlock& block = queue_.block();
   XControlWords words{};
   words.memory = start_.shared_memory;
@@ -172,10 +190,14 @@ XControlWords DeviceGates::Words(bool pausable) const {
   words.gate = reinterpret_cast<uint32_t*>(&block.gate);
   words.gate_mask = ipc::kDeviceGateMask;
   words.retired = reinterpret_cast<uint64_t*>(&block.retired);
-  if (pausable) {
-    words.pause = reinterpret_cast<uint32_t*>(&block.pause);
-    words.passed = reinterpret_cast<uint64_t*>(&block.passed);
-  }
+  return words;
+}
+
+XControlWords DeviceGates::Words(bool pausable, bool telling) const {
+  ipc::ControlBlock& block = queue_.block();
+  XControlWords words = Words();
+  if (pausable) words.pause = reinterpret_cast<uint32_t*>(&block.pause);
+  if (telling) words.passed = reinterpret_cast<uint64_t*>(&block.passed);
   return words;
 }
 

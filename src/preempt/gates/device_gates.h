@@ -21,6 +21,8 @@ class DeviceGates final : public FlowControl {
   void RequestProgress() override;
   bool AnswerIsNear() override;
   void OnQuery() override;
+  bool OverrunIsPolled() const override { return DrainIsAwaited() && !DrainIsTold(); }
+  void PollOverrun() override;
   bool DeviceAtWork() const override;
   void AskContext() override;
   void NoMoreReports() override;
@@ -31,8 +33,12 @@ class DeviceGates final : public FlowControl {
 
  private:
   void Reset() override;
-  // `pausable`: for a gate that also waits for suspensions by the program.
-  XControlWords Words(bool pausable) const;
+  // For a report.
+  XControlWords Words() const;
+  // For a gate. `pausable`: it also waits for suspensions by the program. `telling`: it tells that it is passed.
+  XControlWords Words(bool pausable, bool telling) const;
+  // The last command that is not behind a closed gate.
+  uint64_t OpenEnd() const;
   // Launch `number` returns, and does not count as issued yet. The driver has all commands up to the returned
   // one. 0: it may get an earlier one later, from another thread.
   uint64_t GivenWith(uint64_t number) const;

@@ -48,6 +48,64 @@ TEST_F(DeviceGatesTest, a_pausable_queue_has_gates_although_nobody_schedules_it)
   EXPECT_EQ(driver.words.passed, reinterpret_cast<uint64_t*>(&block.passed));
 }
 
+TEST_F(DeviceGatesTest, gates_tell_that_they_are_passed_while_overruns_are_charged) {
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  flow->BeforeLaunch(state.CountLaunch(), state.flags());
+  EXPECT_EQ(driver.words.pause, nullptr);
+  EXPECT_EQ(driver.words.passed, reinterpret_cast<uint64_t*>(&block.passed));
+}
+
+TEST_F(DeviceGatesTest, a_held_queue_tells_that_the_device_waits_at_a_gate_that_it_has_not_passed) {
+  LetRun();
+  block.flags |= ipc::kFlagChargesOverruns;
+  Launch(3);
+  ASSERT_EQ(gates(), 2u) << "the pace is not known: one in front of each command but the first";
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  flow->OnQuery();
+  state.RetiredUpTo(1);
+  block.passed = 1;
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 0u) << "the second command runs";
+  EXPECT_TRUE(flow->OverrunIsPolled());
+  state.RetiredUpTo(2);
+  flow->PollOverrun();
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 1u);
+  EXPECT_FALSE(flow->OverrunIsPolled());
+  flow->OnQuery();
+  EXPECT_TRUE(flow->OverrunIsPolled());
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 2u) << "it was let run and held again meanwhile";
+}
+
+TEST_F(DeviceGatesTest, behind_the_last_gate_the_driver_tells_whether_the_device_has_more_of_a_held_queue) {
+  LetRun();
+  Launch();
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  flow->OnQuery();
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 0u);
+  driver.Run();
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 1u);
+}
+
+TEST_F(DeviceGatesTest, a_gate_from_before_overruns_were_charged_is_where_a_held_queue_ends) {
+  LetRun();
+  Launch(3);
+  Hold();
+  block.flags |= ipc::kFlagChargesOverruns;
+  flow->OnQuery();
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 0u);
+  state.RetiredUpTo(1);
+  flow->PollOverrun();
+  EXPECT_EQ(block.drained, 1u) << "it may have passed this gate, but nothing would ever tell";
+}
+
 TEST_F(DeviceGatesTest, at_level_1_there_are_no_more_commands_between_gates_than_the_config_says) {
   LetRun();
   state.SetConfig({2, 1});

@@ -62,9 +62,10 @@ class FlowControl {
   virtual bool AnswerIsNear() { return true; }
   // The scheduler has asked for the queue's progress.
   virtual void OnQuery() { drained_at_.store(kTellAgain, std::memory_order_relaxed); }
-  // True if RequestProgress must be called from time to time until the device has nothing more of the held
-  // queue: the scheduler waits for that.
+  // True if PollOverrun must be called from time to time until the device has nothing more of the held queue:
+  // the scheduler waits for that.
   virtual bool OverrunIsPolled() const { return false; }
+  virtual void PollOverrun() {}
   // The stream is about to capture, or to join a capture: the driver will not say how far it is. See
   // caller_waits.h.
   virtual void OnCapture() {}
@@ -122,6 +123,8 @@ class FlowControl {
   // REQUIRES: DrainIsAwaited. Tells the scheduler, once for each question, if the device has nothing more up
   // to command `end`, the last one that may run.
   void ReportIfDrained(uint64_t end);
+  // True if that was told since the scheduler's last question.
+  bool DrainIsTold() const { return drained_at_.load(std::memory_order_relaxed) != kTellAgain; }
 
   FlowState& queue_;
   Start start_{};

@@ -155,7 +155,7 @@ class FlowState {
   XGating gating() const { return gating_.load(std::memory_order_relaxed); }
   bool has_device_gates() const { return gating() == kGatingDeviceGates; }
   // True if this process knows when the device has nothing more of the queue, while it is held.
-  bool ReportsOverruns() const { return gating() == kGatingHostGates || polls_markers_; }
+  bool ReportsOverruns() const { return gating() != kGatingCallerWaits || polls_markers_; }
   XPreemptLevel level() const { return level_.load(std::memory_order_relaxed); }
   void SetLevel(XPreemptLevel level) {
     level_.store(level, std::memory_order_relaxed);

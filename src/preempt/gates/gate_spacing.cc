@@ -42,7 +42,7 @@ int64_t GateSpacing::Spacing(const Now& now) const {
 
 // A single command between two gates is a long one: then reports are rare, and the next one may be longer.
 bool GateSpacing::ReportIsDue(uint64_t before, int64_t spacing, const Now& now) const {
-  if (now.hold || now.pausable || !pace_.known() || spacing == 1) return true;
+  if (now.hold || now.telling || !pace_.known() || spacing == 1) return true;
   const int64_t apart = std::min(kGatesPerReport * spacing, kMaxUnreported);
   return before >= last_reporting_gate_ + static_cast<uint64_t>(apart);
 }
@@ -113,17 +113,31 @@ uint64_t GateSpacing::last_report() const {
   return last_report_;
 }
 
+template <typename Is>
+const GateSpacing::Gate* GateSpacing::FirstGate(Is&& is) const {
+  const uint64_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
+  for (uint64_t i = oldest; i != count_; ++i) {
+    if (is(gates_[i % kRemembered])) return &gates_[i % kRemembered];
+  }
+  return nullptr;
+}
+
 bool GateSpacing::Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const {
   if (retired >= submitted) return true;
   MutexLock lock(mutex_);
-  const uint64_t oldest = count_ > kRemembered ? count_ - kRemembered : 0;
-  for (uint64_t i = oldest; i != count_; ++i) {
-    const Gate& gate = gates_[i % kRemembered];
-    // The first such gate that the device has not passed: it waits there when everything before has retired.
-    if (gate.pausable && (passed == ipc::kNonePassed || gate.position > passed))
-      return retired >= gate.position;
-  }
-  return false;
+  // The first such gate that the device has not passed: it waits there when everything before has retired.
+  const Gate* gate = FirstGate([&](const Gate& each) {
+    return each.pausable && (passed == ipc::kNonePassed || each.position > passed);
+  });
+  return gate != nullptr && retired >= gate->position;
+}
+
+uint64_t GateSpacing::OpenEnd(uint64_t passed, uint64_t retired, uint64_t submitted) const {
+  MutexLock lock(mutex_);
+  const Gate* gate = FirstGate([&](const Gate& each) {
+    return each.position >= retired && (passed == ipc::kNonePassed || each.position > passed);
+  });
+  return gate == nullptr ? submitted : gate->position;
 }
 
 void GateSpacing::Reset() {

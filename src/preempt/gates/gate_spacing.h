@@ -32,6 +32,7 @@ class GateSpacing {
     bool hold;         // the queue is held, or suspended
     bool gated;        // it may be held at any time
     bool pausable;     // a gate that is put now also waits for suspensions by the program
+    bool telling;      // it also tells that the device has passed it; every pausable one does
     int64_t at_most;   // commands between two gates, at most
     Duration latency;  // wanted, from hold to stopped
     Clock clock;
@@ -66,6 +67,9 @@ class GateSpacing {
   // True if the device waits at a gate for the end of a suspension, or has nothing to do. `passed`
   // (kNonePassed: none) and `retired` are the device's reports.
   bool Stopped(uint64_t passed, uint64_t retired, uint64_t submitted) const;
+  // While the queue is held: the last command that is not behind a closed gate. A gate that does not tell is
+  // taken to be passed only when something behind it has retired.
+  uint64_t OpenEnd(uint64_t passed, uint64_t retired, uint64_t submitted) const;
 
   void Reset();
   void ResetAfterFork();
@@ -83,6 +87,9 @@ class GateSpacing {
   void Observe(const Now& now, uint64_t before) REQUIRES(mutex_);
   int64_t Spacing(const Now& now) const REQUIRES(mutex_);
   uint64_t QuietUntil(int64_t spacing, const Now& now) const REQUIRES(mutex_);
+  // The first of the remembered gates that is so. Null: none.
+  template <typename Is>
+  const Gate* FirstGate(Is&& is) const REQUIRES(mutex_);
   // The gate behind `before` commands must report.
   bool ReportIsDue(uint64_t before, int64_t spacing, const Now& now) const REQUIRES(mutex_);
 

@@ -22,7 +22,7 @@ class GateSpacingTest : public testing::Test {
   bool Launch() { return Next() != Place::kNothing; }
   // Brings the queue to a steady pace, with gates that need not report.
   void SteadyPace(microseconds each) {
-    now_.pausable = false;
+    now_.pausable = now_.telling = false;
     Run(2000, each);
   }
   // Launches `count` commands while the device, 100 commands behind, finishes one per `each`. Returns the
@@ -46,7 +46,7 @@ class GateSpacingTest : public testing::Test {
   static int clock_reads_;
   GateSpacing gates_;
   uint64_t number_ = 0;
-  GateSpacing::Now now_{0, false, true, true, INT64_MAX, microseconds(200), &Time};
+  GateSpacing::Now now_{0, false, true, true, true, INT64_MAX, microseconds(200), &Time};
 };
 TimePoint GateSpacingTest::time_ = TimePoint{} + std::chrono::seconds(1);
 int GateSpacingTest::clock_reads_ = 0;
@@ -126,7 +126,7 @@ TEST_F(GateSpacingTest, at_a_steady_pace_one_gate_of_four_reports) {
 }
 
 TEST_F(GateSpacingTest, every_gate_reports_before_the_pace_is_known) {
-  now_.pausable = false;
+  now_.pausable = now_.telling = false;
   for (int i = 0; i < 40; ++i) EXPECT_NE(Next(), Place::kGate);
 }
 
@@ -135,9 +135,9 @@ TEST_F(GateSpacingTest, every_gate_of_long_commands_reports) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Next(), Place::kGateThatReports);
 }
 
-TEST_F(GateSpacingTest, every_gate_that_the_program_can_close_reports) {
+TEST_F(GateSpacingTest, every_gate_that_tells_that_it_is_passed_reports) {
   SteadyPace(microseconds(10));
-  now_.pausable = true;
+  now_.telling = true;
   for (int i = 0; i < 100; ++i) EXPECT_NE(Next(), Place::kGate);
 }
 
@@ -247,6 +247,22 @@ TEST_F(GateSpacingTest, gates_that_do_not_hold_what_the_program_suspends_stop_no
   EXPECT_FALSE(gates_.Stopped(0, 10, 30)) << "the device goes through the first, and reports nothing";
   EXPECT_FALSE(gates_.Stopped(0, 19, 30));
   EXPECT_TRUE(gates_.Stopped(0, 20, 30));
+}
+
+TEST_F(GateSpacingTest, a_held_queue_ends_at_the_first_gate_that_the_device_has_not_passed) {
+  EXPECT_EQ(gates_.OpenEnd(ipc::kNonePassed, 0, 7), 7u) << "there is no gate";
+  now_.hold = true;
+  for (uint64_t behind : {0u, 10u, 20u}) {
+    while (number_ < behind) ++number_;
+    now_.retired = number_;
+    ASSERT_TRUE(Launch());
+  }
+  EXPECT_EQ(gates_.OpenEnd(ipc::kNonePassed, 0, 30), 0u) << "it waits in front of the first command";
+  EXPECT_EQ(gates_.OpenEnd(0, 0, 30), 10u);
+  EXPECT_EQ(gates_.OpenEnd(0, 10, 30), 10u);
+  EXPECT_EQ(gates_.OpenEnd(10, 10, 30), 20u);
+  EXPECT_EQ(gates_.OpenEnd(20, 20, 30), 30u);
+  EXPECT_EQ(gates_.OpenEnd(0, 11, 30), 20u) << "something behind the second gate has retired";
 }
 
 TEST_F(GateSpacingTest, a_queue_that_has_finished_is_stopped) { EXPECT_TRUE(gates_.Stopped(0, 30, 30)); }

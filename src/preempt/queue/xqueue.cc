@@ -95,6 +95,10 @@ void XQueue::AskDriver() {
   if (!environment_.process->shut_down() && flow_->AnswerIsNear()) flow_->RequestProgress();
 }
 
+void XQueue::PollOverrun() {
+  if (!environment_.process->shut_down()) flow_->PollOverrun();
+}
+
 bool XQueue::MarkLastWork() {
   if (state_.flags() != 0 && !environment_.process->shut_down()) flow_->RequestProgress();
   return HasLastWork();

@@ -86,9 +86,13 @@ TimePoint DriverCaller::Do(uint32_t index, uint32_t work, TimePoint now) {
   XQueuePin queue = queues_.Pin(queues_.HandleAt(index));
   if (!queue) return kNever;
   TimePoint next = kNever;
-  if ((work & kProgress) != 0) polls_since_[index] = now;
-  if ((work & (kProgress | kPoll)) != 0) {
+  if ((work & kProgress) != 0) {
+    polls_since_[index] = now;
     queue->AskDriver();
+  } else if ((work & kPoll) != 0) {
+    queue->PollOverrun();
+  }
+  if ((work & (kProgress | kPoll)) != 0) {
     queues_.FinishIfDrained(*queue);
     if (queue->OverrunIsPolled()) next = PollAgain(index, now);
   }

@@ -186,7 +186,7 @@ void Simulation::AddToScheduler(size_t index) {
   if (!scheduler_) return;
   scheduler_->AddQueue(IdOf(index), ProcessId{static_cast<uint64_t>(queue.process) + 1},
                        DeviceId{static_cast<uint64_t>(queue.device) + 1}, hints_.Of(index), now_,
-                       {.sliceable = queue.level == 3, .reports_overruns = queue.level == 1});
+                       {.sliceable = queue.level == 3, .reports_overruns = true});
 }
 
 void Simulation::IntroduceProcesses() {
@@ -517,6 +517,7 @@ void Simulation::Decide() {
 }
 
 bool Simulation::IsAnythingDue() const {
+  if (!retired_.empty()) return true;
   for (const CommandDevice& device : devices_) {
     if (device.IsDue(now_)) return true;
   }
@@ -552,6 +553,10 @@ void Simulation::Act(size_t index) {
     DeviceOf(index).Open(index);
   } else if (queues_[index].open) {
     DeviceOf(index).Hold(index);
+    if (!HasDrained(queues_[index])) return;
+    // It is at a gate at this moment. The scheduler, which may be deciding, is told soon.
+    retired_.push_back(index);
+    changed_ = true;
   }
 }
 
