@@ -12,10 +12,8 @@ void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   if (queue.charge == Charge::kLent) queue.lent += service - queue.service;
   queue.service = service;
   if (queue.charge == Charge::kWaiting) queue.waiting += now - queue.waiting_mark;
-  if (queue.charge == Charge::kBehind) queue.behind += BehindSince(queue, now);
   if (charge == Charge::kWaiting) queue.stopped_at = std::min(queue.stopped_at, now);
   device.sharing += IsService(charge) - IsService(queue.charge);
-  device.behind += (charge == Charge::kBehind) - (queue.charge == Charge::kBehind);
   queue.charge = charge;
   queue.service_mark = device.service_clock;
   queue.waiting_mark = now;

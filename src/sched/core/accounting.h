@@ -31,10 +31,6 @@ inline void SetChosen(QueueRecord& queue, bool chosen, TimePoint now) {
   queue.process->chosen.Add(now);
   queue.process->tenant->chosen.Add(now);
 }
-// How long the queue was behind overruns since its charge was changed. Queues that are so together divide it.
-inline Duration BehindSince(const QueueRecord& queue, TimePoint now) {
-  return (now - queue.waiting_mark) / queue.device->behind;
-}
 void ChangeCharge(QueueRecord& queue, Charge charge, TimePoint now);
 inline void SetCharge(QueueRecord& queue, Charge charge, TimePoint now) {
   if (queue.charge != charge) ChangeCharge(queue, charge, now);

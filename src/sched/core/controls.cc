@@ -14,10 +14,6 @@ constexpr Duration kChance = std::chrono::milliseconds(2);
 // While turns are shorter than this, running queues are not asked for their progress.
 constexpr Duration kShortOff = std::chrono::milliseconds(10);
 
-// An overrun that lasts for longer, while those that run retire nothing, is taken to share the device with
-// them. Otherwise one of these would keep its turn for as long as a command hangs.
-constexpr Duration kLongestBehind = std::chrono::milliseconds(80);
-
 // Which of two running queues is shown as the one that others wait for: one at work, then the more urgent
 // one, then the one that runs for longer.
 bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other, Granularity by) {
@@ -29,12 +25,12 @@ bool LeadsBefore(const QueueRecord& queue, const QueueRecord& other, Granularity
   return queue.running_since < other.running_since;
 }
 
-// What the time of a queue that may run is accounted as. `behind`: another queue overruns.
-Charge ChargeOf(const QueueRecord& queue, bool running, bool off, bool behind) {
+// What the time of a queue that may run is accounted as.
+Charge ChargeOf(const QueueRecord& queue, bool running, bool off) {
   if (!running) return Charge::kNothing;
   if (off) return Charge::kWaiting;
   if (!queue.chosen) return queue.device->asks && queue.runs_for_own ? Charge::kLent : Charge::kGift;
-  return behind ? Charge::kBehind : Charge::kService;
+  return Charge::kService;
 }
 
 // Each question wakes the client, and the scheduler for the answer. That took 10 % of two cores from programs
@@ -66,42 +62,32 @@ bool HadChance(const QueueRecord& queue, TimePoint now) {
 }
 
 // The queue may not run. Does the device still have something of it, for which it is charged?
-bool Overruns(const QueueRecord& queue, TimePoint now, const SchedulerConfig& config) {
+bool Overruns(const QueueRecord& queue) {
   const bool newly_held = queue.control.run;
   if (newly_held) return queue.running && MayOverrun(queue);
-  return queue.overruns && queue.IsEligible() && now < OverrunEnds(queue, config);
+  return queue.overruns && queue.IsEligible();
 }
 
-// Those that the policy lets begin wait until the device has nothing more of those that it holds, at most
-// until then. One that has just become ready has an open gate, and begins.
-void AwaitOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config, TimePoint& until) {
+// Those that the policy lets begin wait until the device has nothing more of those that it holds. Returns when
+// they begin all the same. One that has just become ready has an open gate, and begins.
+TimePoint AwaitOverruns(DeviceRecord& device, TimePoint now) {
+  TimePoint until = kNever;
   for (QueueRecord* queue : device.active) {
     // Not for one that waits for one of them.
-    if (queue->run || queue->wait_count != 0 || !queue->traits.reports_overruns) continue;
+    if (queue->run || queue->wait_count != 0) continue;
     TimePoint its_end;
-    if (!Overruns(*queue, now, config) || !OverrunIsAwaited(*queue, now, its_end)) continue;
+    if (!Overruns(*queue) || !OverrunIsAwaited(*queue, now, its_end)) continue;
     device.awaited = queue;
     until = std::min(until, its_end);
   }
-  if (device.awaited == nullptr) return;
+  if (device.awaited == nullptr) return until;
   for (QueueRecord* queue : device.active) {
     const bool begins = queue->run && !queue->control.run;
     if (!begins || !queue->chosen) continue;
     queue->run = queue->chosen = false;
     device.awaits = queue;
   }
-}
-
-// Finds out which queues overrun. Returns the one that is taken to be alone on the device; null: none is.
-QueueRecord* FindOverruns(DeviceRecord& device, TimePoint now, const SchedulerConfig& config) {
-  QueueRecord* longest = nullptr;
-  for (QueueRecord* queue : device.active) {
-    if (queue->run) continue;
-    SetOverruns(*queue, Overruns(*queue, now, config), now);
-    if (!queue->overruns || now >= queue->overrun.alone_since + kLongestBehind) continue;
-    if (longest == nullptr || queue->pace.Of(1) > longest->pace.Of(1)) longest = queue;
-  }
-  return longest;
+  return until;
 }
 
 // Since when a process with work is off the device. kNever: none is.
@@ -154,12 +140,8 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   BeginWatches(device);
   device.held_since = kNever;
   device.taken = false;
-  TimePoint awaited_until = kNever;
   device.awaited = device.awaits = nullptr;
-  if (inputs.charges_overruns && inputs.awaits_overruns && device.asks)
-    AwaitOverruns(device, now, config_, awaited_until);
-  QueueRecord* const overruns = inputs.charges_overruns ? FindOverruns(device, now, config_) : nullptr;
-  TimePoint next = awaited_until;
+  TimePoint next = inputs.charges_overruns && device.asks ? AwaitOverruns(device, now) : kNever;
   for (QueueRecord* queue : device.active) {
     if (queue->run) continue;
     if (queue->control.run && HadChance(*queue, now)) {
@@ -168,19 +150,20 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
-    if (!inputs.charges_overruns) SetOverruns(*queue, false, now);
+    SetOverruns(*queue, inputs.charges_overruns && Overruns(*queue), now);
     queue->running = false;
     SetChosen(*queue, false, now);
-    // Of several with commands of about the same length, each is taken to have its part.
-    const bool behind = overruns != nullptr && queue->pace.Of(2) < overruns->pace.Of(1);
-    SetCharge(*queue, !queue->overruns ? Charge::kWaiting : behind ? Charge::kBehind : Charge::kService, now);
-    if (queue->charge == Charge::kBehind) queue->behind_of = overruns->id;
+    bool charged = queue->overruns;
+    const Duration w = std::chrono::microseconds(500);
+    if (charged && queue->overrun.usual != Duration::zero() && queue->overrun.usual < w) {
+      charged = now < queue->overrun.since + w;
+      if (charged) next = std::min(next, queue->overrun.since + w);
+    }
+    SetCharge(*queue, charged ? Charge::kService : Charge::kWaiting, now);
     Report(*queue, inputs, false, sink);
     if (queue->overruns) {
-      if (queue == overruns) next = std::min(next, queue->overrun.alone_since + kLongestBehind);
-      if (newly_held) BeginOverrun(*queue, now, config_, sink);
-      AskOverrun(*queue, now, config_, sink);
-      next = std::min(next, OverrunEnds(*queue, config_));
+      if (newly_held) BeginOverrun(*queue, now, sink);
+      AskOverrun(*queue, now, sink);
     }
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
@@ -217,15 +200,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->running = running;
     SetChosen(*queue, running && queue->chosen, now);
-    // What it retires from now on shows how long its commands take.
-    if (queue->behind != Duration::zero() && overruns == nullptr && queue->charge == Charge::kService)
-      sink.Query(queue->id);
-    SetCharge(*queue, ChargeOf(*queue, running, off, overruns != nullptr), now);
-    if (queue->charge == Charge::kBehind) {
-      queue->behind_of = overruns->id;
-      // Where only limits hold others, it is not watched, and so not asked.
-      if (held_since == kNever) AskBehind(*queue, now, sink);
-    }
+    SetCharge(*queue, ChargeOf(*queue, running, off), now);
     if (running && (leader == nullptr || LeadsBefore(*queue, *leader, by))) leader = queue;
     device.taken |= off && queue->state == QueueState::kReady;
     Watch::Chance chance = ChanceOf(*queue, held_since, now, config_);
@@ -242,8 +217,7 @@ void Controls::StepWatches(DeviceRecord& device, TimePoint now, ControlSink& sin
   BeginWatches(device);
   for (QueueRecord* queue : device.active) {
     if (queue->run) StepWatch(*queue, ChanceOf(*queue, device.held_since, now, config_), now, sink);
-    if (queue->overruns) AskOverrun(*queue, now, config_, sink);
-    if (queue->charge == Charge::kBehind && device.held_since == kNever) AskBehind(*queue, now, sink);
+    if (queue->overruns) AskOverrun(*queue, now, sink);
   }
   EndWatches(device, now);
 }

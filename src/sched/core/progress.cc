@@ -16,10 +16,7 @@ void Scheduler::Progress(QueueId id, uint64_t submitted, uint64_t retired, TimeP
   retired = std::min(retired, submitted);
   const TimePoint moved_at = std::min(now, queue->stopped_at);
   if (IsService(queue->charge)) queue->stopped_at = kNever;
-  if (submitted == queue->submitted && retired == queue->retired) {
-    SeeOverrun(*queue, retired, now);
-    return;
-  }
+  if (submitted == queue->submitted && retired == queue->retired) return;
   Activate(*queue);
   bool retired_some = retired != queue->retired;
   queue->submitted = submitted;
@@ -102,8 +99,6 @@ void Scheduler::Impl::LaunchesChanged(QueueRecord& queue) {
 }
 
 void Scheduler::Impl::Retire(QueueRecord& queue, uint64_t retired, TimePoint at, TimePoint now) {
-  if (retired > queue.retired) ChargeForRetired(queue, retired - queue.retired, now);
-  SeeOverrun(queue, retired, now);
   queue.retired = retired;
   if (queue.awaited) queue.device->dirty = true;
   Moved(queue, at, now);

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "sched/core/claims.h"
-#include "sched/core/command_pace.h"
 #include "sched/core/launch_bound.h"
 #include "sched/core/pauses.h"
 #include "sched/core/process_slices.h"
@@ -36,8 +35,6 @@ enum class Charge : uint8_t {
   kLent,  // likewise, because a queue that runs waits for this one. It is service of the process, of which
           // both are.
   kWaiting,
-  kBehind,  // it runs or overruns, but the device is taken to be busy with another queue's overrun
-            // (overruns.h)
 };
 
 // Every decision reads the first members of every queue, so they are adjacent.
@@ -88,15 +85,6 @@ struct QueueRecord {
   Duration gifts{};           // the part of `service` that the policy did not decide
   Duration lent{};            // the part of `gifts` that counts for its process and tenant
   Duration service_mark{};    // the device's service clock at that change
-  // For overruns of other queues (overruns.h).
-  Duration service_when_retired{};  // what it had received when it last retired something
-  Duration behind{};                // how long it was behind overruns since
-  QueueId behind_of{};              // the queue that was charged for them; it may be gone
-  Duration partly{};     // before that: the time that the command may have had which it retires next
-  Duration unclaimed{};  // how much longer it was behind than its commands took by `pace`, `partly` included
-  bool others_unclaimed = false;  // it was charged for what queues behind it have unclaimed
-  TimePoint retired_at{};
-  CommandPace pace;
 
   int wait_count = 0;
   uint64_t submitted = 0;
@@ -113,14 +101,9 @@ struct QueueRecord {
   // The last one (overruns.h).
   struct {
     TimePoint since{kNever};
-    TimePoint ended_at{};     // valid unless `overruns`
-    TimePoint alone_since{};  // since when no queue that runs has been charged for a part of it
     TimePoint asked_at{};
     TimePoint awaited_again_at{};  // until then, others do not wait for the end of its overruns
     Duration usual{};              // how long they last; 0: none has ended yet
-    Duration at_most{};            // its length, as long as nothing is known of the commands
-    bool seen = false;             // its client has reported since then: it had retired so many commands
-    uint64_t retired = 0;
   } overrun;
   Watch watch;
   Pauses pauses;
@@ -243,7 +226,6 @@ struct DeviceRecord {
   // the same time divide the device's time.
   Duration service_clock{};
   int sharing = 0;  // how many queues run
-  int behind = 0;   // how many run behind overruns
   TimePoint accounted_at{};
 
   DeviceRecord() = default;

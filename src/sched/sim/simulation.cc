@@ -235,7 +235,7 @@ bool Simulation::HasDrained(const CommandQueue& queue) {
 
 TimePoint Simulation::NextEvent() const {
   TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
-  if (changed_ && scheduler_) return now_;
+  if ((changed_ && scheduler_) || !retired_.empty()) return now_;
   for (const CommandDevice& device : devices_) next = std::min(next, device.next());
   for (size_t queue : acting_) next = std::min(next, programs_[queue].control_at);
   return std::min(next, due_.next());
@@ -517,7 +517,6 @@ void Simulation::Decide() {
 }
 
 bool Simulation::IsAnythingDue() const {
-  if (!retired_.empty()) return true;
   for (const CommandDevice& device : devices_) {
     if (device.IsDue(now_)) return true;
   }
@@ -556,7 +555,6 @@ void Simulation::Act(size_t index) {
     if (!HasDrained(queues_[index])) return;
     // It is at a gate at this moment. The scheduler, which may be deciding, is told soon.
     retired_.push_back(index);
-    changed_ = true;
   }
 }
 
