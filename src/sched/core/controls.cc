@@ -108,7 +108,7 @@ void Report(QueueRecord& queue, const ControlInputs& inputs, bool watched, Contr
   control.gated = !queue.run || (queue.rivalry.can_be_held && !inputs.replace_holding);
   control.sliced = control.gated && inputs.cut_short && !queue.rivalry.held_by_own;
   control.charges_overruns = control.gated && inputs.charges_overruns && queue.traits.reports_overruns;
-  control.keeps_busy = control.charges_overruns && inputs.awaits_overruns;
+  control.keeps_busy = control.charges_overruns && inputs.keeps_busy;
   control.tracked = control.gated || (queue.rivalry.can_hold && !inputs.replace_holding) || queue.awaited ||
                     queue.wait_count != 0 || inputs.beside_holding || inputs.shared || watched;
   if (control == queue.control) return;
@@ -130,7 +130,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const Granularity by = setting.layers()[0].by;
   // A process that is off the device overruns nothing.
   const ControlInputs inputs{.charges_overruns = setting.ChargesOverruns() && !device.slices.beside_holding(),
-                             .awaits_overruns = setting.AwaitsOverruns(),
+                             .keeps_busy = setting.KeepsBusy(),
                              .replace_holding = device.slices.replace_holding(),
                              .beside_holding = device.slices.beside_holding(),
                              .cut_short = device.slices.cut_short(),
@@ -150,21 +150,21 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     }
     queue->let_run_by_gift = true;
     const bool newly_held = queue->control.run;
-    SetOverruns(*queue, inputs.charges_overruns && Overruns(*queue), now);
+    const bool overruns = inputs.charges_overruns && Overruns(*queue);
+    if (!overruns) LeaveOverrun(*queue, now);
     queue->running = false;
     SetChosen(*queue, false, now);
-    bool charged = queue->overruns;
-    const Duration w = std::chrono::microseconds(500);
-    if (charged && queue->overrun.usual != Duration::zero() && queue->overrun.usual < w) {
-      charged = now < queue->overrun.since + w;
-      if (charged) next = std::min(next, queue->overrun.since + w);
-    }
-    SetCharge(*queue, charged ? Charge::kService : Charge::kWaiting, now);
     Report(*queue, inputs, false, sink);
-    if (queue->overruns) {
+    Charge charge = Charge::kWaiting;
+    if (overruns) {
       if (newly_held) BeginOverrun(*queue, now, sink);
       AskOverrun(*queue, now, sink);
+      if (const TimePoint until = ChargedUntil(*queue); now < until) {
+        charge = Charge::kService;
+        next = std::min(next, until);
+      }
     }
+    SetCharge(*queue, charge, now);
     if (queue->limited) {
       // Nobody else makes it wait, so the watchdog has nothing to give back.
       next = std::min(next, queue->limited_until);
@@ -191,7 +191,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
     if (off_long) held_since = std::min(held_since, off_since);
     Report(*queue, inputs, held_elsewhere != kNever, sink);
     queue->let_run_by_gift &= !queue->chosen || InheritsPriority(*queue, by);
-    SetOverruns(*queue, false, now);
+    LeaveOverrun(*queue, now);
     const bool running = queue->IsEligible();
     const bool off = running && queue->process->off();
     if (running && !queue->running) {

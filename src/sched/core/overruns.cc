@@ -1,6 +1,7 @@
 #include "sched/core/overruns.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sched/core/accounting.h"
 
@@ -23,17 +24,15 @@ constexpr Duration kNotAwaited = std::chrono::seconds(1);
 
 constexpr int kForgottenPart = 4;  // of how much longer than the latest one `usual` is
 
-// One may be short by chance. So a longer one counts at once, and a shorter one little by little.
-void MeasureOverrun(QueueRecord& queue, TimePoint now) {
-  Duration& usual = queue.overrun.usual;
-  const Duration length = std::max(now - queue.overrun.since, Duration(1));
-  usual = std::max(length, usual - (usual - length) / kForgottenPart);
+bool IsShort(const QueueRecord& queue) {
+  return queue.overrun.usual != Duration::zero() && queue.overrun.usual < kWorthAwaiting;
 }
 
 }  // namespace
 
 void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
-  queue.overrun.asked_at = now;
+  queue.overruns = true;
+  queue.overrun.since = queue.overrun.asked_at = now;
   // The device may have nothing of it at this moment. Then the client has nothing to report by itself.
   sink.Query(queue.id);
 }
@@ -50,21 +49,31 @@ bool MayOverrun(const QueueRecord& queue) { return queue.traits.reports_overruns
 
 bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until) {
   const TimePoint since = queue.overruns ? queue.overrun.since : now;
-  const Duration usual = queue.overrun.usual;
-  const bool is_short = usual != Duration::zero() && usual < kWorthAwaiting;
-  if (is_short || since < queue.overrun.awaited_again_at) return false;
-  until = since + std::clamp(kTimesUsual * usual, kAwaitedAtLeast, kAwaitedAtMost);
+  if (IsShort(queue) || since < queue.overrun.awaited_again_at) return false;
+  until = since + std::clamp(kTimesUsual * queue.overrun.usual, kAwaitedAtLeast, kAwaitedAtMost);
   if (now < until) return true;
   queue.overrun.awaited_again_at = now + kNotAwaited;
   return false;
 }
 
+TimePoint ChargedUntil(const QueueRecord& queue) {
+  return IsShort(queue) ? queue.overrun.since + kWorthAwaiting : kNever;
+}
+
 void EndOverrun(QueueRecord& queue, TimePoint now) {
   if (!queue.overruns) return;
-  MeasureOverrun(queue, now);
-  SetOverruns(queue, false, now);
+  // One may be short by chance. So a longer one counts at once, and a shorter one little by little.
+  Duration& usual = queue.overrun.usual;
+  const Duration length = std::max(now - queue.overrun.since, Duration(1));
+  usual = std::max(length, usual - (usual - length) / kForgottenPart);
+  queue.overruns = false;
   SetCharge(queue, Charge::kWaiting, now);
   queue.device->dirty = true;
+}
+
+void LeaveOverrun(QueueRecord& queue, TimePoint now) {
+  if (std::exchange(queue.overruns, false))
+    queue.overrun.usual = std::max(queue.overrun.usual, now - queue.overrun.since);
 }
 
 }  // namespace xsched::sched

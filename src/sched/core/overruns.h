@@ -20,13 +20,7 @@
 
 namespace xsched::sched {
 
-// Does the device still have something of the queue, which is held?
-inline void SetOverruns(QueueRecord& queue, bool overruns, TimePoint now) {
-  if (queue.overruns == overruns) return;
-  queue.overruns = overruns;
-  if (overruns) queue.overrun.since = now;
-}
-// An overrun has begun. Asks whether it has ended already.
+// The queue is held while the device has something of it. Asks whether that has ended already.
 void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
 // Asks again from time to time. Sets DeviceRecord::ask_at accordingly.
 void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
@@ -34,7 +28,12 @@ void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
 bool MayOverrun(const QueueRecord& queue);
 // Do others wait for its end, and until when at most? REQUIRES: it overruns, or will when it is held now.
 bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until);
+// Until when it is charged for an overrun: for one that others do not wait for, not for longer than such ones take.
+// What is left of it then waits for the commands of the others.
+TimePoint ChargedUntil(const QueueRecord& queue);
 // The device has nothing more of a held queue.
 void EndOverrun(QueueRecord& queue, TimePoint now);
+// The queue runs again, or does not count any more. If it overruns, that would have lasted for longer.
+void LeaveOverrun(QueueRecord& queue, TimePoint now);
 
 }  // namespace xsched::sched

@@ -64,13 +64,12 @@ struct PolicyInfo {
   // It reads QueueView::process_weight, process_service, tenant_weight and tenant_service,
   // ProcessView::hints.
   bool sees_processes = false;
-  // It decides by what each has received. So a held queue is charged for what it still does (overruns.h).
+  // It decides by what each has received. So a held queue is charged for what it still does, and the next one
+  // begins only when that has ended (overruns.h).
   bool charges_overruns = false;
   // Beside that, it divides the device's time, and nobody is urgent: it does not matter to the others if a
-  // held queue first ends what it has begun. So more may be in flight. And the queue that runs next begins
-  // only when the other has ended, where that is reported: the time that each receives is known exactly, but
-  // the device is unused for a moment.
-  bool awaits_overruns = false;
+  // held queue first ends what it has begun. So more may be in flight (Control::keeps_busy).
+  bool keeps_busy = false;
   // It keeps queues from running even if the device is unused (FindLimits).
   bool has_limits = false;
   // Asked again before its time, with nothing new but the time and what was received, it decides the same and

@@ -53,7 +53,7 @@ void PolicySetting::Append(const Layer& layer) {
   has_limits_ |= info.has_limits;
   steady_ &= info.steady;
   charges_overruns_ &= info.charges_overruns;
-  awaits_overruns_ &= info.awaits_overruns;
+  keeps_busy_ &= info.keeps_busy;
 }
 
 bool PolicySetting::DecidesAbout(Granularity what) const {

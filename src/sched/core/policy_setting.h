@@ -65,7 +65,7 @@ class PolicySetting {
   bool IsSteady() const { return steady_; }
   // True if all policies in use do so (PolicyInfo).
   bool ChargesOverruns() const { return charges_overruns_; }
-  bool AwaitsOverruns() const { return awaits_overruns_; }
+  bool KeepsBusy() const { return keeps_busy_; }
   // True if a policy in use reads this hint.
   bool Reads(bool HintsRead::*hint) const;
   // A bit for each of the layers to whose policies these are not the same.
@@ -103,7 +103,7 @@ class PolicySetting {
   bool has_limits_ = false;
   bool steady_ = true;
   bool charges_overruns_ = true;
-  bool awaits_overruns_ = true;
+  bool keeps_busy_ = true;
 };
 
 // The text form, as above. Names of policies and granularities in any case.

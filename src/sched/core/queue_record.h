@@ -165,7 +165,7 @@ struct WideWindow {
 // What the control of an idle queue depends on, beside itself.
 struct ControlInputs {
   bool charges_overruns = false;
-  bool awaits_overruns = false;
+  bool keeps_busy = false;
   bool replace_holding = false;
   bool beside_holding = false;
   bool cut_short = false;

@@ -734,7 +734,7 @@ TEST_F(SchedulerTest, an_overrun_of_a_queue_that_waits_for_the_next_one_is_not_w
   EXPECT_TRUE(Runs(kOther));
 }
 
-TEST_F(SchedulerTest, a_policy_that_divides_nothing_lets_the_next_one_begin_at_once) {
+TEST_F(SchedulerTest, one_that_has_just_become_ready_begins_although_another_overruns) {
   scheduler_.SetPolicy(*FindPolicyByName("KEDF"));
   Hints soon;
   soon.deadline_us = 1000;
@@ -774,74 +774,49 @@ TEST_F(SchedulerTest, a_held_queue_whose_work_has_ended_is_charged_no_longer) {
   EXPECT_EQ(scheduler_.Stats(kLow, now_)->service, before);
 }
 
-// Two queues whose clients do not report by themselves: kLow has commands of 20 ms, and is held while one of
-// them runs.
-class LongCommand : public SchedulerTest {
- protected:
-  LongCommand() {
-    scheduler_.SetPolicy(*FindPolicyByName("UP"));
-    Hints half;
-    half.utilization = 50;
-    for (const QueueId id : {kLow, kOther}) {
-      scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_);
-      Progress(id, 1'000'000, 0);
-    }
-    // Alone at first, so that it is known how long its commands take.
-    scheduler_.SetAbsent(kOther, true, now_);
-    Decide();
-    for (uint64_t retired = 1; retired < 4; ++retired) {
-      Pass(milliseconds(20));
-      Progress(kLow, 1'000'000, retired);
-    }
-    scheduler_.SetAbsent(kOther, false, now_);
-    Decide();
-    while (sink_.Of(kLow).run) Pass(milliseconds(1));
+TEST_F(SchedulerTest, what_a_held_queue_still_does_is_not_charged_if_its_client_does_not_report_the_end) {
+  scheduler_.SetPolicy(*FindPolicyByName("UP"));
+  for (const QueueId id : {kLow, kOther}) {
+    ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, {}, now_));
+    Progress(id, 1'000'000, 0);
   }
-};
-
-TEST_F(LongCommand, is_charged_after_a_hold_until_its_queue_is_seen_to_have_retired_it) {
-  const Duration low = ServiceOf(kLow);
-  const Duration other = ServiceOf(kOther);
-  Progress(kLow, 1'000'000, 3);
-  const int asked = sink_.queries[kLow];
-  for (int i = 0; i < 15; ++i) Pass(milliseconds(1));
-  EXPECT_TRUE(sink_.Of(kOther).run);
-  EXPECT_GE(sink_.queries[kLow], asked + 5) << "it would not say so by itself";
-  EXPECT_LE(sink_.queries[kLow], asked + 40);
-  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(15));
-  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(0));
-  Progress(kLow, 1'000'000, 4);
-  const int answered = sink_.queries[kLow];
-  Pass(milliseconds(5));
-  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(15));
-  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(5));
-  EXPECT_EQ(sink_.queries[kLow], answered);
-}
-
-TEST_F(LongCommand, is_not_charged_for_what_the_running_queue_has_retired_meanwhile) {
-  Progress(kLow, 1'000'000, 3);
-  Progress(kLow, 1'000'000, 4);
-  for (uint64_t retired = 1; retired < 5; ++retired) {
-    Pass(milliseconds(1));
-    Progress(kOther, 1'000'000, retired);
-  }
-  while (!sink_.Of(kLow).run) Pass(milliseconds(1));
   while (sink_.Of(kLow).run) Pass(milliseconds(1));
-  Progress(kLow, 1'000'000, 4);
+  EXPECT_TRUE(Runs(kOther));
+  EXPECT_FALSE(sink_.Of(kLow).charges_overruns);
   const Duration low = ServiceOf(kLow);
   const Duration other = ServiceOf(kOther);
-  for (int i = 0; i < 10; ++i) Pass(milliseconds(1));
-  const uint64_t before = scheduler_.Stats(kOther, now_)->retired;
-  Progress(kOther, 1'000'000, before + 4);
-  EXPECT_NEAR((ServiceOf(kOther) - other) / microseconds(1), 4000, 1500) << "of a millisecond each";
-  EXPECT_EQ(ServiceOf(kLow) - low + (ServiceOf(kOther) - other), milliseconds(10));
+  Pass(milliseconds(2));
+  EXPECT_EQ(ServiceOf(kLow), low);
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(2));
 }
 
-TEST_F(LongCommand, that_never_reports_is_charged_for_the_time_of_two_of_its_like_at_most) {
+// The rest of it waits for commands of the other queue, which has begun.
+TEST_F(SchedulerTest, an_overrun_that_is_usually_short_is_charged_for_half_a_millisecond_at_most) {
+  HoldOneThatReports(1'000'000);
+  Pass(microseconds(100));
+  EndOverrun(kLow);
+  while (!Runs(kLow)) Work();
+  while (Runs(kLow)) Pass(milliseconds(1));
+  ASSERT_TRUE(Runs(kOther));
   const Duration low = ServiceOf(kLow);
-  for (int i = 0; i < 80; ++i) Pass(milliseconds(1));
-  EXPECT_LE(ServiceOf(kLow) - low, milliseconds(41));
-  EXPECT_GE(ServiceOf(kOther), milliseconds(35));
+  const Duration other = ServiceOf(kOther);
+  Pass(microseconds(500));
+  Pass(milliseconds(2));
+  EXPECT_EQ(ServiceOf(kLow) - low, microseconds(250)) << "half of that time";
+  EXPECT_EQ(ServiceOf(kOther) - other, microseconds(2250));
+}
+
+TEST_F(SchedulerTest, an_overrun_that_has_not_ended_when_its_queue_runs_again_was_a_long_one) {
+  HoldOneThatReports(1'000'000);
+  Pass(microseconds(100));
+  EndOverrun(kLow);
+  const auto is_awaited_again = [&] {
+    while (!Runs(kLow)) Work();
+    while (Runs(kLow)) Pass(milliseconds(1));
+    return !Runs(kOther);
+  };
+  ASSERT_FALSE(is_awaited_again());
+  EXPECT_TRUE(is_awaited_again());
 }
 
 TEST_F(SchedulerTest, a_change_is_reported_once) {

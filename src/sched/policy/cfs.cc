@@ -16,7 +16,7 @@ constexpr PolicyInfo kInfo = {
     .summary = "completely fair scheduler: shares that grow with the priority, one queue at a time",
     .hints = {.priority = true, .timeslice = true},
     .charges_overruns = true,
-    .awaits_overruns = true,
+    .keeps_busy = true,
 };
 
 constexpr double kFactor = 1.2;

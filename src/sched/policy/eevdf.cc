@@ -35,7 +35,7 @@ constexpr PolicyInfo kInfo = {
     .hints = {.weight = true, .timeslice = true},
     .sees_processes = true,
     .charges_overruns = true,
-    .awaits_overruns = true,
+    .keeps_busy = true,
 };
 
 constexpr double kInstant = 1e-9;  // of seconds: what is left of a time slice by rounding

@@ -38,7 +38,7 @@ constexpr PolicyInfo kInfo = {
     .hints = {.weight = true, .reservation = true, .timeslice = true},
     .granularity = Granularity::kProcess,
     .charges_overruns = true,
-    .awaits_overruns = true,
+    .keeps_busy = true,
     .has_limits = true,
 };
 

@@ -15,7 +15,7 @@ constexpr PolicyInfo kInfo = {
     .hints = {.utilization = true, .timeslice = true},
     .granularity = Granularity::kProcess,
     .charges_overruns = true,
-    .awaits_overruns = true,
+    .keeps_busy = true,
 };
 
 constinit const UtilizationShare policy(kInfo);
