@@ -22,6 +22,9 @@ constexpr Duration kAwaitedAtMost = std::chrono::milliseconds(60);
 // If one lasts for longer, the next ones of that queue probably do as well.
 constexpr Duration kNotAwaited = std::chrono::seconds(1);
 
+// Few commands take longer, but a client may hang, and never report.
+constexpr Duration kChargedAtMost = std::chrono::seconds(10);
+
 constexpr int kForgottenPart = 4;  // of how much longer than the latest one `usual` is
 
 bool IsShort(const QueueRecord& queue) {
@@ -57,7 +60,7 @@ bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until) {
 }
 
 TimePoint ChargedUntil(const QueueRecord& queue) {
-  return IsShort(queue) ? queue.overrun.since + kWorthAwaiting : kNever;
+  return queue.overrun.since + (IsShort(queue) ? kWorthAwaiting : kChargedAtMost);
 }
 
 void EndOverrun(QueueRecord& queue, TimePoint now) {

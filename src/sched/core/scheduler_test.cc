@@ -806,6 +806,17 @@ TEST_F(SchedulerTest, an_overrun_that_is_usually_short_is_charged_for_half_a_mil
   EXPECT_EQ(ServiceOf(kOther) - other, microseconds(2250));
 }
 
+TEST_F(SchedulerTest, an_overrun_whose_end_is_never_reported_is_charged_for_10_s_at_most) {
+  HoldOneThatReports(1'000'000);
+  const Duration before = ServiceOf(kLow);
+  for (int i = 0; i < 30; ++i) {
+    Progress(kOther, 1'000'000, static_cast<uint64_t>(i) + 1);
+    Pass(std::chrono::seconds(1));
+    if (Runs(kLow)) return;  // the debt is paid
+  }
+  EXPECT_LE(ServiceOf(kLow) - before, std::chrono::seconds(6));
+}
+
 TEST_F(SchedulerTest, an_overrun_that_has_not_ended_when_its_queue_runs_again_was_a_long_one) {
   HoldOneThatReports(1'000'000);
   Pass(microseconds(100));

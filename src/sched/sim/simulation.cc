@@ -20,7 +20,7 @@ class Simulation final : public ControlSink {
   Result Run();
 
   void SetControl(QueueId id, const Control& control) override;
-  void Query(QueueId id) override { ReportLater(IndexOf(id)); }
+  void Query(QueueId id) override;
   void SetSlice(ProcessId process, DeviceId device, Duration slice) override {
     devices_[static_cast<size_t>(device) - 1].SetSlice(static_cast<int>(process) - 1, slice, now_);
   }
@@ -544,6 +544,13 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   } else {
     acting_.push_back(index);
   }
+}
+
+void Simulation::Query(QueueId id) {
+  const size_t index = IndexOf(id);
+  ReportLater(index);
+  // It may have been let run and held again before that took effect.
+  if (HasDrained(queues_[index])) retired_.push_back(index);
 }
 
 // What the scheduler decided last reaches the queue.
