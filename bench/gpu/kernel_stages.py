@@ -206,7 +206,7 @@ def share(session):
             native = [session.kernels() for _ in range(2)]
             ours = [session.kernels("-u", percent, scheduled=True) for percent in (75, 25)]
             session.ready(native, ours)
-            (theirs_first, theirs_second), (first, second) = (both_continuously(session, pair_, kernel_us)
+            (theirs_first, theirs_second), (first, second) = (both_continuously(session, pair_, (kernel_us, kernel_us))
                                                               for pair_ in (native, ours))
             percent = first / (first + second) * 100
             session.report.add("5", case, "% of the first", percent, (73, 77),
@@ -216,8 +216,27 @@ def share(session):
                                xsched=first + second)
 
 
-def both_continuously(session, workers, kernel_us):
-    for worker in workers:
+def gates(session):
+    """Figure 5: two continuous processes with equal shares under UP, by gates alone, with kernels of two lengths. What one has begun
+    when it is held runs to its end."""
+    for level in (1, 2):
+        for lengths in ((500, 5000), (2000, 15000), (10000, 20000)):
+            case = f"shares 50 : 50 at level {level}, kernels of {lengths[0]} and {lengths[1]} µs"
+            with session.step("5", case, limit(session, 2)), session.server(policy="UP"):
+                native = [session.kernels() for _ in range(2)]
+                ours = [session.kernels("-u", 50, "--level", level, scheduled=True) for _ in range(2)]
+                session.ready(native, ours)
+                (theirs, times) = ([rate * us for rate, us in zip(both_continuously(session, pair_, lengths), lengths)]
+                                   for pair_ in (native, ours))
+                percent = times[0] / sum(times) * 100
+                session.report.add("5", case, "% of the first's device time", percent, (49, 51),
+                                   native=theirs[0] / sum(theirs) * 100, xsched=percent)
+                session.report.add("5", case, "total device time : native", sum(times) / sum(theirs), (0.97, None),
+                                   native=sum(theirs), xsched=sum(times))
+
+
+def both_continuously(session, workers, lengths):
+    for worker, kernel_us in zip(workers, lengths):
         worker.send(do="continuous", kernel_us=kernel_us)
     time.sleep(LEAD + session.seconds)
     progresses = [worker.stop()["progress"] for worker in workers]

@@ -39,6 +39,7 @@ STAGES = {
     "streams": kernel_stages.streams,
     "three": kernel_stages.three,
     "share": kernel_stages.share,
+    "gates": kernel_stages.gates,
     "suspend": kernel_stages.suspend,
     **class_stages.STAGES,
     **gang_stage.STAGES,

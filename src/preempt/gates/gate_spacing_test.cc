@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "ipc/control_block.h"
+
 namespace xsched::preempt {
 namespace {
 
