@@ -5,7 +5,10 @@
 
 namespace xsched::cli {
 
-double Percentile(std::vector<double> values, double fraction) {
+namespace {
+
+// Changes the order of the values.
+double PercentileIn(std::vector<double>& values, double fraction) {
   if (values.empty()) return 0;
   auto rank = static_cast<size_t>(std::ceil(fraction * static_cast<double>(values.size())));
   size_t index = std::clamp<size_t>(rank, 1, values.size()) - 1;
@@ -13,8 +16,12 @@ double Percentile(std::vector<double> values, double fraction) {
   return values[index];
 }
 
-Summary Summarize(const std::vector<double>& values) {
-  return {Percentile(values, 0.50), Percentile(values, 0.99), Percentile(values, 1.0)};
+}  // namespace
+
+double Percentile(std::vector<double> values, double fraction) { return PercentileIn(values, fraction); }
+
+Summary Summarize(std::vector<double> values) {
+  return {PercentileIn(values, 0.50), PercentileIn(values, 0.99), PercentileIn(values, 1.0)};
 }
 
 std::vector<int> Histogram(const std::vector<double>& values, double low, double high, int bins) {

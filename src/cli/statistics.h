@@ -13,7 +13,7 @@ struct Summary {
   double p99 = 0;
   double max = 0;
 };
-Summary Summarize(const std::vector<double>& values);
+Summary Summarize(std::vector<double> values);
 
 // How many values are in each of `bins` equal parts of [low, high]. Values outside count in the outermost
 // parts.

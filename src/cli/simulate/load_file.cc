@@ -322,10 +322,10 @@ void LoadReader::AddGenerated(Duration length, const std::optional<sched::sim::D
       continue;
     }
     CountTasks(generator, generator.arrivals.period);
-    for (Duration at : TimesOf(generator.arrivals)) {
-      task.at = at;
-      queue.tasks.push_back(task);
-    }
+    const std::vector<Duration> times = TimesOf(generator.arrivals);
+    const size_t before = queue.tasks.size();
+    queue.tasks.resize(before + times.size(), task);  // with memory for all of them at once
+    for (size_t i = 0; i < times.size(); ++i) queue.tasks[before + i].at = times[i];
   }
 }
 

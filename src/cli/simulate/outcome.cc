@@ -28,7 +28,7 @@ double InSeconds(Duration time) { return std::chrono::duration<double>(time).cou
 
 // The figures of all queues that have the name of `first`.
 QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
-                      size_t first) {
+                      size_t first, bool distributions) {
   QueueOutcome together{.name = load.queues[first].name};
   const double length = InSeconds(result.length);
   std::vector<double> latencies_ms;
@@ -36,7 +36,7 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
   Duration longest{};
   const auto add = [&](Duration latency) {
     latencies_ms.push_back(InSeconds(latency) * 1e3);
-    together.latencies.Add(latency);
+    if (distributions) together.latencies.Add(latency);
   };
   for (size_t i = first; i < load.queues.size(); ++i) {
     if (load.queues[i].name != together.name) continue;
@@ -59,7 +59,7 @@ QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const 
   for (Duration age : ages) {
     if (age > longest) add(age);
   }
-  const Summary summary = Summarize(latencies_ms);
+  const Summary summary = Summarize(std::move(latencies_ms));
   together.p50_ms = summary.p50;
   together.p99_ms = summary.p99;
   together.max_ms = summary.max;
@@ -112,7 +112,7 @@ const QueueOutcome* Outcome::Find(const std::string& name) const {
   return found == queues.end() ? nullptr : &*found;
 }
 
-Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up) {
+Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up, bool distributions) {
   sched::sim::Conditions conditions;
   conditions.policy = scheme.policy;
   conditions.order = scheme.order;
@@ -120,15 +120,16 @@ Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration war
   conditions.warm_up = warm_up;
   conditions.config.timeslice = scheme.timeslice;
   if (scheme.at_a_time) conditions.config.at_a_time = *scheme.at_a_time;
-  return OutcomeOf(load, scheme, Simulate(load, conditions));
+  return OutcomeOf(load, scheme, Simulate(load, conditions), distributions);
 }
 
 std::vector<Outcome> PredictAll(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
-                                Duration warm_up) {
+                                Duration warm_up, bool distributions) {
   std::vector<Outcome> outcomes(schemes.size());
   std::atomic<size_t> next = 0;
   const auto predict = [&] {
-    for (size_t i = next++; i < schemes.size(); i = next++) outcomes[i] = Predict(load, schemes[i], warm_up);
+    for (size_t i = next++; i < schemes.size(); i = next++)
+      outcomes[i] = Predict(load, schemes[i], warm_up, distributions);
   };
   const size_t processors = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::future<void>> others;
@@ -147,12 +148,13 @@ void SetRights(sched::sim::Load& load, const server::TenantRules& rules) {
   }
 }
 
-Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result) {
+Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
+                  bool distributions) {
   Outcome outcome{scheme, {}};
   outcome.tenants = TenantsOf(load, result);
   for (size_t i = 0; i < result.queues.size(); ++i) {
     if (outcome.Find(load.queues[i].name) == nullptr)
-      outcome.queues.push_back(Together(load, scheme, result, i));
+      outcome.queues.push_back(Together(load, scheme, result, i, distributions));
   }
   return outcome;
 }

@@ -35,8 +35,8 @@ struct QueueOutcome {
   double p50_ms = 0;
   double p99_ms = 0;
   double max_ms = 0;
-  Distribution latencies = {};
-  bool has_deadline = false;  // at one time or another
+  Distribution latencies = {};  // if it was asked for
+  bool has_deadline = false;    // at one time or another
   uint64_t missed = 0;  // tasks that were later than the queue's deadline, or are by the end of the load
   double commands_per_second = 0;
   double share = 0;  // of the device's time
@@ -58,13 +58,15 @@ struct Outcome {
   const QueueOutcome* Find(const std::string& name) const;
 };
 
-// The figures of each queue, or of all queues of one name.
-Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result);
+// The figures of each queue, or of all queues of one name. `distributions`: of latencies as well, for a page.
+Outcome OutcomeOf(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
+                  bool distributions);
 // Gives the load's tenants the shares and the highest priorities that a tenants' file says, by their names.
 void SetRights(sched::sim::Load& load, const server::TenantRules& rules);
-Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up);
+Outcome Predict(const sched::sim::Load& load, const Scheme& scheme, Duration warm_up,
+                bool distributions = false);
 // Of each scheme, in the same order. As many are simulated at a time as there are processors.
 std::vector<Outcome> PredictAll(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
-                                Duration warm_up);
+                                Duration warm_up, bool distributions = false);
 
 }  // namespace xsched::cli

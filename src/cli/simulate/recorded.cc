@@ -22,7 +22,7 @@ void EstimateUnseen(std::vector<RecordedBurst>& bursts) {
 }
 
 Outcome RecordedOutcome(const sched::sim::Load& load, const std::vector<std::vector<RecordedBurst>>& bursts,
-                        Duration warm_up) {
+                        Duration warm_up, bool distributions) {
   sched::sim::Result result;
   result.length = load.length - warm_up;
   for (size_t i = 0; i < load.queues.size(); ++i) {
@@ -41,7 +41,7 @@ Outcome RecordedOutcome(const sched::sim::Load& load, const std::vector<std::vec
       queue.AddEnded(burst.span, deadline);
     }
   }
-  return OutcomeOf(load, {.name = "recorded"}, result);
+  return OutcomeOf(load, {.name = "recorded"}, result, distributions);
 }
 
 }  // namespace xsched::cli

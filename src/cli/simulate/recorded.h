@@ -23,6 +23,6 @@ void EstimateUnseen(std::vector<RecordedBurst>& bursts);
 
 // `bursts` of each queue of the load. A burst is a task, and its span is the task's latency.
 Outcome RecordedOutcome(const sched::sim::Load& load, const std::vector<std::vector<RecordedBurst>>& bursts,
-                        Duration warm_up);
+                        Duration warm_up, bool distributions = false);
 
 }  // namespace xsched::cli

@@ -92,16 +92,18 @@ std::vector<Outcome> Outcomes(const SimulateOptions& options, const sched::sim::
     throw CommandError(kExitUsage, fmt::format("the load ends after {:.3f} s, within the warm-up",
                                                Seconds(load.length).count()));
   }
-  if (options.target) return Search(load, schemes, *options.target, options.maximize, warm_up);
-  return PredictAll(load, schemes, warm_up);
+  const bool for_page = !options.html.empty();
+  if (options.target) return Search(load, schemes, *options.target, options.maximize, warm_up, for_page);
+  return PredictAll(load, schemes, warm_up, for_page);
 }
 
 // What was recorded stands above what is predicted.
 void AddRecorded(const sched::sim::Load& load, const std::vector<std::vector<RecordedBurst>>& bursts,
-                 Duration warm_up, std::vector<Outcome>& outcomes) {
+                 const SimulateOptions& options, std::vector<Outcome>& outcomes) {
   const auto is_recorded = [](const std::vector<RecordedBurst>& queue) { return !queue.empty(); };
   if (std::any_of(bursts.begin(), bursts.end(), is_recorded))
-    outcomes.insert(outcomes.begin(), RecordedOutcome(load, bursts, warm_up));
+    outcomes.insert(outcomes.begin(),
+                    RecordedOutcome(load, bursts, *Time(options.warm_up), !options.html.empty()));
 }
 
 void Simulate(const SimulateOptions& options) {
@@ -111,7 +113,7 @@ void Simulate(const SimulateOptions& options) {
   if (load.queues.empty()) throw CommandError(kExitFailed, "the load has no queue");
   std::vector<Outcome> outcomes = Outcomes(options, load);
   const bool searched = options.target.has_value();
-  if (!searched) AddRecorded(load, reader.recorded(), *Time(options.warm_up), outcomes);
+  if (!searched) AddRecorded(load, reader.recorded(), options, outcomes);
   const bool met = searched && options.target->IsMet(outcomes.front());
   const size_t tried = outcomes.size();
   if (searched) {

@@ -300,7 +300,7 @@ std::vector<Scheme> NaturalChains() {
 }
 
 std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes, const Target& target,
-                            const std::string& maximize, Duration warm_up) {
+                            const std::string& maximize, Duration warm_up, bool distributions) {
   MustExist(load, target.queue);
   MustExist(load, maximize);
   std::vector<Candidate> candidates;
@@ -312,7 +312,7 @@ std::vector<Outcome> Search(const Load& load, const std::vector<Scheme>& schemes
   if (candidates.size() > kMostCandidates) candidates.resize(kMostCandidates);
   std::vector<Scheme> tried;
   for (Candidate& candidate : candidates) tried.push_back(std::move(candidate.scheme));
-  std::vector<Outcome> outcomes = PredictAll(load, tried, warm_up);
+  std::vector<Outcome> outcomes = PredictAll(load, tried, warm_up, distributions);
   std::stable_sort(outcomes.begin(), outcomes.end(), [&](const Outcome& one, const Outcome& other) {
     const bool met = target.IsMet(one);
     if (met != target.IsMet(other)) return met;

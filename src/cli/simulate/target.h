@@ -44,6 +44,7 @@ inline constexpr size_t kMostCandidates = 400;
 // gives most of the device's time to the queue `maximize` first. The others follow, the nearest first; last
 // are those under which the target's queue ends no task.
 std::vector<Outcome> Search(const sched::sim::Load& load, const std::vector<Scheme>& schemes,
-                            const Target& target, const std::string& maximize, Duration warm_up);
+                            const Target& target, const std::string& maximize, Duration warm_up,
+                            bool distributions = false);
 
 }  // namespace xsched::cli

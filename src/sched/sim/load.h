@@ -24,12 +24,12 @@ inline constexpr int kForEver = -2;
 struct Task {
   Duration at{};                // since the beginning; or, if it `follows`, since the end of the task before
   bool follows = false;         // it comes because the task before has ended: a closed loop
+  int waits_for = -1;           // a queue: it does not begin before that one has done what it has been given
   uint64_t commands = 1;        // kWithoutEnd: there is always work, until `until`
   Duration command{};           // length of each on the device
   Duration launch{};            // between two launches: a longer one than a command leaves the device idle
   Duration repeat = kNoRepeat;  // it comes again so long after its end, until `until`
   Duration until{};
-  int waits_for = -1;  // a queue: it does not begin before that one has done what it has been given
 };
 
 struct HintChange {
