@@ -107,16 +107,9 @@ void CommandDevice::Hold(size_t index) {
 
 // ---- time ----
 
-std::optional<size_t> CommandDevice::Settle(TimePoint now) {
-  const Duration time = now - at_;
-  at_ = now;
-  if (doing_ != Doing::kRuns) return std::nullopt;
+// The command that has started has ended, `rest` ago.
+void CommandDevice::Retire(Duration rest) {
   CommandQueue& queue = queues_[running_];
-  if (time < queue.left) {
-    queue.left -= time;
-    return std::nullopt;
-  }
-  const Duration rest = time - queue.left;
   // Mostly it is one, and a division takes longer than all else here.
   const uint64_t more =
       rest < length_ ? 0 : std::min(static_cast<uint64_t>(rest / length_), until_ - queue.retired - 1);
@@ -133,7 +126,6 @@ std::optional<size_t> CommandDevice::Settle(TimePoint now) {
     changed_ = true;
   }
   if (!queue.HasWork()) WorkChanged(running_);
-  return running_;
 }
 
 TimePoint CommandDevice::Next() const {
@@ -221,25 +213,27 @@ uint64_t CommandDevice::Together(const Process& process, uint64_t left) const {
       1, std::min(shortest / kStepsOfATask, static_cast<uint64_t>(kLongestStep / longest)));
 }
 
-// The next queue of the process that may run. Of those that have never run, the one behind the last one.
+// What has started ends first. Of those that have never run, the one behind the last one is next.
+bool CommandDevice::IsBefore(size_t index, size_t other_index, size_t last) const {
+  const CommandQueue& queue = queues_[index];
+  const CommandQueue& other = queues_[other_index];
+  const bool started = queue.left > Duration::zero();
+  if (started != (other.left > Duration::zero())) return started;
+  if (order_ == Order::kByArrival) {
+    if (queue.arrived != other.arrived) return queue.arrived < other.arrived;
+  } else if (queue.turn != other.turn) {
+    return queue.turn < other.turn;
+  }
+  return index > last && other_index <= last;
+}
+
+// The next queue of the process that may run.
 CommandDevice::Choice CommandDevice::ChooseQueue(const Process& process) const {
   Choice choice;
-  const std::vector<size_t>& busy = process.busy;
-  bool started = false;  // what has started ends first
-  size_t next = 0;
-  while (next < busy.size() && busy[next] <= process.last) ++next;
-  for (size_t tried = 0; tried < busy.size(); ++tried, ++next) {
-    if (next == busy.size()) next = 0;
-    const CommandQueue& queue = queues_[busy[next]];
-    if (!queue.MayRun()) continue;
+  for (size_t index : process.busy) {
+    if (!queues_[index].MayRun()) continue;
     choice.others = choice.queue.has_value();
-    if (started) continue;
-    started = queue.left > Duration::zero();
-    if (choice.others && !started) {
-      const CommandQueue& best = queues_[*choice.queue];
-      if (order_ == Order::kByArrival ? queue.arrived >= best.arrived : queue.turn >= best.turn) continue;
-    }
-    choice.queue = busy[next];
+    if (!choice.others || IsBefore(index, *choice.queue, *process.last)) choice.queue = index;
   }
   return choice;
 }

@@ -69,7 +69,16 @@ class CommandDevice {
 
   // Time has come to `now`: what has been done until then. Returns the queue of which commands have retired,
   // if there is one. REQUIRES: `now` is not after next().
-  std::optional<size_t> Settle(TimePoint now);
+  std::optional<size_t> Settle(TimePoint now) {
+    const Duration time = now - at_;
+    at_ = now;
+    if (doing_ != Doing::kRuns) return std::nullopt;
+    Duration& left = queues_[running_].left;
+    left -= time;
+    if (left > Duration::zero()) return std::nullopt;
+    Retire(-left);
+    return running_;
+  }
   // Something has changed since the last Dispatch, or has to.
   bool IsDue(TimePoint now) const { return changed_ || now >= next_; }
   // Decides what the device does next. Call it when it is due, after Settle.
@@ -111,6 +120,7 @@ class CommandDevice {
   Duration SliceOf(const Process& process) const {
     return process.slice == kDriversSlice ? parameters_.slice : process.slice;
   }
+  void Retire(Duration rest);
   void WorkChanged(size_t index);
   void Choose(TimePoint now);
   TimePoint Next() const;
@@ -124,6 +134,7 @@ class CommandDevice {
   uint64_t Together(const Process& process, uint64_t left) const;
   int ChooseProcess(TimePoint now);
   int ChooseOfSeveral(TimePoint now);
+  bool IsBefore(size_t index, size_t other_index, size_t last) const;
   Choice ChooseQueue(const Process& process) const;
   void Run(Process& process, TimePoint now);
   void EndCalls(TimePoint now);

@@ -82,7 +82,9 @@ class Simulation final : public ControlSink {
   void IntroduceProcesses();
   void BeginHints(size_t queue);
   void AddToScheduler(size_t queue);
+  void RunUntil(TimePoint end);
   void Settle();
+  void Retired(size_t queue);
   static bool HasDrained(const CommandQueue& queue);
   void RefreshDue(size_t queue);
   void ReportLater(size_t queue);
@@ -108,7 +110,11 @@ class Simulation final : public ControlSink {
   }
   void SetHead(size_t queue);
   void Act(size_t queue);
+  void ActDue();
+  void RefreshActs();
   void Decide();
+  // A program does something by itself, or a control takes effect.
+  bool IsProgramDue() const { return now_ >= std::min(acts_at_, due_.next()); }
   bool IsAnythingDue() const;
   TimePoint NextEvent() const;
   void EndWarmUp();
@@ -123,14 +129,14 @@ class Simulation final : public ControlSink {
   std::vector<size_t> left_;     // of each process: its queues that are not gone, or are yet to come
   Timers due_;                   // when each program next does something by itself
   std::vector<size_t> acting_;   // queues whose control takes effect soon; mostly none
+  TimePoint acts_at_ = kNever;   // when the first of these does
   std::vector<size_t> retired_;  // queues that have retired the last command of a task, or have drained
   std::vector<size_t> reports_;  // queues of which Program::report is true
   size_t waiting_ = 0;           // queues that wait for another one
   Result result_;
   TimePoint now_ = kStart;
   TimePoint decide_at_ = kNever;
-  TimePoint counts_from_;
-  bool counts_ = false;
+  bool counts_ = false;  // the warm-up is over
   bool changed_ = true;  // the scheduler has new information since its last decision
 };
 
@@ -142,7 +148,6 @@ Simulation::Simulation(const Load& load, const Conditions& conditions)
       programs_(load.queues.size()),
       left_(load.processes.size()),
       due_(load.queues.size()) {
-  counts_from_ = kStart + conditions.warm_up;
   result_.queues.resize(queues_.size());
   result_.length = load.length - conditions.warm_up;
   const Order order = conditions.policy ? Order::kInTurn : conditions.order;
@@ -201,16 +206,9 @@ void Simulation::IntroduceProcesses() {
 Result Simulation::Run() {
   const TimePoint end = kStart + load_.length;
   Settle();
-  while (now_ < end) {
-    HandleDue();
-    Decide();
-    for (CommandDevice& device : devices_) {
-      if (device.IsDue(now_)) device.Dispatch(now_);
-    }
-    ++result_.events;
-    now_ = std::min(end, std::max(NextEvent(), now_));
-    Settle();
-  }
+  RunUntil(std::min(kStart + conditions_.warm_up, end));
+  EndWarmUp();
+  RunUntil(end);
   for (size_t i = 0; i < queues_.size(); ++i) {
     EndTasks(i);
     CountUnended(i);
@@ -220,12 +218,30 @@ Result Simulation::Run() {
   return std::move(result_);
 }
 
+void Simulation::RunUntil(TimePoint end) {
+  while (now_ < end) {
+    if (!retired_.empty() || waiting_ != 0 || IsProgramDue()) HandleDue();
+    Decide();
+    for (CommandDevice& device : devices_) {
+      if (device.IsDue(now_)) device.Dispatch(now_);
+    }
+    ++result_.events;
+    now_ = std::min(end, std::max(NextEvent(), now_));
+    Settle();
+  }
+}
+
 void Simulation::Settle() {
   for (CommandDevice& device : devices_) {
     const std::optional<size_t> queue = device.Settle(now_);
-    // Otherwise nobody has to know that some of its commands have retired.
-    if (queue && (!queues_[*queue].HasWork() || HasDrained(queues_[*queue]))) retired_.push_back(*queue);
+    if (queue) Retired(*queue);
   }
+}
+
+// Unless the queue has done all or has drained, nobody has to know that some of its commands have retired.
+void Simulation::Retired(size_t index) {
+  const CommandQueue& queue = queues_[index];
+  if (!queue.HasWork() || HasDrained(queue)) retired_.push_back(index);
 }
 
 // The device has nothing more of the held queue, which is charged for what it does while it is held.
@@ -234,11 +250,10 @@ bool Simulation::HasDrained(const CommandQueue& queue) {
 }
 
 TimePoint Simulation::NextEvent() const {
-  TimePoint next = std::min(decide_at_, counts_ ? kNever : counts_from_);
   if ((changed_ && scheduler_) || !retired_.empty()) return now_;
+  TimePoint next = decide_at_;
   for (const CommandDevice& device : devices_) next = std::min(next, device.next());
-  for (size_t queue : acting_) next = std::min(next, programs_[queue].control_at);
-  return std::min(next, due_.next());
+  return std::min({next, acts_at_, due_.next()});
 }
 
 void Simulation::RefreshDue(size_t index) {
@@ -247,7 +262,6 @@ void Simulation::RefreshDue(size_t index) {
 }
 
 void Simulation::HandleDue() {
-  if (!counts_ && now_ >= counts_from_) EndWarmUp();
   for (size_t queue : retired_) EndTasks(queue);
   retired_.clear();
   while (due_.next() <= now_) {
@@ -258,12 +272,7 @@ void Simulation::HandleDue() {
     if (now_ >= programs_[i].repeats_at) ArriveAgain(i);
     RefreshDue(i);
   }
-  for (size_t i = acting_.size(); i-- > 0;) {
-    const size_t queue = acting_[i];
-    if (now_ < programs_[queue].control_at) continue;
-    acting_.erase(acting_.begin() + static_cast<std::ptrdiff_t>(i));
-    Act(queue);
-  }
+  if (now_ >= acts_at_) ActDue();
   for (size_t i = 0; waiting_ != 0 && i < queues_.size(); ++i) {
     if (queues_[i].waits) SetHead(i);
   }
@@ -344,6 +353,7 @@ void Simulation::LeaveIfDone(size_t index) {
   scheduler_->Progress(IdOf(index), program.submitted, queues_[index].retired, now_);
   scheduler_->RemoveQueue(IdOf(index), now_);
   std::erase(acting_, index);
+  RefreshActs();
   if (is_last) scheduler_->RemoveProcess(ProcessId{process + 1});
   UpdateHints(index);
 }
@@ -520,10 +530,21 @@ bool Simulation::IsAnythingDue() const {
   for (const CommandDevice& device : devices_) {
     if (device.IsDue(now_)) return true;
   }
-  for (size_t queue : acting_) {
-    if (now_ >= programs_[queue].control_at) return true;
-  }
-  return now_ >= due_.next();
+  return IsProgramDue();
+}
+
+void Simulation::ActDue() {
+  std::erase_if(acting_, [this](size_t queue) {
+    if (now_ < programs_[queue].control_at) return false;
+    Act(queue);
+    return true;
+  });
+  RefreshActs();
+}
+
+void Simulation::RefreshActs() {
+  acts_at_ = kNever;
+  for (size_t queue : acting_) acts_at_ = std::min(acts_at_, programs_[queue].control_at);
 }
 
 void Simulation::SetControl(QueueId id, const Control& control) {
@@ -544,6 +565,7 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   } else {
     acting_.push_back(index);
   }
+  RefreshActs();
 }
 
 void Simulation::Query(QueueId id) {
