@@ -60,6 +60,8 @@ class Array {
     size_ += count;
     return true;
   }
+  // Adds an element, whose value is not set. REQUIRES: room has been reserved.
+  T& Extend() { return data_[size_++]; }
   // Puts `value` before element `i`. REQUIRES: room has been reserved.
   void Insert(size_t i, const T& value) {
     for (size_t j = size_; j > i; --j) data_[j] = data_[j - 1];

@@ -8,8 +8,8 @@
 
 namespace xsched::sched {
 
-inline bool IsGift(Charge charge) { return charge == Charge::kGift || charge == Charge::kLent; }
-inline bool IsService(Charge charge) { return charge == Charge::kService || IsGift(charge); }
+inline bool IsGift(Charge charge) { return charge >= Charge::kGift; }
+inline bool IsService(Charge charge) { return charge >= Charge::kService; }
 
 // Brings the device's clock of service up to date.
 inline void Account(DeviceRecord& device, TimePoint now) {

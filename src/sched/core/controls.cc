@@ -181,7 +181,9 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   const bool off_long = off_since != kNever && now >= off_since + kShortOff;
   if (off_since != kNever && !off_long) next = std::min(next, off_since + kShortOff);
   const QueueRecord* leader = nullptr;
+  bool any_idle = false;  // in most decisions none has become idle
   for (QueueRecord* queue : device.active) {
+    any_idle |= queue->state == QueueState::kIdle;
     if (queue->state == QueueState::kLingering)
       next = std::min(next, queue->pauses.IdleAt(GraceOf(*queue, config_)));
     if (!queue->run) continue;
@@ -209,7 +211,7 @@ TimePoint Controls::Apply(const PolicySetting& setting, DeviceRecord& device, Ti
   }
   EndWatches(device, now);
   device.leader = leader;
-  LeaveOutIdle(device);
+  if (any_idle) LeaveOutIdle(device);
   return next;
 }
 

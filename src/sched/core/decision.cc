@@ -136,6 +136,7 @@ void Scheduler::Impl::ObserveDue(TimePoint now, ControlSink& sink) {
 // Brings up to date what changes with time.
 void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& sink) {
   device.observed = true;
+  device.watched = false;
   Account(device, now);
   for (QueueRecord* queue : device.active) {
     if (queue->state == QueueState::kLingering && now >= queue->pauses.IdleAt(GraceOf(*queue, config))) {
@@ -145,7 +146,10 @@ void Scheduler::Impl::Observe(DeviceRecord& device, TimePoint now, ControlSink& 
       queue->held_since = kNever;
       SetCharge(*queue, Charge::kNothing, now);
     }
-    if (!queue->watch.rests()) queue->incidents += queue->watch.Age(now, config);
+    if (!queue->watch.rests()) {
+      device.watched = true;
+      queue->incidents += queue->watch.Age(now, config);
+    }
     queue->priority = queue->hints.priority;
   }
   if (now >= device.silence.Until(config)) Windows::LetGo(device, config, now);

@@ -11,9 +11,9 @@ constexpr Duration kLong = std::chrono::milliseconds(20);
 
 TimePoint LongHeld::From(TimePoint held_since) { return held_since + kLong; }
 
-bool LongHeld::Find(TimePoint now) {
+bool LongHeld::FindAnew(TimePoint now) {
   found_.Clear();
-  const bool others = devices_.size() > 1;  // otherwise nobody can wait for a queue of another device
+  const bool others = devices_.size() > 1;
   for (DeviceRecord* device : devices_) {
     if (!others || device->held_since == kNever || From(device->held_since) > now) continue;
     size_t at = found_.size();

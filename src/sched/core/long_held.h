@@ -18,8 +18,9 @@ class LongHeld {
 
   // Makes room for `devices` devices. False: out of memory.
   bool Reserve(size_t devices) { return leaders_.Reserve(devices) && found_.Reserve(devices); }
-  // Finds these devices anew. False: nothing has changed.
-  bool Find(TimePoint now);
+  // Finds these devices anew. False: nothing has changed. With one device there are none: nobody can wait for
+  // a queue of another one.
+  bool Find(TimePoint now) { return (devices_.size() > 1 || any()) && FindAnew(now); }
   // True if there are any.
   bool any() const { return !leaders_.empty(); }
   // Since when a queue is held for long on another device, if this queue may wait for it. That is so if no
@@ -37,6 +38,7 @@ class LongHeld {
   }
 
  private:
+  bool FindAnew(TimePoint now);
   TimePoint Search(const PolicySetting& setting, const QueueRecord& queue) const;
 
   const Array<DeviceRecord*>& devices_;

@@ -51,6 +51,7 @@ void PolicySetting::Append(const Layer& layer) {
   const PolicyInfo& info = layer.policy->info();
   compares_all_devices_ |= info.scope == Scope::kAllDevices;
   has_limits_ |= info.has_limits;
+  shows_processes_ |= layer.by != Granularity::kQueue || info.sees_processes;
   steady_ &= info.steady;
   charges_overruns_ &= info.charges_overruns;
   keeps_busy_ &= info.keeps_busy;
@@ -63,12 +64,6 @@ bool PolicySetting::DecidesAbout(Granularity what) const {
 bool PolicySetting::CanLimit(const ShownHints& hints) const {
   return Any([&](const Layer& layer) {
     return layer.policy->info().has_limits && hints.For(layer.by).limit_us > 0;
-  });
-}
-
-bool PolicySetting::ShowsProcesses() const {
-  return Any([](const Layer& layer) {
-    return layer.by != Granularity::kQueue || layer.policy->info().sees_processes;
   });
 }
 

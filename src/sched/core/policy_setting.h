@@ -60,7 +60,7 @@ class PolicySetting {
   // Can such a policy hold a queue with these hints, also if there is no other one?
   bool CanLimit(const ShownHints& hints) const;
   // True if a policy in use is shown whole processes, also where it decides about queues.
-  bool ShowsProcesses() const;
+  bool ShowsProcesses() const { return shows_processes_; }
   // True if all policies in use are (PolicyInfo::steady).
   bool IsSteady() const { return steady_; }
   // True if all policies in use do so (PolicyInfo).
@@ -101,6 +101,7 @@ class PolicySetting {
   // What every decision asks of the layers together.
   bool compares_all_devices_ = false;
   bool has_limits_ = false;
+  bool shows_processes_ = false;
   bool steady_ = true;
   bool charges_overruns_ = true;
   bool keeps_busy_ = true;

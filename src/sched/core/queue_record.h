@@ -30,11 +30,12 @@ struct WaitRecord {
 // What the passing time is accounted as, for a queue.
 enum class Charge : uint8_t {
   kNothing,
-  kService,
-  kGift,  // service that the policy did not decide: in a window, or where time slices alone divide the device
-  kLent,  // likewise, because a queue that runs waits for this one. It is service of the process, of which
-          // both are.
   kWaiting,
+  // From here on, service:
+  kService,
+  // and service that the policy did not decide:
+  kGift,  // in a window, or where time slices alone divide the device
+  kLent,  // because a queue that runs waits for this one. It is service of the process, of which both are.
 };
 
 // Every decision reads the first members of every queue, so they are adjacent.
@@ -189,6 +190,7 @@ struct DeviceRecord {
   bool due = false;                     // it takes part in the current decision
   bool observed = false;                // likewise, and Observe was called for it
   bool asks = false;                    // likewise, and policies decide which of its queues run
+  bool watched = false;                 // likewise, and the watch of one of its queues does not rest
   bool waits = false;                   // a queue of it waits for another
   bool waits_across = false;      // likewise for one of another device, or one of that waits for one of it
   bool forgets = false;           // valid during a decision: its waits are read anew

@@ -37,8 +37,7 @@ QueueView ViewOf(QueueRecord& queue, size_t layer, bool leaves_gaps) {
 
 // Made in place: to copy a view for each queue took a third of a decision. REQUIRES: there is room.
 QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer, bool leaves_gaps) {
-  [[maybe_unused]] bool added = device.views.Append(1);
-  return *new (device.views.end() - 1) QueueView(ViewOf(queue, layer, leaves_gaps));
+  return *new (&device.views.Extend()) QueueView(ViewOf(queue, layer, leaves_gaps));
 }
 
 // When a policy that reads these hints wants the request done, or begun.

@@ -65,6 +65,7 @@ void Windows::LetGo(DeviceRecord& device, const SchedulerConfig& config, TimePoi
 
 void Windows::Find(const PolicySetting& setting, DeviceRecord& device) {
   device.window.valid = false;
+  if (!device.watched && device.wide_windows.empty()) return;
   bool any_wide = false;
   for (QueueRecord* queue : device.active) {
     any_wide |= queue->watch.window_is_wide();
@@ -103,9 +104,8 @@ bool Windows::CollectWide(const PolicySetting& setting) {
 
 // A window of the device's own is among the wide ones as well. It changes nothing there: `window` is at least
 // as urgent.
-void Windows::Release(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const {
+void Windows::ReleaseFor(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const {
   device.released_for = device.window;
-  device.release_at = kNever;
   if (!wide_.any().valid) return;
   const Contenders contenders = ContendersOn(setting, device);
   // If only one queue here is ready, it runs, and so no other gains anything by a window.

@@ -32,12 +32,17 @@ class Windows {
   bool CollectWide(const PolicySetting& setting);
   // 3. Sets the queue in whose window the device's queues run (DeviceRecord::released_for), and when to call
   // it again at the latest (DeviceRecord::release_at).
-  void Release(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const;
+  void Release(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const {
+    device.released_for.valid = false;
+    device.release_at = kNever;
+    if (device.window.valid || wide_.any().valid) ReleaseFor(setting, device, now);
+  }
 
   void JobChanged(ProcessId process) { changed_ |= wide_.OfProcess(process).valid; }
   void PolicyChanged() { changed_ = true; }
 
  private:
+  void ReleaseFor(const PolicySetting& setting, DeviceRecord& device, TimePoint now) const;
   static void FindWide(const PolicySetting& setting, DeviceRecord& device);
   Claim Lasting(const PolicySetting& setting, const DeviceRecord& device, const TenantRecord* holder) const;
 
