@@ -12,6 +12,7 @@
 #include "cli/queue_text.h"
 #include "cli/server_session.h"
 #include "cli/validators.h"
+#include "server/empty_values.h"
 #include "server/tenants/tenants_file.h"
 
 namespace xsched::cli {
@@ -82,7 +83,7 @@ void AddTenants(CLI::App& app) {
   tenants
       ->add_option("--check", options->check, "say whether this tenants' file is valid, and change nothing")
       ->type_name("FILE")
-      ->check(NotEmpty())
+      ->check(server::NotEmpty())
       ->excludes(json);
   tenants->callback(
       [options] { options->check.empty() ? ShowTenants(options->json) : Check(options->check); });

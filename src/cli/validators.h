@@ -62,11 +62,6 @@ inline CLI::Validator TimeInSeconds() { return Between(0.001, 1e6, "s"); }
 // Microseconds of a deadline or a laxity. `least`: 0, where one can be taken away.
 inline CLI::Validator TimeHint(int64_t least = 1) { return CLI::Range(least, int64_t{DEADLINE_MAX}); }
 
-// A script's variable that is not set would change what the command does.
-inline CLI::Validator NotEmpty() {
-  return CLI::Validator([](std::string& text) { return text.empty() ? "it must not be empty" : ""; }, "");
-}
-
 inline CLI::Validator AboveZero() {
   return CLI::Validator(
       [](std::string& text) {

@@ -500,6 +500,14 @@ TEST_F(KubernetesClaims, ends_with_a_message_beside_another_one_or_without_an_ap
   EXPECT_THAT(third.said(), HasSubstr("--api-server is missing"));
 }
 
+TEST_F(KubernetesClaims, refuses_an_empty_value_of_an_option) {
+  for (const char* option : {"--account", "--kubelet-home", "--cdi-folder", "--dev", "--api-server"}) {
+    AgentProcess agent({"claims", "--node", kNodeName, option, ""}, socket());
+    EXPECT_EQ(agent.WaitForExit(), 2) << option;
+    EXPECT_THAT(agent.said(), HasSubstr(std::string(option) + ": it must not be empty"));
+  }
+}
+
 TEST_F(KubernetesClaims, ends_in_order_and_takes_its_sockets_with_it) {
   node_.AddCudaGpu(kAddressA, kGpuA, 0);
   const FakePluginWatcher kubelet(home_);

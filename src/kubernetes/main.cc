@@ -11,6 +11,7 @@
 #include "kubernetes/serve_claims.h"
 #include "kubernetes/serve_devices.h"
 #include "kubernetes/serve_pods.h"
+#include "server/empty_values.h"
 #include "server/version.h"
 #include "xsched/types.h"
 
@@ -120,6 +121,7 @@ int main(int argc, char** argv) {
   AddDevices(app, devices);
   AddClaims(app, claims);
   AddPods(app, pods);
+  xsched::server::RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -273,6 +273,8 @@ TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
       {R"({"timeslice_us": 18446744073709551615})", "timeslice_us must be from"},
       {R"({"mode": 600})", "mode must be a text in quotation marks, not 600"},
       {R"({"mode": ""})", "mode must be an octal file mode"},
+      {R"({"socket": ""})", "socket must not be empty"},
+      {R"({"tenants": ""})", "tenants must not be empty"},
       {R"({"metrics": [1]})", "metrics must be a port or a path"},
       {R"({"k": null})", "k must be a whole number, not null"},
       {R"({"policy": )", "it is not JSON: parse error at line 1"},
@@ -282,6 +284,23 @@ TEST_F(Lifecycle, a_setting_of_the_wrong_type_is_named_with_what_it_must_be) {
     EXPECT_NE(said.find(folder_.path() + "/config.json: " + clue), std::string::npos)
         << text << " -> " << said;
     EXPECT_EQ(said.find("json.exception"), std::string::npos) << said;
+    unlink((path() + ".errors").c_str());
+  }
+}
+
+TEST_F(Lifecycle, an_empty_value_of_an_option_is_wrong_usage) {
+  for (const char* option : {"--socket", "--mode", "--group", "--admin-group", "--config", "--tenants",
+                             "--by", "--metrics-group", "--policy", "--log-level", "--k"}) {
+    EXPECT_NE(Refusal({"--user", option, ""}, 2).find(std::string(option) + ": it must not be empty"),
+              std::string::npos);
+    unlink((path() + ".errors").c_str());
+  }
+  EXPECT_NE(Refusal({"--user", ""}, 2).find("POLICY: it must not be empty"), std::string::npos);
+}
+
+TEST_F(Lifecycle, an_empty_value_is_not_taken_for_one_that_was_left_out) {
+  for (const char* option : {"--metrics", "--http"}) {
+    EXPECT_NE(Refusal({"--user", option, ""}, 2).find(&option[2]), std::string::npos);
     unlink((path() + ".errors").c_str());
   }
 }

@@ -14,6 +14,7 @@
 
 #include "ipc/client.h"
 #include "server/access.h"
+#include "server/empty_values.h"
 #include "server/http/address.h"
 #include "server/policy_names.h"
 #include "server/tenants/tenants_file.h"
@@ -82,6 +83,11 @@ std::string StringOf(const std::string& key, const json& value) {
   if (!value.is_string()) throw WrongType(key, "a text in quotation marks", value);
   return value.get<std::string>();
 }
+std::string PathOf(const std::string& key, const json& value) {
+  std::string path = StringOf(key, value);
+  if (path.empty()) throw std::runtime_error(fmt::format("{} must not be empty", key));
+  return path;
+}
 int64_t NumberOf(const std::string& key, const json& value) {
   if (!value.is_number_integer()) throw WrongType(key, "a whole number", value);
   // The range is checked by whoever uses it.
@@ -92,7 +98,7 @@ int64_t NumberOf(const std::string& key, const json& value) {
 void Apply(const json& config, Options& options) {
   for (const auto& [key, value] : config.items()) {
     if (key == "socket") {
-      options.socket = StringOf(key, value);
+      options.socket = PathOf(key, value);
     } else if (key == "mode") {
       options.mode = ModeOrThrow(StringOf(key, value));
     } else if (key == "group") {
@@ -116,7 +122,7 @@ void Apply(const json& config, Options& options) {
     } else if (key == "metrics_group") {
       options.metrics_group = StringOf(key, value);
     } else if (key == "tenants") {
-      options.tenants = StringOf(key, value);
+      options.tenants = PathOf(key, value);
       options.tenants_must_exist = true;
     } else if (key == "log_level") {
       options.log_level = LogLevelOrThrow(StringOf(key, value));
@@ -244,14 +250,16 @@ Options ParseOptions(int argc, char** argv) {
              fmt::format("also answer XSched 1.2's HTTP requests, at this port of 127.0.0.1 (default {})",
                          http::kDefaultPort))
           ->check(CLI::Range(1, 65535))
-          ->expected(0, 1);
+          ->expected(0, 1)
+          ->default_str(std::to_string(http::kDefaultPort));
   auto* metrics_option =
       app.add_option(
              "--metrics", metrics,
              fmt::format("metrics for Prometheus, at this port of 127.0.0.1 (default {}) or this Unix "
                          "socket (a path)",
                          http::kDefaultMetricsPort))
-          ->expected(0, 1);
+          ->expected(0, 1)
+          ->default_str(std::to_string(http::kDefaultMetricsPort));
   app.add_option("--metrics-group", metrics_group, "its members see the metrics of all users");
   app.add_option(
       "--tenants", tenants,
@@ -259,6 +267,7 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--idle-exit", idle_exit_s, "exit after so many seconds without a client");
   app.add_option("--ready-fd", options.ready_fd, "write a byte to this descriptor when listening");
   app.add_option("--log-level", log_level, "off, error, warn, info or debug");
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -287,11 +296,8 @@ Options ParseOptions(int argc, char** argv) {
       options.tenants_must_exist = true;
     }
     if (!log_level.empty()) options.log_level = LogLevelOrThrow(log_level);
-    if (http->count() != 0 && !options.http_port) options.http_port = http::kDefaultPort;
-    if (metrics_option->count() != 0) {
-      options.metrics =
-          metrics.empty() ? http::Address{http::kDefaultMetricsPort, ""} : AddressOrThrow(metrics);
-    }
+    if (http->count() != 0 && !options.http_port) throw std::runtime_error("--http must be a port");
+    if (metrics_option->count() != 0) options.metrics = AddressOrThrow(metrics);
     if (!metrics_group.empty()) options.metrics_group = metrics_group;
   } catch (const std::runtime_error& error) {
     app.exit(CLI::ValidationError(error.what()));  // prints it

@@ -16,6 +16,7 @@
 #include "cli/input_file.h"
 #include "cli/record/recorder.h"
 #include "cli/validators.h"
+#include "server/empty_values.h"
 
 namespace xsched::cli {
 namespace {
@@ -73,7 +74,7 @@ void AddExplain(CLI::App& app) {
           ->type_name("SECONDS");
   explain->add_option("--recording", options->recording, "not lately, but in what xsched record wrote")
       ->type_name("FILE")
-      ->check(NotEmpty())
+      ->check(server::NotEmpty())
       ->excludes(last);
   explain->callback([options] { Explain(*options); });
 }

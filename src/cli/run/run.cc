@@ -32,6 +32,7 @@
 #include "cli/warn.h"
 #include "ipc/job.h"
 #include "ipc/memory_account.h"
+#include "server/empty_values.h"
 
 namespace xsched::cli {
 namespace {
@@ -247,7 +248,7 @@ void AddRun(CLI::App& app) {
   run->add_option("--gang", launch.gang,
                   "programs of one user that are run with the same name are one job, as the ranks of a "
                   "distributed program are: they have their turns at the same time, on all devices")
-      ->check(NotEmpty());
+      ->check(server::NotEmpty());
   run->add_flag("--no-server", options->no_server, "do not start a server");
   run->add_flag(
       "--shared-context", options->shared_context,

@@ -297,6 +297,14 @@ TEST(HttpProgram, refuses_a_descriptor_that_is_no_socket_to_listen_at) {
   }
 }
 
+TEST(HttpProgram, refuses_an_empty_value_of_an_option) {
+  for (const char* option : {"--socket", "--admin-group", "--metrics-group"}) {
+    std::string output;
+    EXPECT_EQ(StatusOfHttp(fmt::format("{} ''", option), output), 2);
+    EXPECT_NE(output.find(fmt::format("{}: it must not be empty", option)), std::string::npos) << output;
+  }
+}
+
 TEST(HttpProgram, refuses_a_path_that_is_no_socket_s) {
   const TempFolder folder;
   std::string output;

@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "base/standard_descriptors.h"
+#include "server/empty_values.h"
 #include "server/http/address.h"
 #include "server/http/caller.h"
 #include "server/http/connections_of_users.h"
@@ -205,6 +206,7 @@ Options ParseOptions(int argc, char** argv) {
          "print the table of docs/metrics.md")
       ->group("");
   app.add_option("--listen-fd", options.listen_fd, "a socket that listens already, as from xserver");
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -28,13 +28,18 @@ std::string Program() {
   return program;
 }
 
+void AddIfSet(const char* option, const std::string& value, std::vector<std::string>& words) {
+  if (!value.empty()) words.insert(words.end(), {option, value});
+}
+
 }  // namespace
 
 void StartHttp(const Options& options, const Address& address, Serve what, const std::string& socket) {
   const std::string program = Program();
-  std::vector<std::string> words = {
-      "xserver-http",  "--listen-fd",       std::to_string(kListenFd), "--socket",           socket,
-      "--admin-group", options.admin_group, "--metrics-group",         options.metrics_group};
+  std::vector<std::string> words = {"xserver-http", "--listen-fd", std::to_string(kListenFd), "--socket",
+                                    socket};
+  AddIfSet("--admin-group", options.admin_group, words);
+  AddIfSet("--metrics-group", options.metrics_group, words);
   if (what == Serve::kMetricsOnly) words.emplace_back("--metrics-only");
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
