@@ -163,6 +163,24 @@ TEST_F(Command, whose_output_cannot_be_written_fails) {
             "xsched: standard output cannot be written: No space left on device\n");
 }
 
+TEST_F(Command, finds_out_at_once_that_its_file_cannot_be_written) {
+  const std::string path = folder_.path() + "/none/made";
+  const std::vector<std::vector<std::string>> writing = {{"calibrate", "--seconds", "0.2", "-o", path},
+                                                         {"simulate", "no-such-load", "--html", path}};
+  for (const std::vector<std::string>& arguments : writing) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, kExitFailed) << arguments.front();
+    EXPECT_EQ(outcome.errors, "xsched: " + path + ": cannot be written: No such file or directory\n");
+    EXPECT_THAT(outcome.out, IsEmpty());
+  }
+}
+
+TEST_F(Command, that_fails_leaves_no_empty_file) {
+  const std::string path = folder_.path() + "/page";
+  EXPECT_EQ(Run({"simulate", "no-such-load", "--html", path}).status, kExitFailed);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 TEST_F(Command, without_a_server_is_one_line_that_names_the_socket) {
   const std::vector<std::vector<std::string>> asking = {{"list"},
                                                         {"list", "--json"},
@@ -671,6 +689,17 @@ TEST_F(Command, blank_lines_of_a_recording_are_nothing) {
   EXPECT_EQ(Run({"trace", path, "-o", folder_.path() + "/trace"}).errors,
             "0 requests: " + folder_.path() + "/trace\n");
   EXPECT_THAT(Run({"explain", "--recording", path}).errors, IsEmpty());
+}
+
+TEST_F(Command, whose_disk_gets_full_says_so) {
+  const std::string recording = folder_.path() + "/recording";
+  Write(recording, Recording());
+  const std::string problem = "cannot be written: No space left on device\n";
+  EXPECT_EQ(Run({"trace", recording, "-o", "/dev/full"}).errors, "xsched: /dev/full: " + problem);
+  EXPECT_EQ(RunShell("\"$0\" trace " + recording + " -o - > /dev/full", environment()).errors,
+            "xsched: standard output " + problem);
+  EXPECT_EQ(Run({"simulate", "priority", "--seconds", "1", "--policy", "HPF", "--html", "/dev/full"}).errors,
+            "xsched: /dev/full: " + problem);
 }
 
 TEST_F(Command, what_cannot_be_read_is_no_empty_recording) {

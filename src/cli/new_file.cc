@@ -1,44 +1,64 @@
 #include "cli/new_file.h"
 
 #include <errno.h>
-#include <fmt/format.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <string_view>
 #include <vector>
 
-#include "cli/exit_codes.h"
+#include "base/fd.h"
+#include "cli/output_file.h"
 
 namespace xsched::cli {
+namespace {
+
+// The functions here leave why they failed in errno.
+
+// A part may be written before the disk is full.
+bool WriteAll(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size < 0 && errno != EINTR) return false;
+    if (size > 0) text.remove_prefix(static_cast<size_t>(size));
+  }
+  return true;
+}
+
+// Its user or group may be the server's, and nobody else may be allowed to read it.
+bool SetAccess(int fd, const std::string& path, NewFile::Access access) {
+  struct stat former {};
+  struct stat made {};
+  const bool replaces =
+      access == NewFile::Access::kAsBefore && lstat(path.c_str(), &former) == 0 && S_ISREG(former.st_mode);
+  if (fstat(fd, &made) != 0) return false;
+  const bool is_another_s = former.st_uid != made.st_uid || former.st_gid != made.st_gid;
+  if (replaces && is_another_s && fchown(fd, former.st_uid, former.st_gid) != 0) return false;
+  return fchmod(fd, replaces ? former.st_mode & 0777 : 0644) == 0;
+}
+
+// A machine that fails right after the rename must not have the name of the new file with nothing in it.
+// Where the file system has nothing to wait for, it refuses (EINVAL).
+bool Settle(int fd) { return fsync(fd) == 0 || errno == EINVAL; }
+
+}  // namespace
 
 NewFile::NewFile(const std::string& path, const std::string& text, Access access)
     : path_(path), new_path_(path + kUnfinished + "XXXXXX") {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-  int fd = mkstemp(new_path_.data());
-  if (fd < 0) Fail();
-  struct stat former {};
-  struct stat made {};
-  const bool replaces =
-      access == Access::kAsBefore && lstat(path.c_str(), &former) == 0 && S_ISREG(former.st_mode);
-  bool written = write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  // Its user or group may be the server's, and nobody else may be allowed to read it.
-  written &= fstat(fd, &made) == 0;
-  if (replaces && (former.st_uid != made.st_uid || former.st_gid != made.st_gid))
-    written &= fchown(fd, former.st_uid, former.st_gid) == 0;
-  written &= fchmod(fd, replaces ? former.st_mode & 0777 : 0644) == 0;
-  // A machine that fails right after the rename must not have the name of the new file with nothing in it.
-  // Where the file system has nothing to wait for, it refuses (EINVAL).
-  written &= fsync(fd) == 0 || errno == EINVAL;
-  written &= close(fd) == 0;
-  if (!written) {
-    unlink(new_path_.c_str());
-    Fail();
-  }
+  UniqueFd fd(mkstemp(new_path_.data()));
+  if (!fd) throw CannotWrite(path_, errno);
+  // The first that fails says why.
+  if (WriteAll(fd.get(), text) && SetAccess(fd.get(), path, access) && Settle(fd.get()) &&
+      close(fd.Release()) == 0)
+    return;
+  const int error = errno;
+  unlink(new_path_.c_str());
+  throw CannotWrite(path_, error);
 }
 
 NewFile::~NewFile() {
@@ -46,12 +66,8 @@ NewFile::~NewFile() {
 }
 
 void NewFile::PutInPlace() {
-  if (rename(new_path_.c_str(), path_.c_str()) != 0) Fail();
+  if (rename(new_path_.c_str(), path_.c_str()) != 0) throw CannotWrite(path_, errno);
   in_place_ = true;
-}
-
-void NewFile::Fail() const {
-  throw CommandError(ExitCodeOf(errno), fmt::format("cannot write {}: {}", path_, strerror(errno)));
 }
 
 void RemoveUnfinished(const std::string& path) {

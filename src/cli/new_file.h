@@ -25,8 +25,6 @@ class NewFile {
   void PutInPlace();
 
  private:
-  [[noreturn]] void Fail() const;
-
   std::string path_;
   std::string new_path_;
   bool in_place_ = false;

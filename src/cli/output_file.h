@@ -4,7 +4,11 @@
 #include <sys/types.h>
 
 #include <fstream>
+#include <ostream>
 #include <string>
+
+#include "base/fd.h"
+#include "cli/exit_codes.h"
 
 namespace xsched::cli {
 
@@ -12,9 +16,50 @@ namespace xsched::cli {
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kEverybody = 0644;
 
-// Empties the file. Throws CommandError. Without a name by the user (`is_named`), it is a file of the current
-// folder, which may belong to somebody else, for example if an administrator looks at a user's programs. So
-// it is a regular file of this user, and neither a symbolic link nor anything that another one has put there.
-std::ofstream OpenOutput(const std::string& path, bool is_named, mode_t mode);
+// `path`: "-" is standard output. `error`: why, as errno has it; 0: nobody knows.
+CommandError CannotWrite(const std::string& path, int error);
+
+// Also of standard output. Throws CommandError.
+void FlushOutput(std::ostream& out, const std::string& path);
+
+// A stream to a file. If the file cannot be written, whoever writes gets a CommandError that says why.
+class OutputFile : public std::ostream {
+ public:
+  OutputFile();
+  // Removes a file that was only reserved, and was not there before.
+  ~OutputFile() override;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  // Finds out whether the file can be written, and changes nothing that is in it. Throws CommandError, as all
+  // here do. Without a name by the user (`is_named`), it is a file of the current folder, which may belong to
+  // somebody else, for example if an administrator looks at a user's programs. So it is a regular file of
+  // this user, and neither a symbolic link nor anything that another one has put there.
+  void Reserve(const std::string& path, bool is_named, mode_t mode);
+  // Empties the file, which is then written. REQUIRES: it is reserved.
+  void Begin();
+  void Open(const std::string& path, bool is_named, mode_t mode);
+  // All is written. Call it at the end.
+  void Close();
+
+ private:
+  // Throws at the write that fails: later, nobody knows why.
+  class Buffer : public std::filebuf {
+   public:
+    void SetPath(const std::string& path) { path_ = path; }
+
+   protected:
+    int_type overflow(int_type character) override;
+    std::streamsize xsputn(const char* text, std::streamsize size) override;
+
+   private:
+    std::string path_;
+  };
+
+  UniqueFd reserved_;
+  bool made_ = false;  // by us, and nothing is written yet
+  std::string path_;
+  Buffer buffer_;
+};
 
 }  // namespace xsched::cli

@@ -15,11 +15,29 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class OutputFile : public ::testing::Test {
+class WrittenFile : public ::testing::Test {
  protected:
-  OutputFile() {
+  WrittenFile() {
     std::ofstream(precious_) << "precious";
     fs::create_symlink(precious_, link_);
+  }
+  static void Write(const std::string& path, bool is_named, const std::string& text) {
+    OutputFile file;
+    file.Open(path, is_named, kOwnerOnly);
+    file << text;
+    file.Close();
+  }
+  static void Open(const std::string& path, bool is_named) { Write(path, is_named, ""); }
+  // Why `action` failed.
+  template <typename Action>
+  static std::string Problem(const Action& action) {
+    try {
+      action();
+      return "none";
+    } catch (const CommandError& error) {
+      EXPECT_EQ(error.code, kExitFailed);
+      return error.what();
+    }
   }
   static std::string TextOf(const std::string& path) {
     std::ifstream file(path);
@@ -31,41 +49,70 @@ class OutputFile : public ::testing::Test {
   const std::string link_ = folder_.path() + "/recording.xrec";
 };
 
-TEST_F(OutputFile, of_a_name_by_default_is_no_symbolic_link_to_another_one) {
-  EXPECT_THROW(OpenOutput(link_, /*is_named=*/false, kOwnerOnly), CommandError);
+TEST_F(WrittenFile, of_a_name_by_default_is_no_symbolic_link_to_another_one) {
+  EXPECT_THROW(Open(link_, /*is_named=*/false), CommandError);
   EXPECT_EQ(TextOf(precious_), "precious");
 }
 
-TEST_F(OutputFile, that_the_user_has_named_may_be_one) {
-  OpenOutput(link_, /*is_named=*/true, kOwnerOnly) << "new";
+TEST_F(WrittenFile, that_the_user_has_named_may_be_one) {
+  Write(link_, /*is_named=*/true, "new");
   EXPECT_EQ(TextOf(precious_), "new");
 }
 
-TEST_F(OutputFile, of_a_name_by_default_is_made_or_written_anew) {
+TEST_F(WrittenFile, of_a_name_by_default_is_made_or_written_anew) {
   const std::string path = folder_.path() + "/made";
-  OpenOutput(path, /*is_named=*/false, kOwnerOnly) << "long text";
-  OpenOutput(path, /*is_named=*/false, kOwnerOnly) << "short";
+  Write(path, /*is_named=*/false, "long text");
+  Write(path, /*is_named=*/false, "short");
   EXPECT_EQ(TextOf(path), "short");
-  EXPECT_THROW(OpenOutput(folder_.path() + "/none/made", /*is_named=*/false, kOwnerOnly), CommandError);
+  EXPECT_THROW(Open(folder_.path() + "/none/made", /*is_named=*/false), CommandError);
 }
 
-TEST_F(OutputFile, that_cannot_be_written_says_why) {
+TEST_F(WrittenFile, that_cannot_be_written_says_why) {
   for (const auto& [path, why] : {std::pair(folder_.path(), "Is a directory"),
                                   std::pair(folder_.path() + "/none/made", "No such file or directory")}) {
-    try {
-      OpenOutput(path, /*is_named=*/true, kOwnerOnly);
-      ADD_FAILURE() << path;
-    } catch (const CommandError& error) {
-      EXPECT_EQ(error.what(), path + ": cannot be written: " + why);
-      EXPECT_EQ(error.code, kExitFailed);
-    }
+    EXPECT_EQ(Problem([&path = path] { Open(path, /*is_named=*/true); }),
+              path + ": cannot be written: " + why);
   }
 }
 
-TEST_F(OutputFile, that_only_its_owner_may_see_is_made_so) {
+TEST_F(WrittenFile, that_cannot_be_written_any_more_says_why) {
+  const std::string problem = "/dev/full: cannot be written: No space left on device";
+  EXPECT_EQ(Problem([] { Write("/dev/full", /*is_named=*/true, "short"); }), problem);
+  EXPECT_EQ(Problem([] { Write("/dev/full", /*is_named=*/true, std::string(100'000, 'x')); }), problem);
+  EXPECT_EQ(Problem([] {
+              OutputFile file;
+              file.Open("/dev/full", /*is_named=*/true, kOwnerOnly);
+              for (int i = 0; i < 10'000; ++i) file << "many parts ";
+            }),
+            problem);
+}
+
+TEST_F(WrittenFile, that_is_reserved_and_not_begun_stays_as_it_was) {
+  const std::string made = folder_.path() + "/made";
+  {
+    OutputFile there;
+    OutputFile not_there;
+    there.Reserve(precious_, /*is_named=*/true, kEverybody);
+    not_there.Reserve(made, /*is_named=*/true, kEverybody);
+    EXPECT_TRUE(fs::exists(made));
+  }
+  EXPECT_EQ(TextOf(precious_), "precious");
+  EXPECT_FALSE(fs::exists(made));
+}
+
+TEST_F(WrittenFile, that_is_reserved_is_written_from_its_beginning) {
+  OutputFile file;
+  file.Reserve(precious_, /*is_named=*/true, kEverybody);
+  file.Begin();
+  file << "new";
+  file.Close();
+  EXPECT_EQ(TextOf(precious_), "new");
+}
+
+TEST_F(WrittenFile, that_only_its_owner_may_see_is_made_so) {
   for (const bool is_named : {false, true}) {
     const std::string path = folder_.path() + (is_named ? "/named" : "/unnamed");
-    OpenOutput(path, is_named, kOwnerOnly) << "secret";
+    Write(path, is_named, "secret");
     struct stat status {};
     ASSERT_EQ(stat(path.c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 0777, 0600u) << path;
@@ -73,18 +120,18 @@ TEST_F(OutputFile, that_only_its_owner_may_see_is_made_so) {
 }
 
 // Whoever made it would hold up the command.
-TEST_F(OutputFile, of_a_name_by_default_is_no_fifo) {
+TEST_F(WrittenFile, of_a_name_by_default_is_no_fifo) {
   const std::string path = folder_.path() + "/fifo";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  EXPECT_THROW(OpenOutput(path, /*is_named=*/false, kOwnerOnly), CommandError);
+  EXPECT_THROW(Open(path, /*is_named=*/false), CommandError);
 }
 
-TEST_F(OutputFile, of_a_name_by_default_is_not_another_user_s) {
+TEST_F(WrittenFile, of_a_name_by_default_is_not_another_user_s) {
   if (geteuid() != 0) GTEST_SKIP() << "needs a file of another user";
   ASSERT_EQ(chown(precious_.c_str(), 1234, 1234), 0);
-  EXPECT_THROW(OpenOutput(precious_, /*is_named=*/false, kOwnerOnly), CommandError);
+  EXPECT_THROW(Open(precious_, /*is_named=*/false), CommandError);
   EXPECT_EQ(TextOf(precious_), "precious");
-  OpenOutput(precious_, /*is_named=*/true, kOwnerOnly) << "new";
+  Write(precious_, /*is_named=*/true, "new");
   EXPECT_EQ(TextOf(precious_), "new");
 }
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 #include "cli/calibrate/calibration.h"
@@ -44,6 +43,8 @@ void Calibrate(const CalibrateOptions& options) {
   if (!CurrentVariable("XSCHED_AUTO_XQUEUE").empty())
     throw CommandError(kExitUsage,
                        "calibrate also measures programs without XSched: start it without xsched run");
+  OutputFile file;
+  file.Reserve(options.output, options.names_output, kEverybody);
   const Platform& platform = ChoosePlatform(options.platform);
   CalibratedDevice device{.name = {}, .platform = platform.name, .calibration = {}};
   {
@@ -55,9 +56,9 @@ void Calibrate(const CalibrateOptions& options) {
     device.calibration = Calibrate(machine, std::chrono::duration_cast<Duration>(length));
   }
   const std::string text = CalibrationJson(device);
-  std::ofstream file = OpenOutput(options.output, options.names_output, kEverybody);
+  file.Begin();
   file << text;
-  if (!file.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.output));
+  file.Close();
   fmt::print("{}", options.as_json ? text : CalibrationText(device));
   if (!options.as_json)
     fmt::print("\nwritten to {}: xsched simulate --device {} LOAD\n", options.output, options.output);

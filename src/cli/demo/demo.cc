@@ -16,6 +16,7 @@
 #include "cli/demo/hashcat.h"
 #include "cli/exit_codes.h"
 #include "cli/locations.h"
+#include "cli/output_file.h"
 #include "cli/programs/background_program.h"
 #include "cli/programs/stop_signals.h"
 #include "cli/programs/workplace.h"
@@ -55,10 +56,7 @@ class Demo {
     std::optional<std::string> task = FindProgram("xsched-latency-task");
     if (!task) throw CommandError(kExitFailed, "xsched-latency-task is not installed beside this program");
     task_ = *task;
-    if (!options_.page.empty()) {
-      page_.open(options_.page, std::ios::trunc);
-      if (!page_) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options_.page));
-    }
+    if (!options_.page.empty()) page_.Reserve(options_.page, /*is_named=*/true, kEverybody);
     self_ = fs::read_symlink("/proc/self/exe").string();
   }
 
@@ -149,8 +147,11 @@ class Demo {
     const std::vector<LatencySeries> series = {{"alone", alone},
                                                {"beside hashcat, native", native.latencies_ms},
                                                {"beside hashcat, XSched", scheduled.latencies_ms}};
-    if (page_.is_open() && !(page_ << DemoPage(series, busy) << std::flush))
-      throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options_.page));
+    if (!options_.page.empty()) {
+      page_.Begin();
+      page_ << DemoPage(series, busy);
+      page_.Close();
+    }
     if (options_.as_json) {
       json all = {{"alone_ms", alone},
                   {"native_ms", native.latencies_ms},
@@ -171,7 +172,7 @@ class Demo {
   std::string task_;
   std::string self_;
   std::string loops_per_ms_;
-  std::ofstream page_;
+  OutputFile page_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cli/programs/background_program.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,6 +12,7 @@
 
 #include "base/fd.h"
 #include "cli/exit_codes.h"
+#include "cli/output_file.h"
 
 namespace xsched::cli {
 namespace {
@@ -39,7 +41,7 @@ BackgroundProgram::BackgroundProgram(const std::vector<std::string>& words, cons
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   UniqueFd file(open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file) throw CommandError(kExitFailed, "cannot write " + output);
+  if (!file) throw CannotWrite(output, errno);
   pid_t parent = getpid();
   pid_ = fork();
   if (pid_ < 0) throw CommandError(kExitFailed, "cannot start a process");

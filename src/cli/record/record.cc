@@ -1,7 +1,6 @@
 // xsched record: what the programs put on their queues, and when, into a file that xsched simulate reads.
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -27,13 +26,15 @@ void Record(const RecordOptions& options) {
   if (options.seconds) request.length = FromSeconds(*options.seconds);
   if (options.last) request.last = FromSeconds(*options.last);
   const bool to_stdout = request.output == "-";
-  std::ofstream file;
-  std::ostream& out = to_stdout ? std::cout : file;
-  Recorder recorder(request, out);
-  if (!to_stdout) file = OpenOutput(request.output, options.names_output, kOwnerOnly);
-  if (!out) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));
+  OutputFile file;
+  Recorder recorder(request, to_stdout ? std::cout : file);
+  if (!to_stdout) file.Open(request.output, options.names_output, kOwnerOnly);
   recorder.Run();
-  if (!out.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request.output));
+  if (to_stdout) {
+    FlushOutput(std::cout, request.output);
+  } else {
+    file.Close();
+  }
   const RecordingWriter& writer = recorder.writer();
   fmt::print(stderr, "{} queues, {} bursts in {:.1f} s: {}\n", writer.queues(), writer.bursts(),
              std::chrono::duration<double>(recorder.length()).count(), request.output);

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/output_file.h"
 #include "server/version.h"
 
 namespace xsched::cli {
@@ -145,7 +146,7 @@ void Recorder::End(const char* problem) {
 void Recorder::Flush(TimePoint now) {
   if (now < flush_at_) return;
   flush_at_ = now + kFlushEvery;
-  if (!out_.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", request_.output));
+  FlushOutput(out_, request_.output);
 }
 
 void WriteLast(Duration time, std::ostream& out) {

@@ -1,7 +1,7 @@
 #include "cli/run/reported_run.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "base/fd.h"
-#include "cli/exit_codes.h"
 #include "cli/json_text.h"
+#include "cli/output_file.h"
 #include "cli/programs/foreground_program.h"
 #include "cli/run/job_recording.h"
 #include "cli/run/job_report.h"
@@ -23,8 +23,7 @@ namespace {
 UniqueFd Open(const std::string& file) {
   if (file.empty()) return {};
   UniqueFd opened(open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!opened)
-    throw CommandError(kExitFailed, fmt::format("{}: cannot be written: {}", file, strerror(errno)));
+  if (!opened) throw CannotWrite(file, errno);
   return opened;
 }
 

@@ -107,6 +107,8 @@ void AddRecorded(const sched::sim::Load& load, const std::vector<std::vector<Rec
 }
 
 void Simulate(const SimulateOptions& options) {
+  OutputFile page;
+  if (!options.html.empty()) page.Reserve(options.html, /*is_named=*/true, kEverybody);
   LoadReader reader;
   const sched::sim::Load load = ReadLoad(options, reader);
   for (const std::string& warning : reader.warnings()) Warn(warning);
@@ -133,9 +135,9 @@ void Simulate(const SimulateOptions& options) {
     }
   }
   if (!options.html.empty()) {
-    std::ofstream page = OpenOutput(options.html, /*is_named=*/true, kEverybody);
+    page.Begin();
     page << Page(outcomes);
-    if (!page.flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", options.html));
+    page.Close();
   }
   if (searched && !met) {
     const bool has_tasks = options.target->HasTasks(outcomes.front());

@@ -1,4 +1,5 @@
 // xsched top: the queues, live.
+#include <errno.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "cli/become.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
+#include "cli/output_file.h"
 #include "cli/top/looks.h"
 #include "cli/top/queue_order.h"
 #include "cli/top/remote_top.h"
@@ -67,7 +69,7 @@ void PrintLooks(const TopOptions& options) {
     if (!on_demand || i == 0) SleepFor(DelayOf(options));
     looks.Look();
     options.plain ? PrintSentences(looks) : PrintTables(looks);
-    if (std::fflush(stdout) != 0) throw CommandError(kExitFailed, "standard output cannot be written");
+    if (std::fflush(stdout) != 0) throw CannotWrite("-", errno);
     if (on_demand && i + 1 != options.count && !WaitForEnter()) return;
   }
 }

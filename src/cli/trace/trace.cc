@@ -30,11 +30,14 @@ struct TraceOptions {
 
 // Only now, because the file may be the recording, or a good trace that a bad recording must not replace.
 void Write(std::string_view trace, const std::string& path, bool is_named) {
-  const bool to_stdout = path == "-";
-  std::ofstream file;
-  if (!to_stdout) file = OpenOutput(path, is_named, kOwnerOnly);
-  std::ostream& out = to_stdout ? std::cout : file;
-  if (!(out << trace).flush()) throw CommandError(kExitFailed, fmt::format("{}: cannot be written", path));
+  if (path == "-") {
+    std::cout << trace;
+    return FlushOutput(std::cout, path);
+  }
+  OutputFile file;
+  file.Open(path, is_named, kOwnerOnly);
+  file << trace;
+  file.Close();
 }
 
 void AddTorch(const std::string& path, Timeline& timeline) {
