@@ -24,13 +24,11 @@ EventLoop::EventLoop() {
   if (!epoll_) Fail("cannot make an epoll");
   timer_.Reset(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   if (!timer_) Fail("cannot make a timer");
-  sigset_t ending;
-  sigemptyset(&ending);
-  sigaddset(&ending, SIGTERM);
-  sigaddset(&ending, SIGINT);
-  sigaddset(&ending, SIGHUP);
-  sigprocmask(SIG_BLOCK, &ending, nullptr);
-  signals_.Reset(signalfd(-1, &ending, SFD_NONBLOCK | SFD_CLOEXEC));
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&taken, signal);
+  sigprocmask(SIG_BLOCK, &taken, nullptr);
+  signals_.Reset(signalfd(-1, &taken, SFD_NONBLOCK | SFD_CLOEXEC));
   if (!signals_) Fail("cannot take signals");
   if (!Watch(timer_.get(), EPOLLIN | EPOLLET, kTimerTag) || !Watch(signals_.get(), EPOLLIN, kSignalTag)) {
     Fail("cannot watch for events");
@@ -64,6 +62,8 @@ void EventLoop::ReadSignals() {
   while (read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     if (signal.ssi_signo == SIGHUP) {
       hung_up_ = SignalSender{static_cast<pid_t>(signal.ssi_pid), signal.ssi_uid};
+    } else if (signal.ssi_signo == SIGCHLD) {
+      child_end_ = true;
     } else {
       end_requested_ = true;
     }

@@ -28,7 +28,7 @@ class EventLoop {
   // Many, so that those who have nothing left of their share of a round are passed over quickly.
   static constexpr size_t kMaxEvents = 4096;
 
-  // Blocks SIGTERM, SIGINT and SIGHUP in the calling thread, and receives them from now on. Throws
+  // Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD in the calling thread, and receives them from now on. Throws
   // std::runtime_error.
   EventLoop();
   EventLoop(const EventLoop&) = delete;
@@ -49,6 +49,8 @@ class EventLoop {
   bool end_requested() const { return end_requested_; }
   // The sender of the last SIGHUP since the last call. nullopt: no SIGHUP has come since then.
   std::optional<SignalSender> TakeHangup() { return std::exchange(hung_up_, std::nullopt); }
+  // A child of this process may have ended since the last call. At first as well: one may have ended before.
+  bool TakeChildEnd() { return std::exchange(child_end_, false); }
 
  private:
   UniqueFd epoll_;
@@ -59,6 +61,7 @@ class EventLoop {
 
   bool end_requested_ = false;
   std::optional<SignalSender> hung_up_;
+  bool child_end_ = true;
   std::array<uint64_t, kMaxEvents> tags_;
 };
 

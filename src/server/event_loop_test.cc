@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "server/testing/server_parts.h"
 
@@ -50,6 +52,18 @@ TEST_F(EventLoopTest, a_watch_that_has_ended_reports_nothing_though_others_have_
 }
 
 TEST_F(EventLoopTest, what_cannot_be_watched_is_refused) { EXPECT_FALSE(loop_.Watch(-1, EPOLLIN, 7)); }
+
+TEST_F(EventLoopTest, it_says_that_a_child_may_have_ended_at_first_and_when_one_does) {
+  EXPECT_TRUE(loop_.TakeChildEnd());
+  loop_.Wait(0);
+  EXPECT_FALSE(loop_.TakeChildEnd());
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  EXPECT_THAT(loop_.Wait(10'000), IsEmpty());
+  EXPECT_TRUE(loop_.TakeChildEnd());
+  EXPECT_FALSE(loop_.TakeChildEnd());
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+}
 
 TEST_F(EventLoopTest, it_wakes_at_the_earliest_of_the_times_that_it_was_given) {
   const TimePoint start = MonotonicClock::now();

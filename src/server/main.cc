@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <exception>
+#include <utility>
+#include <vector>
 
 #include "base/standard_descriptors.h"
 #include "server/http/start.h"
@@ -63,11 +65,11 @@ void SayReady(int fd) {
 
 // The scheduler does not depend on it.
 void StartHttpOrSay(const Options& options, const http::Address& address, http::Serve what,
-                    const std::string& socket) {
+                    const std::string& socket, std::vector<http::Program>& programs) {
   const char* served = what == http::Serve::kMetricsOnly ? "metrics" : "HTTP";
   try {
     FindGroup(options.metrics_group);  // xserver-http would end without it, and nobody would see why
-    http::StartHttp(options, address, what, socket);
+    programs.push_back(http::StartHttp(options, address, what, socket));
     spdlog::info("{} at {}", served, TextOf(address));
   } catch (const std::exception& error) {
     spdlog::error("no {} at {}: {}", served, TextOf(address), error.what());
@@ -86,14 +88,18 @@ int main(int argc, char** argv) {
     spdlog::set_level(spdlog::level::from_str(options.log_level));
     // Clients must not be able to end the server, and each of them needs two descriptors.
     signal(SIGPIPE, SIG_IGN);
+    // Whoever started us may ignore it. Then nothing would say that a child ends.
+    signal(SIGCHLD, SIG_DFL);
     RaiseDescriptorLimit();
     AskForLowLatency();
     Listener listener(options.socket, options.mode, FindGroup(options.group));
+    std::vector<http::Program> programs;
     if (options.http_port)
-      StartHttpOrSay(options, {*options.http_port, ""}, http::Serve::kEverything, listener.path());
+      StartHttpOrSay(options, {*options.http_port, ""}, http::Serve::kEverything, listener.path(), programs);
     if (options.metrics)
-      StartHttpOrSay(options, *options.metrics, http::Serve::kMetricsOnly, listener.path());
+      StartHttpOrSay(options, *options.metrics, http::Serve::kMetricsOnly, listener.path(), programs);
     Server server(options, listener);
+    server.Watch(std::move(programs));
     spdlog::info("listening at {}, policy {}", listener.path(), xsched::server::TextOf(options.policy));
     if (options.ready_fd >= 0) SayReady(options.ready_fd);
     server.Run();

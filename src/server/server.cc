@@ -107,6 +107,8 @@ void Server::Round(int timeout_ms) {
   const TimePoint now = clock_();
   work_.BeginRound();
   if (const std::optional<SignalSender> sender = loop_.TakeHangup()) HandleHangup(*sender, now);
+  // What ends this server may end them as well.
+  if (loop_.TakeChildEnd() && !loop_.end_requested()) http::TakeEnded(http_programs_);
   for (uint64_t tag : events) HandleEventOrClose(tag, now);
   CloseTorn();
   RemoveClosed(now);

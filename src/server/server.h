@@ -17,6 +17,8 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "sched/core/scheduler.h"
@@ -29,6 +31,7 @@
 #include "server/disposer.h"
 #include "server/event_loop.h"
 #include "server/handshake.h"
+#include "server/http/start.h"
 #include "server/listener.h"
 #include "server/options.h"
 #include "server/process_watch.h"
@@ -63,6 +66,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
+  // Says when one of these ends.
+  void Watch(std::vector<http::Program> programs) { http_programs_ = std::move(programs); }
   // Returns when a signal (SIGTERM, SIGINT) or idleness ends it. Throws std::exception if it cannot go on.
   void Run();
   // One round: waits for events, at most for this time (-1: no limit), and handles them.
@@ -110,6 +115,7 @@ class Server {
   Recordings recordings_;
   Tools tools_;
   Acceptor acceptor_;
+  std::vector<http::Program> http_programs_;
 };
 
 }  // namespace xsched::server

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <grp.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.h"
@@ -277,6 +280,39 @@ TEST_F(Http, it_ends_with_the_server) {
   server_.Signal(SIGKILL);
   server_.WaitForExit();
   EXPECT_TRUE(Eventually([&] { return Connect().get() < 0; }));
+}
+
+// Also those that have ended, and are not reaped.
+std::vector<pid_t> ChildrenOf(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{0}/task/{0}/children", process));
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+TEST_F(Http, one_that_ends_is_reaped_and_the_log_says_how_to_start_it_again) {
+  const std::vector<pid_t> children = ChildrenOf(server_.pid());
+  ASSERT_EQ(children.size(), 1u);
+  kill(children.front(), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return ChildrenOf(server_.pid()).empty(); }));
+  const std::string by_hand = fmt::format("xserver-http --socket {} {}", server_.socket().text, port_);
+  const std::string said = "xserver-http has ended by signal 9; scheduling goes on.";
+  EXPECT_TRUE(Eventually([&] {
+    const std::string errors = server_.errors();
+    return errors.find(said) != std::string::npos && errors.find(by_hand + "\n") != std::string::npos;
+  })) << server_.errors();
+  EXPECT_TRUE(agent_.IsAlive());
+}
+
+TEST_F(Http, it_is_reaped_also_if_whoever_started_the_server_ignores_such_signals) {
+  const TempFolder folder;
+  signal(SIGCHLD, SIG_IGN);
+  const ServerProcess server(XSERVER_PROGRAM, folder.path() + "/s",
+                             {"--metrics", folder.path() + "/metrics"});
+  signal(SIGCHLD, SIG_DFL);
+  const std::vector<pid_t> children = ChildrenOf(server.pid());
+  ASSERT_EQ(children.size(), 1u);
+  kill(children.front(), SIGKILL);
+  EXPECT_TRUE(Eventually([&] { return server.errors().find("by signal 9") != std::string::npos; }))
+      << server.errors();
 }
 
 // Of xserver-http alone, which is ended if it goes on. Its output is appended to `output`.

@@ -1,9 +1,13 @@
 #include "server/http/start.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -20,7 +24,7 @@ constexpr int kListenFd = 3;
 constexpr rlim_t kMaxDescriptors = 256;
 
 // It is installed beside xserver.
-std::string Program() {
+std::string PathOfProgram() {
   std::error_code failed;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", failed).parent_path() / "xserver-http";
   if (failed || access(program.c_str(), X_OK) != 0)
@@ -32,15 +36,22 @@ void AddIfSet(const char* option, const std::string& value, std::vector<std::str
   if (!value.empty()) words.insert(words.end(), {option, value});
 }
 
+std::string HowItEnded(int status) {
+  return WIFSIGNALED(status) ? fmt::format("by signal {}", WTERMSIG(status))
+                             : fmt::format("with status {}", WEXITSTATUS(status));
+}
+
 }  // namespace
 
-void StartHttp(const Options& options, const Address& address, Serve what, const std::string& socket) {
-  const std::string program = Program();
-  std::vector<std::string> words = {"xserver-http", "--listen-fd", std::to_string(kListenFd), "--socket",
-                                    socket};
+Program StartHttp(const Options& options, const Address& address, Serve what, const std::string& socket) {
+  const std::string program = PathOfProgram();
+  std::vector<std::string> words = {"xserver-http", "--socket", socket};
   AddIfSet("--admin-group", options.admin_group, words);
   AddIfSet("--metrics-group", options.metrics_group, words);
   if (what == Serve::kMetricsOnly) words.emplace_back("--metrics-only");
+  const std::string by_hand = fmt::format("{} {}", fmt::join(words, " "),
+                                          address.path.empty() ? std::to_string(address.port) : address.path);
+  words.insert(words.end(), {"--listen-fd", std::to_string(kListenFd)});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -48,7 +59,7 @@ void StartHttp(const Options& options, const Address& address, Serve what, const
   const pid_t server = getpid();
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("cannot start xserver-http");
-  if (child > 0) return;
+  if (child > 0) return {child, by_hand};
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != server) _exit(0);
   // The scheduler's precedence is not for this.
@@ -64,6 +75,16 @@ void StartHttp(const Options& options, const Address& address, Serve what, const
   CloseDescriptors(kListenFd + 1);
   execv(program.c_str(), arguments.data());
   _exit(127);
+}
+
+void TakeEnded(std::vector<Program>& programs) {
+  std::erase_if(programs, [](const Program& program) {
+    int status = 0;
+    if (waitpid(program.pid, &status, WNOHANG) != program.pid) return false;
+    spdlog::error("xserver-http has ended {}; scheduling goes on. It starts again with xserver, or by: {}",
+                  HowItEnded(status), program.command);
+    return true;
+  });
 }
 
 }  // namespace xsched::server::http
