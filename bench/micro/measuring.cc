@@ -25,8 +25,6 @@ void Pin(pid_t pid, int core) {
   sched_setaffinity(pid, sizeof cores, &cores);
 }
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 json Quantiles(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   auto at = [&values](double q) {
@@ -59,7 +57,7 @@ json BareWakeup(int times) {
     if (write(bell.get(), &one, sizeof one) != sizeof one) break;
     while (word->load() == before) {
     }
-    wakeup_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    wakeup_us.push_back(InSeconds(MonotonicClock::now() - start) * 1e6);
     usleep(250);
   }
   kill(child, SIGKILL);

@@ -15,8 +15,6 @@ inline constexpr int kServerCore = 0;
 inline constexpr int kClientCore = 1;
 void Pin(pid_t pid, int core);
 
-double Seconds(Duration duration);
-
 // REQUIRES: there are values.
 nlohmann::json Quantiles(std::vector<double> values);
 

@@ -166,7 +166,7 @@ void Programs::Start() {
     At(now + Pause(crowd_.requests), [=, this] { Request(device, MonotonicClock::now()); });
   for (size_t i = 0; i < programs_.size(); ++i) {
     Program& program = programs_[i];
-    At(now + Pause(1 / Seconds(kAskEvery)), [=, this] { AskServer(i); });
+    At(now + Pause(1 / InSeconds(kAskEvery)), [=, this] { AskServer(i); });
     if (program.urgent) continue;
     for (uint32_t queue = 0; queue < static_cast<uint32_t>(crowd_.busy); ++queue)
       program.agent->Submit(queue);
@@ -202,7 +202,7 @@ void Programs::CheckHolds(TimePoint now) {
     hold.seen = hold.seen && !blinked;
     const size_t closed = hold.closed;
     while (hold.closed < hold.open.size() && ipc::ClosesGate(*hold.open[hold.closed])) ++hold.closed;
-    const double took_us = Seconds(MonotonicClock::now() - hold.began) * 1e6;
+    const double took_us = InSeconds(MonotonicClock::now() - hold.began) * 1e6;
     if (closed == 0 && hold.closed > 0) hold.first_close_us = took_us;
     const bool all = hold.closed == hold.open.size();
     if (!all && now < hold.began + kPatience) continue;

@@ -47,8 +47,6 @@ struct Setup {
   double seconds = 1;
 };
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 // Of one measurement.
 struct Figures {
   double rate;       // tasks per second
@@ -87,11 +85,11 @@ class Program {
     const double cpu = CpuSeconds(RUSAGE_SELF);
     const double thread = CpuSeconds(RUSAGE_THREAD);
     int tasks = 0;
-    for (; Seconds(MonotonicClock::now() - begin) < seconds; ++tasks) {
+    for (; InSeconds(MonotonicClock::now() - begin) < seconds; ++tasks) {
       for (int i = 0; i < style.commands; ++i) SoftLaunch(hwq_, style.length, nullptr, nullptr);
       SoftSynchronize(hwq_);
     }
-    return {tasks / Seconds(MonotonicClock::now() - begin), (CpuSeconds(RUSAGE_SELF) - cpu) / tasks * 1e6,
+    return {tasks / InSeconds(MonotonicClock::now() - begin), (CpuSeconds(RUSAGE_SELF) - cpu) / tasks * 1e6,
             (CpuSeconds(RUSAGE_THREAD) - thread) / tasks * 1e6};
   }
 

@@ -120,7 +120,7 @@ json Throughput(const ServerProcess& server, const Setup& setup, const std::stri
   TimePoint start = MonotonicClock::now();
   uint64_t rung = 0;
   uint64_t round = 0;
-  while (Seconds(MonotonicClock::now() - start) < setup.seconds) {
+  while (InSeconds(MonotonicClock::now() - start) < setup.seconds) {
     for (auto& agent : agents) {
       for (uint32_t queue = 0; queue < setup.queues; ++queue) {
         if (round % 2 == 0) {
@@ -134,7 +134,7 @@ json Throughput(const ServerProcess& server, const Setup& setup, const std::stri
     }
     ++round;
   }
-  double elapsed = Seconds(MonotonicClock::now() - start);
+  double elapsed = InSeconds(MonotonicClock::now() - start);
   double cpu = server.cpu_seconds() - cpu_before;
   for (auto& agent : agents) ReadWakes(*agent);
   uint64_t seen = tool.Status()->state_changes - before;
@@ -187,11 +187,11 @@ json SignalLatency(const ServerProcess& server, const Setup& setup) {
       urgent.RetireAll(0);
       continue;
     }
-    close_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    close_us.push_back(InSeconds(MonotonicClock::now() - start) * 1e6);
     start = MonotonicClock::now();
     urgent.RetireAll(0);
     if (!SpinUntil([&] { return !other.IsHeld(0); })) throw std::runtime_error("a gate stays closed");
-    open_us.push_back(Seconds(MonotonicClock::now() - start) * 1e6);
+    open_us.push_back(InSeconds(MonotonicClock::now() - start) * 1e6);
     ReadWakes(urgent);
     ReadWakes(other);
     usleep(50);  // the server sleeps before each transition

@@ -35,6 +35,8 @@ inline constexpr TimePoint kNever = TimePoint::max();
 // Where time is passed to a class as the function that reads it.
 using Clock = TimePoint (*)();
 
+constexpr double InSeconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
 inline void SleepFor(Duration time) {
   timespec ts{};
   ts.tv_sec = time / std::chrono::seconds(1);

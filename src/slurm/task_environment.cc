@@ -182,8 +182,7 @@ Result<Text> EnvironmentByXSched(const char* program, const Values& values, char
     kill(child, SIGKILL);
     static_cast<void>(WaitFor(child, MonotonicClock::now() + kTimeToDie));
     if (output.IsTooLong()) return Error::Make("%s writes more than any environment has", program);
-    return Error::Make("%s did not answer within %g s", program,
-                       std::chrono::duration<double>(patience).count());
+    return Error::Make("%s did not answer within %g s", program, InSeconds(patience));
   }
   char warning[sizeof Text::warning];
   CopyLine(std::move(errors).Take(), warning, sizeof warning);

@@ -37,7 +37,7 @@ void Record(const RecordOptions& options) {
   }
   const RecordingWriter& writer = recorder.writer();
   fmt::print(stderr, "{} queues, {} bursts in {:.1f} s: {}\n", writer.queues(), writer.bursts(),
-             std::chrono::duration<double>(recorder.length()).count(), request.output);
+             InSeconds(recorder.length()), request.output);
   if (request.last) WarnOfGap(recorder.covered(), *request.last);
   if (writer.lost() != 0) {
     fmt::print(stderr, "xsched: {} records were lost, because this command did not read them in time\n",

@@ -41,8 +41,7 @@ Duration FromSeconds(double seconds) {
 void WarnOfGap(Duration covered, Duration asked) {
   // The server counts whole milliseconds.
   if (covered + std::chrono::milliseconds(1) >= asked) return;
-  fmt::print(stderr, "xsched: the server remembers the last {:.1f} s\n",
-             std::chrono::duration<double>(covered).count());
+  fmt::print(stderr, "xsched: the server remembers the last {:.1f} s\n", InSeconds(covered));
 }
 
 Recorder::Recorder(const RecordingRequest& request, std::ostream& out)

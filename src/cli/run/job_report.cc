@@ -57,13 +57,12 @@ std::string MissingText(const JobOutcome& outcome, const ProcessWaits& waits) {
   return text;
 }
 
-double Seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 double Milliseconds(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
 Json WaitsJson(const Process& process, const ProcessWaits& waits) {
   Json all = Json::array();
   for (const auto& [because, wait] : process.waits) {
-    Json one = {{"why", because.reason->word}, {"seconds", Seconds(wait.time)}, {"times", wait.times}};
+    Json one = {{"why", because.reason->word}, {"seconds", InSeconds(wait.time)}, {"times", wait.times}};
     if (const auto other = waits.processes().find(because.process); other != waits.processes().end()) {
       one["because_of"] = {
           {"pid", other->second.pid}, {"name", other->second.name}, {"priority", other->second.priority}};
@@ -85,9 +84,9 @@ Json FindingsJson(const Process& process, const ProcessWaits& waits) {
             {"longest_ms", Milliseconds(process.requests.largest())},
             {"not_finished", process.unfinished},
             {"of_unknown_length", process.unseen}}},
-          {"busy_seconds", Seconds(process.busy)},
-          {"device_seconds", Seconds(process.device_time)},
-          {"held_seconds", Seconds(held)},
+          {"busy_seconds", InSeconds(process.busy)},
+          {"device_seconds", InSeconds(process.device_time)},
+          {"held_seconds", InSeconds(held)},
           {"waits", WaitsJson(process, waits)}};
 }
 
@@ -115,13 +114,13 @@ std::string ReportText(const JobOutcome& outcome, const ProcessWaits& waits) {
 
 Json ReportJson(const JobOutcome& outcome, const ProcessWaits& waits) {
   const std::vector<const Process*> processes = ProcessesOf(outcome, waits);
-  Json all = {{"program", outcome.program}, {"seconds", Seconds(outcome.length)}};
+  Json all = {{"program", outcome.program}, {"seconds", InSeconds(outcome.length)}};
   if (outcome.status >= 0) {
     all["exit_status"] = outcome.status;
   } else {
     all["signal"] = -outcome.status;
   }
-  all["missing_seconds"] = Seconds(outcome.missing);
+  all["missing_seconds"] = InSeconds(outcome.missing);
   all["problem"] = outcome.problem;
   all["lost_records"] = waits.lost();
   all["job_is_older"] = outcome.job_is_older;

@@ -24,8 +24,6 @@ Scheme SchemeOf(const sched::PolicySetting& policy) {
   return {.name = server::TextOf(policy), .policy = policy};
 }
 
-double InSeconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-
 // The figures of all queues that have the name of `first`.
 QueueOutcome Together(const sched::sim::Load& load, const Scheme& scheme, const sched::sim::Result& result,
                       size_t first, bool distributions) {

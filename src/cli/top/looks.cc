@@ -16,7 +16,7 @@ void Looks::Look() {
   const TimePoint now = MonotonicClock::now();
   std::vector<ipc::QueueInfo> seen = server_.List();
   status_ = server_.Status();
-  queues_ = RatesBetween(before_, seen, std::chrono::duration<double>(now - looked_).count());
+  queues_ = RatesBetween(before_, seen, InSeconds(now - looked_));
   before_ = std::move(seen);
   LookBack(now, now - looked_);
   looked_ = now;

@@ -17,8 +17,6 @@ constexpr Duration kMeanSlice = std::chrono::microseconds(3000);
 constexpr Duration kShortestShare = std::chrono::microseconds(1000);
 constexpr Duration kLongestShare = std::chrono::microseconds(20'000);
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 }  // namespace
 
 Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess weight_of) {
@@ -34,9 +32,9 @@ Division DivideInProportion(std::span<ProcessView> processes, WeightOfProcess we
   if (highest <= 0) return Division::kNone;              // all may use the device
   if (lowest <= 0) return OnlyTheRunningOne(processes);  // even the shortest slice would give it a share
   // The mean is longer where the shortest slice would be too short.
-  const double per_weight = std::max(Seconds(kMeanSlice) * static_cast<double>(processes.size()) / total,
-                                     Seconds(kShortestShare) / lowest);
-  if (highest * per_weight > Seconds(kLongestShare)) return OnlyTheRunningOne(processes);
+  const double per_weight = std::max(InSeconds(kMeanSlice) * static_cast<double>(processes.size()) / total,
+                                     InSeconds(kShortestShare) / lowest);
+  if (highest * per_weight > InSeconds(kLongestShare)) return OnlyTheRunningOne(processes);
   for (ProcessView& process : processes) {
     process.slice = Duration(static_cast<int64_t>(weight_of(process) * per_weight * kNanosecondsPerSecond));
   }
@@ -59,7 +57,7 @@ TimePoint ProportionalShare::LetOneRun(const DeviceView& device) const {
     return kNever;
   }
   LevelStrides(
-      device.ready, StateOf(device), Seconds(device.timeslice),
+      device.ready, StateOf(device), InSeconds(device.timeslice),
       [this](QueueView& claimant) { return WeightOf(claimant) > 0 ? &StateOf(claimant).stride : nullptr; },
       [this](const QueueView& claimant) { return WeightOf(claimant); });
   auto slice = [&](const QueueView& claimant) {
@@ -87,7 +85,7 @@ void ProportionalShare::Charge(const QueueView& claimant) const {
   state.known = true;
   const double weight = WeightOf(claimant);
   if (weight > 0) {
-    state.stride.Charge(Seconds(received), weight);
+    state.stride.Charge(InSeconds(received), weight);
   } else {
     state.stride.debt = 0;
   }

@@ -38,9 +38,7 @@ TEST(PolicyChainShares, of_a_class_stay_exact_while_a_higher_class_comes_and_goe
     queue->in_flight = 0;
   }
   const SimulationResult result = Simulate(*ParsePolicySetting("HPF/UP"), {urgent, large, small}, seconds(2));
-  auto seconds_of = [&](int i) {
-    return std::chrono::duration<double>(result.queues[static_cast<size_t>(i)].device_time).count();
-  };
+  auto seconds_of = [&](int i) { return InSeconds(result.queues[static_cast<size_t>(i)].device_time); };
   EXPECT_NEAR(seconds_of(1) / (seconds_of(1) + seconds_of(2)), 0.75, 0.01);
   EXPECT_NEAR(seconds_of(0), 0.3, 0.01);
   for (Duration latency : result.queues[0].latencies) EXPECT_LE(latency, microseconds(3200));
@@ -76,8 +74,8 @@ TEST_P(PolicyChainReturn, owes_nothing_for_the_time_in_a_higher_class) {
   Decide();
   ran[0] = ran[1] = {};
   pass(1000);
-  EXPECT_NEAR(std::chrono::duration<double>(ran[0]).count(), 0.5, 0.05);
-  EXPECT_NEAR(std::chrono::duration<double>(ran[1]).count(), 0.5, 0.05);
+  EXPECT_NEAR(InSeconds(ran[0]), 0.5, 0.05);
+  EXPECT_NEAR(InSeconds(ran[1]), 0.5, 0.05);
 }
 INSTANTIATE_TEST_SUITE_P(Chains, PolicyChainReturn,
                          testing::Values("HPF/UP", "HPF/PUP", "HPF/RESERVE", "HPF/EEVDF", "HPF/CFS:process"),

@@ -41,8 +41,6 @@ constexpr PolicyInfo kInfo = {
 constexpr double kInstant = 1e-9;  // of seconds: what is left of a time slice by rounding
 constexpr double kNanosecondsPerSecond = 1e9;
 
-double Seconds(Duration duration) { return static_cast<double>(duration.count()) / kNanosecondsPerSecond; }
-
 // The device, a tenant, a process or a queue: each is the parent of the next. Where no tenants are known, all
 // processes are of one. Virtual times are in seconds per unit of weight.
 struct Node {
@@ -88,7 +86,7 @@ void ForEachChild(const Node& parent, Do&& act) {
   for (Node* child = parent.first; child != nullptr; child = child->next) act(*child);
 }
 
-double SliceOf(const Node& child, Duration timeslice) { return Seconds(timeslice) / child.weight; }
+double SliceOf(const Node& child, Duration timeslice) { return InSeconds(timeslice) / child.weight; }
 
 // A child that its parent had in the decision before.
 void GoOn(Node& child) {
@@ -100,7 +98,7 @@ void GoOn(Node& child) {
     child.deadline = child.virtual_time + left;
     child.weight = child.weight_now;
   }
-  child.virtual_time += Seconds(child.service - child.counted) / child.weight;
+  child.virtual_time += InSeconds(child.service - child.counted) / child.weight;
   child.joined = false;
 }
 
@@ -110,8 +108,8 @@ void Join(Node& child, const Sum& others, Duration timeslice) {
   const double clock = others.Mean();
   const bool is_known = child.seen != 0;
   // Only it can have run between that decision and its end.
-  const double since = is_known ? Seconds(child.service - child.counted) : 0;
-  const double most = Seconds(timeslice);
+  const double since = is_known ? InSeconds(child.service - child.counted) : 0;
+  const double most = InSeconds(timeslice);
   // What it overran after a hold may be many time slices. Time that it had alone is no debt.
   const double debt = child.owed - (child.chosen ? 0 : since * (1 - child.share));
   const double least = is_known ? std::min(-most, debt) : 0;

@@ -20,8 +20,6 @@ constexpr Duration kSlice = PolicyDevice::kTimeslice;
 
 const Policy& Eligible() { return *FindPolicy(kPolicyEarliestEligibleVirtualDeadlineFirst); }
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 QueueView Weighted(uint64_t id, Weight weight, uint64_t process) {
   return View(id, {.weight = weight}, ProcessId{process});
 }
@@ -29,15 +27,15 @@ QueueView Weighted(uint64_t id, Weight weight, uint64_t process) {
 TEST(EarliestEligible, processes_get_time_by_the_highest_weight_of_their_queues) {
   BusyDevice device(Eligible(), {Weighted(1, 300, 1), Weighted(2, 50, 1), Weighted(3, 100, 2)});
   device.Pass(seconds(4));
-  EXPECT_NEAR(Seconds(device[0].service + device[1].service), 3, 0.01);
-  EXPECT_NEAR(Seconds(device[2].service), 1, 0.01);
-  EXPECT_NEAR(Seconds(device[0].service), 3 * 6 / 7.0, 0.01) << "within the process, 300 : 50";
+  EXPECT_NEAR(InSeconds(device[0].service + device[1].service), 3, 0.01);
+  EXPECT_NEAR(InSeconds(device[2].service), 1, 0.01);
+  EXPECT_NEAR(InSeconds(device[0].service), 3 * 6 / 7.0, 0.01) << "within the process, 300 : 50";
 }
 
 TEST(EarliestEligible, the_lowest_weight_gets_on_beside_the_highest) {
   BusyDevice device(Eligible(), {Weighted(1, WEIGHT_MAX, 1), Weighted(2, WEIGHT_MIN, 2)});
   device.Pass(seconds(200));
-  EXPECT_NEAR(Seconds(device[1].service), 200.0 / 10'001, 2 * Seconds(kSlice));
+  EXPECT_NEAR(InSeconds(device[1].service), 200.0 / 10'001, 2 * InSeconds(kSlice));
   EXPECT_GT(device[1].service, Duration::zero());
 }
 
@@ -69,9 +67,10 @@ TEST(EarliestEligible, no_lag_is_larger_than_a_time_slice_while_queues_always_ha
     for (int i = 0; i < 2000; ++i) {
       device.Pass(microseconds(1 + random() % 3000));
       for (const QueueView& queue : device.ready()) {
-        const double should = Seconds(device.now - PolicyDevice::kNow) * queue.hints.weight / weights;
+        const double should = InSeconds(device.now - PolicyDevice::kNow) * queue.hints.weight / weights;
         // A slice that would end sooner is extended to the shortest turn.
-        ASSERT_LE(std::abs(should - Seconds(queue.service)), Seconds(kSlice + microseconds(TIMESLICE_MIN)))
+        ASSERT_LE(std::abs(should - InSeconds(queue.service)),
+                  InSeconds(kSlice + microseconds(TIMESLICE_MIN)))
             << "seed " << seed << ", step " << i;
       }
     }
@@ -117,7 +116,7 @@ TEST(EarliestEligible, a_short_pause_cancels_no_debt) {
     device.Pass(microseconds(100));
     device.Return(pausing);
   }
-  EXPECT_LE(Seconds(device[1].service) / Seconds(device.now - PolicyDevice::kNow), 0.51);
+  EXPECT_LE(InSeconds(device[1].service) / InSeconds(device.now - PolicyDevice::kNow), 0.51);
 }
 
 TEST(EarliestEligible, a_debt_is_paid_while_its_owner_sleeps) {
@@ -143,7 +142,7 @@ TEST(EarliestEligible, a_changed_weight_counts_from_now_on) {
   device[0].newly_ready = true;
   const Duration before = device[0].service;
   device.Pass(seconds(1));
-  EXPECT_NEAR(Seconds(device[0].service - before), 0.9, 0.01);
+  EXPECT_NEAR(InSeconds(device[0].service - before), 0.9, 0.01);
 }
 
 class Streams : public Timeline {
@@ -173,7 +172,7 @@ TEST_F(Streams, that_come_and_go_get_their_process_no_more_than_its_share) {
     Add(++next, 0, kGpu, 20);
     Busy(next);
   }
-  EXPECT_NEAR(Seconds(StatsOf(1).service), 0.2, Seconds(kSlice));
+  EXPECT_NEAR(InSeconds(StatsOf(1).service), 0.2, InSeconds(kSlice));
 }
 
 // One runs in the other's turns, because that waits for it. This is time of their process.
@@ -194,7 +193,7 @@ TEST_F(Streams, that_wait_for_each_other_get_their_process_no_more_than_its_shar
     }
   }
   EXPECT_GT(together, 100);
-  EXPECT_NEAR(Seconds(StatsOf(3).service), 0.2, Seconds(kSlice));
+  EXPECT_NEAR(InSeconds(StatsOf(3).service), 0.2, InSeconds(kSlice));
 }
 
 TEST_F(Streams, keep_the_weight_of_their_process_while_the_heaviest_of_them_is_idle) {
@@ -208,7 +207,7 @@ TEST_F(Streams, keep_the_weight_of_their_process_while_the_heaviest_of_them_is_i
     Pass(milliseconds(1));
     RetireOne(Runs(1) ? 1 : 3);
   }
-  EXPECT_NEAR(Seconds(StatsOf(1).service), 0.3, Seconds(kSlice));
+  EXPECT_NEAR(InSeconds(StatsOf(1).service), 0.3, InSeconds(kSlice));
 }
 
 TEST(EarliestEligible, slices_have_the_proportion_of_the_weights_or_only_the_running_one_is_on_the_device) {
@@ -216,7 +215,7 @@ TEST(EarliestEligible, slices_have_the_proportion_of_the_weights_or_only_the_run
       {.id = ProcessId{1}, .priority = 0, .utilization = 100, .weight = 300, .facts = {}, .slice = {}},
       {.id = ProcessId{2}, .priority = 0, .utilization = 100, .weight = 100, .facts = {}, .slice = {}}};
   EXPECT_EQ(Eligible().Divide(processes), Division::kAlone);
-  EXPECT_NEAR(Seconds(processes[0].slice) / Seconds(processes[1].slice), 3, 0.001);
+  EXPECT_NEAR(InSeconds(processes[0].slice) / InSeconds(processes[1].slice), 3, 0.001);
   processes[0].weight = WEIGHT_MAX;
   processes[1].weight = WEIGHT_MIN;
   EXPECT_EQ(Eligible().Divide(processes), Division::kBesideHolding);

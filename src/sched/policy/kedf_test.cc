@@ -96,7 +96,7 @@ TEST(KEarliestDeadlines, two_without_a_deadline_take_turns) {
   busy.command = microseconds(250);
   const SimulationResult result = Simulate(Earliest(), {busy, busy}, seconds(2));
   for (const SimulatedQueue& queue : result.queues) {
-    EXPECT_NEAR(std::chrono::duration<double>(queue.device_time).count(), 1, 0.05);
+    EXPECT_NEAR(InSeconds(queue.device_time), 1, 0.05);
   }
 }
 

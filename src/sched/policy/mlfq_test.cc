@@ -73,7 +73,7 @@ TEST(MultiLevelFeedback, quanta_double_from_level_to_level) {
 TEST(MultiLevelFeedback, busy_queues_share_equally_in_the_long_run) {
   const SimulationResult result = Simulate(Feedback(), {Busy(), Busy(), Busy()}, seconds(6));
   for (const SimulatedQueue& queue : result.queues) {
-    EXPECT_NEAR(std::chrono::duration<double>(queue.device_time).count(), 2, 0.1);
+    EXPECT_NEAR(InSeconds(queue.device_time), 2, 0.1);
   }
   EXPECT_GE(result.busy, milliseconds(5900));
 }

@@ -18,8 +18,6 @@ using std::chrono::seconds;
 
 constexpr int kLoads = Tries(60);
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 class Dice {
  public:
   explicit Dice(int seed) : random_(static_cast<unsigned>(seed)) {}
@@ -73,7 +71,7 @@ TEST_P(EveryPolicy, keeps_the_device_busy_while_a_queue_always_has_work) {
     queues[0].period = Duration::zero();
     queues[0].commands = 1;
     const SimulationResult result = Simulate(policy(), queues, seconds(1));
-    EXPECT_GE(Seconds(result.busy), 0.97) << policy().info().name << ", seed " << seed;
+    EXPECT_GE(InSeconds(result.busy), 0.97) << policy().info().name << ", seed " << seed;
   }
 }
 
@@ -127,8 +125,8 @@ TEST_P(SharingPolicy, gives_busy_queues_their_shares_within_one_percent_in_a_sec
     const SchedulerConfig config{.timeslice = milliseconds(2)};
     const SimulationResult result = Simulate(policy(), queues, seconds(1), config);
     for (const SimulatedQueue& queue : result.queues) {
-      EXPECT_NEAR(Seconds(queue.device_time) / Seconds(result.busy), GetParam().weight(queue.hints) / total,
-                  0.01)
+      EXPECT_NEAR(InSeconds(queue.device_time) / InSeconds(result.busy),
+                  GetParam().weight(queue.hints) / total, 0.01)
           << policy().info().name << ", seed " << seed;
     }
   }
@@ -170,9 +168,9 @@ TEST(ReservationsOnLoads, guarantees_and_limits_hold_within_one_percent_in_a_sec
     }
     queues[0].hints.limit_us = 0;  // so the device has always work
     const SimulationResult result = Simulate(*FindPolicy(kPolicyReservation), queues, seconds(1));
-    EXPECT_GE(Seconds(result.busy), 0.97) << "seed " << seed;
+    EXPECT_GE(InSeconds(result.busy), 0.97) << "seed " << seed;
     for (const SimulatedQueue& queue : result.queues) {
-      const double share = Seconds(queue.device_time) / Seconds(result.busy);
+      const double share = InSeconds(queue.device_time) / InSeconds(result.busy);
       const auto period = static_cast<double>(queue.hints.period_us);
       EXPECT_GE(share, static_cast<double>(queue.hints.guarantee_us) / period - 0.01) << "seed " << seed;
       if (queue.hints.limit_us == 0) continue;
@@ -201,7 +199,8 @@ TEST(KEarliestDeadlinesOnLoads, all_are_met_where_tasks_fill_85_percent_of_the_t
     for (SimulatedQueue& queue : queues) {
       queue.period = milliseconds(dice.Between(20, 100));
       queue.command = microseconds(100);
-      queue.commands = std::max(1, static_cast<int>(each * Seconds(queue.period) / Seconds(queue.command)));
+      queue.commands =
+          std::max(1, static_cast<int>(each * InSeconds(queue.period) / InSeconds(queue.command)));
       queue.hints.deadline_us = queue.period / microseconds(1);
     }
     for (const SimulatedQueue& queue :

@@ -72,8 +72,6 @@ struct ClaimantState {
   Duration turn;  // what is left of its time slice
 };
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 struct DeviceState {
   StrideClock clock;
   bool limits;  // some have used up their limits
@@ -104,7 +102,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
 
   TimePoint Decide(const DeviceView& device) const override {
     LevelStrides(
-        device.ready, StateOf(device).clock, Seconds(device.timeslice),
+        device.ready, StateOf(device).clock, InSeconds(device.timeslice),
         [](QueueView& claimant) { return &StateOf(claimant).stride; }, WeightOf);
     TimePoint next = kNever;
     QueueView* keeps_turn = nullptr;
@@ -195,7 +193,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       return;
     }
     state.turn -= received;
-    state.stride.Charge(Seconds(received), WeightOf(claimant));
+    state.stride.Charge(InSeconds(received), WeightOf(claimant));
   }
 
   // Other hints begin with the next period. A guarantee or a limit that goes is remembered until it comes
@@ -206,7 +204,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     const Duration limit = microseconds(claimant.hints.limit_us);
     if (guaranteed != state.guaranteed && guaranteed > Duration::zero()) {
       // What the new guarantee would give it until the present period ends.
-      const double rest = std::max(1.0, Seconds(state.period_end - now) / Seconds(period));
+      const double rest = std::max(1.0, InSeconds(state.period_end - now) / InSeconds(period));
       const double most = static_cast<double>(guaranteed.count()) * rest;
       if (static_cast<double>(state.left.count()) > most) state.left = Duration(static_cast<int64_t>(most));
     }
@@ -242,9 +240,9 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     if (begins) {
       // It has its period from now on, if it could not use what is left by the end of the present one without
       // more than its part of the device.
-      const double rest = Seconds(state.period_end - now);
+      const double rest = InSeconds(state.period_end - now);
       const double part = GuaranteeOf(hints);
-      if (Seconds(state.left) > rest * part) {
+      if (InSeconds(state.left) > rest * part) {
         state.left = state.guaranteed;
         state.period_end = now + period;
         state.wanted = true;

@@ -19,8 +19,6 @@ using std::chrono::seconds;
 
 const Policy& Reserve() { return *FindPolicy(kPolicyReservation); }
 
-double Seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 // Times in milliseconds.
 Hints Reserved(int guarantee, int period, int limit = 0, int burst = 0, Weight weight = WEIGHT_DEFAULT) {
   return {.weight = weight,
@@ -75,9 +73,9 @@ TEST(Reserve, guarantees_of_all_of_the_device_are_kept) {
 TEST(Reserve, what_is_left_over_goes_round_by_weight) {
   BusyDevice device(Reserve(), {Claimant(1, Reserved(4, 10)), Claimant(2, {.weight = 300}), Claimant(3, {})});
   device.Pass(seconds(5));
-  EXPECT_NEAR(Seconds(device[0].service), 2 + 3 * 0.2, 0.03);
-  EXPECT_NEAR(Seconds(device[1].service), 3 * 0.6, 0.03);
-  EXPECT_NEAR(Seconds(device[2].service), 3 * 0.2, 0.03);
+  EXPECT_NEAR(InSeconds(device[0].service), 2 + 3 * 0.2, 0.03);
+  EXPECT_NEAR(InSeconds(device[1].service), 3 * 0.6, 0.03);
+  EXPECT_NEAR(InSeconds(device[2].service), 3 * 0.2, 0.03);
 }
 
 TEST(Reserve, what_one_does_not_use_the_others_get) {
@@ -142,8 +140,8 @@ TEST(Reserve, what_runs_on_after_a_guarantee_is_taken_off_the_next_guarantees) {
   device.now += milliseconds(5);
   device[0].service += milliseconds(5);
   device.Pass(milliseconds(91));
-  EXPECT_NEAR(Seconds(device[0].service), 0.04, 0.0015);
-  EXPECT_NEAR(Seconds(device[1].service), 0.06, 0.0015);
+  EXPECT_NEAR(InSeconds(device[0].service), 0.04, 0.0015);
+  EXPECT_NEAR(InSeconds(device[1].service), 0.06, 0.0015);
 }
 
 TEST(Reserve, a_command_that_hangs_costs_its_queue_no_more_of_the_guarantee_than_that_is_in_a_second) {
@@ -157,7 +155,7 @@ TEST(Reserve, a_command_that_hangs_costs_its_queue_no_more_of_the_guarantee_than
   device.Pass(seconds(2));
   const Duration before = device[0].service;
   device.Pass(seconds(1));
-  EXPECT_NEAR(Seconds(device[0].service - before), 0.1, 0.015);
+  EXPECT_NEAR(InSeconds(device[0].service - before), 0.1, 0.015);
 }
 
 TEST(Reserve, what_is_kept_of_a_guarantee_is_bounded) {
@@ -338,7 +336,7 @@ TEST_F(Limited, a_queue_says_that_it_has_used_up_its_limit_and_for_how_long) {
   ASSERT_FALSE(Timeline::Runs(1));
   const QueueStats stats = StatsOf(1);
   EXPECT_EQ(stats.wait_reason, WaitReason::kLimited);
-  EXPECT_NEAR(Seconds(stats.limited_for), 0.05, 0.001);
+  EXPECT_NEAR(InSeconds(stats.limited_for), 0.05, 0.001);
   Pass(milliseconds(51));
   EXPECT_TRUE(Timeline::Runs(1));
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kNone);
@@ -385,7 +383,7 @@ TEST_F(Limited, less_urgent_queues_run_when_the_most_urgent_one_has_used_up_its_
   Reservation(1, urgent);
   Busy(1);
   Busy(2);
-  EXPECT_NEAR(Seconds(Runs(1, milliseconds(50))), 0.01, 0.001);
+  EXPECT_NEAR(InSeconds(Runs(1, milliseconds(50))), 0.01, 0.001);
   EXPECT_TRUE(Timeline::Runs(2));
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
 }

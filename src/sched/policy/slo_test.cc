@@ -220,7 +220,7 @@ TEST(ServiceLevelObjectives, what_a_queue_received_with_a_target_is_no_part_of_t
   const auto of_others = [&] { return device[1].service + device[2].service; };
   const Duration before = of_others();
   device.Pass(seconds(2));
-  EXPECT_NEAR(std::chrono::duration<double>(of_others() - before).count(), 2 * 0.05, 0.006);
+  EXPECT_NEAR(InSeconds(of_others() - before), 2 * 0.05, 0.006);
 }
 
 TEST(ServiceLevelObjectives, a_long_command_of_one_takes_the_floor_of_the_others_for_a_moment_only) {
@@ -230,7 +230,7 @@ TEST(ServiceLevelObjectives, a_long_command_of_one_takes_the_floor_of_the_others
   device.Pass(seconds(2));
   const Duration before = device[2].service;
   device.Pass(seconds(2));
-  EXPECT_NEAR(std::chrono::duration<double>(device[2].service - before).count(), 2 * 0.05 / 2, 0.006);
+  EXPECT_NEAR(InSeconds(device[2].service - before), 2 * 0.05 / 2, 0.006);
 }
 
 TEST(ServiceLevelObjectives, nobody_is_owed_for_time_in_which_it_was_idle) {
@@ -285,7 +285,7 @@ sim::QueueLoad Requests(std::mt19937& random, Arrivals arrivals, double per_seco
   queue.hints.priority = 1;
   std::uniform_int_distribution<uint64_t> commands(1, static_cast<uint64_t>(longest / microseconds(100)));
   std::exponential_distribution<double> pause(per_second);
-  for (double at = pause(random); at < std::chrono::duration<double>(length).count();
+  for (double at = pause(random); at < InSeconds(length);
        at += arrivals == Arrivals::kPeriodic ? 1 / per_second : pause(random)) {
     sim::Task task;
     task.at = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(at));
@@ -368,7 +368,7 @@ TEST(ServiceLevelObjectivesOnLoads, targets_that_cannot_be_met_leave_the_others_
               Requests(random, Arrivals::kPoisson, 600, microseconds(1900), milliseconds(500), kLength)},
              kLength);
   const sim::Result result = Simulate(load, {.policy = Slo(), .warm_up = seconds(1)});
-  EXPECT_NEAR(std::chrono::duration<double>(result.queues[0].device_time).count(), 0.2 * 9, 0.2);
+  EXPECT_NEAR(InSeconds(result.queues[0].device_time), 0.2 * 9, 0.2);
 }
 
 // A command that has begun runs on after a hold. That is no time that the others have.

@@ -57,8 +57,7 @@ class Samples {
   void PutHistogram(std::span<const uint64_t> counts, double sum) {
     static const std::vector<double> bounds = [] {
       std::vector<double> seconds;
-      for (Duration bound : RequestTimes::kBounds)
-        seconds.push_back(std::chrono::duration<double>(bound).count());
+      for (Duration bound : RequestTimes::kBounds) seconds.push_back(InSeconds(bound));
       return seconds;
     }();
     page_.PutHistogram(labels_, bounds, counts, sum);

@@ -90,8 +90,7 @@ void AuditLog::ForgetFull(TimePoint now) {
 }
 
 double AuditLog::RecordsAt(const Allowance& allowance, TimePoint now) {
-  const double passed =
-      std::chrono::duration<double>(std::max(now - allowance.since, Duration::zero())).count();
+  const double passed = InSeconds(std::max(now - allowance.since, Duration::zero()));
   return std::min(kMostRecords, allowance.records + passed * kRecordsPerSecond);
 }
 
