@@ -18,11 +18,17 @@ inline bool HasPciDevice(const char* sysfs, XDeviceId address) {
 }
 
 // Where a GPU is divided (CPX, DPX), some drivers have the part's number in the place of the function.
-// There is no PCI device of that function then: it is this part of the one with function 0.
+// There is no PCI device of that function then: it is this part of the one with function 0. `has`: whether
+// there is a PCI device of a function.
+template <typename Has>
+bool IsPartOfFunction0(uint32_t function, const Has& has) {
+  return function != 0 && !has(function) && has(0);
+}
+
 inline XDevice PciDeviceAt(const char* sysfs, XDeviceId address) {
   const XDeviceId part = address & 0x7;
   const XDeviceId whole = address - part;
-  const bool is_part = part != 0 && !HasPciDevice(sysfs, address) && HasPciDevice(sysfs, whole);
+  const bool is_part = IsPartOfFunction0(part, [&](uint32_t of) { return HasPciDevice(sysfs, whole + of); });
   return is_part ? PartOfDevice(MakeDevice(kDeviceTypeGPU, whole), part)
                  : MakeDevice(kDeviceTypeGPU, address);
 }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <tuple>
 
+#include "base/pci_device.h"
 #include "platforms/hip/doctor.h"
 
 namespace xsched::cli::hip {
@@ -30,14 +31,14 @@ struct Place {
 // Kernels have the part's number in the place of the function, or above the address.
 Place PlaceIn(const std::string& root, const std::string& properties) {
   const uint64_t location = NumberIn(properties, "location_id");  // bus, device and function
-  const uint64_t function = location & 7;
+  const auto function = static_cast<uint32_t>(location & 7);
   const std::string slot = fmt::format("{:04x}:{:02x}:{:02x}.", NumberIn(properties, "domain"),
                                        location >> 8 & 0xff, location >> 3 & 0x1f);
-  const auto is_on_bus = [&](uint64_t of) {
+  const auto is_on_bus = [&](uint32_t of) {
     std::error_code ignored;
     return fs::exists(fmt::format("{}/sys/bus/pci/devices/{}{:x}", root, slot, of), ignored);
   };
-  if (function != 0 && !is_on_bus(function) && is_on_bus(0)) return {slot + "0", function};
+  if (IsPartOfFunction0(function, is_on_bus)) return {slot + "0", function};
   return {fmt::format("{}{:x}", slot, function), location >> 28 & 0xf};
 }
 
