@@ -28,9 +28,12 @@ XSCHED_API XResult XQueueCreate(XQueueHandle *xq, HwQueueHandle hwq, int64_t lev
  * shim makes. Not in XSched 1.2. */
 XSCHED_API XResult XQueueCreateAuto(XQueueHandle *xq, HwQueueHandle hwq);
 
-/* Destroys the XQueue. Held commands run, and submitted commands that are not launched yet are launched. The function waits
- * until other threads have left their calls on this queue, at most three seconds. After it, the HwQueue and the platform's queue
- * may be destroyed. */
+/* Destroys the XQueue: there is no queue with this handle any more. Held commands run, and submitted commands that are not
+ * launched yet are launched, also those with a launch callback. The function waits until other threads have left their calls on
+ * this queue and until these launches have returned, at most three seconds. It does not wait until the device has done the
+ * commands. After it, the HwQueue and the platform's queue may be destroyed.
+ * In a callback that is called within a launch on this queue, it does not wait for launches, and may wait a second in vain for
+ * the call that it is in. The HwQueue and the platform's queue must then stay until that launch has returned. */
 XSCHED_API XResult XQueueDestroy(XQueueHandle xq);
 
 /* The XQueue over `hwq`. kXSchedErrorNotFound: it has none. */
