@@ -1,5 +1,6 @@
 """Hints for blocks of code. Over a stand-in for the C library; test_server.py has the real one."""
 import asyncio
+import contextlib
 import contextvars
 import gc
 import os
@@ -251,6 +252,55 @@ class SeveralAtATime(HintTest):
         self.assertEqual(self.library.priority(1), 0)
         self.assertEqual(hint_blocks._stacks._queues, {})
 
+
+    def generators_of_one_block(self):
+        """Two generators that are inside one block, which is for the streams that are current: 1 for the first one, and 2 for the other one."""
+        current = []
+        self.enterContext(mock.patch("xsched.current.current_streams", lambda: current[-1:]))
+        block = xsched.priority(10)
+
+        def items():
+            with block:
+                yield
+
+        begun = []
+        for stream in (1, 2):
+            current.append(stream)
+            begun.append(items())
+            next(begun[-1])
+        return begun
+
+    def assert_ends_its_own(self, end_first):
+        first, second = self.generators_of_one_block()
+        end_first(first)
+        self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 10))
+        second.close()
+        self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 0))
+        self.assertEqual(hint_blocks._stacks._queues, {})
+
+    def test_a_generator_ends_the_hints_of_its_own_stream_although_another_one_has_entered_the_block_since(self):
+        self.assert_ends_its_own(lambda first: first.close())
+
+    def test_a_generator_ends_the_hints_of_its_own_stream_also_in_another_thread(self):
+        def in_thread(first):
+            thread = threading.Thread(target=first.close)
+            thread.start()
+            thread.join()
+
+        self.assert_ends_its_own(in_thread)
+
+    def test_stacks_that_nest_each_end_the_hints_of_their_own_stream(self):
+        with mock.patch("xsched.current.current_streams") as current:
+            block = xsched.priority(10)
+            stacks = []
+            for stream in (1, 2):
+                current.return_value = [stream]
+                stacks.append(contextlib.ExitStack())
+                stacks[-1].enter_context(block)
+            stacks[1].close()
+            self.assertEqual((self.library.priority(1), self.library.priority(2)), (10, 0))
+            stacks[0].close()
+            self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 0))
 
     def test_a_stream_without_a_queue_is_left_out(self):
         with mock.patch("xsched.queue.queue_over", lambda stream: None), xsched.priority(10, stream=1):

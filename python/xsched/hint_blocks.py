@@ -13,7 +13,9 @@ import contextvars
 import functools
 import inspect
 import os
+import sys
 import threading
+from types import CodeType, FrameType
 from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
 
 from .block_stacks import BlockStacks, Values
@@ -81,11 +83,21 @@ def set_hint(handle: int, kind: str, *values: int) -> None:
     _stacks.set_own(handle, kind, KINDS[kind].checked(kind, values))
 
 
+_Call = Tuple[int, CodeType]
+
+
+def _call_of(frame: FrameType) -> _Call:
+    """A call of a function, or a generator or coroutine, as long as it goes on. The frame itself is not kept: it keeps all its variables, and
+    so a generator would not end that nobody uses any more. The code, because another call may get the number later."""
+    return id(frame), frame.f_code
+
+
 class _Entry:
     """One time that a block was entered."""
 
-    def __init__(self, block: "HintBlock") -> None:
+    def __init__(self, block: "HintBlock", by: Optional[_Call] = None) -> None:
         self.block = block
+        self.by = by
         self.ends = contextlib.ExitStack()  # of what it has begun, for each queue
 
 
@@ -123,9 +135,12 @@ def _removed(entries: List[_Entry], entry: _Entry) -> bool:
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     """A block of code with hints: what `hints` and `priority` return.
 
-    A context manager, which may be entered again inside itself, by several threads and by several tasks of asyncio at the same time. Also a
-    decorator: of a function, of a coroutine function (from its first step to its end, not while it is only created), and of a generator or
-    asynchronous generator (likewise).
+    A context manager, which may be entered again inside itself, by several threads, tasks of asyncio and generators at the same time. But if
+    one thread or task enters it several times by contextlib.ExitStack, these blocks must nest: otherwise the wrong one of them ends. So
+    where stacks overlap, make an object for each of them.
+
+    Also a decorator: of a function, of a coroutine function (from its first step to its end, not while it is only created), and of a
+    generator or asynchronous generator (likewise).
     """
 
     def __init__(self, queues: Callable[[], Iterable[int]], values: Dict[str, Values]) -> None:
@@ -134,8 +149,8 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         self._values = values
         self._open: List[_Entry] = []  # what was entered and not left
 
-    def _begin(self) -> _Entry:
-        entry = _Entry(self)
+    def _begin(self, by: Optional[_Call] = None) -> _Entry:
+        entry = _Entry(self, by)
         try:
             for handle in self._queues():
                 with unless_gone():
@@ -146,22 +161,27 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         return entry
 
     def __enter__(self) -> "HintBlock":
-        entry = self._begin()
+        entry = self._begin(_call_of(sys._getframe(1)))
         with _open_lock:
             self._open.append(entry)
         _entered.set((*_entered_and_open(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
+        leaving = _call_of(sys._getframe(1))
         with _open_lock:
-            entry = self._last_entered()
+            entry = self._last_entered(leaving)
             while not _removed(self._open, entry):
-                entry = self._last_entered()  # the garbage collector has left this one meanwhile
+                entry = self._last_entered(leaving)  # the garbage collector has left this one meanwhile
         _entered.set(_entered_and_open())
         entry.ends.close()
 
-    def _last_entered(self) -> _Entry:
-        """By this task. A generator may be closed by another task than it began in: then it is the last of all."""
+    def _last_entered(self, by: _Call) -> _Entry:
+        """By this call, as a `with` statement does. Otherwise (contextlib.ExitStack) by this task, or else the last of all."""
+        # In reverse, none is missed if the garbage collector makes the list shorter meanwhile.
+        its = next((entry for entry in reversed(self._open) if entry.by == by), None)
+        if its is not None:
+            return its
         own = [entry for entry in _entered.get() if entry in self._open]
         return own[-1] if own else self._open[-1]
 
@@ -240,7 +260,8 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
         XSchedQueue explains them.
 
     Several blocks on one stream: the hints of the one that began last hold. So if two tasks of asyncio use the same stream, the hints of one
-    of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`).
+    of them also hold for what the other one launches; give each a stream of its own (`xsched.stream`). One object may be entered many times
+    (HintBlock), but not by stacks (contextlib.ExitStack) that overlap in one thread or task: those need an object each, or the decorator.
 
     Launches are only scheduled under `xsched run`. Without it, a block changes nothing for a stream that the program may destroy (all but
     default streams and those of PyTorch's pool), unless there is an XSchedQueue over it. What is set in other ways inside the block (by `xsched hint`, or the C library's functions)
