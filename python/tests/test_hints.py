@@ -614,6 +614,22 @@ class Frameworks(HintTest):
 
         self.run_in({"torch": fake_torch(3, new=8), "cupy": fake_cupy(4, new=9)}, body)
 
+    def test_a_new_stream_without_a_hint_has_the_priority_of_the_process(self):
+        def body():
+            for text, priority in (("10", 10), (" +10", 10), ("-256", -256), ("256", 0), ("1O", 0), ("1_0", 0), ("10 ", 0), ("", 0)):
+                with self.subTest(text), mock.patch.dict(os.environ, XSCHED_AUTO_XQUEUE_PRIORITY=text):
+                    self.library.present[8, "Priority"] = (77,)  # of who had this stream of PyTorch's pool before
+                    xsched.stream()
+                    self.assertEqual(self.library.priority(8), priority)
+                    self.library.present[8, "Priority"] = (77,)
+                    xsched.torch.stream()
+                    self.assertEqual(self.library.priority(8), priority)
+            with mock.patch.dict(os.environ, XSCHED_AUTO_XQUEUE_PRIORITY="10"):
+                xsched.stream(priority=0)
+            self.assertEqual(self.library.priority(8), 0)
+
+        self.run_in({"torch": fake_torch(3, new=8)}, body)
+
     def test_nothing_is_kept_of_streams_that_are_gone(self):
         def body():
             numbers = iter(range(1, 1001))

@@ -2,11 +2,14 @@
 
 Nothing is imported that the program has not imported.
 """
+import os
+import re
 import sys
 from types import ModuleType
 from typing import Any, Dict, List, Optional
 
 from . import cupy, torch
+from .constants import PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_NO_EXECUTE
 
 _FRAMEWORKS: Dict[str, ModuleType] = {"torch": torch, "cupy": cupy}
 
@@ -24,11 +27,20 @@ def current_streams() -> List[Any]:
     return list(found.values())
 
 
+def _process_priority() -> int:
+    """What `xsched run` says, otherwise 0. As the C library reads it."""
+    text = os.environ.get("XSCHED_AUTO_XQUEUE_PRIORITY", "")
+    if re.fullmatch(r"\s*[+-]?[0-9]+", text) and PRIORITY_NO_EXECUTE <= int(text) <= PRIORITY_MAX:
+        return int(text)
+    return PRIORITY_DEFAULT
+
+
 def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, **hints: Any) -> Any:
     """A new stream with hints, of PyTorch or CuPy: `with xsched.stream(priority=10): …` makes it current as theirs do.
 
     framework: "torch" or "cupy". None: the one that the program has imported; PyTorch, if both. hints: as those of xsched.hints. They are kept
-    until others are set; so is the queue, until the program destroys the stream.
+    until others are set; so is the queue, until the program destroys the stream. Without any hint: the priority that `xsched run` says,
+    otherwise 0.
 
     Without `xsched run`, hints of CuPy's new streams have no effect. PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
     RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
@@ -36,7 +48,9 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     from .hint_blocks import checked_hints, set_hint
     from .queue import queue_over
 
-    values = checked_hints({"priority": priority if priority is not None or hints else 0, **hints})
+    if priority is None and not hints:
+        priority = _process_priority()  # PyTorch's stream may have another one, of who had it before
+    values = checked_hints({"priority": priority, **hints})
     if framework is not None and framework not in _FRAMEWORKS:
         raise ValueError(f"framework: {framework!r} is none of {', '.join(_FRAMEWORKS)}")
     used = _used() if framework is None else [_FRAMEWORKS[framework]]
