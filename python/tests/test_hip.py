@@ -643,6 +643,30 @@ assert os.waitpid(child, 0)[1] == 0
 may_end.set()
 queue.wait()"""), "launched\n")
 
+    def test_a_child_process_leaves_the_block_of_a_queue_that_only_its_parent_has(self):
+        self.assertEqual(self.output_of("""
+with xsched.XSchedQueue(stream, 3):
+    child = os.fork()
+if child == 0:
+    print("child", flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+print(xsched.XSchedQueue(stream, 5).priority)"""), "child\n5\n")
+
+    def test_a_child_process_does_not_destroy_the_streams_of_its_parent(self):
+        self.assertEqual(self.output_of("""
+class Stream:
+    cuda_stream = stream.value
+    def __del__(self):
+        print("destroyed", flush=True)
+xsched.XSchedQueue(Stream(), platform="hip")
+child = os.fork()
+if child == 0:
+    gc.collect()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+os._exit(0)"""), "")
+
 
 class Scheduling(unittest.TestCase):
     def tearDown(self):

@@ -31,14 +31,18 @@ class _Made:
 
 
 _made: Dict[int, _Made] = {}  # by the queues' handles
+_inherited: List[_Made] = []  # of the process that has forked this one: kept, because their streams are not this one's to destroy
 _closing: Dict[int, threading.Event] = {}  # the hardware queues whose queues are being destroyed: set when they are gone
 _made_lock = threading.RLock()  # of both; not held while a queue is destroyed, because that waits for the program's functions
 
 
 def _begin_process() -> None:
-    """A child of fork has none of the parent's other threads: one may have held the lock, and others were destroying queues."""
+    """A child of fork has none of the queues, and none of the parent's other threads: one may have held the lock, and others were destroying
+    queues."""
     global _made_lock
     _made_lock = threading.RLock()
+    _inherited.extend(_made.values())
+    _made.clear()
     _closing.clear()
 
 
@@ -64,7 +68,8 @@ class XSchedQueue:
     has a queue: this one is used. Several XSchedQueues over one stream are one queue, which the last of them to be closed destroys. One
     that is made meanwhile waits for that, and is a new queue. Without a shim, only commands of submit() are scheduled.
 
-    A context manager: leaving it closes the queue. Safe to use from several threads.
+    A context manager: leaving it closes the queue. Safe to use from several threads. A child of fork has none of its parent's queues, and may
+    leave the block of one.
     RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream, or batch_size is above the threshold;
         HARDWARE: the runtime refused, or the thread has no CUDA context that says whose default stream is meant.
