@@ -7,5 +7,5 @@ CUstream = int
 class XSchedCuda:
     """The functions of xsched/cuda/hal.h."""
 
-    CudaQueueCreate = _making("halcuda", "CudaQueueCreate")
-    CudaQueueGet = _making("halcuda", "CudaQueueGet")
+    CudaQueueCreate = _making("halcuda", "CudaQueueCreate", "stream")
+    CudaQueueGet = _making("halcuda", "CudaQueueGet", "stream")

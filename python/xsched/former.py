@@ -4,6 +4,7 @@ Each method returns an XResult, or an XResult and what the C function stores. Ne
 """
 import ctypes
 import enum
+import inspect
 from typing import Any, Callable, Dict
 
 from .constants import TIMESLICE_MAX, TIMESLICE_MIN
@@ -57,45 +58,55 @@ XPolicyType = _enumeration("XPolicyType", "kPolicy", _numbered(
     "ActiveWindowFirst", "CompletelyFairScheduler", "MultiLevelFeedbackQueue", "Max"))
 
 
-def _method(name: str, function: str) -> Any:
-    """The C function, whose arguments are all given."""
-    def method(*arguments: Any) -> Any:
-        return XResult(getattr(library(name), function)(*arguments))
+def _static(function: str, parameters: str, call: Callable[..., Any]) -> Any:
+    """A static method with these parameters, which may be named. `call` has their values in this order."""
+    signature = inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in parameters.split()])
+
+    def method(*arguments: Any, **named: Any) -> Any:
+        return call(*signature.bind(*arguments, **named).args)
     method.__name__ = function
+    setattr(method, "__signature__", signature)
     return staticmethod(method)
 
 
-def _making(name: str, function: str) -> Any:
+def _method(name: str, function: str, parameters: str) -> Any:
+    """The C function, whose arguments are all given."""
+    def call(*arguments: Any) -> Any:
+        return XResult(getattr(library(name), function)(*arguments))
+    return _static(function, parameters, call)
+
+
+def _making(name: str, function: str, parameters: str) -> Any:
     """One that stores a handle through its first argument: returns the result and the handle."""
-    def method(*arguments: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         made = ctypes.c_uint64()
         result = XResult(getattr(library(name), function)(ctypes.byref(made), *arguments))
         return result, made.value
-    method.__name__ = function
-    return staticmethod(method)
+    return _static(function, parameters, call)
 
 
-def _asking(name: str, function: str, answer: Any, convert: Callable[[Any], Any] = int) -> Any:
+def _asking(name: str, function: str, parameters: str, answer: Any, convert: Callable[[Any], Any] = int) -> Any:
     """One that stores an answer through its last argument: returns the result and the answer."""
-    def method(*arguments: Any) -> Any:
+    def call(*arguments: Any) -> Any:
         value = answer()
         result = XResult(getattr(library(name), function)(*arguments, ctypes.byref(value)))
         return result, convert(value.value)
-    method.__name__ = function
-    return staticmethod(method)
+    return _static(function, parameters, call)
 
 
 class XSched:
     """The functions of xsched/xqueue.h and xsched/hint.h that its package had."""
 
-    XQueueCreate = _making("preempt", "XQueueCreate")
-    XQueueGet = _making("preempt", "XQueueGet")
-    XQueueQuery = _asking("preempt", "XQueueQuery", ctypes.c_int, XQueueState)
-    XQueueProfileHwCommandCount = _asking("preempt", "XQueueProfileHwCommandCount", ctypes.c_int64)
+    XQueueCreate = _making("preempt", "XQueueCreate", "hwq level flags")
+    XQueueGet = _making("preempt", "XQueueGet", "hwq")
+    XQueueQuery = _asking("preempt", "XQueueQuery", "xq", ctypes.c_int, XQueueState)
+    XQueueProfileHwCommandCount = _asking("preempt", "XQueueProfileHwCommandCount", "xq", ctypes.c_int64)
 
 
-for _name in ("XQueueDestroy", "XQueueSetPreemptLevel", "XQueueSetLaunchConfig", "XQueueSubmit", "XQueueWait", "XQueueWaitAll",
-              "XQueueSuspend", "XQueueResume", "HwQueueDestroy", "HwQueueLaunch", "HwQueueSynchronize", "HwCommandDestroy",
-              "XHintSetScheduler", "XHintPriority", "XHintUtilization", "XHintTimeslice", "XHintLaxity", "XHintDeadline",
-              "XHintKDeadline"):
-    setattr(XSched, _name, _method("preempt", _name))
+for _name, _parameters in {
+        "XQueueDestroy": "xq", "XQueueSetPreemptLevel": "xq level", "XQueueSetLaunchConfig": "xq threshold batch_size",
+        "XQueueSubmit": "xq hw_cmd", "XQueueWait": "xq hw_cmd", "XQueueWaitAll": "xq", "XQueueSuspend": "xq flags", "XQueueResume": "xq flags",
+        "HwQueueDestroy": "hwq", "HwQueueLaunch": "hwq hw_cmd", "HwQueueSynchronize": "hwq", "HwCommandDestroy": "hw_cmd",
+        "XHintSetScheduler": "scheduler policy", "XHintPriority": "xq prio", "XHintUtilization": "xq util", "XHintTimeslice": "ts_us",
+        "XHintLaxity": "xq lax_us lax_prio crit_prio", "XHintDeadline": "xq ddl_us", "XHintKDeadline": "k"}.items():
+    setattr(XSched, _name, _method("preempt", _name, _parameters))

@@ -7,5 +7,5 @@ hipStream_t = int
 class XSchedHip:
     """The functions of xsched/hip/hal.h."""
 
-    HipQueueCreate = _making("halhip", "HipQueueCreate")
-    HipQueueGet = _making("halhip", "HipQueueGet")
+    HipQueueCreate = _making("halhip", "HipQueueCreate", "stream")
+    HipQueueGet = _making("halhip", "HipQueueGet", "stream")
