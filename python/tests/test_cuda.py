@@ -98,6 +98,19 @@ class Streams(unittest.TestCase):
             with self.assertRaisesRegex(xsched.XSchedError, "no CUDA context is current in this thread.*: pass a stream"):
                 self.in_thread(use)
 
+    def test_a_block_for_a_stream_of_which_nothing_shows_the_platform_may_say_it(self):
+        stream = self.stream()
+        with xsched.XSchedQueue(stream, 3) as queue, mock.patch("xsched.streams._only_loaded", side_effect=ValueError("say platform=")):
+            with self.assertRaisesRegex(ValueError, "say platform="), xsched.priority(10, stream=stream):
+                self.fail("the block does not begin")
+            for block in (xsched.priority(10, stream=stream, platform="cuda"), xsched.hints(priority=10, stream=stream, platform="cuda")):
+                with block:
+                    self.assertEqual(queue.priority, 10)
+                self.assertEqual(queue.priority, 3)
+            for wrong in ({"stream": stream, "platform": "abacus"}, {"platform": "cuda"}):
+                with self.assertRaisesRegex(ValueError, "^platform: "):
+                    xsched.priority(10, **wrong)
+
     def test_the_default_stream_of_another_device_is_another_one(self):
         with xsched.XSchedQueue(TorchStream(0), 1) as first, xsched.XSchedQueue(TorchStream(1), 2) as second:
             self.assertNotEqual(first.handle, second.handle)

@@ -2,6 +2,7 @@
 import asyncio
 import contextlib
 import contextvars
+import functools
 import gc
 import os
 import signal
@@ -52,7 +53,7 @@ class HintTest(unittest.TestCase):
     def setUp(self):
         self.library = Library()
         for target, replacement in (("xsched.hint_blocks.read_hint", self.library.read), ("xsched.hint_blocks.write_hint", self.library.write),
-                                    ("xsched.queue.queue_over", int)):
+                                    ("xsched.queue.queue_over", lambda stream, _platform=None: int(stream))):
             patch = mock.patch(target, replacement)
             patch.start()
             self.addCleanup(patch.stop)
@@ -142,6 +143,14 @@ class Blocks(HintTest):
                        {"priority": True}, {"weight": 2**32 + 50}, {"deadline": 2**62}, {"laxity": (2**62, 0, 0)}, {"reservation": (1, 5, 0, 0)}, {"reservation": (5000, 1000, 0, 0)}):
             with self.assertRaises(ValueError):
                 xsched.hints(stream=1, **wanted)
+
+    def test_a_hint_of_several_values_may_be_any_sequence(self):
+        with xsched.hints(stream=1, laxity=[100, 0, 9], reservation=[1000, 20_000, 0, 0]):
+            self.assertEqual(self.library.present[1, "Laxity"], (100, 0, 9))
+            self.assertEqual(self.library.present[1, "Reservation"], (1000, 20_000, 0, 0))
+        for wrong in ([100, 0], 100):
+            with self.assertRaisesRegex(xsched.RangeError, "^laxity: 3 values are expected, not"):
+                xsched.hints(stream=1, laxity=wrong)
 
     def test_a_hint_of_the_owner_that_is_out_of_range_changes_nothing(self):
         hint_blocks.set_hint(1, "weight", 20)
@@ -303,7 +312,7 @@ class SeveralAtATime(HintTest):
             self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 0))
 
     def test_a_stream_without_a_queue_is_left_out(self):
-        with mock.patch("xsched.queue.queue_over", lambda stream: None), xsched.priority(10, stream=1):
+        with mock.patch("xsched.queue.queue_over", lambda *_arguments: None), xsched.priority(10, stream=1):
             self.assertEqual(hint_blocks._stacks._queues, {})
 
     def test_blocks_leave_nothing_in_their_context(self):
@@ -455,6 +464,59 @@ class Decorators(HintTest):
         self.assertIsNone(self.library.priority(1), "it has not begun")
         self.assertEqual(asyncio.run(coroutine), 10)
         self.assertEqual(self.library.priority(1), 0)
+
+    def test_what_is_called_as_a_coroutine_function_and_is_none(self):
+        seen = []
+
+        async def work():
+            await asyncio.sleep(0)
+            seen.append(self.library.priority(1))
+            return "done"
+
+        class Callable:
+            async def __call__(self):
+                return await work()
+
+        def wrapped():
+            seen.append(self.library.priority(1))
+            return work()
+
+        for number, function in enumerate((Callable(), Callable().__call__, functools.partial(work), lambda: work(), wrapped)):
+            with self.subTest(number):
+                seen.clear()
+                self.assertEqual(asyncio.run(xsched.priority(10, stream=1)(function)()), "done")
+                self.assertEqual(set(seen), {10})
+                self.assertEqual(self.library.priority(1), 0)
+                self.assertEqual(hint_blocks._stacks._queues, {})
+
+    def test_what_is_called_as_a_generator_function_and_is_none(self):
+        class Items:
+            def __call__(self):
+                yield self_of_test.library.priority(1)
+
+        class AsynchronousItems:
+            async def __call__(self):
+                yield self_of_test.library.priority(1)
+
+        async def collect():
+            return [item async for item in xsched.priority(10, stream=1)(AsynchronousItems())()]
+
+        self_of_test = self
+        self.assertEqual(list(xsched.priority(10, stream=1)(Items())()), [10])
+        self.assertEqual(asyncio.run(collect()), [10])
+        self.assertEqual(self.library.priority(1), 0)
+
+    def test_a_task_that_a_function_returns_stays_one(self):
+        async def main():
+            @xsched.priority(10, stream=1)
+            def begin():
+                return asyncio.ensure_future(asyncio.sleep(0, "done"))
+
+            task = begin()
+            self.assertIsInstance(task, asyncio.Future)
+            return await task
+
+        self.assertEqual(asyncio.run(main()), "done")
 
     def test_a_generator_from_its_first_item_to_its_end(self):
         @xsched.priority(10, stream=1)

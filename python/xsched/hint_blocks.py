@@ -16,15 +16,16 @@ import os
 import sys
 import threading
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar, Union
+from typing import Any, Callable, Coroutine, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 from .block_stacks import BlockStacks, Values
 from .constants import (DEADLINE_MAX, PRIORITY_MAX, PRIORITY_NO_EXECUTE, RESERVATION_PERIOD_MAX, RESERVATION_PERIOD_MIN,
                         TIMESLICE_MIN)
 from .library import read_hint, unless_gone, write_hint
 from .ranges import RangeError, in_range
+from .streams import check_platform
 
-Value = Union[int, Values]
+Value = Union[int, Sequence[int]]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -37,7 +38,7 @@ class Kind(NamedTuple):
 
     def checked(self, name: str, value: Value) -> Values:
         """The arguments of the C function. RangeError: they are out of range."""
-        values = value if isinstance(value, tuple) else (value,)
+        values = tuple(value) if isinstance(value, Sequence) else (value,)
         if len(values) != len(self.ranges):
             raise RangeError(f"XHint{self.name}", f"{name}: {len(self.ranges)} values are expected, not {value!r}")
         values = tuple(in_range(f"XHint{self.name}", name, number, *limits) for number, limits in zip(values, self.ranges))
@@ -132,6 +133,11 @@ def _removed(entries: List[_Entry], entry: _Entry) -> bool:
     return True
 
 
+def _is(is_kind: Callable[[Any], bool], function: Any) -> bool:
+    """True for a function of this kind, and for an object that is called as one."""
+    return is_kind(function) or is_kind(getattr(type(function), "__call__", None))
+
+
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     """A block of code with hints: what `hints` and `priority` return.
 
@@ -140,7 +146,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     where stacks overlap, make an object for each of them.
 
     Also a decorator: of a function, of a coroutine function (from its first step to its end, not while it is only created), and of a
-    generator or asynchronous generator (likewise).
+    generator or asynchronous generator (likewise). If a function returns a coroutine, the hints hold in both.
     """
 
     def __init__(self, queues: Callable[[], Iterable[int]], values: Dict[str, Values]) -> None:
@@ -194,14 +200,18 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         finally:
             entry.ends.close()
 
+    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        with self._block():
+            return await coroutine
+
     def __call__(self, function: _Function) -> _Function:
-        if inspect.iscoroutinefunction(function):
+        if _is(inspect.iscoroutinefunction, function):
             @functools.wraps(function)
             async def in_coroutine(*arguments: Any, **keywords: Any) -> Any:
                 with self._block():
                     return await function(*arguments, **keywords)
             return in_coroutine  # type: ignore[return-value]
-        if inspect.isasyncgenfunction(function):
+        if _is(inspect.isasyncgenfunction, function):
             @functools.wraps(function)
             async def in_async_generator(*arguments: Any, **keywords: Any) -> Any:
                 with self._block():
@@ -223,7 +233,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
                     finally:
                         await inner.aclose()
             return in_async_generator  # type: ignore[return-value]
-        if inspect.isgeneratorfunction(function):
+        if _is(inspect.isgeneratorfunction, function):
             @functools.wraps(function)
             def in_generator(*arguments: Any, **keywords: Any) -> Generator[Any, Any, Any]:
                 with self._block():
@@ -233,7 +243,8 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         @functools.wraps(function)
         def in_function(*arguments: Any, **keywords: Any) -> Any:
             with self._block():
-                return function(*arguments, **keywords)
+                result = function(*arguments, **keywords)
+            return self._awaited(result) if inspect.iscoroutine(result) else result
         return in_function  # type: ignore[return-value]
 
 
@@ -247,13 +258,14 @@ def checked_hints(wanted: Dict[str, Optional[Value]]) -> Dict[str, Values]:
     return values
 
 
-def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Optional[int] = None, weight: Optional[int] = None,
-          reservation: Optional[Tuple[int, int, int, int]] = None, latency_target: Optional[int] = None, floor: Optional[int] = None,
-          deadline: Optional[int] = None, laxity: Optional[Tuple[int, int, int]] = None) -> HintBlock:
+def hints(*, stream: Any = None, platform: Optional[str] = None, priority: Optional[int] = None, utilization: Optional[int] = None,
+          weight: Optional[int] = None, reservation: Optional[Sequence[int]] = None, latency_target: Optional[int] = None,
+          floor: Optional[int] = None, deadline: Optional[int] = None, laxity: Optional[Sequence[int]] = None) -> HintBlock:
     """`with xsched.hints(…):` sets hints for the block, `@xsched.hints(…)` for a function.
 
     stream: any stream that XSchedQueue takes. None: those that are current when the block begins: PyTorch's and CuPy's, if the program has
         imported them. If another stream becomes current inside the block, that one is not affected.
+    platform: of `stream`, as XSchedQueue's.
     priority: -255 to 255, bigger is more urgent; -256: only while no other queue of the device has work.
     utilization: percent, 0 to 100. weight: 1 to 10,000. latency_target: µs; 0: none. floor: percent, 1 to 99. deadline: µs; -1: none.
     reservation: guarantee, period, limit and burst in µs. laxity: µs, the priority until then, and the one after that.
@@ -271,16 +283,19 @@ def hints(*, stream: Any = None, priority: Optional[int] = None, utilization: Op
     from .current import current_streams
     from .queue import queue_over  # it uses this module
 
+    check_platform(platform)
+    if platform is not None and stream is None:
+        raise ValueError("platform: of which stream? say stream=…; 0 is the default stream")
     values = checked_hints({"priority": priority, "utilization": utilization, "weight": weight, "reservation": reservation,
                             "latency_target": latency_target, "floor": floor, "deadline": deadline, "laxity": laxity})
     def queues() -> Iterator[int]:
         for each in current_streams() if stream is None else [stream]:
-            if (handle := queue_over(each)) is not None:
+            if (handle := queue_over(each, platform)) is not None:
                 yield handle
 
     return HintBlock(queues, values)
 
 
-def priority(value: int, stream: Any = None) -> HintBlock:
+def priority(value: int, stream: Any = None, platform: Optional[str] = None) -> HintBlock:
     """`with xsched.priority(10):` is `with xsched.hints(priority=10):`, likewise as a decorator."""
-    return hints(priority=value, stream=stream)
+    return hints(priority=value, stream=stream, platform=platform)

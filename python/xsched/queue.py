@@ -13,7 +13,7 @@ from .cuda_contexts import on_device
 from .hint_blocks import set_hint
 from .library import XSchedError, ask, call, handle, has_shim, read_hint, unless_gone
 from .ranges import RangeError, in_range
-from .streams import STREAM_PLATFORMS, device_of, frameworks_device, is_default_stream, lasts, platform_of, stream_handle
+from .streams import STREAM_PLATFORMS, check_platform, device_of, frameworks_device, is_default_stream, lasts, platform_of, stream_handle
 
 _MOST_COMMANDS = 2**63 - 1  # what the C library's type holds
 _MOST_QUEUES = 1024  # of a process
@@ -79,9 +79,8 @@ class XSchedQueue:
                  threshold: Optional[int] = None, batch_size: Optional[int] = None, blocking_submit: bool = False) -> None:
         if level is not None:
             level = PreemptLevel(level)
+        check_platform(platform)
         platform = platform or platform_of(stream)
-        if platform not in STREAM_PLATFORMS:
-            raise ValueError(f"platform: {platform!r} is none of {', '.join(STREAM_PLATFORMS)}")
         self._stream = stream
         self._handle = _begin_use(platform, stream, level, blocking_submit)
         self._unclosed = [self._handle]
@@ -245,10 +244,10 @@ class XSchedQueue:
         return f"<XSchedQueue over {self._stream!r}, {state}>"
 
 
-def queue_over(stream: Any) -> Optional[int]:
+def queue_over(stream: Any, platform: Optional[str] = None) -> Optional[int]:
     """The XQueueHandle of the stream's queue, which is made as the shim makes it if there is none. It exists until the program destroys the
     stream. None: it has none, and none may be made, because without a shim nobody would see that the stream is destroyed."""
-    platform, address = platform_of(stream), stream_handle(stream)
+    platform, address = platform or platform_of(stream), stream_handle(stream)
     if not lasts(stream, address) and not has_shim(platform):
         with unless_gone():
             return handle("preempt", "XQueueGet", _found(platform, address))

@@ -77,6 +77,12 @@ def frameworks_device(stream: Any) -> ContextManager[Any]:
     return block
 
 
+def check_platform(name: Optional[str]) -> None:
+    """ValueError: it is given, and none of STREAM_PLATFORMS."""
+    if name and name not in STREAM_PLATFORMS:
+        raise ValueError(f"platform: {name!r} is none of {', '.join(STREAM_PLATFORMS)}")
+
+
 def platform_of(stream: Any) -> str:
     """The name of one of STREAM_PLATFORMS. ValueError: it is not known, and must be given."""
     module = type(stream).__module__.split(".")[0]
