@@ -89,6 +89,30 @@ class Server(unittest.TestCase):
             xsched.hint(queue=xsched.queues(os.getpid())[1].queue, priority=-2, weight=300)
             self.assertEqual([(queue.priority, queue.weight) for queue in xsched.queues(os.getpid())], [(9, 100), (-2, 300)])
 
+    def test_what_a_queue_had_can_be_set_again(self):
+        names = ("priority", "utilization", "weight", "deadline_us", "laxity_us", "guarantee_us", "period_us", "limit_us", "burst_us",
+                 "latency_target_us", "floor")
+
+        def present():
+            queue = xsched.queues(os.getpid())[0]
+            return {name: getattr(queue, name) for name in names}
+
+        with self.stream() as stream, xsched.XSchedQueue(stream, 3) as queue:
+            queue.set_laxity(-1, 0, 0)
+            queue.priority = 4  # the server learns of hints in their order
+            self.assertEqual(wait_for(self.priorities, [4]), [4])
+            before = present()
+            self.assertEqual((before["deadline_us"], before["laxity_us"], before["period_us"]), (-1, -1, 0))
+            other = {"deadline_us": 9000, "laxity_us": 8000, "guarantee_us": 1000, "period_us": 20_000}
+            xsched.hint(os.getpid(), **other)
+            self.assertEqual(present(), {**before, **other})
+            xsched.hint(os.getpid(), **before)
+            self.assertEqual(present(), before)
+            xsched.hint(os.getpid(), **other)
+            xsched.hint(os.getpid(), deadline_us=0, laxity_us=0, period_us=0)
+            self.assertEqual(present(), before)
+            self.assert_refused(xsched.Result.ERROR_INVALID_VALUE, lambda: xsched.hint(os.getpid(), guarantee_us=1000, period_us=0))
+
     def test_a_stream_of_another_device_than_the_current_one_has_its_queue_there(self):
         current, other, stream = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         self.assertEqual(CUDA.cuCtxGetCurrent(ctypes.byref(current)), 0)

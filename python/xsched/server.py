@@ -39,7 +39,7 @@ class QueueInfo:
     latency_target_us: int    # 0: none
     floor: int         # percent
     guarantee_us: int
-    period_us: int
+    period_us: int     # 0: no reservation
     limit_us: int      # 0: none
     burst_us: int
     level: int         # what a hold can stop: PreemptLevel
@@ -96,11 +96,17 @@ def hint(pid: Optional[int] = None, *, queue: Optional[int] = None, priority: Op
          burst_us: Optional[int] = None, latency_target_us: Optional[int] = None, floor: Optional[int] = None) -> None:
     """Sets hints of all queues that the process `pid` has, or of the one with this number. What is None stays as it is.
 
-    Units and ranges are those of `xsched hint`. ServerError: NOT_FOUND: no server answers; NOT_ALLOWED: they are another user's;
+    Units and ranges are those of `xsched hint`, and what QueueInfo says may be given back. deadline_us, laxity_us: 0 or -1: none.
+    latency_target_us, limit_us: 0: none. guarantee_us, period_us, limit_us and burst_us are one hint: of these, None is 0, and with all of
+    them 0 there is no reservation. ServerError: NOT_FOUND: no server answers; NOT_ALLOWED: they are another user's;
     INVALID_VALUE: out of range; UNKNOWN: there is no such process or queue.
     """
     if (pid is None) == (queue is None):
         raise ValueError("hint: give either pid or queue")
+    # What means that there is none: for QueueInfo -1, for the command 0.
+    deadline_us, laxity_us = (0 if value == -1 else value for value in (deadline_us, laxity_us))
+    if period_us == 0:  # the command takes no 0 here: it is what is not given
+        period_us, guarantee_us = None, guarantee_us or 0
     wanted = {"priority": priority, "utilization": utilization, "weight": weight, "deadline-us": deadline_us, "laxity-us": laxity_us,
               "guarantee-us": guarantee_us, "period-us": period_us, "limit-us": limit_us, "burst-us": burst_us,
               "latency-target-us": latency_target_us, "floor": floor}
