@@ -37,6 +37,18 @@ class Library(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         self.assertEqual((done.stdout.strip(), done.stderr), (str(installed / "lib" / FILE), ""))
 
+    def test_if_none_can_be_loaded_the_error_says_what_is_wrong_with_the_file_that_is_there(self):
+        (self.folder / "lib").mkdir()
+        (self.folder / "lib" / FILE).write_text("no library")
+        program = "\n".join(["import sys, xsched", "sys.prefix = sys.argv[1]", "try: xsched.library('preempt')", "except OSError as error: print(error)"])
+        inherited = {name: value for name, value in os.environ.items() if name not in ("XSCHED_LIBRARY_DIR", "LD_LIBRARY_PATH")}
+        done = subprocess.run([sys.executable, "-B", "-c", program, str(self.folder)], env={**inherited, "PATH": ""}, capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.stderr, "")
+        if done.stdout == "":
+            self.skipTest("an XSched is installed on this machine")
+        self.assertRegex(done.stdout, f"cannot be loaded \\({self.folder}/lib/{FILE}: file too short\\); XSCHED_LIBRARY_DIR")
+
     def test_of_a_library_that_is_too_old_only_what_it_does_not_have_is_an_error(self):
         """That of mathematics has nothing of XSched: it is as old as can be."""
         mathematics = ctypes.CDLL("libm.so.6")

@@ -7,7 +7,8 @@
 
 XSchedQueue(stream, priority) puts a preemptible queue over a stream or command queue of any platform (xsched.platforms).
 set_scheduler chooses the scheduler. Errors of the C library and of the server are raised as XSchedError. A value out of its range raises
-RangeError, which is an XSchedError and a ValueError. The names of XSched 1.2's package are in xsched.compat, and for old programs here as well.
+RangeError, which is an XSchedError and a ValueError. If the C libraries cannot be loaded, that is an OSError: help(xsched.library) says where
+they are looked for. The names of XSched 1.2's package are in xsched.compat, and for old programs here as well.
 """
 from .commands import Command
 from .constants import (PRIORITY_DEFAULT, PRIORITY_MAX, PRIORITY_MIN, PRIORITY_NO_EXECUTE, Policy, PreemptLevel, Result,

@@ -43,7 +43,8 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     otherwise 0.
 
     Without `xsched run`, hints of CuPy's new streams have no effect. PyTorch does not make a new stream each time, but takes the next one of 32 per device. With more than that, two have the same queue.
-    RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device. XSchedError: as XSchedQueue's.
+    RangeError (a ValueError): a hint is out of range. RuntimeError: no framework is imported, or it finds no device.
+    XSchedError, OSError: as XSchedQueue's.
     """
     from .hint_blocks import checked_hints, set_hint
     from .queue import queue_over

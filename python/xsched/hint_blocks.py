@@ -278,7 +278,7 @@ def hints(*, stream: Any = None, platform: Optional[str] = None, priority: Optio
     Launches are only scheduled under `xsched run`. Without it, a block changes nothing for a stream that the program may destroy (all but
     default streams and those of PyTorch's pool), unless there is an XSchedQueue over it. What is set in other ways inside the block (by `xsched hint`, or the C library's functions)
     holds until its end.
-    RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError: as XSchedQueue's.
+    RangeError (a ValueError): out of range. RuntimeError: no stream is current. XSchedError, OSError: as XSchedQueue's.
     """
     from .current import current_streams
     from .queue import queue_over  # it uses this module

@@ -16,7 +16,8 @@ from .queue import own_queues
 
 
 def hint(**wanted: Any) -> None:
-    """Sets hints of all queues that this process has now: those of xsched.hints. It needs no server. RangeError: out of range."""
+    """Sets hints of all queues that this process has now: those of xsched.hints. It needs no server. RangeError: out of range.
+    OSError: XSched's C libraries cannot be loaded."""
     values = checked_hints(wanted)
     for handle in own_queues():
         with unless_gone():
@@ -26,5 +27,5 @@ def hint(**wanted: Any) -> None:
 
 def hints(**wanted: Any) -> HintBlock:
     """`with xsched.jax.hints(priority=10):` as `with xsched.hints(priority=10):`, for all queues that this process has at the beginning of
-    the block. It needs no server. RangeError: out of range."""
+    the block. It needs no server. RangeError: out of range. OSError: XSched's C libraries cannot be loaded, when the block begins."""
     return HintBlock(own_queues, checked_hints(wanted))

@@ -149,12 +149,12 @@ def library(name: str) -> ctypes.CDLL:
     package's wheel, or else one that the dynamic linker finds, or one that is installed beside the program xsched. OSError: there is none.
     A function that it does not have, because it is older than this package, raises XSchedError (NOT_SUPPORTED) when it is called.
     """
-    problems = []
+    problems: Dict[str, str] = {}
     for path in _candidates(name):
         try:
             found = ctypes.CDLL(path)
         except OSError as error:
-            problems.append(str(error))
+            problems[path] = str(error)
             continue
         for function, types in _FUNCTIONS[name].items():
             if hasattr(found, function):
@@ -163,7 +163,9 @@ def library(name: str) -> ctypes.CDLL:
             else:
                 setattr(found, function, _missing(function, path))
         return found
-    raise OSError(f"XSched's lib{name}.so.{VERSION} is not found ({problems[0]}); XSCHED_LIBRARY_DIR can say where it is")
+    # What is wrong with the files that are there says more than that others are not.
+    told = [why for path, why in problems.items() if os.path.exists(path)] or list(problems.values())[:1]
+    raise OSError(f"XSched's lib{name}.so.{VERSION} cannot be loaded ({'; '.join(told)}); XSCHED_LIBRARY_DIR can say where it is")
 
 
 def call(name: str, function: str, *arguments: Any) -> None:

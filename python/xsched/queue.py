@@ -73,6 +73,7 @@ class XSchedQueue:
     RangeError (an XSchedError and a ValueError): a value is out of its range; nothing changes.
     XSchedError: NOT_FOUND: the platform's runtime is not loaded; INVALID_VALUE: no such stream, or batch_size is above the threshold;
         HARDWARE: the runtime refused, or the thread has no CUDA context that says whose default stream is meant.
+    OSError: XSched's C libraries cannot be loaded (help(xsched.library)).
     """
 
     def __init__(self, stream: Any, priority: Optional[int] = None, *, level: Optional[PreemptLevel] = None, platform: Optional[str] = None,

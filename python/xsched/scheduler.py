@@ -9,7 +9,7 @@ def set_scheduler(scheduler: Scheduler, policy: Policy = Policy.HIGHEST_PRIORITY
 
     Until the first call, XSCHED_SCHEDULER and XSCHED_POLICY decide. Without them, the program schedules its queues itself.
     XSchedError: NOT_SUPPORTED: this build does not have the policy; NOT_FOUND (Scheduler.GLOBAL): there is no server now, and the process
-    runs unscheduled until there is one.
+    runs unscheduled until there is one. OSError: XSched's C libraries cannot be loaded.
     """
     call("preempt", "XHintSetScheduler", Scheduler(scheduler), Policy(policy))
 
