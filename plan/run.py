@@ -36,7 +36,7 @@ NOTES_OF_LOG = 3000  # characters
 
 
 def arguments(argv):
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="xsched plan", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--bin", type=pathlib.Path, help="the folder with xsched and xserver (libraries in ../lib)")
     where.add_argument("--prefix", type=pathlib.Path, help="an installed tree")
@@ -154,7 +154,8 @@ class Plan:
         one = record.record(test, self.machine, date=date, **result)
         self.records[test.id] = one
         record.write(self.options.out / f"{test.id}.json", one)
-        print(f"{one['status']:<8} {test.id:<5} {one['seconds']:5.0f} s  {test.name}: {record.result_text(one)}", flush=True)
+        # With the end of the line in the text: print would write it by itself, and another thread's line might come between.
+        print(f"{one['status']:<8} {test.id:<5} {one['seconds']:5.0f} s  {test.name}: {record.result_text(one)}\n", end="", flush=True)
 
     def _in_process(self, test, limit):
         """The outcome as arguments of record(): the test's own report, or that it crashed or hung."""

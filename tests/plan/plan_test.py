@@ -55,6 +55,10 @@ class WithoutADevice(Plan):
         self.assertEqual({one["stage"] for one in records.values()}, {1, 2, 3, 4})
         self.assertEqual({(one["status"], one["notes"]) for one in records.values()}, {("skipped", "skipped: no device")})
 
+    def test_its_help_shows_the_command_that_was_given(self):
+        shown = subprocess.run([options.xsched, "plan", "--help"], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertEqual(shown.split()[:3], ["usage:", "xsched", "plan"])
+
     def test_what_there_is_not_is_wrong_usage(self):
         for words in (["--stage", "9"], ["--only", "7.7"], ["--bin", "/nowhere"], ["--no-such-option"]):
             self.assertEqual(self.run_plan(*words)[0], 2, words)
