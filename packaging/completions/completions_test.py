@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The shells' completions offer the options that the commands' helps have, and the shells can read them.
+"""The shells' completions offer the options that the commands' helps have, and the shells can read them. The
+helps say what each option is for.
 
   completions_test.py XSCHED FOLDER
 """
@@ -25,6 +26,11 @@ def options_in_help(xsched, *command):
     return {name: bool(value) for names, value in declared for name in names.split(",") if name.startswith("--") and name not in GIVEN}
 
 
+def without_description(xsched, *command):
+    """The options of which the help has only the names and what values they take."""
+    return re.findall(r"^  (-\S+) [A-Z]+(?::(?:[A-Z]+(?: in \[[^]]*\])?|above 0))?\n(?! {8})", output(xsched, *command, "--help"), re.M)
+
+
 def section(name, text, command):
     """What the file says of one command."""
     if name == "xsched.fish":
@@ -41,7 +47,9 @@ def as_written(name, option, takes_value):
 
 
 def main(xsched, folder):
-    faults = []
+    faults = [f"{' '.join(command)} --help does not say what {option} is for"
+              for command in [(command,) for command in COMMANDS] + list(SUBCOMMANDS)
+              for option in without_description(xsched, *command)]
     for name, reader in READERS.items():
         file = pathlib.Path(folder) / name
         text = file.read_text(encoding="utf-8")
