@@ -1,4 +1,5 @@
 """Hints for blocks of code. Over a stand-in for the C library; test_server.py has the real one."""
+import _thread
 import asyncio
 import contextlib
 import contextvars
@@ -297,6 +298,20 @@ class SeveralAtATime(HintTest):
             thread.join()
 
         self.assert_ends_its_own(in_thread)
+
+    def test_a_block_may_be_entered_and_left_by_what_is_not_written_in_python(self):
+        written = threading.Semaphore(0)
+
+        def write(kind, queue, values):
+            self.library.write(kind, queue, values)
+            written.release()
+
+        block = xsched.priority(10, stream=1)
+        with mock.patch("xsched.hint_blocks.write_hint", write):
+            for act, priority in ((block.__enter__, 10), (block.__exit__, 0)):
+                _thread.start_new_thread(act, ())
+                self.assertTrue(written.acquire(timeout=10))
+                self.assertEqual(self.library.priority(1), priority)
 
     def test_stacks_that_nest_each_end_the_hints_of_their_own_stream(self):
         with mock.patch("xsched.current.current_streams") as current:

@@ -87,10 +87,11 @@ def set_hint(handle: int, kind: str, *values: int) -> None:
 _Call = Tuple[int, CodeType]
 
 
-def _call_of(frame: FrameType) -> _Call:
+def _call_of(frame: Optional[FrameType]) -> Optional[_Call]:
     """A call of a function, or a generator or coroutine, as long as it goes on. The frame itself is not kept: it keeps all its variables, and
-    so a generator would not end that nobody uses any more. The code, because another call may get the number later."""
-    return id(frame), frame.f_code
+    so a generator would not end that nobody uses any more. The code, because another call may get the number later. None: the call is not
+    one of Python code."""
+    return (id(frame), frame.f_code) if frame is not None else None
 
 
 class _Entry:
@@ -167,14 +168,14 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         return entry
 
     def __enter__(self) -> "HintBlock":
-        entry = self._begin(_call_of(sys._getframe(1)))
+        entry = self._begin(_call_of(sys._getframe().f_back))
         with _open_lock:
             self._open.append(entry)
         _entered.set((*_entered_and_open(), entry))
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        leaving = _call_of(sys._getframe(1))
+        leaving = _call_of(sys._getframe().f_back)
         with _open_lock:
             entry = self._last_entered(leaving)
             while not _removed(self._open, entry):
@@ -182,7 +183,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         _entered.set(_entered_and_open())
         entry.ends.close()
 
-    def _last_entered(self, by: _Call) -> _Entry:
+    def _last_entered(self, by: Optional[_Call]) -> _Entry:
         """By this call, as a `with` statement does. Otherwise (contextlib.ExitStack) by this task, or else the last of all."""
         # In reverse, none is missed if the garbage collector makes the list shorter meanwhile.
         its = next((entry for entry in reversed(self._open) if entry.by == by), None)
