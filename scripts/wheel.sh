@@ -19,8 +19,9 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/archive"
 tar -C "$work/archive" --strip-components 1 -xf "$work/archive.tar.xz"
 
-cp -r "$source" "$work/python"
-rm -rf "$work/python/tests"
+# Without what pip has left there: it would pack its modules of then.
+mkdir "$work/python"
+cp -r "$source"/{README.md,pyproject.toml,xsched} "$work/python"
 find "$work/python" -name __pycache__ -prune -exec rm -r {} +
 chmod -R u=rwX,go=rX "$work/python"  # whatever the umask was that the sources were fetched with
 installed=$work/python/xsched/_installed

@@ -71,6 +71,8 @@ case $way in
 import sys, xsched
 assert xsched.__file__.startswith(sys.argv[1]), xsched.__file__
 print(xsched.library("preempt")._name)' "$prefix" | grep "^$libdir/"
+    # Nothing of what pip and Python leave in the source tree.
+    [[ $(LC_ALL=C ls -m "$prefix/share/xsched/python") == "README.md, pyproject.toml, xsched" ]]
     "$prefix/bin/xsched" plan --list | grep "^4\.13 "
     # Each platform's shim is found beside the program, not where it was built or first installed.
     LD_LIBRARY_PATH=$build/standin "$prefix/bin/xsched" doctor >"$work/doctor" || true
@@ -156,6 +158,13 @@ import sys, zipfile
 modes = {entry.filename: entry.external_attr >> 16 & 0o777 for entry in zipfile.ZipFile(sys.argv[1]).infolist()}
 wrong = {name: oct(mode) for name, mode in modes.items() if mode not in (0o644, 0o664, 0o755)}
 assert not wrong, wrong' "$file"
+    # The package's own modules, and none that pip has left in the source tree.
+    "$work/venv/bin/python" -c '
+import pathlib, sys, zipfile
+brought = {name for name in zipfile.ZipFile(sys.argv[1]).namelist() if name.startswith("xsched/") and not name.startswith("xsched/_installed/")}
+package = pathlib.Path(sys.argv[2])
+expected = {str(path.relative_to(package)) for path in package.glob("xsched/**/*") if path.is_file() and path.suffix != ".pyc"}
+assert brought == expected, brought ^ expected' "$file" "$examples/../python"
     "$work/venv/bin/python" -c '
 import sys, xsched
 from xsched.programs import INSTALLED, find
