@@ -306,7 +306,8 @@ TimePoint ProcessSlices::ObserveShortest(std::span<QueueRecord* const> active, b
         });
     next = std::min(next, now + (all_count ? kWeighAgain : kAnswerTime));
   }
-  return all_short ? std::min(next, trial_.ask_at()) : next;
+  // A device that follows another one tries nothing, and its last trial may have been due long ago.
+  return all_short && !follows_ ? std::min(next, trial_.ask_at()) : next;
 }
 
 // Idle queues want nothing of the device.

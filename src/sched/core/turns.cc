@@ -299,7 +299,7 @@ void Turns::Begin(TimePoint now, Duration turn) {
       member->device->given = false;
     }
   }
-  until_ = now + std::min(turn + BehindOthers(), kLongestTurn);
+  until_ = std::min(latest_, now + turn + BehindOthers());
 }
 
 // A party without work has had its turn. A held party keeps it.

@@ -150,6 +150,22 @@ TEST_F(TurnsTest, jobs_that_meet_on_two_devices_take_turns_on_both_also_if_one_a
   for (uint64_t id : {11, 12, 21, 22}) EXPECT_TRUE(IsOn(id)) << id << ": the urgent program is gone";
 }
 
+// Their commands are so short that the two could share device 8, and a trial of that goes on there.
+TEST_F(TurnsTest, a_device_that_begins_to_follow_another_one_asks_for_no_time_that_has_passed) {
+  AddUrgent({7, 8});
+  AddBusy(11, 7, 0, 1);
+  AddBusy(12, 8, 0, 1);
+  AddBusy(21, 7, 0, 2);
+  AddBusy(22, 8, 0, 2);
+  for (int ms = 0; ms < 8000 && !HasFatalFailure(); ++ms) {
+    if (ms == 1000) scheduler_.RemoveQueue(QueueId{908}, now_);
+    Work({11, 21});
+    for (uint64_t id : {12, 22}) {
+      if (IsOn(id)) Progress(id, kEndless, retired_[id] + 100);
+    }
+  }
+}
+
 TEST_F(TurnsTest, programs_of_two_devices_that_have_nothing_to_do_with_each_other_take_turns_on_one_only) {
   AddUrgent({7});
   AddBusy(11, 7, 0, 1);
@@ -278,6 +294,20 @@ TEST_F(TurnsTest, a_turn_is_shorter_than_90_ms_however_long_the_timeslice_is) {
     const bool first = IsOn(1);
     while (IsOn(1) == first && now_ < begin + milliseconds(200)) Pass(milliseconds(1));
     EXPECT_LT(now_ - begin, milliseconds(90));
+  }
+}
+
+// The second one has had less time than the first, and would keep its turn until it has had as much.
+TEST_F(TurnsTest, the_latest_end_of_a_turn_holds_also_for_a_party_that_has_had_less_than_the_others) {
+  scheduler_.SetTimeslice(milliseconds(1));
+  AddUrgent({7});
+  AddBusy(1, 7);
+  AddBusy(2, 7);
+  for (int turn = 0; turn < 10; ++turn) {
+    const TimePoint begin = now_;
+    const bool first = IsOn(1);
+    while (IsOn(1) == first && now_ < begin + milliseconds(200) && !HasFatalFailure()) Work({1, 2});
+    EXPECT_LE(now_ - begin, milliseconds(82));
   }
 }
 
