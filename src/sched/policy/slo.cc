@@ -88,12 +88,13 @@ struct ClaimantState {
 // What is owed is counted from the beginning of a phase, so that it does not depend on how often the policy
 // is asked.
 struct DeviceState {
-  TimePoint since;    // of the present phase, in which the next two members stay the same
-  Floor floor;        // 0: all queues have a target
+  TimePoint since;    // of the present phase, in which the next two members stay the same (SkipIdleTime)
+  Floor floor;        // 0: nothing is due, because none has a target, or all have one
   bool harvesting;    // those without a target run
   bool owes;          // because of their floor
   Duration owed;      // of their floor when the phase began; at most a timeslice
   Duration received;  // by those without a target, since then
+  TimePoint asked;    // when the last decision wanted to be asked again
 };
 
 class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoState, DeviceState> {
@@ -101,11 +102,28 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   using PolicyWithState::PolicyWithState;
 
   TimePoint Decide(const DeviceView& device) const override {
+    const TimePoint next = DecideNow(device);
+    StateOf(device).asked = next;
+    return next;
+  }
+
+  bool CanHold(const Hints& victim, const Hints& rival) const override {
+    return HasTarget(victim) || HasTarget(rival);
+  }
+
+  Division Divide(std::span<ProcessView> processes) const override {
+    auto has_target = [](const ProcessView& process) { return HasTarget(process.hints); };
+    return std::ranges::any_of(processes, has_target) ? OnlyTheRunningOne(processes) : Division::kNone;
+  }
+
+ private:
+  static TimePoint DecideNow(const DeviceView& device) {
     Floor floor = 0;  // 0: no queue without a target is ready
     bool serves = false;
     TimePoint first_start = kNever;
     Duration received{};
     DeviceState& state = StateOf(device);
+    SkipIdleTime(state, device.now);
     for (const QueueView& queue : device.ready) {
       if (!HasTarget(queue.hints)) {
         floor = std::max(floor, queue.hints.floor);
@@ -127,24 +145,15 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     if (device.now >= state.since + kShortestTurn)
       state.owes = owed >= device.timeslice || (state.owes && owed > Duration::zero());
     const bool harvests = has_others && (!has_targets || !serves || state.owes);
-    if (floor != state.floor || harvests != state.harvesting)
-      state = {device.now, floor, harvests, state.owes, owed, Duration::zero()};
+    const Floor due = has_targets ? floor : 0;
+    if (due != state.floor || harvests != state.harvesting)
+      state = {device.now, due, harvests, state.owes, owed, Duration::zero(), device.now};
     if (!harvests) return Serve(device, state);
     for (QueueView& queue : device.ready) queue.run = !HasTarget(queue.hints);
     if (!has_targets) return kNever;
     return serves ? PhaseEnd(state, device.now, owed, 100 - floor) : first_start;
   }
 
-  bool CanHold(const Hints& victim, const Hints& rival) const override {
-    return HasTarget(victim) || HasTarget(rival);
-  }
-
-  Division Divide(std::span<ProcessView> processes) const override {
-    auto has_target = [](const ProcessView& process) { return HasTarget(process.hints); };
-    return std::ranges::any_of(processes, has_target) ? OnlyTheRunningOne(processes) : Division::kNone;
-  }
-
- private:
   static bool HasTarget(const Hints& hints) { return hints.latency_target_us > 0; }
   static TimePoint DueAt(const QueueView& queue) {
     return queue.ready_since + microseconds(queue.hints.latency_target_us);
@@ -190,6 +199,12 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     }
   }
 
+  // If the policy is asked later than it wanted, nobody had work meanwhile, or the watchdog let all of them
+  // run. Nothing is due for that time: it is as if the phase had begun so much later.
+  static void SkipIdleTime(DeviceState& state, TimePoint now) {
+    if (now > state.asked) state.since += now - state.asked;
+  }
+
   // What those without a target have received, `more` of it since the last decision. However long a command
   // of one of them takes, they are ahead of their floor by some time slices at most, and behind it likewise.
   static void Receive(DeviceState& state, const DeviceView& device, Duration more) {
@@ -202,7 +217,6 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   }
   // What is owed to those without a target now.
   static Duration Owed(const DeviceState& state, const DeviceView& device) {
-    if (state.floor == 0) return state.owed;
     return std::clamp(state.owed + DueSince(state, device) - state.received, Duration::zero(),
                       device.timeslice);
   }

@@ -246,6 +246,31 @@ TEST(ServiceLevelObjectives, nobody_is_owed_for_time_in_which_it_was_idle) {
   EXPECT_GE(device[1].service, milliseconds(5));
 }
 
+TEST(ServiceLevelObjectives, nobody_is_owed_for_time_in_which_nobody_had_work) {
+  BusyDevice device(Slo(), {View(1, {}), Request(2, milliseconds(1))});
+  QueueView request = device.Leave(1);
+  device.Pass(milliseconds(50));
+  const QueueView other = device.Leave(0);
+  device.now += seconds(10);
+  request.ready_since = device.now;
+  device.Return(other);
+  device.Return(request);
+  const Duration before = device[0].service;
+  device.Pass(milliseconds(99));
+  EXPECT_EQ(device[0].service, before) << "its floor is a time slice in 100 ms";
+}
+
+// The policy is not asked meanwhile.
+TEST(ServiceLevelObjectives, nobody_is_owed_for_a_window_of_the_watchdog) {
+  BusyDevice device(Slo(), {View(1, {}), Request(2, milliseconds(1))});
+  device.Pass(milliseconds(101));
+  ASSERT_TRUE(device[0].run) << "it has its floor";
+  device.now += seconds(10);
+  const Duration before = device[0].service;
+  device.Pass(milliseconds(500));
+  EXPECT_LE(device[0].service - before, milliseconds(25 + 5)) << "its floor, and a time slice";
+}
+
 TEST(ServiceLevelObjectives, processes_are_taken_off_the_device_only_if_one_has_a_target) {
   std::vector<ProcessView> processes(2);
   EXPECT_EQ(Slo().Divide(processes), Division::kNone);
@@ -413,6 +438,24 @@ TEST(ServiceLevelObjectivesOnLoads, processes_meet_the_shortest_target_of_their_
   std::vector<Duration> latencies = result.queues[1].latencies;
   std::ranges::sort(latencies);
   EXPECT_GT(latencies[latencies.size() / 2], milliseconds(5)) << "it has learned how long it can wait";
+}
+
+TEST(ServiceLevelObjectivesOnLoads, a_request_after_a_time_without_any_work_waits_for_nobody) {
+  sim::Task task;
+  task.command = milliseconds(1);
+  task.commands = 500;
+  sim::QueueLoad batch;
+  sim::QueueLoad served;
+  served.hints = WithTarget(milliseconds(20));
+  for (int i = 0; i < 10; ++i) {
+    task.at = seconds(20) * i;
+    batch.tasks.push_back(task);
+    served.tasks.push_back(task);
+    served.tasks.back().at += milliseconds(10);
+    served.tasks.back().commands = 2;
+  }
+  const sim::Result result = Simulate(LoadOf({batch, served}, seconds(200)), {.policy = Slo()});
+  EXPECT_LE(*std::ranges::max_element(result.queues[1].latencies), milliseconds(5));
 }
 
 }  // namespace
