@@ -102,13 +102,14 @@ struct QueueView {
   QueueId id;  // of a process: that of its first ready queue
   ProcessId process;
   // Of a process: the most demanding of each (CombineHints), also of queues that are not ready. Of a tenant:
-  // likewise, but weight, utilization and reservation are those of its share. Deadline and laxity are
-  // those of the ready queue whose request is due first; none if no ready queue has any.
+  // likewise, but weight, utilization and reservation are those of its share. Deadline, laxity and latency
+  // target are those of the ready queue whose request is due first; none if no ready queue has any. But a
+  // queue without a target counts as one with the shortest target of all.
   Hints hints;
   // hints.priority, raised to that of the most urgent ready queue that waits for this one.
   Priority priority;
   // Since when it has its oldest unfinished work, as far as known (requests.h). Of a process or tenant:
-  // of the queue whose request is due first by a deadline or laxity, or of all.
+  // of the queue whose request is due first by a deadline, laxity or target, or of all.
   TimePoint ready_since;
   // When a request of it last ended: all was done that belongs to it. Not counted are requests during which
   // it was absent.

@@ -40,31 +40,48 @@ QueueView& AddView(DeviceRecord& device, QueueRecord& queue, size_t layer, bool 
   return *new (&device.views.Extend()) QueueView(ViewOf(queue, layer, leaves_gaps));
 }
 
-// When a policy that reads these hints wants the request done, or begun.
-TimePoint DueAt(TimePoint since, const Hints& hints, const HintsRead& reads) {
+// When a request is to be done, or to begin.
+struct RequestTimes {
+  Deadline deadline_us;
+  Laxity laxity_us;
+  LatencyTarget latency_target_us;
+};
+
+// `of_all`: the hints of its process or tenant. What a queue without a target does is a part of what has one.
+RequestTimes TimesOf(const QueueRecord& queue, const Hints& of_all) {
+  const Hints& hints = queue.hints;
+  const bool has_target = hints.latency_target_us > 0;
+  return {hints.deadline_us, hints.laxity_us, (has_target ? hints : of_all).latency_target_us};
+}
+
+// When a policy that reads these hints wants the request done, or begun. `times`: those of a queue, or hints.
+TimePoint DueAt(TimePoint since, const auto& times, const HintsRead& reads) {
   int64_t time_us = -1;
-  if (reads.deadline) time_us = hints.deadline_us;
-  if (reads.laxity) time_us = hints.laxity_us;
+  if (reads.deadline) time_us = times.deadline_us;
+  if (reads.laxity) time_us = times.laxity_us;
+  if (reads.latency_target && times.latency_target_us > 0) time_us = times.latency_target_us;
   return time_us >= 0 ? since + std::chrono::microseconds(time_us) : kNever;
 }
 
 // The queue's request is the one that counts of its process or tenant, for the time that the queue asked for.
-void TakeRequest(QueueView& group, const QueueRecord& queue) {
+void TakeRequest(QueueView& group, const QueueRecord& queue, const RequestTimes& times) {
   group.ready_since = queue.requests.since();
-  group.hints.deadline_us = queue.hints.deadline_us;
-  group.hints.laxity_us = queue.hints.laxity_us;
+  group.hints.deadline_us = times.deadline_us;
+  group.hints.laxity_us = times.laxity_us;
+  group.hints.latency_target_us = times.latency_target_us;
 }
 
 // Adds what a further ready queue of the process or tenant does.
-void Join(QueueView& group, const QueueRecord& queue, size_t layer, const HintsRead& reads,
-          bool leaves_gaps) {
+void Join(QueueView& group, const Hints& of_all, const QueueRecord& queue, size_t layer,
+          const HintsRead& reads, bool leaves_gaps) {
   group.leaves_gaps &= leaves_gaps;
   group.priority = std::max(group.priority, queue.priority);
   const TimePoint since = queue.requests.since();
-  const TimePoint due = DueAt(since, queue.hints, reads);
+  const RequestTimes times = TimesOf(queue, of_all);
+  const TimePoint due = DueAt(since, times, reads);
   const TimePoint first_due = DueAt(group.ready_since, group.hints, reads);
   if (due < first_due || (due == kNever && first_due == kNever && since < group.ready_since))
-    TakeRequest(group, queue);
+    TakeRequest(group, queue, times);
   group.newly_ready &= ((queue.newly_ready >> layer) & 1) != 0;
   group.facts.cpu_priority = std::max(group.facts.cpu_priority, queue.facts.cpu_priority);
   group.facts.window_active |= queue.facts.window_active;
@@ -92,12 +109,12 @@ void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, const
     if (!IsShown(*queue)) continue;
     auto& group = group_of(*queue);
     if (group.view != nullptr) {
-      Join(*group.view, *queue, layer, reads, leaves_gaps(*queue));
+      Join(*group.view, group.hints, *queue, layer, reads, leaves_gaps(*queue));
       continue;
     }
     group.view = &AddView(device, *queue, layer, leaves_gaps(*queue));
     group.view->hints = group.hints;
-    TakeRequest(*group.view, *queue);
+    TakeRequest(*group.view, *queue, TimesOf(*queue, group.hints));
     group.view->priority = PriorityFor(*queue, by);
     group.view->service = group.service;
     group.view->finished_at = group.finished_at;

@@ -458,5 +458,26 @@ TEST(ServiceLevelObjectivesOnLoads, a_request_after_a_time_without_any_work_wait
   EXPECT_LE(*std::ranges::max_element(result.queues[1].latencies), milliseconds(5));
 }
 
+TEST(ServiceLevelObjectivesOnLoads, of_processes_each_queue_has_its_own_target) {
+  const auto every = [](Duration period, uint64_t commands, Duration target) {
+    sim::Task task;
+    task.command = milliseconds(1);
+    task.commands = commands;
+    sim::QueueLoad queue;
+    queue.hints = WithTarget(target);
+    for (; task.at < seconds(60); task.at += period) queue.tasks.push_back(task);
+    return queue;
+  };
+  sim::Load load = LoadOf({every(milliseconds(97), 2, milliseconds(20)),
+                           every(milliseconds(1000), 300, milliseconds(900)),
+                           every(milliseconds(103), 40, milliseconds(60))},
+                          seconds(60));
+  load.queues[1].process = load.queues[0].process;
+  const sim::Result result =
+      Simulate(load, {.policy = PolicySetting(Slo(), Granularity::kProcess), .warm_up = seconds(30)});
+  for (size_t i = 0; i < load.queues.size(); ++i)
+    EXPECT_LE(P99(result.queues[i].latencies), microseconds(load.queues[i].hints.latency_target_us)) << i;
+}
+
 }  // namespace
 }  // namespace xsched::sched::slo
