@@ -153,6 +153,24 @@ class Streams : public Timeline {
   }
 };
 
+TEST_F(Streams, have_slices_of_a_shorter_timeslice_at_once) {
+  scheduler_.SetTimeslice(seconds(10));
+  Add(1, 0, kGpu, 10);
+  Add(2, 0, kGpu, 20);
+  Busy(1);
+  Busy(2);
+  for (int i = 0; i < 1100; ++i) {
+    if (i == 1000) {
+      EXPECT_EQ(StatsOf(2).service, Duration::zero());
+      scheduler_.SetTimeslice(milliseconds(5));
+      Decide();
+    }
+    RetireOne(Runs(1) ? 1 : 2);
+    Pass(milliseconds(1));
+  }
+  EXPECT_GE(StatsOf(2).service, milliseconds(90));
+}
+
 // Otherwise a program that makes and releases streams would begin anew with each of them.
 TEST_F(Streams, that_come_and_go_get_their_process_no_more_than_its_share) {
   Add(1, 0, kGpu, 10);

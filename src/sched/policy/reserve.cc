@@ -130,6 +130,7 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
     Duration until = guaranteed != nullptr ? state.left : Duration::max();
     if (guaranteed == nullptr) {
       if (!state.borrows || state.turn <= Duration::zero()) state.turn = device.timeslice;
+      state.turn = std::min(state.turn, device.timeslice);  // the user may have made it shorter
       // Those that wait for their limits may run on, and what they have of the time is found out at its end.
       if (device.ready.size() > 1 || StateOf(device).limits) until = state.turn;
       // A guarantee may interrupt a borrower. Afterwards the borrower goes on with its time slice.

@@ -359,6 +359,18 @@ TEST_F(Limited, the_watchdog_lets_nobody_run_who_has_used_up_its_limit) {
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
 }
 
+TEST_F(Limited, a_shorter_timeslice_ends_the_present_one) {
+  scheduler_.SetTimeslice(seconds(10));
+  Add(1, 0);
+  Add(2, 0);
+  Busy(1);
+  Busy(2);
+  EXPECT_EQ(Runs(1, seconds(1)), seconds(1));
+  scheduler_.SetTimeslice(milliseconds(5));
+  Decide();
+  EXPECT_LE(Runs(1, milliseconds(50)), milliseconds(30));
+}
+
 TEST_F(Limited, whoever_waits_for_it_waits_until_its_next_period) {
   Add(1, 0);
   Add(2, 0);
