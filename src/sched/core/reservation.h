@@ -51,21 +51,23 @@ inline void TakeReservation(auto& hints, const auto& other) {
 }
 
 // Sets the reservation of a process whose queues have those of `one` and `other`: the larger guarantee, and
-// the stricter limit with its burst. A limit is converted where its period is another one, and never to 0,
-// which would be none.
+// the stricter limit with its burst, in the longer of their periods. In the shorter one, a limit would be
+// rounded to a far larger or smaller part of the device.
 inline void CombineReservations(Hints& both, const Hints& one, const Hints& other) {
   const Hints& larger = GuaranteeOf(other) > GuaranteeOf(one) ? other : one;
   auto is_stricter = [](const Hints& a, const Hints& b) {
     return a.limit_us > 0 && (b.limit_us == 0 || a.limit_us * b.period_us < b.limit_us * a.period_us);
   };
   const Hints& stricter = is_stricter(other, one) ? other : one;
-  both.guarantee_us = larger.guarantee_us;
-  both.period_us = larger.guarantee_us > 0 ? larger.period_us : stricter.period_us;
-  both.limit_us = stricter.limit_us;
-  both.burst_us = stricter.burst_us;
-  if (stricter.limit_us == 0 || stricter.period_us == both.period_us) return;
-  both.limit_us = std::max<int64_t>(1, stricter.limit_us * both.period_us / stricter.period_us);
-  both.burst_us = stricter.burst_us * both.period_us / stricter.period_us;
+  const int64_t period_us = std::max(larger.guarantee_us > 0 ? larger.period_us : 0,
+                                     stricter.limit_us > 0 ? stricter.period_us : 0);
+  auto in_period = [=](int64_t time_us, const Hints& of) {
+    return time_us > 0 ? time_us * period_us / of.period_us : 0;
+  };
+  both.guarantee_us = in_period(larger.guarantee_us, larger);
+  both.limit_us = in_period(stricter.limit_us, stricter);
+  both.burst_us = in_period(stricter.burst_us, stricter);
+  both.period_us = period_us;
 }
 
 }  // namespace xsched::sched

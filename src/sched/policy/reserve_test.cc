@@ -359,6 +359,15 @@ TEST_F(Limited, the_watchdog_lets_nobody_run_who_has_used_up_its_limit) {
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
 }
 
+TEST_F(Limited, a_limit_is_exact_beside_a_guarantee_with_a_far_shorter_period) {
+  Add(1, 0, kGpu, /*process=*/10);
+  Add(2, 0, kGpu, /*process=*/10);
+  Reservation(1, {.period_us = 1'000'000, .limit_us = 200});
+  Reservation(2, {.guarantee_us = 10, .period_us = 1000});
+  Busy(1);
+  EXPECT_LE(Runs(1, seconds(10)), milliseconds(3));
+}
+
 TEST_F(Limited, a_shorter_timeslice_ends_the_present_one) {
   scheduler_.SetTimeslice(seconds(10));
   Add(1, 0);
@@ -547,13 +556,20 @@ TEST_F(Limited, the_part_of_a_device_that_is_guaranteed_is_that_of_its_processes
 TEST(Reservations, a_process_has_the_largest_guarantee_and_the_strictest_limit_of_its_queues) {
   Hints both;
   CombineReservations(both, Reserved(2, 10, 8), Reserved(10, 100, 20, 10));
-  EXPECT_EQ(both.guarantee_us, 2000);
-  EXPECT_EQ(both.period_us, 10'000);
-  EXPECT_EQ(both.limit_us, 2000) << "20 % of the other period";
-  EXPECT_EQ(both.burst_us, 1000);
+  EXPECT_EQ(both.period_us, 100'000);
+  EXPECT_EQ(both.guarantee_us, 20'000) << "20 % of the other period";
+  EXPECT_EQ(both.limit_us, 20'000);
+  EXPECT_EQ(both.burst_us, 10'000);
+  CombineReservations(both, Reserved(20, 100), Reserved(1, 10, 3, 2));
+  EXPECT_EQ(both.period_us, 100'000);
+  EXPECT_EQ(both.guarantee_us, 20'000);
+  EXPECT_EQ(both.limit_us, 30'000);
+  EXPECT_EQ(both.burst_us, 20'000);
   CombineReservations(both, Hints{}, Reserved(0, 100, 20));
   EXPECT_EQ(both.limit_us, 20'000) << "another queue brings no freedom";
   EXPECT_EQ(both.period_us, 100'000);
+  CombineReservations(both, Hints{}, Hints{});
+  EXPECT_TRUE(HasReservationOf(both, {}));
 }
 
 TEST(Reservations, a_small_guarantee_of_one_queue_does_not_take_away_the_limit_of_another) {
@@ -561,9 +577,9 @@ TEST(Reservations, a_small_guarantee_of_one_queue_does_not_take_away_the_limit_o
   const Hints guaranteed = {.guarantee_us = 1, .period_us = 1000};
   Hints both;
   CombineReservations(both, limited, guaranteed);
-  EXPECT_EQ(both.guarantee_us, 1);
-  EXPECT_EQ(both.period_us, 1000);
-  EXPECT_EQ(both.limit_us, 1);
+  EXPECT_EQ(both.guarantee_us, 1000);
+  EXPECT_EQ(both.period_us, 1'000'000);
+  EXPECT_EQ(both.limit_us, 900);
 }
 
 }  // namespace

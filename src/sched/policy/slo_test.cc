@@ -468,10 +468,10 @@ TEST(ServiceLevelObjectivesOnLoads, of_processes_each_queue_has_its_own_target) 
     for (; task.at < seconds(60); task.at += period) queue.tasks.push_back(task);
     return queue;
   };
-  sim::Load load = LoadOf({every(milliseconds(97), 2, milliseconds(20)),
-                           every(milliseconds(1000), 300, milliseconds(900)),
-                           every(milliseconds(103), 40, milliseconds(60))},
-                          seconds(60));
+  sim::Load load =
+      LoadOf({every(milliseconds(97), 2, milliseconds(20)), every(milliseconds(1000), 300, milliseconds(900)),
+              every(milliseconds(103), 40, milliseconds(60))},
+             seconds(60));
   load.queues[1].process = load.queues[0].process;
   const sim::Result result =
       Simulate(load, {.policy = PolicySetting(Slo(), Granularity::kProcess), .warm_up = seconds(30)});
