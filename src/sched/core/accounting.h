@@ -50,5 +50,6 @@ inline Duration ServiceForProcess(const QueueRecord& queue) {
   const Duration lent = queue.charge == Charge::kLent ? ServiceOf(queue) - queue.service : Duration::zero();
   return ChosenServiceOf(queue) + queue.lent + lent;
 }
+inline Received ReceivedBy(const QueueRecord& queue) { return {ServiceForProcess(queue), ServiceOf(queue)}; }
 
 }  // namespace xsched::sched

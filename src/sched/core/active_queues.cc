@@ -19,10 +19,11 @@ size_t PlaceOf(const QueueRecord& queue) {
 // these have retired (process_slices.cc).
 void Mark(QueueRecord& queue, bool active) {
   queue.active = active;
-  const Duration service = ServiceForProcess(queue);
+  const Received received = ReceivedBy(queue);
   ProcessRecord& process = *queue.process;
-  process.service_of_others += active ? -service : service;
-  process.tenant->service_of_others += active ? -service : service;
+  for (Received* others : {&process.received_by_others, &process.tenant->received_by_others}) {
+    active ? * others -= received : * others += received;
+  }
   process.retired_of_others += active ? -queue.retired : queue.retired;
 }
 

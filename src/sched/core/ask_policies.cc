@@ -44,7 +44,7 @@ void Scheduler::Impl::FindLimits(TimePoint now) const {
       queue->chosen = false;
     }
     if (!policy.HasLimits()) continue;
-    if (device->asks) FindLimits(*device, now);
+    FindLimits(*device, now);
     for (QueueRecord* queue : device->active) {
       if (queue->limited_until <= now) queue->limited_until = TimePoint{};
       queue->limited = queue->limited_until > now;
@@ -54,7 +54,10 @@ void Scheduler::Impl::FindLimits(TimePoint now) const {
 }
 
 void Scheduler::Impl::FindLimits(DeviceRecord& device, TimePoint now) const {
-  for (QueueRecord* queue : device.active) queue->limited_until = TimePoint{};
+  for (QueueRecord* queue : device.active) {
+    queue->limited_until = TimePoint{};
+    queue->left_of_limit = Duration::max();
+  }
   for (size_t layer = 0; layer < policy.layers().size(); ++layer) {
     const auto& [asked, by] = policy.layers()[layer];
     if (!asked->info().has_limits) continue;
@@ -63,6 +66,18 @@ void Scheduler::Impl::FindLimits(DeviceRecord& device, TimePoint now) const {
     const TimePoint next = asked->FindLimits(DeviceViewOf(device, layer, now, PRIORITY_NO_EXECUTE));
     device.policy_at = std::min(device.policy_at, next);
     TakeLimits(device, layer, by);
+  }
+}
+
+// Those that run without being chosen, in a window or for another queue, use up their limits as well.
+void Scheduler::Impl::AskWhenLimitsEnd(TimePoint now) const {
+  if (!policy.HasLimits()) return;
+  for (DeviceRecord* device : devices) {
+    if (!device->due) continue;
+    for (const QueueRecord* queue : device->active) {
+      if (!queue->run || queue->chosen || queue->left_of_limit == Duration::max()) continue;
+      device->policy_at = std::min(device->policy_at, now + std::max(queue->left_of_limit, kShortestTurn));
+    }
   }
 }
 

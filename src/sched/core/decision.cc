@@ -192,6 +192,7 @@ void Scheduler::Impl::ChooseQueues(TimePoint now) {
   });
   AskPolicies(now);
   if (waits.any()) waits.InheritRuns();
+  AskWhenLimitsEnd(now);
 }
 
 // False: every queue of the device runs.

@@ -134,11 +134,16 @@ struct QueueView {
   PolicyState* tenant_state = nullptr;
   Weight tenant_weight = WEIGHT_DEFAULT;
   Duration tenant_service{};
+  // Of a queue, process or tenant, as `service`: also what no policy decided, in windows and for queues that
+  // wait for this one. A limit counts it.
+  Duration service_in_all{};
   // Out: may it run?
   bool run;
   // Out, of FindLimits: until then it may not run even if the device is unused, because of a limit that was
   // asked for. In the past: there is no such limit.
   TimePoint limited_until{};
+  // Out, of FindLimits: after so much more time it has used up its limit. Duration::max(): it has none.
+  Duration left_of_limit = Duration::max();
 };
 
 inline constexpr size_t kMostAtATime = 64;

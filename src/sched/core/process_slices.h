@@ -45,6 +45,23 @@ struct QueueRecord;
 struct TenantRecord;
 class Turns;
 
+// What queues have received of a device.
+struct Received {
+  Duration for_shares{};  // what counts for shares (ServiceForProcess)
+  Duration in_all{};      // what counts for limits: also what no policy decided
+
+  Received& operator+=(const Received& other) {
+    for_shares += other.for_shares;
+    in_all += other.in_all;
+    return *this;
+  }
+  Received& operator-=(const Received& other) {
+    for_shares -= other.for_shares;
+    in_all -= other.in_all;
+    return *this;
+  }
+};
+
 // One process on one device.
 struct ProcessRecord {
   ProcessId id{};
@@ -72,10 +89,9 @@ struct ProcessRecord {
   bool has_hints = false;                  // valid during that change
   size_t counted_in = 0;                   // likewise: the last group of hints in which it was counted
   TimePoint finished_at{};                 // when one of its queues last had nothing left to do
-  // What its queues had received by decisions of a policy that are not active now, or were removed.
-  Duration service_of_others{};
-  Duration service{};         // valid during a decision
-  QueueView* view = nullptr;  // likewise
+  Received received_by_others;             // by its queues that are not active now, or were removed
+  Received received;                       // valid during a decision
+  QueueView* view = nullptr;               // likewise
   ChosenQueues chosen;
   double guaranteed = 0;  // valid during Scheduler::GuaranteedWith
   bool contends = false;  // valid during Windows::Release: it has work that the policy sees

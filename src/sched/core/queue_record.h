@@ -73,6 +73,7 @@ struct QueueRecord {
   Control control;  // as last reported
   QueueTraits traits;
   TimePoint limited_until{};             // by a policy: it may not run before that
+  Duration left_of_limit{};              // valid during a decision: QueueView::left_of_limit
   Priority priority = PRIORITY_DEFAULT;  // effective; as of the last decision
   Hints hints;
   ProcessFacts facts;  // of its process

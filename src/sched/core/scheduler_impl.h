@@ -76,6 +76,7 @@ struct Scheduler::Impl {
   void AskPolicies(TimePoint now) const;
   void FindLimits(TimePoint now) const;
   void FindLimits(DeviceRecord& device, TimePoint now) const;
+  void AskWhenLimitsEnd(TimePoint now) const;
   DeviceView DeviceViewOf(DeviceRecord& device, size_t layer, TimePoint now, Priority highest_of_all) const;
   Priority HighestOfAll(Granularity by) const;
 };

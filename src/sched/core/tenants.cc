@@ -111,13 +111,13 @@ void LeaveTenant(ProcessRecord& process, TimePoint now) {
 bool ChangeTenant(ProcessRecord& process, TenantId id, const TenantShare& share) {
   TenantRecord* former = process.tenant;
   if (former == nullptr || former->id == id) return true;
-  Duration active{};
+  Received active;
   for (const QueueRecord* queue : process.device->active) {
-    if (queue->process == &process) active += ServiceForProcess(*queue);
+    if (queue->process == &process) active += ReceivedBy(*queue);
   }
   if (!JoinTenant(process, id, share)) return false;
-  former->service_of_others += active;
-  process.tenant->service_of_others -= active;
+  former->received_by_others += active;
+  process.tenant->received_by_others -= active;
   former->chosen.Leave(process.chosen);
   process.tenant->chosen.Join(process.chosen);
   Drop(*former, process.device->accounted_at);  // the time of the last decision is near enough

@@ -23,8 +23,8 @@ struct TenantRecord {
   Hints hints;
   bool has_hints = false;  // a policy in use decides about tenants
   TimePoint finished_at{};
-  Duration service_of_others{};
-  Duration service{};
+  Received received_by_others;
+  Received received;
   QueueView* view = nullptr;
   ChosenQueues chosen;
 };

@@ -28,10 +28,10 @@ QueueView ViewOf(QueueRecord& queue, size_t layer, bool leaves_gaps) {
           .process_state = &queue.process->policy_states[layer],
           .facts = queue.facts,
           .process_weight = queue.process->hints.weight,
-          .process_service = queue.process->service,
+          .process_service = queue.process->received.for_shares,
           .tenant_state = &queue.process->tenant->policy_states[layer],
           .tenant_weight = queue.process->tenant->share.weight,
-          .tenant_service = queue.process->tenant->service,
+          .tenant_service = queue.process->tenant->received.for_shares,
           .run = true};
 }
 
@@ -91,13 +91,13 @@ void AddUpProcesses(DeviceRecord& device) {
   for (const QueueRecord* queue : device.active) {
     ProcessRecord& process = *queue->process;
     process.view = process.tenant->view = nullptr;
-    process.service = process.service_of_others;
-    process.tenant->service = process.tenant->service_of_others;
+    process.received = process.received_by_others;
+    process.tenant->received = process.tenant->received_by_others;
   }
   for (const QueueRecord* queue : device.active) {
-    const Duration service = ServiceForProcess(*queue);
-    queue->process->service += service;
-    queue->process->tenant->service += service;
+    const Received received = ReceivedBy(*queue);
+    queue->process->received += received;
+    queue->process->tenant->received += received;
   }
 }
 
@@ -116,7 +116,8 @@ void MakeViewsOfGroups(DeviceRecord& device, size_t layer, Granularity by, const
     group.view->hints = group.hints;
     TakeRequest(*group.view, *queue, TimesOf(*queue, group.hints));
     group.view->priority = PriorityFor(*queue, by);
-    group.view->service = group.service;
+    group.view->service = group.received.for_shares;
+    group.view->service_in_all = group.received.in_all;
     group.view->finished_at = group.finished_at;
     group.view->running = group.chosen.any();
     group.view->running_since = group.chosen.since();
@@ -204,13 +205,14 @@ void MakeViews(DeviceRecord& device, TimePoint now, size_t layer, Granularity by
     return MakeViewsOfGroups(device, layer, by, policy.hints, TenantRecordOf, leaves_gaps);
   for (QueueRecord* queue : device.active) {
     if (!IsShown(*queue)) continue;
-    AddView(device, *queue, layer, leaves_gaps(*queue));
+    AddView(device, *queue, layer, leaves_gaps(*queue)).service_in_all = ServiceOf(*queue);
   }
 }
 
 void TakeLimits(DeviceRecord& device, size_t layer, Granularity by) {
   ForEachView(device, layer, by, [](QueueRecord& queue, const QueueView& view) {
     queue.limited_until = std::max(queue.limited_until, view.limited_until);
+    queue.left_of_limit = std::min(queue.left_of_limit, view.left_of_limit);
   });
 }
 

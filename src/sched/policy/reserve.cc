@@ -13,7 +13,9 @@
 // that each gets time in proportion to its weight. That time is not taken off a guarantee.
 //
 // Limits hold even if the device would be idle: this is the only policy that leaves work undone, and only
-// because it was asked to. Whoever waits for a queue that has used up its limit waits as well.
+// because it was asked to. Whoever waits for a queue that has used up its limit waits as well. A limit counts
+// all time that a process receives, also in the watchdog's windows, and where it runs for one that waits for
+// it.
 //
 // Where one process at a time is on the device, a process with a limit keeps it for a shortest turn, even if
 // that is more than the limit. The next periods have so much less.
@@ -23,6 +25,7 @@
 // their next periods. So guarantees and limits hold over many periods, and in a period but for a command.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "sched/core/policy.h"
 #include "sched/core/reservation.h"
@@ -52,11 +55,12 @@ constexpr microseconds kLongestOwed{100'000};
 constexpr microseconds kLongestDebt{1'000'000};
 
 struct ClaimantState {
-  bool known;            // the other members are valid
-  bool borrows;          // the last decision gave it of what is left over
-  bool guaranteed_turn;  // its last turn was of its guarantee. So is what its commands do after that.
-  bool wanted;           // it could have run in all of its present period
-  Duration counted;      // service up to the last decision
+  bool known;               // the other members are valid
+  bool borrows;             // the last decision gave it of what is left over
+  bool guaranteed_turn;     // its last turn was of its guarantee. So is what its commands do after that.
+  bool wanted;              // it could have run in all of its present period
+  Duration counted;         // service up to the last decision
+  Duration counted_in_all;  // likewise, for the limit
 
   // Of the guarantee. Less than 0: it has had more, and the next period has so much less. More than is
   // guaranteed: it has had less, because of a long command of another.
@@ -91,7 +95,10 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
       ClaimantState& state = StateOf(claimant);
       Update(claimant, device);
       claimant.limited_until = KeepsTurn(claimant, device) ? TimePoint{} : LimitedUntil(state, claimant);
-      if (claimant.limited_until <= device.now) continue;
+      if (claimant.limited_until <= device.now) {
+        if (state.limit > Duration::zero()) claimant.left_of_limit = state.allowed;
+        continue;
+      }
       state.wanted = false;
       state.stride.Leave();
       StateOf(device).limits = true;
@@ -186,9 +193,11 @@ class Reservation final : public PolicyWithState<ClaimantState, NoState, DeviceS
   }
 
   static void Charge(ClaimantState& state, const QueueView& claimant) {
-    const Duration received = state.known ? claimant.service - state.counted : Duration::zero();
-    state.counted = claimant.service;
-    if (state.limit > Duration::zero()) state.allowed -= received;
+    const Duration before = std::exchange(state.counted, claimant.service);
+    const Duration before_in_all = std::exchange(state.counted_in_all, claimant.service_in_all);
+    if (!state.known) return;
+    const Duration received = claimant.service - before;
+    if (state.limit > Duration::zero()) state.allowed -= claimant.service_in_all - before_in_all;
     if (state.guaranteed > Duration::zero() && state.guaranteed_turn) {
       state.left -= received;
       return;

@@ -359,6 +359,35 @@ TEST_F(Limited, the_watchdog_lets_nobody_run_who_has_used_up_its_limit) {
   EXPECT_EQ(StatsOf(1).wait_reason, WaitReason::kLimited);
 }
 
+// What it receives in windows counts as well. Otherwise one that hangs would lift all limits.
+TEST_F(Limited, a_limit_holds_beside_a_queue_that_hangs) {
+  Add(1, 0);
+  Add(2, 0);
+  Reservation(1, Reserved(0, 100, 10));
+  Reservation(2, Reserved(85, 100));
+  Busy(1);
+  Busy(2);
+  Runs(1, seconds(10));
+  EXPECT_LE(StatsOf(1).service, milliseconds(1010));
+  EXPECT_GE(StatsOf(1).service, milliseconds(500));
+}
+
+TEST_F(Limited, what_a_queue_does_for_another_one_that_waits_for_it_counts) {
+  for (uint64_t id : {1, 2, 3}) Add(id, 0);
+  Reservation(1, Reserved(0, 100, 10));
+  for (uint64_t id : {1, 2, 3}) Busy(id);
+  const Dependency dependency{QueueId{1}, kEndless};
+  scheduler_.SetDependencies(QueueId{2}, {&dependency, 1});
+  for (int i = 0; i < 100'000; ++i) {
+    for (uint64_t id : {1, 3}) {
+      if (Timeline::Runs(id)) RetireOne(id);
+    }
+    Pass(microseconds(100));
+  }
+  EXPECT_LE(StatsOf(1).service, milliseconds(1010));
+  EXPECT_GE(StatsOf(1).service, milliseconds(900));
+}
+
 TEST_F(Limited, a_limit_is_exact_beside_a_guarantee_with_a_far_shorter_period) {
   Add(1, 0, kGpu, /*process=*/10);
   Add(2, 0, kGpu, /*process=*/10);

@@ -69,6 +69,7 @@ class PolicyDevice {
     for (const QueueView& queue : ready_) all += queue.service;
     for (const auto& [process, service] : gone_) all += service;
     for (QueueView& queue : ready_) {
+      queue.service_in_all = queue.service;
       queue.process_weight = processes[queue.process].hints.weight;
       queue.process_service = gone_[queue.process] + processes[queue.process].service;
       queue.tenant_service = all;
