@@ -10,7 +10,7 @@
 namespace xsched::sched {
 namespace {
 
-// How long the record of a process without queues is kept.
+// How long a process without queues keeps its slice, and processes in conflict the driver's.
 constexpr Duration kKeep = std::chrono::seconds(1);
 // Commands up to this length count as short. It is the distance of gates where nothing else stops a queue.
 constexpr Duration kShort = std::chrono::microseconds(50);
@@ -92,7 +92,7 @@ void ProcessSlices::TakeOut(ProcessRecord& process, DeviceId device, Turns& turn
 void ProcessSlices::ForgetThoseWithoutQueues(TimePoint now) {
   size_t kept = 0;
   for (ProcessRecord* process : by_id_) {
-    const TimePoint until = process->empty_since + kKeep;
+    const TimePoint until = process->empty_since + kKeepAccount;
     if (process->queues == 0 && (process->ended || now >= until)) {
       LeaveTenant(*process, now);
       delete process;

@@ -45,6 +45,10 @@ struct QueueRecord;
 struct TenantRecord;
 class Turns;
 
+// For how long it is remembered of a process or tenant without queues what it has received. That is longer
+// than a limit keeps one from running because of what it has used up (policy/reserve.cc).
+inline constexpr Duration kKeepAccount = std::chrono::seconds(4);
+
 // What queues have received of a device.
 struct Received {
   Duration for_shares{};  // what counts for shares (ServiceForProcess)

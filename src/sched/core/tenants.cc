@@ -30,9 +30,7 @@ void SetIn(Array<Entry>& entries, Id Entry::*key, const Entry& entry, bool is_de
   }
 }
 
-// Longer than a limit keeps a tenant from running because of what it has used up (policy/reserve.cc).
-constexpr Duration kKeepFormer = std::chrono::seconds(4);
-// On each device. Those that left first are forgotten first.
+// Tenants without processes on each device. Those that left first are forgotten first.
 constexpr size_t kMostFormer = 64;
 
 size_t IndexOf(const Array<TenantRecord*>& tenants, TenantId id) {
@@ -126,8 +124,8 @@ bool ChangeTenant(ProcessRecord& process, TenantId id, const TenantShare& share)
 
 TimePoint ForgetFormerTenants(DeviceRecord& device, TimePoint now) {
   Array<TenantRecord*>& former = device.former_tenants;
-  while (!former.empty() && now >= former[0]->empty_since + kKeepFormer) ForgetFirst(former);
-  return former.empty() ? kNever : former[0]->empty_since + kKeepFormer;
+  while (!former.empty() && now >= former[0]->empty_since + kKeepAccount) ForgetFirst(former);
+  return former.empty() ? kNever : former[0]->empty_since + kKeepAccount;
 }
 
 void ForgetAllFormerTenants(DeviceRecord& device) {

@@ -555,6 +555,25 @@ TEST_F(Limited, a_process_that_releases_its_only_stream_keeps_what_it_owes_whate
   EXPECT_EQ(Runs(4, milliseconds(100)), Duration::zero());
 }
 
+// Its command ran for so long that two periods have to pay for it.
+TEST_F(Limited, a_process_that_releases_its_only_stream_keeps_what_it_owes_until_that_is_paid) {
+  const auto add = [&](uint64_t id) {
+    scheduler_.AddQueue(QueueId{id}, ProcessId{1}, DeviceId{kGpu}, Reserved(0, 1000, 10), now_,
+                        {.reports_overruns = true});
+    Progress(id, 1, 0);
+  };
+  add(1);
+  Pass(milliseconds(30));
+  Progress(1, 1, 1);
+  scheduler_.RemoveQueue(QueueId{1}, now_);
+  Decide();
+  Pass(milliseconds(1500));
+  add(2);
+  EXPECT_FALSE(Timeline::Runs(2));
+  Pass(milliseconds(475));  // the third period has begun
+  EXPECT_TRUE(Timeline::Runs(2));
+}
+
 TEST_F(Limited, a_limit_ends_with_the_policy) {
   Add(1, 0);
   Reservation(1, Reserved(0, 100, 10));
