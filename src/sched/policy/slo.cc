@@ -151,7 +151,7 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     if (!harvests) return Serve(device, state);
     for (QueueView& queue : device.ready) queue.run = !HasTarget(queue.hints);
     if (!has_targets) return kNever;
-    return serves ? PhaseEnd(state, device.now, owed, 100 - floor) : first_start;
+    return serves ? PhaseEnd(device.now, owed, 100 - floor) : first_start;
   }
 
   static bool HasTarget(const Hints& hints) { return hints.latency_target_us > 0; }
@@ -161,11 +161,11 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
   static TimePoint LatestStart(const QueueView& queue) {
     return queue.ready_since + StateOf(queue).needed.Slack(microseconds(queue.hints.latency_target_us));
   }
-  // When `time` has come together, if `percent` of the time from `from` on count. Rounded up, so that it is
-  // not too early.
-  static TimePoint PhaseEnd(const DeviceState& state, TimePoint from, Duration time, int percent) {
-    return std::max(from + Duration((time.count() * 100 + percent - 1) / percent),
-                    state.since + kShortestTurn);
+  // When `time` has come together, if `percent` of the time from now on count. Rounded up, so that it is not
+  // too early. Nor is it sooner than a turn is worth: those that run may receive nothing yet, because the
+  // device still has commands of others.
+  static TimePoint PhaseEnd(TimePoint now, Duration time, int percent) {
+    return now + std::max(Duration((time.count() * 100 + percent - 1) / percent), kShortestTurn);
   }
 
   // What a queue without a target has received since the last decision that showed it.
@@ -248,7 +248,7 @@ class ServiceLevelObjectives final : public PolicyWithState<ClaimantState, NoSta
     if (without_slack > 1 && !is_late(*first)) next = std::min(next, DueAt(*first));
     if (state.floor == 0) return next;
     const Duration missing = device.timeslice - Owed(state, device);
-    return std::min(next, PhaseEnd(state, device.now, missing, state.floor));
+    return std::min(next, PhaseEnd(device.now, missing, state.floor));
   }
 };
 

@@ -271,6 +271,17 @@ TEST(ServiceLevelObjectives, nobody_is_owed_for_a_window_of_the_watchdog) {
   EXPECT_LE(device[0].service - before, milliseconds(25 + 5)) << "its floor, and a time slice";
 }
 
+// They have what is left of their floor, but the device still has a long command of the request.
+TEST(ServiceLevelObjectives, what_is_left_of_a_floor_is_not_asked_for_more_often_than_a_turn_is_worth) {
+  BusyDevice device(Slo(), {Request(1, milliseconds(1)), View(2, {})});
+  device.Pass(milliseconds(100) + microseconds(5200));
+  for (int i = 0; i < 100; ++i) {
+    const TimePoint next = device.Decide();
+    ASSERT_GE(next, device.now + kShortestTurn) << i;
+    device.now = next;
+  }
+}
+
 TEST(ServiceLevelObjectives, processes_are_taken_off_the_device_only_if_one_has_a_target) {
   std::vector<ProcessView> processes(2);
   EXPECT_EQ(Slo().Divide(processes), Division::kNone);
