@@ -124,7 +124,8 @@ std::string ToString(const History& history) {
   WriteList(out, "processes", history.processes);
   WriteList(out, "queues", history.queues);
   WriteList(out, "events", history.events);
-  out << "    .length = " << ToString(history.length) << ",\n    .survivor = " << history.survivor
+  out << "    .length = " << ToString(history.length) << ",\n    .timeslice = " << ToString(history.timeslice)
+      << ",\n    .survivor = " << history.survivor
       << ",\n    .survivor_works = " << (history.survivor_works ? "true" : "false") << "}";
   return out.str();
 }

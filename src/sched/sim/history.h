@@ -109,6 +109,7 @@ struct History {
   std::vector<QueueScript> queues;
   std::vector<Event> events;
   Duration length = milliseconds(500);
+  Duration timeslice = microseconds(TIMESLICE_DEFAULT);
   // At the end all processes but one are killed. That one must get back everything that was taken from it.
   int survivor = 0;
   bool survivor_works = false;

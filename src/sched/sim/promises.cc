@@ -197,7 +197,9 @@ void Promises::TheNextOneRuns(size_t index, Duration elapsed) {
   Duration limit = kLimit * std::max(1, entitled.equals + entitled.stop) + kAllowance;
   if (claim_ == ClaimBy::kShare && queue.hints.utilization > 0) {
     entitled.uses = std::max(entitled.uses, standing.shares / queue.hints.utilization + standing.with_share);
-    const Duration debt = 3 * timeslice_ + LongestOverrun(queue);
+    // Of shorter ones, changes of turns take the larger part.
+    const Duration timeslice = std::max<Duration>(timeslice_, microseconds(TIMESLICE_DEFAULT));
+    const Duration debt = 3 * timeslice + LongestOverrun(queue);
     limit += Duration(static_cast<int64_t>(entitled.uses * static_cast<double>(debt.count())));
   }
   if (std::max(entitled.without_work, entitled.in_all) <= limit) return;

@@ -25,8 +25,9 @@
 //    - Processes with equal claims may take turns, in one ring for all devices. The limit is 100 ms for each
 //      of them that has work there (or on any other device), and 100 ms more if a process was stopped
 //      meanwhile.
-//    - Where claims are shares, a round of time slices is added, and what the queue may owe: because it used
-//      the device while the others were idle, or because its commands ran on when it was held, or spun then.
+//    - Where claims are shares, a round of time slices is added, of the default ones at least, and what the
+//      queue may owe: because it used the device while the others were idle, or because its commands ran on
+//      when it was held, or spun then.
 // 3. When all processes but one have ended, the queues of that one run, its slices are the driver's, and its
 //    channels are on, within 1.2 s (the scheduler keeps a process without queues for a second). This holds
 //    whatever control calls have failed. A queue may be held that has used up its own limit.

@@ -178,6 +178,7 @@ History Generate(uint64_t seed, int size) {
   history.survivor = dice.Below(processes);
   history.survivor_works = dice.Percent(20);
   for (QueueScript& queue : history.queues) queue.room = dice.Between(700, 1020);
+  history.timeslice = dice.Of({milliseconds(5), milliseconds(5), milliseconds(1), milliseconds(20)});
   return history;
 }
 
@@ -252,6 +253,7 @@ std::vector<History> Smaller(const History& history) {
     if (length >= milliseconds(20))
       with([length](History& h) { h.length = length / milliseconds(1) * milliseconds(1); });
   }
+  if (history.timeslice != History{}.timeslice) with([](History& h) { h.timeslice = History{}.timeslice; });
   for (size_t i = 0; i < history.processes.size(); ++i) {
     const ProcessScript& process = history.processes[i];
     const ProcessScript usual{.level = process.level};

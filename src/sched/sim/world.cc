@@ -156,6 +156,7 @@ World::World(const History& history, std::ostream* trace)
   later_.reserve(16);
   for (size_t i = 0; i < history.events.size(); ++i)
     After(history.events[i].at, Later::Kind::kScript, static_cast<int>(i));
+  scheduler_.SetTimeslice(history.timeslice);
   ChangePolicy(history.policy);
 }
 
