@@ -22,7 +22,11 @@ void Mark(QueueRecord& queue, bool active) {
   const Received received = ReceivedBy(queue);
   ProcessRecord& process = *queue.process;
   for (Received* others : {&process.received_by_others, &process.tenant->received_by_others}) {
-    active ? * others -= received : * others += received;
+    if (active) {
+      *others -= received;
+    } else {
+      *others += received;
+    }
   }
   process.retired_of_others += active ? -queue.retired : queue.retired;
 }
