@@ -88,8 +88,8 @@ void ForEachChild(const Node& parent, Do&& act) {
 
 double SliceOf(const Node& child, Duration timeslice) { return InSeconds(timeslice) / child.weight; }
 
-// A child that its parent had in the decision before. `timeslice` may be shorter than it was then.
-void GoOn(Node& child, Duration timeslice) {
+// A child that its parent had in the decision before.
+void GoOn(Node& child) {
   if (child.weight != child.weight_now) {
     // What it is owed, and what is left of its time slice, stay the same in seconds.
     const double factor = static_cast<double>(child.weight) / child.weight_now;
@@ -99,7 +99,6 @@ void GoOn(Node& child, Duration timeslice) {
     child.weight = child.weight_now;
   }
   child.virtual_time += InSeconds(child.service - child.counted) / child.weight;
-  child.deadline = std::min(child.deadline, child.virtual_time + SliceOf(child, timeslice));
   child.joined = false;
 }
 
@@ -139,7 +138,9 @@ void Update(Node& parent, Duration timeslice) {
   auto goes_on = [before](const Node& child) { return child.seen != 0 && child.seen == before; };
   ForEachChild(parent, [&](Node& child) {
     if (!goes_on(child)) return;
-    GoOn(child, timeslice);
+    GoOn(child);
+    // The user may have made time slices shorter.
+    child.deadline = std::min(child.deadline, child.virtual_time + SliceOf(child, timeslice));
     sum.Add(child);
   });
   ForEachChild(parent, [&](Node& child) {
