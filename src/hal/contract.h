@@ -25,8 +25,9 @@ typedef struct XControlWords {
   size_t memory_size;
   uint32_t* gate;  // the device waits while (*gate & gate_mask) == 0
   uint32_t gate_mask;
-  uint32_t* pause;    // unless null: after that, the device waits while *pause != 0
-  uint64_t* passed;   // unless null: then the device writes here that it has passed; never null if `pause` is not
+  uint32_t* pause;  // unless null: after that, the device waits while *pause != 0
+  uint64_t*
+      passed;  // unless null: then the device writes here that it has passed; never null if `pause` is not
   uint64_t* retired;  // null: a gate that does not report
 } XControlWords;
 
@@ -116,6 +117,9 @@ typedef struct XHwQueueOps {
   XResult (*restore)(void* hwq);
   bool deactivate_interrupts;  // deactivate stops the running command as well
   bool time_slices;  // at level 3 the device divides its time between this process and others (XProcessOps)
+  // A long command of another process does not keep the device from this queue: the device divides its time
+  // between processes, whatever the level.
+  bool runs_beside_others;
 
   // Between these two calls the queue stays alive, although the program has released it, because XSched still
   // has work in it. Null: not needed.

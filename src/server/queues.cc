@@ -41,6 +41,7 @@ void Queues::Add(Agent& agent, const ipc::QueueCreated& message, bool has_access
 void Queues::Schedule(Queue& queue, TimePoint now) {
   const sched::QueueTraits traits = {
       .sliceable = queue.level == kPreemptLevelInterrupt && (queue.traits & ipc::kTraitTimeSlices) != 0,
+      .runs_beside_others = (queue.traits & ipc::kTraitRunsBesideOthers) != 0,
       .reports_overruns = (queue.traits & ipc::kTraitReportsOverruns) != 0};
   claims_.Add(queue);
   scheduler_.AddQueue(queue.id, queue.agent->process(), sched::DeviceId{queue.device}, CountedHints(queue),

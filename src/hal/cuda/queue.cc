@@ -9,6 +9,7 @@
 #include "base/fork_handler.h"
 #include "base/mutex.h"
 #include "hal/cuda/capture_mode.h"
+#include "hal/cuda/channel_groups/mps.h"
 #include "hal/cuda/device.h"
 #include "hal/cuda/green_contexts.h"
 #include "hal/cuda/level3.h"
@@ -182,8 +183,7 @@ XResult AppendInlineGate(void* hwq, const XControlWords* words, uint64_t number)
   ops[count++] = WaitOp(gate, words->gate_mask, CU_STREAM_WAIT_VALUE_AND);
   if (words->pause != nullptr)
     ops[count++] = WaitOp(DeviceAddress(Of(hwq), *words, words->pause), 0, CU_STREAM_WAIT_VALUE_EQ);
-  if (words->passed != nullptr)
-    ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->passed), number);
+  if (words->passed != nullptr) ops[count++] = WriteOp(DeviceAddress(Of(hwq), *words, words->passed), number);
   return ToResult(next.cuStreamBatchMemOp_v2(Of(hwq).stream, count, ops, 0));
 }
 
@@ -339,6 +339,7 @@ XHwQueueOps OpsFor(const Queue& queue, bool level3) {
     ops.note_urgency = NoteUrgency;
     ops.apply_urgency = ApplyUrgency;
   }
+  ops.runs_beside_others = !UnderMps();
   if (level3) {
     ops.interrupt = Interrupt;
     ops.restore = Restore;

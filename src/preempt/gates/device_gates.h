@@ -35,7 +35,8 @@ class DeviceGates final : public FlowControl {
   void Reset() override;
   // For a report.
   XControlWords Words() const;
-  // For a gate. `pausable`: it also waits for suspensions by the program. `telling`: it tells that it is passed.
+  // For a gate. `pausable`: it also waits for suspensions by the program. `telling`: it tells that it is
+  // passed.
   XControlWords Words(bool pausable, bool telling) const;
   // The last command that is not behind a closed gate.
   uint64_t OpenEnd() const;

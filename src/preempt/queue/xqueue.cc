@@ -137,8 +137,12 @@ void XQueue::AnswerQuery() {
   flow_->OnQuery();
   // Known progress is reported at once, the rest when the driver answers or the next marker is reached.
   const bool idle = Idle();
-  // The device has reported it, which rings no doorbell.
-  if (idle) ipc::CountFoundIdle(block());
+  // The device has reported it, which rings no doorbell. What is launched from now on waits for the end of
+  // the hold.
+  if (idle) {
+    ipc::CountFoundIdle(block());
+    if (state_.OverrunsCharged() && state_.Held()) state_.NotifyDrained();
+  }
   state_.ReportNextProgress(!idle);
   environment_.signals->RingScheduler(index());
   if (!idle) environment_.driver->Request(index(), DriverRequests::kProgress);

@@ -116,8 +116,8 @@ class XQueue {
   void RetiredUpTo(uint64_t number) { state_.RetiredUpTo(number); }
   // Requests progress on the thread that calls drivers (driver_caller.h): only if the answer can come.
   void AskDriver();
-  // True if that thread must call PollOverrun again and again: others wait for the end of what the device still
-  // does of the held queue.
+  // True if that thread must call PollOverrun again and again: others wait for the end of what the device
+  // still does of the held queue.
   bool OverrunIsPolled() const { return flow_->OverrunIsPolled() && !suspension_.Stopped(); }
   void PollOverrun();
   bool HasClosedGates() const { return state_.closed_gates.load(std::memory_order_acquire) != 0; }

@@ -286,6 +286,19 @@ TEST_F(DeviceGatesTest, a_full_stream_is_asked_about_only_when_launching_has_pau
   EXPECT_TRUE(queue.Idle());
 }
 
+// Then the driver is not asked, and nothing else would tell.
+TEST_F(DeviceGatesTest,
+       a_held_queue_that_has_finished_when_the_scheduler_asks_tells_that_the_device_has_nothing_of_it) {
+  XQueue& queue = Make(driver_);
+  Schedule(queue, ipc::kGateRun, ipc::kFlagTracked | ipc::kFlagGated | ipc::kFlagChargesOverruns);
+  Launch(driver_);
+  queue.block().gate = ipc::kGateHold;
+  queue.RetiredUpTo(1);
+  queue.block().query = 1;
+  queue.Attend();
+  EXPECT_EQ(queue.block().drained, 1u);
+}
+
 // ---- the caller waits ----
 
 class CallerWaitsTest : public FakeProcess {

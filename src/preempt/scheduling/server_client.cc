@@ -248,6 +248,7 @@ bool ServerClient::QueueCreated(const XQueue& queue) {
   auto message = ipc::QueueCreatedFrom(queue, queue.config());
   message.traits = (queue.state().has_device_gates() ? ipc::kTraitDeviceGates : 0) |
                    (queue.hwq().ops.time_slices ? ipc::kTraitTimeSlices : 0) |
+                   (queue.hwq().ops.runs_beside_others ? ipc::kTraitRunsBesideOthers : 0) |
                    (queue.state().ReportsOverruns() ? ipc::kTraitReportsOverruns : 0);
   return SendOrDrop(message);
 }

@@ -68,10 +68,12 @@ bool Overruns(const QueueRecord& queue) {
   return queue.overruns && queue.IsEligible();
 }
 
-// Those that the policy lets begin wait until the device has nothing more of those that it holds. Returns when
-// they begin all the same. One that has just become ready has an open gate, and begins.
+// Those that the policy lets begin wait until the device has nothing more of those that it holds. Returns
+// when they begin all the same. One that has just become ready has an open gate, and begins. So does one of a
+// process that the device lets run beside the others.
 TimePoint AwaitOverruns(DeviceRecord& device, TimePoint now) {
   TimePoint until = kNever;
+  bool all_wait = false;
   for (QueueRecord* queue : device.active) {
     // Not for one that waits for one of them.
     if (queue->run || queue->wait_count != 0) continue;
@@ -79,15 +81,19 @@ TimePoint AwaitOverruns(DeviceRecord& device, TimePoint now) {
     if (!Overruns(*queue) || !OverrunIsAwaited(*queue, now, its_end)) continue;
     device.awaited = queue;
     until = std::min(until, its_end);
+    all_wait |= !queue->traits.runs_beside_others;
+    queue->process->awaited_at = now;
   }
-  if (device.awaited == nullptr) return until;
+  if (device.awaited == nullptr) return kNever;
   for (QueueRecord* queue : device.active) {
     const bool begins = queue->run && !queue->control.run;
     if (!begins || !queue->chosen) continue;
+    if (!all_wait && queue->traits.runs_beside_others && queue->process->awaited_at != now) continue;
     queue->run = queue->chosen = false;
     device.awaits = queue;
   }
-  return until;
+  if (device.awaits == nullptr) device.awaited = nullptr;
+  return device.awaits == nullptr ? kNever : until;
 }
 
 // Since when a process with work is off the device. kNever: none is.

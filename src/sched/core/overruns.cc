@@ -8,8 +8,8 @@
 namespace xsched::sched {
 namespace {
 
-// The report may be missed: a command that was just being launched may have come behind what the client looked
-// at for its answer. Without an end the queue would be charged for ever.
+// The report may be missed: a command that was just being launched may have come behind what the client
+// looked at for its answer. Without an end the queue would be charged for ever.
 constexpr Duration kAskedAgain = std::chrono::milliseconds(100);
 
 // Others wait for the end of an overrun, except if the queue's overruns are usually shorter than this: then
@@ -41,11 +41,15 @@ void BeginOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
 }
 
 void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink) {
-  if (now >= queue.overrun.asked_at + kAskedAgain) {
+  // More and more seldom: for each question, the client looks closely at first.
+  const auto next = [&overrun = queue.overrun] {
+    return overrun.asked_at + std::max(kAskedAgain, overrun.asked_at - overrun.since);
+  };
+  if (now >= next()) {
     queue.overrun.asked_at = now;
     sink.Query(queue.id);
   }
-  queue.device->ask_at = std::min(queue.device->ask_at, queue.overrun.asked_at + kAskedAgain);
+  queue.device->ask_at = std::min(queue.device->ask_at, next());
 }
 
 bool MayOverrun(const QueueRecord& queue) { return queue.traits.reports_overruns && queue.Unfinished(); }

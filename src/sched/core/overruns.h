@@ -28,8 +28,8 @@ void AskOverrun(QueueRecord& queue, TimePoint now, ControlSink& sink);
 bool MayOverrun(const QueueRecord& queue);
 // Do others wait for its end, and until when at most? REQUIRES: it overruns, or will when it is held now.
 bool OverrunIsAwaited(QueueRecord& queue, TimePoint now, TimePoint& until);
-// Until when it is charged for its overrun at most. If its overruns are usually so short that others do not wait for
-// them, what is left of one after that time waits for the commands of the others.
+// Until when it is charged for its overrun at most. If its overruns are usually so short that others do not
+// wait for them, what is left of one after that time waits for the commands of the others.
 TimePoint ChargedUntil(const QueueRecord& queue);
 // The device has nothing more of a held queue.
 void EndOverrun(QueueRecord& queue, TimePoint now);

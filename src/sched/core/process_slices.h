@@ -73,6 +73,7 @@ struct ProcessRecord {
   TenantRecord* tenant = nullptr;  // null: it has never had a queue
   size_t queues = 0;        // may be 0 for a while: some programs make and release streams all the time
   TimePoint empty_since{};  // valid without queues
+  TimePoint awaited_at{};   // when it was last found that others wait for overruns of its queues
   bool ended = false;
   bool takes_part = false;   // it is one of ProcessSlices::processes
   uint64_t hints_held = 0;   // a bit for each of the device's distinct hints that its queues have

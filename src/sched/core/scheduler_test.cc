@@ -43,13 +43,14 @@ class SchedulerTest : public testing::Test {
   }
   bool Runs(QueueId id) const { return sink_.Of(id).run; }
   // Two queues share the device, and their clients report overruns. kLow has had its turn, and is held.
-  void HoldOneThatReports(uint64_t commands) {
+  void HoldOneThatReports(uint64_t commands, bool divided_by_device = false, bool of_one_process = false) {
     scheduler_.SetPolicy(*FindPolicyByName("UP"));
     Hints half;
     half.utilization = 50;
     for (const QueueId id : {kLow, kOther}) {
-      ASSERT_TRUE(scheduler_.AddQueue(id, ProcessId{static_cast<uint64_t>(id)}, kDevice, half, now_,
-                                      {.reports_overruns = true}));
+      const ProcessId process{of_one_process ? 1 : static_cast<uint64_t>(id)};
+      ASSERT_TRUE(scheduler_.AddQueue(id, process, kDevice, half, now_,
+                                      {.runs_beside_others = divided_by_device, .reports_overruns = true}));
       Progress(id, commands, 0);
     }
     while (!sink_.Of(kLow).run) Pass(milliseconds(1));
@@ -720,6 +721,24 @@ TEST_F(SchedulerTest, overruns_that_are_usually_short_are_not_waited_for) {
   EndOverrun(kLow);
   while (!Runs(kLow)) Work();
   while (Runs(kLow)) Pass(milliseconds(1));
+  EXPECT_TRUE(Runs(kOther));
+}
+
+// Such a device gives each an equal part of the time.
+TEST_F(SchedulerTest, nobody_waits_for_overruns_of_other_processes_where_the_device_divides_its_time) {
+  HoldOneThatReports(1'000'000, true);
+  EXPECT_TRUE(Runs(kOther));
+  const Duration low = ServiceOf(kLow);
+  const Duration other = ServiceOf(kOther);
+  Pass(milliseconds(4));
+  EXPECT_EQ(ServiceOf(kLow) - low, milliseconds(2));
+  EXPECT_EQ(ServiceOf(kOther) - other, milliseconds(2));
+}
+
+TEST_F(SchedulerTest, queues_of_one_process_wait_for_overruns_of_each_other_on_any_device) {
+  HoldOneThatReports(1'000'000, true, true);
+  EXPECT_FALSE(Runs(kOther));
+  EndOverrun(kLow);
   EXPECT_TRUE(Runs(kOther));
 }
 

@@ -191,7 +191,9 @@ void Simulation::AddToScheduler(size_t index) {
   if (!scheduler_) return;
   scheduler_->AddQueue(IdOf(index), ProcessId{static_cast<uint64_t>(queue.process) + 1},
                        DeviceId{static_cast<uint64_t>(queue.device) + 1}, hints_.Of(index), now_,
-                       {.sliceable = queue.level == 3, .reports_overruns = true});
+                       {.sliceable = queue.level == 3,
+                        .runs_beside_others = DeviceParametersOf(index).slice != Duration::zero(),
+                        .reports_overruns = true});
 }
 
 void Simulation::IntroduceProcesses() {

@@ -307,6 +307,7 @@ void World::Launch(int index) {
     scheduler_.AddQueue(Id(index), IdOfProcess(script.process),
                         DeviceId{static_cast<uint64_t>(script.device) + 1}, queue.hints, now_,
                         {.sliceable = ProcessOf(queue).script->level == 3,
+                         .runs_beside_others = ProcessOf(queue).script->level > 1,
                          .reports_overruns = true});
     SwitchOwnChannels(script.process, script.device);
     changed_ = true;

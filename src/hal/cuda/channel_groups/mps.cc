@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <atomic>
+
 #include "base/env.h"
 #include "base/trusted_socket.h"
 
@@ -17,6 +19,14 @@ MpsSocket FindMpsSocket() {
   // Anybody can make the usual folder.
   socket.found = own_folder != nullptr ? access(socket.path, F_OK) == 0 : IsTrustedSocket(socket.path);
   return socket;
+}
+
+bool UnderMps() {
+  enum : int { kUnknown, kNo, kYes };
+  static constinit std::atomic<int> known{kUnknown};
+  if (known.load(std::memory_order_relaxed) == kUnknown)
+    known.store(FindMpsSocket().found ? kYes : kNo, std::memory_order_relaxed);
+  return known.load(std::memory_order_relaxed) == kYes;
 }
 
 }  // namespace xsched::cuda

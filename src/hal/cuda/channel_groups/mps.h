@@ -12,4 +12,7 @@ struct MpsSocket {
 };
 MpsSocket FindMpsSocket();
 
+// True if this program has become its client. Found out once. Thread-safe.
+bool UnderMps();
+
 }  // namespace xsched::cuda
