@@ -334,11 +334,17 @@ TEST(HttpProgram, refuses_a_descriptor_that_is_no_socket_to_listen_at) {
 }
 
 TEST(HttpProgram, refuses_an_empty_value_of_an_option) {
-  for (const char* option : {"--socket", "--admin-group", "--metrics-group"}) {
+  for (const char* option : {"--socket", "--admin-group"}) {
     std::string output;
     EXPECT_EQ(StatusOfHttp(fmt::format("{} ''", option), output), 2);
     EXPECT_NE(output.find(fmt::format("{}: it must not be empty", option)), std::string::npos) << output;
   }
+}
+
+TEST(HttpProgram, takes_an_empty_metrics_group_for_none) {
+  std::string output;
+  EXPECT_EQ(StatusOfHttp("--metrics-group '' --listen-fd 0 --socket /s < /dev/null", output), 1);
+  EXPECT_NE(output.find("0 is no socket that listens"), std::string::npos) << output;
 }
 
 TEST(HttpProgram, refuses_a_path_that_is_no_socket_s) {

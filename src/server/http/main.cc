@@ -196,7 +196,6 @@ Options ParseOptions(int argc, char** argv) {
   app.add_option("--socket", options.socket, "the server's socket");
   app.add_option("--admin-group", options.admin_group, "as the server's");
   app.add_flag("--metrics-only", options.metrics_only, "answer GET /metrics and nothing else");
-  app.add_option("--metrics-group", options.metrics_group, "its members see the metrics of all users");
   app.add_flag_callback(
          "--metrics-table",
          [] {
@@ -207,6 +206,8 @@ Options ParseOptions(int argc, char** argv) {
       ->group("");
   app.add_option("--listen-fd", options.listen_fd, "a socket that listens already, as from xserver");
   RefuseEmptyValues(app);
+  // Empty: none. The unit of systemd names a group only if the administrator has set one.
+  app.add_option("--metrics-group", options.metrics_group, "its members see the metrics of all users");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
