@@ -7,6 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <system_error>
+
 namespace xsched::cli {
 namespace {
 
@@ -16,6 +19,18 @@ std::string PathOf(const UniqueFd& file) { return fmt::format("/proc/self/fd/{}"
 bool IsOurRegularFile(const UniqueFd& file) {
   struct stat status {};
   return fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid();
+}
+
+// Where a file would be made that is opened by this path.
+std::string EndOfLinks(std::filesystem::path path) {
+  constexpr int kMostLinks = 40;  // the kernel's own limit
+  std::error_code is_no_link;
+  for (int i = 0; i < kMostLinks; ++i) {
+    const std::filesystem::path target = std::filesystem::read_symlink(path, is_no_link);
+    if (is_no_link) break;
+    path = path.parent_path() / target;
+  }
+  return path;
 }
 
 }  // namespace
@@ -37,39 +52,56 @@ OutputFile::OutputFile() : std::ostream(nullptr) {
   exceptions(badbit);
 }
 
-OutputFile::~OutputFile() {
-  if (made_) unlink(path_.c_str());
+void OutputFile::Reserve(const std::string& path, bool is_named, mode_t mode) {
+  Name(path, is_named, mode);
+  // A link may lead to a file that is not there yet.
+  const std::string place = is_named && access(path.c_str(), F_OK) != 0 ? EndOfLinks(path) : path;
+  if (const UniqueFd made = OpenAt(place, O_CREAT | O_EXCL)) {
+    // At once: something may end this program, and later the name may be another one's file.
+    unlink(place.c_str());
+    return;
+  }
+  if (errno != EEXIST) throw CannotWrite(path, errno);
+  reserved_ = OpenOrThrow();
 }
 
-void OutputFile::Reserve(const std::string& path, bool is_named, mode_t mode) {
+void OutputFile::Begin() {
+  const UniqueFd file = OpenOrThrow();
+  errno = 0;
+  if (buffer_.open(PathOf(file), std::ios::out | std::ios::trunc | std::ios::binary) == nullptr)
+    throw CannotWrite(path_, errno);
+  reserved_.Reset();
+}
+
+void OutputFile::Open(const std::string& path, bool is_named, mode_t mode) {
+  Name(path, is_named, mode);
+  Begin();
+}
+
+void OutputFile::Name(const std::string& path, bool is_named, mode_t mode) {
   path_ = path;
+  is_named_ = is_named;
+  mode_ = mode;
   buffer_.SetPath(path);
+}
+
+UniqueFd OutputFile::OpenAt(const std::string& place, int flags) const {
   // Without O_NONBLOCK, a FIFO would be waited for.
-  const int flags = O_WRONLY | O_CLOEXEC | (is_named ? 0 : O_NOFOLLOW | O_NONBLOCK);
-  reserved_.Reset(open(path.c_str(), flags | O_CREAT | O_EXCL, mode));
-  made_ = static_cast<bool>(reserved_);
-  // A link may also lead to a file that is not there yet.
-  if (!made_ && errno == EEXIST) reserved_.Reset(open(path.c_str(), flags | O_CREAT, mode));
-  if (!is_named && (reserved_ ? !IsOurRegularFile(reserved_) : errno == ELOOP || errno == ENXIO)) {
+  flags |= O_WRONLY | O_CLOEXEC | (is_named_ ? 0 : O_NOFOLLOW | O_NONBLOCK);
+  return UniqueFd(open(place.c_str(), flags, mode_));
+}
+
+UniqueFd OutputFile::OpenOrThrow() const {
+  UniqueFd file = OpenAt(path_, O_CREAT);
+  if (!is_named_ && (file ? !IsOurRegularFile(file) : errno == ELOOP || errno == ENXIO)) {
     throw CommandError(
         kExitFailed,
         fmt::format("{} is there, and is not a regular file of yours: name the file that is to be written "
                     "(--output)",
-                    path));
+                    path_));
   }
-  if (!reserved_) throw CannotWrite(path, errno);
-}
-
-void OutputFile::Begin() {
-  made_ = false;
-  errno = 0;
-  if (buffer_.open(PathOf(reserved_), std::ios::out | std::ios::trunc | std::ios::binary) == nullptr)
-    throw CannotWrite(path_, errno);
-}
-
-void OutputFile::Open(const std::string& path, bool is_named, mode_t mode) {
-  Reserve(path, is_named, mode);
-  Begin();
+  if (!file) throw CannotWrite(path_, errno);
+  return file;
 }
 
 void OutputFile::Close() {

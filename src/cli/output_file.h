@@ -26,17 +26,15 @@ void FlushOutput(std::ostream& out, const std::string& path);
 class OutputFile : public std::ostream {
  public:
   OutputFile();
-  // Removes a file that was only reserved, and was not there before.
-  ~OutputFile() override;
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Finds out whether the file can be written, and changes nothing that is in it. Throws CommandError, as all
-  // here do. Without a name by the user (`is_named`), it is a file of the current folder, which may belong to
-  // somebody else, for example if an administrator looks at a user's programs. So it is a regular file of
-  // this user, and neither a symbolic link nor anything that another one has put there.
+  // Finds out whether the file can be written, and changes nothing. Throws CommandError, as all here do.
+  // Without a name by the user (`is_named`), it is a file of the current folder, which may belong to somebody
+  // else, for example if an administrator looks at a user's programs. So it is a regular file of this user,
+  // and neither a symbolic link nor anything that another one has put there.
   void Reserve(const std::string& path, bool is_named, mode_t mode);
-  // Empties the file, which is then written. REQUIRES: it is reserved.
+  // Makes or empties the file that has the name now, which is then written. REQUIRES: it is reserved.
   void Begin();
   void Open(const std::string& path, bool is_named, mode_t mode);
   // All is written. Call it at the end.
@@ -56,9 +54,15 @@ class OutputFile : public std::ostream {
     std::string path_;
   };
 
-  UniqueFd reserved_;
-  bool made_ = false;  // by us, and nothing is written yet
+  void Name(const std::string& path, bool is_named, mode_t mode);
+  // As the file is opened, but at `place` and with these flags as well. errno has why it cannot be.
+  UniqueFd OpenAt(const std::string& place, int flags) const;
+  UniqueFd OpenOrThrow() const;
+
   std::string path_;
+  bool is_named_ = false;
+  mode_t mode_ = 0;
+  UniqueFd reserved_;  // what was there: without a writer, the reader of a FIFO would see the end of it
   Buffer buffer_;
 };
 

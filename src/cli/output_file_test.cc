@@ -1,5 +1,7 @@
 #include "cli/output_file.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,6 +29,11 @@ class WrittenFile : public ::testing::Test {
     file << text;
     file.Close();
   }
+  static void WriteReserved(OutputFile& file) {
+    file.Begin();
+    file << "new";
+    file.Close();
+  }
   static void Open(const std::string& path, bool is_named) { Write(path, is_named, ""); }
   // Why `action` failed.
   template <typename Action>
@@ -47,6 +54,7 @@ class WrittenFile : public ::testing::Test {
   server::testing::TempFolder folder_;
   const std::string precious_ = folder_.path() + "/precious";
   const std::string link_ = folder_.path() + "/recording.xrec";
+  const std::string made_ = folder_.path() + "/made";
 };
 
 TEST_F(WrittenFile, of_a_name_by_default_is_no_symbolic_link_to_another_one) {
@@ -60,10 +68,9 @@ TEST_F(WrittenFile, that_the_user_has_named_may_be_one) {
 }
 
 TEST_F(WrittenFile, of_a_name_by_default_is_made_or_written_anew) {
-  const std::string path = folder_.path() + "/made";
-  Write(path, /*is_named=*/false, "long text");
-  Write(path, /*is_named=*/false, "short");
-  EXPECT_EQ(TextOf(path), "short");
+  Write(made_, /*is_named=*/false, "long text");
+  Write(made_, /*is_named=*/false, "short");
+  EXPECT_EQ(TextOf(made_), "short");
   EXPECT_THROW(Open(folder_.path() + "/none/made", /*is_named=*/false), CommandError);
 }
 
@@ -88,24 +95,86 @@ TEST_F(WrittenFile, that_cannot_be_written_any_more_says_why) {
 }
 
 TEST_F(WrittenFile, that_is_reserved_and_not_begun_stays_as_it_was) {
-  const std::string made = folder_.path() + "/made";
-  {
-    OutputFile there;
-    OutputFile not_there;
-    there.Reserve(precious_, /*is_named=*/true, kEverybody);
-    not_there.Reserve(made, /*is_named=*/true, kEverybody);
-    EXPECT_TRUE(fs::exists(made));
-  }
+  OutputFile there;
+  OutputFile not_there;
+  there.Reserve(precious_, /*is_named=*/true, kEverybody);
+  not_there.Reserve(made_, /*is_named=*/true, kEverybody);
   EXPECT_EQ(TextOf(precious_), "precious");
-  EXPECT_FALSE(fs::exists(made));
+  // Already now: a signal may end the program.
+  EXPECT_FALSE(fs::exists(made_));
+}
+
+TEST_F(WrittenFile, that_is_reserved_may_be_written_by_another_one_who_keeps_it) {
+  {
+    OutputFile file;
+    file.Reserve(made_, /*is_named=*/true, kEverybody);
+    Write(made_, /*is_named=*/true, "of another one");
+  }
+  EXPECT_EQ(TextOf(made_), "of another one");
+}
+
+TEST_F(WrittenFile, that_is_reserved_is_the_one_that_has_the_name_when_it_is_begun) {
+  for (const std::string& path : {made_, precious_}) {
+    OutputFile file;
+    file.Reserve(path, /*is_named=*/true, kEverybody);
+    fs::remove(path);
+    WriteReserved(file);
+    EXPECT_EQ(TextOf(path), "new");
+  }
+  OutputFile file;
+  file.Reserve(precious_, /*is_named=*/true, kEverybody);
+  fs::rename(made_, precious_);
+  WriteReserved(file);
+  EXPECT_EQ(TextOf(precious_), "new");
+}
+
+TEST_F(WrittenFile, that_is_reserved_by_default_must_not_become_a_symbolic_link) {
+  OutputFile file;
+  file.Reserve(made_, /*is_named=*/false, kEverybody);
+  fs::rename(link_, made_);
+  EXPECT_THROW(file.Begin(), CommandError);
+  EXPECT_EQ(TextOf(precious_), "precious");
+}
+
+TEST_F(WrittenFile, that_is_reserved_by_a_link_is_made_where_the_link_leads) {
+  fs::remove(precious_);
+  fs::create_symlink("recording.xrec", folder_.path() + "/link to the link");
+  OutputFile file;
+  file.Reserve(folder_.path() + "/link to the link", /*is_named=*/true, kEverybody);
+  EXPECT_FALSE(fs::exists(precious_));
+  WriteReserved(file);
+  EXPECT_EQ(TextOf(precious_), "new");
+}
+
+TEST_F(WrittenFile, of_a_link_that_leads_nowhere_says_why_when_it_is_reserved) {
+  const std::string link = folder_.path() + "/lost";
+  for (const auto& [target, why] : {std::pair("none/made", "No such file or directory"),
+                                    std::pair("lost", "Too many levels of symbolic links")}) {
+    fs::create_symlink(target, link);
+    EXPECT_EQ(Problem([&] { OutputFile().Reserve(link, /*is_named=*/true, kEverybody); }),
+              link + ": cannot be written: " + why);
+    fs::remove(link);
+  }
+}
+
+// It would read the end of the file, and go.
+TEST_F(WrittenFile, that_is_a_fifo_keeps_its_reader) {
+  ASSERT_EQ(mkfifo(made_.c_str(), 0600), 0);
+  const UniqueFd reader(open(made_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  OutputFile file;
+  file.Reserve(made_, /*is_named=*/true, kEverybody);
+  char text[16];
+  EXPECT_EQ(read(reader.get(), text, sizeof text), -1);
+  EXPECT_EQ(errno, EAGAIN);
+  WriteReserved(file);
+  EXPECT_EQ(read(reader.get(), text, sizeof text), 3);
+  EXPECT_EQ(read(reader.get(), text, sizeof text), 0);
 }
 
 TEST_F(WrittenFile, that_is_reserved_is_written_from_its_beginning) {
   OutputFile file;
   file.Reserve(precious_, /*is_named=*/true, kEverybody);
-  file.Begin();
-  file << "new";
-  file.Close();
+  WriteReserved(file);
   EXPECT_EQ(TextOf(precious_), "new");
 }
 
