@@ -702,6 +702,12 @@ TEST_F(Command, whose_disk_gets_full_says_so) {
             "xsched: /dev/full: " + problem);
 }
 
+TEST_F(Command, whose_file_is_named_like_standard_output_says_which_cannot_be_written) {
+  const std::string in_folder = "cd " + folder_.path() + " && ln -sf /dev/full ./- && \"$0\" ";
+  EXPECT_EQ(RunShell(in_folder + "simulate priority --seconds 1 --policy HPF --html -", environment()).errors,
+            "xsched: -: cannot be written: No space left on device\n");
+}
+
 TEST_F(Command, what_cannot_be_read_is_no_empty_recording) {
   const std::string good = folder_.path() + "/good";
   std::string recording = Recording();

@@ -33,18 +33,21 @@ std::string EndOfLinks(std::filesystem::path path) {
   return path;
 }
 
-}  // namespace
-
-CommandError CannotWrite(const std::string& path, int error) {
-  return {ExitCodeOf(error),
-          fmt::format("{} cannot be written{}{}", path == "-" ? "standard output" : path + ":",
-                      error == 0 ? "" : ": ", error == 0 ? "" : strerror(error))};
+CommandError NotWritten(const std::string& what, int error) {
+  return {ExitCodeOf(error), fmt::format("{} cannot be written{}{}", what, error == 0 ? "" : ": ",
+                                         error == 0 ? "" : strerror(error))};
 }
 
-void FlushOutput(std::ostream& out, const std::string& path) {
+}  // namespace
+
+CommandError CannotWrite(const std::string& path, int error) { return NotWritten(path + ":", error); }
+
+CommandError CannotWriteStandardOutput(int error) { return NotWritten("standard output", error); }
+
+void FlushOutput(std::ostream& out) {
   const bool has_failed = !out;  // an earlier write, and nobody knows why any more
   errno = 0;
-  if (!out.flush()) throw CannotWrite(path, has_failed ? 0 : errno);
+  if (!out.flush()) throw CannotWriteStandardOutput(has_failed ? 0 : errno);
 }
 
 OutputFile::OutputFile() : std::ostream(nullptr) {

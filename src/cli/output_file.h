@@ -16,11 +16,12 @@ namespace xsched::cli {
 inline constexpr mode_t kOwnerOnly = 0600;
 inline constexpr mode_t kEverybody = 0644;
 
-// `path`: "-" is standard output. `error`: why, as errno has it; 0: nobody knows.
+// `error`: why, as errno has it; 0: nobody knows.
 CommandError CannotWrite(const std::string& path, int error);
+CommandError CannotWriteStandardOutput(int error);
 
-// Also of standard output. Throws CommandError.
-void FlushOutput(std::ostream& out, const std::string& path);
+// Of standard output or an OutputFile, which says itself why it cannot be written. Throws CommandError.
+void FlushOutput(std::ostream& out);
 
 // A stream to a file. If the file cannot be written, whoever writes gets a CommandError that says why.
 class OutputFile : public std::ostream {

@@ -89,6 +89,13 @@ TEST_F(WrittenFile, that_cannot_be_written_any_more_says_why) {
   EXPECT_EQ(Problem([] {
               OutputFile file;
               file.Open("/dev/full", /*is_named=*/true, kOwnerOnly);
+              file << "short";
+              FlushOutput(file);
+            }),
+            problem);
+  EXPECT_EQ(Problem([] {
+              OutputFile file;
+              file.Open("/dev/full", /*is_named=*/true, kOwnerOnly);
               for (int i = 0; i < 10'000; ++i) file << "many parts ";
             }),
             problem);

@@ -31,7 +31,7 @@ void Record(const RecordOptions& options) {
   if (!to_stdout) file.Open(request.output, options.names_output, kOwnerOnly);
   recorder.Run();
   if (to_stdout) {
-    FlushOutput(std::cout, request.output);
+    FlushOutput(std::cout);
   } else {
     file.Close();
   }

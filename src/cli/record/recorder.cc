@@ -145,11 +145,11 @@ void Recorder::End(const char* problem) {
 void Recorder::Flush(TimePoint now) {
   if (now < flush_at_) return;
   flush_at_ = now + kFlushEvery;
-  FlushOutput(out_, request_.output);
+  FlushOutput(out_);
 }
 
 void WriteLast(Duration time, std::ostream& out) {
-  const RecordingRequest request{.last = time, .output = "memory"};
+  const RecordingRequest request{.last = time, .output = {}};
   Recorder recorder(request, out);
   recorder.Run();
   WarnOfGap(recorder.covered(), time);

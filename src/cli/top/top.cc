@@ -69,7 +69,7 @@ void PrintLooks(const TopOptions& options) {
     if (!on_demand || i == 0) SleepFor(DelayOf(options));
     looks.Look();
     options.plain ? PrintSentences(looks) : PrintTables(looks);
-    if (std::fflush(stdout) != 0) throw CannotWrite("-", errno);
+    if (std::fflush(stdout) != 0) throw CannotWriteStandardOutput(errno);
     if (on_demand && i + 1 != options.count && !WaitForEnter()) return;
   }
 }

@@ -32,7 +32,7 @@ struct TraceOptions {
 void Write(std::string_view trace, const std::string& path, bool is_named) {
   if (path == "-") {
     std::cout << trace;
-    return FlushOutput(std::cout, path);
+    return FlushOutput(std::cout);
   }
   OutputFile file;
   file.Open(path, is_named, kOwnerOnly);
