@@ -315,6 +315,20 @@ TEST_F(Http, it_is_reaped_also_if_whoever_started_the_server_ignores_such_signal
       << server.errors();
 }
 
+TEST_F(Http, the_log_says_how_to_start_it_again_as_a_shell_reads_it) {
+  const std::string folder = folder_.path() + "/a user's";
+  ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+  const ServerProcess server(XSERVER_PROGRAM, folder + "/s", {"--metrics", folder + "/metrics"});
+  const std::vector<pid_t> children = ChildrenOf(server.pid());
+  ASSERT_EQ(children.size(), 1u);
+  kill(children.front(), SIGKILL);
+  const std::string quoted = folder_.path() + R"(/a user'\''s)";
+  const std::string by_hand =
+      fmt::format("xserver-http --socket '{0}/s' --metrics-only '{0}/metrics'\n", quoted);
+  EXPECT_TRUE(Eventually([&] { return server.errors().find(by_hand) != std::string::npos; }))
+      << server.errors();
+}
+
 // Of xserver-http alone, which is ended if it goes on. Its output is appended to `output`.
 int StatusOfHttp(const std::string& arguments, std::string& output) {
   const std::string command = fmt::format("timeout 10 {}-http {} 2>&1", XSERVER_PROGRAM, arguments);

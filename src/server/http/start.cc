@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/prctl.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <regex>
 #include <stdexcept>
 #include <vector>
 
@@ -36,6 +36,19 @@ void AddIfSet(const char* option, const std::string& value, std::vector<std::str
   if (!value.empty()) words.insert(words.end(), {option, value});
 }
 
+// As a shell reads it. Most need no quotes.
+std::string ForShell(const std::string& word) {
+  static const std::regex plain("[A-Za-z0-9/._-]+");
+  if (std::regex_match(word, plain)) return word;
+  return fmt::format("'{}'", std::regex_replace(word, std::regex("'"), R"('\'')"));
+}
+
+std::string CommandByHand(const std::vector<std::string>& words, const Address& address) {
+  std::string command;
+  for (const std::string& word : words) command += ForShell(word) + " ";
+  return command + (address.path.empty() ? std::to_string(address.port) : ForShell(address.path));
+}
+
 std::string HowItEnded(int status) {
   return WIFSIGNALED(status) ? fmt::format("by signal {}", WTERMSIG(status))
                              : fmt::format("with status {}", WEXITSTATUS(status));
@@ -49,8 +62,7 @@ Program StartHttp(const Options& options, const Address& address, Serve what, co
   AddIfSet("--admin-group", options.admin_group, words);
   AddIfSet("--metrics-group", options.metrics_group, words);
   if (what == Serve::kMetricsOnly) words.emplace_back("--metrics-only");
-  const std::string by_hand = fmt::format("{} {}", fmt::join(words, " "),
-                                          address.path.empty() ? std::to_string(address.port) : address.path);
+  const std::string by_hand = CommandByHand(words, address);
   words.insert(words.end(), {"--listen-fd", std::to_string(kListenFd)});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

@@ -16,7 +16,7 @@ enum class Serve { kEverything, kMetricsOnly };
 // An xserver-http that was started.
 struct Program {
   pid_t pid;
-  std::string command;  // that starts it again
+  std::string command;  // that starts it again, for a shell
 };
 
 // It ends when the calling thread's process ends. Call it before the process has other threads. Throws
