@@ -1,10 +1,12 @@
 """Hints for blocks of code. Over a stand-in for the C library; test_server.py has the real one."""
 import _thread
 import asyncio
+import collections
 import contextlib
 import contextvars
 import functools
 import gc
+import operator
 import os
 import signal
 import subprocess
@@ -312,6 +314,53 @@ class SeveralAtATime(HintTest):
                 _thread.start_new_thread(act, ())
                 self.assertTrue(written.acquire(timeout=10))
                 self.assertEqual(self.library.priority(1), priority)
+
+    def assert_ends_the_hints_of_its_own_context(self, switch):
+        """switch: enters or leaves a block. It is called in two contexts, as by two threads."""
+        with mock.patch("xsched.current.current_streams", side_effect=[[1], [2]]):
+            block = xsched.priority(10)
+            first, second = contextvars.Context(), contextvars.Context()
+            for context in (first, second):
+                context.run(switch, block, True)
+        first.run(switch, block, False)
+        self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 10))
+        second.run(switch, block, False)
+        self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 0))
+        self.assertEqual(hint_blocks._stacks._queues, {})
+
+    def test_a_function_that_enters_and_leaves_ends_the_hints_of_its_own_context(self):
+        def switch(block, on):
+            block.__enter__() if on else block.__exit__(None, None, None)
+
+        self.assert_ends_the_hints_of_its_own_context(switch)
+
+    def test_a_coroutine_that_enters_and_leaves_ends_the_hints_of_its_own_context(self):
+        async def switch(block, on):
+            block.__enter__() if on else block.__exit__(None, None, None)
+
+        def run(block, on):
+            with self.assertRaises(StopIteration):
+                switch(block, on).send(None)
+
+        self.assert_ends_the_hints_of_its_own_context(run)
+
+    def test_threads_without_python_code_each_end_the_hints_of_their_own_stream(self):
+        def in_thread(*acts):
+            _thread.start_new_thread(collections.deque, (map(operator.methodcaller("__call__"), acts),))
+
+        # The methods of a lock are not written in Python either.
+        first_entered, second_entered, first_left = (_thread.allocate_lock() for _ in range(3))
+        for lock in (first_entered, second_entered, first_left):
+            lock.acquire()
+        with mock.patch("xsched.current.current_streams", side_effect=[[1], [2]]):
+            block = xsched.priority(10)
+            in_thread(block.__enter__, first_entered.release, second_entered.acquire, block.__exit__, first_left.release)
+            self.assertTrue(first_entered.acquire(timeout=10))
+            in_thread(block.__enter__, second_entered.release)
+            self.assertTrue(first_left.acquire(timeout=10))
+        self.assertEqual((self.library.priority(1), self.library.priority(2)), (0, 10))
+        block.__exit__()
+        self.assertEqual(hint_blocks._stacks._queues, {})
 
     def test_stacks_that_nest_each_end_the_hints_of_their_own_stream(self):
         with mock.patch("xsched.current.current_streams") as current:

@@ -85,13 +85,19 @@ def set_hint(handle: int, kind: str, *values: int) -> None:
 
 
 _Call = Tuple[int, CodeType]
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def _call_of(frame: Optional[FrameType]) -> Optional[_Call]:
     """A call of a function, or a generator or coroutine, as long as it goes on. The frame itself is not kept: it keeps all its variables, and
-    so a generator would not end that nobody uses any more. The code, because another call may get the number later. None: the call is not
-    one of Python code."""
+    so a generator would not end that nobody uses any more. Another call may get the number later; the code makes this rare. None: the call
+    is not one of Python code."""
     return (id(frame), frame.f_code) if frame is not None else None
+
+
+def _may_move(call: _Call) -> bool:
+    """To another context: only a generator or coroutine goes on elsewhere than it began."""
+    return bool(call[1].co_flags & _SUSPENDED)
 
 
 class _Entry:
@@ -184,13 +190,17 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         entry.ends.close()
 
     def _last_entered(self, by: Optional[_Call]) -> _Entry:
-        """By this call, as a `with` statement does. Otherwise (contextlib.ExitStack) by this task, or else the last of all."""
-        # In reverse, none is missed if the garbage collector makes the list shorter meanwhile.
-        its = next((entry for entry in reversed(self._open) if entry.by == by), None)
-        if its is not None:
-            return its
-        own = [entry for entry in _entered.get() if entry in self._open]
-        return own[-1] if own else self._open[-1]
+        """By this call, as a `with` statement does. Otherwise (contextlib.ExitStack) by this task or thread, or else the last of all. An entry
+        of another context is by this call only if the call may move: otherwise that was a call with the same number."""
+        own = _entered.get()
+
+        def rank(entry: _Entry) -> Tuple[bool, bool]:
+            is_own = entry in own
+            is_by_call = by is not None and entry.by == by and (is_own or _may_move(by))
+            return is_by_call, is_own
+
+        # The newest one of the highest rank. The garbage collector may make the list shorter meanwhile: then the caller asks again.
+        return max(reversed(self._open), key=rank, default=self._open[-1])
 
     @contextlib.contextmanager
     def _block(self) -> Iterator[None]:
