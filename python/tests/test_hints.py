@@ -553,6 +553,33 @@ class Decorators(HintTest):
                 self.assertEqual(self.library.priority(1), 0)
                 self.assertEqual(hint_blocks._stacks._queues, {})
 
+    def warnings_of(self, act):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            act()
+            gc.collect()
+        return [str(warning.message) for warning in found]
+
+    def test_a_coroutine_that_a_function_returns_ends_with_the_one_around_it_also_if_none_has_begun(self):
+        async def work():
+            self.fail("it does not begin")
+
+        work.__qualname__ = "work"
+
+        @xsched.priority(10, stream=1)
+        def begin():
+            return work()
+
+        async def cancel():
+            task = asyncio.ensure_future(begin())
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        self.assertEqual(self.warnings_of(lambda: begin().close()), [])
+        self.assertEqual(self.warnings_of(lambda: asyncio.run(cancel())), [])
+        self.assertEqual(self.warnings_of(begin), ["coroutine 'work' was never awaited"])
+
     def test_what_is_called_as_a_generator_function_and_is_none(self):
         class Items:
             def __call__(self):

@@ -15,7 +15,7 @@ import inspect
 import os
 import sys
 import threading
-from types import CodeType, FrameType
+from types import CodeType, CoroutineType, FrameType
 from typing import Any, Callable, Coroutine, Dict, Generator, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 from .block_stacks import BlockStacks, Values
@@ -145,6 +145,16 @@ def _is(is_kind: Callable[[Any], bool], function: Any) -> bool:
     return is_kind(function) or is_kind(getattr(type(function), "__call__", None))
 
 
+class _Owner:
+    """Of a coroutine: it is closed when nobody has its owner any more. So it ends without a warning if the one that has it never begins."""
+
+    def __init__(self, coroutine: "CoroutineType[Any, Any, Any]") -> None:
+        self.coroutine = coroutine
+
+    def __del__(self) -> None:
+        self.coroutine.close()
+
+
 class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
     """A block of code with hints: what `hints` and `priority` return.
 
@@ -211,9 +221,14 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         finally:
             entry.ends.close()
 
-    async def _awaited(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        with self._block():
-            return await coroutine
+    def _around(self, coroutine: "CoroutineType[Any, Any, Any]") -> Coroutine[Any, Any, Any]:
+        """A coroutine that awaits this one inside the block, under the same name."""
+        async def in_block(owner: _Owner) -> Any:
+            with self._block():
+                return await owner.coroutine
+
+        in_block.__qualname__ = coroutine.__qualname__
+        return in_block(_Owner(coroutine))
 
     def __call__(self, function: _Function) -> _Function:
         if _is(inspect.iscoroutinefunction, function):
@@ -255,7 +270,7 @@ class HintBlock(contextlib.AbstractContextManager):  # type: ignore[type-arg]
         def in_function(*arguments: Any, **keywords: Any) -> Any:
             with self._block():
                 result = function(*arguments, **keywords)
-            return self._awaited(result) if inspect.iscoroutine(result) else result
+            return self._around(result) if inspect.iscoroutine(result) else result
         return in_function  # type: ignore[return-value]
 
 
