@@ -155,6 +155,14 @@ class Blocks(HintTest):
             with self.assertRaisesRegex(xsched.RangeError, "^laxity: 3 values are expected, not"):
                 xsched.hints(stream=1, laxity=wrong)
 
+    def test_text_and_bytes_are_no_sequences_of_values(self):
+        for wrong in ("10", b"\x05", bytearray(b"\x05")):
+            with self.subTest(wrong), self.assertRaisesRegex(xsched.RangeError, "^priority: .* is no whole number from -256 to 255$"):
+                xsched.priority(wrong, stream=1)
+        for wrong in ("123", b"\x05\x01\x02"):
+            with self.subTest(wrong), self.assertRaisesRegex(xsched.RangeError, "^laxity: 3 values are expected, not"):
+                xsched.hints(stream=1, laxity=wrong)
+
     def test_a_hint_of_the_owner_that_is_out_of_range_changes_nothing(self):
         hint_blocks.set_hint(1, "weight", 20)
         with self.assertRaises(xsched.RangeError):

@@ -38,7 +38,8 @@ class Kind(NamedTuple):
 
     def checked(self, name: str, value: Value) -> Values:
         """The arguments of the C function. RangeError: they are out of range."""
-        values = tuple(value) if isinstance(value, Sequence) else (value,)
+        is_text = isinstance(value, (str, bytes, bytearray))  # these are sequences too
+        values: Tuple[Any, ...] = tuple(value) if isinstance(value, Sequence) and not is_text else (value,)
         if len(values) != len(self.ranges):
             raise RangeError(f"XHint{self.name}", f"{name}: {len(self.ranges)} values are expected, not {value!r}")
         values = tuple(in_range(f"XHint{self.name}", name, number, *limits) for number, limits in zip(values, self.ranges))
