@@ -15,7 +15,7 @@ LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 SECTION = re.compile(r"^## What the doctor says$(.*?)(?=^## |\Z)", re.M | re.S)
 SHOWN_LINE = re.compile(r"^    \[\w+\] +\S+ +(.*)$", re.M)
 FIRST_CELL = re.compile(r"^\| `([^`]*)`", re.M)
-ROW_OF_DOCTOR = re.compile(r"^\| doctor: `([^`]*)`", re.M)
+ROW_OF_DOCTOR = re.compile(r"^\| doctor(?:: |：)`([^`]*)`", re.M)  # in Chinese with a colon of full width
 DEVICE = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[^:]*: ")
 WORDS = re.compile(r"[A-Za-z'-]+(?: [A-Za-z'-]+)+")
 # What a text takes from elsewhere: files, numbers, names of variables and of errors. What stands beside it is in the sources.
