@@ -30,12 +30,12 @@ MAY_INCLUDE = {
     "shim/common": ["base", "hal/contract.h", "preempt/api"],
     "shim/{platform}": ["base", "preempt/api", "shim/common", "hal/{platform}"],
     "server": CORE,
-    "cli": CORE + ["sched/sim", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
+    "cli": CORE + ["sched/sim", "server/empty_values.h", "server/options.h", "server/policy_names.h", "server/tenants/tenant.h",
                    "server/tenants/tenants_file.h", "server/version.h"],
     "platforms/{platform}": ["base", "cli"],
     "slurm": ["base"],
     "kubernetes": ["base", "cli/cdi", "cli/exit_codes.h", "cli/json_text.h", "cli/kernel_device.h", "cli/new_file.h", "cli/platform.h",
-                   "cli/server_session.h", "server/tenants/process_identity.h", "server/version.h"],
+                   "cli/server_session.h", "server/empty_values.h", "server/tenants/process_identity.h", "server/version.h"],
 }
 # What the tests of a folder may include in addition.
 TESTS_MAY_INCLUDE = {

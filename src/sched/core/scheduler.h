@@ -95,7 +95,7 @@ struct QueueTraits {
   // The device divides its time between the queue's process and others (level 3).
   bool sliceable = false;
   // A long command of another process does not keep the device from the queue: the device divides its time
-  // between processes, whatever the level (CUDA without MPS).
+  // between processes, whatever the level.
   bool runs_beside_others = false;
   // The client reports when the device has nothing more of the held queue (Scheduler::Drained), if
   // Control::charges_overruns.
