@@ -9,7 +9,8 @@
 // (Scheduler::Drained). The next queue begins only then, and each is charged for what it had. An overrun may
 // last for longer than its commands take, because the device waits for something. So the others wait for
 // about three times as long as usual, and then begin beside it. For a second after that, they do not wait for
-// this queue's overruns. Nor do they if these are usually very short.
+// this queue's overruns. Nor do they if these are usually very short; nor do queues of other processes if the
+// device divides its time between processes (QueueTraits::runs_beside_others).
 //
 // If others run beside an overrun, each is charged for an equal part of the time.
 //
