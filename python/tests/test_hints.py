@@ -778,7 +778,7 @@ class Frameworks(HintTest):
         def body():
             for text, priority in (("10", 10), (" +10", 10), ("-256", -256), ("256", 0), ("1O", 0), ("1_0", 0), ("10 ", 0), ("", 0)):
                 with self.subTest(text), mock.patch.dict(os.environ, XSCHED_AUTO_XQUEUE_PRIORITY=text):
-                    self.library.present[8, "Priority"] = (77,)  # of who had this stream of PyTorch's pool before
+                    self.library.present[8, "Priority"] = (77,)  # set by the former user of this stream of PyTorch's pool
                     xsched.stream()
                     self.assertEqual(self.library.priority(8), priority)
                     self.library.present[8, "Priority"] = (77,)

@@ -50,7 +50,7 @@ def stream(priority: Optional[int] = None, *, framework: Optional[str] = None, *
     from .queue import queue_over
 
     if priority is None and not hints:
-        priority = _process_priority()  # PyTorch's stream may have another one, of who had it before
+        priority = _process_priority()  # PyTorch's stream may still have the priority that its former user set
     values = checked_hints({"priority": priority, **hints})
     if framework is not None and framework not in _FRAMEWORKS:
         raise ValueError(f"framework: {framework!r} is none of {', '.join(_FRAMEWORKS)}")

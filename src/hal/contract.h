@@ -25,9 +25,8 @@ typedef struct XControlWords {
   size_t memory_size;
   uint32_t* gate;  // the device waits while (*gate & gate_mask) == 0
   uint32_t gate_mask;
-  uint32_t* pause;  // unless null: after that, the device waits while *pause != 0
-  uint64_t*
-      passed;  // unless null: then the device writes here that it has passed; never null if `pause` is not
+  uint32_t* pause;   // unless null: after that, the device waits while *pause != 0
+  uint64_t* passed;  // unless null: after these, it writes here that it has passed. Never null beside `pause`
   uint64_t* retired;  // null: a gate that does not report
 } XControlWords;
 
