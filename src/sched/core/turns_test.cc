@@ -27,6 +27,13 @@ class TurnsTest : public Timeline {
     Add(id, priority, device);
     Busy(id);
   }
+  // Their ranks are 11 and 12, and 21 and 22, on the devices 7 and 8.
+  void AddTwoJobs() {
+    AddBusy(11, 7, 0, 1);
+    AddBusy(12, 8, 0, 1);
+    AddBusy(21, 7, 0, 2);
+    AddBusy(22, 8, 0, 2);
+  }
   bool IsOn(uint64_t id) { return Runs(id) && !IsOff(id); }
   // These programs have commands of a millisecond.
   void Work(std::initializer_list<uint64_t> ids) {
@@ -129,10 +136,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Natively, the rank without a turn would spin on the device where nobody is urgent, and have half of it.
 TEST_F(TurnsTest, jobs_that_meet_on_two_devices_take_turns_on_both_also_if_one_alone_has_an_urgent_program) {
-  AddBusy(11, 7, 0, 1);
-  AddBusy(12, 8, 0, 1);
-  AddBusy(21, 7, 0, 2);
-  AddBusy(22, 8, 0, 2);
+  AddTwoJobs();
   Pass(milliseconds(300));
   for (uint64_t id : {11, 12, 21, 22}) EXPECT_TRUE(IsOn(id)) << "nobody is urgent yet";
   AddUrgent({7});
@@ -153,10 +157,7 @@ TEST_F(TurnsTest, jobs_that_meet_on_two_devices_take_turns_on_both_also_if_one_a
 // Their commands are so short that the two could share device 8, and a trial of that goes on there.
 TEST_F(TurnsTest, a_device_that_begins_to_follow_another_one_asks_for_no_time_that_has_passed) {
   AddUrgent({7, 8});
-  AddBusy(11, 7, 0, 1);
-  AddBusy(12, 8, 0, 1);
-  AddBusy(21, 7, 0, 2);
-  AddBusy(22, 8, 0, 2);
+  AddTwoJobs();
   for (int ms = 0; ms < 8000 && !HasFatalFailure(); ++ms) {
     if (ms == 1000) scheduler_.RemoveQueue(QueueId{908}, now_);
     Work({11, 21});
@@ -313,10 +314,7 @@ TEST_F(TurnsTest, the_latest_end_of_a_turn_holds_also_for_a_party_that_has_had_l
 
 TEST_F(TurnsTest, a_device_whose_job_has_a_pause_is_lent_and_taken_back) {
   AddUrgent({7, 8});
-  AddBusy(11, 7, 0, 1);
-  AddBusy(12, 8, 0, 1);
-  AddBusy(21, 7, 0, 2);
-  AddBusy(22, 8, 0, 2);
+  AddTwoJobs();
   while (!IsOn(11)) Work({21, 22});
   while (IsOn(11)) Work({11, 12});
   while (!IsOn(11)) Work({21, 22});  // its turn has just begun

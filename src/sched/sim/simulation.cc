@@ -85,6 +85,7 @@ class Simulation final : public ControlSink {
   void RunUntil(TimePoint end);
   void Settle();
   void Retired(size_t queue);
+  void ReportSoonIfDrained(size_t queue);
   static bool HasDrained(const CommandQueue& queue);
   void RefreshDue(size_t queue);
   void ReportLater(size_t queue);
@@ -570,11 +571,16 @@ void Simulation::SetControl(QueueId id, const Control& control) {
   RefreshActs();
 }
 
+// Not at once: the scheduler may be deciding.
+void Simulation::ReportSoonIfDrained(size_t index) {
+  if (HasDrained(queues_[index])) retired_.push_back(index);
+}
+
 void Simulation::Query(QueueId id) {
   const size_t index = IndexOf(id);
   ReportLater(index);
   // It may have been let run and held again before that took effect.
-  if (HasDrained(queues_[index])) retired_.push_back(index);
+  ReportSoonIfDrained(index);
 }
 
 // What the scheduler decided last reaches the queue.
@@ -583,9 +589,7 @@ void Simulation::Act(size_t index) {
     DeviceOf(index).Open(index);
   } else if (queues_[index].open) {
     DeviceOf(index).Hold(index);
-    if (!HasDrained(queues_[index])) return;
-    // It is at a gate at this moment. The scheduler, which may be deciding, is told soon.
-    retired_.push_back(index);
+    ReportSoonIfDrained(index);  // it may be at a gate at this moment
   }
 }
 
