@@ -142,11 +142,11 @@ void CallerWaits::RequestProgress() {
   if (!Finished() && !queue_.markers.UnderWay() && AskDevice()) Confirm(issued);
   // A launch that waits for the end of the hold is not on the device. It has put a marker behind those
   // before.
-  if (DrainIsAwaited()) ReportIfDrained(queue_.issued());
+  if (queue_.DrainIsAwaited()) ReportIfDrained(queue_.issued());
 }
 
 bool CallerWaits::OverrunIsPolled() const {
-  return PollsMarkers() && DrainIsAwaited() && queue_.retired() < queue_.issued();
+  return PollsMarkers() && queue_.DrainIsAwaited() && queue_.retired() < queue_.issued();
 }
 
 void CallerWaits::OnCapture() {

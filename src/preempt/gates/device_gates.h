@@ -21,7 +21,7 @@ class DeviceGates final : public FlowControl {
   void RequestProgress() override;
   bool AnswerIsNear() override;
   void OnQuery() override;
-  bool OverrunIsPolled() const override { return DrainIsAwaited() && !DrainIsTold(); }
+  bool OverrunIsPolled() const override { return queue_.DrainIsAwaited() && !DrainIsTold(); }
   void PollOverrun() override;
   bool DeviceAtWork() const override;
   void AskContext() override;

@@ -118,10 +118,8 @@ class FlowControl {
   template <typename Held, typename Room>
   void AwaitRoom(Held&& held, Room&& may_launch);
 
-  // True if others wait for the end of what the device still does of the held queue.
-  bool DrainIsAwaited() const { return queue_.OverrunsCharged() && queue_.Held(); }
-  // REQUIRES: DrainIsAwaited. Tells the scheduler, once for each question, if the device has nothing more up
-  // to command `end`, the last one that may run.
+  // REQUIRES: the drain is awaited. Tells the scheduler, once for each question, if the device has nothing
+  // more up to command `end`, the last one that may run.
   void ReportIfDrained(uint64_t end);
   // True if that was told since the scheduler's last question.
   bool DrainIsTold() const { return drained_at_.load(std::memory_order_relaxed) != kTellAgain; }

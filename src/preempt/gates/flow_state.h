@@ -104,6 +104,8 @@ class FlowState {
   void RetiredUpTo(uint64_t number);
   // The scheduler charges the queue for what it does after a hold.
   bool OverrunsCharged() const { return (flags() & ipc::kFlagChargesOverruns) != 0; }
+  // The queue is held, and others wait for the end of what the device still does of it.
+  bool DrainIsAwaited() const { return OverrunsCharged() && Held(); }
   // That harms nobody.
   bool KeepsBusy() const {
     return (flags() & (ipc::kFlagChargesOverruns | ipc::kFlagStopsSoon)) == ipc::kFlagChargesOverruns;

@@ -59,7 +59,7 @@ bool HostGates::GateIsDue() {
 
 // The agent comes here when something has retired in front of a closed gate.
 void HostGates::ReportIfDrained() {
-  if (DrainIsAwaited()) FlowControl::ReportIfDrained(chain_.OpenEnd(queue_.submitted()));
+  if (queue_.DrainIsAwaited()) FlowControl::ReportIfDrained(chain_.OpenEnd(queue_.submitted()));
 }
 
 bool HostGates::WaitStopped(bool (*)(const void*), const void*) {

@@ -141,7 +141,7 @@ void XQueue::AnswerQuery() {
   // the hold.
   if (idle) {
     ipc::CountFoundIdle(block());
-    if (state_.OverrunsCharged() && state_.Held()) state_.NotifyDrained();
+    if (state_.DrainIsAwaited()) state_.NotifyDrained();
   }
   state_.ReportNextProgress(!idle);
   environment_.signals->RingScheduler(index());
