@@ -11,6 +11,7 @@
 #include "cli/queue_named.h"
 #include "cli/reservation_options.h"
 #include "cli/server_session.h"
+#include "cli/share_options.h"
 #include "cli/validators.h"
 #include "xsched/types.h"
 
@@ -124,12 +125,7 @@ void AddHint(CLI::App& app) {
       hint->add_option("--queue,-q,--xqueue,-x", options->queue, "the queue, as listed by xsched list")
           ->check(QueueNumber());
   hint->add_option("--pid", options->pid, "all queues of this process")->excludes(queue);
-  hint->add_option("--priority,-p", options->priority,
-                   fmt::format("bigger is more urgent ({})", server::ReadBy(&sched::HintsRead::priority)))
-      ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
-  hint->add_option("--utilization,-u", options->utilization,
-                   fmt::format("share in percent ({})", server::ReadBy(&sched::HintsRead::utilization)))
-      ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
+  AddShareOptions(*hint, *options);
   hint->add_option("--deadline-us", options->deadline_us, "0: none")->check(TimeHint(0));
   hint->add_option("--laxity-us", options->laxity_us, "0: none")->check(TimeHint(0));
   hint->add_option("--weight,-w", options->weight,

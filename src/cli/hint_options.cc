@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/exit_codes.h"
+#include "cli/share_options.h"
 #include "cli/validators.h"
 #include "server/policy_names.h"
 #include "xsched/types.h"
@@ -11,14 +12,7 @@ namespace xsched::cli {
 
 void AddHintOptions(CLI::App& command, LaunchOptions& options) {
   using sched::HintsRead;
-  command
-      .add_option("--priority,-p", options.priority,
-                  fmt::format("bigger is more urgent ({})", server::ReadBy(&HintsRead::priority)))
-      ->check(CLI::Range(PRIORITY_NO_EXECUTE, PRIORITY_MAX));
-  command
-      .add_option("--utilization,-u", options.utilization,
-                  fmt::format("share in percent ({})", server::ReadBy(&HintsRead::utilization)))
-      ->check(CLI::Range(UTILIZATION_MIN, UTILIZATION_MAX));
+  AddShareOptions(command, options);
   command
       .add_option(
           "--deadline-us", options.deadline_us,
