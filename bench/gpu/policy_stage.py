@@ -44,6 +44,8 @@ TASKS = (
 )
 # SLO knows a queue after 200 requests.
 LEARNS = {"SLO": 200}
+# If a request takes so many times as long as the median one, what the server remembers is kept, to find out why.
+LATE = 5
 
 
 class Tools:
@@ -57,6 +59,12 @@ class Tools:
                               capture_output=True, text=True, timeout=10, check=False)
         if done.returncode != 0:
             raise WorkerError(f"xsched {arguments}: {done.stderr.strip()}")
+
+    def keep_if_late(self, case, latencies, seconds):
+        """Writes a recording beside the results."""
+        if max(latencies) > LATE * statistics.median(latencies):
+            name = "".join(letter if letter.isalnum() else "-" for letter in case)
+            self("record", "--last", seconds, "--output", self.session.report.path.parent / f"late-{name}.xrec")
 
     def hint(self, worker, *options):
         if options:
@@ -146,6 +154,7 @@ def targets(session, tool, ours, natively, seconds):
             if policy in LEARNS:
                 task_beside(ours[2], ours[:2], LEARNS[policy] / HIGH_HZ)
             latencies, rest = task_beside(ours[2], ours[:2], seconds)
+            tool.keep_if_late(f"{policy} {options[0]} {options[1]}", latencies, seconds + LEAD)
         except (WorkerError, ValueError) as error:
             session.report.note(FIGURE, case, f"failed: {error}")
             continue

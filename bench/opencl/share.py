@@ -10,8 +10,7 @@ and how long such a gap is (median); and for how much of the time it had kernels
 With --in-turns, the programs also take turns without XSched: so many kernels of the first one, then so many of the second one. The next
 one begins when the last kernel has ended.
 
-With --keep-awake no core sleeps while this runs (bench/keep_awake.py). That costs programs on PoCL a part of what they do in turns: beside a
-loop of the idle class, Linux moves a waiting thread to a core without other work much later.
+With --keep-awake no core sleeps for long while this runs (bench/keep_awake.py).
 """
 import argparse
 import contextlib
@@ -35,7 +34,7 @@ parser.add_argument("--seconds", type=float, default=6)
 parser.add_argument("--timeslice-us", type=int)
 parser.add_argument("--gaps", action="store_true", help="also measure for how long the device has no kernel")
 parser.add_argument("--in-turns", type=int, nargs=2, metavar=("FIRST", "SECOND"), help="also measure the programs natively in turns")
-parser.add_argument("--keep-awake", action="store_true", help="no core sleeps meanwhile")
+parser.add_argument("--keep-awake", action="store_true", help="no core sleeps for long meanwhile")
 options = parser.parse_args()
 
 PERCENT = (75, 25)
