@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "server/limits.h"
+#include "server/process_state.h"
 
 namespace xsched::server {
 
@@ -79,7 +80,7 @@ bool Recordings::Start(Connection& tool, const ipc::Record& request, TimePoint n
     return recording.outbox.PutReply(kXSchedErrorNotAllowed, 0, "the recording takes no more processes");
   recording.all |= request.pid == 0 && request.job == 0;
   if (request.pid != 0) {
-    recording.processes.insert(request.pid);
+    recording.processes[request.pid] = StartOf(request.pid);
   } else if (request.job != 0) {
     recording.jobs.insert(request.job);
   }
@@ -144,9 +145,12 @@ void Recordings::Remove(const Connection& tool, TimePoint now) {
 
 bool Recordings::Records(const Recording& recording, const Agent& agent) const {
   const Peer& owner = agent.connection.peer;
+  const auto named = recording.processes.find(owner.pid);
+  // Later, another process may have the number.
+  const bool is_named = named != recording.processes.end() && !HasEnded(owner, named->second);
   return !recording.outbox.ends() && !agent.connection.closed &&
          parts_.access.MayTouch(recording.tool->peer, owner.uid) &&
-         (recording.all || recording.processes.contains(owner.pid) ||
+         (recording.all || is_named ||
           std::any_of(agent.jobs.begin(), agent.jobs.end(),
                       [&](const Job& job) { return recording.jobs.contains(job.second); }));
 }
@@ -174,6 +178,7 @@ void Recordings::Release(Recording& recording, TimePoint now) {
     if (Queue* queue = parts_.queues.Find(sched::QueueId{id})) parts_.queues.SetRecorded(*queue, false);
   }
   recording.queues.clear();
+  recording.others.clear();
   parts_.queues.ObserveNewlyTracked(now);
 }
 
@@ -200,15 +205,16 @@ void Recordings::Gone(Queue& queue, TimePoint now) noexcept {
   if (history_.Gone(queue.id, reading, now))
     history_.KeepDescription(reader_.Describe(queue, history_.began(), now));
   for (auto& [connection, recording] : recordings_) {
-    if (recording.others.erase(id) != 0) NoteGone(recording, id);
+    const ipc::RecordedEnd end = EndOf(recording, id, now);
+    if (recording.others.erase(id) != 0) {
+      NoteGone(recording, id);
+      PutEndOfOther(recording, end);
+    }
     auto found = recording.queues.find(id);
     if (found == recording.queues.end()) continue;
     if (found->second.described) NoteGone(recording, id);
     Sink sink(*this, recording, queue.id, now);
     found->second.track.Finish(reading, now, sink);
-    ipc::RecordedEnd end{};
-    end.queue_id = id;
-    end.at_ns = RecordedTime(recording.began, now);
     sink.Put(end);
     recording.queues.erase(found);
   }
@@ -224,6 +230,21 @@ void Recordings::Unwatch(std::unordered_map<uint64_t, Watched>::iterator watched
 void Recordings::NoteGone(Recording& recording, uint64_t id) noexcept try {
   recording.just_gone.insert(id);
 } catch (const std::bad_alloc&) {
+}
+
+ipc::RecordedEnd Recordings::EndOf(const Recording& recording, uint64_t id, TimePoint now) {
+  ipc::RecordedEnd end{};
+  end.queue_id = id;
+  end.at_ns = RecordedTime(recording.began, now);
+  return end;
+}
+
+// The tool can forget it.
+void Recordings::PutEndOfOther(Recording& recording, const ipc::RecordedEnd& end) noexcept try {
+  if (recording.outbox.HasRoom()) return recording.outbox.Put(end);
+  recording.outbox.Drop(1);
+} catch (const std::bad_alloc&) {
+  recording.outbox.Drop(1);
 }
 
 void Recordings::TakeNew(TimePoint now) {

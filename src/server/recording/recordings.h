@@ -97,7 +97,7 @@ class Recordings final : QueueWatcher {
     TimePoint began;
     RecordingOutbox outbox;
     bool all = false;  // of all processes
-    std::set<pid_t> processes;
+    std::map<pid_t, uint64_t> processes;  // and when they began (StartOf)
     std::set<uint64_t> jobs;
     std::map<uint64_t, Tracked> queues;
     std::set<uint64_t> others;     // not recorded, but described, because recorded ones waited for them
@@ -139,6 +139,8 @@ class Recordings final : QueueWatcher {
   void Send(Recording& recording, TimePoint now);
   TimePoint CloseUnreading(TimePoint now);
   static void NoteGone(Recording& recording, uint64_t id) noexcept;
+  static ipc::RecordedEnd EndOf(const Recording& recording, uint64_t id, TimePoint now);
+  static void PutEndOfOther(Recording& recording, const ipc::RecordedEnd& end) noexcept;
   void Release(Recording& recording, TimePoint now);
   void ForgetEnded();
 

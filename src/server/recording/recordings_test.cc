@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "server/limits.h"
+#include "server/process_state.h"
 #include "server/testing/server_parts.h"
 
 namespace xsched::server::testing {
@@ -339,6 +340,34 @@ TEST_F(RecordingsTest, a_hold_names_a_queue_whose_end_ends_it) {
   const auto hold = ReadUntil<ipc::RecordedHold>(admin_);
   ASSERT_TRUE(hold);
   EXPECT_EQ(hold->because_of, urgent);
+}
+
+TEST_F(RecordingsTest, the_end_of_a_queue_that_is_only_described_is_sent_so_that_the_tool_can_forget_it) {
+  ASSERT_TRUE(CreateQueue(theirs_, 1, /*priority=*/9, false, 1));
+  Record(admin_, mine_.connection->peer.pid);
+  const auto urgent = static_cast<uint64_t>(AgentOf(theirs_).queues.at(1).id);
+  Submit(theirs_, 1);
+  Submit(mine_, 0);
+  Round();
+  now_ += 3ms;
+  connections_.Close(*theirs_.connection, nullptr);
+  Round();
+  const auto end = ReadUntil<ipc::RecordedEnd>(admin_);
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->queue_id, urgent);
+  EXPECT_EQ(end->at_ns, 3'000'000u);
+}
+
+TEST_F(RecordingsTest, a_later_process_with_the_number_of_a_recorded_one_is_not_recorded) {
+  const uint64_t start = StartOf(getpid());
+  const Client first = ConnectAgent({.pid = getpid(), .uid = 1000, .started = start});
+  ASSERT_TRUE(CreateQueue(first, 0, 0, false, 3));
+  EXPECT_EQ(Record(tool_, getpid()).count, 1u);
+  const Client later = ConnectAgent({.pid = getpid(), .uid = 1000, .started = start + 1});
+  ASSERT_TRUE(CreateQueue(later, 0, 0, false, 4));
+  Round();
+  EXPECT_TRUE(IsCounted(first, 0));
+  EXPECT_FALSE(IsCounted(later, 0));
 }
 
 TEST_F(RecordingsTest, a_job_is_recorded_with_the_processes_that_join_it_later_and_no_others) {
