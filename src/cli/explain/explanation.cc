@@ -19,7 +19,12 @@ std::string RequestsText(const ProcessWaits::Process& process) {
                         TimeText(requests.Percentile(0.99)), TimeText(requests.largest()));
   }
   if (process.unfinished != 0) text += fmt::format("; {} not finished", process.unfinished);
-  if (process.unseen != 0) text += fmt::format("; {} of unknown length", process.unseen);
+  if (process.unseen == 0) return text;
+  text += fmt::format("; {} of unknown length", process.unseen);
+  if (process.unseen_longest >= kMentioned) {
+    text += fmt::format(", {}at least {}", process.unseen == 1 ? "" : "the longest ",
+                        TimeText(process.unseen_longest));
+  }
   return text;
 }
 
@@ -90,7 +95,8 @@ std::string Findings(const ProcessWaits& waits, const ProcessWaits::Process& pro
     text += fmt::format("    {} in {}: {}\n", TimeText(wait.time), CountText(wait.times, "wait"),
                         BecauseText(waits, process, because));
   }
-  text += fmt::format("  The longest wait: {}, {} ago, {}\n", TimeText(process.longest),
+  text += fmt::format("  The longest wait: {}{}, {} ago, {}\n", process.longest_is_part ? "at least " : "",
+                      TimeText(process.longest),
                       TimeText(std::max(waits.end() - process.longest_at, Duration::zero())),
                       BecauseText(waits, process, process.longest_because));
   return text;

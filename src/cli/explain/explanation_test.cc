@@ -70,6 +70,37 @@ TEST_F(ExplanationTest, a_request_in_parts_is_one_and_what_nobody_saw_is_none) {
   EXPECT_THAT(text, HasSubstr("Nothing made it wait."));
 }
 
+TEST_F(ExplanationTest, a_request_of_which_a_part_is_not_known_has_no_length_but_a_least_one) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":400000000,"cut":true}}
+{"t":900000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":400000000,"continued":true,"cut":true}}
+{"t":1300000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":20000000,"continued":true}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("0 requests; 1 of unknown length, at least 820.0 ms."));
+}
+
+TEST_F(ExplanationTest, of_a_request_that_had_begun_before_only_its_rest_is_known) {
+  const std::string text = Explain(
+      R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":1700000000,"continued":true}}
+{"t":0,"hold":{"queue":1,"span_ns":1600000000,"why":"held","by":2}}
+)",
+      1);
+  EXPECT_THAT(text, HasSubstr("0 requests; 1 of unknown length, at least 1.7 s."));
+  EXPECT_THAT(text, HasSubstr("The longest wait: at least 1.6 s, "));
+}
+
+TEST_F(ExplanationTest, a_request_of_which_nobody_saw_the_end_is_not_forgotten) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":400000000,"cut":true}}
+{"t":900000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":20000000}}
+{"t":950000000,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":0,"unseen":true}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("1 request, p50 20.0 ms, p99 20.0 ms, longest 20.0 ms; 2 of unknown length, "
+                              "the longest at least 400.0 ms."));
+}
+
 TEST_F(ExplanationTest,
        several_bursts_in_one_message_are_requests_of_their_average_length_as_in_a_recording) {
   ipc::RecordedQueue queue{};

@@ -30,6 +30,7 @@ void ProcessWaits::Process::Add(const Process& other) {
   requests.Add(other.requests);
   unfinished += other.unfinished;
   unseen += other.unseen;
+  unseen_longest = std::max(unseen_longest, other.unseen_longest);
   busy = BoundedSum(busy, other.busy);
   device_time = BoundedSum(device_time, other.device_time);
   waiting = BoundedSum(waiting, other.waiting);
@@ -42,6 +43,7 @@ void ProcessWaits::Process::Add(const Process& other) {
   longest = other.longest;
   longest_at = other.longest_at;
   longest_because = other.longest_because;
+  longest_is_part = other.longest_is_part;
 }
 
 // ---- a recording's lines ----
@@ -68,7 +70,7 @@ void ProcessWaits::ReadLine(const JsonLine& line) {
   } else if (line.Has("queue")) {
     ReadQueue(line.Part("queue"));
   } else if (line.Has("burst")) {
-    ReadBurst(line.Part("burst"));
+    ReadBurst(line.Part("burst"), at);
   } else if (line.Has("hold")) {
     ReadHold(line.Part("hold"), at);
   } else if (line.Has("lost")) {
@@ -89,8 +91,9 @@ void ProcessWaits::ReadQueue(const JsonLine& queue) {
   if (device != devices_.end()) known.devices.insert(device->second);
 }
 
-void ProcessWaits::ReadBurst(const JsonLine& burst) {
-  AddBurst(QueueOf(burst), {.span = burst.Time("span_ns", Duration::zero()),
+void ProcessWaits::ReadBurst(const JsonLine& burst, Duration at) {
+  AddBurst(QueueOf(burst), {.at = at,
+                            .span = burst.Time("span_ns", Duration::zero()),
                             .device_time = burst.Time("device_ns", Duration::zero()),
                             .waiting = burst.Time("waiting_ns", Duration::zero()),
                             .continued = burst.Flag("continued"),
@@ -148,7 +151,8 @@ void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
   // Of several, each has the average length, as in a recording (recording_writer.h).
   const uint32_t count = std::clamp(burst.bursts, 1u, ipc::kMostBursts);
   const Duration device_time = TimeOf(burst.service_ns / count);
-  const Burst one{.span = count == 1 ? TimeOf(burst.span_ns) : device_time,
+  const Burst one{.at = TimeOf(burst.at_ns),
+                  .span = count == 1 ? TimeOf(burst.span_ns) : device_time,
                   .device_time = device_time,
                   .waiting = TimeOf(burst.waiting_ns),
                   .continued = (burst.flags & ipc::kBurstContinued) != 0,
@@ -164,7 +168,7 @@ void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {
   const Queue* other = FindQueue(hold.because_of);
   const Because because{reason == nullptr ? &HoldReasonOf("") : reason,
                         other == nullptr ? 0 : other->process};
-  AddHold(*queue, because, BoundedSum(part_began_, TimeOf(hold.at_ns)), TimeOf(hold.span_ns));
+  AddHold(*queue, because, TimeOf(hold.at_ns), TimeOf(hold.span_ns));
 }
 
 void ProcessWaits::TakeEnd(const ipc::RecordedEnd& end) {
@@ -210,13 +214,25 @@ void ProcessWaits::AddBurst(Queue& queue, const Burst& burst) {
   process.busy = BoundedSum(process.busy, burst.span);
   process.device_time = BoundedSum(process.device_time, burst.device_time);
   process.waiting = BoundedSum(process.waiting, burst.waiting);
-  if (burst.unseen) {
-    ++process.unseen;
-    return;
+  // A request ended while nobody looked.
+  if (queue.open && !burst.continued) {
+    AddUnseen(process, queue.request);
+    queue.open = false;
   }
-  queue.request = BoundedSum(queue.open && burst.continued ? queue.request : Duration::zero(), burst.span);
+  if (burst.unseen) return AddUnseen(process, Duration::zero());
+  // What goes on may have begun before it was looked at, or a part in between is not known.
+  queue.whole = queue.open ? queue.whole && burst.at == queue.until : !burst.continued;
+  queue.request = BoundedSum(queue.open ? queue.request : Duration::zero(), burst.span);
+  queue.until = BoundedSum(burst.at, burst.span);
   queue.open = burst.cut;
-  if (!queue.open) process.requests.Add(queue.request);
+  if (queue.open) return;
+  if (queue.whole) return process.requests.Add(queue.request);
+  AddUnseen(process, queue.request);
+}
+
+void ProcessWaits::AddUnseen(Process& process, Duration at_least) {
+  ++process.unseen;
+  process.unseen_longest = std::max(process.unseen_longest, at_least);
 }
 
 void ProcessWaits::AddHold(const Queue& queue, const Because& because, Duration at, Duration span) {
@@ -226,7 +242,8 @@ void ProcessWaits::AddHold(const Queue& queue, const Because& because, Duration 
   ++wait.times;
   if (span <= process.longest) return;
   process.longest = span;
-  process.longest_at = at;
+  process.longest_at = BoundedSum(part_began_, at);
+  process.longest_is_part = at == Duration::zero();
   process.longest_because = because;
 }
 

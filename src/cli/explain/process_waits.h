@@ -44,6 +44,7 @@ class ProcessWaits {
     Distribution requests;    // from ready to idle
     uint64_t unfinished = 0;  // requests that had not ended
     uint64_t unseen = 0;      // requests of unknown length
+    Duration unseen_longest{};  // one of them was at least so long
     Duration busy{};          // the sum of its queues' times with work
     Duration device_time{};
     Duration waiting{};
@@ -51,6 +52,7 @@ class ProcessWaits {
     Duration longest{};  // of its waits
     Duration longest_at{};
     Because longest_because{};
+    bool longest_is_part = false;  // it had begun before what is known
 
     // As if they were one.
     void Add(const Process& other);
@@ -79,18 +81,20 @@ class ProcessWaits {
  private:
   struct Queue {
     int64_t process;
-    Duration request{};  // of the request that was cut and goes on
+    Duration request{};  // what is known of the request that was cut and goes on
+    Duration until{};    // when it was cut
     bool open = false;
+    bool whole = false;  // all of the request is known so far
     bool gone = false;
   };
   struct Burst {
-    Duration span, device_time, waiting;
+    Duration at, span, device_time, waiting;
     bool continued, cut, unseen;
   };
 
   void ReadLine(const JsonLine& line);
   void ReadQueue(const JsonLine& queue);
-  void ReadBurst(const JsonLine& burst);
+  void ReadBurst(const JsonLine& burst, Duration at);
   void ReadHold(const JsonLine& hold, Duration at);
   Queue& QueueOf(const JsonLine& line, const char* key = "queue");
 
@@ -105,6 +109,8 @@ class ProcessWaits {
   // True: it is new.
   bool AddQueue(int64_t id, int64_t process);
   void AddBurst(Queue& queue, const Burst& burst);
+  static void AddUnseen(Process& process, Duration at_least);
+  // `at`: since its part began.
   void AddHold(const Queue& queue, const Because& because, Duration at, Duration span);
 
   std::map<int64_t, std::string> devices_;

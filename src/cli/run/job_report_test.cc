@@ -42,6 +42,7 @@ class JobReportTest : public testing::Test {
     ipc::RecordedHold hold{};
     hold.queue_id = queue;
     hold.because_of = because_of;
+    hold.at_ns = 1'000'000;
     hold.span_ns = static_cast<uint64_t>(span.count());
     hold.why = static_cast<uint32_t>(sched::WaitReason::kHeld);
     waits_.Take(PacketOf(hold));

@@ -27,9 +27,12 @@ void Recent::TakeBurst(const ipc::RecordedBurst& burst) {
   const TimePoint ended = began + Duration(static_cast<Duration::rep>(burst.span_ns));
   // One that went on at the last look begins with this one's time.
   const bool goes_on = (burst.flags & ipc::kBurstContinued) != 0 || burst.at_ns == 0;
-  if (!queue.open || !goes_on) queue.began = began;
+  if (!queue.open || !goes_on) {
+    queue.began = began;
+    queue.is_whole = (burst.flags & ipc::kBurstContinued) == 0;
+  }
   queue.open = (burst.flags & ipc::kBurstCut) != 0;
-  if (queue.open) return;
+  if (queue.open || !queue.is_whole) return;
   queue.requests[PartOf(std::min(ended, now_))].Add(ended - queue.began);
 }
 

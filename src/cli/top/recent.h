@@ -39,6 +39,7 @@ class Recent {
     std::map<int64_t, Distribution> requests;  // by the number of the part of time in which they ended
     bool open = false;                         // a request goes on, since `began`
     TimePoint began{};
+    bool is_whole = false;  // it began then, and not before
   };
 
   void TakeBurst(const ipc::RecordedBurst& burst);

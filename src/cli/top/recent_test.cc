@@ -66,6 +66,13 @@ TEST_F(RecentTest, a_request_that_nobody_saw_end_is_none) {
   EXPECT_EQ(recent_.RequestsOf(kQueue).all.largest(), milliseconds(40));
 }
 
+TEST_F(RecentTest, a_request_that_had_begun_before_anybody_looked_is_none) {
+  Look(milliseconds(10'900), seconds(1));
+  Burst(milliseconds(0), milliseconds(100), ipc::kBurstContinued | ipc::kBurstCut);
+  Burst(milliseconds(100), milliseconds(40), ipc::kBurstContinued);
+  EXPECT_EQ(recent_.RequestsOf(kQueue).all.count(), 0u);
+}
+
 TEST_F(RecentTest, waits_are_those_of_the_last_look) {
   ipc::RecordedQueue queue{};
   queue.queue_id = kQueue;

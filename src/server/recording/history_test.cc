@@ -85,6 +85,20 @@ TEST_F(HistoryTest, when_a_queue_stops_reporting_its_burst_ends_there) {
   EXPECT_TRUE(burst.flags & ipc::kBurstCut);
 }
 
+TEST_F(HistoryTest, a_burst_that_began_before_the_queue_reported_is_told_as_the_rest_of_one) {
+  See(5, 0);
+  now_ += 2ms;
+  See(5, 5);
+  now_ += 2ms;
+  See(6, 5);
+  now_ += 2ms;
+  See(6, 6);
+  const std::vector<History::Event> events = Read(1h, Everybody);
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(std::get<ipc::RecordedBurst>(events[0]).flags & ipc::kBurstContinued, ipc::kBurstContinued);
+  EXPECT_EQ(std::get<ipc::RecordedBurst>(events[1]).flags & ipc::kBurstContinued, 0u);
+}
+
 TEST_F(HistoryTest, only_what_ended_in_the_asked_time_is_read) {
   Work();
   now_ += 10ms;

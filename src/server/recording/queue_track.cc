@@ -36,6 +36,7 @@ void QueueTrack::Start(const Reading& reading, TimePoint now) {
   // What was launched before counts as launched now, because it retires in the recording.
   last_.submitted = last_.retired;
   if (reading.busy()) BeginBurst(reading, now);
+  continues_ = busy_ && before_ == Before::kTime;
   hold_ = HoldOf(reading);
   held_since_ = now;
   last_ = reading;

@@ -47,7 +47,8 @@ class QueueTrack {
   enum class Before : uint8_t {
     kReported,  // it has reported it
     kSkip,      // it is recorded from its first report on
-    kTime,      // its burst begins now, with the commands from its first report on
+    kTime,      // its burst had begun before, and is followed from now on, with the commands from its first
+                // report on
   };
   // `began`: when the recording did. `reading`: at `now`.
   QueueTrack(sched::QueueId id, TimePoint began, const Reading& reading, Before before, TimePoint now);
@@ -83,7 +84,7 @@ class QueueTrack {
   Reading last_;
   Before before_;
   bool busy_ = false;
-  bool continues_ = false;  // the burst is the rest of one that was cut
+  bool continues_ = false;  // the burst is the rest of one that was cut, or had begun before
   TimePoint busy_since_{};
   TimePoint burst_began_{};  // if the burst continues one that was cut: when that one began
   TimePoint seen_at_{};      // when the queue was last seen

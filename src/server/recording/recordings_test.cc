@@ -534,6 +534,20 @@ TEST_F(LastTest, a_queue_that_is_gone_is_described) {
   EXPECT_EQ(answer.holds.size(), 1u);
 }
 
+TEST_F(LastTest, a_burst_that_had_begun_before_the_asked_time_is_told_as_the_rest_of_one) {
+  Round();
+  Hold(20ms);
+  ASSERT_TRUE(AskForLast(tool_, 5ms));
+  const Answer late = ReadLast(tool_);
+  ASSERT_EQ(late.bursts.size(), 1u);
+  EXPECT_EQ(late.bursts[0].at_ns, 0u);
+  EXPECT_EQ(late.bursts[0].flags & ipc::kBurstContinued, ipc::kBurstContinued);
+  ASSERT_TRUE(AskForLast(tool_, 1s));
+  const Answer all = ReadLast(tool_);
+  ASSERT_EQ(all.bursts.size(), 1u);
+  EXPECT_EQ(all.bursts[0].flags & ipc::kBurstContinued, 0u);
+}
+
 TEST_F(LastTest, a_long_answer_is_sent_in_parts_and_the_tool_may_ask_again) {
   for (int i = 0; i < 1000; ++i) Hold(1ms);
   for (int i = 0; i < 2; ++i) {

@@ -73,6 +73,9 @@ void Remembered::Put(RecordingOutbox& outbox, History::Event event, TimePoint no
   std::visit(
       [&](auto& known) {
         const uint64_t before = std::max(skipped, known.at_ns) - known.at_ns;
+        if constexpr (requires { known.bursts; }) {
+          if (before != 0) known.flags |= ipc::kBurstContinued;
+        }
         known.at_ns = std::max(skipped, known.at_ns) - skipped + unknown;
         if constexpr (requires { known.span_ns; }) known.span_ns -= std::min(before, known.span_ns);
         if constexpr (requires { known.service_ns; }) {
