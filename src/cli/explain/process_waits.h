@@ -41,11 +41,11 @@ class ProcessWaits {
     int64_t priority = 0;  // of its queue that was described last
     std::set<std::string> devices;
     uint64_t queues = 0;
-    Distribution requests;    // from ready to idle
-    uint64_t unfinished = 0;  // requests that had not ended
-    uint64_t unseen = 0;      // requests of unknown length
+    Distribution requests;      // from ready to idle
+    uint64_t unfinished = 0;    // requests that had not ended
+    uint64_t unseen = 0;        // requests of unknown length
     Duration unseen_longest{};  // one of them was at least so long
-    Duration busy{};          // the sum of its queues' times with work
+    Duration busy{};            // the sum of its queues' times with work
     Duration device_time{};
     Duration waiting{};
     std::map<Because, Wait> waits;

@@ -291,6 +291,77 @@ TEST_F(QueueTrackTest,
   EXPECT_EQ(last->retired, 1u);
 }
 
+TEST_F(QueueTrackTest, of_several_the_one_that_went_on_at_the_last_look_is_a_record_of_its_own) {
+  reading_.counted = ipc::Bursts{};
+  Begin();
+  now_ += 2ms;
+  SeeCounted(3, 0, 0, {}, began_ + 1ms);
+  now_ += 50ms;
+  SeeCounted(3, 1, 0, {}, began_ + 1ms);
+  now_ += 2ms;
+  SeeCounted(5, 5, 2, 51500us, began_ + 53500us);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->bursts, 1u);
+  EXPECT_EQ(first->at_ns, 1'000'000u);
+  EXPECT_EQ(first->span_ns, 51'250'000u) << "both had the half of what was after the last look";
+  EXPECT_EQ(first->retired, 3u);
+  const auto second = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->at_ns, 53'500'000u);
+  EXPECT_EQ(second->span_ns, 250'000u);
+  EXPECT_EQ(second->retired, 2u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_reported_burst_that_begins_before_the_end_of_another_is_read_is_another_one) {
+  reading_.counted = ipc::Bursts{};
+  reading_.reports = true;
+  Begin();
+  SeeCounted(1, 0, 0, {}, now_);
+  now_ += 1ms;
+  reading_.why = sched::WaitReason::kHeld;
+  See(1, 0);
+  now_ += 3ms;
+  reading_.waiting += 3ms;
+  reading_.why = sched::WaitReason::kNone;
+  See(1, 0);
+  Take<ipc::RecordedHold>();
+  Work(2ms);
+  reading_.service += 1ms;
+  SeeCounted(2, 1, 1, 5900us, now_ - 50us);
+  const auto first = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->at_ns, 0u);
+  EXPECT_EQ(first->span_ns, 5'900'000u);
+  EXPECT_EQ(first->service_ns, 3'000'000u) << "what it was charged for";
+  EXPECT_EQ(first->waiting_ns, 3'000'000u);
+  EXPECT_EQ(first->retired, 1u);
+  Work(1ms);
+  SeeCounted(2, 2, 2, 6900us, now_ - 1050us);
+  const auto second = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->at_ns, 6'000'000u);
+  EXPECT_EQ(second->span_ns, 1'000'000u);
+  EXPECT_EQ(second->retired, 1u);
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(QueueTrackTest, a_reported_burst_ends_when_it_is_seen_to_although_its_end_is_counted_later) {
+  reading_.counted = ipc::Bursts{};
+  reading_.reports = true;
+  Begin();
+  SeeCounted(1, 0, 0, {}, now_);
+  Work(2ms);
+  SeeCounted(1, 1, 0, {}, began_);
+  const auto burst = Take<ipc::RecordedBurst>();
+  ASSERT_TRUE(burst);
+  EXPECT_EQ(burst->span_ns, 2'000'000u);
+  now_ += 1ms;
+  SeeCounted(1, 1, 1, 2100us, began_);
+  EXPECT_TRUE(events_.empty());
+}
+
 TEST_F(QueueTrackTest, an_end_that_is_counted_late_is_no_second_burst) {
   reading_.counted = ipc::Bursts{};
   Begin();
