@@ -33,9 +33,15 @@ constexpr XDeviceType TypeOfDevice(XDevice device) {
   return type <= kDeviceTypeMCA ? static_cast<XDeviceType>(type) : kDeviceTypeUnknown;
 }
 
+// Bit 31 of the number is set if the device has no PCI address, or none that is known.
+constexpr bool HasPciAddress(XDevice device) {
+  return TypeOfDevice(device) == kDeviceTypeGPU && (device & uint64_t{1} << 31) == 0;
+}
+
 // A part of a GPU that is divided by hardware (MIG, CPX), used as a separate device. Parts share only the
 // address of the whole. `part` (24 bits) is above the type; where the whole is part 0, it has its number.
 constexpr XDevice PartOfDevice(XDevice whole, uint32_t part) { return whole | uint64_t{part} << 40; }
 constexpr XDevice WholeDevice(XDevice device) { return device & ((uint64_t{1} << 40) - 1); }
+constexpr uint32_t NumberOfPart(XDevice device) { return static_cast<uint32_t>(device >> 40); }
 
 }  // namespace xsched

@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "base/pci_address.h"
 #include "cli/hold_reasons.h"
 #include "cli/platform.h"
 #include "server/tenants/tenant.h"
@@ -56,6 +57,14 @@ std::string WhyText(const ipc::QueueInfo& queue) {
 std::string PlatformText(uint32_t platform) {
   const Platform* known = FindPlatform(platform);
   return known == nullptr ? fmt::format("platform {}", platform) : known->name;
+}
+
+std::string DeviceNumberText(uint64_t device) {
+  if (!HasPciAddress(device)) return fmt::format("{:x}", device);
+  const auto id = static_cast<XDeviceId>(device);
+  const uint32_t part = NumberOfPart(device);
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}{}", id >> 16, id >> 8 & 0xff, id >> 3 & 0x1f, id & 7,
+                     part == 0 ? "" : fmt::format("/{}", part));
 }
 
 std::string MemoryText(const ipc::QueueInfo& queue) {

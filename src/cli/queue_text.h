@@ -14,6 +14,8 @@ std::string StateText(const ipc::QueueInfo& queue);
 // no work.
 std::string WhyText(const ipc::QueueInfo& queue);
 std::string PlatformText(uint32_t platform);
+// "0000:3b:00.0", "0000:3b:00.0/1" of a part of a GPU; the number in hexadecimal, if that is no PCI address.
+std::string DeviceNumberText(uint64_t device);
 // How much memory its process has taken of its device, and may take: "1.2 of 20.0 GiB". "": it has no limit.
 std::string MemoryText(const ipc::QueueInfo& queue);
 std::string UserText(uint32_t uid);

@@ -4,6 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
 namespace xsched::cli {
 namespace {
@@ -26,6 +29,16 @@ std::string RequestsText(const ProcessWaits::Process& process) {
                         TimeText(process.unseen_longest));
   }
   return text;
+}
+
+// "2 × NVIDIA H200, NVIDIA L4".
+std::string DevicesText(const ProcessWaits::Process& process) {
+  std::map<std::string, int> counts;
+  for (const auto& [number, name] : process.devices) ++counts[name];
+  std::vector<std::string> texts;
+  for (const auto& [name, count] : counts)
+    texts.push_back(count == 1 ? name : fmt::format("{} × {}", count, name));
+  return fmt::format("{}", fmt::join(texts, ", "));
 }
 
 }  // namespace
@@ -65,7 +78,7 @@ bool HasRecords(const ProcessWaits::Process& process) {
 
 std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& process) {
   const std::string text = fmt::format("{}, priority {}, {} on {}\n", NameOf(process), process.priority,
-                                       CountText(process.queues, "queue"), fmt::join(process.devices, ", "));
+                                       CountText(process.queues, "queue"), DevicesText(process));
   if (!HasRecords(process)) return text + "  Nothing of it was recorded.\n";
   return text + Findings(waits, process);
 }

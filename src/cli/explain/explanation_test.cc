@@ -180,6 +180,24 @@ TEST_F(ExplanationTest, times_of_any_length_have_a_sum) {
   EXPECT_EQ(process.longest_at, Duration::max());
 }
 
+TEST_F(ExplanationTest, devices_with_the_same_name_are_counted) {
+  EXPECT_THAT(Explain(R"({"t":0,"device":{"id":7,"platform":"CUDA","name":"NVIDIA H200","level":3}}
+{"t":0,"device":{"id":8,"platform":"CUDA","name":"NVIDIA L4","level":3}}
+{"t":0,"queue":{"id":3,"process":1,"device":7,"level":3}}
+{"t":0,"queue":{"id":4,"process":1,"device":8,"level":3}}
+)",
+                      1),
+              HasSubstr("serve (pid 812), priority 5, 3 queues on 2 × NVIDIA H200, NVIDIA L4\n"));
+  ipc::RecordedQueue queue{};
+  queue.client_id = 9;
+  ipc::SetText(queue.device_name, std::string_view("NVIDIA H200"));
+  for (queue.queue_id = 11; queue.queue_id < 14; ++queue.queue_id) {
+    queue.device = queue.queue_id % 2;
+    waits_.Take(ipc::PacketOf(queue));
+  }
+  EXPECT_THAT(Explanation(waits_, waits_.processes().at(9)), HasSubstr("3 queues on 2 × NVIDIA H200\n"));
+}
+
 TEST_F(ExplanationTest, a_reason_without_another_queue_names_none) {
   const std::string text =
       Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":100000000}}

@@ -59,7 +59,7 @@ void ProcessWaits::ReadLine(const JsonLine& line) {
   end_ = std::max(end_, at);
   if (line.Has("device")) {
     const JsonLine device = line.Part("device");
-    devices_[device.Number("id", 0, kMost)] = device.Text("name", "device");
+    devices_[static_cast<uint64_t>(device.Number("id", 0, kMost))] = device.Text("name", "device");
   } else if (line.Has("process")) {
     const JsonLine process = line.Part("process");
     const int64_t id = process.Number("id", 0, kMost);
@@ -87,8 +87,8 @@ void ProcessWaits::ReadQueue(const JsonLine& queue) {
     known.priority =
         queue.Part("hints").Number("priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, PRIORITY_DEFAULT);
   if (!AddQueue(queue.Number("id", 0, kMost), process)) return;
-  const auto device = devices_.find(queue.Number("device", 0, kMost));
-  if (device != devices_.end()) known.devices.insert(device->second);
+  const auto device = devices_.find(static_cast<uint64_t>(queue.Number("device", 0, kMost)));
+  if (device != devices_.end()) known.devices.insert(*device);
 }
 
 void ProcessWaits::ReadBurst(const JsonLine& burst, Duration at) {
@@ -142,7 +142,7 @@ void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
   process.user = UserText(queue.uid);
   process.job = queue.job;
   process.priority = queue.hints.priority;
-  if (AddQueue(NumberOf(queue.queue_id), number)) process.devices.insert(queue.device_name);
+  if (AddQueue(NumberOf(queue.queue_id), number)) process.devices.emplace(queue.device, queue.device_name);
 }
 
 void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <istream>
 #include <map>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -37,9 +36,9 @@ class ProcessWaits {
     std::string name;
     int32_t pid = 0;
     std::string user;
-    uint64_t job = 0;      // taken from messages; 0: none
-    int64_t priority = 0;  // of its queue that was described last
-    std::set<std::string> devices;
+    uint64_t job = 0;                         // taken from messages; 0: none
+    int64_t priority = 0;                     // of its queue that was described last
+    std::map<uint64_t, std::string> devices;  // names, by number
     uint64_t queues = 0;
     Distribution requests;      // from ready to idle
     uint64_t unfinished = 0;    // requests that had not ended
@@ -113,7 +112,7 @@ class ProcessWaits {
   // `at`: since its part began.
   void AddHold(const Queue& queue, const Because& because, Duration at, Duration span);
 
-  std::map<int64_t, std::string> devices_;
+  std::map<uint64_t, std::string> devices_;
   std::map<int64_t, Process> processes_;
   std::map<int64_t, Queue> queues_;
   GoneQueues gone_;  // taken from messages

@@ -72,11 +72,18 @@ Json WaitsJson(const Process& process, const ProcessWaits& waits) {
   return all;
 }
 
+// The name of each, so the same name may be there several times.
+Json DevicesJson(const Process& process) {
+  Json names = Json::array();
+  for (const auto& [number, name] : process.devices) names.push_back(name);
+  return names;
+}
+
 Json FindingsJson(const Process& process, const ProcessWaits& waits) {
   Duration held{};
   for (const auto& [because, wait] : process.waits) held += wait.time;
   return {{"queues", process.queues},
-          {"devices", process.devices},
+          {"devices", DevicesJson(process)},
           {"requests",
            {{"count", process.requests.count()},
             {"p50_ms", Milliseconds(process.requests.Percentile(0.5))},

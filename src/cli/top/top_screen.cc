@@ -10,14 +10,13 @@
 #include <chrono>
 #include <clocale>
 #include <cstdlib>
-#include <map>
 #include <string>
 #include <string_view>
 
 #include "cli/exit_codes.h"
 #include "cli/policy_text.h"
 #include "cli/queue_text.h"
-#include "cli/top/history.h"
+#include "cli/top/devices.h"
 #include "cli/top/looks.h"
 #include "cli/top/next_policy.h"
 #include "cli/top/queue_order.h"
@@ -30,7 +29,6 @@
 namespace xsched::cli {
 namespace {
 
-constexpr size_t kHistory = Looks::kParts;
 constexpr size_t kWaitLines = 3;
 constexpr int kEscape = 27;
 
@@ -128,11 +126,6 @@ attr_t AttributesOf(const ipc::QueueInfo& queue) {
   return A_NORMAL;
 }
 
-struct Device {
-  double share = 0;
-  History history{kHistory};
-};
-
 class View {
  public:
   View(Duration delay, int64_t count) : delay_(delay), count_(count), looks_(delay) { Take(); }
@@ -172,14 +165,7 @@ class View {
   void Take() {
     looked_ = MonotonicClock::now();
     Sort(looks_.queues(), order_);
-    for (auto& [name, device] : devices_) device.share = 0;
-    for (const QueueRates& entry : looks_.queues())
-      devices_[DeviceName(entry.queue)].share += entry.device_share;
-    for (auto& [name, device] : devices_) device.history.Add(device.share);
-  }
-
-  static std::string DeviceName(const ipc::QueueInfo& queue) {
-    return fmt::format("{} ({})", queue.device_name, PlatformText(queue.platform));
+    devices_.Take(looks_.queues());
   }
 
   void Handle(int key) {
@@ -273,8 +259,8 @@ class View {
     style.is_admin = looks_.status().is_admin != 0;
     int y = 0;
     Line(y++, (paused_ ? "paused | " : "") + TopSummary(looks_.status(), style), A_BOLD);
-    for (const auto& [name, device] : devices_) {
-      if (y < LINES - 3) Line(y++, DeviceLine(name, device.share, device.history, style));
+    for (const std::string& line : devices_.Lines(style)) {
+      if (y < LINES - 3) Line(y++, line);
     }
     if (help_) {
       ++y;
@@ -352,7 +338,7 @@ class View {
   Duration delay_;
   int64_t count_;
   Looks looks_;
-  std::map<std::string, Device> devices_;
+  Devices devices_{Looks::kParts};
   TimePoint looked_{};
   Order order_ = Order::kDevice;
   Selection selection_;

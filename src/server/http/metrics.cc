@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "base/pci_address.h"
 #include "server/usage.h"
-#include "xsched/types.h"
 
 namespace xsched::server::http {
 namespace {
@@ -309,9 +309,7 @@ void AddText(Labels& labels, std::string_view name, std::string text) {
 
 // As DCGM's exporter writes it, so that series of both can be joined.
 std::string PciBusId(uint64_t device) {
-  constexpr uint64_t kNoPciAddress = uint64_t{1} << 31;
-  const uint64_t type = device >> 32 & 0xff;
-  if (type != kDeviceTypeGPU || (device & kNoPciAddress) != 0) return "";
+  if (!HasPciAddress(device)) return "";
   return fmt::format("{:08X}:{:02X}:{:02X}.{:X}", device >> 16 & 0x7fff, device >> 8 & 0xff,
                      device >> 3 & 0x1f, device & 0x7);
 }
