@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -58,7 +59,7 @@ std::string BecauseText(const ProcessWaits& waits, const ProcessWaits::Process& 
       (process.job != 0 && process.pid == 0 && other->second.job == process.job))
     return fmt::format("{} {} another queue of its own", reason.phrase, reason.preposition);
   return fmt::format("{} {} {}, priority {}", reason.phrase, reason.preposition, NameOf(other->second),
-                     other->second.priority);
+                     because.priority);
 }
 
 std::string TimeText(Duration time) {
@@ -83,20 +84,30 @@ std::string Explanation(const ProcessWaits& waits, const ProcessWaits::Process& 
   return text + Findings(waits, process);
 }
 
+namespace {
+
+using ReasonToWait = std::pair<std::string, ProcessWaits::Wait>;
+
+// The longest first. Those that a reader cannot tell apart are one: of several queues of its own.
+std::vector<ReasonToWait> ReasonsOf(const ProcessWaits& waits, const ProcessWaits::Process& process) {
+  std::map<std::string, ProcessWaits::Wait> by_text;
+  for (const auto& [because, wait] : process.waits) by_text[BecauseText(waits, process, because)].Add(wait);
+  std::vector<ReasonToWait> reasons(by_text.begin(), by_text.end());
+  std::erase_if(reasons, [](const ReasonToWait& reason) { return reason.second.time < kMentioned; });
+  std::ranges::stable_sort(reasons, std::greater{}, [](const auto& reason) { return reason.second.time; });
+  return reasons;
+}
+
+}  // namespace
+
 std::string Findings(const ProcessWaits& waits, const ProcessWaits::Process& process) {
   std::string text = fmt::format("  {}.\n", RequestsText(process));
   text += fmt::format("  Its queues had work for {}, and used {} of the device's time.\n",
                       TimeText(process.busy), TimeText(process.device_time));
-  std::vector<std::pair<ProcessWaits::Because, ProcessWaits::Wait>> reasons;
-  Duration waited{};
-  for (const auto& [because, wait] : process.waits) {
-    if (wait.time < kMentioned) continue;
-    reasons.emplace_back(because, wait);
-    waited += wait.time;
-  }
+  const std::vector<ReasonToWait> reasons = ReasonsOf(waits, process);
   if (reasons.empty()) return text + "  Nothing made it wait.\n";
-  std::stable_sort(reasons.begin(), reasons.end(),
-                   [](const auto& one, const auto& other) { return one.second.time > other.second.time; });
+  Duration waited{};
+  for (const auto& [because, wait] : reasons) waited += wait.time;
   if (process.busy > Duration::zero()) {
     text +=
         fmt::format("  They did not run for {} of it ({:.0f} %):\n", TimeText(waited),
@@ -104,10 +115,8 @@ std::string Findings(const ProcessWaits& waits, const ProcessWaits::Process& pro
   } else {
     text += fmt::format("  They did not run for {}:\n", TimeText(waited));
   }
-  for (const auto& [because, wait] : reasons) {
-    text += fmt::format("    {} in {}: {}\n", TimeText(wait.time), CountText(wait.times, "wait"),
-                        BecauseText(waits, process, because));
-  }
+  for (const auto& [because, wait] : reasons)
+    text += fmt::format("    {} in {}: {}\n", TimeText(wait.time), CountText(wait.times, "wait"), because);
   text += fmt::format("  The longest wait: {}{}, {} ago, {}\n", process.longest_is_part ? "at least " : "",
                       TimeText(process.longest),
                       TimeText(std::max(waits.end() - process.longest_at, Duration::zero())),

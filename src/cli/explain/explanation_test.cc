@@ -180,11 +180,36 @@ TEST_F(ExplanationTest, times_of_any_length_have_a_sum) {
   EXPECT_EQ(process.longest_at, Duration::max());
 }
 
+TEST_F(ExplanationTest, names_the_priority_of_the_queue_that_was_waited_for) {
+  EXPECT_THAT(Explain(R"({"t":0,"queue":{"id":3,"process":1,"device":0,"level":3,"hints":{"priority":-20}}}
+{"t":0,"burst":{"queue":2,"commands":50,"device_ns":60000000,"span_ns":100000000,"waiting_ns":40000000}}
+{"t":0,"hold":{"queue":2,"span_ns":30000000,"why":"held","by":1}}
+{"t":0,"hold":{"queue":2,"span_ns":5000000,"why":"turn","by":3}}
+{"t":0,"queue":{"id":1,"process":1,"device":0,"level":3,"hints":{"priority":9}}}
+{"t":0,"hold":{"queue":2,"span_ns":4000000,"why":"held","by":1}}
+)",
+                      2),
+              HasSubstr("    30.0 ms in 1 wait: held for serve (pid 812), priority 5\n"
+                        "    5.0 ms in 1 wait: waits for its turn behind serve (pid 812), priority -20\n"
+                        "    4.0 ms in 1 wait: held for serve (pid 812), priority 9\n"
+                        "  The longest wait: 30.0 ms, 0 µs ago, held for serve (pid 812), priority 5\n"));
+}
+
+TEST_F(ExplanationTest, waits_for_queues_of_its_own_are_one_reason_whatever_their_priorities) {
+  EXPECT_THAT(Explain(R"({"t":0,"queue":{"id":3,"process":1,"device":0,"level":3,"hints":{"priority":-20}}}
+{"t":0,"queue":{"id":4,"process":1,"device":0,"level":3,"hints":{"priority":0}}}
+{"t":0,"hold":{"queue":3,"span_ns":30000000,"why":"held","by":1}}
+{"t":0,"hold":{"queue":3,"span_ns":5000000,"why":"held","by":4}}
+)",
+                      1),
+              HasSubstr("    35.0 ms in 2 waits: held for another queue of its own\n"));
+}
+
 TEST_F(ExplanationTest, devices_with_the_same_name_are_counted) {
   EXPECT_THAT(Explain(R"({"t":0,"device":{"id":7,"platform":"CUDA","name":"NVIDIA H200","level":3}}
 {"t":0,"device":{"id":8,"platform":"CUDA","name":"NVIDIA L4","level":3}}
-{"t":0,"queue":{"id":3,"process":1,"device":7,"level":3}}
-{"t":0,"queue":{"id":4,"process":1,"device":8,"level":3}}
+{"t":0,"queue":{"id":3,"process":1,"device":7,"level":3,"hints":{"priority":5}}}
+{"t":0,"queue":{"id":4,"process":1,"device":8,"level":3,"hints":{"priority":5}}}
 )",
                       1),
               HasSubstr("serve (pid 812), priority 5, 3 queues on 2 × NVIDIA H200, NVIDIA L4\n"));

@@ -24,6 +24,11 @@ Duration TimeOf(uint64_t ns) {
 
 }  // namespace
 
+void ProcessWaits::Wait::Add(const Wait& other) {
+  time = BoundedSum(time, other.time);
+  times += other.times;
+}
+
 void ProcessWaits::Process::Add(const Process& other) {
   devices.insert(other.devices.begin(), other.devices.end());
   queues += other.queues;
@@ -34,11 +39,7 @@ void ProcessWaits::Process::Add(const Process& other) {
   busy = BoundedSum(busy, other.busy);
   device_time = BoundedSum(device_time, other.device_time);
   waiting = BoundedSum(waiting, other.waiting);
-  for (const auto& [because, wait] : other.waits) {
-    Wait& sum = waits[because];
-    sum.time = BoundedSum(sum.time, wait.time);
-    sum.times += wait.times;
-  }
+  for (const auto& [because, wait] : other.waits) waits[because].Add(wait);
   if (other.longest <= longest) return;
   longest = other.longest;
   longest_at = other.longest_at;
@@ -82,13 +83,12 @@ void ProcessWaits::ReadQueue(const JsonLine& queue) {
   const int64_t process = queue.Number("process", 0, kMost);
   const auto owner = processes_.find(process);
   if (owner == processes_.end()) queue.Fail(fmt::format("process {} has no line before this one", process));
-  Process& known = owner->second;
-  if (queue.Has("hints"))
-    known.priority =
-        queue.Part("hints").Number("priority", PRIORITY_NO_EXECUTE, PRIORITY_MAX, PRIORITY_DEFAULT);
-  if (!AddQueue(queue.Number("id", 0, kMost), process)) return;
+  const int64_t priority = queue.Has("hints") ? queue.Part("hints").Number("priority", PRIORITY_NO_EXECUTE,
+                                                                           PRIORITY_MAX, PRIORITY_DEFAULT)
+                                              : PRIORITY_DEFAULT;
+  if (!AddQueue(queue.Number("id", 0, kMost), process, priority)) return;
   const auto device = devices_.find(static_cast<uint64_t>(queue.Number("device", 0, kMost)));
-  if (device != devices_.end()) known.devices.insert(*device);
+  if (device != devices_.end()) owner->second.devices.insert(*device);
 }
 
 void ProcessWaits::ReadBurst(const JsonLine& burst, Duration at) {
@@ -102,9 +102,8 @@ void ProcessWaits::ReadBurst(const JsonLine& burst, Duration at) {
 }
 
 void ProcessWaits::ReadHold(const JsonLine& hold, Duration at) {
-  const Because because{&HoldReasonOf(hold.Text("why", "")),
-                        hold.Has("by") ? QueueOf(hold, "by").process : 0};
-  AddHold(QueueOf(hold), because, at, hold.Time("span_ns"));
+  const Queue* other = hold.Has("by") ? &QueueOf(hold, "by") : nullptr;
+  AddHold(QueueOf(hold), BecauseOf(HoldReasonOf(hold.Text("why", "")), other), at, hold.Time("span_ns"));
 }
 
 ProcessWaits::Queue& ProcessWaits::QueueOf(const JsonLine& line, const char* key) {
@@ -141,8 +140,8 @@ void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
   process.pid = queue.pid;
   process.user = UserText(queue.uid);
   process.job = queue.job;
-  process.priority = queue.hints.priority;
-  if (AddQueue(NumberOf(queue.queue_id), number)) process.devices.emplace(queue.device, queue.device_name);
+  if (AddQueue(NumberOf(queue.queue_id), number, queue.hints.priority))
+    process.devices.emplace(queue.device, queue.device_name);
 }
 
 void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
@@ -165,9 +164,8 @@ void ProcessWaits::TakeHold(const ipc::RecordedHold& hold) {
   const Queue* queue = FindQueue(hold.queue_id);
   if (queue == nullptr) return;
   const HoldReason* reason = FindHoldReason(static_cast<sched::WaitReason>(hold.why));
-  const Queue* other = FindQueue(hold.because_of);
-  const Because because{reason == nullptr ? &HoldReasonOf("") : reason,
-                        other == nullptr ? 0 : other->process};
+  const Because because =
+      BecauseOf(reason == nullptr ? HoldReasonOf("") : *reason, FindQueue(hold.because_of));
   AddHold(*queue, because, TimeOf(hold.at_ns), TimeOf(hold.span_ns));
 }
 
@@ -203,10 +201,16 @@ void ProcessWaits::Finish(Duration end) {
 
 // ---- sums ----
 
-bool ProcessWaits::AddQueue(int64_t id, int64_t process) {
-  if (!queues_.try_emplace(id, Queue{.process = process}).second) return false;
-  ++processes_.at(process).queues;
-  return true;
+bool ProcessWaits::AddQueue(int64_t id, int64_t process, int64_t priority) {
+  const auto [queue, is_new] = queues_.try_emplace(id, Queue{.process = process});
+  Process& owner = processes_.at(process);
+  queue->second.priority = owner.priority = priority;
+  owner.queues += is_new;
+  return is_new;
+}
+
+ProcessWaits::Because ProcessWaits::BecauseOf(const HoldReason& reason, const Queue* other) {
+  return other == nullptr ? Because{&reason, 0, 0} : Because{&reason, other->process, other->priority};
 }
 
 void ProcessWaits::AddBurst(Queue& queue, const Burst& burst) {
@@ -237,9 +241,7 @@ void ProcessWaits::AddUnseen(Process& process, Duration at_least) {
 
 void ProcessWaits::AddHold(const Queue& queue, const Because& because, Duration at, Duration span) {
   Process& process = processes_.at(queue.process);
-  Wait& wait = process.waits[because];
-  wait.time = BoundedSum(wait.time, span);
-  ++wait.times;
+  process.waits[because].Add({.time = span, .times = 1});
   if (span <= process.longest) return;
   process.longest = span;
   process.longest_at = BoundedSum(part_began_, at);

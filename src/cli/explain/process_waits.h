@@ -6,7 +6,7 @@
 #include <istream>
 #include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 
 #include "base/clock.h"
 #include "cli/distribution.h"
@@ -19,17 +19,21 @@ namespace xsched::cli {
 
 class ProcessWaits {
  public:
-  // Time in which queues of a process did not run, for one reason and because of one other process.
+  // Time in which queues of a process did not run, for one reason and because of one other process with one
+  // priority.
   struct Wait {
     Duration time{};
     uint64_t times = 0;
+
+    void Add(const Wait& other);
   };
   struct Because {
     const HoldReason* reason;
-    int64_t process;  // 0: of none, or of one that the reader may not see
+    int64_t process;   // 0: of none, or of one that the reader may not see
+    int64_t priority;  // of the queue that was waited for, then: those of a process may differ, and change
 
     bool operator<(const Because& other) const {
-      return std::pair(reason, process) < std::pair(other.reason, other.process);
+      return std::tie(reason, process, priority) < std::tie(other.reason, other.process, other.priority);
     }
   };
   struct Process {
@@ -80,8 +84,9 @@ class ProcessWaits {
  private:
   struct Queue {
     int64_t process;
-    Duration request{};  // what is known of the request that was cut and goes on
-    Duration until{};    // when it was cut
+    int64_t priority = 0;  // as it was described last
+    Duration request{};    // what is known of the request that was cut and goes on
+    Duration until{};      // when it was cut
     bool open = false;
     bool whole = false;  // all of the request is known so far
     bool gone = false;
@@ -106,7 +111,9 @@ class ProcessWaits {
   Queue* FindQueue(uint64_t id);
 
   // True: it is new.
-  bool AddQueue(int64_t id, int64_t process);
+  bool AddQueue(int64_t id, int64_t process, int64_t priority);
+  // `other`: null: of none that is known.
+  static Because BecauseOf(const HoldReason& reason, const Queue* other);
   void AddBurst(Queue& queue, const Burst& burst);
   static void AddUnseen(Process& process, Duration at_least);
   // `at`: since its part began.

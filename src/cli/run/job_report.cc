@@ -65,7 +65,7 @@ Json WaitsJson(const Process& process, const ProcessWaits& waits) {
     Json one = {{"why", because.reason->word}, {"seconds", InSeconds(wait.time)}, {"times", wait.times}};
     if (const auto other = waits.processes().find(because.process); other != waits.processes().end()) {
       one["because_of"] = {
-          {"pid", other->second.pid}, {"name", other->second.name}, {"priority", other->second.priority}};
+          {"pid", other->second.pid}, {"name", other->second.name}, {"priority", because.priority}};
     }
     all.push_back(std::move(one));
   }

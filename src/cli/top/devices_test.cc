@@ -31,10 +31,9 @@ std::vector<std::string> LinesOf(const std::vector<QueueRates>& queues, int widt
 }
 
 TEST(TopDevices, with_the_same_name_have_a_line_each_and_their_addresses) {
-  EXPECT_THAT(
-      LinesOf({QueueOn(kSecond, 0.9), QueueOn(kFirst, 0.5), QueueOn(kFirst, 0.25)}, /*width=*/120),
-      ElementsAre(AllOf(StartsWith("0000:3b:00.0 NVIDIA H200 (C"), HasSubstr(" 75% ")),
-                  AllOf(StartsWith("0000:c1:00.0 NVIDIA H200 (C"), HasSubstr(" 90% "))));
+  EXPECT_THAT(LinesOf({QueueOn(kSecond, 0.9), QueueOn(kFirst, 0.5), QueueOn(kFirst, 0.25)}, /*width=*/120),
+              ElementsAre(AllOf(StartsWith("0000:3b:00.0 NVIDIA H200 (C"), HasSubstr(" 75% ")),
+                          AllOf(StartsWith("0000:c1:00.0 NVIDIA H200 (C"), HasSubstr(" 90% "))));
   EXPECT_THAT(LinesOf({QueueOn(kFirst, 0.1), QueueOn(PartOfDevice(kFirst, 2), 0.2)}),
               ElementsAre(StartsWith("0000:3b:00.0 NVIDI"), StartsWith("0000:3b:00.0/2 NVI")));
 }
