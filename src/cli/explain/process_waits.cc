@@ -134,7 +134,7 @@ void ProcessWaits::Take(const ipc::Packet& packet) {
 }
 
 void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
-  const int64_t number = NumberOf(queue.client_id);
+  const int64_t number = ProcessOf(queue);
   Process& process = processes_[number];
   process.name = queue.name;
   process.pid = queue.pid;
@@ -142,6 +142,14 @@ void ProcessWaits::TakeQueue(const ipc::RecordedQueue& queue) {
   process.job = queue.job;
   if (AddQueue(NumberOf(queue.queue_id), number, queue.hints.priority))
     process.devices.emplace(queue.device, queue.device_name);
+}
+
+int64_t ProcessWaits::ProcessOf(const ipc::RecordedQueue& queue) {
+  const auto [client, is_new] = clients_.try_emplace(queue.client_id, NumberOf(queue.client_id));
+  if (!is_new) return client->second;
+  if (auto former = former_.extract({queue.pid, queue.job, UserText(queue.uid), queue.name}))
+    client->second = former.mapped();
+  return client->second;
 }
 
 void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
@@ -189,6 +197,12 @@ ProcessWaits::Queue* ProcessWaits::FindQueue(uint64_t id) {
 void ProcessWaits::BeginPart(Duration began) {
   ++part_;
   part_began_ = began;
+  clients_.clear();
+  former_.clear();
+  for (auto& [number, process] : processes_) {
+    process.queues_of_part = 0;
+    former_.emplace(Identity{process.pid, process.job, process.user, process.name}, number);
+  }
 }
 
 void ProcessWaits::Finish(Duration end) {
@@ -205,7 +219,8 @@ bool ProcessWaits::AddQueue(int64_t id, int64_t process, int64_t priority) {
   const auto [queue, is_new] = queues_.try_emplace(id, Queue{.process = process});
   Process& owner = processes_.at(process);
   queue->second.priority = owner.priority = priority;
-  owner.queues += is_new;
+  owner.queues_of_part += is_new;
+  owner.queues = std::max(owner.queues, owner.queues_of_part);
   return is_new;
 }
 

@@ -43,7 +43,8 @@ class ProcessWaits {
     uint64_t job = 0;                         // taken from messages; 0: none
     int64_t priority = 0;                     // of its queue that was described last
     std::map<uint64_t, std::string> devices;  // names, by number
-    uint64_t queues = 0;
+    uint64_t queues = 0;  // of the part with the most: which queues are the same in two parts is not known
+    uint64_t queues_of_part = 0;
     Distribution requests;      // from ready to idle
     uint64_t unfinished = 0;    // requests that had not ended
     uint64_t unseen = 0;        // requests of unknown length
@@ -67,7 +68,7 @@ class ProcessWaits {
   // Those that are no part of a recording are ignored.
   void Take(const ipc::Packet& packet);
   // What is taken from now on is another server's, or of another recording, which began so long after the
-  // first one.
+  // first one. Its numbers of processes and queues are new, but the processes may be the same.
   void BeginPart(Duration began);
   // Requests that have not ended do not end any more.
   void Finish(Duration end);
@@ -106,6 +107,8 @@ class ProcessWaits {
   void TakeBurst(const ipc::RecordedBurst& burst);
   void TakeHold(const ipc::RecordedHold& hold);
   void TakeEnd(const ipc::RecordedEnd& end);
+  // The number of its process.
+  int64_t ProcessOf(const ipc::RecordedQueue& queue);
   // Of what the server calls so.
   int64_t NumberOf(uint64_t id) const;
   Queue* FindQueue(uint64_t id);
@@ -128,6 +131,10 @@ class ProcessWaits {
   bool was_cut_off_ = false;
   int64_t part_ = 0;
   Duration part_began_{};
+  std::map<uint64_t, int64_t> clients_;  // the numbers of the processes of this part
+  // Pid, job, user and name. Several runtimes of one process have the same.
+  using Identity = std::tuple<int32_t, uint64_t, std::string, std::string>;
+  std::multimap<Identity, int64_t> former_;  // processes of the parts before, unless this part has them
 };
 
 }  // namespace xsched::cli

@@ -20,11 +20,15 @@ constexpr uint64_t kJob = 77;
 class JobReportTest : public testing::Test {
  protected:
   void Queue(uint64_t id, uint64_t client, uint64_t job, const char* name, int32_t priority) {
+    QueueOfPid(static_cast<int32_t>(800 + client), id, client, job, name, priority);
+  }
+  void QueueOfPid(int32_t pid, uint64_t id, uint64_t client, uint64_t job, const char* name,
+                  int32_t priority) {
     ipc::RecordedQueue queue{};
     queue.queue_id = id;
     queue.client_id = client;
     queue.job = job;
-    queue.pid = static_cast<int32_t>(800 + client);
+    queue.pid = pid;
     queue.hints.priority = priority;
     strncpy(queue.name, name, sizeof queue.name - 1);
     strncpy(queue.device_name, "NVIDIA H200", sizeof queue.device_name - 1);
@@ -116,6 +120,38 @@ TEST_F(JobReportTest, a_queue_of_another_server_with_the_same_number_is_another_
   const std::string text = Text();
   EXPECT_THAT(text, HasSubstr("0 requests; 1 not finished.\n"));
   EXPECT_THAT(text, Not(HasSubstr("other (pid")));
+}
+
+TEST_F(JobReportTest, a_process_that_a_second_server_describes_is_still_one_process) {
+  waits_.BeginPart(seconds(0));
+  QueueOfPid(810, 1, 1, kJob, "train", 0);
+  QueueOfPid(810, 2, 1, kJob, "train", 0);
+  QueueOfPid(820, 3, 2, 5, "serve", 10);
+  Burst(1, milliseconds(100), milliseconds(60));
+  Hold(1, 3, milliseconds(40));
+  waits_.BeginPart(seconds(5));
+  QueueOfPid(820, 1, 1, 5, "serve", 10);
+  QueueOfPid(810, 2, 2, kJob, "train", 0);
+  QueueOfPid(810, 3, 2, kJob, "train", 0);
+  QueueOfPid(810, 4, 2, kJob, "train", 0);
+  Burst(2, milliseconds(100), milliseconds(60));
+  Hold(2, 1, milliseconds(40));
+  EXPECT_EQ(Text(),
+            "xsched: python3 train.py: ran for 10.0 s, exit status 0\n"
+            "train (pid 810), priority 0, 3 queues on NVIDIA H200\n"
+            "  2 requests, p50 100.0 ms, p99 100.0 ms, longest 100.0 ms.\n"
+            "  Its queues had work for 200.0 ms, and used 120.0 ms of the device's time.\n"
+            "  They did not run for 80.0 ms of it (40 %):\n"
+            "    80.0 ms in 2 waits: held for serve (pid 820), priority 10\n"
+            "  The longest wait: 40.0 ms, 10.0 s ago, held for serve (pid 820), priority 10\n");
+}
+
+TEST_F(JobReportTest, two_runtimes_of_a_process_are_still_two_after_a_second_server) {
+  waits_.BeginPart(seconds(0));
+  for (uint64_t runtime : {1, 2}) QueueOfPid(810, runtime, runtime, kJob, "train", 0);
+  waits_.BeginPart(seconds(5));
+  for (uint64_t runtime : {1, 2, 3}) QueueOfPid(810, runtime, runtime, kJob, "train", 0);
+  EXPECT_EQ(ReportJson(outcome_, waits_)["processes"].size(), 3u);
 }
 
 TEST_F(JobReportTest, says_what_is_missing) {
