@@ -1,5 +1,6 @@
 #include "server/http/metrics.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,6 +108,28 @@ TEST_F(MetricsPageTest, has_the_memory_of_processes_with_a_limit) {
 TEST_F(MetricsPageTest, the_numbers_of_a_user_now_are_those_of_its_processes) {
   EXPECT_TRUE(std::regex_search(PageFor(kAdmin),
                                 std::regex(R"(xsched_user_queues\{uid="1000",[^\n]*state="running"\} 2)")));
+}
+
+TEST_F(MetricsPageTest, queues_of_a_process_with_many_accounts_are_queues_of_its_user_and_of_devices) {
+  accounts_ = {AccountOf(1000, 1, 0),
+               AccountOf(1000, 1, 0, 0),
+               AccountOf(1000, 2, 0, 0),
+               AccountOf(1000, 0, 0),
+               AccountOf(1000, 0, 1),
+               AccountOf(1000, 0, 2),
+               AccountOf(UsageMeter::kOtherUsers, 0, 0, 0)};
+  for (size_t i : {1, 2, 6}) accounts_[i].others = 1;
+  accounts_[2].longest_wait_ns = 2'000'000'000;
+  const std::string page = PageFor(kAdmin);
+  EXPECT_THAT(page, HasSubstr("\nxsched_user_longest_wait_seconds{uid=\"1000\",priority=\"other\",device="
+                              "\"other\",Hostname=\"box\"} 2\n"));
+  for (const char* owner : {"user", "device", "process"}) {
+    const std::regex running(fmt::format(R"(xsched_{}_queues\{{[^\n]*state="running"\}} (\d+))", owner));
+    int sum = 0;
+    for (std::sregex_iterator line(page.begin(), page.end(), running), end; line != end; ++line)
+      sum += std::stoi((*line)[1]);
+    EXPECT_EQ(sum, 6) << owner;
+  }
 }
 
 TEST_F(MetricsPageTest, a_user_sees_nothing_of_others_and_the_metrics_group_sees_all) {

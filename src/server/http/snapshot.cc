@@ -1,6 +1,7 @@
 #include "server/http/snapshot.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -18,13 +19,33 @@ Key KeyOf(const ipc::Usage& account) {
   return {account.uid, account.others != 0, account.device, account.priority};
 }
 
-// The user's account in which the process's account is counted as well. Null: the server has not sent it.
-Row* UserOf(std::map<Key, size_t>& index, std::vector<Row>& users, const ipc::Usage& process) {
-  for (const Key& key :
-       {KeyOf(process), Key{process.uid, true, 0, 0}, Key{UsageMeter::kOtherUsers, true, 0, 0}}) {
-    if (const auto found = index.find(key); found != index.end()) return &users[found->second];
+using Index = std::map<Key, size_t>;  // where the users' accounts are
+
+Row* Find(const Index& index, std::vector<Row>& users, const Key& key) {
+  const auto found = index.find(key);
+  return found == index.end() ? nullptr : &users[found->second];
+}
+
+bool HasAccounts(const Index& index, uint32_t uid) {
+  const auto first = index.lower_bound(Key{uid, false, 0, std::numeric_limits<int32_t>::min()});
+  return first != index.end() && std::get<uint32_t>(first->first) == uid;
+}
+
+// The user's account in which the process's account is counted as well. A process may have fewer accounts
+// than its user. So what is in its account for all others may be in several of the user's, and then the user
+// gets one for all others as well.
+Row& UserOf(Index& index, std::vector<Row>& users, const ipc::Usage& process) {
+  const Key all_others{process.uid, true, 0, 0};
+  if (Row* user = Find(index, users, KeyOf(process))) return *user;
+  if (Row* user = Find(index, users, all_others)) return *user;
+  if (!HasAccounts(index, process.uid)) {
+    if (Row* user = Find(index, users, Key{UsageMeter::kOtherUsers, true, 0, 0})) return *user;
   }
-  return nullptr;
+  index.emplace(all_others, users.size());
+  Row& user = users.emplace_back();
+  user.usage.uid = process.uid;
+  user.usage.others = 1;
+  return user;
 }
 
 void AddNumbersOfNow(ipc::Usage& sum, const ipc::Usage& account) {
@@ -74,7 +95,7 @@ Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Stat
                      const std::vector<ipc::Usage>& accounts, const std::vector<ipc::Tenant>& tenants) {
   Snapshot snapshot;
   snapshot.status = status;
-  std::map<Key, size_t> index;
+  Index index;
   for (const ipc::Usage& account : accounts) {
     if (IsOfProcess(account) || !readers.Sees(reader, account.uid)) continue;
     index.emplace(KeyOf(account), snapshot.users.size());
@@ -82,7 +103,7 @@ Snapshot SnapshotFor(const Peer& reader, const Readers& readers, const ipc::Stat
   }
   for (const ipc::Usage& account : accounts) {
     if (!IsOfProcess(account) || !readers.Sees(reader, account.uid)) continue;
-    if (Row* user = UserOf(index, snapshot.users, account)) AddNumbersOfNow(user->usage, account);
+    AddNumbersOfNow(UserOf(index, snapshot.users, account).usage, account);
     if (snapshot.processes.size() < Snapshot::kMaxProcessesShown) {
       snapshot.processes.push_back({account});
     } else {
