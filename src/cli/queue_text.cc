@@ -68,10 +68,14 @@ std::string DeviceNumberText(uint64_t device) {
 }
 
 std::string MemoryText(const ipc::QueueInfo& queue) {
-  if (queue.memory_limit == 0) return "";
+  return MemoryText(queue.memory_used, queue.memory_limit);
+}
+
+std::string MemoryText(uint64_t used, uint64_t limit) {
+  if (limit == 0) return "";
   constexpr double kGiB = 1 << 30;
-  return fmt::format("{:.1f} of {:.1f} GiB", static_cast<double>(queue.memory_used) / kGiB,
-                     static_cast<double>(queue.memory_limit) / kGiB);
+  return fmt::format("{:.1f} of {:.1f} GiB", static_cast<double>(used) / kGiB,
+                     static_cast<double>(limit) / kGiB);
 }
 
 std::string UserText(uint32_t uid) {

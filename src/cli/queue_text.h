@@ -18,6 +18,7 @@ std::string PlatformText(uint32_t platform);
 std::string DeviceNumberText(uint64_t device);
 // How much memory its process has taken of its device, and may take: "1.2 of 20.0 GiB". "": it has no limit.
 std::string MemoryText(const ipc::QueueInfo& queue);
+std::string MemoryText(uint64_t used, uint64_t limit);
 std::string UserText(uint32_t uid);
 // A name of the tenants' file, or that of the user who is a tenant ("uid:1000").
 std::string TenantText(const std::string& tenant);

@@ -71,17 +71,22 @@ void ServerSession::Check(const ipc::Reply& reply) {
   throw CommandError(reply.result == kXSchedErrorNotAllowed ? kExitNotPermitted : kExitFailed, reply.text);
 }
 
-std::vector<ipc::QueueInfo> ServerSession::List() {
-  Ask(ipc::List{});
-  std::vector<ipc::QueueInfo> queues;
+template <typename T>
+std::vector<T> ServerSession::TakeAll() {
+  std::vector<T> all;
   for (;;) {
-    ipc::Packet packet = Next();
+    const ipc::Packet packet = Next();
     if (packet.header().type == ipc::MessageType::kReply) {
       Check(packet.As<ipc::Reply>());
-      return queues;
+      return all;
     }
-    if (packet.header().type == ipc::MessageType::kQueueInfo) queues.push_back(packet.As<ipc::QueueInfo>());
+    if (packet.header().type == T::kType) all.push_back(packet.As<T>());
   }
+}
+
+std::vector<ipc::QueueInfo> ServerSession::List() {
+  Ask(ipc::List{});
+  return TakeAll<ipc::QueueInfo>();
 }
 
 ipc::Status ServerSession::Status() {
@@ -94,15 +99,12 @@ ipc::Status ServerSession::Status() {
 
 std::vector<ipc::Tenant> ServerSession::Tenants() {
   Ask(ipc::GetUsage{});
-  std::vector<ipc::Tenant> tenants;
-  for (;;) {
-    const ipc::Packet packet = Next();
-    if (packet.header().type == ipc::MessageType::kReply) {
-      Check(packet.As<ipc::Reply>());
-      return tenants;
-    }
-    if (packet.header().type == ipc::MessageType::kTenant) tenants.push_back(packet.As<ipc::Tenant>());
-  }
+  return TakeAll<ipc::Tenant>();
+}
+
+std::vector<ipc::Usage> ServerSession::Usage() {
+  Ask(ipc::GetUsage{});
+  return TakeAll<ipc::Usage>();
 }
 
 ipc::Reply ServerSession::SetHints(const ipc::SetHints& request) {

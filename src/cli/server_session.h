@@ -22,6 +22,9 @@ inline constexpr uint16_t kMinorOfHistory = 5;
 // The one that brought recordings of jobs.
 inline constexpr uint16_t kMinorOfJobs = 6;
 
+// The one that brought the accounts of users and processes.
+inline constexpr uint16_t kMinorOfAccounts = 6;
+
 // The one that brought tenants.
 inline constexpr uint16_t kMinorOfTenants = 7;
 
@@ -39,6 +42,8 @@ class ServerSession {
   std::vector<ipc::QueueInfo> List();
   ipc::Status Status();
   std::vector<ipc::Tenant> Tenants();
+  // The accounts of users and processes.
+  std::vector<ipc::Usage> Usage();
   // Returns the number of changed queues, and what was corrected. Throws CommandError with the server's
   // reason.
   ipc::Reply SetHints(const ipc::SetHints& request);
@@ -71,6 +76,9 @@ class ServerSession {
  private:
   template <typename T>
   void Ask(const T& request);
+  // All messages of this type before the answer's end.
+  template <typename T>
+  std::vector<T> TakeAll();
   ipc::Packet Next();
 
   const Duration patience_;

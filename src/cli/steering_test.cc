@@ -31,6 +31,7 @@ using server::testing::TestAgent;
 using server::testing::TestTool;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr uid_t kStranger = 54321;
@@ -339,6 +340,17 @@ TEST_F(Steering, top_says_the_same_in_sentences_for_screen_readers_and_where_the
                   .out,
               says);
   EXPECT_EQ(Run({"top", "--plain", "--batch"}).status, kExitUsage);
+}
+
+TEST_F(Steering, top_still_shows_the_device_time_of_a_queue_that_is_gone) {
+  agent_->Submit(1);
+  ASSERT_TRUE(server::testing::Eventually([&] { return Queues()[1]["service_ns"] > 0; }));
+  agent_->RetireAll(1);
+  ASSERT_TRUE(agent_->DestroyQueue(1));
+  ASSERT_TRUE(agent_->IsAlive());
+  const std::string out = Run({"top", "--plain", "--count", "1", "--delay", "0.1"}).out;
+  EXPECT_THAT(out, HasSubstr(" of device time so far."));
+  EXPECT_THAT(out, Not(HasSubstr(" 0 µs of device time so far.")));
 }
 
 TEST_F(Steering, top_needs_a_terminal_unless_in_batch_mode) {

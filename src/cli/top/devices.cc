@@ -7,15 +7,21 @@
 
 namespace xsched::cli {
 
-void Devices::Take(const std::vector<QueueRates>& queues) {
+void Devices::Take(const std::vector<QueueRates>& queues, const std::vector<AccountRates>& accounts) {
   for (auto& [number, device] : devices_) device.share = 0;
-  for (const auto& [queue, commands_per_s, device_share, waiting_share] : queues) {
-    Device& device =
-        devices_.try_emplace(queue.device, Device{queue.device_name, {}, 0, History(looks_)}).first->second;
-    device.platforms.insert(PlatformText(queue.platform));
-    device.share += device_share;
+  for (const QueueRates& entry : queues)
+    At(entry.queue.device, entry.queue.device_name).platforms.insert(PlatformText(entry.queue.platform));
+  for (const auto& [account, share] : accounts) {
+    // Those of users also have what processes had that are gone.
+    const bool is_of_user = account.client_id == 0;
+    if (is_of_user && account.others == 0 && share > 0)
+      At(account.device, account.device_name).share += share;
   }
   for (auto& [number, device] : devices_) device.history.Add(device.share);
+}
+
+Devices::Device& Devices::At(uint64_t number, const char* name) {
+  return devices_.try_emplace(number, Device{name, {}, 0, History(looks_)}).first->second;
 }
 
 std::vector<std::string> Devices::Lines(const TopStyle& style) const {
@@ -25,7 +31,9 @@ std::vector<std::string> Devices::Lines(const TopStyle& style) const {
   for (const auto& [number, device] : devices_) {
     // It comes first, because a narrow terminal has room for the beginning only.
     const std::string which = with_name[device.name] > 1 ? DeviceNumberText(number) + " " : "";
-    const std::string name = fmt::format("{}{} ({})", which, device.name, fmt::join(device.platforms, ", "));
+    const std::string on =
+        device.platforms.empty() ? "" : fmt::format(" ({})", fmt::join(device.platforms, ", "));
+    const std::string name = which + device.name + on;
     lines.push_back(DeviceLine(name, device.share, device.history, style));
   }
   return lines;

@@ -18,8 +18,8 @@ class Devices {
   // It remembers so many looks.
   explicit Devices(size_t looks) : looks_(looks) {}
 
-  // The queues of one more look.
-  void Take(const std::vector<QueueRates>& queues);
+  // What one more look saw.
+  void Take(const std::vector<QueueRates>& queues, const std::vector<AccountRates>& accounts);
   // One for each device. Those with the same name also have their PCI addresses, or their numbers.
   std::vector<std::string> Lines(const TopStyle& style) const;
 
@@ -30,6 +30,8 @@ class Devices {
     double share = 0;
     History history;
   };
+
+  Device& At(uint64_t number, const char* name);
 
   const size_t looks_;
   std::map<uint64_t, Device> devices_;  // by number, which is the same on every platform

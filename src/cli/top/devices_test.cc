@@ -24,9 +24,25 @@ QueueRates QueueOn(uint64_t device, double share, XPlatform platform = kPlatform
   return entry;
 }
 
+AccountRates AccountOn(uint64_t device, double share) {
+  AccountRates entry{};
+  entry.account.device = device;
+  ipc::SetText(entry.account.device_name, std::string_view("NVIDIA H200"));
+  entry.device_share = share;
+  return entry;
+}
+
+// With an account of the user for each queue.
+std::vector<AccountRates> AccountsFor(const std::vector<QueueRates>& queues) {
+  std::vector<AccountRates> accounts;
+  for (const QueueRates& entry : queues)
+    accounts.push_back(AccountOn(entry.queue.device, entry.device_share));
+  return accounts;
+}
+
 std::vector<std::string> LinesOf(const std::vector<QueueRates>& queues, int width = 60) {
   Devices devices(30);
-  devices.Take(queues);
+  devices.Take(queues, AccountsFor(queues));
   return devices.Lines({.width = width});
 }
 
@@ -49,9 +65,19 @@ TEST(TopDevices, that_two_platforms_use_have_one_line) {
 
 TEST(TopDevices, keep_their_lines_when_their_queues_have_gone) {
   Devices devices(30);
-  devices.Take({QueueOn(kFirst, 0.5)});
-  devices.Take({});
+  devices.Take({QueueOn(kFirst, 0.5)}, {});
+  devices.Take({}, {});
   EXPECT_THAT(devices.Lines({.width = 120}), ElementsAre(HasSubstr("  0% ")));
+}
+
+TEST(TopDevices, have_the_time_of_queues_that_are_gone_and_nothing_twice) {
+  AccountRates of_process = AccountOn(kFirst, 0.5);
+  of_process.account.client_id = 3;
+  Devices devices(30);
+  devices.Take({}, {AccountOn(kFirst, 0.5), of_process, AccountOn(kSecond, 0)});
+  EXPECT_THAT(devices.Lines({.width = 120}),
+              ElementsAre(AllOf(StartsWith("NVIDIA H200 "), HasSubstr(" 50% "))))
+      << "the other one has had nothing lately";
 }
 
 }  // namespace

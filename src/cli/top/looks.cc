@@ -5,21 +5,33 @@
 namespace xsched::cli {
 
 Looks::Looks(Duration delay) : recent_(kParts, delay) {
-  before_ = server_.List();
+  LookAtQueues(0);
+  LookAtAccounts(0);
   status_ = server_.Status();
-  queues_ = RatesBetween({}, before_, 0);
   looked_ = MonotonicClock::now();
   LookBack(looked_, kParts * delay);
 }
 
 void Looks::Look() {
   const TimePoint now = MonotonicClock::now();
-  std::vector<ipc::QueueInfo> seen = server_.List();
+  LookAtQueues(InSeconds(now - looked_));
+  LookAtAccounts(InSeconds(now - looked_));
   status_ = server_.Status();
-  queues_ = RatesBetween(before_, seen, InSeconds(now - looked_));
-  before_ = std::move(seen);
   LookBack(now, now - looked_);
   looked_ = now;
+}
+
+void Looks::LookAtQueues(double seconds) {
+  std::vector<ipc::QueueInfo> seen = server_.List();
+  queues_ = RatesBetween(queues_before_, seen, seconds);
+  queues_before_ = std::move(seen);
+}
+
+void Looks::LookAtAccounts(double seconds) {
+  std::vector<ipc::Usage> seen =
+      server_.IsAtLeast(kMinorOfAccounts) ? server_.Usage() : AccountsOf(queues_before_);
+  accounts_ = RatesBetween(accounts_before_, seen, seconds);
+  accounts_before_ = std::move(seen);
 }
 
 void Looks::LookBack(TimePoint now, Duration span) {

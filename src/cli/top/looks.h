@@ -22,6 +22,7 @@ class Looks {
   const ipc::Status& status() const { return status_; }
   const Recent& recent() const { return recent_; }
   const std::vector<QueueRates>& queues() const { return queues_; }
+  const std::vector<AccountRates>& accounts() const { return accounts_; }
 
   // For what the user changes.
   ServerSession& server() { return server_; }
@@ -29,12 +30,16 @@ class Looks {
   void LookAtStatus() { status_ = server_.Status(); }
 
  private:
+  void LookAtQueues(double seconds);
+  void LookAtAccounts(double seconds);
   void LookBack(TimePoint now, Duration span);
 
   ServerSession server_;
   ipc::Status status_{};
-  std::vector<ipc::QueueInfo> before_;
+  std::vector<ipc::QueueInfo> queues_before_;
   std::vector<QueueRates> queues_;
+  std::vector<ipc::Usage> accounts_before_;
+  std::vector<AccountRates> accounts_;
   Recent recent_;
   TimePoint looked_{};
 };

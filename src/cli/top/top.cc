@@ -50,7 +50,8 @@ void PrintTables(const Looks& looks) {
 }
 
 void PrintSentences(const Looks& looks) {
-  for (const std::string& line : TopSentences(looks.status(), looks.queues(), looks.recent()))
+  for (const std::string& line :
+       TopSentences(looks.status(), looks.queues(), looks.accounts(), looks.recent()))
     fmt::print("{}\n", line);
   fmt::print("\n");
 }

@@ -165,7 +165,7 @@ class View {
   void Take() {
     looked_ = MonotonicClock::now();
     Sort(looks_.queues(), order_);
-    devices_.Take(looks_.queues());
+    devices_.Take(looks_.queues(), looks_.accounts());
   }
 
   void Handle(int key) {
@@ -289,7 +289,7 @@ class View {
   }
 
   int DrawUsers(int y, const TopStyle& style) const {
-    const std::string line = UsersLine(looks_.queues(), style);
+    const std::string line = UsersLine(looks_.accounts(), style);
     if (!line.empty() && y < LINES - 4) Line(y++, line);
     return y;
   }
@@ -303,7 +303,7 @@ class View {
 
   // Of the room, a third at most. One process has the figures of its queues.
   int DrawProcesses(int y, const TopStyle& style) const {
-    const std::vector<std::string> lines = ProcessLines(looks_.queues(), style);
+    const std::vector<std::string> lines = ProcessLines(looks_.accounts(), style);
     constexpr size_t kHeadingAndOne = 2;
     const auto room = static_cast<size_t>(std::max(0, (LINES - y) / 3));
     if (lines.size() <= kHeadingAndOne || room < kHeadingAndOne + 1) return y;

@@ -118,20 +118,29 @@ std::string Line(int room, Text&& text) {
 // ---- processes ----
 
 struct ProcessRates {
-  const ipc::QueueInfo* first;
+  const ipc::Usage* first;
   double share = 0;
   uint64_t service_ns = 0;
+  // Of the device of which it has most.
+  uint64_t memory_used = 0;
+  uint64_t memory_limit = 0;
   std::vector<const QueueRates*> queues;
 };
 
-std::vector<ProcessRates> ByProcess(const std::vector<QueueRates>& queues) {
+std::vector<ProcessRates> ByProcess(const std::vector<AccountRates>& accounts,
+                                    const std::vector<QueueRates>& queues) {
   std::map<uint64_t, ProcessRates> processes;
+  for (const auto& [account, share] : accounts) {
+    if (account.client_id == 0) continue;
+    ProcessRates& process = processes.try_emplace(account.client_id, ProcessRates{&account}).first->second;
+    process.share += share;
+    process.service_ns += account.service_ns;
+    process.memory_used = std::max(process.memory_used, account.memory_used);
+    process.memory_limit = std::max(process.memory_limit, account.memory_limit);
+  }
   for (const QueueRates& entry : queues) {
-    ProcessRates& process =
-        processes.try_emplace(entry.queue.client_id, ProcessRates{&entry.queue}).first->second;
-    process.share += entry.device_share;
-    process.service_ns += entry.queue.service_ns;
-    process.queues.push_back(&entry);
+    const auto process = processes.find(entry.queue.client_id);
+    if (process != processes.end()) process->second.queues.push_back(&entry);
   }
   std::vector<ProcessRates> sorted;
   for (auto& [id, process] : processes) sorted.push_back(std::move(process));
@@ -141,14 +150,21 @@ std::vector<ProcessRates> ByProcess(const std::vector<QueueRates>& queues) {
   return sorted;
 }
 
+std::string MemoryOf(const ProcessRates& process) {
+  return MemoryText(process.memory_used, process.memory_limit);
+}
+
 // ---- users ----
 
 using UserShare = std::pair<uint32_t, double>;  // uid, share of device time
 
-// The largest share first; empty if all queues are of one user.
-std::vector<UserShare> ByUser(const std::vector<QueueRates>& queues) {
+// Those who have processes, or had device time. The largest share first; empty if there is one user.
+std::vector<UserShare> ByUser(const std::vector<AccountRates>& accounts) {
   std::map<uint32_t, double> shares;
-  for (const QueueRates& entry : queues) shares[entry.queue.uid] += entry.device_share;
+  for (const auto& [account, share] : accounts) {
+    const bool is_of_user = account.client_id == 0;
+    if (!is_of_user || share > 0) shares[account.uid] += is_of_user ? share : 0;
+  }
   std::vector<UserShare> sorted(shares.begin(), shares.end());
   std::ranges::stable_sort(sorted, std::greater{}, &UserShare::second);
   if (sorted.size() == 1) sorted.clear();
@@ -259,7 +275,7 @@ std::vector<std::string> WaitLines(const Recent& recent, size_t most, const TopS
   return lines;
 }
 
-std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, const TopStyle& style) {
+std::vector<std::string> ProcessLines(const std::vector<AccountRates>& accounts, const TopStyle& style) {
   constexpr int kWide = 58;
   std::vector<std::string> lines;
   const auto add = [&](const std::string& pid, const std::string& user, const std::string& name,
@@ -269,19 +285,19 @@ std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, con
         fmt::format("{}{} {} {:>7}  {}", wide, Fit(name, 18), Fit(time, 11, true), share, memory);
     lines.push_back(Cut(line.substr(0, line.find_last_not_of(' ') + 1), style.width));
   };
-  const bool any_limit =
-      std::ranges::any_of(queues, [](const QueueRates& entry) { return entry.queue.memory_limit != 0; });
+  const bool any_limit = std::ranges::any_of(
+      accounts, [](const AccountRates& entry) { return entry.account.memory_limit != 0; });
   add("PID", "USER", "PROGRAM", "DEVICE TIME", "DEVICE", any_limit ? "MEMORY" : "");
-  for (const ProcessRates& process : ByProcess(queues)) {
+  for (const ProcessRates& process : ByProcess(accounts, {})) {
     add(std::to_string(process.first->pid), UserText(process.first->uid), process.first->name,
-        DeviceTimeText(process.service_ns), PercentText(process.share), MemoryText(*process.first));
+        DeviceTimeText(process.service_ns), PercentText(process.share), MemoryOf(process));
   }
   return lines;
 }
 
-std::string UsersLine(const std::vector<QueueRates>& queues, const TopStyle& style) {
+std::string UsersLine(const std::vector<AccountRates>& accounts, const TopStyle& style) {
   std::string line;
-  for (const auto& [uid, share] : ByUser(queues))
+  for (const auto& [uid, share] : ByUser(accounts))
     line += fmt::format("{} {} {}", line.empty() ? "users:" : ",", UserText(uid), PercentText(share));
   return Cut(line, style.width);
 }
@@ -297,20 +313,20 @@ std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, co
 }
 
 std::vector<std::string> TopSentences(const ipc::Status& status, const std::vector<QueueRates>& queues,
-                                      const Recent& recent) {
+                                      const std::vector<AccountRates>& accounts, const Recent& recent) {
   std::vector<std::string> lines = {fmt::format("xserver {}, policy {}: {}, {}.", status.version,
                                                 PolicyText(status), CountText(status.clients, "client"),
                                                 CountText(status.queues, "queue"))};
   const std::vector<OneWait> waits = LongestWaits(recent.waits());
   for (const OneWait& wait : waits) lines.push_back(WaitLine(recent, wait, kAnyWidth) + ".");
   if (waits.empty()) lines.push_back(fmt::format("Nobody waited in the last {}.", TimeText(recent.span())));
-  for (const auto& [uid, share] : ByUser(queues))
+  for (const auto& [uid, share] : ByUser(accounts))
     lines.push_back(fmt::format("User {}: {:.1f} percent of a device.", UserText(uid), share * 100));
-  for (const ProcessRates& process : ByProcess(queues)) {
+  for (const ProcessRates& process : ByProcess(accounts, queues)) {
     lines.push_back(fmt::format("{}, pid {}, user {}: {:.1f} percent of a device, {} of device time so far.",
                                 process.first->name, process.first->pid, UserText(process.first->uid),
                                 process.share * 100, DeviceTimeText(process.service_ns)));
-    if (const std::string memory = MemoryText(*process.first); !memory.empty())
+    if (const std::string memory = MemoryOf(process); !memory.empty())
       lines.push_back(fmt::format("It has {} of memory.", memory));
     for (const QueueRates* entry : process.queues)
       lines.push_back(QueueSentence(*entry, recent.RequestsOf(entry->queue.queue_id), status.is_admin != 0));

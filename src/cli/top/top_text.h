@@ -28,11 +28,11 @@ std::string DeviceLine(const std::string& name, double share, const History& his
 std::vector<std::string> WaitLines(const Recent& recent, size_t most, const TopStyle& style);
 
 // One line for each process, the one with the most device time since the last look first, under a heading.
-std::vector<std::string> ProcessLines(const std::vector<QueueRates>& queues, const TopStyle& style);
+std::vector<std::string> ProcessLines(const std::vector<AccountRates>& accounts, const TopStyle& style);
 
-// "users: ann 62.0%, bob 8.1%": the share of device time since the last look, the largest first; empty if all
-// queues are of one user.
-std::string UsersLine(const std::vector<QueueRates>& queues, const TopStyle& style);
+// "users: ann 62.0%, bob 8.1%": the share of device time since the last look, the largest first; empty if
+// there is one user.
+std::string UsersLine(const std::vector<AccountRates>& accounts, const TopStyle& style);
 
 // The queues: as many columns as there is room for.
 std::string TopHeading(const TopStyle& style = {});
@@ -40,6 +40,6 @@ std::string TopRow(const QueueRates& entry, const Recent::Requests& requests, co
 
 // All of it in sentences, for screen readers.
 std::vector<std::string> TopSentences(const ipc::Status& status, const std::vector<QueueRates>& queues,
-                                      const Recent& recent);
+                                      const std::vector<AccountRates>& accounts, const Recent& recent);
 
 }  // namespace xsched::cli

@@ -38,6 +38,19 @@ QueueRates Queue(uint64_t id, const char* name, int32_t priority, double share) 
   return entry;
 }
 
+// That of its process (0: of its user).
+AccountRates AccountOf(const QueueRates& entry, uint64_t client) {
+  AccountRates rates{};
+  rates.device_share = entry.device_share;
+  ipc::Usage& account = rates.account;
+  account.client_id = client;
+  account.pid = entry.queue.pid;
+  account.uid = entry.queue.uid;
+  account.service_ns = entry.queue.service_ns;
+  strncpy(account.name, entry.queue.name, sizeof account.name - 1);
+  return rates;
+}
+
 class TopTextTest : public testing::Test {
  protected:
   TopTextTest() {
@@ -64,6 +77,18 @@ class TopTextTest : public testing::Test {
       recent_.Take(PacketOf(burst));
     }
   }
+  // One for each queue, of its process and of its user.
+  std::vector<AccountRates> Accounts() const {
+    std::vector<AccountRates> accounts;
+    for (const QueueRates& entry : queues_) {
+      for (uint64_t client : {entry.queue.client_id, uint64_t{0}})
+        accounts.push_back(AccountOf(entry, client));
+    }
+    return accounts;
+  }
+  std::vector<std::string> Sentences(const ipc::Status& status = {}) const {
+    return TopSentences(status, queues_, Accounts(), recent_);
+  }
   std::string Row(int width, bool ascii = false) const {
     return TopRow(queues_[0], recent_.RequestsOf(1), {.width = width, .ascii = ascii});
   }
@@ -73,15 +98,14 @@ class TopTextTest : public testing::Test {
 };
 
 TEST_F(TopTextTest, device_time_of_each_user_is_shown_if_there_are_several) {
-  EXPECT_EQ(UsersLine(queues_, {}), "");
-  EXPECT_THAT(TopSentences({}, queues_, recent_), Not(testing::Contains(testing::StartsWith("User "))));
+  EXPECT_EQ(UsersLine(Accounts(), {}), "");
+  EXPECT_THAT(Sentences(), Not(testing::Contains(testing::StartsWith("User "))));
   queues_.push_back(Queue(3, "other", 0, 0.4));
   queues_[0].queue.uid = 4'000'000'001;
   queues_[2].queue.uid = 4'000'000'001;
-  EXPECT_EQ(UsersLine(queues_, {}), "users: 4000000000 70.0%, 4000000001 65.0%");
-  EXPECT_EQ(UsersLine(queues_, {.width = 12}), "users: 40000");
-  EXPECT_THAT(TopSentences({}, queues_, recent_),
-              testing::Contains("User 4000000001: 65.0 percent of a device."));
+  EXPECT_EQ(UsersLine(Accounts(), {}), "users: 4000000000 70.0%, 4000000001 65.0%");
+  EXPECT_EQ(UsersLine(Accounts(), {.width = 12}), "users: 40000");
+  EXPECT_THAT(Sentences(), testing::Contains("User 4000000001: 65.0 percent of a device."));
 }
 
 TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_their_columns) {
@@ -94,8 +118,8 @@ TEST_F(TopTextTest, no_line_is_wider_than_the_terminal_and_headings_stand_over_t
                                       DeviceLine("CUDA: NVIDIA H200", 0.97, history, style),
                                       TopHeading(style), Row(width)};
     for (const std::string& line : WaitLines(recent_, 3, style)) lines.push_back(line);
-    for (const std::string& line : ProcessLines(queues_, style)) lines.push_back(line);
-    lines.push_back(UsersLine(queues_, style));
+    for (const std::string& line : ProcessLines(Accounts(), style)) lines.push_back(line);
+    lines.push_back(UsersLine(Accounts(), style));
     for (const std::string& line : lines) EXPECT_LE(WidthOf(line), width) << line;
     EXPECT_EQ(TopHeading(style).find("PROCESS"), Row(width).find("serve")) << width;
   }
@@ -134,7 +158,7 @@ TEST_F(TopTextTest, an_administrator_sees_the_priority_that_counts_and_others_wh
               HasSubstr("   -3 "));
   ipc::Status status{};
   status.is_admin = 1;
-  EXPECT_THAT(TopSentences(status, queues_, recent_), testing::Contains(HasSubstr("Queue 1, priority -3, ")));
+  EXPECT_THAT(Sentences(status), testing::Contains(HasSubstr("Queue 1, priority -3, ")));
 }
 
 TEST_F(TopTextTest, a_row_has_the_latencies_of_lately) {
@@ -157,11 +181,25 @@ TEST_F(TopTextTest, who_waits_for_whom_is_a_line) {
 
 TEST_F(TopTextTest, each_process_has_its_device_time) {
   queues_.push_back(Queue(2, "train", 0, 0.1));
-  const std::vector<std::string> lines = ProcessLines(queues_, {.width = 80});
+  const std::vector<std::string> lines = ProcessLines(Accounts(), {.width = 80});
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[1], "     802 4000000000 train                    5.0 s   80.0%");
   EXPECT_EQ(lines[2], "     801 4000000000 serve                    2.5 s   25.0%");
-  EXPECT_EQ(ProcessLines(queues_, {.width = 40})[1], "train                    5.0 s   80.0%");
+  EXPECT_EQ(ProcessLines(Accounts(), {.width = 40})[1], "train                    5.0 s   80.0%");
+}
+
+TEST_F(TopTextTest, a_process_and_a_user_have_the_device_time_of_queues_that_are_gone) {
+  std::vector<AccountRates> accounts = Accounts();
+  accounts[0].account.memory_used = accounts[0].account.memory_limit = 1 << 30;
+  queues_.clear();
+  EXPECT_EQ(ProcessLines(accounts, {.width = 80})[1],
+            "     802 4000000000 train                    2.5 s   70.0%");
+  EXPECT_THAT(ProcessLines(accounts, {.width = 80})[2], EndsWith(" 25.0%  1.0 of 1.0 GiB"));
+  AccountRates ended = accounts[1];
+  ended.account.uid = 4'000'000'001;
+  EXPECT_EQ(UsersLine({accounts[0], accounts[1], ended}, {}), "users: 4000000000 25.0%, 4000000001 25.0%");
+  ended.device_share = 0;
+  EXPECT_EQ(UsersLine({accounts[0], accounts[1], ended}, {}), "") << "it was there long ago";
 }
 
 TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
@@ -171,7 +209,7 @@ TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
   status.clients = 2;
   status.queues = 2;
   EXPECT_THAT(
-      TopSentences(status, queues_, recent_),
+      Sentences(status),
       ElementsAre("xserver 2.0.0, policy HPF: 2 clients, 2 queues.",
                   "train (pid 802) held for serve (pid 801), priority 10: 82.0 ms of the last 1.0 s.",
                   "train, pid 802, user 4000000000: 70.0 percent of a device, 2.5 s of device time so far.",
@@ -181,7 +219,8 @@ TEST_F(TopTextTest, sentences_have_no_drawing_and_say_the_same) {
                   "10 requests, "
                   "half of them within 5.0 ms, 99 percent within 10.0 ms, the longest 10.0 ms."));
   recent_.BeginLook(TimePoint(seconds(101)), seconds(1));
-  EXPECT_THAT(TopSentences(status, {}, recent_), ElementsAre(testing::_, "Nobody waited in the last 1.0 s."));
+  EXPECT_THAT(TopSentences(status, {}, {}, recent_),
+              ElementsAre(testing::_, "Nobody waited in the last 1.0 s."));
 }
 
 TEST(TextColumns, count_characters_and_not_bytes) {
