@@ -18,6 +18,7 @@
 #include "cli/exit_codes.h"
 #include "cli/server_session.h"
 #include "cli/testing/tool.h"
+#include "cli/top/looks.h"
 #include "server/testing/server_process.h"
 #include "server/testing/test_client.h"
 
@@ -351,6 +352,24 @@ TEST_F(Steering, top_still_shows_the_device_time_of_a_queue_that_is_gone) {
   const std::string out = Run({"top", "--plain", "--count", "1", "--delay", "0.1"}).out;
   EXPECT_THAT(out, HasSubstr(" of device time so far."));
   EXPECT_THAT(out, Not(HasSubstr(" 0 µs of device time so far.")));
+}
+
+TEST_F(Steering, looks_of_top_at_the_past_follow_each_other_also_if_the_server_is_slow) {
+  setenv("XSCHED_SOCKET", server_.socket().text, 1);
+  Looks looks(std::chrono::milliseconds(100));
+  unsetenv("XSCHED_SOCKET");
+  kill(server_.pid(), SIGSTOP);
+  TimePoint went_on;
+  std::jthread later([&] {
+    SleepFor(std::chrono::milliseconds(100));
+    went_on = MonotonicClock::now();
+    kill(server_.pid(), SIGCONT);
+  });
+  looks.Look();
+  later.join();
+  looks.Look();
+  EXPECT_LE(looks.recent().span(), MonotonicClock::now() - went_on)
+      << "what was before that, the look before has shown";
 }
 
 TEST_F(Steering, top_needs_a_terminal_unless_in_batch_mode) {

@@ -4,39 +4,36 @@
 
 namespace xsched::cli {
 
-Looks::Looks(Duration delay) : recent_(kParts, delay) {
-  LookAtQueues(0);
-  LookAtAccounts(0);
-  status_ = server_.Status();
-  looked_ = MonotonicClock::now();
-  LookBack(looked_, kParts * delay);
+Looks::Looks(Duration delay) : recent_(kParts, delay), for_past_(MonotonicClock::now() - kParts * delay) {
+  Look();
 }
 
 void Looks::Look() {
-  const TimePoint now = MonotonicClock::now();
-  LookAtQueues(InSeconds(now - looked_));
-  LookAtAccounts(InSeconds(now - looked_));
+  LookAtQueues();
+  LookAtAccounts();
   status_ = server_.Status();
-  LookBack(now, now - looked_);
-  looked_ = now;
+  LookBack();
 }
 
-void Looks::LookAtQueues(double seconds) {
+void Looks::LookAtQueues() {
+  const Duration time = for_queues_.Again();
   std::vector<ipc::QueueInfo> seen = server_.List();
-  queues_ = RatesBetween(queues_before_, seen, seconds);
+  queues_ = RatesBetween(queues_before_, seen, InSeconds(time));
   queues_before_ = std::move(seen);
 }
 
-void Looks::LookAtAccounts(double seconds) {
+void Looks::LookAtAccounts() {
+  const Duration time = for_accounts_.Again();
   std::vector<ipc::Usage> seen =
       server_.IsAtLeast(kMinorOfAccounts) ? server_.Usage() : AccountsOf(queues_before_);
-  accounts_ = RatesBetween(accounts_before_, seen, seconds);
+  accounts_ = RatesBetween(accounts_before_, seen, InSeconds(time));
   accounts_before_ = std::move(seen);
 }
 
-void Looks::LookBack(TimePoint now, Duration span) {
+void Looks::LookBack() {
   if (!server_.IsAtLeast(kMinorOfHistory)) return;
-  recent_.BeginLook(now, span);
+  const Duration span = for_past_.Again();
+  recent_.BeginLook(for_past_.last(), span);
   try {
     server_.GetLast(span, [this](const ipc::Packet& packet) { recent_.Take(packet); });
   } catch (const CommandError& error) {

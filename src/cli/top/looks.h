@@ -1,6 +1,7 @@
 // What top shows: asks the server again and again, and compares.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,9 +31,25 @@ class Looks {
   void LookAtStatus() { status_ = server_.Status(); }
 
  private:
-  void LookAtQueues(double seconds);
-  void LookAtAccounts(double seconds);
-  void LookBack(TimePoint now, Duration span);
+  // When one of the things was asked for. Each has its own times, because the server may take long for any.
+  class Asked {
+   public:
+    Asked() = default;
+    explicit Asked(TimePoint last) : last_(last) {}
+    // Now; returns the time since it was asked for last, 0 the first time.
+    Duration Again() {
+      const TimePoint before = std::exchange(last_, MonotonicClock::now());
+      return before == TimePoint{} ? Duration{} : last_ - before;
+    }
+    TimePoint last() const { return last_; }
+
+   private:
+    TimePoint last_{};
+  };
+
+  void LookAtQueues();
+  void LookAtAccounts();
+  void LookBack();
 
   ServerSession server_;
   ipc::Status status_{};
@@ -41,7 +58,7 @@ class Looks {
   std::vector<ipc::Usage> accounts_before_;
   std::vector<AccountRates> accounts_;
   Recent recent_;
-  TimePoint looked_{};
+  Asked for_queues_, for_accounts_, for_past_;
 };
 
 }  // namespace xsched::cli
