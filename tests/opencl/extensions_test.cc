@@ -12,6 +12,10 @@ namespace {
 using Enqueue = cl_int(CL_API_CALL*)(cl_uint, cl_command_queue*, cl_command_buffer_khr, cl_uint,
                                      const cl_event*, cl_event*);
 
+using Create = cl_command_buffer_khr(CL_API_CALL*)(cl_uint, const cl_command_queue*,
+                                                   const cl_command_buffer_properties_khr*, cl_int*);
+using Count = cl_int(CL_API_CALL*)(cl_command_buffer_khr);
+
 // Two vendors' functions for command buffers. Each knows its own objects only.
 template <int kVendor>
 struct Vendor {
@@ -25,6 +29,11 @@ struct Vendor {
                                     const cl_event*, cl_event*) {
     return CL_SUCCESS;
   }
+  static cl_command_buffer_khr CL_API_CALL Make(cl_uint, const cl_command_queue*,
+                                                const cl_command_buffer_properties_khr*, cl_int*) {
+    return buffer();
+  }
+  static cl_int CL_API_CALL CountReference(cl_command_buffer_khr) { return CL_SUCCESS; }
   static cl_int CL_API_CALL Info(cl_command_buffer_khr asked_for, cl_command_buffer_info_khr, size_t,
                                  void* out, size_t* size) {
     if (asked_for != buffer()) return CL_INVALID_COMMAND_BUFFER_KHR;
@@ -89,6 +98,30 @@ TEST(Extensions, functions_of_two_vendors_for_different_extensions_do_not_mix) {
   OfferCommandBuffers<4>();
   Vendor<3>::LookUp("clEnqueueSVMFreeARM");
   ExpectCounted<4>(Vendor<4>::LookUp("clEnqueueCommandBufferKHR"));
+}
+
+// A handle may be another command buffer's after the last release.
+TEST(Extensions, a_command_buffer_is_not_asked_for_its_queues_until_its_last_release) {
+  using Of = Vendor<5>;
+  OfferCommandBuffers<5>();
+  Of::Offer("clCreateCommandBufferKHR", reinterpret_cast<void*>(&Of::Make));
+  Of::Offer("clRetainCommandBufferKHR", reinterpret_cast<void*>(&Of::CountReference));
+  Of::Offer("clReleaseCommandBufferKHR", reinterpret_cast<void*>(&Of::CountReference));
+  const auto create = reinterpret_cast<Create>(Of::LookUp("clCreateCommandBufferKHR"));
+  const auto retain = reinterpret_cast<Count>(Of::LookUp("clRetainCommandBufferKHR"));
+  const auto release = reinterpret_cast<Count>(Of::LookUp("clReleaseCommandBufferKHR"));
+  const auto enqueue = reinterpret_cast<Enqueue>(Of::LookUp("clEnqueueCommandBufferKHR"));
+  const auto launch = [&] { EXPECT_EQ(enqueue(0, nullptr, Of::buffer(), 0, nullptr, nullptr), CL_SUCCESS); };
+  ASSERT_EQ(create(1, &Of::recorded_for, nullptr, nullptr), Of::buffer());
+  launch();
+  retain(Of::buffer());
+  release(Of::buffer());
+  launch();
+  EXPECT_EQ(Of::asked, 0);
+  EXPECT_EQ(Launched(Of::recorded_for), 2);
+  release(Of::buffer());
+  launch();
+  EXPECT_EQ(Of::asked, 1);
 }
 
 }  // namespace

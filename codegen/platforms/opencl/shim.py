@@ -21,7 +21,7 @@ class OpenCLShim(InstancedShim):
     title = "OpenCL"
     command_line = {"--headers": {"type": pathlib.Path, "required": True, "help": "the folder CL of the installed headers"}}
     abi_header = "hal/opencl/cl.h"
-    scope_headers = ("callbacks", "chosen_queue", "commands", "lookup", "queues")
+    scope_headers = ("callbacks", "chosen_queue", "commands", "lookup", "queues", "recordings")
     success = "CL_SUCCESS"
     outcome = "Succeeded(result)"
     call_convention = "CL_API_CALL "

@@ -20,7 +20,7 @@ struct Chosen {
 };
 
 // The driver is never called under this lock.
-constinit Mutex<LockRank::kOpenClQueueRecords> mutex;
+constinit Mutex<LockRank::kOpenClRecords> mutex;
 constinit int32_t current GUARDED_BY(mutex) = kNone;
 constinit NoDestroy<Array<Chosen>> chosen GUARDED_BY(mutex);
 

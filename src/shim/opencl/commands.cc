@@ -18,6 +18,16 @@ bool IsPending(const Functions& next, cl_event event) {
   return status > CL_COMPLETE;
 }
 
+// Asks the driver which queues a command buffer was made for. Returns their number.
+cl_uint AskForQueues(const Functions& next, cl_command_buffer_khr recording,
+                     cl_command_queue (&queues)[kMaxRecordedQueues]) {
+  if (next.clGetCommandBufferInfoKHR == nullptr) return 0;
+  size_t size = 0;
+  cl_int error =
+      next.clGetCommandBufferInfoKHR(recording, CL_COMMAND_BUFFER_QUEUES_KHR, sizeof queues, queues, &size);
+  return error == CL_SUCCESS ? static_cast<cl_uint>(size / sizeof queues[0]) : 0;
+}
+
 }  // namespace
 
 void AddDependencies(const Functions& next, preempt::XQueue* waiter, cl_uint count, const cl_event* events) {
@@ -48,15 +58,15 @@ RecordingLaunch::RecordingLaunch(const Call& call, cl_uint count, const cl_comma
                                  cl_command_buffer_khr recording, cl_uint wait_count, const cl_event* waits) {
   guard_.emplace();
   const Functions& next = call.next();
-  cl_command_queue recorded_for[kMaxQueues];
-  if (count == 0 && next.clGetCommandBufferInfoKHR != nullptr) {
-    size_t size = 0;
-    cl_int error = next.clGetCommandBufferInfoKHR(recording, CL_COMMAND_BUFFER_QUEUES_KHR,
-                                                  sizeof recorded_for, recorded_for, &size);
-    if (error == CL_SUCCESS) count = static_cast<cl_uint>(size / sizeof recorded_for[0]);
-    queues = recorded_for;
+  cl_command_queue answer[kMaxRecordedQueues];
+  if (const Recording* known = count == 0 ? FindRecording(recording) : nullptr) {
+    count = known->count;
+    queues = known->queues;
+  } else if (count == 0) {
+    count = AskForQueues(next, recording, answer);
+    queues = answer;
   }
-  for (cl_uint i = 0; queues != nullptr && i < count && i < kMaxQueues; ++i) {
+  for (cl_uint i = 0; queues != nullptr && i < count && i < kMaxRecordedQueues; ++i) {
     preempt::XQueue* xqueue = preempt::FindXQueue(kPlatformOpenCL, KeyOf(queues[i]));
     if (xqueue == nullptr) continue;
     if (wait_count != 0 && waits != nullptr) AddDependencies(next, xqueue, wait_count, waits);

@@ -11,6 +11,7 @@
 #include "preempt/api/launch.h"
 #include "shim/opencl/call.h"
 #include "shim/opencl/queues.h"
+#include "shim/opencl/recordings.h"
 
 namespace xsched::opencl {
 
@@ -68,8 +69,7 @@ class RecordingLaunch {
   void Finish(bool launched);
 
  private:
-  static constexpr cl_uint kMaxQueues = 8;  // more are launched unscheduled
-  std::optional<preempt::LaunchScope> scopes_[kMaxQueues];
+  std::optional<preempt::LaunchScope> scopes_[kMaxRecordedQueues];
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 

@@ -1,11 +1,7 @@
 #include "shim/opencl/queues.h"
 
-#include <new>
-
 #include "base/fork_handler.h"
-#include "base/mutex.h"
 #include "base/no_destroy.h"
-#include "base/pointer_map.h"
 #include "hal/opencl/queue.h"
 #include "shim/common/auto_queue.h"
 #include "shim/opencl/chosen_queue.h"
@@ -13,33 +9,10 @@
 namespace xsched::opencl {
 namespace {
 
-constinit NoDestroy<PointerMap<QueueRecord>> records;
-
-// Records are reused and never freed, because a reader of the map may have one a moment longer than the map.
-constinit Mutex<LockRank::kOpenClQueueRecords> free_mutex;
-constinit QueueRecord* free_records GUARDED_BY(free_mutex) = nullptr;
-
-QueueRecord* NewRecord() {
-  MutexLock lock(free_mutex);
-  QueueRecord* record = free_records;
-  if (record == nullptr) return new (std::nothrow) QueueRecord;
-  free_records = record->next_free;
-  record->references.store(1, std::memory_order_relaxed);
-  record->newest_event.Clear();
-  return record;
-}
-
-void FreeRecord(QueueRecord* record) {
-  MutexLock lock(free_mutex);
-  record->next_free = free_records;
-  free_records = record;
-}
+constinit NoDestroy<Records<QueueRecord>> records;
 
 void InstallForkHandler() {
-  static constinit ForkHandler handler = {[] {
-    free_mutex.ResetAfterFork();
-    records->ResetAfterFork();
-  }};
+  static constinit ForkHandler handler = {[] { records->ResetAfterFork(); }};
   handler.Install();
 }
 
@@ -56,7 +29,7 @@ bool IsInOrder(cl_command_queue_properties properties) {
 // Forgets a queue with the same address whose end we did not see, for example because it was in a fork's
 // parent; or this one, from before its release by the program (chosen_queue.h).
 void ForgetStale(cl_command_queue queue) {
-  if (QueueRecord* record = records->Remove(KeyOf(queue))) FreeRecord(record);
+  records->Forget(KeyOf(queue));
   preempt::ForgetQueue(kPlatformOpenCL, KeyOf(queue));
 }
 
@@ -77,28 +50,21 @@ void QueueCreation::Register(const Functions& next, cl_command_queue queue) {
   if ((properties & CL_QUEUE_ON_DEVICE) != 0) return;
   InstallForkHandler();
   ForgetStale(queue);
-  QueueRecord* record = NewRecord();
+  QueueRecord* record = records->New();
   if (record == nullptr) return;
   record->in_order.store(IsInOrder(properties), std::memory_order_relaxed);
-  if (!records->Insert(KeyOf(queue), record)) {
-    FreeRecord(record);
-    return;
-  }
+  record->newest_event.Clear();
+  if (!records->Insert(KeyOf(queue), record)) return;
   if (preempt::AutoXQueueEnabled()) MakeXQueue(next, queue);
   KeepChosenQueue(next, queue);
 }
 
 void QueueRetention::Finish(bool retained) {
-  if (!retained) return;
-  if (QueueRecord* record = FindRecord(queue_)) record->references.fetch_add(1, std::memory_order_relaxed);
+  if (retained) records->Retain(KeyOf(queue_));
 }
 
 QueueRelease::QueueRelease(const Call&, cl_command_queue queue) {
-  QueueRecord* record = FindRecord(queue);
-  if (record == nullptr || record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  records->Remove(KeyOf(queue));
-  FreeRecord(record);
-  preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
+  if (records->Release(KeyOf(queue))) preempt::DestroyWhenDrained(kPlatformOpenCL, KeyOf(queue));
 }
 
 void QueueReconfiguration::Finish(bool) {

@@ -1,6 +1,4 @@
 // The program's command queues, from their creation to the program's last release.
-//
-// Counts the program's references, and has none itself: a queue lives as long as it would natively.
 #pragma once
 
 #include <atomic>
@@ -8,6 +6,7 @@
 
 #include "preempt/api/launch.h"
 #include "shim/opencl/call.h"
+#include "shim/opencl/records.h"
 
 namespace xsched::opencl {
 
@@ -35,11 +34,9 @@ class NewestEvent {
   std::atomic<uint64_t> word_{0};
 };
 
-struct QueueRecord {
-  std::atomic<int64_t> references{1};  // the program's
+struct QueueRecord : CountedRecord<QueueRecord> {
   std::atomic<bool> in_order{false};
   NewestEvent newest_event;
-  QueueRecord* next_free = nullptr;
 };
 
 // Null: we did not see its creation.
