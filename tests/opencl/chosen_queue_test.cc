@@ -101,6 +101,22 @@ TEST_F(ChosenQueue, is_scheduled_anew_when_it_is_used_again_while_its_former_wor
   EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
 }
 
+TEST_F(ChosenQueue, is_one_that_a_call_has_made_and_not_one_that_is_only_retained) {
+  cl_command_queue queue = Create();
+  cl_event awaited = clCreateUserEvent(context_, nullptr);
+  cl_event event = nullptr;
+  ASSERT_EQ(clEnqueueMarkerWithWaitList(queue, 1, &awaited, &event), CL_SUCCESS);
+  EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
+  ASSERT_EQ(SetOverrideCommandQueue(5), kXSchedSuccess);
+  EXPECT_EQ(clRetainCommandQueue(queue), CL_SUCCESS) << "the command in flight keeps it";
+  cl_command_queue found = nullptr;
+  EXPECT_EQ(GetOverrideCommandQueue(5, &found), kXSchedErrorNotFound);
+  EXPECT_EQ(clSetUserEventStatus(awaited, CL_COMPLETE), CL_SUCCESS);
+  EXPECT_EQ(clWaitForEvents(1, &event), CL_SUCCESS);
+  for (cl_event done : {awaited, event}) EXPECT_EQ(clReleaseEvent(done), CL_SUCCESS);
+  EXPECT_EQ(clReleaseCommandQueue(queue), CL_SUCCESS);
+}
+
 TEST_F(ChosenQueue, arguments_that_are_none_are_errors) {
   cl_command_queue found = nullptr;
   EXPECT_EQ(SetOverrideCommandQueue(-1), kXSchedErrorInvalidValue);

@@ -79,8 +79,6 @@ cl_command_queue ChosenQueue(const Call& call) {
     QueueRetention retention(call, queue);
     retention.Finish(next->clRetainCommandQueue(queue) == CL_SUCCESS);
   }
-  // After the program's last release the queue lost its XQueue, although we kept it.
-  if (FindRecord(queue) == nullptr) QueueCreation(call).Finish(true, queue);
   EndUse(*next, queue);
   return queue;
 }

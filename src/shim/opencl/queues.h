@@ -46,13 +46,9 @@ QueueRecord* FindRecord(cl_command_queue queue);
 class QueueCreation {
  public:
   explicit QueueCreation(const Call& call) : next_(call.next()) {}
-  void Finish(bool created, cl_command_queue queue) {
-    if (created) Register(next_, queue);
-  }
+  void Finish(bool created, cl_command_queue queue);
 
  private:
-  static void Register(const Functions& next, cl_command_queue queue);
-
   const Functions& next_;
   preempt::ReentrancyGuard guard_;
 };
@@ -60,10 +56,11 @@ class QueueCreation {
 // The scope of clRetainCommandQueue.
 class QueueRetention {
  public:
-  QueueRetention(const Call&, cl_command_queue queue) : queue_(queue) {}
+  QueueRetention(const Call& call, cl_command_queue queue) : next_(call.next()), queue_(queue) {}
   void Finish(bool retained);
 
  private:
+  const Functions& next_;
   cl_command_queue queue_;
 };
 

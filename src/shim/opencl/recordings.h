@@ -1,6 +1,6 @@
-// The program's command buffers (cl_khr_command_buffer), and the queues that they were made for. A launch that
-// names no queue is on these. The driver is asked only for buffers whose creation we did not see, because
-// PoCL 3.1 gives a wrong answer.
+// The program's command buffers (cl_khr_command_buffer), and the queues that they were made for. A launch
+// that names no queue is on these. The driver is asked only for buffers whose creation we did not see,
+// because PoCL 3.1 gives a wrong answer.
 #pragma once
 
 #include "shim/opencl/call.h"

@@ -1,4 +1,5 @@
-// What is known of the program's objects, by their handles, from their creation to the program's last release.
+// What is known of the program's objects, by their handles, from their creation to the program's last
+// release.
 //
 // Counts the program's references, and has none itself: an object lives as long as it would natively. Finding
 // a record takes no lock. Records are reused and never freed, because a reader may have one a moment longer
