@@ -123,8 +123,20 @@ bool GateChain::MayOpen(const Now& now) {
     outdated_ = true;
     return false;
   }
-  if (now.hold) stands_since_ = now.time;
+  NoteHold(now);
   return !now.hold;
+}
+
+// A program beside this one may hold the queue again and again, each time for a moment. So a hold does not
+// begin the wait of MayBeStuck anew.
+void GateChain::NoteHold(const Now& now) {
+  if (now.hold) {
+    if (!held_since_) held_since_ = now.time;
+  } else if (held_since_) {
+    // Something may have retired during the hold: then the wait begins at its end.
+    stands_since_ = std::min(now.time, stands_since_ + (now.time - *held_since_));
+    held_since_.reset();
+  }
 }
 
 bool GateChain::FrontMayOpen(uint64_t submitted, const Now& now, const Limits& limits) {
@@ -219,6 +231,7 @@ void GateChain::Reset() {
   last_marker_ = seen_retired_ = 0;
   last_marker_at_ = TimePoint{};
   busy_since_ = stands_since_ = TimePoint{};
+  held_since_.reset();
   pace_ = Pace{};
 }
 

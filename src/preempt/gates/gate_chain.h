@@ -17,6 +17,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 
 #include "base/clock.h"
 #include "base/fifo.h"
@@ -127,6 +128,7 @@ class GateChain {
   bool AnyClosed() REQUIRES(mutex_) { return closed_.size() > being_opened_; }
   // False: another thread opens gates, and does so again; or the queue is held.
   bool MayOpen(const Now& now) REQUIRES(mutex_);
+  void NoteHold(const Now& now) REQUIRES(mutex_);
   bool FrontMayOpen(uint64_t submitted, const Now& now, const Limits& limits) REQUIRES(mutex_);
   // Chooses the front gate, if it may be opened. Then the driver opens it, and EndOpening follows.
   bool BeginOpening(uint64_t submitted, const Now& now, const Limits& limits, uint64_t* gate);
@@ -150,8 +152,10 @@ class GateChain {
   uint64_t seen_retired_ GUARDED_BY(mutex_) = 0;
   // The device cannot have begun with the commands in flight before this time.
   TimePoint busy_since_ GUARDED_BY(mutex_){};
-  // The queue has had gates and could run since then, and since then nothing has retired and no gate opened.
+  // Since then the queue has had gates, and nothing has retired and no gate opened. Later by the time for
+  // which the queue was held meanwhile.
   TimePoint stands_since_ GUARDED_BY(mutex_){};
+  std::optional<TimePoint> held_since_ GUARDED_BY(mutex_);  // a thread that opens gates has seen it held
   Pace pace_ GUARDED_BY(mutex_);
 };
 

@@ -166,6 +166,47 @@ TEST_F(HostGatesTest, a_queue_is_not_let_go_for_the_time_in_which_it_was_held) {
   EXPECT_EQ(state.closed_gates, 3u);
 }
 
+// An urgent program beside it does some work from time to time.
+TEST_F(HostGatesTest, a_queue_that_is_held_again_and_again_is_let_go_after_a_second_in_which_it_could_run) {
+  using std::chrono::milliseconds;
+  LetRun();
+  Launch(5);
+  const auto held_and_run = [&] {
+    Hold();
+    flow->Advance();
+    fake_now += milliseconds(50);
+    LetRun();
+    flow->Advance();
+    fake_now += milliseconds(100);
+    flow->Advance();
+    return state.closed_gates.load();
+  };
+  for (int i = 0; i < 9; ++i) ASSERT_EQ(held_and_run(), 3u);
+  EXPECT_EQ(held_and_run(), 2u);
+}
+
+TEST_F(HostGatesTest, a_queue_that_retires_something_while_it_is_held_is_let_go_a_second_after_the_hold) {
+  using std::chrono::milliseconds;
+  LetRun();
+  Launch(20);
+  const auto gates_after = [&](milliseconds time) {
+    fake_now += time;
+    flow->Advance();
+    return state.closed_gates.load();
+  };
+  Run(1);
+  gates_after(milliseconds(100));
+  Hold();
+  gates_after(milliseconds(0));
+  fake_now += milliseconds(300);
+  Run(1);
+  gates_after(milliseconds(300));
+  LetRun();
+  const uint32_t gates = gates_after(milliseconds(0));
+  EXPECT_EQ(gates_after(milliseconds(900)), gates);
+  EXPECT_EQ(gates_after(milliseconds(100)), gates - 1);
+}
+
 TEST_F(HostGatesTest, a_queue_with_commands_of_seconds_is_not_let_go) {
   LetRun();
   Launch(8);
