@@ -26,6 +26,11 @@ class Callbacks : public ::testing::Test {
     return OclQueueGet(&hwq, queue) == kXSchedSuccess && XQueueGet(&xqueue, hwq) == kXSchedSuccess ? xqueue
                                                                                                    : 0;
   }
+  static XQueueState StateOf(cl_command_queue queue) {
+    XQueueState state = kQueueStateUnknown;
+    EXPECT_EQ(XQueueQuery(XQueueOf(queue), &state), kXSchedSuccess);
+    return state;
+  }
   static int64_t Launched(cl_command_queue queue) {
     int64_t count = -1;
     EXPECT_EQ(XQueueProfileHwCommandCount(XQueueOf(queue), &count), kXSchedSuccess);
@@ -82,6 +87,14 @@ TEST_F(Callbacks, a_queue_that_is_made_in_a_callback_is_scheduled) {
   Launch(queue_, [&] { made = NewQueue(); });
   cl().clFinish(queue_);
   EXPECT_NE(XQueueOf(made), 0u);
+}
+
+TEST_F(Callbacks, an_event_that_is_released_in_a_callback_is_not_touched_after_the_wait_for_it) {
+  cl_event event = nullptr;
+  event = Launch(queue_, [&] { cl().clReleaseEvent(event); });
+  cl().clWaitForEvents(1, &event);
+  EXPECT_EQ(FakeDriver::QuestionsAboutReleasedEvents(), 0);
+  EXPECT_EQ(StateOf(queue_), kQueueStateIdle) << "the wait shows that it has finished";
 }
 
 // The thread may have locks that the callback needs, or that the opening thread must not wait for.

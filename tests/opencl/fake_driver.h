@@ -53,6 +53,11 @@ class FakeDriver {
     static std::function<void()> before;
     return before;
   }
+  // How often the driver was asked about an event that had no reference any more.
+  static int& QuestionsAboutReleasedEvents() {
+    static int questions = 0;
+    return questions;
+  }
   // What the driver answers to clGetExtensionFunctionAddressForPlatform.
   static std::map<std::pair<cl_platform_id, std::string>, void*>& Extensions() {
     static std::map<std::pair<cl_platform_id, std::string>, void*> extensions;
@@ -195,6 +200,10 @@ class FakeDriver {
   static cl_int CL_API_CALL EventInfo(cl_event event, cl_event_info what, size_t room, void* out,
                                       size_t* size_out) {
     std::lock_guard lock(Lock());
+    if (event->references <= 0) {
+      ++QuestionsAboutReleasedEvents();
+      return CL_INVALID_EVENT;
+    }
     if (what == CL_EVENT_COMMAND_QUEUE)
       return Answer(&event->queue, sizeof event->queue, room, out, size_out);
     if (what == CL_EVENT_COMMAND_EXECUTION_STATUS)

@@ -25,8 +25,9 @@ TEST(Queues, a_queue_that_is_retained_after_its_last_release_is_scheduled_again)
   EXPECT_EQ(cl().clEnqueueTask(queue, nullptr, 1, &awaited, &event), CL_SUCCESS);
   cl().clReleaseCommandQueue(queue);
   cl_command_queue found = nullptr;
-  EXPECT_EQ(cl().clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof found, static_cast<void*>(&found), nullptr),
-            CL_SUCCESS);
+  EXPECT_EQ(
+      cl().clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof found, static_cast<void*>(&found), nullptr),
+      CL_SUCCESS);
   ASSERT_EQ(found, queue);
   EXPECT_EQ(cl().clRetainCommandQueue(found), CL_SUCCESS);
   EXPECT_TRUE(IsScheduled(found));

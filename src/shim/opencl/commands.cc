@@ -1,5 +1,7 @@
 #include "shim/opencl/commands.h"
 
+#include <span>
+
 namespace xsched::opencl {
 namespace {
 
@@ -81,14 +83,26 @@ void RecordingLaunch::Finish(bool launched) {
   }
 }
 
-void EventWait::NoteEvents(const Functions& next, cl_uint count, const cl_event* events) {
-  for (cl_uint i = 0; i < count; ++i) {
-    cl_command_queue queue = QueueOf(next, events[i]);
-    preempt::XQueue* xqueue = queue == nullptr ? nullptr : preempt::FindXQueue(kPlatformOpenCL, KeyOf(queue));
-    QueueRecord* record = xqueue == nullptr ? nullptr : FindRecord(queue);
-    if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) continue;
-    uint64_t number = record->newest_event.NumberOf(events[i], preempt::SubmittedNow(xqueue));
-    if (number != 0) preempt::RetiredUpTo(xqueue, number);
+EventWait::EventWait(const Call& call, cl_uint count, const cl_event* events) {
+  for (cl_uint i = 0; events != nullptr && i < count && count_ < kMaxQueues; ++i) {
+    if (Find(call.next(), events[i], &awaited_[count_])) ++count_;
+  }
+}
+
+bool EventWait::Find(const Functions& next, cl_event event, Awaited* found) {
+  cl_command_queue queue = QueueOf(next, event);
+  preempt::XQueue* xqueue = queue == nullptr ? nullptr : ScheduledQueue(queue);
+  QueueRecord* record = xqueue == nullptr ? nullptr : FindRecord(queue);
+  if (record == nullptr || !record->in_order.load(std::memory_order_relaxed)) return false;
+  const uint64_t number = record->newest_event.NumberOf(event, preempt::SubmittedNow(xqueue));
+  *found = {queue, xqueue, number};
+  return number != 0;
+}
+
+void EventWait::NoteProgress() const {
+  for (const Awaited& awaited : std::span(awaited_, count_)) {
+    // Meanwhile, both may have become another queue's.
+    if (ScheduledQueue(awaited.queue) == awaited.xqueue) preempt::RetiredUpTo(awaited.xqueue, awaited.number);
   }
 }
 

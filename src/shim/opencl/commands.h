@@ -91,19 +91,32 @@ class QueueWait {
   std::optional<preempt::ReentrancyGuard> guard_;
 };
 
-// clWaitForEvents. For out-of-order queues, markers report progress instead.
+// clWaitForEvents. For out-of-order queues, and for those beyond kMaxQueues, markers report progress instead.
+//
+// The events are looked at before the call. Afterwards, a callback may have released them.
 class EventWait {
  public:
-  explicit EventWait(const Call& call) : next_(call.next()) {}
-  void Finish(bool waited, cl_uint count, const cl_event* events) {
-    if (waited) NoteEvents(next_, count, events);
+  EventWait(const Call& call, cl_uint count, const cl_event* events);
+  void Finish(bool waited) const {
+    if (waited) NoteProgress();
   }
 
  private:
-  static void NoteEvents(const Functions& next, cl_uint count, const cl_event* events);
+  // The event that the call waits for is of this command.
+  struct Awaited {
+    cl_command_queue queue;
+    preempt::XQueue* xqueue;
+    uint64_t number;
+  };
+  static constexpr cl_uint kMaxQueues = 4;
 
-  const Functions& next_;
+  // False: the end of the event shows nothing.
+  static bool Find(const Functions& next, cl_event event, Awaited* found);
+  void NoteProgress() const;
+
   preempt::ReentrancyGuard guard_;
+  cl_uint count_ = 0;
+  Awaited awaited_[kMaxQueues];
 };
 
 }  // namespace xsched::opencl
