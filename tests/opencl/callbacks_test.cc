@@ -46,12 +46,13 @@ class Callbacks : public ::testing::Test {
     callback_ = std::move(callback);
     cl_event event = Launch(queue);
     const auto call = [](cl_event, cl_int, void* self) {
-      static_cast<Callbacks*>(self)->callback_();
+      CallBack(self);
       static_cast<Callbacks*>(self)->called_.store(true);
     };
     EXPECT_EQ(cl().clSetEventCallback(event, CL_COMPLETE, call, this), CL_SUCCESS);
     return event;
   }
+  static void CallBack(void* self) { static_cast<Callbacks*>(self)->callback_(); }
   void AwaitCallback() const {
     while (!called_.load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -95,6 +96,31 @@ TEST_F(Callbacks, an_event_that_is_released_in_a_callback_is_not_touched_after_t
   cl().clWaitForEvents(1, &event);
   EXPECT_EQ(FakeDriver::QuestionsAboutReleasedEvents(), 0);
   EXPECT_EQ(StateOf(queue_), kQueueStateIdle) << "the wait shows that it has finished";
+}
+
+TEST_F(Callbacks, what_is_launched_when_a_memory_object_ends_is_counted) {
+  callback_ = [&] { Launch(queue_); };
+  const auto call = [](cl_mem, void* self) { CallBack(self); };
+  EXPECT_EQ(cl().clSetMemObjectDestructorCallback(nullptr, call, this), CL_SUCCESS);
+  cl().clFinish(queue_);
+  EXPECT_EQ(Launched(queue_), 1);
+}
+
+TEST_F(Callbacks, what_is_launched_when_shared_memory_is_freed_is_counted) {
+  using FreeSvm = cl_int(CL_API_CALL*)(cl_command_queue, cl_uint, void**,
+                                       void(CL_CALLBACK*)(cl_command_queue, cl_uint, void**, void*), void*,
+                                       cl_uint, const cl_event*, cl_event*);
+  static void* memory = &memory;
+  callback_ = [&] { Launch(queue_); };
+  const auto call = [](cl_command_queue, cl_uint count, void** freed, void* self) {
+    EXPECT_EQ(count, 1u);
+    EXPECT_EQ(freed, &memory);
+    CallBack(self);
+  };
+  const auto free = reinterpret_cast<FreeSvm>(cl().clEnqueueSVMFree);
+  EXPECT_EQ(free(queue_, 1, &memory, call, this, 0, nullptr, nullptr), CL_SUCCESS);
+  cl().clFinish(queue_);
+  EXPECT_EQ(Launched(queue_), 2);
 }
 
 // The thread may have locks that the callback needs, or that the opening thread must not wait for.

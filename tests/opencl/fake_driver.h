@@ -70,6 +70,12 @@ class FakeDriver {
     return mutex;
   }
 
+  // Calls of the program's functions for objects that have ended. clFinish makes them.
+  static std::vector<std::function<void()>>& Ends() {
+    static std::vector<std::function<void()>> ends;
+    return ends;
+  }
+
   static std::vector<cl_command_queue>& Queues() {
     static std::vector<cl_command_queue> queues;
     return queues;
@@ -214,8 +220,20 @@ class FakeDriver {
     for (cl_uint i = 0; i < count; ++i) Progress(events[i]->queue);
     return CL_SUCCESS;
   }
+  static cl_int CL_API_CALL SetMemoryEnds(cl_mem memory, void(CL_CALLBACK* function)(cl_mem, void*),
+                                          void* data) {
+    Ends().emplace_back([=] { function(memory, data); });
+    return CL_SUCCESS;
+  }
+  static cl_int CL_API_CALL FreeSvm(cl_command_queue queue, cl_uint count, void** pointers,
+                                    void(CL_CALLBACK* function)(cl_command_queue, cl_uint, void**, void*),
+                                    void* data, cl_uint, const cl_event*, cl_event*) {
+    if (function != nullptr) Ends().emplace_back([=] { function(queue, count, pointers, data); });
+    return CL_SUCCESS;
+  }
   static cl_int CL_API_CALL Finish(cl_command_queue queue) {
     Progress(queue);
+    for (const auto& end : std::exchange(Ends(), {})) end();
     return CL_SUCCESS;
   }
   static cl_int CL_API_CALL Flush(cl_command_queue) { return CL_SUCCESS; }
@@ -242,6 +260,8 @@ class FakeDriver {
       functions.clEnqueueBarrierWithWaitList = Enqueue;
       functions.clEnqueueTask = EnqueueTask;
       functions.clEnqueueReadBuffer = Read;
+      functions.clSetMemObjectDestructorCallback = SetMemoryEnds;
+      functions.clEnqueueSVMFree = reinterpret_cast<void*>(&FreeSvm);
       functions.clWaitForEvents = WaitForEvents;
       functions.clFinish = Finish;
       functions.clFlush = Flush;

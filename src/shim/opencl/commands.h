@@ -10,6 +10,7 @@
 
 #include "preempt/api/launch.h"
 #include "shim/opencl/call.h"
+#include "shim/opencl/callbacks.h"
 #include "shim/opencl/queues.h"
 #include "shim/opencl/recordings.h"
 
@@ -59,6 +60,23 @@ class Launch {
   preempt::LaunchScope scope_;
   const bool follows_all_before_;  // for the driver, too
   std::optional<preempt::ReentrancyGuard> guard_;
+};
+
+// A launch of a command that calls a function of the program.
+template <typename Function>
+class CallingLaunch {
+ public:
+  CallingLaunch(const Call& call, Function& function, void*& data, cl_command_queue queue, cl_uint wait_count,
+                const cl_event* waits)
+      : callback_(call, function, data), launch_(call, queue, wait_count, waits) {}
+  void Finish(bool launched, cl_bool blocking, const cl_event* event) {
+    launch_.Finish(launched, blocking, event);
+    callback_.Finish(launched);
+  }
+
+ private:
+  EndCallback<Function> callback_;
+  Launch launch_;
 };
 
 // The launch of a command buffer, on the given queues. Without any, on those that it was recorded for.
