@@ -1,5 +1,6 @@
 // How long the bursts were that a client has counted between two looks. Their number and the sum of their
-// lengths are exact. If several have ended, all but the first one are shorter than the time between the looks.
+// lengths are exact. If several have ended, all but the first one are shorter than the time between the
+// looks.
 #pragma once
 
 #include <algorithm>

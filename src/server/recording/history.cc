@@ -18,8 +18,7 @@ class History::Sink final : public RecordSink {
   template <typename T>
   void Keep(const T& event) {
     if constexpr (std::is_constructible_v<Event, const T&>) {
-      history_.Add(queue_.uid, Event(event));
-      queue_.has_events = true;
+      queue_.events_until = history_.Add(queue_.uid, Event(event));
     }
   }
 
@@ -54,67 +53,83 @@ bool History::Gone(sched::QueueId id, const QueueTrack::Reading& reading, TimePo
   const auto found = queues_.find(static_cast<uint64_t>(id));
   if (found == queues_.end()) return false;
   See(id, found->second.uid, /*reports=*/false, reading, now);
-  const bool has_events = found->second.has_events;
+  const User* user = Find(found->second.uid);
+  const bool has_events = user != nullptr && found->second.events_until > user->dropped;
   queues_.erase(found);
   return has_events;
 }
 
 void History::KeepDescription(const ipc::RecordedQueue& description) noexcept try {
-  const auto user = users_.find({subordinates_.OwnerOf(description.uid), description.uid});
+  const auto user = users_.find(description.uid);
   if (user == users_.end()) return;
   User& known = user->second;
   if (known.gone_until.size() >= limits_.gone_of_user) {
     // Without its description, what the queue did cannot be told.
+    Owner& owner = owners_.at(subordinates_.OwnerOf(description.uid));
     const uint64_t end = known.gone_until.front().first;
     if (end > known.dropped)
-      known.dropped_until_ns = std::max(known.dropped_until_ns, EndOf(known.events[end - 1 - known.dropped]));
+      owner.dropped_until_ns = std::max(owner.dropped_until_ns, EndOf(known.events[end - 1 - known.dropped]));
     ForgetGone(known);
   }
-  known.gone_until.emplace_back(known.dropped + known.events.size(), description.queue_id);
-  known.gone.emplace(description.queue_id, description);
+  known.gone_until.emplace_back(known.end(), description.queue_id);
+  gone_.emplace(description.queue_id, description);
 } catch (const std::bad_alloc&) {
   // Its events are left out.
 }
 
-void History::Add(uid_t uid, const Event& event) {
-  const uid_t owner = subordinates_.OwnerOf(uid);
-  User& user = users_[{owner, uid}];
-  size_t& size = sizes_[owner];
-  if (size >= limits_.of_user) {
-    DropOldestOf(owner);
+uint64_t History::Add(uid_t uid, const Event& event) {
+  const uid_t owned_by = subordinates_.OwnerOf(uid);
+  if (!owners_.contains(owned_by)) by_size_.emplace(0, owned_by);
+  Owner& owner = owners_[owned_by];
+  if (owner.users.size() >= limits_.of_user) {
+    DropOldestOf(owned_by);
   } else if (size_ >= limits_.of_all) {
     // Whoever has most gives way, so nobody can push out what is remembered of the others.
-    DropOldestOf(std::max_element(sizes_.begin(), sizes_.end(), [](const auto& one, const auto& other) {
-                   return one.second < other.second;
-                 })->first);
+    DropOldestOf(by_size_.rbegin()->second);
   }
+  // A user of whom all was dropped may come again, and its numbers must not.
+  User& user = users_.try_emplace(uid, User{.dropped = added_}).first->second;
   user.events.push_back(event);
-  ++size;
+  try {
+    owner.users.push_back(uid);
+  } catch (const std::bad_alloc&) {
+    user.events.pop_back();
+    throw;
+  }
   ++size_;
+  ++added_;
+  Resized(owned_by, owner.users.size() - 1, owner.users.size());
+  return user.end();
 }
 
-// Of the owner and the subordinate users, it is again the one that has most.
-void History::DropOldestOf(uid_t owner) {
-  User& user = std::max_element(users_.lower_bound({owner, 0}), users_.upper_bound({owner, ~uid_t{0}}),
-                                [](const auto& one, const auto& other) {
-                                  return one.second.events.size() < other.second.events.size();
-                                })
-                   ->second;
-  user.dropped_until_ns = std::max(user.dropped_until_ns, EndOf(user.events.front()));
+// Also of its subordinate users.
+void History::DropOldestOf(uid_t uid) {
+  Owner& owner = owners_.at(uid);
+  const auto found = users_.find(owner.users.front());
+  User& user = found->second;
+  owner.dropped_until_ns = std::max(owner.dropped_until_ns, EndOf(user.events.front()));
   user.events.pop_front();
   ++user.dropped;
-  --sizes_[owner];
-  --size_;
   while (!user.gone_until.empty() && user.gone_until.front().first <= user.dropped) ForgetGone(user);
+  if (user.events.empty()) users_.erase(found);
+  owner.users.pop_front();
+  Resized(uid, owner.users.size() + 1, owner.users.size());
+  --size_;
+}
+
+void History::Resized(uid_t uid, size_t before, size_t now) {
+  auto entry = by_size_.extract({before, uid});
+  entry.value() = {now, uid};
+  by_size_.insert(std::move(entry));
 }
 
 void History::ForgetGone(User& user) {
-  user.gone.erase(user.gone_until.front().second);
+  gone_.erase(user.gone_until.front().second);
   user.gone_until.pop_front();
 }
 
 const History::User* History::Find(uid_t uid) const {
-  const auto found = users_.find({subordinates_.OwnerOf(uid), uid});
+  const auto found = users_.find(uid);
   return found == users_.end() ? nullptr : &found->second;
 }
 
@@ -136,14 +151,13 @@ History::Reader History::ReaderOf(uid_t uid, const User& user, TimePoint since) 
   const auto first = std::partition_point(user.events.begin(), user.events.end(),
                                           [&](const Event& event) { return EndOf(event) < since_ns; });
   const auto skipped = static_cast<uint64_t>(first - user.events.begin());
-  return {*this, uid, user.dropped + skipped, user.dropped + user.events.size()};
+  return {*this, uid, user.dropped + skipped, user.end()};
 }
 
 const History::Event* History::Reader::Next() {
   const User* user = history_->Find(uid_);
-  if (user == nullptr) return nullptr;
-  if (next_ < user->dropped) {
-    const uint64_t first = std::min(user->dropped, end_);
+  const uint64_t first = user == nullptr ? end_ : std::min(user->dropped, end_);
+  if (next_ < first) {
     lost_ += first - next_;
     next_ = first;
   }
@@ -151,9 +165,9 @@ const History::Event* History::Reader::Next() {
 }
 
 TimePoint History::RemembersSince(uid_t uid) const {
-  const User* user = Find(uid);
-  if (user == nullptr) return began_;
-  return began_ + Duration(static_cast<Duration::rep>(user->dropped_until_ns));
+  const auto owner = owners_.find(subordinates_.OwnerOf(uid));
+  if (owner == owners_.end()) return began_;
+  return began_ + Duration(static_cast<Duration::rep>(owner->second.dropped_until_ns));
 }
 
 }  // namespace xsched::server

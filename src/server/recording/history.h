@@ -1,5 +1,6 @@
 // What became of the queues lately, for questions after the fact (kRecordLast): the newest bursts, holds and
-// waits of each user, up to a limit. Subordinate users have that of their owner.
+// waits of each user, up to a limit. Subordinate users have that of their owner. Whatever users there are, an
+// event costs as much.
 //
 // It makes no queue report anything. So it follows a queue only while the queue reports anyway: while others
 // wait for it, or it waits for others.
@@ -14,6 +15,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -50,11 +52,8 @@ class History {
   // Of a queue of these users that is gone. Null: it is not remembered.
   template <typename Visible>
   const ipc::RecordedQueue* Description(sched::QueueId id, Visible&& visible) const {
-    for (const auto& [key, user] : users_) {
-      const auto found = visible(key.second) ? user.gone.find(static_cast<uint64_t>(id)) : user.gone.end();
-      if (found != user.gone.end()) return &found->second;
-    }
-    return nullptr;
+    const auto found = gone_.find(static_cast<uint64_t>(id));
+    return found != gone_.end() && visible(uid_t{found->second.uid}) ? &found->second : nullptr;
   }
 
   // Reads the events of one user, oldest first, while others are added.
@@ -81,8 +80,8 @@ class History {
   template <typename Visible>
   std::vector<Reader> Read(TimePoint since, Visible&& visible) const {
     std::vector<Reader> readers;
-    for (const auto& [key, user] : users_) {
-      if (visible(key.second)) readers.push_back(ReaderOf(key.second, user, since));
+    for (const auto& [uid, user] : users_) {
+      if (visible(uid)) readers.push_back(ReaderOf(uid, user, since));
     }
     return readers;
   }
@@ -99,38 +98,48 @@ class History {
   TimePoint RemembersSince(uid_t uid) const;
 
   TimePoint began() const { return began_; }
+  // Of how many users there is anything.
+  size_t known_users() const { return users_.size(); }
 
  private:
   struct Followed {
     uid_t uid;
     std::optional<QueueTrack> track;  // while it reports
-    bool has_events = false;
+    uint64_t events_until = 0;        // the number after that of its last event; 0: it has none
   };
   struct User {
     std::deque<Event> events;
-    uint64_t dropped = 0;           // the number of the first event
-    uint64_t dropped_until_ns = 0;  // up to then, events are dropped or of queues that nobody can describe
-    std::unordered_map<uint64_t, ipc::RecordedQueue> gone;
-    // Until which number there may be events of it.
+    uint64_t dropped = 0;  // the number of the first event
+    // Queues that are gone, with the number before which there may be events of them.
     std::deque<std::pair<uint64_t, uint64_t>> gone_until;
+
+    uint64_t end() const { return dropped + events.size(); }
+  };
+  struct Owner {
+    std::deque<uid_t> users;        // of the events, in their order
+    uint64_t dropped_until_ns = 0;  // up to then, events are dropped or of queues that nobody can describe
   };
   class Sink;
 
   static uint64_t EndOf(const Event& event);
   Reader ReaderOf(uid_t uid, const User& user, TimePoint since) const;
-  void Add(uid_t uid, const Event& event);
+  // Returns the number after that of the event.
+  uint64_t Add(uid_t uid, const Event& event);
   // Null: nothing was remembered of the user.
   const User* Find(uid_t uid) const;
-  void DropOldestOf(uid_t owner);
-
+  void DropOldestOf(uid_t uid);
+  void Resized(uid_t uid, size_t before, size_t now);
   void ForgetGone(User& user);
 
   const TimePoint began_;
   const Limits limits_;
   const SubordinateUsers subordinates_;
   size_t size_ = 0;
-  std::map<uid_t, size_t> sizes_;                  // by owner
-  std::map<std::pair<uid_t, uid_t>, User> users_;  // by owner and user
+  uint64_t added_ = 0;                          // since the beginning
+  std::map<uid_t, Owner> owners_;               // also those of which everything is dropped
+  std::set<std::pair<size_t, uid_t>> by_size_;  // the owners, with the numbers of their events
+  std::map<uid_t, User> users_;                 // those that have events
+  std::unordered_map<uint64_t, ipc::RecordedQueue> gone_;
   std::unordered_map<uint64_t, Followed> queues_;  // those of which something may be remembered
 };
 

@@ -2,6 +2,10 @@
 #include "server/recording/history.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
 
 namespace xsched::server {
 namespace {
@@ -150,6 +154,47 @@ TEST_F(HistoryTest, of_all_users_together_the_one_with_most_gives_way) {
   EXPECT_EQ(Read(1h, [](uid_t uid) { return uid == kBob; }).size(), 7u);
 }
 
+TEST_F(HistoryTest,
+       the_subordinate_users_of_one_have_its_limit_and_leave_nothing_when_their_events_are_dropped) {
+  const std::string file = ::testing::TempDir() + "subuid_of_history_" + std::to_string(getpid());
+  std::ofstream(file) << kAnn << ":100000:65536\n";
+  History history(now_, {.of_user = 10, .of_all = 15, .gone_of_user = 3}, SubordinateUsers(file));
+  unlink(file.c_str());
+  const auto work_as = [&](uid_t uid) {
+    const sched::QueueId queue{uid};
+    QueueTrack::Reading reading;
+    history.See(queue, uid, true, reading, now_);
+    reading.submitted = 1;
+    history.See(queue, uid, true, reading, now_);
+    now_ += 1ms;
+    reading.retired = 1;
+    history.See(queue, uid, true, reading, now_);
+    if (history.Gone(queue, reading, now_)) history.KeepDescription(DescriptionOf(queue, uid));
+  };
+  for (uid_t i = 0; i < 4; ++i) work_as(kBob + i);
+  for (uid_t i = 0; i < 50; ++i) work_as(100'000 + i);
+  EXPECT_EQ(history.known_users(), 14u);
+  EXPECT_EQ(history.Description(sched::QueueId{100'039}, Everybody), nullptr);
+  EXPECT_NE(history.Description(sched::QueueId{100'040}, Everybody), nullptr);
+  EXPECT_EQ(history.RemembersSince(kAnn), history.began() + 44ms);
+  EXPECT_EQ(history.RemembersSince(kBob), history.began());
+}
+
+TEST_F(HistoryTest, a_reader_of_a_user_of_whom_all_was_dropped_knows_what_it_lost) {
+  History history(now_, {.of_user = 1, .of_all = 2, .gone_of_user = 1});
+  const auto work = [&](uint64_t done) {
+    history.See(kQueue, kAnn, true, {.submitted = done, .retired = done}, now_);
+    history.See(kQueue, kAnn, true, {.submitted = done + 1, .retired = done}, now_);
+    history.See(kQueue, kAnn, true, {.submitted = done + 1, .retired = done + 1}, now_);
+  };
+  work(0);
+  std::vector<History::Reader> readers = history.Read(now_, Everybody);
+  ASSERT_EQ(readers.size(), 1u);
+  work(1);
+  EXPECT_EQ(readers[0].Next(), nullptr);
+  EXPECT_EQ(readers[0].lost(), 1u);
+}
+
 TEST_F(HistoryTest, events_of_users_that_the_reader_may_not_see_are_not_read) {
   Work();
   EXPECT_TRUE(Read(1h, [](uid_t) { return false; }).empty());
@@ -182,6 +227,13 @@ TEST_F(HistoryTest, a_queue_without_events_leaves_nothing) {
   See(0, 0);
   EXPECT_FALSE(history_.Gone(kQueue, reading_, now_));
   EXPECT_FALSE(history_.Gone(sched::QueueId{8}, reading_, now_)) << "it was never seen";
+}
+
+TEST_F(HistoryTest, a_queue_whose_events_are_all_dropped_leaves_nothing) {
+  Work();
+  const QueueTrack::Reading last = reading_;
+  for (int i = 0; i < 10; ++i) Work(sched::QueueId{8});
+  EXPECT_FALSE(history_.Gone(kQueue, last, now_));
 }
 
 TEST_F(HistoryTest, of_queues_that_are_gone_the_newest_descriptions_are_kept) {
