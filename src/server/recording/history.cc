@@ -87,8 +87,10 @@ uint64_t History::Add(uid_t uid, const Event& event) {
     // Whoever has most gives way, so nobody can push out what is remembered of the others.
     DropOldestOf(by_size_.rbegin()->second);
   }
+  auto found = users_.find(uid);
   // A user of whom all was dropped may come again, and its numbers must not.
-  User& user = users_.try_emplace(uid, User{.dropped = added_}).first->second;
+  if (found == users_.end()) found = users_.emplace(uid, User{.dropped = added_}).first;
+  User& user = found->second;
   user.events.push_back(event);
   try {
     owner.users.push_back(uid);
