@@ -90,6 +90,17 @@ TEST_F(ExplanationTest, of_a_request_that_had_begun_before_only_its_rest_is_know
   EXPECT_THAT(text, HasSubstr("The longest wait: at least 1.6 s, "));
 }
 
+TEST_F(ExplanationTest, a_request_that_was_not_followed_to_the_end_may_have_finished) {
+  const std::string text =
+      Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":400000000,"cut":true}}
+{"t":0,"burst":{"queue":2,"commands":5,"device_ns":1,"span_ns":1000000000,"cut":true}}
+{"t":1000000000,"end":{"why":"time"}}
+)",
+              1);
+  EXPECT_THAT(text, HasSubstr("0 requests; 1 of unknown length, at least 400.0 ms."));
+  EXPECT_THAT(Explanation(waits_, waits_.processes().at(2)), HasSubstr("0 requests; 1 not finished."));
+}
+
 TEST_F(ExplanationTest, a_request_of_which_nobody_saw_the_end_is_not_forgotten) {
   const std::string text =
       Explain(R"({"t":0,"burst":{"queue":1,"commands":5,"device_ns":1,"span_ns":400000000,"cut":true}}

@@ -15,6 +15,8 @@ namespace xsched::cli {
 namespace {
 
 constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+// A request that was cut so long before the end was not followed any more, and may have ended.
+constexpr Duration kNotFollowed = std::chrono::milliseconds(200);
 // More than a server counts of anything.
 constexpr int kPartShift = 48;
 
@@ -158,7 +160,7 @@ void ProcessWaits::TakeBurst(const ipc::RecordedBurst& burst) {
   // Of several, each has the average length, as in a recording (recording_writer.h).
   const uint32_t count = std::clamp(burst.bursts, 1u, ipc::kMostBursts);
   const Duration device_time = TimeOf(burst.service_ns / count);
-  const Burst one{.at = TimeOf(burst.at_ns),
+  const Burst one{.at = BoundedSum(part_began_, TimeOf(burst.at_ns)),
                   .span = count == 1 ? TimeOf(burst.span_ns) : device_time,
                   .device_time = device_time,
                   .waiting = TimeOf(burst.waiting_ns),
@@ -208,8 +210,13 @@ void ProcessWaits::BeginPart(Duration began) {
 void ProcessWaits::Finish(Duration end) {
   end_ = std::max(end_, end);
   for (auto& [id, queue] : queues_) {
-    processes_.at(queue.process).unfinished += queue.open;
-    queue.open = false;
+    if (!std::exchange(queue.open, false)) continue;
+    Process& process = processes_.at(queue.process);
+    if (BoundedSum(queue.until, kNotFollowed) < end_) {
+      AddUnseen(process, queue.request);
+    } else {
+      ++process.unfinished;
+    }
   }
 }
 

@@ -118,7 +118,7 @@ TEST_F(JobReportTest, a_queue_of_another_server_with_the_same_number_is_another_
   Queue(1, 1, 3, "other", 0);
   Burst(1, milliseconds(100), milliseconds(60), ipc::kBurstContinued);
   const std::string text = Text();
-  EXPECT_THAT(text, HasSubstr("0 requests; 1 not finished.\n"));
+  EXPECT_THAT(text, HasSubstr("0 requests; 1 of unknown length, at least 100.0 ms.\n"));
   EXPECT_THAT(text, Not(HasSubstr("other (pid")));
 }
 
