@@ -1,6 +1,7 @@
 #include "cli/top/recent.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace xsched::cli {
 
@@ -9,8 +10,11 @@ void Recent::BeginLook(TimePoint now, Duration span) {
   span_ = span;
   waits_ = ProcessWaits();
   const int64_t oldest = PartOf(now) - parts_ + 1;
-  for (auto& [id, queue] : queues_)
+  for (auto& [id, queue] : queues_) {
     queue.requests.erase(queue.requests.begin(), queue.requests.lower_bound(oldest));
+    // What goes on is in every look. So the queue has gone, or the server has forgotten the request.
+    if (!std::exchange(queue.seen, false)) queue.open = false;
+  }
   std::erase_if(queues_,
                 [](const auto& entry) { return entry.second.requests.empty() && !entry.second.open; });
 }
@@ -23,6 +27,7 @@ void Recent::Take(const ipc::Packet& packet) {
 void Recent::TakeBurst(const ipc::RecordedBurst& burst) {
   if ((burst.flags & ipc::kBurstUnseen) != 0) return;
   Queue& queue = queues_[burst.queue_id];
+  queue.seen = true;
   const TimePoint began = now_ - span_ + Duration(static_cast<Duration::rep>(burst.at_ns));
   const TimePoint ended = began + Duration(static_cast<Duration::rep>(burst.span_ns));
   // One that went on at the last look begins with this one's time.

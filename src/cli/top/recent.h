@@ -33,6 +33,7 @@ class Recent {
         longest;  // of each part, the oldest first; none: no request is known
   };
   Requests RequestsOf(uint64_t queue) const;
+  size_t known_queues() const { return queues_.size(); }
 
  private:
   struct Queue {
@@ -40,6 +41,7 @@ class Recent {
     bool open = false;                         // a request goes on, since `began`
     TimePoint began{};
     bool is_whole = false;  // it began then, and not before
+    bool seen = false;  // in the last look
   };
 
   void TakeBurst(const ipc::RecordedBurst& burst);

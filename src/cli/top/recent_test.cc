@@ -73,6 +73,17 @@ TEST_F(RecentTest, a_request_that_had_begun_before_anybody_looked_is_none) {
   EXPECT_EQ(recent_.RequestsOf(kQueue).all.count(), 0u);
 }
 
+TEST_F(RecentTest, a_queue_that_has_gone_while_it_was_busy_is_forgotten) {
+  Look(milliseconds(10'900), seconds(1));
+  Burst(milliseconds(900), milliseconds(100), ipc::kBurstCut);
+  Look(milliseconds(11'900), seconds(1));
+  Burst(milliseconds(0), milliseconds(1000), ipc::kBurstCut);
+  Look(milliseconds(12'900), seconds(1));
+  EXPECT_EQ(recent_.known_queues(), 1u) << "the last look saw it";
+  Look(milliseconds(13'900), seconds(1));
+  EXPECT_EQ(recent_.known_queues(), 0u);
+}
+
 TEST_F(RecentTest, waits_are_those_of_the_last_look) {
   ipc::RecordedQueue queue{};
   queue.queue_id = kQueue;
