@@ -2,7 +2,7 @@
 //
 // Each account counts the queues of one user or one process, with one priority, on one device. Clients choose
 // devices and priorities, so the number of accounts is limited: what is beyond the limit is counted in one
-// account for all others.
+// account for all other priorities on its device, and if there are too many of these, in one for all others.
 #pragma once
 
 #include <array>
@@ -59,8 +59,9 @@ struct Usage {
 struct UsageKey {
   uint64_t device = 0;
   Priority priority = 0;
-  bool others = false;  // the account beyond the limit; it has no device and no priority
+  bool others = false;  // beyond the limit: all other priorities, and without a device, all other devices
 
+  bool is_last() const { return others && device == 0; }
   auto operator<=>(const UsageKey&) const = default;
 };
 
@@ -72,12 +73,14 @@ struct Account {
 // The accounts of one user or process. An account stays where it is as long as this object lives.
 class Accounts {
  public:
-  // `limit`: how many there are at most, beside the one for all others.
+  // `limit`: how many there are at most, beside as many for other priorities of a device, and the one for all
+  // others.
   explicit Accounts(size_t limit) : limit_(limit) {}
   Accounts(const Accounts&) = delete;
   Accounts& operator=(const Accounts&) = delete;
 
-  // The account for this device and priority, or that for all others: at the limit, or if memory runs out.
+  // The account for this device and priority, or at the limit that for all other priorities of the device, or
+  // that for all others, also if memory runs out.
   Account& At(uint64_t device, Priority priority, const std::string& device_name) noexcept;
   // The first account behind `key`, or behind none; null: there are no more.
   struct Entry {
@@ -92,6 +95,9 @@ class Accounts {
   }
 
  private:
+  // Null: at this number of accounts there is no such account, and none can be made.
+  Account* At(const UsageKey& key, size_t limit, const std::string& device_name);
+
   const size_t limit_;
   std::map<UsageKey, Account> accounts_;
   Account others_;

@@ -98,7 +98,7 @@ void UsageAnswer::Describe(Agent& agent, TimePoint now) {
     message.stalled = now_has.stalled;
     message.absent = now_has.absent;
     message.longest_wait_ns = now_has.longest_wait_ns;
-    if (key.others || !devices.insert(message.device).second) return;
+    if (key.is_last() || !devices.insert(message.device).second) return;
     const ipc::MemoryWords memory = ipc::ReadMemory(*agent.segment.get(), message.device);
     message.memory_used = memory.used;
     message.memory_limit = memory.limit;

@@ -331,17 +331,24 @@ TEST_F(UsageTest, counters_never_fall_whatever_a_client_writes) {
 
 TEST_F(UsageTest, many_priorities_and_devices_of_a_user_share_one_account_in_the_end) {
   const Client client = ConnectAgent(kUser);
-  constexpr uint32_t kQueues = kMaxAccountsOfUser + 8;
+  constexpr uint32_t kQueues = 2 * kMaxAccountsOfUser;
   for (uint32_t i = 0; i < kQueues; ++i) ASSERT_TRUE(CreateQueue(client, i, 0, false, 1 + i));
+  Usage(admin_);
+  for (uint32_t i = 0; i < 8; ++i) {  // a user has no more queues at a time
+    ipc::QueueDestroyed destroyed{};
+    destroyed.index = i;
+    ASSERT_TRUE(agents_.HandleMessage(AgentOf(client), PacketOf(destroyed), now_));
+    ASSERT_TRUE(CreateQueue(client, i, 0, false, 1 + kQueues + i));
+  }
   size_t of_user = 0;
   size_t of_process = 0;
   int others = 0;
   for (const ipc::Usage& account : Usage(admin_)) {
     ++(account.client_id == 0 ? of_user : of_process);
-    others += account.others != 0;
+    others += account.others != 0 && account.device == 0;
   }
-  EXPECT_EQ(of_user, kMaxAccountsOfUser + 1);
-  EXPECT_EQ(of_process, kMaxAccountsOfProcess + 1);
+  EXPECT_EQ(of_user, 2 * kMaxAccountsOfUser + 1);
+  EXPECT_EQ(of_process, 2 * kMaxAccountsOfProcess + 1);
   EXPECT_EQ(others, 2);
 }
 
@@ -367,16 +374,29 @@ TEST_F(UsageTest, what_an_answer_costs_is_charged_to_who_asks) {
 }
 
 TEST(Accounts, are_visited_in_order_and_the_one_for_all_others_at_last) {
-  Accounts accounts(2);
+  Accounts accounts(1);
   accounts.At(7, 1, "seven").usage.commands = 1;
   accounts.At(3, 1, "three").usage.commands = 2;
   accounts.At(9, 1, "nine").usage.commands = 3;
   accounts.At(10, 1, "ten").usage.commands += 4;
   std::vector<std::pair<uint64_t, uint64_t>> visited;
   accounts.ForEach([&](const UsageKey& key, const Account& account) {
-    visited.emplace_back(key.others ? 0 : key.device, account.usage.commands);
+    visited.emplace_back(key.device, account.usage.commands);
   });
   EXPECT_EQ(visited, (std::vector<std::pair<uint64_t, uint64_t>>{{3, 2}, {7, 1}, {0, 7}}));
+}
+
+TEST(Accounts, further_priorities_still_count_for_their_device) {
+  Accounts accounts(2);
+  for (Priority priority : {0, 1, 2, 3}) ++accounts.At(7, priority, "seven").usage.commands;
+  accounts.At(0, 1, "of no number").usage.commands += 9;
+  std::vector<std::tuple<uint64_t, bool, uint64_t>> visited;
+  accounts.ForEach([&](const UsageKey& key, const Account& account) {
+    visited.emplace_back(key.device, key.others, account.usage.commands);
+  });
+  std::ranges::sort(visited);
+  EXPECT_EQ(visited, (std::vector<std::tuple<uint64_t, bool, uint64_t>>{
+                         {0, true, 9}, {7, false, 1}, {7, false, 1}, {7, true, 2}}));
 }
 
 TEST(RequestTimes, have_a_bucket_for_every_time) {

@@ -14,8 +14,8 @@ void Devices::Take(const std::vector<QueueRates>& queues, const std::vector<Acco
   for (const auto& [account, share] : accounts) {
     // Those of users also have what processes had that are gone.
     const bool is_of_user = account.client_id == 0;
-    if (is_of_user && account.others == 0 && share > 0)
-      At(account.device, account.device_name).share += share;
+    const bool is_of_device = account.others == 0 || account.device != 0;
+    if (is_of_user && is_of_device && share > 0) At(account.device, account.device_name).share += share;
   }
   for (auto& [number, device] : devices_) device.history.Add(device.share);
 }

@@ -315,8 +315,9 @@ std::string PciBusId(uint64_t device) {
 }
 
 void AddDevice(Labels& labels, const ipc::Usage& account, const std::string& host) {
-  AddText(labels, "device", account.others != 0 ? "other" : fmt::format("{:x}", account.device));
-  if (account.others == 0) AddText(labels, "pci_bus_id", PciBusId(account.device));
+  const bool is_last = account.others != 0 && account.device == 0;
+  AddText(labels, "device", is_last ? "other" : fmt::format("{:x}", account.device));
+  AddText(labels, "pci_bus_id", PciBusId(account.device));
   AddText(labels, "model_name", account.device_name);
   AddText(labels, "Hostname", host);
 }

@@ -118,7 +118,10 @@ TEST_F(MetricsPageTest, queues_of_a_process_with_many_accounts_are_queues_of_its
                AccountOf(1000, 0, 1),
                AccountOf(1000, 0, 2),
                AccountOf(UsageMeter::kOtherUsers, 0, 0, 0)};
-  for (size_t i : {1, 2, 6}) accounts_[i].others = 1;
+  for (size_t i : {1, 2, 6}) {
+    accounts_[i].others = 1;
+    accounts_[i].device_name[0] = '\0';
+  }
   accounts_[2].longest_wait_ns = 2'000'000'000;
   const std::string page = PageFor(kAdmin);
   EXPECT_THAT(page, HasSubstr("\nxsched_user_longest_wait_seconds{uid=\"1000\",priority=\"other\",device="
@@ -130,6 +133,20 @@ TEST_F(MetricsPageTest, queues_of_a_process_with_many_accounts_are_queues_of_its
       sum += std::stoi((*line)[1]);
     EXPECT_EQ(sum, 6) << owner;
   }
+}
+
+TEST_F(MetricsPageTest, further_priorities_of_a_user_still_count_for_their_device) {
+  accounts_ = {AccountOf(1000, 1, 0), AccountOf(1000, 1, 7), AccountOf(1000, 0, 0), AccountOf(1000, 0, 0)};
+  accounts_[3].others = 1;
+  const std::string page = PageFor(kAdmin);
+  const std::string device =
+      R"(device="200003b00",pci_bus_id="00000000:3B:00.0",model_name="NVIDIA H200",Hostname="box")";
+  EXPECT_THAT(page, HasSubstr("\nxsched_device_busy_seconds_total{" + device + "} 3\n"));
+  EXPECT_THAT(page, HasSubstr("\nxsched_user_device_time_seconds_total{uid=\"1000\",priority=\"other\"," +
+                              device + "} 1.5\n"));
+  EXPECT_THAT(page, HasSubstr("\nxsched_user_queues{uid=\"1000\",priority=\"other\"," + device +
+                              ",state=\"running\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("\nxsched_device_queues{" + device + ",state=\"running\"} 4\n"));
 }
 
 TEST_F(MetricsPageTest, a_user_sees_nothing_of_others_and_the_metrics_group_sees_all) {

@@ -32,19 +32,22 @@ bool HasAccounts(const Index& index, uint32_t uid) {
 }
 
 // The user's account in which the process's account is counted as well. A process may have fewer accounts
-// than its user. So what is in its account for all others may be in several of the user's, and then the user
-// gets one for all others as well.
+// than its user. So what is in one of its accounts for others may be in several of the user's, and then the
+// user gets such an account as well.
 Row& UserOf(Index& index, std::vector<Row>& users, const ipc::Usage& process) {
-  const Key all_others{process.uid, true, 0, 0};
-  if (Row* user = Find(index, users, KeyOf(process))) return *user;
-  if (Row* user = Find(index, users, all_others)) return *user;
+  const Key others_of_device{process.uid, true, process.device, 0};
+  for (const Key& key : {KeyOf(process), others_of_device, Key{process.uid, true, 0, 0}}) {
+    if (Row* user = Find(index, users, key)) return *user;
+  }
   if (!HasAccounts(index, process.uid)) {
     if (Row* user = Find(index, users, Key{UsageMeter::kOtherUsers, true, 0, 0})) return *user;
   }
-  index.emplace(all_others, users.size());
+  index.emplace(others_of_device, users.size());
   Row& user = users.emplace_back();
   user.usage.uid = process.uid;
   user.usage.others = 1;
+  user.usage.device = process.device;
+  ipc::SetText(user.usage.device_name, std::string_view(process.device_name));
   return user;
 }
 
@@ -61,12 +64,13 @@ std::vector<Row> Devices(const std::vector<Row>& users, const std::vector<ipc::U
   std::map<std::pair<bool, uint64_t>, Row> devices;
   std::map<std::pair<bool, uint64_t>, std::set<uint64_t>> clients;
   const auto key_of = [](const ipc::Usage& account) {
-    return std::pair(account.others != 0, account.device);
+    return std::pair(account.others != 0 && account.device == 0, account.device);
   };
   for (const Row& user : users) {
-    ipc::Usage& device = devices[key_of(user.usage)].usage;
+    const auto key = key_of(user.usage);
+    ipc::Usage& device = devices[key].usage;
     device.device = user.usage.device;
-    device.others = user.usage.others;
+    device.others = key.first;
     if (device.device_name[0] == '\0')
       ipc::SetText(device.device_name, std::string_view(user.usage.device_name));
     device.service_ns += user.usage.service_ns;
