@@ -31,7 +31,6 @@ struct SchedulerWords {
 
   bool held() const { return gate == kGateHold; }
   bool tracked() const { return (flags & kFlagTracked) != 0; }
-  bool counted() const { return (flags & kFlagCounted) != 0; }
   // The client reports to its scheduler, and its agent watches that this one lives.
   bool scheduled() const { return (flags & ~kFlagCounted) != 0; }
   bool operator==(const SchedulerWords&) const = default;

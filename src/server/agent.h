@@ -52,13 +52,10 @@ struct QueueUsage {
   uint64_t incidents = 0;
   sched::WaitReason why = sched::WaitReason::kNone;  // since then
   // As last seen, for its requests.
-  TimePoint ready_since = kNever;  // kNever: no request goes on, or it is not known since when
-  bool goes_on = false;            // of a queue whose client counts bursts: the end of one is to come
+  TimePoint ready_since = kNever;  // kNever: it has no work, or it is not known since when
   uint64_t retired = 0;
   bool was_idle = false;
   bool reported = false;
-  std::optional<ipc::Bursts> bursts;
-  TimePoint seen_at{};
 
   void CountTurn() const noexcept;
 };
@@ -91,17 +88,14 @@ struct Queue {
   ipc::SchedulerWords words;  // what we last wrote into its control block
   uint64_t submitted = 0;     // as last read: if it grows, the process is alive
   uint64_t retired = 0;       // likewise
-  ipc::Bursts bursts;         // likewise, and not newer than these
   bool hints_unsent = false;  // a tool has set them, and they have not been sent to the agent
   std::optional<WantedConfig> config_unsent;
-  bool recorded = false;  // a tool records it, so its client counts its bursts
+  bool recorded = false;  // a tool records it, so it reports as if others waited for it
   bool touched = false;   // since the recordings last looked at it
   QueueUsage usage;
   Agent* agent;
 
   ipc::ControlBlock& block() const;
-  // Null: its client does not count them now.
-  std::optional<ipc::Bursts> CountedBursts() const;
 };
 
 // Identifies the memory of a segment, independent of who sent its descriptor.
@@ -147,11 +141,5 @@ struct Agent {
 };
 
 inline ipc::ControlBlock& Queue::block() const { return agent->segment->blocks[index]; }
-
-inline std::optional<ipc::Bursts> Queue::CountedBursts() const {
-  constexpr uint16_t kFirstThatCounts = 6;  // older clients only report
-  if (!words.counted() || agent->connection.minor < kFirstThatCounts) return std::nullopt;
-  return bursts;
-}
 
 }  // namespace xsched::server

@@ -30,10 +30,9 @@ struct RequestTimes {
   }();
 
   static size_t BucketOf(Duration time) noexcept;
-  // So many of the same length.
-  void Add(Duration time, size_t bucket, uint32_t count = 1) noexcept {
-    counts[bucket] += count;
-    sum += time * count;
+  void Add(Duration time, size_t bucket) noexcept {
+    ++counts[bucket];
+    sum += time;
   }
 
   uint64_t count() const noexcept { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }

@@ -47,46 +47,6 @@ void InAll(const QueueUsage& queue, Change&& change) {
   if (queue.of_tenant != nullptr) change(*queue.of_tenant);
 }
 
-// What is read of a queue at one time, for its requests.
-struct Look {
-  TimePoint now;
-  bool busy;
-  bool reports;
-  uint64_t retired;
-  std::optional<ipc::Bursts> bursts;
-};
-
-// The requests that have ended since the last look, as the client has counted them.
-EndedBursts SeeCounted(QueueUsage& counted, const Look& look) {
-  const bool is_known = counted.goes_on && counted.ready_since != kNever;
-  EndedBursts ended =
-      EndedSince(*counted.bursts, *look.bursts, is_known ? counted.seen_at - counted.ready_since : Duration(),
-                 look.now - counted.seen_at);
-  const bool any = ended.count != 0;
-  // The others are as long as this one.
-  if (any && counted.goes_on && !is_known) --ended.count;
-  // The length of one that began before bursts were counted is not known.
-  if (ended.first == Duration::zero()) ended.count = 0;
-  if (look.busy && (counted.was_idle || any)) {
-    counted.goes_on = true;
-    counted.ready_since = std::clamp(look.bursts->began, counted.seen_at, look.now);
-  } else if (any) {
-    counted.goes_on = false;
-  }
-  return ended;
-}
-
-// The same by the reports alone: one or none.
-EndedBursts SeeReported(QueueUsage& counted, const Look& look) {
-  const bool has_ended = counted.ready_since != kNever && !look.busy;
-  // It began and ended between two looks, which is as good as at once.
-  const bool unseen = counted.was_idle && !look.busy && look.retired > counted.retired;
-  const Duration took = has_ended ? look.now - counted.ready_since : Duration::zero();
-  if (!look.busy) counted.ready_since = kNever;
-  if (look.busy && counted.was_idle) counted.ready_since = look.now;
-  return {.count = has_ended || unseen ? 1u : 0u, .first = took};
-}
-
 }  // namespace
 
 void QueueUsage::CountTurn() const noexcept {
@@ -138,33 +98,21 @@ void UsageMeter::See(Queue& queue, const sched::QueueStats& stats, TimePoint now
 // Only a queue that reports is known to become ready and idle at once.
 void UsageMeter::SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept {
   QueueUsage& counted = queue.usage;
-  const Look look{.now = now,
-                  .busy = stats.submitted > stats.retired,
-                  .reports = queue.words.tracked() || queue.words.held(),
-                  .retired = stats.retired,
-                  .bursts = queue.CountedBursts()};
-  if (!look.reports || !counted.reported) {
-    counted.ready_since = kNever;
-    counted.goes_on = look.busy;
-  } else {
-    AddRequests(counted,
-                look.bursts && counted.bursts ? SeeCounted(counted, look) : SeeReported(counted, look));
+  const bool busy = stats.submitted > stats.retired;
+  const bool reports = queue.words.tracked() || queue.words.held();
+  const bool ended = counted.ready_since != kNever && !busy;
+  // It began and ended between two looks, which is as good as at once.
+  const bool unseen = counted.was_idle && !busy && stats.retired > counted.retired;
+  if (reports && counted.reported && (ended || unseen)) {
+    const Duration took = ended ? now - counted.ready_since : Duration::zero();
+    const size_t bucket = RequestTimes::BucketOf(took);
+    InAll(counted, [&](Usage& usage) { usage.requests.Add(took, bucket); });
   }
-  counted.was_idle = !look.busy;
-  counted.retired = look.retired;
-  counted.reported = look.reports;
-  counted.bursts = look.bursts;
-  counted.seen_at = now;
-}
-
-void UsageMeter::AddRequests(const QueueUsage& counted, const EndedBursts& ended) noexcept {
-  if (ended.count == 0) return;
-  const size_t first = RequestTimes::BucketOf(ended.first);
-  const size_t other = RequestTimes::BucketOf(ended.other);
-  InAll(counted, [&](Usage& usage) {
-    usage.requests.Add(ended.first, first);
-    usage.requests.Add(ended.other, other, ended.count - 1);
-  });
+  if (!busy || !reports) counted.ready_since = kNever;
+  if (busy && reports && counted.reported && counted.was_idle) counted.ready_since = now;
+  counted.was_idle = !busy;
+  counted.retired = stats.retired;
+  counted.reported = reports;
 }
 
 void UsageMeter::Settle(Queue& queue, const sched::QueueStats& stats) noexcept {

@@ -14,7 +14,6 @@
 #include "base/clock.h"
 #include "sched/core/scheduler.h"
 #include "server/agent.h"
-#include "server/ended_bursts.h"
 #include "server/usage.h"
 
 namespace xsched::server {
@@ -51,7 +50,6 @@ class UsageMeter {
  private:
   Accounts& Of(uid_t user) noexcept;
   static void SeeRequest(Queue& queue, const sched::QueueStats& stats, TimePoint now) noexcept;
-  static void AddRequests(const QueueUsage& counted, const EndedBursts& ended) noexcept;
 
   std::map<uid_t, Accounts> users_;  // also those that are gone, for what has been counted must stay
   Accounts others_{0};

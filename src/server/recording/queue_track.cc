@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "ipc/bursts.h"
-#include "server/ended_bursts.h"
 
 namespace xsched::server {
 namespace {
@@ -57,10 +56,8 @@ void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
   if (before_ != Before::kReported && !SeeFirstReport(reading, now)) return;
   SeeHold(HoldOf(reading), now, sink);
   SeeWait(reading, now, sink);
-  if (reading.counted && last_.counted && reading.counted->ended != last_.counted->ended) {
-    SeeFirstEnd(reading, now, sink);
+  if (reading.counted && last_.counted && reading.counted->ended != last_.counted->ended)
     SeeEnded(reading, now, sink);
-  }
   SeeBusy(reading, now, sink);
   seen_at_ = now;
 }
@@ -68,7 +65,7 @@ void QueueTrack::See(const Reading& reading, TimePoint now, RecordSink& sink) {
 void QueueTrack::SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink) {
   if (busy_) {
     // The client counts the end right after the last command's, or does not at all.
-    const bool comes = !reading.busy() && reading.counted && last_.counted && !reading.reports;
+    const bool comes = !reading.busy() && reading.counted && last_.counted;
     if (comes && !std::exchange(awaits_end_, true)) return;
     awaits_end_ = false;
     const bool cut = reading.busy() && now >= busy_since_ + kCutAfter && reading.retired > at_begin_.retired;
@@ -84,7 +81,7 @@ void QueueTrack::SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink
     return;
   }
   if (reading.busy()) {
-    BeginBurst(reading, reading.counted && !reading.reports ? LastBegan(reading, now) : now);
+    BeginBurst(reading, reading.counted ? LastBegan(reading, now) : now);
   } else if (reading.retired > last_.retired) {
     BeginBurst(reading, now);
     PutBurst(reading, now, ipc::kBurstUnseen, sink);
@@ -136,19 +133,6 @@ void QueueTrack::SeeWait(const Reading& reading, TimePoint now, RecordSink& sink
   sink.Put(wait);
 }
 
-// As if it was read when that one had ended.
-void QueueTrack::SeeFirstEnd(const Reading& reading, TimePoint now, RecordSink& sink) {
-  if (!busy_) return;
-  const EndedBursts ended =
-      EndedSince(*last_.counted, *reading.counted, seen_at_ - burst_began_, now - seen_at_);
-  if (ended.count < 2) return;
-  Reading first = reading;
-  first.submitted = first.retired = last_.submitted;
-  first.counted->ended = last_.counted->ended + 1;
-  first.counted->busy -= ended.other * (ended.count - 1);
-  SeeEnded(first, burst_began_ + ended.first, sink);
-}
-
 void QueueTrack::SeeEnded(const Reading& reading, TimePoint now, RecordSink& sink) {
   awaits_end_ = false;
   if (!busy_ && reading.retired == last_.retired) {
@@ -157,24 +141,17 @@ void QueueTrack::SeeEnded(const Reading& reading, TimePoint now, RecordSink& sin
   }
   const uint32_t ended = std::min(reading.counted->ended - last_.counted->ended, ipc::kMostBursts);
   const Duration busy = std::max(reading.counted->busy - last_.counted->busy, Duration::zero());
-  const TimePoint latest = reading.reports ? now : LastBegan(reading, now);
-  if (!busy_) {
-    const TimePoint before = std::min(std::max(seen_at_, ended_at_), now);
-    // Only of the last one is it known when it began. One that is reported has just ended.
-    const TimePoint known = ended == 1 && !reading.busy() ? latest : before;
-    BeginBurst(reading, reading.reports ? std::max(before, now - busy) : known);
-  }
+  const TimePoint latest = LastBegan(reading, now);
+  // Only of the last one is it known when it began.
+  if (!busy_) BeginBurst(reading, ended == 1 && !reading.busy() ? latest : seen_at_);
   TimePoint end = reading.busy() ? latest : now;
   if (ended == 1 && busy > Duration::zero() && busy < now - burst_began_) end = burst_began_ + busy;
   end = std::max(end, busy_since_);
-  if (ended == 1) {
-    PutBurst(reading, end, 0, sink);
-  } else {
-    ipc::RecordedBurst burst = BurstUntil(reading, end);
-    burst.bursts = ended;
-    burst.service_ns = std::min(Growth(Duration::zero(), busy), burst.span_ns);
-    sink.Put(burst);
-  }
+  ipc::RecordedBurst burst = BurstUntil(reading, end);
+  burst.bursts = ended;
+  burst.service_ns = ended == 1 ? burst.span_ns : std::min(Growth(Duration::zero(), busy), burst.span_ns);
+  burst.flags = continues_ ? ipc::kBurstContinued : 0;
+  sink.Put(burst);
   ended_at_ = end;
   busy_ = false;
   last_ = reading;
@@ -198,7 +175,6 @@ ipc::RecordedBurst QueueTrack::BurstUntil(const Reading& reading, TimePoint end)
   burst.queue_id = static_cast<uint64_t>(id_);
   burst.at_ns = RecordedTime(began_, busy_since_);
   burst.span_ns = Growth(busy_since_ - TimePoint(), end - TimePoint());
-  burst.bursts = 1;
   burst.launched = Growth(at_begin_.submitted, reading.submitted);
   burst.retired = Growth(at_begin_.retired, reading.retired);
   return burst;
@@ -206,8 +182,7 @@ ipc::RecordedBurst QueueTrack::BurstUntil(const Reading& reading, TimePoint end)
 
 void QueueTrack::PutBurst(const Reading& reading, TimePoint now, uint32_t flags, RecordSink& sink) {
   ipc::RecordedBurst burst = BurstUntil(reading, now);
-  const bool was_alone = reading.counted && last_.counted && !reading.reports && !last_.reports;
-  if (was_alone) {  // nobody else had the device
+  if (reading.counted && last_.counted) {  // nobody else had the device
     burst.service_ns = burst.span_ns;
   } else {
     // A client's nonsense cannot make the time longer than it was, but a late decision may.

@@ -9,9 +9,8 @@
 //
 // Counters are differences of readings, so the bursts of a queue have all of its commands, and each one once.
 //
-// The client counts the queue's bursts (`counted`), so several that ended between two readings are known, and
-// are one record. While nobody waits for the queue, it reports nothing. Then the counters also tell when a
-// burst began and ended. While it reports, the time of the reading is as good, and is the server's.
+// While nobody waits for the queue it reports nothing, and counts its bursts instead (`counted`). Then
+// readings tell when each burst began and ended, and several that ended between two readings are one record.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +38,7 @@ class QueueTrack {
     Duration service{};                                // device time that it was charged for
     Duration waiting{};                                // time during which it was held or off the device
     sched::Dependency waits_for{};                     // until 0: for none
-    std::optional<ipc::Bursts> counted;                // if the client counts them
-    bool reports = false;                              // likewise: it also reports
+    std::optional<ipc::Bursts> counted;                // if the client counts them, and reports nothing
 
     bool busy() const { return submitted > retired; }
   };
@@ -74,8 +72,6 @@ class QueueTrack {
   void SeeHold(const Hold& hold, TimePoint now, RecordSink& sink);
   void SeeWait(const Reading& reading, TimePoint now, RecordSink& sink);
   void SeeBusy(const Reading& reading, TimePoint now, RecordSink& sink);
-  // If several bursts have ended since the last reading, and one went on at that: the end of this one.
-  void SeeFirstEnd(const Reading& reading, TimePoint now, RecordSink& sink);
   // The bursts that have ended since the last reading, of which there is at least one.
   void SeeEnded(const Reading& reading, TimePoint now, RecordSink& sink);
   void BeginBurst(const Reading& reading, TimePoint began);
