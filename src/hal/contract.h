@@ -145,6 +145,10 @@ typedef struct XHwQueueOps {
   // For host gates. Opening one may run commands or code of the program in the calling thread, and may never
   // return. So the agent leaves it to threads of which each opens one queue's gates at a time.
   bool opening_runs_commands;
+
+  // For host gates. The queue runs its commands in any order, so a marker may cost the driver some time for
+  // each unfinished command in front of it.
+  bool out_of_order;
 } XHwQueueOps;
 
 typedef struct XHwQueueInfo {

@@ -147,6 +147,7 @@ XResult OclQueueRegister(const xsched::opencl::Functions* next, cl_command_queue
   const DeviceIdentity identity = IdentifyDevice(*next, device);
   XHwQueueOps ops = OpsFor(*next, DeviceVersion(*next, device));
   ops.opening_runs_commands = RunsCommandsInCalls(*next, device);
+  ops.out_of_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
   const XHwQueueInfo info{identity.device, identity.name, reinterpret_cast<uint64_t>(queue), 0};
   XResult result = HwQueueRegister(&ops, hwq, &info, out);
   if (result != kXSchedSuccess) delete hwq;

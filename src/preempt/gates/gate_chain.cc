@@ -21,7 +21,17 @@ constexpr int kCommandsBeforeLetGo = 2;
 // so seldom.
 constexpr Duration kGatesTriedAgain = std::chrono::seconds(1);
 
+// On an out-of-order queue of PoCL's, a marker costs some 3 ns for each pair of unfinished commands: it is
+// noted in each of them, in lists that are searched each time. So markers are so far apart that each command
+// pays for so many pairs. The pace does not count here, because markers that are too near make it seem slow.
+constexpr uint64_t kPairsForACommand = 4096;
+
 }  // namespace
+
+uint64_t GateChain::Apart(int64_t batch, uint64_t unfinished, const Limits& limits) {
+  const auto least = static_cast<uint64_t>(batch);
+  return limits.out_of_order ? std::max(least, unfinished * unfinished / kPairsForACommand) : least;
+}
 
 int64_t GateChain::InFlight(const Limits& limits) const {
   // The device waits for the host for a small part of a command that is longer than the latency.
@@ -52,21 +62,22 @@ GateChain::Due GateChain::WhatIsDue(uint64_t number, const Now& now, const Limit
     if (before > seen_retired_) seen_retired_ = before;
   }
   const int64_t limit = InFlight(limits);
-  const auto batch = static_cast<uint64_t>(Pace::Batch(limit, limits.batch_size));
+  const uint64_t unfinished = before > now.retired ? before - now.retired : 0;
+  const uint64_t batch = Apart(Pace::Batch(limit, limits.batch_size), unfinished, limits);
 
   bool gate_now;
   if (AnyClosed()) {
     gate_now = now.bounded && before >= closed_.back().after + batch;
   } else {
-    uint64_t in_flight = before > now.retired ? before - now.retired : 0;
-    gate_now = now.hold || (now.bounded && in_flight >= static_cast<uint64_t>(limit));
+    gate_now = now.hold || (now.bounded && unfinished >= static_cast<uint64_t>(limit));
   }
   // A queue that others wait for must show its progress, however many commands are launched at once. So
   // markers come every batch, and while the pace is not known, every batch of the launch config.
   const uint64_t marker_every =
-      now.bounded || pace_.known() ? batch : static_cast<uint64_t>(limits.batch_size);
+      now.bounded || pace_.known() ? batch : Apart(limits.batch_size, unfinished, limits);
   bool batch_full = (now.bounded || now.tracked) && before >= last_marker_ + marker_every;
-  bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery;
+  bool progress_due = now.tracked && now.time >= last_marker_at_ + kProgressEvery &&
+                      before >= last_marker_ + Apart(1, unfinished, limits);
   const bool marker = gate_now || batch_full || progress_due;
   return {marker ? std::min(before, now.launched) : 0, gate_now};
 }

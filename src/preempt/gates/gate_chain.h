@@ -5,9 +5,10 @@
 //
 // A marker M reports that everything before it has retired. A gate G holds everything after it. There is a
 // marker every batch. A gate is added when the limit is reached, when the queue is held (the tail gate), and
-// every batch behind another gate. While the queue may run, Advance opens gates as commands retire, the front
-// one first. If nothing retires for a second, it opens one gate each second all the same; with commands of
-// seconds, one each 5 s at the latest.
+// every batch behind another gate. On out-of-order queues they are further apart where many commands have not
+// finished. While the queue may run, Advance opens gates as commands retire, the front one first. If nothing
+// retires for a second, it opens one gate each second all the same; with commands of seconds, one each 5 s at
+// the latest.
 //
 // Thread-safe. A call of the driver may block, so the state has its own lock, which is never held during one:
 // a launching thread that is blocked in the driver does not keep the agent from opening gates. Another lock
@@ -51,7 +52,8 @@ class GateChain {
     int64_t threshold;
     int64_t batch_size;
     Duration latency;
-    int64_t least = 1;  // this many may be in flight, unless one alone takes longer than `latency`
+    int64_t least = 1;          // this many may be in flight, unless one alone takes longer than `latency`
+    bool out_of_order = false;  // a marker costs the more time, the more has not finished
   };
   struct Now {
     uint64_t retired;
@@ -115,6 +117,8 @@ class GateChain {
     bool gate;
   };
 
+  // How many commands there are between two markers, at least.
+  static uint64_t Apart(int64_t batch, uint64_t unfinished, const Limits& limits);
   // How many commands may be in flight.
   int64_t InFlight(const Limits& limits) const REQUIRES(mutex_);
   // False: what is launched up to there is not reported.

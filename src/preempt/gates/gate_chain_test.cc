@@ -177,6 +177,47 @@ TEST_F(GateChainTest, a_tracked_queue_of_long_commands_tells_of_each) {
   EXPECT_EQ(queue_.Run(6), 15u);
 }
 
+// There, each of these markers waits for every unfinished command in front of it.
+TEST_F(GateChainTest, an_out_of_order_queue_with_many_commands_gets_few_gates_and_markers) {
+  limits_.out_of_order = true;
+  for (int i = 0; i < 10000; ++i) Launch();
+  EXPECT_LE(queue_.gates(), 250u);
+  EXPECT_LE(queue_.markers, 250);
+  for (int i = 0; i < 20000 && queue_.ran.size() < submitted_; ++i) Run(100);
+  EXPECT_EQ(queue_.ran.size(), submitted_);
+}
+
+TEST_F(GateChainTest, an_out_of_order_queue_with_few_commands_has_gates_as_near_as_another) {
+  for (int i = 0; i < 60; ++i) Launch();
+  const uint64_t in_order = queue_.gates();
+  FakeQueue out_of_order;
+  std::atomic<uint32_t> closed{0};
+  GateChain chain(closed);
+  limits_.out_of_order = true;
+  for (uint64_t number = 1; number <= 60; ++number) chain.BeforeLaunch(number, Now(), limits_, out_of_order);
+  EXPECT_EQ(out_of_order.gates(), in_order);
+}
+
+TEST_F(GateChainTest, a_tracked_out_of_order_queue_with_many_commands_gets_few_markers) {
+  bounded_ = false;
+  tracked_ = true;
+  limits_.out_of_order = true;
+  for (int i = 0; i < 10000; ++i) Launch();
+  EXPECT_LE(queue_.markers, 200);
+}
+
+// Otherwise there is one at each launch where a marker takes longer than that.
+TEST_F(GateChainTest, a_tracked_out_of_order_queue_that_fills_slowly_gets_few_markers) {
+  bounded_ = false;
+  tracked_ = true;
+  limits_.out_of_order = true;
+  for (int i = 0; i < 10000; ++i) {
+    Launch();
+    time_ += std::chrono::milliseconds(1);
+  }
+  EXPECT_LE(queue_.markers, 200);
+}
+
 TEST_F(GateChainTest, a_held_queue_takes_commands_and_starts_none) {
   hold_ = true;
   for (int i = 0; i < 50; ++i) Launch();

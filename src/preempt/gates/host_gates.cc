@@ -24,9 +24,13 @@ GateChain::Now HostGates::Now() const {
 
 GateChain::Limits HostGates::Limits() const {
   const LaunchConfig config = queue_.config();
-  if (queue_.KeepsBusy())
-    return {config.threshold, config.batch_size, start_.host_gate_latency * kFactorIfBusy, kLeastIfBusy};
-  return {config.threshold, config.batch_size, start_.host_gate_latency};
+  GateChain::Limits limits{config.threshold, config.batch_size, start_.host_gate_latency};
+  if (queue_.KeepsBusy()) {
+    limits.latency *= kFactorIfBusy;
+    limits.least = kLeastIfBusy;
+  }
+  limits.out_of_order = ops().out_of_order;
+  return limits;
 }
 
 bool HostGates::BeforeLaunch(uint64_t number, uint32_t) {

@@ -249,6 +249,13 @@ TEST_F(HostGatesTest, long_commands_go_one_by_one_and_two_where_overruns_harm_no
   EXPECT_EQ(run_long(), 2u);
 }
 
+TEST_F(HostGatesTest, gates_of_an_out_of_order_queue_with_many_commands_are_far_apart) {
+  driver.ops.out_of_order = true;
+  LetRun();
+  Launch(1000);
+  EXPECT_LE(driver.Count(Item::kGate), 200u);
+}
+
 // It was let run, and held again before the agent came to open the first gate. Untold, the scheduler charges
 // it for ever, and it and its tenant get no more turns.
 TEST_F(HostGatesTest, a_held_queue_of_which_nothing_has_run_yet_tells_that_the_device_has_nothing_of_it) {
